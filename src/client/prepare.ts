@@ -1,0 +1,70 @@
+import { admitDefinition, admitJob } from '../engine/admission.ts'
+import type { Engine } from '../engine/engine.ts'
+import { OptionError } from '../errors.ts'
+import type { AnyJob } from '../job/definition.ts'
+import { newJobId } from '../job/id.ts'
+import type { NewJob } from '../job/job.ts'
+import {
+  checkAttempts,
+  checkDue,
+  checkKey,
+  checkPriority,
+  checkTenant,
+  type EnqueueOptions,
+  storedOptions,
+} from '../job/options.ts'
+import { encodePayload } from '../job/payload.ts'
+
+export interface Preparation {
+  readonly engine: Engine
+  readonly nowMs: number
+  readonly payloadBytesMax: number
+}
+
+/** Everything that can be refused is refused here, before the engine hears of the job: bad input loses nothing. */
+export async function prepareJobs(
+  preparation: Preparation,
+  definition: AnyJob,
+  payloads: readonly unknown[],
+  options: EnqueueOptions,
+): Promise<readonly NewJob[]> {
+  const { engine, nowMs, payloadBytesMax } = preparation
+  admitDefinition(engine, definition)
+  const shared = resolve(definition, options, nowMs)
+  const jobs: NewJob[] = []
+  for (const payload of payloads) {
+    const text = await encodePayload(definition, payload, payloadBytesMax)
+    const job = { ...shared, id: newJobId(nowMs), payload: text }
+    admitJob(engine, job)
+    jobs.push(job)
+  }
+  return jobs
+}
+
+function resolve(definition: AnyJob, options: EnqueueOptions, nowMs: number): Omit<NewJob, 'id' | 'payload'> {
+  if (options.key !== undefined && options.latest !== undefined) {
+    throw new OptionError(
+      `'key' and 'latest' contradict each other: one keeps the first job, the other the last; give one`,
+    )
+  }
+  return {
+    type: definition.type,
+    payloadVersion: definition.version,
+    priority: checkPriority(options.priority ?? definition.priority),
+    attempts: checkAttempts(options.attempts ?? definition.attempts),
+    ...checkDue(options, nowMs),
+    key: options.key === undefined ? null : checkKey(options.key, 'key'),
+    latest: resolveLatest(options.latest),
+    tenant: options.tenant === undefined ? null : checkTenant(options.tenant),
+    options: storedOptions(options),
+  }
+}
+
+function resolveLatest(latest: EnqueueOptions['latest']): NewJob['latest'] {
+  if (latest === undefined) return null
+  if (typeof latest === 'string') return { key: checkKey(latest, 'latest'), seq: null }
+  if (!Number.isSafeInteger(latest.seq) || latest.seq < 1) {
+    throw new OptionError(`'latest.seq' is ${latest.seq}; give a whole number from 1, growing with every version`)
+  }
+  return { key: checkKey(latest.key, 'latest'), seq: latest.seq }
+}

@@ -1,0 +1,54 @@
+import { UnsupportedError } from '../errors.ts'
+import { backoffMaxMs } from '../job/backoff.ts'
+import type { AnyJob } from '../job/definition.ts'
+import type { NewJob } from '../job/job.ts'
+import type { Controls, DeadLetters, Engine, Inspector } from './engine.ts'
+
+/** Refuses at the door what the engine could not keep (I10): called for every definition a client or worker uses. */
+export function admitDefinition(engine: Engine, definition: AnyJob): void {
+  const { capabilities, name } = engine
+  const refuse = (limit: string): never => {
+    throw new UnsupportedError({ job: definition.type, engine: name, limit })
+  }
+  const retryMaxMs = backoffMaxMs(definition.backoff, definition.attempts)
+  if (retryMaxMs > capabilities.retryDelayMaxMs) {
+    refuse(`delays a retry by ${capabilities.retryDelayMaxMs} ms at most, the backoff asks for ${retryMaxMs} ms`)
+  }
+  if (definition.limit !== null && capabilities.limits === 'refused')
+    refuse(`cannot hold a rate limit over all workers`)
+}
+
+export function admitJob(engine: Engine, job: NewJob): void {
+  const { capabilities, name } = engine
+  const refuse = (limit: string): never => {
+    throw new UnsupportedError({ job: job.type, engine: name, limit })
+  }
+  if (job.delayMs > capabilities.enqueueDelayMaxMs)
+    refuse(`delays a job by ${capabilities.enqueueDelayMaxMs} ms at most`)
+  if (job.runAtMs !== null && capabilities.enqueueDelayMaxMs === 0) refuse('cannot delay a job')
+  if (job.key !== null && capabilities.keys === 'refused') refuse('keeps no idempotency keys')
+  if (job.latest !== null && !capabilities.latest) refuse('does not supersede by a latest key')
+}
+
+export function admitTransaction(engine: Engine): void {
+  if (engine.capabilities.transactionalEnqueue) return
+  throw new UnsupportedError({
+    engine: engine.name,
+    limit: `cannot join a transaction of yours; enqueue after your commit`,
+  })
+}
+
+export function inspectorOf(engine: Engine): Inspector {
+  if (engine.inspector !== undefined) return engine.inspector
+  throw new UnsupportedError({ engine: engine.name, limit: 'cannot look up single jobs' })
+}
+
+export function controlsOf(engine: Engine): Controls {
+  if (engine.controls !== undefined) return engine.controls
+  throw new UnsupportedError({ engine: engine.name, limit: 'cannot cancel a job' })
+}
+
+export function deadLettersOf(engine: Engine): DeadLetters {
+  if (engine.deadLetters !== undefined) return engine.deadLetters
+  throw new UnsupportedError({ engine: engine.name, limit: 'keeps no dead letters' })
+}

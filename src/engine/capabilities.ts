@@ -1,0 +1,38 @@
+/**
+ * What an engine can do, as frozen data: the client and worker check jobs against it at the door, the CLI prints it
+ * and the conformance suite reads it. Every value has a consequence a user can plan with.
+ */
+export interface Capabilities {
+  /** What acknowledged jobs outlive. */
+  readonly survives: 'nothing' | 'process-crash' | 'node-loss'
+  /** `watermark`: finished work above the watermark may run again after a crash. */
+  readonly settle: 'immediate' | 'watermark'
+  /** `in-process`: a crash forgets how often a job failed. */
+  readonly attempts: 'stored' | 'in-process'
+  /** `reaper`: someone must claim with `from: 'expired'`. `engine`: expired leases return by themselves. */
+  readonly recovery: 'reaper' | 'engine' | 'none'
+  /** How long after the lease ran out a dead holder's job is claimable again at most, with a running keeper. */
+  readonly recoveryMaxMs: number | null
+  /** 0: cannot delay. */
+  readonly enqueueDelayMaxMs: number
+  readonly retryDelayMaxMs: number
+  /** `priority`: priority first, then due time, then arrival. */
+  readonly order: 'none' | 'fifo' | 'per-key' | 'priority'
+  /** What an idempotency key does. */
+  readonly keys: 'refused' | 'partition' | 'unique-live'
+  /** Whether a latest key supersedes older jobs. */
+  readonly latest: boolean
+  /** Enqueuing the same id twice stores one job. */
+  readonly idempotentEnqueue: boolean
+  /** A batch is stored whole or not at all. */
+  readonly enqueueAtomic: boolean
+  /** `enqueue` can join a transaction of the user's own. */
+  readonly transactionalEnqueue: boolean
+  /** `shared`: a type's rate limit holds over all workers of all processes. */
+  readonly limits: 'refused' | 'shared'
+  readonly deadLetters: 'none' | 'append-only' | 'requeue'
+  /** Jobs can be found, listed and waited for. */
+  readonly inspection: boolean
+  /** A job can be cancelled, also while another process runs it. */
+  readonly cancellation: boolean
+}

@@ -1,0 +1,152 @@
+/**
+ * The engine port: what a storage engine must do, and nothing a policy could decide.
+ *
+ * Engines store, exclude, fence and recover. The core (job/, worker/, keeper/) decides how often, how long and why.
+ * `conformance/` decides whether an engine is right.
+ */
+import type { ErrorRecord, JobEvent, JobView, NewJob } from '../job/job.ts'
+import type { JobState } from '../job/states.ts'
+import type { Capabilities } from './capabilities.ts'
+import type { Lease, Lost, Settlement } from './outcome.ts'
+
+export interface Engine {
+  readonly name: string
+  readonly capabilities: Capabilities
+  /**
+   * A URL under which another thread of this process reaches the same data, or null where only this thread can.
+   * The worker renews leases from a thread of its own through it, so that a handler that blocks the event loop
+   * does not lose its lease.
+   */
+  readonly threadUrl: string | null
+
+  /** Connects and checks that the store is usable. Opening twice is harmless. */
+  open(): Promise<void>
+  /** Idempotent, legal before `open`. Consumers are closed with it; leases still held simply run out. */
+  close(): Promise<void>
+  /** Rejects if a claim could not be served right now. */
+  ping(): Promise<void>
+
+  /**
+   * Receipts in the order given. All or nothing exactly when `capabilities.enqueueAtomic`. A rejection means unknown,
+   * and repeating the call with the same jobs is safe where `idempotentEnqueue`.
+   */
+  enqueue(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]>
+  consume(subscription: Subscription): Promise<Consumer>
+  counts(): Promise<Counts>
+
+  /** Facets: present exactly when the capability says so. */
+  readonly inspector?: Inspector
+  readonly controls?: Controls
+  readonly deadLetters?: DeadLetters
+}
+
+/** A transaction of the user's own, in whatever form the engine documents: for SQLite the database handle. */
+export type Transaction = object
+
+export interface Receipt {
+  /** The id under which the work is known: the first job's where the status is `duplicate`. */
+  readonly id: string
+  /**
+   * `duplicate`: a live job has the key (or this very id). `replaced`: an older waiting job of the latest key gave way.
+   * `stale`: a newer version of the latest key was there already, so nothing was stored.
+   */
+  readonly status: 'enqueued' | 'duplicate' | 'replaced' | 'stale'
+}
+
+export interface SubscribedType {
+  readonly type: string
+  readonly leaseMs: number
+  /** At most `max` claims of the type in any `perMs`, over all consumers; enforced when `capabilities.limits` is shared. */
+  readonly limit?: { readonly max: number; readonly perMs: number }
+}
+
+export interface Subscription {
+  /** `every`: for a reaper, which may claim only what has expired. */
+  readonly types: readonly SubscribedType[] | 'every'
+  /** The worker's id: `hostname:pid:suffix`. */
+  readonly worker: string
+}
+
+export interface ClaimRequest {
+  readonly max: number
+  /** Upper bound on waiting for work. The engine may return earlier, never later. */
+  readonly waitMs: number
+  readonly signal: AbortSignal
+  /**
+   * `ready` (the default) counts an attempt. `expired` hands a dead holder's job over under a fresh token and counts
+   * nothing: the start was counted already.
+   */
+  readonly from?: 'ready' | 'expired'
+  /** A lower bound for single types, by name; 0 leaves the type out. Types not named are bounded by `max` alone. */
+  readonly perType?: Readonly<Record<string, number>>
+}
+
+export interface Consumer {
+  /**
+   * At most `max` leases, each held by nobody else, the most urgent first. Empty on timeout, on abort and after close;
+   * it never throws for those. Wake-ups are the engine's business: the core knows only `waitMs`.
+   */
+  claim(request: ClaimRequest): Promise<readonly Lease[]>
+  /** Extends what is still held, all in one call, and returns what is not. */
+  renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]>
+  /**
+   * Applies each outcome if, and only if, its token still holds and has not expired; returns what it refused. Atomic
+   * per lease. A rejection means unknown: the lease may be lost, it is never to be taken as done.
+   */
+  settle(settlements: readonly Settlement[]): Promise<readonly Lost[]>
+  /** Stores the progress of a running job; fenced like `settle`. Resolves to false when the lease is gone. */
+  report(lease: Lease, progress: string): Promise<boolean>
+  /** Losses the engine learns of by itself: revoked, superseded, cancelled. Returns the unsubscriber. */
+  onLost(listener: (lost: Lost) => void): () => void
+  /** Stops handing out work. Leases still held may be settled until the engine is closed. */
+  close(): Promise<void>
+}
+
+/** Jobs of each type by what they are doing now. `delayed` jobs are queued and due later; ended jobs are not counted. */
+export interface TypeCounts {
+  readonly ready: number
+  readonly delayed: number
+  readonly inProgress: number
+  readonly completed: number
+  readonly dead: number
+}
+export type Counts = Readonly<Record<string, TypeCounts>>
+
+export interface JobFilter {
+  readonly state?: JobState
+  readonly type?: string
+  readonly limit: number
+  /** Jobs with an id below this: the last id of the page before. */
+  readonly before?: string
+}
+
+export interface Inspector {
+  find(id: string): Promise<JobView | null>
+  /** Newest first. */
+  list(filter: JobFilter): Promise<readonly JobView[]>
+  /** Oldest first. */
+  history(id: string): Promise<readonly JobEvent[]>
+  /** Resolves with the job as soon as it is completed, dead or ended; with its present view at the time-out or abort. */
+  waitFor(id: string, wait: { readonly waitMs: number; readonly signal: AbortSignal }): Promise<JobView | null>
+}
+
+export interface Controls {
+  /**
+   * Ends a queued or running job. A running one loses its lease at once: its holder hears of it by `onLost` or at the
+   * next renewal. False when the job is unknown or has finished already.
+   */
+  cancel(id: string, by: { readonly who: string; readonly reason: string }): Promise<boolean>
+}
+
+export interface DeadLetter {
+  readonly job: JobView
+  readonly error: ErrorRecord
+}
+
+/** The desk stands on this facet. */
+export interface DeadLetters {
+  /** Newest first. */
+  list(filter: { readonly type?: string; readonly limit: number }): Promise<readonly DeadLetter[]>
+  /** Back to the queue with all its options and no attempts used; false unless it is a dead letter. */
+  requeue(id: string, by: { readonly who: string; readonly reason: string }): Promise<boolean>
+}

@@ -1,0 +1,66 @@
+import { EngineError, UnsupportedError } from '../errors.ts'
+import type { Clock } from '../time/clock.ts'
+import type { Engine } from './engine.ts'
+
+/** What every engine is given when it is opened by URL or by a user's own handle. */
+export interface EngineSettings {
+  readonly clock: Clock
+  /** SQLite creates and migrates its file unless this is false. */
+  readonly migrate: boolean
+}
+
+/** What an engine's module offers to `open`. */
+export interface EngineModule {
+  /** An engine for a URL of this scheme. Throws an EngineError with `ERR_ENGINE_URL` for a malformed one. */
+  fromUrl(url: string, settings: EngineSettings): Engine
+  /** An engine over a handle of the user's own, or null when the object is not one. */
+  fromHandle(handle: object, settings: EngineSettings): Engine | null
+}
+
+/** Imported only when used, so that nobody loads a database client that they do not need. */
+const MODULES: Readonly<Record<string, () => Promise<EngineModule>>> = {
+  memory: () => import('../engines/memory/module.ts'),
+  sqlite: () => import('../engines/sqlite/module.ts'),
+}
+
+export const ENGINE_SCHEMES: readonly string[] = Object.keys(MODULES)
+
+/** Turns a URL, an engine or a user's own handle into an opened engine. */
+export async function openEngine(target: string | object, settings: EngineSettings): Promise<Engine> {
+  const engine = typeof target === 'string' ? await fromUrl(target, settings) : await fromObject(target, settings)
+  await engine.open()
+  return engine
+}
+
+async function fromUrl(url: string, settings: EngineSettings): Promise<Engine> {
+  const scheme = /^([a-z][a-z0-9+]*):/.exec(url)?.[1]
+  const load = scheme === undefined ? undefined : MODULES[scheme]
+  if (load === undefined) {
+    const examples = 'sqlite:./millrace.db or memory:'
+    throw new EngineError(
+      'ERR_ENGINE_URL',
+      `'${withoutCredentials(url)}' names no engine; give a URL such as ${examples}`,
+    )
+  }
+  return (await load()).fromUrl(url, settings)
+}
+
+async function fromObject(target: object, settings: EngineSettings): Promise<Engine> {
+  if (isEngine(target)) return target
+  for (const load of Object.values(MODULES)) {
+    const engine = (await load()).fromHandle(target, settings)
+    if (engine !== null) return engine
+  }
+  throw new UnsupportedError({
+    engine: 'given',
+    limit: 'is neither an engine nor a database handle that Millrace knows; pass a URL',
+  })
+}
+
+function isEngine(target: object): target is Engine {
+  return 'consume' in target && 'enqueue' in target && 'capabilities' in target
+}
+
+function withoutCredentials(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//…@')
+}

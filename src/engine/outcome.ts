@@ -1,0 +1,32 @@
+import type { ErrorRecord, StoredJob } from '../job/job.ts'
+
+/** The right to run one job once. Every later call about this start presents it. */
+export interface Lease {
+  readonly job: StoredJob
+  /** 1 for the first start. Failures and lost leases count, releases do not. */
+  readonly attempt: number
+  /** Opaque fence, new at every claim. */
+  readonly token: string
+  /** Null when the engine watches liveness itself. */
+  readonly expiresAtMs: number | null
+}
+
+/** What became of a start. The core decides it; the engine only carries it out. */
+export type Outcome =
+  | { readonly kind: 'complete' /** JSON text */; readonly result: string; readonly durationMs: number }
+  | { readonly kind: 'retry'; readonly delayMs: number; readonly error: ErrorRecord }
+  | { readonly kind: 'dead'; readonly error: ErrorRecord }
+  /** Back to the queue, the attempt given back. A delay defers it (offline, rate limit). */
+  | { readonly kind: 'release'; readonly delayMs: number; readonly reason: string }
+
+export interface Settlement {
+  readonly lease: Lease
+  readonly outcome: Outcome
+}
+
+export type LostReason = 'expired' | 'revoked' | 'superseded' | 'cancelled'
+
+export interface Lost {
+  readonly lease: Lease
+  readonly reason: LostReason
+}

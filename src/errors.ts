@@ -1,0 +1,164 @@
+/**
+ * Every error a caller can meet. The `code` is stable: match on it, never on the message.
+ * A message says what is wrong and what to do next.
+ */
+
+export type ErrorCode =
+  | 'ERR_PAYLOAD_INVALID'
+  | 'ERR_PAYLOAD_TOO_LARGE'
+  | 'ERR_PAYLOAD_NOT_JSON'
+  | 'ERR_PAYLOAD_VERSION'
+  | 'ERR_RESULT_NOT_JSON'
+  | 'ERR_RESULT_TOO_LARGE'
+  | 'ERR_OPTION_INVALID'
+  | 'ERR_TYPE_UNKNOWN'
+  | 'ERR_JOB_UNKNOWN'
+  | 'ERR_JOB_DEAD'
+  | 'ERR_JOB_ENDED'
+  | 'ERR_JOB_TIMEOUT'
+  | 'ERR_JOB_DUPLICATE'
+  | 'ERR_HANDLER_MISSING'
+  | 'ERR_LEASE_LOST'
+  | 'ERR_LEASE_EXPIRED'
+  | 'ERR_STOPPING'
+  | 'ERR_WAIT_TIMEOUT'
+  | 'ERR_ENGINE_URL'
+  | 'ERR_MODULE_MISSING'
+  | 'ERR_UNSUPPORTED'
+  | 'ERR_CLOSED'
+  | 'ERR_STATE_TRANSITION'
+  | 'ERR_STORAGE_OPEN'
+  | 'ERR_STORAGE_READONLY'
+  | 'ERR_STORAGE_FULL'
+  | 'ERR_STORAGE_NOT_A_DATABASE'
+  | 'ERR_STORAGE_BUSY'
+  | 'ERR_STORAGE_FAILED'
+  | 'ERR_SCHEMA_NEWER'
+  | 'ERR_SCHEMA_MISSING'
+  | 'ERR_SQLITE_VERSION'
+  | 'ERR_NON_RETRYABLE'
+  | 'ERR_RETRY_AFTER'
+  | 'ERR_OFFLINE'
+  | 'ERR_THROWN'
+
+export class MillraceError extends Error {
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = new.target.name
+    this.code = code
+  }
+}
+
+/** The payload was refused before anything was stored, or before the handler ran. */
+export class PayloadError extends MillraceError {}
+
+/** The handler returned something that cannot be stored. The work itself was done. */
+export class ResultError extends MillraceError {}
+
+/** An option is out of range, malformed or contradicts another one. Nothing was stored. */
+export class OptionError extends MillraceError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('ERR_OPTION_INVALID', message, options)
+  }
+}
+
+export class UnknownTypeError extends MillraceError {
+  constructor(type: string, known: readonly string[]) {
+    const list = known.length === 0 ? 'none' : known.join(', ')
+    super('ERR_TYPE_UNKNOWN', `no job of type '${type}' is known here (known: ${list}); pass its definition`)
+  }
+}
+
+export class UnknownJobError extends MillraceError {
+  constructor(id: string) {
+    super('ERR_JOB_UNKNOWN', `no job has the id '${id}'; it was never enqueued here, or retention has removed it`)
+  }
+}
+
+/** What the engine cannot do is refused; it is never clamped, dropped or emulated in silence (I10). */
+export class UnsupportedError extends MillraceError {
+  readonly job: string | null
+  readonly engine: string
+  readonly limit: string
+
+  constructor(refusal: { readonly job?: string; readonly engine: string; readonly limit: string }) {
+    const subject = refusal.job === undefined ? '' : `job '${refusal.job}': `
+    super('ERR_UNSUPPORTED', `${subject}the ${refusal.engine} engine ${refusal.limit}`)
+    this.job = refusal.job ?? null
+    this.engine = refusal.engine
+    this.limit = refusal.limit
+  }
+}
+
+/** An engine could not be reached, opened or understood. */
+export class EngineError extends MillraceError {}
+
+/** The result of a job that will never have one: dead-lettered, cancelled, superseded or discarded. */
+export class JobEndedError extends MillraceError {}
+
+export class JobTimeoutError extends MillraceError {
+  constructor(type: string, timeoutMs: number) {
+    super(
+      'ERR_JOB_TIMEOUT',
+      `job '${type}' ran longer than its timeout of ${timeoutMs} ms; raise 'timeout' or heed 'signal'`,
+    )
+  }
+}
+
+/** The reason of a handler's aborted signal when its lease is gone: whatever it does now changes nothing (I3). */
+export class LeaseLostError extends MillraceError {
+  readonly reason: 'expired' | 'revoked' | 'superseded' | 'cancelled'
+
+  constructor(id: string, reason: 'expired' | 'revoked' | 'superseded' | 'cancelled') {
+    super('ERR_LEASE_LOST', `the lease of job ${id} is gone (${reason}); its outcome will not be recorded`)
+    this.reason = reason
+  }
+}
+
+/** The reason of a handler's aborted signal when the worker stops and the drain time is over. */
+export class StoppingError extends MillraceError {
+  constructor() {
+    super('ERR_STOPPING', 'the worker is stopping; the job goes back to the queue without using an attempt')
+  }
+}
+
+export class WaitTimeoutError extends MillraceError {
+  constructor(what: string, waitMs: number) {
+    super('ERR_WAIT_TIMEOUT', `${what} did not happen within ${waitMs} ms`)
+  }
+}
+
+export class ClosedError extends MillraceError {
+  constructor(what: string) {
+    super('ERR_CLOSED', `${what} is closed; open a new one`)
+  }
+}
+
+/** Thrown by a handler: retrying cannot help, so the job becomes a dead letter at once. */
+export class NonRetryable extends MillraceError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('ERR_NON_RETRYABLE', message, options)
+  }
+}
+
+/** Thrown by a handler: try again after this time, whatever the backoff says. It uses an attempt. */
+export class RetryAfter extends MillraceError {
+  readonly delay: string | number
+
+  constructor(delay: string | number, message = 'the handler asked to be retried later', options?: ErrorOptions) {
+    super('ERR_RETRY_AFTER', message, options)
+    this.delay = delay
+  }
+}
+
+/** Thrown by a handler: the network is away. The job is deferred and no attempt is used. */
+export class Offline extends MillraceError {
+  readonly delay: string | number
+
+  constructor(message = 'offline', options?: ErrorOptions & { readonly delay?: string | number }) {
+    super('ERR_OFFLINE', message, options)
+    this.delay = options?.delay ?? 60_000
+  }
+}

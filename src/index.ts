@@ -1,0 +1,51 @@
+export { type Enqueued, Mill, type MillOptions, open } from './client/mill.ts'
+export type { Capabilities } from './engine/capabilities.ts'
+export type {
+  ClaimRequest,
+  Consumer,
+  Controls,
+  Counts,
+  DeadLetter,
+  DeadLetters,
+  Engine,
+  Inspector,
+  JobFilter,
+  Receipt,
+  SubscribedType,
+  Subscription,
+  Transaction,
+  TypeCounts,
+} from './engine/engine.ts'
+export type { Lease, Lost, LostReason, Outcome, Settlement } from './engine/outcome.ts'
+export * from './errors.ts'
+export { type EventName, Events, type JobFacts, type MillEvents } from './events.ts'
+export { type Backoff, backoffMs, backoffPresets, type Jitter } from './job/backoff.ts'
+export { isRetryable } from './job/classify.ts'
+export {
+  type AnyJob,
+  defineJob,
+  type Handler,
+  type Hooks,
+  type JobContext,
+  type JobDefinition,
+  type JobSpec,
+  type Log,
+  type RunningJob,
+} from './job/definition.ts'
+export { type Redactor, redact } from './job/error-record.ts'
+export type {
+  ErrorRecord,
+  JobEvent,
+  JobEventName,
+  JobView,
+  NewJob,
+  StoredJob,
+  StoredOptions,
+  Tenant,
+} from './job/job.ts'
+export type { EnqueueOptions, Latest } from './job/options.ts'
+export { JOB_STATES, type JobState } from './job/states.ts'
+export { type Clock, systemClock } from './time/clock.ts'
+export type { Duration } from './time/duration.ts'
+export type { WorkerOptions } from './worker/options.ts'
+export type { Worker } from './worker/worker.ts'

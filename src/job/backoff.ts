@@ -1,0 +1,103 @@
+import { OptionError } from '../errors.ts'
+import { type Duration, parseDurationMs } from '../time/duration.ts'
+
+/** What is added to, or taken from, the computed delay so that failures of one cause do not return in step. */
+export type Jitter = 'none' | 'equal' | 'full' | { readonly add: Duration }
+
+export type Backoff =
+  | {
+      readonly kind: 'exponential'
+      readonly base: Duration
+      readonly max?: Duration
+      readonly jitter?: Jitter
+      /** The exponent at the first failure: 0 gives base, 2 × base, …; 1 starts at 2 × base. */
+      readonly firstExponent?: 0 | 1
+    }
+  | { readonly kind: 'fixed'; readonly delay: Duration; readonly jitter?: Jitter }
+  | { readonly kind: 'list'; readonly delays: readonly Duration[]; readonly jitter?: Jitter }
+
+/** No retry waits longer than this unless a definition says so (A10). */
+export const BACKOFF_MAX_DEFAULT_MS = 3_600_000
+
+/**
+ * The wait before the next start. `attempt` is the start that just failed, 1 for the first.
+ * The cap is applied before additive jitter, so `{ add: '1s' }` over a cap of 60 s can reach 61 s (X104).
+ * A list that is too short repeats its last entry.
+ */
+export function backoffMs(backoff: Backoff, attempt: number, random: () => number): number {
+  return Math.round(withJitter(plainMs(backoff, attempt), backoff.jitter ?? 'none', random))
+}
+
+function plainMs(backoff: Backoff, attempt: number): number {
+  switch (backoff.kind) {
+    case 'exponential': {
+      const baseMs = parseDurationMs(backoff.base, 'backoff.base')
+      const maxMs = parseDurationMs(backoff.max ?? BACKOFF_MAX_DEFAULT_MS, 'backoff.max')
+      return Math.min(baseMs * 2 ** (attempt - 1 + (backoff.firstExponent ?? 0)), maxMs)
+    }
+    case 'fixed':
+      return parseDurationMs(backoff.delay, 'backoff.delay')
+    case 'list': {
+      const delay = backoff.delays[Math.min(attempt, backoff.delays.length) - 1]
+      return parseDurationMs(delay ?? 0, 'backoff.delays')
+    }
+    default:
+      backoff satisfies never
+      throw new OptionError(`'backoff.kind' must be 'exponential', 'fixed' or 'list'`)
+  }
+}
+
+function withJitter(ms: number, jitter: Jitter, random: () => number): number {
+  if (jitter === 'none') return ms
+  if (jitter === 'full') return ms * random()
+  if (jitter === 'equal') return ms / 2 + (ms / 2) * random()
+  return ms + random() * parseDurationMs(jitter.add, 'backoff.jitter.add')
+}
+
+/** The longest wait a policy can answer: compared with the engine's `retryDelayMaxMs` at the door. */
+export function backoffMaxMs(backoff: Backoff, attempts: number): number {
+  let longestMs = 0
+  for (let attempt = 1; attempt < Math.min(attempts, 64); attempt += 1) {
+    longestMs = Math.max(
+      longestMs,
+      backoffMs(backoff, attempt, () => 1),
+    )
+  }
+  return longestMs
+}
+
+export function checkBackoff(backoff: Backoff): void {
+  if (backoff.kind !== 'exponential' && backoff.kind !== 'fixed' && backoff.kind !== 'list') {
+    throw new OptionError(`'backoff.kind' must be 'exponential', 'fixed' or 'list'`)
+  }
+  if (backoff.kind === 'list' && backoff.delays.length === 0) {
+    throw new OptionError(`'backoff.delays' is empty; give at least one duration`)
+  }
+  if (backoff.kind === 'list') for (const delay of backoff.delays) parseDurationMs(delay, 'backoff.delays')
+  if (backoff.kind === 'exponential' && backoff.max !== undefined) {
+    const baseMs = parseDurationMs(backoff.base, 'backoff.base')
+    const maxMs = parseDurationMs(backoff.max, 'backoff.max')
+    if (baseMs > maxMs) throw new OptionError(`'backoff.base' (${baseMs} ms) is above 'backoff.max' (${maxMs} ms)`)
+  }
+  backoffMs(backoff, 1, () => 0)
+}
+
+/** The figures of the five source documents, by what they were written for. */
+export const backoffPresets = {
+  /** Document A: exponential from a base of the type's own, never above an hour. */
+  worker: (base: Duration = '1s'): Backoff => ({ kind: 'exponential', base, max: '1h' }),
+  /** Document B: 2 s, 4 s, 8 s … 60 s, each with up to a second more. */
+  leasedQueue: { kind: 'exponential', base: '1s', max: '60s', firstExponent: 1, jitter: { add: '1s' } },
+  /** Document C: 2 s, 4 s, 8 s, 16 s, then 30 s. */
+  embedding: { kind: 'exponential', base: '1s', max: '30s', firstExponent: 1 },
+  /** Document D, escrow commands: five retries. */
+  escrow: { kind: 'list', delays: ['1s', '5s', '30s', '5m', '30m'] },
+  /** Document D, deal deadlines: three retries. */
+  deadline: { kind: 'list', delays: ['1s', '5s', '30s'] },
+  /** Document D, deliveries: three retries. */
+  delivery: { kind: 'list', delays: ['1s', '10s', '60s'] },
+  /** Document D, reconciliation: two retries. */
+  reconciliation: { kind: 'list', delays: ['5s', '60s'] },
+  /** Document E: base × 2^(attempt − 1) up to a maximum, both from the environment there. */
+  reaper: (base: Duration, max: Duration): Backoff => ({ kind: 'exponential', base, max }),
+} as const satisfies Record<string, Backoff | ((...args: never[]) => Backoff)>

@@ -1,0 +1,101 @@
+import type { Backoff } from './backoff.ts'
+import type { JobState } from './states.ts'
+
+/** Whose work it is. It travels with the job and is never a metric label. */
+export interface Tenant {
+  readonly orgId: string
+  readonly workspaceId?: string
+}
+
+/** Per-job overrides that are stored beside the job. Unknown fields written by a newer version are kept. */
+export interface StoredOptions {
+  readonly backoff?: Backoff
+  readonly timeoutMs?: number
+}
+
+/** A job as the core hands it to an engine: checked, complete, with everything resolved. */
+export interface NewJob {
+  /** A ULID chosen by the core, so that repeating an enqueue after a lost reply is harmless. */
+  readonly id: string
+  readonly type: string
+  /** JSON text. Engines store it as it is and never look inside. */
+  readonly payload: string
+  readonly payloadVersion: number
+  readonly priority: number
+  /** Starts in total, the first included. */
+  readonly attempts: number
+  /** From the engine's own now. Zero when `runAtMs` is given. */
+  readonly delayMs: number
+  readonly runAtMs: number | null
+  readonly key: string | null
+  readonly latest: { readonly key: string; readonly seq: number | null } | null
+  readonly tenant: Tenant | null
+  readonly options: StoredOptions | null
+}
+
+/** A job as a worker receives it. A foreign producer may have written it: only the stored columns are certain. */
+export interface StoredJob {
+  readonly id: string
+  readonly type: string
+  readonly payload: string
+  readonly payloadVersion: number
+  readonly priority: number
+  readonly attempts: number
+  readonly createdAtMs: number
+  readonly runAtMs: number
+  readonly key: string | null
+  readonly latestKey: string | null
+  readonly tenant: Tenant | null
+  readonly options: StoredOptions | null
+}
+
+/** Why a job that is neither completed nor waiting will not run: absent on an ordinary dead letter. */
+export type Ended = 'cancelled' | 'superseded' | 'discarded'
+
+export interface ErrorRecord {
+  readonly name: string
+  readonly code: string | null
+  readonly message: string
+  readonly stack: string | null
+}
+
+/** A job as it is shown: what `mill.job(id)`, the CLI and the HTTP API return. */
+export interface JobView extends StoredJob {
+  readonly state: JobState
+  readonly ended: Ended | null
+  /** Starts so far. */
+  readonly attempt: number
+  readonly progress: unknown
+  readonly result: unknown
+  readonly error: ErrorRecord | null
+  readonly leaseOwner: string | null
+  readonly leaseUntilMs: number | null
+  readonly updatedAtMs: number
+  readonly startedAtMs: number | null
+  readonly completedAtMs: number | null
+  readonly durationMs: number | null
+}
+
+export type JobEventName =
+  | 'enqueued'
+  | 'started'
+  | 'completed'
+  | 'failed'
+  | 'retried'
+  | 'dead'
+  | 'released'
+  | 'expired'
+  | 'cancelled'
+  | 'superseded'
+  | 'discarded'
+  | 'replayed'
+
+/** One line of a job's history, oldest first. */
+export interface JobEvent {
+  readonly jobId: string
+  readonly atMs: number
+  readonly name: JobEventName
+  readonly attempt: number
+  readonly worker: string | null
+  readonly detail: Readonly<Record<string, unknown>> | null
+}

@@ -1,0 +1,87 @@
+import { OptionError } from '../errors.ts'
+import { type Duration, parseDurationMs } from '../time/duration.ts'
+import { type Backoff, checkBackoff } from './backoff.ts'
+import type { StoredOptions, Tenant } from './job.ts'
+
+/** A key whose newest job wins; `seq` orders versions when arrival order is not their order. */
+export type Latest = string | { readonly key: string; readonly seq: number }
+
+/** What one `enqueue` may say. What it leaves out comes from the definition, field by field (A53). */
+export interface EnqueueOptions {
+  /** One live job per key: a second enqueue returns the first one's id and `duplicate` (I7). */
+  readonly key?: string
+  /** The newest job of the key replaces a waiting older one and waits for a running older one (I4). */
+  readonly latest?: Latest
+  /** 1 (first) to 10 (last); 5 if nothing says otherwise. */
+  readonly priority?: number
+  readonly delay?: Duration
+  /** An absolute time instead of a delay. */
+  readonly at?: Date
+  /** How many starts at most, the first included. */
+  readonly attempts?: number
+  readonly backoff?: Backoff
+  readonly timeout?: Duration
+  readonly tenant?: Tenant
+}
+
+export const PRIORITY_DEFAULT = 5
+export const ATTEMPTS_DEFAULT = 3
+export const ATTEMPTS_MAX = 10_000
+export const TIMEOUT_DEFAULT_MS = 300_000
+export const LEASE_DEFAULT_MS = 60_000
+export const PAYLOAD_BYTES_MAX_DEFAULT = 1_048_576
+export const KEY_LENGTH_MAX = 512
+/** ISO text sorts as time only up to the year 9999. */
+const RUN_AT_MS_MAX = Date.UTC(9999, 11, 31)
+
+export function checkPriority(priority: number): number {
+  if (Number.isInteger(priority) && priority >= 1 && priority <= 10) return priority
+  throw new OptionError(`'priority' is ${priority}; give a whole number from 1 (first) to 10 (last)`)
+}
+
+export function checkAttempts(attempts: number): number {
+  if (Number.isInteger(attempts) && attempts >= 1 && attempts <= ATTEMPTS_MAX) return attempts
+  throw new OptionError(`'attempts' is ${attempts}; give a whole number from 1 to ${ATTEMPTS_MAX} (starts in total)`)
+}
+
+export function checkKey(key: string, name: 'key' | 'latest'): string {
+  // Control characters would make two keys look alike in every log and listing.
+  const printable = !/\p{Cc}/u.test(key)
+  if (typeof key === 'string' && key.length >= 1 && key.length <= KEY_LENGTH_MAX && printable) return key
+  throw new OptionError(`'${name}' must be 1 to ${KEY_LENGTH_MAX} printable characters`)
+}
+
+export function checkTenant(tenant: Tenant): Tenant {
+  const workspaceFits = tenant.workspaceId === undefined || typeof tenant.workspaceId === 'string'
+  if (typeof tenant.orgId === 'string' && tenant.orgId.length > 0 && workspaceFits) return tenant
+  throw new OptionError(`'tenant' needs an 'orgId' (text) and may have a 'workspaceId' (text)`)
+}
+
+/** Either a relative delay or an absolute time, never both: the two are measured on different clocks. */
+export function checkDue(options: EnqueueOptions, nowMs: number): { delayMs: number; runAtMs: number | null } {
+  if (options.delay !== undefined && options.at !== undefined) {
+    throw new OptionError(`'delay' and 'at' contradict each other; give one of them`)
+  }
+  if (options.at !== undefined) {
+    const runAtMs = options.at.getTime()
+    if (Number.isFinite(runAtMs) && runAtMs >= 0 && runAtMs <= RUN_AT_MS_MAX) return { delayMs: 0, runAtMs }
+    throw new OptionError(`'at' is not a date between 1970 and 9999`)
+  }
+  const delayMs = parseDurationMs(options.delay ?? 0, 'delay')
+  if (nowMs + delayMs > RUN_AT_MS_MAX) throw new OptionError(`'delay' reaches beyond the year 9999`)
+  return { delayMs, runAtMs: null }
+}
+
+export function checkTimeoutMs(timeout: Duration): number {
+  const timeoutMs = parseDurationMs(timeout, 'timeout')
+  if (timeoutMs > 0) return timeoutMs
+  throw new OptionError(`'timeout' is 0; give a duration above 0`)
+}
+
+/** The overrides that travel with the job because the worker, not the client, needs them. */
+export function storedOptions(options: EnqueueOptions): StoredOptions | null {
+  if (options.backoff !== undefined) checkBackoff(options.backoff)
+  const timeoutMs = options.timeout === undefined ? undefined : checkTimeoutMs(options.timeout)
+  if (options.backoff === undefined && timeoutMs === undefined) return null
+  return { ...(options.backoff && { backoff: options.backoff }), ...(timeoutMs !== undefined && { timeoutMs }) }
+}

@@ -1,0 +1,112 @@
+import { OptionError, PayloadError, ResultError } from '../errors.ts'
+import type { AnyJob } from './definition.ts'
+
+/** Checks a payload against its schema and turns it into the text that is stored. Nothing is stored when it throws. */
+export async function encodePayload(definition: AnyJob, payload: unknown, bytesMax: number): Promise<string> {
+  await validate(definition, payload)
+  const text = toJson(payload)
+  if (text === undefined) {
+    throw new PayloadError(
+      'ERR_PAYLOAD_NOT_JSON',
+      `the payload of '${definition.type}' is not JSON; pass plain objects, arrays, text, numbers, true, false or null`,
+    )
+  }
+  const bytes = Buffer.byteLength(text)
+  if (bytes > bytesMax) {
+    throw new PayloadError(
+      'ERR_PAYLOAD_TOO_LARGE',
+      `the payload of '${definition.type}' has ${bytes} bytes, above the limit of ${bytesMax}; store it elsewhere and pass a reference, or raise 'payloadBytesMax'`,
+    )
+  }
+  return text
+}
+
+/**
+ * What the handler receives: parsed, brought to today's version and validated. A foreign producer may have written
+ * anything, so every way this fails is a PayloadError.
+ */
+export async function decodePayload(definition: AnyJob, text: string, version: number): Promise<unknown> {
+  let payload: unknown
+  try {
+    payload = JSON.parse(text)
+  } catch (error) {
+    throw new PayloadError(
+      'ERR_PAYLOAD_NOT_JSON',
+      `Invalid payload: the stored text of '${definition.type}' is not JSON`,
+      { cause: error },
+    )
+  }
+  return validate(definition, upcast(definition, payload, version))
+}
+
+function upcast(definition: AnyJob, payload: unknown, version: number): unknown {
+  if (version === definition.version) return payload
+  if (version > definition.version) {
+    throw new PayloadError(
+      'ERR_PAYLOAD_VERSION',
+      `the payload of '${definition.type}' has version ${version}, this worker knows ${definition.version}; deploy the newer worker`,
+    )
+  }
+  if (definition.upcast === null) return payload
+  try {
+    return definition.upcast(payload, version)
+  } catch (error) {
+    throw new PayloadError(
+      'ERR_PAYLOAD_INVALID',
+      `Invalid payload: '${definition.type}' could not be upcast from version ${version}`,
+      { cause: error },
+    )
+  }
+}
+
+async function validate(definition: AnyJob, payload: unknown): Promise<unknown> {
+  if (definition.schema === null) return payload
+  const answer = definition.schema['~standard'].validate(payload)
+  const checked = answer instanceof Promise ? await answer : answer
+  if (checked.issues === undefined) return checked.value
+  const issues = checked.issues.map((issue) => `${pathOf(issue.path)}${issue.message}`).join('; ')
+  throw new PayloadError('ERR_PAYLOAD_INVALID', `Invalid payload: '${definition.type}': ${issues}`)
+}
+
+type IssuePath = ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
+
+function pathOf(path: IssuePath): string {
+  if (path === undefined || path.length === 0) return ''
+  return `${path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')}: `
+}
+
+/** A handler's answer as text; `undefined` becomes null. */
+export function encodeResult(type: string, result: unknown, bytesMax: number): string {
+  if (result === undefined) return 'null'
+  const text = toJson(result)
+  if (text === undefined) {
+    throw new ResultError(
+      'ERR_RESULT_NOT_JSON',
+      `the handler of '${type}' returned something that is not JSON; the work was done, so it is not retried`,
+    )
+  }
+  if (Buffer.byteLength(text) > bytesMax) {
+    throw new ResultError(
+      'ERR_RESULT_TOO_LARGE',
+      `the handler of '${type}' returned more than ${bytesMax} bytes; store it elsewhere and return a reference`,
+    )
+  }
+  return text
+}
+
+export function encodeProgress(type: string, progress: unknown, bytesMax: number): string {
+  const text = toJson(progress)
+  if (text === undefined || Buffer.byteLength(text) > bytesMax) {
+    throw new OptionError(`the progress of '${type}' is not JSON or is above ${bytesMax} bytes`)
+  }
+  return text
+}
+
+/** Undefined for what JSON cannot carry: functions, symbols, BigInt, cycles, and objects whose toJSON throws. */
+function toJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
+}

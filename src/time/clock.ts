@@ -1,0 +1,48 @@
+/**
+ * The only source of time. Everything that reads the hour or waits takes a Clock,
+ * so a test can move days in a millisecond (I11).
+ */
+export interface Clock {
+  /** Wall-clock time in milliseconds since the epoch: for stored times. */
+  nowMs(): number
+  /** A monotonic reading in milliseconds: for durations, never stored. */
+  monotonicMs(): number
+  /** Resolves after `ms`, or as soon as `signal` aborts. Never rejects. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+  /** Calls `run` once after `ms`, unless the returned function was called first. */
+  after(ms: number, run: () => void): () => void
+}
+
+/** setTimeout fires at once above this, so longer waits are slept in pieces. */
+const TIMER_MS_MAX = 2 ** 31 - 1
+
+function after(ms: number, run: () => void): () => void {
+  let timer: NodeJS.Timeout
+  const arm = (leftMs: number): void => {
+    const pieceMs = Math.min(leftMs, TIMER_MS_MAX)
+    timer = setTimeout(() => (leftMs > pieceMs ? arm(leftMs - pieceMs) : run()), pieceMs)
+  }
+  arm(ms)
+  return () => clearTimeout(timer)
+}
+
+/** Turns a timer into a wait that an AbortSignal can cut short; any Clock may build its `sleep` from its `after`. */
+export function sleepWith(start: Clock['after'], ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted === true) return Promise.resolve()
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      cancel()
+      signal?.removeEventListener('abort', finish)
+      resolve()
+    }
+    const cancel = start(ms, finish)
+    signal?.addEventListener('abort', finish, { once: true })
+  })
+}
+
+export const systemClock: Clock = Object.freeze({
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  sleep: (ms: number, signal?: AbortSignal) => sleepWith(after, ms, signal),
+  after,
+})

@@ -1,0 +1,20 @@
+import { OptionError } from '../errors.ts'
+
+/** Milliseconds, or a number with a unit: '250ms' '30s' '5m' '1h' '7d'. */
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** `name` is the option's name as the user wrote it, so the error can point at it. */
+export function parseDurationMs(duration: Duration | string, name: string): number {
+  if (typeof duration === 'number') {
+    if (Number.isFinite(duration) && duration >= 0) return duration
+    throw new OptionError(`'${name}' is ${duration}; give milliseconds of 0 or more, or a duration such as '30s'`)
+  }
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(duration)
+  const unitMs = UNIT_MS[match?.[2] ?? '']
+  if (match === null || unitMs === undefined) {
+    throw new OptionError(`'${name}' is '${duration}'; give a duration such as '250ms', '30s', '5m', '1h' or '7d'`)
+  }
+  return Math.round(Number(match[1]) * unitMs)
+}

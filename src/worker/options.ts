@@ -1,0 +1,59 @@
+import type { Engine } from '../engine/engine.ts'
+import { OptionError } from '../errors.ts'
+import type { Events } from '../events.ts'
+import type { Log } from '../job/definition.ts'
+import type { Redactor } from '../job/error-record.ts'
+import type { Clock } from '../time/clock.ts'
+import { type Duration, parseDurationMs } from '../time/duration.ts'
+
+export interface WorkerOptions {
+  /** Handlers at once in this worker, over all types. 10 unless told. */
+  readonly concurrency?: number
+  /** How long `stop` waits for running handlers before it aborts them. 30 s unless told. */
+  readonly drain?: Duration
+  /** The longest a claim waits before it asks again, should every wake-up be missed. 1 s unless told. */
+  readonly poll?: Duration
+  /** How often expired leases of dead workers are looked for. 30 s unless told; false leaves it to another process. */
+  readonly reap?: Duration | false
+  /** `hostname:pid:suffix` unless told. */
+  readonly id?: string
+  /** Stop gracefully on SIGTERM and SIGINT. Off unless told, because the process is the user's. */
+  readonly signals?: boolean
+}
+
+export interface ResolvedWorkerOptions {
+  readonly concurrency: number
+  readonly drainMs: number
+  readonly pollMs: number
+  readonly reapMs: number | null
+  readonly id: string | null
+  readonly signals: boolean
+}
+
+/** What a worker stands on. */
+export interface WorkerParts {
+  readonly engine: Engine
+  readonly events: Events
+  readonly clock: Clock
+  readonly random: () => number
+  readonly log: Log
+  readonly redactor: Redactor
+  readonly resultBytesMax: number
+}
+
+export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
+  const concurrency = options.concurrency ?? 10
+  if (!Number.isInteger(concurrency) || concurrency < 1) {
+    throw new OptionError(`'concurrency' is ${concurrency}; give a whole number from 1`)
+  }
+  const pollMs = parseDurationMs(options.poll ?? '1s', 'poll')
+  if (pollMs < 1) throw new OptionError(`'poll' is ${pollMs} ms; give at least 1 ms`)
+  return {
+    concurrency,
+    drainMs: parseDurationMs(options.drain ?? '30s', 'drain'),
+    pollMs,
+    reapMs: options.reap === false ? null : parseDurationMs(options.reap ?? '30s', 'reap'),
+    id: options.id ?? null,
+    signals: options.signals ?? false,
+  }
+}
