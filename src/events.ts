@@ -84,6 +84,12 @@ export class Events {
     })
   }
 
+  /** Whether anyone listens: a hot path asks before it builds an event that nobody would hear. */
+  hears(name: EventName): boolean {
+    const listeners = this.#listeners.get(name)
+    return listeners !== undefined && listeners.size > 0
+  }
+
   emit<Name extends EventName>(name: Name, event: MillEvents[Name]): void {
     const listeners = this.#listeners.get(name)
     if (listeners === undefined) return

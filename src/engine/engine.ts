@@ -87,7 +87,10 @@ export interface Consumer {
    * it never throws for those. Wake-ups are the engine's business: the core knows only `waitMs`.
    */
   claim(request: ClaimRequest): Promise<readonly Lease[]>
-  /** Extends what is still held, all in one call, and returns what is not. */
+  /**
+   * Extends what is still held, all in one call, and returns what is not. It reads only `job.id`, `job.type` and
+   * `token` of a lease, because the worker's renewal thread is told no more than these.
+   */
   renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]>
   /**
    * Applies each outcome if, and only if, its token still holds and has not expired; returns what it refused. Atomic

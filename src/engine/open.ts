@@ -15,6 +15,16 @@ export interface EngineModule {
   fromUrl(url: string, settings: EngineSettings): Engine
   /** An engine over a handle of the user's own, or null when the object is not one. */
   fromHandle(handle: object, settings: EngineSettings): Engine | null
+  /** Present where the engine has a schema. Looks only: a store that is not there yet is not created. */
+  planMigrations?(url: string, settings: EngineSettings): Promise<MigrationPlan>
+}
+
+/** What opening with `migrate` would change. Nothing is pending when `version` is `latest`. */
+export interface MigrationPlan {
+  /** 0 for a store that Millrace has never touched. */
+  readonly version: number
+  readonly latest: number
+  readonly pending: readonly { readonly name: string; readonly sql: string }[]
 }
 
 /** Imported only when used, so that nobody loads a database client that they do not need. */
@@ -32,7 +42,19 @@ export async function openEngine(target: string | object, settings: EngineSettin
   return engine
 }
 
+/** What the schema is and what is missing of it. */
+export async function planMigrations(url: string, settings: EngineSettings): Promise<MigrationPlan> {
+  const module = await moduleOf(url)
+  if (module.planMigrations !== undefined) return module.planMigrations(url, settings)
+  const [scheme = ''] = url.split(':')
+  throw new UnsupportedError({ engine: scheme, limit: 'has no schema, so there is nothing to migrate' })
+}
+
 async function fromUrl(url: string, settings: EngineSettings): Promise<Engine> {
+  return (await moduleOf(url)).fromUrl(url, settings)
+}
+
+async function moduleOf(url: string): Promise<EngineModule> {
   const scheme = /^([a-z][a-z0-9+]*):/.exec(url)?.[1]
   const load = scheme === undefined ? undefined : MODULES[scheme]
   if (load === undefined) {
@@ -42,7 +64,7 @@ async function fromUrl(url: string, settings: EngineSettings): Promise<Engine> {
       `'${withoutCredentials(url)}' names no engine; give a URL such as ${examples}`,
     )
   }
-  return (await load()).fromUrl(url, settings)
+  return load()
 }
 
 async function fromObject(target: object, settings: EngineSettings): Promise<Engine> {

@@ -33,7 +33,9 @@ function plainMs(backoff: Backoff, attempt: number): number {
     case 'exponential': {
       const baseMs = parseDurationMs(backoff.base, 'backoff.base')
       const maxMs = parseDurationMs(backoff.max ?? BACKOFF_MAX_DEFAULT_MS, 'backoff.max')
-      return Math.min(baseMs * 2 ** (attempt - 1 + (backoff.firstExponent ?? 0)), maxMs)
+      // The exponent is bounded because 0 × Infinity is not a number; 2^63 of anything but 0 is beyond every maximum.
+      const exponent = Math.min(attempt - 1 + (backoff.firstExponent ?? 0), 63)
+      return Math.min(baseMs * 2 ** exponent, maxMs)
     }
     case 'fixed':
       return parseDurationMs(backoff.delay, 'backoff.delay')
@@ -56,8 +58,10 @@ function withJitter(ms: number, jitter: Jitter, random: () => number): number {
 
 /** The longest wait a policy can answer: compared with the engine's `retryDelayMaxMs` at the door. */
 export function backoffMaxMs(backoff: Backoff, attempts: number): number {
+  // Exponential waits no longer grow after 64 failures, listed ones no longer change after the last entry.
+  const failuresMax = Math.min(attempts - 1, backoff.kind === 'list' ? backoff.delays.length : 64)
   let longestMs = 0
-  for (let attempt = 1; attempt < Math.min(attempts, 64); attempt += 1) {
+  for (let attempt = 1; attempt <= failuresMax; attempt += 1) {
     longestMs = Math.max(
       longestMs,
       backoffMs(backoff, attempt, () => 1),
@@ -66,20 +70,45 @@ export function backoffMaxMs(backoff: Backoff, attempts: number): number {
   return longestMs
 }
 
+/** Refuses, when a job is defined or enqueued, whatever `backoffMs` could not answer when it fails. */
 export function checkBackoff(backoff: Backoff): void {
-  if (backoff.kind !== 'exponential' && backoff.kind !== 'fixed' && backoff.kind !== 'list') {
-    throw new OptionError(`'backoff.kind' must be 'exponential', 'fixed' or 'list'`)
-  }
-  if (backoff.kind === 'list' && backoff.delays.length === 0) {
+  checkKind(backoff)
+  checkJitter(backoff.jitter ?? 'none')
+  if (backoff.kind === 'list') checkDelays(backoff.delays)
+  if (backoff.kind === 'exponential') checkExponential(backoff)
+  backoffMs(backoff, 1, () => 0)
+}
+
+const KINDS: ReadonlySet<unknown> = new Set(['exponential', 'fixed', 'list'])
+
+function checkKind(backoff: Backoff | null): void {
+  if (typeof backoff === 'object' && backoff !== null && KINDS.has(backoff.kind)) return
+  throw new OptionError(`'backoff.kind' must be 'exponential', 'fixed' or 'list'`)
+}
+
+function checkJitter(jitter: Jitter): void {
+  if (jitter === 'none' || jitter === 'equal' || jitter === 'full') return
+  if (typeof jitter === 'object' && jitter !== null) return void parseDurationMs(jitter.add, 'backoff.jitter.add')
+  throw new OptionError(`'backoff.jitter' must be 'none', 'equal', 'full' or { add: '1s' }`)
+}
+
+function checkDelays(delays: readonly Duration[]): void {
+  if (!Array.isArray(delays) || delays.length === 0) {
     throw new OptionError(`'backoff.delays' is empty; give at least one duration`)
   }
-  if (backoff.kind === 'list') for (const delay of backoff.delays) parseDurationMs(delay, 'backoff.delays')
-  if (backoff.kind === 'exponential' && backoff.max !== undefined) {
-    const baseMs = parseDurationMs(backoff.base, 'backoff.base')
-    const maxMs = parseDurationMs(backoff.max, 'backoff.max')
-    if (baseMs > maxMs) throw new OptionError(`'backoff.base' (${baseMs} ms) is above 'backoff.max' (${maxMs} ms)`)
+  for (const delay of delays) parseDurationMs(delay, 'backoff.delays')
+}
+
+function checkExponential(backoff: Backoff & { readonly kind: 'exponential' }): void {
+  const baseMs = parseDurationMs(backoff.base, 'backoff.base')
+  const maxMs = parseDurationMs(backoff.max ?? BACKOFF_MAX_DEFAULT_MS, 'backoff.max')
+  if (baseMs > maxMs) {
+    throw new OptionError(`'backoff.base' (${baseMs} ms) is above 'backoff.max' (${maxMs} ms); raise 'backoff.max'`)
   }
-  backoffMs(backoff, 1, () => 0)
+  const { firstExponent = 0 } = backoff
+  if (firstExponent !== 0 && firstExponent !== 1) {
+    throw new OptionError(`'backoff.firstExponent' is ${firstExponent}; give 0 or 1`)
+  }
 }
 
 /** The figures of the five source documents, by what they were written for. */

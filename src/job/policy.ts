@@ -45,3 +45,15 @@ export function decide(failed: FailedAttempt, random: () => number, redactor?: R
       : backoffMs(failed.backoff, failed.attempt, random)
   return { kind: 'retry', delayMs, error: record }
 }
+
+/**
+ * `decide` for callers that must have an answer. A delay or stored backoff that cannot be read, or a redactor that
+ * throws, would otherwise leave the job without an outcome: it becomes a dead letter whose error says what was wrong.
+ */
+export function decideAlways(failed: FailedAttempt, random: () => number, redactor?: Redactor): Verdict {
+  try {
+    return decide(failed, random, redactor)
+  } catch (error) {
+    return { kind: 'dead', error: toErrorRecord(error) }
+  }
+}

@@ -46,3 +46,13 @@ export const systemClock: Clock = Object.freeze({
   sleep: (ms: number, signal?: AbortSignal) => sleepWith(after, ms, signal),
   after,
 })
+
+/**
+ * Looks at something outside this process every `ms` of real time, whatever clock is injected. The timer alone does
+ * not keep the process alive. Returns the stopper.
+ */
+export function watchEvery(ms: number, look: () => void): () => void {
+  const timer = setInterval(look, ms)
+  timer.unref()
+  return () => clearInterval(timer)
+}

@@ -5,8 +5,17 @@ export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** `name` is the option's name as the user wrote it, so the error can point at it. */
+/** A century. Now plus any duration then stays far within the years that stored times can express. */
+export const DURATION_MS_MAX = 36_500 * 86_400_000
+
+/** Whole milliseconds. `name` is the option's name as the user wrote it, so the error can point at it. */
 export function parseDurationMs(duration: Duration | string, name: string): number {
+  const ms = Math.round(toMs(duration, name))
+  if (ms <= DURATION_MS_MAX) return ms
+  throw new OptionError(`'${name}' is longer than ${DURATION_MS_MAX / 86_400_000} days; give a shorter duration`)
+}
+
+function toMs(duration: Duration | string, name: string): number {
   if (typeof duration === 'number') {
     if (Number.isFinite(duration) && duration >= 0) return duration
     throw new OptionError(`'${name}' is ${duration}; give milliseconds of 0 or more, or a duration such as '30s'`)
@@ -16,5 +25,5 @@ export function parseDurationMs(duration: Duration | string, name: string): numb
   if (match === null || unitMs === undefined) {
     throw new OptionError(`'${name}' is '${duration}'; give a duration such as '250ms', '30s', '5m', '1h' or '7d'`)
   }
-  return Math.round(Number(match[1]) * unitMs)
+  return Number(match[1]) * unitMs
 }

@@ -1,5 +1,13 @@
+import { admitDefinition } from '../engine/admission.ts'
+import type { Consumer } from '../engine/engine.ts'
+import { OptionError, StoppingError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
-import type { WorkerOptions, WorkerParts } from './options.ts'
+import { waitAtMost } from './bounded.ts'
+import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions, type WorkerParts } from './options.ts'
+import { reapRegularly } from './reaping.ts'
+import { Slots, workedTypes } from './slots.ts'
+import { newWorkerId } from './worker-id.ts'
+import { Workshop } from './workshop.ts'
 
 /** A running worker. */
 export interface Worker {
@@ -8,17 +16,122 @@ export interface Worker {
   readonly running: number
   /**
    * Takes no more jobs, waits up to `drain` for running handlers, then aborts them and gives their jobs back (I8).
-   * Legal twice: the second call returns the same promise.
+   * Legal twice: the second call returns the same promise. It never rejects.
    */
   stop(cause?: string): Promise<void>
   /** Resolves when the worker has stopped. */
   readonly stopped: Promise<void>
 }
 
-export async function startWorker(
-  _parts: WorkerParts,
-  _jobs: readonly AnyJob[],
-  _options: WorkerOptions,
-): Promise<Worker> {
-  throw new Error('worker')
+/** What handlers that heed their aborted signal get to end by themselves. */
+const GRACE_MS = 1_000
+/** What the store gets for the last outcomes, and for ending a claim or a pass of the reaper. */
+const STORE_MS = 5_000
+/** With leases shorter than this, nothing is claimed before the renewal thread runs. */
+const LEASE_MS_LONG = 10_000
+
+export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], given: WorkerOptions): Promise<Worker> {
+  const { engine, events } = parts
+  const options = resolveWorkerOptions(given)
+  const types = workedTypes(jobs)
+  for (const { definition } of types.values()) admitDefinition(engine, definition)
+  const { recovery } = engine.capabilities
+  if (given.reap !== undefined && given.reap !== false && recovery !== 'reaper') {
+    throw new OptionError(`'reap' is given, but the ${engine.name} engine recovers expired leases itself; leave it out`)
+  }
+  const id = options.id ?? newWorkerId()
+  const consumer = await engine.consume({ types: jobs.map(subscribed), worker: id })
+  const slots = new Slots(options.concurrency, types)
+  const workshop = new Workshop(parts, id, consumer, slots, options)
+  if (jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)) await workshop.keeper.ready
+  events.emit('worker.started', { worker: id, types: [...types.keys()], concurrency: options.concurrency })
+  const definitions = new Map(jobs.map((definition) => [definition.type, definition]))
+  const stopReaping =
+    options.reapMs === null || recovery !== 'reaper'
+      ? async () => {}
+      : reapRegularly({ ...parts, definitions, worker: id }, options.reapMs)
+  workshop.claims.pump()
+  return new StartedWorker({ parts, id, consumer, workshop, options, stopReaping })
+}
+
+function subscribed({ type, leaseMs, limit }: AnyJob) {
+  return limit === null ? { type, leaseMs } : { type, leaseMs, limit }
+}
+
+interface Started {
+  readonly parts: WorkerParts
+  readonly id: string
+  readonly consumer: Consumer
+  readonly workshop: Workshop
+  readonly options: ResolvedWorkerOptions
+  readonly stopReaping: () => Promise<void>
+}
+
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+
+class StartedWorker implements Worker {
+  readonly id: string
+  readonly stopped: Promise<void>
+  readonly #started: Started
+  readonly #onSignal = (signal: NodeJS.Signals): void => void this.stop(signal)
+  #stopping = false
+  #resolveStopped: () => void = () => {}
+
+  constructor(started: Started) {
+    this.id = started.id
+    this.#started = started
+    this.stopped = new Promise((resolve) => {
+      this.#resolveStopped = resolve
+    })
+    if (started.options.signals) for (const signal of SIGNALS) process.once(signal, this.#onSignal)
+  }
+
+  get running(): number {
+    return this.#started.workshop.slots.running.size
+  }
+
+  stop(cause = 'stop'): Promise<void> {
+    if (!this.#stopping) {
+      this.#stopping = true
+      void this.#stop(cause).then(this.#resolveStopped)
+    }
+    return this.stopped
+  }
+
+  async #stop(cause: string): Promise<void> {
+    const { parts, consumer, workshop, options, stopReaping } = this.#started
+    const { clock, events } = parts
+    for (const signal of SIGNALS) process.removeListener(signal, this.#onSignal)
+    events.emit('worker.stopping', { worker: this.id, running: this.#runningIds(), cause })
+    const quiet = Promise.all([workshop.stopTaking(), stopReaping()])
+    const drained = await waitAtMost(clock, options.drainMs, workshop.drained())
+    if (!drained) await this.#abort()
+    await this.#bounded('claim', quiet)
+    await this.#bounded('settle', workshop.settles.idle(STORE_MS))
+    await this.#bounded('close', workshop.close())
+    await this.#bounded('close', consumer.close())
+    events.emit('worker.stopped', { worker: this.id })
+  }
+
+  async #abort(): Promise<void> {
+    const { parts, workshop, options } = this.#started
+    const running = this.#runningIds()
+    parts.events.emit('worker.overdue', { worker: this.id, running, drainMs: options.drainMs })
+    workshop.abortAll(new StoppingError())
+    await waitAtMost(parts.clock, GRACE_MS, workshop.drained())
+    workshop.releaseAll()
+  }
+
+  /** Stopping goes on, whatever the store does (I8). */
+  async #bounded(during: string, step: Promise<unknown>): Promise<void> {
+    const { parts } = this.#started
+    const report = (error: unknown): void => parts.events.emit('worker.error', { worker: this.id, during, error })
+    step.catch(report)
+    if (await waitAtMost(parts.clock, STORE_MS, step)) return
+    report(new Error(`stopping did not wait longer than ${STORE_MS} ms for this; what is still leased will be reaped`))
+  }
+
+  #runningIds(): readonly string[] {
+    return [...this.#started.workshop.slots.running].map(({ lease }) => lease.job.id)
+  }
 }

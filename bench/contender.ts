@@ -1,0 +1,77 @@
+/**
+ * What the harness asks of everything it measures. A contender is small on purpose: drain, pickup, memory and the rest
+ * are built from `enqueue…` and `work`, in one place and alike for all.
+ */
+import type { Payload } from './payload.ts'
+
+/** The facts about a contender, as data: the harness reads them before any of its code is loaded. */
+export interface ContenderEntry {
+  readonly name: string
+  /** For tables and the picture. */
+  readonly title: string
+  readonly family: 'sqlite' | 'memory' | 'postgres' | 'redis' | 'kafka'
+  /** What a reader must know to compare it fairly: durability above all. */
+  readonly notes: string
+  /** Contenders with the same storage may be given the same prepared data. */
+  readonly storage: string
+  /** Scenarios it does not take part in, and why. */
+  readonly excused: Readonly<Record<string, string>>
+  /** A module with `create`, loaded only in the processes that measure it. */
+  readonly module: string
+}
+
+export interface ContenderModule {
+  create(entry: ContenderEntry): Contender
+}
+
+/** Where a contender keeps its data; every process of one measurement is given the same place. */
+export interface Place {
+  readonly dir: string
+}
+
+export interface Contender {
+  /** Jobs in one call of `enqueueBulk`, as the contender's own documentation would have it. */
+  readonly bulkSize: number
+  /** Called once in each process, before anything else; creates the store when it is not there. */
+  setup(place: Place): Promise<void>
+  enqueueOne(payload: Payload): Promise<void>
+  enqueueBulk(payloads: readonly Payload[]): Promise<void>
+  /** Starts a worker in this process. */
+  work(request: WorkRequest): Promise<Working>
+  /** Jobs that are due or running and not finished yet: 0 once everything delivered was settled too. */
+  remaining(): Promise<number>
+  teardown(): Promise<void>
+  readonly claiming?: Claiming
+}
+
+export interface WorkRequest {
+  readonly concurrency: number
+  /** The handler. It counts the delivery and returns; a promise means that the job is still running. */
+  onJob(payload: Payload): Promise<void> | void
+  /** Whatever error reached the user of the worker. */
+  onError(error: unknown): void
+}
+
+export interface Working {
+  /** Takes no more jobs and resolves when those in hand are settled. */
+  stop(): Promise<void>
+}
+
+/** How many jobs there are in each condition. Indices in payloads run from 0 within each condition. */
+export interface Levels {
+  readonly waiting: number
+  readonly scheduled: number
+  readonly finished: number
+}
+
+/** Claiming by hand, without a worker around it, on a store of any size. */
+export interface Claiming {
+  /** Brings the store up to these levels through a connection of its own; what is there already stays. */
+  fill(levels: Levels): Promise<void>
+  claim(max: number): Promise<Claimed>
+}
+
+export interface Claimed {
+  readonly payloads: readonly Payload[]
+  complete(): Promise<void>
+}

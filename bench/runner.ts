@@ -1,0 +1,149 @@
+/** Runs scenarios: a fresh process for each measurement, contenders in turn, round after round. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ContenderEntry, Place } from './contender.ts'
+import { machineFacts } from './machine.ts'
+import { type Companion, startProcess } from './process/line.ts'
+import { type ContenderResult, figuresOf, judge, type MachineFacts, type ScenarioResult } from './result.ts'
+import type { Measurement, Scenario } from './scenario.ts'
+import type { Sizes } from './sizes.ts'
+
+export interface Run {
+  readonly scenarios: readonly Scenario[]
+  readonly contenders: readonly ContenderEntry[]
+  readonly rounds: number
+  readonly sizes: Sizes
+  /** Told what is being done, line by line. */
+  readonly progress: (line: string) => void
+  readonly onResult: (result: ScenarioResult) => void
+}
+
+const MEASURE_MS_MAX = 180_000
+const END_MS_MAX = 15_000
+
+export async function runBench(run: Run): Promise<readonly ScenarioResult[]> {
+  const root = await mkdtemp(join(tmpdir(), 'millrace-bench-'))
+  const machine = machineFacts()
+  const prepared = new Map<string, Place>()
+  try {
+    const results: ScenarioResult[] = []
+    for (const scenario of run.scenarios) {
+      const result = await runScenario(run, scenario, machine, { root, prepared })
+      run.onResult(result)
+      results.push(result)
+    }
+    return results
+  } finally {
+    await rm(root, { recursive: true, force: true })
+  }
+}
+
+interface Ground {
+  readonly root: string
+  /** Data that outlives a measurement, by what it is and whose storage it fits. */
+  readonly prepared: Map<string, Place>
+}
+
+async function runScenario(
+  run: Run,
+  scenario: Scenario,
+  machine: MachineFacts,
+  ground: Ground,
+): Promise<ScenarioResult> {
+  const taking = run.contenders.filter((entry) => entry.excused[scenario.name] === undefined)
+  const measured = new Map<string, Measurement[]>(taking.map((entry) => [entry.name, []]))
+  const rounds = Math.min(run.rounds, scenario.roundsMax ?? run.rounds)
+  // A B C A B C: whatever slows the machine for a while slows all of them.
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const entry of taking) {
+      const measurement = await measureOnce(run, scenario, entry, ground)
+      measured.get(entry.name)?.push(measurement)
+      run.progress(`${scenario.name} · ${entry.name} · round ${round} of ${rounds} · ${describe(measurement)}`)
+    }
+  }
+  const contenders = run.contenders.map((entry): ContenderResult => {
+    const { name, title, notes } = entry
+    const all = measured.get(name) ?? []
+    return {
+      name,
+      title,
+      notes,
+      excused: entry.excused[scenario.name] ?? null,
+      figures: figuresOf(scenario.metrics, all),
+      rounds: all,
+    }
+  })
+  const { title, explanation, metrics } = scenario
+  const targets = judge(scenario, contenders)
+  const facts = { date: new Date().toISOString().slice(0, 10), machine, sizes: run.sizes }
+  return { scenario: scenario.name, title, explanation, ...facts, metrics, contenders, targets }
+}
+
+async function measureOnce(run: Run, scenario: Scenario, entry: ContenderEntry, ground: Ground): Promise<Measurement> {
+  const assignment = { scenario: scenario.name, entry, sizes: run.sizes }
+  let temporary: Place | null = null
+  try {
+    let place = await preparedPlace(run, scenario, entry, ground)
+    if (place === null) {
+      temporary = { dir: await mkdtemp(join(ground.root, `${scenario.name}-`)) }
+      place = temporary
+    }
+    return await measurementOf(startProcess({ ...assignment, part: 'measure', place }))
+  } catch (error) {
+    return { values: {}, faults: [error instanceof Error ? error.message : String(error)] }
+  } finally {
+    if (temporary !== null) await rm(temporary.dir, { recursive: true, force: true })
+  }
+}
+
+async function preparedPlace(
+  run: Run,
+  scenario: Scenario,
+  entry: ContenderEntry,
+  ground: Ground,
+): Promise<Place | null> {
+  if (scenario.prepared === undefined) return null
+  const key = `${scenario.prepared} of ${entry.storage}`
+  const known = ground.prepared.get(key)
+  if (known !== undefined) return known
+  const place = { dir: await mkdtemp(join(ground.root, 'prepared-')) }
+  const startedMs = performance.now()
+  await startProcess({ scenario: scenario.name, entry, sizes: run.sizes, part: 'prepare', place }).ended
+  run.progress(`prepared ${key} in ${((performance.now() - startedMs) / 1_000).toFixed(1)} s`)
+  ground.prepared.set(key, place)
+  return place
+}
+
+/** A process that hangs, or leaves something running after its measurement, is a fault of the contender. */
+async function measurementOf(companion: Companion): Promise<Measurement> {
+  const late = { values: {}, faults: [`no measurement within ${MEASURE_MS_MAX / 1_000} s`] }
+  const measured = await withDeadline(companion.hear('measured'), MEASURE_MS_MAX, late)
+  // What a process says under this word is what the scenario's `measure` returned.
+  const measurement = measured as Measurement
+  const ended = await withDeadline(
+    companion.ended.then(() => true),
+    measurement === late ? 0 : END_MS_MAX,
+    false,
+  )
+  companion.kill()
+  if (ended || measurement === late) return measurement
+  return { ...measurement, faults: [...measurement.faults, `did not end within ${END_MS_MAX / 1_000} s`] }
+}
+
+async function withDeadline<Value>(promise: Promise<Value>, ms: number, otherwise: Value): Promise<Value> {
+  const timer = new AbortController()
+  try {
+    return await Promise.race([promise, sleep(ms, otherwise, { signal: timer.signal })])
+  } finally {
+    timer.abort()
+  }
+}
+
+function describe({ values, faults }: Measurement): string {
+  if (faults.length > 0) return `FAILED: ${faults.join('; ')}`
+  return Object.entries(values)
+    .map(([key, value]) => `${key} ${value >= 100 ? Math.round(value) : value.toFixed(2)}`)
+    .join(', ')
+}

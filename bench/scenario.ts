@@ -1,0 +1,64 @@
+import type { Contender, Place } from './contender.ts'
+import type { Companion, Line } from './process/line.ts'
+import type { Sizes } from './sizes.ts'
+
+/** One number of a measurement, and how it is shown. */
+export interface Metric {
+  readonly key: string
+  readonly title: string
+  readonly unit: '/s' | 'ms' | 'MB' | '%' | '×' | ''
+  /** How rounds become one figure: the median unless told. `max` is for what must never happen, not even once. */
+  readonly across?: 'max'
+}
+
+/** What one fresh process measured in one round. */
+export interface Measurement {
+  readonly values: Readonly<Record<string, number>>
+  /** Deliveries that were missing, repeated or unknown. Anything here fails the whole run. */
+  readonly faults: readonly string[]
+}
+
+/** The figure of a metric of a contender over all rounds, or undefined when it was not measured. */
+export type FigureOf = (contender: string, metric: string) => number | undefined
+
+export interface Target {
+  /** As the project states it. */
+  readonly text: string
+  readonly bound: '<' | '≤' | '≥' | '='
+  readonly limit: number
+  readonly unit: Metric['unit']
+  /** Undefined when a contender it needs was left out. */
+  measured(figure: FigureOf): number | undefined
+}
+
+/** What a scenario works with, in the process that measures. */
+export interface Scene {
+  readonly contender: Contender
+  readonly place: Place
+  readonly sizes: Sizes
+  /** To the process that started this one. */
+  readonly line: Line
+  /** Starts another process of this scenario, at the same place unless told; it plays the part of that name. */
+  start(part: string, place?: Place): Companion
+}
+
+export interface Scenario {
+  readonly name: string
+  readonly title: string
+  /** For the docs: what is timed, and what is not. */
+  readonly explanation: string
+  readonly metrics: readonly Metric[]
+  readonly targets: readonly Target[]
+  /** Fewer rounds than asked for, where one takes long and says enough. */
+  readonly roundsMax?: number
+  /** Names data that is prepared once for all contenders of a storage and kept between rounds. */
+  readonly prepared?: string
+  prepare?(scene: Scene): Promise<void>
+  measure(scene: Scene): Promise<Measurement>
+  /** What other processes of the scenario do. */
+  readonly parts?: Readonly<Record<string, (scene: Scene) => Promise<void>>>
+}
+
+export function ratioOf(upper: number | undefined, lower: number | undefined): number | undefined {
+  return upper === undefined || lower === undefined ? undefined : upper / lower
+}

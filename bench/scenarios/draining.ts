@@ -1,0 +1,48 @@
+/** Working a store empty and checking what came: shared by every scenario that delivers. */
+import { Ledger } from '../ledger.ts'
+import { inBatches, makePayloads } from '../payload.ts'
+import type { Scene } from '../scenario.ts'
+
+export async function enqueueAll(scene: Scene, count: number): Promise<void> {
+  const { contender } = scene
+  for (const batch of inBatches(makePayloads(count), contender.bulkSize)) await contender.enqueueBulk(batch)
+}
+
+export interface Drained {
+  /** When each job arrived, in the order of arrival, in milliseconds of this process's monotonic clock. */
+  readonly arrivedMs: readonly number[]
+  readonly faults: readonly string[]
+}
+
+/** Works until all jobs from 0 to `count` have arrived, or until none does any more. */
+export async function drain(scene: Scene, count: number): Promise<Drained> {
+  const { contender, sizes } = scene
+  const ledger = new Ledger(count)
+  const arrivedMs: number[] = []
+  const errors: unknown[] = []
+  const working = await contender.work({
+    concurrency: sizes.concurrency,
+    onJob: (payload) => {
+      ledger.deliver(payload.n)
+      arrivedMs.push(performance.now())
+    },
+    onError: (error) => errors.push(error),
+  })
+  await ledger.reach(count, sizes.stallMs)
+  await working.stop()
+  const faults = [...ledger.faults(), ...errors.map((error) => `an error reached the user: ${String(error)}`)]
+  const remaining = await contender.remaining()
+  if (remaining !== 0) faults.push(`${remaining} jobs are still due or running after all was drained`)
+  return { arrivedMs, faults }
+}
+
+/**
+ * Jobs per second after the first `warmup` arrivals: starting the worker and compiling its code is over by then, for
+ * every contender alike.
+ */
+export function steadyRate(arrivedMs: readonly number[], warmup: number): number {
+  const fromMs = arrivedMs[warmup - 1]
+  const toMs = arrivedMs.at(-1)
+  if (fromMs === undefined || toMs === undefined) return 0
+  return ((arrivedMs.length - warmup) / (toMs - fromMs)) * 1_000
+}

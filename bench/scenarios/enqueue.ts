@@ -1,0 +1,45 @@
+import { makePayload } from '../payload.ts'
+import type { Scenario } from '../scenario.ts'
+import { percentile } from '../statistics.ts'
+import { drain } from './draining.ts'
+
+const WARMUP = 200
+
+export const enqueue: Scenario = {
+  name: 'enqueue',
+  title: 'Enqueue one by one',
+  explanation:
+    'Jobs are enqueued singly, each after the one before was acknowledged (a quarter of the number of jobs). All are then delivered and checked.',
+  metrics: [
+    { key: 'rate', title: 'rate', unit: '/s' },
+    { key: 'p50', title: 'p50', unit: 'ms' },
+    { key: 'p95', title: 'p95', unit: 'ms' },
+    { key: 'p99', title: 'p99', unit: 'ms' },
+  ],
+  targets: [
+    {
+      text: 'enqueue p95 < 10 ms with synchronous=FULL',
+      bound: '<',
+      limit: 10,
+      unit: 'ms',
+      measured: (figure) => figure('millrace-full', 'p95'),
+    },
+  ],
+  async measure(scene) {
+    const { contender, sizes } = scene
+    const count = Math.ceil(sizes.jobs / 4)
+    for (let n = 0; n < WARMUP; n += 1) await contender.enqueueOne(makePayload(n))
+    const tookMs: number[] = []
+    const startedMs = performance.now()
+    for (let n = WARMUP; n < WARMUP + count; n += 1) {
+      const payload = makePayload(n)
+      const beforeMs = performance.now()
+      await contender.enqueueOne(payload)
+      tookMs.push(performance.now() - beforeMs)
+    }
+    const rate = (count / (performance.now() - startedMs)) * 1_000
+    const { faults } = await drain(scene, WARMUP + count)
+    const values = { rate, p50: percentile(tookMs, 50), p95: percentile(tookMs, 95), p99: percentile(tookMs, 99) }
+    return { values, faults }
+  },
+}

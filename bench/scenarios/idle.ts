@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { makePayload } from '../payload.ts'
+import type { Scenario } from '../scenario.ts'
+
+const SETTLE_MS = 1_000
+
+export const idle: Scenario = {
+  name: 'idle',
+  title: 'An idle worker',
+  explanation:
+    'Processor time, user and system, of a process whose worker waits for work for ten seconds, in per cent of one core. One job before and one after show that it does wait.',
+  metrics: [{ key: 'cpu', title: 'CPU', unit: '%' }],
+  targets: [
+    {
+      text: 'an idle worker uses < 2 % of one core',
+      bound: '<',
+      limit: 2,
+      unit: '%',
+      measured: (figure) => figure('millrace-full', 'cpu'),
+    },
+  ],
+  roundsMax: 1,
+  async measure({ contender, sizes }) {
+    let arrived = Promise.withResolvers<number>()
+    const faults: string[] = []
+    const working = await contender.work({
+      concurrency: sizes.concurrency,
+      onJob: ({ n }) => arrived.resolve(n),
+      onError: (error) => faults.push(`an error reached the user: ${String(error)}`),
+    })
+    const deliver = async (n: number): Promise<void> => {
+      arrived = Promise.withResolvers<number>()
+      await contender.enqueueOne(makePayload(n))
+      const got = await Promise.race([arrived.promise, sleep(sizes.stallMs, 'nothing', { ref: false })])
+      if (got !== n) faults.push(`job ${n} was awaited, ${got} arrived`)
+    }
+    await deliver(0)
+    // The job's aftermath is not idleness.
+    await sleep(Math.min(SETTLE_MS, sizes.idleMs))
+    const before = process.cpuUsage()
+    const startedMs = performance.now()
+    await sleep(sizes.idleMs)
+    const used = process.cpuUsage(before)
+    const cpu = ((used.user + used.system) / 1_000 / (performance.now() - startedMs)) * 100
+    await deliver(1)
+    await working.stop()
+    return { values: { cpu }, faults }
+  },
+}

@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Ledger } from '../ledger.ts'
+import { makePayload, sharedNowMs } from '../payload.ts'
+import type { Scenario, Scene } from '../scenario.ts'
+import { percentile, seededRandom } from '../statistics.ts'
+
+const WARMUP = 20
+const GAP_MS_MIN = 5
+const GAP_MS_MAX = 20
+
+/** The producer: another process, which knows nothing of the worker but the place. */
+async function produce(scene: Scene): Promise<void> {
+  const { contender, sizes } = scene
+  const random = seededRandom(sizes.seed)
+  for (let n = 0; n < WARMUP + sizes.pickups; n += 1) {
+    await sleep(GAP_MS_MIN + random() * (GAP_MS_MAX - GAP_MS_MIN))
+    await contender.enqueueOne(makePayload(n, sharedNowMs()))
+  }
+}
+
+export const pickup: Scenario = {
+  name: 'pickup',
+  title: 'Pickup from another process',
+  explanation:
+    'Another process enqueues jobs one by one, 5 to 20 ms apart, into a store whose worker has nothing else to do. Measured from before the call to enqueue, so its commit is included, to the start of the handler.',
+  metrics: [
+    { key: 'p50', title: 'p50', unit: 'ms' },
+    { key: 'p95', title: 'p95', unit: 'ms' },
+    { key: 'p99', title: 'p99', unit: 'ms' },
+  ],
+  targets: [
+    {
+      text: 'pickup from another process p50 < 5 ms',
+      bound: '<',
+      limit: 5,
+      unit: 'ms',
+      measured: (figure) => figure('millrace-full', 'p50'),
+    },
+    {
+      text: 'pickup from another process p99 < 30 ms',
+      bound: '<',
+      limit: 30,
+      unit: 'ms',
+      measured: (figure) => figure('millrace-full', 'p99'),
+    },
+  ],
+  async measure(scene) {
+    const { contender, sizes } = scene
+    const count = WARMUP + sizes.pickups
+    const ledger = new Ledger(count)
+    const tookMs: number[] = []
+    const errors: unknown[] = []
+    const working = await contender.work({
+      concurrency: sizes.concurrency,
+      onJob: (payload) => {
+        const nowMs = sharedNowMs()
+        ledger.deliver(payload.n)
+        if (payload.n >= WARMUP) tookMs.push(nowMs - payload.t)
+      },
+      onError: (error) => errors.push(error),
+    })
+    const producer = scene.start('produce')
+    await producer.ended
+    await ledger.reach(count, sizes.stallMs)
+    await working.stop()
+    const values = { p50: percentile(tookMs, 50), p95: percentile(tookMs, 95), p99: percentile(tookMs, 99) }
+    const faults = [...ledger.faults(), ...errors.map((error) => `an error reached the user: ${String(error)}`)]
+    return { values, faults }
+  },
+  parts: { produce },
+}

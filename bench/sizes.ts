@@ -1,0 +1,30 @@
+/** How much work a run does. The published figures are those of `STANDARD`. */
+export interface Sizes {
+  readonly jobs: number
+  readonly concurrency: number
+  /** Jobs sent one by one to a worker in another process. */
+  readonly pickups: number
+  /** Claims that are timed at each size of the store. */
+  readonly claims: number
+  /** Jobs waiting in a large store; as many again are scheduled for later, and as many finished. */
+  readonly large: number
+  readonly idleMs: number
+  readonly processes: number
+  /** No delivery for so long means that the missing jobs are lost. */
+  readonly stallMs: number
+  readonly seed: number
+}
+
+export const STANDARD: Sizes = Object.freeze({
+  jobs: 20_000,
+  concurrency: 50,
+  pickups: 300,
+  claims: 200,
+  large: 1_000_000,
+  idleMs: 10_000,
+  processes: 10,
+  stallMs: 10_000,
+  seed: 7,
+})
+
+export const ROUNDS_STANDARD = 3

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import type { CaseFile } from '../../case.ts'
+import { inspection, need, priority, RETRY_MS, retryDelay } from '../../needs.ts'
+import { boom, complete, idsOf, retry } from '../../stage.ts'
+
+export const retrying: CaseFile = {
+  level: 'port',
+  concept: 'Retry',
+  cases: [
+    {
+      // B47 B121
+      name: 'a retry waits its delay and is then claimable',
+      guarantees: ['I1', 'I2'],
+      ...need(retryDelay),
+      async run(stage) {
+        const { id } = await stage.put()
+        const consumer = await stage.consume()
+        await stage.settle(consumer, await stage.one(consumer), retry(RETRY_MS))
+        await stage.expectCounts({ delayed: 1 })
+        await stage.none(consumer, 'a retry was handed out before its delay')
+        await stage.harness.advance(RETRY_MS * 0.6)
+        await stage.none(consumer, 'a retry was handed out before its delay')
+        await stage.harness.advance(RETRY_MS * 0.4 + 1)
+        const again = await stage.one(consumer)
+        assert.deepEqual([again.job.id, again.attempt], [id, 2])
+      },
+    },
+    {
+      name: 'a retry without delay is claimable at once',
+      guarantees: ['I1', 'I2'],
+      async run(stage) {
+        const { id } = await stage.put({ payload: '"same"', attempts: 4, tenant: { orgId: 'o' } })
+        const consumer = await stage.consume()
+        await stage.settle(consumer, await stage.one(consumer), retry())
+        await stage.expectCounts({ ready: 1 })
+        const { job } = await stage.one(consumer)
+        assert.deepEqual([job.id, job.payload, job.attempts, job.tenant], [id, '"same"', 4, { orgId: 'o' }])
+      },
+    },
+    {
+      // B31 B121 A03
+      name: 'the error of a failed attempt is shown while the job waits',
+      guarantees: ['I2'],
+      ...need(inspection),
+      async run(stage) {
+        const { id } = await stage.put()
+        const consumer = await stage.consume()
+        await stage.settle(consumer, await stage.one(consumer), retry())
+        const view = await stage.view(id)
+        assert.deepEqual([view.state, view.ended, view.error], ['queued', null, boom])
+        assert.deepEqual([view.leaseOwner, view.leaseUntilMs, view.startedAtMs], [null, null, null])
+      },
+    },
+    {
+      name: 'a retried job keeps its priority',
+      guarantees: ['I2'],
+      ...need(priority),
+      async run(stage) {
+        const urgent = await stage.put({ priority: 1 })
+        const consumer = await stage.consume()
+        const lease = await stage.one(consumer)
+        const ordinary = await stage.put()
+        await stage.settle(consumer, lease, retry())
+        assert.deepEqual(idsOf(await stage.take(consumer, 5)), [urgent.id, ordinary.id])
+      },
+    },
+    {
+      name: 'a job that failed and then succeeded is completed, not dead',
+      guarantees: ['I1', 'I2'],
+      async run(stage) {
+        await stage.put()
+        const consumer = await stage.consume()
+        await stage.settle(consumer, await stage.one(consumer), retry())
+        await stage.settle(consumer, await stage.one(consumer), complete)
+        await stage.expectCounts({ completed: 1 })
+      },
+    },
+  ],
+}

@@ -1,0 +1,37 @@
+import type { Engine, Transaction } from '../src/engine/engine.ts'
+import type { Clock } from '../src/time/clock.ts'
+
+/** What an engine's author gives to the suite: one fresh, empty store with an opened engine on it. */
+export interface Harness {
+  /** Opened. */
+  readonly engine: Engine
+  /** The time the engine lives in; mills and workers on it are given the same one. */
+  readonly clock: Clock
+  /**
+   * An independent second view of the same data, as another process would have it. The suite opens it; opening twice is
+   * harmless, so it may come opened.
+   */
+  other(): Promise<Engine>
+  /** Lets that much of the engine's time pass: virtual clocks jump, real ones wait. The suite itself never sleeps. */
+  advance(ms: number): Promise<void>
+  /** Closes every view and removes the data. */
+  destroy(): Promise<void>
+  /** Begins a transaction of the user's own. Needed where `capabilities.transactionalEnqueue`. */
+  transaction?(): Promise<OwnTransaction>
+  /** Where another process reaches the same data. Needed where the engine survives a process crash. */
+  readonly url?: string
+}
+
+/** A transaction begun outside the engine, with a table of the user's own in it. */
+export interface OwnTransaction {
+  /** What `enqueue` takes as `within`. */
+  readonly within: Transaction
+  /** Writes a row of the user's own inside the transaction. */
+  note(text: string): Promise<void>
+  /** The user's rows as they stand, after commit or rollback. */
+  notes(): Promise<readonly string[]>
+  commit(): Promise<void>
+  rollback(): Promise<void>
+}
+
+export type CreateHarness = () => Promise<Harness>

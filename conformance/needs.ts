@@ -1,0 +1,206 @@
+/**
+ * The excuses, one for each capability, with their twins. An excuse is derived from what the engine declares about
+ * itself, so there is one source of truth; the twin shows that what is not offered is refused and not just absent.
+ */
+import assert from 'node:assert/strict'
+import { admitTransaction, controlsOf, deadLettersOf, inspectorOf } from '../src/engine/admission.ts'
+import type { Capabilities } from '../src/engine/capabilities.ts'
+import { UnsupportedError } from '../src/errors.ts'
+import { defineJob } from '../src/job/definition.ts'
+import type { EnqueueOptions } from '../src/job/options.ts'
+import type { Excuse } from './case.ts'
+import { idsOf, never, type Stage } from './stage.ts'
+
+/** Joins several needs: the first that is not met excuses the case, and its twin is the one that runs. */
+export function need(...needs: readonly Excuse[]): Excuse {
+  const unmet = (capabilities: Capabilities): Excuse | undefined =>
+    needs.find((candidate) => candidate.excuse(capabilities) !== null)
+  return {
+    excuse: (capabilities) => unmet(capabilities)?.excuse(capabilities) ?? null,
+    refusal: async (stage) => unmet(stage.engine.capabilities)?.refusal(stage),
+  }
+}
+
+function refuses(call: () => unknown, stage: Stage): void {
+  assert.throws(call, (error) => error instanceof UnsupportedError && error.engine === stage.engine.name)
+}
+
+/** The client refuses it at the door, naming the job and the engine, and nothing is stored. */
+async function refusesEnqueue(stage: Stage, options: EnqueueOptions & { within?: object }): Promise<void> {
+  const mill = await stage.mill()
+  const definition = defineJob({ type: stage.type, backoff: { kind: 'fixed', delay: 0 } })
+  await assert.rejects(
+    mill.enqueue(definition, 1, options),
+    (error) => error instanceof UnsupportedError && error.engine === stage.engine.name,
+  )
+  await stage.expectCounts({})
+}
+
+/** The same, for what a definition asks of the worker. */
+async function refusesWork(stage: Stage, spec: Omit<Parameters<typeof defineJob>[0], 'type'>): Promise<void> {
+  const mill = await stage.mill()
+  const definition = defineJob({ type: stage.type, ...spec, run: () => null })
+  await assert.rejects(
+    mill.work([definition]),
+    (error) => error instanceof UnsupportedError && error.job === stage.type && error.engine === stage.engine.name,
+  )
+  await stage.expectCounts({})
+}
+
+/** Looking up, listing and waiting for single jobs. */
+export const inspection: Excuse = {
+  excuse: ({ inspection: offered }) => (offered ? null : 'cannot look up single jobs'),
+  refusal: async (stage) => {
+    assert.equal(stage.engine.inspector, undefined)
+    refuses(() => inspectorOf(stage.engine), stage)
+  },
+}
+
+export const cancellation: Excuse = {
+  excuse: ({ cancellation: offered }) => (offered ? null : 'cannot cancel a job'),
+  refusal: async (stage) => {
+    const { id } = await stage.put()
+    assert.equal(stage.engine.controls, undefined)
+    refuses(() => controlsOf(stage.engine), stage)
+    assert.deepEqual(idsOf(await stage.take(await stage.consume())), [id])
+  },
+}
+
+export const deadLetters: Excuse = {
+  excuse: ({ deadLetters: kept }) => (kept === 'none' ? 'keeps no dead letters' : null),
+  refusal: async (stage) => {
+    assert.equal(stage.engine.deadLetters, undefined)
+    refuses(() => deadLettersOf(stage.engine), stage)
+  },
+}
+
+export const requeue: Excuse = {
+  excuse: ({ deadLetters: kept }) => (kept === 'requeue' ? null : 'cannot put a dead letter back into the queue'),
+  refusal: async (stage) => {
+    if (stage.engine.capabilities.deadLetters === 'none') return deadLetters.refusal(stage)
+    const { id } = await stage.put()
+    await assert.rejects(
+      deadLettersOf(stage.engine).requeue(id, { who: 'suite', reason: 'twin' }),
+      (error) => error instanceof UnsupportedError,
+    )
+  },
+}
+
+export const keys: Excuse = {
+  excuse: ({ keys: kind }) => {
+    if (kind === 'unique-live') return null
+    return kind === 'partition' ? 'uses a key to keep order, not to refuse a second job' : 'keeps no idempotency keys'
+  },
+  refusal: async (stage) => {
+    if (stage.engine.capabilities.keys === 'refused') return refusesEnqueue(stage, { key: 'twin' })
+    const jobs = stage.jobs(2, { key: 'twin' })
+    await stage.engine.enqueue(jobs)
+    const taken = await stage.take(await stage.consume(), 2)
+    assert.deepEqual(idsOf(taken), jobs.map(({ id }) => id))
+  },
+}
+
+export const latest: Excuse = {
+  excuse: ({ latest: offered }) => (offered ? null : 'does not supersede by a latest key'),
+  refusal: (stage) => refusesEnqueue(stage, { latest: 'twin' }),
+}
+
+/** The longest enqueue delay that any case asks for. */
+export const DELAY_MS = 2_000
+
+export const delay: Excuse = {
+  excuse: ({ enqueueDelayMaxMs }) =>
+    enqueueDelayMaxMs >= DELAY_MS ? null : `delays a job by ${enqueueDelayMaxMs} ms at most`,
+  refusal: (stage) => refusesEnqueue(stage, { delay: DELAY_MS }),
+}
+
+/** The longest retry delay that any case asks for. */
+export const RETRY_MS = 2_000
+
+export const retryDelay: Excuse = {
+  excuse: ({ retryDelayMaxMs }) =>
+    retryDelayMaxMs >= RETRY_MS ? null : `delays a retry by ${retryDelayMaxMs} ms at most`,
+  refusal: (stage) => refusesWork(stage, { attempts: 3, backoff: { kind: 'fixed', delay: RETRY_MS } }),
+}
+
+export const priority: Excuse = {
+  excuse: ({ order }) => (order === 'priority' ? null : `keeps the order '${order}', not that of priorities`),
+  // Order is the one thing that an engine may lack without a call to refuse: the job itself is never lost.
+  refusal: async (stage) => {
+    const urgent = await stage.put({ priority: 1 })
+    assert.deepEqual(idsOf(await stage.take(await stage.consume())), [urgent.id])
+  },
+}
+
+export const arrivalOrder: Excuse = {
+  excuse: ({ order }) =>
+    order === 'priority' || order === 'fifo' ? null : `keeps the order '${order}', not that of arrival`,
+  refusal: async (stage) => {
+    const jobs = stage.jobs(3)
+    await stage.engine.enqueue(jobs)
+    const taken = await stage.take(await stage.consume(), 3)
+    assert.deepEqual([...idsOf(taken)].sort(), jobs.map(({ id }) => id).sort())
+  },
+}
+
+export const limits: Excuse = {
+  excuse: ({ limits: kind }) => (kind === 'shared' ? null : 'cannot hold a rate limit over all workers'),
+  refusal: (stage) => refusesWork(stage, { limit: { max: 1, per: '1s' }, backoff: { kind: 'fixed', delay: 0 } }),
+}
+
+export const reaping: Excuse = {
+  excuse: ({ recovery }) => {
+    if (recovery === 'reaper') return null
+    return recovery === 'engine' ? 'brings expired leases back by itself' : 'brings no expired lease back'
+  },
+  refusal: async (stage) => {
+    const { id } = await stage.put()
+    const consumer = await stage.consume()
+    await assert.rejects(
+      consumer.claim({ max: 1, waitMs: 0, signal: never, from: 'expired' }),
+      (error) => error instanceof UnsupportedError,
+    )
+    assert.deepEqual(idsOf(await stage.take(consumer)), [id])
+  },
+}
+
+export const recovery: Excuse = {
+  excuse: ({ recovery: kind }) => (kind === 'none' ? 'brings no expired lease back' : null),
+  refusal: reaping.refusal,
+}
+
+export const idempotentEnqueue: Excuse = {
+  excuse: ({ idempotentEnqueue: offered }) => (offered ? null : 'stores a repeated enqueue again'),
+  refusal: async (stage) => {
+    const job = stage.job()
+    await stage.engine.enqueue([job])
+    await stage.engine.enqueue([job])
+    assert.equal((await stage.take(await stage.consume(), 5)).length, 2)
+  },
+}
+
+export const atomicEnqueue: Excuse = {
+  excuse: ({ enqueueAtomic }) => (enqueueAtomic ? null : 'may store a part of a batch that failed'),
+  // Nothing can be refused here; what was acknowledged must still be there.
+  refusal: async (stage) => {
+    const jobs = stage.jobs(5)
+    await stage.engine.enqueue(jobs)
+    assert.equal((await stage.take(await stage.consume(), 5)).length, 5)
+  },
+}
+
+export const transactions: Excuse = {
+  excuse: ({ transactionalEnqueue }) => (transactionalEnqueue ? null : 'cannot join a transaction of yours'),
+  refusal: async (stage) => {
+    refuses(() => admitTransaction(stage.engine), stage)
+    await refusesEnqueue(stage, { within: {} })
+  },
+}
+
+export const survival: Excuse = {
+  excuse: ({ survives }) => (survives === 'nothing' ? 'survives nothing: its jobs end with their process' : null),
+  refusal: async (stage) => {
+    assert.equal(stage.harness.url, undefined, 'an engine that other processes reach must survive one of them')
+    assert.equal(stage.engine.threadUrl, null)
+  },
+}

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { setTimeout as realSleep } from 'node:timers/promises'
+import { type Mill, type MillOptions, open } from '../src/client/mill.ts'
+import type { ClaimRequest, Consumer, Engine, Receipt, SubscribedType, TypeCounts } from '../src/engine/engine.ts'
+import type { Lease, Lost, Outcome } from '../src/engine/outcome.ts'
+import { newJobId } from '../src/job/id.ts'
+import type { ErrorRecord, JobView, NewJob } from '../src/job/job.ts'
+import type { Harness } from './harness.ts'
+
+/** A signal that nobody aborts. */
+export const never: AbortSignal = new AbortController().signal
+
+export const boom: ErrorRecord = { name: 'Error', code: 'E_BOOM', message: 'boom', stack: null }
+export const complete: Outcome = { kind: 'complete', result: '{"done":true}', durationMs: 5 }
+export const dead: Outcome = { kind: 'dead', error: boom }
+export const retry = (delayMs = 0): Outcome => ({ kind: 'retry', delayMs, error: boom })
+export const release = (delayMs = 0): Outcome => ({ kind: 'release', delayMs, reason: 'staged' })
+
+const NOTHING: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
+/** What real machinery (threads, sockets) may still need once the engine's own time has passed. */
+const GRACE_REAL_MS = 400
+const STEP_MS = 10
+/** The default drain time, twice: a handler that hangs must not hold up a mill for longer. */
+const CLOSE_MS = 60_000
+
+interface ConsumeOptions {
+  readonly on?: Engine
+  readonly types?: readonly (string | SubscribedType)[]
+  readonly limit?: { readonly max: number; readonly perMs: number }
+  readonly worker?: string
+}
+
+/** What a case works with: a fresh store, a type of its own, and the few moves that every case is made of. */
+export class Stage {
+  readonly harness: Harness
+  readonly engine: Engine
+  readonly leaseMs: number
+  readonly type: string
+  readonly #mills: Mill[] = []
+  #workers = 0
+
+  constructor(harness: Harness, type: string, leaseMs: number) {
+    this.harness = harness
+    this.engine = harness.engine
+    this.type = type
+    this.leaseMs = leaseMs
+  }
+
+  get nowMs(): number {
+    return this.harness.clock.nowMs()
+  }
+
+  /** A job as the core would hand it over; every field may be overridden. */
+  job(fields: Partial<NewJob> = {}): NewJob {
+    return {
+      id: newJobId(this.nowMs),
+      type: this.type,
+      payload: '{"n":1}',
+      payloadVersion: 1,
+      priority: 5,
+      attempts: 3,
+      delayMs: 0,
+      runAtMs: null,
+      key: null,
+      latest: null,
+      tenant: null,
+      options: null,
+      ...fields,
+    }
+  }
+
+  jobs(count: number, fields: Partial<NewJob> = {}): readonly NewJob[] {
+    return Array.from({ length: count }, () => this.job(fields))
+  }
+
+  /** Stores one job and returns it with its receipt. */
+  async put(fields: Partial<NewJob> = {}, on: Engine = this.engine): Promise<NewJob & { readonly receipt: Receipt }> {
+    const job = this.job(fields)
+    const [receipt] = await on.enqueue([job])
+    assert.ok(receipt, 'enqueue returned no receipt for one job')
+    return { ...job, receipt }
+  }
+
+  /** A consumer of this case's type, or of those given. */
+  async consume(options: ConsumeOptions = {}): Promise<Consumer> {
+    const types = (options.types ?? [this.type]).map((type) =>
+      typeof type === 'string' ? { type, leaseMs: this.leaseMs, ...(options.limit && { limit: options.limit }) } : type,
+    )
+    this.#workers += 1
+    return (options.on ?? this.engine).consume({ types, worker: options.worker ?? `suite:1:${this.#workers}` })
+  }
+
+  /** A reaper: it may claim only what has expired. */
+  async reaper(on: Engine = this.engine): Promise<Consumer> {
+    return on.consume({ types: 'every', worker: 'suite:1:reaper' })
+  }
+
+  async other(): Promise<Engine> {
+    const engine = await this.harness.other()
+    await engine.open()
+    return engine
+  }
+
+  /** What can be claimed right now. */
+  take(consumer: Consumer, max = 1, request: Partial<ClaimRequest> = {}): Promise<readonly Lease[]> {
+    return consumer.claim({ max, waitMs: 0, signal: never, ...request })
+  }
+
+  async one(consumer: Consumer): Promise<Lease> {
+    const leases = await this.take(consumer)
+    assert.equal(leases.length, 1, 'expected one claimable job')
+    return first(leases)
+  }
+
+  async none(consumer: Consumer, why: string): Promise<void> {
+    const leases = await this.take(consumer, 10)
+    assert.deepEqual(leases.map(({ job }) => job.id), [], why)
+  }
+
+  /** Settles one lease and insists that it was accepted. */
+  async settle(consumer: Consumer, lease: Lease, outcome: Outcome): Promise<void> {
+    assert.deepEqual(await consumer.settle([{ lease, outcome }]), [], `the holder's ${outcome.kind} was refused`)
+  }
+
+  /** Settles one lease and insists that it was refused. */
+  async refused(consumer: Consumer, lease: Lease, outcome: Outcome): Promise<Lost> {
+    const lost = await consumer.settle([{ lease, outcome }])
+    assert.equal(lost.length, 1, `a ${outcome.kind} without a valid lease was accepted`)
+    assert.equal(first(lost).lease.token, lease.token, 'the loss names another lease')
+    return first(lost)
+  }
+
+  /** Lets a lease run out. */
+  async expire(lease: Lease): Promise<void> {
+    const leftMs = (lease.expiresAtMs ?? this.nowMs + this.leaseMs) - this.nowMs
+    await this.harness.advance(Math.max(0, leftMs) + 1)
+  }
+
+  /** Lets `lease` run out and brings its job back to the queue in the way of this engine. */
+  async recover(lease: Lease, on: Engine = this.engine): Promise<void> {
+    await this.expire(lease)
+    if (this.engine.capabilities.recovery === 'engine') {
+      await this.harness.advance(this.engine.capabilities.recoveryMaxMs ?? 0)
+      return
+    }
+    const reaper = await this.reaper(on)
+    const expired = await this.take(reaper, 10, { from: 'expired' })
+    const taken = expired.find(({ job }) => job.id === lease.job.id)
+    assert.ok(taken, 'the reaper did not find the expired lease')
+    await this.settle(reaper, taken, retry())
+    await reaper.close()
+  }
+
+  async counts(type: string = this.type, on: Engine = this.engine): Promise<TypeCounts> {
+    return (await on.counts())[type] ?? NOTHING
+  }
+
+  /** Asserts the counts of this case's type; what is left out must be zero. */
+  async expectCounts(expected: Partial<TypeCounts>, type: string = this.type): Promise<void> {
+    assert.deepEqual({ ...(await this.counts(type)) }, { ...NOTHING, ...expected })
+  }
+
+  async view(id: string, on: Engine = this.engine): Promise<JobView> {
+    assert.ok(on.inspector, 'the engine declares inspection and has no inspector')
+    const view = await on.inspector.find(id)
+    assert.ok(view, `job ${id} cannot be found`)
+    return view
+  }
+
+  /** A mill on this engine and in its time; closed with the stage. */
+  async mill(on: Engine = this.engine, options: MillOptions = {}): Promise<Mill> {
+    const mill = await open(on, { clock: this.harness.clock, random: () => 0.5, ...options })
+    this.#mills.push(mill)
+    return mill
+  }
+
+  /** Waits for `promise` while the engine's time passes, at most `ms` of it. */
+  async within<Value>(ms: number, promise: Promise<Value>, what: string): Promise<Value> {
+    const outcome = watch(promise)
+    const stepMs = Math.max(STEP_MS, ms / 200)
+    for (let passedMs = 0; passedMs < ms && !outcome.done; passedMs += stepMs) await this.harness.advance(stepMs)
+    for (let pass = 0; pass < GRACE_REAL_MS / STEP_MS && !outcome.done; pass += 1) await realSleep(STEP_MS)
+    if (!outcome.done) assert.fail(`${what} did not happen within ${ms} ms`)
+    return promise
+  }
+
+  /** Waits until `holds` is true while the engine's time passes, at most `ms` of it. */
+  async until(ms: number, holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
+    for (let passedMs = 0; passedMs <= ms; passedMs += STEP_MS) {
+      if (await holds()) return
+      await this.harness.advance(STEP_MS)
+    }
+    for (let pass = 0; pass < GRACE_REAL_MS / STEP_MS; pass += 1) {
+      if (await holds()) return
+      await realSleep(STEP_MS)
+    }
+    assert.fail(`${what} did not come true within ${ms} ms`)
+  }
+
+  async close(): Promise<void> {
+    for (const mill of this.#mills) await this.within(CLOSE_MS, mill.close(), 'closing the mill')
+  }
+}
+
+/** Waits for `promise` in real time and without moving the engine's clock: for what must happen at once. */
+export async function promptly<Value>(promise: Promise<Value>, what: string, ms = 250): Promise<Value> {
+  const outcome = watch(promise)
+  const limit = new AbortController()
+  await Promise.race([promise.catch(() => {}), realSleep(ms, undefined, { signal: limit.signal }).catch(() => {})])
+  limit.abort()
+  if (!outcome.done) assert.fail(`${what} did not happen within ${ms} ms`)
+  return promise
+}
+
+function watch(promise: Promise<unknown>): { readonly done: boolean } {
+  const state = { done: false }
+  const finish = (): void => {
+    state.done = true
+  }
+  promise.then(finish, finish)
+  return state
+}
+
+export function first<Item>(items: readonly Item[]): Item {
+  const [item] = items
+  assert.ok(item !== undefined, 'expected at least one')
+  return item
+}
+
+export const idsOf = (leases: readonly Lease[]): readonly string[] => leases.map(({ job }) => job.id)
+
+/** A promise and its switch: for handlers that wait until the case lets them go. */
+export interface Gate {
+  readonly opened: Promise<void>
+  open(): void
+}
+
+export function gate(): Gate {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { opened: promise, open: resolve }
+}
+
+/** The code of what a promise rejects with; fails when it resolves. */
+export async function rejection(promise: Promise<unknown>): Promise<string> {
+  const error = await promise.then(
+    () => assert.fail('expected a rejection, the call resolved'),
+    (reason: unknown) => reason,
+  )
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
+  return typeof code === 'string' ? code : String(error)
+}

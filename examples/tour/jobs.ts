@@ -1,0 +1,129 @@
+/**
+ * The jobs of the tour. Each does a little real work; together they meet everything that can happen to a job.
+ * Run them in a second process with: npm run millrace -- work examples/tour/jobs.ts
+ */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { glob, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { defineJob, NonRetryable } from 'millrace'
+import { z } from 'zod'
+
+/** The repository: what the tour reads. */
+export const ROOT = resolve(import.meta.dirname, '../..')
+/** Where the tour's files appear and are tidied away again. */
+export const SPOOL = resolve('.cache/tour')
+
+/** Succeeds. */
+export const checksum = defineJob({
+  type: 'checksum',
+  payload: z.object({ path: z.string() }),
+  async run({ payload, signal }) {
+    const hash = createHash('sha256')
+    await pipeline(createReadStream(resolve(ROOT, payload.path)), hash, { signal })
+    return { sha256: hash.digest('hex') }
+  },
+})
+
+/** Fails until the file it needs has appeared, then succeeds. */
+export const collectReport = defineJob({
+  type: 'collect-report',
+  payload: z.object({ file: z.string() }),
+  attempts: 6,
+  backoff: { kind: 'exponential', base: '400ms', max: '5s' },
+  async run({ payload }) {
+    const text = await readFile(join(SPOOL, payload.file), 'utf8')
+    return { lines: text.split('\n').length }
+  },
+})
+
+/** Dies on a corrupt file: reading it again cannot help, so it does not use up its attempts. */
+export const parseLedger = defineJob({
+  type: 'parse-ledger',
+  payload: z.object({ file: z.string() }),
+  priority: 3,
+  async run({ payload }) {
+    const text = await readFile(join(SPOOL, payload.file), 'utf8')
+    let cents = 0
+    for (const [index, line] of text.trim().split('\n').entries()) {
+      const amount = /^\d{4}-\d\d-\d\d,(-?\d+\.\d\d)$/.exec(line)?.[1]
+      if (amount === undefined) throw new NonRetryable(`line ${index + 1} of ${payload.file} is not 'date,amount'`)
+      cents += Math.round(Number(amount) * 100)
+    }
+    return { total: cents / 100 }
+  },
+})
+
+const STEPS = 40
+
+/** Takes a while, says how far it is, and stops when its signal says so. */
+export const countPrimes = defineJob({
+  type: 'count-primes',
+  payload: z.object({ below: z.number().int().min(2) }),
+  priority: 7,
+  concurrency: 3,
+  lease: '10s',
+  async run({ payload, progress, signal }) {
+    let primes = 0
+    for (let step = 0; step < STEPS; step += 1) {
+      const from = Math.floor((payload.below * step) / STEPS)
+      primes += primesBetween(from, Math.floor((payload.below * (step + 1)) / STEPS))
+      await progress({ percent: Math.round(((step + 1) / STEPS) * 100) })
+      // A rest between the steps keeps the tour gentle on a small machine; it ends at once when the job must stop.
+      await sleep(80, undefined, { signal })
+    }
+    return { primes }
+  },
+})
+
+function primesBetween(from: number, to: number): number {
+  let primes = 0
+  for (let candidate = Math.max(2, from); candidate < to; candidate += 1) {
+    let divisor = 2
+    while (divisor * divisor <= candidate && candidate % divisor !== 0) divisor += 1
+    if (divisor * divisor > candidate) primes += 1
+  }
+  return primes
+}
+
+/** Enqueued with a latest key and a short delay: a burst of changes costs one run, and the newest wins. */
+export const indexDocs = defineJob({
+  type: 'index-docs',
+  payload: z.object({ revision: z.number() }),
+  priority: 4,
+  async run({ payload }) {
+    const filesByWord = new Map<string, Set<string>>()
+    for await (const file of glob(['*.md', 'docs/**/*.md', 'src/**/*.ts'], { cwd: ROOT })) {
+      const text = await readFile(join(ROOT, file), 'utf8')
+      for (const [word] of text.toLowerCase().matchAll(/[a-z]{4,}/g)) {
+        filesByWord.set(word, (filesByWord.get(word) ?? new Set()).add(file))
+      }
+    }
+    await mkdir(SPOOL, { recursive: true })
+    const index = Object.fromEntries([...filesByWord].map(([word, files]) => [word, [...files]]))
+    await writeFile(join(SPOOL, 'index.json'), JSON.stringify({ revision: payload.revision, index }))
+    return { words: filesByWord.size }
+  },
+})
+
+/** Enqueued to run later, behind everything else. */
+export const tidySpool = defineJob({
+  type: 'tidy-spool',
+  payload: z.object({ olderThanMs: z.number() }),
+  priority: 9,
+  async run({ payload }) {
+    let removed = 0
+    for (const name of await readdir(SPOOL)) {
+      const file = join(SPOOL, name)
+      const { mtimeMs } = await stat(file)
+      if (name === 'index.json' || Date.now() - mtimeMs < payload.olderThanMs) continue
+      await rm(file, { force: true })
+      removed += 1
+    }
+    return { removed }
+  },
+})
+
+export const tourJobs = [checksum, collectReport, parseLedger, countPrimes, indexDocs, tidySpool]

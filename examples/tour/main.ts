@@ -1,0 +1,109 @@
+/**
+ * The tour: `npm start`. A worker, jobs that meet everything that can happen to a job, and a live view of them, on
+ * ./millrace.db. Ctrl-C drains and stops.
+ */
+import { parseArgs } from 'node:util'
+import { type Mill, MillraceError, open } from 'millrace'
+import { feed, pause } from './feed.ts'
+import { tourJobs } from './jobs.ts'
+import { printLines } from './lines.ts'
+import { Screen } from './screen.ts'
+import { Watch } from './snapshot.ts'
+import { renderFrame } from './view.ts'
+
+const HELP = `npm start -- [--engine URL] [--once]
+
+  --engine URL   where the jobs are; sqlite:./millrace.db unless told (or MILLRACE_ENGINE)
+  --once         end after one round of jobs`
+
+const FRAME_MS = 200
+
+interface Settings {
+  readonly url: string
+  readonly once: boolean
+}
+
+function readSettings(): Settings | null {
+  const { values } = parseArgs({
+    options: { engine: { type: 'string' }, once: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+  })
+  if (values.help === true) return null
+  return { url: values.engine ?? process.env.MILLRACE_ENGINE ?? 'sqlite:./millrace.db', once: values.once ?? false }
+}
+
+async function tour(settings: Settings): Promise<void> {
+  const mill = await open(settings.url)
+  const stop = new AbortController()
+  const onSignal = (): void => {
+    // Whoever presses Ctrl-C twice does not want to wait: leases that are still held simply run out.
+    if (stop.signal.aborted) process.exit(130)
+    stop.abort()
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  const live = process.stdout.isTTY === true && process.env.TERM !== 'dumb'
+  const show = live ? showLive(mill, settings.url, stop.signal) : showLines(mill, settings.url)
+  // A view that cannot read the store ends the tour; the error is thrown where the view is awaited.
+  show.catch(() => stop.abort())
+  try {
+    const worker = await mill.work(tourJobs, { concurrency: 8, drain: '5s' })
+    const ids = await feed(mill, stop.signal, settings.once ? 1 : Number.POSITIVE_INFINITY)
+    await untilEnded(mill, ids, stop.signal)
+    stop.abort()
+    await show
+    console.log(worker.running === 0 ? 'Stopping.' : `Stopping: ${worker.running} running, up to 5 s to finish.`)
+    await worker.stop('tour')
+    await sayGoodbye(mill)
+  } finally {
+    stop.abort()
+    await show.catch(() => {})
+    await mill.close()
+  }
+}
+
+async function untilEnded(mill: Mill, ids: readonly string[], signal: AbortSignal): Promise<void> {
+  await Promise.all(ids.map((id) => mill.engine.inspector?.waitFor(id, { waitMs: 60_000, signal })))
+}
+
+async function showLive(mill: Mill, url: string, signal: AbortSignal): Promise<void> {
+  const watch = new Watch(mill, url)
+  const screen = new Screen(process.stdout)
+  const coloured = (process.env.NO_COLOR ?? '') === ''
+  screen.enter()
+  try {
+    while (!signal.aborted) {
+      const snapshot = await watch.look()
+      screen.draw(renderFrame(snapshot, { columns: screen.columns, rows: screen.rows, coloured }))
+      await pause(FRAME_MS, signal)
+    }
+  } finally {
+    screen.leave()
+  }
+}
+
+async function showLines(mill: Mill, url: string): Promise<void> {
+  console.log(`Millrace tour on ${url}; Ctrl-C stops it`)
+  printLines(mill, (line) => console.log(line))
+}
+
+async function sayGoodbye(mill: Mill): Promise<void> {
+  const counts = Object.values(await mill.counts())
+  const total = (of: 'ready' | 'delayed' | 'inProgress' | 'completed' | 'dead'): number =>
+    counts.reduce((sum, one) => sum + one[of], 0)
+  const waiting = total('ready') + total('delayed')
+  console.log(
+    `Stopped: ${total('completed')} completed, ${total('dead')} dead, ${waiting} waiting, ${total('inProgress')} leased.`,
+  )
+  console.log('Look around: npm run -s millrace -- stats | jobs | job <id>')
+}
+
+try {
+  const settings = readSettings()
+  if (settings === null) console.log(HELP)
+  else await tour(settings)
+} catch (error) {
+  const usage = error instanceof TypeError && String(Reflect.get(error, 'code')).startsWith('ERR_PARSE_ARGS')
+  const code = error instanceof MillraceError ? ` (${error.code})` : ''
+  console.error(`error: ${error instanceof Error ? error.message : String(error)}${code}`)
+  process.exitCode = usage ? 2 : 1
+}

@@ -1,0 +1,74 @@
+import type { JobView, Mill, TypeCounts } from 'millrace'
+
+/** What one frame of the view shows. */
+export interface Snapshot {
+  readonly url: string
+  readonly nowMs: number
+  readonly upMs: number
+  readonly totals: TypeCounts
+  /** Jobs settled by this process in each of the last seconds, the present one last. */
+  readonly settledPerSecond: readonly number[]
+  readonly running: readonly JobView[]
+  readonly recent: readonly JobView[]
+  readonly dead: readonly JobView[]
+}
+
+const RATE_SECONDS = 24
+
+/** Looks at the store through the same calls that any program has, and counts what happens by listening. */
+export class Watch {
+  readonly #mill: Mill
+  readonly #url: string
+  readonly #startedMs = Date.now()
+  readonly #settledAtMs: number[] = []
+
+  constructor(mill: Mill, url: string) {
+    this.#mill = mill
+    this.#url = url
+    mill.events.on('job.settled', () => this.#settledAtMs.push(Date.now()))
+  }
+
+  async look(): Promise<Snapshot> {
+    const mill = this.#mill
+    const [counts, running, newest, ended] = await Promise.all([
+      mill.counts(),
+      mill.jobs({ state: 'in_progress', limit: 8 }),
+      mill.jobs({ limit: 30 }),
+      mill.jobs({ state: 'dead_letter', limit: 30 }),
+    ])
+    const nowMs = Date.now()
+    return {
+      url: this.#url,
+      nowMs,
+      upMs: nowMs - this.#startedMs,
+      totals: Object.values(counts).reduce(sum, NONE),
+      settledPerSecond: this.#rates(nowMs),
+      running,
+      recent: newest.filter((view) => view.state !== 'in_progress'),
+      dead: ended.filter((view) => view.ended === null),
+    }
+  }
+
+  #rates(nowMs: number): readonly number[] {
+    const sinceMs = nowMs - RATE_SECONDS * 1_000
+    while ((this.#settledAtMs[0] ?? nowMs) < sinceMs) this.#settledAtMs.shift()
+    const rates = Array.from({ length: RATE_SECONDS }, () => 0)
+    for (const atMs of this.#settledAtMs) {
+      const slot = RATE_SECONDS - 1 - Math.floor((nowMs - atMs) / 1_000)
+      rates[slot] = (rates[slot] ?? 0) + 1
+    }
+    return rates
+  }
+}
+
+const NONE: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
+
+function sum(left: TypeCounts, right: TypeCounts): TypeCounts {
+  return {
+    ready: left.ready + right.ready,
+    delayed: left.delayed + right.delayed,
+    inProgress: left.inProgress + right.inProgress,
+    completed: left.completed + right.completed,
+    dead: left.dead + right.dead,
+  }
+}

@@ -1,0 +1,183 @@
+/** A frame of the live view: a snapshot in, lines out. It draws nothing itself, so a test can read what it says. */
+import { stripVTControlCharacters, styleText } from 'node:util'
+import type { JobView } from 'millrace'
+import type { Snapshot } from './snapshot.ts'
+
+type Style = Parameters<typeof styleText>[0]
+
+export interface Canvas {
+  readonly columns: number
+  readonly rows: number
+  readonly coloured: boolean
+}
+
+interface Mark {
+  readonly symbol: string
+  readonly style: Style
+  readonly word: string
+}
+
+const SPARKS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const
+const TYPE_WIDTH = 14
+const BAR_WIDTH = 20
+
+export function renderFrame(snapshot: Snapshot, canvas: Canvas): readonly string[] {
+  const paint = (style: Style, text: string): string =>
+    canvas.coloured ? styleText(style, text, { validateStream: false }) : text
+  const section = (title: string): string => ` ${paint('bold', title)}`
+  const jobLine = (view: JobView): string => drawJob(view, snapshot.nowMs, canvas.columns, paint)
+
+  const head = [
+    drawTitle(snapshot, canvas.columns, paint),
+    '',
+    drawTotals(snapshot, paint),
+    drawRate(snapshot, paint),
+    '',
+  ]
+  const running = [section('Running'), ...lines(snapshot.running.slice(0, 4).map(jobLine), 4), '']
+  const dead = [section('Dead letters'), ...lines(snapshot.dead.slice(0, 2).map(jobLine), 2), '']
+  const tail = [section('Try in another terminal'), ...drawTries(snapshot, paint), '', drawEnd(paint)]
+  // Recent jobs take what the screen has left, so that the way out is always in sight.
+  const room = canvas.rows - head.length - running.length - dead.length - tail.length - 2
+  const recent = room < 1 ? [] : [section('Recent'), ...lines(snapshot.recent.slice(0, room).map(jobLine), room), '']
+  const frame = [...head, ...running, ...recent, ...dead, ...tail]
+  return frame.slice(0, canvas.rows).map((line) => clip(line, canvas.columns))
+}
+
+type Paint = (style: Style, text: string) => string
+
+/** Exactly this many, so that nothing jumps when a job ends. */
+function lines(drawn: readonly string[], count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => drawn[index] ?? '')
+}
+
+function drawTitle(snapshot: Snapshot, columns: number, paint: Paint): string {
+  const left = ' Millrace tour'
+  const seconds = Math.floor(snapshot.upMs / 1_000)
+  const up = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+  const right = `${snapshot.url}   ${up} `
+  const gap = ' '.repeat(Math.max(2, columns - left.length - right.length))
+  return `${paint(['bold', 'cyan'], left)}${gap}${paint('dim', right)}`
+}
+
+function drawTotals({ totals }: Snapshot, paint: Paint): string {
+  const shown: readonly (readonly [string, number, Style])[] = [
+    ['ready', totals.ready, 'blue'],
+    ['delayed', totals.delayed, 'blue'],
+    ['running', totals.inProgress, 'cyan'],
+    ['completed', totals.completed, 'green'],
+    ['dead', totals.dead, 'red'],
+  ]
+  return shown
+    .map(
+      ([name, count, style]) =>
+        `  ${paint(count === 0 ? 'dim' : ([style, 'bold'] as Style), String(count).padStart(3))} ${name}`,
+    )
+    .join('')
+}
+
+function drawRate({ settledPerSecond }: Snapshot, paint: Paint): string {
+  const peak = Math.max(1, ...settledPerSecond)
+  const sparks = settledPerSecond.map((count) =>
+    count === 0 ? ' ' : (SPARKS[Math.min(SPARKS.length - 1, Math.floor((count / peak) * SPARKS.length))] ?? ''),
+  )
+  const mean = settledPerSecond.reduce((sum, count) => sum + count, 0) / settledPerSecond.length
+  return `  ${mean.toFixed(1).padStart(5)} jobs/s  ${paint('green', sparks.join(''))}`
+}
+
+function markOf(view: JobView): Mark {
+  if (view.ended !== null) return { symbol: '○', style: 'magenta', word: view.ended }
+  switch (view.state) {
+    case 'queued':
+      return view.error === null
+        ? { symbol: '·', style: 'blue', word: 'waiting' }
+        : { symbol: '↻', style: 'yellow', word: 'retry' }
+    case 'in_progress':
+      return { symbol: '▶', style: 'cyan', word: 'running' }
+    case 'completed':
+      return { symbol: '✓', style: 'green', word: 'completed' }
+    case 'failed':
+    case 'dead_letter':
+      return { symbol: '✗', style: 'red', word: 'dead' }
+    default:
+      view.state satisfies never
+      return { symbol: '?', style: 'dim', word: '' }
+  }
+}
+
+function drawJob(view: JobView, nowMs: number, columns: number, paint: Paint): string {
+  const { symbol, style, word } = markOf(view)
+  const type = view.type.slice(0, TYPE_WIDTH).padEnd(TYPE_WIDTH)
+  const lead = `  ${paint(style, symbol)} ${type} ${paint('dim', view.id.slice(-6))}  ${paint(style, word.padEnd(10))} `
+  const used = 2 + 1 + 1 + TYPE_WIDTH + 1 + 6 + 2 + 10 + 1
+  return lead + clip(drawDetail(view, nowMs, paint), columns - used)
+}
+
+function drawDetail(view: JobView, nowMs: number, paint: Paint): string {
+  const message = plain(view.error?.message ?? '')
+  if (view.state === 'in_progress') {
+    const percent = percentOf(view.progress)
+    return percent === null ? subjectOf(view) : `${drawBar(percent, paint)} ${subjectOf(view)}`
+  }
+  if (view.state === 'completed') {
+    return `${`${Math.round(view.durationMs ?? 0)} ms`.padStart(7)}  ${paint('dim', subjectOf(view))}`
+  }
+  if (view.state === 'queued' && view.runAtMs > nowMs) {
+    const due = `in ${((view.runAtMs - nowMs) / 1_000).toFixed(1)} s`
+    return message === ''
+      ? `${due}  ${paint('dim', subjectOf(view))}`
+      : `${due}, try ${view.attempt + 1} of ${view.attempts}: ${message}`
+  }
+  return message === '' ? paint('dim', subjectOf(view)) : message
+}
+
+function drawBar(percent: number, paint: Paint): string {
+  const full = Math.round((percent / 100) * BAR_WIDTH)
+  return `${paint('cyan', '█'.repeat(full))}${paint('dim', '░'.repeat(BAR_WIDTH - full))} ${String(percent).padStart(3)} %`
+}
+
+function percentOf(progress: unknown): number | null {
+  const percent = typeof progress === 'object' && progress !== null ? Reflect.get(progress, 'percent') : null
+  return typeof percent === 'number' ? Math.max(0, Math.min(100, percent)) : null
+}
+
+/** The tour may show its own payloads; logs never do. */
+function subjectOf(view: JobView): string {
+  try {
+    const payload: unknown = JSON.parse(view.payload)
+    if (typeof payload !== 'object' || payload === null) return ''
+    return plain(
+      Object.entries(payload)
+        .map(([name, value]) => `${name} ${value}`)
+        .join(', '),
+    )
+  } catch {
+    return ''
+  }
+}
+
+function drawTries(snapshot: Snapshot, paint: Paint): readonly string[] {
+  const id = snapshot.dead[0]?.id
+  const tries = [
+    'stats',
+    id === undefined ? 'jobs --status dead_letter' : `job ${id}`,
+    `enqueue checksum '{"path":"package.json"}' --priority 1`,
+    'work examples/tour/jobs.ts',
+  ]
+  return tries.map((command) => `   ${paint('dim', 'npm run -s millrace --')} ${command}`)
+}
+
+function drawEnd(paint: Paint): string {
+  return ` ${paint('dim', 'Ctrl-C finishes what runs and stops; what waits is still there at the next npm start.')}`
+}
+
+function plain(text: string): string {
+  return text.replace(/\s+/g, ' ').replace(/\p{Cc}/gu, '�')
+}
+
+/** A line that is too long loses its colours rather than wrap. */
+function clip(text: string, width: number): string {
+  const bare = stripVTControlCharacters(text)
+  if (bare.length <= width) return text
+  return width < 1 ? '' : `${bare.slice(0, width - 1)}…`
+}

@@ -1,0 +1,78 @@
+import { InvalidArgumentError } from 'commander'
+import { type Mill, type MillOptions, open } from '../client/mill.ts'
+import { UnsupportedError } from '../errors.ts'
+import type { Clock } from '../time/clock.ts'
+import { parseDurationMs } from '../time/duration.ts'
+import type { Terminal } from './terminal.ts'
+
+/** What every command stands on. */
+export interface Cli {
+  readonly terminal: Terminal
+  readonly clock: Clock
+}
+
+/** The options that every command takes. */
+export interface SharedOptions {
+  readonly engine: string
+  readonly json: boolean
+  readonly debug: boolean
+}
+
+export const ENGINE_DEFAULT = 'sqlite:./millrace.db'
+
+/** Opens a mill for one command and closes it whatever happens. */
+export async function withMill<Answer>(
+  url: string,
+  options: MillOptions,
+  use: (mill: Mill) => Promise<Answer>,
+): Promise<Answer> {
+  const mill = await open(url, options)
+  try {
+    return await use(mill)
+  } finally {
+    await mill.close()
+  }
+}
+
+/**
+ * For a command that ends: refuses an engine whose jobs end with the process, since an acknowledged job would be lost
+ * and a listing would always be empty.
+ */
+export function withStoredMill<Answer>(
+  url: string,
+  options: MillOptions,
+  use: (mill: Mill) => Promise<Answer>,
+): Promise<Answer> {
+  return withMill(url, options, (mill) => {
+    const { name, capabilities } = mill.engine
+    if (capabilities.survives !== 'nothing') return use(mill)
+    const limit = `keeps its jobs only while one process lives, so this command cannot reach them; use ${ENGINE_DEFAULT}`
+    throw new UnsupportedError({ engine: name, limit })
+  })
+}
+
+/** Looks into a store that must be there already: a mistyped path gets an error, not a new empty database. */
+export function withExistingMill<Answer>(url: string, use: (mill: Mill) => Promise<Answer>): Promise<Answer> {
+  return withStoredMill(url, { migrate: false }, use)
+}
+
+/** An option that is a whole number; its range is checked where the option is used. */
+export function wholeNumber(text: string): number {
+  if (/^-?\d+$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a whole number.')
+}
+
+/** An option that is a duration such as 30s, in milliseconds. */
+export function duration(text: string): number {
+  try {
+    return parseDurationMs(text, 'duration')
+  } catch {
+    throw new InvalidArgumentError(`It must be a duration such as 250ms, 30s, 5m, 1h or 7d.`)
+  }
+}
+
+/** Text for `addHelpText('after', …)`: what to type, and what it does. */
+export function examples(lines: readonly (readonly [command: string, meaning: string])[]): string {
+  const width = Math.max(...lines.map(([command]) => command.length))
+  return `\nExamples:\n${lines.map(([command, meaning]) => `  ${command.padEnd(width)}   ${meaning}`).join('\n')}`
+}

@@ -1,0 +1,50 @@
+import { userInfo } from 'node:os'
+import type { Command } from 'commander'
+import { MillraceError, UnknownJobError } from '../../errors.ts'
+import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
+import { stateOf } from '../format.ts'
+
+interface CancelOptions extends SharedOptions {
+  readonly reason: string
+  readonly who?: string
+}
+
+export function addCancel(program: Command, cli: Cli): void {
+  program
+    .command('cancel')
+    .description('End a job that has not finished, also while another process runs it.')
+    .argument('<id>', 'the id that enqueue printed')
+    .option('--reason <text>', 'why; it stays in the history', 'cancelled from the command line')
+    .option('--who <name>', 'who; your user name unless told')
+    .addHelpText(
+      'after',
+      examples([
+        ['millrace cancel 01K5X…', 'a waiting job never starts; a running one has its signal aborted'],
+        ['millrace cancel 01K5X… --reason "sent twice"', 'say why'],
+      ]),
+    )
+    .action((id: string, _options, command: Command) => cancelJob(cli, id, command.optsWithGlobals<CancelOptions>()))
+}
+
+async function cancelJob({ terminal }: Cli, id: string, options: CancelOptions): Promise<void> {
+  const by = { who: options.who ?? userName(), reason: options.reason }
+  await withExistingMill(options.engine, async (mill) => {
+    if (await mill.cancel(id, by)) return
+    const view = await mill.job(id)
+    if (view === null) throw new UnknownJobError(id)
+    throw new MillraceError(
+      'ERR_STATE_TRANSITION',
+      `job ${id} is ${stateOf(view)}; only a job that has not finished can be cancelled`,
+    )
+  })
+  terminal.print(options.json ? JSON.stringify({ id, cancelled: true, ...by }) : `${id} cancelled`)
+}
+
+/** A container may run under a user id that has no name. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return 'cli'
+  }
+}

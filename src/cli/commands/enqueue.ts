@@ -1,0 +1,122 @@
+import { text } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import { OptionError, PayloadError, UnknownTypeError } from '../../errors.ts'
+import { type AnyJob, defineJob } from '../../job/definition.ts'
+import type { Tenant } from '../../job/job.ts'
+import type { EnqueueOptions } from '../../job/options.ts'
+import { fromIso } from '../../time/iso.ts'
+import { type Cli, duration, examples, type SharedOptions, wholeNumber, withStoredMill } from '../cli.ts'
+import { loadJobs } from '../modules.ts'
+
+interface EnqueueFlags extends SharedOptions {
+  readonly key?: string
+  readonly latest?: string
+  readonly seq?: number
+  readonly priority?: number
+  readonly delay?: number
+  readonly at?: string
+  readonly attempts?: number
+  readonly timeout?: number
+  readonly tenant?: string
+  readonly jobs?: readonly string[]
+}
+
+export function addEnqueue(program: Command, cli: Cli): void {
+  program
+    .command('enqueue')
+    .description('Add one job and print its id.')
+    .argument('<type>', 'the type of the job')
+    .argument('<payload>', 'its payload as JSON, or - to read it from standard input')
+    .option('--key <key>', 'one live job per key: a second one is a duplicate')
+    .option('--latest <key>', 'the newest job of the key supersedes older ones')
+    .option('--seq <n>', 'with --latest: the version; an older one than the last seen is stale', wholeNumber)
+    .option('--priority <n>', '1 (first) to 10 (last)', wholeNumber)
+    .option('--delay <duration>', 'run it this much later, such as 10m', duration)
+    .option('--at <time>', 'run it at this time, such as 2030-01-31T09:00:00Z')
+    .option('--attempts <n>', 'how many starts at most', wholeNumber)
+    .option('--timeout <duration>', 'how long one start may take', duration)
+    .option('--tenant <org[/workspace]>', 'whose work it is')
+    .option('--jobs <modules...>', 'modules that define the type: its schema and defaults are then used')
+    .addHelpText('after', HELP)
+    .action((type: string, payload: string, _options, command: Command) =>
+      enqueue(cli, type, payload, command.optsWithGlobals<EnqueueFlags>()),
+    )
+}
+
+const HELP = `${examples([
+  [`millrace enqueue greet '{"name":"Ada"}'`, 'as soon as a worker is free'],
+  [`millrace enqueue greet '{"name":"Ada"}' --jobs jobs.ts`, 'refused unless it fits the schema in jobs.ts'],
+  [`millrace enqueue bill '{"id":42}' --key bill-42 --delay 10m`, 'in ten minutes, and only once'],
+  [`millrace enqueue index '{}' --latest docs --priority 9`, 'instead of an older one that still waits'],
+  ['jq -c . big.json | millrace enqueue import -', 'the payload from standard input'],
+])}
+
+Without --jobs the payload is only checked to be JSON, and what you do not say is priority 5, 3 attempts; a payload that
+does not fit its schema is then a dead letter when a worker takes it.
+The status is enqueued, duplicate (--key: the id is the first one's), replaced or stale (--latest).`
+
+async function enqueue({ terminal }: Cli, type: string, payload: string, flags: EnqueueFlags): Promise<void> {
+  const job = await definitionOf(type, flags.jobs)
+  const value = parsePayload(payload === '-' ? await text(process.stdin) : payload)
+  const options = toOptions(flags)
+  const { id, status } = await withStoredMill(flags.engine, {}, (mill) => mill.enqueue(job, value, options))
+  terminal.print(flags.json ? JSON.stringify({ id, type, status }) : `${id} ${status}`)
+}
+
+/** Without a module to ask, a definition that says nothing but its type. */
+async function definitionOf(type: string, modules: readonly string[] | undefined): Promise<AnyJob> {
+  if (modules === undefined) return defineJob({ type })
+  const known = await loadJobs(modules)
+  const job = known.find((one) => one.type === type)
+  if (job === undefined)
+    throw new UnknownTypeError(
+      type,
+      known.map((one) => one.type),
+    )
+  return job
+}
+
+function parsePayload(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch (error) {
+    throw new PayloadError(
+      'ERR_PAYLOAD_NOT_JSON',
+      `the payload is not JSON; quote it for your shell, such as '{"name":"Ada"}', or pass - and pipe it in`,
+      { cause: error },
+    )
+  }
+}
+
+function toOptions(flags: EnqueueFlags): EnqueueOptions {
+  const { key, latest, seq, priority, delay, attempts, timeout } = flags
+  if (seq !== undefined && latest === undefined)
+    throw new OptionError(`'seq' orders the versions of a latest key; add --latest`)
+  return {
+    ...(key !== undefined && { key }),
+    ...(latest !== undefined && { latest: seq === undefined ? latest : { key: latest, seq } }),
+    ...(priority !== undefined && { priority }),
+    ...(delay !== undefined && { delay }),
+    ...(flags.at !== undefined && { at: parseTime(flags.at) }),
+    ...(attempts !== undefined && { attempts }),
+    ...(timeout !== undefined && { timeout }),
+    ...(flags.tenant !== undefined && { tenant: parseTenant(flags.tenant) }),
+  }
+}
+
+/** With a zone only: the store may be read on a machine in another one. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
+
+function parseTime(at: string): Date {
+  const ms = TIME.test(at) ? fromIso(at) : Number.NaN
+  if (Number.isFinite(ms)) return new Date(ms)
+  throw new OptionError(`'at' is '${at}'; give a time with its zone, such as 2030-01-31T09:00:00Z`)
+}
+
+function parseTenant(tenant: string): Tenant {
+  const [orgId = '', workspaceId, ...rest] = tenant.split('/')
+  if (orgId === '' || workspaceId === '' || rest.length > 0) {
+    throw new OptionError(`'tenant' is '${tenant}'; give org or org/workspace`)
+  }
+  return { orgId, ...(workspaceId !== undefined && { workspaceId }) }
+}

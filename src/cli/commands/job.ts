@@ -1,0 +1,99 @@
+import type { Command } from 'commander'
+import { UnknownJobError } from '../../errors.ts'
+import type { JobEvent, JobView } from '../../job/job.ts'
+import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
+import { formatDuration, formatTime, stateOf, styleOf } from '../format.ts'
+import { printTable } from '../table.ts'
+import { printable } from '../terminal.ts'
+
+interface JobOptions extends SharedOptions {
+  readonly payload: boolean
+}
+
+export function addJob(program: Command, cli: Cli): void {
+  program
+    .command('job')
+    .description('Show one job and what happened to it.')
+    .argument('<id>', 'the id that enqueue printed')
+    .option('--payload', 'show the payload too: it may hold what others must not see', false)
+    .addHelpText(
+      'after',
+      examples([
+        ['millrace job 01K5X…', 'its state, times, result or error, and history'],
+        ['millrace job 01K5X… --payload', 'with its payload'],
+        ['millrace job 01K5X… --json | jq .history', 'for a script'],
+      ]),
+    )
+    .action((id: string, _options, command: Command) => showJob(cli, id, command.optsWithGlobals<JobOptions>()))
+}
+
+async function showJob(cli: Cli, id: string, options: JobOptions): Promise<void> {
+  const { view, history } = await withExistingMill(options.engine, async (mill) => {
+    const view = await mill.job(id)
+    if (view === null) throw new UnknownJobError(id)
+    return { view, history: await mill.history(id) }
+  })
+  if (options.json) {
+    const { payload, ...rest } = view
+    cli.terminal.print(JSON.stringify({ ...rest, ...(options.payload && { payload }), history }))
+    return
+  }
+  printFacts(cli, view, options.payload)
+  printHistory(cli, history)
+}
+
+function printFacts({ terminal, clock }: Cli, view: JobView, withPayload: boolean): void {
+  const nowMs = clock.nowMs()
+  const due = view.state === 'queued' && view.runAtMs > nowMs ? ` (in ${formatDuration(view.runAtMs - nowMs)})` : ''
+  const tenant = view.tenant === null ? null : [view.tenant.orgId, view.tenant.workspaceId].filter(Boolean).join('/')
+  const lease = view.leaseOwner === null ? null : `${view.leaseOwner} until ${formatTime(view.leaseUntilMs)}`
+  const facts: readonly (readonly [name: string, value: string | null])[] = [
+    ['id', view.id],
+    ['type', view.type],
+    ['state', terminal.paint(styleOf(view), stateOf(view))],
+    ['priority', String(view.priority)],
+    ['attempt', `${view.attempt} of ${view.attempts}`],
+    ['key', view.key],
+    ['latest', view.latestKey],
+    ['tenant', tenant],
+    ['enqueued', `${formatTime(view.createdAtMs)} (${formatDuration(nowMs - view.createdAtMs)} ago)`],
+    ['due', `${formatTime(view.runAtMs)}${due}`],
+    ['started', view.startedAtMs === null ? null : formatTime(view.startedAtMs)],
+    ['finished', view.completedAtMs === null ? null : formatTime(view.completedAtMs)],
+    ['took', view.durationMs === null ? null : formatDuration(view.durationMs)],
+    ['lease', lease],
+    ['progress', json(view.progress)],
+    ['result', json(view.result)],
+    ['error', view.error === null ? null : `${view.error.name}: ${view.error.message}`],
+    ['payload', withPayload ? view.payload : null],
+  ]
+  for (const [name, value] of facts) {
+    if (value === null) continue
+    // The state is ours and may be coloured; everything else may come from another program.
+    terminal.print(`${terminal.paint('dim', name.padEnd(9))} ${name === 'state' ? value : printable(value)}`)
+  }
+}
+
+function json(value: unknown): string | null {
+  return value === null || value === undefined ? null : JSON.stringify(value)
+}
+
+function printHistory({ terminal }: Cli, history: readonly JobEvent[]): void {
+  if (history.length === 0) return
+  terminal.print('')
+  const columns = [
+    { title: 'WHEN' },
+    { title: 'EVENT' },
+    { title: 'TRY', align: 'right' },
+    { title: 'WORKER' },
+    { title: 'DETAIL' },
+  ] as const
+  const rows = history.map((event) => [
+    formatTime(event.atMs),
+    event.name,
+    String(event.attempt),
+    printable(event.worker ?? '-'),
+    printable(json(event.detail) ?? ''),
+  ])
+  printTable(terminal, columns, rows)
+}

@@ -1,0 +1,40 @@
+import type { Command } from 'commander'
+import { openEngine, planMigrations } from '../../engine/open.ts'
+import { type Cli, examples, type SharedOptions } from '../cli.ts'
+
+interface MigrateOptions extends SharedOptions {
+  readonly dryRun: boolean
+}
+
+export function addMigrate(program: Command, cli: Cli): void {
+  program
+    .command('migrate')
+    .description('Create or upgrade the tables, and print the version of the schema. Repeating it is harmless.')
+    .option('--dry-run', 'print the SQL that would run, and change nothing', false)
+    .addHelpText(
+      'after',
+      examples([
+        ['millrace migrate', 'before workers that open with migrate: false'],
+        ['millrace migrate --dry-run', 'read it first'],
+      ]),
+    )
+    .action((_options, command: Command) => migrate(cli, command.optsWithGlobals<MigrateOptions>()))
+}
+
+async function migrate({ terminal, clock }: Cli, options: MigrateOptions): Promise<void> {
+  const settings = { clock, migrate: true }
+  const { version, latest, pending } = await planMigrations(options.engine, settings)
+  const names = pending.map((migration) => migration.name)
+  if (!options.dryRun) await (await openEngine(options.engine, settings)).close()
+  if (options.json) {
+    terminal.print(JSON.stringify({ from: version, to: latest, dryRun: options.dryRun, pending }))
+    return
+  }
+  if (pending.length === 0) return terminal.print(`The schema has version ${latest}; nothing to do.`)
+  if (options.dryRun) {
+    for (const { name, sql } of pending) terminal.print(`-- ${name}\n${sql.trim()}\n`)
+    terminal.print(`-- would go from version ${version} to ${latest}; nothing was changed`)
+    return
+  }
+  terminal.print(`The schema went from version ${version} to ${latest}: ${names.join(', ')}.`)
+}

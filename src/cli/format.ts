@@ -1,0 +1,58 @@
+import type { JobView } from '../job/job.ts'
+import { toIso } from '../time/iso.ts'
+import { printable, type Style } from './terminal.ts'
+
+const UNITS = [
+  { unit: 'd', ms: 86_400_000 },
+  { unit: 'h', ms: 3_600_000 },
+  { unit: 'm', ms: 60_000 },
+  { unit: 's', ms: 1_000 },
+] as const
+
+/** A duration in the largest unit that it fills: 850 ms, 12s, 5m, 3h, 2d. */
+export function formatDuration(ms: number): string {
+  for (const { unit, ms: unitMs } of UNITS) if (ms >= unitMs) return `${Math.floor(ms / unitMs)}${unit}`
+  return `${Math.max(0, Math.round(ms))} ms`
+}
+
+export function formatTime(ms: number | null): string {
+  return ms === null ? '-' : toIso(ms)
+}
+
+/** The state as an operator names it: a job that was ended is no dead letter to look at. */
+export function stateOf(view: JobView): string {
+  return view.ended ?? view.state
+}
+
+export function styleOf(view: JobView): Style {
+  switch (view.state) {
+    case 'queued':
+      return 'blue'
+    case 'in_progress':
+      return 'cyan'
+    case 'completed':
+      return 'green'
+    case 'failed':
+      return 'yellow'
+    case 'dead_letter':
+      return view.ended === null ? 'red' : 'magenta'
+    default:
+      view.state satisfies never
+      return 'dim'
+  }
+}
+
+/** One line on what matters about a job now: when it is due, how far it is, why it failed. */
+export function detailOf(view: JobView, nowMs: number): string {
+  const error = view.error === null ? '' : printable(view.error.message)
+  if (view.state === 'queued') {
+    const due = view.runAtMs > nowMs ? `due in ${formatDuration(view.runAtMs - nowMs)}` : 'due now'
+    return error === '' ? due : `${due}, after: ${error}`
+  }
+  if (view.state === 'in_progress') {
+    const progress = view.progress === null || view.progress === undefined ? '' : JSON.stringify(view.progress)
+    return [`by ${view.leaseOwner ?? '?'}`, printable(progress)].filter((part) => part !== '').join(' ')
+  }
+  if (view.state === 'completed' && view.durationMs !== null) return `took ${formatDuration(view.durationMs)}`
+  return error
+}

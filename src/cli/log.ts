@@ -1,0 +1,58 @@
+import { pino } from 'pino'
+import type { Log } from '../job/definition.ts'
+import type { Clock } from '../time/clock.ts'
+import { toIso } from '../time/iso.ts'
+import { printable, type Style, type Terminal } from './terminal.ts'
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Readable lines for a person at a terminal, one JSON object per line for everything else. */
+export function openLog(terminal: Terminal, clock: Clock, settings: { json: boolean; level: LogLevel }): Log {
+  const forPerson = terminal.columns !== null && !settings.json
+  return forPerson ? readableLog(terminal, clock, settings.level) : jsonLog(terminal, clock, settings.level)
+}
+
+function jsonLog(terminal: Terminal, clock: Clock, level: LogLevel): Log {
+  const logger = pino(
+    {
+      level,
+      // The host and process are in the worker's id already.
+      base: null,
+      timestamp: () => `,"time":"${toIso(clock.nowMs())}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    terminal.out,
+  )
+  return {
+    debug: (message, fields = {}) => logger.debug(fields, message),
+    info: (message, fields = {}) => logger.info(fields, message),
+    warn: (message, fields = {}) => logger.warn(fields, message),
+    error: (message, fields = {}) => logger.error(fields, message),
+  }
+}
+
+const STYLES: Readonly<Record<LogLevel, Style>> = { debug: 'dim', info: 'green', warn: 'yellow', error: 'red' }
+
+function readableLog(terminal: Terminal, clock: Clock, level: LogLevel): Log {
+  const write = (of: LogLevel, message: string, fields: Fields = {}): void => {
+    if (LOG_LEVELS.indexOf(of) < LOG_LEVELS.indexOf(level)) return
+    const time = terminal.paint('dim', toIso(clock.nowMs()).slice(11, 23))
+    const label = terminal.paint(STYLES[of], of.toUpperCase().padEnd(5))
+    const facts = Object.entries(fields).map(([name, value]) => terminal.paint('dim', `${name}=${factOf(value)}`))
+    terminal.print([time, label, printable(message), ...facts].join(' '))
+  }
+  return {
+    debug: (message, fields) => write('debug', message, fields),
+    info: (message, fields) => write('info', message, fields),
+    warn: (message, fields) => write('warn', message, fields),
+    error: (message, fields) => write('error', message, fields),
+  }
+}
+
+function factOf(value: unknown): string {
+  if (value instanceof Error) return printable(value.message)
+  return printable(typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value)))
+}

@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+import { run } from './program.ts'
+import { systemTerminal } from './terminal.ts'
+
+const terminal = systemTerminal()
+const exitCode = await run(process.argv.slice(2), terminal)
+// A job module may hold sockets or timers of its own, and a handler may ignore its signal: neither keeps a stopped
+// process alive. What was printed is flushed first.
+await terminal.flush()
+process.exit(exitCode)

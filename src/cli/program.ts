@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { Command, Option } from 'commander'
+import { systemClock } from '../time/clock.ts'
+import { type Cli, ENGINE_DEFAULT, examples } from './cli.ts'
+import { addCancel } from './commands/cancel.ts'
+import { addEnqueue } from './commands/enqueue.ts'
+import { addJob } from './commands/job.ts'
+import { addJobs } from './commands/jobs.ts'
+import { addMigrate } from './commands/migrate.ts'
+import { addReap } from './commands/reap.ts'
+import { addStart } from './commands/start.ts'
+import { addStats } from './commands/stats.ts'
+import { addWork } from './commands/work.ts'
+import { EXIT, type ExitCode, report } from './exit.ts'
+import type { Terminal } from './terminal.ts'
+
+const COMMANDS = [addStart, addWork, addEnqueue, addJobs, addJob, addCancel, addStats, addMigrate, addReap]
+
+/** Runs one command line to its end and answers with the exit code; it never throws and never exits by itself. */
+export async function run(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const program = buildProgram({ terminal, clock: systemClock })
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return EXIT.done
+  } catch (error) {
+    const { json = false, debug = false } = program.opts<{ json?: boolean; debug?: boolean }>()
+    return report(error, terminal, { json, debug })
+  }
+}
+
+function buildProgram(cli: Cli): Command {
+  const { terminal } = cli
+  const program = new Command('millrace')
+    .description('Durable background work: typed jobs on SQLite, in memory and more.')
+    .version(versionOf(import.meta.dirname), '--version', 'print the version')
+    .addOption(new Option('--engine <url>', 'where the jobs are').env('MILLRACE_ENGINE').default(ENGINE_DEFAULT))
+    .option('--json', 'print one JSON object per line', false)
+    .option('--debug', 'print stacks with errors', false)
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand('help [command]', 'show the help of a command')
+    .configureHelp({ showGlobalOptions: true, styleTitle: (title) => terminal.paint('bold', title) })
+    // Errors are printed in one place, in one form: see exit.ts.
+    .configureOutput({ outputError: () => {} })
+    .exitOverride()
+    .addHelpText('after', HELP)
+  for (const add of COMMANDS) add(program, cli)
+  return program
+}
+
+const HELP = `${examples([
+  ['millrace start jobs.ts', 'run the jobs that jobs.ts exports, on ./millrace.db'],
+  [`millrace enqueue greet '{"name":"Ada"}'`, 'add one'],
+  ['millrace jobs --status dead_letter', 'what has failed for good'],
+  ['millrace job 01K5X…', 'everything about one job'],
+])}
+
+Exit codes:
+  0  done
+  1  failed: an unknown id, a job that has finished already, a store that cannot be opened or read
+  2  wrong usage: the command line, or a file it names, has to change`
+
+/** Sources and the built package lie at different depths under the same package.json. */
+function versionOf(folder: string): string {
+  try {
+    const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    if (name === 'millrace') return String(version)
+  } catch {
+    // No package.json at this depth: look further up.
+  }
+  const parent = dirname(folder)
+  return parent === folder ? 'unknown' : versionOf(parent)
+}

@@ -1,0 +1,92 @@
+/** What `start` and `work` share: a worker in this process, from its first log line to its clean end. */
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { open } from '../client/mill.ts'
+import type { AnyJob, Log } from '../job/definition.ts'
+import { toErrorRecord } from '../job/error-record.ts'
+import type { Worker } from '../worker/worker.ts'
+import { type Cli, duration, type SharedOptions, wholeNumber } from './cli.ts'
+import { LOG_LEVELS, type LogLevel, openLog } from './log.ts'
+
+export interface WorkerFlags {
+  readonly types?: readonly string[]
+  readonly concurrency?: number
+  readonly drain?: number
+  readonly poll?: number
+  /** False for --no-reap, true when nothing was said. */
+  readonly reap: number | boolean
+  readonly logLevel: LogLevel
+}
+
+export function addWorkerOptions(command: Command): Command {
+  return command
+    .option('--types <a,b>', 'only these types', list)
+    .option('--concurrency <n>', 'handlers at once; 10 unless told', wholeNumber)
+    .option('--drain <duration>', 'how long a stop waits for running handlers; 30s unless told', duration)
+    .option(
+      '--poll <duration>',
+      'the longest wait between two looks, should a wake-up be missed; 1s unless told',
+      duration,
+    )
+    .option('--reap <duration>', 'how often to look for jobs of dead workers; 30s unless told', duration)
+    .option('--no-reap', 'leave that to another process')
+    .addOption(new Option('--log-level <level>', 'the least that is logged').choices(LOG_LEVELS).default('info'))
+}
+
+function list(text: string): readonly string[] {
+  const parts = text.split(',').map((part) => part.trim())
+  if (parts.every((part) => part !== '')) return parts
+  throw new InvalidArgumentError('Separate types with commas, such as greet,bill.')
+}
+
+/** Resolves when the worker has stopped and the engine is closed; rejects if a handler broke the process. */
+export async function runWorker(cli: Cli, jobs: readonly AnyJob[], flags: SharedOptions & WorkerFlags): Promise<void> {
+  const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
+  const mill = await open(flags.engine, { log })
+  try {
+    const worker = await mill.work(jobs, {
+      ...(flags.concurrency !== undefined && { concurrency: flags.concurrency }),
+      ...(flags.drain !== undefined && { drain: flags.drain }),
+      ...(flags.poll !== undefined && { poll: flags.poll }),
+      ...(flags.reap !== true && { reap: flags.reap }),
+      signals: true,
+    })
+    await untilStopped(worker, log)
+  } finally {
+    await mill.close()
+  }
+}
+
+/**
+ * A promise that a handler forgot to await may reject at any time: that is logged and the worker goes on. An exception
+ * thrown outside of any promise leaves handlers in an unknown state: the worker drains, so that nothing stays leased,
+ * and the process ends with a failure for its supervisor to see.
+ */
+async function untilStopped(worker: Worker, log: Log): Promise<void> {
+  const failures: unknown[] = []
+  const onRejection = (error: unknown): void => {
+    log.error('A promise nobody awaited was rejected; the worker goes on', { worker_id: worker.id, ...factsOf(error) })
+  }
+  const onException = (error: unknown): void => {
+    log.error('An exception was thrown outside of any handler; the worker stops', {
+      worker_id: worker.id,
+      ...factsOf(error),
+    })
+    failures.push(error)
+    void worker.stop('exception')
+  }
+  process.on('unhandledRejection', onRejection)
+  process.on('uncaughtException', onException)
+  try {
+    await worker.stopped
+  } finally {
+    process.off('unhandledRejection', onRejection)
+    process.off('uncaughtException', onException)
+  }
+  if (failures.length > 0) throw failures[0]
+}
+
+/** The text passes the redactor: an error of a handler may quote its payload. */
+function factsOf(error: unknown): { error: string; code: string | null } {
+  const { name, message, code } = toErrorRecord(error)
+  return { error: `${name}: ${message}`, code }
+}

@@ -1,0 +1,72 @@
+import type { SubscribedType } from '../../engine/engine.ts'
+import { Lanes } from './lanes.ts'
+import { Rates } from './rates.ts'
+import { isMoreUrgent, type JobRow } from './rows.ts'
+
+/** What a claim asks for. */
+export interface Demand {
+  readonly types: readonly SubscribedType[]
+  /** A bound for single types; 0 leaves the type out. */
+  readonly perType: Readonly<Record<string, number>>
+  readonly max: number
+}
+
+export interface Pick {
+  readonly row: JobRow
+  readonly leaseMs: number
+}
+
+/** The jobs that may be claimed, now or at their due time, and how fast each type may be claimed. */
+export class Backlog {
+  readonly #lanes = new Lanes()
+  readonly #rates = new Rates()
+
+  add(row: JobRow): void {
+    this.#lanes.add(row)
+  }
+
+  remove(row: JobRow): void {
+    this.#lanes.remove(row)
+  }
+
+  watchLimits(types: readonly SubscribedType[]): void {
+    for (const { type, limit } of types) if (limit !== undefined) this.#rates.watch(type, limit)
+  }
+
+  /** Takes out at most `max` jobs that are due, the most urgent over all the types first. */
+  take(demand: Demand, nowMs: number): readonly Pick[] {
+    const lanes = demand.types.map((subscribed) => ({ subscribed, room: this.#room(subscribed, demand, nowMs) }))
+    const picks: Pick[] = []
+    while (picks.length < demand.max) {
+      let best: { row: JobRow; lane: (typeof lanes)[number] } | null = null
+      for (const lane of lanes) {
+        const row = lane.room > 0 ? this.#lanes.head(lane.subscribed.type, nowMs) : undefined
+        if (row !== undefined && (best === null || isMoreUrgent(row, best.row))) best = { row, lane }
+      }
+      if (best === null) break
+      best.lane.room -= 1
+      this.#lanes.remove(best.row)
+      this.#rates.count(best.row.job.type, nowMs)
+      picks.push({ row: best.row, leaseMs: best.lane.subscribed.leaseMs })
+    }
+    return picks
+  }
+
+  #room({ type, limit }: SubscribedType, demand: Demand, nowMs: number): number {
+    const bound = demand.perType[type] ?? Number.POSITIVE_INFINITY
+    return limit === undefined ? bound : Math.min(bound, this.#rates.room(type, limit, nowMs))
+  }
+
+  /** When a claim that found nothing could find something, should nothing be queued meanwhile. */
+  nextMs(demand: Demand, nowMs: number): number {
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const { type, limit } of demand.types) {
+      if (demand.perType[type] === 0) continue
+      const isReady = this.#lanes.head(type, nowMs) !== undefined
+      const dueMs = isReady ? nowMs : this.#lanes.nextDueMs(type)
+      const allowedMs = limit === undefined ? nowMs : this.#rates.nextMs(type, limit, nowMs)
+      nextMs = Math.min(nextMs, Math.max(dueMs, allowedMs))
+    }
+    return nextMs
+  }
+}

@@ -1,0 +1,138 @@
+import type { Capabilities } from '../../engine/capabilities.ts'
+import type {
+  Consumer,
+  Controls,
+  Counts,
+  DeadLetter,
+  DeadLetters,
+  Engine,
+  Inspector,
+  Receipt,
+  Subscription,
+  Transaction,
+} from '../../engine/engine.ts'
+import { ClosedError, UnsupportedError } from '../../errors.ts'
+import type { JobView, NewJob } from '../../job/job.ts'
+import { type Clock, systemClock } from '../../time/clock.ts'
+import { onAbort } from './aborts.ts'
+import { MemoryConsumer } from './consumer.ts'
+import { isFinished, type JobRow, toView } from './rows.ts'
+import { MemoryStore } from './store.ts'
+
+export interface MemoryEngineOptions {
+  readonly clock?: Clock
+  /** Engines over one store see the same jobs, as processes over one database do. A new store unless given. */
+  readonly store?: MemoryStore
+}
+
+const CAPABILITIES: Capabilities = Object.freeze({
+  survives: 'nothing',
+  settle: 'immediate',
+  attempts: 'in-process',
+  recovery: 'reaper',
+  recoveryMaxMs: 30_000,
+  enqueueDelayMaxMs: Number.POSITIVE_INFINITY,
+  retryDelayMaxMs: Number.POSITIVE_INFINITY,
+  order: 'priority',
+  keys: 'unique-live',
+  latest: true,
+  idempotentEnqueue: true,
+  enqueueAtomic: true,
+  transactionalEnqueue: false,
+  limits: 'shared',
+  deadLetters: 'requeue',
+  inspection: true,
+  cancellation: true,
+})
+
+/** The whole contract in this process's memory: for tests, for scripts, and for work that a restart may lose. */
+export class MemoryEngine implements Engine {
+  readonly name = 'memory'
+  readonly capabilities = CAPABILITIES
+  readonly threadUrl = null
+  readonly inspector: Inspector
+  readonly controls: Controls
+  readonly deadLetters: DeadLetters
+  readonly #clock: Clock
+  readonly #store: MemoryStore
+  readonly #closing = new AbortController()
+
+  constructor(options: MemoryEngineOptions = {}) {
+    this.#clock = options.clock ?? systemClock
+    this.#store = options.store ?? new MemoryStore()
+    this.inspector = {
+      find: async (id) => viewOrNull(this.#open().find(id)),
+      list: async (filter) => this.#open().list(filter).map(toView),
+      history: async (id) => [...(this.#open().find(id)?.history ?? [])],
+      waitFor: async (id, wait) => this.#waitFor(id, wait),
+    }
+    this.controls = {
+      cancel: async (id, by) => this.#open().cancel(id, by, this.#clock.nowMs()),
+    }
+    this.deadLetters = {
+      list: async (filter) => this.#open().dead(filter).flatMap(toDeadLetter),
+      requeue: async (id, by) => this.#open().requeue(id, by, this.#clock.nowMs()),
+    }
+  }
+
+  async open(): Promise<void> {
+    this.#open()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+  }
+
+  async ping(): Promise<void> {
+    this.#open()
+  }
+
+  async enqueue(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
+    if (within !== undefined) {
+      throw new UnsupportedError({ engine: this.name, limit: 'cannot join a transaction; enqueue after your commit' })
+    }
+    return this.#open().enqueue(jobs, this.#clock.nowMs())
+  }
+
+  async consume(subscription: Subscription): Promise<Consumer> {
+    const store = this.#open()
+    return new MemoryConsumer({ store, clock: this.#clock, subscription, engineClosed: this.#closing.signal })
+  }
+
+  async counts(): Promise<Counts> {
+    return this.#open().counts(this.#clock.nowMs())
+  }
+
+  #waitFor(id: string, wait: { readonly waitMs: number; readonly signal: AbortSignal }): Promise<JobView | null> {
+    const row = this.#open().find(id)
+    const stops = [wait.signal, this.#closing.signal]
+    if (row === null || isFinished(row) || wait.waitMs <= 0 || stops.some((stop) => stop.aborted))
+      return Promise.resolve(viewOrNull(row))
+    return new Promise((resolve) => {
+      const finish = (view: JobView): void => {
+        cancelTimer()
+        stopListening()
+        stopAborting()
+        resolve(view)
+      }
+      const giveUp = (): void => finish(toView(row))
+      const stopListening = this.#store.signals.onFinished(id, finish)
+      const cancelTimer = this.#clock.after(wait.waitMs, giveUp)
+      const stopAborting = onAbort(stops, giveUp)
+    })
+  }
+
+  /** The store, if this engine is still open. */
+  #open(): MemoryStore {
+    if (this.#closing.signal.aborted) throw new ClosedError('the memory engine')
+    return this.#store
+  }
+}
+
+function viewOrNull(row: JobRow | null): JobView | null {
+  return row === null ? null : toView(row)
+}
+
+function toDeadLetter(row: JobRow): DeadLetter[] {
+  return row.error === null ? [] : [{ job: toView(row), error: row.error }]
+}

@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto'
+import type { SubscribedType } from '../../engine/engine.ts'
+import type { Lease } from '../../engine/outcome.ts'
+import { LEASE_DEFAULT_MS } from '../../job/options.ts'
+import type { Demand, Pick } from './backlog.ts'
+import { type Claimant, type JobRow, toStoredJob } from './rows.ts'
+
+/** A reaper may ask for every type. */
+export type ExpiredDemand = Omit<Demand, 'types'> & { readonly types: readonly SubscribedType[] | 'every' }
+
+/** The jobs in flight and the fence around them. */
+export class Flights {
+  readonly #rows = new Map<string, JobRow>()
+
+  /** Gives the job to a claimant under a fresh token; whoever held it before holds nothing any more. */
+  hold(row: JobRow, leaseMs: number, claimant: Claimant, nowMs: number): Lease {
+    const expiresAtMs = nowMs + leaseMs
+    const lease: Lease = { job: toStoredJob(row), attempt: row.attempt, token: randomUUID(), expiresAtMs }
+    row.held = { ...claimant, lease, expiresAtMs }
+    this.#rows.set(row.job.id, row)
+    return lease
+  }
+
+  letGo(row: JobRow): void {
+    row.held = null
+    this.#rows.delete(row.job.id)
+  }
+
+  /** The fence: the very token, and not a moment past its end, whether or not somebody has reaped it yet. */
+  heldBy(lease: Lease, nowMs: number): JobRow | null {
+    const row = this.#rows.get(lease.job.id)
+    return row !== undefined && row.held?.lease.token === lease.token && isHeld(row, nowMs) ? row : null
+  }
+
+  extend(lease: Lease, leaseMs: number, nowMs: number): boolean {
+    const row = this.heldBy(lease, nowMs)
+    if (row === null || row.held === null) return false
+    row.held.expiresAtMs = nowMs + leaseMs
+    return true
+  }
+
+  /** At most `max` jobs whose lease ran out, the longest overdue first. */
+  expired(demand: ExpiredDemand, nowMs: number): readonly Pick[] {
+    const left = new Map(Object.entries(demand.perType))
+    const picks: Pick[] = []
+    const expired = [...this.#rows.values()].filter((row) => !isHeld(row, nowMs))
+    for (const row of expired.sort((a, b) => endOf(a) - endOf(b))) {
+      if (picks.length >= demand.max) break
+      const leaseMs = leaseMsOf(row, demand)
+      const room = left.get(row.job.type) ?? Number.POSITIVE_INFINITY
+      if (leaseMs === null || room < 1) continue
+      left.set(row.job.type, room - 1)
+      picks.push({ row, leaseMs })
+    }
+    return picks
+  }
+
+  /** When `expired` could find something, should no lease be renewed meanwhile. */
+  nextExpiryMs(demand: ExpiredDemand): number {
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const row of this.#rows.values()) {
+      if (leaseMsOf(row, demand) !== null) nextMs = Math.min(nextMs, endOf(row))
+    }
+    return nextMs
+  }
+}
+
+function endOf(row: JobRow): number {
+  return row.held?.expiresAtMs ?? 0
+}
+
+function isHeld(row: JobRow, nowMs: number): boolean {
+  return endOf(row) > nowMs
+}
+
+/** Null for a type that the reaper did not ask for. */
+function leaseMsOf(row: JobRow, demand: ExpiredDemand): number | null {
+  if (demand.types === 'every') return LEASE_DEFAULT_MS
+  return demand.types.find(({ type }) => type === row.job.type)?.leaseMs ?? null
+}

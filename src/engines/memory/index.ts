@@ -1,0 +1,2 @@
+export { MemoryEngine, type MemoryEngineOptions } from './engine.ts'
+export { MemoryStore, type MemoryStoreOptions } from './store.ts'

@@ -1,0 +1,58 @@
+import type { JobRow } from './rows.ts'
+
+/** What is known of one latest key of one type. */
+export interface LatestKey {
+  /** The highest version seen. */
+  seqMax: number
+  /** The newest version, if it is queued: due, delayed, in backoff, or waiting for the running one. */
+  queued: JobRow | null
+  /** The one version in flight. */
+  running: JobRow | null
+  /** Jobs of the key that the store still holds. At 0 the key is forgotten, so that idle keys cost nothing. */
+  held: number
+}
+
+/** Latest keys by type and key. */
+export class LatestKeys {
+  readonly #keys = new Map<string, LatestKey>()
+
+  get size(): number {
+    return this.#keys.size
+  }
+
+  /** Null for a job without a latest key. */
+  of(row: JobRow): LatestKey | null {
+    const { latest, type } = row.job
+    return latest === null ? null : (this.#keys.get(nameOf(type, latest.key)) ?? null)
+  }
+
+  /** 0 when the key is unknown. */
+  seqMax(type: string, key: string): number {
+    return this.#keys.get(nameOf(type, key))?.seqMax ?? 0
+  }
+
+  /** Notes a new job as the key's newest version. The caller has checked its seq. */
+  add(row: JobRow): LatestKey | null {
+    const { latest, type } = row.job
+    if (latest === null || row.seq === null) return null
+    const name = nameOf(type, latest.key)
+    const key = this.#keys.get(name) ?? { seqMax: 0, queued: null, running: null, held: 0 }
+    this.#keys.set(name, key)
+    key.seqMax = row.seq
+    key.held += 1
+    return key
+  }
+
+  /** The store no longer holds the job. */
+  remove(row: JobRow): void {
+    const key = this.of(row)
+    if (key === null || row.job.latest === null) return
+    key.held -= 1
+    if (key.held === 0) this.#keys.delete(nameOf(row.job.type, row.job.latest.key))
+  }
+}
+
+/** Neither a type nor a key can contain a line feed, so two pairs never share a name. */
+function nameOf(type: string, key: string): string {
+  return `${type}\n${key}`
+}

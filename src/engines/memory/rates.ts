@@ -1,0 +1,48 @@
+export interface Limit {
+  readonly max: number
+  readonly perMs: number
+}
+
+/**
+ * When jobs of limited types were claimed. A claim counts for the half-open window [claim, claim + perMs), whoever made
+ * it, and also when the job was released afterwards: the limit is on starts.
+ */
+export class Rates {
+  readonly #claims = new Map<string, { times: number[]; perMsMax: number }>()
+
+  /** Claims of a type are remembered from the first limit on it. */
+  watch(type: string, limit: Limit): void {
+    const claims = this.#claims.get(type) ?? { times: [], perMsMax: 0 }
+    claims.perMsMax = Math.max(claims.perMsMax, limit.perMs)
+    this.#claims.set(type, claims)
+  }
+
+  count(type: string, nowMs: number): void {
+    const claims = this.#claims.get(type)
+    if (claims === undefined) return
+    claims.times.push(nowMs)
+    const oldestMs = claims.times[0]
+    // Trimmed only when a whole window has passed, so that counting stays cheap.
+    if (oldestMs !== undefined && oldestMs <= nowMs - 2 * claims.perMsMax) {
+      claims.times = claims.times.filter((atMs) => atMs > nowMs - claims.perMsMax)
+    }
+  }
+
+  /** How many more may be claimed now. */
+  room(type: string, limit: Limit, nowMs: number): number {
+    return Math.max(0, limit.max - this.#inWindow(type, limit, nowMs).length)
+  }
+
+  /** When the next claim is allowed: now, if there is room. */
+  nextMs(type: string, limit: Limit, nowMs: number): number {
+    const times = this.#inWindow(type, limit, nowMs)
+    const leaving = times[times.length - limit.max]
+    return leaving === undefined ? nowMs : leaving + limit.perMs
+  }
+
+  #inWindow(type: string, limit: Limit, nowMs: number): readonly number[] {
+    const times = this.#claims.get(type)?.times ?? []
+    const first = times.findIndex((atMs) => atMs > nowMs - limit.perMs)
+    return first === -1 ? [] : times.slice(first)
+  }
+}

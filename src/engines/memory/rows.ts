@@ -1,0 +1,129 @@
+import type { Lease, Lost } from '../../engine/outcome.ts'
+import type { Ended, ErrorRecord, JobEvent, JobEventName, JobView, NewJob, StoredJob } from '../../job/job.ts'
+import type { JobState } from '../../job/states.ts'
+import type { Heaped } from './heap.ts'
+
+/** Hears of leases that the store took away by itself. */
+export type LossListener = (lost: Lost) => void
+
+/** Who claims, and how to tell them of a loss. */
+export interface Claimant {
+  readonly worker: string
+  readonly onLost: LossListener
+}
+
+/** A lease as the store keeps it; the fence compares its token. */
+export interface HeldLease extends Claimant {
+  readonly lease: Lease
+  expiresAtMs: number
+}
+
+/** One job and everything that happened to it. Only the store writes it. */
+export interface JobRow extends Heaped {
+  readonly job: NewJob
+  readonly createdAtMs: number
+  readonly history: JobEvent[]
+  /** The order of the latest key's versions; null without one. */
+  readonly seq: number | null
+  /** Its place in the queue is (priority, dueMs, arrival); a newer version of a latest key takes over an older one's. */
+  dueMs: number
+  arrival: number
+  state: JobState
+  ended: Ended | null
+  attempt: number
+  held: HeldLease | null
+  progress: string | null
+  result: string | null
+  error: ErrorRecord | null
+  updatedAtMs: number
+  startedAtMs: number | null
+  completedAtMs: number | null
+  durationMs: number | null
+}
+
+export function newRow(
+  job: NewJob,
+  place: { dueMs: number; arrival: number; seq: number | null },
+  nowMs: number,
+): JobRow {
+  return {
+    job,
+    createdAtMs: nowMs,
+    history: [],
+    ...place,
+    heapIndex: -1,
+    state: 'queued',
+    ended: null,
+    attempt: 0,
+    held: null,
+    progress: null,
+    result: null,
+    error: null,
+    updatedAtMs: nowMs,
+    startedAtMs: null,
+    completedAtMs: null,
+    durationMs: null,
+  }
+}
+
+/** Due time, then arrival: what a row keeps when priorities are equal, and what a newer version inherits. */
+export function isDueBefore(a: Pick<JobRow, 'dueMs' | 'arrival'>, b: Pick<JobRow, 'dueMs' | 'arrival'>): boolean {
+  return a.dueMs === b.dueMs ? a.arrival < b.arrival : a.dueMs < b.dueMs
+}
+
+export function isMoreUrgent(a: JobRow, b: JobRow): boolean {
+  return a.job.priority === b.job.priority ? isDueBefore(a, b) : a.job.priority < b.job.priority
+}
+
+/** Nothing but an operator's replay moves it any more. */
+export function isFinished(row: JobRow): boolean {
+  return row.state === 'completed' || row.state === 'dead_letter'
+}
+
+/** Adds a line to the job's history. */
+export function record(
+  row: JobRow,
+  name: JobEventName,
+  nowMs: number,
+  more: { readonly worker?: string | null; readonly detail?: Readonly<Record<string, unknown>> | null } = {},
+): void {
+  const { worker = null, detail = null } = more
+  row.updatedAtMs = nowMs
+  row.history.push({ jobId: row.job.id, atMs: nowMs, name, attempt: row.attempt, worker, detail })
+}
+
+export function toStoredJob(row: JobRow): StoredJob {
+  const { job } = row
+  return {
+    id: job.id,
+    type: job.type,
+    payload: job.payload,
+    payloadVersion: job.payloadVersion,
+    priority: job.priority,
+    attempts: job.attempts,
+    createdAtMs: row.createdAtMs,
+    runAtMs: row.dueMs,
+    key: job.key,
+    latestKey: job.latest?.key ?? null,
+    tenant: job.tenant,
+    options: job.options,
+  }
+}
+
+export function toView(row: JobRow): JobView {
+  return {
+    ...toStoredJob(row),
+    state: row.state,
+    ended: row.ended,
+    attempt: row.attempt,
+    progress: row.progress === null ? null : JSON.parse(row.progress),
+    result: row.result === null ? null : JSON.parse(row.result),
+    error: row.error,
+    leaseOwner: row.held?.worker ?? null,
+    leaseUntilMs: row.held?.expiresAtMs ?? null,
+    updatedAtMs: row.updatedAtMs,
+    startedAtMs: row.startedAtMs,
+    completedAtMs: row.completedAtMs,
+    durationMs: row.durationMs,
+  }
+}

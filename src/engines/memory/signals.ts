@@ -1,0 +1,46 @@
+import type { JobView } from '../../job/job.ts'
+
+/**
+ * What wakes those who wait on the store: claims, when a job was queued; `waitFor`, when a job has finished.
+ * Claims are woken once per step, after it is whole, because they claim from within the call.
+ */
+export class Signals {
+  readonly #claims = new Set<() => void>()
+  readonly #waits = new Map<string, Set<(view: JobView) => void>>()
+  #queued = false
+
+  onQueued(listener: () => void): () => void {
+    this.#claims.add(listener)
+    return () => void this.#claims.delete(listener)
+  }
+
+  onFinished(id: string, listener: (view: JobView) => void): () => void {
+    const listeners = this.#waits.get(id) ?? new Set()
+    this.#waits.set(id, listeners)
+    listeners.add(listener)
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0 && this.#waits.get(id) === listeners) this.#waits.delete(id)
+    }
+  }
+
+  /** A job was queued, be it for later: a waiting claim must look again, or wait for another time. */
+  noteQueued(): void {
+    this.#queued = true
+  }
+
+  ring(): void {
+    if (!this.#queued) return
+    this.#queued = false
+    for (const wake of [...this.#claims]) wake()
+  }
+
+  /** The view is made only if somebody waits for it. */
+  finished(id: string, toView: () => JobView): void {
+    const listeners = this.#waits.get(id)
+    if (listeners === undefined) return
+    this.#waits.delete(id)
+    const view = toView()
+    for (const listener of listeners) listener(view)
+  }
+}

@@ -1,0 +1,278 @@
+import type { Counts, JobFilter, Receipt, SubscribedType } from '../../engine/engine.ts'
+import type { Lease, LostReason, Outcome } from '../../engine/outcome.ts'
+import { OptionError } from '../../errors.ts'
+import type { Ended, NewJob } from '../../job/job.ts'
+import { Backlog, type Demand } from './backlog.ts'
+import { type ExpiredDemand, Flights } from './flights.ts'
+import { LatestKeys } from './latest.ts'
+import { type Claimant, isDueBefore, isFinished, type JobRow, newRow, record, toView } from './rows.ts'
+import { Signals } from './signals.ts'
+import { JobTable } from './table.ts'
+
+export interface By {
+  readonly who: string
+  readonly reason: string
+}
+
+export interface MemoryStoreOptions {
+  /** How many completed, cancelled and superseded jobs are kept to be looked at: 10 000 unless told. */
+  readonly finishedMax?: number
+}
+
+/**
+ * The jobs and every rule about them, without a clock, a timer or a promise: each method is one atomic step at the time
+ * it is given. Engines over the same store see the same jobs. Random tests hold the other engines against this one.
+ */
+export class MemoryStore {
+  readonly signals = new Signals()
+  readonly #table: JobTable
+  readonly #backlog = new Backlog()
+  readonly #latest = new LatestKeys()
+  readonly #flights = new Flights()
+  #arrivals = 0
+
+  constructor(options: MemoryStoreOptions = {}) {
+    const finishedMax = options.finishedMax ?? 10_000
+    if (!(finishedMax >= 0)) throw new OptionError(`'finishedMax' is ${finishedMax}; give a number from 0`)
+    this.#table = new JobTable(finishedMax)
+  }
+
+  find(id: string): JobRow | null {
+    return this.#table.get(id)
+  }
+
+  /** Newest first. */
+  list(filter: JobFilter): readonly JobRow[] {
+    return this.#table.list(filter)
+  }
+
+  /** The one that died last first. */
+  dead(filter: { readonly type?: string; readonly limit: number }): readonly JobRow[] {
+    return this.#table.dead(filter)
+  }
+
+  counts(nowMs: number): Counts {
+    return this.#table.counts(nowMs)
+  }
+
+  /** The highest version seen of a latest key; 0 when the store holds no job of it. */
+  latestSeq(type: string, key: string): number {
+    return this.#latest.seqMax(type, key)
+  }
+
+  enqueue(jobs: readonly NewJob[], nowMs: number): readonly Receipt[] {
+    const receipts = jobs.map((job) => this.#enqueueOne(job, nowMs))
+    this.signals.ring()
+    return receipts
+  }
+
+  #enqueueOne(job: NewJob, nowMs: number): Receipt {
+    const known = this.#table.get(job.id) ?? this.#table.liveOf(job.key)
+    if (known !== null) return { id: known.job.id, status: 'duplicate' }
+    const seq = this.#nextSeq(job)
+    if (seq === 'stale') return { id: job.id, status: 'stale' }
+
+    this.#arrivals += 1
+    const dueMs = job.runAtMs ?? nowMs + job.delayMs
+    const row = newRow(job, { dueMs, arrival: this.#arrivals, seq }, nowMs)
+    this.#table.add(row)
+    const older = this.#latest.add(row)?.queued ?? null
+    if (older !== null) this.#replace(older, row, nowMs)
+    record(row, 'enqueued', nowMs)
+    this.#queue(row)
+    return { id: job.id, status: older === null ? 'enqueued' : 'replaced' }
+  }
+
+  #nextSeq(job: NewJob): number | null | 'stale' {
+    if (job.latest === null) return null
+    const seqMax = this.#latest.seqMax(job.type, job.latest.key)
+    const seq = job.latest.seq ?? seqMax + 1
+    return seq > seqMax ? seq : 'stale'
+  }
+
+  /** The newer version takes the earlier of the two places, so that frequent updates cannot starve a key (C15). */
+  #replace(older: JobRow, newer: JobRow, nowMs: number): void {
+    if (isDueBefore(older, newer)) {
+      newer.dueMs = older.dueMs
+      newer.arrival = older.arrival
+    }
+    this.#end(older, 'superseded', nowMs, { by: newer.job.id })
+  }
+
+  /** Claimable when due, but never while another version of its latest key is in flight (I4). */
+  #queue(row: JobRow): void {
+    row.state = 'queued'
+    const key = this.#latest.of(row)
+    if (key !== null) key.queued = row
+    if (key === null || key.running === null) this.#backlog.add(row)
+    this.signals.noteQueued()
+  }
+
+  /** Claims of limited types are counted from here on. */
+  watchLimits(types: readonly SubscribedType[]): void {
+    this.#backlog.watchLimits(types)
+  }
+
+  claim(demand: Demand, claimant: Claimant, nowMs: number): readonly Lease[] {
+    return this.#backlog.take(demand, nowMs).map(({ row, leaseMs }) => {
+      const key = this.#latest.of(row)
+      if (key !== null) {
+        key.queued = null
+        key.running = row
+      }
+      row.state = 'in_progress'
+      row.attempt += 1
+      row.startedAtMs = nowMs
+      record(row, 'started', nowMs, { worker: claimant.worker })
+      return this.#flights.hold(row, leaseMs, claimant, nowMs)
+    })
+  }
+
+  /** When `claim` could find something, should nothing be queued meanwhile. */
+  nextClaimMs(demand: Demand, nowMs: number): number {
+    return this.#backlog.nextMs(demand, nowMs)
+  }
+
+  /** Hands jobs whose lease ran out to a reaper. The start was counted by the claim that lost it. */
+  claimExpired(demand: ExpiredDemand, claimant: Claimant, nowMs: number): readonly Lease[] {
+    return this.#flights.expired(demand, nowMs).map(({ row, leaseMs }) => {
+      record(row, 'expired', nowMs, { worker: row.held?.worker ?? null })
+      return this.#flights.hold(row, leaseMs, claimant, nowMs)
+    })
+  }
+
+  /** When `claimExpired` could find something, should no lease be renewed meanwhile. */
+  nextExpiryMs(demand: ExpiredDemand): number {
+    return this.#flights.nextExpiryMs(demand)
+  }
+
+  /** Null when it was extended. */
+  renew(lease: Lease, leaseMs: number, nowMs: number): LostReason | null {
+    return this.#flights.extend(lease, leaseMs, nowMs) ? null : this.#lossOf(lease)
+  }
+
+  report(lease: Lease, progress: string, nowMs: number): boolean {
+    const row = this.#flights.heldBy(lease, nowMs)
+    if (row === null) return false
+    row.progress = progress
+    row.updatedAtMs = nowMs
+    return true
+  }
+
+  /** Null when it was applied. */
+  settle(lease: Lease, outcome: Outcome, nowMs: number): LostReason | null {
+    const row = this.#flights.heldBy(lease, nowMs)
+    if (row === null) return this.#lossOf(lease)
+    this.#apply(row, outcome, nowMs)
+    this.signals.ring()
+    return null
+  }
+
+  #apply(row: JobRow, outcome: Outcome, nowMs: number): void {
+    const worker = row.held?.worker ?? null
+    switch (outcome.kind) {
+      case 'complete':
+        row.result = outcome.result
+        row.durationMs = outcome.durationMs
+        row.error = null
+        record(row, 'completed', nowMs, { worker, detail: { durationMs: outcome.durationMs } })
+        this.#finish(row, 'completed', nowMs)
+        break
+      case 'retry':
+      case 'dead':
+        row.error = outcome.error
+        record(row, 'failed', nowMs, { worker, detail: { error: outcome.error } })
+        this.#giveBack(row, nowMs, outcome)
+        break
+      case 'release':
+        row.attempt -= 1
+        record(row, 'released', nowMs, { worker, detail: { reason: outcome.reason, delayMs: outcome.delayMs } })
+        this.#giveBack(row, nowMs, outcome)
+        break
+      default:
+        outcome satisfies never
+    }
+  }
+
+  /** What becomes of a start that did not complete. */
+  #giveBack(row: JobRow, nowMs: number, outcome: Exclude<Outcome, { kind: 'complete' }>): void {
+    const newest = this.#latest.of(row)?.queued ?? null
+    if (newest !== null) {
+      // A newer version waits: running this one again would put it after the newer (I4).
+      this.#end(row, 'superseded', nowMs, { by: newest.job.id })
+    } else if (outcome.kind === 'dead') {
+      record(row, 'dead', nowMs)
+      this.#finish(row, 'dead_letter', nowMs)
+    } else {
+      if (outcome.kind === 'retry') record(row, 'retried', nowMs, { detail: { delayMs: outcome.delayMs } })
+      // A release without a delay keeps its place: it was among the first, and a stopping worker is not its fault.
+      const keepsPlace = outcome.kind === 'release' && outcome.delayMs === 0
+      if (!keepsPlace) row.dueMs = nowMs + outcome.delayMs
+      row.startedAtMs = null
+      this.#land(row)
+      this.#queue(row)
+    }
+  }
+
+  /** The row is no longer in flight; the version that waited for it may run. */
+  #land(row: JobRow): void {
+    this.#flights.letGo(row)
+    const key = this.#latest.of(row)
+    if (key === null || key.running !== row) return
+    key.running = null
+    if (key.queued === null) return
+    this.#backlog.add(key.queued)
+    this.signals.noteQueued()
+  }
+
+  #end(row: JobRow, ended: Ended, nowMs: number, detail: Readonly<Record<string, unknown>> | null = null): void {
+    record(row, ended, nowMs, { worker: row.held?.worker ?? null, detail })
+    row.ended = ended
+    this.#finish(row, 'dead_letter', nowMs)
+  }
+
+  #finish(row: JobRow, state: 'completed' | 'dead_letter', nowMs: number): void {
+    this.#backlog.remove(row)
+    this.#land(row)
+    const key = this.#latest.of(row)
+    if (key?.queued === row) key.queued = null
+    row.state = state
+    row.completedAtMs = nowMs
+    this.signals.finished(row.job.id, () => toView(row))
+    for (const gone of this.#table.finish(row)) this.#latest.remove(gone)
+  }
+
+  cancel(id: string, by: By, nowMs: number): boolean {
+    const row = this.#table.get(id)
+    if (row === null || isFinished(row)) return false
+    const { held } = row
+    this.#end(row, 'cancelled', nowMs, { ...by })
+    held?.onLost({ lease: held.lease, reason: 'cancelled' })
+    this.signals.ring()
+    return true
+  }
+
+  /** False unless it is a dead letter, and for an old version of a latest key: it must not run after the newer one. */
+  requeue(id: string, by: By, nowMs: number): boolean {
+    const row = this.#table.get(id)
+    if (row === null || row.state !== 'dead_letter' || row.ended !== null) return false
+    if (row.seq !== null && row.seq < (this.#latest.of(row)?.seqMax ?? 0)) return false
+    this.#table.revive(row)
+    Object.assign(row, {
+      attempt: 0,
+      error: null,
+      completedAtMs: null,
+      startedAtMs: null,
+      progress: null,
+      dueMs: nowMs,
+    })
+    record(row, 'replayed', nowMs, { detail: { ...by } })
+    this.#queue(row)
+    this.signals.ring()
+    return true
+  }
+
+  #lossOf(lease: Lease): LostReason {
+    return this.#table.get(lease.job.id)?.ended === 'cancelled' ? 'cancelled' : 'expired'
+  }
+}

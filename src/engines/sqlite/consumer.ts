@@ -1,0 +1,133 @@
+import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
+import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
+import { UnsupportedError } from '../../errors.ts'
+import { systemClock } from '../../time/clock.ts'
+import { claimExpired, claimReady, type Outlook, outlook, outlookExpired } from './claim.ts'
+import type { SqliteCore } from './core.ts'
+import { fromLeaseToken } from './rows.ts'
+import { renewLeases, reportProgress, settleLeases, toLost } from './settle.ts'
+import { FIND_LOST } from './statements.ts'
+
+/** How often held leases are compared with the database at most, however often others commit. */
+const LOST_CHECK_MS = 100
+
+export class SqliteConsumer implements Consumer {
+  readonly #core: SqliteCore
+  readonly #subscription: Subscription
+  readonly #held = new Map<string, Lease>()
+  readonly #listeners = new Set<(lost: Lost) => void>()
+  readonly #closing = new AbortController()
+  #unwatch: (() => void) | null = null
+  #check: (() => void) | null = null
+
+  constructor(core: SqliteCore, subscription: Subscription) {
+    this.#core = core
+    this.#subscription = subscription
+  }
+
+  async claim(request: ClaimRequest): Promise<readonly Lease[]> {
+    const { clock, wakeups } = this.#core
+    const untilMs = clock.nowMs() + request.waitMs
+    const signal = AbortSignal.any([request.signal, this.#closing.signal])
+    while (!signal.aborted) {
+      const next = await this.#core.read('claim', () => this.#outlook(request))
+      if (next.ready) {
+        const leases = await this.#core.write('claim', () => (signal.aborted ? [] : this.#take(request)))
+        if (leases.length > 0) return leases
+      }
+      const nowMs = clock.nowMs()
+      if (nowMs >= untilMs) return []
+      await wakeups.wait(Math.max(1, Math.min(untilMs, next.ready ? nowMs : (next.nextMs ?? untilMs)) - nowMs), signal)
+    }
+    return []
+  }
+
+  #outlook(request: ClaimRequest): Outlook {
+    const { connection, clock } = this.#core
+    if (request.from === 'expired') return outlookExpired(connection, clock.nowMs())
+    return outlook(connection, this.#types(), request, clock.nowMs())
+  }
+
+  #take(request: ClaimRequest): readonly Lease[] {
+    const { connection, clock } = this.#core
+    const leases =
+      request.from === 'expired'
+        ? claimExpired(connection, this.#subscription, request.max, clock.nowMs())
+        : claimReady(connection, this.#types(), request, this.#subscription.worker, clock.nowMs())
+    for (const lease of leases) this.#held.set(lease.token, lease)
+    return leases
+  }
+
+  #types(): readonly SubscribedType[] {
+    if (this.#subscription.types !== 'every') return this.#subscription.types
+    throw new UnsupportedError({
+      engine: 'sqlite',
+      limit: `claims ready jobs by type; a reaper may claim only from 'expired'`,
+    })
+  }
+
+  renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]> {
+    if (leases.length === 0) return Promise.resolve([])
+    return this.#core.write('renew', () => renewLeases(this.#holder(), leases, leaseMs))
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
+    if (settlements.length === 0) return []
+    const lost = await this.#core.write('settle', () => settleLeases(this.#holder(), settlements))
+    for (const { lease } of settlements) this.#held.delete(lease.token)
+    // Someone may wait for the result, for a released job or for a newer version of a latest key.
+    this.#core.wakeups.notify()
+    return lost
+  }
+
+  report(lease: Lease, progress: string): Promise<boolean> {
+    return this.#core.write('report', () => reportProgress(this.#holder(), lease, progress))
+  }
+
+  #holder() {
+    return { connection: this.#core.connection, worker: this.#subscription.worker, nowMs: this.#core.clock.nowMs() }
+  }
+
+  onLost(listener: (lost: Lost) => void): () => void {
+    this.#listeners.add(listener)
+    this.#unwatch ??= this.#core.wakeups.watch(() => this.#findLostSoon())
+    return () => {
+      this.#listeners.delete(listener)
+      if (this.#listeners.size > 0) return
+      this.#unwatch?.()
+      this.#unwatch = null
+    }
+  }
+
+  /** Every commit of another process comes by here, so the look itself is rationed, and the last one is never skipped. */
+  #findLostSoon(): void {
+    if (this.#check !== null || this.#held.size === 0) return
+    this.#check = systemClock.after(LOST_CHECK_MS, () => {
+      this.#check = null
+      this.findLost()
+    })
+  }
+
+  /** A cancellation by anyone changes the database, so a change is the moment to compare. */
+  findLost(): void {
+    if (this.#held.size === 0 || this.#listeners.size === 0) return
+    const leases = [...this.#held.values()]
+    const held = JSON.stringify(leases.map((lease) => [lease.job.id, fromLeaseToken(lease.token).token]))
+    const { connection } = this.#core
+    const gone = connection.prepare(FIND_LOST).all({ held }) as { id: string; token: string }[]
+    for (const lease of leases) {
+      if (!gone.some((row) => row.id === lease.job.id && lease.token.endsWith(row.token))) continue
+      if (!this.#held.delete(lease.token)) continue
+      const lost = toLost(connection, lease)
+      for (const listener of this.#listeners) listener(lost)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#check?.()
+    this.#unwatch?.()
+    this.#unwatch = null
+    this.#core.forget(this)
+  }
+}

@@ -1,0 +1,70 @@
+import { ClosedError, type MillraceError } from '../../errors.ts'
+import { type Clock, systemClock } from '../../time/clock.ts'
+import type { Connection } from './database.ts'
+import { isBusy, toEngineError } from './faults.ts'
+import { Wakeups } from './wakeups.ts'
+import { Writer } from './writer.ts'
+
+/** Reads meet a lock only in the moment another process opens or folds the WAL. */
+const READ_TRIES = 200
+
+interface CoreConsumer {
+  close(): Promise<void>
+  findLost(): void
+}
+
+/** What the engine, its consumers and its facets share: one connection, one writer, one source of wake-ups. */
+export class SqliteCore {
+  readonly connection: Connection
+  readonly clock: Clock
+  readonly wakeups: Wakeups
+  readonly #writer: Writer
+  readonly #consumers = new Set<CoreConsumer>()
+  #closed = false
+
+  constructor(connection: Connection, clock: Clock) {
+    this.connection = connection
+    this.clock = clock
+    this.wakeups = new Wakeups(connection, clock)
+    this.#writer = new Writer(connection)
+  }
+
+  write<T>(name: string, run: () => T): Promise<T> {
+    return this.#writer.run(name, run)
+  }
+
+  /** Synchronous unless the database is locked for a moment: then it is tried again without blocking. */
+  async read<T>(name: string, run: () => T): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      if (this.#closed) throw new ClosedError('the SQLite engine')
+      try {
+        return run()
+      } catch (error) {
+        if (!isBusy(error) || tries === READ_TRIES) throw toEngineError(error, name) satisfies MillraceError
+        await systemClock.sleep(1)
+      }
+    }
+  }
+
+  /** This process changed a job's state: waiting claims look again, holders compare their leases. */
+  changed(): void {
+    this.wakeups.notify()
+    for (const consumer of this.#consumers) consumer.findLost()
+  }
+
+  remember(consumer: CoreConsumer): void {
+    this.#consumers.add(consumer)
+  }
+
+  forget(consumer: CoreConsumer): void {
+    this.#consumers.delete(consumer)
+  }
+
+  /** Ends claims that wait, lets writes already made finish, and refuses new ones. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#consumers].map((consumer) => consumer.close()))
+    this.wakeups.close()
+    await this.#writer.close()
+    this.#closed = true
+  }
+}

@@ -1,0 +1,138 @@
+import { DatabaseSync, constants as sqlite } from 'node:sqlite'
+import { EngineError } from '../../errors.ts'
+import { toEngineError } from './faults.ts'
+
+export type SqliteValue = string | number | bigint | null
+type Named = Record<string, SqliteValue>
+interface Changes {
+  readonly changes: number | bigint
+}
+
+/** The part of a prepared statement we use: node:sqlite's and better-sqlite3's both fit. */
+export interface SqliteStatement {
+  run(named: Named, ...rest: SqliteValue[]): Changes
+  run(...parameters: SqliteValue[]): Changes
+  get(named: Named): unknown
+  get(...parameters: SqliteValue[]): unknown
+  all(named: Named): unknown[]
+  all(...parameters: SqliteValue[]): unknown[]
+}
+
+/** The part of a database handle we use: node:sqlite's and better-sqlite3's both fit. */
+export interface SqliteDatabase {
+  exec(sql: string): unknown
+  prepare(sql: string): SqliteStatement
+  close(): unknown
+}
+
+/** What a commit survives: `full` a power cut, `normal` a process crash (the last commits may vanish with the power). */
+export type Synchronous = 'full' | 'normal'
+
+/**
+ * SQLite before 3.51.3 can corrupt a WAL database that two connections write and checkpoint
+ * (sqlite.org/wal.html#walresetbug). A queue lives on exactly that, so older ones are refused.
+ */
+const VERSION_MIN = [3, 51, 3] as const
+
+/** Pages of WAL after which a commit folds it back: 8 MiB keeps each fold short and reads fast. */
+const WAL_PAGES = 2_000
+
+/** A connection with a cache of prepared statements. One per engine and thread. */
+export class Connection {
+  readonly handle: SqliteDatabase
+  readonly #statements = new Map<string, SqliteStatement>()
+
+  constructor(handle: SqliteDatabase) {
+    this.handle = handle
+  }
+
+  prepare(sql: string): SqliteStatement {
+    const known = this.#statements.get(sql)
+    if (known !== undefined) return known
+    const statement = this.handle.prepare(sql)
+    this.#statements.set(sql, statement)
+    return statement
+  }
+
+  exec(sql: string): void {
+    this.handle.exec(sql)
+  }
+
+  close(): void {
+    this.#statements.clear()
+    this.handle.close()
+  }
+}
+
+export function openFile(path: string): SqliteDatabase {
+  try {
+    // The busy timeout would block the event loop; the writer waits for the lock asynchronously instead.
+    return new DatabaseSync(path, { timeout: 0 })
+  } catch (error) {
+    throw toEngineError(error, `opening ${path}`)
+  }
+}
+
+/** Refuses an SQLite that could damage the file, then sets what durability and speed depend on. */
+export function configure(connection: Connection, synchronous: Synchronous): void {
+  assertVersion(connection)
+  connection.exec('PRAGMA busy_timeout = 0')
+  connection.exec('PRAGMA journal_mode = WAL')
+  connection.exec(`PRAGMA synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`)
+  connection.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}`)
+  connection.exec('PRAGMA cache_size = -16384')
+  connection.exec('PRAGMA trusted_schema = OFF')
+}
+
+export function assertVersion(connection: Connection): void {
+  const row = connection.prepare('SELECT sqlite_version() AS version').get() as { version: string }
+  assertVersionText(row.version)
+}
+
+export function assertVersionText(version: string): void {
+  const parts = version.split('.').map(Number)
+  for (const [index, least] of VERSION_MIN.entries()) {
+    const part = parts[index] ?? 0
+    if (part > least) return
+    if (part < least) {
+      throw new EngineError(
+        'ERR_SQLITE_VERSION',
+        `SQLite ${version} can corrupt a WAL file shared by two connections; use ${VERSION_MIN.join('.')} or newer (Node 24.15 or better-sqlite3 13)`,
+      )
+    }
+  }
+}
+
+/** Everything that changes the schema. A worker's connection may do none of it (B194). */
+const SCHEMA_CHANGES = new Set<number>([
+  sqlite.SQLITE_CREATE_INDEX,
+  sqlite.SQLITE_CREATE_TABLE,
+  sqlite.SQLITE_CREATE_TRIGGER,
+  sqlite.SQLITE_CREATE_VIEW,
+  sqlite.SQLITE_CREATE_VTABLE,
+  sqlite.SQLITE_DROP_INDEX,
+  sqlite.SQLITE_DROP_TABLE,
+  sqlite.SQLITE_DROP_TRIGGER,
+  sqlite.SQLITE_DROP_VIEW,
+  sqlite.SQLITE_DROP_VTABLE,
+  sqlite.SQLITE_ALTER_TABLE,
+  sqlite.SQLITE_ATTACH,
+  sqlite.SQLITE_DETACH,
+])
+
+/** From here on the connection can read and write rows but not change the schema. Only our own handles are guarded. */
+export function forbidSchemaChanges(handle: SqliteDatabase): void {
+  if (!(handle instanceof DatabaseSync)) return
+  handle.setAuthorizer((action) => (SCHEMA_CHANGES.has(action) ? sqlite.SQLITE_DENY : sqlite.SQLITE_OK))
+}
+
+/** The file behind a handle; empty for a database in memory. */
+export function fileOf(handle: SqliteDatabase): string {
+  const rows = handle.prepare('PRAGMA database_list').all() as { name: string; file: string | null }[]
+  return rows.find((row) => row.name === 'main')?.file ?? ''
+}
+
+/** Whether a transaction is open on the handle: the two libraries name the property differently. */
+export function isInTransaction(handle: SqliteDatabase): boolean {
+  return Reflect.get(handle, 'isTransaction') === true || Reflect.get(handle, 'inTransaction') === true
+}

@@ -1,0 +1,201 @@
+import { resolve } from 'node:path'
+import type { Capabilities } from '../../engine/capabilities.ts'
+import type {
+  Consumer,
+  Controls,
+  Counts,
+  DeadLetters,
+  Engine,
+  Inspector,
+  Receipt,
+  Subscription,
+  Transaction,
+} from '../../engine/engine.ts'
+import type { EngineSettings } from '../../engine/open.ts'
+import { ClosedError, EngineError } from '../../errors.ts'
+import type { NewJob } from '../../job/job.ts'
+import { SqliteConsumer } from './consumer.ts'
+import { SqliteCore } from './core.ts'
+import {
+  Connection,
+  configure,
+  fileOf,
+  forbidSchemaChanges,
+  isInTransaction,
+  openFile,
+  type SqliteDatabase,
+  type Synchronous,
+} from './database.ts'
+import { insertJobs } from './enqueue.ts'
+import { toEngineError } from './faults.ts'
+import { countJobs, createControls, createDeadLetters, createInspector } from './inspector.ts'
+import { applyMigrations, assertCurrent } from './migrate.ts'
+
+const CAPABILITIES: Capabilities = Object.freeze({
+  survives: 'process-crash',
+  settle: 'immediate',
+  attempts: 'stored',
+  recovery: 'reaper',
+  recoveryMaxMs: 35_000,
+  enqueueDelayMaxMs: Number.POSITIVE_INFINITY,
+  retryDelayMaxMs: Number.POSITIVE_INFINITY,
+  order: 'priority',
+  keys: 'unique-live',
+  latest: true,
+  idempotentEnqueue: true,
+  enqueueAtomic: true,
+  transactionalEnqueue: true,
+  limits: 'shared',
+  deadLetters: 'requeue',
+  inspection: true,
+  cancellation: true,
+})
+
+export interface SqliteOptions {
+  /** A path, `:memory:`, or a handle of the user's own, which `close` leaves open. */
+  readonly database: string | SqliteDatabase
+  readonly synchronous?: Synchronous
+}
+
+/** SQLite as a queue: one file, any number of processes on this machine. */
+export class SqliteEngine implements Engine {
+  readonly name = 'sqlite'
+  readonly capabilities = CAPABILITIES
+  readonly #options: SqliteOptions
+  readonly #settings: EngineSettings
+  #core: SqliteCore | null = null
+  #closed = false
+  #facets: { inspector: Inspector; controls: Controls; deadLetters: DeadLetters } | null = null
+
+  constructor(options: SqliteOptions, settings: EngineSettings) {
+    this.#options = options
+    this.#settings = settings
+  }
+
+  /** Null for a database in memory: another thread would see an empty one. */
+  get threadUrl(): string | null {
+    const { database, synchronous } = this.#options
+    const file = typeof database === 'string' ? database : fileOf(database)
+    if (file === '' || file === ':memory:') return null
+    return `sqlite:${resolve(file)}?synchronous=${synchronous ?? 'full'}`
+  }
+
+  async open(): Promise<void> {
+    if (this.#core !== null) return
+    if (this.#closed) throw new ClosedError('this SQLite engine')
+    const { database, synchronous } = this.#options
+    const owned = typeof database === 'string'
+    const connection = new Connection(owned ? openFile(database) : database)
+    const core = new SqliteCore(connection, this.#settings.clock)
+    try {
+      await core.read('opening the database', () => configure(connection, synchronous ?? 'full'))
+      if (this.#settings.migrate) await this.#migrate(core)
+      else await core.read('checking the schema', () => assertCurrent(connection))
+      if (owned) forbidSchemaChanges(connection.handle)
+    } catch (error) {
+      if (owned) connection.close()
+      throw toEngineError(error, 'opening the database')
+    }
+    this.#core = core
+    this.#facets = {
+      inspector: createInspector(core),
+      controls: createControls(core),
+      deadLetters: createDeadLetters(core),
+    }
+  }
+
+  /** Takes the write lock only when there is something to do, so that opening never waits for a busy queue. */
+  async #migrate(core: SqliteCore): Promise<void> {
+    const isCurrent = await core.read('checking the schema', () => {
+      try {
+        assertCurrent(core.connection)
+        return true
+      } catch (error) {
+        if (error instanceof EngineError && error.code === 'ERR_SCHEMA_MISSING') return false
+        throw error
+      }
+    })
+    if (!isCurrent) await core.write('migrating', () => applyMigrations(core.connection, this.#settings.clock.nowMs()))
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const core = this.#core
+    if (core === null) return
+    this.#core = null
+    await core.close()
+    if (typeof this.#options.database === 'string') core.connection.close()
+  }
+
+  async ping(): Promise<void> {
+    await this.#opened().read('ping', () => assertCurrent(this.#opened().connection))
+  }
+
+  async enqueue(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
+    const core = this.#opened()
+    if (within !== undefined) return this.#enqueueWithin(jobs, within)
+    if (jobs.length === 0) return []
+    const receipts = await core.write('enqueue', () => insertJobs(core.connection, jobs, core.clock.nowMs()))
+    core.wakeups.notify()
+    return receipts
+  }
+
+  /** On the user's own connection: the jobs appear when the user commits, and never if the user rolls back. */
+  #enqueueWithin(jobs: readonly NewJob[], within: Transaction): readonly Receipt[] {
+    if (!isSqliteDatabase(within) || !isInTransaction(within)) {
+      throw new EngineError(
+        'ERR_STORAGE_FAILED',
+        `'within' must be a database handle with an open transaction; run BEGIN on it first`,
+      )
+    }
+    const [own, theirs] = [fileOf(this.#opened().connection.handle), fileOf(within)]
+    if (own !== theirs) {
+      throw new EngineError(
+        'ERR_STORAGE_FAILED',
+        `'within' is a transaction on another database file; open Millrace on the same file`,
+      )
+    }
+    try {
+      return insertJobs(new Connection(within), jobs, this.#settings.clock.nowMs())
+    } catch (error) {
+      throw toEngineError(error, 'enqueuing within your transaction')
+    }
+  }
+
+  async consume(subscription: Subscription): Promise<Consumer> {
+    const core = this.#opened()
+    const consumer = new SqliteConsumer(core, subscription)
+    core.remember(consumer)
+    return consumer
+  }
+
+  counts(): Promise<Counts> {
+    return countJobs(this.#opened())
+  }
+
+  get inspector(): Inspector {
+    return this.#facet('inspector')
+  }
+
+  get controls(): Controls {
+    return this.#facet('controls')
+  }
+
+  get deadLetters(): DeadLetters {
+    return this.#facet('deadLetters')
+  }
+
+  #facet<Name extends 'inspector' | 'controls' | 'deadLetters'>(name: Name) {
+    if (this.#facets === null) throw new ClosedError('this SQLite engine')
+    return this.#facets[name]
+  }
+
+  #opened(): SqliteCore {
+    if (this.#core === null) throw new ClosedError('this SQLite engine')
+    return this.#core
+  }
+}
+
+export function isSqliteDatabase(handle: object): handle is SqliteDatabase {
+  return ['exec', 'prepare', 'close'].every((name) => typeof Reflect.get(handle, name) === 'function')
+}

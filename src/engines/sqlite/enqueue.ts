@@ -1,0 +1,168 @@
+import type { Receipt } from '../../engine/engine.ts'
+import type { NewJob } from '../../job/job.ts'
+import { toIso } from '../../time/iso.ts'
+import type { Connection, SqliteValue } from './database.ts'
+import { recordEvent } from './history.ts'
+import {
+  FIND_BY_KEY,
+  FIND_ID,
+  FIND_LATEST,
+  INSERT_ONE,
+  insertAlike,
+  SUPERSEDE_WAITING,
+  TAKE_LATEST_SEQ,
+} from './statements.ts'
+
+/** Rows per multi-row INSERT: beyond this the statement gets slower to bind than it saves. */
+const ALIKE_ROWS = 50
+
+/** Stores the jobs in order. Synchronous, inside a transaction: the writer's, or the user's own. */
+export function insertJobs(connection: Connection, jobs: readonly NewJob[], nowMs: number): readonly Receipt[] {
+  const receipts: Receipt[] = []
+  let index = 0
+  while (index < jobs.length) {
+    const alike = countAlike(jobs, index)
+    const first = jobs[index]
+    if (first === undefined) break
+    if (alike === ALIKE_ROWS && insertAlikeRows(connection, jobs.slice(index, index + alike), nowMs)) {
+      for (const job of jobs.slice(index, index + alike)) receipts.push({ id: job.id, status: 'enqueued' })
+      index += alike
+      continue
+    }
+    receipts.push(insertJob(connection, first, nowMs))
+    index += 1
+  }
+  return receipts
+}
+
+/** How many jobs from `index` on differ in nothing but id and payload, up to one statement's worth. */
+function countAlike(jobs: readonly NewJob[], index: number): number {
+  const first = jobs[index]
+  if (first === undefined || !isPlain(first)) return 0
+  let count = 1
+  while (count < ALIKE_ROWS) {
+    const job = jobs[index + count]
+    if (job === undefined || !isPlain(job) || !isAlike(first, job)) break
+    count += 1
+  }
+  return count
+}
+
+function isPlain(job: NewJob): boolean {
+  return job.key === null && job.latest === null && job.tenant === null && job.options === null
+}
+
+function isAlike(one: NewJob, other: NewJob): boolean {
+  return (
+    one.type === other.type &&
+    one.priority === other.priority &&
+    one.delayMs === other.delayMs &&
+    one.runAtMs === other.runAtMs &&
+    one.attempts === other.attempts &&
+    one.payloadVersion === other.payloadVersion
+  )
+}
+
+/** False, with nothing stored, when one of the ids exists: then the jobs are stored one by one to learn which. */
+function insertAlikeRows(connection: Connection, jobs: readonly NewJob[], nowMs: number): boolean {
+  const [first] = jobs
+  if (first === undefined) return false
+  const shared = {
+    type: first.type,
+    priority: first.priority,
+    due: dueOf(first, nowMs),
+    attempts: first.attempts,
+    version: first.payloadVersion,
+    now: toIso(nowMs),
+  }
+  const rows: SqliteValue[] = []
+  for (const job of jobs) rows.push(job.id, job.payload)
+  connection.prepare('SAVEPOINT alike').run()
+  const { changes } = connection.prepare(insertAlike(jobs.length)).run(shared, ...rows)
+  const complete = Number(changes) === jobs.length
+  if (!complete) connection.exec('ROLLBACK TO alike')
+  connection.prepare('RELEASE alike').run()
+  return complete
+}
+
+function insertJob(connection: Connection, job: NewJob, nowMs: number): Receipt {
+  const known = findKnown(connection, job)
+  if (known !== null) return { id: known, status: 'duplicate' }
+  const place = job.latest === null ? PLAIN : takeLatestPlace(connection, job.type, job.latest, job.id, nowMs)
+  if (place === null) return { id: job.id, status: 'stale' }
+  const due = dueOf(job, nowMs)
+  connection.prepare(INSERT_ONE).run({
+    id: job.id,
+    type: job.type,
+    payload: job.payload,
+    version: job.payloadVersion,
+    priority: job.priority,
+    due: place.due !== null && place.due < due ? place.due : due,
+    attempts: job.attempts,
+    now: toIso(nowMs),
+    key: job.key,
+    latestKey: job.latest?.key ?? null,
+    latestSeq: place.seq,
+    waitingFor: place.waitingFor,
+    tenant: job.tenant === null ? null : JSON.stringify(job.tenant),
+    options: job.options === null ? null : JSON.stringify(job.options),
+  })
+  return { id: job.id, status: place.replaced ? 'replaced' : 'enqueued' }
+}
+
+function findKnown(connection: Connection, job: NewJob): string | null {
+  const same = connection.prepare(FIND_ID).get({ id: job.id }) as { id: string } | undefined
+  if (same !== undefined) return same.id
+  if (job.key === null) return null
+  const keyed = connection.prepare(FIND_BY_KEY).get({ key: job.key }) as { id: string } | undefined
+  return keyed?.id ?? null
+}
+
+interface Place {
+  readonly seq: number | null
+  /** The place in the queue of the job that gave way. */
+  readonly due: string | null
+  readonly waitingFor: number
+  readonly replaced: boolean
+}
+
+const PLAIN: Place = { seq: null, due: null, waitingFor: 0, replaced: false }
+
+/** Null when a newer version has been seen. A waiting older job ends superseded; a running one is waited for. */
+function takeLatestPlace(
+  connection: Connection,
+  type: string,
+  latest: { readonly key: string; readonly seq: number | null },
+  by: string,
+  nowMs: number,
+): Place | null {
+  const subject = { type, latestKey: latest.key }
+  const taken = connection.prepare(TAKE_LATEST_SEQ).get({ ...subject, seq: latest.seq }) as { seq: number } | undefined
+  if (taken === undefined) return null
+  const others = connection.prepare(FIND_LATEST).all(subject) as {
+    id: string
+    status: string
+    scheduled_at: string
+    attempts: number
+  }[]
+  const running = others.some((other) => other.status === 'in_progress')
+  const waiting = others.find((other) => other.status === 'queued')
+  if (waiting !== undefined) {
+    connection.prepare(SUPERSEDE_WAITING).run({ id: waiting.id, now: toIso(nowMs) })
+    recordEvent(
+      connection,
+      { id: waiting.id, name: 'superseded', attempt: waiting.attempts, worker: null, detail: { by } },
+      nowMs,
+    )
+  }
+  return {
+    seq: taken.seq,
+    due: waiting?.scheduled_at ?? null,
+    waitingFor: running ? 1 : 0,
+    replaced: waiting !== undefined,
+  }
+}
+
+function dueOf(job: NewJob, nowMs: number): string {
+  return toIso(job.runAtMs ?? nowMs + job.delayMs)
+}

@@ -1,0 +1,88 @@
+import type { JobEvent, JobEventName } from '../../job/job.ts'
+import { fromIso, toIso } from '../../time/iso.ts'
+import type { Connection } from './database.ts'
+import { parse, toMs, type ViewRow } from './rows.ts'
+import { READ_EVENTS, RECORD_EVENT } from './statements.ts'
+
+export interface NewEvent {
+  readonly id: string
+  readonly name: JobEventName
+  readonly attempt: number
+  readonly worker: string | null
+  readonly detail: Readonly<Record<string, unknown>> | null
+}
+
+export function recordEvent(connection: Connection, event: NewEvent, nowMs: number): void {
+  connection.prepare(RECORD_EVENT).run({
+    id: event.id,
+    now: toIso(nowMs),
+    name: event.name,
+    attempt: event.attempt,
+    worker: event.worker,
+    detail: event.detail === null ? null : JSON.stringify(event.detail),
+  })
+}
+
+interface EventRow {
+  readonly at: string
+  readonly name: JobEventName
+  readonly attempt: number
+  readonly worker: string | null
+  readonly detail: string | null
+}
+
+/**
+ * A job's history, oldest first. What its row tells by itself (enqueued, the present start, completed) is not stored a
+ * second time: writing three more rows per job would cost a third of the drain rate.
+ */
+export function readHistory(connection: Connection, row: ViewRow): readonly JobEvent[] {
+  const stored = connection.prepare(READ_EVENTS).all({ id: row.id }) as EventRow[]
+  const events: JobEvent[] = [
+    { jobId: row.id, atMs: fromIso(row.created_at), name: 'enqueued', attempt: 0, worker: null, detail: null },
+  ]
+  for (const event of stored) {
+    const detail = parse<Record<string, unknown> | null>(event.detail, null)
+    const startedAtMs = detail?.startedAtMs
+    if (typeof startedAtMs === 'number') {
+      events.push({
+        jobId: row.id,
+        atMs: startedAtMs,
+        name: 'started',
+        attempt: event.attempt,
+        worker: event.worker,
+        detail: null,
+      })
+    }
+    events.push({
+      jobId: row.id,
+      atMs: fromIso(event.at),
+      name: event.name,
+      attempt: event.attempt,
+      worker: event.worker,
+      detail,
+    })
+  }
+  const startedAtMs = toMs(row.started_at)
+  if (startedAtMs !== null && (row.status === 'in_progress' || row.status === 'completed')) {
+    events.push({
+      jobId: row.id,
+      atMs: startedAtMs,
+      name: 'started',
+      attempt: row.attempts,
+      worker: row.lease_owner,
+      detail: null,
+    })
+  }
+  const completedAtMs = toMs(row.completed_at)
+  if (completedAtMs !== null && row.status === 'completed') {
+    events.push({
+      jobId: row.id,
+      atMs: completedAtMs,
+      name: 'completed',
+      attempt: row.attempts,
+      worker: null,
+      detail: { durationMs: row.duration_ms },
+    })
+  }
+  return events
+}

@@ -1,0 +1,165 @@
+import type { Controls, Counts, DeadLetters, Inspector, JobFilter, TypeCounts } from '../../engine/engine.ts'
+import type { JobView } from '../../job/job.ts'
+import type { JobState } from '../../job/states.ts'
+import { toIso } from '../../time/iso.ts'
+import type { SqliteCore } from './core.ts'
+import { readHistory, recordEvent } from './history.ts'
+import { toView, type ViewRow } from './rows.ts'
+import {
+  COUNT_DEAD,
+  COUNT_READY,
+  COUNT_STATES,
+  END_LIVE,
+  FIND_BY_KEY,
+  FIND_JOB,
+  FIND_LATEST,
+  listDead,
+  listJobs,
+  REQUEUE_DEAD,
+  UNBLOCK_LATEST,
+} from './statements.ts'
+
+function findRow(core: SqliteCore, id: string): ViewRow | undefined {
+  return core.connection.prepare(FIND_JOB).get({ id }) as ViewRow | undefined
+}
+
+function isOver(view: JobView): boolean {
+  return view.state === 'completed' || view.state === 'dead_letter'
+}
+
+export function createInspector(core: SqliteCore): Inspector {
+  const find = (id: string): Promise<JobView | null> =>
+    core.read('find', () => {
+      const row = findRow(core, id)
+      return row === undefined ? null : toView(row)
+    })
+  return {
+    find,
+    list: (filter: JobFilter) => core.read('list', () => listRows(core, filter).map(toView)),
+    history: (id) =>
+      core.read('history', () => {
+        const row = findRow(core, id)
+        return row === undefined ? [] : readHistory(core.connection, row)
+      }),
+    async waitFor(id, { waitMs, signal }) {
+      const untilMs = core.clock.nowMs() + waitMs
+      for (;;) {
+        const view = await find(id)
+        const leftMs = untilMs - core.clock.nowMs()
+        if (view === null || isOver(view) || leftMs <= 0 || signal.aborted) return view
+        await core.wakeups.wait(leftMs, signal)
+      }
+    },
+  }
+}
+
+function listRows(core: SqliteCore, filter: JobFilter): ViewRow[] {
+  const sql = listJobs({ state: filter.state !== undefined, type: filter.type !== undefined })
+  return core.connection.prepare(sql).all({
+    before: filter.before ?? null,
+    limit: filter.limit,
+    ...(filter.state !== undefined && { state: filter.state }),
+    ...(filter.type !== undefined && { type: filter.type }),
+  }) as ViewRow[]
+}
+
+const NO_JOBS: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
+
+export function countJobs(core: SqliteCore): Promise<Counts> {
+  return core.read('counts', () => {
+    const { connection } = core
+    const counts: Record<string, TypeCounts> = {}
+    const add = (type: string, jobs: Partial<TypeCounts>): void => {
+      counts[type] = { ...(counts[type] ?? NO_JOBS), ...jobs }
+    }
+    const queued = new Map<string, number>()
+    for (const row of connection.prepare(COUNT_STATES).all() as { type: string; status: JobState; jobs: number }[]) {
+      if (row.status === 'queued') queued.set(row.type, row.jobs)
+      add(
+        row.type,
+        row.status === 'in_progress'
+          ? { inProgress: row.jobs }
+          : row.status === 'completed'
+            ? { completed: row.jobs }
+            : {},
+      )
+    }
+    for (const row of connection.prepare(COUNT_DEAD).all() as { type: string; jobs: number }[])
+      add(row.type, { dead: row.jobs })
+    const ready = connection.prepare(COUNT_READY).all({ now: toIso(core.clock.nowMs()) }) as {
+      type: string
+      jobs: number
+    }[]
+    for (const [type, jobs] of queued) {
+      const due = ready.find((row) => row.type === type)?.jobs ?? 0
+      add(type, { ready: due, delayed: jobs - due })
+    }
+    return counts
+  })
+}
+
+export function createControls(core: SqliteCore): Controls {
+  return {
+    async cancel(id, { who, reason }) {
+      const cancelled = await core.write('cancel', () => {
+        const row = findRow(core, id)
+        const nowMs = core.clock.nowMs()
+        const now = toIso(nowMs)
+        const error = `cancelled by ${who}: ${reason}`
+        const { changes } = core.connection.prepare(END_LIVE).run({ id, ended: 'cancelled', error, now })
+        if (row === undefined || Number(changes) === 0) return false
+        recordEvent(
+          core.connection,
+          { id, name: 'cancelled', attempt: row.attempts, worker: null, detail: { who, reason } },
+          nowMs,
+        )
+        if (row.latest_key !== null)
+          core.connection.prepare(UNBLOCK_LATEST).run({ type: row.type, latestKey: row.latest_key, now })
+        return true
+      })
+      if (cancelled) core.changed()
+      return cancelled
+    },
+  }
+}
+
+export function createDeadLetters(core: SqliteCore): DeadLetters {
+  return {
+    list: ({ type, limit }) =>
+      core.read('dead letters', () => {
+        const rows = core.connection
+          .prepare(listDead(type !== undefined))
+          .all({ limit, ...(type !== undefined && { type }) }) as ViewRow[]
+        return rows.map((row) => {
+          const job = toView(row)
+          return {
+            job,
+            error: job.error ?? { name: 'Error', code: null, message: 'no error was recorded', stack: null },
+          }
+        })
+      }),
+    async requeue(id, by) {
+      const requeued = await core.write('requeue', () => requeue(core, id, by))
+      if (requeued) core.changed()
+      return requeued
+    },
+  }
+}
+
+/** The key goes back to its job only if no other live job has taken it; a latest key's newer job wins over the dead one. */
+function requeue(core: SqliteCore, id: string, by: { readonly who: string; readonly reason: string }): boolean {
+  const { connection, clock } = core
+  const row = findRow(core, id)
+  if (row === undefined || row.status !== 'dead_letter' || row.ended !== null) return false
+  if (
+    row.latest_key !== null &&
+    connection.prepare(FIND_LATEST).all({ type: row.type, latestKey: row.latest_key }).length > 0
+  )
+    return false
+  if (row.released_key !== null && connection.prepare(FIND_BY_KEY).get({ key: row.released_key }) !== undefined)
+    return false
+  const nowMs = clock.nowMs()
+  connection.prepare(REQUEUE_DEAD).run({ id, now: toIso(nowMs), key: row.released_key, waitingFor: 0 })
+  recordEvent(connection, { id, name: 'replayed', attempt: row.attempts, worker: null, detail: { ...by } }, nowMs)
+  return true
+}

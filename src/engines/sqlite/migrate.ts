@@ -1,0 +1,62 @@
+import { EngineError } from '../../errors.ts'
+import { toIso } from '../../time/iso.ts'
+import type { Connection } from './database.ts'
+import { JOB_QUEUE } from './migrations/0001-job-queue.ts'
+
+/** In order; a migration is never edited once released, only followed by another. */
+const MIGRATIONS: readonly { readonly version: number; readonly name: string; readonly sql: string }[] = [
+  { version: 1, name: 'job-queue', sql: JOB_QUEUE },
+]
+
+export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0
+
+/** Named after us, because the file may be the user's own and user_version theirs. */
+const VERSION_TABLE = `
+CREATE TABLE IF NOT EXISTS millrace_schema (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)`
+
+const HAS_VERSION_TABLE = `SELECT 1 AS found FROM sqlite_master WHERE type = 'table' AND name = 'millrace_schema'`
+const READ_VERSION = `SELECT coalesce(max(version), 0) AS version FROM millrace_schema`
+const WRITE_VERSION = `INSERT INTO millrace_schema (version, name, applied_at) VALUES (?, ?, ?)`
+
+/** 0 for a file that Millrace has never touched. */
+export function schemaVersion(connection: Connection): number {
+  if (connection.handle.prepare(HAS_VERSION_TABLE).get() === undefined) return 0
+  return (connection.handle.prepare(READ_VERSION).get() as { version: number }).version
+}
+
+/** What `applyMigrations` would run, as SQL. */
+export function pendingMigrations(connection: Connection): readonly { readonly name: string; readonly sql: string }[] {
+  const version = schemaVersion(connection)
+  return MIGRATIONS.filter((migration) => migration.version > version)
+}
+
+/** Brings the schema to the present version, whole or not at all. Call inside a write transaction. Repeating is harmless. */
+export function applyMigrations(connection: Connection, nowMs: number): void {
+  assertNotNewer(connection)
+  connection.exec(VERSION_TABLE)
+  for (const migration of MIGRATIONS) {
+    if (migration.version <= schemaVersion(connection)) continue
+    connection.exec(migration.sql)
+    connection.handle.prepare(WRITE_VERSION).run(migration.version, migration.name, toIso(nowMs))
+  }
+}
+
+export function assertCurrent(connection: Connection): void {
+  assertNotNewer(connection)
+  const version = schemaVersion(connection)
+  if (version === SCHEMA_VERSION) return
+  throw new EngineError(
+    'ERR_SCHEMA_MISSING',
+    `the database has schema version ${version}, this Millrace needs ${SCHEMA_VERSION}; run 'millrace migrate' or open without 'migrate: false'`,
+  )
+}
+
+/** A newer Millrace may have given columns another meaning: touching them could lose jobs. */
+function assertNotNewer(connection: Connection): void {
+  const version = schemaVersion(connection)
+  if (version <= SCHEMA_VERSION) return
+  throw new EngineError(
+    'ERR_SCHEMA_NEWER',
+    `the database has schema version ${version}, this Millrace knows ${SCHEMA_VERSION}; upgrade Millrace, nothing was changed`,
+  )
+}

@@ -1,0 +1,90 @@
+/**
+ * The canonical table of document B with its indexes and trigger, by their exact names, and what Millrace adds.
+ * Every added column has a default, so a plain INSERT of the canonical ones by another program is a valid job.
+ */
+export const JOB_QUEUE = `
+CREATE TABLE IF NOT EXISTS job_queue (
+  id TEXT PRIMARY KEY,
+  type TEXT NOT NULL,
+  status TEXT NOT NULL DEFAULT 'queued' CHECK (status IN ('queued', 'in_progress', 'completed', 'failed', 'dead_letter')),
+  priority INTEGER NOT NULL DEFAULT 5 CHECK (priority >= 1 AND priority <= 10),
+  scheduled_at TEXT NOT NULL,
+  lease_owner TEXT,
+  lease_until TEXT,
+  payload TEXT NOT NULL,
+  idempotency_key TEXT UNIQUE,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  max_retries INTEGER NOT NULL DEFAULT 3,
+  error TEXT,
+  created_at TEXT NOT NULL,
+  updated_at TEXT NOT NULL,
+  started_at TEXT,
+  completed_at TEXT,
+  result TEXT,
+  -- The fence: set by every claim, cleared by every settle.
+  lease_token TEXT,
+  -- Not claimable while above 0: an older job of the same latest key is in flight.
+  waiting_for INTEGER NOT NULL DEFAULT 0,
+  latest_key TEXT,
+  latest_seq INTEGER,
+  tenant TEXT,
+  options TEXT,
+  payload_version INTEGER NOT NULL DEFAULT 1,
+  progress TEXT,
+  duration_ms INTEGER,
+  error_record TEXT,
+  -- The idempotency key a finished job had: the key itself is free again.
+  released_key TEXT,
+  -- Why a dead_letter row is no dead letter.
+  ended TEXT CHECK (ended IN ('cancelled', 'superseded', 'discarded'))
+);
+CREATE INDEX IF NOT EXISTS idx_job_queue_dequeue ON job_queue(status, priority, scheduled_at) WHERE status = 'queued';
+CREATE INDEX IF NOT EXISTS idx_job_queue_lease_expiry ON job_queue(lease_until) WHERE status = 'in_progress';
+CREATE INDEX IF NOT EXISTS idx_job_queue_type ON job_queue(type, status);
+CREATE INDEX IF NOT EXISTS idx_job_queue_idempotency ON job_queue(idempotency_key);
+
+-- One probe per type and priority on this index is what keeps a claim's cost flat.
+CREATE INDEX IF NOT EXISTS idx_job_queue_claim ON job_queue(type, priority, scheduled_at)
+  WHERE status = 'queued' AND waiting_for = 0;
+CREATE INDEX IF NOT EXISTS idx_job_queue_latest ON job_queue(type, latest_key, status) WHERE latest_key IS NOT NULL;
+CREATE INDEX IF NOT EXISTS idx_job_queue_dead ON job_queue(completed_at, type)
+  WHERE status = 'dead_letter' AND ended IS NULL;
+
+-- The column list ends the recursion that a trigger on its own table would start (X075). Our own statements write
+-- updated_at themselves and change the token, so the trigger works for updates made by hand only (X074).
+CREATE TRIGGER IF NOT EXISTS job_queue_updated_at
+AFTER UPDATE OF id, type, status, priority, scheduled_at, lease_owner, lease_until, payload, idempotency_key, attempts,
+  max_retries, error, created_at, started_at, completed_at, result ON job_queue
+FOR EACH ROW WHEN NEW.updated_at IS OLD.updated_at AND NEW.lease_token IS OLD.lease_token
+BEGIN
+  UPDATE job_queue SET updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE rowid = NEW.rowid;
+END;
+
+-- What happened to a job and cannot be read off its row: failures, releases, expiries, acts of operators.
+CREATE TABLE IF NOT EXISTS job_events (
+  seq INTEGER PRIMARY KEY,
+  job_id TEXT NOT NULL,
+  at TEXT NOT NULL,
+  name TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  worker TEXT,
+  detail TEXT
+);
+CREATE INDEX IF NOT EXISTS idx_job_events_job ON job_events(job_id, seq);
+
+-- The highest sequence number seen per latest key: an older version never runs after a newer one.
+CREATE TABLE IF NOT EXISTS job_latest (
+  type TEXT NOT NULL,
+  latest_key TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (type, latest_key)
+) WITHOUT ROWID;
+
+-- Recent claims of rate-limited types, one row per claim call.
+CREATE TABLE IF NOT EXISTS job_starts (
+  type TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  starts INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS idx_job_starts_type ON job_starts(type, at_ms);
+`

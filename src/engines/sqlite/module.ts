@@ -1,0 +1,22 @@
+import type { Engine } from '../../engine/engine.ts'
+import type { EngineSettings } from '../../engine/open.ts'
+import { EngineError } from '../../errors.ts'
+import { isSqliteDatabase, SqliteEngine } from './engine.ts'
+
+const FORM = `give 'sqlite:./file.db', optionally with '?synchronous=full' (the default) or '?synchronous=normal'`
+
+/** `sqlite:./file.db`, `sqlite:/absolute/file.db` or `sqlite::memory:`. */
+export function fromUrl(url: string, settings: EngineSettings): Engine {
+  const [path = '', query = ''] = url.slice('sqlite:'.length).split('?', 2)
+  const parameters = new URLSearchParams(query)
+  const unknown = [...parameters.keys()].filter((name) => name !== 'synchronous')
+  const synchronous = parameters.get('synchronous') ?? 'full'
+  if (path === '' || unknown.length > 0 || (synchronous !== 'full' && synchronous !== 'normal')) {
+    throw new EngineError('ERR_ENGINE_URL', `'${url}' is not a database URL; ${FORM}`)
+  }
+  return new SqliteEngine({ database: decodeURI(path.replace(/^\/\/(?=\/)/, '')), synchronous }, settings)
+}
+
+export function fromHandle(handle: object, settings: EngineSettings): Engine | null {
+  return isSqliteDatabase(handle) ? new SqliteEngine({ database: handle }, settings) : null
+}

@@ -1,0 +1,117 @@
+import type { Lease } from '../../engine/outcome.ts'
+import type { Ended, ErrorRecord, JobView, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import type { JobState } from '../../job/states.ts'
+import { fromIso } from '../../time/iso.ts'
+
+/** A job as the claim reads it. */
+export interface JobRow {
+  readonly rowid: number
+  readonly id: string
+  readonly type: string
+  readonly priority: number
+  readonly scheduled_at: string
+  readonly payload: string
+  readonly payload_version: number
+  readonly attempts: number
+  readonly max_retries: number
+  readonly created_at: string
+  readonly idempotency_key: string | null
+  readonly latest_key: string | null
+  readonly tenant: string | null
+  readonly options: string | null
+}
+
+export interface ExpiredRow extends JobRow {
+  readonly lease_owner: string | null
+  readonly started_at: string | null
+}
+
+export interface ViewRow extends ExpiredRow {
+  readonly status: JobState
+  readonly ended: Ended | null
+  readonly progress: string | null
+  readonly result: string | null
+  readonly error: string | null
+  readonly error_record: string | null
+  readonly lease_until: string | null
+  readonly updated_at: string
+  readonly completed_at: string | null
+  readonly duration_ms: number | null
+  readonly released_key: string | null
+}
+
+/** The stored fence and the row it is on. The row number spares an index look-up on the hot path. */
+export interface Fence {
+  readonly rowid: number
+  readonly token: string
+}
+
+export function toLeaseToken(fence: Fence): string {
+  return `${fence.rowid}:${fence.token}`
+}
+
+/** A token that no claim of ours made fences nothing. */
+export function fromLeaseToken(token: string): Fence {
+  const colon = token.indexOf(':')
+  return { rowid: Number(token.slice(0, colon)), token: token.slice(colon + 1) }
+}
+
+export function toStoredJob(row: JobRow): StoredJob {
+  return {
+    id: row.id,
+    type: row.type,
+    payload: row.payload,
+    payloadVersion: row.payload_version,
+    priority: row.priority,
+    attempts: row.max_retries,
+    createdAtMs: fromIso(row.created_at),
+    runAtMs: fromIso(row.scheduled_at),
+    key: row.idempotency_key,
+    latestKey: row.latest_key,
+    tenant: row.tenant === null ? null : parse<Tenant | null>(row.tenant, null),
+    options: row.options === null ? null : parse<StoredOptions | null>(row.options, null),
+  }
+}
+
+export function toLease(row: JobRow, attempt: number, token: string, expiresAtMs: number): Lease {
+  return { job: toStoredJob(row), attempt, token: toLeaseToken({ rowid: row.rowid, token }), expiresAtMs }
+}
+
+export function toView(row: ViewRow): JobView {
+  return {
+    ...toStoredJob(row),
+    key: row.idempotency_key ?? row.released_key,
+    state: row.status,
+    ended: row.ended,
+    attempt: row.attempts,
+    progress: parse<unknown>(row.progress, null),
+    result: parse<unknown>(row.result, null),
+    error: toErrorRecord(row),
+    leaseOwner: row.lease_owner,
+    leaseUntilMs: toMs(row.lease_until),
+    updatedAtMs: fromIso(row.updated_at),
+    startedAtMs: toMs(row.started_at),
+    completedAtMs: toMs(row.completed_at),
+    durationMs: row.duration_ms,
+  }
+}
+
+export function toMs(text: string | null): number | null {
+  return text === null ? null : fromIso(text)
+}
+
+/** A foreign program may have written only the text. */
+function toErrorRecord(row: ViewRow): ErrorRecord | null {
+  if (row.error === null) return null
+  return parse<ErrorRecord>(row.error_record, { name: 'Error', code: null, message: row.error, stack: null })
+}
+
+/** Another program may have written anything: what is not JSON is as good as absent. */
+export function parse<T>(text: string | null, otherwise: T): T {
+  if (text === null) return otherwise
+  try {
+    return JSON.parse(text) as T
+  } catch {
+    return otherwise
+  }
+}

@@ -1,0 +1,171 @@
+import type { Lease, Lost, LostReason, Outcome, Settlement } from '../../engine/outcome.ts'
+import type { Ended, ErrorRecord, JobEventName } from '../../job/job.ts'
+import { toIso } from '../../time/iso.ts'
+import type { Connection } from './database.ts'
+import { recordEvent } from './history.ts'
+import { fromLeaseToken } from './rows.ts'
+import {
+  BURY_ONE,
+  COMPLETE_MANY,
+  COMPLETE_ONE,
+  FIND_LATEST,
+  RELEASE_ONE,
+  RENEW_MANY,
+  RENEW_ONE,
+  REPORT,
+  RETRY_ONE,
+  SUPERSEDE_HELD,
+  UNBLOCK_LATEST,
+  WHY_LOST,
+} from './statements.ts'
+
+interface Holder {
+  readonly connection: Connection
+  readonly worker: string
+  readonly nowMs: number
+}
+
+/** Applies the outcomes whose tokens hold and returns the others. Inside a write transaction. */
+export function settleLeases(holder: Holder, settlements: readonly Settlement[]): readonly Lost[] {
+  const plain = settlements.filter(isPlainCompletion)
+  const lost: Lost[] = completeMany(holder, plain) ? [] : plain.flatMap((settlement) => settleOne(holder, settlement))
+  for (const settlement of settlements) {
+    if (!isPlainCompletion(settlement)) lost.push(...settleOne(holder, settlement))
+  }
+  return lost
+}
+
+type Completion = Settlement & { readonly outcome: Extract<Outcome, { kind: 'complete' }> }
+
+/** Completions that free no key and unblock no newer job: the hot path. */
+function isPlainCompletion(settlement: Settlement): settlement is Completion {
+  const { job } = settlement.lease
+  return settlement.outcome.kind === 'complete' && job.key === null && job.latestKey === null
+}
+
+/** False, with nothing changed, unless every one of them held. */
+function completeMany({ connection, nowMs }: Holder, completions: readonly Completion[]): boolean {
+  if (completions.length === 0) return true
+  const done = completions.map(({ lease, outcome }) => {
+    const fence = fromLeaseToken(lease.token)
+    return [fence.rowid, fence.token, outcome.result, Math.round(outcome.durationMs)]
+  })
+  connection.prepare('SAVEPOINT completions').run()
+  const { changes } = connection.prepare(COMPLETE_MANY).run({ done: JSON.stringify(done), now: toIso(nowMs) })
+  const complete = Number(changes) === completions.length
+  if (!complete) connection.exec('ROLLBACK TO completions')
+  connection.prepare('RELEASE completions').run()
+  return complete
+}
+
+function settleOne(holder: Holder, { lease, outcome }: Settlement): Lost[] {
+  const held =
+    lease.job.latestKey === null ? applyOutcome(holder, lease, outcome) : settleLatest(holder, lease, outcome)
+  return held ? [] : [toLost(holder.connection, lease)]
+}
+
+function applyOutcome(holder: Holder, lease: Lease, outcome: Outcome): boolean {
+  switch (outcome.kind) {
+    case 'complete':
+      return change(holder, COMPLETE_ONE, lease, { result: outcome.result, durationMs: Math.round(outcome.durationMs) })
+    case 'retry': {
+      const due = toIso(holder.nowMs + outcome.delayMs)
+      if (!change(holder, RETRY_ONE, lease, { due, ...errorColumns(outcome.error) })) return false
+      recordFailure(holder, lease, outcome.error)
+      record(holder, lease, 'retried', { delayMs: outcome.delayMs })
+      return true
+    }
+    case 'dead':
+      if (!change(holder, BURY_ONE, lease, errorColumns(outcome.error))) return false
+      recordFailure(holder, lease, outcome.error)
+      record(holder, lease, 'dead', null)
+      return true
+    case 'release': {
+      const due = outcome.delayMs > 0 ? toIso(holder.nowMs + outcome.delayMs) : null
+      if (!change(holder, RELEASE_ONE, lease, { due })) return false
+      record(holder, lease, 'released', { reason: outcome.reason, delayMs: outcome.delayMs })
+      return true
+    }
+    default:
+      outcome satisfies never
+      return false
+  }
+}
+
+/** A start that did not complete makes way for a newer job of its latest key; either way that one may run now (I4). */
+function settleLatest(holder: Holder, lease: Lease, outcome: Outcome): boolean {
+  const { connection, nowMs } = holder
+  const subject = { type: lease.job.type, latestKey: lease.job.latestKey ?? '' }
+  const newer = (connection.prepare(FIND_LATEST).all(subject) as { id: string; status: string }[]).find(
+    (job) => job.status === 'queued',
+  )
+  const held =
+    newer === undefined || outcome.kind === 'complete'
+      ? applyOutcome(holder, lease, outcome)
+      : supersede(holder, lease, outcome, newer.id)
+  if (held) connection.prepare(UNBLOCK_LATEST).run({ ...subject, now: toIso(nowMs) })
+  return held
+}
+
+function supersede(holder: Holder, lease: Lease, outcome: Exclude<Outcome, { kind: 'complete' }>, by: string): boolean {
+  const error = outcome.kind === 'release' ? null : outcome.error
+  if (!change(holder, SUPERSEDE_HELD, lease, error === null ? { error: null, record: null } : errorColumns(error)))
+    return false
+  if (error !== null) recordFailure(holder, lease, error)
+  record(holder, lease, 'superseded', { by })
+  return true
+}
+
+function change(
+  holder: Holder,
+  statement: string,
+  lease: Lease,
+  values: Record<string, string | number | null>,
+): boolean {
+  const fence = { id: lease.job.id, token: fromLeaseToken(lease.token).token, now: toIso(holder.nowMs) }
+  return Number(holder.connection.prepare(statement).run({ ...fence, ...values }).changes) === 1
+}
+
+function errorColumns(error: ErrorRecord): { error: string; record: string } {
+  return { error: error.message, record: JSON.stringify(error) }
+}
+
+/** `failed` is passed through on the way to queued or dead_letter, and stands here. */
+function recordFailure(holder: Holder, lease: Lease, error: ErrorRecord): void {
+  record(holder, lease, 'failed', { name: error.name, code: error.code, message: error.message })
+}
+
+function record(holder: Holder, lease: Lease, name: JobEventName, detail: Record<string, unknown> | null): void {
+  recordEvent(
+    holder.connection,
+    { id: lease.job.id, name, attempt: lease.attempt, worker: holder.worker, detail },
+    holder.nowMs,
+  )
+}
+
+/** Extends all that is still held in one statement, and only if that was not all looks for what is gone. */
+export function renewLeases(holder: Holder, leases: readonly Lease[], leaseMs: number): readonly Lost[] {
+  const { connection, nowMs } = holder
+  const until = toIso(nowMs + leaseMs)
+  const fences = leases.map((lease) => fromLeaseToken(lease.token))
+  const held = JSON.stringify(fences.map((fence) => [fence.rowid, fence.token]))
+  const { changes } = connection.prepare(RENEW_MANY).run({ held, until, now: toIso(nowMs) })
+  if (Number(changes) === leases.length) return []
+  return leases
+    .filter((lease) => !change(holder, RENEW_ONE, lease, { until }))
+    .map((lease) => toLost(connection, lease))
+}
+
+export function reportProgress(holder: Holder, lease: Lease, progress: string): boolean {
+  return change(holder, REPORT, lease, { progress })
+}
+
+export function toLost(connection: Connection, lease: Lease): Lost {
+  const row = connection.prepare(WHY_LOST).get({ id: lease.job.id }) as { ended: Ended | null } | undefined
+  return { lease, reason: lostReason(row?.ended ?? null) }
+}
+
+function lostReason(ended: Ended | null): LostReason {
+  if (ended === 'superseded') return 'superseded'
+  return ended === null ? 'expired' : 'cancelled'
+}

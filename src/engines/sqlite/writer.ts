@@ -1,0 +1,166 @@
+import { ClosedError, EngineError } from '../../errors.ts'
+import { systemClock } from '../../time/clock.ts'
+import { type Connection, isInTransaction } from './database.ts'
+import { isBusy, toEngineError } from './faults.ts'
+
+interface Operation {
+  readonly name: string
+  readonly sinceMs: number
+  run(): unknown
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+/** How long a call waits for the write lock of another process before it gives up with ERR_STORAGE_BUSY. */
+const BUSY_MS_MAX = 30_000
+/** Waits between tries for the lock: short first, because holders keep it for about a millisecond. */
+const RETRY_MS_MIN = 0.5
+const RETRY_MS_MAX = 8
+/** No transaction takes longer than this before the event loop gets its turn; what is left goes into the next one. */
+const SLICE_MS = 6
+
+/**
+ * The one path by which this process writes. All calls made within one turn of the event loop share one transaction
+ * (group commit): a settle and the claim that follows it cost one fsync, and so do a hundred concurrent enqueues.
+ *
+ * States: idle → gathering (setImmediate pending) → locking (BEGIN IMMEDIATE, retried without blocking while another
+ * process holds the lock; new calls keep joining) → running (each call in a savepoint of its own) → committed → idle.
+ * A call that throws is rolled back alone. The lock is waited for in real time, whatever clock the jobs live by.
+ * If the commit fails, every call of the transaction rejects: none happened.
+ */
+export class Writer {
+  readonly #connection: Connection
+  readonly #random: () => number
+  #queue: Operation[] = []
+  #gathering = false
+  #closed = false
+  #idle: Promise<void> = Promise.resolve()
+
+  constructor(connection: Connection, random: () => number = Math.random) {
+    this.#connection = connection
+    this.#random = random
+  }
+
+  /** Runs `run` inside the next transaction. It must be synchronous and use only this connection. */
+  run<T>(name: string, run: () => T): Promise<T> {
+    if (this.#closed) return Promise.reject(new ClosedError('the SQLite engine'))
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({
+        name,
+        sinceMs: systemClock.monotonicMs(),
+        run,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      })
+      if (this.#gathering) return
+      this.#gathering = true
+      this.#idle = new Promise((done) => setImmediate(() => void this.#drain().then(done)))
+    })
+  }
+
+  /** Refuses new calls and resolves when those already made are done. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#idle
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#queue.length > 0) {
+      if (await this.#lock()) this.#transact()
+      // Between two transactions the event loop turns, so that handlers and timers are never starved.
+      if (this.#queue.length > 0) await new Promise<void>((resolve) => setImmediate(resolve))
+    }
+    this.#gathering = false
+  }
+
+  /** True once BEGIN IMMEDIATE has succeeded. Calls that have waited too long are rejected one by one. */
+  async #lock(): Promise<boolean> {
+    let waitMs = RETRY_MS_MIN
+    while (this.#queue.length > 0) {
+      try {
+        this.#connection.exec('BEGIN IMMEDIATE')
+        return true
+      } catch (error) {
+        if (!isBusy(error)) {
+          this.#rejectAll(this.#queue, toEngineError(error, 'starting a transaction'))
+          return false
+        }
+        this.#rejectOverdue(error)
+        await systemClock.sleep(waitMs * (0.5 + this.#random()))
+        waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)
+      }
+    }
+    return false
+  }
+
+  #transact(): void {
+    const done: { readonly operation: Operation; readonly value: unknown }[] = []
+    const untilMs = systemClock.monotonicMs() + SLICE_MS
+    for (let operation = this.#queue.shift(); operation !== undefined; operation = this.#queue.shift()) {
+      try {
+        done.push({ operation, value: this.#runAlone(operation) })
+      } catch (error) {
+        operation.reject(toEngineError(error, operation.name))
+        if (!isInTransaction(this.#connection.handle)) {
+          this.#abandon(done, error)
+          return
+        }
+      }
+      if (systemClock.monotonicMs() > untilMs) break
+    }
+    try {
+      this.#connection.exec('COMMIT')
+    } catch (error) {
+      this.#rollback()
+      this.#abandon(done, error)
+      return
+    }
+    for (const { operation, value } of done) operation.resolve(value)
+  }
+
+  #runAlone(operation: Operation): unknown {
+    this.#connection.prepare('SAVEPOINT call').run()
+    try {
+      const value = operation.run()
+      this.#connection.prepare('RELEASE call').run()
+      return value
+    } catch (error) {
+      // SQLite has ended the whole transaction by itself after some faults (a full disk): then there is no savepoint.
+      if (isInTransaction(this.#connection.handle)) this.#connection.exec('ROLLBACK TO call; RELEASE call')
+      throw error
+    }
+  }
+
+  #rollback(): void {
+    if (!isInTransaction(this.#connection.handle)) return
+    try {
+      this.#connection.exec('ROLLBACK')
+    } catch {
+      // The transaction is gone already; there is nothing left to undo.
+    }
+  }
+
+  #abandon(done: readonly { readonly operation: Operation }[], error: unknown): void {
+    this.#rejectAll(
+      done.map((entry) => entry.operation),
+      toEngineError(error, 'committing'),
+    )
+  }
+
+  #rejectAll(operations: readonly Operation[], error: unknown): void {
+    const rejected = [...operations]
+    this.#queue = this.#queue.filter((operation) => !rejected.includes(operation))
+    for (const operation of rejected) operation.reject(error)
+  }
+
+  #rejectOverdue(error: unknown): void {
+    const nowMs = systemClock.monotonicMs()
+    const overdue = this.#queue.filter((operation) => nowMs - operation.sinceMs > BUSY_MS_MAX)
+    const busy = new EngineError(
+      'ERR_STORAGE_BUSY',
+      `SQLite: the write lock was held by others for ${BUSY_MS_MAX} ms; end the long transaction and try again`,
+      { cause: error },
+    )
+    if (overdue.length > 0) this.#rejectAll(overdue, busy)
+  }
+}

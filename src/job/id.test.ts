@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newJobId } from './id.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 15)
+
+// B16 X021 X115
+test('an id is a ULID', () => {
+  assert.match(newJobId(NOW_MS), /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/)
+})
+
+// B16
+test('ids of two jobs created 2 ms apart sort in that order', () => {
+  const first = newJobId(NOW_MS + 10)
+  assert.ok(first < newJobId(NOW_MS + 12))
+})
+
+// X122
+test('ids are strictly increasing within a millisecond, and when the clock goes back', () => {
+  const ids = Array.from({ length: 10_000 }, () => newJobId(NOW_MS + 20))
+  ids.push(newJobId(NOW_MS - 60_000), newJobId(NOW_MS + 20))
+  assert.deepEqual(ids, ids.toSorted())
+  assert.equal(new Set(ids).size, ids.length)
+})

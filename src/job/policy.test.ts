@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { NonRetryable, Offline, PayloadError, RetryAfter } from '../errors.ts'
+import { type Backoff, backoffPresets } from './backoff.ts'
+import { decide, type FailedAttempt } from './policy.ts'
+
+const random = (): number => 0
+const failed = (overrides: Partial<FailedAttempt> = {}): FailedAttempt => ({
+  attempt: 1,
+  attempts: 3,
+  backoff: { kind: 'fixed', delay: '7s' },
+  error: new Error('it broke'),
+  ...overrides,
+})
+
+// A40 B05 B47 B90 X002
+test('a failure with attempts left waits its backoff', () => {
+  const verdict = decide(failed(), random)
+  assert.ok(verdict.kind === 'retry')
+  assert.equal(verdict.delayMs, 7_000)
+  assert.equal(verdict.error.message, 'it broke')
+})
+
+// A40 B48 B123 X002
+test('attempts is the number of starts: the last failed one makes a dead letter', () => {
+  const kinds = [1, 2, 3, 4].map((attempt) => decide(failed({ attempt }), random).kind)
+  assert.deepEqual(kinds, ['retry', 'retry', 'dead', 'dead'])
+  assert.equal(decide(failed({ attempts: 1 }), random).kind, 'dead')
+})
+
+// D30 X002
+test("document D's five retries are six starts", () => {
+  const verdicts = [1, 2, 3, 4, 5, 6].map((attempt) =>
+    decide(failed({ attempt, attempts: 6, backoff: backoffPresets.escrow }), random),
+  )
+  assert.deepEqual(
+    verdicts.map((verdict) => (verdict.kind === 'retry' ? verdict.delayMs : verdict.kind)),
+    [1_000, 5_000, 30_000, 300_000, 1_800_000, 'dead'],
+  )
+})
+
+// X023 B189
+test('a final error is dead at once, with attempts left', () => {
+  const final = [
+    new NonRetryable('no'),
+    new PayloadError('ERR_PAYLOAD_INVALID', 'Invalid payload: x'),
+    Object.assign(new Error('gone'), { status: 410 }),
+  ]
+  for (const error of final) assert.equal(decide(failed({ error }), random).kind, 'dead', error.message)
+})
+
+test('RetryAfter chooses the next time and uses an attempt', () => {
+  const verdict = decide(failed({ error: new RetryAfter('90s') }), random)
+  assert.ok(verdict.kind === 'retry')
+  assert.equal(verdict.delayMs, 90_000)
+  assert.equal(decide(failed({ attempt: 3, error: new RetryAfter('90s') }), random).kind, 'dead')
+})
+
+// X101 B06
+test('Offline gives the job back without using an attempt, even at the last one', () => {
+  for (const attempt of [1, 3]) {
+    assert.deepEqual(decide(failed({ attempt, error: new Offline() }), random), {
+      kind: 'release',
+      delayMs: 60_000,
+      reason: 'offline',
+    })
+  }
+  const verdict = decide(failed({ error: new Offline('no route', { delay: '5s' }) }), random)
+  assert.ok(verdict.kind === 'release')
+  assert.equal(verdict.delayMs, 5_000)
+})
+
+test('a payload from a newer version waits for a newer worker without using an attempt', () => {
+  const error = new PayloadError('ERR_PAYLOAD_VERSION', 'version 2')
+  const verdict = decide(failed({ attempt: 3, error }), random)
+  assert.ok(verdict.kind === 'release')
+  assert.ok(verdict.delayMs > 0)
+})
+
+test('a delay that a handler got wrong does not stop the verdict: the backoff decides and the record says so', () => {
+  const verdict = decide(failed({ error: new RetryAfter('soon', 'rate limited') }), random)
+  assert.ok(verdict.kind === 'retry')
+  assert.equal(verdict.delayMs, 7_000)
+  assert.match(verdict.error.message, /rate limited.*'RetryAfter\.delay' is 'soon'/)
+
+  const offline = decide(failed({ error: new Offline('away', { delay: 'x' }) }), random)
+  assert.ok(offline.kind === 'release')
+  assert.equal(offline.delayMs, 60_000)
+})
+
+test('a stored backoff that a foreign producer got wrong makes a dead letter that says so, not a stuck job', () => {
+  const backoff: Backoff = JSON.parse('{"kind":"fibonacci"}')
+  const verdict = decide(failed({ backoff }), random)
+  assert.ok(verdict.kind === 'dead')
+  assert.match(verdict.error.message, /it broke.*'backoff\.kind' must be/)
+})
+
+// B201
+test('the recorded error has passed the redactor', () => {
+  const verdict = decide(failed({ error: new Error('for a@b.example') }), random)
+  assert.ok(verdict.kind === 'retry')
+  assert.equal(verdict.error.message, 'for [email]')
+  const own = decide(failed({ error: new Error('for acme') }), random, (text) => text.replaceAll('acme', '…'))
+  assert.ok(own.kind === 'retry')
+  assert.equal(own.error.message, 'for …')
+})
+
+// X141
+test('whatever is thrown, there is a verdict', () => {
+  fc.assert(
+    fc.property(
+      fc.anything({ withBigInt: true, withNullPrototype: true, withObjectString: true }),
+      fc.integer({ min: 1, max: 12 }),
+      (error, attempt) => {
+        const verdict = decide(failed({ error, attempt, attempts: 10 }), random)
+        assert.equal(verdict.kind === 'retry', attempt < 10 && verdict.kind !== 'dead')
+      },
+    ),
+  )
+})

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MillraceError } from '../errors.ts'
+import { type Actor, assertMove, canMove, JOB_STATES, type JobState } from './states.ts'
+
+type Move = `${JobState} ${JobState}`
+
+const AUTOMATIC: readonly Move[] = [
+  'queued in_progress',
+  'in_progress completed',
+  'in_progress failed',
+  'in_progress queued',
+  'failed queued',
+  'failed dead_letter',
+]
+const ADDED: Readonly<Record<Actor, readonly Move[]>> = {
+  core: [],
+  producer: ['queued dead_letter'],
+  operator: ['queued dead_letter', 'in_progress dead_letter', 'dead_letter queued'],
+}
+
+// B21 X004
+test('there are five states', () => {
+  assert.deepEqual(JOB_STATES, ['queued', 'in_progress', 'completed', 'failed', 'dead_letter'])
+})
+
+// B43 B44 B45 B46 B47 B48 B49 B50 B51 X082
+test('of the 5 × 5 pairs exactly the listed ones are moves, for each who may cause them', () => {
+  for (const by of ['core', 'producer', 'operator'] as const) {
+    for (const from of JOB_STATES) {
+      for (const to of JOB_STATES) {
+        const move: Move = `${from} ${to}`
+        const allowed = AUTOMATIC.includes(move) || ADDED[by].includes(move)
+        assert.equal(canMove(from, to, by), allowed, `${move} by ${by}`)
+        if (allowed) assertMove(from, to, by)
+        else {
+          assert.throws(
+            () => assertMove(from, to, by),
+            (error) =>
+              error instanceof MillraceError &&
+              error.code === 'ERR_STATE_TRANSITION' &&
+              error.message.includes(`from ${from} to ${to} (by ${by})`),
+          )
+        }
+      }
+    }
+  }
+})
+
+// B50
+test('nothing automatic moves a dead letter', () => {
+  for (const to of JOB_STATES) assert.equal(canMove('dead_letter', to), false, to)
+})

@@ -1,0 +1,15 @@
+import { OptionError } from '../errors.ts'
+
+/**
+ * The priority (1 first) of an urgency from 0 to 15 (higher first), the scale of document A (X001).
+ * Order is kept; neighbours may fall together because ten priorities hold sixteen urgencies.
+ *
+ * @example
+ * await mill.enqueue(dispatchWebhook, payload, { priority: fromUrgency(15) })
+ */
+export function fromUrgency(urgency: number): number {
+  if (!Number.isInteger(urgency) || urgency < 0 || urgency > 15) {
+    throw new OptionError(`the urgency is ${urgency}; give a whole number from 0 (last) to 15 (first)`)
+  }
+  return 10 - Math.round(urgency * 0.6)
+}

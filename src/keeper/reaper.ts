@@ -1,0 +1,79 @@
+import type { Consumer, Engine } from '../engine/engine.ts'
+import type { Lease, Settlement } from '../engine/outcome.ts'
+import { MillraceError } from '../errors.ts'
+import type { Events } from '../events.ts'
+import { backoffPresets } from '../job/backoff.ts'
+import type { AnyJob } from '../job/definition.ts'
+import type { Redactor } from '../job/error-record.ts'
+import { decideAlways } from '../job/policy.ts'
+import type { Clock } from '../time/clock.ts'
+
+export interface ReaperParts {
+  readonly engine: Engine
+  /** By type. Jobs of other types are recovered too, by their stored attempts and document B's backoff. */
+  readonly definitions: ReadonlyMap<string, AnyJob>
+  readonly clock: Clock
+  readonly random: () => number
+  readonly redactor: Redactor
+  readonly events: Events
+  /** Under whose name the expired leases are taken over. */
+  readonly worker: string
+}
+
+export interface Reaped {
+  readonly retried: number
+  readonly dead: number
+}
+
+/**
+ * Recovers the jobs of dead holders (X080): each expired lease is taken over under a fresh token and settled by the
+ * same policy as any failed attempt, so a job that kills its worker is dead after its last attempt. Several reapers
+ * may run at once; a reaper that dies here leaves leases that expire like any other.
+ */
+export async function reapOnce(
+  parts: ReaperParts,
+  batch = 500,
+  signal = new AbortController().signal,
+): Promise<Reaped> {
+  const startedAtMs = parts.clock.monotonicMs()
+  const consumer = await parts.engine.consume({ types: 'every', worker: parts.worker })
+  let retried = 0
+  let dead = 0
+  try {
+    for (;;) {
+      const leases = await consumer.claim({ max: batch, waitMs: 0, signal, from: 'expired' })
+      for (const { kind } of await recover(parts, consumer, leases)) {
+        if (kind === 'dead') dead += 1
+        else retried += 1
+      }
+      if (leases.length < batch) break
+    }
+  } finally {
+    await consumer.close()
+  }
+  parts.events.emit('reaper.pass', { retried, dead, durationMs: Math.round(parts.clock.monotonicMs() - startedAtMs) })
+  return { retried, dead }
+}
+
+async function recover(parts: ReaperParts, consumer: Consumer, leases: readonly Lease[]) {
+  if (leases.length === 0) return []
+  const settlements = leases.map((lease): Settlement => ({ lease, outcome: verdict(parts, lease) }))
+  const lost = await consumer.settle(settlements)
+  const gone = new Set(lost.map(({ lease }) => lease.job.id))
+  const recovered = settlements.filter(({ lease }) => !gone.has(lease.job.id))
+  for (const { lease, outcome } of recovered) {
+    const { id, type, priority, attempts, tenant, runAtMs, createdAtMs } = lease.job
+    const job = { id, type, priority, attempts, tenant, runAtMs, createdAtMs }
+    parts.events.emit('lease.reaped', { job, attempt: lease.attempt, worker: parts.worker, outcome })
+  }
+  return recovered.map(({ outcome }) => outcome)
+}
+
+function verdict({ definitions, random, redactor }: ReaperParts, { job, attempt }: Lease) {
+  const backoff = job.options?.backoff ?? definitions.get(job.type)?.backoff ?? backoffPresets.leasedQueue
+  const error = new MillraceError(
+    'ERR_LEASE_EXPIRED',
+    `the lease of start ${attempt} expired: its worker died, was killed or stalled`,
+  )
+  return decideAlways({ attempt, attempts: job.attempts, backoff, error }, random, redactor)
+}

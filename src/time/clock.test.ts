@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from './clock.ts'
+
+const TIMER_MS_MAX = 2 ** 31 - 1
+const DAY_MS = 86_400_000
+
+/** Replaces setTimeout by one that fires only when told and remembers what it was asked for. */
+function fakeTimers(t: TestContext): { readonly askedMs: number[]; fire(): void; readonly armed: number } {
+  const askedMs: number[] = []
+  const waiting = new Map<object, () => void>()
+  t.mock.method(globalThis, 'setTimeout', (run: () => void, ms: number) => {
+    const handle = {}
+    askedMs.push(ms)
+    waiting.set(handle, run)
+    return handle
+  })
+  t.mock.method(globalThis, 'clearTimeout', (handle: object) => void waiting.delete(handle))
+  return {
+    askedMs,
+    fire: () => {
+      const [first] = waiting
+      assert.ok(first, 'no timer is armed')
+      waiting.delete(first[0])
+      first[1]()
+    },
+    get armed() {
+      return waiting.size
+    },
+  }
+}
+
+test('a delay beyond 24.8 days is waited for in pieces that setTimeout can hold', (t) => {
+  const timers = fakeTimers(t)
+  let runs = 0
+  systemClock.after(60 * DAY_MS, () => {
+    runs += 1
+  })
+  // 60 days are three pieces: one timer at a time, none above the limit at which setTimeout would fire at once.
+  for (let piece = 1; piece <= 3; piece += 1) {
+    assert.equal(timers.askedMs.length, piece)
+    assert.equal(timers.armed, 1)
+    assert.equal(runs, 0)
+    timers.fire()
+  }
+  assert.equal(runs, 1)
+  assert.equal(timers.armed, 0)
+  assert.ok(timers.askedMs.every((ms) => ms > 0 && ms <= TIMER_MS_MAX))
+  assert.equal(
+    timers.askedMs.reduce((sum, ms) => sum + ms, 0),
+    60 * DAY_MS,
+  )
+})
+
+test('a delay of exactly the timer limit is one piece', (t) => {
+  const timers = fakeTimers(t)
+  let runs = 0
+  systemClock.after(TIMER_MS_MAX, () => {
+    runs += 1
+  })
+  timers.fire()
+  assert.equal(runs, 1)
+  assert.deepEqual(timers.askedMs, [TIMER_MS_MAX])
+})
+
+test('cancelling a long delay stops the piece that is running now', (t) => {
+  const timers = fakeTimers(t)
+  const cancel = systemClock.after(60 * DAY_MS, () => assert.fail('a cancelled timer ran'))
+  timers.fire()
+  cancel()
+  assert.equal(timers.armed, 0)
+})
+
+test('on real timers a delay of 30 days does not fire at once', async () => {
+  let fired = false
+  const cancel = systemClock.after(30 * DAY_MS, () => {
+    fired = true
+  })
+  await systemClock.sleep(20)
+  cancel()
+  assert.equal(fired, false)
+})
+
+test('sleep ends when the time is over, and at once when the signal aborts', async () => {
+  const startedMs = systemClock.monotonicMs()
+  await systemClock.sleep(15)
+  assert.ok(systemClock.monotonicMs() - startedMs >= 14)
+
+  const abort = new AbortController()
+  const asleep = systemClock.sleep(30 * DAY_MS, abort.signal)
+  abort.abort()
+  await asleep
+  await systemClock.sleep(30 * DAY_MS, abort.signal)
+})
+
+test('a sleep that ended leaves no listener on its signal', async (t) => {
+  const { signal } = new AbortController()
+  const added = t.mock.method(signal, 'addEventListener')
+  const removed = t.mock.method(signal, 'removeEventListener')
+  await systemClock.sleep(1, signal)
+  assert.equal(added.mock.callCount(), 1)
+  assert.equal(removed.mock.callCount(), 1)
+})
+
+test('wall-clock time is the hour, monotonic time never goes back', () => {
+  assert.ok(Math.abs(systemClock.nowMs() - Date.now()) < 1_000)
+  const first = systemClock.monotonicMs()
+  assert.ok(systemClock.monotonicMs() >= first)
+})

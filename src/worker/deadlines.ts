@@ -1,0 +1,49 @@
+import type { Clock } from '../time/clock.ts'
+import type { HeldJob } from './held-job.ts'
+
+/**
+ * Watches the timeouts of all running jobs with one timer. It is armed for the earliest deadline seen and, when it
+ * fires, looks through what runs then; a job that ends in time costs nothing.
+ */
+export class Deadlines {
+  readonly #clock: Clock
+  readonly #running: ReadonlySet<HeldJob>
+  readonly #onPassed: (held: HeldJob) => void
+  #armedForMs = Number.POSITIVE_INFINITY
+  #cancel: () => void = () => {}
+
+  constructor(clock: Clock, running: ReadonlySet<HeldJob>, onPassed: (held: HeldJob) => void) {
+    this.#clock = clock
+    this.#running = running
+    this.#onPassed = onPassed
+  }
+
+  watch(held: HeldJob, nowMs: number): void {
+    held.deadlineMs = nowMs + held.timeoutMs
+    if (held.deadlineMs < this.#armedForMs) this.#arm(held.deadlineMs, nowMs)
+  }
+
+  close(): void {
+    this.#cancel()
+    this.#armedForMs = Number.POSITIVE_INFINITY
+  }
+
+  #arm(deadlineMs: number, nowMs: number): void {
+    this.#cancel()
+    this.#armedForMs = deadlineMs
+    this.#cancel = this.#clock.after(Math.max(0, Math.ceil(deadlineMs - nowMs)), () => this.#sweep())
+  }
+
+  #sweep(): void {
+    const nowMs = this.#clock.monotonicMs()
+    this.#armedForMs = Number.POSITIVE_INFINITY
+    const passed: HeldJob[] = []
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const held of this.#running) {
+      if (held.deadlineMs <= nowMs) passed.push(held)
+      else if (held.deadlineMs < nextMs) nextMs = held.deadlineMs
+    }
+    if (nextMs !== Number.POSITIVE_INFINITY) this.#arm(nextMs, nowMs)
+    for (const held of passed) this.#onPassed(held)
+  }
+}

@@ -1,0 +1,148 @@
+import type { Consumer } from '../engine/engine.ts'
+import type { LostReason, Outcome } from '../engine/outcome.ts'
+import { JobTimeoutError, NonRetryable, PayloadError, StoppingError } from '../errors.ts'
+import { decodePayload, encodeProgress, encodeResult } from '../job/payload.ts'
+import { decideAlways } from '../job/policy.ts'
+import { type ContextParts, HandlerContext } from './context.ts'
+import { runAsCurrent } from './current.ts'
+import { factsOf, type HeldJob } from './held-job.ts'
+import { callHook } from './hooks.ts'
+import type { WorkerParts } from './options.ts'
+
+export interface ExecutionParts extends WorkerParts {
+  readonly worker: string
+  readonly consumer: Consumer
+  /** The outcome is decided and stands in `held`; the handler's slot is free from here on. */
+  onDecided(held: HeldJob): void
+  onLost(held: HeldJob, reason: LostReason): void
+}
+
+/** Why a stopping worker gives a job back. */
+export const SHUTDOWN: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'shutdown' })
+
+/** One pipeline for every start: decode, run, and whatever happens becomes an outcome. */
+export class Execution {
+  readonly #parts: ExecutionParts
+  readonly #contextParts: ContextParts
+
+  constructor(parts: ExecutionParts) {
+    this.#parts = parts
+    const report = (held: HeldJob, value: unknown): Promise<boolean> => this.#report(held, value)
+    this.#contextParts = { log: parts.log, worker: parts.worker, report }
+  }
+
+  /** Never throws. The outcome comes by `onDecided`. */
+  start(held: HeldJob, nowMs: number): void {
+    held.phase = 'running'
+    held.startedAtMs = nowMs
+    const { events, worker } = this.#parts
+    if (events.hears('job.started')) {
+      events.emit('job.started', { job: factsOf(held.lease), attempt: held.lease.attempt, worker })
+    }
+    callHook(events, held, 'onStart', (hooks) => hooks.onStart?.(held.running))
+    void this.#run(held)
+  }
+
+  /** The job's time is over. Its slot is free at once, even if the handler goes on. */
+  timeOut(held: HeldJob): void {
+    if (held.phase !== 'running') return
+    const error = new JobTimeoutError(held.lease.job.type, held.timeoutMs)
+    this.#fail(held, error)
+    held.abort(error)
+  }
+
+  /** Gives a job back that has not started, or whose handler did not heed a stopping worker. */
+  release(held: HeldJob, outcome: Outcome): void {
+    if (held.phase !== 'waiting' && held.phase !== 'running') return
+    this.#decide(held, outcome)
+  }
+
+  async #run(held: HeldJob): Promise<void> {
+    let outcome: Outcome
+    try {
+      const { job, attempt } = held.lease
+      if (attempt > job.attempts) throw startedTooOften(attempt, job.attempts)
+      const payload = await this.#decode(held)
+      if (held.phase !== 'running') return
+      const answer = await runAsCurrent(new HandlerContext(held, payload, this.#contextParts), held.type.run)
+      if (held.phase !== 'running') return
+      held.answer = answer
+      const result = encodeResult(job.type, answer, this.#parts.resultBytesMax)
+      outcome = { kind: 'complete', result, durationMs: this.#durationMs(held) }
+    } catch (error) {
+      // After a timeout or a lost lease nobody waits for this any more.
+      if (held.phase === 'running') this.#fail(held, error)
+      return
+    }
+    this.#decide(held, outcome)
+  }
+
+  async #decode(held: HeldJob): Promise<unknown> {
+    const { type, payload, payloadVersion } = held.lease.job
+    try {
+      return await decodePayload(held.type.definition, payload, payloadVersion)
+    } catch (error) {
+      if (error instanceof PayloadError) throw error
+      // A schema that crashes will crash again: the payload is as unusable as one that it refuses.
+      const text = `Invalid payload: the schema of '${type}' threw`
+      throw new PayloadError('ERR_PAYLOAD_INVALID', text, { cause: error })
+    }
+  }
+
+  #fail(held: HeldJob, error: unknown): void {
+    held.answer = error
+    if (held.abortReason instanceof StoppingError) return this.#decide(held, SHUTDOWN)
+    const { job, attempt } = held.lease
+    const backoff = job.options?.backoff ?? held.type.definition.backoff
+    const failed = { attempt, attempts: job.attempts, backoff, error }
+    this.#decide(held, decideAlways(failed, this.#parts.random, this.#parts.redactor))
+  }
+
+  #decide(held: HeldJob, outcome: Outcome): void {
+    if (outcome.kind === 'complete') held.durationMs = outcome.durationMs
+    else if (held.phase === 'running') held.durationMs = this.#durationMs(held)
+    held.outcome = outcome
+    held.phase = 'settling'
+    this.#parts.onDecided(held)
+  }
+
+  #durationMs(held: HeldJob): number {
+    return Math.round(this.#parts.clock.monotonicMs() - held.startedAtMs)
+  }
+
+  /**
+   * Not `async`: progress that is not JSON throws here, into the handler. A store that cannot take it at the moment is
+   * reported and forgiven, because a handler that does not wait for its progress must not take the process down.
+   */
+  #report(held: HeldJob, value: unknown): Promise<boolean> {
+    const text = encodeProgress(held.lease.job.type, value, this.#parts.resultBytesMax)
+    if (held.phase !== 'running') return Promise.resolve(false)
+    return this.#store(held, value, text)
+  }
+
+  async #store(held: HeldJob, value: unknown, text: string): Promise<boolean> {
+    const { consumer, events, worker } = this.#parts
+    const { lease } = held
+    try {
+      if (!(await consumer.report(lease, text))) {
+        // The engine tells why only when asked to renew.
+        const [lost] = await consumer.renew([lease], held.leaseMs)
+        this.#parts.onLost(held, lost?.reason ?? 'expired')
+        return false
+      }
+    } catch (error) {
+      events.emit('worker.error', { worker, during: 'progress', error })
+      return held.phase === 'running'
+    }
+    if (events.hears('job.progress')) {
+      events.emit('job.progress', { job: factsOf(lease), attempt: lease.attempt, worker, progress: value })
+    }
+    callHook(events, held, 'onProgress', (hooks) => hooks.onProgress?.(held.running, value))
+    return true
+  }
+}
+
+/** An engine that hands a job out once too often must not make us run it (I5). */
+function startedTooOften(attempt: number, attempts: number): NonRetryable {
+  return new NonRetryable(`this would be start ${attempt} of ${attempts}; replay the job to give it new attempts`)
+}

@@ -1,0 +1,87 @@
+import type { Lease, Outcome } from '../engine/outcome.ts'
+import type { JobFacts } from '../events.ts'
+import type { AnyJob, Handler, RunningJob } from '../job/definition.ts'
+
+/** A definition that this worker runs, and how many of it run now. */
+export interface WorkedType {
+  readonly definition: AnyJob
+  readonly run: Handler<unknown, unknown>
+  running: number
+}
+
+/**
+ * waiting: claimed, its handler not yet called. running: its handler was called and nothing has become of it.
+ * settling: its outcome is decided and on its way to the engine. over: settled, lost or given up.
+ * A handler that ends after `running` is late and changes nothing.
+ */
+export type Phase = 'waiting' | 'running' | 'settling' | 'over'
+
+/** One start of one job, from the claim until the engine has answered to its outcome. */
+export class HeldJob {
+  readonly handle: number
+  readonly lease: Lease
+  readonly type: WorkedType
+  readonly heldAtMs: number
+  phase: Phase = 'waiting'
+  startedAtMs = 0
+  /** On the monotonic clock; meaningful from `running` on. */
+  deadlineMs = Number.POSITIVE_INFINITY
+  durationMs = 0
+  outcome: Outcome | null = null
+  /** What the handler returned or threw, kept for the hooks until the engine has accepted the outcome. */
+  answer: unknown = undefined
+  #abort: AbortController | null = null
+  #reason: Error | null = null
+  #running: RunningJob | null = null
+
+  constructor(handle: number, lease: Lease, type: WorkedType, heldAtMs: number) {
+    this.handle = handle
+    this.lease = lease
+    this.type = type
+    this.heldAtMs = heldAtMs
+  }
+
+  get leaseMs(): number {
+    return this.type.definition.leaseMs
+  }
+
+  get timeoutMs(): number {
+    return this.lease.job.options?.timeoutMs ?? this.type.definition.timeoutMs
+  }
+
+  /** Made when first asked for: most short handlers never look at their signal, and a controller costs a microsecond. */
+  get signal(): AbortSignal {
+    if (this.#abort === null) {
+      this.#abort = new AbortController()
+      if (this.#reason !== null) this.#abort.abort(this.#reason)
+    }
+    return this.#abort.signal
+  }
+
+  /** Why the signal was aborted, or null. The first reason stays. */
+  get abortReason(): Error | null {
+    return this.#reason
+  }
+
+  abort(reason: Error): void {
+    if (this.#reason !== null) return
+    this.#reason = reason
+    this.#abort?.abort(reason)
+  }
+
+  get running(): RunningJob {
+    this.#running ??= describe(this.lease)
+    return this.#running
+  }
+}
+
+function describe({ job, attempt, token }: Lease): RunningJob {
+  const { id, type, attempts, priority, key, latestKey, tenant, createdAtMs } = job
+  return Object.freeze({ id, type, attempt, attempts, priority, key, latestKey, tenant, createdAtMs, token })
+}
+
+/** The job without its payload, for events (I12). */
+export function factsOf({ job }: Lease): JobFacts {
+  const { id, type, priority, attempts, tenant, runAtMs, createdAtMs } = job
+  return { id, type, priority, attempts, tenant, runAtMs, createdAtMs }
+}

@@ -1,0 +1,41 @@
+import type { LostReason } from '../engine/outcome.ts'
+import { type Clock, systemClock } from '../time/clock.ts'
+import { type Renewable, Renewals, type RenewalsParts } from './renewals.ts'
+import { startRenewalThread } from './thread-keeper.ts'
+
+/** Keeps what the worker holds from expiring. Every call takes a whole batch. */
+export interface LeaseKeeper {
+  /** Called before the first handler of the batch: one of them may block this thread. */
+  hold(leases: readonly Renewable[]): void
+  drop(leases: readonly Renewable[]): void
+  /** Resolves when leases are kept even if a handler blocks this thread, or when that will never be so. */
+  readonly ready: Promise<void>
+  close(): Promise<void>
+}
+
+export interface KeeperParts {
+  readonly clock: Clock
+  readonly consumer: RenewalsParts['consumer']
+  readonly worker: string
+  readonly threadUrl: string | null
+  /** Everything held now: what a fall-back has to take over. */
+  held(): Iterable<Renewable>
+  onLost(handle: number, reason: LostReason): void
+  onError(during: string, error: unknown): void
+}
+
+/** A thread can share the system's clock, never a test's: with any other clock renewal stays on this loop. */
+export function keepLeases(parts: KeeperParts): LeaseKeeper {
+  if (parts.threadUrl === null || parts.clock !== systemClock) return keepOnThisLoop(parts)
+  return startRenewalThread(parts, parts.threadUrl, () => keepOnThisLoop(parts))
+}
+
+function keepOnThisLoop({ clock, consumer, onLost, onError }: KeeperParts): LeaseKeeper {
+  const renewals = new Renewals({ clock, consumer, onLost, onError: (error) => onError('renew', error) })
+  return {
+    hold: (leases) => renewals.hold(leases),
+    drop: (leases) => renewals.drop(leases.map(({ handle }) => handle)),
+    ready: Promise.resolve(),
+    close: async () => renewals.close(),
+  }
+}

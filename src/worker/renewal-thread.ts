@@ -1,0 +1,76 @@
+/**
+ * The thread that renews leases, so that a handler which blocks the event loop longer than its lease keeps it. It
+ * opens the engine's data a second time and does nothing but renew what the worker tells it to.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Consumer } from '../engine/engine.ts'
+import { openEngine } from '../engine/open.ts'
+import type { Lease } from '../engine/outcome.ts'
+import { systemClock } from '../time/clock.ts'
+import type { FromRenewalThread, RenewalThreadData, ToRenewalThread } from './renewal-protocol.ts'
+import { type Renewable, Renewals } from './renewals.ts'
+
+const { url, worker }: RenewalThreadData = workerData
+const port = parentPort
+if (port === null) throw new Error('the renewal thread was not started by a worker')
+const send = (sent: FromRenewalThread): void => port.postMessage(sent)
+
+const engine = await openEngine(url, { clock: systemClock, migrate: false })
+// It never claims; the subscription of a reaper is the one that needs no types.
+const consumer: Consumer = await engine.consume({ types: 'every', worker })
+const renewals = new Renewals({
+  clock: systemClock,
+  consumer,
+  onLost: (handle, reason) => send({ kind: 'lost', handle, reason }),
+  onError: (error) => {
+    const { name, message } = error instanceof Error ? error : { name: 'NonError', message: String(error) }
+    send({ kind: 'error', name, message })
+  },
+})
+
+port.on('message', (received: ToRenewalThread) => {
+  switch (received.kind) {
+    case 'hold':
+      renewals.hold(renewables(received))
+      return
+    case 'drop':
+      renewals.drop(received.handles)
+      return
+    case 'close':
+      renewals.close()
+      void consumer
+        .close()
+        .then(() => engine.close())
+        .finally(() => port.close())
+      return
+    default:
+      received satisfies never
+  }
+})
+send({ kind: 'ready' })
+
+function* renewables(held: Extract<ToRenewalThread, { kind: 'hold' }>): Generator<Renewable> {
+  for (const [index, handle] of held.handles.entries()) {
+    const lease = leaseOf(held.ids[index] ?? '', held.types[index] ?? '', held.tokens[index] ?? '')
+    yield { handle, lease, leaseMs: held.leaseMs[index] ?? 0, timeoutMs: held.timeoutMs[index] ?? 0 }
+  }
+}
+
+/** `renew` reads the id, the type and the token; the rest of a lease is none of this thread's business. */
+function leaseOf(id: string, type: string, token: string): Lease {
+  const job = {
+    id,
+    type,
+    payload: 'null',
+    payloadVersion: 1,
+    priority: 5,
+    attempts: 1,
+    createdAtMs: 0,
+    runAtMs: 0,
+    key: null,
+    latestKey: null,
+    tenant: null,
+    options: null,
+  }
+  return { job, attempt: 1, token, expiresAtMs: 0 }
+}

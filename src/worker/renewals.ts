@@ -1,0 +1,125 @@
+import type { Consumer } from '../engine/engine.ts'
+import type { Lease, Lost, LostReason } from '../engine/outcome.ts'
+import type { Clock } from '../time/clock.ts'
+
+/** A lease to be kept, with what keeping it needs. The handle names it between two threads. */
+export interface Renewable {
+  readonly handle: number
+  readonly lease: Lease
+  readonly leaseMs: number
+  /** Renewal ends this long after the hold began, so that a handler stuck for ever loses its lease (I6). */
+  readonly timeoutMs: number
+}
+
+interface Kept {
+  readonly lease: Lease
+  readonly heldAtMs: number
+  readonly untilMs: number
+}
+
+interface Group {
+  readonly leaseMs: number
+  readonly kept: Map<number, Kept>
+  cancel: (() => void) | null
+  renewing: boolean
+}
+
+export interface RenewalsParts {
+  readonly clock: Clock
+  readonly consumer: Pick<Consumer, 'renew'>
+  onLost(handle: number, reason: LostReason): void
+  onError(error: unknown): void
+}
+
+/** After a failed renewal the next try comes this soon at the latest, so that one fault does not cost the lease. */
+const RETRY_MS_MAX = 1_000
+
+/**
+ * Keeps leases alive: one `renew` call for all leases of the same length, every third of that length. A lease younger
+ * than a sixth is left for the next round: most jobs are over before it matters. The oldest unrenewed lease is
+ * therefore half its length old, which leaves the other half for a store that answers slowly.
+ */
+export class Renewals {
+  readonly #parts: RenewalsParts
+  readonly #groups = new Map<number, Group>()
+  #closed = false
+
+  constructor(parts: RenewalsParts) {
+    this.#parts = parts
+  }
+
+  hold(leases: Iterable<Renewable>): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    for (const { handle, lease, leaseMs, timeoutMs } of leases) {
+      if (lease.expiresAtMs === null || this.#closed) continue
+      const group = this.#group(leaseMs)
+      group.kept.set(handle, { lease, heldAtMs: nowMs, untilMs: nowMs + timeoutMs })
+      if (group.cancel === null) this.#arm(group, leaseMs / 3)
+    }
+  }
+
+  drop(handles: readonly number[]): void {
+    for (const group of this.#groups.values()) for (const handle of handles) group.kept.delete(handle)
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const group of this.#groups.values()) group.cancel?.()
+    this.#groups.clear()
+  }
+
+  #group(leaseMs: number): Group {
+    let group = this.#groups.get(leaseMs)
+    if (group === undefined) {
+      group = { leaseMs, kept: new Map(), cancel: null, renewing: false }
+      this.#groups.set(leaseMs, group)
+    }
+    return group
+  }
+
+  #arm(group: Group, ms: number): void {
+    if (this.#closed) return
+    group.cancel?.()
+    group.cancel = this.#parts.clock.after(ms, () => {
+      group.cancel = null
+      // With nothing held the group sleeps until the next hold.
+      if (group.kept.size === 0) return
+      this.#arm(group, group.leaseMs / 3)
+      void this.#renew(group)
+    })
+  }
+
+  async #renew(group: Group): Promise<void> {
+    if (group.renewing) return
+    const due = this.#due(group)
+    if (due.length === 0) return
+    group.renewing = true
+    try {
+      for (const lost of await this.#parts.consumer.renew(due, group.leaseMs)) this.#lose(group, lost)
+    } catch (error) {
+      this.#parts.onError(error)
+      this.#arm(group, Math.min(group.leaseMs / 10, RETRY_MS_MAX))
+    } finally {
+      group.renewing = false
+    }
+  }
+
+  #due(group: Group): readonly Lease[] {
+    const nowMs = this.#parts.clock.monotonicMs()
+    const due: Lease[] = []
+    for (const [handle, { lease, heldAtMs, untilMs }] of group.kept) {
+      if (untilMs <= nowMs) group.kept.delete(handle)
+      else if (nowMs - heldAtMs >= group.leaseMs / 6) due.push(lease)
+    }
+    return due
+  }
+
+  #lose(group: Group, lost: Lost): void {
+    for (const [handle, { lease }] of group.kept) {
+      if (lease.token !== lost.lease.token || lease.job.id !== lost.lease.job.id) continue
+      group.kept.delete(handle)
+      this.#parts.onLost(handle, lost.reason)
+      return
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import type { Consumer } from '../engine/engine.ts'
+import type { Lease, Lost, LostReason, Settlement } from '../engine/outcome.ts'
+import type { Clock } from '../time/clock.ts'
+import type { HeldJob } from './held-job.ts'
+
+const RETRY_MS_MIN = 50
+const RETRY_MS_MAX = 2_000
+
+export interface SettleQueueParts {
+  readonly clock: Clock
+  readonly consumer: Pick<Consumer, 'settle'>
+  onAccepted(held: HeldJob): void
+  onLost(held: HeldJob, reason: LostReason): void
+  /** Whatever the answer, these are no longer held. */
+  onAnswered(batch: readonly HeldJob[]): void
+  onError(error: unknown): void
+  /** Called in the same turn of the event loop as `settle`, so that the engine can settle and claim in one transaction. */
+  afterFlush(): void
+}
+
+/**
+ * Carries outcomes to the engine: all that were decided in one turn of the event loop in one call. Nobody waits for
+ * the answer before claiming again. A rejected call means unknown; the same settlements are tried again until the
+ * leases have surely run out, and in halves, so that one that the store cannot take does not drag the others along.
+ */
+export class SettleQueue {
+  readonly #parts: SettleQueueParts
+  #pending: HeldJob[] = []
+  #scheduled = false
+  #inFlight = 0
+  #giveUpAtMs = Number.POSITIVE_INFINITY
+  #onIdle: (() => void)[] = []
+
+  constructor(parts: SettleQueueParts) {
+    this.#parts = parts
+  }
+
+  /** Outcomes that the engine has not answered to. */
+  get unsettled(): number {
+    return this.#pending.length + this.#inFlight
+  }
+
+  /** The outcome is in `held` already. */
+  add(held: HeldJob): void {
+    this.#pending.push(held)
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(() => this.#flush())
+  }
+
+  /** Resolves when everything is answered, or given up. Failing settles are not retried beyond `boundMs` from now. */
+  async idle(boundMs: number): Promise<void> {
+    this.#giveUpAtMs = this.#parts.clock.monotonicMs() + boundMs
+    if (this.unsettled === 0) return
+    await new Promise<void>((resolve) => this.#onIdle.push(resolve))
+  }
+
+  #flush(): void {
+    const batch = this.#pending
+    this.#pending = []
+    this.#scheduled = false
+    this.#inFlight += batch.length
+    void this.#settle(batch, this.#parts.clock.monotonicMs(), RETRY_MS_MIN)
+    this.#parts.afterFlush()
+  }
+
+  async #settle(batch: readonly HeldJob[], firstTryMs: number, retryMs: number): Promise<void> {
+    let lost: readonly Lost[]
+    try {
+      lost = await this.#parts.consumer.settle(settlementsOf(batch))
+    } catch (error) {
+      this.#parts.onError(error)
+      await this.#retry(batch, firstTryMs, retryMs)
+      return
+    }
+    this.#answer(batch, lost)
+  }
+
+  async #retry(batch: readonly HeldJob[], firstTryMs: number, retryMs: number): Promise<void> {
+    const { clock } = this.#parts
+    const againAtMs = clock.monotonicMs() + retryMs
+    const isHopeless = (held: HeldJob) => againAtMs >= firstTryMs + held.leaseMs || againAtMs >= this.#giveUpAtMs
+    const hopeless = batch.filter(isHopeless)
+    if (hopeless.length > 0) this.#forget(hopeless)
+    const hopeful = batch.filter((held) => !hopeless.includes(held))
+    if (hopeful.length === 0) return
+    await clock.sleep(retryMs)
+    const middle = Math.ceil(hopeful.length / 2)
+    const nextMs = Math.min(retryMs * 2, RETRY_MS_MAX)
+    const halves = [hopeful.slice(0, middle), hopeful.slice(middle)].filter((half) => half.length > 0)
+    await Promise.all(halves.map((half) => this.#settle(half, firstTryMs, nextMs)))
+  }
+
+  #answer(batch: readonly HeldJob[], lost: readonly Lost[]): void {
+    const reasons = new Map(lost.map(({ lease, reason }) => [fence(lease), reason]))
+    for (const held of batch) {
+      const reason = reasons.size === 0 ? undefined : reasons.get(fence(held.lease))
+      if (reason === undefined) this.#parts.onAccepted(held)
+      else this.#parts.onLost(held, reason)
+    }
+    this.#forget(batch)
+  }
+
+  #forget(batch: readonly HeldJob[]): void {
+    this.#inFlight -= batch.length
+    for (const held of batch) held.phase = 'over'
+    this.#parts.onAnswered(batch)
+    if (this.unsettled > 0) return
+    for (const resolve of this.#onIdle.splice(0)) resolve()
+  }
+}
+
+/** Two starts of one job can be under way here, when the first lost its lease unnoticed; only the token tells them apart. */
+function fence({ job, token }: Lease): string {
+  return `${job.id}\n${token}`
+}
+
+function settlementsOf(batch: readonly HeldJob[]): readonly Settlement[] {
+  const settlements: Settlement[] = []
+  for (const { lease, outcome } of batch) if (outcome !== null) settlements.push({ lease, outcome })
+  return settlements
+}

@@ -1,0 +1,84 @@
+import { MillraceError, OptionError } from '../errors.ts'
+import type { AnyJob } from '../job/definition.ts'
+import type { HeldJob, WorkedType } from './held-job.ts'
+
+/** Places for handlers: so many in the worker, and fewer for a type that says so. */
+export class Slots {
+  readonly concurrency: number
+  readonly types: ReadonlyMap<string, WorkedType>
+  readonly running = new Set<HeldJob>()
+  /** Types with a concurrency of their own. */
+  readonly #narrow: readonly WorkedType[]
+  /**
+   * Jobs are claimed ahead only where every type may use any slot at any time: a job of a narrow or rate-limited type
+   * that waited here would hold a place, or a permit, that another worker could use.
+   */
+  readonly mayClaimAhead: boolean
+
+  constructor(concurrency: number, types: ReadonlyMap<string, WorkedType>) {
+    this.concurrency = concurrency
+    this.types = types
+    this.#narrow = [...types.values()].filter(({ definition }) => definition.concurrency !== null)
+    this.mayClaimAhead = [...types.values()].every(
+      ({ definition }) => definition.concurrency === null && definition.limit === null,
+    )
+  }
+
+  get free(): number {
+    return this.concurrency - this.running.size
+  }
+
+  occupy(held: HeldJob): void {
+    this.running.add(held)
+    held.type.running += 1
+  }
+
+  vacate(held: HeldJob): void {
+    if (this.running.delete(held)) held.type.running -= 1
+  }
+
+  /** How many more of each narrow type may start; undefined when there is no such type. */
+  room(): Record<string, number> | undefined {
+    if (this.#narrow.length === 0) return undefined
+    return Object.fromEntries(this.#narrow.map((type) => [type.definition.type, roomOf(type)]))
+  }
+
+  /** At most this many of `max` can start, given that there is `room` for the narrow types. */
+  startable(max: number, room: Readonly<Record<string, number>> | undefined): number {
+    if (room === undefined || this.#narrow.length < this.types.size) return max
+    return Math.min(
+      max,
+      Object.values(room).reduce((sum, places) => sum + places, 0),
+    )
+  }
+
+  /** Whether a claim that left a type out could now take it. */
+  hasRoomBeyond(room: Readonly<Record<string, number>> | undefined): boolean {
+    if (room === undefined) return false
+    return this.#narrow.some((type) => room[type.definition.type] === 0 && roomOf(type) > 0)
+  }
+}
+
+function roomOf({ definition, running }: WorkedType): number {
+  return Math.max(0, (definition.concurrency ?? Number.POSITIVE_INFINITY) - running)
+}
+
+/** The jobs of a worker by type. Refuses what could not be run. */
+export function workedTypes(jobs: readonly AnyJob[]): ReadonlyMap<string, WorkedType> {
+  if (jobs.length === 0) throw new OptionError('a worker needs at least one job; pass the definitions it is to run')
+  const types = new Map<string, WorkedType>()
+  for (const definition of jobs) {
+    const { type, run } = definition
+    if (types.has(type)) {
+      throw new OptionError(`two definitions have the type '${type}'; a worker can run only one of them`)
+    }
+    if (run === null) {
+      throw new MillraceError(
+        'ERR_HANDLER_MISSING',
+        `job '${type}' has no handler; pass '${type}' with one: definition.handledBy(run), or give 'run' to defineJob`,
+      )
+    }
+    types.set(type, { definition, run, running: 0 })
+  }
+  return types
+}

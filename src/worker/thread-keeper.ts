@@ -1,0 +1,109 @@
+import { Worker as Thread } from 'node:worker_threads'
+import { MillraceError } from '../errors.ts'
+import type { KeeperParts, LeaseKeeper } from './lease-keeper.ts'
+import type { FromRenewalThread, RenewalThreadData, ToRenewalThread } from './renewal-protocol.ts'
+import type { Renewable } from './renewals.ts'
+
+/** A thread that has not closed its connection by then is ended. */
+const CLOSE_MS = 2_000
+
+/** The source runs as TypeScript, the package as JavaScript; the thread's file has the extension of this one. */
+function threadFile(): URL {
+  return new URL(`./renewal-thread.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url)
+}
+
+export function startRenewalThread(parts: KeeperParts, url: string, fallBack: () => LeaseKeeper): LeaseKeeper {
+  return new ThreadKeeper(parts, url, fallBack)
+}
+
+/** This thread's side of the renewal thread. If that one dies, renewal goes on here and the fault is reported. */
+class ThreadKeeper implements LeaseKeeper {
+  readonly ready: Promise<void>
+  readonly #parts: KeeperParts
+  readonly #fallBack: () => LeaseKeeper
+  readonly #thread: Thread
+  readonly #exited: Promise<void>
+  #instead: LeaseKeeper | null = null
+  #closing = false
+
+  constructor(parts: KeeperParts, url: string, fallBack: () => LeaseKeeper) {
+    this.#parts = parts
+    this.#fallBack = fallBack
+    const workerData: RenewalThreadData = { url, worker: parts.worker }
+    // The process has been told already that SQLite is experimental in this Node.
+    const execArgv = ['--disable-warning=ExperimentalWarning']
+    const thread = new Thread(threadFile(), { workerData, execArgv, name: 'millrace-renewal' })
+    this.#thread = thread
+    const ready = Promise.withResolvers<void>()
+    this.ready = ready.promise
+    this.#exited = new Promise((resolve) => {
+      thread.once('exit', (code) => {
+        this.#failed(new MillraceError('ERR_CLOSED', `the renewal thread ended with code ${code}`))
+        ready.resolve()
+        resolve()
+      })
+    })
+    thread.once('error', (error) => this.#failed(error))
+    thread.on('message', (received: FromRenewalThread) => {
+      if (received.kind === 'ready') ready.resolve()
+      else this.#receive(received)
+    })
+    // The worker keeps the process alive, not its thread.
+    thread.unref()
+  }
+
+  hold(leases: readonly Renewable[]): void {
+    if (this.#instead !== null) return this.#instead.hold(leases)
+    const renewed = leases.filter(({ lease }) => lease.expiresAtMs !== null)
+    if (renewed.length === 0) return
+    this.#send({
+      kind: 'hold',
+      handles: renewed.map(({ handle }) => handle),
+      ids: renewed.map(({ lease }) => lease.job.id),
+      types: renewed.map(({ lease }) => lease.job.type),
+      tokens: renewed.map(({ lease }) => lease.token),
+      leaseMs: renewed.map(({ leaseMs }) => leaseMs),
+      timeoutMs: renewed.map(({ timeoutMs }) => timeoutMs),
+    })
+  }
+
+  drop(leases: readonly Renewable[]): void {
+    if (this.#instead !== null) return this.#instead.drop(leases)
+    this.#send({ kind: 'drop', handles: leases.map(({ handle }) => handle) })
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true
+    if (this.#instead !== null) return this.#instead.close()
+    // Otherwise nothing may be left that keeps the process alive until the thread has closed its connection.
+    this.#thread.ref()
+    this.#send({ kind: 'close' })
+    const cancel = this.#parts.clock.after(CLOSE_MS, () => void this.#thread.terminate())
+    await this.#exited
+    cancel()
+  }
+
+  #send(sent: ToRenewalThread): void {
+    this.#thread.postMessage(sent)
+  }
+
+  #receive(received: Exclude<FromRenewalThread, { kind: 'ready' }>): void {
+    switch (received.kind) {
+      case 'lost':
+        this.#parts.onLost(received.handle, received.reason)
+        return
+      case 'error':
+        this.#parts.onError('renew', new MillraceError('ERR_STORAGE_FAILED', `${received.name}: ${received.message}`))
+        return
+      default:
+        received satisfies never
+    }
+  }
+
+  #failed(error: unknown): void {
+    if (this.#closing || this.#instead !== null) return
+    this.#instead = this.#fallBack()
+    this.#parts.onError('renewal thread', error)
+    this.#instead.hold([...this.#parts.held()])
+  }
+}

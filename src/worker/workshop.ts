@@ -1,0 +1,246 @@
+import type { Consumer } from '../engine/engine.ts'
+import type { Lease, Lost, LostReason, Outcome } from '../engine/outcome.ts'
+import { LeaseLostError } from '../errors.ts'
+import { ClaimAhead } from './claim-ahead.ts'
+import { ClaimLoop, type ClaimPlan } from './claim-loop.ts'
+import { Deadlines } from './deadlines.ts'
+import { Execution, SHUTDOWN } from './execution.ts'
+import { factsOf, HeldJob } from './held-job.ts'
+import { callHook } from './hooks.ts'
+import { keepLeases, type LeaseKeeper } from './lease-keeper.ts'
+import type { ResolvedWorkerOptions, WorkerParts } from './options.ts'
+import { SettleQueue } from './settle-queue.ts'
+import type { Slots } from './slots.ts'
+import { WaitingJobs } from './waiting-jobs.ts'
+
+/** With so many outcomes unanswered beyond the slots, the store is too slow to be given more work. */
+const UNSETTLED_MAX = 1_024
+
+const NOT_STARTED: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'not-started' })
+
+/**
+ * Where jobs go through a worker: claimed, waiting, running, settling. It owns every held job from the claim until the
+ * engine's answer; the parts it is made of know nothing of each other.
+ */
+export class Workshop {
+  readonly claims: ClaimLoop
+  readonly settles: SettleQueue
+  readonly keeper: LeaseKeeper
+  readonly slots: Slots
+  readonly #parts: WorkerParts
+  readonly #worker: string
+  readonly #held = new Map<number, HeldJob>()
+  readonly #waiting: WaitingJobs
+  readonly #ahead: ClaimAhead
+  readonly #execution: Execution
+  readonly #deadlines: Deadlines
+  readonly #stopListening: () => void
+  #handles = 0
+  #stopping = false
+  #onDrained: () => void = () => {}
+
+  constructor(parts: WorkerParts, worker: string, consumer: Consumer, slots: Slots, options: ResolvedWorkerOptions) {
+    const { clock, engine } = parts
+    const report = (during: string) => (error: unknown) => this.#error(during, error)
+    this.#parts = parts
+    this.#worker = worker
+    this.slots = slots
+    this.#waiting = new WaitingJobs(clock, (overdue) => this.#giveBack(overdue))
+    this.#ahead = new ClaimAhead(clock, slots.concurrency)
+    this.#execution = new Execution({
+      ...parts,
+      worker,
+      consumer,
+      onDecided: (held) => this.#decided(held),
+      onLost: (held, reason) => this.#lose(held, reason),
+    })
+    this.#deadlines = new Deadlines(clock, slots.running, (held) => this.#execution.timeOut(held))
+    this.settles = new SettleQueue({
+      clock,
+      consumer,
+      onAccepted: (held) => this.#accepted(held),
+      onLost: (held, reason) => this.#emitLost(held, reason),
+      onAnswered: (batch) => this.#drop(batch),
+      onError: report('settle'),
+      afterFlush: () => this.claims.pump(),
+    })
+    this.claims = new ClaimLoop({
+      clock,
+      consumer,
+      pollMs: options.pollMs,
+      plan: () => this.#plan(),
+      isOutdated: ({ perType }) => slots.hasRoomBeyond(perType),
+      onLeases: (leases) => this.#take(leases),
+      onError: report('claim'),
+    })
+    this.keeper = keepLeases({
+      clock,
+      consumer,
+      worker,
+      threadUrl: engine.threadUrl,
+      held: () => this.#held.values(),
+      onLost: (handle, reason) => {
+        const held = this.#held.get(handle)
+        if (held !== undefined) this.#lose(held, reason)
+      },
+      onError: (during, error) => this.#error(during, error),
+    })
+    this.#stopListening = consumer.onLost((lost) => this.#hear(lost))
+  }
+
+  /** Starts nothing more and gives back what has not started. Resolves when no claim is under way. */
+  async stopTaking(): Promise<void> {
+    this.#stopping = true
+    for (const held of this.#waiting.clear()) this.#execution.release(held, SHUTDOWN)
+    await this.claims.stop()
+  }
+
+  /** Resolves when no handler runs. */
+  async drained(): Promise<void> {
+    if (this.slots.running.size === 0) return
+    await new Promise<void>((resolve) => {
+      this.#onDrained = resolve
+    })
+  }
+
+  abortAll(reason: Error): void {
+    for (const held of [...this.slots.running]) held.abort(reason)
+  }
+
+  releaseAll(): void {
+    for (const held of [...this.slots.running]) this.#execution.release(held, SHUTDOWN)
+  }
+
+  async close(): Promise<void> {
+    this.#stopListening()
+    this.#deadlines.close()
+    this.#waiting.clear()
+    await this.keeper.close()
+  }
+
+  #plan(): ClaimPlan | null {
+    const { slots } = this
+    const free = slots.free - this.#waiting.size
+    if (this.settles.unsettled > slots.concurrency + UNSETTLED_MAX) return null
+    const ahead = slots.mayClaimAhead ? this.#ahead.size : 0
+    // Refilling a store of waiting jobs one by one would cost a transaction each: wait until half of it is used up.
+    if (free <= 0 && this.#waiting.size > ahead / 2) return null
+    const perType = slots.room()
+    const max = slots.startable(free + ahead, perType)
+    return max > 0 ? { max, perType } : null
+  }
+
+  #take(leases: readonly Lease[]): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    const batch: HeldJob[] = []
+    for (const lease of leases) {
+      const type = this.slots.types.get(lease.job.type)
+      if (type === undefined) {
+        this.#error('claim', new Error(`the engine handed out a job of type '${lease.job.type}', not subscribed to`))
+        continue
+      }
+      this.#handles += 1
+      const held = new HeldJob(this.#handles, lease, type, nowMs)
+      this.#held.set(held.handle, held)
+      batch.push(held)
+    }
+    this.keeper.hold(batch)
+    this.#emitClaimed(batch)
+    for (const held of batch) {
+      if (this.#stopping) this.#execution.release(held, SHUTDOWN)
+      else if (this.slots.free > 0) this.#start(held, nowMs)
+      else this.#waiting.add(held)
+    }
+  }
+
+  #start(held: HeldJob, nowMs: number): void {
+    this.slots.occupy(held)
+    this.#deadlines.watch(held, nowMs)
+    this.#execution.start(held, nowMs)
+  }
+
+  #startWaiting(): void {
+    while (!this.#stopping && this.slots.free > 0) {
+      const held = this.#waiting.next()
+      if (held === undefined) return
+      this.#start(held, this.#parts.clock.monotonicMs())
+    }
+  }
+
+  #decided(held: HeldJob): void {
+    if (this.slots.running.has(held)) {
+      this.#ahead.finished(held.durationMs)
+      this.#vacate(held)
+    }
+    this.settles.add(held)
+  }
+
+  #vacate(held: HeldJob): void {
+    this.slots.vacate(held)
+    this.#startWaiting()
+    if (this.slots.running.size === 0) this.#onDrained()
+  }
+
+  #giveBack(overdue: readonly HeldJob[]): void {
+    this.#ahead.penalize()
+    for (const held of overdue) this.#execution.release(held, NOT_STARTED)
+  }
+
+  /** The lease is gone: nothing that the handler still does will be recorded, and its slot is free (I3). */
+  #lose(held: HeldJob, reason: LostReason): void {
+    const { phase } = held
+    // A job that is settling hears of its loss in the engine's answer.
+    if (phase === 'settling' || phase === 'over') return
+    held.phase = 'over'
+    this.#drop([held])
+    if (phase === 'waiting') this.#waiting.remove(held)
+    else this.#vacate(held)
+    held.abort(new LeaseLostError(held.lease.job.id, reason))
+    this.#emitLost(held, reason)
+    this.claims.pump()
+  }
+
+  #hear({ lease, reason }: Lost): void {
+    for (const held of this.#held.values()) {
+      if (held.lease.token === lease.token && held.lease.job.id === lease.job.id) return this.#lose(held, reason)
+    }
+  }
+
+  #drop(batch: readonly HeldJob[]): void {
+    for (const { handle } of batch) this.#held.delete(handle)
+    this.keeper.drop(batch)
+  }
+
+  #accepted(held: HeldJob): void {
+    const { events } = this.#parts
+    const { lease, outcome, durationMs } = held
+    if (outcome === null) return
+    if (events.hears('job.settled')) {
+      const { attempt } = lease
+      events.emit('job.settled', { job: factsOf(lease), attempt, worker: this.#worker, outcome, durationMs })
+    }
+    if (outcome.kind === 'complete') {
+      callHook(events, held, 'onComplete', (hooks) => hooks.onComplete?.(held.running, held.answer))
+    } else if (outcome.kind !== 'release') {
+      const final = outcome.kind === 'dead'
+      callHook(events, held, 'onFailed', (hooks) => hooks.onFailed?.(held.running, held.answer, final))
+    }
+  }
+
+  #emitClaimed(batch: readonly HeldJob[]): void {
+    const { events } = this.#parts
+    if (!events.hears('job.claimed')) return
+    for (const { lease } of batch) {
+      events.emit('job.claimed', { job: factsOf(lease), attempt: lease.attempt, worker: this.#worker })
+    }
+  }
+
+  #emitLost({ lease }: HeldJob, reason: LostReason): void {
+    const lost = { job: factsOf(lease), attempt: lease.attempt, worker: this.#worker, reason }
+    this.#parts.events.emit('lease.lost', lost)
+  }
+
+  #error(during: string, error: unknown): void {
+    this.#parts.events.emit('worker.error', { worker: this.#worker, during, error })
+  }
+}
