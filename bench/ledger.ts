@@ -65,7 +65,8 @@ export class Ledger {
   /** The same for a run that was to deliver only a part. */
   faultsOfPart(): string[] {
     const faults: string[] = []
-    if (this.#firstRepeat !== null) faults.push(`${this.#repeats} repeated deliveries, first of job ${this.#firstRepeat}`)
+    if (this.#firstRepeat !== null)
+      faults.push(`${this.#repeats} repeated deliveries, first of job ${this.#firstRepeat}`)
     if (this.#strays > 0) faults.push(`${this.#strays} deliveries of jobs that nobody enqueued`)
     return faults
   }

@@ -1,4 +1,5 @@
 /** Runs scenarios: a fresh process for each measurement, contenders in turn, round after round. */
+import { rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,6 +26,9 @@ const END_MS_MAX = 15_000
 
 export async function runBench(run: Run): Promise<readonly ScenarioResult[]> {
   const root = await mkdtemp(join(tmpdir(), 'millrace-bench-'))
+  // Also when the run is broken off: a prepared store takes gigabytes.
+  const removeRoot = (): void => rmSync(root, { recursive: true, force: true })
+  process.once('exit', removeRoot)
   const machine = machineFacts()
   const prepared = new Map<string, Place>()
   try {
@@ -36,7 +40,8 @@ export async function runBench(run: Run): Promise<readonly ScenarioResult[]> {
     }
     return results
   } finally {
-    await rm(root, { recursive: true, force: true })
+    removeRoot()
+    process.off('exit', removeRoot)
   }
 }
 

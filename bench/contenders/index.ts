@@ -20,7 +20,8 @@ export const CONTENDERS: readonly ContenderEntry[] = [
     name: 'millrace-normal',
     title: 'Millrace, SQLite NORMAL',
     family: 'sqlite',
-    notes: 'synchronous=NORMAL: an acknowledged job survives a crash of the process, a power cut may lose the last ones.',
+    notes:
+      'synchronous=NORMAL: an acknowledged job survives a crash of the process, a power cut may lose the last ones.',
     storage: 'millrace-sqlite',
     excused: {},
     module: at('millrace.ts'),

@@ -72,7 +72,9 @@ class Millrace implements Contender {
 
   async #claim(max: number): Promise<Claimed> {
     const types = [{ type: TYPE, leaseMs: LEASE_MS }]
-    const consumer = (this.#consumer ??= await this.#opened.engine.consume({ types, worker: `bench:${process.pid}:claim` }))
+    const worker = `bench:${process.pid}:claim`
+    this.#consumer ??= await this.#opened.engine.consume({ types, worker })
+    const consumer = this.#consumer
     const leases = await consumer.claim({ max, waitMs: 0, signal: new AbortController().signal })
     return {
       payloads: leases.map((lease) => JSON.parse(lease.job.payload)),

@@ -9,7 +9,10 @@ import { FILLED_PAYLOAD, type Payload } from '../payload.ts'
 interface Database {
   exec(sql: string): void
   pragma(sql: string): unknown
-  prepare(sql: string): { get(...values: unknown[]): { count?: unknown } | undefined; run(...values: unknown[]): unknown }
+  prepare(sql: string): {
+    get(...values: unknown[]): { count?: unknown } | undefined
+    run(...values: unknown[]): unknown
+  }
   close(): void
 }
 const Database: new (file: string) => Database = createRequire(import.meta.url)('better-sqlite3')
@@ -46,7 +49,7 @@ class Plainjob implements Contender {
 
   /**
    * One worker whatever the concurrency: its calls are synchronous, so further workers in the process add nothing
-   * (tried with 50: a little slower).
+   * (tried with 50: no faster).
    */
   async work(request: WorkRequest): Promise<Working> {
     const run = (job: { readonly data: string }) => request.onJob(JSON.parse(job.data))

@@ -109,7 +109,11 @@ const FLAGS = ['--conditions=millrace-source', '--disable-warning=ExperimentalWa
 
 /** Starts a fresh process, so that no measurement inherits another one's memory or compiled code. */
 export function startProcess(assignment: Assignment): Companion {
-  const child = fork(CHILD, [], { execArgv: FLAGS, serialization: 'advanced', stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(CHILD, [], {
+    execArgv: FLAGS,
+    serialization: 'advanced',
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
   const words = new Words()
   child.on('message', (message) => words.take(message as Said))
   child.send({ word: ASSIGN, value: assignment })
@@ -145,5 +149,7 @@ function endOf(child: ChildProcess, words: Words, assignment: Assignment): Promi
 /** Waiting for a word from a process that has ended would last for ever. */
 async function failureOf(ended: Promise<void>, assignment: Assignment, word: string): Promise<never> {
   await ended
-  throw new Error(`${assignment.scenario}/${assignment.part} of ${assignment.entry.name} ended without saying '${word}'`)
+  throw new Error(
+    `${assignment.scenario}/${assignment.part} of ${assignment.entry.name} ended without saying '${word}'`,
+  )
 }

@@ -41,7 +41,11 @@ export const memory: Scenario = {
       if (ledger.distinct % SAMPLE_EVERY === 0) peak = Math.max(peak, process.memoryUsage.rss())
     }
     const startedMs = performance.now()
-    const working = await contender.work({ concurrency: sizes.concurrency, onJob, onError: (error) => errors.push(error) })
+    const working = await contender.work({
+      concurrency: sizes.concurrency,
+      onJob,
+      onError: (error) => errors.push(error),
+    })
     await ledger.reach(Math.min(sizes.jobs, sizes.large), sizes.stallMs)
     const rate = (ledger.distinct / (performance.now() - startedMs)) * 1_000
     await working.stop()

@@ -19,6 +19,7 @@ const REPORT_MS = 25
 interface Part {
   readonly arrivals: { readonly n: Float64Array; readonly atMs: Float64Array }
   readonly loopDelayP99Ms: number
+  readonly loopDelayMaxMs: number
   readonly busy: number
   readonly errors: readonly string[]
 }
@@ -66,6 +67,7 @@ async function work(scene: Scene): Promise<void> {
   const part: Part = {
     arrivals: { n: Float64Array.from(n), atMs: Float64Array.from(atMs) },
     loopDelayP99Ms: Math.max(0, delay.percentile(99) / 1e6 - TICK_MS),
+    loopDelayMaxMs: Math.max(0, delay.max / 1e6 - TICK_MS),
     busy: errors.filter(isBusy).length,
     errors: errors.filter((error) => !isBusy(error)).map(String),
   }
@@ -95,6 +97,7 @@ async function allCounted(processes: readonly Companion[], count: number, stallM
 interface Together {
   readonly rate: number
   readonly loopDelayP99Ms: number
+  readonly loopDelayMaxMs: number
   readonly busy: number
   readonly faults: readonly string[]
 }
@@ -131,6 +134,7 @@ function summarise(parts: readonly Part[], count: number): Together {
   return {
     rate: steadyRate(arrivedMs, Math.ceil(count / 11)),
     loopDelayP99Ms: Math.max(...parts.map((part) => part.loopDelayP99Ms)),
+    loopDelayMaxMs: Math.max(...parts.map((part) => part.loopDelayMaxMs)),
     busy: parts.reduce((total, part) => total + part.busy, 0),
     faults: [...ledger.faults(), ...errors.map((error) => `an error reached the user: ${error}`)],
   }
@@ -140,12 +144,13 @@ export const processes: Scenario = {
   name: 'processes',
   title: 'Several processes on one store',
   explanation:
-    'One process and then ten drain the same number of jobs (twice the usual one), and enqueue a hundred themselves meanwhile. The event-loop delay is the 99th percentile in the process where it is worst; an error counts as busy when it reached the caller of enqueue or the owner of a worker. Ten processes share the cores of the machine.',
+    'One process and then ten drain the same number of jobs (twice the usual one), and enqueue a hundred themselves meanwhile. The event-loop delay is the 99th percentile in the process where it is worst, and the longest in any; an error counts as busy when it reached the caller of enqueue or the owner of a worker. Ten processes share the cores of the machine.',
   metrics: [
     { key: 'one', title: '1 process', unit: '/s' },
     { key: 'ten', title: '10 processes', unit: '/s' },
     { key: 'kept', title: '10 to 1', unit: '×' },
     { key: 'loopDelay', title: 'loop delay p99', unit: 'ms' },
+    { key: 'loopLongest', title: 'longest', unit: 'ms' },
     { key: 'busy', title: 'busy errors', unit: '', across: 'max' },
   ],
   targets: [
@@ -179,6 +184,7 @@ export const processes: Scenario = {
       ten: many.rate,
       kept: many.rate / alone.rate,
       loopDelay: many.loopDelayP99Ms,
+      loopLongest: many.loopDelayMaxMs,
       busy: alone.busy + many.busy,
     }
     return { values, faults: [...alone.faults, ...many.faults] }

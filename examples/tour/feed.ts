@@ -11,7 +11,8 @@ const CHECKSUM_PATHS = ['package.json', 'src/errors.ts', 'src/client/mill.ts', '
 
 /** What a round brought about: ids to wait for, and files that have yet to appear. */
 interface Round {
-  readonly number: number
+  /** In the names of this round's files; new ones after a restart. */
+  readonly tag: string
   readonly ids: string[]
   readonly promised: Promise<void>[]
 }
@@ -21,23 +22,34 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {})
 }
 
-/** Rounds of jobs at a gentle rate, until the signal says stop or the given number of rounds is over. Returns all ids. */
-export async function feed(mill: Mill, signal: AbortSignal, rounds: number): Promise<readonly string[]> {
+/** One of everything, at a gentle rate; ends early when the signal says so. Answers with what it enqueued. */
+async function feedRound(mill: Mill, signal: AbortSignal): Promise<Round> {
   await mkdir(SPOOL, { recursive: true })
-  const ids: string[] = []
-  const promised: Promise<void>[] = []
-  // The time makes names and revisions of a restarted tour new ones.
-  const first = Math.floor(Date.now() / 1_000)
-  for (let number = 0; number < rounds && !signal.aborted; number += 1) {
-    for (const step of STEPS) {
-      if (signal.aborted) break
-      await step(mill, { number: first + number, ids, promised }, signal)
-      await pause(PAUSE_MS, signal)
-    }
+  const round: Round = { tag: Math.floor(Date.now() / 1_000).toString(36), ids: [], promised: [] }
+  for (const step of STEPS) {
+    if (signal.aborted) break
+    await step(mill, round, signal)
+    await pause(PAUSE_MS, signal)
   }
-  // A job that waits for its file must find it after a restart too.
+  return round
+}
+
+/** Rounds without end, until the signal. What was promised is kept: a job that waits for its file finds it later too. */
+export async function feedForever(mill: Mill, signal: AbortSignal): Promise<void> {
+  let promised: readonly Promise<void>[] = []
+  while (!signal.aborted) {
+    const round = await feedRound(mill, signal)
+    await Promise.all(promised)
+    promised = round.promised
+  }
   await Promise.all(promised)
-  return ids
+}
+
+/** One round, and then until each of its jobs has ended. */
+export async function feedOnce(mill: Mill, signal: AbortSignal): Promise<void> {
+  const { ids, promised } = await feedRound(mill, signal)
+  await Promise.all(promised)
+  await Promise.all(ids.map((id) => mill.engine.inspector?.waitFor(id, { waitMs: 60_000, signal })))
 }
 
 type Step = (mill: Mill, round: Round, signal: AbortSignal) => Promise<void>
@@ -54,30 +66,30 @@ const longCount: Step = async (mill, { ids }) => {
 }
 
 /** The report appears a little after the job that wants it. */
-const lateReport: Step = async (mill, { number, ids, promised }, signal) => {
-  const file = `report-${number}.txt`
+const lateReport: Step = async (mill, { tag, ids, promised }, signal) => {
+  const file = `report-${tag}.txt`
   ids.push((await mill.enqueue(collectReport, { file })).id)
   promised.push(pause(900, signal).then(() => writeFile(join(SPOOL, file), 'one\ntwo\nthree')))
 }
 
-const goodLedger: Step = async (mill, { number, ids }) => {
-  const file = `ledger-${number}.csv`
+const goodLedger: Step = async (mill, { tag, ids }) => {
+  const file = `ledger-${tag}.csv`
   await writeFile(join(SPOOL, file), '2026-01-31,12.50\n2026-02-28,-3.25\n')
   // The key makes a second enqueue of the same ledger a duplicate.
   ids.push((await mill.enqueue(parseLedger, { file }, { key: file })).id)
 }
 
-const corruptLedger: Step = async (mill, { number, ids }) => {
-  const file = `ledger-${number}-corrupt.csv`
+const corruptLedger: Step = async (mill, { tag, ids }) => {
+  const file = `ledger-${tag}-corrupt.csv`
   await writeFile(join(SPOOL, file), '2026-01-31,12.50\n2026-02-\u0000\u0000\n')
   ids.push((await mill.enqueue(parseLedger, { file })).id)
 }
 
 /** Three changes in a row: two of the three give way to the last. */
-const indexBurst: Step = async (mill, { number, ids }) => {
+const indexBurst: Step = async (mill, { tag, ids }) => {
   for (const change of [1, 2, 3]) {
     const options = { latest: 'search-index', delay: '400ms' } as const
-    ids.push((await mill.enqueue(indexDocs, { revision: number * 10 + change }, options)).id)
+    ids.push((await mill.enqueue(indexDocs, { revision: `${tag}.${change}` }, options)).id)
   }
 }
 

@@ -34,7 +34,9 @@ export const collectReport = defineJob({
   attempts: 6,
   backoff: { kind: 'exponential', base: '400ms', max: '5s' },
   async run({ payload }) {
-    const text = await readFile(join(SPOOL, payload.file), 'utf8')
+    const text = await readFile(join(SPOOL, payload.file), 'utf8').catch((cause) => {
+      throw new Error(`${payload.file} has not arrived yet`, { cause })
+    })
     return { lines: text.split('\n').length }
   },
 })
@@ -49,7 +51,7 @@ export const parseLedger = defineJob({
     let cents = 0
     for (const [index, line] of text.trim().split('\n').entries()) {
       const amount = /^\d{4}-\d\d-\d\d,(-?\d+\.\d\d)$/.exec(line)?.[1]
-      if (amount === undefined) throw new NonRetryable(`line ${index + 1} of ${payload.file} is not 'date,amount'`)
+      if (amount === undefined) throw new NonRetryable(`line ${index + 1} is not 'date,amount'`)
       cents += Math.round(Number(amount) * 100)
     }
     return { total: cents / 100 }
@@ -91,7 +93,7 @@ function primesBetween(from: number, to: number): number {
 /** Enqueued with a latest key and a short delay: a burst of changes costs one run, and the newest wins. */
 export const indexDocs = defineJob({
   type: 'index-docs',
-  payload: z.object({ revision: z.number() }),
+  payload: z.object({ revision: z.string() }),
   priority: 4,
   async run({ payload }) {
     const filesByWord = new Map<string, Set<string>>()

@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 import { type Mill, MillraceError, open } from 'millrace'
-import { feed, pause } from './feed.ts'
+import { feedForever, feedOnce, pause } from './feed.ts'
 import { tourJobs } from './jobs.ts'
 import { printLines } from './lines.ts'
 import { Screen } from './screen.ts'
@@ -34,9 +34,12 @@ function readSettings(): Settings | null {
 async function tour(settings: Settings): Promise<void> {
   const mill = await open(settings.url)
   const stop = new AbortController()
+  let stoppedAtMs = 0
   const onSignal = (): void => {
-    // Whoever presses Ctrl-C twice does not want to wait: leases that are still held simply run out.
-    if (stop.signal.aborted) process.exit(130)
+    // Whoever presses Ctrl-C again does not want to wait: leases that are still held simply run out. npm passes the
+    // first one on to a process that the terminal has told already, so two at once are one.
+    if (stoppedAtMs > 0 && Date.now() - stoppedAtMs > 1_000) process.exit(130)
+    stoppedAtMs ||= Date.now()
     stop.abort()
   }
   process.on('SIGINT', onSignal)
@@ -47,8 +50,7 @@ async function tour(settings: Settings): Promise<void> {
   show.catch(() => stop.abort())
   try {
     const worker = await mill.work(tourJobs, { concurrency: 8, drain: '5s' })
-    const ids = await feed(mill, stop.signal, settings.once ? 1 : Number.POSITIVE_INFINITY)
-    await untilEnded(mill, ids, stop.signal)
+    await (settings.once ? feedOnce : feedForever)(mill, stop.signal)
     stop.abort()
     await show
     console.log(worker.running === 0 ? 'Stopping.' : `Stopping: ${worker.running} running, up to 5 s to finish.`)
@@ -59,10 +61,6 @@ async function tour(settings: Settings): Promise<void> {
     await show.catch(() => {})
     await mill.close()
   }
-}
-
-async function untilEnded(mill: Mill, ids: readonly string[], signal: AbortSignal): Promise<void> {
-  await Promise.all(ids.map((id) => mill.engine.inspector?.waitFor(id, { waitMs: 60_000, signal })))
 }
 
 async function showLive(mill: Mill, url: string, signal: AbortSignal): Promise<void> {

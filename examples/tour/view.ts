@@ -34,14 +34,14 @@ export function renderFrame(snapshot: Snapshot, canvas: Canvas): readonly string
     drawRate(snapshot, paint),
     '',
   ]
-  const running = [section('Running'), ...lines(snapshot.running.slice(0, 4).map(jobLine), 4), '']
-  const dead = [section('Dead letters'), ...lines(snapshot.dead.slice(0, 2).map(jobLine), 2), '']
+  const dead = [section('Dead letters'), ...lines(snapshot.dead.map(jobLine), 2), '']
   const tail = [section('Try in another terminal'), ...drawTries(snapshot, paint), '', drawEnd(paint)]
-  // Recent jobs take what the screen has left, so that the way out is always in sight.
-  const room = canvas.rows - head.length - running.length - dead.length - tail.length - 2
-  const recent = room < 1 ? [] : [section('Recent'), ...lines(snapshot.recent.slice(0, room).map(jobLine), room), '']
-  const frame = [...head, ...running, ...recent, ...dead, ...tail]
-  return frame.slice(0, canvas.rows).map((line) => clip(line, canvas.columns))
+  // Jobs take what the screen has left, so that the way out is always in sight; those that run stay on top.
+  const room = Math.max(1, canvas.rows - head.length - dead.length - tail.length - 2)
+  const jobs = [section('Jobs'), ...lines([...snapshot.running, ...snapshot.recent].map(jobLine), room), '']
+  const frame = [...head, ...jobs, ...dead, ...tail]
+  const fitting = frame.length <= canvas.rows ? frame : frame.filter((line) => line !== '')
+  return fitting.slice(0, canvas.rows).map((line) => clip(line, canvas.columns))
 }
 
 type Paint = (style: Style, text: string) => string
@@ -161,14 +161,14 @@ function drawTries(snapshot: Snapshot, paint: Paint): readonly string[] {
   const tries = [
     'stats',
     id === undefined ? 'jobs --status dead_letter' : `job ${id}`,
-    `enqueue checksum '{"path":"package.json"}' --priority 1`,
+    `enqueue checksum '{"path":"README.md"}'`,
     'work examples/tour/jobs.ts',
   ]
   return tries.map((command) => `   ${paint('dim', 'npm run -s millrace --')} ${command}`)
 }
 
 function drawEnd(paint: Paint): string {
-  return ` ${paint('dim', 'Ctrl-C finishes what runs and stops; what waits is still there at the next npm start.')}`
+  return ` ${paint('dim', 'Ctrl-C finishes what runs and stops; what waits is kept for the next start.')}`
 }
 
 function plain(text: string): string {

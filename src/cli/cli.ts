@@ -1,6 +1,8 @@
 import { InvalidArgumentError } from 'commander'
 import { type Mill, type MillOptions, open } from '../client/mill.ts'
-import { UnsupportedError } from '../errors.ts'
+import { planMigrations } from '../engine/open.ts'
+import { EngineError, UnsupportedError } from '../errors.ts'
+import { redact } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
 import { parseDurationMs } from '../time/duration.ts'
 import type { Terminal } from './terminal.ts'
@@ -14,8 +16,8 @@ export interface Cli {
 /** The options that every command takes. */
 export interface SharedOptions {
   readonly engine: string
-  readonly json: boolean
-  readonly debug: boolean
+  readonly json?: true
+  readonly debug?: true
 }
 
 export const ENGINE_DEFAULT = 'sqlite:./millrace.db'
@@ -52,8 +54,19 @@ export function withStoredMill<Answer>(
 }
 
 /** Looks into a store that must be there already: a mistyped path gets an error, not a new empty database. */
-export function withExistingMill<Answer>(url: string, use: (mill: Mill) => Promise<Answer>): Promise<Answer> {
-  return withStoredMill(url, { migrate: false }, use)
+export async function withExistingMill<Answer>(
+  { clock }: Cli,
+  url: string,
+  use: (mill: Mill) => Promise<Answer>,
+): Promise<Answer> {
+  const plan = await planMigrations(url, { clock, migrate: false })
+  if (plan?.version === 0) {
+    throw new EngineError(
+      'ERR_SCHEMA_MISSING',
+      `there are no Millrace tables in '${redact(url)}'; check the path, or create them with 'millrace migrate' or a first job`,
+    )
+  }
+  return withStoredMill(url, { clock, migrate: false }, use)
 }
 
 /** An option that is a whole number; its range is checked where the option is used. */

@@ -55,7 +55,7 @@ function fromCommander(error: CommanderError): Complaint | null {
 }
 
 /** Prints a complaint on stderr: never a stack, unless it was asked for. */
-export function report(error: unknown, terminal: Terminal, shown: { json: boolean; debug: boolean }): ExitCode {
+export function report(error: unknown, terminal: Terminal, shown: { json?: true; debug?: true }): ExitCode {
   const complaint = toComplaint(error)
   if (complaint === null) return EXIT.done
   const { code, message, exitCode } = complaint

@@ -10,8 +10,8 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 type Fields = Readonly<Record<string, unknown>>
 
 /** Readable lines for a person at a terminal, one JSON object per line for everything else. */
-export function openLog(terminal: Terminal, clock: Clock, settings: { json: boolean; level: LogLevel }): Log {
-  const forPerson = terminal.columns !== null && !settings.json
+export function openLog(terminal: Terminal, clock: Clock, settings: { json?: true | undefined; level: LogLevel }): Log {
+  const forPerson = terminal.columns !== null && settings.json !== true
   return forPerson ? readableLog(terminal, clock, settings.level) : jsonLog(terminal, clock, settings.level)
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Command, Option } from 'commander'
 import { systemClock } from '../time/clock.ts'
-import { type Cli, ENGINE_DEFAULT, examples } from './cli.ts'
+import { type Cli, ENGINE_DEFAULT, examples, type SharedOptions } from './cli.ts'
 import { addCancel } from './commands/cancel.ts'
 import { addEnqueue } from './commands/enqueue.ts'
 import { addJob } from './commands/job.ts'
@@ -24,8 +24,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     await program.parseAsync(args, { from: 'user' })
     return EXIT.done
   } catch (error) {
-    const { json = false, debug = false } = program.opts<{ json?: boolean; debug?: boolean }>()
-    return report(error, terminal, { json, debug })
+    return report(error, terminal, program.opts<SharedOptions>())
   }
 }
 
@@ -35,8 +34,8 @@ function buildProgram(cli: Cli): Command {
     .description('Durable background work: typed jobs on SQLite, in memory and more.')
     .version(versionOf(import.meta.dirname), '--version', 'print the version')
     .addOption(new Option('--engine <url>', 'where the jobs are').env('MILLRACE_ENGINE').default(ENGINE_DEFAULT))
-    .option('--json', 'print one JSON object per line', false)
-    .option('--debug', 'print stacks with errors', false)
+    .option('--json', 'print one JSON object per line')
+    .option('--debug', 'print stacks with errors')
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command]', 'show the help of a command')
     .configureHelp({ showGlobalOptions: true, styleTitle: (title) => terminal.paint('bold', title) })

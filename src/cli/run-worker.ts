@@ -5,7 +5,9 @@ import type { AnyJob, Log } from '../job/definition.ts'
 import { toErrorRecord } from '../job/error-record.ts'
 import type { Worker } from '../worker/worker.ts'
 import { type Cli, duration, type SharedOptions, wholeNumber } from './cli.ts'
+import { EXIT } from './exit.ts'
 import { LOG_LEVELS, type LogLevel, openLog } from './log.ts'
+import { onStopSignals } from './stop-signals.ts'
 
 export interface WorkerFlags {
   readonly types?: readonly string[]
@@ -41,16 +43,15 @@ function list(text: string): readonly string[] {
 /** Resolves when the worker has stopped and the engine is closed; rejects if a handler broke the process. */
 export async function runWorker(cli: Cli, jobs: readonly AnyJob[], flags: SharedOptions & WorkerFlags): Promise<void> {
   const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
-  const mill = await open(flags.engine, { log })
+  const mill = await open(flags.engine, { log, clock: cli.clock })
   try {
     const worker = await mill.work(jobs, {
       ...(flags.concurrency !== undefined && { concurrency: flags.concurrency }),
       ...(flags.drain !== undefined && { drain: flags.drain }),
       ...(flags.poll !== undefined && { poll: flags.poll }),
       ...(flags.reap !== true && { reap: flags.reap }),
-      signals: true,
     })
-    await untilStopped(worker, log)
+    await untilStopped(cli, worker, log)
   } finally {
     await mill.close()
   }
@@ -61,7 +62,7 @@ export async function runWorker(cli: Cli, jobs: readonly AnyJob[], flags: Shared
  * thrown outside of any promise leaves handlers in an unknown state: the worker drains, so that nothing stays leased,
  * and the process ends with a failure for its supervisor to see.
  */
-async function untilStopped(worker: Worker, log: Log): Promise<void> {
+async function untilStopped({ clock }: Cli, worker: Worker, log: Log): Promise<void> {
   const failures: unknown[] = []
   const onRejection = (error: unknown): void => {
     log.error('A promise nobody awaited was rejected; the worker goes on', { worker_id: worker.id, ...factsOf(error) })
@@ -74,11 +75,20 @@ async function untilStopped(worker: Worker, log: Log): Promise<void> {
     failures.push(error)
     void worker.stop('exception')
   }
+  const unsubscribe = onStopSignals(
+    clock,
+    (signal) => void worker.stop(signal),
+    () => {
+      log.warn('Stopped at once by a second signal; what is still leased will be reaped', { worker_id: worker.id })
+      process.exit(EXIT.failed)
+    },
+  )
   process.on('unhandledRejection', onRejection)
   process.on('uncaughtException', onException)
   try {
     await worker.stopped
   } finally {
+    unsubscribe()
     process.off('unhandledRejection', onRejection)
     process.off('uncaughtException', onException)
   }

@@ -42,12 +42,10 @@ export async function openEngine(target: string | object, settings: EngineSettin
   return engine
 }
 
-/** What the schema is and what is missing of it. */
-export async function planMigrations(url: string, settings: EngineSettings): Promise<MigrationPlan> {
+/** What the schema is and what is missing of it; null where the engine has none. */
+export async function planMigrations(url: string, settings: EngineSettings): Promise<MigrationPlan | null> {
   const module = await moduleOf(url)
-  if (module.planMigrations !== undefined) return module.planMigrations(url, settings)
-  const [scheme = ''] = url.split(':')
-  throw new UnsupportedError({ engine: scheme, limit: 'has no schema, so there is nothing to migrate' })
+  return module.planMigrations === undefined ? null : module.planMigrations(url, settings)
 }
 
 async function fromUrl(url: string, settings: EngineSettings): Promise<Engine> {
@@ -56,7 +54,7 @@ async function fromUrl(url: string, settings: EngineSettings): Promise<Engine> {
 
 async function moduleOf(url: string): Promise<EngineModule> {
   const scheme = /^([a-z][a-z0-9+]*):/.exec(url)?.[1]
-  const load = scheme === undefined ? undefined : MODULES[scheme]
+  const load = scheme !== undefined && Object.hasOwn(MODULES, scheme) ? MODULES[scheme] : undefined
   if (load === undefined) {
     const examples = 'sqlite:./millrace.db or memory:'
     throw new EngineError(

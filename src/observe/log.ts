@@ -1,11 +1,142 @@
-import type { Events } from '../events.ts'
+import { type DestinationStream, pino } from 'pino'
+import type { Events, MillEvents } from '../events.ts'
 import type { Log } from '../job/definition.ts'
+import { redact } from '../job/error-record.ts'
 
 const nothing = (): void => {}
 
 export const silentLog: Log = Object.freeze({ debug: nothing, info: nothing, warn: nothing, error: nothing })
 
-/** Writes a line for each event. Returns the detacher. */
-export function attachLog(_events: Events, _log: Log): () => void {
-  return nothing
+export interface LogOptions {
+  /** The least severe level that is written; `info` unless told. */
+  readonly level?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  /** Where lines go; standard output unless told. */
+  readonly destination?: DestinationStream
+  /** Stands in every line that does not name its own writer. */
+  readonly name?: string
+}
+
+/** A log of JSON lines: `level` in words, `time` in ISO-8601, `msg`, and the fields. */
+export function createLog({ level = 'info', destination, name }: LogOptions = {}): Log {
+  const settings = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  }
+  const lines = destination === undefined ? pino(settings) : pino(settings, destination)
+  const write =
+    (severity: keyof Log): Log[keyof Log] =>
+    (text, fields) =>
+      lines[severity](name === undefined ? { ...fields } : { name, ...fields }, text)
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+type JobMoment = Pick<MillEvents['job.claimed'], 'job' | 'attempt' | 'worker'>
+
+/** B159: the fields of every line about a job. `attempts` counts its starts so far. */
+function about({ job, attempt, worker }: JobMoment) {
+  return { job_id: job.id, job_type: job.type, worker_id: worker, attempts: attempt }
+}
+
+function messageOf(error: unknown): string {
+  return redact(error instanceof Error ? error.message : String(error))
+}
+
+/**
+ * Writes a line for each event. Lines carry ids and sizes, never payloads or results (I12, B200); progress only at
+ * debug, as the handler reported it (A68). Returns the detacher.
+ */
+export function attachLog(events: Events, log: Log): () => void {
+  const detachers = [...logJobs(events, log), ...logLeases(events, log), ...logWorker(events, log)]
+  return () => {
+    for (const detach of detachers) detach()
+  }
+}
+
+function logJobs(events: Events, log: Log): readonly (() => void)[] {
+  return [
+    events.on('job.enqueued', ({ id, type, status, bytes }) =>
+      log.debug('Job enqueued', { job_id: id, job_type: type, status, bytes }),
+    ),
+    events.on('job.claimed', (event) => log.info('Job claimed', { ...about(event), priority: event.job.priority })),
+    events.on('job.started', (event) => log.info('Job started', about(event))),
+    events.on('job.progress', (event) => log.debug('Job progress', { ...about(event), progress: event.progress })),
+    events.on('job.settled', (event) => logSettled(log, event)),
+    events.on('job.cancelled', ({ id, who, reason }) => log.info('Job cancelled', { job_id: id, who, reason })),
+    events.on('hook.error', ({ job, hook, error }) =>
+      log.error('A hook failed', { job_id: job.id, job_type: job.type, hook, error: messageOf(error) }),
+    ),
+  ]
+}
+
+function logSettled(log: Log, event: MillEvents['job.settled']): void {
+  const { outcome, durationMs } = event
+  const fields = { ...about(event), duration_ms: durationMs }
+  switch (outcome.kind) {
+    case 'complete':
+      log.info('Job completed', fields)
+      return
+    case 'release':
+      log.info('Job released', { ...fields, delay_ms: outcome.delayMs, reason: outcome.reason })
+      return
+    case 'retry':
+    case 'dead':
+      log.error('Job failed', { ...fields, error: outcome.error.message })
+      logFailed(log, event)
+      return
+    default:
+      outcome satisfies never
+  }
+}
+
+/** What follows a failed or lost attempt: another one (B122), or none (B125, B163). */
+function logFailed(log: Log, event: MillEvents['lease.reaped']): void {
+  const { outcome, job } = event
+  if (outcome.kind === 'retry') {
+    const fields = {
+      ...about(event),
+      attempts_max: job.attempts,
+      delay_ms: outcome.delayMs,
+      error: outcome.error.message,
+    }
+    log.warn(`Job retried in ${outcome.delayMs} ms (attempt ${event.attempt} of ${job.attempts})`, fields)
+  }
+  if (outcome.kind === 'dead') log.error('Job moved to dead_letter', { ...about(event), error: outcome.error.message })
+}
+
+function logLeases(events: Events, log: Log): readonly (() => void)[] {
+  return [
+    events.on('lease.lost', (event) => log.warn('Lease lost', { ...about(event), reason: event.reason })),
+    events.on('lease.reaped', (event) => logFailed(log, event)),
+    events.on('reaper.pass', ({ retried, dead, durationMs }) => {
+      const count = retried + dead
+      if (count === 0) return
+      log.warn('Expired leases recovered', { count, retried, dead, duration_ms: durationMs })
+    }),
+  ]
+}
+
+function logWorker(events: Events, log: Log): readonly (() => void)[] {
+  return [
+    events.on('worker.started', ({ worker, types, concurrency }) =>
+      log.info('Worker starting', { worker_id: worker, types, concurrency }),
+    ),
+    events.on('worker.stopping', ({ worker, running, cause }) => {
+      if (cause.startsWith('SIG')) log.info('Signal received', { worker_id: worker, signal: cause })
+      else log.info('Worker stopping', { worker_id: worker, cause })
+      for (const id of running) log.info('Waiting for job', { worker_id: worker, job_id: id })
+    }),
+    events.on('worker.overdue', ({ worker, running, drainMs }) => {
+      for (const id of running)
+        log.warn('Job not finished in time', { worker_id: worker, job_id: id, drain_ms: drainMs })
+    }),
+    events.on('worker.stopped', ({ worker }) => {
+      log.info('Shutdown complete', { worker_id: worker })
+      log.info('Worker stopped', { worker_id: worker })
+    }),
+    events.on('worker.error', ({ worker, during, error }) =>
+      log.error('Worker error', { worker_id: worker, during, error: messageOf(error) }),
+    ),
+  ]
 }

@@ -16,11 +16,12 @@ export interface Clock {
 /** setTimeout fires at once above this, so longer waits are slept in pieces. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
-function after(ms: number, run: () => void): () => void {
+function startTimer(ms: number, run: () => void, keepsAlive: boolean): () => void {
   let timer: NodeJS.Timeout
   const arm = (leftMs: number): void => {
     const pieceMs = Math.min(leftMs, TIMER_MS_MAX)
     timer = setTimeout(() => (leftMs > pieceMs ? arm(leftMs - pieceMs) : run()), pieceMs)
+    if (!keepsAlive) timer.unref()
   }
   arm(ms)
   return () => clearTimeout(timer)
@@ -40,12 +41,20 @@ export function sleepWith(start: Clock['after'], ms: number, signal?: AbortSigna
   })
 }
 
-export const systemClock: Clock = Object.freeze({
-  nowMs: () => Date.now(),
-  monotonicMs: () => performance.now(),
-  sleep: (ms: number, signal?: AbortSignal) => sleepWith(after, ms, signal),
-  after,
-})
+function realClock(keepsAlive: boolean): Clock {
+  const after = (ms: number, run: () => void): (() => void) => startTimer(ms, run, keepsAlive)
+  return Object.freeze({
+    nowMs: () => Date.now(),
+    monotonicMs: () => performance.now(),
+    sleep: (ms: number, signal?: AbortSignal) => sleepWith(after, ms, signal),
+    after,
+  })
+}
+
+export const systemClock: Clock = realClock(true)
+
+/** The same time, but what waits on it does not keep the process alive: for work that a process may leave behind. */
+export const backgroundClock: Clock = realClock(false)
 
 /**
  * Looks at something outside this process every `ms` of real time, whatever clock is injected. The timer alone does

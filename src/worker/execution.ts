@@ -91,11 +91,14 @@ export class Execution {
 
   #fail(held: HeldJob, error: unknown): void {
     held.answer = error
-    if (held.abortReason instanceof StoppingError) return this.#decide(held, SHUTDOWN)
-    const { job, attempt } = held.lease
-    const backoff = job.options?.backoff ?? held.type.definition.backoff
+    this.#decide(held, held.abortReason instanceof StoppingError ? SHUTDOWN : this.#verdict(held, error))
+  }
+
+  #verdict({ lease, type }: HeldJob, error: unknown): Outcome {
+    const { job, attempt } = lease
+    const backoff = job.options?.backoff ?? type.definition.backoff
     const failed = { attempt, attempts: job.attempts, backoff, error }
-    this.#decide(held, decideAlways(failed, this.#parts.random, this.#parts.redactor))
+    return decideAlways(failed, this.#parts.random, this.#parts.redactor)
   }
 
   #decide(held: HeldJob, outcome: Outcome): void {

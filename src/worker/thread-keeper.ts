@@ -53,7 +53,10 @@ class ThreadKeeper implements LeaseKeeper {
   }
 
   hold(leases: readonly Renewable[]): void {
-    if (this.#instead !== null) return this.#instead.hold(leases)
+    if (this.#instead !== null) {
+      this.#instead.hold(leases)
+      return
+    }
     const renewed = leases.filter(({ lease }) => lease.expiresAtMs !== null)
     if (renewed.length === 0) return
     this.#send({
@@ -68,8 +71,8 @@ class ThreadKeeper implements LeaseKeeper {
   }
 
   drop(leases: readonly Renewable[]): void {
-    if (this.#instead !== null) return this.#instead.drop(leases)
-    this.#send({ kind: 'drop', handles: leases.map(({ handle }) => handle) })
+    if (this.#instead !== null) this.#instead.drop(leases)
+    else this.#send({ kind: 'drop', handles: leases.map(({ handle }) => handle) })
   }
 
   async close(): Promise<void> {

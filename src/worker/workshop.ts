@@ -201,9 +201,9 @@ export class Workshop {
   }
 
   #hear({ lease, reason }: Lost): void {
-    for (const held of this.#held.values()) {
-      if (held.lease.token === lease.token && held.lease.job.id === lease.job.id) return this.#lose(held, reason)
-    }
+    const isMeant = (held: HeldJob) => held.lease.token === lease.token && held.lease.job.id === lease.job.id
+    const held = [...this.#held.values()].find(isMeant)
+    if (held !== undefined) this.#lose(held, reason)
   }
 
   #drop(batch: readonly HeldJob[]): void {

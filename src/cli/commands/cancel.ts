@@ -12,6 +12,7 @@ interface CancelOptions extends SharedOptions {
 export function addCancel(program: Command, cli: Cli): void {
   program
     .command('cancel')
+    .summary('end a job that has not finished')
     .description('End a job that has not finished, also while another process runs it.')
     .argument('<id>', 'the id that enqueue printed')
     .option('--reason <text>', 'why; it stays in the history', 'cancelled from the command line')
@@ -26,9 +27,9 @@ export function addCancel(program: Command, cli: Cli): void {
     .action((id: string, _options, command: Command) => cancelJob(cli, id, command.optsWithGlobals<CancelOptions>()))
 }
 
-async function cancelJob({ terminal }: Cli, id: string, options: CancelOptions): Promise<void> {
+async function cancelJob(cli: Cli, id: string, options: CancelOptions): Promise<void> {
   const by = { who: options.who ?? userName(), reason: options.reason }
-  await withExistingMill(options.engine, async (mill) => {
+  await withExistingMill(cli, options.engine, async (mill) => {
     if (await mill.cancel(id, by)) return
     const view = await mill.job(id)
     if (view === null) throw new UnknownJobError(id)
@@ -37,7 +38,7 @@ async function cancelJob({ terminal }: Cli, id: string, options: CancelOptions):
       `job ${id} is ${stateOf(view)}; only a job that has not finished can be cancelled`,
     )
   })
-  terminal.print(options.json ? JSON.stringify({ id, cancelled: true, ...by }) : `${id} cancelled`)
+  cli.terminal.print(options.json ? JSON.stringify({ id, cancelled: true, ...by }) : `${id} cancelled`)
 }
 
 /** A container may run under a user id that has no name. */

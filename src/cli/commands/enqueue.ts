@@ -24,6 +24,7 @@ interface EnqueueFlags extends SharedOptions {
 export function addEnqueue(program: Command, cli: Cli): void {
   program
     .command('enqueue')
+    .summary('add one job')
     .description('Add one job and print its id.')
     .argument('<type>', 'the type of the job')
     .argument('<payload>', 'its payload as JSON, or - to read it from standard input')
@@ -55,11 +56,11 @@ Without --jobs the payload is only checked to be JSON, and what you do not say i
 does not fit its schema is then a dead letter when a worker takes it.
 The status is enqueued, duplicate (--key: the id is the first one's), replaced or stale (--latest).`
 
-async function enqueue({ terminal }: Cli, type: string, payload: string, flags: EnqueueFlags): Promise<void> {
+async function enqueue({ terminal, clock }: Cli, type: string, payload: string, flags: EnqueueFlags): Promise<void> {
   const job = await definitionOf(type, flags.jobs)
   const value = parsePayload(payload === '-' ? await text(process.stdin) : payload)
   const options = toOptions(flags)
-  const { id, status } = await withStoredMill(flags.engine, {}, (mill) => mill.enqueue(job, value, options))
+  const { id, status } = await withStoredMill(flags.engine, { clock }, (mill) => mill.enqueue(job, value, options))
   terminal.print(flags.json ? JSON.stringify({ id, type, status }) : `${id} ${status}`)
 }
 

@@ -7,15 +7,16 @@ import { printTable } from '../table.ts'
 import { printable } from '../terminal.ts'
 
 interface JobOptions extends SharedOptions {
-  readonly payload: boolean
+  readonly payload?: true
 }
 
 export function addJob(program: Command, cli: Cli): void {
   program
     .command('job')
+    .summary('show one job and its history')
     .description('Show one job and what happened to it.')
     .argument('<id>', 'the id that enqueue printed')
-    .option('--payload', 'show the payload too: it may hold what others must not see', false)
+    .option('--payload', 'show the payload too: it may hold what others must not see')
     .addHelpText(
       'after',
       examples([
@@ -28,7 +29,7 @@ export function addJob(program: Command, cli: Cli): void {
 }
 
 async function showJob(cli: Cli, id: string, options: JobOptions): Promise<void> {
-  const { view, history } = await withExistingMill(options.engine, async (mill) => {
+  const { view, history } = await withExistingMill(cli, options.engine, async (mill) => {
     const view = await mill.job(id)
     if (view === null) throw new UnknownJobError(id)
     return { view, history: await mill.history(id) }
@@ -38,7 +39,7 @@ async function showJob(cli: Cli, id: string, options: JobOptions): Promise<void>
     cli.terminal.print(JSON.stringify({ ...rest, ...(options.payload && { payload }), history }))
     return
   }
-  printFacts(cli, view, options.payload)
+  printFacts(cli, view, options.payload ?? false)
   printHistory(cli, history)
 }
 

@@ -20,6 +20,7 @@ const LIMIT_MAX = 1_000
 export function addJobs(program: Command, cli: Cli): void {
   program
     .command('jobs')
+    .summary('list jobs')
     .description('List jobs, newest first. Payloads and results are left out.')
     .addOption(new Option('--status <state>', 'only jobs in this state').choices(JOB_STATES))
     .option('--type <type>', 'only jobs of this type')
@@ -43,7 +44,7 @@ async function listJobs(cli: Cli, options: JobsOptions): Promise<void> {
     throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIMIT_MAX}`)
   }
   const filter = { limit, ...(status && { state: status }), ...(type && { type }), ...(before && { before }) }
-  const views = await withExistingMill(options.engine, (mill) => mill.jobs(filter))
+  const views = await withExistingMill(cli, options.engine, (mill) => mill.jobs(filter))
   if (options.json) {
     for (const { payload: _, result: __, ...shown } of views) cli.terminal.print(JSON.stringify(shown))
     return

@@ -1,16 +1,18 @@
 import type { Command } from 'commander'
 import { openEngine, planMigrations } from '../../engine/open.ts'
+import { UnsupportedError } from '../../errors.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
 
 interface MigrateOptions extends SharedOptions {
-  readonly dryRun: boolean
+  readonly dryRun?: true
 }
 
 export function addMigrate(program: Command, cli: Cli): void {
   program
     .command('migrate')
+    .summary('create or upgrade the tables')
     .description('Create or upgrade the tables, and print the version of the schema. Repeating it is harmless.')
-    .option('--dry-run', 'print the SQL that would run, and change nothing', false)
+    .option('--dry-run', 'print the SQL that would run, and change nothing')
     .addHelpText(
       'after',
       examples([
@@ -23,11 +25,16 @@ export function addMigrate(program: Command, cli: Cli): void {
 
 async function migrate({ terminal, clock }: Cli, options: MigrateOptions): Promise<void> {
   const settings = { clock, migrate: true }
-  const { version, latest, pending } = await planMigrations(options.engine, settings)
+  const plan = await planMigrations(options.engine, settings)
+  if (plan === null) {
+    const [engine = ''] = options.engine.split(':')
+    throw new UnsupportedError({ engine, limit: 'has no schema, so there is nothing to migrate' })
+  }
+  const { version, latest, pending } = plan
   const names = pending.map((migration) => migration.name)
   if (!options.dryRun) await (await openEngine(options.engine, settings)).close()
   if (options.json) {
-    terminal.print(JSON.stringify({ from: version, to: latest, dryRun: options.dryRun, pending }))
+    terminal.print(JSON.stringify({ from: version, to: latest, dryRun: options.dryRun ?? false, pending }))
     return
   }
   if (pending.length === 0) return terminal.print(`The schema has version ${latest}; nothing to do.`)

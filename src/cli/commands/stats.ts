@@ -7,6 +7,7 @@ import { printable, type Style } from '../terminal.ts'
 export function addStats(program: Command, cli: Cli): void {
   program
     .command('stats')
+    .summary('count jobs by type and state')
     .description(
       'Count the jobs of each type by what they are doing now. Cancelled and superseded jobs are not counted.',
     )
@@ -30,8 +31,9 @@ const COLUMNS: readonly { readonly title: string; readonly name: keyof TypeCount
   { title: 'DEAD', name: 'dead', style: 'red' },
 ]
 
-async function showStats({ terminal }: Cli, options: SharedOptions): Promise<void> {
-  const counts = await withExistingMill(options.engine, (mill) => mill.counts())
+async function showStats(cli: Cli, options: SharedOptions): Promise<void> {
+  const counts = await withExistingMill(cli, options.engine, (mill) => mill.counts())
+  const { terminal } = cli
   const lines = Object.entries(counts).sort(([a], [b]) => (a < b ? -1 : 1))
   // No type can be called '*', so a script cannot mistake the total for one.
   lines.push(['*', Object.values(counts).reduce(sum, NONE)])

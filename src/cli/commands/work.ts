@@ -7,6 +7,7 @@ export function addWork(program: Command, cli: Cli): void {
   addWorkerOptions(
     program
       .command('work')
+      .summary('run jobs until told to stop')
       .description('Run jobs until SIGTERM or SIGINT: then finish or give back what runs, and exit 0.')
       .argument('<jobs...>', 'modules (.ts, .js, .mjs) that export jobs with handlers'),
   )

@@ -16,19 +16,13 @@ export interface LatestKey {
 export class LatestKeys {
   readonly #keys = new Map<string, LatestKey>()
 
-  get size(): number {
-    return this.#keys.size
+  get(type: string, key: string): LatestKey | null {
+    return this.#keys.get(nameOf(type, key)) ?? null
   }
 
   /** Null for a job without a latest key. */
-  of(row: JobRow): LatestKey | null {
-    const { latest, type } = row.job
-    return latest === null ? null : (this.#keys.get(nameOf(type, latest.key)) ?? null)
-  }
-
-  /** 0 when the key is unknown. */
-  seqMax(type: string, key: string): number {
-    return this.#keys.get(nameOf(type, key))?.seqMax ?? 0
+  of({ job }: JobRow): LatestKey | null {
+    return job.latest === null ? null : this.get(job.type, job.latest.key)
   }
 
   /** Notes a new job as the key's newest version. The caller has checked its seq. */

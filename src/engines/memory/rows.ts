@@ -80,6 +80,11 @@ export function isFinished(row: JobRow): boolean {
   return row.state === 'completed' || row.state === 'dead_letter'
 }
 
+/** A dead letter: what an operator may replay or discard. */
+export function isDead(row: JobRow): boolean {
+  return row.state === 'dead_letter' && row.ended === null
+}
+
 /** Adds a line to the job's history. */
 export function record(
   row: JobRow,

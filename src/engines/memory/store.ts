@@ -4,8 +4,8 @@ import { OptionError } from '../../errors.ts'
 import type { Ended, NewJob } from '../../job/job.ts'
 import { Backlog, type Demand } from './backlog.ts'
 import { type ExpiredDemand, Flights } from './flights.ts'
-import { LatestKeys } from './latest.ts'
-import { type Claimant, isDueBefore, isFinished, type JobRow, newRow, record, toView } from './rows.ts'
+import { type LatestKey, LatestKeys } from './latest.ts'
+import { type Claimant, isDead, isDueBefore, isFinished, type JobRow, newRow, record, toView } from './rows.ts'
 import { Signals } from './signals.ts'
 import { JobTable } from './table.ts'
 
@@ -55,9 +55,9 @@ export class MemoryStore {
     return this.#table.counts(nowMs)
   }
 
-  /** The highest version seen of a latest key; 0 when the store holds no job of it. */
-  latestSeq(type: string, key: string): number {
-    return this.#latest.seqMax(type, key)
+  /** What is known of a latest key; null when the store holds no job of it. */
+  latest(type: string, key: string): Readonly<LatestKey> | null {
+    return this.#latest.get(type, key)
   }
 
   enqueue(jobs: readonly NewJob[], nowMs: number): readonly Receipt[] {
@@ -85,7 +85,7 @@ export class MemoryStore {
 
   #nextSeq(job: NewJob): number | null | 'stale' {
     if (job.latest === null) return null
-    const seqMax = this.#latest.seqMax(job.type, job.latest.key)
+    const seqMax = this.#latest.get(job.type, job.latest.key)?.seqMax ?? 0
     const seq = job.latest.seq ?? seqMax + 1
     return seq > seqMax ? seq : 'stale'
   }
@@ -252,11 +252,15 @@ export class MemoryStore {
     return true
   }
 
-  /** False unless it is a dead letter, and for an old version of a latest key: it must not run after the newer one. */
+  /**
+   * False unless it is a dead letter. Also false while another live job has its key (I7), and for an old version of a
+   * latest key, which must not run after the newer one (I4).
+   */
   requeue(id: string, by: By, nowMs: number): boolean {
     const row = this.#table.get(id)
-    if (row === null || row.state !== 'dead_letter' || row.ended !== null) return false
+    if (row === null || !isDead(row) || this.#table.liveOf(row.job.key) !== null) return false
     if (row.seq !== null && row.seq < (this.#latest.of(row)?.seqMax ?? 0)) return false
+    record(row, 'replayed', nowMs, { detail: { ...by } })
     this.#table.revive(row)
     Object.assign(row, {
       attempt: 0,
@@ -266,9 +270,17 @@ export class MemoryStore {
       progress: null,
       dueMs: nowMs,
     })
-    record(row, 'replayed', nowMs, { detail: { ...by } })
     this.#queue(row)
     this.signals.ring()
+    return true
+  }
+
+  /** Ends a dead letter for good. False unless it is one. */
+  discard(id: string, by: By, nowMs: number): boolean {
+    const row = this.#table.get(id)
+    if (row === null || !isDead(row)) return false
+    this.#table.revive(row)
+    this.#end(row, 'discarded', nowMs, { ...by })
     return true
   }
 

@@ -1,5 +1,5 @@
 import type { Counts, JobFilter, TypeCounts } from '../../engine/engine.ts'
-import { isFinished, type JobRow } from './rows.ts'
+import { isDead, type JobRow } from './rows.ts'
 
 const NO_JOBS: TypeCounts = Object.freeze({ ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 })
 
@@ -35,7 +35,7 @@ export class JobTable {
   finish(row: JobRow): readonly JobRow[] {
     const { key } = row.job
     if (key !== null && this.#liveByKey.get(key) === row) this.#liveByKey.delete(key)
-    if (row.state === 'dead_letter' && row.ended === null) {
+    if (isDead(row)) {
       this.#dead.add(row)
       return []
     }
@@ -54,7 +54,7 @@ export class JobTable {
     return gone
   }
 
-  /** A dead letter lives again. Its key is its own again unless a newer live job has it by now. */
+  /** A dead letter lives again. Its key is its own again unless another live job has it by now. */
   revive(row: JobRow): void {
     this.#dead.delete(row)
     this.#takeKey(row)
@@ -101,7 +101,7 @@ export class JobTable {
 function doing(row: JobRow, nowMs: number): keyof TypeCounts | null {
   if (row.ended !== null) return null
   if (row.state === 'completed') return 'completed'
-  if (isFinished(row)) return 'dead'
+  if (isDead(row)) return 'dead'
   if (row.state === 'in_progress') return 'inProgress'
   return row.dueMs > nowMs ? 'delayed' : 'ready'
 }

@@ -1,11 +1,27 @@
 import { EngineError } from '../../errors.ts'
 import { toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
-import { JOB_QUEUE } from './migrations/0001-job-queue.ts'
+import { ADDED_COLUMNS, CANONICAL_TABLE, INDEXES_AND_TABLES } from './migrations/0001-job-queue.ts'
+
+interface Migration {
+  readonly version: number
+  readonly name: string
+  /** What it runs against the schema as it is, in order. */
+  statements(connection: Connection): readonly string[]
+}
 
 /** In order; a migration is never edited once released, only followed by another. */
-const MIGRATIONS: readonly { readonly version: number; readonly name: string; readonly sql: string }[] = [
-  { version: 1, name: 'job-queue', sql: JOB_QUEUE },
+const MIGRATIONS: readonly Migration[] = [
+  {
+    version: 1,
+    name: 'job-queue',
+    statements(connection) {
+      const columns = connection.handle.prepare('PRAGMA table_info(job_queue)').all() as { name: string }[]
+      const missing = ADDED_COLUMNS.filter((added) => !columns.some((column) => column.name === added.name))
+      const additions = missing.map(({ name, definition }) => `ALTER TABLE job_queue ADD COLUMN ${name} ${definition};`)
+      return [CANONICAL_TABLE, ...additions, INDEXES_AND_TABLES]
+    },
+  },
 ]
 
 export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0
@@ -27,7 +43,10 @@ export function schemaVersion(connection: Connection): number {
 /** What `applyMigrations` would run, as SQL. */
 export function pendingMigrations(connection: Connection): readonly { readonly name: string; readonly sql: string }[] {
   const version = schemaVersion(connection)
-  return MIGRATIONS.filter((migration) => migration.version > version)
+  return MIGRATIONS.filter((migration) => migration.version > version).map((migration) => ({
+    name: migration.name,
+    sql: migration.statements(connection).join('\n'),
+  }))
 }
 
 /** Brings the schema to the present version, whole or not at all. Call inside a write transaction. Repeating is harmless. */
@@ -36,7 +55,7 @@ export function applyMigrations(connection: Connection, nowMs: number): void {
   connection.exec(VERSION_TABLE)
   for (const migration of MIGRATIONS) {
     if (migration.version <= schemaVersion(connection)) continue
-    connection.exec(migration.sql)
+    for (const sql of migration.statements(connection)) connection.exec(sql)
     connection.handle.prepare(WRITE_VERSION).run(migration.version, migration.name, toIso(nowMs))
   }
 }

@@ -1,12 +1,22 @@
 import type { Engine } from '../../engine/engine.ts'
-import type { EngineSettings } from '../../engine/open.ts'
+import type { EngineSettings, MigrationPlan } from '../../engine/open.ts'
 import { EngineError } from '../../errors.ts'
-import { isSqliteDatabase, SqliteEngine } from './engine.ts'
+import { isSqliteDatabase, SqliteEngine, type SqliteOptions } from './engine.ts'
+import { planMigrationsOf } from './plan.ts'
 
 const FORM = `give 'sqlite:./file.db', optionally with '?synchronous=full' (the default) or '?synchronous=normal'`
 
 /** `sqlite:./file.db`, `sqlite:/absolute/file.db` or `sqlite::memory:`. */
 export function fromUrl(url: string, settings: EngineSettings): Engine {
+  return new SqliteEngine(parseUrl(url), settings)
+}
+
+/** What opening with `migrate` would change; the file is only read, and not created. */
+export async function planMigrations(url: string): Promise<MigrationPlan> {
+  return planMigrationsOf(parseUrl(url).database)
+}
+
+function parseUrl(url: string): SqliteOptions & { readonly database: string } {
   const [path = '', query = ''] = url.slice('sqlite:'.length).split('?', 2)
   const parameters = new URLSearchParams(query)
   const unknown = [...parameters.keys()].filter((name) => name !== 'synchronous')
@@ -14,7 +24,7 @@ export function fromUrl(url: string, settings: EngineSettings): Engine {
   if (path === '' || unknown.length > 0 || (synchronous !== 'full' && synchronous !== 'normal')) {
     throw new EngineError('ERR_ENGINE_URL', `'${url}' is not a database URL; ${FORM}`)
   }
-  return new SqliteEngine({ database: decodeURI(path.replace(/^\/\/(?=\/)/, '')), synchronous }, settings)
+  return { database: decodeURI(path.replace(/^\/\/(?=\/)/, '')), synchronous }
 }
 
 export function fromHandle(handle: object, settings: EngineSettings): Engine | null {

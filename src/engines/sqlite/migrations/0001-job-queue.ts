@@ -1,8 +1,8 @@
 /**
  * The canonical table of document B with its indexes and trigger, by their exact names, and what Millrace adds.
- * Every added column has a default, so a plain INSERT of the canonical ones by another program is a valid job.
+ * A table that was made after document B before Millrace came is completed, and its jobs are kept.
  */
-export const JOB_QUEUE = `
+export const CANONICAL_TABLE = `
 CREATE TABLE IF NOT EXISTS job_queue (
   id TEXT PRIMARY KEY,
   type TEXT NOT NULL,
@@ -20,24 +20,31 @@ CREATE TABLE IF NOT EXISTS job_queue (
   updated_at TEXT NOT NULL,
   started_at TEXT,
   completed_at TEXT,
-  result TEXT,
-  -- The fence: set by every claim, cleared by every settle.
-  lease_token TEXT,
-  -- Not claimable while above 0: an older job of the same latest key is in flight.
-  waiting_for INTEGER NOT NULL DEFAULT 0,
-  latest_key TEXT,
-  latest_seq INTEGER,
-  tenant TEXT,
-  options TEXT,
-  payload_version INTEGER NOT NULL DEFAULT 1,
-  progress TEXT,
-  duration_ms INTEGER,
-  error_record TEXT,
-  -- The idempotency key a finished job had: the key itself is free again.
-  released_key TEXT,
-  -- Why a dead_letter row is no dead letter.
-  ended TEXT CHECK (ended IN ('cancelled', 'superseded', 'discarded'))
+  result TEXT
 );
+`
+
+/** Each has a default, so a plain INSERT of the canonical columns by another program is a valid job. */
+export const ADDED_COLUMNS: readonly { readonly name: string; readonly definition: string }[] = [
+  // The fence: set by every claim, cleared by every settle.
+  { name: 'lease_token', definition: 'TEXT' },
+  // Not claimable while above 0: an older job of the same latest key is in flight.
+  { name: 'waiting_for', definition: 'INTEGER NOT NULL DEFAULT 0' },
+  { name: 'latest_key', definition: 'TEXT' },
+  { name: 'latest_seq', definition: 'INTEGER' },
+  { name: 'tenant', definition: 'TEXT' },
+  { name: 'options', definition: 'TEXT' },
+  { name: 'payload_version', definition: 'INTEGER NOT NULL DEFAULT 1' },
+  { name: 'progress', definition: 'TEXT' },
+  { name: 'duration_ms', definition: 'INTEGER' },
+  { name: 'error_record', definition: 'TEXT' },
+  // The idempotency key a finished job had: the key itself is free again.
+  { name: 'released_key', definition: 'TEXT' },
+  // Why a dead_letter row is no dead letter.
+  { name: 'ended', definition: `TEXT CHECK (ended IN ('cancelled', 'superseded', 'discarded'))` },
+]
+
+export const INDEXES_AND_TABLES = `
 CREATE INDEX IF NOT EXISTS idx_job_queue_dequeue ON job_queue(status, priority, scheduled_at) WHERE status = 'queued';
 CREATE INDEX IF NOT EXISTS idx_job_queue_lease_expiry ON job_queue(lease_until) WHERE status = 'in_progress';
 CREATE INDEX IF NOT EXISTS idx_job_queue_type ON job_queue(type, status);
@@ -52,7 +59,8 @@ CREATE INDEX IF NOT EXISTS idx_job_queue_dead ON job_queue(completed_at, type)
 
 -- The column list ends the recursion that a trigger on its own table would start (X075). Our own statements write
 -- updated_at themselves and change the token, so the trigger works for updates made by hand only (X074).
-CREATE TRIGGER IF NOT EXISTS job_queue_updated_at
+DROP TRIGGER IF EXISTS job_queue_updated_at;
+CREATE TRIGGER job_queue_updated_at
 AFTER UPDATE OF id, type, status, priority, scheduled_at, lease_owner, lease_until, payload, idempotency_key, attempts,
   max_retries, error, created_at, started_at, completed_at, result ON job_queue
 FOR EACH ROW WHEN NEW.updated_at IS OLD.updated_at AND NEW.lease_token IS OLD.lease_token

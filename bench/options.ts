@@ -1,0 +1,122 @@
+import { parseArgs } from 'node:util'
+import type { ContenderEntry } from './contender.ts'
+import { CONTENDERS, CONTENDERS_STANDARD } from './contenders/index.ts'
+import type { Scenario } from './scenario.ts'
+import { SCENARIOS } from './scenarios/index.ts'
+import { ROUNDS_STANDARD, type Sizes, STANDARD } from './sizes.ts'
+
+export interface BenchOptions {
+  readonly scenarios: readonly Scenario[]
+  readonly contenders: readonly ContenderEntry[]
+  readonly rounds: number
+  readonly sizes: Sizes
+  /** True when nothing but the choice of scenarios differs from the published run. */
+  readonly standard: boolean
+  readonly enforce: boolean
+  /** Measure nothing, write the docs anew from the stored results. */
+  readonly docsOnly: boolean
+  readonly help: boolean
+}
+
+export const USAGE = `npm run bench -- [options]
+
+  --only a,b        scenarios: ${SCENARIOS.map((each) => each.name).join(', ')}
+  --contenders a,b  ${CONTENDERS.map((each) => each.name).join(', ')}
+                    (all but millrace-memory unless told)
+  --rounds N        ${ROUNDS_STANDARD} unless told
+  --jobs N          ${STANDARD.jobs} unless told
+  --concurrency N   ${STANDARD.concurrency} unless told
+  --large N         jobs in each condition of the large store, ${STANDARD.large} unless told
+  --idle-ms N       how long an idle worker is watched, ${STANDARD.idleMs} unless told
+  --processes N     ${STANDARD.processes} unless told
+  --enforce         a missed target is an error
+  --docs            only write docs/benchmarks.md and its picture anew from bench/results
+
+Exits 1 when a job was lost or delivered twice, 2 when an option is wrong. A run of other than standard size writes to
+bench/results/local and leaves the docs alone.`
+
+export class UsageError extends Error {}
+
+export function readOptions(args: readonly string[]): BenchOptions {
+  const { values } = parse(args)
+  const rounds = wholeNumber('rounds', values.rounds, ROUNDS_STANDARD)
+  const sizes: Sizes = {
+    ...STANDARD,
+    jobs: wholeNumber('jobs', values.jobs, STANDARD.jobs),
+    concurrency: wholeNumber('concurrency', values.concurrency, STANDARD.concurrency),
+    large: wholeNumber('large', values.large, STANDARD.large),
+    idleMs: wholeNumber('idle-ms', values['idle-ms'], STANDARD.idleMs),
+    processes: wholeNumber('processes', values.processes, STANDARD.processes),
+  }
+  const sizeOptions = [
+    values.rounds,
+    values.jobs,
+    values.concurrency,
+    values.large,
+    values['idle-ms'],
+    values.processes,
+  ]
+  return {
+    scenarios: choose('only', values.only, SCENARIOS, SCENARIOS),
+    contenders: choose(
+      'contenders',
+      values.contenders,
+      CONTENDERS,
+      CONTENDERS.filter((each) => CONTENDERS_STANDARD.includes(each.name)),
+    ),
+    rounds,
+    sizes,
+    standard: [...sizeOptions, values.contenders].every((value) => value === undefined),
+    enforce: values.enforce ?? false,
+    docsOnly: values.docs ?? false,
+    help: values.help ?? false,
+  }
+}
+
+function parse(args: readonly string[]) {
+  const text = { type: 'string' } as const
+  const flag = { type: 'boolean' } as const
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        only: text,
+        contenders: text,
+        rounds: text,
+        jobs: text,
+        concurrency: text,
+        large: text,
+        'idle-ms': text,
+        processes: text,
+        enforce: flag,
+        docs: flag,
+        help: flag,
+      },
+    })
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+}
+
+function wholeNumber(name: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= 1) return value
+  throw new UsageError(`--${name} is '${text}'; give a whole number from 1`)
+}
+
+/** In the order of the list, whatever the order asked for: tables stay comparable. */
+function choose<Item extends { readonly name: string }>(
+  option: string,
+  text: string | undefined,
+  all: readonly Item[],
+  otherwise: readonly Item[],
+): readonly Item[] {
+  if (text === undefined) return otherwise
+  const names = text.split(',').map((name) => name.trim())
+  const unknown = names.find((name) => !all.some((each) => each.name === name))
+  if (unknown !== undefined) {
+    throw new UsageError(`--${option}: there is no '${unknown}'; there are ${all.map((each) => each.name).join(', ')}`)
+  }
+  return all.filter((each) => names.includes(each.name))
+}

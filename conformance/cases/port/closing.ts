@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import type { CaseFile } from '../../case.ts'
+import { complete, idsOf, never, promptly, rejection } from '../../stage.ts'
+
+export const closing: CaseFile = {
+  level: 'port',
+  concept: 'Opening and closing',
+  cases: [
+    {
+      name: 'opening twice is harmless and an open engine answers a ping',
+      guarantees: ['I8'],
+      async run(stage) {
+        await stage.engine.open()
+        await stage.engine.ping()
+        const { id } = await stage.put()
+        await stage.engine.open()
+        assert.deepEqual(idsOf(await stage.take(await stage.consume())), [id])
+      },
+    },
+    {
+      name: 'closing is legal twice, and before opening',
+      guarantees: ['I8'],
+      async run(stage) {
+        const unopened = await stage.harness.other()
+        await promptly(unopened.close(), 'closing what was never opened', 2_000)
+        const rival = await stage.other()
+        await promptly(Promise.all([rival.close(), rival.close()]), 'closing twice', 2_000)
+        await rival.close()
+      },
+    },
+    {
+      name: 'a closed engine refuses every call with ERR_CLOSED',
+      guarantees: ['I8', 'I10'],
+      async run(stage) {
+        const rival = await stage.other()
+        const consumer = await stage.consume({ on: rival })
+        const { id } = await stage.put()
+        const lease = await stage.one(consumer)
+        await rival.close()
+        const wait = { waitMs: 0, signal: never }
+        const act = { who: 'suite', reason: 'test' }
+        const { inspection, cancellation, deadLetters } = rival.capabilities
+        const calls: Readonly<Record<string, (() => Promise<unknown> | undefined) | false>> = {
+          enqueue: () => rival.enqueue([stage.job()]),
+          consume: () => rival.consume({ types: 'every', worker: 'suite:1:1' }),
+          counts: () => rival.counts(),
+          ping: () => rival.ping(),
+          settle: () => consumer.settle([{ lease, outcome: complete }]),
+          renew: () => consumer.renew([lease], stage.leaseMs),
+          report: () => consumer.report(lease, '1'),
+          find: inspection && (() => rival.inspector?.find(id)),
+          list: inspection && (() => rival.inspector?.list({ limit: 1 })),
+          history: inspection && (() => rival.inspector?.history(id)),
+          waitFor: inspection && (() => rival.inspector?.waitFor(id, wait)),
+          cancel: cancellation && (() => rival.controls?.cancel(id, act)),
+          letters: deadLetters !== 'none' && (() => rival.deadLetters?.list({ limit: 1 })),
+          requeue: deadLetters === 'requeue' && (() => rival.deadLetters?.requeue(id, act)),
+        }
+        for (const [name, call] of Object.entries(calls)) {
+          if (call === false) continue
+          assert.equal(await rejection((async () => call())()), 'ERR_CLOSED', name)
+        }
+        await stage.expectCounts({ inProgress: 1 })
+      },
+    },
+    {
+      name: 'a consumer of a closed engine claims nothing and does not throw',
+      guarantees: ['I8'],
+      async run(stage) {
+        const rival = await stage.other()
+        const consumer = await stage.consume({ on: rival })
+        await stage.put()
+        await rival.close()
+        assert.deepEqual(await promptly(stage.take(consumer), 'the claim'), [])
+        await promptly(consumer.close(), 'closing the consumer')
+        await stage.expectCounts({ ready: 1 })
+      },
+    },
+    {
+      name: 'closing one view leaves the others and their work alone',
+      guarantees: ['I1', 'I8'],
+      async run(stage) {
+        const rival = await stage.other()
+        await stage.put({}, rival)
+        const consumer = await stage.consume()
+        const lease = await stage.one(consumer)
+        await rival.close()
+        await stage.settle(consumer, lease, complete)
+        await stage.put()
+        await stage.expectCounts({ ready: 1, completed: 1 })
+      },
+    },
+    {
+      name: 'a lease that is held when its engine closes simply runs out',
+      guarantees: ['I6', 'I8'],
+      async run(stage) {
+        const rival = await stage.other()
+        await stage.put()
+        await stage.one(await stage.consume({ on: rival }))
+        await rival.close()
+        await stage.expectCounts({ inProgress: 1 })
+        await stage.none(await stage.consume(), 'closing gave a lease away')
+      },
+    },
+  ],
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import type { CaseFile } from '../../case.ts'
+import { inspection, need } from '../../needs.ts'
+import { complete, dead, first, release, retry } from '../../stage.ts'
+
+export const settlingBatches: CaseFile = {
+  level: 'port',
+  concept: 'Settling in batches',
+  cases: [
+    {
+      name: 'a batch of mixed outcomes is applied one by one, and only the lost ones are refused',
+      guarantees: ['I3'],
+      async run(stage) {
+        await stage.engine.enqueue(stage.jobs(8))
+        const consumer = await stage.consume()
+        const held = await stage.take(consumer, 8)
+        const [gone, forged] = [first(held), { ...first(held.slice(4)), token: 'forged' }]
+        await stage.settle(consumer, gone, complete)
+        const lost = await consumer.settle([
+          { lease: first(held.slice(1)), outcome: complete },
+          { lease: gone, outcome: dead },
+          { lease: first(held.slice(2)), outcome: retry() },
+          { lease: first(held.slice(3)), outcome: dead },
+          { lease: forged, outcome: complete },
+          { lease: first(held.slice(5)), outcome: release() },
+          { lease: first(held.slice(6)), outcome: complete },
+        ])
+        assert.deepEqual([...lost.map(({ lease }) => lease.token)].sort(), [gone.token, forged.token].sort())
+        await stage.expectCounts({ completed: 3, ready: 2, dead: 1, inProgress: 2 })
+      },
+    },
+    {
+      name: 'each lease of a batch gets its own outcome',
+      guarantees: ['I3'],
+      ...need(inspection),
+      async run(stage) {
+        const jobs = stage.jobs(4)
+        await stage.engine.enqueue(jobs)
+        const consumer = await stage.consume()
+        const held = await stage.take(consumer, 4)
+        const settlements = held.map((lease, index) => ({
+          lease,
+          outcome: { kind: 'complete', result: `{"index":${index}}`, durationMs: index } as const,
+        }))
+        assert.deepEqual(await consumer.settle(settlements), [])
+        for (const [index, lease] of held.entries()) {
+          const view = await stage.view(lease.job.id)
+          assert.deepEqual([view.result, view.durationMs], [{ index }, index])
+        }
+      },
+    },
+    {
+      name: 'the same lease twice in a batch is settled once',
+      guarantees: ['I3'],
+      async run(stage) {
+        await stage.put()
+        const consumer = await stage.consume()
+        const lease = await stage.one(consumer)
+        const lost = await consumer.settle([
+          { lease, outcome: complete },
+          { lease, outcome: dead },
+        ])
+        assert.equal(lost.length, 1)
+        await stage.expectCounts({ completed: 1 })
+      },
+    },
+    {
+      name: 'an empty batch changes nothing',
+      guarantees: ['I3'],
+      async run(stage) {
+        await stage.put()
+        assert.deepEqual(await (await stage.consume()).settle([]), [])
+        await stage.expectCounts({ ready: 1 })
+      },
+    },
+    {
+      name: 'a batch of five hundred is settled whole',
+      guarantees: ['I1'],
+      async run(stage) {
+        await stage.engine.enqueue(stage.jobs(500))
+        const consumer = await stage.consume()
+        const held = await stage.take(consumer, 500)
+        assert.equal(held.length, 500)
+        assert.deepEqual(await consumer.settle(held.map((lease) => ({ lease, outcome: complete }))), [])
+        await stage.expectCounts({ completed: 500 })
+      },
+    },
+  ],
+}

@@ -1,0 +1,71 @@
+/** The one table of cases that every engine is held to. A meta-test sees to it that no file of `cases/` is missing. */
+import type { Case, CaseFile, Level } from './case.ts'
+import { clientEnqueue } from './cases/client/enqueue.ts'
+import { failures } from './cases/client/failures.ts'
+import { handlers } from './cases/client/handlers.ts'
+import { leaseKeeping } from './cases/client/leases.ts'
+import { workerLimits } from './cases/client/limits.ts'
+import { payloads } from './cases/client/payloads.ts'
+import { stopping } from './cases/client/stopping.ts'
+import { attempts } from './cases/port/attempts.ts'
+import { cancelling } from './cases/port/cancel.ts'
+import { closing } from './cases/port/closing.ts'
+import { counting } from './cases/port/counts.ts'
+import { burying } from './cases/port/dead-letters.ts'
+import { enqueueing } from './cases/port/enqueue.ts'
+import { exclusivity } from './cases/port/exclusivity.ts'
+import { fencing } from './cases/port/fencing.ts'
+import { inspecting } from './cases/port/inspector.ts'
+import { idempotencyKeys } from './cases/port/keys.ts'
+import { latestKeys } from './cases/port/latest.ts'
+import { leases } from './cases/port/leases.ts'
+import { rateLimits } from './cases/port/limits.ts'
+import { claimOrder } from './cases/port/order.ts'
+import { progress } from './cases/port/progress.ts'
+import { recovering } from './cases/port/recovery.ts'
+import { releasing } from './cases/port/release.ts'
+import { retrying } from './cases/port/retry.ts'
+import { settlingBatches } from './cases/port/settle-batches.ts'
+import { transactionalEnqueue } from './cases/port/transactions.ts'
+import { waiting } from './cases/port/waiting.ts'
+import { wakingUp } from './cases/port/wake-up.ts'
+import { crashes } from './cases/process/crashes.ts'
+import { signals } from './cases/process/signals.ts'
+
+export const table: readonly CaseFile[] = [
+  enqueueing,
+  idempotencyKeys,
+  latestKeys,
+  claimOrder,
+  exclusivity,
+  fencing,
+  leases,
+  recovering,
+  attempts,
+  retrying,
+  burying,
+  releasing,
+  cancelling,
+  rateLimits,
+  progress,
+  inspecting,
+  counting,
+  waiting,
+  wakingUp,
+  closing,
+  transactionalEnqueue,
+  settlingBatches,
+  clientEnqueue,
+  handlers,
+  failures,
+  payloads,
+  leaseKeeping,
+  workerLimits,
+  stopping,
+  crashes,
+  signals,
+]
+
+export function casesOf(level: Level): readonly Case[] {
+  return table.filter((file) => file.level === level).flatMap((file) => file.cases)
+}

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, test } from 'node:test'
+import { systemClock } from '../../time/clock.ts'
+import { Connection } from './database.ts'
+import { Wakeups } from './wakeups.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-wakeups-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+function pair(name: string): { wakeups: Wakeups; other: DatabaseSync; close(): void } {
+  const file = join(folder, name)
+  const mine = new DatabaseSync(file)
+  mine.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (x)')
+  const other = new DatabaseSync(file)
+  const wakeups = new Wakeups(new Connection(mine), systemClock)
+  return {
+    wakeups,
+    other,
+    close() {
+      wakeups.close()
+      mine.close()
+      other.close()
+    },
+  }
+}
+
+/** Uses up the first wake-up, which comes because nothing had been seen before. */
+async function settleFirstLook(wakeups: Wakeups): Promise<void> {
+  await wakeups.wait(1_000, new AbortController().signal)
+}
+
+// X009
+test('a commit of another connection ends a wait', async () => {
+  const { wakeups, other, close } = pair('commit.db')
+  await settleFirstLook(wakeups)
+  const startMs = systemClock.monotonicMs()
+  const woken = wakeups.wait(10_000, new AbortController().signal)
+  other.exec('INSERT INTO t VALUES (1)')
+  await woken
+  assert.ok(systemClock.monotonicMs() - startMs < 1_000)
+  close()
+})
+
+test('a commit made before the wait began still ends it', async () => {
+  const { wakeups, other, close } = pair('before.db')
+  await settleFirstLook(wakeups)
+  other.exec('INSERT INTO t VALUES (1)')
+  const startMs = systemClock.monotonicMs()
+  await wakeups.wait(10_000, new AbortController().signal)
+  assert.ok(systemClock.monotonicMs() - startMs < 1_000)
+  close()
+})
+
+test('without a change a wait lasts its time, and an abort ends it', async () => {
+  const { wakeups, close } = pair('quiet.db')
+  await settleFirstLook(wakeups)
+  const startMs = systemClock.monotonicMs()
+  await wakeups.wait(60, new AbortController().signal)
+  assert.ok(systemClock.monotonicMs() - startMs >= 55)
+  const abort = new AbortController()
+  const waiting = wakeups.wait(60_000, abort.signal)
+  abort.abort()
+  await waiting
+  close()
+})
+
+test('a watcher hears of commits while nobody waits for work', async () => {
+  const { wakeups, other, close } = pair('watch.db')
+  const heard = new Promise<void>((resolve) => {
+    let looks = 0
+    wakeups.watch(() => {
+      looks += 1
+      // The first look always differs from what was seen before, which is nothing.
+      if (looks === 1) other.exec('INSERT INTO t VALUES (1)')
+      else resolve()
+    })
+  })
+  await heard
+  close()
+})

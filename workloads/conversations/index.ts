@@ -1,0 +1,1 @@
+export { type CreateJob, calculateBackoff, JobQueueRepository, type RepositoryOptions } from './job-queue-repository.ts'

@@ -1,0 +1,92 @@
+import { OptionError } from '../../src/errors.ts'
+import { type Backoff, backoffPresets, checkBackoff, type Jitter } from '../../src/job/backoff.ts'
+import type { Log } from '../../src/job/definition.ts'
+import { checkAttempts, checkTimeoutMs } from '../../src/job/options.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import type { Clock } from '../../src/time/clock.ts'
+import type { EntryVersion } from './entry.ts'
+
+export type Vector = readonly number[] | Float32Array | Float64Array
+
+/** Turns text into a vector. Heed `signal`: it aborts on timeout, on `cancel` and on `close`. */
+export type Embed = (
+  content: string,
+  context: { readonly job: EntryVersion & { readonly attempts: number }; readonly signal: AbortSignal },
+) => Promise<Vector> | Vector
+
+export interface Embedding {
+  readonly entryType: EntryVersion['entryType']
+  readonly entryId: string
+  readonly versionId: string
+  readonly seq: number
+  readonly vector: Vector
+}
+
+/** Where vectors go. */
+export interface EmbeddingStore {
+  /**
+   * Writes the vector unless a newer version's is there; false when it was refused. The queue runs one version of an
+   * entry at a time, but a write that hung past its timeout can still arrive late: only the store can refuse that one.
+   * `seq` starts at 1 in every process, so a store that outlives the process compares the version's own time instead.
+   */
+  save(embedding: Embedding): Promise<boolean> | boolean
+}
+
+/** The embedding section of your configuration. */
+export interface EmbeddingQueueOptions {
+  readonly embed: Embed
+  readonly store: EmbeddingStore
+  /** Embeddings at once. 3 unless told. */
+  readonly maxConcurrency?: number
+  /** Runs of one version in total, the first included. 3 unless told. */
+  readonly maxRetries?: number
+  /** One run may take this long. 60 000 unless told. */
+  readonly timeoutMs?: number
+  /** Failed versions that are kept; beyond it the oldest leave, and are counted. 1 000 unless told. */
+  readonly dlqMax?: number
+  /** None unless told, so that the waits are exactly 2, 4, 8, 16 and then 30 seconds. */
+  readonly jitter?: Jitter
+  /** How long `close` waits for embeddings under way before it aborts them. 5 000 unless told. */
+  readonly drainMs?: number
+  readonly clock?: Clock
+  /** From 0 up to 1, for the jitter. */
+  readonly random?: () => number
+  readonly log?: Log
+}
+
+export interface ResolvedOptions {
+  readonly embed: Embed
+  readonly store: EmbeddingStore
+  readonly maxConcurrency: number
+  readonly maxRetries: number
+  readonly timeoutMs: number
+  readonly dlqMax: number
+  readonly backoff: Backoff
+  readonly drainMs: number
+  readonly clock: Clock | null
+  readonly random: () => number
+  readonly log: Log
+}
+
+export function resolveOptions(options: EmbeddingQueueOptions): ResolvedOptions {
+  const backoff: Backoff = { ...backoffPresets.embedding, jitter: options.jitter ?? 'none' }
+  checkBackoff(backoff)
+  return {
+    embed: options.embed,
+    store: options.store,
+    maxConcurrency: whole('maxConcurrency', options.maxConcurrency ?? 3, 1),
+    maxRetries: checkAttempts(options.maxRetries ?? 3),
+    timeoutMs: checkTimeoutMs(options.timeoutMs ?? 60_000),
+    dlqMax: whole('dlqMax', options.dlqMax ?? 1_000, 0),
+    backoff,
+    drainMs: whole('drainMs', options.drainMs ?? 5_000, 0),
+    clock: options.clock ?? null,
+    random: options.random ?? Math.random,
+    log: options.log ?? silentLog,
+  }
+}
+
+function whole(name: string, value: number, least: number): number {
+  if (Number.isSafeInteger(value) && value >= least) return value
+  throw new OptionError(`'${name}' is ${value}; give a whole number from ${least}`)
+}
