@@ -1,9 +1,10 @@
 /** `npm run bench`: measures, prints, writes, judges. */
 import { machineFacts } from './machine.ts'
 import { type BenchOptions, readOptions, USAGE, UsageError } from './options.ts'
+import { formatTarget } from './report/figures.ts'
 import { DOCS_DIR, LOCAL_DIR, RESULTS_DIR, writeDocs, writeResult } from './report/files.ts'
 import { renderTable } from './report/table.ts'
-import { faultsOf, type ScenarioResult } from './result.ts'
+import { exitCodeOf, faultsOf, missedOf, type ScenarioResult } from './result.ts'
 import { runBench } from './runner.ts'
 
 async function measure(options: BenchOptions): Promise<readonly ScenarioResult[]> {
@@ -11,28 +12,22 @@ async function measure(options: BenchOptions): Promise<readonly ScenarioResult[]
   if (loadBefore > cores / 2) {
     process.stderr.write(`The machine is busy (load ${loadBefore}): compare contenders, do not trust single figures.\n`)
   }
-  const dir = options.standard ? RESULTS_DIR : LOCAL_DIR
-  const results: ScenarioResult[] = []
-  await runBench({
+  const results = await runBench({
     ...options,
-    progress: (line) => process.stderr.write(`${line}\n`),
-    onResult: (result) => {
-      results.push(result)
-      process.stdout.write(`${renderTable(result)}\n`)
-    },
+    progress: (line) => process.stderr.write(`${Math.round(performance.now() / 1_000)} s · ${line}\n`),
+    onResult: (result) => process.stdout.write(`${renderTable(result)}\n`),
   })
-  for (const result of results) await writeResult(dir, result)
-  if (options.standard) await writeDocs(RESULTS_DIR, DOCS_DIR)
-  process.stdout.write(`\nWritten to ${options.standard ? 'bench/results and docs' : 'bench/results/local'}.\n`)
+  // A run that lost a job is not published, whatever its size.
+  const published = options.standard && faultsOf(results).length === 0
+  for (const result of results) await writeResult(published ? RESULTS_DIR : LOCAL_DIR, result)
+  if (published) await writeDocs(RESULTS_DIR, DOCS_DIR)
+  process.stdout.write(`\nWritten to ${published ? 'bench/results and docs' : 'bench/results/local'}.\n`)
   return results
 }
 
-function exitCodeOf(results: readonly ScenarioResult[], enforce: boolean): number {
-  const faults = faultsOf(results)
-  for (const fault of faults) process.stderr.write(`FAILED ${fault}\n`)
-  const missed = results.flatMap((result) => result.targets).filter((target) => target.verdict === 'missed')
-  if (missed.length > 0) process.stderr.write(`Targets missed: ${missed.map((target) => target.text).join('; ')}\n`)
-  return faults.length > 0 || (enforce && missed.length > 0) ? 1 : 0
+function report(results: readonly ScenarioResult[]): void {
+  for (const fault of faultsOf(results)) process.stderr.write(`FAILED ${fault}\n`)
+  for (const target of missedOf(results)) process.stderr.write(`MISSED ${formatTarget(target)}\n`)
 }
 
 async function main(): Promise<number> {
@@ -46,7 +41,9 @@ async function main(): Promise<number> {
       await writeDocs(RESULTS_DIR, DOCS_DIR)
       return 0
     }
-    return exitCodeOf(await measure(options), options.enforce)
+    const results = await measure(options)
+    report(results)
+    return exitCodeOf(results, options.enforce)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
     process.stderr.write(`${error.message}\n\n${USAGE}\n`)

@@ -32,8 +32,8 @@ export const USAGE = `npm run bench -- [options]
   --enforce         a missed target is an error
   --docs            only write docs/benchmarks.md and its picture anew from bench/results
 
-Exits 1 when a job was lost or delivered twice, 2 when an option is wrong. A run of other than standard size writes to
-bench/results/local and leaves the docs alone.`
+Exits 1 when a job was lost or delivered twice, 2 when an option is wrong. A run of other than standard size, or
+with a fault, writes to bench/results/local and leaves the docs alone.`
 
 export class UsageError extends Error {}
 

@@ -100,3 +100,12 @@ export function faultsOf(results: readonly ScenarioResult[]): string[] {
     ),
   )
 }
+
+export function missedOf(results: readonly ScenarioResult[]): JudgedTarget[] {
+  return results.flatMap((result) => result.targets).filter((target) => target.verdict === 'missed')
+}
+
+/** A lost or repeated job always fails the run; a missed target only when targets are enforced. */
+export function exitCodeOf(results: readonly ScenarioResult[], enforce: boolean): 0 | 1 {
+  return faultsOf(results).length > 0 || (enforce && missedOf(results).length > 0) ? 1 : 0
+}

@@ -16,13 +16,14 @@ export interface Run {
   readonly contenders: readonly ContenderEntry[]
   readonly rounds: number
   readonly sizes: Sizes
+  /** How long a process may take to end after its measurement. */
+  readonly endMsMax?: number
   /** Told what is being done, line by line. */
   readonly progress: (line: string) => void
   readonly onResult: (result: ScenarioResult) => void
 }
 
 const MEASURE_MS_MAX = 180_000
-const END_MS_MAX = 15_000
 
 export async function runBench(run: Run): Promise<readonly ScenarioResult[]> {
   const root = await mkdtemp(join(tmpdir(), 'millrace-bench-'))
@@ -95,7 +96,7 @@ async function measureOnce(run: Run, scenario: Scenario, entry: ContenderEntry, 
       temporary = { dir: await mkdtemp(join(ground.root, `${scenario.name}-`)) }
       place = temporary
     }
-    return await measurementOf(startProcess({ ...assignment, part: 'measure', place }))
+    return await measurementOf(startProcess({ ...assignment, part: 'measure', place }), run.endMsMax ?? 15_000)
   } catch (error) {
     return { values: {}, faults: [error instanceof Error ? error.message : String(error)] }
   } finally {
@@ -122,19 +123,19 @@ async function preparedPlace(
 }
 
 /** A process that hangs, or leaves something running after its measurement, is a fault of the contender. */
-async function measurementOf(companion: Companion): Promise<Measurement> {
+async function measurementOf(companion: Companion, endMsMax: number): Promise<Measurement> {
   const late = { values: {}, faults: [`no measurement within ${MEASURE_MS_MAX / 1_000} s`] }
   const measured = await withDeadline(companion.hear('measured'), MEASURE_MS_MAX, late)
   // What a process says under this word is what the scenario's `measure` returned.
   const measurement = measured as Measurement
   const ended = await withDeadline(
     companion.ended.then(() => true),
-    measurement === late ? 0 : END_MS_MAX,
+    measurement === late ? 0 : endMsMax,
     false,
   )
   companion.kill()
   if (ended || measurement === late) return measurement
-  return { ...measurement, faults: [...measurement.faults, `did not end within ${END_MS_MAX / 1_000} s`] }
+  return { ...measurement, faults: [...measurement.faults, `did not end within ${endMsMax} ms of its measurement`] }
 }
 
 async function withDeadline<Value>(promise: Promise<Value>, ms: number, otherwise: Value): Promise<Value> {

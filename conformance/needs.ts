@@ -96,7 +96,10 @@ export const keys: Excuse = {
     const jobs = stage.jobs(2, { key: 'twin' })
     await stage.engine.enqueue(jobs)
     const taken = await stage.take(await stage.consume(), 2)
-    assert.deepEqual(idsOf(taken), jobs.map(({ id }) => id))
+    assert.deepEqual(
+      idsOf(taken),
+      jobs.map(({ id }) => id),
+    )
   },
 }
 

@@ -114,7 +114,11 @@ export class Stage {
 
   async none(consumer: Consumer, why: string): Promise<void> {
     const leases = await this.take(consumer, 10)
-    assert.deepEqual(leases.map(({ job }) => job.id), [], why)
+    assert.deepEqual(
+      leases.map(({ job }) => job.id),
+      [],
+      why,
+    )
   }
 
   /** Settles one lease and insists that it was accepted. */

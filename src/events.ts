@@ -52,9 +52,12 @@ export interface MillEvents {
 export type EventName = keyof MillEvents
 type Listener<Name extends EventName> = (event: MillEvents[Name]) => void
 
-/** A typed emitter. A listener that throws is reported and never disturbs the work it watches. */
+/**
+ * A typed emitter. A listener that throws, or rejects, is reported and never disturbs the work it watches. The lists are
+ * replaced, not changed, so that a listener may come or go while an event is told and `emit` allocates nothing.
+ */
 export class Events {
-  readonly #listeners = new Map<EventName, Set<Listener<EventName>>>()
+  readonly #listeners = new Map<EventName, readonly Listener<EventName>[]>()
   readonly #onListenerError: (error: unknown) => void
 
   constructor(onListenerError: (error: unknown) => void = () => {}) {
@@ -63,11 +66,13 @@ export class Events {
 
   /** Returns the unsubscriber. */
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
-    const listeners = this.#listeners.get(name) ?? new Set()
-    this.#listeners.set(name, listeners)
-    const entry = listener as Listener<EventName>
-    listeners.add(entry)
-    return () => void listeners.delete(entry)
+    // A function of its own, so that one listener registered twice can be removed once. The map keeps names apart.
+    const entry = ((event: MillEvents[Name]) => listener(event)) as Listener<EventName>
+    this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), entry])
+    return () => {
+      const others = (this.#listeners.get(name) ?? []).filter((other) => other !== entry)
+      this.#listeners.set(name, others)
+    }
   }
 
   /** Resolves with the first event of that name that `matches`. */
@@ -87,7 +92,7 @@ export class Events {
   /** Whether anyone listens: a hot path asks before it builds an event that nobody would hear. */
   hears(name: EventName): boolean {
     const listeners = this.#listeners.get(name)
-    return listeners !== undefined && listeners.size > 0
+    return listeners !== undefined && listeners.length > 0
   }
 
   emit<Name extends EventName>(name: Name, event: MillEvents[Name]): void {
@@ -95,10 +100,19 @@ export class Events {
     if (listeners === undefined) return
     for (const listener of listeners) {
       try {
-        listener(event)
+        const answer: unknown = listener(event)
+        if (answer instanceof Promise) answer.catch((error: unknown) => this.#report(error))
       } catch (error) {
-        this.#onListenerError(error)
+        this.#report(error)
       }
+    }
+  }
+
+  #report(error: unknown): void {
+    try {
+      this.#onListenerError(error)
+    } catch {
+      // Whoever reports has failed too; there is nobody left to tell, and the work goes on.
     }
   }
 }

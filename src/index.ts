@@ -45,6 +45,7 @@ export type {
 } from './job/job.ts'
 export type { EnqueueOptions, Latest } from './job/options.ts'
 export { JOB_STATES, type JobState } from './job/states.ts'
+export { fromUrgency } from './job/urgency.ts'
 export { createLog, type LogOptions, silentLog } from './observe/log.ts'
 export { type Clock, systemClock } from './time/clock.ts'
 export type { Duration } from './time/duration.ts'

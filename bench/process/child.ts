@@ -28,7 +28,9 @@ try {
   await play(scenario, { contender, place, sizes, line, start }, assignment.part)
   await contender.teardown()
 } catch (error) {
-  line.say(FAILED, error instanceof Error ? (error.stack ?? error.message) : String(error))
+  // Where it happened is for whoever watches; the record holds only what happened.
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  line.say(FAILED, String(error))
   process.exitCode = 1
 } finally {
   // From here the process ends by itself; a contender that leaves timers or threads behind shows itself by not ending.

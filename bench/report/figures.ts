@@ -5,8 +5,9 @@ import type { Metric } from '../scenario.ts'
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return '–'
   if (value === 0) return '0'
-  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))))
-  const rounded = Number(value.toPrecision(3)).toFixed(Math.min(digits, 3))
+  const significant = Number(value.toPrecision(3))
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(significant))))
+  const rounded = significant.toFixed(Math.min(digits, 3))
   const [whole = '', fraction] = rounded.split('.')
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, '\u202f')
   return fraction === undefined ? grouped : `${grouped}.${fraction}`

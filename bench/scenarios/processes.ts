@@ -36,11 +36,11 @@ async function work(scene: Scene): Promise<void> {
   const order = (await line.hear('order')) as { readonly own: readonly number[] }
   const [n, atMs, errors]: [number[], number[], unknown[]] = [[], [], []]
   const holding = Promise.withResolvers<void>()
-  let go: Promise<unknown> | null = line.hear('go')
-  const hold = async (): Promise<void> => {
+  const released = Promise.withResolvers<void>()
+  let isHeld = true
+  const hold = (): Promise<void> => {
     holding.resolve()
-    await go
-    go = null
+    return released.promise
   }
   const arrive = (index: number): void => {
     n.push(index)
@@ -48,16 +48,19 @@ async function work(scene: Scene): Promise<void> {
   }
   const working = await contender.work({
     concurrency: sizes.concurrency,
-    onJob: (payload) => (go === null ? arrive(payload.n) : hold().then(() => arrive(payload.n))),
+    onJob: (payload) => (isHeld ? hold().then(() => arrive(payload.n)) : arrive(payload.n)),
     onError: (error) => errors.push(error),
   })
   await Promise.race([holding.promise, sleep(sizes.stallMs, undefined, { ref: false })])
-  const started = go
-  line.say('ready')
   const stop = line.hear('stop')
-  await started
+  line.say('ready')
+  await line.hear('go')
   const delay = monitorEventLoopDelay({ resolution: TICK_MS })
   delay.enable()
+  // The histogram counts from its second tick: a worker that never let the loop turn would otherwise not be seen.
+  await sleep(3 * TICK_MS)
+  isHeld = false
+  released.resolve()
   const reporting = setInterval(() => line.say('count', n.length), REPORT_MS)
   for (const index of order.own) await contender.enqueueOne(makePayload(index)).catch((error) => errors.push(error))
   await stop

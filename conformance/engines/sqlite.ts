@@ -46,7 +46,11 @@ function beginOn(handle: DatabaseSync): OwnTransaction {
   return {
     within: handle,
     note: async (text) => void handle.prepare('insert into note (text) values (?)').run(text),
-    notes: async () => handle.prepare('select text from note').all().map((row) => String(row.text)),
+    notes: async () =>
+      handle
+        .prepare('select text from note')
+        .all()
+        .map((row) => String(row.text)),
     commit: async () => handle.exec('commit'),
     rollback: async () => handle.exec('rollback'),
   }

@@ -128,7 +128,7 @@ function drawDetail(view: JobView, nowMs: number, paint: Paint): string {
       ? `${due}  ${paint('dim', subjectOf(view))}`
       : `${due}, try ${view.attempt + 1} of ${view.attempts}: ${message}`
   }
-  return message === '' ? paint('dim', subjectOf(view)) : message
+  return [message, paint('dim', subjectOf(view))].filter((part) => part !== '').join('  ')
 }
 
 function drawBar(percent: number, paint: Paint): string {
@@ -158,13 +158,14 @@ function subjectOf(view: JobView): string {
 
 function drawTries(snapshot: Snapshot, paint: Paint): readonly string[] {
   const id = snapshot.dead[0]?.id
+  const elsewhere = snapshot.url === 'sqlite:./millrace.db' ? [] : [`   export MILLRACE_ENGINE='${snapshot.url}'`]
   const tries = [
     'stats',
     id === undefined ? 'jobs --status dead_letter' : `job ${id}`,
     `enqueue checksum '{"path":"README.md"}'`,
     'work examples/tour/jobs.ts',
   ]
-  return tries.map((command) => `   ${paint('dim', 'npm run -s millrace --')} ${command}`)
+  return [...elsewhere, ...tries.map((command) => `   ${paint('dim', 'npm run -s millrace --')} ${command}`)]
 }
 
 function drawEnd(paint: Paint): string {

@@ -1,5 +1,5 @@
-import { pino } from 'pino'
 import type { Log } from '../job/definition.ts'
+import { createLog } from '../observe/log.ts'
 import type { Clock } from '../time/clock.ts'
 import { toIso } from '../time/iso.ts'
 import { printable, type Style, type Terminal } from './terminal.ts'
@@ -12,26 +12,8 @@ type Fields = Readonly<Record<string, unknown>>
 /** Readable lines for a person at a terminal, one JSON object per line for everything else. */
 export function openLog(terminal: Terminal, clock: Clock, settings: { json?: true | undefined; level: LogLevel }): Log {
   const forPerson = terminal.columns !== null && settings.json !== true
-  return forPerson ? readableLog(terminal, clock, settings.level) : jsonLog(terminal, clock, settings.level)
-}
-
-function jsonLog(terminal: Terminal, clock: Clock, level: LogLevel): Log {
-  const logger = pino(
-    {
-      level,
-      // The host and process are in the worker's id already.
-      base: null,
-      timestamp: () => `,"time":"${toIso(clock.nowMs())}"`,
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    terminal.out,
-  )
-  return {
-    debug: (message, fields = {}) => logger.debug(fields, message),
-    info: (message, fields = {}) => logger.info(fields, message),
-    warn: (message, fields = {}) => logger.warn(fields, message),
-    error: (message, fields = {}) => logger.error(fields, message),
-  }
+  if (forPerson) return readableLog(terminal, clock, settings.level)
+  return createLog({ level: settings.level, destination: terminal.out })
 }
 
 const STYLES: Readonly<Record<LogLevel, Style>> = { debug: 'dim', info: 'green', warn: 'yellow', error: 'red' }

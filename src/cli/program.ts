@@ -40,12 +40,20 @@ function buildProgram(cli: Cli): Command {
     .helpCommand('help [command]', 'show the help of a command')
     .configureHelp({ showGlobalOptions: true, styleTitle: (title) => terminal.paint('bold', title) })
     // Errors are printed in one place, in one form: see exit.ts.
-    .configureOutput({ outputError: () => {} })
+    .configureOutput({
+      outputError: () => {},
+      writeOut: (text) => terminal.print(text.trimEnd()),
+      writeErr: (text) => terminal.complain(text.trimEnd()),
+      getOutHelpWidth: () => terminal.columns ?? HELP_COLUMNS,
+    })
     .exitOverride()
     .addHelpText('after', HELP)
   for (const add of COMMANDS) add(program, cli)
   return program
 }
+
+/** Help that is piped into a pager is read by a person too. */
+const HELP_COLUMNS = 100
 
 const HELP = `${examples([
   ['millrace start jobs.ts', 'run the jobs that jobs.ts exports, on ./millrace.db'],

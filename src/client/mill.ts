@@ -14,6 +14,7 @@ import type { AnyJob, JobDefinition, Log } from '../job/definition.ts'
 import { type Redactor, redact } from '../job/error-record.ts'
 import type { JobEvent, JobView } from '../job/job.ts'
 import { type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
+import { JOB_STATES } from '../job/states.ts'
 import { attachLog, silentLog } from '../observe/log.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
@@ -52,8 +53,31 @@ export async function open(target: string | object, options: MillOptions = {}): 
   const bytesMax = options.payloadBytesMax ?? PAYLOAD_BYTES_MAX_DEFAULT
   if (!Number.isInteger(bytesMax) || bytesMax < 1)
     throw new OptionError(`'payloadBytesMax' is ${bytesMax}; give bytes from 1`)
+  checkDefinitions(options.jobs ?? [])
   const engine = await openEngine(target, { clock: options.clock ?? systemClock, migrate: options.migrate ?? true })
   return new Mill(engine, options)
+}
+
+function checkDefinitions(jobs: readonly AnyJob[]): void {
+  for (const job of jobs) {
+    if (jobs.some((other) => other.type === job.type && other !== job)) {
+      throw new OptionError(`'jobs' has two definitions of '${job.type}'; keep one`)
+    }
+  }
+}
+
+const LIST_LIMIT_MAX = 10_000
+
+/** A negative limit would mean all to SQLite, and a page of everything would fill the memory of whoever asked. */
+function checkFilter(filter: JobFilter): JobFilter {
+  const { limit, state } = filter
+  if (!Number.isInteger(limit) || limit < 1 || limit > LIST_LIMIT_MAX) {
+    throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIST_LIMIT_MAX}`)
+  }
+  if (state !== undefined && !JOB_STATES.includes(state)) {
+    throw new OptionError(`'state' is '${state}'; give one of ${JOB_STATES.join(', ')}`)
+  }
+  return filter
 }
 
 /** The client: enqueue, look, wait, cancel, and start workers. One per process and engine is enough. */
@@ -100,6 +124,11 @@ export class Mill {
     payloads: readonly NoInfer<Input>[],
     options: Omit<EnqueueOptions, 'key' | 'latest'> & { readonly within?: Transaction } = {},
   ): Promise<readonly Enqueued<Result>[]> {
+    // The type leaves them out; a caller without types would see all jobs but the first vanish.
+    const one: EnqueueOptions = options
+    if (one.key !== undefined || one.latest !== undefined) {
+      throw new OptionError(`'key' and 'latest' belong to one job; enqueue these jobs one by one`)
+    }
     return this.#enqueueAll(job, payloads, options)
   }
 
@@ -115,7 +144,7 @@ export class Mill {
     const jobs = await prepareJobs(preparation, definition, payloads, options)
     const receipts = await this.engine.enqueue(jobs, options.within)
     for (const [index, receipt] of receipts.entries()) {
-      const bytes = jobs[index]?.payload.length ?? 0
+      const bytes = Buffer.byteLength(jobs[index]?.payload ?? '')
       this.events.emit('job.enqueued', { id: receipt.id, type: definition.type, status: receipt.status, bytes })
     }
     return receipts
@@ -128,7 +157,7 @@ export class Mill {
 
   /** Jobs, newest first. */
   async jobs(filter: Partial<JobFilter> = {}): Promise<readonly JobView[]> {
-    return inspectorOf(this.engine).list({ limit: 100, ...filter })
+    return inspectorOf(this.engine).list(checkFilter({ limit: 100, ...filter }))
   }
 
   /** What happened to a job, oldest first. */
@@ -136,7 +165,10 @@ export class Mill {
     return inspectorOf(this.engine).history(id)
   }
 
-  /** Waits for a job's result. Throws a JobEndedError if it will never have one, a WaitTimeoutError after `timeout`. */
+  /**
+   * Waits for a job's result. Throws a JobEndedError if it will never have one, a WaitTimeoutError after `timeout`
+   * (30 s unless told), and the signal's reason when that aborts.
+   */
   async result<Result = unknown>(
     of: string | Enqueued<Result>,
     wait: { readonly timeout?: Duration; readonly signal?: AbortSignal } = {},
@@ -155,6 +187,7 @@ export class Mill {
         `job ${id} is a dead letter: ${view.error?.message ?? 'no error recorded'}`,
       )
     }
+    signal.throwIfAborted()
     throw new WaitTimeoutError(`the result of job ${id}`, waitMs)
   }
 
@@ -184,7 +217,12 @@ export class Mill {
       resultBytesMax: this.#bytesMax,
     }
     const worker = await startWorker(parts, jobs, options)
+    if (this.#closing !== null) {
+      await worker.stop('close')
+      throw new ClosedError('this mill')
+    }
     this.#workers.add(worker)
+    void worker.stopped.then(() => this.#workers.delete(worker))
     return worker
   }
 

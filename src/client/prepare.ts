@@ -29,13 +29,14 @@ export async function prepareJobs(
   options: EnqueueOptions,
 ): Promise<readonly NewJob[]> {
   const { engine, nowMs, payloadBytesMax } = preparation
-  admitDefinition(engine, definition)
   const shared = resolve(definition, options, nowMs)
+  const backoff = options.backoff ?? definition.backoff
+  admitDefinition(engine, { ...definition, backoff, attempts: shared.attempts })
   const jobs: NewJob[] = []
   for (const payload of payloads) {
     const text = await encodePayload(definition, payload, payloadBytesMax)
     const job = { ...shared, id: newJobId(nowMs), payload: text }
-    admitJob(engine, job)
+    admitJob(engine, job, nowMs)
     jobs.push(job)
   }
   return jobs

@@ -18,14 +18,16 @@ export function admitDefinition(engine: Engine, definition: AnyJob): void {
     refuse(`cannot hold a rate limit over all workers`)
 }
 
-export function admitJob(engine: Engine, job: NewJob): void {
+/** The same for one job. `nowMs` tells how far off an absolute time is. */
+export function admitJob(engine: Engine, job: NewJob, nowMs: number): void {
   const { capabilities, name } = engine
   const refuse = (limit: string): never => {
     throw new UnsupportedError({ job: job.type, engine: name, limit })
   }
-  if (job.delayMs > capabilities.enqueueDelayMaxMs)
-    refuse(`delays a job by ${capabilities.enqueueDelayMaxMs} ms at most`)
-  if (job.runAtMs !== null && capabilities.enqueueDelayMaxMs === 0) refuse('cannot delay a job')
+  const delayMs = job.runAtMs === null ? job.delayMs : job.runAtMs - nowMs
+  const delayMaxMs = capabilities.enqueueDelayMaxMs
+  if (delayMs > 0 && delayMaxMs === 0) refuse('cannot delay a job')
+  if (delayMs > delayMaxMs) refuse(`delays a job by ${delayMaxMs} ms at most, this one asks for ${delayMs} ms`)
   if (job.key !== null && capabilities.keys === 'refused') refuse('keeps no idempotency keys')
   if (job.latest !== null && !capabilities.latest) refuse('does not supersede by a latest key')
 }

@@ -1,4 +1,5 @@
 import { EngineError, UnsupportedError } from '../errors.ts'
+import { redact } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Engine } from './engine.ts'
 
@@ -33,12 +34,20 @@ const MODULES: Readonly<Record<string, () => Promise<EngineModule>>> = {
   sqlite: () => import('../engines/sqlite/module.ts'),
 }
 
+const URL_EXAMPLES = 'sqlite:./millrace.db or memory:'
+
 export const ENGINE_SCHEMES: readonly string[] = Object.keys(MODULES)
 
 /** Turns a URL, an engine or a user's own handle into an opened engine. */
 export async function openEngine(target: string | object, settings: EngineSettings): Promise<Engine> {
   const engine = typeof target === 'string' ? await fromUrl(target, settings) : await fromObject(target, settings)
-  await engine.open()
+  try {
+    await engine.open()
+  } catch (error) {
+    // What was half opened must not hold a file or a socket; why it could not be opened is the better answer.
+    await engine.close().catch(() => {})
+    throw error
+  }
   return engine
 }
 
@@ -56,16 +65,15 @@ async function moduleOf(url: string): Promise<EngineModule> {
   const scheme = /^([a-z][a-z0-9+]*):/.exec(url)?.[1]
   const load = scheme !== undefined && Object.hasOwn(MODULES, scheme) ? MODULES[scheme] : undefined
   if (load === undefined) {
-    const examples = 'sqlite:./millrace.db or memory:'
-    throw new EngineError(
-      'ERR_ENGINE_URL',
-      `'${withoutCredentials(url)}' names no engine; give a URL such as ${examples}`,
-    )
+    throw new EngineError('ERR_ENGINE_URL', `'${redact(url)}' names no engine; give a URL such as ${URL_EXAMPLES}`)
   }
   return load()
 }
 
-async function fromObject(target: object, settings: EngineSettings): Promise<Engine> {
+async function fromObject(target: object | null | undefined, settings: EngineSettings): Promise<Engine> {
+  if (typeof target !== 'object' || target === null) {
+    throw new EngineError('ERR_ENGINE_URL', `${target} is not a URL; give one such as ${URL_EXAMPLES}`)
+  }
   if (isEngine(target)) return target
   for (const load of Object.values(MODULES)) {
     const engine = (await load()).fromHandle(target, settings)
@@ -79,8 +87,4 @@ async function fromObject(target: object, settings: EngineSettings): Promise<Eng
 
 function isEngine(target: object): target is Engine {
   return 'consume' in target && 'enqueue' in target && 'capabilities' in target
-}
-
-function withoutCredentials(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, '//…@')
 }

@@ -92,7 +92,8 @@ test('unknown errors are retried', () => {
 test('the status of a child process is an exit code, not HTTP: its failure is retried', () => {
   const { status } = spawnSync(process.execPath, ['-e', 'process.exit(3)'])
   assert.equal(status, 3)
-  for (const exitCode of [status, 1, 127, 137, 255, 0]) assert.equal(isFinal(withStatus(exitCode)), false, `${exitCode}`)
+  for (const exitCode of [status, 1, 127, 137, 255, 0])
+    assert.equal(isFinal(withStatus(exitCode)), false, `${exitCode}`)
 })
 
 test('an error whose fields throw when read is an unknown error', () => {

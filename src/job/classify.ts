@@ -14,17 +14,37 @@ const TRANSIENT_CODES = new Set([
 ])
 const TRANSIENT_STATUSES = new Set([408, 425, 429])
 
-/** An error's field, whatever it is. Errors of HTTP clients carry `status`, those of Node carry `code`. */
+/** Errors of HTTP clients carry `status`, those of Node carry `code`. A field that throws when read is not there. */
 function field(error: unknown, name: string): unknown {
-  return typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined
+  try {
+    return typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined
+  } catch {
+    return undefined
+  }
 }
+
+/** The status of an HTTP answer that is an error. Exit codes of child processes have the same name and end at 255. */
+function httpStatus(error: unknown): number | null {
+  const status = field(error, 'status')
+  return typeof status === 'number' && status >= 300 ? status : null
+}
+
+/** `fetch` wraps the error that has the code, once. */
+const CAUSES_MAX = 3
 
 /** Whether an error of an HTTP call is worth another try: document A's list, with its gaps closed. False for anything else. */
 export function isRetryable(error: unknown): boolean {
-  const status = field(error, 'status')
-  if (typeof status === 'number') return status >= 500 || TRANSIENT_STATUSES.has(status)
-  const code = field(error, 'code')
-  return TRANSIENT_NAMES.has(String(field(error, 'name'))) || (typeof code === 'string' && TRANSIENT_CODES.has(code))
+  let cause = error
+  for (let depth = 0; depth <= CAUSES_MAX && cause !== undefined; depth += 1) {
+    const status = httpStatus(cause)
+    if (status !== null) return status >= 500 || TRANSIENT_STATUSES.has(status)
+    const code = field(cause, 'code')
+    if (typeof code === 'string' && TRANSIENT_CODES.has(code)) return true
+    const name = field(cause, 'name')
+    if (typeof name === 'string' && TRANSIENT_NAMES.has(name)) return true
+    cause = field(cause, 'cause')
+  }
+  return false
 }
 
 /**
@@ -35,5 +55,5 @@ export function isFinal(error: unknown): boolean {
   if (error instanceof NonRetryable || error instanceof ResultError) return true
   if (error instanceof PayloadError) return error.code !== 'ERR_PAYLOAD_VERSION'
   if (error instanceof MillraceError) return false
-  return typeof field(error, 'status') === 'number' && !isRetryable(error)
+  return httpStatus(error) !== null && !isRetryable(error)
 }

@@ -120,11 +120,7 @@ const DEFAULT_BACKOFF: Backoff = { kind: 'exponential', base: '1s', max: '1h', j
 export function defineJob<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown, unknown>, Result = unknown>(
   spec: JobSpec<Schema, Result>,
 ): JobDefinition<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>, Result> {
-  if (!TYPE_PATTERN.test(spec.type)) {
-    throw new OptionError(
-      `'type' is '${spec.type}'; use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
-    )
-  }
+  checkType(spec.type)
   checkBackoff(spec.backoff ?? DEFAULT_BACKOFF)
   const definition = {
     type: spec.type,
@@ -158,6 +154,16 @@ function withHandler<Input, Output, Result>(
     ...definition,
     handledBy: <Answer>(run: Handler<Output, Answer>) => withHandler({ ...definition, run }),
   })
+}
+
+function checkType(type: string): void {
+  if (typeof type !== 'string' || !TYPE_PATTERN.test(type)) {
+    throw new OptionError(
+      `'type' is '${type}'; use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+    )
+  }
+  // Counts and bounds are records by type: 'constructor' would be found in an empty one.
+  if (type in {}) throw new OptionError(`'type' is '${type}', which every object has already; choose another name`)
 }
 
 function checkVersion(spec: { readonly version?: number; readonly upcast?: unknown }): number {

@@ -45,16 +45,27 @@ export function checkAttempts(attempts: number): number {
 }
 
 export function checkKey(key: string, name: 'key' | 'latest'): string {
-  // Control characters would make two keys look alike in every log and listing.
-  const printable = !/\p{Cc}/u.test(key)
-  if (typeof key === 'string' && key.length >= 1 && key.length <= KEY_LENGTH_MAX && printable) return key
+  if (isShortText(key)) return key
   throw new OptionError(`'${name}' must be 1 to ${KEY_LENGTH_MAX} printable characters`)
 }
 
-export function checkTenant(tenant: Tenant): Tenant {
-  const workspaceFits = tenant.workspaceId === undefined || typeof tenant.workspaceId === 'string'
-  if (typeof tenant.orgId === 'string' && tenant.orgId.length > 0 && workspaceFits) return tenant
-  throw new OptionError(`'tenant' needs an 'orgId' (text) and may have a 'workspaceId' (text)`)
+/**
+ * Control characters would make two keys look alike in every log and listing; halves of surrogate pairs would make
+ * them equal, because all become the same replacement character when they are stored.
+ */
+function isShortText(text: unknown): text is string {
+  if (typeof text !== 'string' || text.length < 1 || text.length > KEY_LENGTH_MAX) return false
+  return text.isWellFormed() && !/\p{Cc}/u.test(text)
+}
+
+export function checkTenant(tenant: Tenant | null): Tenant {
+  const orgId = tenant?.orgId
+  const workspaceId = tenant?.workspaceId
+  if (isShortText(orgId) && workspaceId === undefined) return { orgId }
+  if (isShortText(orgId) && isShortText(workspaceId)) return { orgId, workspaceId }
+  throw new OptionError(
+    `'tenant' needs an 'orgId' and may have a 'workspaceId', each 1 to ${KEY_LENGTH_MAX} printable characters`,
+  )
 }
 
 /** Either a relative delay or an absolute time, never both: the two are measured on different clocks. */
@@ -63,7 +74,7 @@ export function checkDue(options: EnqueueOptions, nowMs: number): { delayMs: num
     throw new OptionError(`'delay' and 'at' contradict each other; give one of them`)
   }
   if (options.at !== undefined) {
-    const runAtMs = options.at.getTime()
+    const runAtMs = options.at instanceof Date ? options.at.getTime() : Number.NaN
     if (Number.isFinite(runAtMs) && runAtMs >= 0 && runAtMs <= RUN_AT_MS_MAX) return { delayMs: 0, runAtMs }
     throw new OptionError(`'at' is not a date between 1970 and 9999`)
   }

@@ -1,9 +1,12 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { OptionError, PayloadError, ResultError } from '../errors.ts'
 import type { AnyJob } from './definition.ts'
 
-/** Checks a payload against its schema and turns it into the text that is stored. Nothing is stored when it throws. */
+/**
+ * Turns a payload into the text that is stored and checks that against the schema, because it is what the worker will
+ * see: a Date in it is a text by then. Nothing is stored when it throws.
+ */
 export async function encodePayload(definition: AnyJob, payload: unknown, bytesMax: number): Promise<string> {
-  await validate(definition, payload)
   const text = toJson(payload)
   if (text === undefined) {
     throw new PayloadError(
@@ -18,6 +21,7 @@ export async function encodePayload(definition: AnyJob, payload: unknown, bytesM
       `the payload of '${definition.type}' has ${bytes} bytes, above the limit of ${bytesMax}; store it elsewhere and pass a reference, or raise 'payloadBytesMax'`,
     )
   }
+  if (definition.schema !== null) await validate(definition, JSON.parse(text))
   return text
 }
 
@@ -59,13 +63,27 @@ function upcast(definition: AnyJob, payload: unknown, version: number): unknown 
   }
 }
 
+/** A payload can fail its schema in as many places as it has; the first few say enough. */
+const ISSUES_SHOWN_MAX = 5
+
 async function validate(definition: AnyJob, payload: unknown): Promise<unknown> {
   if (definition.schema === null) return payload
-  const answer = definition.schema['~standard'].validate(payload)
-  const checked = answer instanceof Promise ? await answer : answer
+  const checked = await applySchema(definition, definition.schema, payload)
   if (checked.issues === undefined) return checked.value
-  const issues = checked.issues.map((issue) => `${pathOf(issue.path)}${issue.message}`).join('; ')
-  throw new PayloadError('ERR_PAYLOAD_INVALID', `Invalid payload: '${definition.type}': ${issues}`)
+  const shown = checked.issues.slice(0, ISSUES_SHOWN_MAX).map((issue) => `${pathOf(issue.path)}${issue.message}`)
+  const left = checked.issues.length - shown.length
+  if (left > 0) shown.push(`and ${left} more`)
+  throw new PayloadError('ERR_PAYLOAD_INVALID', `Invalid payload: '${definition.type}': ${shown.join('; ')}`)
+}
+
+async function applySchema(definition: AnyJob, schema: StandardSchemaV1, payload: unknown) {
+  try {
+    return await schema['~standard'].validate(payload)
+  } catch (error) {
+    throw new PayloadError('ERR_PAYLOAD_INVALID', `Invalid payload: the schema of '${definition.type}' threw`, {
+      cause: error,
+    })
+  }
 }
 
 type IssuePath = ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined

@@ -1,8 +1,8 @@
-import { Offline, PayloadError, RetryAfter } from '../errors.ts'
+import { Offline, OptionError, PayloadError, RetryAfter } from '../errors.ts'
 import { parseDurationMs } from '../time/duration.ts'
-import { type Backoff, backoffMs } from './backoff.ts'
+import { type Backoff, backoffMs, checkBackoff } from './backoff.ts'
 import { isFinal } from './classify.ts'
-import { type Redactor, toErrorRecord } from './error-record.ts'
+import { ERROR_MESSAGE_LENGTH_MAX, type Redactor, redact, toErrorRecord } from './error-record.ts'
 import type { ErrorRecord } from './job.ts'
 
 /** What the policy answers to a failed attempt; the worker turns it into the engine's outcome as it is. */
@@ -23,8 +23,11 @@ export interface FailedAttempt {
 /** A worker that is older than the payload gives the job back for this long, so that a newer one can take it. */
 const NEWER_PAYLOAD_DELAY_MS = 10_000
 
+const OFFLINE_DELAY_MS = 60_000
+
 /**
- * What becomes of a failed attempt. Pure: the same failure, the same answer.
+ * What becomes of a failed attempt. Pure: the same failure, the same answer. It never throws, because a start without
+ * a verdict could not be settled.
  *
  * Offline and a payload from a newer version are nobody's fault and use no attempt. A final error, or the last attempt,
  * makes a dead letter (I5). Everything else waits its backoff.
@@ -32,28 +35,43 @@ const NEWER_PAYLOAD_DELAY_MS = 10_000
 export function decide(failed: FailedAttempt, random: () => number, redactor?: Redactor): Verdict {
   const { error } = failed
   if (error instanceof Offline) {
-    return { kind: 'release', delayMs: parseDurationMs(error.delay, 'Offline.delay'), reason: 'offline' }
+    const delayMs = attemptTo(() => parseDurationMs(error.delay, 'Offline.delay'))
+    return { kind: 'release', delayMs: typeof delayMs === 'number' ? delayMs : OFFLINE_DELAY_MS, reason: 'offline' }
   }
   if (error instanceof PayloadError && error.code === 'ERR_PAYLOAD_VERSION') {
     return { kind: 'release', delayMs: NEWER_PAYLOAD_DELAY_MS, reason: 'payload-version' }
   }
   const record = toErrorRecord(error, redactor)
   if (isFinal(error) || failed.attempt >= failed.attempts) return { kind: 'dead', error: record }
-  const delayMs =
-    error instanceof RetryAfter
-      ? parseDurationMs(error.delay, 'RetryAfter.delay')
-      : backoffMs(failed.backoff, failed.attempt, random)
-  return { kind: 'retry', delayMs, error: record }
+  return retry(failed, random, record)
 }
 
-/**
- * `decide` for callers that must have an answer. A delay or stored backoff that cannot be read, or a redactor that
- * throws, would otherwise leave the job without an outcome: it becomes a dead letter whose error says what was wrong.
- */
-export function decideAlways(failed: FailedAttempt, random: () => number, redactor?: Redactor): Verdict {
+function retry(failed: FailedAttempt, random: () => number, record: ErrorRecord): Verdict {
+  const { error } = failed
+  const backoff = attemptTo(() => {
+    checkBackoff(failed.backoff)
+    return backoffMs(failed.backoff, failed.attempt, random)
+  })
+  if (typeof backoff !== 'number') return { kind: 'dead', error: withNote(record, backoff) }
+  if (!(error instanceof RetryAfter)) return { kind: 'retry', delayMs: backoff, error: record }
+  const chosen = attemptTo(() => parseDurationMs(error.delay, 'RetryAfter.delay'))
+  return typeof chosen === 'number'
+    ? { kind: 'retry', delayMs: chosen, error: record }
+    : { kind: 'retry', delayMs: backoff, error: withNote(record, chosen) }
+}
+
+/** What was computed, or why it could not be: a handler's delay and a stored backoff can be anything. */
+function attemptTo(compute: () => number): number | string {
   try {
-    return decide(failed, random, redactor)
+    return compute()
   } catch (error) {
-    return { kind: 'dead', error: toErrorRecord(error) }
+    return error instanceof OptionError ? error.message : 'the delay could not be computed'
   }
+}
+
+const NOTE_LENGTH_MAX = 200
+
+function withNote(record: ErrorRecord, note: string): ErrorRecord {
+  const tail = ` (${redact(note).slice(0, NOTE_LENGTH_MAX)})`
+  return { ...record, message: `${record.message.slice(0, ERROR_MESSAGE_LENGTH_MAX - tail.length)}${tail}` }
 }

@@ -4,8 +4,11 @@ import { MillraceError } from '../errors.ts'
 export const JOB_STATES = ['queued', 'in_progress', 'completed', 'failed', 'dead_letter'] as const
 export type JobState = (typeof JOB_STATES)[number]
 
-/** Who causes a transition: engines and the core act automatically, the desk acts for a named person. */
-export type Actor = 'core' | 'operator'
+/**
+ * Who causes a transition: engines and the core act automatically, a producer supersedes by enqueuing a newer job of
+ * the same latest key, an operator is a named person at the desk, the CLI or the API.
+ */
+export type Actor = 'core' | 'producer' | 'operator'
 
 const AUTOMATIC: Readonly<Record<JobState, readonly JobState[]>> = {
   queued: ['in_progress'],
@@ -15,17 +18,17 @@ const AUTOMATIC: Readonly<Record<JobState, readonly JobState[]>> = {
   dead_letter: [],
 }
 
-/** An operator may also replay a dead letter, and may end a job that has not finished. */
-const BY_OPERATOR: Readonly<Record<JobState, readonly JobState[]>> = {
-  queued: ['dead_letter'],
-  in_progress: ['dead_letter'],
-  failed: [],
-  completed: [],
-  dead_letter: ['queued'],
+type Moves = Readonly<Partial<Record<JobState, readonly JobState[]>>>
+
+/** A job that a person or a newer job ended is kept as a dead letter whose `ended` says why. */
+const ADDED: Readonly<Record<Actor, Moves>> = {
+  core: {},
+  producer: { queued: ['dead_letter'] },
+  operator: { queued: ['dead_letter'], in_progress: ['dead_letter'], dead_letter: ['queued'] },
 }
 
 export function canMove(from: JobState, to: JobState, by: Actor = 'core'): boolean {
-  return AUTOMATIC[from].includes(to) || (by === 'operator' && BY_OPERATOR[from].includes(to))
+  return AUTOMATIC[from].includes(to) || (ADDED[by][from]?.includes(to) ?? false)
 }
 
 export function assertMove(from: JobState, to: JobState, by: Actor = 'core'): void {

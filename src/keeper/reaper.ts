@@ -5,7 +5,7 @@ import type { Events } from '../events.ts'
 import { backoffPresets } from '../job/backoff.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
-import { decideAlways } from '../job/policy.ts'
+import { decide } from '../job/policy.ts'
 import type { Clock } from '../time/clock.ts'
 
 export interface ReaperParts {
@@ -75,5 +75,5 @@ function verdict({ definitions, random, redactor }: ReaperParts, { job, attempt 
     'ERR_LEASE_EXPIRED',
     `the lease of start ${attempt} expired: its worker died, was killed or stalled`,
   )
-  return decideAlways({ attempt, attempts: job.attempts, backoff, error }, random, redactor)
+  return decide({ attempt, attempts: job.attempts, backoff, error }, random, redactor)
 }

@@ -70,7 +70,8 @@ export class TestClock implements Clock {
     let first: Timer | null = null
     for (const timer of this.#timers) {
       if (timer.atMs > untilMs) continue
-      const earlier = first === null || timer.atMs < first.atMs || (timer.atMs === first.atMs && timer.order < first.order)
+      const earlier =
+        first === null || timer.atMs < first.atMs || (timer.atMs === first.atMs && timer.order < first.order)
       if (earlier) first = timer
     }
     return first

@@ -1,8 +1,8 @@
 import type { Consumer } from '../engine/engine.ts'
 import type { LostReason, Outcome } from '../engine/outcome.ts'
-import { JobTimeoutError, NonRetryable, PayloadError, StoppingError } from '../errors.ts'
+import { JobTimeoutError, NonRetryable, StoppingError } from '../errors.ts'
 import { decodePayload, encodeProgress, encodeResult } from '../job/payload.ts'
-import { decideAlways } from '../job/policy.ts'
+import { decide } from '../job/policy.ts'
 import { type ContextParts, HandlerContext } from './context.ts'
 import { runAsCurrent } from './current.ts'
 import { factsOf, type HeldJob } from './held-job.ts'
@@ -62,7 +62,7 @@ export class Execution {
     try {
       const { job, attempt } = held.lease
       if (attempt > job.attempts) throw startedTooOften(attempt, job.attempts)
-      const payload = await this.#decode(held)
+      const payload = await decodePayload(held.type.definition, job.payload, job.payloadVersion)
       if (held.phase !== 'running') return
       const answer = await runAsCurrent(new HandlerContext(held, payload, this.#contextParts), held.type.run)
       if (held.phase !== 'running') return
@@ -77,18 +77,6 @@ export class Execution {
     this.#decide(held, outcome)
   }
 
-  async #decode(held: HeldJob): Promise<unknown> {
-    const { type, payload, payloadVersion } = held.lease.job
-    try {
-      return await decodePayload(held.type.definition, payload, payloadVersion)
-    } catch (error) {
-      if (error instanceof PayloadError) throw error
-      // A schema that crashes will crash again: the payload is as unusable as one that it refuses.
-      const text = `Invalid payload: the schema of '${type}' threw`
-      throw new PayloadError('ERR_PAYLOAD_INVALID', text, { cause: error })
-    }
-  }
-
   #fail(held: HeldJob, error: unknown): void {
     held.answer = error
     this.#decide(held, held.abortReason instanceof StoppingError ? SHUTDOWN : this.#verdict(held, error))
@@ -98,7 +86,7 @@ export class Execution {
     const { job, attempt } = lease
     const backoff = job.options?.backoff ?? type.definition.backoff
     const failed = { attempt, attempts: job.attempts, backoff, error }
-    return decideAlways(failed, this.#parts.random, this.#parts.redactor)
+    return decide(failed, this.#parts.random, this.#parts.redactor)
   }
 
   #decide(held: HeldJob, outcome: Outcome): void {

@@ -48,11 +48,14 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
   }
   const pollMs = parseDurationMs(options.poll ?? '1s', 'poll')
   if (pollMs < 1) throw new OptionError(`'poll' is ${pollMs} ms; give at least 1 ms`)
+  const reapMs = options.reap === false ? null : parseDurationMs(options.reap ?? '30s', 'reap')
+  if (reapMs !== null && reapMs < 1) throw new OptionError(`'reap' is ${reapMs} ms; give at least 1 ms, or false`)
+  if (options.id === '') throw new OptionError(`'id' is empty; leave it out, or give a name that no other worker has`)
   return {
     concurrency,
     drainMs: parseDurationMs(options.drain ?? '30s', 'drain'),
     pollMs,
-    reapMs: options.reap === false ? null : parseDurationMs(options.reap ?? '30s', 'reap'),
+    reapMs,
     id: options.id ?? null,
     signals: options.signals ?? false,
   }

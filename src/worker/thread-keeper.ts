@@ -45,11 +45,11 @@ class ThreadKeeper implements LeaseKeeper {
     })
     thread.once('error', (error) => this.#failed(error))
     thread.on('message', (received: FromRenewalThread) => {
-      if (received.kind === 'ready') ready.resolve()
-      else this.#receive(received)
+      if (received.kind !== 'ready') return this.#receive(received)
+      // From here on the worker keeps the process alive, not its thread; until here someone waits for it.
+      thread.unref()
+      ready.resolve()
     })
-    // The worker keeps the process alive, not its thread.
-    thread.unref()
   }
 
   hold(leases: readonly Renewable[]): void {

@@ -82,11 +82,25 @@ export function resolveOptions(options: EmbeddingQueueOptions): ResolvedOptions 
     drainMs: whole('drainMs', options.drainMs ?? 5_000, 0),
     clock: options.clock ?? null,
     random: options.random ?? Math.random,
-    log: options.log ?? silentLog,
+    log: options.log === undefined ? silentLog : calm(options.log),
   }
 }
 
 function whole(name: string, value: number, least: number): number {
   if (Number.isSafeInteger(value) && value >= least) return value
   throw new OptionError(`'${name}' is ${value}; give a whole number from ${least}`)
+}
+
+/** A log that throws must not take the queue with it. */
+function calm(log: Log): Log {
+  const quietly =
+    (level: keyof Log): Log[keyof Log] =>
+    (text, fields) => {
+      try {
+        log[level](text, fields)
+      } catch {
+        // There is nowhere left to say it.
+      }
+    }
+  return { debug: quietly('debug'), info: quietly('info'), warn: quietly('warn'), error: quietly('error') }
 }

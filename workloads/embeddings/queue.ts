@@ -227,9 +227,9 @@ export class EmbeddingQueue {
   async #close(): Promise<void> {
     const { drainMs, log } = this.#options
     const clock = this.#options.clock ?? systemClock
-    const letExit = clock.after(drainMs + CLOSE_MS, () => {})
+    const endStay = clock.after(drainMs + CLOSE_MS, () => {})
     await (await this.#worker).stop('close')
-    letExit()
+    endStay()
     for (const finish of [...this.#whenIdle]) finish()
     const { pending, retrying, dlqSize } = this.getQueueStats()
     if (pending + retrying + dlqSize > 0) {
@@ -256,8 +256,7 @@ export class EmbeddingQueue {
   }
 
   #isIdle(): boolean {
-    const { pending, inFlight, retrying } = this.getQueueStats()
-    return pending + inFlight + retrying === 0
+    return this.#store.live(EMBED_TYPE) === 0
   }
 
   #tellIfIdle(): void {

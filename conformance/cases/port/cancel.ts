@@ -70,7 +70,11 @@ export const cancelling: CaseFile = {
         const one = await stage.put()
         await stage.one(consumer)
         await controls(stage.engine).cancel(one.id, by)
-        await stage.within(NOTICE_MS, stage.until(NOTICE_MS, () => heard.length > 0, 'the notice'), 'the notice')
+        await stage.within(
+          NOTICE_MS,
+          stage.until(NOTICE_MS, () => heard.length > 0, 'the notice'),
+          'the notice',
+        )
         off()
         const two = await stage.put()
         await stage.one(consumer)
@@ -89,7 +93,10 @@ export const cancelling: CaseFile = {
         const lease = await stage.one(consumer)
         assert.equal(await controls(await stage.other()).cancel(id, by), true)
         const lost = await consumer.renew([lease], stage.leaseMs)
-        assert.deepEqual(lost.map(({ reason }) => reason), ['cancelled'])
+        assert.deepEqual(
+          lost.map(({ reason }) => reason),
+          ['cancelled'],
+        )
         assert.equal(await consumer.report(lease, '1'), false)
         assert.equal((await stage.refused(consumer, lease, complete)).reason, 'cancelled')
         const view = await stage.view(id)

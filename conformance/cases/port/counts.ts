@@ -15,7 +15,8 @@ export const counting: CaseFile = {
         const consumer = await stage.consume()
         const held = await stage.take(consumer, 5)
         const outcomes = [complete, dead, release(), retry()]
-        for (const [index, outcome] of outcomes.entries()) await stage.settle(consumer, first(held.slice(index)), outcome)
+        for (const [index, outcome] of outcomes.entries())
+          await stage.settle(consumer, first(held.slice(index)), outcome)
         await stage.expectCounts({ ready: 3, inProgress: 1, completed: 1, dead: 1 })
       },
     },

@@ -6,9 +6,9 @@ import { complete, first, idsOf, type Stage } from '../../stage.ts'
 
 /** A job that cannot be read: storing it fails wherever the engine looks at it, whatever the engine is made of. */
 function unreadable(stage: Stage): NewJob {
-  return Object.defineProperty({ ...stage.job() }, 'payload', {
+  return new Proxy(stage.job(), {
     get: () => {
-      throw new Error('this payload cannot be read')
+      throw new Error('this job cannot be read')
     },
   })
 }
@@ -102,7 +102,10 @@ export const enqueueing: CaseFile = {
       async run(stage) {
         const job = stage.job()
         const receipts = await stage.engine.enqueue([job, job])
-        assert.deepEqual(receipts.map(({ status }) => status), ['enqueued', 'duplicate'])
+        assert.deepEqual(
+          receipts.map(({ status }) => status),
+          ['enqueued', 'duplicate'],
+        )
         await stage.expectCounts({ ready: 1 })
       },
     },
@@ -114,7 +117,10 @@ export const enqueueing: CaseFile = {
         const [one, two, three] = [stage.job(), stage.job(), stage.job()]
         await stage.engine.enqueue([one, two])
         const receipts = await stage.engine.enqueue([one, two, three])
-        assert.deepEqual(receipts.map(({ status }) => status), ['duplicate', 'duplicate', 'enqueued'])
+        assert.deepEqual(
+          receipts.map(({ status }) => status),
+          ['duplicate', 'duplicate', 'enqueued'],
+        )
         await stage.expectCounts({ ready: 3 })
       },
     },
@@ -129,7 +135,10 @@ export const enqueueing: CaseFile = {
         const consumer = await stage.consume()
         await stage.none(consumer, 'a part of a failed batch was stored')
         await stage.engine.enqueue(jobs)
-        assert.deepEqual(idsOf(await stage.take(consumer, 10)), jobs.map(({ id }) => id))
+        assert.deepEqual(
+          idsOf(await stage.take(consumer, 10)),
+          jobs.map(({ id }) => id),
+        )
       },
     },
     {

@@ -78,7 +78,11 @@ export const exclusivity: CaseFile = {
           await stage.engine.enqueue(jobs)
         }
         const rival = await stage.other()
-        const consumers = [await stage.consume(), await stage.consume({ on: rival }), await stage.consume({ on: rival })]
+        const consumers = [
+          await stage.consume(),
+          await stage.consume({ on: rival }),
+          await stage.consume({ on: rival }),
+        ]
         const delivered = (await Promise.all(consumers.map((consumer) => drain(stage, consumer)))).flat()
         assert.equal(delivered.length, MANY)
         assert.deepEqual([...new Set(delivered)].sort(), ids.sort())

@@ -6,26 +6,38 @@ import { need, reaping, recovery } from '../../needs.ts'
 import { boom, complete, dead, first, release, retry, type Stage } from '../../stage.ts'
 
 /** Everything a holder can try. Each must be refused, and say so, once the lease is gone. */
-const moves: readonly { readonly verb: string; refused(stage: Stage, consumer: Consumer, lease: Lease): Promise<void> }[] =
-  [
-    { verb: 'complete', refused: async (stage, consumer, lease) => void (await stage.refused(consumer, lease, complete)) },
-    { verb: 'retry', refused: async (stage, consumer, lease) => void (await stage.refused(consumer, lease, retry())) },
-    { verb: 'bury', refused: async (stage, consumer, lease) => void (await stage.refused(consumer, lease, dead)) },
-    { verb: 'release', refused: async (stage, consumer, lease) => void (await stage.refused(consumer, lease, release())) },
-    {
-      verb: 'renew',
-      async refused(stage, consumer, lease) {
-        const lost = await consumer.renew([lease], stage.leaseMs)
-        assert.deepEqual(lost.map((loss) => loss.lease.token), [lease.token], 'a lease that is gone was renewed')
-      },
+const moves: readonly {
+  readonly verb: string
+  refused(stage: Stage, consumer: Consumer, lease: Lease): Promise<void>
+}[] = [
+  {
+    verb: 'complete',
+    refused: async (stage, consumer, lease) => void (await stage.refused(consumer, lease, complete)),
+  },
+  { verb: 'retry', refused: async (stage, consumer, lease) => void (await stage.refused(consumer, lease, retry())) },
+  { verb: 'bury', refused: async (stage, consumer, lease) => void (await stage.refused(consumer, lease, dead)) },
+  {
+    verb: 'release',
+    refused: async (stage, consumer, lease) => void (await stage.refused(consumer, lease, release())),
+  },
+  {
+    verb: 'renew',
+    async refused(stage, consumer, lease) {
+      const lost = await consumer.renew([lease], stage.leaseMs)
+      assert.deepEqual(
+        lost.map((loss) => loss.lease.token),
+        [lease.token],
+        'a lease that is gone was renewed',
+      )
     },
-    {
-      verb: 'report progress of',
-      async refused(_stage, consumer, lease) {
-        assert.equal(await consumer.report(lease, '{"percent":99}'), false, 'progress without a lease was accepted')
-      },
+  },
+  {
+    verb: 'report progress of',
+    async refused(_stage, consumer, lease) {
+      assert.equal(await consumer.report(lease, '{"percent":99}'), false, 'progress without a lease was accepted')
     },
-  ]
+  },
+]
 
 async function zombie(stage: Stage): Promise<{ readonly consumer: Consumer; readonly stale: Lease }> {
   await stage.put()
@@ -46,7 +58,10 @@ const beforeReaping = moves.map(
       await stage.expectCounts({ inProgress: 1 })
       const reaper = await stage.reaper()
       const leases = await stage.take(reaper, 5, { from: 'expired' })
-      assert.deepEqual(leases.map(({ job, attempt }) => [job.id, attempt]), [[stale.job.id, 1]])
+      assert.deepEqual(
+        leases.map(({ job, attempt }) => [job.id, attempt]),
+        [[stale.job.id, 1]],
+      )
     },
   }),
 )

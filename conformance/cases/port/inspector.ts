@@ -38,12 +38,18 @@ export const inspecting: CaseFile = {
         const { id } = await stage.put({ ...fields, payloadVersion: 2 })
         const view = await stage.view(id)
         const { type, priority, attempts, payload, tenant, options, payloadVersion } = view
-        assert.deepEqual({ type, priority, attempts, payload, tenant, options, payloadVersion }, {
-          ...fields,
-          type: stage.type,
-          payloadVersion: 2,
-        })
-        assert.deepEqual([view.state, view.ended, view.attempt, view.result, view.error], ['queued', null, 0, null, null])
+        assert.deepEqual(
+          { type, priority, attempts, payload, tenant, options, payloadVersion },
+          {
+            ...fields,
+            type: stage.type,
+            payloadVersion: 2,
+          },
+        )
+        assert.deepEqual(
+          [view.state, view.ended, view.attempt, view.result, view.error],
+          ['queued', null, 0, null, null],
+        )
         assert.deepEqual([view.startedAtMs, view.completedAtMs, view.durationMs], [null, null, null])
       },
     },
@@ -59,7 +65,10 @@ export const inspecting: CaseFile = {
         await stage.harness.advance(30)
         await stage.settle(consumer, lease, { kind: 'complete', result: '{"sent":[1,"ü"]}', durationMs: 30 })
         const view = await stage.view(id)
-        assert.deepEqual([view.state, view.ended, view.result, view.durationMs], ['completed', null, { sent: [1, 'ü'] }, 30])
+        assert.deepEqual(
+          [view.state, view.ended, view.result, view.durationMs],
+          ['completed', null, { sent: [1, 'ü'] }, 30],
+        )
         assert.ok(view.completedAtMs !== null && view.startedAtMs !== null)
         assert.ok(view.completedAtMs - view.startedAtMs >= 30)
         assert.deepEqual([view.leaseOwner, view.leaseUntilMs], [null, null])
@@ -133,11 +142,14 @@ export const inspecting: CaseFile = {
         const lived = history.map(({ name }) => name).filter((name) => name !== 'retried')
         assert.deepEqual(lived, ['enqueued', 'started', 'released', 'started', 'failed', 'started', 'completed'])
         const started = history.filter(({ name }) => name === 'started')
-        assert.deepEqual(started.map(({ attempt, worker }) => [attempt, worker]), [
-          [1, 'host:1:a'],
-          [1, 'host:1:a'],
-          [2, 'host:1:a'],
-        ])
+        assert.deepEqual(
+          started.map(({ attempt, worker }) => [attempt, worker]),
+          [
+            [1, 'host:1:a'],
+            [1, 'host:1:a'],
+            [2, 'host:1:a'],
+          ],
+        )
         assert.ok(history.every(({ jobId, atMs }) => jobId === id && atMs <= stage.nowMs))
       },
     },

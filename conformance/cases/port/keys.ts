@@ -60,7 +60,10 @@ export const idempotencyKeys: CaseFile = {
         assert.deepEqual(receipt, { id, status: 'enqueued' })
         assert.deepEqual((await stage.put({ key: 'k', payload: '"second"' })).receipt, { id, status: 'duplicate' })
         const leases = await stage.take(await stage.consume(), 5)
-        assert.deepEqual(leases.map(({ job }) => [job.id, job.payload, job.key]), [[id, '"first"', 'k']])
+        assert.deepEqual(
+          leases.map(({ job }) => [job.id, job.payload, job.key]),
+          [[id, '"first"', 'k']],
+        )
       },
     },
     {
@@ -80,8 +83,15 @@ export const idempotencyKeys: CaseFile = {
       guarantees: ['I7'],
       ...need(keys),
       async run(stage) {
-        const receipts = await stage.engine.enqueue([stage.job({ key: 'a' }), stage.job({ key: 'A' }), stage.job({ key: 'a ' })])
-        assert.deepEqual(receipts.map(({ status }) => status), ['enqueued', 'enqueued', 'enqueued'])
+        const receipts = await stage.engine.enqueue([
+          stage.job({ key: 'a' }),
+          stage.job({ key: 'A' }),
+          stage.job({ key: 'a ' }),
+        ])
+        assert.deepEqual(
+          receipts.map(({ status }) => status),
+          ['enqueued', 'enqueued', 'enqueued'],
+        )
       },
     },
     {

@@ -68,7 +68,10 @@ export const latestKeys: CaseFile = {
         const view = await stage.view(old.id)
         assert.deepEqual([view.state, view.ended], ['dead_letter', 'superseded'])
         const leases = await stage.take(await stage.consume(), 5)
-        assert.deepEqual(leases.map(({ job }) => [job.id, job.payload, job.latestKey]), [[newer.id, '2', 'k']])
+        assert.deepEqual(
+          leases.map(({ job }) => [job.id, job.payload, job.latestKey]),
+          [[newer.id, '2', 'k']],
+        )
       },
     },
     {
@@ -83,7 +86,10 @@ export const latestKeys: CaseFile = {
         await stage.harness.advance(5)
         await stage.put(version('a', '"a2"'))
         const leases = await stage.take(await stage.consume(), 5)
-        assert.deepEqual(leases.map(({ job }) => job.payload), ['"a2"', '"b1"'])
+        assert.deepEqual(
+          leases.map(({ job }) => job.payload),
+          ['"a2"', '"b1"'],
+        )
       },
     },
     {
@@ -202,7 +208,10 @@ export const latestKeys: CaseFile = {
       ...need(latest),
       async run(stage) {
         const receipts = await stage.engine.enqueue(['1', '2', '3'].map((payload) => stage.job(version('k', payload))))
-        assert.deepEqual(receipts.map(({ status }) => status), ['enqueued', 'replaced', 'replaced'])
+        assert.deepEqual(
+          receipts.map(({ status }) => status),
+          ['enqueued', 'replaced', 'replaced'],
+        )
         assert.deepEqual(await drain(stage, () => complete), ['3'])
       },
     },

@@ -48,7 +48,10 @@ export const leases: CaseFile = {
         const lease = await stage.one(consumer)
         await stage.expire(lease)
         const lost = await consumer.renew([lease], stage.leaseMs * 10)
-        assert.deepEqual(lost.map(({ reason }) => reason), ['expired'])
+        assert.deepEqual(
+          lost.map(({ reason }) => reason),
+          ['expired'],
+        )
         await stage.refused(consumer, lease, complete)
         assert.deepEqual(idsOf(await stage.take(await stage.reaper(), 5, { from: 'expired' })), [lease.job.id])
       },
@@ -111,7 +114,10 @@ export const leases: CaseFile = {
         assert.ok(Math.abs(untilMs(long) - untilMs(short) - stage.leaseMs * 9) <= 50)
         await stage.harness.advance(stage.leaseMs + 1)
         const expired = await stage.take(await stage.reaper(), 5, { from: 'expired' })
-        assert.deepEqual(expired.map(({ job }) => job.type), [short])
+        assert.deepEqual(
+          expired.map(({ job }) => job.type),
+          [short],
+        )
       },
     },
     {

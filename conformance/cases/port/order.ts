@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
 import { arrivalOrder, DELAY_MS, delay, need, priority } from '../../needs.ts'
-import { idsOf } from '../../stage.ts'
+import { complete, idsOf } from '../../stage.ts'
 
 export const claimOrder: CaseFile = {
   level: 'port',
@@ -16,8 +16,14 @@ export const claimOrder: CaseFile = {
         const ids = new Map<number, string>()
         for (const rank of [10, 5, 1, 7]) ids.set(rank, (await stage.put({ priority: rank })).id)
         const leases = await stage.take(await stage.consume(), 10)
-        assert.deepEqual(leases.map(({ job }) => job.priority), [1, 5, 7, 10])
-        assert.deepEqual(idsOf(leases), [1, 5, 7, 10].map((rank) => ids.get(rank)))
+        assert.deepEqual(
+          leases.map(({ job }) => job.priority),
+          [1, 5, 7, 10],
+        )
+        assert.deepEqual(
+          idsOf(leases),
+          [1, 5, 7, 10].map((rank) => ids.get(rank)),
+        )
       },
     },
     {
@@ -56,7 +62,10 @@ export const claimOrder: CaseFile = {
         await stage.engine.enqueue(jobs.slice(6))
         const consumer = await stage.consume()
         const taken = [...(await stage.take(consumer, 4)), ...(await stage.take(consumer, 10))]
-        assert.deepEqual(idsOf(taken), jobs.map(({ id }) => id))
+        assert.deepEqual(
+          idsOf(taken),
+          jobs.map(({ id }) => id),
+        )
       },
     },
     {
@@ -96,7 +105,10 @@ export const claimOrder: CaseFile = {
         const later = await stage.put({ runAtMs: stage.nowMs + DELAY_MS })
         const past = await stage.put({ runAtMs: stage.nowMs - DELAY_MS })
         const consumer = await stage.consume()
-        assert.deepEqual(idsOf(await stage.take(consumer, 5)), [past.id])
+        const due = await stage.one(consumer)
+        assert.equal(due.job.id, past.id)
+        await stage.none(consumer, 'claimed before its time')
+        await stage.settle(consumer, due, complete)
         await stage.harness.advance(DELAY_MS + 1)
         const leases = await stage.take(consumer, 5)
         assert.deepEqual(idsOf(leases), [later.id])
@@ -132,9 +144,23 @@ export const claimOrder: CaseFile = {
       ...need(priority),
       async run(stage) {
         const [a, b] = [`${stage.type}-a`, `${stage.type}-b`]
-        for (const [type, rank] of [[a, 4], [b, 3], [a, 2], [b, 1]] as const) await stage.put({ type, priority: rank })
+        for (const [type, rank] of [
+          [a, 4],
+          [b, 3],
+          [a, 2],
+          [b, 1],
+        ] as const)
+          await stage.put({ type, priority: rank })
         const leases = await stage.take(await stage.consume({ types: [a, b] }), 10)
-        assert.deepEqual(leases.map(({ job }) => [job.type, job.priority]), [[b, 1], [a, 2], [b, 3], [a, 4]])
+        assert.deepEqual(
+          leases.map(({ job }) => [job.type, job.priority]),
+          [
+            [b, 1],
+            [a, 2],
+            [b, 3],
+            [a, 4],
+          ],
+        )
       },
     },
     {

@@ -64,7 +64,9 @@ export const recovering: CaseFile = {
         await stage.expire(first(held))
         await stage.none(consumer, 'an expired lease is not ready before it is reaped')
         const reapers = [await stage.reaper(), await stage.reaper(await stage.other())]
-        const racing = reapers.flatMap((reaper) => Array.from({ length: 3 }, () => stage.take(reaper, 4, { from: 'expired' })))
+        const racing = reapers.flatMap((reaper) =>
+          Array.from({ length: 3 }, () => stage.take(reaper, 4, { from: 'expired' })),
+        )
         const reaped = (await Promise.all(racing)).flat()
         assert.deepEqual([...idsOf(reaped)].sort(), [...idsOf(held)].sort())
         await stage.none(consumer, 'a job was handed out while the reaper had it')
@@ -131,7 +133,10 @@ export const recovering: CaseFile = {
         const held = await stage.take(await stage.consume({ types: [mine, foreign] }), 2)
         await stage.expire(first(held))
         const expired = await stage.take(await stage.consume({ types: [mine] }), 5, { from: 'expired' })
-        assert.deepEqual(expired.map(({ job }) => job.type), [mine])
+        assert.deepEqual(
+          expired.map(({ job }) => job.type),
+          [mine],
+        )
       },
     },
   ],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { OwnTransaction } from '../../harness.ts'
 import type { CaseFile } from '../../case.ts'
+import type { OwnTransaction } from '../../harness.ts'
 import { keys, need, transactions } from '../../needs.ts'
 import { idsOf, never, type Stage } from '../../stage.ts'
 
@@ -22,10 +22,16 @@ export const transactionalEnqueue: CaseFile = {
         await transaction.note('paid')
         const jobs = stage.jobs(2)
         const receipts = await stage.engine.enqueue(jobs, transaction.within)
-        assert.deepEqual(receipts, jobs.map(({ id }) => ({ id, status: 'enqueued' })))
+        assert.deepEqual(
+          receipts,
+          jobs.map(({ id }) => ({ id, status: 'enqueued' })),
+        )
         await transaction.commit()
         assert.deepEqual(await transaction.notes(), ['paid'])
-        assert.deepEqual(idsOf(await stage.take(await stage.consume(), 5)), jobs.map(({ id }) => id))
+        assert.deepEqual(
+          idsOf(await stage.take(await stage.consume(), 5)),
+          jobs.map(({ id }) => id),
+        )
       },
     },
     {

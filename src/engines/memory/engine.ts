@@ -91,7 +91,9 @@ export class MemoryEngine implements Engine {
     if (within !== undefined) {
       throw new UnsupportedError({ engine: this.name, limit: 'cannot join a transaction; enqueue after your commit' })
     }
-    return this.#open().enqueue(jobs, this.#clock.nowMs())
+    // Read whole before the first is stored: a job that cannot be read must not leave half a batch behind.
+    const copies = jobs.map((job) => ({ ...job }))
+    return this.#open().enqueue(copies, this.#clock.nowMs())
   }
 
   async consume(subscription: Subscription): Promise<Consumer> {

@@ -55,6 +55,11 @@ export class MemoryStore {
     return this.#table.counts(nowMs)
   }
 
+  /** Jobs of the type that are queued or in progress, without walking them as `counts` does. */
+  live(type: string): number {
+    return this.#table.live(type)
+  }
+
   /** What is known of a latest key; null when the store holds no job of it. */
   latest(type: string, key: string): Readonly<LatestKey> | null {
     return this.#latest.get(type, key)

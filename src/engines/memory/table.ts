@@ -9,9 +9,13 @@ export class JobTable {
   /** The live job of each idempotency key. */
   readonly #liveByKey = new Map<string, JobRow>()
   /** Completed, cancelled, superseded: in the order of their end, the oldest leave first. */
-  readonly #finished = new Set<JobRow>()
+  #finished: JobRow[] = []
+  /** Those before it have left. A Set would walk over its deleted entries at every look for the oldest. */
+  #finishedFrom = 0
   /** In the order of their death. Kept until they are replayed: a dead letter is never dropped by itself (I9). */
   readonly #dead = new Set<JobRow>()
+  /** Jobs of each type that are queued or in progress. */
+  readonly #live = new Map<string, number>()
   readonly #finishedMax: number
 
   constructor(finishedMax: number) {
@@ -22,34 +26,40 @@ export class JobTable {
     return this.#rows.get(id) ?? null
   }
 
+  live(type: string): number {
+    return this.#live.get(type) ?? 0
+  }
+
   liveOf(key: string | null): JobRow | null {
     return key === null ? null : (this.#liveByKey.get(key) ?? null)
   }
 
   add(row: JobRow): void {
     this.#rows.set(row.job.id, row)
-    this.#takeKey(row)
+    this.#enliven(row)
   }
 
   /** Files a row by its final state and frees its idempotency key (X093). Returns the rows that had to make room. */
   finish(row: JobRow): readonly JobRow[] {
     const { key } = row.job
     if (key !== null && this.#liveByKey.get(key) === row) this.#liveByKey.delete(key)
+    this.#countLive(row, -1)
     if (isDead(row)) {
       this.#dead.add(row)
       return []
     }
-    this.#finished.add(row)
+    this.#finished.push(row)
     return this.#trim()
   }
 
   #trim(): readonly JobRow[] {
-    const gone: JobRow[] = []
-    for (const oldest of this.#finished) {
-      if (this.#finished.size <= this.#finishedMax) break
-      this.#finished.delete(oldest)
-      this.#rows.delete(oldest.job.id)
-      gone.push(oldest)
+    const from = this.#finishedFrom
+    this.#finishedFrom = Math.max(from, this.#finished.length - this.#finishedMax)
+    const gone = this.#finished.slice(from, this.#finishedFrom)
+    for (const { job } of gone) this.#rows.delete(job.id)
+    if (this.#finishedFrom > this.#finished.length / 2) {
+      this.#finished = this.#finished.slice(this.#finishedFrom)
+      this.#finishedFrom = 0
     }
     return gone
   }
@@ -57,12 +67,19 @@ export class JobTable {
   /** A dead letter lives again. Its key is its own again unless another live job has it by now. */
   revive(row: JobRow): void {
     this.#dead.delete(row)
-    this.#takeKey(row)
+    this.#enliven(row)
   }
 
-  #takeKey(row: JobRow): void {
+  #enliven(row: JobRow): void {
     const { key } = row.job
     if (key !== null && !this.#liveByKey.has(key)) this.#liveByKey.set(key, row)
+    this.#countLive(row, 1)
+  }
+
+  #countLive({ job }: JobRow, change: 1 | -1): void {
+    const live = this.live(job.type) + change
+    if (live === 0) this.#live.delete(job.type)
+    else this.#live.set(job.type, live)
   }
 
   /** Newest first, by id. */

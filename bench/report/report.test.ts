@@ -1,0 +1,129 @@
+/** What is printed and published follows from the results alone. */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { exitCodeOf, figuresOf, judge, missedOf, type ScenarioResult } from '../result.ts'
+import type { Measurement } from '../scenario.ts'
+import { findScenario } from '../scenarios/index.ts'
+import { STANDARD } from '../sizes.ts'
+import { formatNumber } from './figures.ts'
+import { DOCS_DIR, RESULTS_DIR, readResults } from './files.ts'
+import { renderMarkdown } from './markdown.ts'
+import { panelsOf, renderSvg } from './svg.ts'
+import { renderTable } from './table.ts'
+
+const sound = (rate: number): Measurement => ({ values: { rate }, faults: [] })
+
+function drainResult(rates: Readonly<Record<string, readonly Measurement[]>>): ScenarioResult {
+  const scenario = findScenario('drain')
+  const contenders = Object.entries(rates).map(([name, rounds]) => ({
+    name,
+    title: `The <${name}>`,
+    notes: `Notes on ${name}.`,
+    excused: rounds.length === 0 ? 'was away' : null,
+    figures: figuresOf(scenario.metrics, rounds),
+    rounds,
+  }))
+  return {
+    scenario: scenario.name,
+    title: scenario.title,
+    explanation: scenario.explanation,
+    date: '2026-01-02',
+    machine: { cores: 2, processor: 'P', memoryGiB: 4, platform: 'linux', versions: { node: '24.0.0' }, loadBefore: 0 },
+    sizes: STANDARD,
+    metrics: scenario.metrics,
+    contenders,
+    targets: judge(scenario, contenders),
+  }
+}
+
+const plainjob = [sound(8_000), sound(10_000), sound(9_000)]
+
+test('a figure is the median of the sound rounds, with their spread', () => {
+  const rounds = [sound(10), sound(40), { values: { rate: 999 }, faults: ['1 of 3 jobs missing, first 1'] }, sound(20)]
+  const [rate] = findScenario('drain').metrics
+  assert.deepEqual(figuresOf(rate === undefined ? [] : [rate], rounds), { rate: { value: 20, min: 10, max: 40 } })
+})
+
+test('what must never happen is judged by its worst round', () => {
+  const scenario = findScenario('processes')
+  const values = { one: 1, ten: 1, kept: 1, loopDelay: 1, loopLongest: 1 }
+  const rounds = [0, 0, 2].map((busy) => ({ values: { ...values, busy }, faults: [] }))
+  const figures = figuresOf(scenario.metrics, rounds)
+  const contender = { name: 'millrace-full', title: '', notes: '', excused: null, figures, rounds }
+  const verdicts = judge(scenario, [contender]).map(({ measured, verdict }) => [measured, verdict])
+  assert.deepEqual(verdicts, [
+    [1, 'met'],
+    [1, 'met'],
+    [2, 'missed'],
+  ])
+})
+
+test('a target is met, missed or not measured, and a miss fails the run only when enforced', () => {
+  const met = drainResult({ 'millrace-full': [sound(36_000)], plainjob })
+  const missed = drainResult({ 'millrace-full': [sound(35_900)], plainjob })
+  const alone = drainResult({ 'millrace-full': [sound(36_000)] })
+  const verdicts = [met, missed, alone].map((result) => result.targets.map((target) => target.verdict))
+  assert.deepEqual(verdicts, [['met'], ['missed'], ['not measured']])
+  assert.equal(missedOf([met, missed, alone]).length, 1)
+  assert.deepEqual([exitCodeOf([met], true), exitCodeOf([missed], false), exitCodeOf([missed], true)], [0, 0, 1])
+})
+
+test('numbers have three significant digits', () => {
+  const shown = [0, 0.0344, 1.234, 46_789, 1_234_567, 99.96, Number.NaN].map(formatNumber)
+  assert.deepEqual(
+    shown,
+    ['0', '0.034', '1.23', '46 800', '1 230 000', '100', '–'].map((text) => text.replaceAll(' ', '\u202f')),
+  )
+})
+
+test('the table shows every contender, and marks failures and verdicts', () => {
+  const lost = { values: {}, faults: ['1 of 3 jobs missing, first 1'] }
+  const result = drainResult({ 'millrace-full': [sound(35_900)], plainjob, other: [lost], absent: [] })
+  const lines = renderTable(result)
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().replaceAll('\u202f', ''))
+  assert.deepEqual(lines, [
+    'Drain',
+    'rate',
+    'millrace-full  35900/s',
+    'plainjob       9000/s (8000–10000)',
+    'other          failed',
+    'absent         – was away',
+    '✗ drained with synchronous=FULL ≥ 4 × plainjob: 3.99 ×, missed',
+  ])
+})
+
+test('the picture has bars in proportion and escapes what it shows', () => {
+  const svg = renderSvg(panelsOf([drainResult({ 'millrace-full': [sound(36_000)], plainjob, absent: [] })]))
+  const widths = [...svg.matchAll(/<rect class="(ours|other)"[^>]* width="(\d+)"/g)]
+  assert.deepEqual(
+    widths.map(([, whose]) => whose),
+    ['ours', 'other'],
+  )
+  const [ours = 0, other = 0] = widths.map(([, , width]) => Number(width))
+  assert.ok(Math.abs(ours / other - 4) < 0.05, `${ours} to ${other}`)
+  assert.match(svg, /The &lt;plainjob&gt;/)
+  assert.match(svg, /prefers-color-scheme: dark/)
+  const right = [...svg.matchAll(/<text x="(\d+)"/g)].map(([, x]) => Number(x))
+  assert.ok(Math.max(...right) < 700, 'the figure at the longest bar still has room')
+})
+
+test('the page holds the figures, the verdicts and the machine', () => {
+  const page = renderMarkdown([drainResult({ 'millrace-full': [sound(36_000)], plainjob, absent: [] })])
+  const text = page.replaceAll('\u202f', '')
+  assert.match(text, /^\| The <plainjob> \| 9000\/s \(8000–10000\) \|$/m)
+  assert.match(text, /^- drained with synchronous=FULL ≥ 4 × plainjob: 4\.00 ×, met$/m)
+  assert.match(text, /^Not measured: The <absent>, which was away\.$/m)
+  assert.match(text, /2026-01-02: 2 cores, P, 4 GiB, linux; node 24\.0\.0/)
+  assert.match(text, /!\[[^\]]+\]\(benchmarks\.svg\)/)
+})
+
+test('docs/benchmarks.md and its picture are what the stored results say', async () => {
+  const results = await readResults(RESULTS_DIR)
+  const read = (name: string): Promise<string> => readFile(join(DOCS_DIR, name), 'utf8')
+  assert.equal(await read('benchmarks.md'), renderMarkdown(results), 'run `npm run bench -- --docs`')
+  assert.equal(await read('benchmarks.svg'), renderSvg(panelsOf(results)), 'run `npm run bench -- --docs`')
+})

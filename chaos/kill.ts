@@ -1,0 +1,202 @@
+/**
+ * Worker processes on one engine, killed and paused at random while they work through a backlog.
+ * `node chaos/kill.ts [engine url]` runs the full minute; the test suite runs a short one.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { type JobView, type Mill, open } from '../src/index.ts'
+import { judge, type Line, type Verdict } from './history.ts'
+import { chaosJob } from './job.ts'
+import { seededRandom } from './random.ts'
+
+export interface ChaosOptions {
+  readonly url: string
+  readonly jobs: number
+  /** Handlers take up to this long, evenly spread: long enough that the backlog lasts as long as the chaos. */
+  readonly jobMsMax: number
+  readonly processes: number
+  /** How long processes are killed and paused; afterwards the survivors finish the backlog. */
+  readonly chaosMs: number
+  /** How long the survivors may take. */
+  readonly finishMs: number
+  readonly seed: number
+}
+
+export interface ChaosReport extends Verdict {
+  readonly kills: number
+  readonly pauses: number
+  readonly seconds: number
+}
+
+const CHILD = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
+/** Beyond the lease of two seconds and the scan of one: a process that wakes up after this is a zombie. */
+const PAUSE_MS = 4_000
+
+export async function runKillChaos(options: ChaosOptions): Promise<ChaosReport> {
+  const random = seededRandom(options.seed)
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'))
+  mkdirSync(join(folder, 'lines'))
+  const mill = await open(options.url)
+  const startedAtMs = performance.now()
+  const ids = await fillBacklog(mill, options, random)
+  const crew = new Crew(options.url, join(folder, 'lines'), options.processes)
+  try {
+    await crew.start()
+    const strikes = await strike(crew, options.chaosMs, random)
+    await crew.mend()
+    await finish(mill, options.finishMs)
+    await crew.stop()
+    const verdict = judge(ids, await readJobs(mill, ids), readLines(join(folder, 'lines')))
+    return { ...verdict, ...strikes, seconds: (performance.now() - startedAtMs) / 1_000 }
+  } finally {
+    crew.kill()
+    await mill.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function fillBacklog(mill: Mill, { jobs, jobMsMax }: ChaosOptions, random: () => number): Promise<string[]> {
+  const ids: string[] = []
+  for (let left = jobs; left > 0; left -= 1_000) {
+    const payloads = Array.from({ length: Math.min(left, 1_000) }, () => ({ ms: Math.round(random() * jobMsMax) }))
+    for (const receipt of await mill.enqueueMany(chaosJob, payloads)) ids.push(receipt.id)
+  }
+  return ids
+}
+
+/** The worker processes. One that dies is replaced while the chaos lasts. */
+class Crew {
+  readonly #url: string
+  readonly #lines: string
+  readonly #size: number
+  readonly #members = new Set<ChildProcess>()
+  readonly #paused = new Set<ChildProcess>()
+  #isStopping = false
+
+  constructor(url: string, lines: string, size: number) {
+    this.#url = url
+    this.#lines = lines
+    this.#size = size
+  }
+
+  async start(): Promise<void> {
+    await Promise.all(Array.from({ length: this.#size }, () => this.#hire()))
+  }
+
+  /** A process that ends before it was ready is not replaced: it would only end again. */
+  #hire(): Promise<void> {
+    let isReady = false
+    const child = fork(CHILD, [this.#url, this.#lines], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    this.#members.add(child)
+    child.once('exit', () => {
+      this.#members.delete(child)
+      this.#paused.delete(child)
+      if (!this.#isStopping && (isReady || child.signalCode !== null)) void this.#hire()
+    })
+    return new Promise((resolve) => {
+      child.once('message', () => {
+        isReady = true
+        resolve()
+      })
+      child.once('exit', () => resolve())
+    })
+  }
+
+  pick(random: () => number): ChildProcess | undefined {
+    const awake = [...this.#members].filter((child) => !this.#paused.has(child))
+    return awake[Math.floor(random() * awake.length)]
+  }
+
+  pause(child: ChildProcess): void {
+    this.#paused.add(child)
+    child.kill('SIGSTOP')
+    setTimeout(() => {
+      this.#paused.delete(child)
+      child.kill('SIGCONT')
+    }, PAUSE_MS).unref()
+  }
+
+  /** Wakes whoever is still paused. */
+  async mend(): Promise<void> {
+    for (const child of this.#paused) child.kill('SIGCONT')
+    this.#paused.clear()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    const gone = [...this.#members].map((child) => new Promise((resolve) => child.once('exit', resolve)))
+    for (const child of this.#members) child.kill('SIGTERM')
+    await Promise.all(gone)
+  }
+
+  kill(): void {
+    this.#isStopping = true
+    for (const child of this.#members) child.kill('SIGKILL')
+  }
+}
+
+async function strike(crew: Crew, chaosMs: number, random: () => number): Promise<{ kills: number; pauses: number }> {
+  let kills = 0
+  let pauses = 0
+  for (const untilMs = performance.now() + chaosMs; performance.now() < untilMs; ) {
+    await sleep(200 + random() * 600)
+    const child = crew.pick(random)
+    if (child === undefined) continue
+    if (random() < 0.75) {
+      kills += 1
+      child.kill('SIGKILL')
+    } else {
+      pauses += 1
+      crew.pause(child)
+    }
+  }
+  return { kills, pauses }
+}
+
+async function finish(mill: Mill, finishMs: number): Promise<void> {
+  for (const untilMs = performance.now() + finishMs; performance.now() < untilMs; await sleep(200)) {
+    const counts = (await mill.counts())[chaosJob.type]
+    if (counts !== undefined && counts.ready + counts.delayed + counts.inProgress === 0) return
+  }
+}
+
+async function readJobs(mill: Mill, ids: readonly string[]): Promise<Map<string, JobView>> {
+  const jobs = new Map<string, JobView>()
+  for (const id of ids) {
+    const job = await mill.job(id)
+    if (job !== null) jobs.set(id, job)
+  }
+  return jobs
+}
+
+function readLines(folder: string): Line[] {
+  return readdirSync(folder).flatMap((name) =>
+    readFileSync(join(folder, name), 'utf8')
+      .split('\n')
+      // A killed process may leave its last line unfinished.
+      .filter((text) => text.endsWith('}'))
+      .map((text): Line => JSON.parse(text)),
+  )
+}
+
+if (import.meta.main) {
+  const seed = Number(process.env.CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 31))
+  const file = join(mkdtempSync(join(tmpdir(), 'millrace-chaos-db-')), 'chaos.db')
+  const url = process.argv[2] ?? `sqlite:${file}`
+  console.log(`seed ${seed}, engine ${url}`)
+  const report = await runKillChaos({
+    url,
+    jobs: 20_000,
+    jobMsMax: 1_000,
+    processes: 10,
+    chaosMs: 60_000,
+    finishMs: 120_000,
+    seed,
+  })
+  console.log(JSON.stringify({ ...report, violations: report.violations.slice(0, 20) }, null, 2))
+  process.exitCode = report.violations.length === 0 ? 0 : 1
+}

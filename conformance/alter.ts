@@ -1,0 +1,51 @@
+import type { Consumer, Engine, Subscription } from '../src/engine/engine.ts'
+import type { CreateHarness } from './harness.ts'
+
+/** What an altered engine does differently from the right one under it; the rest it hands on. */
+export interface Alteration {
+  engine?(right: Engine): Partial<Engine>
+  /** Facets that it does not have. */
+  readonly without?: readonly ('inspector' | 'controls' | 'deadLetters')[]
+  subscription?(subscription: Subscription): Subscription
+  consumer?(right: Consumer, engine: Engine): Partial<Consumer>
+}
+
+/** Alters the harness's engine and all its further views. What `alter` remembers is shared by them, one store long. */
+export function altered(create: CreateHarness, alter: () => Alteration): CreateHarness {
+  return async () => {
+    const harness = await create()
+    const alteration = alter()
+    return {
+      ...harness,
+      engine: alterEngine(harness.engine, alteration),
+      other: async () => alterEngine(await harness.other(), alteration),
+    }
+  }
+}
+
+function alterEngine(right: Engine, alteration: Alteration): Engine {
+  const changes = new Map<PropertyKey, unknown>(Object.entries(alteration.engine?.(right) ?? {}))
+  for (const facet of alteration.without ?? []) changes.set(facet, undefined)
+  changes.set('consume', async (asked: Subscription): Promise<Consumer> => {
+    const consumer = await right.consume(alteration.subscription?.(asked) ?? asked)
+    return { ...delegate(consumer), ...alteration.consumer?.(consumer, right) }
+  })
+  return new Proxy(right, {
+    get(target, name) {
+      if (changes.has(name)) return changes.get(name)
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+function delegate(consumer: Consumer): Consumer {
+  return {
+    claim: (request) => consumer.claim(request),
+    renew: (leases, leaseMs) => consumer.renew(leases, leaseMs),
+    settle: (settlements) => consumer.settle(settlements),
+    report: (lease, progress) => consumer.report(lease, progress),
+    onLost: (listener) => consumer.onLost(listener),
+    close: () => consumer.close(),
+  }
+}

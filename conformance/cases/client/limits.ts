@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import type { CaseFile } from '../../case.ts'
+import { busiestWindow, numberedJob, record, SOON_MS } from '../../crew.ts'
+import { limits, need } from '../../needs.ts'
+import { rejection } from '../../stage.ts'
+
+/** Counts how many run at once. */
+function meter(): { enter(): void; leave(): void; readonly most: number } {
+  const state = { now: 0, most: 0 }
+  return {
+    enter: () => {
+      state.now += 1
+      state.most = Math.max(state.most, state.now)
+    },
+    leave: () => {
+      state.now -= 1
+    },
+    get most() {
+      return state.most
+    },
+  }
+}
+
+export const workerLimits: CaseFile = {
+  level: 'client',
+  concept: 'Concurrency and rates',
+  cases: [
+    {
+      // A08 C08 C20 C21
+      name: 'a worker never runs more at once than its concurrency, and uses all of it',
+      guarantees: ['I8'],
+      async run(stage) {
+        const mill = await stage.mill()
+        const running = meter()
+        const job = numberedJob(stage, {
+          run: async () => {
+            running.enter()
+            await stage.harness.clock.sleep(20)
+            running.leave()
+          },
+        })
+        await mill.enqueueMany(
+          job,
+          Array.from({ length: 40 }, (_, n) => ({ n })),
+        )
+        const seen = record(mill)
+        await mill.work([job], { concurrency: 7 })
+        await stage.until(SOON_MS, () => seen.settled.length === 40, 'the end of all jobs')
+        assert.equal(running.most, 7)
+      },
+    },
+    {
+      // A54 A76
+      name: 'a type never runs more at once than its own concurrency, and others are not held up',
+      guarantees: ['I8'],
+      async run(stage) {
+        const mill = await stage.mill()
+        const meters = { narrow: meter(), wide: meter() }
+        const sleeper = (which: 'narrow' | 'wide') => async (): Promise<void> => {
+          meters[which].enter()
+          await stage.harness.clock.sleep(20)
+          meters[which].leave()
+        }
+        const narrow = numberedJob(stage, { concurrency: 2, run: sleeper('narrow') })
+        const wide = numberedJob(stage, { run: sleeper('wide') }, `${stage.type}-wide`)
+        for (const job of [narrow, wide])
+          await mill.enqueueMany(
+            job,
+            Array.from({ length: 20 }, (_, n) => ({ n })),
+          )
+        const seen = record(mill)
+        await mill.work([narrow, wide], { concurrency: 6 })
+        await stage.until(SOON_MS, () => seen.settled.length === 40, 'the end of all jobs')
+        assert.equal(meters.narrow.most, 2)
+        assert.ok(meters.wide.most >= 4, `only ${meters.wide.most} of the other type ran at once`)
+      },
+    },
+    {
+      // A75
+      name: 'no window holds more starts than the rate limit, over two workers',
+      guarantees: ['I10'],
+      ...need(limits),
+      async run(stage) {
+        const mills = [await stage.mill(), await stage.mill(await stage.other())]
+        const startsMs: number[] = []
+        const job = numberedJob(stage, { limit: { max: 5, per: 500 }, run: () => startsMs.push(stage.nowMs) })
+        await mills[0]?.enqueueMany(
+          job,
+          Array.from({ length: 22 }, (_, n) => ({ n })),
+        )
+        for (const mill of mills) await mill.work([job])
+        await stage.until(SOON_MS, () => startsMs.length === 22, 'all starts')
+        assert.ok(busiestWindow(startsMs, 500) <= 5, `${busiestWindow(startsMs, 500)} starts in one window`)
+      },
+    },
+    {
+      name: 'settings that contradict each other are refused before anything is claimed',
+      guarantees: ['I10'],
+      async run(stage) {
+        const mill = await stage.mill()
+        const job = numberedJob(stage, { run: () => null })
+        await mill.enqueue(job, { n: 1 })
+        assert.equal(await rejection(mill.work([job], { concurrency: 0 })), 'ERR_OPTION_INVALID')
+        assert.equal(await rejection(mill.work([job], { poll: 0 })), 'ERR_OPTION_INVALID')
+        assert.equal(await rejection(mill.work([numberedJob(stage)])), 'ERR_HANDLER_MISSING')
+        await stage.expectCounts({ ready: 1 })
+      },
+    },
+  ],
+}

@@ -1,0 +1,160 @@
+/** Turns what the engines declare and what the suite holds them to into docs/engines.md. */
+import type { Capabilities } from '../src/engine/capabilities.ts'
+import { LEVELS, type Level } from './case.ts'
+import { KEPT, type Matrix } from './matrix.ts'
+import { table } from './table.ts'
+
+export interface Documented {
+  readonly capabilities: Readonly<Record<string, Capabilities>>
+  readonly matrix: Matrix
+}
+
+/** What a value means for someone who plans with it. */
+const consequences: { readonly [Name in keyof Capabilities]: (value: Capabilities[Name]) => string } = {
+  survives: (value) =>
+    ({
+      nothing: 'nothing: acknowledged jobs end with their process',
+      'process-crash': 'the crash of any process: acknowledged jobs are on disk',
+      'node-loss': 'the loss of a machine: acknowledged jobs are elsewhere too',
+    })[value],
+  settle: (value) =>
+    value === 'immediate'
+      ? 'immediate: a settled job is settled, whatever crashes next'
+      : 'watermark: finished work above the watermark may run again after a crash',
+  attempts: (value) =>
+    value === 'stored' ? 'stored: a crash forgets none' : 'in-process: a crash forgets how often a job failed',
+  recovery: (value) =>
+    ({
+      reaper: 'by the reaper that every worker runs',
+      engine: 'by the engine itself',
+      none: 'none: a dead holder’s job stays with it',
+    })[value],
+  recoveryMaxMs: (value) => (value === null ? 'unknown' : `within ${milliseconds(value)} after the lease`),
+  enqueueDelayMaxMs: (value) => (value === 0 ? 'cannot delay a job' : upTo(value)),
+  retryDelayMaxMs: (value) => (value === 0 ? 'cannot delay a retry' : upTo(value)),
+  order: (value) =>
+    ({
+      none: 'none',
+      fifo: 'arrival',
+      'per-key': 'arrival within a key',
+      priority: 'priority, then due time, then arrival',
+    })[value],
+  keys: (value) =>
+    ({
+      refused: 'refused',
+      partition: 'a key keeps order and refuses nothing',
+      'unique-live': 'one live job per key; a second enqueue gets the first one’s id',
+    })[value],
+  latest: (value) => (value ? 'the newest version of a key wins; one in flight per key' : 'refused'),
+  idempotentEnqueue: (value) =>
+    value ? 'repeating an enqueue after a lost reply is harmless' : 'a repeated enqueue is stored again',
+  enqueueAtomic: (value) => (value ? 'a batch is stored whole or not at all' : 'a failed batch may be stored in part'),
+  transactionalEnqueue: (value) =>
+    value ? 'a job commits with your own rows (`within`)' : 'refused: enqueue after your commit',
+  limits: (value) => (value === 'shared' ? 'hold over all workers' : 'refused'),
+  deadLetters: (value) =>
+    ({ none: 'not kept', 'append-only': 'listed', requeue: 'listed, and put back with all their options' })[value],
+  inspection: (value) => (value ? 'jobs can be found, listed and waited for' : 'refused'),
+  cancellation: (value) => (value ? 'also of a job that runs' : 'refused'),
+}
+
+const subjects: { readonly [Name in keyof Capabilities]: string } = {
+  survives: 'Survives',
+  settle: 'Settling',
+  attempts: 'Attempts',
+  recovery: 'Expired leases come back',
+  recoveryMaxMs: 'How soon',
+  enqueueDelayMaxMs: 'Delayed jobs',
+  retryDelayMaxMs: 'Delayed retries',
+  order: 'Order',
+  keys: 'Idempotency keys',
+  latest: 'Latest keys',
+  idempotentEnqueue: 'Repeated enqueue',
+  enqueueAtomic: 'Batches',
+  transactionalEnqueue: 'Your own transaction',
+  limits: 'Rate limits',
+  deadLetters: 'Dead letters',
+  inspection: 'Looking at jobs',
+  cancellation: 'Cancelling',
+}
+
+const levelTitles: Readonly<Record<Level, string>> = {
+  port: 'Level 1: the port',
+  client: 'Level 2: the client and the worker',
+  process: 'Level 3: real processes',
+}
+
+const DAY_MS = 86_400_000
+
+function milliseconds(ms: number): string {
+  if (ms % DAY_MS === 0) return `${ms / DAY_MS} d`
+  return ms % 1_000 === 0 ? `${ms / 1_000} s` : `${ms} ms`
+}
+
+const upTo = (ms: number): string => (Number.isFinite(ms) ? `up to ${milliseconds(ms)}` : 'by any time')
+
+const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+const head = (cells: readonly string[]): readonly string[] => [row(cells), row(cells.map(() => '---'))]
+
+export function documentEngines({ capabilities, matrix }: Documented): string {
+  const names = Object.keys(matrix)
+  const lines = [
+    '# Engines',
+    '',
+    'Written by `npm run matrix` from what the engines declare and from the conformance suite; change those, not this page.',
+    '',
+    '## What each engine promises',
+    '',
+    ...head(['', ...names]),
+    ...promises(capabilities, names),
+    '',
+    '## What each engine is excused from',
+    '',
+    'An excuse follows from the promises above. In place of the excused case the suite checks that the engine refuses',
+    'loudly and that nothing is changed.',
+    '',
+    ...names.flatMap((name) => excuses(name, matrix[name] ?? {})),
+    '## What the suite has shown',
+    '',
+    '✓: the case has passed. ○: excused, and the refusal has passed. The guarantees are those of the README.',
+    '',
+    ...LEVELS.flatMap((level) => levelSection(level, names, matrix)),
+  ]
+  return `${lines.join('\n').trimEnd()}\n`
+}
+
+function promises(capabilities: Documented['capabilities'], names: readonly string[]): readonly string[] {
+  const told = <Name extends keyof Capabilities>(of: Capabilities, name: Name): string => consequences[name](of[name])
+  // The keys of `subjects` are exactly those of Capabilities: the compiler holds it to that.
+  const subjectNames = Object.keys(subjects) as (keyof Capabilities)[]
+  return subjectNames.map((name) =>
+    row([
+      `**${subjects[name]}**`,
+      ...names.map((engine) => {
+        const of = capabilities[engine]
+        return of === undefined ? '' : told(of, name)
+      }),
+    ]),
+  )
+}
+
+function excuses(name: string, answers: Readonly<Record<string, string>>): readonly string[] {
+  const sentences = Map.groupBy(
+    Object.values(answers).filter((answer) => answer !== KEPT),
+    (sentence) => sentence,
+  )
+  if (sentences.size === 0) return [`**${name}** is excused from nothing.`, '']
+  const lines = [...sentences].map(([sentence, cases]) => `- It ${sentence} (${cases.length} cases).`)
+  return [`**${name}** is excused where it says so:`, '', ...lines, '']
+}
+
+function levelSection(level: Level, names: readonly string[], matrix: Matrix): readonly string[] {
+  const files = table.filter((file) => file.level === level)
+  const lines = files.flatMap(({ concept, cases }) => [
+    row([`**${concept}**`, '', ...names.map(() => '')]),
+    ...cases.map(({ name, guarantees }) =>
+      row([name, guarantees.join(' '), ...names.map((engine) => (matrix[engine]?.[name] === KEPT ? '✓' : '○'))]),
+    ),
+  ])
+  return [`### ${levelTitles[level]}`, '', ...head(['case', 'guarantees', ...names]), ...lines, '']
+}

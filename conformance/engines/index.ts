@@ -1,0 +1,9 @@
+import type { CreateHarness } from '../harness.ts'
+import { memoryHarness } from './memory.ts'
+import { sqliteHarness } from './sqlite.ts'
+
+/** The engines of this package, by the name of their folder in src/engines. */
+export const engines: Readonly<Record<string, CreateHarness>> = {
+  memory: () => memoryHarness(),
+  sqlite: () => sqliteHarness(),
+}

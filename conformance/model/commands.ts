@@ -1,0 +1,173 @@
+/** What may happen to a queue, in any order: each command does the same on both sides and compares everything. */
+import fc from 'fast-check'
+import type { Outcome } from '../../src/engine/outcome.ts'
+import { newJobId } from '../../src/job/id.ts'
+import type { NewJob } from '../../src/job/job.ts'
+import { never } from '../stage.ts'
+import { type Held, LEASE_MS, leased, lostOf, REAPER, TYPES, type World } from './world.ts'
+
+/** fast-check wants a model of its own; the memory engine inside the world is ours. */
+type Command = fc.AsyncCommand<object, World>
+
+function command(text: string, act: (world: World) => Promise<void>): Command {
+  return {
+    check: () => true,
+    run: async (_model, world) => {
+      await act(world)
+      await world.compare()
+    },
+    toString: () => text,
+  }
+}
+
+const show = (name: string, value: unknown): string => `${name}(${JSON.stringify(value)})`
+
+/** Picks from the newest: recent jobs and leases are the interesting ones. */
+function pick<Item>(items: readonly Item[], index: number): Item | undefined {
+  return items.at(-1 - (index % Math.max(1, items.length)))
+}
+
+const wanted = fc.record({
+  type: fc.constantFrom(...TYPES),
+  priority: fc.integer({ min: 1, max: 3 }),
+  delayMs: fc.constantFrom(0, 0, 0, 50, 600),
+  key: fc.option(fc.constantFrom('k1', 'k2'), { freq: 4 }),
+  latest: fc.option(
+    fc.record({ key: fc.constantFrom('l1', 'l2'), seq: fc.option(fc.integer({ min: 1, max: 6 }), { freq: 3 }) }),
+    { freq: 3 },
+  ),
+  attempts: fc.integer({ min: 1, max: 3 }),
+  /** Sometimes the id of an earlier job: a repeated enqueue. */
+  again: fc.option(fc.nat(10), { freq: 8 }),
+})
+
+const enqueue = fc.array(wanted, { minLength: 1, maxLength: 3 }).map((jobs) =>
+  command(show('enqueue', jobs), async (world) => {
+    const prepared = jobs.map(({ again, key, latest, ...fields }): NewJob => {
+      const repeated = again === null ? undefined : pick(world.ids, again)
+      const id = repeated ?? newJobId(world.clock.nowMs())
+      if (repeated === undefined) world.ids.push(id)
+      const payload = JSON.stringify(world.ids.length)
+      // The core refuses a job with both keys.
+      const keys = { key: latest === null ? key : null, latest }
+      return { ...fields, ...keys, id, payload, payloadVersion: 1, runAtMs: null, tenant: null, options: null }
+    })
+    await world.both(({ engine }) => engine.enqueue(prepared))
+  }),
+)
+
+const bounds = fc.option(fc.record({ a: fc.integer({ min: 0, max: 2 }) }), { freq: 4 })
+
+const claim = fc.tuple(fc.nat(1), fc.integer({ min: 1, max: 4 }), bounds).map(([consumer, max, perType]) =>
+  command(show('claim', { consumer, max, perType }), (world) =>
+    take(world, consumer, { max, ...(perType !== null && { perType }) }),
+  ),
+)
+
+const reap = fc
+  .integer({ min: 1, max: 3 })
+  .map((max) => command(show('reap', { max }), (world) => take(world, REAPER, { max, from: 'expired' })))
+
+async function take(
+  world: World,
+  consumer: number,
+  request: { readonly max: number; readonly from?: 'expired'; readonly perType?: { readonly a: number } },
+): Promise<void> {
+  const [model, tried] = await world.both(
+    async ({ consumers }) => (await consumers[consumer]?.claim({ ...request, waitMs: 0, signal: never })) ?? [],
+    (leases) => leases.map(leased),
+  )
+  for (const [index, lease] of model.entries()) {
+    const twin = tried[index]
+    if (twin !== undefined) world.held.push({ consumer, leases: [lease, twin] })
+  }
+}
+
+const outcome: fc.Arbitrary<Outcome> = fc.oneof(
+  fc.constant<Outcome>({ kind: 'complete', result: '{"ok":true}', durationMs: 3 }),
+  fc.constantFrom(0, 0, 100, 700).map((delayMs): Outcome => {
+    return { kind: 'retry', delayMs, error: { name: 'Error', code: 'E', message: 'again', stack: null } }
+  }),
+  fc.constant<Outcome>({ kind: 'dead', error: { name: 'Error', code: null, message: 'dead', stack: 'at x' } }),
+  fc.constantFrom(0, 0, 300).map((delayMs): Outcome => ({ kind: 'release', delayMs, reason: 'model' })),
+)
+
+/** Mostly the leases that were handed out last; sometimes older ones, whose holders are late. */
+const picks = fc.oneof({ weight: 4, arbitrary: fc.nat(3) }, { weight: 1, arbitrary: fc.nat(40) })
+
+const settle = fc.array(fc.tuple(picks, outcome), { minLength: 1, maxLength: 4 }).map((wishes) =>
+  command(show('settle', wishes), async (world) => {
+    const chosen = new Map<Held, Outcome>()
+    for (const [index, of] of wishes) {
+      const held = pick(world.held, index)
+      // Which of two outcomes for one lease in one call counts is nobody's promise.
+      if (held !== undefined && !chosen.has(held)) chosen.set(held, of)
+    }
+    // One call per consumer, as their workers would make it.
+    for (const consumer of new Set([...chosen.keys()].map((held) => held.consumer))) {
+      const mine = [...chosen].filter(([held]) => held.consumer === consumer)
+      await world.both(
+        async ({ consumers }, which) =>
+          (await consumers[consumer]?.settle(mine.map(([held, of]) => ({ lease: held.leases[which], outcome: of })))) ?? [],
+        lostOf,
+      )
+    }
+  }),
+)
+
+const onHeld = (name: string, act: (world: World, held: Held) => Promise<unknown>): fc.Arbitrary<Command> =>
+  picks.map((index) =>
+    command(show(name, index), async (world) => {
+      const held = pick(world.held, index)
+      if (held !== undefined) await act(world, held)
+    }),
+  )
+
+const renew = onHeld('renew', (world, { consumer, leases }) =>
+  world.both(async ({ consumers }, which) => (await consumers[consumer]?.renew([leases[which]], LEASE_MS)) ?? [], lostOf),
+)
+
+const report = onHeld('report', (world, { consumer, leases }) =>
+  world.both(({ consumers }, which) => consumers[consumer]?.report(leases[which], '{"half":true}') ?? Promise.resolve(false)),
+)
+
+const by = { who: 'model', reason: 'random' }
+
+const onJob = (name: string, act: (world: World, id: string) => Promise<unknown>): fc.Arbitrary<Command> =>
+  fc.nat(12).map((index) =>
+    command(show(name, index), async (world) => {
+      const id = pick(world.ids, index)
+      if (id !== undefined) await act(world, id)
+    }),
+  )
+
+const cancel = onJob('cancel', (world, id) =>
+  world.both(({ engine }) => engine.controls?.cancel(id, by) ?? Promise.resolve(false)),
+)
+
+const requeue = onJob('requeue', (world, id) =>
+  world.both(({ engine }) => engine.deadLetters?.requeue(id, by) ?? Promise.resolve(false)),
+)
+
+const advance = fc
+  .constantFrom(1, 40, 150, LEASE_MS, LEASE_MS + 1, 1_000)
+  .map((ms) => command(show('advance', ms), (world) => world.clock.advance(ms)))
+
+/** Weighted so that jobs are enqueued, claimed and settled most of the time. */
+export const anyCommand: fc.Arbitrary<Command>[] = [
+  enqueue,
+  enqueue,
+  claim,
+  claim,
+  claim,
+  settle,
+  settle,
+  settle,
+  advance,
+  advance,
+  reap,
+  renew,
+  report,
+  cancel,
+  requeue,
+]

@@ -1,0 +1,112 @@
+/** Two engines in one time: the memory engine as the model, another one as the thing that is tried. */
+import assert from 'node:assert/strict'
+import type { Consumer, Engine } from '../../src/engine/engine.ts'
+import type { Lease, Lost } from '../../src/engine/outcome.ts'
+import type { JobEvent, JobView } from '../../src/job/job.ts'
+import { TestClock } from '../../src/testing/clock.ts'
+import type { Harness } from '../harness.ts'
+
+export const TYPES = ['a', 'b'] as const
+export const LEASE_MS = 400
+
+/** One engine with two consumers, each with a view of its own, and a reaper. */
+export interface Side {
+  readonly engine: Engine
+  readonly consumers: readonly Consumer[]
+}
+
+/** A lease as both sides gave it. Tokens differ, everything else must not. */
+export interface Held {
+  /** Which consumer holds it; the last one is the reaper. */
+  readonly consumer: number
+  readonly leases: readonly [model: Lease, tried: Lease]
+}
+
+export class World {
+  readonly clock = new TestClock()
+  readonly ids: string[] = []
+  /** Every lease that was ever handed out, oldest first: late holders go on trying. */
+  readonly held: Held[] = []
+  readonly #harnesses: readonly Harness[]
+  readonly #sides: readonly [model: Side, tried: Side]
+
+  private constructor(clock: TestClock, harnesses: readonly Harness[], sides: readonly [Side, Side]) {
+    this.clock = clock
+    this.#harnesses = harnesses
+    this.#sides = sides
+  }
+
+  static async create(createModel: CreateIn, createTried: CreateIn): Promise<World> {
+    const clock = new TestClock()
+    const [model, tried] = [await createModel(clock), await createTried(clock)]
+    return new World(clock, [model, tried], [await sideOf(model), await sideOf(tried)])
+  }
+
+  /** Does the same on both sides and insists that `read` sees the same. Returns what each side answered. */
+  async both<Answer>(
+    act: (side: Side, which: 0 | 1) => Promise<Answer>,
+    read: (answer: Answer) => unknown = (answer) => answer,
+  ): Promise<readonly [Answer, Answer]> {
+    const model = await act(this.#sides[0], 0)
+    const tried = await act(this.#sides[1], 1)
+    assert.deepEqual(read(tried), read(model))
+    return [model, tried]
+  }
+
+  /** Everything that can be seen from outside is the same on both sides. */
+  async compare(): Promise<void> {
+    await this.both(({ engine }) => engine.counts(), countsOf)
+    await this.both(({ engine }) => engine.deadLetters?.list({ limit: 100 }) ?? Promise.resolve([]), (letters) =>
+      letters.map(({ job, error }) => [job.id, error]),
+    )
+    await this.both(
+      async ({ engine }) => (await engine.inspector?.list({ limit: 1_000 })) ?? [],
+      (views) => views.map(viewed),
+    )
+    for (const id of this.ids) {
+      await this.both(
+        async ({ engine }) => (await engine.inspector?.history(id)) ?? [],
+        (history) => history.filter(({ name }) => name !== 'started').map(told),
+      )
+    }
+  }
+
+  async destroy(): Promise<void> {
+    for (const harness of this.#harnesses) await harness.destroy()
+  }
+}
+
+export type CreateIn = (clock: TestClock) => Promise<Harness>
+
+async function sideOf(harness: Harness): Promise<Side> {
+  const rival = await harness.other()
+  await rival.open()
+  const types = TYPES.map((type) => ({ type, leaseMs: LEASE_MS }))
+  const consumers = [
+    await harness.engine.consume({ types, worker: 'model:1:one' }),
+    await rival.consume({ types, worker: 'model:1:two' }),
+    await rival.consume({ types: 'every', worker: 'model:1:reaper' }),
+  ]
+  return { engine: harness.engine, consumers }
+}
+
+export const REAPER = 2
+
+/** What must be the same of a lease: all but its token. */
+export const leased = ({ job, attempt, expiresAtMs }: Lease): unknown => ({ job, attempt, expiresAtMs })
+
+export const lostOf = (lost: readonly Lost[]): unknown =>
+  lost.map(({ lease, reason }) => [lease.job.id, lease.attempt, reason]).sort()
+
+/** Types without jobs may be left out or be all zeros. */
+function countsOf(counts: Awaited<ReturnType<Engine['counts']>>): unknown {
+  const zero = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
+  return TYPES.map((type) => ({ ...zero, ...counts[type] }))
+}
+
+/** When a row was last touched, and what stands as the error of a job that ended without one, is the engine's own affair. */
+function viewed({ updatedAtMs: _, error, ...view }: JobView): unknown {
+  return { ...view, error: view.ended === null ? error : null }
+}
+
+const told = ({ name }: JobEvent): unknown => name

@@ -1,0 +1,17 @@
+import { claimingMutants } from './claiming.ts'
+import { fencingMutants } from './fencing.ts'
+import { keyMutants } from './keys.ts'
+import { lookingMutants } from './looking.ts'
+import type { Mutant } from './mutant.ts'
+import { outcomeMutants } from './outcomes.ts'
+
+export type { Mutant } from './mutant.ts'
+
+/** Wrong engines. A suite that lets one of them pass proves nothing about a right one. */
+export const mutants: readonly Mutant[] = [
+  ...fencingMutants,
+  ...claimingMutants,
+  ...keyMutants,
+  ...outcomeMutants,
+  ...lookingMutants,
+]

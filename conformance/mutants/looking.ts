@@ -1,0 +1,74 @@
+import type { Engine, Inspector, TypeCounts } from '../../src/engine/engine.ts'
+import type { Mutant } from './mutant.ts'
+
+const inspecting = (right: Engine, change: (inspector: Inspector) => Partial<Inspector>): Partial<Engine> =>
+  right.inspector === undefined ? {} : { inspector: { ...right.inspector, ...change(right.inspector) } }
+
+export const lookingMutants: readonly Mutant[] = [
+  {
+    flaw: 'waiting for a job never ends',
+    killer: 'waiting for a job ends as soon as another view completes it',
+    alter: () => ({ engine: (right) => inspecting(right, () => ({ waitFor: () => new Promise(() => {}) })) }),
+  },
+  {
+    flaw: 'waiting for a job answers at once, whatever the job does',
+    killer: 'waiting for a job ends as soon as another view completes it',
+    alter: () => ({ engine: (right) => inspecting(right, ({ find }) => ({ waitFor: (id) => find(id) })) }),
+  },
+  {
+    flaw: 'nothing of a job’s history is kept',
+    killer: 'the history tells a job’s life in order',
+    alter: () => ({ engine: (right) => inspecting(right, () => ({ history: async () => [] })) }),
+  },
+  {
+    flaw: 'jobs are listed oldest first',
+    killer: 'jobs are listed newest first, page by page',
+    alter: () => ({
+      engine: (right) =>
+        inspecting(right, ({ list }) => ({ list: async (filter) => [...(await list(filter))].reverse() })),
+    }),
+  },
+  {
+    flaw: 'progress is thrown away',
+    killer: 'the last reported progress is shown, in every view',
+    alter: () => ({
+      consumer: (right) => ({ report: async (lease) => (await right.renew([lease], 500)).length === 0 }),
+    }),
+  },
+  {
+    flaw: 'delayed jobs are counted as ready',
+    killer: 'a job due later is delayed, and ready when its time has come',
+    alter: () => ({
+      engine: (right) => ({
+        counts: async () => {
+          const counts = Object.entries(await right.counts())
+          return Object.fromEntries(
+            counts.map(([type, of]) => [type, { ...of, ready: of.ready + of.delayed, delayed: 0 }]),
+          )
+        },
+      }),
+    }),
+  },
+  {
+    flaw: 'ended jobs are counted as dead',
+    killer: 'a cancelled waiting job is never handed out',
+    alter: () => ({
+      engine: (right) => ({
+        counts: async () => {
+          const counts: Record<string, TypeCounts> = { ...(await right.counts()) }
+          const letters = (await right.inspector?.list({ state: 'dead_letter', limit: 1_000 })) ?? []
+          for (const { type } of letters.filter(({ ended }) => ended !== null)) {
+            const { dead, ...rest } = counts[type] ?? { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
+            counts[type] = { ...rest, dead: dead + 1 }
+          }
+          return counts
+        },
+      }),
+    }),
+  },
+  {
+    flaw: 'a closed engine goes on answering',
+    killer: 'a closed engine refuses every call with ERR_CLOSED',
+    alter: () => ({ engine: () => ({ close: async () => {} }) }),
+  },
+]

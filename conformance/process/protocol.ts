@@ -1,0 +1,52 @@
+/** What the suite's own processes are told at their start, and what they say. */
+export interface ChildOrders {
+  readonly url: string
+  readonly type: string
+  readonly leaseMs: number
+  readonly drainMs: number
+}
+
+export type ChildReport =
+  | { readonly event: 'ready' }
+  | { readonly event: 'acknowledged'; readonly id: string }
+  | { readonly event: 'started'; readonly id: string; readonly attempt: number }
+  | { readonly event: 'aborted'; readonly id: string; readonly code: string }
+  | { readonly event: 'settled'; readonly id: string; readonly kind: string }
+  | { readonly event: 'lost'; readonly id: string; readonly reason: string }
+  | { readonly event: 'stopped' }
+
+export type ChildEvent = ChildReport['event']
+
+/** What a handler does in a child; the payload of the jobs in the process cases. */
+export type Deed = 'wait-for-go' | 'heed-signal' | 'kill-process'
+
+export function parseOrders(text: string | undefined): ChildOrders {
+  if (text === undefined) throw new Error('this module is started by the conformance suite, with its orders as JSON')
+  return JSON.parse(text)
+}
+
+export function report(said: ChildReport): void {
+  process.send?.(said)
+}
+
+/** Resolves when the parent says `go`. */
+export function told(word: 'go'): Promise<void> {
+  return new Promise((resolve) => {
+    const listen = (heard: unknown): void => {
+      if (heard !== word) return
+      process.off('message', listen)
+      resolve()
+    }
+    process.on('message', listen)
+  })
+}
+
+/** A process of the suite must not outlive the suite. */
+const abandoned = (): void => process.exit(1)
+process.once('disconnect', abandoned)
+
+/** Nothing more will be said or heard; the process ends when nothing else keeps it alive. */
+export function leave(): void {
+  process.off('disconnect', abandoned)
+  process.disconnect()
+}

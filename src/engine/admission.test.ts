@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MemoryEngine } from '../engines/memory/index.ts'
+import { UnsupportedError } from '../errors.ts'
+import { defineJob } from '../job/definition.ts'
+import type { NewJob } from '../job/job.ts'
+import { admitDefinition, admitJob, admitTransaction, controlsOf, deadLettersOf, inspectorOf } from './admission.ts'
+import type { Capabilities } from './capabilities.ts'
+import type { Engine } from './engine.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 15)
+const HOUR_MS = 3_600_000
+
+/** An engine like a log of records: it cannot delay, keep keys, supersede, limit or look up. */
+function poorEngine(capabilities: Partial<Capabilities> = {}): Engine {
+  const { name, threadUrl, ...methods } = new MemoryEngine()
+  const poor: Capabilities = {
+    ...new MemoryEngine().capabilities,
+    enqueueDelayMaxMs: 0,
+    retryDelayMaxMs: 300_000,
+    keys: 'refused',
+    latest: false,
+    limits: 'refused',
+    transactionalEnqueue: false,
+    inspection: false,
+    cancellation: false,
+    deadLetters: 'none',
+    ...capabilities,
+  }
+  const facets = { inspector: undefined, controls: undefined, deadLetters: undefined }
+  // Nothing here is called: admission reads data only. The facets are absent, as the capabilities say.
+  return { ...methods, ...facets, name: 'poor', threadUrl, capabilities: poor } as unknown as Engine
+}
+
+const newJob = (overrides: Partial<NewJob> = {}): NewJob => ({
+  id: '01JD3ZQ4N00000000000000000',
+  type: 'send',
+  payload: '{}',
+  payloadVersion: 1,
+  priority: 5,
+  attempts: 3,
+  delayMs: 0,
+  runAtMs: null,
+  key: null,
+  latest: null,
+  tenant: null,
+  options: null,
+  ...overrides,
+})
+
+const refusal = (limit: RegExp) => (error: unknown) =>
+  error instanceof UnsupportedError && error.engine === 'poor' && error.job === 'send' && limit.test(error.message)
+
+test('a definition whose retries would wait longer than the engine can is refused, with both figures', () => {
+  const backoff = { kind: 'fixed', delay: '10m' } as const
+  const job = defineJob({ type: 'send', backoff })
+  assert.throws(() => admitDefinition(poorEngine(), job), refusal(/by 300000 ms at most.*asks for 600000 ms/))
+  admitDefinition(poorEngine(), defineJob({ type: 'send', backoff, attempts: 1 }))
+  admitDefinition(poorEngine(), defineJob({ type: 'send', backoff: { kind: 'fixed', delay: '5m' } }))
+  admitDefinition(new MemoryEngine(), job)
+})
+
+// A75
+test('a rate limit is refused where it could not hold over all workers', () => {
+  const job = defineJob({ type: 'send', backoff: { kind: 'fixed', delay: 1 }, limit: { max: 1, per: '1s' } })
+  assert.throws(() => admitDefinition(poorEngine(), job), refusal(/rate limit/))
+  admitDefinition(new MemoryEngine(), job)
+})
+
+test('a delay beyond what the engine can is refused, given as a delay or as a date', () => {
+  const hour = poorEngine({ enqueueDelayMaxMs: HOUR_MS })
+  const refused = refusal(/delays a job by 3600000 ms at most/)
+  assert.throws(() => admitJob(hour, newJob({ delayMs: HOUR_MS + 1 }), NOW_MS), refused)
+  assert.throws(() => admitJob(hour, newJob({ runAtMs: NOW_MS + HOUR_MS + 1 }), NOW_MS), refused)
+  admitJob(hour, newJob({ delayMs: HOUR_MS }), NOW_MS)
+  admitJob(hour, newJob({ runAtMs: NOW_MS + HOUR_MS }), NOW_MS)
+})
+
+test('an engine that cannot delay at all says so, and takes a date that has passed', () => {
+  assert.throws(() => admitJob(poorEngine(), newJob({ delayMs: 1 }), NOW_MS), refusal(/cannot delay a job/))
+  assert.throws(() => admitJob(poorEngine(), newJob({ runAtMs: NOW_MS + 1 }), NOW_MS), refusal(/cannot delay a job/))
+  admitJob(poorEngine(), newJob({ runAtMs: NOW_MS }), NOW_MS)
+})
+
+test('keys and latest keys are refused where they would mean nothing', () => {
+  const latest = { key: 'k', seq: null }
+  assert.throws(() => admitJob(poorEngine(), newJob({ key: 'k' }), NOW_MS), refusal(/keeps no idempotency keys/))
+  assert.throws(() => admitJob(poorEngine(), newJob({ latest }), NOW_MS), refusal(/does not supersede/))
+  admitJob(new MemoryEngine(), newJob({ key: 'k' }), NOW_MS)
+  admitJob(new MemoryEngine(), newJob({ latest }), NOW_MS)
+})
+
+test('an absent facet is refused, never answered with nothing', () => {
+  const poor = poorEngine()
+  for (const ask of [inspectorOf, controlsOf, deadLettersOf, admitTransaction]) {
+    assert.throws(() => ask(poor), UnsupportedError, ask.name)
+  }
+  const memory = new MemoryEngine()
+  assert.equal(inspectorOf(memory), memory.inspector)
+  assert.equal(controlsOf(memory), memory.controls)
+  assert.equal(deadLettersOf(memory), memory.deadLetters)
+})

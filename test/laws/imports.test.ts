@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { blank } from './blank.ts'
+import { type Import, importsOf, layerOf } from './imports.ts'
+import { isTest, ROOT, type SourceFile, sourceFiles } from './source.ts'
+
+/** What each layer may import besides itself. A layer that is not here fails the law, so that a new one is thought about. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  'errors.ts': [],
+  time: ['errors.ts'],
+  job: ['time', 'errors.ts'],
+  engine: ['job', 'time', 'errors.ts'],
+  'events.ts': ['engine', 'job'],
+  'engines/*': ['engine', 'job', 'time', 'errors.ts'],
+  // Only listens: it knows the events and what a job is, nobody's insides.
+  observe: ['events.ts', 'job', 'time', 'errors.ts'],
+  keeper: ['engine', 'job', 'time', 'errors.ts', 'events.ts'],
+  worker: ['keeper', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
+  desk: ['engine', 'job', 'time', 'errors.ts', 'events.ts'],
+  client: ['worker', 'observe', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
+  testing: ['client', 'worker', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
+  'index.ts': ['client', 'worker', 'keeper', 'desk', 'observe', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
+  http: ['client', 'worker', 'keeper', 'desk', 'observe', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
+  cli: ['http', 'client', 'worker', 'keeper', 'desk', 'observe', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
+}
+
+/** Outside src/: what a folder may not import. */
+const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
+  conformance: ['cli', 'http', 'workloads', 'bench', 'test', 'examples', 'scripts'],
+  workloads: ['cli', 'http', 'bench', 'test', 'examples', 'scripts', 'conformance', 'engines/sqlite'],
+}
+
+/** The one place that names engines, and only to load them when a URL asks for them. */
+const ENGINES_LOADED_IN = 'src/engine/open.ts'
+
+const folders = ['src', 'conformance', 'workloads']
+const files = sourceFiles(folders, { tests: false })
+const imports = files.flatMap(importsOf)
+const inProject = (to: string): boolean => /\.[jt]s$/.test(to) && !to.startsWith('node:')
+const shown = ({ from, to }: Import): string => `${from} imports ${to}`
+
+function isLawful({ from, to, kind }: Import): boolean {
+  const [fromLayer, toLayer] = [layerOf(from), layerOf(to)]
+  if (fromLayer === toLayer) return true
+  if (kind === 'dynamic' && toLayer.startsWith('engines/')) return from === ENGINES_LOADED_IN
+  if (!from.startsWith('src/')) return !(FORBIDDEN[fromLayer] ?? []).includes(toLayer)
+  const allowed = ALLOWED[fromLayer.startsWith('engines/') ? 'engines/*' : fromLayer] ?? []
+  return to.startsWith('src/') && allowed.includes(toLayer)
+}
+
+test('the graph was really walked', () => {
+  assert.ok(files.length > 60 && imports.length > 200, `${files.length} files, ${imports.length} imports`)
+  const known = { from: 'src/client/mill.ts', to: 'src/engine/open.ts', kind: 'static' }
+  assert.ok(imports.some((found) => shown(found) === shown({ ...known, kind: 'static' })))
+  const missing = imports.filter(({ to }) => inProject(to) && !existsSync(path.join(ROOT, to)))
+  assert.deepEqual(missing.map(shown), [])
+})
+
+test('every layer imports only what stands below it', () => {
+  const broken = imports.filter((found) => inProject(found.to) && !isLawful(found))
+  assert.deepEqual(broken.map(shown), [])
+})
+
+test('the law itself refuses what it should', () => {
+  const unlawful: readonly (readonly [string, string])[] = [
+    ['src/job/policy.ts', 'src/engine/engine.ts'],
+    ['src/engine/engine.ts', 'src/worker/worker.ts'],
+    ['src/engines/sqlite/engine.ts', 'src/engines/memory/engine.ts'],
+    ['src/engines/sqlite/engine.ts', 'src/client/mill.ts'],
+    ['src/client/mill.ts', 'src/engines/sqlite/engine.ts'],
+    ['src/worker/worker.ts', 'src/engines/memory/engine.ts'],
+    ['src/index.ts', 'src/cli/main.ts'],
+    ['src/client/mill.ts', 'conformance/index.ts'],
+    ['conformance/case.ts', 'src/cli/main.ts'],
+    ['src/new-layer/a.ts', 'src/job/job.ts'],
+  ]
+  for (const [from, to] of unlawful) assert.equal(isLawful({ from, to, kind: 'static' }), false, `${from} → ${to}`)
+  assert.equal(isLawful({ from: ENGINES_LOADED_IN, to: 'src/engines/memory/module.ts', kind: 'static' }), false)
+  assert.equal(isLawful({ from: ENGINES_LOADED_IN, to: 'src/engines/memory/module.ts', kind: 'dynamic' }), true)
+  assert.equal(isLawful({ from: 'src/client/mill.ts', to: 'src/engines/memory/module.ts', kind: 'dynamic' }), false)
+})
+
+test('nothing imports a test', () => {
+  assert.deepEqual(imports.filter(({ to }) => isTest(to)).map(shown), [])
+})
+
+/** Each engine's client, and where alone it may be imported. */
+const CLIENTS: Readonly<Record<string, string>> = {
+  'node:sqlite': 'src/engines/sqlite/',
+  'better-sqlite3': 'src/engines/sqlite/',
+  pg: 'src/engines/postgres/',
+  ioredis: 'src/engines/redis/',
+  bullmq: 'src/engines/redis/',
+  '@platformatic/kafka': 'src/engines/kafka/',
+}
+
+test("an engine's client is imported in that engine's folder only", () => {
+  const strays = imports.filter(({ from, to }) => {
+    const home = CLIENTS[to]
+    return from.startsWith('src/') && home !== undefined && !from.startsWith(home)
+  })
+  assert.deepEqual(strays.map(shown), [])
+  assert.ok(imports.some(({ from, to }) => from.startsWith('src/engines/sqlite/') && to === 'node:sqlite'))
+})
+
+test('imports are found in every form', () => {
+  const text = [
+    "import 'a'",
+    "import b from 'b'",
+    "import type { C } from './c.ts'",
+    "import {\n  d,\n} from '../d.ts'",
+    "export { e } from 'e'",
+    "export * from './f.ts'",
+    "const g = await import('./g.ts')",
+    "// import 'no'",
+    "export const no = 'no'",
+    'const text = "import \'no\'"',
+  ].join('\n')
+  const file: SourceFile = { path: 'src/x/y.ts', text, code: blank(text) }
+  assert.deepEqual(
+    importsOf(file).map(({ to }) => to),
+    ['a', 'b', 'src/x/c.ts', 'src/d.ts', 'e', 'src/x/f.ts', 'src/x/g.ts'],
+  )
+})
