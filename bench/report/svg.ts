@@ -20,7 +20,7 @@ const SHOWN: readonly { readonly scenario: string; readonly metric: string; read
   { scenario: 'drain', metric: 'rate', title: 'Jobs drained per second' },
   { scenario: 'bulk', metric: 'rate', title: 'Jobs enqueued per second, in bulk' },
   { scenario: 'enqueue', metric: 'rate', title: 'Jobs enqueued per second, one by one' },
-  { scenario: 'processes', metric: 'ten', title: 'Jobs drained per second by 10 processes on one file' },
+  { scenario: 'processes', metric: 'several', title: 'Jobs drained per second by 10 processes on one file' },
 ]
 
 export function panelsOf(results: readonly ScenarioResult[]): Panel[] {

@@ -60,11 +60,11 @@ async function small(scene: Scene): Promise<void> {
 export const claim: Scenario = {
   name: 'claim',
   title: 'Cost of a claim in a large store',
-  explanation: `A claim of ${CLAIM_SIZE} with 1 thousand jobs waiting, and with 1 million waiting, 1 million scheduled for later at a higher priority and 1 million finished. What was claimed is completed and replaced, untimed.`,
+  explanation: `A claim of ${CLAIM_SIZE} in a small store of 1 thousand jobs waiting, and in a large one of 1 million waiting, 1 million scheduled for later at a higher priority and 1 million finished. What was claimed is completed and replaced, untimed.`,
   metrics: [
-    { key: 'smallP50', title: '1 thousand, p50', unit: 'ms' },
-    { key: 'largeP50', title: '3 million, p50', unit: 'ms' },
-    { key: 'largeP95', title: '3 million, p95', unit: 'ms' },
+    { key: 'smallP50', title: 'small store, p50', unit: 'ms' },
+    { key: 'largeP50', title: 'large store, p50', unit: 'ms' },
+    { key: 'largeP95', title: 'large store, p95', unit: 'ms' },
     { key: 'growth', title: 'growth of p50', unit: '×' },
   ],
   targets: [

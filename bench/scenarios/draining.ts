@@ -8,6 +8,13 @@ export async function enqueueAll(scene: Scene, count: number): Promise<void> {
   for (const batch of inBatches(makePayloads(count), contender.bulkSize)) await contender.enqueueBulk(batch)
 }
 
+/** Errors that a user would have seen, each sentence once with how often it came. */
+export function errorFaults(errors: readonly unknown[]): string[] {
+  const times = new Map<string, number>()
+  for (const error of errors) times.set(String(error), (times.get(String(error)) ?? 0) + 1)
+  return [...times].map(([text, count]) => `${count} times an error reached the user: ${text}`)
+}
+
 export interface Drained {
   /** When each job arrived, in the order of arrival, in milliseconds of this process's monotonic clock. */
   readonly arrivedMs: readonly number[]
@@ -30,7 +37,7 @@ export async function drain(scene: Scene, count: number): Promise<Drained> {
   })
   await ledger.reach(count, sizes.stallMs)
   await working.stop()
-  const faults = [...ledger.faults(), ...errors.map((error) => `an error reached the user: ${String(error)}`)]
+  const faults = [...ledger.faults(), ...errorFaults(errors)]
   const remaining = await contender.remaining()
   if (remaining !== 0) faults.push(`${remaining} jobs are still due or running after all was drained`)
   return { arrivedMs, faults }

@@ -1,6 +1,7 @@
 import { Ledger } from '../ledger.ts'
 import type { Scenario, Scene } from '../scenario.ts'
 import { claimingOf, largeLevels } from './claim.ts'
+import { errorFaults } from './draining.ts'
 
 const MEGABYTE = 1_048_576
 const SAMPLE_EVERY = 100
@@ -51,7 +52,7 @@ export const memory: Scenario = {
     await ledger.reach(Math.min(sizes.jobs, sizes.large), sizes.stallMs)
     const rate = (ledger.distinct / (performance.now() - startedMs)) * 1_000
     await working.stop()
-    const faults = [...ledger.faultsOfPart(), ...errors.map((error) => `an error reached the user: ${String(error)}`)]
+    const faults = [...ledger.faultsOfPart(), ...errorFaults(errors)]
     const gone = before - (await contender.remaining())
     if (gone !== ledger.distinct) faults.push(`${gone} jobs left the store, ${ledger.distinct} were delivered`)
     if (ledger.distinct < sizes.jobs) faults.push(`only ${ledger.distinct} of ${sizes.jobs} jobs arrived`)

@@ -3,6 +3,7 @@ import { Ledger } from '../ledger.ts'
 import { makePayload, sharedNowMs } from '../payload.ts'
 import type { Scenario, Scene } from '../scenario.ts'
 import { percentile, seededRandom } from '../statistics.ts'
+import { errorFaults } from './draining.ts'
 
 const WARMUP = 20
 const GAP_MS_MIN = 5
@@ -64,7 +65,7 @@ export const pickup: Scenario = {
     await ledger.reach(count, sizes.stallMs)
     await working.stop()
     const values = { p50: percentile(tookMs, 50), p95: percentile(tookMs, 95), p99: percentile(tookMs, 99) }
-    const faults = [...ledger.faults(), ...errors.map((error) => `an error reached the user: ${String(error)}`)]
+    const faults = [...ledger.faults(), ...errorFaults(errors)]
     return { values, faults }
   },
   parts: { produce },

@@ -22,6 +22,6 @@ test('sqlite does what memory does, whatever happens in whatever order', async (
         await world.destroy()
       }
     }),
-    { seed, numRuns, endOnFailure: false, interruptAfterTimeLimit: 60_000 },
+    { seed, numRuns },
   )
 })

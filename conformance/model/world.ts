@@ -56,8 +56,9 @@ export class World {
   /** Everything that can be seen from outside is the same on both sides. */
   async compare(): Promise<void> {
     await this.both(({ engine }) => engine.counts(), countsOf)
-    await this.both(({ engine }) => engine.deadLetters?.list({ limit: 100 }) ?? Promise.resolve([]), (letters) =>
-      letters.map(({ job, error }) => [job.id, error]),
+    await this.both(
+      ({ engine }) => engine.deadLetters?.list({ limit: 100 }) ?? Promise.resolve([]),
+      (letters) => letters.map(({ job, error }) => [job.id, error]),
     )
     await this.both(
       async ({ engine }) => (await engine.inspector?.list({ limit: 1_000 })) ?? [],
@@ -85,7 +86,8 @@ async function sideOf(harness: Harness): Promise<Side> {
   const consumers = [
     await harness.engine.consume({ types, worker: 'model:1:one' }),
     await rival.consume({ types, worker: 'model:1:two' }),
-    await rival.consume({ types: 'every', worker: 'model:1:reaper' }),
+    // A reaper with types: how long the lease of one without them is, each engine chooses itself.
+    await rival.consume({ types, worker: 'model:1:reaper' }),
   ]
   return { engine: harness.engine, consumers }
 }

@@ -14,7 +14,7 @@ const send = defineJob({ type: 'send', payload: z.object({ to: z.string() }), ve
 const prepare = (options: EnqueueOptions = {}, payloads: readonly unknown[] = [{ to: 'a' }], engine?: Engine) =>
   prepareJobs({ engine: engine ?? new MemoryEngine(), nowMs: NOW_MS, payloadBytesMax: 100 }, send, payloads, options)
 
-// A37 A53 B91 X091
+// A37 A53 X091
 test('what an enqueue leaves out comes from the definition', async () => {
   const [job] = await prepare()
   assert.ok(job)

@@ -60,7 +60,11 @@ export class Workshop {
       consumer,
       onAccepted: (held) => this.#accepted(held),
       onLost: (held, reason) => this.#emitLost(held, reason),
-      onAnswered: (batch) => this.#drop(batch),
+      onAnswered: (batch) => {
+        this.#drop(batch)
+        // Too many unanswered outcomes hold the claims back; this is where that ends.
+        this.claims.pump()
+      },
       onError: report('settle'),
       afterFlush: () => this.claims.pump(),
     })

@@ -77,7 +77,7 @@ test('markFailed after one claim of three puts the job back for later', async ()
     ['queued', 1, 'boom', clock.nowMs() + 2_000, null, null, null],
   )
   const names = (await engine.inspector?.history(id))?.map((event) => event.name)
-  assert.deepEqual(names, ['enqueued', 'failed', 'retried'])
+  assert.deepEqual(names, ['enqueued', 'started', 'failed', 'retried'])
 })
 
 // B180 B48 B123 X113

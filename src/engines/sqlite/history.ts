@@ -37,50 +37,29 @@ interface EventRow {
  */
 export function readHistory(connection: Connection, row: ViewRow): readonly JobEvent[] {
   const stored = connection.prepare(READ_EVENTS).all({ id: row.id }) as EventRow[]
-  const events: JobEvent[] = [
-    { jobId: row.id, atMs: fromIso(row.created_at), name: 'enqueued', attempt: 0, worker: null, detail: null },
-  ]
+  const events: JobEvent[] = []
+  const add = (event: Omit<JobEvent, 'jobId'>): void => void events.push({ jobId: row.id, ...event })
+  const addStart = (atMs: unknown, attempt: number, worker: string | null): void => {
+    // An expired lease tells its start twice: when it was taken over and when it was settled.
+    if (typeof atMs === 'number' && events.at(-1)?.name !== 'expired')
+      add({ atMs, name: 'started', attempt, worker, detail: null })
+  }
+  add({ atMs: fromIso(row.created_at), name: 'enqueued', attempt: 0, worker: null, detail: null })
   for (const event of stored) {
     const detail = parse<Record<string, unknown> | null>(event.detail, null)
-    const startedAtMs = detail?.startedAtMs
-    if (typeof startedAtMs === 'number') {
-      events.push({
-        jobId: row.id,
-        atMs: startedAtMs,
-        name: 'started',
-        attempt: event.attempt,
-        worker: event.worker,
-        detail: null,
-      })
-    }
-    events.push({
-      jobId: row.id,
-      atMs: fromIso(event.at),
-      name: event.name,
-      attempt: event.attempt,
-      worker: event.worker,
-      detail,
-    })
+    addStart(detail?.startedAtMs, event.attempt, event.worker)
+    add({ atMs: fromIso(event.at), name: event.name, attempt: event.attempt, worker: event.worker, detail })
   }
-  const startedAtMs = toMs(row.started_at)
-  if (startedAtMs !== null && (row.status === 'in_progress' || row.status === 'completed')) {
-    events.push({
-      jobId: row.id,
-      atMs: startedAtMs,
-      name: 'started',
-      attempt: row.attempts,
-      worker: row.lease_owner,
-      detail: null,
-    })
-  }
+  const completed = row.status === 'completed'
+  const worker = completed ? row.completed_by : row.lease_owner
+  if (completed || row.status === 'in_progress') addStart(toMs(row.started_at), row.attempts, worker)
   const completedAtMs = toMs(row.completed_at)
-  if (completedAtMs !== null && row.status === 'completed') {
-    events.push({
-      jobId: row.id,
+  if (completed && completedAtMs !== null) {
+    add({
       atMs: completedAtMs,
       name: 'completed',
       attempt: row.attempts,
-      worker: null,
+      worker,
       detail: { durationMs: row.duration_ms },
     })
   }

@@ -4,7 +4,7 @@ import type { JobState } from '../../job/states.ts'
 import { toIso } from '../../time/iso.ts'
 import type { SqliteCore } from './core.ts'
 import { readHistory, recordEvent } from './history.ts'
-import { toView, type ViewRow } from './rows.ts'
+import { toMs, toView, type ViewRow } from './rows.ts'
 import {
   COUNT_DEAD,
   COUNT_READY,
@@ -110,7 +110,13 @@ export function createControls(core: SqliteCore): Controls {
         if (row === undefined || Number(changes) === 0) return false
         recordEvent(
           core.connection,
-          { id, name: 'cancelled', attempt: row.attempts, worker: null, detail: { who, reason } },
+          {
+            id,
+            name: 'cancelled',
+            attempt: row.attempts,
+            worker: null,
+            detail: { who, reason, startedAtMs: toMs(row.started_at) },
+          },
           nowMs,
         )
         if (row.latest_key !== null)

@@ -36,6 +36,7 @@ export interface ViewRow extends ExpiredRow {
   readonly lease_until: string | null
   readonly updated_at: string
   readonly completed_at: string | null
+  readonly completed_by: string | null
   readonly duration_ms: number | null
   readonly released_key: string | null
 }

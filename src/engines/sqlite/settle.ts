@@ -3,12 +3,13 @@ import type { Ended, ErrorRecord, JobEventName } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
 import { recordEvent } from './history.ts'
-import { fromLeaseToken } from './rows.ts'
+import { fromLeaseToken, toMs } from './rows.ts'
 import {
   BURY_ONE,
   COMPLETE_MANY,
   COMPLETE_ONE,
   FIND_LATEST,
+  READ_START,
   RELEASE_ONE,
   RENEW_MANY,
   RENEW_ONE,
@@ -65,25 +66,27 @@ function settleOne(holder: Holder, { lease, outcome }: Settlement): Lost[] {
 }
 
 function applyOutcome(holder: Holder, lease: Lease, outcome: Outcome): boolean {
+  // What is about to leave the row stays in the history.
+  const startedAtMs = outcome.kind === 'complete' ? null : readStart(holder, lease)
   switch (outcome.kind) {
     case 'complete':
       return change(holder, COMPLETE_ONE, lease, { result: outcome.result, durationMs: Math.round(outcome.durationMs) })
     case 'retry': {
       const due = toIso(holder.nowMs + outcome.delayMs)
       if (!change(holder, RETRY_ONE, lease, { due, ...errorColumns(outcome.error) })) return false
-      recordFailure(holder, lease, outcome.error)
+      recordFailure(holder, lease, outcome.error, startedAtMs)
       record(holder, lease, 'retried', { delayMs: outcome.delayMs })
       return true
     }
     case 'dead':
       if (!change(holder, BURY_ONE, lease, errorColumns(outcome.error))) return false
-      recordFailure(holder, lease, outcome.error)
+      recordFailure(holder, lease, outcome.error, startedAtMs)
       record(holder, lease, 'dead', null)
       return true
     case 'release': {
       const due = outcome.delayMs > 0 ? toIso(holder.nowMs + outcome.delayMs) : null
       if (!change(holder, RELEASE_ONE, lease, { due })) return false
-      record(holder, lease, 'released', { reason: outcome.reason, delayMs: outcome.delayMs })
+      record(holder, lease, 'released', { reason: outcome.reason, delayMs: outcome.delayMs, startedAtMs })
       return true
     }
     default:
@@ -109,10 +112,11 @@ function settleLatest(holder: Holder, lease: Lease, outcome: Outcome): boolean {
 
 function supersede(holder: Holder, lease: Lease, outcome: Exclude<Outcome, { kind: 'complete' }>, by: string): boolean {
   const error = outcome.kind === 'release' ? null : outcome.error
+  const startedAtMs = readStart(holder, lease)
   if (!change(holder, SUPERSEDE_HELD, lease, error === null ? { error: null, record: null } : errorColumns(error)))
     return false
-  if (error !== null) recordFailure(holder, lease, error)
-  record(holder, lease, 'superseded', { by })
+  if (error !== null) recordFailure(holder, lease, error, startedAtMs)
+  record(holder, lease, 'superseded', error === null ? { by, startedAtMs } : { by })
   return true
 }
 
@@ -131,8 +135,13 @@ function errorColumns(error: ErrorRecord): { error: string; record: string } {
 }
 
 /** `failed` is passed through on the way to queued or dead_letter, and stands here. */
-function recordFailure(holder: Holder, lease: Lease, error: ErrorRecord): void {
-  record(holder, lease, 'failed', { name: error.name, code: error.code, message: error.message })
+function recordFailure(holder: Holder, lease: Lease, error: ErrorRecord, startedAtMs: number | null): void {
+  record(holder, lease, 'failed', { name: error.name, code: error.code, message: error.message, startedAtMs })
+}
+
+function readStart({ connection }: Holder, lease: Lease): number | null {
+  const row = connection.prepare(READ_START).get({ id: lease.job.id }) as { started_at: string | null } | undefined
+  return toMs(row?.started_at ?? null)
 }
 
 function record(holder: Holder, lease: Lease, name: JobEventName, detail: Record<string, unknown> | null): void {

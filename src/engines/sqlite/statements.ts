@@ -100,13 +100,14 @@ export const RECORD_STARTS = `INSERT INTO job_starts (type, at_ms, starts) VALUE
 /** Many completions in one statement. Rows are [rowid, token, result, durationMs]; keyed jobs go through COMPLETE_ONE. */
 export const COMPLETE_MANY = `
 UPDATE job_queue SET status = 'completed', result = done.value ->> 2, duration_ms = done.value ->> 3,
-  completed_at = :now, error = NULL, ${UNLEASED}
+  completed_at = :now, completed_by = lease_owner, error = NULL, ${UNLEASED}
 FROM json_each(:done) AS done
 WHERE job_queue.rowid = done.value ->> 0 AND lease_token = done.value ->> 1
   AND status = 'in_progress' AND lease_until > :now`
 
 export const COMPLETE_ONE = `
-UPDATE job_queue SET status = 'completed', result = :result, duration_ms = :durationMs, completed_at = :now, error = NULL,
+UPDATE job_queue SET status = 'completed', result = :result, duration_ms = :durationMs, completed_at = :now,
+  completed_by = lease_owner, error = NULL,
   ${KEY_RELEASED}, ${UNLEASED}
 WHERE ${HELD}`
 
@@ -135,6 +136,8 @@ export const UNBLOCK_LATEST = `
 UPDATE job_queue SET waiting_for = 0, updated_at = :now
 WHERE type = :type AND latest_key = :latestKey AND status = 'queued' AND waiting_for > 0`
 
+export const READ_START = `SELECT started_at FROM job_queue WHERE id = :id`
+
 export const REPORT = `UPDATE job_queue SET progress = :progress, updated_at = :now WHERE ${HELD}`
 
 /** Rows are [rowid, token]. */
@@ -156,7 +159,7 @@ export const WHY_LOST = `SELECT ended FROM job_queue WHERE id = :id`
 // Inspect and operate ------------------------------------------------------------------------------------------------
 
 const VIEW_COLUMNS = `${JOB_COLUMNS}, status, ended, progress, result, error, error_record, lease_owner, lease_until,
-  updated_at, started_at, completed_at, duration_ms, released_key`
+  updated_at, started_at, completed_at, completed_by, duration_ms, released_key`
 
 export const FIND_JOB = `SELECT ${VIEW_COLUMNS} FROM job_queue WHERE id = :id`
 

@@ -37,6 +37,8 @@ export const ADDED_COLUMNS: readonly { readonly name: string; readonly definitio
   { name: 'payload_version', definition: 'INTEGER NOT NULL DEFAULT 1' },
   { name: 'progress', definition: 'TEXT' },
   { name: 'duration_ms', definition: 'INTEGER' },
+  // Whose lease it was: lease_owner is cleared with the lease.
+  { name: 'completed_by', definition: 'TEXT' },
   { name: 'error_record', definition: 'TEXT' },
   // The idempotency key a finished job had: the key itself is free again.
   { name: 'released_key', definition: 'TEXT' },

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { open } from '../client/mill.ts'
+import type { Lease, Lost, LostReason } from '../engine/outcome.ts'
+import { defineJob } from '../job/definition.ts'
+import { TestClock } from '../testing/clock.ts'
+import { type Renewable, Renewals } from './renewals.ts'
+
+function leaseOf(id: string, expiresAtMs: number | null = 0): Lease {
+  const job = {
+    id,
+    type: 't',
+    payload: 'null',
+    payloadVersion: 1,
+    priority: 5,
+    attempts: 3,
+    createdAtMs: 0,
+    runAtMs: 0,
+    key: null,
+    latestKey: null,
+    tenant: null,
+    options: null,
+  }
+  return { job, attempt: 1, token: `token-${id}`, expiresAtMs }
+}
+
+const held = (handle: number, leaseMs: number, timeoutMs = 300_000): Renewable => ({
+  handle,
+  lease: leaseOf(`j${handle}`),
+  leaseMs,
+  timeoutMs,
+})
+
+function staged(answer: (ids: readonly string[]) => readonly LostReason[] | Error = () => []) {
+  const clock = new TestClock()
+  const calls: { atMs: number; ids: readonly string[]; leaseMs: number }[] = []
+  const lost: [number, LostReason][] = []
+  const errors: unknown[] = []
+  const renewals = new Renewals({
+    clock,
+    consumer: {
+      async renew(leases, leaseMs): Promise<readonly Lost[]> {
+        const ids = leases.map(({ job }) => job.id)
+        calls.push({ atMs: clock.monotonicMs(), ids, leaseMs })
+        const answered = answer(ids)
+        if (answered instanceof Error) throw answered
+        return answered.map((reason, index) => ({ lease: { ...leaseOf(ids[index] ?? '') }, reason }))
+      },
+    },
+    onLost: (handle, reason) => lost.push([handle, reason]),
+    onError: (error) => errors.push(error),
+  })
+  return { clock, calls, lost, errors, renewals }
+}
+
+test('all leases of one length are renewed in one call, every third of it', async () => {
+  const { clock, calls, renewals } = staged()
+  renewals.hold([held(1, 60_000), held(2, 60_000), held(3, 9_000)])
+  await clock.advance('20s')
+  assert.deepEqual(calls, [
+    ...[3_000, 6_000, 9_000, 12_000, 15_000, 18_000].map((atMs) => ({ atMs, ids: ['j3'], leaseMs: 9_000 })),
+    { atMs: 20_000, ids: ['j1', 'j2'], leaseMs: 60_000 },
+  ])
+  renewals.close()
+  assert.equal(clock.waiting, 0)
+})
+
+test('a young lease waits for the next round and is never older than half its length unrenewed', async () => {
+  const { clock, calls, renewals } = staged()
+  renewals.hold([held(1, 6_000)])
+  await clock.advance(1_001)
+  renewals.hold([held(2, 6_000)])
+  await clock.advance(999)
+  assert.deepEqual(calls.at(-1), { atMs: 2_000, ids: ['j1'], leaseMs: 6_000 })
+  await clock.advance('2s')
+  assert.deepEqual(calls.at(-1), { atMs: 4_000, ids: ['j1', 'j2'], leaseMs: 6_000 })
+  renewals.close()
+})
+
+test('a dropped lease is not renewed, and with nothing held no timer is left', async () => {
+  const { clock, calls, renewals } = staged()
+  renewals.hold([held(1, 3_000), held(2, 3_000)])
+  renewals.drop([1])
+  await clock.advance('1s')
+  assert.deepEqual(
+    calls.map(({ ids }) => ids),
+    [['j2']],
+  )
+  renewals.drop([2])
+  await clock.advance('1s')
+  assert.equal(calls.length, 1)
+  assert.equal(clock.waiting, 0)
+  renewals.hold([held(3, 3_000)])
+  await clock.advance('1s')
+  assert.deepEqual(calls.at(-1)?.ids, ['j3'])
+  renewals.close()
+})
+
+// I6: a handler stuck for ever must not keep its lease for ever.
+test('renewal ends at the timeout of the job', async () => {
+  const { clock, calls, renewals } = staged()
+  renewals.hold([held(1, 3_000, 2_500)])
+  await clock.advance('1m')
+  assert.deepEqual(
+    calls.map(({ atMs }) => atMs),
+    [1_000, 2_000],
+  )
+})
+
+test('a loss is told once, and the lease is not asked for again', async () => {
+  const { clock, calls, lost, renewals } = staged((ids) => (ids.includes('j1') ? ['cancelled'] : []))
+  renewals.hold([held(1, 3_000), held(2, 3_000)])
+  await clock.advance('3s')
+  assert.deepEqual(lost, [[1, 'cancelled']])
+  assert.deepEqual(
+    calls.map(({ ids }) => ids),
+    [['j1', 'j2'], ['j2'], ['j2']],
+  )
+  renewals.close()
+})
+
+test('after a fault the renewal is tried again long before the lease is over', async () => {
+  let faults = 2
+  const { clock, calls, errors, renewals } = staged(() => {
+    faults -= 1
+    return faults >= 0 ? new Error('busy') : []
+  })
+  renewals.hold([held(1, 30_000)])
+  await clock.advance('15s')
+  assert.deepEqual(
+    calls.map(({ atMs }) => atMs),
+    [10_000, 11_000, 12_000],
+  )
+  assert.equal(errors.length, 2)
+  renewals.close()
+})
+
+test('a lease that the engine watches itself is left alone', async () => {
+  const { clock, calls, renewals } = staged()
+  renewals.hold([{ ...held(1, 3_000), lease: leaseOf('j1', null) }])
+  await clock.advance('1m')
+  assert.equal(calls.length, 0)
+  assert.equal(clock.waiting, 0)
+})
+
+// B97 B98: a job may take longer than its lease.
+test('a worker keeps the lease of a handler that runs longer than it', async () => {
+  const clock = new TestClock()
+  const mill = await open('memory:', { clock, random: () => 0 })
+  const job = defineJob({ type: 'long', lease: '5s', run: () => clock.sleep(60_000) })
+  const { id } = await mill.enqueue(job, null)
+  const reaped: unknown[] = []
+  mill.events.on('lease.reaped', (event) => reaped.push(event))
+  await mill.work([job], { reap: '1s' })
+  await clock.advance('59s')
+  assert.equal((await mill.job(id))?.state, 'in_progress')
+  await clock.advance('1s')
+  const view = await mill.job(id)
+  assert.equal(view?.state, 'completed')
+  assert.equal(view?.attempt, 1)
+  assert.deepEqual(reaped, [])
+  await mill.close()
+})
