@@ -148,6 +148,7 @@ test('percentiles are values that were measured; medians lie in the middle', () 
     [50, 95, 99, 100].map((share) => percentile(sample, share)),
     [50, 95, 99, 100],
   )
+  assert.equal(percentile([5, 1, 2, 3], 60), 3)
   assert.equal(percentile([7], 1), 7)
   assert.ok(Number.isNaN(percentile([], 50)))
   assert.equal(median([9, 1, 5]), 5)
@@ -183,6 +184,14 @@ test('options choose, and refuse what there is not', () => {
   assert.deepEqual(plain.sizes, STANDARD)
   const small = readOptions(['--contenders', 'plainjob', '--jobs', '5000', '--rounds', '1', '--enforce'])
   assert.deepEqual([small.standard, small.sizes.jobs, small.rounds, small.enforce], [false, 5_000, 1, true])
+  for (const args of [
+    ['--jobs', '5000'],
+    ['--rounds', '1'],
+    ['--large', '10'],
+    ['--contenders', 'plainjob'],
+  ]) {
+    assert.equal(readOptions(args).standard, false, args.join(' '))
+  }
   for (const args of [
     ['--only', 'drian'],
     ['--contenders', 'nobody'],

@@ -45,7 +45,7 @@ export class Ledger {
     this.#waiting.add(waiter)
     let before = this.#distinct
     const watch = setInterval(() => {
-      
+      if (this.#distinct === before) arrived.resolve()
       before = this.#distinct
     }, stallMs)
     await arrived.promise

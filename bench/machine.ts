@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { cpus, loadavg, platform, release, totalmem } from 'node:os'
+import { arch, cpus, loadavg, platform, totalmem } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import type { MachineFacts } from './result.ts'
 
@@ -11,7 +11,7 @@ export function machineFacts(): MachineFacts {
     cores: processors.length,
     processor: processors[0]?.model.trim() ?? 'unknown',
     memoryGiB: Math.round(totalmem() / 2 ** 30),
-    platform: `${platform()} ${release()}`,
+    platform: `${platform()} ${arch()}`,
     versions: {
       node: process.versions.node,
       'SQLite (node:sqlite)': sqliteVersion(),

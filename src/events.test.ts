@@ -93,3 +93,12 @@ test('next resolves with the first event that matches and then listens no more',
   assert.deepEqual(await next, stopped('b'))
   assert.equal(asked, 2)
 })
+
+test('whether anyone hears an event is known beforehand', () => {
+  const events = new Events()
+  assert.equal(events.hears('worker.stopped'), false)
+  const off = events.on('worker.stopped', () => {})
+  assert.deepEqual([events.hears('worker.stopped'), events.hears('job.cancelled')], [true, false])
+  off()
+  assert.equal(events.hears('worker.stopped'), false)
+})

@@ -28,7 +28,7 @@ export const CONTENDERS: readonly ContenderEntry[] = [
   },
   {
     name: 'plainjob',
-    title: 'plainjob',
+    title: 'plainjob, SQLite NORMAL',
     family: 'sqlite',
     notes:
       'plainjob on better-sqlite3 with its own settings: synchronous=NORMAL, a poll every second, one job at a time. A started job that is never finished is taken up again after 30 minutes.',

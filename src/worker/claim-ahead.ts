@@ -1,25 +1,30 @@
 import type { Clock } from '../time/clock.ts'
 
-/** What a claimed job may wait for its start, and the stretch of time over which finished jobs are counted. */
-const WINDOW_MS = 20
+/** What a claimed job should wait for its start at most, and the longest that a job counts as short. */
+const SHORT_MS = 20
 const AHEAD_MAX = 256
+/** What was seen longer ago than this says nothing about now. */
+const STALE_MS = 250
 /** A waiting job that had to be given back shows that the guess was wrong; none is made for this long. */
 const PENALTY_MS = 1_000
 const NEWEST_SHARE = 0.1
+const CAP_STEP = 32
 
 /**
  * How many jobs to claim beyond the free slots. Short jobs are done before the next claim could return, so a worker
  * that claimed only for its free slots would mostly wait for the engine. It guesses from what it has just seen: as
- * many as finished in about the last 20 ms, and none when jobs take long, because those would only wait here while
- * another worker could run them.
+ * many as finished from one claim to the next. The guess is halved when a job waited longer than 20 ms for its slot,
+ * and it is zero when jobs take long, because those would only wait here while another worker could run them.
  */
 export class ClaimAhead {
   readonly #clock: Clock
   readonly #concurrency: number
-  #windowStartMs = 0
+  #claimedAtMs = 0
   #finishedNow = 0
   #finishedBefore = 0
   #durationMs = 0
+  #cap = AHEAD_MAX
+  #waitedLong = false
   #offUntilMs = 0
 
   constructor(clock: Clock, concurrency: number) {
@@ -32,25 +37,35 @@ export class ClaimAhead {
     this.#durationMs += (durationMs - this.#durationMs) * NEWEST_SHARE
   }
 
-  /** A claimed job waited too long. */
+  /** A job claimed ahead has got its slot. */
+  waited(ms: number): void {
+    if (ms > SHORT_MS) this.#waitedLong = true
+  }
+
+  /** A job claimed ahead got no slot and was given back. */
   penalize(): void {
     this.#offUntilMs = this.#clock.monotonicMs() + PENALTY_MS
+  }
+
+  /** A claim is being asked for. */
+  claimed(): void {
+    const nowMs = this.#clock.monotonicMs()
+    this.#finishedBefore = this.#isStale(nowMs) ? 0 : this.#finishedNow
+    this.#finishedNow = 0
+    this.#claimedAtMs = nowMs
+    this.#cap = this.#waitedLong ? Math.floor(this.#cap / 2) : Math.min(this.#cap + CAP_STEP, AHEAD_MAX)
+    this.#waitedLong = false
   }
 
   /** Jobs that may wait here now. */
   get size(): number {
     const nowMs = this.#clock.monotonicMs()
-    this.#rotate(nowMs)
-    if (nowMs < this.#offUntilMs || this.#durationMs > WINDOW_MS) return 0
-    const inTime = Math.floor((this.#concurrency * WINDOW_MS) / Math.max(this.#durationMs, 0.01))
-    return Math.min(Math.max(this.#finishedNow, this.#finishedBefore), inTime, AHEAD_MAX)
+    if (nowMs < this.#offUntilMs || this.#durationMs > SHORT_MS || this.#isStale(nowMs)) return 0
+    const inTime = Math.floor((this.#concurrency * SHORT_MS) / Math.max(this.#durationMs, 0.01))
+    return Math.min(Math.max(this.#finishedNow, this.#finishedBefore), inTime, this.#cap)
   }
 
-  #rotate(nowMs: number): void {
-    const ageMs = nowMs - this.#windowStartMs
-    if (ageMs < WINDOW_MS) return
-    this.#finishedBefore = ageMs < 2 * WINDOW_MS ? this.#finishedNow : 0
-    this.#finishedNow = 0
-    this.#windowStartMs = nowMs
+  #isStale(nowMs: number): boolean {
+    return nowMs - this.#claimedAtMs > STALE_MS
   }
 }

@@ -94,7 +94,7 @@ test('a handler that blocks the event loop far beyond its lease keeps it', { tim
   assert.equal((await mill.job(receipt.id))?.attempt, 1)
 })
 
-test('a cancellation that the thread finds out aborts the handler', { timeout: 30_000 }, async (t) => {
+test('a cancellation by another process aborts the handler', { timeout: 30_000 }, async (t) => {
   const url = await fileUrl(t)
   const [mill, other] = [await opened(t, url), await opened(t, url)]
   let reason: unknown = null

@@ -131,7 +131,9 @@ export class Workshop {
     if (free <= 0 && this.#waiting.size > ahead / 2) return null
     const perType = slots.room()
     const max = slots.startable(free + ahead, perType)
-    return max > 0 ? { max, perType } : null
+    if (max <= 0) return null
+    this.#ahead.claimed()
+    return { max, perType }
   }
 
   #take(leases: readonly Lease[]): void {
@@ -167,7 +169,9 @@ export class Workshop {
     while (!this.#stopping && this.slots.free > 0) {
       const held = this.#waiting.next()
       if (held === undefined) return
-      this.#start(held, this.#parts.clock.monotonicMs())
+      const nowMs = this.#parts.clock.monotonicMs()
+      this.#ahead.waited(nowMs - held.heldAtMs)
+      this.#start(held, nowMs)
     }
   }
 

@@ -5,11 +5,17 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 
-const ROOT = resolve(import.meta.dirname, '../..')
-const MAIN = join(ROOT, 'src/cli/main.ts')
+export const ROOT = resolve(import.meta.dirname, '../..')
+export const MAIN = join(ROOT, 'src/cli/main.ts')
 export const FIXTURES = join(import.meta.dirname, 'fixtures')
 export const JOBS = join(FIXTURES, 'jobs.ts')
+
+export interface Settings {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+}
 
 export interface Ended {
   readonly code: number | null
@@ -22,10 +28,12 @@ export interface Ended {
 export class Running {
   readonly child: ChildProcess
   readonly ended: Promise<Ended>
+  readonly #waiting = new Set<() => void>()
   #out = ''
   #err = ''
+  #closed = false
 
-  constructor(script: string, args: readonly string[], settings: { cwd?: string; env?: Record<string, string> } = {}) {
+  constructor(script: string, args: readonly string[], settings: Settings = {}) {
     const { NO_COLOR: _, MILLRACE_ENGINE: __, NODE_TEST_CONTEXT: ___, ...env } = process.env
     this.child = spawn(process.execPath, ['--conditions=millrace-source', script, ...args], {
       cwd: settings.cwd ?? ROOT,
@@ -34,23 +42,31 @@ export class Running {
     })
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#out += text
+      for (const look of this.#waiting) look()
     })
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#err += text
     })
-    this.ended = once(this.child, 'close').then(([code, signal]) => ({ code, signal, out: this.#out, err: this.#err }))
+    this.ended = once(this.child, 'close').then(([code, signal]) => {
+      this.#closed = true
+      for (const look of this.#waiting) look()
+      return { code, signal, out: this.#out, err: this.#err }
+    })
   }
 
   /** Resolves once the output has what is looked for; rejects if the process ends without having said it. */
-  async said(what: string | RegExp): Promise<void> {
-    const matches = (): boolean => (typeof what === 'string' ? this.#out.includes(what) : what.test(this.#out))
-    while (!matches()) {
-      const stdout = this.child.stdout
-      if (stdout === null || this.child.exitCode !== null || stdout.closed) {
-        throw new Error(`the process ended without saying ${what}:\n${this.#out}\n${this.#err}`)
+  said(what: string | RegExp): Promise<void> {
+    const isThere = (): boolean => (typeof what === 'string' ? this.#out.includes(what) : what.test(this.#out))
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (isThere()) resolve()
+        else if (this.#closed) reject(new Error(`it ended without saying ${what}:\n${this.#out}\n${this.#err}`))
+        else return
+        this.#waiting.delete(look)
       }
-      await Promise.race([once(stdout, 'data'), once(this.child, 'close')])
-    }
+      this.#waiting.add(look)
+      look()
+    })
   }
 }
 
@@ -91,4 +107,13 @@ export function jsonLines(text: string): Record<string, unknown>[] {
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
+}
+
+/** Tries until the condition holds, or long enough to be sure that it never will. */
+export async function until(holds: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> {
+  const givesUpAt = performance.now() + withinMs
+  while (!(await holds())) {
+    if (performance.now() > givesUpAt) throw new Error(`it did not happen within ${withinMs} ms`)
+    await sleep(20)
+  }
 }

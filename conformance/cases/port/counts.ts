@@ -1,5 +1,5 @@
 import type { CaseFile } from '../../case.ts'
-import { DELAY_MS, delay, need } from '../../needs.ts'
+import { DELAY_MS, delay, latest, need } from '../../needs.ts'
 import { complete, dead, first, release, retry } from '../../stage.ts'
 
 export const counting: CaseFile = {
@@ -30,6 +30,17 @@ export const counting: CaseFile = {
         await stage.expectCounts({ ready: 1, delayed: 1 })
         await stage.harness.advance(DELAY_MS + 1)
         await stage.expectCounts({ ready: 2 })
+      },
+    },
+    {
+      name: 'a version that waits for an older one of its latest key is due, so it counts as ready',
+      guarantees: ['I1'],
+      ...need(latest),
+      async run(stage) {
+        await stage.put({ latest: { key: 'k', seq: null } })
+        await stage.one(await stage.consume())
+        await stage.put({ latest: { key: 'k', seq: null } })
+        await stage.expectCounts({ ready: 1, inProgress: 1 })
       },
     },
     {

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { runCli } from '../../test/cli/in-process.ts'
-import { FIXTURES, JOBS, jsonLines, temporaryFolder } from '../../test/cli/run.ts'
+import { runCli } from './in-process.ts'
+import { FIXTURES, JOBS, jsonLines, temporaryFolder } from './run.ts'
 
 const COMMANDS = ['start', 'work', 'enqueue', 'jobs', 'job', 'cancel', 'stats', 'migrate', 'reap']
 

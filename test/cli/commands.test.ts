@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { runCli } from '../../test/cli/in-process.ts'
-import { JOBS, jsonLines, temporaryFolder } from '../../test/cli/run.ts'
-import { openEngine } from '../engine/open.ts'
-import type { Lease } from '../engine/outcome.ts'
-import { systemClock } from '../time/clock.ts'
+import { openEngine } from '../../src/engine/open.ts'
+import type { Lease } from '../../src/engine/outcome.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { runCli } from './in-process.ts'
+import { JOBS, jsonLines, temporaryFolder } from './run.ts'
 
 async function store(t: TestContext) {
   const url = `sqlite:${await temporaryFolder(t)}/jobs.db`

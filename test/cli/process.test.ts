@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { describe, it } from 'node:test'
+import { jsonLines, MAIN, millrace, temporaryFolder } from './run.ts'
+
+describe('a command as a process', () => {
+  it('reads a payload from standard input, and finds the store by its environment', async (t) => {
+    const env = { MILLRACE_ENGINE: `sqlite:${await temporaryFolder(t)}/jobs.db` }
+    const added = await millrace(['enqueue', 'import', '-', '--json'], { env, input: '{"rows":[1,2,3]}\n' })
+    assert.equal(added.code, 0, added.err)
+    const id = String(jsonLines(added.out)[0]?.id)
+    const shown = await millrace(['job', id, '--payload', '--json'], { env })
+    assert.equal(jsonLines(shown.out)[0]?.payload, '{"rows":[1,2,3]}')
+    const elsewhere = await millrace(['job', id, '--engine', env.MILLRACE_ENGINE.replace('jobs', 'other')], { env })
+    assert.match(elsewhere.err, /ERR_SCHEMA_MISSING/)
+  })
+
+  it('uses ./millrace.db unless told, and exits 0, 1 or 2', async (t) => {
+    const cwd = await temporaryFolder(t)
+    assert.equal((await millrace(['enqueue', 'greet', '{}'], { cwd })).code, 0)
+    const stats = await millrace(['stats', '--engine', 'sqlite:millrace.db', '--json'], { cwd })
+    assert.partialDeepStrictEqual(jsonLines(stats.out), [{ type: 'greet', ready: 1 }])
+    assert.equal((await millrace(['job', 'unknown'], { cwd })).code, 1)
+    const wrong = await millrace(['job'], { cwd })
+    assert.equal(wrong.code, 2)
+    assert.match(wrong.err, /^error: missing required argument 'id'.*\n$/)
+    const nothing = await millrace([], { cwd })
+    assert.equal(nothing.code, 2)
+    assert.match(nothing.err, /^Usage: millrace/)
+  })
+
+  it('prints no colours into a pipe', async (t) => {
+    const cwd = await temporaryFolder(t)
+    await millrace(['enqueue', 'greet', '{}'], { cwd })
+    const { out } = await millrace(['jobs'], { cwd, env: { FORCE_COLOR: '3' } })
+    assert.match(out, /queued/)
+    assert.ok(!out.includes('\u001b'))
+  })
+
+  it('is content when its reader has read enough', async (t) => {
+    const cwd = await temporaryFolder(t)
+    await millrace(['enqueue', 'greet', '{}'], { cwd })
+    const child = spawn(process.execPath, ['--conditions=millrace-source', MAIN, 'jobs'], { cwd })
+    child.stdout.destroy()
+    let err = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      err += text
+    })
+    const [code] = await once(child, 'close')
+    assert.equal(err, '')
+    assert.equal(code, 0)
+  })
+})

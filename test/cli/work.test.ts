@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { execFile, execFileSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it, type TestContext } from 'node:test'
+import { promisify } from 'node:util'
+import { type Mill, open } from 'millrace'
+import { JOBS, jsonLines, startMillrace, temporaryFolder, until } from './run.ts'
+
+async function store(t: TestContext): Promise<{ folder: string; file: string; url: string; mill: Mill }> {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'jobs.db')
+  const url = `sqlite:${file}`
+  const { greet, doomed, untilFile, stray, bomb } = await import('./fixtures/jobs.ts')
+  const mill = await open(url, { jobs: [greet, doomed, untilFile, stray, bomb] })
+  t.after(() => mill.close())
+  return { folder, file, url, mill }
+}
+
+const stateOf = async (mill: Mill, id: string) => (await mill.job(id))?.state
+
+describe('millrace work', () => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    // A05 B08 B131 B132 B134 B137 B141 I8
+    it(`finishes what runs on ${signal}, takes nothing new, and exits 0`, async (t) => {
+      const { folder, file, url, mill } = await store(t)
+      const go = join(folder, 'go')
+      const { id } = await mill.enqueue('until-file', { file: go })
+      const worker = startMillrace(t, ['work', JOBS, '--engine', url])
+      await worker.said('Job started')
+      worker.child.kill(signal)
+      await worker.said('Signal received')
+      const late = await mill.enqueue('greet', { name: 'late' })
+      await writeFile(go, '')
+      const { code, out, err } = await worker.ended
+      assert.equal(code, 0, err)
+      assert.equal(err, '')
+      assert.equal(await stateOf(mill, id), 'completed')
+      assert.equal(await stateOf(mill, late.id), 'queued')
+      assert.equal(jsonLines(out).at(-1)?.msg, 'Worker stopped')
+      await mill.close()
+      const database = new DatabaseSync(file)
+      assert.deepEqual({ ...database.prepare('PRAGMA integrity_check').get() }, { integrity_check: 'ok' })
+      database.exec('BEGIN IMMEDIATE; ROLLBACK')
+      database.close()
+    })
+  }
+
+  // B133 B135 I8
+  it('gives back what does not finish in time, without using an attempt, also when npm echoes the signal', async (t) => {
+    const { folder, url, mill } = await store(t)
+    const { id } = await mill.enqueue('until-file', { file: join(folder, 'never') })
+    const worker = startMillrace(t, ['work', JOBS, '--drain', '300ms', '--engine', url])
+    await worker.said('Job started')
+    worker.child.kill('SIGINT')
+    await worker.said('Signal received')
+    worker.child.kill('SIGINT')
+    assert.equal((await worker.ended).code, 0)
+    const view = await mill.job(id)
+    assert.partialDeepStrictEqual(view, { state: 'queued', attempt: 0, leaseOwner: null, leaseUntilMs: null })
+  })
+
+  it('stops at once for whoever insists', async (t) => {
+    const { folder, url, mill } = await store(t)
+    await mill.enqueue('until-file', { file: join(folder, 'never') })
+    const worker = startMillrace(t, ['work', JOBS, '--engine', url])
+    await worker.said('Job started')
+    worker.child.kill('SIGTERM')
+    await worker.said('Signal received')
+    const stoppedAt = performance.now()
+    // The echo of a signal is ignored for a second; after it, the next one counts.
+    await until(() => {
+      worker.child.kill('SIGTERM')
+      return worker.child.exitCode !== null || worker.child.signalCode !== null
+    })
+    assert.equal((await worker.ended).code, 1)
+    assert.ok(performance.now() - stoppedAt < 10_000, 'well before the drain of 30 s')
+  })
+
+  it('is told of a cancellation by another process', async (t) => {
+    const { folder, url, mill } = await store(t)
+    const { id } = await mill.enqueue('until-file', { file: join(folder, 'never') })
+    const worker = startMillrace(t, ['work', JOBS, '--engine', url])
+    await worker.said('Job started')
+    assert.equal(await mill.cancel(id), true)
+    await worker.said('cancelled')
+    worker.child.kill('SIGTERM')
+    assert.equal((await worker.ended).code, 0)
+    assert.equal((await mill.job(id))?.ended, 'cancelled')
+  })
+
+  it('survives a rejection that nobody awaited, and redacts it', async (t) => {
+    const { url, mill } = await store(t)
+    await mill.enqueue('stray', {})
+    const worker = startMillrace(t, ['work', JOBS, '--engine', url])
+    await worker.said('nobody awaited')
+    const { id } = await mill.enqueue('greet', { name: 'Ada' })
+    assert.deepEqual(await mill.result(id), { greeting: 'Hello Ada' })
+    worker.child.kill('SIGTERM')
+    const { code, out } = await worker.ended
+    assert.equal(code, 0)
+    assert.match(out, /forgotten/)
+    assert.doesNotMatch(out, /hunter2/)
+  })
+
+  it('drains and fails when an exception escapes every handler', async (t) => {
+    const { folder, url, mill } = await store(t)
+    const { id } = await mill.enqueue('until-file', { file: join(folder, 'never') })
+    const worker = startMillrace(t, ['work', JOBS, '--drain', '100ms', '--engine', url])
+    await worker.said('Job started')
+    await mill.enqueue('bomb', {})
+    const { code, err } = await worker.ended
+    assert.equal(code, 1)
+    assert.match(err, /^error: thrown from a timer[^\n]*\n$/)
+    assert.equal(await stateOf(mill, id), 'queued')
+  })
+
+  it('works only the types it is told to', async (t) => {
+    const { url, mill } = await store(t)
+    const other = await mill.enqueue('doomed', {}, { priority: 1 })
+    const { id } = await mill.enqueue('greet', { name: 'Ada' })
+    const worker = startMillrace(t, ['work', JOBS, '--types', 'greet', '--engine', url])
+    await mill.result(id)
+    worker.child.kill('SIGTERM')
+    await worker.ended
+    assert.equal(await stateOf(mill, other.id), 'queued')
+  })
+
+  // B20 B22 B29 B30
+  it('runs a row that another program inserted with the canonical columns only', async (t) => {
+    const { file, url, mill } = await store(t)
+    const now = new Date().toISOString()
+    const row = ['01ARZ3NDEKTSV4RRFFQ69G5FAV', 'greet', now, '{"name":"Python"}', now, now]
+    await insertFromOutside(file, row)
+    const worker = startMillrace(t, ['work', JOBS, '--engine', url])
+    assert.deepEqual(await mill.result('01ARZ3NDEKTSV4RRFFQ69G5FAV'), { greeting: 'Hello Python' })
+    // And one inserted while the worker waits: it is woken, not restarted.
+    await insertFromOutside(file, ['01ARZ3NDEKTSV4RRFFQ69G5FAW', ...row.slice(1)])
+    assert.deepEqual(await mill.result('01ARZ3NDEKTSV4RRFFQ69G5FAW'), { greeting: 'Hello Python' })
+    worker.child.kill('SIGTERM')
+    assert.equal((await worker.ended).code, 0)
+  })
+})
+
+const INSERT =
+  'INSERT INTO job_queue (id, type, scheduled_at, payload, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)'
+
+const PYTHON = `
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], timeout=10)
+connection.execute(sys.argv[2], sys.argv[3:])
+connection.commit()
+connection.close()`
+
+const NODE = `
+const { DatabaseSync } = require('node:sqlite')
+const [file, sql, ...row] = process.argv.slice(1)
+const database = new DatabaseSync(file, { timeout: 10000 })
+database.prepare(sql).run(...row)
+database.close()`
+
+/** By Python where there is one, else by a Node process that knows nothing of Millrace. */
+async function insertFromOutside(file: string, row: readonly string[]): Promise<void> {
+  const [program, script] = hasPython() ? ['python3', ['-c', PYTHON]] : [process.execPath, ['-e', NODE, '--']]
+  await promisify(execFile)(program, [...script, file, INSERT, ...row])
+}
+
+function hasPython(): boolean {
+  try {
+    execFileSync('python3', ['-c', 'import sqlite3'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('millrace start', () => {
+  // I6 B139
+  it('without jobs is a reaper: it recovers what a killed worker left, and stops on SIGTERM', async (t) => {
+    const { folder, url, mill } = await store(t)
+    const { id } = await mill.enqueue('until-file', { file: join(folder, 'never') }, { attempts: 1 })
+    const doomedWorker = await mill.engine.consume({
+      types: [{ type: 'until-file', leaseMs: 50 }],
+      worker: 'host:1:dead',
+    })
+    const signal = new AbortController().signal
+    assert.equal((await doomedWorker.claim({ max: 1, waitMs: 1_000, signal })).length, 1)
+    const reaper = startMillrace(t, ['start', '--reap', '50ms', '--engine', url])
+    await reaper.said('Reaper started')
+    const view = await mill.engine.inspector?.waitFor(id, { waitMs: 10_000, signal })
+    assert.equal(view?.state, 'dead_letter')
+    assert.equal(view?.error?.code, 'ERR_LEASE_EXPIRED')
+    reaper.child.kill('SIGTERM')
+    assert.equal((await reaper.ended).code, 0)
+  })
+
+  it('with jobs is a worker too', async (t) => {
+    const { url, mill } = await store(t)
+    const { id } = await mill.enqueue('greet', { name: 'Ada' })
+    const all = startMillrace(t, ['start', JOBS, '--engine', url])
+    assert.deepEqual(await mill.result(id), { greeting: 'Hello Ada' })
+    all.child.kill('SIGINT')
+    assert.equal((await all.ended).code, 0)
+  })
+})

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import * as millrace from '../../src/index.ts'
+import { ROOT, sourceFiles } from './source.ts'
+
+interface Package {
+  readonly exports: Readonly<Record<string, Readonly<Record<string, string>>>>
+  readonly bin: Readonly<Record<string, string>>
+  readonly files: readonly string[]
+}
+
+const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8')
+const manifest: Package = JSON.parse(read('package.json'))
+
+test('every export has its source, and its built files are where the build puts them', () => {
+  assert.ok(Object.keys(manifest.exports).length >= 5)
+  for (const [name, { 'millrace-source': source = '', types, default: built }] of Object.entries(manifest.exports)) {
+    assert.ok(existsSync(path.join(ROOT, source)), `${name}: ${source}`)
+    const stem = source.replace(/^\.\//, './dist/').replace(/\.ts$/, '')
+    assert.deepEqual([types, built], [`${stem}.d.ts`, `${stem}.js`], name)
+  }
+  for (const target of Object.values(manifest.bin)) {
+    const source = target.replace('./dist/', './').replace(/\.js$/, '.ts')
+    assert.ok(existsSync(path.join(ROOT, source)), source)
+  }
+})
+
+test('what the package ships besides its code is there', () => {
+  const shipped = manifest.files.filter((file) => file !== 'dist')
+  for (const file of shipped) assert.ok(existsSync(path.join(ROOT, file)), file)
+})
+
+test('the index holds names only', () => {
+  const code = read('src/index.ts').replace(/export (?:type )?(?:\*|\{[^}]*\}) from '[^']+'\n/g, '')
+  assert.equal(code.trim(), '')
+})
+
+const sources = sourceFiles(['src'], { tests: false })
+const written = globSync(['README.md', 'docs/*.md', 'examples/**/*.ts'], { cwd: ROOT }).map(read).join('\n')
+
+/** The comment right above a declaration has an example. */
+function hasExample(name: string): boolean {
+  const declaration = new RegExp(
+    `@example[^@]*?\\*/\\n(?:// biome-ignore[^\\n]*\\n)?export (?:async )?(?:function|class|const) ${name}\\b`,
+  )
+  return sources.some(({ text }) => declaration.test(text))
+}
+
+test('every public function, class and value is shown in use, by an example above it, in the docs or in examples/', () => {
+  const names = Object.keys(millrace)
+  assert.ok(names.includes('defineJob') && names.includes('open') && names.length > 25)
+  const undocumented = names.filter((name) => !hasExample(name) && !new RegExp(`\\b${name}\\b`).test(written))
+  assert.deepEqual(undocumented, [])
+})
+
+test('the law tells an example above from one elsewhere', () => {
+  assert.equal(hasExample('defineJob'), true)
+  assert.equal(hasExample('fromUrgency'), true)
+  assert.equal(hasExample('backoffMaxMs'), false)
+})

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { ENGINE_SCHEMES } from '../../src/engine/open.ts'
+import { type Actor, canMove, JOB_STATES, type JobState } from '../../src/job/states.ts'
+import { ROOT } from './blocks.ts'
+
+const read = (page: string): string => readFileSync(path.join(ROOT, page), 'utf8')
+const pages = globSync(['*.md', '{docs,src,workloads,dashboard,chaos,conformance,bench,examples}/**/*.md'], {
+  cwd: ROOT,
+})
+
+/** The cells of a page's table rows, without heads and rules. */
+function rowsOf(page: string, columns: number): readonly (readonly string[])[] {
+  return read(page)
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) => line.slice(2, -2).split(' | '))
+    .filter((cells) => cells.length === columns)
+}
+
+const ACTORS = ['core', 'producer', 'operator'] as const
+const isState = (text: string): text is JobState => JOB_STATES.some((state) => state === text)
+const isActor = (text: string): text is Actor => ACTORS.some((actor) => actor === text)
+
+// B43..B51 X082
+test('the table of transitions in the docs is the one in the code', () => {
+  const documented = rowsOf('docs/state-machine.md', 4).filter(([from = '']) => isState(from))
+  const inDocs = new Set(documented.map(([from, to, who]) => `${from} ${to} ${who}`))
+  for (const [from = '', to = '', who = ''] of documented) {
+    assert.ok(isState(from) && isState(to) && isActor(who), `${from} ${to} ${who}`)
+  }
+  for (const from of JOB_STATES) {
+    for (const to of JOB_STATES) {
+      for (const who of ACTORS) {
+        // What the core may do is listed once, for the core; the others only add to it.
+        const expected = canMove(from, to, who) && (who === 'core' || !canMove(from, to, 'core'))
+        assert.equal(inDocs.has(`${from} ${to} ${who}`), expected, `${from} → ${to} by ${who}`)
+      }
+    }
+  }
+})
+
+test('the page of errors has every code and every class, and no other', () => {
+  const source = read('src/errors.ts')
+  const codes = [...source.matchAll(/\| '(ERR_\w+)'/g)].map(([, code]) => code)
+  const documented = rowsOf('docs/errors.md', 3).filter(([code = '']) => code.startsWith('`ERR_'))
+  assert.ok(codes.length > 30)
+  assert.deepEqual(documented.map(([code = '']) => code.slice(1, -1)).toSorted(), codes.toSorted())
+  const classes = [...source.matchAll(/^export class (\w+)/gm)].map(([, name]) => name ?? '')
+  const named = new Set(documented.map(([, name = '']) => name.slice(1, -1)))
+  assert.deepEqual(
+    classes.filter((name) => !named.has(name)),
+    [],
+  )
+})
+
+test('the README lists the twelve guarantees and every engine that can be opened', () => {
+  const guarantees = rowsOf('README.md', 2).flatMap(([id = '']) => (/^I\d+$/.test(id) ? [id] : []))
+  assert.deepEqual(
+    guarantees,
+    Array.from({ length: 12 }, (_, index) => `I${index + 1}`),
+  )
+  const here = rowsOf('README.md', 4).filter(([, , , state]) => state === 'here')
+  assert.deepEqual(here.map(([, url = '']) => /^`(\w+):/.exec(url)?.[1]).toSorted(), ENGINE_SCHEMES.toSorted())
+})
+
+test('the README has every command of the command line', () => {
+  const commands = globSync('src/cli/commands/*.ts', { cwd: ROOT }).map((file) => path.basename(file, '.ts'))
+  const listed = rowsOf('README.md', 2).flatMap(([names = '']) =>
+    [...names.matchAll(/`(\w+)/g)].map(([, name]) => name),
+  )
+  assert.deepEqual(listed.toSorted(), commands.toSorted())
+})
+
+test('links between pages lead somewhere', () => {
+  assert.ok(pages.length > 20)
+  const broken = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => !existsSync(path.join(ROOT, path.dirname(page), target)))
+      .map((target) => `${page}: ${target}`),
+  )
+  assert.deepEqual(broken, [])
+})
+
+test('files that the docs name exist', () => {
+  const named = [
+    'README.md',
+    'docs/architecture.md',
+    'docs/state-machine.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+  ].flatMap((page) =>
+    [...read(page).matchAll(/`((?:src|test|conformance|docs|scripts|bench|chaos|examples|workloads)\/[\w./-]+)`/g)].map(
+      ([, file = '']) => ({ page, file }),
+    ),
+  )
+  assert.ok(named.length > 20)
+  const missing = named.filter(({ file }) => !existsSync(path.join(ROOT, file)))
+  assert.deepEqual(missing, [])
+})
+
+test('a decision is short, numbered without gaps, and says context, choice and price', () => {
+  const decisions = globSync('docs/decisions/*.md', { cwd: ROOT }).toSorted()
+  for (const [index, file] of decisions.entries()) {
+    const text = read(file)
+    assert.match(path.basename(file), new RegExp(`^${String(index + 1).padStart(4, '0')}-[a-z0-9-]+\\.md$`))
+    assert.match(text, new RegExp(`^# ${index + 1}\\. `))
+    for (const part of ['Context', 'Choice', 'Price']) assert.ok(text.includes(`**${part}.**`), `${file}: ${part}`)
+    assert.ok(text.trimEnd().split('\n').length < 25, file)
+  }
+})
+
+test('no page promises more than at least once', () => {
+  // The ledger quotes the source documents; the matrix has cases in which nothing crashes.
+  const quoting = new Set(['docs/requirements.md', 'docs/engines.md'])
+  const bold = pages.filter((page) => !quoting.has(page) && /exactly[ -]once/i.test(read(page)))
+  assert.deepEqual(bold, [])
+})
