@@ -210,6 +210,8 @@ test('a closed mill refuses work; closing twice is one closing', async () => {
   const mill = await open('memory:')
   const closing = mill.close()
   assert.equal(mill.close(), closing)
+  // Refused from the first moment on, while workers may still drain and the engine is still open.
+  await assert.rejects(mill.enqueue(greet, { name: 'a' }), /this mill is closed/)
   await closing
   await assert.rejects(mill.enqueue(greet, { name: 'a' }), ClosedError)
   await assert.rejects(mill.work([greet.handledBy(() => 1)]), ClosedError)

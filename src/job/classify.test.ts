@@ -79,6 +79,8 @@ test('unknown errors are retried', () => {
     withStatus(429),
     withStatus('404'),
     new RetryAfter('1s'),
+    // A handler that asked to be retried meant it, whatever else the error carries.
+    Object.assign(new RetryAfter('1s'), { status: 404 }),
     new Offline(),
     new OptionError('x'),
     new EngineError('ERR_STORAGE_BUSY', 'x'),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { decodeTime } from 'ulid'
 import { newJobId } from './id.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15)
@@ -21,4 +22,10 @@ test('ids are strictly increasing within a millisecond, and when the clock goes 
   ids.push(newJobId(NOW_MS - 60_000), newJobId(NOW_MS + 20))
   assert.deepEqual(ids, ids.toSorted())
   assert.equal(new Set(ids).size, ids.length)
+})
+
+// I11 B16
+test('the time in an id is the time given, not that of the machine', () => {
+  const laterMs = Date.UTC(2100, 0, 1)
+  assert.equal(decodeTime(newJobId(laterMs)), laterMs)
 })

@@ -94,10 +94,16 @@ test('a delay that a handler got wrong does not stop the verdict: the backoff de
 })
 
 test('a stored backoff that a foreign producer got wrong makes a dead letter that says so, not a stuck job', () => {
-  const backoff: Backoff = JSON.parse('{"kind":"fibonacci"}')
-  const verdict = decide(failed({ backoff }), random)
-  assert.ok(verdict.kind === 'dead')
-  assert.match(verdict.error.message, /it broke.*'backoff\.kind' must be/)
+  const verdictOn = (stored: string) => {
+    const backoff: Backoff = JSON.parse(stored)
+    const verdict = decide(failed({ backoff }), random)
+    assert.ok(verdict.kind === 'dead', stored)
+    return verdict.error.message
+  }
+  assert.match(verdictOn('{"kind":"fibonacci"}'), /it broke.*'backoff\.kind' must be/)
+  assert.match(verdictOn('null'), /it broke.*'backoff\.kind' must be/)
+  // Without the check this would be a retry without any wait, over and over.
+  assert.match(verdictOn('{"kind":"list","delays":[]}'), /it broke.*'backoff\.delays' is empty/)
 })
 
 // B201

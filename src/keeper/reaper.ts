@@ -33,7 +33,7 @@ export interface Reaped {
 export async function reapOnce(
   parts: ReaperParts,
   batch = 500,
-  signal = new AbortController().signal,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<Reaped> {
   const startedAtMs = parts.clock.monotonicMs()
   const consumer = await parts.engine.consume({ types: 'every', worker: parts.worker })

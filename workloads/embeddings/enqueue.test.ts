@@ -78,11 +78,12 @@ describe('the order of versions', () => {
       rig.enqueue('a', 'a1')
       rig.enqueue('b', 'b1')
       rig.enqueue('c', 'c1', 10)
+      rig.enqueue('x', 'x1', 3)
       rig.enqueue('d', 'd1')
       await rig.settle()
       assert.deepEqual(
         rig.calls.map(({ seq }) => seq),
-        [1, 2, 10, 11],
+        [1, 2, 10, 3, 11],
       )
     }),
   )

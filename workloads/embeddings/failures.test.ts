@@ -209,7 +209,7 @@ describe('dead letters', () => {
       await rig.settle()
       assert.ok(lines > 0)
       assert.deepEqual([rig.stored('b'), rig.queue.getQueueStats().dlqSize], ['good', 1])
-      rig.queue.discardDlq('guideline:a')
+      // Closing will say that a dead letter is left, to a log that throws again.
     })()
   })
 

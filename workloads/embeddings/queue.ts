@@ -240,8 +240,8 @@ export class EmbeddingQueue {
 
   #settled(id: string, outcome: 'complete' | 'retry' | 'dead' | 'release'): void {
     const row = outcome === 'dead' ? this.#store.find(id) : null
-    // A failed version whose newer one waits is superseded, not dead.
-    if (row !== null && row.ended === null) {
+    // A failed version whose newer one waits was superseded and is gone: it is no dead letter.
+    if (row !== null) {
       const dead = toEmbeddingJob(row)
       const { entryType, entryId, attempts, lastError } = dead
       this.#options.log.error('Embedding failed permanently', { entryType, entryId, attempts, error: lastError })

@@ -1,21 +1,16 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { newJob } from '../../../test/fixtures/new-job.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { openEngine } from '../../engine/open.ts'
 import type { Lease } from '../../engine/outcome.ts'
-import { newJobId } from '../../job/id.ts'
-import type { NewJob } from '../../job/job.ts'
 import { systemClock } from '../../time/clock.ts'
-import { forbidSchemaChanges, openFile, type SqliteDatabase } from './database.ts'
-
-/** The package brings no types; it is used as what the engine asks for. */
-const BetterSqlite: new (path: string) => SqliteDatabase = createRequire(import.meta.url)('better-sqlite3')
+import { forbidSchemaChanges, openFile } from './database.ts'
 
 const SETTINGS = { clock: systemClock, migrate: true }
 const NEVER = new AbortController().signal
@@ -31,24 +26,6 @@ beforeEach(() => {
   count += 1
   file = join(folder, `${count}.db`)
 })
-
-function job(extra: Partial<NewJob> = {}): NewJob {
-  return {
-    id: newJobId(systemClock.nowMs()),
-    type: 'greet',
-    payload: '{"name":"Ada"}',
-    payloadVersion: 1,
-    priority: 5,
-    attempts: 3,
-    delayMs: 0,
-    runAtMs: null,
-    key: null,
-    latest: null,
-    tenant: null,
-    options: null,
-    ...extra,
-  }
-}
 
 async function claim(engine: Engine, max = 1): Promise<readonly Lease[]> {
   const consumer = await engine.consume({ types: [{ type: 'greet', leaseMs: 60_000 }], worker: 'host:1:test' })
@@ -135,7 +112,7 @@ describe('storing', () => {
   // B17 B25 B26 B34 B93
   test('writes every time as ISO-8601 UTC and the lease as its owner and end', async () => {
     const engine = await openEngine(`sqlite:${file}`, SETTINGS)
-    await engine.enqueue([job()])
+    await engine.enqueue([newJob()])
     const [lease] = await claim(engine)
     assert.ok(lease)
     const handle = new DatabaseSync(file)
@@ -153,14 +130,14 @@ describe('storing', () => {
   test('a full disk is said, and loses nothing that was acknowledged', async () => {
     const handle = new DatabaseSync(file)
     const engine = await openEngine(handle, SETTINGS)
-    await engine.enqueue([job()])
+    await engine.enqueue([newJob()])
     const { page_count } = handle.prepare('PRAGMA page_count').get() as { page_count: number }
     handle.exec(`PRAGMA max_page_count = ${page_count + 2}`)
-    const many = Array.from({ length: 500 }, () => job({ payload: JSON.stringify('x'.repeat(2_000)) }))
+    const many = Array.from({ length: 500 }, () => newJob({ payload: JSON.stringify('x'.repeat(2_000)) }))
     await assert.rejects(engine.enqueue(many), { code: 'ERR_STORAGE_FULL' })
     handle.exec('PRAGMA max_page_count = 1000000')
     assert.deepEqual(await engine.counts(), { greet: { ready: 1, delayed: 0, inProgress: 0, completed: 0, dead: 0 } })
-    await engine.enqueue([job()])
+    await engine.enqueue([newJob()])
     assert.equal((await engine.counts()).greet?.ready, 2)
     await engine.close()
     handle.close()
@@ -171,7 +148,7 @@ describe('storing', () => {
     const engine = await openEngine(`sqlite:${file}`, SETTINGS)
     const other = new DatabaseSync(file)
     other.exec('BEGIN IMMEDIATE')
-    const enqueued = engine.enqueue([job()])
+    const enqueued = engine.enqueue([newJob()])
     let turns = 0
     for (const untilMs = systemClock.monotonicMs() + 100; systemClock.monotonicMs() < untilMs; turns += 1)
       await systemClock.sleep(1)
@@ -186,9 +163,9 @@ describe('storing', () => {
     const handle = new DatabaseSync(file)
     const engine = await openEngine(handle, SETTINGS)
     const answers = await Promise.allSettled([
-      engine.enqueue([job()]),
-      engine.enqueue([job(), job({ priority: 99 })]),
-      engine.enqueue([job()]),
+      engine.enqueue([newJob()]),
+      engine.enqueue([newJob(), newJob({ priority: 99 })]),
+      engine.enqueue([newJob()]),
     ])
     assert.deepEqual(
       answers.map((answer) => answer.status),
@@ -205,115 +182,12 @@ describe('storing', () => {
       const { openEngine } = await import(${JSON.stringify(new URL('../../engine/open.ts', import.meta.url).href)})
       const { systemClock } = await import(${JSON.stringify(new URL('../../time/clock.ts', import.meta.url).href)})
       const engine = await openEngine('sqlite:${file}', { clock: systemClock, migrate: true })
-      await engine.enqueue([${JSON.stringify(job())}])
+      await engine.enqueue([${JSON.stringify(newJob())}])
       process.kill(process.pid, 'SIGKILL')`
     const child = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
     assert.equal(child.signal, 'SIGKILL', child.stderr)
     const engine = await openEngine(`sqlite:${file}`, SETTINGS)
     assert.equal((await engine.counts()).greet?.ready, 1)
-    await engine.close()
-  })
-})
-
-describe('a transaction of the user’s own', () => {
-  const libraries: [name: string, open: (path: string) => SqliteDatabase][] = [
-    ['node:sqlite', (path) => new DatabaseSync(path)],
-    ['better-sqlite3', (path) => new BetterSqlite(path)],
-  ]
-  for (const [name, open] of libraries) {
-    // B12
-    test(`commits the job with the user's rows, or not at all (${name})`, async () => {
-      const engine = await openEngine(`sqlite:${file}`, SETTINGS)
-      const mine = open(file)
-      mine.exec('CREATE TABLE invoices (id TEXT)')
-      mine.exec(`BEGIN; INSERT INTO invoices VALUES ('1')`)
-      await engine.enqueue([job({ key: 'one' }), ...Array.from({ length: 60 }, () => job())], mine)
-      assert.deepEqual(await engine.counts(), {})
-      mine.exec('ROLLBACK')
-      assert.deepEqual(await engine.counts(), {})
-      mine.exec(`BEGIN; INSERT INTO invoices VALUES ('2')`)
-      await engine.enqueue([job({ key: 'one' })], mine)
-      mine.exec('COMMIT')
-      assert.equal((await engine.counts()).greet?.ready, 1)
-      mine.close()
-      await engine.close()
-    })
-
-    test(`works on a handle of ${name}`, async () => {
-      const handle = open(file)
-      const engine = await openEngine(handle, SETTINGS)
-      await engine.enqueue([job({ key: 'k' }), ...Array.from({ length: 60 }, () => job())])
-      assert.equal((await engine.enqueue([job({ key: 'k' })]))[0]?.status, 'duplicate')
-      const consumer = await engine.consume({ types: [{ type: 'greet', leaseMs: 60_000 }], worker: 'w' })
-      const leases = await consumer.claim({ max: 100, waitMs: 0, signal: NEVER })
-      assert.equal(leases.length, 61)
-      const outcome = { kind: 'complete', result: 'null', durationMs: 1 } as const
-      assert.deepEqual(await consumer.settle(leases.map((lease) => ({ lease, outcome }))), [])
-      assert.equal((await engine.counts()).greet?.completed, 61)
-      await engine.close()
-      handle.close()
-    })
-  }
-
-  test('is refused without a BEGIN, on another file, or when it is no database', async () => {
-    const engine = await openEngine(`sqlite:${file}`, SETTINGS)
-    const mine = new DatabaseSync(file)
-    await assert.rejects(engine.enqueue([job()], mine), /run BEGIN on it first/)
-    const other = new DatabaseSync(':memory:')
-    other.exec('BEGIN')
-    await assert.rejects(engine.enqueue([job()], other), /another database file/)
-    await assert.rejects(engine.enqueue([job()], {}), /must be a database handle/)
-    mine.close()
-    other.close()
-    await engine.close()
-  })
-})
-
-describe('rows of other programs', () => {
-  const insert = (handle: DatabaseSync, id: string, columns: Record<string, string | number> = {}): void => {
-    const now = new Date(systemClock.nowMs() - 1_000).toISOString()
-    const row = { id, type: 'greet', scheduled_at: now, payload: '{}', created_at: now, updated_at: now, ...columns }
-    const names = Object.keys(row)
-    handle
-      .prepare(`INSERT INTO job_queue (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`)
-      .run(...Object.values(row))
-  }
-
-  test('a plain INSERT is claimed, also in the formats of other languages', async () => {
-    const engine = await openEngine(`sqlite:${file}`, SETTINGS)
-    const handle = new DatabaseSync(file)
-    insert(handle, 'iso')
-    insert(handle, 'sqlite-text', { scheduled_at: '2025-12-31 23:59:59' })
-    insert(handle, 'python', { scheduled_at: '2025-12-31T23:59:59.123456+00:00' })
-    const leases = await claim(engine, 10)
-    assert.deepEqual(leases.map((lease) => lease.job.id).sort(), ['iso', 'python', 'sqlite-text'])
-    assert.ok(leases.every((lease) => lease.attempt === 1 && lease.job.attempts === 3))
-    handle.close()
-    await engine.close()
-  })
-
-  test('a job put back by hand after its last attempt is dead, not started once more', async () => {
-    const engine = await openEngine(`sqlite:${file}`, SETTINGS)
-    const handle = new DatabaseSync(file)
-    insert(handle, 'used-up', { attempts: 3, max_retries: 3 })
-    insert(handle, 'fine')
-    assert.deepEqual(
-      (await claim(engine, 10)).map((lease) => lease.job.id),
-      ['fine'],
-    )
-    assert.equal((await engine.counts()).greet?.dead, 1)
-    handle.close()
-    await engine.close()
-  })
-
-  test('nonsense in the columns we added is read as absent', async () => {
-    const engine = await openEngine(`sqlite:${file}`, SETTINGS)
-    const handle = new DatabaseSync(file)
-    insert(handle, 'odd', { tenant: '{', options: 'nope', progress: '[', result: '(' })
-    const [lease] = await claim(engine)
-    assert.deepEqual([lease?.job.tenant, lease?.job.options], [null, null])
-    assert.equal((await engine.inspector?.find('odd'))?.progress, null)
-    handle.close()
     await engine.close()
   })
 })

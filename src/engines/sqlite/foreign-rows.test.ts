@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import type { Engine } from '../../engine/engine.ts'
+import { openEngine } from '../../engine/open.ts'
+import type { Lease } from '../../engine/outcome.ts'
+import { systemClock } from '../../time/clock.ts'
+
+const SETTINGS = { clock: systemClock, migrate: true }
+const NEVER = new AbortController().signal
+
+let folder: string
+let file: string
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-foreign-'))
+})
+after(() => rmSync(folder, { recursive: true, force: true }))
+let count = 0
+beforeEach(() => {
+  count += 1
+  file = join(folder, `${count}.db`)
+})
+
+async function claim(engine: Engine, max = 1): Promise<readonly Lease[]> {
+  const consumer = await engine.consume({ types: [{ type: 'greet', leaseMs: 60_000 }], worker: 'host:1:test' })
+  return consumer.claim({ max, waitMs: 0, signal: NEVER })
+}
+
+describe('rows of other programs', () => {
+  const insert = (handle: DatabaseSync, id: string, columns: Record<string, string | number> = {}): void => {
+    const now = new Date(systemClock.nowMs() - 1_000).toISOString()
+    const row = { id, type: 'greet', scheduled_at: now, payload: '{}', created_at: now, updated_at: now, ...columns }
+    const names = Object.keys(row)
+    handle
+      .prepare(`INSERT INTO job_queue (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`)
+      .run(...Object.values(row))
+  }
+
+  test('a plain INSERT is claimed, also in the formats of other languages', async () => {
+    const engine = await openEngine(`sqlite:${file}`, SETTINGS)
+    const handle = new DatabaseSync(file)
+    insert(handle, 'iso')
+    insert(handle, 'sqlite-text', { scheduled_at: '2025-12-31 23:59:59' })
+    insert(handle, 'python', { scheduled_at: '2025-12-31T23:59:59.123456+00:00' })
+    const leases = await claim(engine, 10)
+    assert.deepEqual(leases.map((lease) => lease.job.id).sort(), ['iso', 'python', 'sqlite-text'])
+    assert.ok(leases.every((lease) => lease.attempt === 1 && lease.job.attempts === 3))
+    handle.close()
+    await engine.close()
+  })
+
+  test('a job put back by hand after its last attempt is dead, not started once more', async () => {
+    const engine = await openEngine(`sqlite:${file}`, SETTINGS)
+    const handle = new DatabaseSync(file)
+    insert(handle, 'used-up', { attempts: 3, max_retries: 3 })
+    insert(handle, 'fine')
+    assert.deepEqual(
+      (await claim(engine, 10)).map((lease) => lease.job.id),
+      ['fine'],
+    )
+    assert.equal((await engine.counts()).greet?.dead, 1)
+    handle.close()
+    await engine.close()
+  })
+
+  test('nonsense in the columns we added is read as absent', async () => {
+    const engine = await openEngine(`sqlite:${file}`, SETTINGS)
+    const handle = new DatabaseSync(file)
+    insert(handle, 'odd', { tenant: '{', options: 'nope', progress: '[', result: '(' })
+    const [lease] = await claim(engine)
+    assert.deepEqual([lease?.job.tenant, lease?.job.options], [null, null])
+    assert.equal((await engine.inspector?.find('odd'))?.progress, null)
+    handle.close()
+    await engine.close()
+  })
+})

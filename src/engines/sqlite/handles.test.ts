@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { newJob } from '../../../test/fixtures/new-job.ts'
+import { openEngine } from '../../engine/open.ts'
+import { systemClock } from '../../time/clock.ts'
+import type { SqliteDatabase } from './database.ts'
+
+/** The package brings no types; it is used as what the engine asks for. */
+const BetterSqlite: new (path: string) => SqliteDatabase = createRequire(import.meta.url)('better-sqlite3')
+
+const SETTINGS = { clock: systemClock, migrate: true }
+const NEVER = new AbortController().signal
+
+let folder: string
+let file: string
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-handles-'))
+})
+after(() => rmSync(folder, { recursive: true, force: true }))
+let count = 0
+beforeEach(() => {
+  count += 1
+  file = join(folder, `${count}.db`)
+})
+
+describe('a transaction of the user’s own', () => {
+  const libraries: [name: string, open: (path: string) => SqliteDatabase][] = [
+    ['node:sqlite', (path) => new DatabaseSync(path)],
+    ['better-sqlite3', (path) => new BetterSqlite(path)],
+  ]
+  for (const [name, open] of libraries) {
+    // B12
+    test(`commits the job with the user's rows, or not at all (${name})`, async () => {
+      const engine = await openEngine(`sqlite:${file}`, SETTINGS)
+      const mine = open(file)
+      mine.exec('CREATE TABLE invoices (id TEXT)')
+      mine.exec(`BEGIN; INSERT INTO invoices VALUES ('1')`)
+      await engine.enqueue([newJob({ key: 'one' }), ...Array.from({ length: 60 }, () => newJob())], mine)
+      assert.deepEqual(await engine.counts(), {})
+      mine.exec('ROLLBACK')
+      assert.deepEqual(await engine.counts(), {})
+      mine.exec(`BEGIN; INSERT INTO invoices VALUES ('2')`)
+      await engine.enqueue([newJob({ key: 'one' })], mine)
+      mine.exec('COMMIT')
+      assert.equal((await engine.counts()).greet?.ready, 1)
+      mine.close()
+      await engine.close()
+    })
+
+    test(`works on a handle of ${name}`, async () => {
+      const handle = open(file)
+      const engine = await openEngine(handle, SETTINGS)
+      await engine.enqueue([newJob({ key: 'k' }), ...Array.from({ length: 60 }, () => newJob())])
+      assert.equal((await engine.enqueue([newJob({ key: 'k' })]))[0]?.status, 'duplicate')
+      const consumer = await engine.consume({ types: [{ type: 'greet', leaseMs: 60_000 }], worker: 'w' })
+      const leases = await consumer.claim({ max: 100, waitMs: 0, signal: NEVER })
+      assert.equal(leases.length, 61)
+      const outcome = { kind: 'complete', result: 'null', durationMs: 1 } as const
+      assert.deepEqual(await consumer.settle(leases.map((lease) => ({ lease, outcome }))), [])
+      assert.equal((await engine.counts()).greet?.completed, 61)
+      await engine.close()
+      handle.close()
+    })
+  }
+
+  test('is refused without a BEGIN, on another file, or when it is no database', async () => {
+    const engine = await openEngine(`sqlite:${file}`, SETTINGS)
+    const mine = new DatabaseSync(file)
+    await assert.rejects(engine.enqueue([newJob()], mine), /run BEGIN on it first/)
+    const other = new DatabaseSync(':memory:')
+    other.exec('BEGIN')
+    await assert.rejects(engine.enqueue([newJob()], other), /another database file/)
+    await assert.rejects(engine.enqueue([newJob()], {}), /must be a database handle/)
+    mine.close()
+    other.close()
+    await engine.close()
+  })
+})
