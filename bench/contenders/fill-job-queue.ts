@@ -31,7 +31,7 @@ const FILL = `
 export function fillJobQueue(file: string, type: string, levels: Levels): void {
   const db = new DatabaseSync(file, { timeout: 10_000 })
   // Data that can be made again needs no care for a power cut.
-  db.exec('pragma synchronous = off')
+  db.exec('pragma synchronous = off; pragma cache_size = -262144')
   const day = 86_400
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const add = (condition: Condition, wanted: number): void => {

@@ -8,8 +8,6 @@ import type { Companion } from '../process/line.ts'
 import type { Scenario, Scene } from '../scenario.ts'
 import { enqueueAll, errorFaults, steadyRate } from './draining.ts'
 
-/** Twice the usual number, because ten processes would be through with it too soon to say anything. */
-const jobsOf = (scene: Scene): number => 2 * scene.sizes.jobs
 /** Jobs that the processes enqueue themselves while they drain: a user's call is what must never meet a busy file. */
 const OWN_JOBS = 100
 /** Node's histogram holds the time between two ticks, so the tick itself is taken off. */
@@ -106,7 +104,7 @@ interface Together {
 }
 
 async function drainWith(scene: Scene, processCount: number): Promise<Together> {
-  const jobs = jobsOf(scene)
+  const { jobs } = scene.sizes
   const count = jobs + OWN_JOBS
   const place = { dir: await mkdtemp(join(scene.place.dir, 'store-')) }
   await scene.start('load', place).ended
@@ -147,7 +145,7 @@ export const processes: Scenario = {
   name: 'processes',
   title: 'Several processes on one store',
   explanation:
-    'One process and then ten (the «several» of the table) drain the same number of jobs (twice the usual one), and enqueue a hundred themselves meanwhile. The event-loop delay is the 99th percentile in the process where it is worst, and the longest in any; an error counts as busy when it reached the caller of enqueue or the owner of a worker. Ten processes share the cores of the machine.',
+    'One process and then ten (the «several» of the table) drain the same number of jobs, and enqueue a hundred themselves meanwhile. The event-loop delay is the 99th percentile in the process where it is worst, and the longest in any; an error counts as busy when it reached the caller of enqueue or the owner of a worker. Ten processes share the cores of the machine.',
   metrics: [
     { key: 'one', title: '1 process', unit: '/s' },
     { key: 'several', title: 'several processes', unit: '/s' },
@@ -193,5 +191,5 @@ export const processes: Scenario = {
     }
     return { values, faults: [...alone.faults, ...many.faults] }
   },
-  parts: { work, load: (scene) => enqueueAll(scene, jobsOf(scene)) },
+  parts: { work, load: (scene) => enqueueAll(scene, scene.sizes.jobs) },
 }

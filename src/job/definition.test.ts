@@ -28,7 +28,7 @@ test('a definition has every default resolved', () => {
   })
 })
 
-// A41 A42 A43 A54 A75 B97 B118
+// A41 A42 A43 A54 A75 B97 B118 X118
 test('what a definition says is kept, with durations in milliseconds', () => {
   const job = defineJob({
     type: 'webhook-dispatch',

@@ -102,9 +102,12 @@ test('a handler beyond its timeout fails at once, its slot is free, and its late
   assert.equal(settled[1]?.job.id, next.id)
   assert.equal(Reflect.get(Object(reasons[0]), 'code'), 'ERR_JOB_TIMEOUT')
   assert.equal(worker.running, 0)
+  const lost: unknown[] = []
+  mill.events.on('lease.lost', (event) => lost.push(event))
   for (const reject of rejections) reject(new Error('late'))
   await turns()
   assert.equal(settled.length, 2)
+  assert.deepEqual(lost, [])
 })
 
 // A09
