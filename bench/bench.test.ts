@@ -36,6 +36,7 @@ interface Asked {
   readonly contenders: readonly ContenderEntry[]
   readonly sizes?: Partial<Sizes>
   readonly rounds?: number
+  readonly code?: 'built' | 'source'
 }
 
 async function run(asked: Asked): Promise<{ results: readonly ScenarioResult[]; order: readonly string[] }> {
@@ -45,6 +46,7 @@ async function run(asked: Asked): Promise<{ results: readonly ScenarioResult[]; 
     contenders: asked.contenders,
     rounds: asked.rounds ?? 1,
     sizes: { ...TINY, ...asked.sizes },
+    code: asked.code ?? 'source',
     endMsMax: 2_000,
     progress: (line) => order.push(line),
     onResult: () => {},
@@ -85,9 +87,11 @@ describe('the harness', { concurrency: 2 }, () => {
     assert.deepEqual(everything.flat().toSorted(), SCENARIOS.map((each) => each.name).toSorted())
   })
 
-  test('measures the bare store and memory in turn, round after round', { timeout: 60_000 }, async () => {
+  test('measures the bare store and memory in turn, round after round, as they are installed', {
+    timeout: 60_000,
+  }, async () => {
     const contenders = [entryOf('bare-store'), entryOf('millrace-memory')]
-    const { results, order } = await run({ scenarios: ['drain'], contenders, rounds: 2 })
+    const { results, order } = await run({ scenarios: ['drain'], contenders, rounds: 2, code: 'built' })
     assertSound(results)
     const names = order.map((line) => line.split(' · ')[1])
     assert.deepEqual(names, ['bare-store', 'millrace-memory', 'bare-store', 'millrace-memory'])

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ContenderEntry, Place } from './contender.ts'
 import { machineFacts } from './machine.ts'
-import { type Companion, startProcess } from './process/line.ts'
+import type { Companion } from './process/line.ts'
+import { buildProgram, type Program, sourceProgram } from './process/program.ts'
 import { type ContenderResult, figuresOf, judge, type MachineFacts, type ScenarioResult } from './result.ts'
 import type { Measurement, Scenario } from './scenario.ts'
 import type { Sizes } from './sizes.ts'
@@ -16,6 +17,8 @@ export interface Run {
   readonly contenders: readonly ContenderEntry[]
   readonly rounds: number
   readonly sizes: Sizes
+  /** `built` is what is measured; `source` starts at once and is for trying the harness. */
+  readonly code: 'built' | 'source'
   /** How long a process may take to end after its measurement. */
   readonly endMsMax?: number
   /** Told what is being done, line by line. */
@@ -33,9 +36,10 @@ export async function runBench(run: Run): Promise<readonly ScenarioResult[]> {
   const machine = machineFacts()
   const prepared = new Map<string, Place>()
   try {
+    const program = run.code === 'built' ? await buildProgram(join(root, 'code')) : sourceProgram
     const results: ScenarioResult[] = []
     for (const scenario of run.scenarios) {
-      const result = await runScenario(run, scenario, machine, { root, prepared })
+      const result = await runScenario(run, scenario, machine, { root, program, prepared })
       run.onResult(result)
       results.push(result)
     }
@@ -48,6 +52,7 @@ export async function runBench(run: Run): Promise<readonly ScenarioResult[]> {
 
 interface Ground {
   readonly root: string
+  readonly program: Program
   /** Data that outlives a measurement, by what it is and whose storage it fits. */
   readonly prepared: Map<string, Place>
 }
@@ -96,7 +101,7 @@ async function measureOnce(run: Run, scenario: Scenario, entry: ContenderEntry, 
       temporary = { dir: await mkdtemp(join(ground.root, `${scenario.name}-`)) }
       place = temporary
     }
-    return await measurementOf(startProcess({ ...assignment, part: 'measure', place }), run.endMsMax ?? 15_000)
+    return await measurementOf(ground.program.start({ ...assignment, part: 'measure', place }), run.endMsMax ?? 15_000)
   } catch (error) {
     return { values: {}, faults: [error instanceof Error ? error.message : String(error)] }
   } finally {
@@ -116,7 +121,7 @@ async function preparedPlace(
   if (known !== undefined) return known
   const place = { dir: await mkdtemp(join(ground.root, 'prepared-')) }
   const startedMs = performance.now()
-  await startProcess({ scenario: scenario.name, entry, sizes: run.sizes, part: 'prepare', place }).ended
+  await ground.program.start({ scenario: scenario.name, entry, sizes: run.sizes, part: 'prepare', place }).ended
   run.progress(`prepared ${key} in ${((performance.now() - startedMs) / 1_000).toFixed(1)} s`)
   ground.prepared.set(key, place)
   return place

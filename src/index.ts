@@ -43,9 +43,11 @@ export type {
   StoredOptions,
   Tenant,
 } from './job/job.ts'
+export { contentKey } from './job/keys.ts'
 export type { EnqueueOptions, Latest } from './job/options.ts'
 export { JOB_STATES, type JobState } from './job/states.ts'
 export { fromUrgency } from './job/urgency.ts'
+export { type Alert, type Alerter, attachAlerts } from './observe/alerts.ts'
 export { createLog, type LogOptions, silentLog } from './observe/log.ts'
 export { type Clock, systemClock } from './time/clock.ts'
 export type { Duration } from './time/duration.ts'

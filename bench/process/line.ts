@@ -104,8 +104,9 @@ export function lineToStarter(): StarterLine {
   }
 }
 
-const CHILD = fileURLToPath(new URL('child.ts', import.meta.url))
-const FLAGS = ['--conditions=millrace-source', '--disable-warning=ExperimentalWarning']
+/** Beside this file, whether it is the source or was compiled. */
+const CHILD = fileURLToPath(new URL(import.meta.url.replace(/.*\./, 'child.'), import.meta.url))
+const FLAGS = ['--disable-warning=ExperimentalWarning']
 
 /** Starts a fresh process, so that no measurement inherits another one's memory or compiled code. */
 export function startProcess(assignment: Assignment): Companion {

@@ -8,10 +8,10 @@ import { TestClock } from '../../src/testing/clock.ts'
 import type { Harness, OwnTransaction } from '../harness.ts'
 
 /** Every view has a connection of its own to one file in a folder of its own; time is virtual. */
-export async function sqliteHarness(clock: TestClock = new TestClock()): Promise<Harness> {
+export async function sqliteHarness(clock: TestClock = new TestClock(), query = ''): Promise<Harness> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-conformance-'))
   const file = join(folder, 'jobs.db')
-  const url = `sqlite:${file}`
+  const url = `sqlite:${file}${query}`
   const views: Engine[] = []
   const handles: DatabaseSync[] = []
   const view = async (): Promise<Engine> => {

@@ -9,19 +9,21 @@ import { World } from './world.ts'
 const seed = Number(process.env.MODEL_SEED ?? 20_260_101)
 const numRuns = Number(process.env.MODEL_RUNS ?? 120)
 const COMMANDS_MAX = 80
+/** Shrinking a failure is worth a minute and no more. */
+const timeLimitMs = 60_000 + numRuns * 200
 
 // B43 B44 B46 B47 B48 B49 B50
 test('sqlite does what memory does, whatever happens in whatever order', async (context) => {
   context.diagnostic(`MODEL_SEED=${seed} MODEL_RUNS=${numRuns}`)
   await fc.assert(
     fc.asyncProperty(fc.commands(anyCommand, { maxCommands: COMMANDS_MAX, size: 'max' }), async (commands) => {
-      const world = await World.create(memoryHarness, sqliteHarness)
+      const world = await World.create(memoryHarness, (clock) => sqliteHarness(clock, '?synchronous=normal'))
       try {
         await fc.asyncModelRun(() => ({ model: {}, real: world }), commands)
       } finally {
         await world.destroy()
       }
     }),
-    { seed, numRuns },
+    { seed, numRuns, interruptAfterTimeLimit: timeLimitMs, markInterruptAsFailure: true },
   )
 })

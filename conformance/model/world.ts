@@ -66,10 +66,7 @@ export class World {
       (views) => views.map(viewed),
     )
     for (const id of this.ids) {
-      await this.both(
-        async ({ engine }) => (await engine.inspector?.history(id)) ?? [],
-        told,
-      )
+      await this.both(async ({ engine }) => (await engine.inspector?.history(id)) ?? [], told)
     }
   }
 
@@ -105,7 +102,7 @@ export const lostOf = (lost: readonly Lost[]): unknown =>
 /** Types without jobs may be left out or be all zeros. */
 function countsOf(counts: Awaited<ReturnType<Engine['counts']>>): unknown {
   const zero = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
-  return TYPES.map((type) => ({ ...zero, ...counts[type] })).map((c) => ({ ...c, ready: c.ready + c.delayed, delayed: 0 }))
+  return TYPES.map((type) => ({ ...zero, ...counts[type] }))
 }
 
 /**

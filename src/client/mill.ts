@@ -15,6 +15,7 @@ import { type Redactor, redact } from '../job/error-record.ts'
 import type { JobEvent, JobView } from '../job/job.ts'
 import { type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import { JOB_STATES } from '../job/states.ts'
+import { type Alerter, attachAlerts } from '../observe/alerts.ts'
 import { attachLog, silentLog } from '../observe/log.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
@@ -30,6 +31,8 @@ export interface MillOptions {
   readonly random?: () => number
   /** Where log lines go. Silent unless told. */
   readonly log?: Log
+  /** Told once of every job that becomes a dead letter here. */
+  readonly alerter?: Alerter
   /** Runs after the built-in redactor on every error text that is stored or logged. */
   readonly redact?: Redactor
   /** Largest payload, result or progress in bytes; 1 MiB unless told. */
@@ -66,6 +69,10 @@ function checkDefinitions(jobs: readonly AnyJob[]): void {
   }
 }
 
+function criticalTypes(jobs: readonly AnyJob[]): string[] {
+  return jobs.filter((job) => job.critical).map((job) => job.type)
+}
+
 const LIST_LIMIT_MAX = 10_000
 
 /** A negative limit would mean all to SQLite, and a page of everything would fill the memory of whoever asked. */
@@ -90,6 +97,7 @@ export class Mill {
   readonly #redact: Redactor
   readonly #bytesMax: number
   readonly #known: ReadonlyMap<string, AnyJob>
+  readonly #critical: Set<string>
   readonly #workers = new Set<Worker>()
   #closing: Promise<void> | null = null
 
@@ -104,7 +112,12 @@ export class Mill {
     this.#bytesMax = options.payloadBytesMax ?? PAYLOAD_BYTES_MAX_DEFAULT
     this.#known = new Map((options.jobs ?? []).map((job) => [job.type, job]))
     this.events = new Events((error) => this.#log.error('An event listener threw', { error: String(error) }))
+    this.#critical = new Set(criticalTypes(options.jobs ?? []))
     if (options.log !== undefined) attachLog(this.events, options.log)
+    if (options.alerter !== undefined) {
+      const isCritical = (type: string): boolean => this.#critical.has(type)
+      attachAlerts(this.events, { alerter: options.alerter, log: this.#log, isCritical })
+    }
   }
 
   /** Stores one job. When this resolves the job is durable as far as the engine's capabilities say (I1). */
@@ -208,6 +221,7 @@ export class Mill {
   /** Starts a worker in this process. It runs until `worker.stop()` or `mill.close()`. */
   async work(jobs: readonly AnyJob[], options: WorkerOptions = {}): Promise<Worker> {
     this.#assertOpen()
+    for (const type of criticalTypes(jobs)) this.#critical.add(type)
     const parts = {
       engine: this.engine,
       events: this.events,

@@ -12,7 +12,15 @@ test('no job is lost, run too often or completed by a late holder while processe
   const folder = mkdtempSync(join(tmpdir(), 'millrace-kill-'))
   try {
     const url = `sqlite:${join(folder, 'kill.db')}`
-    const report = await runKillChaos({ url, jobs: 2_500, jobMsMax: 400, processes: 5, chaosMs: 10_000, finishMs: 40_000, seed })
+    const report = await runKillChaos({
+      url,
+      jobs: 2_500,
+      jobMsMax: 400,
+      processes: 5,
+      chaosMs: 10_000,
+      finishMs: 40_000,
+      seed,
+    })
     t.diagnostic(JSON.stringify({ ...report, violations: report.violations.length }))
     assert.deepEqual(report.violations, [])
     assert.equal(report.completed + report.dead, 2_500)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { DeadLetters } from '../../../src/engine/engine.ts'
 import type { CaseFile } from '../../case.ts'
-import { cancellation, deadLetters, delay, inspection, need, requeue } from '../../needs.ts'
+import { cancellation, deadLetters, delay, inspection, keys, latest, need, requeue } from '../../needs.ts'
 import { boom, complete, dead, first, idsOf, retry, type Stage } from '../../stage.ts'
 
 const by = { who: 'suite', reason: 'test' }
@@ -127,6 +127,49 @@ export const burying: CaseFile = {
         assert.equal(await desk(stage).requeue(id, by), false, 'a completed job')
         assert.equal(await desk(stage).requeue('01ARZ3NDEKTSV4RRFFQ69G5FAV', by), false, 'an unknown job')
         await stage.expectCounts({ completed: 1 })
+      },
+    },
+    {
+      name: 'a dead letter that is put back holds its key again',
+      guarantees: ['I7', 'I9'],
+      ...need(requeue, keys),
+      async run(stage) {
+        const { id } = await stage.put({ key: 'k' })
+        const consumer = await stage.consume()
+        await stage.settle(consumer, await stage.one(consumer), dead)
+        assert.equal(await desk(stage).requeue(id, by), true)
+        assert.deepEqual((await stage.put({ key: 'k' })).receipt, { id, status: 'duplicate' })
+      },
+    },
+    {
+      name: 'a dead letter is not put back while another live job has its key',
+      guarantees: ['I7', 'I9'],
+      ...need(requeue, keys),
+      async run(stage) {
+        const { id } = await stage.put({ key: 'k' })
+        const consumer = await stage.consume()
+        await stage.settle(consumer, await stage.one(consumer), dead)
+        const second = await stage.put({ key: 'k' })
+        assert.equal(await desk(stage).requeue(id, by), false)
+        assert.deepEqual(idsOf(await stage.take(consumer, 5)), [second.id])
+        await stage.expectCounts({ inProgress: 1, dead: 1 })
+      },
+    },
+    {
+      // X139 C32
+      name: 'a dead version is not put back after a newer one of its latest key has come',
+      guarantees: ['I4', 'I9'],
+      ...need(requeue, latest),
+      async run(stage) {
+        const old = await stage.put({ latest: { key: 'k', seq: null } })
+        const consumer = await stage.consume()
+        await stage.settle(consumer, await stage.one(consumer), dead)
+        await stage.put({ latest: { key: 'k', seq: null } })
+        assert.equal(await desk(stage).requeue(old.id, by), false, 'a newer version waits')
+        const newer = await stage.one(consumer)
+        assert.equal(await desk(stage).requeue(old.id, by), false, 'a newer version runs')
+        await stage.settle(consumer, newer, complete)
+        assert.equal(await desk(stage).requeue(old.id, by), false, 'a newer version has run')
       },
     },
     {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { describe, test } from 'node:test'
 import { openEngine } from '../../engine/open.ts'
 import { newJobId } from '../../job/id.ts'
@@ -37,6 +38,7 @@ describe('waiting', () => {
     await clock.advance(1)
     assert.equal((await claim).length, 1)
     assert.equal(clock.waiting, 0)
+    assert.deepEqual(getEventListeners(never, 'abort'), [])
   })
 
   test('claims that wait are served in the order they came, one job each', async () => {

@@ -212,20 +212,18 @@ describe('history', () => {
 })
 
 describe('rate limits', () => {
-  const limited = (perMs: number) => ({
-    types: [{ type: 't', leaseMs: 100, limit: { max: 2, perMs } }],
+  const limited = (max: number, perMs: number) => ({
+    types: [{ type: 't', leaseMs: 100, limit: { max, perMs } }],
     perType: {},
     max: 10,
   })
+  const jobs = (count: number): readonly NewJob[] => Array.from({ length: count }, (_, index) => job(`${index}`))
 
   test('a claim counts for exactly its window, and the next possible moment is known', () => {
     const store = new MemoryStore()
-    const demand = limited(1_000)
+    const demand = limited(2, 1_000)
     store.watchLimits(demand.types)
-    store.enqueue(
-      [1, 2, 3, 4, 5].map((id) => job(`${id}`)),
-      NOW,
-    )
+    store.enqueue(jobs(5), NOW)
     assert.equal(store.claim({ ...demand, max: 1 }, claimant, NOW).length, 1)
     assert.equal(store.claim(demand, claimant, NOW + 400).length, 1)
     assert.equal(store.nextClaimMs(demand, NOW + 400), NOW + 1_000)
@@ -235,17 +233,23 @@ describe('rate limits', () => {
     assert.equal(store.claim(demand, claimant, NOW + 9_000).length, 2)
   })
 
-  test('consumers with different windows each keep their own, over all claims', () => {
+  test('consumers with different limits each keep their own, over all claims', () => {
     const store = new MemoryStore()
-    store.watchLimits(limited(100).types)
-    store.watchLimits(limited(5_000).types)
-    store.enqueue(
-      [1, 2, 3, 4, 5, 6].map((id) => job(`${id}`)),
-      NOW,
-    )
-    assert.equal(store.claim(limited(100), claimant, NOW).length, 2)
-    assert.equal(store.claim(limited(100), claimant, NOW + 200).length, 2)
-    assert.equal(store.claim(limited(5_000), claimant, NOW + 4_999).length, 0)
-    assert.equal(store.claim(limited(5_000), claimant, NOW + 5_200).length, 2)
+    store.watchLimits(limited(3, 5_000).types)
+    store.watchLimits(limited(2, 100).types)
+    store.enqueue(jobs(8), NOW)
+    assert.equal(store.claim(limited(2, 100), claimant, NOW).length, 2)
+    assert.equal(store.claim(limited(2, 100), claimant, NOW + 200).length, 2)
+    assert.equal(store.claim(limited(3, 5_000), claimant, NOW + 4_999).length, 0)
+    assert.equal(store.nextClaimMs(limited(3, 5_000), NOW + 4_999), NOW + 5_000)
+    assert.equal(store.claim(limited(3, 5_000), claimant, NOW + 5_000).length, 1)
+  })
+
+  test('after claims beyond the limit, by one who has none, room comes when enough of them are past', () => {
+    const store = new MemoryStore()
+    store.watchLimits(limited(1, 1_000).types)
+    store.enqueue(jobs(4), NOW)
+    for (const afterMs of [0, 300, 600]) assert.equal(claim(store, 1, NOW + afterMs).length, 1)
+    assert.equal(store.nextClaimMs(limited(1, 1_000), NOW + 600), NOW + 1_600)
   })
 })
