@@ -1,11 +1,15 @@
 /** The harness itself: what it measures is checked, and what lies is caught. */
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
 import type { ContenderEntry } from './contender.ts'
 import { CONTENDERS } from './contenders/index.ts'
 import { Ledger } from './ledger.ts'
 import { readOptions, UsageError } from './options.ts'
 import { FILLED_PAYLOAD, makePayload, PAYLOAD_BYTES } from './payload.ts'
+import { buildProgram } from './process/program.ts'
 import { exitCodeOf, faultsOf, type ScenarioResult } from './result.ts'
 import { runBench } from './runner.ts'
 import { findScenario, SCENARIOS } from './scenarios/index.ts'
@@ -25,6 +29,10 @@ const TINY: Sizes = {
   seed: 7,
 }
 
+const codeDir = mkdtempSync(join(tmpdir(), 'millrace-bench-code-'))
+const program = buildProgram(codeDir)
+after(() => rmSync(codeDir, { recursive: true, force: true }))
+
 function entryOf(name: string): ContenderEntry {
   const entry = CONTENDERS.find((each) => each.name === name)
   assert.ok(entry, `there is a contender '${name}'`)
@@ -36,7 +44,6 @@ interface Asked {
   readonly contenders: readonly ContenderEntry[]
   readonly sizes?: Partial<Sizes>
   readonly rounds?: number
-  readonly code?: 'built' | 'source'
 }
 
 async function run(asked: Asked): Promise<{ results: readonly ScenarioResult[]; order: readonly string[] }> {
@@ -46,7 +53,7 @@ async function run(asked: Asked): Promise<{ results: readonly ScenarioResult[]; 
     contenders: asked.contenders,
     rounds: asked.rounds ?? 1,
     sizes: { ...TINY, ...asked.sizes },
-    code: asked.code ?? 'source',
+    program: await program,
     endMsMax: 2_000,
     progress: (line) => order.push(line),
     onResult: () => {},
@@ -87,11 +94,11 @@ describe('the harness', { concurrency: 2 }, () => {
     assert.deepEqual(everything.flat().toSorted(), SCENARIOS.map((each) => each.name).toSorted())
   })
 
-  test('measures the bare store and memory in turn, round after round, as they are installed', {
+  test('measures the bare store and memory in turn, round after round', {
     timeout: 60_000,
   }, async () => {
     const contenders = [entryOf('bare-store'), entryOf('millrace-memory')]
-    const { results, order } = await run({ scenarios: ['drain'], contenders, rounds: 2, code: 'built' })
+    const { results, order } = await run({ scenarios: ['drain'], contenders, rounds: 2 })
     assertSound(results)
     const names = order.map((line) => line.split(' · ')[1])
     assert.deepEqual(names, ['bare-store', 'millrace-memory', 'bare-store', 'millrace-memory'])

@@ -14,7 +14,6 @@ async function measure(options: BenchOptions): Promise<readonly ScenarioResult[]
   }
   const results = await runBench({
     ...options,
-    code: 'built',
     progress: (line) => process.stderr.write(`${Math.round(performance.now() / 1_000)} s · ${line}\n`),
     onResult: (result) => process.stdout.write(`${renderTable(result)}\n`),
   })

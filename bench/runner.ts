@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ContenderEntry, Place } from './contender.ts'
 import { machineFacts } from './machine.ts'
 import type { Companion } from './process/line.ts'
-import { buildProgram, type Program, sourceProgram } from './process/program.ts'
+import { buildProgram, type Program } from './process/program.ts'
 import { type ContenderResult, figuresOf, judge, type MachineFacts, type ScenarioResult } from './result.ts'
 import type { Measurement, Scenario } from './scenario.ts'
 import type { Sizes } from './sizes.ts'
@@ -17,8 +17,8 @@ export interface Run {
   readonly contenders: readonly ContenderEntry[]
   readonly rounds: number
   readonly sizes: Sizes
-  /** `built` is what is measured; `source` starts at once and is for trying the harness. */
-  readonly code: 'built' | 'source'
+  /** Compiled code of an earlier call of `buildProgram`; the run compiles its own unless told. */
+  readonly program?: Program
   /** How long a process may take to end after its measurement. */
   readonly endMsMax?: number
   /** Told what is being done, line by line. */
@@ -36,7 +36,7 @@ export async function runBench(run: Run): Promise<readonly ScenarioResult[]> {
   const machine = machineFacts()
   const prepared = new Map<string, Place>()
   try {
-    const program = run.code === 'built' ? await buildProgram(join(root, 'code')) : sourceProgram
+    const program = run.program ?? (await buildProgram(join(root, 'code')))
     const results: ScenarioResult[] = []
     for (const scenario of run.scenarios) {
       const result = await runScenario(run, scenario, machine, { root, program, prepared })

@@ -1,6 +1,6 @@
 /**
- * The code that measuring processes run: as a rule what a user installs, compiled to JavaScript. Run from its source,
- * Node strips the types at every start, which costs each process about 40 MB and a good part of its start-up.
+ * The code that measuring processes run: what a user installs, compiled to JavaScript. From the sources Node would strip
+ * the types at every start, which costs each process about 40 MB and a good part of its start-up.
  */
 import { execFile } from 'node:child_process'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
@@ -8,14 +8,11 @@ import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { type Assignment, type Companion, startProcess } from './line.ts'
+import type { Assignment, Companion } from './line.ts'
 
 export interface Program {
   start(assignment: Assignment): Companion
 }
-
-/** The sources as they are: at hand without building, for tests of the harness itself. */
-export const sourceProgram: Program = { start: startProcess }
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url))
 const CONFIG = join(REPOSITORY, 'bench', 'tsconfig.json')

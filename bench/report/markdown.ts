@@ -55,7 +55,7 @@ function renderHow(result: ScenarioResult): string {
   return `## How it is measured
 
 - ${formatNumber(sizes.jobs)} jobs that do nothing, payloads of 200 bytes, concurrency ${sizes.concurrency}, ${rounds} rounds.
-- Every measurement runs in a fresh process; contenders take turns, round after round, so that a slow moment of the
+- Every measurement runs in a fresh process, from compiled code as it is installed; contenders take turns, round after round, so that a slow moment of the
   machine meets all of them.
 - Every delivery is counted by the job's index. One job missing, repeated or unknown fails the run.
 - Run it: \`npm run bench\` (all of it, under six minutes), or a part:

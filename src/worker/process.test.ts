@@ -30,14 +30,16 @@ async function started(t: TestContext, script: string) {
 
 // The renewal thread must not outlive its worker, nor any timer.
 test('after stop and close the process ends by itself', { timeout: 30_000 }, async (t) => {
-  const { exited } = await started(
+  const { exited, line } = await started(
     t,
     `const job = defineJob({ type: 'a', run: () => 1 })
      const worker = await mill.work([job])
+     mill.events.on('worker.error', ({ during, error }) => console.log(during, error))
      await mill.result(await mill.enqueue(job, null))
      await worker.stop()
      await mill.close()`,
   )
+  assert.equal(await line(), undefined)
   assert.deepEqual(await exited, [0, null])
 })
 
@@ -54,6 +56,7 @@ test('SIGTERM and SIGINT drain a process, which has stayed alive for its worker 
          return 'finished'
        } })
        const worker = await mill.work([job], { signals: true, concurrency: 1 })
+       mill.events.on('worker.stopping', () => console.log('stopping'))
        void worker.stopped.then(() => mill.close())
        console.log('working')`,
     )
@@ -64,6 +67,9 @@ test('SIGTERM and SIGINT drain a process, which has stayed alive for its worker 
     const first = await mill.enqueue(slow, null)
     const second = await mill.enqueue(slow, null)
     assert.equal(await line(), 'started')
+    child.kill(signal)
+    // Under npm a Ctrl-C arrives twice.
+    assert.equal(await line(), 'stopping')
     child.kill(signal)
     assert.deepEqual(await exited, [0, null])
     assert.equal((await mill.job(first.id))?.result, 'finished')

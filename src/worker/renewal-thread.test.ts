@@ -11,6 +11,29 @@ import { defineJob } from '../job/definition.ts'
 import { redact } from '../job/error-record.ts'
 import { reapOnce } from '../keeper/reaper.ts'
 import { systemClock } from '../time/clock.ts'
+import type { LeaseKeeper } from './lease-keeper.ts'
+import type { Renewable } from './renewals.ts'
+import { startRenewalThread } from './thread-keeper.ts'
+
+const LEASE = {
+  job: {
+    id: 'j',
+    type: 't',
+    payload: 'null',
+    payloadVersion: 1,
+    priority: 5,
+    attempts: 3,
+    createdAtMs: 0,
+    runAtMs: 0,
+    key: null,
+    latestKey: null,
+    tenant: null,
+    options: null,
+  },
+  attempt: 1,
+  token: 'token',
+  expiresAtMs: 1,
+}
 
 async function fileUrl(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-renewal-'))
@@ -134,6 +157,35 @@ test('when the thread cannot open the store, the fault is reported and renewal g
   assert.equal(await mill.result(receipt), 'done')
   assert.deepEqual(lost, [])
   assert.equal((await mill.job(receipt.id))?.attempt, 1)
+})
+
+test('what was held when the thread died is renewed here', { timeout: 30_000 }, async () => {
+  const failed = Promise.withResolvers<string>()
+  const taken = Promise.withResolvers<readonly Renewable[]>()
+  const held = { handle: 7, leaseMs: 1_000, timeoutMs: 1_000, lease: LEASE }
+  const parts = {
+    clock: systemClock,
+    consumer: { renew: async () => [] },
+    worker: 'w',
+    threadUrl: null,
+    held: () => [held],
+    onLost: () => {},
+    onError: (during: string) => failed.resolve(during),
+  }
+  const closed: string[] = []
+  const instead: LeaseKeeper = {
+    hold: (leases) => taken.resolve(leases),
+    drop: () => {},
+    ready: Promise.resolve(),
+    close: async () => void closed.push('instead'),
+  }
+  const keeper = startRenewalThread(parts, 'sqlite:/nowhere/at/all/jobs.db', () => instead)
+  keeper.hold([held])
+  assert.deepEqual(await taken.promise, [held])
+  assert.equal(await failed.promise, 'renewal thread')
+  await keeper.ready
+  await keeper.close()
+  assert.deepEqual(closed, ['instead'])
 })
 
 test('without a living holder the same lease is reaped', { timeout: 30_000 }, async (t) => {

@@ -1,5 +1,6 @@
 import { Worker as Thread } from 'node:worker_threads'
 import { MillraceError } from '../errors.ts'
+import { waitAtMost } from './bounded.ts'
 import type { KeeperParts, LeaseKeeper } from './lease-keeper.ts'
 import type { FromRenewalThread, RenewalThreadData, ToRenewalThread } from './renewal-protocol.ts'
 import type { Renewable } from './renewals.ts'
@@ -81,9 +82,9 @@ class ThreadKeeper implements LeaseKeeper {
     // Otherwise nothing may be left that keeps the process alive until the thread has closed its connection.
     this.#thread.ref()
     this.#send({ kind: 'close' })
-    const cancel = this.#parts.clock.after(CLOSE_MS, () => void this.#thread.terminate())
-    await this.#exited
-    cancel()
+    if (await waitAtMost(this.#parts.clock, CLOSE_MS, this.#exited)) return
+    this.#parts.onError('renewal thread', new Error(`it did not close within ${CLOSE_MS} ms and was ended`))
+    await this.#thread.terminate()
   }
 
   #send(sent: ToRenewalThread): void {

@@ -43,7 +43,8 @@ export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], g
   const consumer = await engine.consume({ types: jobs.map(subscribed), worker: id })
   const slots = new Slots(options.concurrency, types)
   const workshop = new Workshop(parts, id, consumer, slots, options)
-  if (jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)) await workshop.keeper.ready
+  const isShort = jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)
+  if (isShort) await waitAtMost(parts.clock, STORE_MS, workshop.keeper.ready)
   events.emit('worker.started', { worker: id, types: [...types.keys()], concurrency: options.concurrency })
   const definitions = new Map(jobs.map((definition) => [definition.type, definition]))
   const stopReaping =
@@ -83,7 +84,7 @@ class StartedWorker implements Worker {
     this.stopped = new Promise((resolve) => {
       this.#resolveStopped = resolve
     })
-    if (started.options.signals) for (const signal of SIGNALS) process.once(signal, this.#onSignal)
+    if (started.options.signals) for (const signal of SIGNALS) process.on(signal, this.#onSignal)
   }
 
   get running(): number {
@@ -101,7 +102,6 @@ class StartedWorker implements Worker {
   async #stop(cause: string): Promise<void> {
     const { parts, consumer, workshop, options, stopReaping } = this.#started
     const { clock, events } = parts
-    for (const signal of SIGNALS) process.removeListener(signal, this.#onSignal)
     events.emit('worker.stopping', { worker: this.id, running: this.#runningIds(), cause })
     const quiet = Promise.all([workshop.stopTaking(), stopReaping()])
     const drained = await waitAtMost(clock, options.drainMs, workshop.drained())
@@ -110,6 +110,8 @@ class StartedWorker implements Worker {
     await this.#bounded('settle', workshop.settles.idle(STORE_MS))
     await this.#bounded('close', workshop.close())
     await this.#bounded('close', consumer.close())
+    // Not before: a terminal's Ctrl-C reaches the process twice under npm, and the second must not cut the drain short.
+    for (const signal of SIGNALS) process.removeListener(signal, this.#onSignal)
     events.emit('worker.stopped', { worker: this.id })
   }
 

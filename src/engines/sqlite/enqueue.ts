@@ -92,6 +92,7 @@ function insertJob(connection: Connection, job: NewJob, nowMs: number): Receipt 
   if (place === null) return { id: job.id, status: 'stale' }
   const due = dueOf(job, nowMs)
   connection.prepare(INSERT_ONE).run({
+    rowid: place.rowid,
     id: job.id,
     type: job.type,
     payload: job.payload,
@@ -119,6 +120,7 @@ function findKnown(connection: Connection, job: NewJob): string | null {
 }
 
 interface Place {
+  readonly rowid: number | null
   readonly seq: number | null
   /** The place in the queue of the job that gave way. */
   readonly due: string | null
@@ -126,7 +128,7 @@ interface Place {
   readonly replaced: boolean
 }
 
-const PLAIN: Place = { seq: null, due: null, waitingFor: 0, replaced: false }
+const PLAIN: Place = { rowid: null, seq: null, due: null, waitingFor: 0, replaced: false }
 
 /** Null when a newer version has been seen. A waiting older job ends superseded; a running one is waited for. */
 function takeLatestPlace(
@@ -140,6 +142,7 @@ function takeLatestPlace(
   const taken = connection.prepare(TAKE_LATEST_SEQ).get({ ...subject, seq: latest.seq }) as { seq: number } | undefined
   if (taken === undefined) return null
   const others = connection.prepare(FIND_LATEST).all(subject) as {
+    rowid: number
     id: string
     status: string
     scheduled_at: string
@@ -156,6 +159,7 @@ function takeLatestPlace(
     )
   }
   return {
+    rowid: waiting?.rowid ?? null,
     seq: taken.seq,
     due: waiting?.scheduled_at ?? null,
     waitingFor: running ? 1 : 0,

@@ -7,12 +7,13 @@ import { readHistory, recordEvent } from './history.ts'
 import { toMs, toView, type ViewRow } from './rows.ts'
 import {
   COUNT_DEAD,
+  COUNT_HELD_BACK,
   COUNT_READY,
   COUNT_STATES,
   END_LIVE,
   FIND_BY_KEY,
   FIND_JOB,
-  FIND_LATEST,
+  FIND_LATEST_SEQ,
   listDead,
   listJobs,
   REQUEUE_DEAD,
@@ -65,36 +66,34 @@ function listRows(core: SqliteCore, filter: JobFilter): ViewRow[] {
 
 const NO_JOBS: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
 
+interface TypeCount {
+  readonly type: string
+  readonly jobs: number
+}
+
 export function countJobs(core: SqliteCore): Promise<Counts> {
   return core.read('counts', () => {
     const { connection } = core
-    const counts: Record<string, TypeCounts> = {}
+    const now = toIso(core.clock.nowMs())
+    const counts = new Map<string, TypeCounts>()
     const add = (type: string, jobs: Partial<TypeCounts>): void => {
-      counts[type] = { ...(counts[type] ?? NO_JOBS), ...jobs }
+      counts.set(type, { ...(counts.get(type) ?? NO_JOBS), ...jobs })
     }
-    const queued = new Map<string, number>()
-    for (const row of connection.prepare(COUNT_STATES).all() as { type: string; status: JobState; jobs: number }[]) {
-      if (row.status === 'queued') queued.set(row.type, row.jobs)
-      add(
-        row.type,
-        row.status === 'in_progress'
-          ? { inProgress: row.jobs }
-          : row.status === 'completed'
-            ? { completed: row.jobs }
-            : {},
-      )
+    const due = new Map<string, number>()
+    for (const statement of [COUNT_READY, COUNT_HELD_BACK]) {
+      const rows = connection.prepare(statement).all({ now }) as TypeCount[]
+      for (const { type, jobs } of rows) due.set(type, (due.get(type) ?? 0) + jobs)
     }
-    for (const row of connection.prepare(COUNT_DEAD).all() as { type: string; jobs: number }[])
-      add(row.type, { dead: row.jobs })
-    const ready = connection.prepare(COUNT_READY).all({ now: toIso(core.clock.nowMs()) }) as {
-      type: string
-      jobs: number
-    }[]
-    for (const [type, jobs] of queued) {
-      const due = ready.find((row) => row.type === type)?.jobs ?? 0
-      add(type, { ready: due, delayed: jobs - due })
+    for (const { type, status, jobs } of connection.prepare(COUNT_STATES).all() as (TypeCount & {
+      status: JobState
+    })[]) {
+      const ready = due.get(type) ?? 0
+      if (status === 'queued') add(type, { ready, delayed: jobs - ready })
+      else
+        add(type, status === 'in_progress' ? { inProgress: jobs } : status === 'completed' ? { completed: jobs } : {})
     }
-    return counts
+    for (const { type, jobs } of connection.prepare(COUNT_DEAD).all() as TypeCount[]) add(type, { dead: jobs })
+    return Object.fromEntries(counts)
   })
 }
 
@@ -105,8 +104,7 @@ export function createControls(core: SqliteCore): Controls {
         const row = findRow(core, id)
         const nowMs = core.clock.nowMs()
         const now = toIso(nowMs)
-        const error = `cancelled by ${who}: ${reason}`
-        const { changes } = core.connection.prepare(END_LIVE).run({ id, ended: 'cancelled', error, now })
+        const { changes } = core.connection.prepare(END_LIVE).run({ id, ended: 'cancelled', now })
         if (row === undefined || Number(changes) === 0) return false
         recordEvent(
           core.connection,
@@ -152,20 +150,23 @@ export function createDeadLetters(core: SqliteCore): DeadLetters {
   }
 }
 
-/** The key goes back to its job only if no other live job has taken it; a latest key's newer job wins over the dead one. */
+/** The key goes back to its job only if no other live job has taken it; a newer version of a latest key stays the last. */
 function requeue(core: SqliteCore, id: string, by: { readonly who: string; readonly reason: string }): boolean {
   const { connection, clock } = core
   const row = findRow(core, id)
   if (row === undefined || row.status !== 'dead_letter' || row.ended !== null) return false
-  if (
-    row.latest_key !== null &&
-    connection.prepare(FIND_LATEST).all({ type: row.type, latestKey: row.latest_key }).length > 0
-  )
-    return false
-  if (row.released_key !== null && connection.prepare(FIND_BY_KEY).get({ key: row.released_key }) !== undefined)
-    return false
+  if (row.latest_key !== null && !isLatest(core, row)) return false
+  const key = row.released_key
+  if (key !== null && connection.prepare(FIND_BY_KEY).get({ key }) !== undefined) return false
   const nowMs = clock.nowMs()
-  connection.prepare(REQUEUE_DEAD).run({ id, now: toIso(nowMs), key: row.released_key, waitingFor: 0 })
+  connection.prepare(REQUEUE_DEAD).run({ id, now: toIso(nowMs), key })
   recordEvent(connection, { id, name: 'replayed', attempt: row.attempts, worker: null, detail: { ...by } }, nowMs)
   return true
+}
+
+/** Whether no newer version has been seen: an older one must never run after it (I4). */
+function isLatest(core: SqliteCore, row: ViewRow): boolean {
+  const subject = { type: row.type, latestKey: row.latest_key }
+  const highest = core.connection.prepare(FIND_LATEST_SEQ).get(subject) as { seq: number } | undefined
+  return highest === undefined || (row.latest_seq ?? 0) >= highest.seq
 }

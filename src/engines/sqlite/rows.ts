@@ -39,6 +39,7 @@ export interface ViewRow extends ExpiredRow {
   readonly completed_by: string | null
   readonly duration_ms: number | null
   readonly released_key: string | null
+  readonly latest_seq: number | null
 }
 
 /** The stored fence and the row it is on. The row number spares an index look-up on the hot path. */

@@ -23,9 +23,9 @@ VALUES ${Array.from({ length: count }, () => row).join(', ')} ON CONFLICT DO NOT
 }
 
 export const INSERT_ONE = `
-INSERT INTO job_queue (id, type, payload, payload_version, priority, scheduled_at, max_retries, created_at, updated_at,
-  idempotency_key, latest_key, latest_seq, waiting_for, tenant, options)
-VALUES (:id, :type, :payload, :version, :priority, :due, :attempts, :now, :now,
+INSERT INTO job_queue (rowid, id, type, payload, payload_version, priority, scheduled_at, max_retries, created_at,
+  updated_at, idempotency_key, latest_key, latest_seq, waiting_for, tenant, options)
+VALUES (:rowid, :id, :type, :payload, :version, :priority, :due, :attempts, :now, :now,
   :key, :latestKey, :latestSeq, :waitingFor, :tenant, :options)
 ON CONFLICT DO NOTHING`
 
@@ -41,11 +41,12 @@ RETURNING seq`
 
 /** At most one waits and one runs: the rules of enqueue and settle keep it so. */
 export const FIND_LATEST = `
-SELECT id, status, scheduled_at, attempts FROM job_queue
+SELECT rowid, id, status, scheduled_at, attempts FROM job_queue
 WHERE type = :type AND latest_key = :latestKey AND status IN ('queued', 'in_progress')`
 
+/** It leaves its row number, and with that its place among jobs of the same time, to the job that replaces it. */
 export const SUPERSEDE_WAITING = `
-UPDATE job_queue SET status = 'dead_letter', ended = 'superseded', completed_at = :now, ${KEY_RELEASED}, ${UNLEASED}
+UPDATE job_queue SET rowid = (SELECT max(rowid) + 1 FROM job_queue), status = 'dead_letter', ended = 'superseded', completed_at = :now, ${KEY_RELEASED}, ${UNLEASED}
 WHERE id = :id AND status = 'queued'`
 
 // Claim --------------------------------------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ export const WHY_LOST = `SELECT ended FROM job_queue WHERE id = :id`
 // Inspect and operate ------------------------------------------------------------------------------------------------
 
 const VIEW_COLUMNS = `${JOB_COLUMNS}, status, ended, progress, result, error, error_record, lease_owner, lease_until,
-  updated_at, started_at, completed_at, completed_by, duration_ms, released_key`
+  updated_at, started_at, completed_at, completed_by, duration_ms, released_key, latest_seq`
 
 export const FIND_JOB = `SELECT ${VIEW_COLUMNS} FROM job_queue WHERE id = :id`
 
@@ -182,19 +183,25 @@ export const COUNT_STATES = `SELECT type, status, count(*) AS jobs FROM job_queu
 export const COUNT_READY = `
 SELECT type, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_claim
 WHERE status = 'queued' AND waiting_for = 0 AND scheduled_at <= :now GROUP BY type`
+/** Due, but behind an older job of their latest key that is in flight. */
+export const COUNT_HELD_BACK = `
+SELECT type, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_latest
+WHERE latest_key IS NOT NULL AND status = 'queued' AND waiting_for > 0 AND scheduled_at <= :now GROUP BY type`
 export const COUNT_DEAD = `
 SELECT type, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_dead
 WHERE status = 'dead_letter' AND ended IS NULL GROUP BY type`
 
 export const END_LIVE = `
-UPDATE job_queue SET status = 'dead_letter', ended = :ended, completed_at = :now, error = :error, ${KEY_RELEASED}, ${UNLEASED}
+UPDATE job_queue SET status = 'dead_letter', ended = :ended, completed_at = :now, ${KEY_RELEASED}, ${UNLEASED}
 WHERE id = :id AND status IN ('queued', 'in_progress')`
 
 /** Back to the queue with all its options: only the record of the failure goes (B127). */
 export const REQUEUE_DEAD = `
 UPDATE job_queue SET status = 'queued', attempts = 0, scheduled_at = :now, error = NULL, error_record = NULL,
-  completed_at = NULL, started_at = NULL, progress = NULL, idempotency_key = :key, waiting_for = :waitingFor, ${UNLEASED}
+  completed_at = NULL, started_at = NULL, progress = NULL, idempotency_key = :key, waiting_for = 0, ${UNLEASED}
 WHERE id = :id AND status = 'dead_letter' AND ended IS NULL`
+
+export const FIND_LATEST_SEQ = `SELECT seq FROM job_latest WHERE type = :type AND latest_key = :latestKey`
 
 export const RECORD_EVENT = `
 INSERT INTO job_events (job_id, at, name, attempt, worker, detail) VALUES (:id, :now, :name, :attempt, :worker, :detail)`
