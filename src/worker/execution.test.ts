@@ -74,66 +74,6 @@ test('backoff, timeout and attempts of the enqueue override those of the definit
   assert.deepEqual(kinds(settled), ['retry', 'dead'])
 })
 
-// A09 A43 B88
-test('a handler beyond its timeout fails at once, its slot is free, and its late answer is ignored', async (t) => {
-  const { mill, clock, settled } = await staged(t)
-  const reasons: unknown[] = []
-  const rejections: ((error: Error) => void)[] = []
-  const job = defineJob({
-    type: 'hangs',
-    timeout: 200,
-    attempts: 1,
-    run({ signal, payload }) {
-      if (payload !== 'hang') return 'quick'
-      signal.addEventListener('abort', () => reasons.push(signal.reason))
-      return new Promise((_resolve, reject) => rejections.push(reject))
-    },
-  })
-  await mill.enqueue(job, 'hang')
-  const next = await mill.enqueue(job, 'next')
-  const worker = await mill.work([job], { concurrency: 1 })
-  await clock.advance(199)
-  assert.equal(settled.length, 0)
-  await clock.advance(1)
-  await turns()
-  assert.deepEqual(kinds(settled), ['dead', 'complete'])
-  assert.equal(settled[0]?.durationMs, 200)
-  assert.ok(settled[0]?.outcome.kind === 'dead' && settled[0].outcome.error.code === 'ERR_JOB_TIMEOUT')
-  assert.equal(settled[1]?.job.id, next.id)
-  assert.equal(Reflect.get(Object(reasons[0]), 'code'), 'ERR_JOB_TIMEOUT')
-  assert.equal(worker.running, 0)
-  const lost: unknown[] = []
-  mill.events.on('lease.lost', (event) => lost.push(event))
-  for (const reject of rejections) reject(new Error('late'))
-  await turns()
-  assert.equal(settled.length, 2)
-  assert.deepEqual(lost, [])
-})
-
-// A09
-test('the timeout is five minutes unless told', async (t) => {
-  const { mill, clock, settled } = await staged(t)
-  const job = defineJob({ type: 'hangs', run: () => new Promise(() => {}) })
-  await mill.enqueue(job, null)
-  await mill.work([job])
-  await clock.advance(299_999)
-  assert.equal(settled.length, 0)
-  await clock.advance(1)
-  assert.deepEqual(kinds(settled), ['retry'])
-})
-
-test('jobs with different timeouts each end at their own', async (t) => {
-  const { mill, clock, settled } = await staged(t)
-  const job = defineJob({ type: 'hangs', attempts: 1, run: () => new Promise(() => {}) })
-  for (const timeout of [300, 100, 200]) await mill.enqueue(job, null, { timeout })
-  await mill.work([job])
-  await clock.advance(1_000)
-  assert.deepEqual(
-    settled.map(({ durationMs }) => durationMs),
-    [100, 200, 300],
-  )
-})
-
 // X023
 test('a payload that its schema refuses, or that crashes its schema, is dead at once', async (t) => {
   const { mill, settled } = await staged(t)

@@ -30,10 +30,15 @@ export function keepLeases(parts: KeeperParts): LeaseKeeper {
   return startRenewalThread(parts, parts.threadUrl, () => keepOnThisLoop(parts))
 }
 
+/** A lease without an end is watched by the engine itself. */
+function expires({ lease }: Renewable): boolean {
+  return lease.expiresAtMs !== null
+}
+
 function keepOnThisLoop({ clock, consumer, onLost, onError }: KeeperParts): LeaseKeeper {
   const renewals = new Renewals({ clock, consumer, onLost, onError: (error) => onError('renew', error) })
   return {
-    hold: (leases) => renewals.hold(leases),
+    hold: (leases) => renewals.hold(leases.filter(expires)),
     drop: (leases) => renewals.drop(leases.map(({ handle }) => handle)),
     ready: Promise.resolve(),
     close: async () => renewals.close(),

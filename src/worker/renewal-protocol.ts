@@ -7,17 +7,17 @@ export interface RenewalThreadData {
 }
 
 /**
- * To the thread. Parallel arrays of plain values, one post for a whole batch: copying jobs with their payloads would
- * cost more than running them.
+ * To the thread. Parallel arrays of plain values, one post for a whole batch of one type: copying jobs with their
+ * payloads would cost more than running them.
  */
 export type ToRenewalThread =
   | {
       readonly kind: 'hold'
+      readonly type: string
+      readonly leaseMs: number
       readonly handles: readonly number[]
       readonly ids: readonly string[]
-      readonly types: readonly string[]
       readonly tokens: readonly string[]
-      readonly leaseMs: readonly number[]
       readonly timeoutMs: readonly number[]
     }
   | { readonly kind: 'drop'; readonly handles: readonly number[] }

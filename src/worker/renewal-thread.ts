@@ -49,11 +49,16 @@ port.on('message', (received: ToRenewalThread) => {
 })
 send({ kind: 'ready' })
 
-function* renewables(held: Extract<ToRenewalThread, { kind: 'hold' }>): Generator<Renewable> {
-  for (const [index, handle] of held.handles.entries()) {
-    const lease = leaseOf(held.ids[index] ?? '', held.types[index] ?? '', held.tokens[index] ?? '')
-    yield { handle, lease, leaseMs: held.leaseMs[index] ?? 0, timeoutMs: held.timeoutMs[index] ?? 0 }
-  }
+function renewables(held: Extract<ToRenewalThread, { kind: 'hold' }>): readonly Renewable[] {
+  const { type, leaseMs, ids, tokens } = held
+  return held.handles.map((handle, index) => ({
+    handle,
+    leaseMs,
+    timeoutMs: held.timeoutMs[index] ?? 0,
+    get lease() {
+      return leaseOf(ids[index] ?? '', type, tokens[index] ?? '')
+    },
+  }))
 }
 
 /** `renew` reads the id, the type and the token; the rest of a lease is none of this thread's business. */

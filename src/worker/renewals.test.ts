@@ -4,6 +4,7 @@ import { open } from '../client/mill.ts'
 import type { Lease, Lost, LostReason } from '../engine/outcome.ts'
 import { defineJob } from '../job/definition.ts'
 import { TestClock } from '../testing/clock.ts'
+import { keepLeases } from './lease-keeper.ts'
 import { type Renewable, Renewals } from './renewals.ts'
 
 function leaseOf(id: string, expiresAtMs: number | null = 0): Lease {
@@ -136,14 +137,33 @@ test('after a fault the renewal is tried again long before the lease is over', a
 })
 
 test('a lease that the engine watches itself is left alone', async () => {
-  const { clock, calls, renewals } = staged()
-  renewals.hold([{ ...held(1, 3_000), lease: leaseOf('j1', null) }])
+  const clock = new TestClock()
+  let calls = 0
+  const keeper = keepLeases({
+    clock,
+    consumer: {
+      async renew() {
+        calls += 1
+        return []
+      },
+    },
+    worker: 'w',
+    threadUrl: null,
+    held: () => [],
+    onLost: () => {},
+    onError: () => {},
+  })
+  keeper.hold([{ ...held(1, 3_000), lease: leaseOf('j1', null) }])
   await clock.advance('1m')
-  assert.equal(calls.length, 0)
+  assert.equal(calls, 0)
+  keeper.hold([held(2, 3_000)])
+  await clock.advance('1s')
+  assert.equal(calls, 1)
+  await keeper.close()
   assert.equal(clock.waiting, 0)
 })
 
-// B97 B98: a job may take longer than its lease.
+// B97 B98 X118: a job may take longer than its lease, up to its timeout.
 test('a worker keeps the lease of a handler that runs longer than it', async () => {
   const clock = new TestClock()
   const mill = await open('memory:', { clock, random: () => 0 })

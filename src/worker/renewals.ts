@@ -5,6 +5,7 @@ import type { Clock } from '../time/clock.ts'
 /** A lease to be kept, with what keeping it needs. The handle names it between two threads. */
 export interface Renewable {
   readonly handle: number
+  /** Read only when the lease is renewed: most jobs are over before, so it may be made when asked for. */
   readonly lease: Lease
   readonly leaseMs: number
   /** Renewal ends this long after the hold began, so that a handler stuck for ever loses its lease (I6). */
@@ -12,7 +13,7 @@ export interface Renewable {
 }
 
 interface Kept {
-  readonly lease: Lease
+  readonly renewable: Renewable
   readonly heldAtMs: number
   readonly untilMs: number
 }
@@ -48,12 +49,14 @@ export class Renewals {
     this.#parts = parts
   }
 
+  /** For leases that expire: one that the engine watches itself needs no renewal. */
   hold(leases: Iterable<Renewable>): void {
     const nowMs = this.#parts.clock.monotonicMs()
-    for (const { handle, lease, leaseMs, timeoutMs } of leases) {
-      if (lease.expiresAtMs === null || this.#closed) continue
+    if (this.#closed) return
+    for (const renewable of leases) {
+      const { handle, leaseMs, timeoutMs } = renewable
       const group = this.#group(leaseMs)
-      group.kept.set(handle, { lease, heldAtMs: nowMs, untilMs: nowMs + timeoutMs })
+      group.kept.set(handle, { renewable, heldAtMs: nowMs, untilMs: nowMs + timeoutMs })
       if (group.cancel === null) this.#arm(group, leaseMs / 3)
     }
   }
@@ -107,15 +110,16 @@ export class Renewals {
   #due(group: Group): readonly Lease[] {
     const nowMs = this.#parts.clock.monotonicMs()
     const due: Lease[] = []
-    for (const [handle, { lease, heldAtMs, untilMs }] of group.kept) {
+    for (const [handle, { renewable, heldAtMs, untilMs }] of group.kept) {
       if (untilMs <= nowMs) group.kept.delete(handle)
-      else if (nowMs - heldAtMs >= group.leaseMs / 6) due.push(lease)
+      else if (nowMs - heldAtMs >= group.leaseMs / 6) due.push(renewable.lease)
     }
     return due
   }
 
   #lose(group: Group, lost: Lost): void {
-    for (const [handle, { lease }] of group.kept) {
+    for (const [handle, { renewable }] of group.kept) {
+      const { lease } = renewable
       if (lease.token !== lost.lease.token || lease.job.id !== lost.lease.job.id) continue
       group.kept.delete(handle)
       this.#parts.onLost(handle, lost.reason)

@@ -43,6 +43,25 @@ test('a running handler is waited for, its job completed, and no new job is star
   assert.equal(clock.waiting, 0)
 })
 
+// X107
+test('a handler that threw is not waited for', async () => {
+  const { mill, clock, seen } = await staged()
+  const job = defineJob({
+    type: 'throws',
+    run() {
+      throw new Error('no')
+    },
+  })
+  await mill.enqueue(job, null)
+  const worker = await mill.work([job])
+  await turns()
+  assert.equal(worker.running, 0)
+  await worker.stop()
+  assert.deepEqual(seen, ['retry', 'worker.stopping', 'worker.stopped'])
+  assert.equal(clock.monotonicMs(), 0)
+  await mill.close()
+})
+
 // B136
 test('stopping twice is one stop', async () => {
   const { mill, seen } = await staged()

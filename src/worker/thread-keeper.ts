@@ -59,16 +59,17 @@ class ThreadKeeper implements LeaseKeeper {
       return
     }
     const renewed = leases.filter(({ lease }) => lease.expiresAtMs !== null)
-    if (renewed.length === 0) return
-    this.#send({
-      kind: 'hold',
-      handles: renewed.map(({ handle }) => handle),
-      ids: renewed.map(({ lease }) => lease.job.id),
-      types: renewed.map(({ lease }) => lease.job.type),
-      tokens: renewed.map(({ lease }) => lease.token),
-      leaseMs: renewed.map(({ leaseMs }) => leaseMs),
-      timeoutMs: renewed.map(({ timeoutMs }) => timeoutMs),
-    })
+    for (const [type, ofType] of Map.groupBy(renewed, ({ lease }) => lease.job.type)) {
+      this.#send({
+        kind: 'hold',
+        type,
+        leaseMs: ofType[0]?.leaseMs ?? 0,
+        handles: ofType.map(({ handle }) => handle),
+        ids: ofType.map(({ lease }) => lease.job.id),
+        tokens: ofType.map(({ lease }) => lease.token),
+        timeoutMs: ofType.map(({ timeoutMs }) => timeoutMs),
+      })
+    }
   }
 
   drop(leases: readonly Renewable[]): void {

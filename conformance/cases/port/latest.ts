@@ -81,14 +81,14 @@ export const latestKeys: CaseFile = {
       ...need(latest),
       async run(stage) {
         await stage.put(version('a', '"a1"'))
-        await stage.harness.advance(5)
         await stage.put(version('b', '"b1"'))
         await stage.harness.advance(5)
+        await stage.put(version('c', '"c1"'))
         await stage.put(version('a', '"a2"'))
         const leases = await stage.take(await stage.consume(), 5)
         assert.deepEqual(
           leases.map(({ job }) => job.payload),
-          ['"a2"', '"b1"'],
+          ['"a2"', '"b1"', '"c1"'],
         )
       },
     },

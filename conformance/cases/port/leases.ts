@@ -65,7 +65,8 @@ export const leases: CaseFile = {
         const consumer = await stage.consume()
         const lease = await stage.one(consumer)
         assert.ok(lease.expiresAtMs !== null)
-        await stage.harness.advance(lease.expiresAtMs - stage.nowMs)
+        // A real clock may wake a little early, a virtual one never does.
+        while (stage.nowMs < lease.expiresAtMs) await stage.harness.advance(lease.expiresAtMs - stage.nowMs)
         await stage.refused(consumer, lease, complete)
         assert.equal((await stage.take(await stage.reaper(), 5, { from: 'expired' })).length, 1)
       },
