@@ -11,8 +11,6 @@ const numRuns = Number(process.env.MODEL_RUNS ?? 120)
 const COMMANDS_MAX = 80
 /** Shrinking a failure is worth a minute and no more. */
 const timeLimitMs = 60_000 + numRuns * 200
-
-// B43 B44 B46 B47 B48 B49 B50
 test('sqlite does what memory does, whatever happens in whatever order', async (context) => {
   context.diagnostic(`MODEL_SEED=${seed} MODEL_RUNS=${numRuns}`)
   await fc.assert(

@@ -9,7 +9,6 @@ export const clientEnqueue: CaseFile = {
   concept: 'Enqueue through the client',
   cases: [
     {
-      // A17 A37 B107
       name: 'bad options are refused and nothing is stored',
       guarantees: ['I1'],
       async run(stage) {

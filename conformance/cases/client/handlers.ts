@@ -11,7 +11,7 @@ export const handlers: CaseFile = {
   concept: 'Running handlers',
   cases: [
     {
-      // B44 B89 B181
+      // B44 B89
       name: 'a handler’s result is stored and can be waited for',
       guarantees: ['I1', 'I2'],
       ...need(inspection),
@@ -66,7 +66,7 @@ export const handlers: CaseFile = {
       },
     },
     {
-      // A13 B92 B165
+      // A13
       name: 'two workers on two views run every job exactly once',
       guarantees: ['I4'],
       async run(stage) {
@@ -88,7 +88,7 @@ export const handlers: CaseFile = {
       },
     },
     {
-      // A14 A54
+      // A14
       name: 'a worker runs only the types it was given',
       guarantees: ['I1'],
       async run(stage) {
@@ -121,7 +121,6 @@ export const handlers: CaseFile = {
       },
     },
     {
-      // A58 A61 A64 A68
       name: 'hooks are called once each and in order',
       guarantees: ['I2'],
       async run(stage) {
@@ -152,7 +151,7 @@ export const handlers: CaseFile = {
       },
     },
     {
-      // A80 A03
+      // A03
       name: 'progress is visible to others while the job runs',
       guarantees: ['I2'],
       ...need(inspection),

@@ -66,7 +66,7 @@ export const leaseKeeping: CaseFile = {
       },
     },
     {
-      // A01 B139
+      // A01
       name: 'the job of a worker that vanished is run again by another, as its second start',
       guarantees: ['I1', 'I2', 'I6'],
       ...need(reaping),
@@ -84,7 +84,6 @@ export const leaseKeeping: CaseFile = {
       },
     },
     {
-      // I5
       name: 'a job whose holder vanishes at every start is dead after its last',
       guarantees: ['I5', 'I6'],
       ...need(reaping),

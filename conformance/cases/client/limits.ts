@@ -26,7 +26,7 @@ export const workerLimits: CaseFile = {
   concept: 'Concurrency and rates',
   cases: [
     {
-      // A08 C08 C20 C21
+      // C20 C21
       name: 'a worker never runs more at once than its concurrency, and uses all of it',
       guarantees: ['I8'],
       async run(stage) {
@@ -50,7 +50,7 @@ export const workerLimits: CaseFile = {
       },
     },
     {
-      // A54 A76
+      // A54
       name: 'a type never runs more at once than its own concurrency, and others are not held up',
       guarantees: ['I8'],
       async run(stage) {

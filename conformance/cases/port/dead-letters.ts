@@ -55,7 +55,7 @@ export const burying: CaseFile = {
       },
     },
     {
-      // B126 B129
+      // B126
       name: 'dead letters are listed newest first, by type and up to a limit',
       guarantees: ['I9'],
       ...need(deadLetters),
@@ -74,7 +74,7 @@ export const burying: CaseFile = {
       },
     },
     {
-      // B127 I9
+      // B127
       name: 'a dead letter put back runs again with all its options and no attempts used',
       guarantees: ['I9'],
       ...need(requeue),
@@ -113,7 +113,7 @@ export const burying: CaseFile = {
       },
     },
     {
-      // B50 B127
+      // B49 B50 B127
       name: 'only a dead letter can be put back',
       guarantees: ['I9'],
       ...need(requeue),

@@ -40,7 +40,7 @@ export const enqueueing: CaseFile = {
       },
     },
     {
-      // B52 A46
+      // A46
       name: 'a claimed job carries everything it was enqueued with',
       guarantees: ['I1'],
       async run(stage) {
@@ -67,7 +67,6 @@ export const enqueueing: CaseFile = {
       },
     },
     {
-      // A13
       name: 'a job enqueued through one view is there for another',
       guarantees: ['I1'],
       async run(stage) {

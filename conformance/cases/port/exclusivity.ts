@@ -23,7 +23,7 @@ export const exclusivity: CaseFile = {
   concept: 'Exclusive claims',
   cases: [
     {
-      // B92 B165 A13
+      // B92 A13
       name: 'no two holders share a job, however many claim at once through two views',
       guarantees: ['I4'],
       async run(stage) {
@@ -54,6 +54,7 @@ export const exclusivity: CaseFile = {
       },
     },
     {
+      // B49
       name: 'a completed job is never handed out again',
       guarantees: ['I1', 'I4'],
       async run(stage) {

@@ -106,7 +106,6 @@ export const inspecting: CaseFile = {
       },
     },
     {
-      // B188
       name: 'jobs are listed by state and by type',
       guarantees: ['I1'],
       ...need(inspection),

@@ -8,7 +8,7 @@ export const recovering: CaseFile = {
   concept: 'Recovery of expired leases',
   cases: [
     {
-      // A01 B99 B139 B140
+      // A01 B46 B99
       name: 'a dead holder’s job runs again, and its lost start has counted',
       guarantees: ['I1', 'I2', 'I6'],
       ...need(recovery),

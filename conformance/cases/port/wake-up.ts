@@ -24,7 +24,7 @@ export const wakingUp: CaseFile = {
       },
     },
     {
-      // A06 X009
+      // X009
       name: 'a waiting claim receives a job enqueued through another view soon',
       guarantees: ['I6'],
       async run(stage) {

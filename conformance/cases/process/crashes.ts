@@ -10,7 +10,7 @@ export const crashes: CaseFile = {
   concept: 'Processes that are killed',
   cases: [
     {
-      // A01 B139 B140
+      // A01 B139
       name: 'a worker process killed in the middle of a job: another one runs it as its second start',
       guarantees: ['I1', 'I2', 'I6'],
       ...need(survival, recovery, inspection),
@@ -32,6 +32,7 @@ export const crashes: CaseFile = {
         }),
     },
     {
+      // B140
       name: 'a job that kills its process at every start is dead after its last',
       guarantees: ['I5', 'I6'],
       ...need(survival, recovery, inspection),

@@ -13,7 +13,7 @@ export const signals: CaseFile = {
   concept: 'Processes that are stopped, paused and cancelled',
   cases: [
     {
-      // A05 B131 B132 B133 B134 B137
+      // A05 B132 B133 B137
       name: 'SIGTERM drains the worker, gives back what does not end, and the process exits 0 with nothing leased',
       guarantees: ['I8', 'I2'],
       ...need(survival, inspection),

@@ -33,6 +33,7 @@ export class SqliteConsumer implements Consumer {
       const next = await this.#core.read('claim', () => this.#outlook(request))
       if (next.ready) {
         const leases = await this.#core.write('claim', () => (signal.aborted ? [] : this.#take(request)))
+        for (const lease of leases) this.#held.set(lease.token, lease)
         if (leases.length > 0) return leases
       }
       const nowMs = clock.nowMs()
@@ -50,12 +51,9 @@ export class SqliteConsumer implements Consumer {
 
   #take(request: ClaimRequest): readonly Lease[] {
     const { connection, clock } = this.#core
-    const leases =
-      request.from === 'expired'
-        ? claimExpired(connection, this.#subscription, request.max, clock.nowMs())
-        : claimReady(connection, this.#types(), request, this.#subscription.worker, clock.nowMs())
-    for (const lease of leases) this.#held.set(lease.token, lease)
-    return leases
+    return request.from === 'expired'
+      ? claimExpired(connection, this.#subscription, request.max, clock.nowMs())
+      : claimReady(connection, this.#types(), request, this.#subscription.worker, clock.nowMs())
   }
 
   #types(): readonly SubscribedType[] {
@@ -73,7 +71,7 @@ export class SqliteConsumer implements Consumer {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
     if (settlements.length === 0) return []
-    const lost = await this.#core.write('settle', () => settleLeases(this.#holder(), settlements))
+    const lost = await this.#core.write('settle', (isAlone) => settleLeases(this.#holder(), settlements, isAlone))
     for (const { lease } of settlements) this.#held.delete(lease.token)
     // Someone may wait for the result, for a released job or for a newer version of a latest key.
     this.#core.wakeups.notify()

@@ -29,7 +29,7 @@ export class SqliteCore {
     this.#writer = new Writer(connection)
   }
 
-  write<T>(name: string, run: () => T): Promise<T> {
+  write<T>(name: string, run: (isAlone: boolean) => T): Promise<T> {
     return this.#writer.run(name, run)
   }
 

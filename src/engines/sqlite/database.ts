@@ -81,6 +81,8 @@ export function configure(connection: Connection, synchronous: Synchronous): voi
   connection.exec(`PRAGMA synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`)
   connection.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}`)
   connection.exec('PRAGMA cache_size = -16384')
+  // Statement journals would go to temporary files as soon as a batch touches more than sixteen pages.
+  connection.exec('PRAGMA temp_store = MEMORY')
   connection.exec('PRAGMA trusted_schema = OFF')
 }
 

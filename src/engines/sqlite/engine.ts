@@ -135,7 +135,9 @@ export class SqliteEngine implements Engine {
     const core = this.#opened()
     if (within !== undefined) return this.#enqueueWithin(jobs, within)
     if (jobs.length === 0) return []
-    const receipts = await core.write('enqueue', () => insertJobs(core.connection, jobs, core.clock.nowMs()))
+    const receipts = await core.write('enqueue', (careful) =>
+      insertJobs(core.connection, jobs, { nowMs: core.clock.nowMs(), careful }),
+    )
     core.wakeups.notify()
     return receipts
   }
@@ -156,7 +158,7 @@ export class SqliteEngine implements Engine {
       )
     }
     try {
-      return insertJobs(new Connection(within), jobs, this.#settings.clock.nowMs())
+      return insertJobs(new Connection(within), jobs, { nowMs: this.#settings.clock.nowMs(), careful: true })
     } catch (error) {
       throw toEngineError(error, 'enqueuing within your transaction')
     }

@@ -12,33 +12,36 @@ import {
   SUPERSEDE_WAITING,
   TAKE_LATEST_SEQ,
 } from './statements.ts'
+import { NeedsCare } from './writer.ts'
 
 /** Rows per multi-row INSERT: beyond this the statement gets slower to bind than it saves. */
 const ALIKE_ROWS = 50
+const INSERT_ALIKE = insertAlike(ALIKE_ROWS)
 
-/** Stores the jobs in order. Synchronous, inside a transaction: the writer's, or the user's own. */
-export function insertJobs(connection: Connection, jobs: readonly NewJob[], nowMs: number): readonly Receipt[] {
+/**
+ * Stores the jobs in order. Synchronous, inside a transaction: the writer's, or the user's own. Unless it is told to
+ * take care it may throw NeedsCare, and then the transaction must be rolled back.
+ */
+export function insertJobs(
+  connection: Connection,
+  jobs: readonly NewJob[],
+  { nowMs, careful }: { readonly nowMs: number; readonly careful: boolean },
+): readonly Receipt[] {
   const receipts: Receipt[] = []
-  let index = 0
-  while (index < jobs.length) {
-    const alike = countAlike(jobs, index)
-    const first = jobs[index]
-    if (first === undefined) break
-    if (alike === ALIKE_ROWS && insertAlikeRows(connection, jobs.slice(index, index + alike), nowMs)) {
-      for (const job of jobs.slice(index, index + alike)) receipts.push({ id: job.id, status: 'enqueued' })
-      index += alike
-      continue
-    }
-    receipts.push(insertJob(connection, first, nowMs))
-    index += 1
+  for (let index = 0; index < jobs.length; ) {
+    const run = careful ? 1 : countAlike(jobs, index)
+    const alike = jobs.slice(index, index + run)
+    if (run === ALIKE_ROWS) receipts.push(...insertAlikeRows(connection, alike, nowMs))
+    else for (const job of alike) receipts.push(insertJob(connection, job, nowMs))
+    index += run
   }
   return receipts
 }
 
-/** How many jobs from `index` on differ in nothing but id and payload, up to one statement's worth. */
+/** How many jobs from `index` on differ in nothing but id and payload, from 1 up to one statement's worth. */
 function countAlike(jobs: readonly NewJob[], index: number): number {
   const first = jobs[index]
-  if (first === undefined || !isPlain(first)) return 0
+  if (first === undefined || !isPlain(first)) return 1
   let count = 1
   while (count < ALIKE_ROWS) {
     const job = jobs[index + count]
@@ -63,10 +66,10 @@ function isAlike(one: NewJob, other: NewJob): boolean {
   )
 }
 
-/** False, with nothing stored, when one of the ids exists: then the jobs are stored one by one to learn which. */
-function insertAlikeRows(connection: Connection, jobs: readonly NewJob[], nowMs: number): boolean {
+/** An id that exists is so rare that nothing is spent on finding out which one it was. */
+function insertAlikeRows(connection: Connection, jobs: readonly NewJob[], nowMs: number): readonly Receipt[] {
   const [first] = jobs
-  if (first === undefined) return false
+  if (first === undefined) return []
   const shared = {
     type: first.type,
     priority: first.priority,
@@ -77,12 +80,9 @@ function insertAlikeRows(connection: Connection, jobs: readonly NewJob[], nowMs:
   }
   const rows: SqliteValue[] = []
   for (const job of jobs) rows.push(job.id, job.payload)
-  connection.prepare('SAVEPOINT alike').run()
-  const { changes } = connection.prepare(insertAlike(jobs.length)).run(shared, ...rows)
-  const complete = Number(changes) === jobs.length
-  if (!complete) connection.exec('ROLLBACK TO alike')
-  connection.prepare('RELEASE alike').run()
-  return complete
+  const { changes } = connection.prepare(INSERT_ALIKE).run(shared, ...rows)
+  if (Number(changes) !== jobs.length) throw new NeedsCare('a job of this id exists')
+  return jobs.map(({ id }) => ({ id, status: 'enqueued' }))
 }
 
 function insertJob(connection: Connection, job: NewJob, nowMs: number): Receipt {

@@ -109,7 +109,7 @@ describe('the canonical table', () => {
     )
   })
 
-  // B37..B40
+  // B37..B40 X078
   test('has the canonical indexes by name and definition', () => {
     const sql = new Map(
       (
@@ -122,7 +122,10 @@ describe('the canonical table', () => {
     assert.match(sql.get('idx_job_queue_dequeue') ?? '', /\(status, priority, scheduled_at\) WHERE status = 'queued'$/)
     assert.match(sql.get('idx_job_queue_lease_expiry') ?? '', /\(lease_until\) WHERE status = 'in_progress'$/)
     assert.match(sql.get('idx_job_queue_type') ?? '', /job_queue\(type, status\)$/)
-    assert.match(sql.get('idx_job_queue_idempotency') ?? '', /job_queue\(idempotency_key\)$/)
+    assert.match(
+      sql.get('idx_job_queue_idempotency') ?? '',
+      /job_queue\(idempotency_key\) WHERE idempotency_key IS NOT NULL$/,
+    )
   })
 })
 

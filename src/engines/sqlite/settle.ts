@@ -19,6 +19,7 @@ import {
   UNBLOCK_LATEST,
   WHY_LOST,
 } from './statements.ts'
+import { NeedsCare } from './writer.ts'
 
 interface Holder {
   readonly connection: Connection
@@ -26,14 +27,14 @@ interface Holder {
   readonly nowMs: number
 }
 
-/** Applies the outcomes whose tokens hold and returns the others. Inside a write transaction. */
-export function settleLeases(holder: Holder, settlements: readonly Settlement[]): readonly Lost[] {
-  const plain = settlements.filter(isPlainCompletion)
-  const lost: Lost[] = completeMany(holder, plain) ? [] : plain.flatMap((settlement) => settleOne(holder, settlement))
-  for (const settlement of settlements) {
-    if (!isPlainCompletion(settlement)) lost.push(...settleOne(holder, settlement))
-  }
-  return lost
+/**
+ * Applies the outcomes whose tokens hold and returns the others. Inside a write transaction. Unless it is told to take
+ * care it may throw NeedsCare, and then the transaction must be rolled back.
+ */
+export function settleLeases(holder: Holder, settlements: readonly Settlement[], careful: boolean): readonly Lost[] {
+  if (careful) return settlements.flatMap((settlement) => settleOne(holder, settlement))
+  completeMany(holder, settlements.filter(isPlainCompletion))
+  return settlements.flatMap((settlement) => (isPlainCompletion(settlement) ? [] : settleOne(holder, settlement)))
 }
 
 type Completion = Settlement & { readonly outcome: Extract<Outcome, { kind: 'complete' }> }
@@ -44,19 +45,15 @@ function isPlainCompletion(settlement: Settlement): settlement is Completion {
   return settlement.outcome.kind === 'complete' && job.key === null && job.latestKey === null
 }
 
-/** False, with nothing changed, unless every one of them held. */
-function completeMany({ connection, nowMs }: Holder, completions: readonly Completion[]): boolean {
-  if (completions.length === 0) return true
+/** Nearly always all of them hold; finding out which did not is left to the careful way. */
+function completeMany({ connection, nowMs }: Holder, completions: readonly Completion[]): void {
+  if (completions.length === 0) return
   const done = completions.map(({ lease, outcome }) => {
     const fence = fromLeaseToken(lease.token)
     return [fence.rowid, fence.token, outcome.result, Math.round(outcome.durationMs)]
   })
-  connection.prepare('SAVEPOINT completions').run()
   const { changes } = connection.prepare(COMPLETE_MANY).run({ done: JSON.stringify(done), now: toIso(nowMs) })
-  const complete = Number(changes) === completions.length
-  if (!complete) connection.exec('ROLLBACK TO completions')
-  connection.prepare('RELEASE completions').run()
-  return complete
+  if (Number(changes) !== completions.length) throw new NeedsCare('a lease is gone')
 }
 
 function settleOne(holder: Holder, { lease, outcome }: Settlement): Lost[] {

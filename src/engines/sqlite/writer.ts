@@ -6,7 +6,9 @@ import { isBusy, toEngineError } from './faults.ts'
 interface Operation {
   readonly name: string
   readonly sinceMs: number
-  run(): unknown
+  /** Failed together with others, so it gets a transaction of its own. */
+  isAlone: boolean
+  run(isAlone: boolean): unknown
   resolve(value: unknown): void
   reject(error: unknown): void
 }
@@ -19,14 +21,18 @@ const RETRY_MS_MAX = 8
 /** No transaction takes longer than this before the event loop gets its turn; what is left goes into the next one. */
 const SLICE_MS = 6
 
+/** Thrown by a call that took a shortcut and met the rare case: undo everything and run it again, alone and with care. */
+export class NeedsCare extends Error {}
+
 /**
  * The one path by which this process writes. All calls made within one turn of the event loop share one transaction
  * (group commit): a settle and the claim that follows it cost one fsync, and so do a hundred concurrent enqueues.
  *
  * States: idle → gathering (setImmediate pending) → locking (BEGIN IMMEDIATE, retried without blocking while another
- * process holds the lock; new calls keep joining) → running (each call in a savepoint of its own) → committed → idle.
- * A call that throws is rolled back alone. The lock is waited for in real time, whatever clock the jobs live by.
- * If the commit fails, every call of the transaction rejects: none happened.
+ * process holds the lock; new calls keep joining) → running → committed → idle. If a call throws, the transaction is
+ * rolled back and each of its calls is run again in one of its own: so one that fails fails alone. Savepoints would do
+ * that too, but they make SQLite copy every page it touches, which cost a fifth of the drain rate. If a commit fails,
+ * every call of the transaction rejects: none happened. The lock is waited for in real time, whatever clock jobs live by.
  */
 export class Writer {
   readonly #connection: Connection
@@ -41,13 +47,17 @@ export class Writer {
     this.#random = random
   }
 
-  /** Runs `run` inside the next transaction. It must be synchronous and use only this connection. */
-  run<T>(name: string, run: () => T): Promise<T> {
+  /**
+   * Runs `run` inside the next transaction. It must be synchronous, touch nothing but this connection, and bear being
+   * run again after a rollback; it is told when it is alone in its transaction.
+   */
+  run<T>(name: string, run: (isAlone: boolean) => T): Promise<T> {
     if (this.#closed) return Promise.reject(new ClosedError('the SQLite engine'))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({
         name,
         sinceMs: systemClock.monotonicMs(),
+        isAlone: false,
         run,
         resolve: resolve as (value: unknown) => void,
         reject,
@@ -98,37 +108,33 @@ export class Writer {
     const untilMs = systemClock.monotonicMs() + SLICE_MS
     for (let operation = this.#queue.shift(); operation !== undefined; operation = this.#queue.shift()) {
       try {
-        done.push({ operation, value: this.#runAlone(operation) })
+        done.push({ operation, value: operation.run(operation.isAlone) })
       } catch (error) {
-        operation.reject(toEngineError(error, operation.name))
-        if (!isInTransaction(this.#connection.handle)) {
-          this.#abandon(done, error)
-          return
-        }
+        this.#rollback()
+        this.#separate([...done.map((entry) => entry.operation), operation], error)
+        return
       }
-      if (systemClock.monotonicMs() > untilMs) break
+      if (operation.isAlone || this.#queue[0]?.isAlone === true || systemClock.monotonicMs() > untilMs) break
     }
     try {
       this.#connection.exec('COMMIT')
     } catch (error) {
       this.#rollback()
-      this.#abandon(done, error)
+      for (const { operation } of done) operation.reject(toEngineError(error, 'committing'))
       return
     }
     for (const { operation, value } of done) operation.resolve(value)
   }
 
-  #runAlone(operation: Operation): unknown {
-    this.#connection.prepare('SAVEPOINT call').run()
-    try {
-      const value = operation.run()
-      this.#connection.prepare('RELEASE call').run()
-      return value
-    } catch (error) {
-      // SQLite has ended the whole transaction by itself after some faults (a full disk): then there is no savepoint.
-      if (isInTransaction(this.#connection.handle)) this.#connection.exec('ROLLBACK TO call; RELEASE call')
-      throw error
+  /** A call that failed alone is rejected; calls that failed together are tried again one by one, in their order. */
+  #separate(operations: readonly Operation[], error: unknown): void {
+    const [first] = operations
+    if (first?.isAlone === true) {
+      first.reject(toEngineError(error, first.name))
+      return
     }
+    for (const operation of operations) operation.isAlone = true
+    this.#queue.unshift(...operations)
   }
 
   #rollback(): void {
@@ -138,13 +144,6 @@ export class Writer {
     } catch {
       // The transaction is gone already; there is nothing left to undo.
     }
-  }
-
-  #abandon(done: readonly { readonly operation: Operation }[], error: unknown): void {
-    this.#rejectAll(
-      done.map((entry) => entry.operation),
-      toEngineError(error, 'committing'),
-    )
   }
 
   #rejectAll(operations: readonly Operation[], error: unknown): void {

@@ -50,7 +50,8 @@ export const INDEXES_AND_TABLES = `
 CREATE INDEX IF NOT EXISTS idx_job_queue_dequeue ON job_queue(status, priority, scheduled_at) WHERE status = 'queued';
 CREATE INDEX IF NOT EXISTS idx_job_queue_lease_expiry ON job_queue(lease_until) WHERE status = 'in_progress';
 CREATE INDEX IF NOT EXISTS idx_job_queue_type ON job_queue(type, status);
-CREATE INDEX IF NOT EXISTS idx_job_queue_idempotency ON job_queue(idempotency_key);
+-- The UNIQUE column has an index of its own already (X078); without the jobs that have no key this one costs them nothing.
+CREATE INDEX IF NOT EXISTS idx_job_queue_idempotency ON job_queue(idempotency_key) WHERE idempotency_key IS NOT NULL;
 
 -- One probe per type and priority on this index is what keeps a claim's cost flat.
 CREATE INDEX IF NOT EXISTS idx_job_queue_claim ON job_queue(type, priority, scheduled_at)
