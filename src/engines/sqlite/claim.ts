@@ -15,6 +15,7 @@ import {
   NEXT_EXPIRY,
   PEEK,
   PROBE,
+  READ_LANE,
   READ_ROWS,
   RECORD_STARTS,
 } from './statements.ts'
@@ -104,14 +105,11 @@ export function claimReady(
   nowMs: number,
 ): readonly Lease[] {
   const lanes = openLanes(connection, types, bounds, nowMs)
-  const rowids = pickRows(connection, lanes, bounds.max, toIso(nowMs))
-  if (rowids.length === 0) return []
-  const found = connection.prepare(READ_ROWS).all({ rows: JSON.stringify(rowids) }) as JobRow[]
+  const found = readMostUrgent(connection, lanes, bounds.max, toIso(nowMs))
   const rows = found.filter((row) => hasAttemptsLeft(connection, row, nowMs))
-  const order = new Map(rowids.map((rowid, index) => [rowid, index]))
-  rows.sort((one, other) => (order.get(one.rowid) ?? 0) - (order.get(other.rowid) ?? 0))
+  if (rows.length === 0) return []
   recordStarts(connection, lanes, rows, nowMs)
-  return lease(connection, LEASE_ROWS, rows, lanes, worker, nowMs)
+  return lease(connection, rows, lanes, worker, nowMs)
 }
 
 /** Another program may have put back a job whose attempts are used up. It is not started once more (I5). */
@@ -123,43 +121,42 @@ function hasAttemptsLeft(connection: Connection, row: JobRow, nowMs: number): bo
   return false
 }
 
-/** Row numbers in order of priority, due time and arrival. */
-function pickRows(connection: Connection, lanes: readonly Lane[], max: number, now: string): readonly number[] {
+/** Due jobs in order of priority, due time and arrival, at most `max` and of each type at most what its lane lets through. */
+function readMostUrgent(connection: Connection, lanes: readonly Lane[], max: number, now: string): readonly JobRow[] {
   const left = new Map(lanes.map((lane) => [lane.type.type, lane.max]))
   const ready = peek(connection, lanes).filter((peeked) => peeked.due <= now)
-  const picked: number[] = []
-  for (const priority of new Set(ready.map((peeked) => peeked.priority))) {
-    const found = ready
-      .filter((peeked) => peeked.priority === priority)
-      .flatMap(({ type }) =>
-        probe(connection, { type, priority, now, max: Math.min(max - picked.length, left.get(type) ?? 0) }),
-      )
-    if (found.length === 0) continue
-    found.sort((one, other) =>
-      one.scheduled_at < other.scheduled_at ? -1 : one.scheduled_at > other.scheduled_at ? 1 : one.rowid - other.rowid,
-    )
-    for (const row of found.slice(0, max - picked.length)) {
-      picked.push(row.rowid)
+  const taken: JobRow[] = []
+  for (const [priority, peers] of Map.groupBy(ready, (peeked) => peeked.priority)) {
+    const wanted = max - taken.length
+    if (wanted <= 0) break
+    const probes = peers
+      .map(({ type }) => ({ type, priority, now, max: Math.min(wanted, left.get(type) ?? 0) }))
+      .filter((probe) => probe.max > 0)
+    for (const row of readPriority(connection, probes, wanted)) {
+      taken.push(row)
       left.set(row.type, (left.get(row.type) ?? 0) - 1)
     }
-    if (picked.length >= max) break
   }
-  return picked
+  return taken
 }
 
-interface Probed {
-  readonly rowid: number
-  readonly scheduled_at: string
-  readonly type: string
+type Probe = { readonly type: string; readonly priority: number; readonly now: string; readonly max: number }
+type Probed = Pick<JobRow, 'rowid' | 'scheduled_at' | 'type'>
+
+/** One type needs one statement; several are merged from the index first, so that only what is taken is read. */
+function readPriority(connection: Connection, probes: readonly Probe[], max: number): readonly JobRow[] {
+  const [first, ...others] = probes
+  if (first === undefined) return []
+  if (others.length === 0) return connection.prepare(READ_LANE).all(first) as JobRow[]
+  const found = probes.flatMap((probe) => connection.prepare(PROBE).all(probe) as Probed[]).sort(byDueThenArrival)
+  const rowids = found.slice(0, max).map((row) => row.rowid)
+  const rows = connection.prepare(READ_ROWS).all({ rows: JSON.stringify(rowids) }) as JobRow[]
+  return rows.sort(byDueThenArrival)
 }
 
-function probe(
-  connection: Connection,
-  at: { type: string; priority: number; now: string; max: number },
-): readonly Probed[] {
-  if (at.max <= 0) return []
-  const rows = connection.prepare(PROBE).all(at) as { rowid: number; scheduled_at: string }[]
-  return rows.map((row) => ({ ...row, type: at.type }))
+function byDueThenArrival(one: Probed, other: Probed): number {
+  if (one.scheduled_at === other.scheduled_at) return one.rowid - other.rowid
+  return one.scheduled_at < other.scheduled_at ? -1 : 1
 }
 
 function recordStarts(connection: Connection, lanes: readonly Lane[], rows: readonly JobRow[], nowMs: number): void {
@@ -179,7 +176,6 @@ function newToken(): string {
 
 function lease(
   connection: Connection,
-  statement: string,
   rows: readonly JobRow[],
   lanes: readonly Lane[],
   worker: string,
@@ -189,7 +185,7 @@ function lease(
   const leaseMs = new Map(lanes.map((lane) => [lane.type.type, lane.type.leaseMs]))
   const byLease = Map.groupBy(rows, (row) => leaseMs.get(row.type) ?? 0)
   for (const [ms, group] of byLease) {
-    connection.prepare(statement).run({
+    connection.prepare(LEASE_ROWS).run({
       worker,
       token,
       until: toIso(nowMs + ms),

@@ -61,9 +61,15 @@ SELECT type, priority, due FROM (
   FROM json_each('[1,2,3,4,5,6,7,8,9,10]') AS ranks CROSS JOIN json_each(:types) AS types)
 WHERE due IS NOT NULL ORDER BY priority`
 
-/** The first due jobs of one type and priority, from the index alone. */
+/** The first due jobs of one type and priority. */
+export const READ_LANE = `
+SELECT ${JOB_COLUMNS} FROM job_queue INDEXED BY idx_job_queue_claim
+WHERE type = :type AND priority = :priority AND status = 'queued' AND waiting_for = 0 AND scheduled_at <= :now
+ORDER BY scheduled_at, rowid LIMIT :max`
+
+/** The same from the index alone, for merging several types of one priority. */
 export const PROBE = `
-SELECT rowid, scheduled_at FROM job_queue INDEXED BY idx_job_queue_claim
+SELECT rowid, scheduled_at, type FROM job_queue INDEXED BY idx_job_queue_claim
 WHERE type = :type AND priority = :priority AND status = 'queued' AND waiting_for = 0 AND scheduled_at <= :now
 ORDER BY scheduled_at, rowid LIMIT :max`
 

@@ -88,7 +88,7 @@ export class Writer {
     let waitMs = RETRY_MS_MIN
     while (this.#queue.length > 0) {
       try {
-        this.#connection.exec('BEGIN IMMEDIATE')
+        this.#connection.prepare('BEGIN IMMEDIATE').run()
         return true
       } catch (error) {
         if (!isBusy(error)) {
@@ -117,7 +117,7 @@ export class Writer {
       if (operation.isAlone || this.#queue[0]?.isAlone === true || systemClock.monotonicMs() > untilMs) break
     }
     try {
-      this.#connection.exec('COMMIT')
+      this.#connection.prepare('COMMIT').run()
     } catch (error) {
       this.#rollback()
       for (const { operation } of done) operation.reject(toEngineError(error, 'committing'))
