@@ -34,8 +34,8 @@ export type Synchronous = 'full' | 'normal'
  */
 const VERSION_MIN = [3, 51, 3] as const
 
-/** Pages of WAL after which a commit folds it back: 4 MiB stay in the processor's cache, more made the drain slower. */
-const WAL_PAGES = 1_000
+/** Pages of WAL after which a commit folds it back: 8 MiB. More made the drain slower, less the bulk enqueue. */
+const WAL_PAGES = 2_000
 
 /** A connection with a cache of prepared statements. One per engine and thread. */
 export class Connection {
