@@ -32,7 +32,7 @@ export class SqliteConsumer implements Consumer {
     while (!signal.aborted) {
       const next = await this.#core.read('claim', () => this.#outlook(request))
       if (next.ready) {
-        const leases = await this.#core.write('claim', () => (signal.aborted ? [] : this.#take(request)))
+        const leases = await this.#core.writeVolatile('claim', () => (signal.aborted ? [] : this.#take(request)))
         for (const lease of leases) this.#held.set(lease.token, lease)
         if (leases.length > 0) return leases
       }
@@ -66,7 +66,7 @@ export class SqliteConsumer implements Consumer {
 
   renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]> {
     if (leases.length === 0) return Promise.resolve([])
-    return this.#core.write('renew', () => renewLeases(this.#holder(), leases, leaseMs))
+    return this.#core.writeVolatile('renew', () => renewLeases(this.#holder(), leases, leaseMs))
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
@@ -79,7 +79,7 @@ export class SqliteConsumer implements Consumer {
   }
 
   report(lease: Lease, progress: string): Promise<boolean> {
-    return this.#core.write('report', () => reportProgress(this.#holder(), lease, progress))
+    return this.#core.writeVolatile('report', () => reportProgress(this.#holder(), lease, progress))
   }
 
   #holder() {

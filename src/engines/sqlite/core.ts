@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../../time/clock.ts'
 import type { Connection } from './database.ts'
 import { isBusy, toEngineError } from './faults.ts'
 import { Wakeups } from './wakeups.ts'
+import { WalSync } from './wal-sync.ts'
 import { Writer } from './writer.ts'
 
 /** Reads meet a lock only in the moment another process opens or folds the WAL. */
@@ -19,18 +20,31 @@ export class SqliteCore {
   readonly clock: Clock
   readonly wakeups: Wakeups
   readonly #writer: Writer
+  readonly #walSync: WalSync | null
   readonly #consumers = new Set<CoreConsumer>()
   #closed = false
 
-  constructor(connection: Connection, clock: Clock) {
+  /** `walFile`: the file whose WAL is synced here, or null when SQLite itself does it or nobody needs it. */
+  constructor(connection: Connection, clock: Clock, walFile: string | null) {
     this.connection = connection
     this.clock = clock
     this.wakeups = new Wakeups(connection, clock)
-    this.#writer = new Writer(connection)
+    this.#walSync = walFile === null ? null : new WalSync(walFile)
+    const walSync = this.#walSync
+    this.#writer = new Writer(connection, walSync === null ? null : () => walSync.sync())
   }
 
+  /** Acknowledged when it is as durable as the engine was told to be. */
   write<T>(name: string, run: (isAlone: boolean) => T): Promise<T> {
     return this.#writer.run(name, run)
+  }
+
+  /**
+   * For claims, renewals and progress. A power cut ends every holder too, so losing one of these means at most that a
+   * start of the last milliseconds is not counted; a settle that was acknowledged implies them.
+   */
+  writeVolatile<T>(name: string, run: (isAlone: boolean) => T): Promise<T> {
+    return this.#writer.run(name, run, 'volatile')
   }
 
   /** Synchronous unless the database is locked for a moment: then it is tried again without blocking. */
@@ -65,6 +79,7 @@ export class SqliteCore {
     await Promise.all([...this.#consumers].map((consumer) => consumer.close()))
     this.wakeups.close()
     await this.#writer.close()
+    await this.#walSync?.close()
     this.#closed = true
   }
 }

@@ -25,7 +25,7 @@ export interface SqliteDatabase {
   close(): unknown
 }
 
-/** What a commit survives: `full` a power cut, `normal` a process crash (the last commits may vanish with the power). */
+/** What an acknowledged call survives: `full` a power cut, `normal` a process crash (the last ones may vanish with the power). */
 export type Synchronous = 'full' | 'normal'
 
 /**
@@ -74,11 +74,11 @@ export function openFile(path: string): SqliteDatabase {
 }
 
 /** Refuses an SQLite that could damage the file, then sets what durability and speed depend on. */
-export function configure(connection: Connection, synchronous: Synchronous): void {
+export function configure(connection: Connection, pragmaSynchronous: 'FULL' | 'NORMAL'): void {
   assertVersion(connection)
   connection.exec('PRAGMA busy_timeout = 0')
   connection.exec('PRAGMA journal_mode = WAL')
-  connection.exec(`PRAGMA synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`)
+  connection.exec(`PRAGMA synchronous = ${pragmaSynchronous}`)
   connection.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}`)
   connection.exec('PRAGMA cache_size = -16384')
   // Statement journals would go to temporary files as soon as a batch touches more than sixteen pages.

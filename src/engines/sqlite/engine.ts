@@ -83,12 +83,16 @@ export class SqliteEngine implements Engine {
   async open(): Promise<void> {
     if (this.#core !== null) return
     if (this.#closed) throw new ClosedError('this SQLite engine')
-    const { database, synchronous } = this.#options
+    const { database, synchronous = 'full' } = this.#options
     const owned = typeof database === 'string'
     const connection = new Connection(owned ? openFile(database) : database)
-    const core = new SqliteCore(connection, this.#settings.clock)
+    // On a handle of the user's own, and in memory, SQLite does its own syncing.
+    const syncsHere = synchronous === 'full' && owned && database !== ':memory:'
+    const core = new SqliteCore(connection, this.#settings.clock, syncsHere ? resolve(database) : null)
     try {
-      await core.read('opening the database', () => configure(connection, synchronous ?? 'full'))
+      await core.read('opening the database', () =>
+        configure(connection, synchronous === 'full' && !syncsHere ? 'FULL' : 'NORMAL'),
+      )
       if (this.#settings.migrate) await this.#migrate(core)
       else await core.read('checking the schema', () => assertCurrent(connection))
       if (owned) forbidSchemaChanges(connection.handle)

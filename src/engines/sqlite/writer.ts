@@ -6,11 +6,18 @@ import { isBusy, toEngineError } from './faults.ts'
 interface Operation {
   readonly name: string
   readonly sinceMs: number
+  /** Whether it is acknowledged only when it is on the disk. */
+  readonly isDurable: boolean
   /** Failed together with others, so it gets a transaction of its own. */
   isAlone: boolean
   run(isAlone: boolean): unknown
   resolve(value: unknown): void
   reject(error: unknown): void
+}
+
+interface Done {
+  readonly operation: Operation
+  readonly value: unknown
 }
 
 /** How long a call waits for the write lock of another process before it gives up with ERR_STORAGE_BUSY. */
@@ -36,27 +43,33 @@ export class NeedsCare extends Error {}
  */
 export class Writer {
   readonly #connection: Connection
+  readonly #sync: (() => Promise<void>) | null
   readonly #random: () => number
   #queue: Operation[] = []
   #gathering = false
   #closed = false
   #idle: Promise<void> = Promise.resolve()
+  #synced: Promise<void> = Promise.resolve()
 
-  constructor(connection: Connection, random: () => number = Math.random) {
+  /** `sync` brings commits to the disk where SQLite does not do it in the commit itself. */
+  constructor(connection: Connection, sync: (() => Promise<void>) | null, random: () => number = Math.random) {
     this.#connection = connection
+    this.#sync = sync
     this.#random = random
   }
 
   /**
    * Runs `run` inside the next transaction. It must be synchronous, touch nothing but this connection, and bear being
-   * run again after a rollback; it is told when it is alone in its transaction.
+   * run again after a rollback; it is told when it is alone in its transaction. What is `volatile` is acknowledged
+   * without waiting for the disk: a power cut may undo it, a crash of processes cannot.
    */
-  run<T>(name: string, run: (isAlone: boolean) => T): Promise<T> {
+  run<T>(name: string, run: (isAlone: boolean) => T, durability: 'durable' | 'volatile' = 'durable'): Promise<T> {
     if (this.#closed) return Promise.reject(new ClosedError('the SQLite engine'))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({
         name,
         sinceMs: systemClock.monotonicMs(),
+        isDurable: durability === 'durable',
         isAlone: false,
         run,
         resolve: resolve as (value: unknown) => void,
@@ -72,6 +85,7 @@ export class Writer {
   async close(): Promise<void> {
     this.#closed = true
     await this.#idle
+    await this.#synced
   }
 
   async #drain(): Promise<void> {
@@ -104,7 +118,7 @@ export class Writer {
   }
 
   #transact(): void {
-    const done: { readonly operation: Operation; readonly value: unknown }[] = []
+    const done: Done[] = []
     const untilMs = systemClock.monotonicMs() + SLICE_MS
     for (let operation = this.#queue.shift(); operation !== undefined; operation = this.#queue.shift()) {
       try {
@@ -123,7 +137,22 @@ export class Writer {
       for (const { operation } of done) operation.reject(toEngineError(error, 'committing'))
       return
     }
-    for (const { operation, value } of done) operation.resolve(value)
+    this.#acknowledge(done)
+  }
+
+  /** The next transaction does not wait for this. */
+  #acknowledge(done: readonly Done[]): void {
+    const durable = this.#sync === null ? [] : done.filter((entry) => entry.operation.isDurable)
+    for (const entry of done) if (!durable.includes(entry)) entry.operation.resolve(entry.value)
+    if (this.#sync === null || durable.length === 0) return
+    this.#synced = this.#sync().then(
+      () => {
+        for (const { operation, value } of durable) operation.resolve(value)
+      },
+      (error) => {
+        for (const { operation } of durable) operation.reject(toEngineError(error, `syncing after ${operation.name}`))
+      },
+    )
   }
 
   /** A call that failed alone is rejected; calls that failed together are tried again one by one, in their order. */

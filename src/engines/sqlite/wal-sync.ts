@@ -1,0 +1,55 @@
+import { close, fdatasync, open } from 'node:fs'
+import { promisify } from 'node:util'
+
+const openFile = promisify(open)
+const syncFile = promisify(fdatasync)
+const closeFile = promisify(close)
+
+/**
+ * Brings what was committed to the disk without blocking the event loop, and without holding the write lock meanwhile.
+ *
+ * The connection runs with synchronous=NORMAL, so a commit only writes to the WAL; a call is acknowledged when an
+ * fdatasync of the WAL that began after its commit has ended. That is what synchronous=FULL promises, but the sync
+ * runs in a thread of libuv while handlers run here and other processes write. The WAL cannot be swapped under us: SQLite
+ * keeps it as long as a connection is open. Its locks are on other files, so closing this descriptor drops none.
+ */
+export class WalSync {
+  readonly #file: string
+  #descriptor: Promise<number> | null = null
+  #running: Promise<void> | null = null
+  #next: Promise<void> | null = null
+
+  constructor(databaseFile: string) {
+    this.#file = `${databaseFile}-wal`
+  }
+
+  /** Resolves when everything committed before this call is on the disk. Calls that come while one runs share the next. */
+  sync(): Promise<void> {
+    if (this.#running === null) return this.#begin()
+    this.#next ??= this.#running.then(
+      () => this.#begin(),
+      () => this.#begin(),
+    )
+    return this.#next
+  }
+
+  #begin(): Promise<void> {
+    this.#next = null
+    const running = this.#sync().finally(() => {
+      if (this.#running === running) this.#running = null
+    })
+    this.#running = running
+    return running
+  }
+
+  async #sync(): Promise<void> {
+    this.#descriptor ??= openFile(this.#file, 'r+')
+    await syncFile(await this.#descriptor)
+  }
+
+  async close(): Promise<void> {
+    await (this.#next ?? this.#running)?.catch(() => undefined)
+    if (this.#descriptor !== null) await closeFile(await this.#descriptor)
+    this.#descriptor = null
+  }
+}
