@@ -15,6 +15,8 @@ export class SqliteConsumer implements Consumer {
   readonly #core: SqliteCore
   readonly #subscription: Subscription
   readonly #held = new Map<string, Lease>()
+  /** Jobs given back whose settle is not acknowledged yet: they can be claimed again before that. */
+  readonly #returning = new Map<string, Promise<unknown>>()
   readonly #listeners = new Set<(lost: Lost) => void>()
   readonly #closing = new AbortController()
   #unwatch: (() => void) | null = null
@@ -34,6 +36,7 @@ export class SqliteConsumer implements Consumer {
       if (next.ready) {
         const leases = await this.#core.writeVolatile('claim', () => (signal.aborted ? [] : this.#take(request)))
         for (const lease of leases) this.#held.set(lease.token, lease)
+        if (this.#returning.size > 0) await this.#returned(leases)
         if (leases.length > 0) return leases
       }
       const nowMs = clock.nowMs()
@@ -41,6 +44,11 @@ export class SqliteConsumer implements Consumer {
       await wakeups.wait(Math.max(1, Math.min(untilMs, next.ready ? nowMs : (next.nextMs ?? untilMs)) - nowMs), signal)
     }
     return []
+  }
+
+  /** A job's next start is not handed out before its last one was acknowledged, or its holder would hear of them in the wrong order. */
+  async #returned(leases: readonly Lease[]): Promise<void> {
+    await Promise.allSettled(leases.map((lease) => this.#returning.get(lease.job.id)))
   }
 
   #outlook(request: ClaimRequest): Outlook {
@@ -51,9 +59,10 @@ export class SqliteConsumer implements Consumer {
 
   #take(request: ClaimRequest): readonly Lease[] {
     const { connection, clock } = this.#core
+    const max = Math.min(request.max, this.#core.claimMax)
     return request.from === 'expired'
-      ? claimExpired(connection, this.#subscription, request.max, clock.nowMs())
-      : claimReady(connection, this.#types(), request, this.#subscription.worker, clock.nowMs())
+      ? claimExpired(connection, this.#subscription, max, clock.nowMs())
+      : claimReady(connection, this.#types(), { ...request, max }, this.#subscription.worker, clock.nowMs())
   }
 
   #types(): readonly SubscribedType[] {
@@ -71,8 +80,14 @@ export class SqliteConsumer implements Consumer {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
     if (settlements.length === 0) return []
-    const lost = await this.#core.write('settle', (isAlone) => settleLeases(this.#holder(), settlements, isAlone))
+    // From here on a loss is told by the answer, not by `onLost`.
     for (const { lease } of settlements) this.#held.delete(lease.token)
+    const settling = this.#core.write('settle', (isAlone) => settleLeases(this.#holder(), settlements, isAlone))
+    const returning = settlements.filter(({ outcome }) => outcome.kind !== 'complete').map(({ lease }) => lease.job.id)
+    for (const id of returning) this.#returning.set(id, settling)
+    const lost = await settling.finally(() => {
+      for (const id of returning) if (this.#returning.get(id) === settling) this.#returning.delete(id)
+    })
     // Someone may wait for the result, for a released job or for a newer version of a latest key.
     this.#core.wakeups.notify()
     return lost

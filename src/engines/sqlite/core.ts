@@ -34,6 +34,10 @@ export class SqliteCore {
     this.#writer = new Writer(connection, walSync === null ? null : () => walSync.sync())
   }
 
+  get claimMax(): number {
+    return this.#writer.claimMax
+  }
+
   /** Acknowledged when it is as durable as the engine was told to be. */
   write<T>(name: string, run: (isAlone: boolean) => T): Promise<T> {
     return this.#writer.run(name, run)

@@ -25,6 +25,11 @@ const BUSY_MS_MAX = 30_000
 /** Waits between tries for the lock: short first, because holders keep it for about a millisecond. */
 const RETRY_MS_MIN = 0.5
 const RETRY_MS_MAX = 8
+/** A transaction longer than this makes claims smaller, one shorter than half of it lets them grow again. */
+const LONG_MS = 8
+const CLAIM_MIN = 32
+const CLAIM_MAX = 512
+const CLAIM_STEP = 16
 /** No transaction takes longer than this before the event loop gets its turn; what is left goes into the next one. */
 const SLICE_MS = 6
 
@@ -50,6 +55,7 @@ export class Writer {
   #closed = false
   #idle: Promise<void> = Promise.resolve()
   #synced: Promise<void> = Promise.resolve()
+  #claimMax = CLAIM_MAX
 
   /** `sync` brings commits to the disk where SQLite does not do it in the commit itself. */
   constructor(connection: Connection, sync: (() => Promise<void>) | null, random: () => number = Math.random) {
@@ -79,6 +85,19 @@ export class Writer {
       this.#gathering = true
       this.#idle = new Promise((done) => setImmediate(() => void this.#drain().then(done)))
     })
+  }
+
+  /**
+   * How many jobs a claim should take at most. It follows how long transactions take, because a transaction is a pause
+   * of the event loop: ten busy processes on two cores need smaller ones than one alone.
+   */
+  get claimMax(): number {
+    return this.#claimMax
+  }
+
+  #adapt(tookMs: number): void {
+    if (tookMs > LONG_MS) this.#claimMax = Math.max(CLAIM_MIN, Math.floor(this.#claimMax * 0.75))
+    else if (tookMs < LONG_MS / 2) this.#claimMax = Math.min(CLAIM_MAX, this.#claimMax + CLAIM_STEP)
   }
 
   /** Refuses new calls and resolves when those already made are done. */
@@ -119,7 +138,7 @@ export class Writer {
 
   #transact(): void {
     const done: Done[] = []
-    const untilMs = systemClock.monotonicMs() + SLICE_MS
+    const startedAtMs = systemClock.monotonicMs()
     for (let operation = this.#queue.shift(); operation !== undefined; operation = this.#queue.shift()) {
       try {
         done.push({ operation, value: operation.run(operation.isAlone) })
@@ -128,7 +147,8 @@ export class Writer {
         this.#separate([...done.map((entry) => entry.operation), operation], error)
         return
       }
-      if (operation.isAlone || this.#queue[0]?.isAlone === true || systemClock.monotonicMs() > untilMs) break
+      if (operation.isAlone || this.#queue[0]?.isAlone === true || systemClock.monotonicMs() - startedAtMs > SLICE_MS)
+        break
     }
     try {
       this.#connection.prepare('COMMIT').run()
@@ -137,6 +157,7 @@ export class Writer {
       for (const { operation } of done) operation.reject(toEngineError(error, 'committing'))
       return
     }
+    this.#adapt(systemClock.monotonicMs() - startedAtMs)
     this.#acknowledge(done)
   }
 
