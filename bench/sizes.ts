@@ -16,7 +16,7 @@ export interface Sizes {
 }
 
 export const STANDARD: Sizes = Object.freeze({
-  jobs: 20_000,
+  jobs: 60_000,
   concurrency: 50,
   pickups: 300,
   claims: 200,

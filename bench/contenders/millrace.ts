@@ -1,5 +1,9 @@
-/** Millrace as its README has it: `open`, `defineJob`, `enqueue`, `work`, with defaults for all the rest. */
+/**
+ * Millrace as its README has it: `open`, `defineJob`, `enqueue`, `work`, with defaults for all the rest, in a process
+ * set up as `millrace work` sets up its own.
+ */
 import { join } from 'node:path'
+import { boundYoungHeap } from '../../src/cli/young-heap.ts'
 import type { Consumer } from '../../src/engine/engine.ts'
 import { defineJob, type Mill, open } from '../../src/index.ts'
 import type { Claimed, Claiming, Contender, ContenderEntry, Levels, Place, Working, WorkRequest } from '../contender.ts'
@@ -33,6 +37,7 @@ class Millrace implements Contender {
   }
 
   async setup(place: Place): Promise<void> {
+    boundYoungHeap()
     this.#file = join(place.dir, 'millrace.db')
     this.#mill = await open(
       this.#durability === null ? 'memory:' : `sqlite:${this.#file}?synchronous=${this.#durability}`,

@@ -8,6 +8,9 @@ import type { Renewable } from './renewals.ts'
 /** A thread that has not closed its connection by then is ended. */
 const CLOSE_MS = 2_000
 
+/** It holds ids and tokens and little else; left alone, V8 would let its young generation grow to 30 MB. */
+const LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 }
+
 /** The source runs as TypeScript, the package as JavaScript; the thread's file has the extension of this one. */
 function threadFile(): URL {
   return new URL(`./renewal-thread.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url)
@@ -33,7 +36,7 @@ class ThreadKeeper implements LeaseKeeper {
     const workerData: RenewalThreadData = { url, worker: parts.worker }
     // The process has been told already that SQLite is experimental in this Node.
     const execArgv = ['--disable-warning=ExperimentalWarning']
-    const thread = new Thread(threadFile(), { workerData, execArgv, name: 'millrace-renewal' })
+    const thread = new Thread(threadFile(), { workerData, execArgv, name: 'millrace-renewal', resourceLimits: LIMITS })
     this.#thread = thread
     const ready = Promise.withResolvers<void>()
     this.ready = ready.promise

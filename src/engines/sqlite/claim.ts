@@ -4,7 +4,7 @@ import type { Lease } from '../../engine/outcome.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
 import { recordEvent } from './history.ts'
-import { type ExpiredRow, type JobRow, toLease, toMs } from './rows.ts'
+import { type ExpiredRow, type JobColumns, type JobRow, toJobRow, toLease, toMs } from './rows.ts'
 import {
   BURY_EXHAUSTED,
   COUNT_STARTS,
@@ -147,11 +147,11 @@ type Probed = Pick<JobRow, 'rowid' | 'scheduled_at' | 'type'>
 function readPriority(connection: Connection, probes: readonly Probe[], max: number): readonly JobRow[] {
   const [first, ...others] = probes
   if (first === undefined) return []
-  if (others.length === 0) return connection.prepare(READ_LANE).all(first) as JobRow[]
+  if (others.length === 0) return (connection.prepareArrays(READ_LANE).all(first) as JobColumns[]).map(toJobRow)
   const found = probes.flatMap((probe) => connection.prepare(PROBE).all(probe) as Probed[]).sort(byDueThenArrival)
   const rowids = found.slice(0, max).map((row) => row.rowid)
-  const rows = connection.prepare(READ_ROWS).all({ rows: JSON.stringify(rowids) }) as JobRow[]
-  return rows.sort(byDueThenArrival)
+  const rows = connection.prepareArrays(READ_ROWS).all({ rows: JSON.stringify(rowids) }) as JobColumns[]
+  return rows.map(toJobRow).sort(byDueThenArrival)
 }
 
 function byDueThenArrival(one: Probed, other: Probed): number {

@@ -16,6 +16,10 @@ export interface SqliteStatement {
   get(...parameters: SqliteValue[]): unknown
   all(named: Named): unknown[]
   all(...parameters: SqliteValue[]): unknown[]
+  /** How node:sqlite is told to answer with arrays. */
+  setReturnArrays?(enabled: boolean): void
+  /** How better-sqlite3 is told so. */
+  raw?(enabled: boolean): unknown
 }
 
 /** The part of a database handle we use: node:sqlite's and better-sqlite3's both fit. */
@@ -41,6 +45,7 @@ const WAL_PAGES = 2_000
 export class Connection {
   readonly handle: SqliteDatabase
   readonly #statements = new Map<string, SqliteStatement>()
+  readonly #arrays = new Map<string, SqliteStatement>()
 
   constructor(handle: SqliteDatabase) {
     this.handle = handle
@@ -54,12 +59,24 @@ export class Connection {
     return statement
   }
 
+  /** Rows come as arrays of columns: half the time and memory of objects, worth it where every job passes. */
+  prepareArrays(sql: string): SqliteStatement {
+    const known = this.#arrays.get(sql)
+    if (known !== undefined) return known
+    const statement = this.handle.prepare(sql)
+    if (statement.setReturnArrays === undefined) statement.raw?.(true)
+    else statement.setReturnArrays(true)
+    this.#arrays.set(sql, statement)
+    return statement
+  }
+
   exec(sql: string): void {
     this.handle.exec(sql)
   }
 
   close(): void {
     this.#statements.clear()
+    this.#arrays.clear()
     this.handle.close()
   }
 }
@@ -80,7 +97,7 @@ export function configure(connection: Connection, pragmaSynchronous: 'FULL' | 'N
   connection.exec('PRAGMA journal_mode = WAL')
   connection.exec(`PRAGMA synchronous = ${pragmaSynchronous}`)
   connection.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}`)
-  connection.exec('PRAGMA cache_size = -16384')
+  connection.exec('PRAGMA cache_size = -8192')
   // Statement journals would go to temporary files as soon as a batch touches more than sixteen pages.
   connection.exec('PRAGMA temp_store = MEMORY')
   connection.exec('PRAGMA trusted_schema = OFF')

@@ -21,6 +21,43 @@ export interface JobRow {
   readonly options: string | null
 }
 
+/** The same as an array, in the order of JOB_COLUMNS in statements.ts. */
+export type JobColumns = [
+  rowid: number,
+  id: string,
+  type: string,
+  priority: number,
+  scheduledAt: string,
+  payload: string,
+  payloadVersion: number,
+  attempts: number,
+  maxRetries: number,
+  createdAt: string,
+  key: string | null,
+  latestKey: string | null,
+  tenant: string | null,
+  options: string | null,
+]
+
+export function toJobRow(columns: JobColumns): JobRow {
+  return {
+    rowid: columns[0],
+    id: columns[1],
+    type: columns[2],
+    priority: columns[3],
+    scheduled_at: columns[4],
+    payload: columns[5],
+    payload_version: columns[6],
+    attempts: columns[7],
+    max_retries: columns[8],
+    created_at: columns[9],
+    idempotency_key: columns[10],
+    latest_key: columns[11],
+    tenant: columns[12],
+    options: columns[13],
+  }
+}
+
 export interface ExpiredRow extends JobRow {
   readonly lease_owner: string | null
   readonly started_at: string | null

@@ -1,6 +1,6 @@
 /** Every statement of the SQLite engine. Values are parameters; `:now` and the like come from the injected clock. */
 
-/** What a worker needs of a job. */
+/** What a worker needs of a job. `JobColumns` in rows.ts has the same order. */
 const JOB_COLUMNS = `rowid, id, type, priority, scheduled_at, payload, payload_version, attempts, max_retries, created_at,
   idempotency_key, latest_key, tenant, options`
 
