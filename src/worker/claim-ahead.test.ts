@@ -17,15 +17,18 @@ test('nothing is claimed ahead before anything was seen', () => {
   assert.equal(staged().ahead.size, 0)
 })
 
-test('with short jobs as many are claimed ahead as finished since the last claim, up to 256', () => {
-  const { ahead, finish } = staged()
+test('with short jobs as many are claimed ahead as finish within 20 ms, up to 256', async () => {
+  const { clock, ahead, finish } = staged()
   finish(50, 1)
   assert.equal(ahead.size, 50)
   ahead.claimed()
-  assert.equal(ahead.size, 50)
-  finish(100, 1)
-  assert.equal(ahead.size, 100)
   ahead.claimed()
+  assert.equal(ahead.size, 50)
+  await clock.advance(20)
+  finish(30, 1)
+  assert.equal(ahead.size, 50)
+  finish(70, 1)
+  assert.equal(ahead.size, 100)
   finish(900, 1)
   assert.equal(ahead.size, 256)
 })

@@ -3,6 +3,8 @@ import type { Clock } from '../time/clock.ts'
 /** What a claimed job should wait for its start at most, and the longest that a job counts as short. */
 const SHORT_MS = 20
 const AHEAD_MAX = 256
+/** Finished jobs are counted in spans of this length, because a claim can come right after another. */
+const SPAN_MS = 20
 /** What was seen longer ago than this says nothing about now. */
 const STALE_MS = 250
 /** A waiting job that had to be given back shows that the guess was wrong; none is made for this long. */
@@ -13,13 +15,13 @@ const CAP_STEP = 32
 /**
  * How many jobs to claim beyond the free slots. Short jobs are done before the next claim could return, so a worker
  * that claimed only for its free slots would mostly wait for the engine. It guesses from what it has just seen: as
- * many as finished from one claim to the next. The guess is halved when a job waited longer than 20 ms for its slot,
+ * many as finished within 20 ms. The guess is halved when a job waited longer than 20 ms for its slot,
  * and it is zero when jobs take long, because those would only wait here while another worker could run them.
  */
 export class ClaimAhead {
   readonly #clock: Clock
   readonly #concurrency: number
-  #claimedAtMs = 0
+  #spanFromMs = 0
   #finishedNow = 0
   #finishedBefore = 0
   #durationMs = 0
@@ -33,6 +35,7 @@ export class ClaimAhead {
   }
 
   finished(durationMs: number): void {
+    this.#turnSpan()
     this.#finishedNow += 1
     this.#durationMs += (durationMs - this.#durationMs) * NEWEST_SHARE
   }
@@ -49,10 +52,6 @@ export class ClaimAhead {
 
   /** A claim is being asked for. */
   claimed(): void {
-    const nowMs = this.#clock.monotonicMs()
-    this.#finishedBefore = this.#isStale(nowMs) ? 0 : this.#finishedNow
-    this.#finishedNow = 0
-    this.#claimedAtMs = nowMs
     this.#cap = this.#waitedLong ? Math.floor(this.#cap / 2) : Math.min(this.#cap + CAP_STEP, AHEAD_MAX)
     this.#waitedLong = false
   }
@@ -60,12 +59,17 @@ export class ClaimAhead {
   /** Jobs that may wait here now. */
   get size(): number {
     const nowMs = this.#clock.monotonicMs()
-    if (nowMs < this.#offUntilMs || this.#durationMs > SHORT_MS || this.#isStale(nowMs)) return 0
+    if (nowMs < this.#offUntilMs || this.#durationMs > SHORT_MS || nowMs - this.#spanFromMs > STALE_MS) return 0
     const inTime = Math.floor((this.#concurrency * SHORT_MS) / Math.max(this.#durationMs, 0.01))
     return Math.min(Math.max(this.#finishedNow, this.#finishedBefore), inTime, this.#cap)
   }
 
-  #isStale(nowMs: number): boolean {
-    return nowMs - this.#claimedAtMs > STALE_MS
+  #turnSpan(): void {
+    const nowMs = this.#clock.monotonicMs()
+    const ageMs = nowMs - this.#spanFromMs
+    if (ageMs < SPAN_MS) return
+    this.#finishedBefore = ageMs > STALE_MS ? 0 : this.#finishedNow
+    this.#finishedNow = 0
+    this.#spanFromMs = nowMs
   }
 }

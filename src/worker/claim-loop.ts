@@ -78,7 +78,9 @@ export class ClaimLoop {
       await clock.sleep(pollMs, this.#stop.signal)
     }
     this.#claim = null
-    this.pump()
+    // Short jobs end within this turn of the event loop; asking after it lets their settle and the next claim meet in
+    // one transaction.
+    setImmediate(() => this.pump())
   }
 
   /** An engine that answers at once with nothing, over and over, must not make this loop spin. */
