@@ -57,6 +57,7 @@ async function small(scene: Scene): Promise<void> {
   scene.line.say('timed', await timeClaims(scene))
 }
 
+// X120
 export const claim: Scenario = {
   name: 'claim',
   title: 'Cost of a claim in a large store',

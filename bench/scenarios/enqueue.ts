@@ -5,6 +5,7 @@ import { drain } from './draining.ts'
 
 const WARMUP = 200
 
+// B172
 export const enqueue: Scenario = {
   name: 'enqueue',
   title: 'Enqueue one by one',

@@ -19,6 +19,7 @@ async function produce(scene: Scene): Promise<void> {
   }
 }
 
+// A06
 export const pickup: Scenario = {
   name: 'pickup',
   title: 'Pickup from another process',

@@ -116,6 +116,7 @@ describe('millrace work', () => {
     assert.equal(await stateOf(mill, id), 'queued')
   })
 
+  // A14 B164
   it('works only the types it is told to', async (t) => {
     const { url, mill } = await store(t)
     const other = await mill.enqueue('doomed', {}, { priority: 1 })
