@@ -15,7 +15,7 @@ const closeFile = promisify(close)
  */
 export class WalSync {
   readonly #file: string
-  #descriptor: Promise<number> | null = null
+  #descriptor: number | null = null
   #running: Promise<void> | null = null
   #next: Promise<void> | null = null
 
@@ -43,13 +43,13 @@ export class WalSync {
   }
 
   async #sync(): Promise<void> {
-    this.#descriptor ??= openFile(this.#file, 'r+')
-    await syncFile(await this.#descriptor)
+    this.#descriptor ??= await openFile(this.#file, 'r+')
+    await syncFile(this.#descriptor)
   }
 
   async close(): Promise<void> {
     await (this.#next ?? this.#running)?.catch(() => undefined)
-    if (this.#descriptor !== null) await closeFile(await this.#descriptor)
+    if (this.#descriptor !== null) await closeFile(this.#descriptor)
     this.#descriptor = null
   }
 }
