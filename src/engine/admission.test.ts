@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { newJob } from '../../test/fixtures/new-job.ts'
 import { MemoryEngine } from '../engines/memory/index.ts'
 import { UnsupportedError } from '../errors.ts'
 import { defineJob } from '../job/definition.ts'
-import type { NewJob } from '../job/job.ts'
 import { admitDefinition, admitJob, admitTransaction, controlsOf, deadLettersOf, inspectorOf } from './admission.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Engine } from './engine.ts'
@@ -32,24 +32,11 @@ function poorEngine(capabilities: Partial<Capabilities> = {}): Engine {
   return { ...methods, ...facets, name: 'poor', threadUrl, capabilities: poor } as unknown as Engine
 }
 
-const newJob = (overrides: Partial<NewJob> = {}): NewJob => ({
-  id: '01JD3ZQ4N00000000000000000',
-  type: 'send',
-  payload: '{}',
-  payloadVersion: 1,
-  priority: 5,
-  attempts: 3,
-  delayMs: 0,
-  runAtMs: null,
-  key: null,
-  latest: null,
-  tenant: null,
-  options: null,
-  ...overrides,
-})
-
 const refusal = (limit: RegExp) => (error: unknown) =>
-  error instanceof UnsupportedError && error.engine === 'poor' && error.job === 'send' && limit.test(error.message)
+  error instanceof UnsupportedError &&
+  error.engine === 'poor' &&
+  (error.job === 'send' || error.job === 'greet') &&
+  limit.test(error.message)
 
 test('a definition whose retries would wait longer than the engine can is refused, with both figures', () => {
   const backoff = { kind: 'fixed', delay: '10m' } as const

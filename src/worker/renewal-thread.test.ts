@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker as Thread } from 'node:worker_threads'
+import { leaseOf } from '../../test/fixtures/lease.ts'
 import { type Mill, open } from '../client/mill.ts'
 import type { MillEvents } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
@@ -15,25 +16,7 @@ import type { LeaseKeeper } from './lease-keeper.ts'
 import type { Renewable } from './renewals.ts'
 import { startRenewalThread } from './thread-keeper.ts'
 
-const LEASE = {
-  job: {
-    id: 'j',
-    type: 't',
-    payload: 'null',
-    payloadVersion: 1,
-    priority: 5,
-    attempts: 3,
-    createdAtMs: 0,
-    runAtMs: 0,
-    key: null,
-    latestKey: null,
-    tenant: null,
-    options: null,
-  },
-  attempt: 1,
-  token: 'token',
-  expiresAtMs: 1,
-}
+const LEASE = leaseOf('j', 1)
 
 async function fileUrl(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-renewal-'))

@@ -1,29 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { leaseOf } from '../../test/fixtures/lease.ts'
 import { open } from '../client/mill.ts'
-import type { Lease, Lost, LostReason } from '../engine/outcome.ts'
+import type { Lost, LostReason } from '../engine/outcome.ts'
 import { defineJob } from '../job/definition.ts'
 import { TestClock } from '../testing/clock.ts'
 import { keepLeases } from './lease-keeper.ts'
 import { type Renewable, Renewals } from './renewals.ts'
-
-function leaseOf(id: string, expiresAtMs: number | null = 0): Lease {
-  const job = {
-    id,
-    type: 't',
-    payload: 'null',
-    payloadVersion: 1,
-    priority: 5,
-    attempts: 3,
-    createdAtMs: 0,
-    runAtMs: 0,
-    key: null,
-    latestKey: null,
-    tenant: null,
-    options: null,
-  }
-  return { job, attempt: 1, token: `token-${id}`, expiresAtMs }
-}
 
 const held = (handle: number, leaseMs: number, timeoutMs = 300_000): Renewable => ({
   handle,

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { newJob } from '../../../test/fixtures/new-job.ts'
+import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { openEngine } from '../../engine/open.ts'
 import type { Lease } from '../../engine/outcome.ts'
@@ -15,16 +16,10 @@ import { forbidSchemaChanges, openFile } from './database.ts'
 const SETTINGS = { clock: systemClock, migrate: true }
 const NEVER = new AbortController().signal
 
-let folder: string
+const files = tempFiles()
 let file: string
-before(() => {
-  folder = mkdtempSync(join(tmpdir(), 'millrace-sqlite-'))
-})
-after(() => rmSync(folder, { recursive: true, force: true }))
-let count = 0
 beforeEach(() => {
-  count += 1
-  file = join(folder, `${count}.db`)
+  file = files.next()
 })
 
 async function claim(engine: Engine, max = 1): Promise<readonly Lease[]> {
@@ -50,7 +45,7 @@ describe('opening', () => {
   })
 
   test('refuses a folder that does not exist', async () => {
-    await assert.rejects(openEngine(`sqlite:${join(folder, 'missing', 'a.db')}`, SETTINGS), {
+    await assert.rejects(openEngine(`sqlite:${join(files.folder, 'missing', 'a.db')}`, SETTINGS), {
       code: 'ERR_STORAGE_OPEN',
     })
   })
@@ -74,7 +69,7 @@ describe('opening', () => {
   test('says which user may not write when the file or its folder is read-only', async () => {
     await (await openEngine(`sqlite:${file}`, SETTINGS)).close()
     chmodSync(file, 0o444)
-    chmodSync(folder, 0o555)
+    chmodSync(files.folder, 0o555)
     // The tests may run as root, for whom nothing is read-only: the child steps down to nobody.
     const script = `
       if (process.getuid() === 0) { process.setgid(65534); process.setuid(65534) }
@@ -85,7 +80,7 @@ describe('opening', () => {
     const scriptFile = join(tmpdir(), `millrace-readonly-${process.pid}.mts`)
     writeFileSync(scriptFile, script)
     const root = spawnSync(process.execPath, [scriptFile], { encoding: 'utf8' })
-    chmodSync(folder, 0o755)
+    chmodSync(files.folder, 0o755)
     rmSync(scriptFile)
     assert.match(root.stdout, /ERR_STORAGE_(READONLY|OPEN)/, root.stderr)
   })

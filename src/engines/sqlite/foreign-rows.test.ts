@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
+import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { openEngine } from '../../engine/open.ts'
 import type { Lease } from '../../engine/outcome.ts'
@@ -12,16 +10,10 @@ import { systemClock } from '../../time/clock.ts'
 const SETTINGS = { clock: systemClock, migrate: true }
 const NEVER = new AbortController().signal
 
-let folder: string
+const files = tempFiles()
 let file: string
-before(() => {
-  folder = mkdtempSync(join(tmpdir(), 'millrace-foreign-'))
-})
-after(() => rmSync(folder, { recursive: true, force: true }))
-let count = 0
 beforeEach(() => {
-  count += 1
-  file = join(folder, `${count}.db`)
+  file = files.next()
 })
 
 async function claim(engine: Engine, max = 1): Promise<readonly Lease[]> {

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { newJob } from '../../../test/fixtures/new-job.ts'
+import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { openEngine } from '../../engine/open.ts'
 import { systemClock } from '../../time/clock.ts'
 import type { SqliteDatabase } from './database.ts'
@@ -16,16 +14,10 @@ const BetterSqlite: new (path: string) => SqliteDatabase = createRequire(import.
 const SETTINGS = { clock: systemClock, migrate: true }
 const NEVER = new AbortController().signal
 
-let folder: string
+const files = tempFiles()
 let file: string
-before(() => {
-  folder = mkdtempSync(join(tmpdir(), 'millrace-handles-'))
-})
-after(() => rmSync(folder, { recursive: true, force: true }))
-let count = 0
 beforeEach(() => {
-  count += 1
-  file = join(folder, `${count}.db`)
+  file = files.next()
 })
 
 describe('a transaction of the user’s own', () => {
