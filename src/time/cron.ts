@@ -1,0 +1,187 @@
+import { OptionError } from '../errors.ts'
+import { zoneOffsets } from './zone.ts'
+
+/**
+ * A time table in cron's notation: five fields (minute hour day month weekday), or six with the second first.
+ *
+ * Daylight saving, as cron has always meant it: a schedule with fixed hours runs once a day. A time that the clocks
+ * skip runs at the moment they jump, also where midnight is what is skipped; a time that they repeat runs at its first
+ * occurrence. A schedule whose hour field starts with `*` counts real time and simply goes on.
+ */
+export interface Cron {
+  /** The first run strictly after `afterMs`, or null when there is none within eight years. */
+  next(afterMs: number): number | null
+}
+
+interface Fields {
+  readonly seconds: readonly number[]
+  readonly minutes: ReadonlySet<number>
+  readonly hours: ReadonlySet<number>
+  readonly days: ReadonlySet<number>
+  readonly months: ReadonlySet<number>
+  readonly weekdays: ReadonlySet<number>
+  /** With both a day and a weekday given, either is enough. */
+  readonly eitherDay: boolean
+  readonly hasFixedHours: boolean
+}
+
+/** Clocks change on quarters of an hour, and offsets are quarters too, so within a block nothing changes but minutes. */
+const BLOCK_MS = 900_000
+const DAY_MS = 86_400_000
+/** Clocks jump by less than this, so a day that does not match can be left out up to here. */
+const JUMP_MS = 3 * 3_600_000
+/** A 29th of February comes at the latest after eight years. */
+const HORIZON_MS = 8 * 366 * DAY_MS
+
+/**
+ * @example
+ * parseCron('0 0 3 * * *', 'Europe/Berlin').next(Date.now())   // the next 03:00 in Berlin
+ */
+export function parseCron(text: string, zone = 'UTC'): Cron {
+  const fields = parseFields(text)
+  const offsetAt = zoneOffsets(zone)
+  return { next: (afterMs) => nextRun(fields, offsetAt, afterMs) }
+}
+
+/** The next runs, for a person to look at before trusting a schedule. */
+export function previewCron(cron: Cron, fromMs: number, count = 10): readonly number[] {
+  const runs: number[] = []
+  for (let atMs = cron.next(fromMs); atMs !== null && runs.length < count; atMs = cron.next(atMs)) runs.push(atMs)
+  return runs
+}
+
+type OffsetAt = (utcMs: number) => number
+
+function nextRun(fields: Fields, offsetAt: OffsetAt, afterMs: number): number | null {
+  let blockMs = Math.floor(afterMs / BLOCK_MS) * BLOCK_MS
+  const untilMs = afterMs + HORIZON_MS
+  while (blockMs < untilMs) {
+    const offsetMs = offsetAt(blockMs)
+    const skippedMs = offsetMs - offsetAt(blockMs - BLOCK_MS)
+    if (blockMs > afterMs && fields.hasFixedHours && skippedMs > 0) {
+      if (hasRunWithin(fields, blockMs + offsetMs - skippedMs, skippedMs)) return blockMs
+    }
+    const localMs = blockMs + offsetMs
+    if (!matchesDay(fields, localMs)) {
+      blockMs += Math.max(BLOCK_MS, floorToBlock(DAY_MS - modulo(localMs, DAY_MS) - JUMP_MS))
+      continue
+    }
+    const isRepeated = fields.hasFixedHours && isSecondOccurrence(offsetAt, blockMs, offsetMs)
+    const runMs = isRepeated ? null : firstInBlock(fields, localMs, afterMs + offsetMs)
+    if (runMs !== null) return runMs - offsetMs
+    blockMs += BLOCK_MS
+  }
+  return null
+}
+
+/** Whether the local time of this block was there before, under the offset that applied until the clocks went back. */
+function isSecondOccurrence(offsetAt: OffsetAt, blockMs: number, offsetMs: number): boolean {
+  const earlierOffsetMs = offsetAt(blockMs - JUMP_MS)
+  if (earlierOffsetMs <= offsetMs) return false
+  const earlierMs = blockMs + offsetMs - earlierOffsetMs
+  return offsetAt(earlierMs) === earlierOffsetMs
+}
+
+/** The first run in the block that begins at this local time, strictly after another local time. */
+function firstInBlock(fields: Fields, localMs: number, afterLocalMs: number): number | null {
+  const start = new Date(localMs)
+  if (!fields.hours.has(start.getUTCHours())) return null
+  for (let minuteMs = localMs; minuteMs < localMs + BLOCK_MS; minuteMs += 60_000) {
+    if (!fields.minutes.has(new Date(minuteMs).getUTCMinutes())) continue
+    for (const second of fields.seconds) if (minuteMs + second * 1_000 > afterLocalMs) return minuteMs + second * 1_000
+  }
+  return null
+}
+
+function hasRunWithin(fields: Fields, fromLocalMs: number, lengthMs: number): boolean {
+  for (let localMs = fromLocalMs; localMs < fromLocalMs + lengthMs; localMs += BLOCK_MS) {
+    if (matchesDay(fields, localMs) && firstInBlock(fields, localMs, localMs - 1) !== null) return true
+  }
+  return false
+}
+
+function matchesDay(fields: Fields, localMs: number): boolean {
+  const date = new Date(localMs)
+  if (!fields.months.has(date.getUTCMonth() + 1)) return false
+  const day = fields.days.has(date.getUTCDate())
+  const weekday = fields.weekdays.has(date.getUTCDay())
+  return fields.eitherDay ? day || weekday : day && weekday
+}
+
+function floorToBlock(ms: number): number {
+  return Math.floor(ms / BLOCK_MS) * BLOCK_MS
+}
+
+function modulo(value: number, divisor: number): number {
+  return ((value % divisor) + divisor) % divisor
+}
+
+const MONTHS = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC']
+const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT']
+
+function parseFields(text: string): Fields {
+  const parts = text.trim().split(/\s+/)
+  if (parts.length !== 5 && parts.length !== 6) {
+    throw new OptionError(
+      `'${text}' has ${parts.length} fields; give minute hour day month weekday, or six with the second first`,
+    )
+  }
+  const [second = '0', minute = '', hour = '', day = '', month = '', weekday = ''] =
+    parts.length === 5 ? ['0', ...parts] : parts
+  const weekdays = parseField(weekday, { name: 'weekday', min: 0, max: 7, words: WEEKDAYS, firstWord: 0 })
+  return {
+    seconds: [...parseField(second, { name: 'second', min: 0, max: 59 })].sort((one, other) => one - other),
+    minutes: parseField(minute, { name: 'minute', min: 0, max: 59 }),
+    hours: parseField(hour, { name: 'hour', min: 0, max: 23 }),
+    days: parseField(day, { name: 'day', min: 1, max: 31 }),
+    months: parseField(month, { name: 'month', min: 1, max: 12, words: MONTHS, firstWord: 1 }),
+    weekdays: new Set([...weekdays].map((value) => value % 7)),
+    eitherDay: !isOpen(day) && !isOpen(weekday),
+    hasFixedHours: !isOpen(hour),
+  }
+}
+
+function isOpen(field: string): boolean {
+  return field.startsWith('*') || field === '?'
+}
+
+interface Range {
+  readonly name: string
+  readonly min: number
+  readonly max: number
+  readonly words?: readonly string[]
+  readonly firstWord?: number
+}
+
+function parseField(field: string, range: Range): ReadonlySet<number> {
+  const values = new Set<number>()
+  for (const part of field.split(',')) {
+    const [span = '', step] = part.split('/')
+    const [from, to] = parseSpan(span, range, step !== undefined)
+    const stride = step === undefined ? 1 : Number(step)
+    if (!Number.isInteger(stride) || stride < 1) refuse(field, range)
+    for (let value = from; value <= to; value += stride) values.add(value)
+  }
+  return values
+}
+
+/** `5/15` means from 5 to the end in steps of 15. */
+function parseSpan(span: string, range: Range, hasStep: boolean): readonly [from: number, to: number] {
+  if (span === '*' || span === '?') return [range.min, range.max === 7 ? 6 : range.max]
+  const ends = span.split('-').map((end) => parseValue(end, range))
+  const [from = Number.NaN, to = hasStep ? range.max : from] = ends
+  if (ends.length > 2 || !(from >= range.min && to <= range.max && from <= to)) refuse(span, range)
+  return [from, to]
+}
+
+function parseValue(text: string, { words = [], firstWord = 0 }: Range): number {
+  const word = words.indexOf(text.toUpperCase())
+  if (word >= 0) return word + firstWord
+  return /^\d+$/.test(text) ? Number(text) : Number.NaN
+}
+
+function refuse(field: string, { name, min, max }: Range): never {
+  throw new OptionError(
+    `'${field}' is no ${name} of a schedule; give numbers from ${min} to ${max}, as 5, 1-5, 1,15 or */10`,
+  )
+}
