@@ -13,14 +13,3 @@ export function median(sample: readonly number[]): number {
   if (sorted.length % 2 === 1) return upper
   return ((sorted[sorted.length / 2 - 1] ?? Number.NaN) + upper) / 2
 }
-
-/** A seeded generator (mulberry32), so that gaps between jobs are random and yet the same in every run. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}

@@ -9,9 +9,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type JobView, type Mill, open } from '../src/index.ts'
+import { seededRandom } from '../src/testing/random.ts'
 import { judge, type Line, type Verdict } from './history.ts'
 import { chaosJob } from './job.ts'
-import { seededRandom } from './random.ts'
 
 export interface ChaosOptions {
   readonly url: string

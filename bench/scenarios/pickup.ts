@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { seededRandom } from '../../src/testing/random.ts'
 import { Ledger } from '../ledger.ts'
 import { makePayload, sharedNowMs } from '../payload.ts'
 import type { Scenario, Scene } from '../scenario.ts'
-import { percentile, seededRandom } from '../statistics.ts'
+import { percentile } from '../statistics.ts'
 import { errorFaults } from './draining.ts'
 
 const WARMUP = 20

@@ -1,1 +1,7 @@
+export type { CapturedEvent, LogLine } from './capture.ts'
 export { TestClock } from './clock.ts'
+export { type Drained, type DrainOptions, drain } from './drain.ts'
+export { type Delay, type Failure, type FaultPlace, Faults, type FaultyCall } from './faults.ts'
+export { openForTest, type TestMill, type TestMillOptions } from './open.ts'
+export { seededRandom } from './random.ts'
+export { settled } from './settled.ts'

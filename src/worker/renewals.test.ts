@@ -164,3 +164,28 @@ test('a worker keeps the lease of a handler that runs longer than it', async () 
   assert.deepEqual(reaped, [])
   await mill.close()
 })
+
+// I3
+test('while the store does not answer, a lease is lost when its time is surely over, and not before', async () => {
+  const { clock, lost, errors, renewals } = staged(() => new Error('store down'))
+  renewals.hold([held(1, 6_000)])
+  await clock.advance(5_900)
+  assert.deepEqual(lost, [])
+  assert.ok(errors.length > 1)
+  await clock.advance(1_000)
+  assert.deepEqual(lost, [[1, 'expired']])
+  renewals.close()
+})
+
+test('a renewal that was answered starts the time anew', async () => {
+  let isDown = false
+  const { clock, lost, renewals } = staged(() => (isDown ? new Error('store down') : []))
+  renewals.hold([held(1, 6_000)])
+  await clock.advance(4_100)
+  isDown = true
+  await clock.advance(5_000)
+  assert.deepEqual(lost, [])
+  await clock.advance(2_000)
+  assert.deepEqual(lost, [[1, 'expired']])
+  renewals.close()
+})

@@ -16,6 +16,8 @@ interface Kept {
   readonly renewable: Renewable
   readonly heldAtMs: number
   readonly untilMs: number
+  /** When the lease has surely run out, unless the store answers to a renewal before. */
+  expiresAtMs: number
 }
 
 interface Group {
@@ -56,7 +58,12 @@ export class Renewals {
     for (const renewable of leases) {
       const { handle, leaseMs, timeoutMs } = renewable
       const group = this.#group(leaseMs)
-      group.kept.set(handle, { renewable, heldAtMs: nowMs, untilMs: nowMs + timeoutMs })
+      group.kept.set(handle, {
+        renewable,
+        heldAtMs: nowMs,
+        untilMs: nowMs + timeoutMs,
+        expiresAtMs: nowMs + leaseMs,
+      })
       if (group.cancel === null) this.#arm(group, leaseMs / 3)
     }
   }
@@ -88,6 +95,7 @@ export class Renewals {
       // With nothing held the group sleeps until the next hold.
       if (group.kept.size === 0) return
       this.#arm(group, group.leaseMs / 3)
+      this.#expire(group)
       void this.#renew(group)
     })
   }
@@ -97,24 +105,38 @@ export class Renewals {
     const due = this.#due(group)
     if (due.length === 0) return
     group.renewing = true
+    const askedAtMs = this.#parts.clock.monotonicMs()
     try {
-      for (const lost of await this.#parts.consumer.renew(due, group.leaseMs)) this.#lose(group, lost)
+      const leases = due.map(({ renewable }) => renewable.lease)
+      for (const lost of await this.#parts.consumer.renew(leases, group.leaseMs)) this.#lose(group, lost)
+      for (const kept of due) kept.expiresAtMs = askedAtMs + group.leaseMs
     } catch (error) {
       this.#parts.onError(error)
+      this.#expire(group)
       this.#arm(group, Math.min(group.leaseMs / 10, RETRY_MS_MAX))
     } finally {
       group.renewing = false
     }
   }
 
-  #due(group: Group): readonly Lease[] {
+  #due(group: Group): readonly Kept[] {
     const nowMs = this.#parts.clock.monotonicMs()
-    const due: Lease[] = []
-    for (const [handle, { renewable, heldAtMs, untilMs }] of group.kept) {
-      if (untilMs <= nowMs) group.kept.delete(handle)
-      else if (nowMs - heldAtMs >= group.leaseMs / 6) due.push(renewable.lease)
+    const due: Kept[] = []
+    for (const [handle, kept] of group.kept) {
+      if (kept.untilMs <= nowMs) group.kept.delete(handle)
+      else if (nowMs - kept.heldAtMs >= group.leaseMs / 6) due.push(kept)
     }
     return due
+  }
+
+  /** While the store does not answer nobody can say that a lease is lost, but after its time it is (I3). */
+  #expire(group: Group): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    for (const [handle, { expiresAtMs }] of group.kept) {
+      if (nowMs < expiresAtMs) continue
+      group.kept.delete(handle)
+      this.#parts.onLost(handle, 'expired')
+    }
   }
 
   #lose(group: Group, lost: Lost): void {

@@ -7,7 +7,15 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { type Example, examplesIn, examplesOf, ROOT } from './blocks.ts'
 
-const PAGES = ['README.md', 'docs/guide.md', ...globSync('src/engines/*/README.md', { cwd: ROOT })]
+const PAGES = [
+  'README.md',
+  'docs/guide.md',
+  'docs/operating-sqlite.md',
+  'docs/getting-started.md',
+  'docs/testing.md',
+  'docs/dead-letters.md',
+  ...globSync('src/engines/*/README.md', { cwd: ROOT }),
+]
 const TIMEOUT_MS = 30_000
 
 /** Inside the package, so that `import 'millrace'` finds the package itself, as it would in a user's node_modules. */

@@ -1,0 +1,35 @@
+/**
+ * Shows a worker inside a process of your own that stops cleanly. On SIGTERM or SIGINT it takes no more jobs and gives
+ * running ones `drain` to finish; then their signal aborts and they go back to the queue without using an attempt.
+ *
+ *     node --conditions=millrace-source examples/shutdown/main.ts     # and Ctrl-C
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { defineJob, open } from 'millrace'
+
+const short = defineJob({
+  type: 'short',
+  async run() {
+    await sleep(300)
+    return 'done in time'
+  },
+})
+
+const long = defineJob({
+  type: 'long',
+  // A handler that passes its signal on ends as soon as it is told to; one that ignores it is given back all the same.
+  run: ({ signal }) => sleep(3_600_000, null, { signal }),
+})
+
+const mill = await open('sqlite:./shutdown.db')
+mill.events.on('job.started', ({ job }) => console.log(`started ${job.type}`))
+mill.events.on('job.settled', ({ job, outcome }) => console.log(`${outcome.kind} ${job.type}`))
+
+// Keep `drain` a few seconds below what your supervisor waits before it kills: see examples/deploy.
+const worker = await mill.work([short, long], { drain: '1s', signals: true })
+await mill.enqueueMany(long, [null])
+await mill.enqueueMany(short, [null])
+
+await worker.stopped
+await mill.close()
+console.log('stopped')

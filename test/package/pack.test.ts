@@ -1,0 +1,141 @@
+/**
+ * The package as its users get it: built and packed from a copy of the sources, installed from the tarball into an empty
+ * project, imported, compiled against and run. Nothing here sees the sources or the `millrace-source` condition.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { after, before, test } from 'node:test'
+import { examplesOf, ROOT } from '../readme/blocks.ts'
+
+interface Manifest {
+  readonly version: string
+  readonly private?: boolean
+  readonly files: readonly string[]
+  readonly bin: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, Readonly<Record<string, string>>>>
+}
+
+const manifest: Manifest = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'))
+const SUBPATHS = Object.keys(manifest.exports).map((subpath) => path.posix.join('millrace', subpath))
+const BIN = path.join(ROOT, 'node_modules/.bin')
+const TSC = path.join(ROOT, 'node_modules/typescript/bin/tsc')
+
+const folder = mkdtempSync(path.join(tmpdir(), 'millrace-pack-'))
+const copy = path.join(folder, 'copy')
+const project = path.join(folder, 'project')
+const installed = path.join(project, 'node_modules/millrace')
+after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+
+/** With this project's Node first, as `npm run` has it, and without the marks of the test runner or an outer npm. */
+function run(command: string, args: readonly string[], cwd: string): string {
+  const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...env } = process.env
+  const own = Object.entries(env).filter(([name]) => !/^npm_(?:config_(?:local_)?prefix|package|lifecycle)/.test(name))
+  const result = spawnSync(command, args, {
+    cwd,
+    env: { ...Object.fromEntries(own), PATH: `${BIN}${path.delimiter}${process.env.PATH}` },
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
+  const shown = `${command} ${args.join(' ')}\n${result.stdout}\n${result.stderr}\n${result.error ?? ''}`
+  assert.equal(result.status, 0, shown)
+  return result.stdout
+}
+
+/** A copy, so that packing neither changes this working tree nor meets another run of this test in it. */
+function copySources(): void {
+  mkdirSync(copy)
+  const shipped = manifest.files.filter((file) => file !== 'dist')
+  const parts = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'src', 'conformance', 'workloads', ...shipped]
+  for (const part of parts) cpSync(path.join(ROOT, part), path.join(copy, part), { recursive: true })
+  symlinkSync(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'), 'dir')
+  // What an earlier build has left must not be shipped.
+  mkdirSync(path.join(copy, 'dist/src'), { recursive: true })
+  writeFileSync(path.join(copy, 'dist/src/left-over.js'), '')
+}
+
+before(() => {
+  copySources()
+  run('npm', ['pack', '--pack-destination', folder, '--loglevel=error'], copy)
+  mkdirSync(project)
+  writeFileSync(path.join(project, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
+  const tarball = path.join(folder, `millrace-${manifest.version}.tgz`)
+  const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
+  run('npm', ['install', tarball, ...quiet], project)
+  // The README's example brings a schema library of its own, and a consumer's compiler the types of Node.
+  for (const name of ['zod', '@types/node', 'undici-types']) {
+    const to = path.join(project, 'node_modules', name)
+    if (!existsSync(to)) cpSync(path.join(ROOT, 'node_modules', name), to, { recursive: true })
+  }
+})
+
+test('the tarball holds what was built now, and no sources or tests', () => {
+  assert.equal(manifest.private, undefined)
+  assert.ok(existsSync(path.join(installed, 'dist/src/index.js')))
+  for (const absent of ['src', 'test', 'examples', 'dist/src/left-over.js', 'dist/src/errors.test.js']) {
+    assert.equal(existsSync(path.join(installed, absent)), false, absent)
+  }
+  for (const file of manifest.files) assert.ok(existsSync(path.join(installed, file)), file)
+})
+
+test('every export is there with its types, and every one can be imported', () => {
+  for (const [subpath, { types = '', default: built = '' }] of Object.entries(manifest.exports)) {
+    for (const file of [types, built]) assert.ok(existsSync(path.join(installed, file)), `${subpath}: ${file}`)
+  }
+  const source = `for (const name of ${JSON.stringify(SUBPATHS)}) {
+    const names = Object.keys(await import(name))
+    console.log(name, names.length > 0, import.meta.resolve(name).includes('/dist/'))
+  }`
+  writeFileSync(path.join(project, 'imports.js'), source)
+  const expected = SUBPATHS.map((name) => `${name} true true\n`).join('')
+  assert.equal(run('node', ['imports.js'], project), expected)
+})
+
+for (const resolution of ['nodenext', 'bundler']) {
+  test(`types resolve under ${resolution}`, () => {
+    const imports = SUBPATHS.map((name, index) => `import * as part${index} from '${name}'`)
+    const parts = SUBPATHS.map((_, index) => `part${index}`)
+    const uses = `import { defineJob, type JobView, open } from 'millrace'
+      import { drain, openForTest } from 'millrace/testing'
+      const length = defineJob({ type: 'length', run: ({ job }) => job.id.length })
+      const mill = await open('memory:')
+      export const result: number = await mill.result(await mill.enqueue(length, null))
+      export const jobs: readonly JobView[] = await mill.jobs()
+      export const drained: number = (await drain((await openForTest()).mill, [length])).complete
+      // @ts-expect-error a result has the type that its handler returns: were everything any, this would compile
+      export const wrong: string = await mill.result(await mill.enqueue(length, null))
+    `
+    const at = path.join(project, resolution)
+    mkdirSync(at)
+    writeFileSync(path.join(at, 'consumer.ts'), [...imports, `export const parts = [${parts}]`, uses].join('\n'))
+    const compilerOptions = {
+      target: 'es2024',
+      lib: ['es2024', 'esnext.disposable'],
+      module: resolution === 'bundler' ? 'esnext' : resolution,
+      moduleResolution: resolution,
+      strict: true,
+      noEmit: true,
+      types: ['node'],
+    }
+    writeFileSync(path.join(at, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['.'] }))
+    assert.equal(run('node', [TSC, '-p', at], project), '')
+  })
+}
+
+test("the README's examples print what it says", () => {
+  const examples = examplesOf('README.md').filter(({ output }) => output !== null)
+  assert.ok(examples.length >= 2)
+  for (const [index, { code, output }] of examples.entries()) {
+    writeFileSync(path.join(project, `example-${index}.ts`), code)
+    assert.equal(run('node', [`example-${index}.ts`], project), output)
+  }
+})
+
+test('the command runs from the package', () => {
+  const command = path.join(project, 'node_modules/.bin/millrace')
+  assert.equal(run(command, ['--version'], project), `${manifest.version}\n`)
+  const enqueued = run(command, ['enqueue', 'greet', '{}', '--json', '--engine', 'sqlite:./bin.db'], project)
+  assert.match(enqueued, /"status":"enqueued"/)
+})
