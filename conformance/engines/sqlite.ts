@@ -7,15 +7,18 @@ import { fromUrl } from '../../src/engines/sqlite/module.ts'
 import { TestClock } from '../../src/testing/clock.ts'
 import type { Harness, OwnTransaction } from '../harness.ts'
 
-/** Every view has a connection of its own to one file in a folder of its own; time is virtual. */
-export async function sqliteHarness(clock: TestClock = new TestClock(), query = ''): Promise<Harness> {
+/**
+ * Every view has a connection of its own to one file in a folder of its own. Time is virtual and the disk is not, so
+ * these views do not wait for it; the processes of the third level do, as any user's would.
+ */
+export async function sqliteHarness(clock: TestClock = new TestClock()): Promise<Harness> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-conformance-'))
   const file = join(folder, 'jobs.db')
-  const url = `sqlite:${file}${query}`
+  const url = `sqlite:${file}`
   const views: Engine[] = []
   const handles: DatabaseSync[] = []
   const view = async (): Promise<Engine> => {
-    const engine = fromUrl(url, { clock, migrate: true })
+    const engine = fromUrl(`${url}?synchronous=normal`, { clock, migrate: true })
     views.push(engine)
     return engine
   }

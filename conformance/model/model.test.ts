@@ -15,7 +15,7 @@ test('sqlite does what memory does, whatever happens in whatever order', async (
   context.diagnostic(`MODEL_SEED=${seed} MODEL_RUNS=${numRuns}`)
   await fc.assert(
     fc.asyncProperty(fc.commands(anyCommand, { maxCommands: COMMANDS_MAX, size: 'max' }), async (commands) => {
-      const world = await World.create(memoryHarness, (clock) => sqliteHarness(clock, '?synchronous=normal'))
+      const world = await World.create(memoryHarness, sqliteHarness)
       try {
         await fc.asyncModelRun(() => ({ model: {}, real: world }), commands)
       } finally {

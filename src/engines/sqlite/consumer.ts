@@ -46,9 +46,15 @@ export class SqliteConsumer implements Consumer {
     return []
   }
 
-  /** A job's next start is not handed out before its last one was acknowledged, or its holder would hear of them in the wrong order. */
+  /**
+   * A job's next start is not handed out before its last one was acknowledged, or its holder would hear of them in the
+   * wrong order. The turn of the event loop lets whoever awaits that settle come first.
+   */
   async #returned(leases: readonly Lease[]): Promise<void> {
-    await Promise.allSettled(leases.map((lease) => this.#returning.get(lease.job.id)))
+    const settling = leases.flatMap((lease) => this.#returning.get(lease.job.id) ?? [])
+    if (settling.length === 0) return
+    await Promise.allSettled(settling)
+    await new Promise<void>((resolve) => setImmediate(resolve))
   }
 
   #outlook(request: ClaimRequest): Outlook {

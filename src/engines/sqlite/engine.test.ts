@@ -185,4 +185,32 @@ describe('storing', () => {
     assert.equal((await engine.counts()).greet?.ready, 1)
     await engine.close()
   })
+
+  test('a job given back is not handed out again before its holder was answered', async () => {
+    const engine = await openEngine(`sqlite:${file}`, SETTINGS)
+    await engine.enqueue([newJob({ attempts: 1_000 })])
+    const consumer = await engine.consume({ types: [{ type: 'greet', leaseMs: 60_000 }], worker: 'w' })
+    const error = { name: 'Error', code: null, message: 'again', stack: null }
+    for (let round = 1; round < 20; round += 1) {
+      const [lease] = await consumer.claim({ max: 1, waitMs: 1_000, signal: NEVER })
+      assert.ok(lease)
+      const order: string[] = []
+      const outcome =
+        round % 2 === 0
+          ? ({ kind: 'retry', delayMs: 0, error } as const)
+          : ({ kind: 'release', delayMs: 0, reason: 'r' } as const)
+      const settled = consumer.settle([{ lease, outcome }]).then(() => order.push('settled'))
+      // By now it is committed, and on its way to the disk.
+      for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+      const claiming = consumer.claim({ max: 1, waitMs: 1_000, signal: NEVER })
+      const again = await claiming
+      order.push('claimed')
+      await settled
+      assert.deepEqual(order, ['settled', 'claimed'])
+      const [next] = again
+      if (next === undefined) break
+      await consumer.settle([{ lease: next, outcome: { kind: 'release', delayMs: 0, reason: 'r' } }])
+    }
+    await engine.close()
+  })
 })
