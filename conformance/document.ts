@@ -53,9 +53,14 @@ const consequences: { readonly [Name in keyof Capabilities]: (value: Capabilitie
     value ? 'a job commits with your own rows (`within`)' : 'refused: enqueue after your commit',
   limits: (value) => (value === 'shared' ? 'hold over all workers' : 'refused'),
   deadLetters: (value) =>
-    ({ none: 'not kept', 'append-only': 'listed', requeue: 'listed, and put back with all their options' })[value],
+    ({
+      none: 'not kept',
+      'append-only': 'listed',
+      requeue: 'listed, put back with all their options, discarded, removed; every act audited',
+    })[value],
   inspection: (value) => (value ? 'jobs can be found, listed and waited for' : 'refused'),
   cancellation: (value) => (value ? 'also of a job that runs' : 'refused'),
+  diagnosis: (value) => (value ? 'examines its own store (`millrace doctor`)' : 'refused: nothing to examine'),
 }
 
 const subjects: { readonly [Name in keyof Capabilities]: string } = {
@@ -76,6 +81,7 @@ const subjects: { readonly [Name in keyof Capabilities]: string } = {
   deadLetters: 'Dead letters',
   inspection: 'Looking at jobs',
   cancellation: 'Cancelling',
+  diagnosis: 'Diagnosis',
 }
 
 const levelTitles: Readonly<Record<Level, string>> = {

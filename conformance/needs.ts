@@ -3,7 +3,7 @@
  * itself, so there is one source of truth; the twin shows that what is not offered is refused and not just absent.
  */
 import assert from 'node:assert/strict'
-import { admitTransaction, controlsOf, deadLettersOf, inspectorOf } from '../src/engine/admission.ts'
+import { admitTransaction, controlsOf, deadLettersOf, diagnose, inspectorOf } from '../src/engine/admission.ts'
 import type { Capabilities } from '../src/engine/capabilities.ts'
 import { UnsupportedError } from '../src/errors.ts'
 import { defineJob } from '../src/job/definition.ts'
@@ -66,6 +66,14 @@ export const cancellation: Excuse = {
   },
 }
 
+export const diagnosis: Excuse = {
+  excuse: ({ diagnosis: offered }) => (offered ? null : 'has nothing on disk to examine'),
+  refusal: async (stage) => {
+    assert.equal(stage.engine.diagnose, undefined)
+    refuses(() => diagnose(stage.engine), stage)
+  },
+}
+
 export const deadLetters: Excuse = {
   excuse: ({ deadLetters: kept }) => (kept === 'none' ? 'keeps no dead letters' : null),
   refusal: async (stage) => {
@@ -79,10 +87,20 @@ export const requeue: Excuse = {
   refusal: async (stage) => {
     if (stage.engine.capabilities.deadLetters === 'none') return deadLetters.refusal(stage)
     const { id } = await stage.put()
-    await assert.rejects(
-      deadLettersOf(stage.engine).requeue(id, { who: 'suite', reason: 'twin' }),
-      (error) => error instanceof UnsupportedError,
-    )
+    const by = { who: 'suite', reason: 'twin' }
+    const letters = deadLettersOf(stage.engine)
+    const acts = [
+      () => letters.requeue(id, by),
+      () => letters.discard(id, by),
+      () => letters.undiscard(id, by),
+      () => letters.remove([id], by),
+    ]
+    for (const act of acts) {
+      await assert.rejects(
+        async () => act(),
+        (error) => error instanceof UnsupportedError,
+      )
+    }
   },
 }
 

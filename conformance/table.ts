@@ -12,6 +12,8 @@ import { cancelling } from './cases/port/cancel.ts'
 import { closing } from './cases/port/closing.ts'
 import { counting } from './cases/port/counts.ts'
 import { burying } from './cases/port/dead-letters.ts'
+import { deskActs } from './cases/port/desk.ts'
+import { diagnosing } from './cases/port/diagnosis.ts'
 import { enqueueing } from './cases/port/enqueue.ts'
 import { exclusivity } from './cases/port/exclusivity.ts'
 import { fencing } from './cases/port/fencing.ts'
@@ -44,12 +46,14 @@ export const table: readonly CaseFile[] = [
   attempts,
   retrying,
   burying,
+  deskActs,
   releasing,
   cancelling,
   rateLimits,
   progress,
   inspecting,
   counting,
+  diagnosing,
   waiting,
   wakingUp,
   closing,

@@ -1,12 +1,26 @@
 export { type Enqueued, Mill, type MillOptions, open } from './client/mill.ts'
+export type { BulkOptions, BulkOutcome, BulkProgress, Refusal } from './desk/bulk.ts'
+export { type Acting, Desk, type DeskOptions, openDesk, type ShownLetter } from './desk/desk.ts'
+export { fingerprint } from './desk/fingerprint.ts'
+export type { LetterGroup } from './desk/groups.ts'
+export type { Letter, LetterFilter, Selection } from './desk/selection.ts'
 export type { Capabilities } from './engine/capabilities.ts'
+export type {
+  AuditEntry,
+  AuditFilter,
+  By,
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetters,
+  DeskAction,
+  PayloadEdit,
+} from './engine/dead-letters.ts'
+export type { DiagnoseOptions, Finding } from './engine/diagnosis.ts'
 export type {
   ClaimRequest,
   Consumer,
   Controls,
   Counts,
-  DeadLetter,
-  DeadLetters,
   Engine,
   Inspector,
   JobFilter,

@@ -32,6 +32,7 @@ const LEAST: Capabilities = {
   deadLetters: 'none',
   inspection: false,
   cancellation: false,
+  diagnosis: false,
 }
 
 const refusesExpired = (right: Consumer): Partial<Consumer> => ({
@@ -111,6 +112,7 @@ test('an engine that is excused and does not refuse fails the twin', async () =>
     'looks up jobs although it declares that it cannot': () => ({
       engine: (right) => ({ capabilities: { ...right.capabilities, inspection: false } }),
     }),
+    'examines its store although it declares that it cannot': () => ({ engine: () => ({ diagnose: async () => [] }) }),
     'cancels although it declares that it cannot': () => ({
       engine: (right) => ({ capabilities: { ...right.capabilities, cancellation: false } }),
     }),

@@ -1,4 +1,5 @@
 import { claimingMutants } from './claiming.ts'
+import { deskMutants } from './desk.ts'
 import { fencingMutants } from './fencing.ts'
 import { keyMutants } from './keys.ts'
 import { lookingMutants } from './looking.ts'
@@ -13,5 +14,6 @@ export const mutants: readonly Mutant[] = [
   ...claimingMutants,
   ...keyMutants,
   ...outcomeMutants,
+  ...deskMutants,
   ...lookingMutants,
 ]

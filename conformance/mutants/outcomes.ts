@@ -84,10 +84,10 @@ export const outcomeMutants: readonly Mutant[] = [
         engine: (right) => ({
           ...(right.deadLetters && {
             deadLetters: {
-              list: right.deadLetters.list,
-              requeue: async (id, by) => {
+              ...right.deadLetters,
+              requeue: async (id, by, edit) => {
                 back.add(id)
-                return (await right.deadLetters?.requeue(id, by)) ?? false
+                return (await right.deadLetters?.requeue(id, by, edit)) ?? false
               },
             },
           }),
@@ -105,10 +105,10 @@ export const outcomeMutants: readonly Mutant[] = [
         engine: (right) => ({
           ...(right.deadLetters && {
             deadLetters: {
-              list: right.deadLetters.list,
-              requeue: async (id, by) => {
+              ...right.deadLetters,
+              requeue: async (id, by, edit) => {
                 used.set(id, (await right.inspector?.find(id))?.attempt ?? 0)
-                return (await right.deadLetters?.requeue(id, by)) ?? false
+                return (await right.deadLetters?.requeue(id, by, edit)) ?? false
               },
             },
           }),

@@ -3,7 +3,10 @@ import { dirname, join } from 'node:path'
 import { Command, Option } from 'commander'
 import { systemClock } from '../time/clock.ts'
 import { type Cli, ENGINE_DEFAULT, examples, type SharedOptions } from './cli.ts'
+import { addAudit } from './commands/audit.ts'
 import { addCancel } from './commands/cancel.ts'
+import { addDead } from './commands/dead.ts'
+import { addDoctor } from './commands/doctor.ts'
 import { addEnqueue } from './commands/enqueue.ts'
 import { addJob } from './commands/job.ts'
 import { addJobs } from './commands/jobs.ts'
@@ -15,7 +18,20 @@ import { addWork } from './commands/work.ts'
 import { EXIT, type ExitCode, report } from './exit.ts'
 import type { Terminal } from './terminal.ts'
 
-const COMMANDS = [addStart, addWork, addEnqueue, addJobs, addJob, addCancel, addStats, addMigrate, addReap]
+const COMMANDS = [
+  addStart,
+  addWork,
+  addEnqueue,
+  addJobs,
+  addJob,
+  addCancel,
+  addDead,
+  addAudit,
+  addStats,
+  addMigrate,
+  addDoctor,
+  addReap,
+]
 
 /** Runs one command line to its end and answers with the exit code; it never throws and never exits by itself. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<ExitCode> {

@@ -2,6 +2,7 @@ import { UnsupportedError } from '../errors.ts'
 import { backoffMaxMs } from '../job/backoff.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
+import type { DiagnoseOptions, Finding } from './diagnosis.ts'
 import type { Controls, DeadLetters, Engine, Inspector } from './engine.ts'
 
 /** Refuses at the door what the engine could not keep (I10): called for every definition a client or worker uses. */
@@ -53,4 +54,10 @@ export function controlsOf(engine: Engine): Controls {
 export function deadLettersOf(engine: Engine): DeadLetters {
   if (engine.deadLetters !== undefined) return engine.deadLetters
   throw new UnsupportedError({ engine: engine.name, limit: 'keeps no dead letters' })
+}
+
+/** Throws at once, and not by a rejection, where the engine has no diagnosis. */
+export function diagnose(engine: Engine, options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
+  if (engine.diagnose !== undefined) return engine.diagnose(options)
+  throw new UnsupportedError({ engine: engine.name, limit: 'has nothing on disk to examine' })
 }

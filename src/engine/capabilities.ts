@@ -30,9 +30,12 @@ export interface Capabilities {
   readonly transactionalEnqueue: boolean
   /** `shared`: a type's rate limit holds over all workers of all processes. */
   readonly limits: 'refused' | 'shared'
+  /** `append-only`: listed. `requeue`: also put back, discarded and removed, with an audit entry for each act. */
   readonly deadLetters: 'none' | 'append-only' | 'requeue'
   /** Jobs can be found, listed and waited for. */
   readonly inspection: boolean
   /** A job can be cancelled, also while another process runs it. */
   readonly cancellation: boolean
+  /** The engine can look at its own store and say what is wrong with it. */
+  readonly diagnosis: boolean
 }

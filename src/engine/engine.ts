@@ -4,10 +4,14 @@
  * Engines store, exclude, fence and recover. The core (job/, worker/, keeper/) decides how often, how long and why.
  * `conformance/` decides whether an engine is right.
  */
-import type { ErrorRecord, JobEvent, JobView, NewJob } from '../job/job.ts'
+import type { JobEvent, JobView, NewJob } from '../job/job.ts'
 import type { JobState } from '../job/states.ts'
 import type { Capabilities } from './capabilities.ts'
+import type { DeadLetters } from './dead-letters.ts'
+import type { DiagnoseOptions, Finding } from './diagnosis.ts'
 import type { Lease, Lost, Settlement } from './outcome.ts'
+
+export type { DeadLetter, DeadLetters } from './dead-letters.ts'
 
 export interface Engine {
   readonly name: string
@@ -38,6 +42,8 @@ export interface Engine {
   readonly inspector?: Inspector
   readonly controls?: Controls
   readonly deadLetters?: DeadLetters
+  /** Looks for what is wrong, or soon will be, with the store and its jobs. Changes nothing. */
+  diagnose?(options?: DiagnoseOptions): Promise<readonly Finding[]>
 }
 
 /** A transaction of the user's own, in whatever form the engine documents: for SQLite the database handle. */
@@ -139,17 +145,4 @@ export interface Controls {
    * next renewal. False when the job is unknown or has finished already.
    */
   cancel(id: string, by: { readonly who: string; readonly reason: string }): Promise<boolean>
-}
-
-export interface DeadLetter {
-  readonly job: JobView
-  readonly error: ErrorRecord
-}
-
-/** The desk stands on this facet. */
-export interface DeadLetters {
-  /** Newest first. */
-  list(filter: { readonly type?: string; readonly limit: number }): Promise<readonly DeadLetter[]>
-  /** Back to the queue with all its options and no attempts used; false unless it is a dead letter. */
-  requeue(id: string, by: { readonly who: string; readonly reason: string }): Promise<boolean>
 }

@@ -63,8 +63,10 @@ export interface ErrorRecord {
 export interface JobView extends StoredJob {
   readonly state: JobState
   readonly ended: Ended | null
-  /** Starts so far. */
+  /** Starts so far, since it was last replayed. */
   readonly attempt: number
+  /** How often it was put back from the dead letters. */
+  readonly replays: number
   readonly progress: unknown
   readonly result: unknown
   readonly error: ErrorRecord | null

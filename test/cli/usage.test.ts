@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { runCli } from './in-process.ts'
 import { FIXTURES, JOBS, jsonLines, temporaryFolder } from './run.ts'
 
-const COMMANDS = ['start', 'work', 'enqueue', 'jobs', 'job', 'cancel', 'stats', 'migrate', 'reap']
+const COMMANDS = ['start', 'work', 'enqueue', 'jobs', 'job', 'cancel', 'stats', 'migrate', 'doctor', 'reap']
 
 describe('the command line', () => {
   it('teaches by examples, in the help of every command', async () => {
@@ -103,7 +103,7 @@ describe('the command line', () => {
   })
 
   it('refuses an engine whose jobs would be gone when the command ends', async () => {
-    for (const args of [['enqueue', 'greet', '{}'], ['jobs'], ['stats'], ['cancel', 'x'], ['reap']]) {
+    for (const args of [['enqueue', 'greet', '{}'], ['jobs'], ['stats'], ['cancel', 'x'], ['reap'], ['doctor']]) {
       const { code, err } = await runCli([...args, '--engine', 'memory:'])
       assert.match(err, /only while one process lives.*ERR_UNSUPPORTED/)
       assert.equal(code, 2)

@@ -52,9 +52,14 @@ export const closing: CaseFile = {
           list: inspection && (() => rival.inspector?.list({ limit: 1 })),
           history: inspection && (() => rival.inspector?.history(id)),
           waitFor: inspection && (() => rival.inspector?.waitFor(id, wait)),
+          diagnose: rival.capabilities.diagnosis && (() => rival.diagnose?.()),
           cancel: cancellation && (() => rival.controls?.cancel(id, act)),
           letters: deadLetters !== 'none' && (() => rival.deadLetters?.list({ limit: 1 })),
           requeue: deadLetters === 'requeue' && (() => rival.deadLetters?.requeue(id, act)),
+          discard: deadLetters === 'requeue' && (() => rival.deadLetters?.discard(id, act)),
+          undiscard: deadLetters === 'requeue' && (() => rival.deadLetters?.undiscard(id, act)),
+          remove: deadLetters === 'requeue' && (() => rival.deadLetters?.remove([id], act)),
+          audit: deadLetters === 'requeue' && (() => rival.deadLetters?.audit({ limit: 1 })),
         }
         for (const [name, call] of Object.entries(calls)) {
           if (call === false) continue

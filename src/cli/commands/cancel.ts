@@ -1,8 +1,8 @@
-import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import { MillraceError, UnknownJobError } from '../../errors.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { stateOf } from '../format.ts'
+import { userName } from '../who.ts'
 
 interface CancelOptions extends SharedOptions {
   readonly reason: string
@@ -39,13 +39,4 @@ async function cancelJob(cli: Cli, id: string, options: CancelOptions): Promise<
     )
   })
   cli.terminal.print(options.json ? JSON.stringify({ id, cancelled: true, ...by }) : `${id} cancelled`)
-}
-
-/** A container may run under a user id that has no name. */
-function userName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return 'cli'
-  }
 }

@@ -3,7 +3,6 @@ import type {
   Consumer,
   Controls,
   Counts,
-  DeadLetter,
   DeadLetters,
   Engine,
   Inspector,
@@ -16,6 +15,7 @@ import type { JobView, NewJob } from '../../job/job.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { onAbort } from './aborts.ts'
 import { MemoryConsumer } from './consumer.ts'
+import { createDeadLetters } from './dead-letters.ts'
 import { isFinished, type JobRow, toView } from './rows.ts'
 import { MemoryStore } from './store.ts'
 
@@ -43,6 +43,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
   deadLetters: 'requeue',
   inspection: true,
   cancellation: true,
+  diagnosis: false,
 })
 
 /** The whole contract in this process's memory: for tests, for scripts, and for work that a restart may lose. */
@@ -69,10 +70,7 @@ export class MemoryEngine implements Engine {
     this.controls = {
       cancel: async (id, by) => this.#open().cancel(id, by, this.#clock.nowMs()),
     }
-    this.deadLetters = {
-      list: async (filter) => this.#open().dead(filter).flatMap(toDeadLetter),
-      requeue: async (id, by) => this.#open().requeue(id, by, this.#clock.nowMs()),
-    }
+    this.deadLetters = createDeadLetters(() => this.#open(), this.#clock)
   }
 
   async open(): Promise<void> {
@@ -133,8 +131,4 @@ export class MemoryEngine implements Engine {
 
 function viewOrNull(row: JobRow | null): JobView | null {
   return row === null ? null : toView(row)
-}
-
-function toDeadLetter(row: JobRow): DeadLetter[] {
-  return row.error === null ? [] : [{ job: toView(row), error: row.error }]
 }

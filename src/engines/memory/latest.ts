@@ -1,3 +1,4 @@
+import type { NewJob } from '../../job/job.ts'
 import type { JobRow } from './rows.ts'
 
 /** What is known of one latest key of one type. */
@@ -23,6 +24,14 @@ export class LatestKeys {
   /** Null for a job without a latest key. */
   of({ job }: JobRow): LatestKey | null {
     return job.latest === null ? null : this.get(job.type, job.latest.key)
+  }
+
+  /** The version that a new job would be; null without a latest key. */
+  nextSeq(job: NewJob): number | null | 'stale' {
+    if (job.latest === null) return null
+    const seqMax = this.get(job.type, job.latest.key)?.seqMax ?? 0
+    const seq = job.latest.seq ?? seqMax + 1
+    return seq > seqMax ? seq : 'stale'
   }
 
   /** Notes a new job as the key's newest version. The caller has checked its seq. */

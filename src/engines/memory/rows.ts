@@ -20,7 +20,8 @@ export interface HeldLease extends Claimant {
 
 /** One job and everything that happened to it. Only the store writes it. */
 export interface JobRow extends Heaped {
-  readonly job: NewJob
+  /** Changed only by a replay with an edited payload. */
+  job: NewJob
   readonly createdAtMs: number
   readonly history: JobEvent[]
   /** The order of the latest key's versions; null without one. */
@@ -31,6 +32,7 @@ export interface JobRow extends Heaped {
   state: JobState
   ended: Ended | null
   attempt: number
+  replays: number
   held: HeldLease | null
   progress: string | null
   result: string | null
@@ -55,6 +57,7 @@ export function newRow(
     state: 'queued',
     ended: null,
     attempt: 0,
+    replays: 0,
     held: null,
     progress: null,
     result: null,
@@ -121,6 +124,7 @@ export function toView(row: JobRow): JobView {
     state: row.state,
     ended: row.ended,
     attempt: row.attempt,
+    replays: row.replays,
     progress: row.progress === null ? null : JSON.parse(row.progress),
     result: row.result === null ? null : JSON.parse(row.result),
     error: row.error,

@@ -1,18 +1,15 @@
+import type { By, DeadLetterFilter, PayloadEdit } from '../../engine/dead-letters.ts'
 import type { Counts, JobFilter, Receipt, SubscribedType } from '../../engine/engine.ts'
 import type { Lease, LostReason, Outcome } from '../../engine/outcome.ts'
 import { OptionError } from '../../errors.ts'
 import type { Ended, NewJob } from '../../job/job.ts'
 import { Backlog, type Demand } from './backlog.ts'
 import { type ExpiredDemand, Flights } from './flights.ts'
+import { Graveyard } from './graveyard.ts'
 import { type LatestKey, LatestKeys } from './latest.ts'
 import { type Claimant, isDead, isDueBefore, isFinished, type JobRow, newRow, record, toView } from './rows.ts'
 import { Signals } from './signals.ts'
 import { JobTable } from './table.ts'
-
-export interface By {
-  readonly who: string
-  readonly reason: string
-}
 
 export interface MemoryStoreOptions {
   /** How many completed, cancelled and superseded jobs are kept to be looked at: 10 000 unless told. */
@@ -25,6 +22,7 @@ export interface MemoryStoreOptions {
  */
 export class MemoryStore {
   readonly signals = new Signals()
+  readonly graveyard: Graveyard
   readonly #table: JobTable
   readonly #backlog = new Backlog()
   readonly #latest = new LatestKeys()
@@ -35,6 +33,7 @@ export class MemoryStore {
     const finishedMax = options.finishedMax ?? 10_000
     if (!(finishedMax >= 0)) throw new OptionError(`'finishedMax' is ${finishedMax}; give a number from 0`)
     this.#table = new JobTable(finishedMax)
+    this.graveyard = new Graveyard(this.#table, this.#latest)
   }
 
   find(id: string): JobRow | null {
@@ -47,7 +46,7 @@ export class MemoryStore {
   }
 
   /** The one that died last first. */
-  dead(filter: { readonly type?: string; readonly limit: number }): readonly JobRow[] {
+  dead(filter: DeadLetterFilter): readonly JobRow[] {
     return this.#table.dead(filter)
   }
 
@@ -74,7 +73,7 @@ export class MemoryStore {
   #enqueueOne(job: NewJob, nowMs: number): Receipt {
     const known = this.#table.get(job.id) ?? this.#table.liveOf(job.key)
     if (known !== null) return { id: known.job.id, status: 'duplicate' }
-    const seq = this.#nextSeq(job)
+    const seq = this.#latest.nextSeq(job)
     if (seq === 'stale') return { id: job.id, status: 'stale' }
 
     this.#arrivals += 1
@@ -86,13 +85,6 @@ export class MemoryStore {
     record(row, 'enqueued', nowMs)
     this.#queue(row)
     return { id: job.id, status: older === null ? 'enqueued' : 'replaced' }
-  }
-
-  #nextSeq(job: NewJob): number | null | 'stale' {
-    if (job.latest === null) return null
-    const seqMax = this.#latest.get(job.type, job.latest.key)?.seqMax ?? 0
-    const seq = job.latest.seq ?? seqMax + 1
-    return seq > seqMax ? seq : 'stale'
   }
 
   /** The newer version takes the earlier of the two places, so that frequent updates cannot starve a key (C15). */
@@ -261,14 +253,16 @@ export class MemoryStore {
    * False unless it is a dead letter. Also false while another live job has its key (I7), and for an old version of a
    * latest key, which must not run after the newer one (I4).
    */
-  requeue(id: string, by: By, nowMs: number): boolean {
+  requeue(id: string, by: By, nowMs: number, edit: PayloadEdit | null = null): boolean {
     const row = this.#table.get(id)
     if (row === null || !isDead(row) || this.#table.liveOf(row.job.key) !== null) return false
     if (row.seq !== null && row.seq < (this.#latest.of(row)?.seqMax ?? 0)) return false
     record(row, 'replayed', nowMs, { detail: { ...by } })
     this.#table.revive(row)
+    row.job = { ...row.job, ...edit }
     Object.assign(row, {
       attempt: 0,
+      replays: row.replays + 1,
       error: null,
       completedAtMs: null,
       startedAtMs: null,

@@ -1,3 +1,4 @@
+import type { DeadLetterFilter } from '../../engine/dead-letters.ts'
 import type { Counts, JobFilter, TypeCounts } from '../../engine/engine.ts'
 import { isDead, type JobRow } from './rows.ts'
 
@@ -70,6 +71,24 @@ export class JobTable {
     this.#enliven(row)
   }
 
+  /** A discarded job is a dead letter again. */
+  rebury(row: JobRow): void {
+    this.#unfile(row)
+    this.#dead.add(row)
+  }
+
+  /** Forgets a dead letter or a discarded job. */
+  remove(row: JobRow): void {
+    this.#dead.delete(row)
+    this.#unfile(row)
+    this.#rows.delete(row.job.id)
+  }
+
+  #unfile(row: JobRow): void {
+    const index = this.#finished.lastIndexOf(row)
+    if (index >= this.#finishedFrom) this.#finished.splice(index, 1)
+  }
+
   #enliven(row: JobRow): void {
     const { key } = row.job
     if (key !== null && !this.#liveByKey.has(key)) this.#liveByKey.set(key, row)
@@ -94,11 +113,13 @@ export class JobTable {
   }
 
   /** The one that died last first. */
-  dead(filter: { readonly type?: string; readonly limit: number }): readonly JobRow[] {
-    const { type, limit } = filter
+  dead(filter: DeadLetterFilter): readonly JobRow[] {
+    const { type, sinceMs = 0, beforeMs = Number.POSITIVE_INFINITY, limit, after } = filter
     return [...this.#dead]
-      .reverse()
       .filter((row) => type === undefined || row.job.type === type)
+      .filter((row) => diedAtMs(row) >= sinceMs && diedAtMs(row) < beforeMs)
+      .filter((row) => after === undefined || isOlder(row, after))
+      .sort((a, b) => (isOlder(a, { completedAtMs: diedAtMs(b), id: b.job.id }) ? 1 : -1))
       .slice(0, limit)
   }
 
@@ -112,6 +133,15 @@ export class JobTable {
     }
     return counts
   }
+}
+
+function diedAtMs(row: JobRow): number {
+  return row.completedAtMs ?? 0
+}
+
+function isOlder(row: JobRow, than: { readonly completedAtMs: number; readonly id: string }): boolean {
+  const atMs = diedAtMs(row)
+  return atMs === than.completedAtMs ? row.job.id < than.id : atMs < than.completedAtMs
 }
 
 /** Null for jobs that have ended without a result or an error of their own. */

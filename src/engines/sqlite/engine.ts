@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { Capabilities } from '../../engine/capabilities.ts'
+import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import type {
   Consumer,
   Controls,
@@ -26,17 +27,21 @@ import {
   type SqliteDatabase,
   type Synchronous,
 } from './database.ts'
+import { createDeadLetters } from './dead-letters.ts'
+import { diagnose } from './diagnosis.ts'
 import { insertJobs } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
-import { countJobs, createControls, createDeadLetters, createInspector } from './inspector.ts'
+import { countJobs, createControls, createInspector } from './inspector.ts'
 import { applyMigrations, assertCurrent } from './migrate.ts'
+
+const RECOVERY_MAX_MS = 35_000
 
 const CAPABILITIES: Capabilities = Object.freeze({
   survives: 'process-crash',
   settle: 'immediate',
   attempts: 'stored',
   recovery: 'reaper',
-  recoveryMaxMs: 35_000,
+  recoveryMaxMs: RECOVERY_MAX_MS,
   enqueueDelayMaxMs: Number.POSITIVE_INFINITY,
   retryDelayMaxMs: Number.POSITIVE_INFINITY,
   order: 'priority',
@@ -49,6 +54,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
   deadLetters: 'requeue',
   inspection: true,
   cancellation: true,
+  diagnosis: true,
 })
 
 export interface SqliteOptions {
@@ -86,9 +92,8 @@ export class SqliteEngine implements Engine {
     const { database, synchronous = 'full' } = this.#options
     const owned = typeof database === 'string'
     const connection = new Connection(owned ? openFile(database) : database)
-    // On a handle of the user's own, and in memory, SQLite does its own syncing.
-    const syncsHere = synchronous === 'full' && owned && database !== ':memory:'
-    const core = new SqliteCore(connection, this.#settings.clock, syncsHere ? resolve(database) : null)
+    const syncsHere = this.#syncsHere()
+    const core = new SqliteCore(connection, this.#settings.clock, syncsHere && owned ? resolve(database) : null)
     try {
       await core.read('opening the database', () =>
         configure(connection, synchronous === 'full' && !syncsHere ? 'FULL' : 'NORMAL'),
@@ -177,6 +182,18 @@ export class SqliteEngine implements Engine {
 
   counts(): Promise<Counts> {
     return countJobs(this.#opened())
+  }
+
+  async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
+    const { synchronous = 'full' } = this.#options
+    const durability = { synchronous, syncsHere: this.#syncsHere() }
+    return diagnose(this.#opened(), { ...options, ...durability, recoveryMaxMs: RECOVERY_MAX_MS })
+  }
+
+  /** On a handle of the user's own, and in memory, SQLite does its own syncing. */
+  #syncsHere(): boolean {
+    const { database, synchronous = 'full' } = this.#options
+    return synchronous === 'full' && typeof database === 'string' && database !== ':memory:'
   }
 
   get inspector(): Inspector {

@@ -1,4 +1,4 @@
-import type { Controls, Counts, DeadLetters, Inspector, JobFilter, TypeCounts } from '../../engine/engine.ts'
+import type { Controls, Counts, Inspector, JobFilter, TypeCounts } from '../../engine/engine.ts'
 import type { JobView } from '../../job/job.ts'
 import type { JobState } from '../../job/states.ts'
 import { toIso } from '../../time/iso.ts'
@@ -11,16 +11,12 @@ import {
   COUNT_READY,
   COUNT_STATES,
   END_LIVE,
-  FIND_BY_KEY,
   FIND_JOB,
-  FIND_LATEST_SEQ,
-  listDead,
   listJobs,
-  REQUEUE_DEAD,
   UNBLOCK_LATEST,
 } from './statements.ts'
 
-function findRow(core: SqliteCore, id: string): ViewRow | undefined {
+export function findRow(core: SqliteCore, id: string): ViewRow | undefined {
   return core.connection.prepare(FIND_JOB).get({ id }) as ViewRow | undefined
 }
 
@@ -125,48 +121,4 @@ export function createControls(core: SqliteCore): Controls {
       return cancelled
     },
   }
-}
-
-export function createDeadLetters(core: SqliteCore): DeadLetters {
-  return {
-    list: ({ type, limit }) =>
-      core.read('dead letters', () => {
-        const rows = core.connection
-          .prepare(listDead(type !== undefined))
-          .all({ limit, ...(type !== undefined && { type }) }) as ViewRow[]
-        return rows.map((row) => {
-          const job = toView(row)
-          return {
-            job,
-            error: job.error ?? { name: 'Error', code: null, message: 'no error was recorded', stack: null },
-          }
-        })
-      }),
-    async requeue(id, by) {
-      const requeued = await core.write('requeue', () => requeue(core, id, by))
-      if (requeued) core.changed()
-      return requeued
-    },
-  }
-}
-
-/** The key goes back to its job only if no other live job has taken it; a newer version of a latest key stays the last. */
-function requeue(core: SqliteCore, id: string, by: { readonly who: string; readonly reason: string }): boolean {
-  const { connection, clock } = core
-  const row = findRow(core, id)
-  if (row === undefined || row.status !== 'dead_letter' || row.ended !== null) return false
-  if (row.latest_key !== null && !isLatest(core, row)) return false
-  const key = row.released_key
-  if (key !== null && connection.prepare(FIND_BY_KEY).get({ key }) !== undefined) return false
-  const nowMs = clock.nowMs()
-  connection.prepare(REQUEUE_DEAD).run({ id, now: toIso(nowMs), key })
-  recordEvent(connection, { id, name: 'replayed', attempt: row.attempts, worker: null, detail: { ...by } }, nowMs)
-  return true
-}
-
-/** Whether no newer version has been seen: an older one must never run after it (I4). */
-function isLatest(core: SqliteCore, row: ViewRow): boolean {
-  const subject = { type: row.type, latestKey: row.latest_key }
-  const highest = core.connection.prepare(FIND_LATEST_SEQ).get(subject) as { seq: number } | undefined
-  return highest === undefined || (row.latest_seq ?? 0) >= highest.seq
 }

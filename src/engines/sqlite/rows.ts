@@ -77,6 +77,7 @@ export interface ViewRow extends ExpiredRow {
   readonly duration_ms: number | null
   readonly released_key: string | null
   readonly latest_seq: number | null
+  readonly replays: number
 }
 
 /** The stored fence and the row it is on. The row number spares an index look-up on the hot path. */
@@ -123,6 +124,7 @@ export function toView(row: ViewRow): JobView {
     state: row.status,
     ended: row.ended,
     attempt: row.attempts,
+    replays: row.replays,
     progress: parse<unknown>(row.progress, null),
     result: parse<unknown>(row.result, null),
     error: toErrorRecord(row),

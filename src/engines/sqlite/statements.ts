@@ -8,7 +8,7 @@ const JOB_COLUMNS = `rowid, id, type, priority, scheduled_at, payload, payload_v
 const HELD = `id = :id AND lease_token = :token AND status = 'in_progress' AND lease_until > :now`
 
 /** Ends a lease. Every statement that takes a job from its holder contains it (X105). */
-const UNLEASED = `lease_owner = NULL, lease_until = NULL, lease_token = NULL, updated_at = :now`
+export const UNLEASED = `lease_owner = NULL, lease_until = NULL, lease_token = NULL, updated_at = :now`
 
 /** Frees the idempotency key for the next job (X093) and remembers it for a replay. */
 const KEY_RELEASED = `released_key = coalesce(idempotency_key, released_key), idempotency_key = NULL`
@@ -165,8 +165,8 @@ export const WHY_LOST = `SELECT ended FROM job_queue WHERE id = :id`
 
 // Inspect and operate ------------------------------------------------------------------------------------------------
 
-const VIEW_COLUMNS = `${JOB_COLUMNS}, status, ended, progress, result, error, error_record, lease_owner, lease_until,
-  updated_at, started_at, completed_at, completed_by, duration_ms, released_key, latest_seq`
+export const VIEW_COLUMNS = `${JOB_COLUMNS}, status, ended, progress, result, error, error_record, lease_owner, lease_until,
+  updated_at, started_at, completed_at, completed_by, duration_ms, released_key, latest_seq, replays`
 
 export const FIND_JOB = `SELECT ${VIEW_COLUMNS} FROM job_queue WHERE id = :id`
 
@@ -178,11 +178,6 @@ export function listJobs(filter: { readonly state: boolean; readonly type: boole
     '(:before IS NULL OR id < :before)',
   ]
   return `SELECT ${VIEW_COLUMNS} FROM job_queue WHERE ${conditions.filter(Boolean).join(' AND ')} ORDER BY id DESC LIMIT :limit`
-}
-
-export function listDead(byType: boolean): string {
-  return `SELECT ${VIEW_COLUMNS} FROM job_queue INDEXED BY idx_job_queue_dead
-WHERE status = 'dead_letter' AND ended IS NULL ${byType ? 'AND type = :type' : ''} ORDER BY completed_at DESC, id DESC LIMIT :limit`
 }
 
 export const COUNT_STATES = `SELECT type, status, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_type GROUP BY type, status`
@@ -200,14 +195,6 @@ WHERE status = 'dead_letter' AND ended IS NULL GROUP BY type`
 export const END_LIVE = `
 UPDATE job_queue SET status = 'dead_letter', ended = :ended, completed_at = :now, ${KEY_RELEASED}, ${UNLEASED}
 WHERE id = :id AND status IN ('queued', 'in_progress')`
-
-/** Back to the queue with all its options: only the record of the failure goes (B127). */
-export const REQUEUE_DEAD = `
-UPDATE job_queue SET status = 'queued', attempts = 0, scheduled_at = :now, error = NULL, error_record = NULL,
-  completed_at = NULL, started_at = NULL, progress = NULL, idempotency_key = :key, waiting_for = 0, ${UNLEASED}
-WHERE id = :id AND status = 'dead_letter' AND ended IS NULL`
-
-export const FIND_LATEST_SEQ = `SELECT seq FROM job_latest WHERE type = :type AND latest_key = :latestKey`
 
 export const RECORD_EVENT = `
 INSERT INTO job_events (job_id, at, name, attempt, worker, detail) VALUES (:id, :now, :name, :attempt, :worker, :detail)`

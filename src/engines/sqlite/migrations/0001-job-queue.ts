@@ -42,6 +42,8 @@ export const ADDED_COLUMNS: readonly { readonly name: string; readonly definitio
   { name: 'error_record', definition: 'TEXT' },
   // The idempotency key a finished job had: the key itself is free again.
   { name: 'released_key', definition: 'TEXT' },
+  // How often it was put back from the dead letters.
+  { name: 'replays', definition: 'INTEGER NOT NULL DEFAULT 0' },
   // Why a dead_letter row is no dead letter.
   { name: 'ended', definition: `TEXT CHECK (ended IN ('cancelled', 'superseded', 'discarded'))` },
 ]
@@ -57,7 +59,7 @@ CREATE INDEX IF NOT EXISTS idx_job_queue_idempotency ON job_queue(idempotency_ke
 CREATE INDEX IF NOT EXISTS idx_job_queue_claim ON job_queue(type, priority, scheduled_at)
   WHERE status = 'queued' AND waiting_for = 0;
 CREATE INDEX IF NOT EXISTS idx_job_queue_latest ON job_queue(type, latest_key, status) WHERE latest_key IS NOT NULL;
-CREATE INDEX IF NOT EXISTS idx_job_queue_dead ON job_queue(completed_at, type)
+CREATE INDEX IF NOT EXISTS idx_job_queue_dead ON job_queue(completed_at, id, type)
   WHERE status = 'dead_letter' AND ended IS NULL;
 
 -- The column list ends the recursion that a trigger on its own table would start (X075). Our own statements write
@@ -90,6 +92,24 @@ CREATE TABLE IF NOT EXISTS job_latest (
   seq INTEGER NOT NULL,
   PRIMARY KEY (type, latest_key)
 ) WITHOUT ROWID;
+
+-- Every act at the dead-letter desk. It outlives the jobs, and nobody rewrites it.
+CREATE TABLE IF NOT EXISTS job_audit (
+  seq INTEGER PRIMARY KEY,
+  at TEXT NOT NULL,
+  who TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  action TEXT NOT NULL,
+  job_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  before TEXT NOT NULL,
+  after TEXT
+);
+CREATE INDEX IF NOT EXISTS idx_job_audit_job ON job_audit(job_id, seq);
+CREATE TRIGGER IF NOT EXISTS job_audit_kept BEFORE DELETE ON job_audit
+BEGIN SELECT RAISE(ABORT, 'job_audit is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS job_audit_unchanged BEFORE UPDATE ON job_audit
+BEGIN SELECT RAISE(ABORT, 'job_audit is append-only'); END;
 
 -- Recent claims of rate-limited types, one row per claim call.
 CREATE TABLE IF NOT EXISTS job_starts (

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import type { By, DeadLetters } from '../../../src/engine/dead-letters.ts'
+import type { CaseFile } from '../../case.ts'
+import { inspection, keys, need, requeue } from '../../needs.ts'
+import { complete, dead, type Stage } from '../../stage.ts'
+
+const by: By = { who: 'suite', reason: 'test' }
+
+function letters(stage: Stage): DeadLetters {
+  assert.ok(stage.engine.deadLetters, 'the engine declares dead letters and has none')
+  return stage.engine.deadLetters
+}
+
+async function bury(stage: Stage, fields: Parameters<Stage['put']>[0] = {}): Promise<string> {
+  const { id } = await stage.put(fields)
+  const consumer = await stage.consume()
+  await stage.settle(consumer, await stage.one(consumer), dead)
+  return id
+}
+
+const listed = async (stage: Stage, filter: Partial<Parameters<DeadLetters['list']>[0]> = {}) =>
+  (await letters(stage).list({ limit: 100, ...filter })).map(({ job }) => job.id)
+
+const actions = async (stage: Stage) => (await letters(stage).audit({ limit: 100 })).map(({ action }) => action)
+
+export const deskActs: CaseFile = {
+  level: 'port',
+  concept: 'The dead-letter desk',
+  cases: [
+    {
+      name: 'dead letters are listed page by page, and by when they died',
+      guarantees: ['I9'],
+      ...need(requeue),
+      async run(stage) {
+        const died: { readonly id: string; readonly atMs: number }[] = []
+        for (let count = 0; count < 5; count += 1) {
+          died.unshift({ id: await bury(stage), atMs: stage.nowMs })
+          await stage.harness.advance(count === 2 ? 0 : 10)
+        }
+        const pages: string[] = []
+        let after: { readonly completedAtMs: number; readonly id: string } | undefined
+        for (;;) {
+          const page = await letters(stage).list({ limit: 2, ...(after && { after }) })
+          const last = page.at(-1)?.job
+          if (last === undefined) break
+          pages.push(...page.map(({ job }) => job.id))
+          after = { completedAtMs: last.completedAtMs ?? 0, id: last.id }
+        }
+        assert.deepEqual([...pages].sort(), died.map(({ id }) => id).sort(), 'a page was skipped or repeated')
+        assert.deepEqual(pages, await listed(stage))
+        const newestMs = (await letters(stage).list({ limit: 1 }))[0]?.job.completedAtMs ?? 0
+        assert.deepEqual(await listed(stage, { sinceMs: newestMs }), pages.slice(0, 1))
+        assert.deepEqual(await listed(stage, { beforeMs: newestMs }), pages.slice(1))
+      },
+    },
+    {
+      // X012 X034
+      name: 'a replay counts, and takes an edited payload in place of the stored one',
+      guarantees: ['I9'],
+      ...need(requeue, inspection),
+      async run(stage) {
+        const id = await bury(stage, { payload: '"old"', tenant: { orgId: 'org' } })
+        assert.equal(await letters(stage).requeue(id, by, { payload: '"new"', payloadVersion: 3 }), true)
+        const consumer = await stage.consume()
+        const { job } = await stage.one(consumer)
+        assert.deepEqual([job.id, job.payload, job.payloadVersion, job.tenant], [id, '"new"', 3, { orgId: 'org' }])
+        assert.equal((await stage.view(id)).replays, 1)
+        const [entry] = await letters(stage).audit({ limit: 1 })
+        assert.deepEqual([entry?.before.payload, entry?.after?.payload], ['"old"', '"new"'])
+      },
+    },
+    {
+      name: 'a discarded letter is neither listed, counted nor put back, and is found until it is removed',
+      guarantees: ['I9'],
+      ...need(requeue),
+      async run(stage) {
+        const id = await bury(stage)
+        assert.equal(await letters(stage).discard(id, by), true)
+        assert.equal(await letters(stage).discard(id, by), false, 'a second time')
+        assert.deepEqual(await listed(stage), [])
+        await stage.expectCounts({})
+        assert.equal(await letters(stage).requeue(id, by), false)
+        assert.equal((await letters(stage).find(id))?.job.ended, 'discarded')
+        await stage.none(await stage.consume(), 'a discarded job was handed out')
+      },
+    },
+    {
+      name: 'an undone discard is the dead letter that it was, and can be put back',
+      guarantees: ['I9'],
+      ...need(requeue, keys),
+      async run(stage) {
+        const id = await bury(stage, { key: 'k' })
+        const { updatedAtMs: _, ...before } = (await letters(stage).find(id))?.job ?? assert.fail('not found')
+        await stage.harness.advance(50)
+        assert.equal(await letters(stage).undiscard(id, by), false, 'it is not discarded yet')
+        assert.equal(await letters(stage).discard(id, by), true)
+        await stage.harness.advance(50)
+        assert.equal(await letters(stage).undiscard(id, by), true)
+        assert.equal(await letters(stage).undiscard(id, by), false, 'a second time')
+        const { updatedAtMs: __, ...after } = (await letters(stage).find(id))?.job ?? assert.fail('not found')
+        assert.deepEqual(after, before)
+        await stage.expectCounts({ dead: 1 })
+        assert.equal(await letters(stage).requeue(id, by), true)
+        assert.deepEqual((await stage.put({ key: 'k' })).receipt, { id, status: 'duplicate' })
+      },
+    },
+    {
+      // A173 B203 X072
+      name: 'removing deletes dead and discarded letters and nothing else',
+      guarantees: ['I1', 'I9'],
+      ...need(requeue, inspection),
+      async run(stage) {
+        const [gone, discarded, kept] = [await bury(stage), await bury(stage), await bury(stage)]
+        await letters(stage).discard(discarded, by)
+        const done = await stage.put()
+        const consumer = await stage.consume()
+        await stage.settle(consumer, await stage.one(consumer), complete)
+        const waiting = await stage.put()
+        const ids = [gone, discarded, done.id, waiting.id, '01ARZ3NDEKTSV4RRFFQ69G5FAV']
+        assert.equal(await letters(stage).remove(ids, by), 2)
+        assert.equal(await letters(stage).remove(ids, by), 0, 'a second time')
+        for (const id of [gone, discarded]) {
+          assert.equal(await stage.engine.inspector?.find(id), null)
+          assert.deepEqual(await stage.engine.inspector?.history(id), [])
+        }
+        assert.deepEqual(await listed(stage), [kept])
+        await stage.expectCounts({ ready: 1, completed: 1, dead: 1 })
+      },
+    },
+    {
+      // X013
+      name: 'every act is audited with who, when, why, before and after, also when its job is gone',
+      guarantees: ['I9'],
+      ...need(requeue),
+      async run(stage) {
+        const id = await bury(stage)
+        await letters(stage).discard(id, { who: 'ann', reason: 'sent by hand' })
+        await letters(stage).undiscard(id, by)
+        await letters(stage).requeue(id, by)
+        const consumer = await stage.consume()
+        await stage.settle(consumer, await stage.one(consumer), dead)
+        await letters(stage).remove([id], by)
+        assert.deepEqual(await actions(stage), ['purge', 'replay', 'undo', 'discard'])
+        const [first, ...more] = await letters(stage).audit({ who: 'ann', limit: 10 })
+        assert.deepEqual(more, [])
+        assert.partialDeepStrictEqual(first, { who: 'ann', reason: 'sent by hand', jobId: id, type: stage.type })
+        assert.deepEqual([first?.before.ended, first?.after?.ended], [null, 'discarded'])
+        assert.ok(Math.abs((first?.atMs ?? 0) - stage.nowMs) < 60_000)
+        const [purge] = await letters(stage).audit({ action: 'purge', jobId: id, limit: 10 })
+        assert.deepEqual([purge?.before.replays, purge?.before.attempt, purge?.after], [1, 1, null])
+        const seqs = (await letters(stage).audit({ limit: 2, before: purge?.seq ?? 0 })).map(({ action }) => action)
+        assert.deepEqual(seqs, ['replay', 'undo'])
+      },
+    },
+    {
+      name: 'what was refused at the desk leaves no audit entry',
+      guarantees: ['I9'],
+      ...need(requeue),
+      async run(stage) {
+        const { id } = await stage.put()
+        assert.deepEqual(
+          [
+            await letters(stage).requeue(id, by),
+            await letters(stage).discard(id, by),
+            await letters(stage).undiscard(id, by),
+            await letters(stage).remove([id], by),
+            await letters(stage).find(id),
+          ],
+          [false, false, false, 0, null],
+        )
+        assert.deepEqual(await actions(stage), [])
+        await stage.expectCounts({ ready: 1 })
+      },
+    },
+    {
+      // X035
+      name: 'of several who act on one letter at once, through two views, one succeeds',
+      guarantees: ['I9', 'I4'],
+      ...need(requeue),
+      async run(stage) {
+        const id = await bury(stage)
+        const rival = (await stage.other()).deadLetters ?? assert.fail('the other view has no dead letters')
+        const answers = await Promise.all([
+          letters(stage).requeue(id, by),
+          rival.requeue(id, by),
+          letters(stage).requeue(id, by),
+          rival.requeue(id, by),
+        ])
+        assert.equal(answers.filter((answer) => answer).length, 1)
+        assert.deepEqual(await actions(stage), ['replay'])
+        const consumer = await stage.consume()
+        await stage.settle(consumer, await stage.one(consumer), dead)
+        await Promise.all([letters(stage).requeue(id, by), rival.discard(id, by)])
+        assert.equal((await actions(stage)).length, 2, 'a letter was both replayed and discarded')
+      },
+    },
+  ],
+}

@@ -1,0 +1,153 @@
+/** What the commands of the dead-letter desk share: options, the desk itself, and how an outcome is told. */
+import type { Command } from 'commander'
+import type { BulkOptions, BulkOutcome } from '../../desk/bulk.ts'
+import { type Desk, openDesk } from '../../desk/desk.ts'
+import type { LetterFilter, Selection } from '../../desk/selection.ts'
+import { MillraceError, OptionError } from '../../errors.ts'
+import { type Cli, duration, type SharedOptions, wholeNumber, withExistingMill } from '../cli.ts'
+import { loadJobs } from '../modules.ts'
+import { progressBar } from '../progress.ts'
+import { onStopSignals } from '../stop-signals.ts'
+import { userName } from '../who.ts'
+
+export interface FilterFlags {
+  readonly type?: string
+  readonly error?: string
+  readonly newerThan?: number
+  readonly olderThan?: number
+  readonly limit?: number
+}
+
+export interface ActFlags extends SharedOptions {
+  readonly who?: string
+  readonly reason?: string
+  readonly jobs?: readonly string[]
+  readonly critical?: readonly string[]
+  readonly maxReplays?: number
+}
+
+export interface BulkFlags extends ActFlags, FilterFlags {
+  readonly dryRun?: true
+  readonly rate?: number
+  readonly force?: true
+  readonly all?: true
+}
+
+export function withFilter(command: Command): Command {
+  return command
+    .option('--type <type>', 'only of this type')
+    .option('--error <fingerprint>', 'only of this cause, as dead list --groups names it')
+    .option('--newer-than <duration>', 'only what died within this time, such as 1h', duration)
+    .option('--older-than <duration>', 'only what died longer ago than this', duration)
+    .option('--limit <n>', 'how many at most', wholeNumber)
+}
+
+export function withWho(command: Command): Command {
+  return command.option('--who <name>', 'who; your user name unless told')
+}
+
+export function toFilter({ clock }: Cli, flags: FilterFlags): LetterFilter {
+  const { type, error, newerThan, olderThan, limit } = flags
+  const nowMs = clock.nowMs()
+  return {
+    ...(type !== undefined && { type }),
+    ...(error !== undefined && { fingerprint: error }),
+    ...(newerThan !== undefined && { sinceMs: nowMs - newerThan }),
+    ...(olderThan !== undefined && { beforeMs: nowMs - olderThan }),
+    ...(limit !== undefined && { limit }),
+  }
+}
+
+/** Ids, or a filter, or all of them by name: a forgotten argument must not mean everything. */
+export function toSelection(cli: Cli, ids: readonly string[], flags: BulkFlags): Selection {
+  const filter = toFilter(cli, flags)
+  const isFiltered = Object.keys(filter).length > 0
+  if (ids.length > 0 && (isFiltered || flags.all)) {
+    throw new OptionError('ids and a filter are given; choose one')
+  }
+  if (ids.length > 0) return { ids }
+  if (isFiltered || flags.all) return filter
+  throw new OptionError('nothing is chosen; give ids, a filter such as --type, or --all')
+}
+
+export function acting(flags: ActFlags): { readonly who: string; readonly reason?: string } {
+  return { who: flags.who ?? userName(), ...(flags.reason !== undefined && { reason: flags.reason }) }
+}
+
+export async function withDesk<Answer>(
+  cli: Cli,
+  flags: ActFlags,
+  use: (desk: Desk) => Promise<Answer>,
+): Promise<Answer> {
+  const jobs = flags.jobs === undefined ? [] : await loadJobs(flags.jobs)
+  const { critical, maxReplays } = flags
+  return withExistingMill(cli, flags.engine, (mill) =>
+    use(
+      openDesk(mill, {
+        jobs,
+        clock: cli.clock,
+        ...(critical !== undefined && { critical }),
+        ...(maxReplays !== undefined && { replaysMax: maxReplays }),
+      }),
+    ),
+  )
+}
+
+/** Shows progress, and lets Ctrl-C end the work between two pages. */
+export async function runBulk(
+  cli: Cli,
+  flags: BulkFlags,
+  words: { readonly doing: string; readonly done: string; readonly selection: Selection },
+  act: (options: BulkOptions) => Promise<BulkOutcome>,
+): Promise<void> {
+  const stop = new AbortController()
+  const abort = (): void => stop.abort()
+  const stopListening = onStopSignals(cli.clock, abort, abort)
+  const bar = progressBar(cli.terminal, words.doing)
+  try {
+    const outcome = await act({
+      signal: stop.signal,
+      onProgress: ({ seen, total }) => bar.show(seen, total),
+      dryRun: flags.dryRun ?? false,
+      force: flags.force ?? false,
+      ...(flags.rate !== undefined && { rate: flags.rate }),
+    })
+    bar.clear()
+    tell(cli, flags, words.done, outcome)
+    complain(words, outcome)
+  } finally {
+    bar.clear()
+    stopListening()
+  }
+}
+
+const REASONS = {
+  'replayed-too-often': 'replayed too often (--force)',
+  critical: 'critical (discard them first, or --force)',
+  changed: 'changed meanwhile, or their key is taken',
+} as const
+
+function tell({ terminal }: Cli, flags: BulkFlags, done: string, outcome: BulkOutcome): void {
+  if (flags.json) {
+    terminal.print(JSON.stringify(outcome))
+    return
+  }
+  terminal.print(outcome.dryRun ? `${outcome.done} would be ${done}; nothing was changed` : `${outcome.done} ${done}`)
+  for (const name of ['replayed-too-often', 'critical', 'changed'] as const) {
+    const count = outcome.refused[name]
+    if (count !== undefined) terminal.print(`${count} left as they are: ${REASONS[name]}`)
+  }
+}
+
+function complain(words: { readonly done: string; readonly selection: Selection }, outcome: BulkOutcome): void {
+  if (outcome.interrupted) {
+    throw new MillraceError('ERR_STOPPING', 'interrupted; the same command goes on where this one ended')
+  }
+  if (!('ids' in words.selection)) return
+  const left = new Set(words.selection.ids).size - outcome.done
+  if (left === 0) return
+  throw new MillraceError(
+    'ERR_DESK_REFUSED',
+    `${left} of the ids were not ${words.done}; look with 'millrace job <id>'`,
+  )
+}

@@ -1,0 +1,92 @@
+import { OptionError } from '../errors.ts'
+import type { Clock } from '../time/clock.ts'
+import type { Letter } from './selection.ts'
+
+/** Why a letter was left as it is. `changed`: it is no dead letter any more, its key is taken, or a newer version came. */
+export type Refusal = 'replayed-too-often' | 'critical' | 'changed'
+
+export interface BulkProgress {
+  /** Letters looked at so far. */
+  readonly seen: number
+  readonly done: number
+  readonly refused: Readonly<Partial<Record<Refusal, number>>>
+  /** How many there are to look at, where that is known without looking. */
+  readonly total: number | null
+}
+
+export interface BulkOutcome extends BulkProgress {
+  /** Nothing was changed: `done` says how many would have been. */
+  readonly dryRun: boolean
+  /** The signal aborted. Repeating the call goes on where this one ended. */
+  readonly interrupted: boolean
+}
+
+export interface BulkOptions {
+  /** Only say what would be done. */
+  readonly dryRun?: boolean
+  /** Letters per second at most. Without it the desk rests three times as long as it works: the store is the workers'. */
+  readonly rate?: number
+  readonly onProgress?: (progress: BulkProgress) => void
+  readonly signal?: AbortSignal
+  /** Also what the desk would refuse: replayed too often, critical. */
+  readonly force?: boolean
+}
+
+export interface Bulk {
+  readonly clock: Clock
+  readonly total: number | null
+  pages(pageMax: number): AsyncIterable<readonly Letter[]>
+  /** What stands against acting on a letter, before it is tried. */
+  against(letter: Letter): Refusal | null
+  /** Acts on letters of one page; false for those that were no longer what they were. */
+  act(letters: readonly Letter[]): Promise<readonly boolean[]>
+}
+
+/** One page is one transaction where the engine can: large enough to be quick, small enough not to hold up a worker. */
+const PAGE_MAX = 100
+const PAGES_PER_SECOND = 10
+/** How many times as long as it worked the desk rests when it was given no rate. */
+const REST = 3
+
+export async function runBulk(bulk: Bulk, options: BulkOptions): Promise<BulkOutcome> {
+  const { dryRun = false, onProgress, signal } = options
+  const rate = checkRate(options.rate)
+  const pageMax = Math.max(1, Math.min(PAGE_MAX, Math.ceil(rate / PAGES_PER_SECOND)))
+  const startedMs = bulk.clock.monotonicMs()
+  const refused: Partial<Record<Refusal, number>> = {}
+  const refuse = (why: Refusal): void => {
+    refused[why] = (refused[why] ?? 0) + 1
+  }
+  let [seen, done, interrupted] = [0, 0, signal?.aborted ?? false]
+  const progress = (): BulkProgress => ({ seen, done, refused: { ...refused }, total: bulk.total })
+  for await (const page of interrupted ? [] : bulk.pages(pageMax)) {
+    const pageStartedMs = bulk.clock.monotonicMs()
+    const admitted: Letter[] = []
+    for (const letter of page) {
+      const why = options.force === true ? null : bulk.against(letter)
+      if (why === null) admitted.push(letter)
+      else refuse(why)
+    }
+    const answers = dryRun ? admitted.map(() => true) : await bulk.act(admitted)
+    seen += page.length
+    for (const answer of answers) {
+      if (answer) done += 1
+      else refuse('changed')
+    }
+    onProgress?.(progress())
+    if (!dryRun) {
+      const nowMs = bulk.clock.monotonicMs()
+      const pauseMs = Number.isFinite(rate) ? startedMs + (done / rate) * 1_000 - nowMs : (nowMs - pageStartedMs) * REST
+      if (pauseMs > 0) await bulk.clock.sleep(pauseMs, signal)
+    }
+    interrupted = signal?.aborted ?? false
+    if (interrupted) break
+  }
+  return { ...progress(), dryRun, interrupted }
+}
+
+function checkRate(rate: number | undefined): number {
+  if (rate === undefined) return Number.POSITIVE_INFINITY
+  if (Number.isFinite(rate) && rate > 0) return rate
+  throw new OptionError(`'rate' is ${rate}; give letters per second, above 0`)
+}

@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto'
+import type { ErrorRecord } from '../job/job.ts'
+
+/*
+ * What differs between two failures of one cause: quoted text, addresses, ids, numbers, times. The order matters: a
+ * quoted id is quoted text, and a UUID is not five numbers.
+ */
+const VARYING: readonly (readonly [pattern: RegExp, sign: string])[] = [
+  [/"[^"\n]*"|'[^'\n]*'|`[^`\n]*`|“[^”\n]*”/g, '<text>'],
+  [/\b[a-z][a-z0-9+.-]*:\/\/[^\s)]+/gi, '<url>'],
+  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '<id>'],
+  [/\b[0-9A-HJKMNP-TV-Z]{26}\b/g, '<id>'],
+  [/\b(?=[0-9a-f]*\d)[0-9a-f]{12,}\b/gi, '<id>'],
+  [/\d+(?:[.,:]\d+)*/g, '<n>'],
+]
+
+/** The message without what varies. */
+export function normalise(message: string): string {
+  const text = VARYING.reduce((left, [pattern, sign]) => left.replace(pattern, sign), message)
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+/**
+ * One name for all failures of one type with one cause, twelve characters long. Stacks are left out: the next
+ * deployment moves every line.
+ *
+ * @example
+ * fingerprint('bill', { name: 'Error', code: null, message: 'no invoice 42', stack: null }) // the same as for invoice 43
+ */
+export function fingerprint(type: string, error: ErrorRecord): string {
+  const cause = [type, error.name, error.code ?? '', normalise(error.message)].join('\n')
+  return createHash('sha256').update(cause).digest('hex').slice(0, 12)
+}

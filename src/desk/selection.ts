@@ -1,0 +1,75 @@
+import type { DeadLetter, DeadLetters } from '../engine/dead-letters.ts'
+import { OptionError } from '../errors.ts'
+import { fingerprint } from './fingerprint.ts'
+
+export interface LetterFilter {
+  readonly type?: string
+  /** As `desk.groups()` names it. */
+  readonly fingerprint?: string
+  /** Died at this time or later. */
+  readonly sinceMs?: number
+  /** Died before this time. */
+  readonly beforeMs?: number
+  /** How many at most. */
+  readonly limit?: number
+}
+
+/** Named letters, or all that a filter finds. An empty filter finds every dead letter. */
+export type Selection = LetterFilter | { readonly ids: readonly string[] }
+
+export interface Letter extends DeadLetter {
+  readonly fingerprint: string
+}
+
+export function toLetter(letter: DeadLetter): Letter {
+  return { ...letter, fingerprint: fingerprint(letter.job.type, letter.error) }
+}
+
+export function checkFilter(filter: LetterFilter): LetterFilter {
+  const { limit } = filter
+  if (limit !== undefined && (!Number.isSafeInteger(limit) || limit < 1)) {
+    throw new OptionError(`'limit' is ${limit}; give a whole number from 1, or leave it out`)
+  }
+  for (const name of ['sinceMs', 'beforeMs'] as const) {
+    const ms = filter[name]
+    if (ms !== undefined && !Number.isFinite(ms)) throw new OptionError(`'${name}' is ${ms}; give milliseconds`)
+  }
+  return filter
+}
+
+/**
+ * The letters of a selection, newest first, page by page. What dies while this runs is newer than every later page, so
+ * a letter that is replayed and dies again is not met a second time.
+ */
+export async function* pagesOf(
+  deadLetters: DeadLetters,
+  selection: Selection,
+  pageMax: number,
+): AsyncGenerator<readonly Letter[]> {
+  if ('ids' in selection) yield* named(deadLetters, selection.ids, pageMax)
+  else yield* filtered(deadLetters, checkFilter(selection), pageMax)
+}
+
+async function* named(deadLetters: DeadLetters, ids: readonly string[], pageMax: number) {
+  const distinct = [...new Set(ids)]
+  for (let from = 0; from < distinct.length; from += pageMax) {
+    const found = await Promise.all(distinct.slice(from, from + pageMax).map((id) => deadLetters.find(id)))
+    yield found.filter((letter) => letter !== null).map(toLetter)
+  }
+}
+
+async function* filtered(deadLetters: DeadLetters, filter: LetterFilter, pageMax: number) {
+  const { fingerprint: wanted, limit = Number.POSITIVE_INFINITY, ...bounds } = filter
+  let left = limit
+  let after: { readonly completedAtMs: number; readonly id: string } | undefined
+  while (left > 0) {
+    const page = await deadLetters.list({ ...bounds, limit: pageMax, ...(after && { after }) })
+    const letters = page.map(toLetter).filter((letter) => wanted === undefined || letter.fingerprint === wanted)
+    const taken = letters.slice(0, left)
+    left -= taken.length
+    if (taken.length > 0) yield taken
+    const last = page.at(-1)?.job
+    if (last === undefined || page.length < pageMax) return
+    after = { completedAtMs: last.completedAtMs ?? 0, id: last.id }
+  }
+}

@@ -1,0 +1,101 @@
+/** The part of the port that the dead-letter desk stands on. What may be done, and how often, is the desk's to decide. */
+import type { ErrorRecord, JobView } from '../job/job.ts'
+
+/** Who acts, and why. Both are stored with the act. */
+export interface By {
+  readonly who: string
+  readonly reason: string
+}
+
+export interface DeadLetter {
+  readonly job: JobView
+  readonly error: ErrorRecord
+}
+
+export interface DeadLetterFilter {
+  readonly type?: string
+  /** Died at this time or later. */
+  readonly sinceMs?: number
+  /** Died before this time. */
+  readonly beforeMs?: number
+  readonly limit: number
+  /** The last letter of the page before. What dies meanwhile is newer, so it is never met on a later page. */
+  readonly after?: { readonly completedAtMs: number; readonly id: string }
+}
+
+/** A payload that takes the place of the stored one, as text that the desk has checked. */
+export interface PayloadEdit {
+  readonly payload: string
+  readonly payloadVersion: number
+}
+
+export type DeskAction = 'replay' | 'discard' | 'undo' | 'purge'
+
+/**
+ * One act at the desk. Entries are written with the act, in one transaction, and never changed or removed, also when
+ * their job is.
+ */
+export interface AuditEntry {
+  /** Grows with every entry. */
+  readonly seq: number
+  readonly atMs: number
+  readonly who: string
+  readonly reason: string
+  readonly action: DeskAction
+  readonly jobId: string
+  readonly type: string
+  /** The job as it was, without its payload and result, unless the act changed the payload. */
+  readonly before: Readonly<Record<string, unknown>>
+  /** The job as it is since; null when it is gone. */
+  readonly after: Readonly<Record<string, unknown>> | null
+}
+
+export interface AuditFilter {
+  readonly jobId?: string
+  readonly who?: string
+  readonly action?: DeskAction
+  readonly limit: number
+  /** Entries with a number below this: the last one of the page before. */
+  readonly before?: number
+}
+
+/** Each act is one atomic step together with its audit entry; one that answers false or 0 has changed and written nothing. */
+export interface DeadLetters {
+  /** Newest first: by the time of death, then by id. */
+  list(filter: DeadLetterFilter): Promise<readonly DeadLetter[]>
+  /** Null unless the job is a dead letter, or was one and is discarded. */
+  find(id: string): Promise<DeadLetter | null>
+  /**
+   * Back to the queue under its own id, with all its options, its tenant and its key, no attempts used and `replays`
+   * one higher. False unless it is a dead letter, so of two who replay one letter, one succeeds.
+   */
+  requeue(id: string, by: By, edit?: PayloadEdit): Promise<boolean>
+  /** A dead letter ends `discarded`: no longer listed or counted, but kept. False unless it is a dead letter. */
+  discard(id: string, by: By): Promise<boolean>
+  /** The dead letter that it was, with its time of death. False unless it is discarded and still kept. */
+  undiscard(id: string, by: By): Promise<boolean>
+  /** Deletes those that are dead letters or discarded, with their history. Returns how many. */
+  remove(ids: readonly string[], by: By): Promise<number>
+  /** Newest first. */
+  audit(filter: AuditFilter): Promise<readonly AuditEntry[]>
+}
+
+/** What an audit entry keeps of a job. Payloads stay out of it, because an entry outlives even a purge. */
+export function auditView(view: JobView, withPayload = false): Readonly<Record<string, unknown>> {
+  const { payload, payloadVersion, result: _, progress: __, error, ...facts } = view
+  return {
+    ...facts,
+    error: error === null ? null : { name: error.name, code: error.code, message: error.message },
+    ...(withPayload && { payload, payloadVersion }),
+  }
+}
+
+export function matchesAudit(entry: AuditEntry, filter: AuditFilter): boolean {
+  const { jobId, who, action, before } = filter
+  return (
+    (jobId === undefined || entry.jobId === jobId) &&
+    (who === undefined || entry.who === who) &&
+    (action === undefined || entry.action === action) &&
+    (before === undefined || entry.seq < before)
+  )
+}

@@ -1,0 +1,70 @@
+import {
+  auditView,
+  type By,
+  type DeadLetter,
+  type DeadLetters,
+  type DeskAction,
+  matchesAudit,
+} from '../../engine/dead-letters.ts'
+import type { Clock } from '../../time/clock.ts'
+import { isDead, type JobRow, toView } from './rows.ts'
+import type { MemoryStore } from './store.ts'
+
+/** The store's own acts, each with an audit entry. Engines over one store share the audit as they share the jobs. */
+export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLetters {
+  const audited = (id: string, act: Act): boolean => recordAct(open(), id, clock.nowMs(), act)
+  return {
+    list: async (filter) => open().dead(filter).flatMap(toDeadLetter),
+    find: async (id) => {
+      const row = open().find(id)
+      return row !== null && (isDead(row) || row.ended === 'discarded') ? (toDeadLetter(row)[0] ?? null) : null
+    },
+    requeue: async (id, by, edit) =>
+      audited(id, {
+        by,
+        action: 'replay',
+        withPayload: edit !== undefined,
+        perform: (store, nowMs) => store.requeue(id, by, nowMs, edit),
+      }),
+    discard: async (id, by) =>
+      audited(id, { by, action: 'discard', perform: (store, nowMs) => store.discard(id, by, nowMs) }),
+    undiscard: async (id, by) =>
+      audited(id, {
+        by,
+        action: 'undo',
+        perform: (store, nowMs) => store.graveyard.undiscard(id, by, nowMs),
+      }),
+    remove: async (ids, by) =>
+      ids.filter((id) => audited(id, { by, action: 'purge', perform: (store) => store.graveyard.remove(id) })).length,
+    audit: async (filter) =>
+      open()
+        .graveyard.audit.filter((entry) => matchesAudit(entry, filter))
+        .reverse()
+        .slice(0, filter.limit),
+  }
+}
+
+interface Act {
+  readonly by: By
+  readonly action: DeskAction
+  readonly withPayload?: boolean
+  perform(store: MemoryStore, nowMs: number): boolean
+}
+
+function recordAct(store: MemoryStore, id: string, nowMs: number, act: Act): boolean {
+  const { by, action, withPayload } = act
+  const row = store.find(id)
+  if (row === null) return false
+  const before = auditView(toView(row), withPayload)
+  if (!act.perform(store, nowMs)) return false
+  const left = store.find(id)
+  const after = left === null ? null : auditView(toView(left), withPayload)
+  const seq = store.graveyard.audit.length + 1
+  const { who, reason } = by
+  store.graveyard.audit.push({ seq, atMs: nowMs, who, reason, action, jobId: id, type: row.job.type, before, after })
+  return true
+}
+
+function toDeadLetter(row: JobRow): DeadLetter[] {
+  return row.error === null ? [] : [{ job: toView(row), error: row.error }]
+}

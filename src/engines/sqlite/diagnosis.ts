@@ -1,0 +1,58 @@
+/** `millrace doctor` for SQLite: what can go wrong with the file, looked at, each with what to do about it. */
+import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
+import { ClosedError } from '../../errors.ts'
+import type { SqliteCore } from './core.ts'
+import { fileOf } from './database.ts'
+import { lookAtFile, type Machine, thisMachine, WAL_BYTES_MAX } from './diagnosis/file.ts'
+import { failure } from './diagnosis/finding.ts'
+import { lookAtClock, lookAtLeases, lookAtOverdue, lookAtWorkers } from './diagnosis/jobs.ts'
+import { lookAtSchema } from './diagnosis/schema.ts'
+import {
+  type Durability,
+  lookAtIntegrity,
+  lookAtJournal,
+  lookAtSynchronous,
+  lookAtVersion,
+  versionOf,
+} from './diagnosis/settings.ts'
+
+export interface Examination extends DiagnoseOptions, Durability {
+  readonly recoveryMaxMs: number
+  readonly machine?: Machine
+  readonly walBytesMax?: number
+}
+
+type Looked = Finding | readonly Finding[] | Promise<readonly Finding[]>
+
+/** Only looks. A look that fails is a finding of its own, so that one fault does not hide the others. */
+export async function diagnose(core: SqliteCore, examination: Examination): Promise<readonly Finding[]> {
+  const { connection } = core
+  const nowMs = core.clock.nowMs()
+  const { machine = thisMachine, walBytesMax = WAL_BYTES_MAX, recoveryMaxMs } = examination
+  const looks: readonly (readonly [subject: string, look: () => Looked])[] = [
+    ['sqlite version', () => lookAtVersion(versionOf(connection))],
+    ['journal mode', () => lookAtJournal(connection)],
+    ['synchronous', () => lookAtSynchronous(connection, examination)],
+    ['file system', () => lookAtFile(fileOf(connection.handle), machine, walBytesMax)],
+    ['clock', () => lookAtClock(connection, nowMs)],
+    ['stuck jobs', () => lookAtLeases(connection, nowMs, recoveryMaxMs)],
+    ['overdue jobs', () => lookAtOverdue(connection, nowMs)],
+    ['workers', () => lookAtWorkers(connection, nowMs)],
+    ['schema', () => lookAtSchema(connection, nowMs)],
+    ...(examination.deep === true ? [['integrity', () => lookAtIntegrity(connection)] as const] : []),
+  ]
+  const findings: Finding[] = []
+  for (const [subject, look] of looks) findings.push(...(await looked(core, subject, look)))
+  return findings
+}
+
+async function looked(core: SqliteCore, subject: string, look: () => Looked): Promise<readonly Finding[]> {
+  try {
+    const found = await core.read(`looking at the ${subject}`, look)
+    return 'severity' in found ? [found] : found
+  } catch (error) {
+    if (error instanceof ClosedError) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    return [failure(subject, `could not be looked at: ${reason}`, 'Mend the other findings first, then look again.')]
+  }
+}

@@ -1,0 +1,100 @@
+/** What the rows tell: clocks that disagree, jobs that nobody recovers, types that nobody works on. */
+import type { Finding } from '../../../engine/diagnosis.ts'
+import { fromIso, toIso } from '../../../time/iso.ts'
+import type { Connection } from '../database.ts'
+import { failure, formatAge, ok, plural, warning } from './finding.ts'
+import { COUNT_EXPIRED, COUNT_LEASELESS, COUNT_OVERDUE, LAST_SIGN, NEWEST_ROWS } from './statements.ts'
+
+/** How many of the newest rows a look may read. */
+const LOOK_MAX = 10_000
+/** Two readings of one clock differ by less; processes on one machine share it. */
+const CLOCK_TOLERANCE_MS = 5_000
+const OVERDUE_MS = 3_600_000
+/** A worker that runs claims a due job within milliseconds, unless all its slots are taken. */
+const UNWORKED_MS = 5 * 60_000
+
+export function lookAtClock(connection: Connection, nowMs: number): Finding {
+  const rows = connection.handle.prepare(NEWEST_ROWS).all({ max: LOOK_MAX }) as { id: string; created_at: string }[]
+  const ahead = rows
+    .map(({ id, created_at }) => ({ id, aheadMs: fromIso(created_at) - nowMs }))
+    .filter(({ aheadMs }) => aheadMs > CLOCK_TOLERANCE_MS)
+    .toSorted((left, right) => right.aheadMs - left.aheadMs)
+  const [furthest] = ahead
+  if (furthest === undefined) {
+    return ok('clock', `none of the newest ${plural(rows.length, 'job')} was created in the future`)
+  }
+  return failure(
+    'clock',
+    `${plural(ahead.length, 'job')} created in the future, ${furthest.id} by ${formatAge(furthest.aheadMs)}: a clock is or was wrong, so leases and delays are too`,
+    `Compare this machine's clock (${toIso(nowMs)}) with a time server and keep it synchronised; jobs that are due too late can be cancelled and enqueued again.`,
+  )
+}
+
+export function lookAtLeases(connection: Connection, nowMs: number, recoveryMaxMs: number): readonly Finding[] {
+  const before = toIso(nowMs - recoveryMaxMs)
+  const expired = connection.handle.prepare(COUNT_EXPIRED).get({ before }) as { jobs: number; oldest: string | null }
+  const leaseless = connection.handle.prepare(COUNT_LEASELESS).get() as { jobs: number }
+  const findings: Finding[] = []
+  if (expired.oldest !== null) {
+    findings.push(
+      failure(
+        'stuck jobs',
+        `${plural(expired.jobs, 'job')} with a lease that ran out up to ${formatAge(nowMs - fromIso(expired.oldest))} ago, and nobody recovers them`,
+        `Start a worker or 'millrace start', which recover within ${formatAge(recoveryMaxMs)}, or run 'millrace reap' once.`,
+      ),
+    )
+  }
+  if (leaseless.jobs > 0) {
+    findings.push(
+      failure(
+        'stuck jobs',
+        `${plural(leaseless.jobs, 'job')} in progress without a lease: another program wrote the state, and no recovery finds them`,
+        `See them with 'millrace jobs --status in_progress'; set their status back to 'queued', or end them with 'millrace cancel'.`,
+      ),
+    )
+  }
+  return findings.length > 0 ? findings : [ok('stuck jobs', 'no lease ran out longer ago than recovery takes')]
+}
+
+interface Overdue {
+  readonly type: string
+  readonly jobs: number
+  readonly oldest: string
+}
+
+const readOverdue = (connection: Connection, before: string): readonly Overdue[] =>
+  connection.handle.prepare(COUNT_OVERDUE).all({ before }) as unknown[] as Overdue[]
+
+export function lookAtOverdue(connection: Connection, nowMs: number): readonly Finding[] {
+  const overdue = readOverdue(connection, toIso(nowMs - OVERDUE_MS))
+  if (overdue.length === 0) return [ok('overdue jobs', `no job is due longer than ${formatAge(OVERDUE_MS)}`)]
+  return overdue.map(({ type, jobs, oldest }) =>
+    warning(
+      'overdue jobs',
+      `${plural(jobs, 'job')} of type '${type}' due longer than ${formatAge(OVERDUE_MS)}, the oldest for ${formatAge(nowMs - fromIso(oldest))}`,
+      `Give '${type}' more workers or more concurrency; if jobs of higher priority keep it waiting, raise its priority.`,
+    ),
+  )
+}
+
+/** Workers do not register, so this is read off what they did: the wording must not claim more. */
+export function lookAtWorkers(connection: Connection, nowMs: number): readonly Finding[] {
+  const since = toIso(nowMs - UNWORKED_MS)
+  const now = toIso(nowMs)
+  const sign = connection.handle.prepare(LAST_SIGN)
+  const unworked = readOverdue(connection, since).flatMap(({ type, jobs }) => {
+    const { at } = sign.get({ type, now, max: LOOK_MAX }) as { at: string | null }
+    return at !== null && at > since ? [] : [{ type, jobs, at }]
+  })
+  if (unworked.length === 0) {
+    return [ok('workers', `every type with jobs due for ${formatAge(UNWORKED_MS)} was worked on in that time`)]
+  }
+  return unworked.map(({ type, jobs, at }) => {
+    const last = at === null ? 'no start of this type is on record' : `the last sign of a worker is of ${at}`
+    return warning(
+      'workers',
+      `'${type}' has ${plural(jobs, 'job')} due for over ${formatAge(UNWORKED_MS)} and none is running: ${last}`,
+      `Start a worker whose modules export '${type}' (or name it in --types); if one runs, its rate limit holds it back or its slots are taken by other types.`,
+    )
+  })
+}
