@@ -35,7 +35,7 @@ const HORIZON_MS = 8 * 366 * DAY_MS
 
 /**
  * @example
- * parseCron('0 0 3 * * *', 'Europe/Berlin').next(Date.now())   // the next 03:00 in Berlin
+ * parseCron('0 0 3 * * *', 'Europe/Berlin').next(0)   // the first 03:00 in Berlin after 1970 began
  */
 export function parseCron(text: string, zone = 'UTC'): Cron {
   const fields = parseFields(text)

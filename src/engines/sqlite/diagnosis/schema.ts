@@ -1,6 +1,7 @@
 /** Whether the tables are those that the migrations make, compared with a fresh database in memory. */
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { Connection, openFile } from '../database.ts'
+import * as deskStatements from '../desk-statements.ts'
 import { applyMigrations } from '../migrate.ts'
 import * as engineStatements from '../statements.ts'
 import { failure, ok, warning } from './finding.ts'
@@ -128,7 +129,10 @@ function comparePart(part: Part, own: Part | undefined): readonly Finding[] {
 
 /** A statement that cannot be prepared fails at every call: that is what drift costs. */
 function unpreparable(actual: Connection): readonly Finding[] {
-  const statements: readonly (readonly [name: string, sql: unknown])[] = Object.entries(engineStatements)
+  const statements: readonly (readonly [name: string, sql: unknown])[] = [
+    ...Object.entries(engineStatements),
+    ...Object.entries(deskStatements),
+  ]
   return statements.flatMap(([name, sql]) => {
     if (typeof sql !== 'string' || !/^\s*(?:SELECT|INSERT|UPDATE|DELETE)\b/.test(sql)) return []
     try {
