@@ -15,6 +15,10 @@ export interface Sizes {
   readonly seed: number
 }
 
+/**
+ * Sixty thousand jobs, because start-up weighs heavily on less: with twenty thousand, runs during
+ * development gave 3.2 to 4.4 × plainjob for the drain, and 23 ms for the loop delay of ten processes.
+ */
 export const STANDARD: Sizes = Object.freeze({
   jobs: 60_000,
   concurrency: 50,

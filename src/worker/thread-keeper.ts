@@ -8,7 +8,7 @@ import type { Renewable } from './renewals.ts'
 /** A thread that has not closed its connection by then is ended. */
 const CLOSE_MS = 2_000
 
-/** It holds ids and tokens and little else; left alone, V8 would let its young generation grow to 30 MB. */
+/** It holds ids and tokens and little else, so its heap needs no room to grow. */
 const LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 }
 
 /** The source runs as TypeScript, the package as JavaScript; the thread's file has the extension of this one. */

@@ -38,7 +38,7 @@ export type Synchronous = 'full' | 'normal'
  */
 const VERSION_MIN = [3, 51, 3] as const
 
-/** Pages of WAL after which a commit folds it back: 8 MiB. More made the drain slower, less the bulk enqueue. */
+/** Pages of WAL after which a commit folds it back: 8 MiB. A fold pauses the event loop, and 4 MiB meant twice as many. */
 const WAL_PAGES = 2_000
 
 /** A connection with a cache of prepared statements. One per engine and thread. */

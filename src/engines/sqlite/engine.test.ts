@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, test } from 'node:test'
+import { claimGreetings } from '../../../test/fixtures/claim.ts'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
-import type { Engine } from '../../engine/engine.ts'
 import { openEngine } from '../../engine/open.ts'
-import type { Lease } from '../../engine/outcome.ts'
 import { systemClock } from '../../time/clock.ts'
 import { forbidSchemaChanges, openFile } from './database.ts'
 
@@ -21,11 +20,6 @@ let file: string
 beforeEach(() => {
   file = files.next()
 })
-
-async function claim(engine: Engine, max = 1): Promise<readonly Lease[]> {
-  const consumer = await engine.consume({ types: [{ type: 'greet', leaseMs: 60_000 }], worker: 'host:1:test' })
-  return consumer.claim({ max, waitMs: 0, signal: NEVER })
-}
 
 describe('opening', () => {
   // B13
@@ -108,7 +102,7 @@ describe('storing', () => {
   test('writes every time as ISO-8601 UTC and the lease as its owner and end', async () => {
     const engine = await openEngine(`sqlite:${file}`, SETTINGS)
     await engine.enqueue([newJob()])
-    const [lease] = await claim(engine)
+    const [lease] = await claimGreetings(engine)
     assert.ok(lease)
     const handle = new DatabaseSync(file)
     const row = handle.prepare('SELECT * FROM job_queue').get() ?? {}

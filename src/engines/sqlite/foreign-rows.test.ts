@@ -1,25 +1,18 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, test } from 'node:test'
+import { claimGreetings } from '../../../test/fixtures/claim.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
-import type { Engine } from '../../engine/engine.ts'
 import { openEngine } from '../../engine/open.ts'
-import type { Lease } from '../../engine/outcome.ts'
 import { systemClock } from '../../time/clock.ts'
 
 const SETTINGS = { clock: systemClock, migrate: true }
-const NEVER = new AbortController().signal
 
 const files = tempFiles()
 let file: string
 beforeEach(() => {
   file = files.next()
 })
-
-async function claim(engine: Engine, max = 1): Promise<readonly Lease[]> {
-  const consumer = await engine.consume({ types: [{ type: 'greet', leaseMs: 60_000 }], worker: 'host:1:test' })
-  return consumer.claim({ max, waitMs: 0, signal: NEVER })
-}
 
 describe('rows of other programs', () => {
   const insert = (handle: DatabaseSync, id: string, columns: Record<string, string | number> = {}): void => {
@@ -37,7 +30,7 @@ describe('rows of other programs', () => {
     insert(handle, 'iso')
     insert(handle, 'sqlite-text', { scheduled_at: '2025-12-31 23:59:59' })
     insert(handle, 'python', { scheduled_at: '2025-12-31T23:59:59.123456+00:00' })
-    const leases = await claim(engine, 10)
+    const leases = await claimGreetings(engine, 10)
     assert.deepEqual(leases.map((lease) => lease.job.id).sort(), ['iso', 'python', 'sqlite-text'])
     assert.ok(leases.every((lease) => lease.attempt === 1 && lease.job.attempts === 3))
     handle.close()
@@ -50,7 +43,7 @@ describe('rows of other programs', () => {
     insert(handle, 'used-up', { attempts: 3, max_retries: 3 })
     insert(handle, 'fine')
     assert.deepEqual(
-      (await claim(engine, 10)).map((lease) => lease.job.id),
+      (await claimGreetings(engine, 10)).map((lease) => lease.job.id),
       ['fine'],
     )
     assert.equal((await engine.counts()).greet?.dead, 1)
@@ -62,7 +55,7 @@ describe('rows of other programs', () => {
     const engine = await openEngine(`sqlite:${file}`, SETTINGS)
     const handle = new DatabaseSync(file)
     insert(handle, 'odd', { tenant: '{', options: 'nope', progress: '[', result: '(' })
-    const [lease] = await claim(engine)
+    const [lease] = await claimGreetings(engine)
     assert.deepEqual([lease?.job.tenant, lease?.job.options], [null, null])
     assert.equal((await engine.inspector?.find('odd'))?.progress, null)
     handle.close()

@@ -3,7 +3,7 @@ import type { Connection } from './database.ts'
 
 /** How often data_version is read while someone waits and the file has changed within the last second. */
 const ACTIVE_MS = 3
-/** … and when it has been quiet: an idle worker then costs about one percent of a core. */
+/** … and when it has been quiet: an idle worker then costs about 1.5 percent of a core (bench/results/idle.json). */
 const QUIET_MS = 15
 /** … and when nobody waits for work but leases are held: soon enough to hear of a cancellation. */
 const WATCH_MS = 100

@@ -22,7 +22,7 @@ interface Done {
 
 /** How long a call waits for the write lock of another process before it gives up with ERR_STORAGE_BUSY. */
 const BUSY_MS_MAX = 30_000
-/** Waits between tries for the lock: short first, because holders keep it for about a millisecond. */
+/** Waits between tries for the lock: short first, because a holder keeps it for some milliseconds at most. */
 const RETRY_MS_MIN = 0.5
 const RETRY_MS_MAX = 8
 /** A transaction longer than this makes claims smaller, one shorter than half of it lets them grow again. */
@@ -43,7 +43,7 @@ export class NeedsCare extends Error {}
  * States: idle → gathering (setImmediate pending) → locking (BEGIN IMMEDIATE, retried without blocking while another
  * process holds the lock; new calls keep joining) → running → committed → idle. If a call throws, the transaction is
  * rolled back and each of its calls is run again in one of its own: so one that fails fails alone. Savepoints would do
- * that too, but they make SQLite copy every page it touches, which cost a fifth of the drain rate. If a commit fails,
+ * that too, but they make SQLite copy every page it touches before it changes it. If a commit fails,
  * every call of the transaction rejects: none happened. The lock is waited for in real time, whatever clock jobs live by.
  */
 export class Writer {
