@@ -60,6 +60,10 @@ const consequences: { readonly [Name in keyof Capabilities]: (value: Capabilitie
     })[value],
   inspection: (value) => (value ? 'jobs can be found, listed and waited for' : 'refused'),
   cancellation: (value) => (value ? 'also of a job that runs' : 'refused'),
+  dependencies: (value) => (value ? 'a job can wait for others (`after`)' : 'refused'),
+  schedules: (value) => (value ? 'stored; a tick is enqueued with the record that it was' : 'refused'),
+  leadership: (value) => (value ? 'one keeper at a time over all processes' : 'every keeper works'),
+  retention: (value) => (value ? 'by age, by number, by bytes' : 'refused'),
   diagnosis: (value) => (value ? 'examines its own store (`millrace doctor`)' : 'refused: nothing to examine'),
 }
 
@@ -81,6 +85,10 @@ const subjects: { readonly [Name in keyof Capabilities]: string } = {
   deadLetters: 'Dead letters',
   inspection: 'Looking at jobs',
   cancellation: 'Cancelling',
+  dependencies: 'Dependencies',
+  schedules: 'Schedules',
+  leadership: 'Keepers',
+  retention: 'Retention',
   diagnosis: 'Diagnosis',
 }
 

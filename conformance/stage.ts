@@ -65,6 +65,7 @@ export class Stage {
       latest: null,
       tenant: null,
       options: null,
+      after: null,
       ...fields,
     }
   }

@@ -32,6 +32,10 @@ const LEAST: Capabilities = {
   deadLetters: 'none',
   inspection: false,
   cancellation: false,
+  dependencies: false,
+  schedules: false,
+  leadership: false,
+  retention: false,
   diagnosis: false,
 }
 

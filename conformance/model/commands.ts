@@ -56,7 +56,17 @@ const enqueue = batch.map((jobs) =>
       const payload = JSON.stringify(world.ids.length)
       // The core refuses a job with both keys.
       const keys = { key: latest === null ? key : null, latest }
-      return { ...fields, ...keys, id, payload, payloadVersion: 1, runAtMs: null, tenant: null, options: null }
+      return {
+        ...fields,
+        ...keys,
+        id,
+        payload,
+        payloadVersion: 1,
+        runAtMs: null,
+        tenant: null,
+        options: null,
+        after: null,
+      }
     })
     // Where a version that is due sooner than the one it replaces stands among those of its millisecond is not
     // promised, so it has its millisecond for itself.

@@ -58,6 +58,7 @@ function resolve(definition: AnyJob, options: EnqueueOptions, nowMs: number): Om
     latest: resolveLatest(options.latest),
     tenant: options.tenant === undefined ? null : checkTenant(options.tenant),
     options: storedOptions(options),
+    after: null,
   }
 }
 

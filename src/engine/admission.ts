@@ -4,6 +4,9 @@ import type { AnyJob } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
 import type { DiagnoseOptions, Finding } from './diagnosis.ts'
 import type { Controls, DeadLetters, Engine, Inspector } from './engine.ts'
+import type { Leadership } from './leadership.ts'
+import type { Retention } from './retention.ts'
+import type { Schedules } from './schedules.ts'
 
 /** Refuses at the door what the engine could not keep (I10): called for every definition a client or worker uses. */
 export function admitDefinition(engine: Engine, definition: AnyJob): void {
@@ -31,6 +34,7 @@ export function admitJob(engine: Engine, job: NewJob, nowMs: number): void {
   if (delayMs > delayMaxMs) refuse(`delays a job by ${delayMaxMs} ms at most, this one asks for ${delayMs} ms`)
   if (job.key !== null && capabilities.keys === 'refused') refuse('keeps no idempotency keys')
   if (job.latest !== null && !capabilities.latest) refuse('does not supersede by a latest key')
+  if (job.after !== null && !capabilities.dependencies) refuse('cannot make a job wait for others')
 }
 
 export function admitTransaction(engine: Engine): void {
@@ -54,6 +58,21 @@ export function controlsOf(engine: Engine): Controls {
 export function deadLettersOf(engine: Engine): DeadLetters {
   if (engine.deadLetters !== undefined) return engine.deadLetters
   throw new UnsupportedError({ engine: engine.name, limit: 'keeps no dead letters' })
+}
+
+export function schedulesOf(engine: Engine): Schedules {
+  if (engine.schedules !== undefined) return engine.schedules
+  throw new UnsupportedError({ engine: engine.name, limit: 'keeps no schedules' })
+}
+
+export function leadershipOf(engine: Engine): Leadership {
+  if (engine.leadership !== undefined) return engine.leadership
+  throw new UnsupportedError({ engine: engine.name, limit: 'cannot tell which of several keepers is active' })
+}
+
+export function retentionOf(engine: Engine): Retention {
+  if (engine.retention !== undefined) return engine.retention
+  throw new UnsupportedError({ engine: engine.name, limit: 'removes no finished jobs' })
 }
 
 /** Throws at once, and not by a rejection, where the engine has no diagnosis. */

@@ -36,6 +36,14 @@ export interface Capabilities {
   readonly inspection: boolean
   /** A job can be cancelled, also while another process runs it. */
   readonly cancellation: boolean
+  /** A job can wait for others (`after`), and hears of their end in the same step. */
+  readonly dependencies: boolean
+  /** Schedules are stored, and a tick is enqueued together with the record that it was. */
+  readonly schedules: boolean
+  /** One keeper at a time can hold an office over all processes. */
+  readonly leadership: boolean
+  /** Finished jobs can be removed by age, by number and by the space that they take. */
+  readonly retention: boolean
   /** The engine can look at its own store and say what is wrong with it. */
   readonly diagnosis: boolean
 }

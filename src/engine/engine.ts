@@ -9,7 +9,10 @@ import type { JobState } from '../job/states.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import type { DiagnoseOptions, Finding } from './diagnosis.ts'
+import type { Leadership } from './leadership.ts'
 import type { Lease, Lost, Settlement } from './outcome.ts'
+import type { Retention } from './retention.ts'
+import type { Schedules } from './schedules.ts'
 
 export type { DeadLetter, DeadLetters } from './dead-letters.ts'
 
@@ -42,6 +45,9 @@ export interface Engine {
   readonly inspector?: Inspector
   readonly controls?: Controls
   readonly deadLetters?: DeadLetters
+  readonly schedules?: Schedules
+  readonly leadership?: Leadership
+  readonly retention?: Retention
   /** Looks for what is wrong, or soon will be, with the store and its jobs. Changes nothing. */
   diagnose?(options?: DiagnoseOptions): Promise<readonly Finding[]>
 }

@@ -13,9 +13,17 @@ export interface Lease {
 
 /** What became of a start. The core decides it; the engine only carries it out. */
 export type Outcome =
-  | { readonly kind: 'complete' /** JSON text */; readonly result: string; readonly durationMs: number }
+  | {
+      readonly kind: 'complete'
+      /** JSON text */
+      readonly result: string
+      readonly durationMs: number
+      /** How many completed jobs of the type stay, the newest; absent: all, until retention. */
+      readonly keep?: number
+    }
   | { readonly kind: 'retry'; readonly delayMs: number; readonly error: ErrorRecord }
-  | { readonly kind: 'dead'; readonly error: ErrorRecord }
+  /** `keep`: how many dead letters of the type stay, the newest; each that goes leaves an entry in the audit. */
+  | { readonly kind: 'dead'; readonly error: ErrorRecord; readonly keep?: number }
   /** Back to the queue, the attempt given back. A delay defers it (offline, rate limit). */
   | { readonly kind: 'release'; readonly delayMs: number; readonly reason: string }
 

@@ -7,10 +7,24 @@ export interface Tenant {
   readonly workspaceId?: string
 }
 
+/** Jobs that come first. */
+export interface Predecessors {
+  readonly ids: readonly string[]
+  /**
+   * What happens when one of them becomes a dead letter: `wait` until it is replayed and completes, `run` all the same,
+   * or `die` with it. One that was cancelled, superseded or discarded never completes, so then `wait` dies too.
+   */
+  readonly ifDead: 'wait' | 'run' | 'die'
+}
+
 /** Per-job overrides that are stored beside the job. Unknown fields written by a newer version are kept. */
 export interface StoredOptions {
   readonly backoff?: Backoff
   readonly timeoutMs?: number
+  /** How many completed jobs of the type stay when this one completes. */
+  readonly keepCompleted?: number
+  /** How many dead letters of the type stay when this one dies. */
+  readonly keepDead?: number
 }
 
 /** A job as the core hands it to an engine: checked, complete, with everything resolved. */
@@ -31,6 +45,7 @@ export interface NewJob {
   readonly latest: { readonly key: string; readonly seq: number | null } | null
   readonly tenant: Tenant | null
   readonly options: StoredOptions | null
+  readonly after: Predecessors | null
 }
 
 /** A job as a worker receives it. A foreign producer may have written it: only the stored columns are certain. */
@@ -47,6 +62,7 @@ export interface StoredJob {
   readonly latestKey: string | null
   readonly tenant: Tenant | null
   readonly options: StoredOptions | null
+  readonly after: Predecessors | null
 }
 
 /** Why a job that is neither completed nor waiting will not run: absent on an ordinary dead letter. */

@@ -76,6 +76,7 @@ function leaseOf(id: string, type: string, token: string): Lease {
     latestKey: null,
     tenant: null,
     options: null,
+    after: null,
   }
   return { job, attempt: 1, token, expiresAtMs: 0 }
 }

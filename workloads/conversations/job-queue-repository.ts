@@ -104,6 +104,7 @@ export class JobQueueRepository {
         latest: null,
         tenant: null,
         options: null,
+        after: null,
       },
     ])
     if (receipt === undefined) throw new EngineError('ERR_STORAGE_FAILED', 'the engine returned no receipt for one job')

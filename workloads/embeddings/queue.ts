@@ -138,6 +138,7 @@ export class EmbeddingQueue {
       latest: { key: entryKey(version.entryType, version.entryId), seq: version.seq },
       tenant: null,
       options: null,
+      after: null,
     }
     this.#store.enqueue([job], nowMs)
   }

@@ -14,7 +14,7 @@ const complete = { kind: 'complete', result: '{"ok":true}', durationMs: 1 } as c
 function job(clock: TestClock, fields: Partial<NewJob> = {}): NewJob {
   const plain = { payload: '{}', payloadVersion: 1, priority: 5, attempts: 3, delayMs: 0, runAtMs: null }
   const id = newJobId(clock.nowMs())
-  return { id, type: 't', ...plain, key: null, latest: null, tenant: null, options: null, ...fields }
+  return { id, type: 't', ...plain, key: null, latest: null, tenant: null, options: null, after: null, ...fields }
 }
 
 async function stage() {

@@ -43,6 +43,10 @@ const CAPABILITIES: Capabilities = Object.freeze({
   deadLetters: 'requeue',
   inspection: true,
   cancellation: true,
+  dependencies: false,
+  schedules: false,
+  leadership: false,
+  retention: false,
   diagnosis: false,
 })
 

@@ -115,6 +115,7 @@ export function toStoredJob(row: JobRow): StoredJob {
     latestKey: job.latest?.key ?? null,
     tenant: job.tenant,
     options: job.options,
+    after: job.after,
   }
 }
 

@@ -12,7 +12,7 @@ const claimant = { worker: 'w', onLost: () => {} }
 
 function job(id: string, fields: Partial<NewJob> = {}): NewJob {
   const plain = { payload: '{}', payloadVersion: 1, priority: 5, attempts: 3, delayMs: 0, runAtMs: null }
-  return { id, type: 't', ...plain, key: null, latest: null, tenant: null, options: null, ...fields }
+  return { id, type: 't', ...plain, key: null, latest: null, tenant: null, options: null, after: null, ...fields }
 }
 
 const version = (id: string, key: string, seq: number | null = null): NewJob => job(id, { latest: { key, seq } })

@@ -54,6 +54,10 @@ const CAPABILITIES: Capabilities = Object.freeze({
   deadLetters: 'requeue',
   inspection: true,
   cancellation: true,
+  dependencies: false,
+  schedules: false,
+  leadership: false,
+  retention: false,
   diagnosis: true,
 })
 

@@ -110,6 +110,7 @@ export function toStoredJob(row: JobRow): StoredJob {
     latestKey: row.latest_key,
     tenant: row.tenant === null ? null : parse<Tenant | null>(row.tenant, null),
     options: row.options === null ? null : parse<StoredOptions | null>(row.options, null),
+    after: null,
   }
 }
 
