@@ -1,86 +1,22 @@
 /** The harness itself: what it measures is checked, and what lies is caught. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { seededRandom } from '../src/testing/random.ts'
-import type { ContenderEntry } from './contender.ts'
-import { CONTENDERS } from './contenders/index.ts'
 import { Ledger } from './ledger.ts'
 import { readOptions, UsageError } from './options.ts'
 import { FILLED_PAYLOAD, makePayload, PAYLOAD_BYTES } from './payload.ts'
-import { buildProgram } from './process/program.ts'
-import { exitCodeOf, faultsOf, type ScenarioResult } from './result.ts'
-import { runBench } from './runner.ts'
-import { findScenario, SCENARIOS } from './scenarios/index.ts'
-import { type Sizes, STANDARD } from './sizes.ts'
+import { exitCodeOf } from './result.ts'
+import { SCENARIOS } from './scenarios/index.ts'
+import { STANDARD, STANDARD_OF_SERVERS } from './sizes.ts'
 import { median, percentile } from './statistics.ts'
 import { type Lie, lyingEntry } from './testing/lying-contender.ts'
-
-const TINY: Sizes = {
-  jobs: 300,
-  concurrency: 10,
-  pickups: 20,
-  claims: 10,
-  large: 2_000,
-  idleMs: 300,
-  processes: 2,
-  stallMs: 5_000,
-  seed: 7,
-}
-
-const codeDir = mkdtempSync(join(tmpdir(), 'millrace-bench-code-'))
-const program = buildProgram(codeDir)
-after(() => rmSync(codeDir, { recursive: true, force: true }))
-
-function entryOf(name: string): ContenderEntry {
-  const entry = CONTENDERS.find((each) => each.name === name)
-  assert.ok(entry, `there is a contender '${name}'`)
-  return entry
-}
-
-interface Asked {
-  readonly scenarios: readonly string[]
-  readonly contenders: readonly ContenderEntry[]
-  readonly sizes?: Partial<Sizes>
-  readonly rounds?: number
-}
-
-async function run(asked: Asked): Promise<{ results: readonly ScenarioResult[]; order: readonly string[] }> {
-  const order: string[] = []
-  const results = await runBench({
-    scenarios: asked.scenarios.map(findScenario),
-    contenders: asked.contenders,
-    rounds: asked.rounds ?? 1,
-    sizes: { ...TINY, ...asked.sizes },
-    program: await program,
-    endMsMax: 2_000,
-    progress: (line) => order.push(line),
-    onResult: () => {},
-  })
-  return { results, order }
-}
-
-/** Fails with what went wrong, and unless every metric of every contender that took part is a number. */
-function assertSound(results: readonly ScenarioResult[]): void {
-  assert.deepEqual(faultsOf(results), [])
-  for (const { scenario, metrics, contenders } of results) {
-    for (const { name, figures, excused } of contenders) {
-      if (excused !== null) continue
-      for (const { key } of metrics) {
-        const value = figures[key]?.value
-        assert.ok(value !== undefined && Number.isFinite(value), `${scenario}, ${name}: ${key} is ${value}`)
-      }
-    }
-  }
-}
+import { assertSound, entryOf, run } from './testing/trial.ts'
 
 describe('the harness', { concurrency: 2 }, () => {
   // Two at a time, because most of each is waiting for processes to start.
   const everything = [
     ['enqueue', 'bulk', 'drain', 'pickup', 'idle'],
-    ['processes', 'claim', 'memory'],
+    ['processes', 'claim', 'memory', 'retention'],
   ]
   for (const scenarios of everything) {
     // B172
@@ -92,7 +28,8 @@ describe('the harness', { concurrency: 2 }, () => {
   }
 
   test('leaves no scenario untried', () => {
-    assert.deepEqual(everything.flat().toSorted(), SCENARIOS.map((each) => each.name).toSorted())
+    const all = SCENARIOS.filter((each) => each.families?.includes('sqlite') ?? true)
+    assert.deepEqual(everything.flat().toSorted(), all.map((each) => each.name).toSorted())
   })
 
   test('measures the bare store and memory in turn, round after round', {
@@ -210,7 +147,24 @@ test('options choose, and refuse what there is not', () => {
     ['--jobs', 'many'],
     ['--rounds', '0'],
     ['--x'],
+    ['--family', 'redis'],
+    ['--family', 'postgres', '--contenders', 'plainjob'],
+    ['--family', 'postgres', '--only', 'processes'],
+    ['--only', 'horizon'],
   ]) {
     assert.throws(() => readOptions(args), UsageError)
   }
+})
+
+test('a family brings its own contenders, scenarios and sizes', () => {
+  const { family, contenders, scenarios, sizes, standard } = readOptions(['--family', 'postgres'])
+  assert.equal(family.name, 'postgres')
+  assert.deepEqual(
+    contenders.map((each) => each.name),
+    family.contenders,
+  )
+  assert.ok(scenarios.some((each) => each.name === 'horizon'))
+  assert.ok(!scenarios.some((each) => each.name === 'processes'))
+  assert.deepEqual([sizes, standard], [STANDARD_OF_SERVERS, true])
+  assert.equal(readOptions(['--family', 'postgres', '--horizon', '10']).standard, false)
 })

@@ -4,12 +4,15 @@
  */
 import type { Payload } from './payload.ts'
 
+/** Contenders of one family do the same work on the same kind of store and are compared with each other. */
+export type FamilyName = 'sqlite' | 'postgres'
+
 /** The facts about a contender, as data: the harness reads them before any of its code is loaded. */
 export interface ContenderEntry {
   readonly name: string
   /** For tables and the picture. */
   readonly title: string
-  readonly family: 'sqlite' | 'memory' | 'postgres' | 'redis' | 'kafka'
+  readonly family: FamilyName
   /** What a reader must know to compare it fairly: durability above all. */
   readonly notes: string
   /** Contenders with the same storage may be given the same prepared data. */
@@ -27,6 +30,8 @@ export interface ContenderModule {
 /** Where a contender keeps its data; every process of one measurement is given the same place. */
 export interface Place {
   readonly dir: string
+  /** A database of its own on the family's server, where the family has one. */
+  readonly url: string | null
 }
 
 export interface Contender {
@@ -42,6 +47,7 @@ export interface Contender {
   remaining(): Promise<number>
   teardown(): Promise<void>
   readonly claiming?: Claiming
+  readonly retaining?: Retaining
 }
 
 export interface WorkRequest {
@@ -69,6 +75,12 @@ export interface Claiming {
   /** Brings the store up to these levels through a connection of its own; what is there already stays. */
   fill(levels: Levels): Promise<void>
   claim(max: number): Promise<Claimed>
+}
+
+/** Removing finished jobs beside whatever else goes on. */
+export interface Retaining {
+  /** Removes all that have finished before this call and gives their space back; answers how many. */
+  retain(): Promise<number>
 }
 
 export interface Claimed {

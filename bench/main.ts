@@ -2,13 +2,13 @@
 import { machineFacts } from './machine.ts'
 import { type BenchOptions, readOptions, USAGE, UsageError } from './options.ts'
 import { formatTarget } from './report/figures.ts'
-import { DOCS_DIR, LOCAL_DIR, RESULTS_DIR, writeDocs, writeResult } from './report/files.ts'
+import { DOCS_DIR, LOCAL_DIR, RESULTS_DIR, resultsDirOf, writeDocs, writeResult } from './report/files.ts'
 import { renderTable } from './report/table.ts'
 import { exitCodeOf, faultsOf, missedOf, type ScenarioResult } from './result.ts'
 import { runBench } from './runner.ts'
 
 async function measure(options: BenchOptions): Promise<readonly ScenarioResult[]> {
-  const { loadBefore, cores } = machineFacts()
+  const { loadBefore, cores } = machineFacts({})
   if (loadBefore > cores / 2) {
     process.stderr.write(`The machine is busy (load ${loadBefore}): compare contenders, do not trust single figures.\n`)
   }
@@ -19,7 +19,8 @@ async function measure(options: BenchOptions): Promise<readonly ScenarioResult[]
   })
   // A run that lost a job is not published, whatever its size.
   const published = options.standard && faultsOf(results).length === 0
-  for (const result of results) await writeResult(published ? RESULTS_DIR : LOCAL_DIR, result)
+  const dir = resultsDirOf(published ? RESULTS_DIR : LOCAL_DIR, options.family)
+  for (const result of results) await writeResult(dir, result)
   if (published) await writeDocs(RESULTS_DIR, DOCS_DIR)
   process.stdout.write(`\nWritten to ${published ? 'bench/results and docs' : 'bench/results/local'}.\n`)
   return results

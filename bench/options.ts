@@ -1,11 +1,13 @@
 import { parseArgs } from 'node:util'
 import type { ContenderEntry } from './contender.ts'
-import { CONTENDERS, CONTENDERS_STANDARD } from './contenders/index.ts'
+import { CONTENDERS } from './contenders/index.ts'
+import { FAMILIES, type Family, findFamily } from './families.ts'
 import type { Scenario } from './scenario.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 import { ROUNDS_STANDARD, type Sizes, STANDARD } from './sizes.ts'
 
 export interface BenchOptions {
+  readonly family: Family
   readonly scenarios: readonly Scenario[]
   readonly contenders: readonly ContenderEntry[]
   readonly rounds: number
@@ -20,12 +22,14 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [options]
 
+  --family name     ${FAMILIES.map((each) => each.name).join(' or ')}; sqlite unless told
   --only a,b        scenarios: ${SCENARIOS.map((each) => each.name).join(', ')}
-  --contenders a,b  ${CONTENDERS.map((each) => each.name).join(', ')}
-                    (all but millrace-memory unless told)
+  --contenders a,b  of the family; all but millrace-memory unless told
+${FAMILIES.map((family) => `                    ${family.name}: ${namesOf(contendersOf(family))}`).join('\n')}
   --rounds N        ${ROUNDS_STANDARD} unless told
-  --jobs N          ${STANDARD.jobs} unless told
+  --jobs N          ${FAMILIES.map(({ name, sizes }) => `${sizes.jobs} for ${name}`).join(', ')} unless told
   --concurrency N   ${STANDARD.concurrency} unless told
+  --horizon N       jobs finished under a held transaction, ${STANDARD.horizon} unless told
   --large N         jobs in each condition of the large store, ${STANDARD.large} unless told
   --idle-ms N       how long an idle worker is watched, ${STANDARD.idleMs} unless told
   --processes N     ${STANDARD.processes} unless told
@@ -39,11 +43,13 @@ export class UsageError extends Error {}
 
 export function readOptions(args: readonly string[]): BenchOptions {
   const { values } = parse(args)
+  const family = familyOf(values.family)
   const rounds = wholeNumber('rounds', values.rounds, ROUNDS_STANDARD)
   const sizes: Sizes = {
-    ...STANDARD,
-    jobs: wholeNumber('jobs', values.jobs, STANDARD.jobs),
+    ...family.sizes,
+    jobs: wholeNumber('jobs', values.jobs, family.sizes.jobs),
     concurrency: wholeNumber('concurrency', values.concurrency, STANDARD.concurrency),
+    horizon: wholeNumber('horizon', values.horizon, STANDARD.horizon),
     large: wholeNumber('large', values.large, STANDARD.large),
     idleMs: wholeNumber('idle-ms', values['idle-ms'], STANDARD.idleMs),
     processes: wholeNumber('processes', values.processes, STANDARD.processes),
@@ -52,18 +58,18 @@ export function readOptions(args: readonly string[]): BenchOptions {
     values.rounds,
     values.jobs,
     values.concurrency,
+    values.horizon,
     values.large,
     values['idle-ms'],
     values.processes,
   ]
+  const scenarios = SCENARIOS.filter((each) => each.families?.includes(family.name) ?? true)
+  const contenders = contendersOf(family)
+  const standard = contenders.filter((each) => family.contenders.includes(each.name))
   return {
-    scenarios: choose('only', values.only, SCENARIOS, SCENARIOS),
-    contenders: choose(
-      'contenders',
-      values.contenders,
-      CONTENDERS,
-      CONTENDERS.filter((each) => CONTENDERS_STANDARD.includes(each.name)),
-    ),
+    family,
+    scenarios: choose('only', values.only, scenarios, scenarios),
+    contenders: choose('contenders', values.contenders, contenders, standard),
     rounds,
     sizes,
     standard: [...sizeOptions, values.contenders].every((value) => value === undefined),
@@ -73,6 +79,21 @@ export function readOptions(args: readonly string[]): BenchOptions {
   }
 }
 
+function contendersOf(family: Family): readonly ContenderEntry[] {
+  return CONTENDERS.filter((each) => each.family === family.name)
+}
+
+function namesOf(items: readonly { readonly name: string }[]): string {
+  return items.map((each) => each.name).join(', ')
+}
+
+function familyOf(text: string | undefined): Family {
+  if (text === undefined) return findFamily('sqlite')
+  const family = FAMILIES.find((each) => each.name === text)
+  if (family !== undefined) return family
+  throw new UsageError(`--family: there is no '${text}'; there are ${namesOf(FAMILIES)}`)
+}
+
 function parse(args: readonly string[]) {
   const text = { type: 'string' } as const
   const flag = { type: 'boolean' } as const
@@ -80,11 +101,13 @@ function parse(args: readonly string[]) {
     return parseArgs({
       args: [...args],
       options: {
+        family: text,
         only: text,
         contenders: text,
         rounds: text,
         jobs: text,
         concurrency: text,
+        horizon: text,
         large: text,
         'idle-ms': text,
         processes: text,
@@ -116,7 +139,7 @@ function choose<Item extends { readonly name: string }>(
   const names = text.split(',').map((name) => name.trim())
   const unknown = names.find((name) => !all.some((each) => each.name === name))
   if (unknown !== undefined) {
-    throw new UsageError(`--${option}: there is no '${unknown}'; there are ${all.map((each) => each.name).join(', ')}`)
+    throw new UsageError(`--${option}: there is no '${unknown}'; there are ${namesOf(all)}`)
   }
   return all.filter((each) => names.includes(each.name))
 }

@@ -1,4 +1,5 @@
 /** What is kept of a run: written as JSON, and all that the table, the picture and the docs are made from. */
+import type { FamilyName } from './contender.ts'
 import type { FigureOf, Measurement, Metric, Scenario, Target } from './scenario.ts'
 import type { Sizes } from './sizes.ts'
 import { median } from './statistics.ts'
@@ -64,10 +65,11 @@ export function figuresOf(metrics: readonly Metric[], rounds: readonly Measureme
   return figures
 }
 
-export function judge(scenario: Scenario, contenders: readonly ContenderResult[]): JudgedTarget[] {
+export function judge(scenario: Scenario, contenders: readonly ContenderResult[], family: FamilyName): JudgedTarget[] {
   const figure: FigureOf = (name, metric) =>
     contenders.find((contender) => contender.name === name)?.figures[metric]?.value
-  return scenario.targets.map((target) => {
+  const targets = scenario.targets.filter((target) => target.family === family)
+  return targets.map((target) => {
     const { text, bound, limit, unit } = target
     const measured = target.measured(figure)
     if (measured === undefined) return { text, measured: null, bound, limit, unit, verdict: 'not measured' }

@@ -1,24 +1,30 @@
 /** Runs scenarios: a fresh process for each measurement, contenders in turn, round after round. */
 import { rmSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ContenderEntry, Place } from './contender.ts'
+import type { Family } from './families.ts'
 import { machineFacts } from './machine.ts'
+import { newPlace, removePlace } from './place.ts'
 import type { Companion } from './process/line.ts'
 import { buildProgram, type Program } from './process/program.ts'
 import { type ContenderResult, figuresOf, judge, type MachineFacts, type ScenarioResult } from './result.ts'
 import type { Measurement, Scenario } from './scenario.ts'
+import type { Server } from './servers/start.ts'
 import type { Sizes } from './sizes.ts'
 
 export interface Run {
+  readonly family: Family
   readonly scenarios: readonly Scenario[]
   readonly contenders: readonly ContenderEntry[]
   readonly rounds: number
   readonly sizes: Sizes
   /** Compiled code of an earlier call of `buildProgram`; the run compiles its own unless told. */
   readonly program?: Program
+  /** A server for a family that needs one; the run starts and ends its own unless told. */
+  readonly server?: Server
   /** How long a process may take to end after its measurement. */
   readonly endMsMax?: number
   /** Told what is being done, line by line. */
@@ -26,25 +32,30 @@ export interface Run {
   readonly onResult: (result: ScenarioResult) => void
 }
 
-const MEASURE_MS_MAX = 180_000
+const MEASURE_MS_MAX = 300_000
 
 export async function runBench(run: Run): Promise<readonly ScenarioResult[]> {
   const root = await mkdtemp(join(tmpdir(), 'millrace-bench-'))
   // Also when the run is broken off: a prepared store takes gigabytes.
   const removeRoot = (): void => rmSync(root, { recursive: true, force: true })
   process.once('exit', removeRoot)
-  const machine = machineFacts()
+  const own = run.server === undefined ? await run.family.startServer?.() : undefined
+  const server = run.server ?? own ?? null
+  const machine = machineFacts(run.family.versions(server))
   const prepared = new Map<string, Place>()
+  const serverUrl = server?.url ?? null
   try {
     const program = run.program ?? (await buildProgram(join(root, 'code')))
     const results: ScenarioResult[] = []
     for (const scenario of run.scenarios) {
-      const result = await runScenario(run, scenario, machine, { root, program, prepared })
+      const result = await runScenario(run, scenario, machine, { root, serverUrl, program, prepared })
       run.onResult(result)
       results.push(result)
     }
     return results
   } finally {
+    for (const place of prepared.values()) await removePlace(place)
+    await own?.stop()
     removeRoot()
     process.off('exit', removeRoot)
   }
@@ -52,6 +63,7 @@ export async function runBench(run: Run): Promise<readonly ScenarioResult[]> {
 
 interface Ground {
   readonly root: string
+  readonly serverUrl: string | null
   readonly program: Program
   /** Data that outlives a measurement, by what it is and whose storage it fits. */
   readonly prepared: Map<string, Place>
@@ -87,7 +99,7 @@ async function runScenario(
     }
   })
   const { title, explanation, metrics } = scenario
-  const targets = judge(scenario, contenders)
+  const targets = judge(scenario, contenders, run.family.name)
   const facts = { date: new Date().toISOString().slice(0, 10), machine, sizes: run.sizes }
   return { scenario: scenario.name, title, explanation, ...facts, metrics, contenders, targets }
 }
@@ -98,14 +110,14 @@ async function measureOnce(run: Run, scenario: Scenario, entry: ContenderEntry, 
   try {
     let place = await preparedPlace(run, scenario, entry, ground)
     if (place === null) {
-      temporary = { dir: await mkdtemp(join(ground.root, `${scenario.name}-`)) }
+      temporary = await newPlace(ground.root, ground.serverUrl)
       place = temporary
     }
     return await measurementOf(ground.program.start({ ...assignment, part: 'measure', place }), run.endMsMax ?? 15_000)
   } catch (error) {
     return { values: {}, faults: [error instanceof Error ? error.message : String(error)] }
   } finally {
-    if (temporary !== null) await rm(temporary.dir, { recursive: true, force: true })
+    if (temporary !== null) await removePlace(temporary)
   }
 }
 
@@ -119,7 +131,7 @@ async function preparedPlace(
   const key = `${scenario.prepared} of ${entry.storage}`
   const known = ground.prepared.get(key)
   if (known !== undefined) return known
-  const place = { dir: await mkdtemp(join(ground.root, 'prepared-')) }
+  const place = await newPlace(ground.root, ground.serverUrl)
   const startedMs = performance.now()
   await ground.program.start({ scenario: scenario.name, entry, sizes: run.sizes, part: 'prepare', place }).ended
   run.progress(`prepared ${key} in ${((performance.now() - startedMs) / 1_000).toFixed(1)} s`)

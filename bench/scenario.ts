@@ -1,4 +1,4 @@
-import type { Contender, Place } from './contender.ts'
+import type { Contender, FamilyName, Place } from './contender.ts'
 import type { Companion, Line } from './process/line.ts'
 import type { Sizes } from './sizes.ts'
 
@@ -22,6 +22,8 @@ export interface Measurement {
 export type FigureOf = (contender: string, metric: string) => number | undefined
 
 export interface Target {
+  /** The run that it is judged by. */
+  readonly family: FamilyName
   /** As the project states it. */
   readonly text: string
   readonly bound: '<' | '≤' | '≥' | '='
@@ -49,6 +51,8 @@ export interface Scenario {
   readonly explanation: string
   readonly metrics: readonly Metric[]
   readonly targets: readonly Target[]
+  /** The families it says something about; all unless told. */
+  readonly families?: readonly FamilyName[]
   /** Fewer rounds than asked for, where one takes long and says enough. */
   readonly roundsMax?: number
   /** Names data that is prepared once for all contenders of a storage and kept between rounds. */

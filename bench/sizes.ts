@@ -6,6 +6,8 @@ export interface Sizes {
   readonly pickups: number
   /** Claims that are timed at each size of the store. */
   readonly claims: number
+  /** Jobs finished under a transaction that is held open. */
+  readonly horizon: number
   /** Jobs waiting in a large store; as many again are scheduled for later, and as many finished. */
   readonly large: number
   readonly idleMs: number
@@ -24,11 +26,18 @@ export const STANDARD: Sizes = Object.freeze({
   concurrency: 50,
   pickups: 300,
   claims: 200,
+  horizon: 120_000,
   large: 1_000_000,
   idleMs: 10_000,
   processes: 10,
   stallMs: 10_000,
   seed: 7,
 })
+
+/**
+ * Twenty thousand, because a server answers every peer that works job by job in milliseconds: with
+ * sixty thousand a run would take half an hour.
+ */
+export const STANDARD_OF_SERVERS: Sizes = Object.freeze({ ...STANDARD, jobs: 20_000 })
 
 export const ROUNDS_STANDARD = 3

@@ -24,17 +24,23 @@ export interface ChaosOptions {
   /** How long the survivors may take. */
   readonly finishMs: number
   readonly seed: number
+  /** What else happens, evenly spread over the chaos: a server is restarted, a wire is cut. */
+  readonly disasters?: readonly (() => Promise<void>)[]
 }
 
 export interface ChaosReport extends Verdict {
   readonly kills: number
   readonly pauses: number
+  readonly disasters: number
   readonly seconds: number
 }
 
 const CHILD = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
 /** Beyond the lease of two seconds and the scan of one: a process that wakes up after this is a zombie. */
 const PAUSE_MS = 4_000
+/** As a supervisor would do it. */
+const FAILED_START_MS = 500
+const FAILED_STARTS_MAX = 100
 
 export async function runKillChaos(options: ChaosOptions): Promise<ChaosReport> {
   const random = seededRandom(options.seed)
@@ -46,12 +52,16 @@ export async function runKillChaos(options: ChaosOptions): Promise<ChaosReport> 
   const crew = new Crew(options.url, join(folder, 'lines'), options.processes)
   try {
     await crew.start()
-    const strikes = await strike(crew, options.chaosMs, random)
+    const [strikes, disasters] = await Promise.all([
+      strike(crew, options.chaosMs, random),
+      befall(options.disasters ?? [], options.chaosMs),
+    ])
     await crew.mend()
     await finish(mill, options.finishMs)
     await crew.stop()
     const verdict = judge(ids, await readJobs(mill, ids), readLines(join(folder, 'lines')))
-    return { ...verdict, ...strikes, seconds: (performance.now() - startedAtMs) / 1_000 }
+    const violations = [...verdict.violations, ...crew.crashes]
+    return { ...verdict, violations, ...strikes, disasters, seconds: (performance.now() - startedAtMs) / 1_000 }
   } finally {
     crew.kill()
     await mill.close()
@@ -75,7 +85,10 @@ class Crew {
   readonly #size: number
   readonly #members = new Set<ChildProcess>()
   readonly #paused = new Set<ChildProcess>()
+  /** Processes that ended though nobody killed them, a sentence each. */
+  readonly crashes: string[] = []
   #isStopping = false
+  #failedStarts = 0
 
   constructor(url: string, lines: string, size: number) {
     this.#url = url
@@ -87,15 +100,20 @@ class Crew {
     await Promise.all(Array.from({ length: this.#size }, () => this.#hire()))
   }
 
-  /** A process that ends before it was ready is not replaced: it would only end again. */
+  /** A process that ends before it was ready may have met a server that was away; if too many do, it is something else. */
   #hire(): Promise<void> {
     let isReady = false
     const child = fork(CHILD, [this.#url, this.#lines], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
     this.#members.add(child)
-    child.once('exit', () => {
+    child.once('exit', (code, signal) => {
       this.#members.delete(child)
       this.#paused.delete(child)
-      if (!this.#isStopping && (isReady || child.signalCode !== null)) void this.#hire()
+      if (signal !== 'SIGKILL' && isReady && !(this.#isStopping && code === 0)) {
+        this.crashes.push(`a worker process ended by itself with ${signal ?? code}`)
+      }
+      if (this.#isStopping) return
+      if (isReady || signal !== null) void this.#hire()
+      else void this.#hireLater()
     })
     return new Promise((resolve) => {
       child.once('message', () => {
@@ -104,6 +122,13 @@ class Crew {
       })
       child.once('exit', () => resolve())
     })
+  }
+
+  async #hireLater(): Promise<void> {
+    this.#failedStarts += 1
+    if (this.#failedStarts > FAILED_STARTS_MAX) return
+    await sleep(FAILED_START_MS)
+    if (!this.#isStopping) await this.#hire()
   }
 
   pick(random: () => number): ChildProcess | undefined {
@@ -155,6 +180,14 @@ async function strike(crew: Crew, chaosMs: number, random: () => number): Promis
     }
   }
   return { kills, pauses }
+}
+
+async function befall(disasters: readonly (() => Promise<void>)[], chaosMs: number): Promise<number> {
+  for (const disaster of disasters) {
+    await sleep(chaosMs / (disasters.length + 1))
+    await disaster()
+  }
+  return disasters.length
 }
 
 async function finish(mill: Mill, finishMs: number): Promise<void> {

@@ -5,7 +5,7 @@ import type { CreateHarness } from './harness.ts'
 export interface Alteration {
   engine?(right: Engine): Partial<Engine>
   /** Facets that it does not have. */
-  readonly without?: readonly ('inspector' | 'controls' | 'deadLetters')[]
+  readonly without?: readonly ('inspector' | 'controls' | 'deadLetters' | 'retention' | 'schedules' | 'leadership')[]
   subscription?(subscription: Subscription): Subscription
   consumer?(right: Consumer, engine: Engine): Partial<Consumer>
 }

@@ -3,10 +3,20 @@
  * itself, so there is one source of truth; the twin shows that what is not offered is refused and not just absent.
  */
 import assert from 'node:assert/strict'
-import { admitTransaction, controlsOf, deadLettersOf, diagnose, inspectorOf } from '../src/engine/admission.ts'
+import {
+  admitTransaction,
+  controlsOf,
+  deadLettersOf,
+  diagnose,
+  inspectorOf,
+  leadershipOf,
+  retentionOf,
+  schedulesOf,
+} from '../src/engine/admission.ts'
 import type { Capabilities } from '../src/engine/capabilities.ts'
 import { UnsupportedError } from '../src/errors.ts'
 import { defineJob } from '../src/job/definition.ts'
+import { newJobId } from '../src/job/id.ts'
 import type { EnqueueOptions } from '../src/job/options.ts'
 import type { Excuse } from './case.ts'
 import { idsOf, never, type Stage } from './stage.ts'
@@ -74,6 +84,40 @@ export const diagnosis: Excuse = {
   },
 }
 
+export const retention: Excuse = {
+  excuse: ({ retention: offered }) => (offered ? null : 'removes no finished jobs'),
+  refusal: async (stage) => {
+    assert.equal(stage.engine.retention, undefined)
+    refuses(() => retentionOf(stage.engine), stage)
+    await refusesEnqueue(stage, { removeOnComplete: true })
+    await refusesEnqueue(stage, { removeOnFail: 5 })
+    await refusesWork(stage, { removeOnComplete: 5, backoff: { kind: 'fixed', delay: 0 } })
+  },
+}
+
+export const leadership: Excuse = {
+  excuse: ({ leadership: offered }) => (offered ? null : 'cannot tell which of several keepers is active'),
+  refusal: async (stage) => {
+    assert.equal(stage.engine.leadership, undefined)
+    refuses(() => leadershipOf(stage.engine), stage)
+  },
+}
+
+/** A definition with a schedule is refused as a schedule made at run time is. */
+export const schedules: Excuse = {
+  excuse: ({ schedules: offered }) => (offered ? null : 'keeps no schedules'),
+  refusal: async (stage) => {
+    assert.equal(stage.engine.schedules, undefined)
+    refuses(() => schedulesOf(stage.engine), stage)
+    const mill = await stage.mill()
+    await assert.rejects(
+      mill.schedules.upsert('twin', { type: stage.type, cron: '* * * * *' }),
+      (error) => error instanceof UnsupportedError && error.engine === stage.engine.name,
+    )
+    await refusesWork(stage, { schedule: '* * * * *', backoff: { kind: 'fixed', delay: 0 } })
+  },
+}
+
 export const deadLetters: Excuse = {
   excuse: ({ deadLetters: kept }) => (kept === 'none' ? 'keeps no dead letters' : null),
   refusal: async (stage) => {
@@ -124,6 +168,22 @@ export const keys: Excuse = {
 export const latest: Excuse = {
   excuse: ({ latest: offered }) => (offered ? null : 'does not supersede by a latest key'),
   refusal: (stage) => refusesEnqueue(stage, { latest: 'twin' }),
+}
+
+/** Also for flows, which are refused where only a part of one might be stored. */
+export const dependencies: Excuse = {
+  excuse: ({ dependencies: offered }) => (offered ? null : 'cannot make a job wait for others'),
+  refusal: async (stage) => {
+    await refusesEnqueue(stage, { after: newJobId(stage.nowMs) })
+    const mill = await stage.mill()
+    const definition = defineJob({ type: stage.type, backoff: { kind: 'fixed', delay: 0 } })
+    const flow = {
+      first: { job: definition, payload: 1 },
+      second: { job: definition, payload: 2, after: 'first' },
+    } as const
+    await assert.rejects(mill.enqueueFlow(flow), (error) => error instanceof UnsupportedError)
+    await stage.expectCounts({})
+  },
 }
 
 /** The longest enqueue delay that any case asks for. */

@@ -1,17 +1,22 @@
 /** The one table of cases that every engine is held to. A meta-test sees to it that no file of `cases/` is missing. */
 import type { Case, CaseFile, Level } from './case.ts'
+import { flows } from './cases/client/dependencies.ts'
 import { clientEnqueue } from './cases/client/enqueue.ts'
 import { failures } from './cases/client/failures.ts'
 import { handlers } from './cases/client/handlers.ts'
 import { leaseKeeping } from './cases/client/leases.ts'
 import { workerLimits } from './cases/client/limits.ts'
 import { payloads } from './cases/client/payloads.ts'
+import { removing } from './cases/client/removing.ts'
+import { keeping } from './cases/client/schedules.ts'
 import { stopping } from './cases/client/stopping.ts'
 import { attempts } from './cases/port/attempts.ts'
 import { cancelling } from './cases/port/cancel.ts'
 import { closing } from './cases/port/closing.ts'
 import { counting } from './cases/port/counts.ts'
 import { burying } from './cases/port/dead-letters.ts'
+import { dependent } from './cases/port/dependencies.ts'
+import { bereft } from './cases/port/dependency-ends.ts'
 import { deskActs } from './cases/port/desk.ts'
 import { diagnosing } from './cases/port/diagnosis.ts'
 import { enqueueing } from './cases/port/enqueue.ts'
@@ -20,13 +25,16 @@ import { fencing } from './cases/port/fencing.ts'
 import { inspecting } from './cases/port/inspector.ts'
 import { idempotencyKeys } from './cases/port/keys.ts'
 import { latestKeys } from './cases/port/latest.ts'
+import { leading } from './cases/port/leadership.ts'
 import { leases } from './cases/port/leases.ts'
 import { rateLimits } from './cases/port/limits.ts'
 import { claimOrder } from './cases/port/order.ts'
 import { progress } from './cases/port/progress.ts'
 import { recovering } from './cases/port/recovery.ts'
 import { releasing } from './cases/port/release.ts'
+import { retaining } from './cases/port/retention.ts'
 import { retrying } from './cases/port/retry.ts'
+import { scheduling } from './cases/port/schedules.ts'
 import { settlingBatches } from './cases/port/settle-batches.ts'
 import { transactionalEnqueue } from './cases/port/transactions.ts'
 import { waiting } from './cases/port/waiting.ts'
@@ -47,8 +55,11 @@ export const table: readonly CaseFile[] = [
   retrying,
   burying,
   deskActs,
+  retaining,
   releasing,
   cancelling,
+  dependent,
+  bereft,
   rateLimits,
   progress,
   inspecting,
@@ -59,13 +70,18 @@ export const table: readonly CaseFile[] = [
   closing,
   transactionalEnqueue,
   settlingBatches,
+  leading,
+  scheduling,
   clientEnqueue,
   handlers,
   failures,
+  removing,
   payloads,
   leaseKeeping,
   workerLimits,
+  flows,
   stopping,
+  keeping,
   crashes,
   signals,
 ]

@@ -17,6 +17,9 @@ export type ErrorCode =
   | 'ERR_JOB_ENDED'
   | 'ERR_JOB_TIMEOUT'
   | 'ERR_JOB_DUPLICATE'
+  | 'ERR_PREDECESSOR_DEAD'
+  | 'ERR_SCHEDULE_UNKNOWN'
+  | 'ERR_SCHEDULE_UNREADABLE'
   | 'ERR_HANDLER_MISSING'
   | 'ERR_LEASE_LOST'
   | 'ERR_LEASE_EXPIRED'
@@ -76,7 +79,16 @@ export class UnknownTypeError extends MillraceError {
 
 export class UnknownJobError extends MillraceError {
   constructor(id: string) {
-    super('ERR_JOB_UNKNOWN', `no job has the id '${id}'; it was never enqueued here, or retention has removed it`)
+    super(
+      'ERR_JOB_UNKNOWN',
+      `no job has the id '${id}'; it was never enqueued here, or retention has removed it (removeOnComplete and removeOnFail do so as it finishes)`,
+    )
+  }
+}
+
+export class UnknownScheduleError extends MillraceError {
+  constructor(name: string) {
+    super('ERR_SCHEDULE_UNKNOWN', `Unknown scheduled job: ${name}`)
   }
 }
 
@@ -100,6 +112,18 @@ export class EngineError extends MillraceError {}
 
 /** The result of a job that will never have one: dead-lettered, cancelled, superseded or discarded. */
 export class JobEndedError extends MillraceError {}
+
+/** Recorded on a job that died because one that it came after will not complete. */
+export class PredecessorError extends MillraceError {
+  constructor(one: { readonly id: string; readonly type: string | null; readonly state: string }) {
+    const name = one.type === null ? one.id : `'${one.type}' ${one.id}`
+    const [fate, advice] =
+      one.state === 'dead'
+        ? ['is a dead letter', 'replay that one first, then this']
+        : [`was ${one.state}`, `enqueue it again, and this one after it`]
+    super('ERR_PREDECESSOR_DEAD', `it comes after ${name}, which ${fate}; ${advice}`)
+  }
+}
 
 export class JobTimeoutError extends MillraceError {
   constructor(type: string, timeoutMs: number) {

@@ -46,7 +46,48 @@ export interface MillEvents {
   /** The worker goes on after this; `during` says what it was doing. */
   'worker.error': { readonly worker: string; readonly during: string; readonly error: unknown }
   'hook.error': { readonly job: JobFacts; readonly hook: string; readonly error: unknown }
+  /** Jobs removed by age and for space, and whether the pass was ended before it was through. */
+  'retention.pass': {
+    readonly removed: number
+    readonly evicted: number
+    readonly interrupted: boolean
+    readonly durationMs: number
+  }
   'reaper.pass': { readonly retried: number; readonly dead: number; readonly durationMs: number }
+  'keeper.started': { readonly keeper: string; readonly duties: readonly string[] }
+  /** It holds the office; `term` grows whenever that changes hands. */
+  'keeper.leading': { readonly keeper: string; readonly term: number }
+  /** It has lost the office, or given it up. */
+  'keeper.waiting': { readonly keeper: string }
+  /** `schedules`: those declared here. They stay stored; only this keeper no longer looks after them. */
+  'keeper.stopped': { readonly keeper: string; readonly schedules: readonly string[] }
+  /** The keeper goes on after this; `during` says what it was doing. */
+  'keeper.error': { readonly keeper: string; readonly during: string; readonly error: unknown }
+  /** Declared by code that starts here, whether that changed what is stored or not. */
+  'schedule.registered': {
+    readonly name: string
+    readonly type: string
+    readonly cron: string
+    readonly tz: string
+    readonly nextAtMs: number | null
+  }
+  'schedule.fired': {
+    readonly name: string
+    readonly type: string
+    readonly tickMs: number
+    readonly lateMs: number
+    readonly jobId: string
+    readonly status: string
+  }
+  /** A tick was left out because the run before, `jobId`, is still queued or in progress. */
+  'schedule.skipped': {
+    readonly name: string
+    readonly type: string
+    readonly tickMs: number
+    readonly jobId: string
+  }
+  /** By an act in this process. */
+  'schedule.changed': { readonly name: string; readonly change: string }
 }
 
 export type EventName = keyof MillEvents

@@ -1,3 +1,4 @@
+export type { Flow, FlowStep } from './client/flow.ts'
 export { type Enqueued, Mill, type MillOptions, open } from './client/mill.ts'
 export type { BulkOptions, BulkOutcome, BulkProgress, Refusal } from './desk/bulk.ts'
 export { type Acting, Desk, type DeskOptions, openDesk, type ShownLetter } from './desk/desk.ts'
@@ -30,7 +31,10 @@ export type {
   Transaction,
   TypeCounts,
 } from './engine/engine.ts'
+export type { Leadership, Term } from './engine/leadership.ts'
 export type { Lease, Lost, LostReason, Outcome, Settlement } from './engine/outcome.ts'
+export type { Finished, Retention, RetentionRule, Sweep, SweepStep } from './engine/retention.ts'
+export type { ScheduleRecord, Schedules } from './engine/schedules.ts'
 export * from './errors.ts'
 export { type EventName, Events, type JobFacts, type MillEvents } from './events.ts'
 export { type Backoff, backoffMs, backoffPresets, type Jitter } from './job/backoff.ts'
@@ -53,14 +57,23 @@ export type {
   JobEventName,
   JobView,
   NewJob,
+  Predecessors,
   StoredJob,
   StoredOptions,
   Tenant,
 } from './job/job.ts'
+export type { Ages, AgesMs, RemoveOption } from './job/keep.ts'
 export { contentKey } from './job/keys.ts'
-export type { EnqueueOptions, Latest } from './job/options.ts'
+export type { EnqueueOptions, JobRef, Latest } from './job/options.ts'
+export type { Predecessor } from './job/predecessors.ts'
+export type { DeclaredSchedule, ScheduledOptions, SchedulePlan, ScheduleSpec } from './job/schedule.ts'
 export { JOB_STATES, type JobState } from './job/states.ts'
 export { fromUrgency } from './job/urgency.ts'
+export type { Keeper, KeeperOptions } from './keeper/keeper.ts'
+export { housekeepingSchedules } from './keeper/presets.ts'
+export type { RetentionPolicy } from './keeper/retention.ts'
+export type { ScheduleView } from './keeper/schedule.ts'
+export { type NamedSchedule, Timetable } from './keeper/timetable.ts'
 export { type Alert, type Alerter, attachAlerts } from './observe/alerts.ts'
 export { createLog, type LogOptions, silentLog } from './observe/log.ts'
 export { type Clock, systemClock } from './time/clock.ts'

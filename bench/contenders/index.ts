@@ -4,6 +4,9 @@ const at = (file: string): string => new URL(file, import.meta.url).href
 
 const NO_OTHER_PROCESS = 'lives in one process'
 const NO_WORKER = 'is a loop over statements: it has no worker, no wake-up and no leases to keep'
+const NO_CLAIM = 'lets nobody claim but its own worker'
+const NO_FILL = 'has no documented table that could be filled with millions of jobs from outside'
+const JOB_BY_JOB = 'finishes each job by itself and would take minutes for 120 thousand'
 
 /** Everything that can be measured, in the order of the tables. Another engine or peer is one more entry here. */
 export const CONTENDERS: readonly ContenderEntry[] = [
@@ -33,7 +36,7 @@ export const CONTENDERS: readonly ContenderEntry[] = [
     notes:
       'plainjob on better-sqlite3 with its own settings: synchronous=NORMAL, a poll every second, one job at a time. A started job that is never finished is taken up again after 30 minutes.',
     storage: 'plainjob',
-    excused: {},
+    excused: { retention: 'removes what is old in one statement, whatever its size' },
     module: at('plainjob.ts'),
   },
   {
@@ -43,24 +46,87 @@ export const CONTENDERS: readonly ContenderEntry[] = [
     notes:
       'The ceiling: the canonical table and indexes, synchronous=FULL, one transaction that completes a batch of 100 and claims the next. No retries, fences, events or timeouts.',
     storage: 'bare-store',
-    excused: { pickup: NO_WORKER, idle: NO_WORKER, memory: NO_WORKER, claim: NO_WORKER },
+    excused: { pickup: NO_WORKER, idle: NO_WORKER, memory: NO_WORKER, claim: NO_WORKER, retention: NO_WORKER },
     module: at('bare-store.ts'),
   },
   {
     name: 'millrace-memory',
     title: 'Millrace, memory',
-    family: 'memory',
+    family: 'sqlite',
     notes: 'Nothing survives the process: what the core itself costs.',
     storage: 'millrace-memory',
     excused: {
       pickup: NO_OTHER_PROCESS,
+      retention: NO_OTHER_PROCESS,
       processes: NO_OTHER_PROCESS,
       claim: 'has no store to fill from outside',
       memory: 'has no store to fill from outside',
     },
     module: at('millrace.ts'),
   },
+  {
+    name: 'millrace-postgres',
+    title: 'Millrace, Postgres',
+    family: 'postgres',
+    notes: 'As its README has it. Finished jobs stay, with their results.',
+    storage: 'millrace-postgres',
+    excused: {},
+    module: at('millrace.ts'),
+  },
+  {
+    name: 'graphile-worker',
+    title: 'graphile-worker',
+    family: 'postgres',
+    notes:
+      'With its own settings: each of the 50 jobs at a time is fetched and completed by itself. A finished job is deleted. A started job that is never finished is taken up again after 4 hours.',
+    storage: 'graphile-worker',
+    excused: { horizon: JOB_BY_JOB, claim: NO_CLAIM, batch: NO_CLAIM, memory: NO_FILL },
+    module: at('graphile-worker.ts'),
+  },
+  {
+    name: 'graphile-worker-tuned',
+    title: 'graphile-worker, local queue',
+    family: 'postgres',
+    notes:
+      'With the settings of its own page on performance: a local queue of 500, and completion in batches. Up to 500 jobs are then locked by one process, which may be gone; they are taken up again after 4 hours.',
+    storage: 'graphile-worker',
+    excused: { claim: NO_CLAIM, batch: NO_CLAIM, memory: NO_FILL },
+    module: at('graphile-worker.ts'),
+  },
+  {
+    name: 'pg-boss',
+    title: 'pg-boss',
+    family: 'postgres',
+    notes:
+      'Batches of 50 with bursts while they are full, LISTEN/NOTIFY, and a poll every half second, the shortest it allows. None of it is its default, which is one job every 2 seconds. Finished jobs stay.',
+    storage: 'pg-boss',
+    excused: {},
+    module: at('pg-boss.ts'),
+  },
+  {
+    name: 'bullmq-postgres',
+    title: 'BullMQ, Postgres backend',
+    family: 'postgres',
+    notes:
+      'The Postgres backend of BullMQ 6 with its own settings; the queue and the worker have a pool each. Finished jobs stay.',
+    storage: 'bullmq-postgres',
+    excused: { horizon: JOB_BY_JOB, claim: NO_FILL, batch: NO_FILL, memory: NO_FILL },
+    module: at('bullmq-postgres.ts'),
+  },
+  {
+    name: 'bare-postgres',
+    title: 'bare Postgres',
+    family: 'postgres',
+    notes:
+      'The ceiling: the canonical table and indexes, and two loops of one statement that completes a batch of 500 and claims the next with FOR UPDATE SKIP LOCKED. No retries, fences, events or timeouts.',
+    storage: 'bare-postgres',
+    excused: {
+      pickup: NO_WORKER,
+      idle: NO_WORKER,
+      memory: NO_WORKER,
+      claim: NO_WORKER,
+      batch: NO_WORKER,
+    },
+    module: at('bare-postgres.ts'),
+  },
 ]
-
-/** What a run measures unless told: all that keeps jobs on disk. */
-export const CONTENDERS_STANDARD: readonly string[] = ['millrace-full', 'millrace-normal', 'plainjob', 'bare-store']

@@ -5,10 +5,25 @@
 import { join } from 'node:path'
 import { boundYoungHeap } from '../../src/cli/young-heap.ts'
 import type { Consumer } from '../../src/engine/engine.ts'
+import { applyMigrations } from '../../src/engine/open.ts'
 import { defineJob, type Mill, open } from '../../src/index.ts'
-import type { Claimed, Claiming, Contender, ContenderEntry, Levels, Place, Working, WorkRequest } from '../contender.ts'
+import { retainOnce } from '../../src/keeper/retention.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import type {
+  Claimed,
+  Claiming,
+  Contender,
+  ContenderEntry,
+  Levels,
+  Place,
+  Retaining,
+  Working,
+  WorkRequest,
+} from '../contender.ts'
 import type { Payload } from '../payload.ts'
+import { CONNECTIONS } from '../servers/postgres.ts'
 import { fillJobQueue } from './fill-job-queue.ts'
+import { fillJobs } from './fill-jobs.ts'
 
 const TYPE = 'bench'
 const LEASE_MS = 60_000
@@ -16,32 +31,42 @@ const LEASE_MS = 60_000
 /** Without a schema, as the peers have none; the type of the payload is given by the handler. */
 const job = defineJob({ type: TYPE })
 
-type Durability = 'full' | 'normal' | null
+/** What the forms of Millrace differ in. */
+interface Form {
+  url(place: Place): string
+  /** Whether opening leaves the schema to `millrace migrate`. */
+  readonly migrates?: true
+  /** Fills the store from outside, where that is possible. */
+  fill?(place: Place, levels: Levels): Promise<void>
+}
 
 class Millrace implements Contender {
   readonly bulkSize = 1_000
   readonly claiming?: Claiming
-  readonly #durability: Durability
+  readonly retaining?: Retaining
+  readonly #form: Form
   #mill: Mill | null = null
   #consumer: Consumer | null = null
-  #file = ''
+  #place: Place | null = null
 
-  constructor(durability: Durability) {
-    this.#durability = durability
-    if (durability !== null) {
+  constructor(form: Form) {
+    this.#form = form
+    const { fill } = form
+    if (fill !== undefined) {
       this.claiming = {
-        fill: async (levels: Levels) => fillJobQueue(this.#file, TYPE, levels),
+        fill: (levels) => fill(this.#given, levels),
         claim: (max) => this.#claim(max),
       }
+      this.retaining = { retain: () => this.#retain() }
     }
   }
 
   async setup(place: Place): Promise<void> {
     boundYoungHeap()
-    this.#file = join(place.dir, 'millrace.db')
-    this.#mill = await open(
-      this.#durability === null ? 'memory:' : `sqlite:${this.#file}?synchronous=${this.#durability}`,
-    )
+    this.#place = place
+    const url = this.#form.url(place)
+    if (this.#form.migrates === true) await applyMigrations(url, { clock: systemClock, migrate: true })
+    this.#mill = await open(url)
   }
 
   async enqueueOne(payload: Payload): Promise<void> {
@@ -75,6 +100,12 @@ class Millrace implements Contender {
     await this.#opened.close()
   }
 
+  async #retain(): Promise<number> {
+    const { engine, events } = this.#opened
+    const { removed } = await retainOnce({ engine, events, clock: systemClock }, { completed: 0 })
+    return removed
+  }
+
   async #claim(max: number): Promise<Claimed> {
     const types = [{ type: TYPE, leaseMs: LEASE_MS }]
     const worker = `bench:${process.pid}:claim`
@@ -91,20 +122,42 @@ class Millrace implements Contender {
     }
   }
 
+  get #given(): Place {
+    if (this.#place === null) throw new Error('setup comes first')
+    return this.#place
+  }
+
   get #opened(): Mill {
     if (this.#mill === null) throw new Error('setup comes first')
     return this.#mill
   }
 }
 
-const DURABILITIES: Readonly<Record<string, Durability>> = {
-  'millrace-full': 'full',
-  'millrace-normal': 'normal',
-  'millrace-memory': null,
+const fileOf = (place: Place): string => join(place.dir, 'millrace.db')
+
+const onSqlite = (synchronous: 'full' | 'normal'): Form => ({
+  url: (place) => `sqlite:${fileOf(place)}?synchronous=${synchronous}`,
+  fill: async (place, levels) => fillJobQueue(fileOf(place), TYPE, levels),
+})
+
+function databaseOf({ url }: Place): string {
+  if (url === null) throw new Error('Millrace on Postgres needs a server')
+  return url
+}
+
+const FORMS: Readonly<Record<string, Form>> = {
+  'millrace-full': onSqlite('full'),
+  'millrace-normal': onSqlite('normal'),
+  'millrace-memory': { url: () => 'memory:' },
+  'millrace-postgres': {
+    url: (place) => `${databaseOf(place)}?pool=${CONNECTIONS}`,
+    migrates: true,
+    fill: (place, levels) => fillJobs(databaseOf(place), TYPE, levels),
+  },
 }
 
 export function create(entry: ContenderEntry): Contender {
-  const durability = DURABILITIES[entry.name]
-  if (durability === undefined) throw new Error(`'${entry.name}' is not a form of Millrace that can be measured`)
-  return new Millrace(durability)
+  const form = FORMS[entry.name]
+  if (form === undefined) throw new Error(`'${entry.name}' is not a form of Millrace that can be measured`)
+  return new Millrace(form)
 }

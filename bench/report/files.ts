@@ -1,9 +1,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { FAMILIES, type Family } from '../families.ts'
 import type { ScenarioResult } from '../result.ts'
 import { SCENARIOS } from '../scenarios/index.ts'
-import { renderMarkdown } from './markdown.ts'
+import { type FamilyResults, pictureOf, renderMarkdown } from './markdown.ts'
 import { panelsOf, renderSvg } from './svg.ts'
 
 /** What is published: runs of standard size. */
@@ -11,6 +12,11 @@ export const RESULTS_DIR = fileURLToPath(new URL('../results/', import.meta.url)
 /** What somebody tried: kept out of the repository. */
 export const LOCAL_DIR = fileURLToPath(new URL('../results/local/', import.meta.url))
 export const DOCS_DIR = fileURLToPath(new URL('../../docs/', import.meta.url))
+
+/** SQLite came first and lies at the top. */
+export function resultsDirOf(dir: string, family: Family): string {
+  return family.name === 'sqlite' ? dir : join(dir, family.name)
+}
 
 export async function writeResult(dir: string, result: ScenarioResult): Promise<void> {
   await mkdir(dir, { recursive: true })
@@ -30,9 +36,21 @@ export async function readResults(dir: string): Promise<readonly ScenarioResult[
   return results
 }
 
-/** Writes the page and its picture from what `resultsDir` holds. */
+/** The families of which anything was measured. */
+export async function readFamilies(dir: string): Promise<readonly FamilyResults[]> {
+  const all: FamilyResults[] = []
+  for (const family of FAMILIES) {
+    const results = await readResults(resultsDirOf(dir, family))
+    if (results.length > 0) all.push({ family, results })
+  }
+  return all
+}
+
+/** Writes the page and its pictures from what `resultsDir` holds. */
 export async function writeDocs(resultsDir: string, docsDir: string): Promise<void> {
-  const results = await readResults(resultsDir)
-  await writeFile(join(docsDir, 'benchmarks.md'), renderMarkdown(results))
-  await writeFile(join(docsDir, 'benchmarks.svg'), renderSvg(panelsOf(results)))
+  const families = await readFamilies(resultsDir)
+  await writeFile(join(docsDir, 'benchmarks.md'), renderMarkdown(families))
+  for (const { family, results } of families) {
+    await writeFile(join(docsDir, pictureOf(family)), renderSvg(panelsOf(results)))
+  }
 }

@@ -3,19 +3,24 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { FamilyName } from '../contender.ts'
+import { findFamily } from '../families.ts'
 import { exitCodeOf, figuresOf, judge, missedOf, type ScenarioResult } from '../result.ts'
 import type { Measurement } from '../scenario.ts'
 import { findScenario } from '../scenarios/index.ts'
 import { STANDARD } from '../sizes.ts'
 import { formatNumber } from './figures.ts'
-import { DOCS_DIR, RESULTS_DIR, readResults } from './files.ts'
-import { renderMarkdown } from './markdown.ts'
+import { DOCS_DIR, RESULTS_DIR, readFamilies, resultsDirOf } from './files.ts'
+import { pictureOf, renderMarkdown } from './markdown.ts'
 import { panelsOf, renderSvg } from './svg.ts'
 import { renderTable } from './table.ts'
 
 const sound = (rate: number): Measurement => ({ values: { rate }, faults: [] })
 
-function drainResult(rates: Readonly<Record<string, readonly Measurement[]>>): ScenarioResult {
+function drainResult(
+  rates: Readonly<Record<string, readonly Measurement[]>>,
+  family: FamilyName = 'sqlite',
+): ScenarioResult {
   const scenario = findScenario('drain')
   const contenders = Object.entries(rates).map(([name, rounds]) => ({
     name,
@@ -34,7 +39,7 @@ function drainResult(rates: Readonly<Record<string, readonly Measurement[]>>): S
     sizes: STANDARD,
     metrics: scenario.metrics,
     contenders,
-    targets: judge(scenario, contenders),
+    targets: judge(scenario, contenders, family),
   }
 }
 
@@ -52,7 +57,7 @@ test('what must never happen is judged by its worst round', () => {
   const rounds = [0, 0, 2].map((busy) => ({ values: { ...values, busy }, faults: [] }))
   const figures = figuresOf(scenario.metrics, rounds)
   const contender = { name: 'millrace-full', title: '', notes: '', excused: null, figures, rounds }
-  const verdicts = judge(scenario, [contender]).map(({ measured, verdict }) => [measured, verdict])
+  const verdicts = judge(scenario, [contender], 'sqlite').map(({ measured, verdict }) => [measured, verdict])
   assert.deepEqual(verdicts, [
     [1, 'met'],
     [1, 'met'],
@@ -112,7 +117,8 @@ test('the picture has bars in proportion and escapes what it shows', () => {
 })
 
 test('the page holds the figures, the verdicts and the machine', () => {
-  const page = renderMarkdown([drainResult({ 'millrace-full': [sound(36_000)], plainjob, absent: [] })])
+  const results = [drainResult({ 'millrace-full': [sound(36_000)], plainjob, absent: [] })]
+  const page = renderMarkdown([{ family: findFamily('sqlite'), results }])
   const text = page.replaceAll('\u202f', '')
   assert.match(text, /^\| The <plainjob> \| 9000\/s \(8000–10000\) \|$/m)
   assert.match(text, /^- drained with synchronous=FULL ≥ 4 × plainjob: 4\.00 ×, met$/m)
@@ -121,9 +127,37 @@ test('the page holds the figures, the verdicts and the machine', () => {
   assert.match(text, /!\[[^\]]+\]\(benchmarks\.svg\)/)
 })
 
-test('docs/benchmarks.md and its picture are what the stored results say', async () => {
-  const results = await readResults(RESULTS_DIR)
+test('each family has its own targets, part of the page and picture', () => {
+  const [sqlite, postgres] = [findFamily('sqlite'), findFamily('postgres')]
+  const rates = { 'millrace-postgres': [sound(30_000)], 'graphile-worker-tuned': [sound(19_000)] }
+  const theirs = drainResult({ ...rates, 'bare-postgres': [sound(40_000)] }, 'postgres')
+  assert.deepEqual(
+    theirs.targets.map(({ measured, verdict }) => [measured?.toFixed(2), verdict]),
+    [
+      ['1.58', 'met'],
+      ['0.75', 'met'],
+    ],
+  )
+  const ours = drainResult({ 'millrace-full': [sound(36_000)], plainjob })
+  const page = renderMarkdown([
+    { family: sqlite, results: [ours] },
+    { family: postgres, results: [theirs] },
+  ])
+  const [, first = '', second = ''] = page.split(/^## /m)
+  assert.match(first, /^SQLite\n.*benchmarks\.svg.*≥ 4 × plainjob/s)
+  assert.match(second, /^Postgres\n.*benchmarks-postgres\.svg.*≥ 0\.7 × the bare store: 0\.750 ×, met/s)
+  assert.match(second, /fsync, synchronous_commit/)
+  assert.match(second, /`npm run bench -- --family postgres`/)
+  assert.doesNotMatch(first, /Postgres/)
+  assert.notEqual(pictureOf(sqlite), pictureOf(postgres))
+  assert.notEqual(resultsDirOf('results', sqlite), resultsDirOf('results', postgres))
+})
+
+test('docs/benchmarks.md and its pictures are what the stored results say', async () => {
+  const families = await readFamilies(RESULTS_DIR)
   const read = (name: string): Promise<string> => readFile(join(DOCS_DIR, name), 'utf8')
-  assert.equal(await read('benchmarks.md'), renderMarkdown(results), 'run `npm run bench -- --docs`')
-  assert.equal(await read('benchmarks.svg'), renderSvg(panelsOf(results)), 'run `npm run bench -- --docs`')
+  assert.equal(await read('benchmarks.md'), renderMarkdown(families), 'run `npm run bench -- --docs`')
+  for (const { family, results } of families) {
+    assert.equal(await read(pictureOf(family)), renderSvg(panelsOf(results)), 'run `npm run bench -- --docs`')
+  }
 })

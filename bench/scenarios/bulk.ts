@@ -10,6 +10,7 @@ export const bulk: Scenario = {
   metrics: [{ key: 'rate', title: 'rate', unit: '/s' }],
   targets: [
     {
+      family: 'sqlite',
       text: 'bulk enqueue with synchronous=FULL ≥ 0.5 × plainjob',
       bound: '≥',
       limit: 0.5,

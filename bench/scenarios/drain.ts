@@ -10,11 +10,28 @@ export const drained: Scenario = {
   metrics: [{ key: 'rate', title: 'rate', unit: '/s' }],
   targets: [
     {
+      family: 'sqlite',
       text: 'drained with synchronous=FULL ≥ 4 × plainjob',
       bound: '≥',
       limit: 4,
       unit: '×',
       measured: (figure) => ratioOf(figure('millrace-full', 'rate'), figure('plainjob', 'rate')),
+    },
+    {
+      family: 'postgres',
+      text: 'drained on Postgres ≥ 1.5 × graphile-worker with its local queue',
+      bound: '≥',
+      limit: 1.5,
+      unit: '×',
+      measured: (figure) => ratioOf(figure('millrace-postgres', 'rate'), figure('graphile-worker-tuned', 'rate')),
+    },
+    {
+      family: 'postgres',
+      text: 'drained on Postgres ≥ 0.7 × the bare store',
+      bound: '≥',
+      limit: 0.7,
+      unit: '×',
+      measured: (figure) => ratioOf(figure('millrace-postgres', 'rate'), figure('bare-postgres', 'rate')),
     },
   ],
   async measure(scene) {

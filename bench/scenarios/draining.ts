@@ -21,8 +21,8 @@ export interface Drained {
   readonly faults: readonly string[]
 }
 
-/** Works until all jobs from 0 to `count` have arrived, or until none does any more. */
-export async function drain(scene: Scene, count: number): Promise<Drained> {
+/** Works until all `count` jobs from `from` on have arrived, or until none does any more. */
+export async function drain(scene: Scene, count: number, from = 0): Promise<Drained> {
   const { contender, sizes } = scene
   const ledger = new Ledger(count)
   const arrivedMs: number[] = []
@@ -30,7 +30,7 @@ export async function drain(scene: Scene, count: number): Promise<Drained> {
   const working = await contender.work({
     concurrency: sizes.concurrency,
     onJob: (payload) => {
-      ledger.deliver(payload.n)
+      ledger.deliver(payload.n - from)
       arrivedMs.push(performance.now())
     },
     onError: (error) => errors.push(error),

@@ -1,5 +1,5 @@
 import { makePayload } from '../payload.ts'
-import type { Scenario } from '../scenario.ts'
+import { ratioOf, type Scenario } from '../scenario.ts'
 import { percentile } from '../statistics.ts'
 import { drain } from './draining.ts'
 
@@ -19,11 +19,20 @@ export const enqueue: Scenario = {
   ],
   targets: [
     {
+      family: 'sqlite',
       text: 'enqueue p95 < 10 ms with synchronous=FULL',
       bound: '<',
       limit: 10,
       unit: 'ms',
       measured: (figure) => figure('millrace-full', 'p95'),
+    },
+    {
+      family: 'postgres',
+      text: 'enqueue one by one on Postgres ≥ 1 × graphile-worker',
+      bound: '≥',
+      limit: 1,
+      unit: '×',
+      measured: (figure) => ratioOf(figure('millrace-postgres', 'rate'), figure('graphile-worker', 'rate')),
     },
   ],
   async measure(scene) {

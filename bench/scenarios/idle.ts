@@ -12,6 +12,7 @@ export const idle: Scenario = {
   metrics: [{ key: 'cpu', title: 'CPU', unit: '%' }],
   targets: [
     {
+      family: 'sqlite',
       text: 'an idle worker uses < 2 % of one core',
       bound: '<',
       limit: 2,

@@ -1,15 +1,29 @@
 import type { Scenario } from '../scenario.ts'
 import { bulk } from './bulk.ts'
-import { claim } from './claim.ts'
+import { batch, claim } from './claim.ts'
 import { drained } from './drain.ts'
 import { enqueue } from './enqueue.ts'
+import { horizon } from './horizon.ts'
 import { idle } from './idle.ts'
 import { memory } from './memory.ts'
 import { pickup } from './pickup.ts'
 import { processes } from './processes.ts'
+import { retention } from './retention.ts'
 
 /** In the order in which they are run and shown. */
-export const SCENARIOS: readonly Scenario[] = [enqueue, bulk, drained, pickup, processes, claim, memory, idle]
+export const SCENARIOS: readonly Scenario[] = [
+  enqueue,
+  bulk,
+  drained,
+  pickup,
+  processes,
+  horizon,
+  claim,
+  batch,
+  memory,
+  retention,
+  idle,
+]
 
 export function findScenario(name: string): Scenario {
   const scenario = SCENARIOS.find((each) => each.name === name)

@@ -20,6 +20,7 @@ export const memory: Scenario = {
   ],
   targets: [
     {
+      family: 'sqlite',
       text: 'worker memory < 150 MB RSS with 1 million waiting',
       bound: '<',
       limit: 150,

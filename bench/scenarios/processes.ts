@@ -1,9 +1,8 @@
-import { mkdtemp } from 'node:fs/promises'
-import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Ledger } from '../ledger.ts'
 import { makePayload, sharedNowMs } from '../payload.ts'
+import { placeWithin } from '../place.ts'
 import type { Companion } from '../process/line.ts'
 import type { Scenario, Scene } from '../scenario.ts'
 import { enqueueAll, errorFaults, steadyRate } from './draining.ts'
@@ -106,7 +105,7 @@ interface Together {
 async function drainWith(scene: Scene, processCount: number): Promise<Together> {
   const { jobs } = scene.sizes
   const count = jobs + OWN_JOBS
-  const place = { dir: await mkdtemp(join(scene.place.dir, 'store-')) }
+  const place = await placeWithin(scene.place)
   await scene.start('load', place).ended
   const processes = Array.from({ length: processCount }, () => scene.start('work', place))
   try {
@@ -156,6 +155,7 @@ export const processes: Scenario = {
   ],
   targets: [
     {
+      family: 'sqlite',
       text: '10 processes drain ≥ 0.5 × the rate of one',
       bound: '≥',
       limit: 0.5,
@@ -163,6 +163,7 @@ export const processes: Scenario = {
       measured: (figure) => figure('millrace-full', 'kept'),
     },
     {
+      family: 'sqlite',
       text: 'event-loop delay p99 < 20 ms with 10 processes',
       bound: '<',
       limit: 20,
@@ -170,6 +171,7 @@ export const processes: Scenario = {
       measured: (figure) => figure('millrace-full', 'loopDelay'),
     },
     {
+      family: 'sqlite',
       text: 'no SQLITE_BUSY reaches a user with 10 processes',
       bound: '=',
       limit: 0,
@@ -177,6 +179,7 @@ export const processes: Scenario = {
       measured: (figure) => figure('millrace-full', 'busy'),
     },
   ],
+  families: ['sqlite'],
   roundsMax: 2,
   async measure(scene) {
     const alone = await drainWith(scene, 1)

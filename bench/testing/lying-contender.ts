@@ -12,7 +12,7 @@ export function lyingEntry(lie: Lie): ContenderEntry {
   return {
     name: `lying-${lie}`,
     title: `A contender that ${lie}`,
-    family: 'memory',
+    family: 'sqlite',
     notes: '',
     storage: `lying-${lie}`,
     excused: {},

@@ -64,7 +64,7 @@ function appending(right: Engine): Engine['enqueue'] {
 
 const least = (): Alteration => ({
   engine: (right) => ({ capabilities: LEAST, enqueue: appending(right) }),
-  without: ['inspector', 'controls', 'deadLetters'],
+  without: ['inspector', 'controls', 'deadLetters', 'retention', 'schedules', 'leadership'],
   consumer: refusesExpired,
 })
 

@@ -1,6 +1,7 @@
 /** What may happen to a queue, in any order: each command does the same on both sides and compares everything. */
 import fc from 'fast-check'
 import type { Lease, Outcome } from '../../src/engine/outcome.ts'
+import { UnknownJobError } from '../../src/errors.ts'
 import { newJobId } from '../../src/job/id.ts'
 import type { NewJob } from '../../src/job/job.ts'
 import { never } from '../stage.ts'
@@ -38,6 +39,14 @@ const wanted = fc.record({
   key: seldom(fc.constantFrom('k1', 'k2'), 2),
   latest: seldom(fc.record({ key: fc.constantFrom('l1', 'l2'), seq: seldom(fc.integer({ min: 1, max: 6 }), 2) }), 2),
   attempts: fc.integer({ min: 1, max: 3 }),
+  /** Earlier jobs that come first; some were never stored, and then the whole batch is refused. */
+  after: seldom(
+    fc.record({
+      picks: fc.array(fc.nat(5), { minLength: 1, maxLength: 3 }),
+      ifDead: fc.constantFrom('wait', 'run', 'die'),
+    }),
+    2,
+  ),
   /** Sometimes the id of an earlier job: a repeated enqueue. */
   again: seldom(fc.nat(10), 12),
 })
@@ -49,7 +58,8 @@ const batch = fc
 
 const enqueue = batch.map((jobs) =>
   command(show('enqueue', jobs), async (world) => {
-    const prepared = jobs.map(({ again, key, latest, ...fields }): NewJob => {
+    const prepared = jobs.map(({ again, key, latest, after, ...fields }): NewJob => {
+      const first = after?.picks.flatMap((index) => pick(world.ids, index) ?? []) ?? []
       const repeated = again === null ? undefined : pick(world.ids, again)
       const id = repeated ?? newJobId(world.clock.nowMs())
       if (repeated === undefined) world.ids.push(id)
@@ -65,16 +75,25 @@ const enqueue = batch.map((jobs) =>
         runAtMs: null,
         tenant: null,
         options: null,
-        after: null,
+        // The core refuses a version that has to wait for others.
+        after:
+          after === null || first.length === 0 || latest !== null ? null : { ids: unique(first), ifDead: after.ifDead },
       }
     })
     // Where a version that is due sooner than the one it replaces stands among those of its millisecond is not
     // promised, so it has its millisecond for itself.
     await world.clock.advance(1)
-    await world.both(({ engine }) => engine.enqueue(prepared))
+    await world.both(({ engine }) => engine.enqueue(prepared).catch(codeOf))
     await world.clock.advance(1)
   }),
 )
+
+const unique = (ids: readonly string[]): readonly string[] => [...new Set(ids)]
+
+const codeOf = (error: unknown): string => {
+  if (error instanceof UnknownJobError) return error.code
+  throw error
+}
 
 const bounds = seldom(fc.record({ a: fc.integer({ min: 0, max: 2 }) }), 3)
 
@@ -184,6 +203,18 @@ const requeue = onJob('requeue', (world, id) =>
   world.both(({ engine }) => engine.deadLetters?.requeue(id, by) ?? Promise.resolve(false)),
 )
 
+const discard = onJob('discard', (world, id) =>
+  world.both(({ engine }) => engine.deadLetters?.discard(id, by) ?? Promise.resolve(false)),
+)
+
+const undiscard = onJob('undiscard', (world, id) =>
+  world.both(({ engine }) => engine.deadLetters?.undiscard(id, by) ?? Promise.resolve(false)),
+)
+
+const purge = onJob('purge', (world, id) =>
+  world.both(({ engine }) => engine.deadLetters?.remove([id], by) ?? Promise.resolve(0)),
+)
+
 const advance = fc
   .constantFrom(1, 40, 150, LEASE_MS, LEASE_MS + 1, 1_000)
   .map((ms) => command(show('advance', ms), (world) => world.clock.advance(ms)))
@@ -207,4 +238,7 @@ export const anyCommand: fc.Arbitrary<Command>[] = [
   report,
   cancel,
   requeue,
+  discard,
+  undiscard,
+  purge,
 ]

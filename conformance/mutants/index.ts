@@ -1,10 +1,13 @@
 import { claimingMutants } from './claiming.ts'
+import { dependencyMutants } from './dependencies.ts'
 import { deskMutants } from './desk.ts'
 import { fencingMutants } from './fencing.ts'
+import { keepingMutants } from './keeping.ts'
 import { keyMutants } from './keys.ts'
 import { lookingMutants } from './looking.ts'
 import type { Mutant } from './mutant.ts'
 import { outcomeMutants } from './outcomes.ts'
+import { retentionMutants } from './retention.ts'
 
 export type { Mutant } from './mutant.ts'
 
@@ -15,5 +18,8 @@ export const mutants: readonly Mutant[] = [
   ...keyMutants,
   ...outcomeMutants,
   ...deskMutants,
+  ...dependencyMutants,
   ...lookingMutants,
+  ...keepingMutants,
+  ...retentionMutants,
 ]

@@ -29,6 +29,16 @@ export const lookingMutants: readonly Mutant[] = [
     }),
   },
   {
+    flaw: 'the job that waits longest is the newest one',
+    killer: 'the job that has been due longest is found, and none when none is due',
+    alter: () => ({
+      engine: (right) =>
+        inspecting(right, ({ list }) => ({
+          oldestDue: async () => (await list({ state: 'queued', limit: 1 }))[0] ?? null,
+        })),
+    }),
+  },
+  {
     flaw: 'progress is thrown away',
     killer: 'the last reported progress is shown, in every view',
     alter: () => ({

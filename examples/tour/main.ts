@@ -4,10 +4,10 @@
  */
 import { parseArgs } from 'node:util'
 import { type Mill, MillraceError, open } from 'millrace'
+import { Screen } from '../../src/cli/screen.ts'
 import { feedForever, feedOnce, pause } from './feed.ts'
 import { tourJobs } from './jobs.ts'
 import { printLines } from './lines.ts'
-import { Screen } from './screen.ts'
 import { Watch } from './snapshot.ts'
 import { renderFrame } from './view.ts'
 

@@ -1,4 +1,5 @@
 import type { JobView, Mill, TypeCounts } from 'millrace'
+import { totalOf } from '../../src/cli/counts.ts'
 
 /** What one frame of the view shows. */
 export interface Snapshot {
@@ -41,7 +42,7 @@ export class Watch {
       url: this.#url,
       nowMs,
       upMs: nowMs - this.#startedMs,
-      totals: Object.values(counts).reduce(sum, NONE),
+      totals: totalOf(counts),
       settledPerSecond: this.#rates(nowMs),
       running,
       recent: newest.filter((view) => view.state !== 'in_progress'),
@@ -58,17 +59,5 @@ export class Watch {
       rates[slot] = (rates[slot] ?? 0) + 1
     }
     return rates
-  }
-}
-
-const NONE: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
-
-function sum(left: TypeCounts, right: TypeCounts): TypeCounts {
-  return {
-    ready: left.ready + right.ready,
-    delayed: left.delayed + right.delayed,
-    inProgress: left.inProgress + right.inProgress,
-    completed: left.completed + right.completed,
-    dead: left.dead + right.dead,
   }
 }

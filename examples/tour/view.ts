@@ -1,6 +1,9 @@
 /** A frame of the live view: a snapshot in, lines out. It draws nothing itself, so a test can read what it says. */
-import { stripVTControlCharacters, styleText } from 'node:util'
+import { styleText } from 'node:util'
 import type { JobView } from 'millrace'
+import { drawBar, shareOf } from '../../src/cli/progress.ts'
+import { clip } from '../../src/cli/table.ts'
+import { printable } from '../../src/cli/terminal.ts'
 import type { Snapshot } from './snapshot.ts'
 
 type Style = Parameters<typeof styleText>[0]
@@ -114,10 +117,12 @@ function drawJob(view: JobView, nowMs: number, columns: number, paint: Paint): s
 }
 
 function drawDetail(view: JobView, nowMs: number, paint: Paint): string {
-  const message = plain(view.error?.message ?? '')
+  const message = printable(view.error?.message ?? '')
   if (view.state === 'in_progress') {
-    const percent = percentOf(view.progress)
-    return percent === null ? subjectOf(view) : `${drawBar(percent, paint)} ${subjectOf(view)}`
+    const share = shareOf(view.progress)
+    if (share === null) return subjectOf(view)
+    const percent = `${String(Math.round(share * 100)).padStart(3)} %`
+    return `${drawBar(share, BAR_WIDTH, paint)} ${percent} ${subjectOf(view)}`
   }
   if (view.state === 'completed') {
     return `${`${Math.round(view.durationMs ?? 0)} ms`.padStart(7)}  ${paint('dim', subjectOf(view))}`
@@ -131,22 +136,12 @@ function drawDetail(view: JobView, nowMs: number, paint: Paint): string {
   return [message, paint('dim', subjectOf(view))].filter((part) => part !== '').join('  ')
 }
 
-function drawBar(percent: number, paint: Paint): string {
-  const full = Math.round((percent / 100) * BAR_WIDTH)
-  return `${paint('cyan', '█'.repeat(full))}${paint('dim', '░'.repeat(BAR_WIDTH - full))} ${String(percent).padStart(3)} %`
-}
-
-function percentOf(progress: unknown): number | null {
-  const percent = typeof progress === 'object' && progress !== null ? Reflect.get(progress, 'percent') : null
-  return typeof percent === 'number' ? Math.max(0, Math.min(100, percent)) : null
-}
-
 /** The tour may show its own payloads; logs never do. */
 function subjectOf(view: JobView): string {
   try {
     const payload: unknown = JSON.parse(view.payload)
     if (typeof payload !== 'object' || payload === null) return ''
-    return plain(
+    return printable(
       Object.entries(payload)
         .map(([name, value]) => `${name} ${value}`)
         .join(', '),
@@ -170,15 +165,4 @@ function drawTries(snapshot: Snapshot, paint: Paint): readonly string[] {
 
 function drawEnd(paint: Paint): string {
   return ` ${paint('dim', 'Ctrl-C finishes what runs and stops; what waits is kept for the next start.')}`
-}
-
-function plain(text: string): string {
-  return text.replace(/\s+/g, ' ').replace(/\p{Cc}/gu, '�')
-}
-
-/** A line that is too long loses its colours rather than wrap. */
-function clip(text: string, width: number): string {
-  const bare = stripVTControlCharacters(text)
-  if (bare.length <= width) return text
-  return width < 1 ? '' : `${bare.slice(0, width - 1)}…`
 }

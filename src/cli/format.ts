@@ -42,11 +42,17 @@ export function styleOf(view: JobView): Style {
   }
 }
 
+/** Whether those before it are done, the job itself does not tell. */
+function turnOf({ after }: JobView): string {
+  if (after === null) return 'due now'
+  return after.ids.length === 1 ? `after ${after.ids[0]}` : `after ${after.ids.length} jobs`
+}
+
 /** One line on what matters about a job now: when it is due, how far it is, why it failed. */
 export function detailOf(view: JobView, nowMs: number): string {
   const error = view.error === null ? '' : printable(view.error.message)
   if (view.state === 'queued') {
-    const due = view.runAtMs > nowMs ? `due in ${formatDuration(view.runAtMs - nowMs)}` : 'due now'
+    const due = view.runAtMs > nowMs ? `due in ${formatDuration(view.runAtMs - nowMs)}` : turnOf(view)
     return error === '' ? due : `${due}, after: ${error}`
   }
   if (view.state === 'in_progress') {

@@ -5,15 +5,20 @@ import { systemClock } from '../time/clock.ts'
 import { type Cli, ENGINE_DEFAULT, examples, type SharedOptions } from './cli.ts'
 import { addAudit } from './commands/audit.ts'
 import { addCancel } from './commands/cancel.ts'
+import { addClean } from './commands/clean.ts'
+import { addCompletion } from './commands/completion.ts'
 import { addDead } from './commands/dead.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addEnqueue } from './commands/enqueue.ts'
 import { addJob } from './commands/job.ts'
 import { addJobs } from './commands/jobs.ts'
+import { addKeep } from './commands/keep.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addReap } from './commands/reap.ts'
+import { addSchedules } from './commands/schedules.ts'
 import { addStart } from './commands/start.ts'
 import { addStats } from './commands/stats.ts'
+import { addTop } from './commands/top.ts'
 import { addWork } from './commands/work.ts'
 import { EXIT, type ExitCode, report } from './exit.ts'
 import type { Terminal } from './terminal.ts'
@@ -21,16 +26,21 @@ import type { Terminal } from './terminal.ts'
 const COMMANDS = [
   addStart,
   addWork,
+  addKeep,
   addEnqueue,
   addJobs,
   addJob,
   addCancel,
+  addSchedules,
   addDead,
   addAudit,
   addStats,
+  addTop,
   addMigrate,
   addDoctor,
   addReap,
+  addClean,
+  addCompletion,
 ]
 
 /** Runs one command line to its end and answers with the exit code; it never throws and never exits by itself. */
@@ -44,7 +54,8 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   }
 }
 
-function buildProgram(cli: Cli): Command {
+/** Every command with its options and its help: to be run, or to be read by what is generated from it. */
+export function buildProgram(cli: Cli): Command {
   const { terminal } = cli
   const program = new Command('millrace')
     .description('Durable background work: typed jobs on SQLite, in memory and more.')

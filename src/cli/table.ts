@@ -14,15 +14,23 @@ function widthOf(cell: string): number {
 
 /** Rows as aligned columns under a heading. On a terminal the last column is cut to the width; a pipe gets it whole. */
 export function printTable(terminal: Terminal, columns: readonly Column[], rows: readonly (readonly string[])[]): void {
+  for (const line of tableLines(terminal, columns, rows)) terminal.print(line)
+}
+
+export function tableLines(
+  terminal: Pick<Terminal, 'columns' | 'paint'>,
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+): readonly string[] {
   const widths = columns.map((column, index) =>
     Math.max(column.title.length, ...rows.map((row) => widthOf(row[index] ?? ''))),
   )
   const heading = columns.map((column) => terminal.paint('bold', column.title))
-  for (const row of [heading, ...rows]) terminal.print(lineOf(terminal, columns, widths, row))
+  return [heading, ...rows].map((row) => lineOf(terminal.columns, columns, widths, row))
 }
 
 function lineOf(
-  terminal: Terminal,
+  width: number | null,
   columns: readonly Column[],
   widths: readonly number[],
   row: readonly string[],
@@ -36,7 +44,7 @@ function lineOf(
   })
   const lead = cells.slice(0, last).join(GAP)
   const tail = cells[last] ?? ''
-  const room = terminal.columns === null ? null : Math.max(0, terminal.columns - widthOf(lead) - GAP.length)
+  const room = width === null ? null : Math.max(0, width - widthOf(lead) - GAP.length)
   return `${lead}${GAP}${clip(tail, room)}`.trimEnd()
 }
 

@@ -4,7 +4,8 @@ export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'cyan
 
 /** Where a command prints. Answers go to `out`, errors to `err`, so that a pipe carries answers only. */
 export interface Terminal {
-  readonly out: NodeJS.WritableStream
+  /** A terminal also says how large it is now. */
+  readonly out: NodeJS.WritableStream & { readonly columns?: number; readonly rows?: number }
   /** The width to fit a table into, or null when a program reads the output and nothing may be cut. */
   readonly columns: number | null
   print(line: string): void

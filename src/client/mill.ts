@@ -12,16 +12,21 @@ import {
 import { Events } from '../events.ts'
 import type { AnyJob, JobDefinition, Log } from '../job/definition.ts'
 import { type Redactor, redact } from '../job/error-record.ts'
-import type { JobEvent, JobView } from '../job/job.ts'
+import type { JobEvent, JobView, NewJob } from '../job/job.ts'
 import { type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
-import { JOB_STATES } from '../job/states.ts'
+import { type Keeper, type KeeperOptions, startKeeper } from '../keeper/keeper.ts'
+import type { Prepare } from '../keeper/parts.ts'
+import { Timetable } from '../keeper/timetable.ts'
 import { type Alerter, attachAlerts } from '../observe/alerts.ts'
 import { attachLog, silentLog } from '../observe/log.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import type { WorkerOptions } from '../worker/options.ts'
 import { startWorker, type Worker } from '../worker/worker.ts'
-import { prepareJobs } from './prepare.ts'
+import { newWorkerId } from '../worker/worker-id.ts'
+import { checkDefinitions, checkFilter, criticalTypes } from './checks.ts'
+import { admitFlow, type Flow, prepareFlow, type ResultOf, receiptsByName } from './flow.ts'
+import { type Preparation, prepareJobs } from './prepare.ts'
 
 export interface MillOptions {
   /** Definitions that may be enqueued by their type's name. Those passed to `enqueue` and `work` need not be listed. */
@@ -61,36 +66,12 @@ export async function open(target: string | object, options: MillOptions = {}): 
   return new Mill(engine, options)
 }
 
-function checkDefinitions(jobs: readonly AnyJob[]): void {
-  for (const job of jobs) {
-    if (jobs.some((other) => other.type === job.type && other !== job)) {
-      throw new OptionError(`'jobs' has two definitions of '${job.type}'; keep one`)
-    }
-  }
-}
-
-function criticalTypes(jobs: readonly AnyJob[]): string[] {
-  return jobs.filter((job) => job.critical).map((job) => job.type)
-}
-
-const LIST_LIMIT_MAX = 10_000
-
-/** A negative limit would mean all to SQLite, and a page of everything would fill the memory of whoever asked. */
-function checkFilter(filter: JobFilter): JobFilter {
-  const { limit, state } = filter
-  if (!Number.isInteger(limit) || limit < 1 || limit > LIST_LIMIT_MAX) {
-    throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIST_LIMIT_MAX}`)
-  }
-  if (state !== undefined && !JOB_STATES.includes(state)) {
-    throw new OptionError(`'state' is '${state}'; give one of ${JOB_STATES.join(', ')}`)
-  }
-  return filter
-}
-
 /** The client: enqueue, look, wait, cancel, and start workers. One per process and engine is enough. */
 export class Mill {
   readonly engine: Engine
   readonly events: Events
+  /** Schedules by name: add, pause, reschedule, run now, look ahead. */
+  readonly schedules: Timetable
   readonly #clock: Clock
   readonly #random: () => number
   readonly #log: Log
@@ -98,7 +79,7 @@ export class Mill {
   readonly #bytesMax: number
   readonly #known: ReadonlyMap<string, AnyJob>
   readonly #critical: Set<string>
-  readonly #workers = new Set<Worker>()
+  readonly #started = new Set<Worker | Keeper>()
   #closing: Promise<void> | null = null
 
   /** Use `open`. */
@@ -113,6 +94,7 @@ export class Mill {
     this.#known = new Map((options.jobs ?? []).map((job) => [job.type, job]))
     this.events = new Events((error) => this.#log.error('An event listener threw', { error: String(error) }))
     this.#critical = new Set(criticalTypes(options.jobs ?? []))
+    this.schedules = new Timetable({ ...this.#parts(), definitions: this.#known })
     if (options.log !== undefined) attachLog(this.events, options.log)
     if (options.alerter !== undefined) {
       const isCritical = (type: string): boolean => this.#critical.has(type)
@@ -151,15 +133,36 @@ export class Mill {
     options: EnqueueOptions & { readonly within?: Transaction },
   ) {
     this.#assertOpen()
-    const definition = this.#definition(job)
-    if (options.within !== undefined) admitTransaction(this.engine)
-    const preparation = { engine: this.engine, nowMs: this.#clock.nowMs(), payloadBytesMax: this.#bytesMax }
-    const jobs = await prepareJobs(preparation, definition, payloads, options)
-    const receipts = await this.engine.enqueue(jobs, options.within)
+    const jobs = await prepareJobs(this.#preparation(), this.#definition(job), payloads, options)
+    return this.#store(jobs, options.within)
+  }
+
+  /**
+   * Stores a chain, a fan-out or a fan-in whole: each step's `after` names other steps. Refused if steps wait for each
+   * other. The receipts come by the same names.
+   */
+  async enqueueFlow<const Jobs extends Readonly<Record<string, AnyJob | string>>>(
+    flow: Flow<Jobs>,
+    options: { readonly within?: Transaction } = {},
+  ): Promise<{ readonly [Name in keyof Jobs]: Enqueued<ResultOf<Jobs[Name]>> }> {
+    this.#assertOpen()
+    admitFlow(this.engine)
+    const jobs = await prepareFlow(this.#preparation(), flow, (job) => this.#definition(job))
+    const receipts = await this.#store([...jobs.values()], options.within)
+    return receiptsByName(flow, [...jobs.keys()], receipts)
+  }
+
+  #preparation(): Preparation {
+    return { engine: this.engine, nowMs: this.#clock.nowMs(), payloadBytesMax: this.#bytesMax }
+  }
+
+  async #store(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
+    if (within !== undefined) admitTransaction(this.engine)
+    const receipts = await this.engine.enqueue(jobs, within)
     if (!this.events.hears('job.enqueued')) return receipts
     for (const [index, { id, status }] of receipts.entries()) {
-      const bytes = Buffer.byteLength(jobs[index]?.payload ?? '')
-      this.events.emit('job.enqueued', { id, type: definition.type, status, bytes })
+      const { type = '', payload = '' } = jobs[index] ?? {}
+      this.events.emit('job.enqueued', { id, type, status, bytes: Buffer.byteLength(payload) })
     }
     return receipts
   }
@@ -222,33 +225,52 @@ export class Mill {
   async work(jobs: readonly AnyJob[], options: WorkerOptions = {}): Promise<Worker> {
     this.#assertOpen()
     for (const type of criticalTypes(jobs)) this.#critical.add(type)
-    const parts = {
-      engine: this.engine,
-      events: this.events,
-      clock: this.#clock,
-      random: this.#random,
-      log: this.#log,
-      redactor: this.#redact,
-      resultBytesMax: this.#bytesMax,
-    }
-    const worker = await startWorker(parts, jobs, options)
-    if (this.#closing !== null) {
-      await worker.stop('close')
-      throw new ClosedError('this mill')
-    }
-    this.#workers.add(worker)
-    void worker.stopped.then(() => this.#workers.delete(worker))
-    return worker
+    const parts = { ...this.#parts(), log: this.#log, resultBytesMax: this.#bytesMax }
+    return this.#remember(await startWorker(parts, jobs, options))
   }
 
-  /** Stops the workers of this mill, then closes the engine. A second call returns the same promise. */
+  /**
+   * Starts a keeper in this process, for schedules, reaping and tidying up beside workers with `keeper: false`. Any number
+   * may run: one works, the others wait to take over. It runs until `keeper.stop()` or `mill.close()`.
+   */
+  async keep(options: KeeperOptions = {}): Promise<Keeper> {
+    this.#assertOpen()
+    const jobs = options.jobs ?? []
+    for (const type of criticalTypes(jobs)) this.#critical.add(type)
+    const definitions = new Map([...this.#known, ...jobs.map((job) => [job.type, job] as const)])
+    const keeper = await startKeeper({ ...this.#parts(), definitions }, options.id ?? newWorkerId(), options)
+    return this.#remember(keeper)
+  }
+
+  async #remember<Started extends Worker | Keeper>(started: Started): Promise<Started> {
+    if (this.#closing !== null) {
+      await started.stop('close')
+      throw new ClosedError('this mill')
+    }
+    this.#started.add(started)
+    void started.stopped.then(() => this.#started.delete(started))
+    return started
+  }
+
+  /** What workers, keepers and schedules stand on. */
+  #parts() {
+    const { engine, events } = this
+    const prepare: Prepare = async (definition, payload, options) => {
+      const [job] = await prepareJobs(this.#preparation(), definition, [payload], options)
+      if (job === undefined) throw new Error('one payload became no job')
+      return job
+    }
+    return { engine, events, clock: this.#clock, random: this.#random, redactor: this.#redact, prepare }
+  }
+
+  /** Stops the workers and keepers of this mill, then closes the engine. A second call returns the same promise. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
   }
 
   async #close(): Promise<void> {
-    await Promise.all([...this.#workers].map((worker) => worker.stop('close')))
+    await Promise.all([...this.#started].map((started) => started.stop('close')))
     await this.engine.close()
   }
 

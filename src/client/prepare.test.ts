@@ -32,6 +32,7 @@ test('what an enqueue leaves out comes from the definition', async () => {
     latest: null,
     tenant: null,
     options: null,
+    after: null,
   })
 })
 

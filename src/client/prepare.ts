@@ -4,6 +4,7 @@ import { OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { newJobId } from '../job/id.ts'
 import type { NewJob } from '../job/job.ts'
+import { checkKeepDead } from '../job/keep.ts'
 import {
   checkAttempts,
   checkDue,
@@ -14,6 +15,7 @@ import {
   storedOptions,
 } from '../job/options.ts'
 import { encodePayload } from '../job/payload.ts'
+import { checkAfter } from '../job/predecessors.ts'
 
 export interface Preparation {
   readonly engine: Engine
@@ -48,6 +50,7 @@ function resolve(definition: AnyJob, options: EnqueueOptions, nowMs: number): Om
       `'key' and 'latest' contradict each other: one keeps the first job, the other the last; give one`,
     )
   }
+  if (options.removeOnFail !== undefined) checkKeepDead(options.removeOnFail, definition)
   return {
     type: definition.type,
     payloadVersion: definition.version,
@@ -58,7 +61,7 @@ function resolve(definition: AnyJob, options: EnqueueOptions, nowMs: number): Om
     latest: resolveLatest(options.latest),
     tenant: options.tenant === undefined ? null : checkTenant(options.tenant),
     options: storedOptions(options),
-    after: null,
+    after: checkAfter(options),
   }
 }
 

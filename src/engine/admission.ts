@@ -18,8 +18,11 @@ export function admitDefinition(engine: Engine, definition: AnyJob): void {
   if (retryMaxMs > capabilities.retryDelayMaxMs) {
     refuse(`delays a retry by ${capabilities.retryDelayMaxMs} ms at most, the backoff asks for ${retryMaxMs} ms`)
   }
+  const isBounded = definition.keepCompleted !== null || definition.keepDead !== null
+  if (isBounded && !capabilities.retention) refuse('removes no finished jobs')
   if (definition.limit !== null && capabilities.limits === 'refused')
     refuse(`cannot hold a rate limit over all workers`)
+  if (definition.schedule !== null && !capabilities.schedules) refuse('keeps no schedules')
 }
 
 /** The same for one job. `nowMs` tells how far off an absolute time is. */
@@ -34,6 +37,8 @@ export function admitJob(engine: Engine, job: NewJob, nowMs: number): void {
   if (delayMs > delayMaxMs) refuse(`delays a job by ${delayMaxMs} ms at most, this one asks for ${delayMs} ms`)
   if (job.key !== null && capabilities.keys === 'refused') refuse('keeps no idempotency keys')
   if (job.latest !== null && !capabilities.latest) refuse('does not supersede by a latest key')
+  const isBounded = typeof job.options?.keepCompleted === 'number' || typeof job.options?.keepDead === 'number'
+  if (isBounded && !capabilities.retention) refuse('removes no finished jobs')
   if (job.after !== null && !capabilities.dependencies) refuse('cannot make a job wait for others')
 }
 

@@ -36,6 +36,11 @@ export interface Engine {
   /**
    * Receipts in the order given. All or nothing exactly when `capabilities.enqueueAtomic`. A rejection means unknown,
    * and repeating the call with the same jobs is safe where `idempotentEnqueue`.
+   *
+   * A job with `after` is not handed out before each of those is completed, has ended for good or is removed, or is a
+   * dead letter and `ifDead` is not `wait`. Whoever is let go by a death and has not started waits again after its
+   * replay. Each must be stored or stand before it in `jobs`, or an UnknownJobError rejects the whole batch; where one
+   * is a `duplicate`, the job that it duplicates is meant. The engine ends no job because of another: that is the worker's.
    */
   enqueue(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]>
   consume(subscription: Subscription): Promise<Consumer>
@@ -117,7 +122,7 @@ export interface Consumer {
   close(): Promise<void>
 }
 
-/** Jobs of each type by what they are doing now. `delayed` jobs are queued and due later; ended jobs are not counted. */
+/** Jobs of each type by what they are doing now. `delayed` jobs are queued and due later or have to wait for others; ended jobs are not counted. */
 export interface TypeCounts {
   readonly ready: number
   readonly delayed: number
@@ -139,6 +144,8 @@ export interface Inspector {
   find(id: string): Promise<JobView | null>
   /** Newest first. */
   list(filter: JobFilter): Promise<readonly JobView[]>
+  /** The queued job that has been due longest, whatever it waits for. Null when none is due. */
+  oldestDue(): Promise<JobView | null>
   /** Oldest first. */
   history(id: string): Promise<readonly JobEvent[]>
   /** Resolves with the job as soon as it is completed, dead or ended; with its present view at the time-out or abort. */

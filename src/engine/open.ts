@@ -2,11 +2,12 @@ import { EngineError, UnsupportedError } from '../errors.ts'
 import { redact } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Engine } from './engine.ts'
+import type { OwnTables } from './own-tables.ts'
 
 /** What every engine is given when it is opened by URL or by a user's own handle. */
 export interface EngineSettings {
   readonly clock: Clock
-  /** SQLite creates and migrates its file unless this is false. */
+  /** SQLite creates and migrates its file unless this is false. Postgres is migrated by `migrate` alone, never by opening. */
   readonly migrate: boolean
 }
 
@@ -18,6 +19,10 @@ export interface EngineModule {
   fromHandle(handle: object, settings: EngineSettings): Engine | null
   /** Present where the engine has a schema. Looks only: a store that is not there yet is not created. */
   planMigrations?(url: string, settings: EngineSettings): Promise<MigrationPlan>
+  /** Present where opening never migrates. Brings the schema to the present version; repeating is harmless. */
+  migrate?(url: string, settings: EngineSettings): Promise<void>
+  /** Present where leases in tables of the user's own can be watched. */
+  readonly ownTables?: OwnTables
 }
 
 /** What opening with `migrate` would change. Nothing is pending when `version` is `latest`. */
@@ -32,6 +37,8 @@ export interface MigrationPlan {
 const MODULES: Readonly<Record<string, () => Promise<EngineModule>>> = {
   memory: () => import('../engines/memory/module.ts'),
   sqlite: () => import('../engines/sqlite/module.ts'),
+  postgres: () => import('../engines/postgres/module.ts'),
+  postgresql: () => import('../engines/postgres/module.ts'),
 }
 
 const URL_EXAMPLES = 'sqlite:./millrace.db or memory:'
@@ -55,6 +62,21 @@ export async function openEngine(target: string | object, settings: EngineSettin
 export async function planMigrations(url: string, settings: EngineSettings): Promise<MigrationPlan | null> {
   const module = await moduleOf(url)
   return module.planMigrations === undefined ? null : module.planMigrations(url, settings)
+}
+
+/** Creates or upgrades the store's schema: where opening does that, by opening. */
+export async function applyMigrations(url: string, settings: EngineSettings): Promise<void> {
+  const module = await moduleOf(url)
+  if (module.migrate !== undefined) return module.migrate(url, settings)
+  await (await openEngine(url, { ...settings, migrate: true })).close()
+}
+
+/** For tables of the user's own. Throws an UnsupportedError where the engine's database cannot hold any. */
+export async function ownTablesOf(url: string): Promise<OwnTables> {
+  const { ownTables } = await moduleOf(url)
+  if (ownTables !== undefined) return ownTables
+  const [engine = ''] = url.split(':')
+  throw new UnsupportedError({ engine, limit: 'does not watch tables of your own; give a postgres:// URL' })
 }
 
 async function fromUrl(url: string, settings: EngineSettings): Promise<Engine> {

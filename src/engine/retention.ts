@@ -1,9 +1,13 @@
 /** The part of the port that retention stands on. What is kept for how long is the keeper's to decide. */
+import type { By } from './dead-letters.ts'
+
+/** The ways in which a job can be over. */
+export type Finished = 'completed' | 'ended' | 'dead'
 
 /** Jobs that finished one way before a time. Where several rules fit a job, the one that names its type counts. */
 export interface RetentionRule {
   /** `ended`: cancelled, superseded or discarded. `dead`: dead letters, each removal with an entry in the audit. */
-  readonly what: 'completed' | 'ended' | 'dead'
+  readonly what: Finished
   /** Every type that no other rule of the same `what` names, when absent. */
   readonly type?: string
   /** Finished before this time; null keeps them all. */
@@ -16,14 +20,37 @@ export interface Sweep {
   readonly next: string | null
 }
 
+export interface SweepStep {
+  readonly from: string | null
+  readonly max: number
+  /** Counts what would go, and removes nothing. */
+  readonly dryRun?: boolean
+  /** Who stands in the audit for the dead letters that go; the retention unless told. */
+  readonly by?: By
+}
+
+export const RETENTION_BY: By = Object.freeze({ who: 'retention', reason: 'older than is kept' })
+/** Who stands in the audit when the dead letters of a type are kept by number. */
+export const SURPLUS_BY: By = Object.freeze({ who: 'retention', reason: 'more than removeOnFail keeps' })
+
 export interface Retention {
   /**
-   * Looks at no more than `max` jobs, oldest first, and removes with their history those that a rule gives up. One that
-   * an unfinished job comes `after` is kept. Each step is short, so that nobody waits for it.
+   * Looks at no more than `max` jobs, in the order of their arrival, and removes with their history those that a rule
+   * gives up. One that an unfinished job comes `after` is kept. Each step is short, so that nobody waits for it.
    */
-  sweep(rules: readonly RetentionRule[], step: { readonly from: string | null; readonly max: number }): Promise<Sweep>
+  sweep(rules: readonly RetentionRule[], step: SweepStep): Promise<Sweep>
   /** What the jobs take now, without what is free already. */
   usedBytes(): Promise<number>
   /** Gives a little free space back to the file system. False when there is none left to give. */
   compact(): Promise<boolean>
+}
+
+/** Whether the rules give up a job that finished `completedAtMs`. A rule that names the type goes before one that names none. */
+export function givesUp(
+  rules: readonly RetentionRule[],
+  job: { readonly what: Finished; readonly type: string; readonly completedAtMs: number },
+): boolean {
+  const fitting = rules.filter(({ what }) => what === job.what)
+  const rule = fitting.find(({ type }) => type === job.type) ?? fitting.find(({ type }) => type === undefined)
+  return rule !== undefined && rule.beforeMs !== null && job.completedAtMs < rule.beforeMs
 }

@@ -1,4 +1,4 @@
-import { MillraceError, NonRetryable, PayloadError, ResultError } from '../errors.ts'
+import { MillraceError, NonRetryable, PayloadError, PredecessorError, ResultError } from '../errors.ts'
 
 /** Failures of the way, not of the work (A69–A73, X040). */
 const TRANSIENT_NAMES = new Set(['NetworkError', 'TimeoutError', 'AbortError'])
@@ -52,7 +52,7 @@ export function isRetryable(error: unknown): boolean {
  * carry an HTTP status are judged by document A's list.
  */
 export function isFinal(error: unknown): boolean {
-  if (error instanceof NonRetryable || error instanceof ResultError) return true
+  if (error instanceof NonRetryable || error instanceof ResultError || error instanceof PredecessorError) return true
   if (error instanceof PayloadError) return error.code !== 'ERR_PAYLOAD_VERSION'
   if (error instanceof MillraceError) return false
   return httpStatus(error) !== null && !isRetryable(error)

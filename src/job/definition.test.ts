@@ -23,6 +23,10 @@ test('a definition has every default resolved', () => {
     concurrency: null,
     limit: null,
     critical: false,
+    keepCompleted: null,
+    keepDead: null,
+    retention: {},
+    schedule: null,
     hooks: {},
     run: null,
   })

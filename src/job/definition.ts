@@ -3,6 +3,7 @@ import { OptionError } from '../errors.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import { type Backoff, checkBackoff } from './backoff.ts'
 import type { Tenant } from './job.ts'
+import { type Ages, type AgesMs, checkKeep, checkKeepDead, checkRetention, type RemoveOption } from './keep.ts'
 import {
   ATTEMPTS_DEFAULT,
   checkAttempts,
@@ -12,6 +13,8 @@ import {
   PRIORITY_DEFAULT,
   TIMEOUT_DEFAULT_MS,
 } from './options.ts'
+import type { Predecessor } from './predecessors.ts'
+import { checkDeclared, type DeclaredSchedule, type SchedulePlan } from './schedule.ts'
 
 /** A structured log: a sentence and fields. Fields hold ids and sizes, never payloads (I12). */
 export interface Log {
@@ -45,6 +48,8 @@ export interface JobContext<Payload> {
   progress(value: unknown): Promise<boolean>
   readonly log: Log
   readonly job: RunningJob
+  /** What became of the jobs that this one came after, with their results, in the order given; empty without any. */
+  readonly after: readonly Predecessor[]
 }
 
 export type Handler<Payload, Result> = (context: JobContext<Payload>) => Promise<Result> | Result
@@ -79,6 +84,14 @@ export interface JobSpec<Schema extends StandardSchemaV1, Result> {
   readonly limit?: { readonly max: number; readonly per: Duration }
   /** Its dead letters need force to be purged, and their alerts are louder. */
   readonly critical?: boolean
+  /** True: its jobs are removed as they complete. A number: so many stay, the newest. */
+  readonly removeOnComplete?: RemoveOption
+  /** The same for its dead letters; each that goes leaves an entry in the audit. Refused for critical types. */
+  readonly removeOnFail?: RemoveOption
+  /** How long its finished jobs stay, where that differs from the policy of the keeper. */
+  readonly retention?: Ages
+  /** Enqueues it on the clock: `'0 3 * * *'`, or with a time zone, a payload and more. Stored when a worker starts. */
+  readonly schedule?: DeclaredSchedule
   readonly hooks?: Hooks
   readonly run?: Handler<StandardSchemaV1.InferOutput<Schema>, Result>
 }
@@ -97,6 +110,11 @@ export interface JobDefinition<Input = unknown, Output = unknown, Result = unkno
   readonly concurrency: number | null
   readonly limit: { readonly max: number; readonly perMs: number } | null
   readonly critical: boolean
+  /** How many completed jobs of the type stay; null: all, until retention. */
+  readonly keepCompleted: number | null
+  readonly keepDead: number | null
+  readonly retention: AgesMs
+  readonly schedule: (SchedulePlan & { readonly name: string }) | null
   readonly hooks: Hooks
   readonly run: Handler<Output, Result> | null
   /** The same job with its handler, so that a web server can enqueue without importing the worker's code. */
@@ -138,7 +156,8 @@ export function defineJob<Schema extends StandardSchemaV1 = StandardSchemaV1<unk
     leaseMs: checkLeaseMs(spec.lease ?? LEASE_DEFAULT_MS),
     concurrency: checkConcurrency(spec.concurrency),
     limit: checkLimit(spec.limit),
-    critical: spec.critical ?? false,
+    ...checkFinished(spec),
+    schedule: spec.schedule === undefined ? null : checkDeclared(spec.type, spec.schedule),
     hooks: spec.hooks ?? {},
     run: spec.run ?? null,
   }
@@ -164,6 +183,23 @@ function checkType(type: string): void {
   }
   // Counts and bounds are records by type: 'constructor' would be found in an empty one.
   if (type in {}) throw new OptionError(`'type' is '${type}', which every object has already; choose another name`)
+}
+
+/** What becomes of its jobs when they are over. */
+function checkFinished(
+  spec: Pick<
+    JobSpec<StandardSchemaV1, unknown>,
+    'type' | 'critical' | 'removeOnComplete' | 'removeOnFail' | 'retention'
+  >,
+) {
+  const critical = spec.critical ?? false
+  const job = { type: spec.type, critical }
+  return {
+    critical,
+    keepCompleted: checkKeep(spec.removeOnComplete ?? false, 'removeOnComplete'),
+    keepDead: checkKeepDead(spec.removeOnFail ?? false, job),
+    retention: checkRetention(spec.retention ?? {}, job),
+  }
 }
 
 function checkVersion(spec: { readonly version?: number; readonly upcast?: unknown }): number {

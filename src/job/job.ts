@@ -21,10 +21,10 @@ export interface Predecessors {
 export interface StoredOptions {
   readonly backoff?: Backoff
   readonly timeoutMs?: number
-  /** How many completed jobs of the type stay when this one completes. */
-  readonly keepCompleted?: number
-  /** How many dead letters of the type stay when this one dies. */
-  readonly keepDead?: number
+  /** How many completed jobs of the type stay when this one completes; null: all, whatever the definition says. */
+  readonly keepCompleted?: number | null
+  /** How many dead letters of the type stay when this one dies; null: all. */
+  readonly keepDead?: number | null
 }
 
 /** A job as the core hands it to an engine: checked, complete, with everything resolved. */
@@ -45,6 +45,7 @@ export interface NewJob {
   readonly latest: { readonly key: string; readonly seq: number | null } | null
   readonly tenant: Tenant | null
   readonly options: StoredOptions | null
+  /** Never together with `latest`. */
   readonly after: Predecessors | null
 }
 

@@ -1,10 +1,14 @@
 import { OptionError } from '../errors.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import { type Backoff, checkBackoff } from './backoff.ts'
-import type { StoredOptions, Tenant } from './job.ts'
+import type { Predecessors, StoredOptions, Tenant } from './job.ts'
+import { checkKeep, type RemoveOption } from './keep.ts'
 
 /** A key whose newest job wins; `seq` orders versions when arrival order is not their order. */
 export type Latest = string | { readonly key: string; readonly seq: number }
+
+/** A job by its id, or by the receipt that `enqueue` returned. */
+export type JobRef = string | { readonly id: string }
 
 /** What one `enqueue` may say. What it leaves out comes from the definition, field by field (A53). */
 export interface EnqueueOptions {
@@ -22,6 +26,14 @@ export interface EnqueueOptions {
   readonly backoff?: Backoff
   readonly timeout?: Duration
   readonly tenant?: Tenant
+  /** True: the job is removed as it completes. A number: so many completed jobs of the type stay, the newest. */
+  readonly removeOnComplete?: RemoveOption
+  /** The same for dead letters; each that goes leaves an entry in the audit. Refused for critical types. */
+  readonly removeOnFail?: RemoveOption
+  /** Jobs that come first: this one starts when all of them are completed, and its handler is given their results. */
+  readonly after?: JobRef | readonly JobRef[]
+  /** What happens when one of `after` becomes a dead letter; `wait` for its replay unless told. */
+  readonly ifDead?: Predecessors['ifDead']
 }
 
 export const PRIORITY_DEFAULT = 5
@@ -93,6 +105,12 @@ export function checkTimeoutMs(timeout: Duration): number {
 export function storedOptions(options: EnqueueOptions): StoredOptions | null {
   if (options.backoff !== undefined) checkBackoff(options.backoff)
   const timeoutMs = options.timeout === undefined ? undefined : checkTimeoutMs(options.timeout)
-  if (options.backoff === undefined && timeoutMs === undefined) return null
-  return { ...(options.backoff && { backoff: options.backoff }), ...(timeoutMs !== undefined && { timeoutMs }) }
+  const { removeOnComplete, removeOnFail } = options
+  const stored: StoredOptions = {
+    ...(options.backoff && { backoff: options.backoff }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(removeOnComplete !== undefined && { keepCompleted: checkKeep(removeOnComplete, 'removeOnComplete') }),
+    ...(removeOnFail !== undefined && { keepDead: checkKeep(removeOnFail, 'removeOnFail') }),
+  }
+  return Object.keys(stored).length === 0 ? null : stored
 }

@@ -8,7 +8,7 @@ import type { ErrorRecord } from './job.ts'
 /** What the policy answers to a failed attempt; the worker turns it into the engine's outcome as it is. */
 export type Verdict =
   | { readonly kind: 'retry'; readonly delayMs: number; readonly error: ErrorRecord }
-  | { readonly kind: 'dead'; readonly error: ErrorRecord }
+  | { readonly kind: 'dead'; readonly error: ErrorRecord; readonly keep?: number }
   | { readonly kind: 'release'; readonly delayMs: number; readonly reason: string }
 
 export interface FailedAttempt {
@@ -17,6 +17,8 @@ export interface FailedAttempt {
   /** Starts allowed in total. */
   readonly attempts: number
   readonly backoff: Backoff
+  /** How many dead letters of the type stay, should this be one; null or absent: all. */
+  readonly keepDead?: number | null
   readonly error: unknown
 }
 
@@ -42,8 +44,12 @@ export function decide(failed: FailedAttempt, random: () => number, redactor?: R
     return { kind: 'release', delayMs: NEWER_PAYLOAD_DELAY_MS, reason: 'payload-version' }
   }
   const record = toErrorRecord(error, redactor)
-  if (isFinal(error) || failed.attempt >= failed.attempts) return { kind: 'dead', error: record }
+  if (isFinal(error) || failed.attempt >= failed.attempts) return dead(failed, record)
   return retry(failed, random, record)
+}
+
+function dead({ keepDead = null }: FailedAttempt, error: ErrorRecord): Verdict {
+  return { kind: 'dead', error, ...(keepDead !== null && { keep: keepDead }) }
 }
 
 function retry(failed: FailedAttempt, random: () => number, record: ErrorRecord): Verdict {
@@ -52,7 +58,7 @@ function retry(failed: FailedAttempt, random: () => number, record: ErrorRecord)
     checkBackoff(failed.backoff)
     return backoffMs(failed.backoff, failed.attempt, random)
   })
-  if (typeof backoff !== 'number') return { kind: 'dead', error: withNote(record, backoff) }
+  if (typeof backoff !== 'number') return dead(failed, withNote(record, backoff))
   if (!(error instanceof RetryAfter)) return { kind: 'retry', delayMs: backoff, error: record }
   const chosen = attemptTo(() => parseDurationMs(error.delay, 'RetryAfter.delay'))
   return typeof chosen === 'number'

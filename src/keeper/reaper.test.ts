@@ -59,6 +59,20 @@ test('only expired leases are recovered: back to the queue, with the attempt use
   assert.equal(view?.error?.code, 'ERR_LEASE_EXPIRED')
 })
 
+// A45
+test('a job that dies here is kept or removed as its definition says', async (t) => {
+  const job = defineJob({ type: 'a', attempts: 1, removeOnFail: true })
+  const { mill, clock, parts, reaped, abandon } = await staged(t, job)
+  const gone = await mill.enqueue(job, null)
+  const kept = await mill.enqueue(job, null, { removeOnFail: false })
+  await abandon('a', 2)
+  await clock.advance(1_001)
+  assert.deepEqual(await reapOnce(parts), { retried: 0, dead: 2 })
+  const keeps = reaped.map(({ outcome }) => (outcome.kind === 'dead' ? outcome.keep : assert.fail(outcome.kind)))
+  assert.deepEqual(keeps, [0, undefined])
+  assert.deepEqual([await mill.job(gone.id), (await mill.job(kept.id))?.state], [null, 'dead_letter'])
+})
+
 // X080 I5
 test('a job that kills every worker is dead after its last attempt', async (t) => {
   const job = defineJob({ type: 'poison', attempts: 3, backoff: { kind: 'fixed', delay: 0 } })
@@ -157,7 +171,7 @@ test('a failing pass is reported and the next one comes', async (t) => {
     faults -= 1
     return faults >= 0 ? Promise.reject(new Error('no consumer')) : consume(subscription)
   }
-  const error = mill.events.next('worker.error')
+  const error = mill.events.next('keeper.error')
   const pass = mill.events.next('reaper.pass')
   await mill.work([job])
   assert.equal((await error).during, 'reap')

@@ -5,6 +5,7 @@ import type { Events } from '../events.ts'
 import { backoffPresets } from '../job/backoff.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
+import { keepOf } from '../job/keep.ts'
 import { decide } from '../job/policy.ts'
 import type { Clock } from '../time/clock.ts'
 
@@ -69,11 +70,16 @@ async function recover(parts: ReaperParts, consumer: Consumer, leases: readonly 
   return recovered.map(({ outcome }) => outcome)
 }
 
-function verdict({ definitions, random, redactor }: ReaperParts, { job, attempt }: Lease) {
+/** What becomes of a start whose holder is gone. */
+export function verdict(
+  { definitions, random, redactor }: Pick<ReaperParts, 'definitions' | 'random' | 'redactor'>,
+  { job, attempt }: Lease,
+) {
   const backoff = job.options?.backoff ?? definitions.get(job.type)?.backoff ?? backoffPresets.leasedQueue
   const error = new MillraceError(
     'ERR_LEASE_EXPIRED',
     `the lease of start ${attempt} expired: its worker died, was killed or stalled`,
   )
-  return decide({ attempt, attempts: job.attempts, backoff, error }, random, redactor)
+  const keepDead = keepOf(job.options?.keepDead, definitions.get(job.type)?.keepDead ?? null)
+  return decide({ attempt, attempts: job.attempts, backoff, keepDead, error }, random, redactor)
 }

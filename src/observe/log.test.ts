@@ -120,6 +120,23 @@ test('a shutdown tells what it waits for and what was not finished in time', asy
 })
 
 // B100 B125
+// B167
+test('retention tells how many jobs it removed, and only when there are any', () => {
+  const events = new Events()
+  const { lines, log } = recorder()
+  attachLog(events, log)
+  events.emit('retention.pass', { removed: 0, evicted: 0, interrupted: false, durationMs: 1 })
+  assert.deepEqual(lines, [])
+  events.emit('retention.pass', { removed: 3, evicted: 2, interrupted: false, durationMs: 9 })
+  assert.deepEqual(lines, [
+    {
+      level: 'info',
+      text: 'Finished jobs removed',
+      fields: { count: 5, evicted: 2, interrupted: false, duration_ms: 9 },
+    },
+  ])
+})
+
 test('the reaper warns with the count, and only when there is one', () => {
   const events = new Events()
   const { lines, log } = recorder()

@@ -3,6 +3,7 @@ import type { DestinationStream } from 'pino'
 import type { Events, MillEvents } from '../events.ts'
 import type { Log } from '../job/definition.ts'
 import { redact } from '../job/error-record.ts'
+import { logKeeper } from './log-keeper.ts'
 
 const nothing = (): void => {}
 
@@ -53,7 +54,12 @@ function messageOf(error: unknown): string {
  * debug, as the handler reported it (A68). Returns the detacher.
  */
 export function attachLog(events: Events, log: Log): () => void {
-  const detachers = [...logJobs(events, log), ...logLeases(events, log), ...logWorker(events, log)]
+  const detachers = [
+    ...logJobs(events, log),
+    ...logLeases(events, log),
+    ...logWorker(events, log),
+    ...logKeeper(events, log),
+  ]
   return () => {
     for (const detach of detachers) detach()
   }
@@ -118,6 +124,11 @@ function logLeases(events: Events, log: Log): readonly (() => void)[] {
       const count = retried + dead
       if (count === 0) return
       log.warn('Expired leases recovered', { count, retried, dead, duration_ms: durationMs })
+    }),
+    events.on('retention.pass', ({ removed, evicted, interrupted, durationMs }) => {
+      const count = removed + evicted
+      if (count === 0) return
+      log.info('Finished jobs removed', { count, evicted, interrupted, duration_ms: durationMs })
     }),
   ]
 }

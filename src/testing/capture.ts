@@ -30,6 +30,16 @@ const NAMES = {
   'worker.error': true,
   'hook.error': true,
   'reaper.pass': true,
+  'keeper.started': true,
+  'keeper.leading': true,
+  'keeper.waiting': true,
+  'keeper.stopped': true,
+  'keeper.error': true,
+  'schedule.registered': true,
+  'schedule.fired': true,
+  'schedule.skipped': true,
+  'schedule.changed': true,
+  'retention.pass': true,
 } satisfies Record<EventName, true>
 
 /** Keeps every line in `lines`. */

@@ -109,7 +109,7 @@ class Draining {
       this.#claimFailed = false
       this.#held = 0
       // The wake-ups of the engine are enough here; a poll or a reaper would only wait on the test's clock.
-      this.#worker = await this.#mill.work(this.#jobs, { id: this.#id, concurrency, poll: '1d', reap: false })
+      this.#worker = await this.#mill.work(this.#jobs, { id: this.#id, concurrency, poll: '1d', keeper: false })
       await this.#untilIdle(before.inProgress)
       await this.#worker.stop('drain')
     }

@@ -1,4 +1,5 @@
 import type { JobContext, Log, RunningJob } from '../job/definition.ts'
+import type { Predecessor } from '../job/predecessors.ts'
 import type { HeldJob } from './held-job.ts'
 
 export interface ContextParts {
@@ -13,12 +14,14 @@ export interface ContextParts {
  */
 export class HandlerContext implements JobContext<unknown> {
   readonly payload: unknown
+  readonly after: readonly Predecessor[]
   readonly #held: HeldJob
   readonly #parts: ContextParts
   #log: Log | null = null
 
-  constructor(held: HeldJob, payload: unknown, parts: ContextParts) {
+  constructor(held: HeldJob, payload: unknown, after: readonly Predecessor[], parts: ContextParts) {
     this.payload = payload
+    this.after = after
     this.#held = held
     this.#parts = parts
   }

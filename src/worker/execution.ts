@@ -1,13 +1,17 @@
 import type { Consumer } from '../engine/engine.ts'
 import type { LostReason, Outcome } from '../engine/outcome.ts'
 import { JobTimeoutError, NonRetryable, StoppingError } from '../errors.ts'
+import type { Predecessors } from '../job/job.ts'
+import { keepOf } from '../job/keep.ts'
 import { decodePayload, encodeProgress, encodeResult } from '../job/payload.ts'
 import { decide } from '../job/policy.ts'
+import type { Turn } from '../job/predecessors.ts'
 import { type ContextParts, HandlerContext } from './context.ts'
 import { runAsCurrent } from './current.ts'
 import { factsOf, type HeldJob } from './held-job.ts'
 import { callHook } from './hooks.ts'
 import type { WorkerParts } from './options.ts'
+import { NOBODY, NOT_YET, turnOf } from './turns.ts'
 
 export interface ExecutionParts extends WorkerParts {
   readonly worker: string
@@ -62,19 +66,40 @@ export class Execution {
     try {
       const { job, attempt } = held.lease
       if (attempt > job.attempts) throw startedTooOften(attempt, job.attempts)
+      const turn = job.after === null ? null : await this.#turn(job.after)
+      if (turn?.kind === 'die') throw turn.error
+      if (turn?.kind === 'wait') {
+        this.release(held, NOT_YET)
+        return
+      }
       const payload = await decodePayload(held.type.definition, job.payload, job.payloadVersion)
       if (held.phase !== 'running') return
-      const answer = await runAsCurrent(new HandlerContext(held, payload, this.#contextParts), held.type.run)
+      const answer = await runAsCurrent(
+        new HandlerContext(held, payload, turn?.after ?? NOBODY, this.#contextParts),
+        held.type.run,
+      )
       if (held.phase !== 'running') return
       held.answer = answer
       const result = encodeResult(job.type, answer, this.#parts.resultBytesMax)
-      outcome = { kind: 'complete', result, durationMs: this.#durationMs(held) }
+      const keep = keepOf(job.options?.keepCompleted, held.type.definition.keepCompleted)
+      outcome = { kind: 'complete', result, durationMs: this.#durationMs(held), ...(keep !== null && { keep }) }
     } catch (error) {
       // After a timeout or a lost lease nobody waits for this any more.
       if (held.phase === 'running') this.#fail(held, error)
       return
     }
     this.#decide(held, outcome)
+  }
+
+  /** A store that does not answer is not the job's fault: it comes back, and no attempt is used. */
+  async #turn(after: Predecessors): Promise<Turn> {
+    const { engine, events, worker } = this.#parts
+    try {
+      return await turnOf(engine, after)
+    } catch (error) {
+      events.emit('worker.error', { worker, during: 'predecessors', error })
+      return { kind: 'wait' }
+    }
   }
 
   #fail(held: HeldJob, error: unknown): void {
@@ -85,7 +110,8 @@ export class Execution {
   #verdict({ lease, type }: HeldJob, error: unknown): Outcome {
     const { job, attempt } = lease
     const backoff = job.options?.backoff ?? type.definition.backoff
-    const failed = { attempt, attempts: job.attempts, backoff, error }
+    const keepDead = keepOf(job.options?.keepDead, type.definition.keepDead)
+    const failed = { attempt, attempts: job.attempts, backoff, keepDead, error }
     return decide(failed, this.#parts.random, this.#parts.redactor)
   }
 

@@ -3,6 +3,8 @@ import { OptionError } from '../errors.ts'
 import type { Events } from '../events.ts'
 import type { Log } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
+import type { Prepare } from '../keeper/parts.ts'
+import type { RetentionPolicy } from '../keeper/retention.ts'
 import type { Clock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 
@@ -15,6 +17,10 @@ export interface WorkerOptions {
   readonly poll?: Duration
   /** How often expired leases of dead workers are looked for. 30 s unless told; false leaves it to another process. */
   readonly reap?: Duration | false
+  /** False: this worker runs no keeper, so schedules, reaping and tidying up are left to another process. */
+  readonly keeper?: boolean
+  /** How long finished jobs stay; completed ones 7 days unless told. False leaves tidying up to another process. */
+  readonly retention?: RetentionPolicy | false
   /** `hostname:pid:suffix` unless told. */
   readonly id?: string
   /** Stop gracefully on SIGTERM and SIGINT. Off unless told, because the process is the user's. */
@@ -25,7 +31,6 @@ export interface ResolvedWorkerOptions {
   readonly concurrency: number
   readonly drainMs: number
   readonly pollMs: number
-  readonly reapMs: number | null
   readonly id: string | null
   readonly signals: boolean
 }
@@ -39,6 +44,8 @@ export interface WorkerParts {
   readonly log: Log
   readonly redactor: Redactor
   readonly resultBytesMax: number
+  /** How the client prepares a job; without it the worker's keeper has no schedules. */
+  readonly prepare?: Prepare
 }
 
 export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
@@ -48,14 +55,11 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
   }
   const pollMs = parseDurationMs(options.poll ?? '1s', 'poll')
   if (pollMs < 1) throw new OptionError(`'poll' is ${pollMs} ms; give at least 1 ms`)
-  const reapMs = options.reap === false ? null : parseDurationMs(options.reap ?? '30s', 'reap')
-  if (reapMs !== null && reapMs < 1) throw new OptionError(`'reap' is ${reapMs} ms; give at least 1 ms, or false`)
   if (options.id === '') throw new OptionError(`'id' is empty; leave it out, or give a name that no other worker has`)
   return {
     concurrency,
     drainMs: parseDurationMs(options.drain ?? '30s', 'drain'),
     pollMs,
-    reapMs,
     id: options.id ?? null,
     signals: options.signals ?? false,
   }

@@ -2,9 +2,10 @@ import { admitDefinition } from '../engine/admission.ts'
 import type { Consumer } from '../engine/engine.ts'
 import { OptionError, StoppingError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
+import { declareSchedules } from '../keeper/declare.ts'
+import { checkReapMs, startKeeper } from '../keeper/keeper.ts'
 import { waitAtMost } from './bounded.ts'
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions, type WorkerParts } from './options.ts'
-import { reapRegularly } from './reaping.ts'
 import { Slots, workedTypes } from './slots.ts'
 import { newWorkerId } from './worker-id.ts'
 import { Workshop } from './workshop.ts'
@@ -39,6 +40,7 @@ export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], g
   if (given.reap !== undefined && given.reap !== false && recovery !== 'reaper') {
     throw new OptionError(`'reap' is given, but the ${engine.name} engine recovers expired leases itself; leave it out`)
   }
+  checkReapMs(given.reap)
   const id = options.id ?? newWorkerId()
   const consumer = await engine.consume({ types: jobs.map(subscribed), worker: id })
   const slots = new Slots(options.concurrency, types)
@@ -46,13 +48,29 @@ export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], g
   const isShort = jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)
   if (isShort) await waitAtMost(parts.clock, STORE_MS, workshop.keeper.ready)
   events.emit('worker.started', { worker: id, types: [...types.keys()], concurrency: options.concurrency })
-  const definitions = new Map(jobs.map((definition) => [definition.type, definition]))
-  const stopReaping =
-    options.reapMs === null || recovery !== 'reaper'
-      ? async () => {}
-      : reapRegularly({ ...parts, definitions, worker: id }, options.reapMs)
+  const stopKeeper = await keepWithin(parts, id, jobs, given)
   workshop.claims.pump()
-  return new StartedWorker({ parts, id, consumer, workshop, options, stopReaping })
+  return new StartedWorker({ parts, id, consumer, workshop, options, stopKeeper })
+}
+
+/** The keeper of a worker: whoever embeds a worker need not know that there is one. Returns its stopper. */
+async function keepWithin(
+  parts: WorkerParts,
+  id: string,
+  jobs: readonly AnyJob[],
+  { keeper = true, reap, retention }: WorkerOptions,
+): Promise<() => Promise<void>> {
+  const definitions = new Map(jobs.map((definition) => [definition.type, definition]))
+  const keeperParts = { ...parts, definitions, prepare: parts.prepare ?? null }
+  if (!keeper) {
+    await declareSchedules(keeperParts, [])
+    return async () => {}
+  }
+  const started = await startKeeper(keeperParts, id, {
+    ...(reap !== undefined && { reap }),
+    ...(retention !== undefined && { retention }),
+  })
+  return () => started.stop()
 }
 
 function subscribed({ type, leaseMs, limit }: AnyJob) {
@@ -65,7 +83,7 @@ interface Started {
   readonly consumer: Consumer
   readonly workshop: Workshop
   readonly options: ResolvedWorkerOptions
-  readonly stopReaping: () => Promise<void>
+  readonly stopKeeper: () => Promise<void>
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
@@ -100,10 +118,10 @@ class StartedWorker implements Worker {
   }
 
   async #stop(cause: string): Promise<void> {
-    const { parts, consumer, workshop, options, stopReaping } = this.#started
+    const { parts, consumer, workshop, options, stopKeeper } = this.#started
     const { clock, events } = parts
     events.emit('worker.stopping', { worker: this.id, running: this.#runningIds(), cause })
-    const quiet = Promise.all([workshop.stopTaking(), stopReaping()])
+    const quiet = Promise.all([workshop.stopTaking(), stopKeeper()])
     const drained = await waitAtMost(clock, options.drainMs, workshop.drained())
     if (!drained) await this.#abort()
     await this.#bounded('claim', quiet)

@@ -118,6 +118,9 @@ describe('commands', () => {
   it('cancels once, with who and why in the history', async (t) => {
     const { url, cli, json, enqueue } = await store(t)
     const id = await enqueue('bill', '{}')
+    assert.equal(await cli('cancel', id, '--dry-run'), `${id} would be cancelled; nothing was changed\n`)
+    assert.partialDeepStrictEqual(await json('cancel', id, '--dry-run'), [{ cancelled: false, dryRun: true }])
+    assert.equal((await json('job', id))[0]?.state, 'queued')
     assert.equal(await cli('cancel', id, '--reason', 'sent twice', '--who', 'ada'), `${id} cancelled\n`)
     const [shown] = await json('job', id)
     assert.equal(shown?.ended, 'cancelled')
@@ -126,6 +129,7 @@ describe('commands', () => {
     const again = await runCli(['cancel', id, '--engine', url])
     assert.match(again.err, /is cancelled.*ERR_STATE_TRANSITION/)
     assert.equal(again.code, 1)
+    assert.equal((await runCli(['cancel', id, '--dry-run', '--engine', url])).code, 1)
     for (const command of ['cancel', 'job']) {
       const unknown = await runCli([command, '01ARZ3NDEKTSV4RRFFQ69G5FAV', '--engine', url])
       assert.match(unknown.err, /01ARZ3NDEKTSV4RRFFQ69G5FAV.*ERR_JOB_UNKNOWN/)

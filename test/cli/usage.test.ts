@@ -6,7 +6,20 @@ import { describe, it } from 'node:test'
 import { runCli } from './in-process.ts'
 import { FIXTURES, JOBS, jsonLines, temporaryFolder } from './run.ts'
 
-const COMMANDS = ['start', 'work', 'enqueue', 'jobs', 'job', 'cancel', 'stats', 'migrate', 'doctor', 'reap']
+const COMMANDS = [
+  'start',
+  'work',
+  'enqueue',
+  'jobs',
+  'job',
+  'cancel',
+  'stats',
+  'migrate',
+  'doctor',
+  'reap',
+  'keep',
+  'schedules',
+]
 
 describe('the command line', () => {
   it('teaches by examples, in the help of every command', async () => {
@@ -60,7 +73,6 @@ describe('the command line', () => {
       [['work', JOBS, '--types', 'greet,absent', ...engine], /'absent'.*ERR_TYPE_UNKNOWN/],
       [['work', JOBS, '--types', 'greet,,', ...engine], /commas.*ERR_OPTION_INVALID/],
       [['work', JOBS, '--concurrency', '0', ...engine], /'concurrency' is 0.*ERR_OPTION_INVALID/],
-      [['start', '--no-reap', ...engine], /nothing to do.*ERR_OPTION_INVALID/],
       [['start', '--types', 'greet', ...engine], /name the module.*ERR_OPTION_INVALID/],
       [['start', '--engine', 'memory:'], /only while one process lives.*ERR_UNSUPPORTED/],
       [['migrate', '--engine', 'memory:'], /nothing to migrate.*ERR_UNSUPPORTED/],
@@ -103,7 +115,15 @@ describe('the command line', () => {
   })
 
   it('refuses an engine whose jobs would be gone when the command ends', async () => {
-    for (const args of [['enqueue', 'greet', '{}'], ['jobs'], ['stats'], ['cancel', 'x'], ['reap'], ['doctor']]) {
+    for (const args of [
+      ['enqueue', 'greet', '{}'],
+      ['jobs'],
+      ['stats'],
+      ['top'],
+      ['cancel', 'x'],
+      ['reap'],
+      ['doctor'],
+    ]) {
       const { code, err } = await runCli([...args, '--engine', 'memory:'])
       assert.match(err, /only while one process lives.*ERR_UNSUPPORTED/)
       assert.equal(code, 2)

@@ -188,7 +188,7 @@ describe('millrace start', () => {
     const signal = new AbortController().signal
     assert.equal((await doomedWorker.claim({ max: 1, waitMs: 1_000, signal })).length, 1)
     const reaper = startMillrace(t, ['start', '--reap', '50ms', '--engine', url])
-    await reaper.said('Reaper started')
+    await reaper.said('Keeper started')
     const view = await mill.engine.inspector?.waitFor(id, { waitMs: 10_000, signal })
     assert.equal(view?.state, 'dead_letter')
     assert.equal(view?.error?.code, 'ERR_LEASE_EXPIRED')

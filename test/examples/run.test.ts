@@ -20,6 +20,27 @@ test('transaction keeps the row and the job together', async (t) => {
   assert.equal(code, 0)
 })
 
+// B04
+test('dependencies runs its flow in order and reports on a job that died', async (t) => {
+  const cwd = await temporaryFolder(t)
+  const { code, out, err } = await startScript(t, example('dependencies/main.ts'), [], { cwd }).ended
+  assert.equal(err, '')
+  assert.equal(out, '{"letters":29}\n{"words":4}\ndead: there are no pictures in a text\n')
+  assert.equal(code, 0)
+})
+
+// A128
+test('schedule runs on the clock, at once when told, and is paused', async (t) => {
+  const cwd = await temporaryFolder(t)
+  const { code, out, err } = await startScript(t, example('schedule/main.ts'), [], { cwd }).ended
+  assert.equal(err, '')
+  assert.match(
+    out,
+    /^three in the morning in Berlin is 0[12] UTC\n(beat from the clock\n){3}2 runs on the clock, now paused\n$/,
+  )
+  assert.equal(code, 0)
+})
+
 // B08 B131
 test('shutdown finishes what it can, gives back the rest and leaves nothing leased', async (t) => {
   const cwd = await temporaryFolder(t)

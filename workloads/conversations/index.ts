@@ -1,1 +1,16 @@
+export {
+  DEAD_LETTERS_MAX,
+  type DeadLetterMonitorOptions,
+  MONITOR_EVERY_MS,
+  monitorDeadLetters,
+  REPEAT_MS,
+} from './dead-letter-monitor.ts'
 export { type CreateJob, calculateBackoff, JobQueueRepository, type RepositoryOptions } from './job-queue-repository.ts'
+export {
+  CLEANUP_EVERY_MS,
+  Maintenance,
+  type MaintenanceOptions,
+  RELEASE_EVERY_MS,
+  RETENTION_DAYS,
+  STALE_LEASE_MS,
+} from './maintenance.ts'

@@ -106,6 +106,22 @@ export const inspecting: CaseFile = {
       },
     },
     {
+      name: 'the job that has been due longest is found, and none when none is due',
+      guarantees: ['I6'],
+      ...need(inspection),
+      async run(stage) {
+        const oldest = async (): Promise<string | undefined> => (await inspectorOf(stage).oldestDue())?.id
+        assert.equal(await inspectorOf(stage).oldestDue(), null)
+        const first = await stage.put({ priority: 9 })
+        await stage.harness.advance(20)
+        const second = await stage.put({ type: `${stage.type}-b`, priority: 1 })
+        assert.equal(await oldest(), first.id, 'priority is not age')
+        const consumer = await stage.consume()
+        await stage.one(consumer)
+        assert.equal(await oldest(), second.id, 'what runs does not wait')
+      },
+    },
+    {
       name: 'jobs are listed by state and by type',
       guarantees: ['I1'],
       ...need(inspection),

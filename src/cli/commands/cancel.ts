@@ -7,6 +7,7 @@ import { userName } from '../who.ts'
 interface CancelOptions extends SharedOptions {
   readonly reason: string
   readonly who?: string
+  readonly dryRun?: true
 }
 
 export function addCancel(program: Command, cli: Cli): void {
@@ -17,11 +18,13 @@ export function addCancel(program: Command, cli: Cli): void {
     .argument('<id>', 'the id that enqueue printed')
     .option('--reason <text>', 'why; it stays in the history', 'cancelled from the command line')
     .option('--who <name>', 'who; your user name unless told')
+    .option('--dry-run', 'only say whether it could be')
     .addHelpText(
       'after',
       examples([
         ['millrace cancel 01K5X…', 'a waiting job never starts; a running one has its signal aborted'],
         ['millrace cancel 01K5X… --reason "sent twice"', 'say why'],
+        ['millrace cancel 01K5X… --dry-run', 'whether it has finished already; nothing is changed'],
       ]),
     )
     .action((id: string, _options, command: Command) => cancelJob(cli, id, command.optsWithGlobals<CancelOptions>()))
@@ -29,14 +32,17 @@ export function addCancel(program: Command, cli: Cli): void {
 
 async function cancelJob(cli: Cli, id: string, options: CancelOptions): Promise<void> {
   const by = { who: options.who ?? userName(), reason: options.reason }
+  const dryRun = options.dryRun === true
   await withExistingMill(cli, options.engine, async (mill) => {
-    if (await mill.cancel(id, by)) return
+    if (!dryRun && (await mill.cancel(id, by))) return
     const view = await mill.job(id)
     if (view === null) throw new UnknownJobError(id)
+    if (dryRun && (view.state === 'queued' || view.state === 'in_progress')) return
     throw new MillraceError(
       'ERR_STATE_TRANSITION',
       `job ${id} is ${stateOf(view)}; only a job that has not finished can be cancelled`,
     )
   })
-  cli.terminal.print(options.json ? JSON.stringify({ id, cancelled: true, ...by }) : `${id} cancelled`)
+  const said = dryRun ? `${id} would be cancelled; nothing was changed` : `${id} cancelled`
+  cli.terminal.print(options.json ? JSON.stringify({ id, cancelled: !dryRun, dryRun, ...by }) : said)
 }

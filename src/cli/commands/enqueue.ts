@@ -1,11 +1,10 @@
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
-import { OptionError, PayloadError, UnknownTypeError } from '../../errors.ts'
+import { OptionError, UnknownTypeError } from '../../errors.ts'
 import { type AnyJob, defineJob } from '../../job/definition.ts'
-import type { Tenant } from '../../job/job.ts'
 import type { EnqueueOptions } from '../../job/options.ts'
-import { fromIso } from '../../time/iso.ts'
 import { type Cli, duration, examples, type SharedOptions, wholeNumber, withStoredMill } from '../cli.ts'
+import { parsePayload, parseTenant, parseTime } from '../given.ts'
 import { loadJobs } from '../modules.ts'
 
 interface EnqueueFlags extends SharedOptions {
@@ -18,6 +17,8 @@ interface EnqueueFlags extends SharedOptions {
   readonly attempts?: number
   readonly timeout?: number
   readonly tenant?: string
+  readonly after?: string
+  readonly ifDead?: string
   readonly jobs?: readonly string[]
 }
 
@@ -37,6 +38,8 @@ export function addEnqueue(program: Command, cli: Cli): void {
     .option('--attempts <n>', 'how many starts at most', wholeNumber)
     .option('--timeout <duration>', 'how long one start may take', duration)
     .option('--tenant <org[/workspace]>', 'whose work it is')
+    .option('--after <ids>', 'start it when these jobs, separated by commas, are completed')
+    .option('--if-dead <policy>', 'with --after, when one of them dies: wait for its replay, run all the same, or die')
     .option('--jobs <modules...>', 'modules that define the type: its schema and defaults are then used')
     .addHelpText('after', HELP)
     .action((type: string, payload: string, _options, command: Command) =>
@@ -49,6 +52,7 @@ const HELP = `${examples([
   [`millrace enqueue greet '{"name":"Ada"}' --jobs jobs.ts`, 'refused unless it fits the schema in jobs.ts'],
   [`millrace enqueue bill '{"id":42}' --key bill-42 --delay 10m`, 'in ten minutes, and only once'],
   [`millrace enqueue index '{}' --latest docs --priority 9`, 'instead of an older one that still waits'],
+  [`millrace enqueue merge '{}' --after 01K5X…,01K5Y… --if-dead run`, 'when both are done, or dead'],
   ['jq -c . big.json | millrace enqueue import -', 'the payload from standard input'],
 ])}
 
@@ -77,18 +81,6 @@ async function definitionOf(type: string, modules: readonly string[] | undefined
   return job
 }
 
-function parsePayload(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch (error) {
-    throw new PayloadError(
-      'ERR_PAYLOAD_NOT_JSON',
-      `the payload is not JSON; quote it for your shell, such as '{"name":"Ada"}', or pass - and pipe it in`,
-      { cause: error },
-    )
-  }
-}
-
 function toOptions(flags: EnqueueFlags): EnqueueOptions {
   const { key, latest, seq, priority, delay, attempts, timeout } = flags
   if (seq !== undefined && latest === undefined)
@@ -98,26 +90,16 @@ function toOptions(flags: EnqueueFlags): EnqueueOptions {
     ...(latest !== undefined && { latest: seq === undefined ? latest : { key: latest, seq } }),
     ...(priority !== undefined && { priority }),
     ...(delay !== undefined && { delay }),
-    ...(flags.at !== undefined && { at: parseTime(flags.at) }),
+    ...(flags.at !== undefined && { at: parseTime(flags.at, 'at') }),
     ...(attempts !== undefined && { attempts }),
     ...(timeout !== undefined && { timeout }),
     ...(flags.tenant !== undefined && { tenant: parseTenant(flags.tenant) }),
+    ...(flags.after !== undefined && { after: flags.after.split(',').map((id) => id.trim()) }),
+    ...(flags.ifDead !== undefined && { ifDead: parsePolicy(flags.ifDead) }),
   }
 }
 
-/** With a zone only: the store may be read on a machine in another one. */
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
-
-function parseTime(at: string): Date {
-  const ms = TIME.test(at) ? fromIso(at) : Number.NaN
-  if (Number.isFinite(ms)) return new Date(ms)
-  throw new OptionError(`'at' is '${at}'; give a time with its zone, such as 2030-01-31T09:00:00Z`)
-}
-
-function parseTenant(tenant: string): Tenant {
-  const [orgId = '', workspaceId, ...rest] = tenant.split('/')
-  if (orgId === '' || workspaceId === '' || rest.length > 0) {
-    throw new OptionError(`'tenant' is '${tenant}'; give org or org/workspace`)
-  }
-  return { orgId, ...(workspaceId !== undefined && { workspaceId }) }
+function parsePolicy(policy: string): NonNullable<EnqueueOptions['ifDead']> {
+  if (policy === 'wait' || policy === 'run' || policy === 'die') return policy
+  throw new OptionError(`'if-dead' is '${policy}'; give wait, run or die`)
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Mill } from '../../client/mill.ts'
 import { UnknownJobError } from '../../errors.ts'
 import type { JobEvent, JobView } from '../../job/job.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
@@ -29,17 +30,18 @@ export function addJob(program: Command, cli: Cli): void {
 }
 
 async function showJob(cli: Cli, id: string, options: JobOptions): Promise<void> {
-  const { view, history } = await withExistingMill(cli, options.engine, async (mill) => {
+  const { view, history, before } = await withExistingMill(cli, options.engine, async (mill) => {
     const view = await mill.job(id)
     if (view === null) throw new UnknownJobError(id)
-    return { view, history: await mill.history(id) }
+    return { view, history: await mill.history(id), before: await readBefore(mill, view) }
   })
   if (options.json) {
     const { payload, ...rest } = view
-    cli.terminal.print(JSON.stringify({ ...rest, ...(options.payload && { payload }), history }))
+    cli.terminal.print(JSON.stringify({ ...rest, ...(options.payload && { payload }), predecessors: before, history }))
     return
   }
   printFacts(cli, view, options.payload ?? false)
+  printBefore(cli, view, before)
   printHistory(cli, history)
 }
 
@@ -73,6 +75,39 @@ function printFacts({ terminal, clock }: Cli, view: JobView, withPayload: boolea
     // The state is ours and may be coloured; everything else may come from another program.
     terminal.print(`${terminal.paint('dim', name.padEnd(9))} ${name === 'state' ? value : printable(value)}`)
   }
+}
+
+/** A job that the one that is shown comes after. */
+interface Before {
+  readonly id: string
+  readonly type: string | null
+  readonly state: string
+}
+
+async function readBefore(mill: Mill, { after }: JobView): Promise<readonly Before[]> {
+  const before: Before[] = []
+  for (const id of after?.ids ?? []) {
+    const one = await mill.job(id)
+    before.push({ id, type: one?.type ?? null, state: one === null ? 'removed' : stateOf(one) })
+  }
+  return before
+}
+
+/** More would hide the history. */
+const BEFORE_SHOWN_MAX = 10
+
+function printBefore({ terminal }: Cli, view: JobView, before: readonly Before[]): void {
+  if (view.after === null) return
+  const isOpen = ({ state }: Before): boolean => state !== 'completed'
+  const open = before.filter(isOpen)
+  const done = `${before.length - open.length} of ${before.length} completed`
+  terminal.print(`${terminal.paint('dim', 'after'.padEnd(9))} ${done}, if one is dead: ${view.after.ifDead}`)
+  // Those that hold it back are what one looks for.
+  const shown = [...open, ...before.filter((one) => !isOpen(one))].slice(0, BEFORE_SHOWN_MAX)
+  for (const { id, type, state } of shown) {
+    terminal.print(`${' '.repeat(9)} ${printable(id)} ${printable(type ?? '-')} ${state}`)
+  }
+  if (before.length > shown.length) terminal.print(`${' '.repeat(9)} and ${before.length - shown.length} more`)
 }
 
 function json(value: unknown): string | null {

@@ -1,10 +1,12 @@
 import type { Command } from 'commander'
-import { openEngine, planMigrations } from '../../engine/open.ts'
+import { applyMigrations, planMigrations } from '../../engine/open.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
+import { migrateOwnTables, tableNames } from '../own-tables.ts'
 
 interface MigrateOptions extends SharedOptions {
   readonly dryRun?: true
+  readonly tables?: readonly string[]
 }
 
 export function addMigrate(program: Command, cli: Cli): void {
@@ -13,17 +15,21 @@ export function addMigrate(program: Command, cli: Cli): void {
     .summary('create or upgrade the tables')
     .description('Create or upgrade the tables, and print the version of the schema. Repeating it is harmless.')
     .option('--dry-run', 'print the SQL that would run, and change nothing')
+    .option('--tables <names>', 'instead: give tables of your own the lease columns, on Postgres', tableNames)
     .addHelpText(
       'after',
       examples([
         ['millrace migrate', 'before workers that open with migrate: false'],
         ['millrace migrate --dry-run', 'read it first'],
+        ['millrace migrate --tables jobs,asr_jobs', 'before the reaper watches your own tables'],
       ]),
     )
     .action((_options, command: Command) => migrate(cli, command.optsWithGlobals<MigrateOptions>()))
 }
 
-async function migrate({ terminal, clock }: Cli, options: MigrateOptions): Promise<void> {
+async function migrate(cli: Cli, options: MigrateOptions): Promise<void> {
+  if (options.tables !== undefined) return migrateOwnTables(cli, options, options.tables)
+  const { terminal, clock } = cli
   const settings = { clock, migrate: true }
   const plan = await planMigrations(options.engine, settings)
   if (plan === null) {
@@ -32,7 +38,7 @@ async function migrate({ terminal, clock }: Cli, options: MigrateOptions): Promi
   }
   const { version, latest, pending } = plan
   const names = pending.map((migration) => migration.name)
-  if (!options.dryRun) await (await openEngine(options.engine, settings)).close()
+  if (!options.dryRun) await applyMigrations(options.engine, settings)
   if (options.json) {
     terminal.print(JSON.stringify({ from: version, to: latest, dryRun: options.dryRun ?? false, pending }))
     return

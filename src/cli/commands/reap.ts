@@ -6,10 +6,12 @@ import { reapOnce } from '../../keeper/reaper.ts'
 import { newWorkerId } from '../../worker/worker-id.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { loadJobs } from '../modules.ts'
+import { reapOwnTables, tableNames } from '../own-tables.ts'
 import { printable } from '../terminal.ts'
 
 interface ReapOptions extends SharedOptions {
   readonly jobs?: readonly string[]
+  readonly tables?: readonly string[]
 }
 
 export function addReap(program: Command, cli: Cli): void {
@@ -18,11 +20,13 @@ export function addReap(program: Command, cli: Cli): void {
     .summary('recover the jobs of dead workers, once')
     .description('Recover the jobs of dead workers, once: those whose lease has run out are retried, or dead.')
     .option('--jobs <modules...>', 'modules that define the types: their backoff is then used')
+    .option('--tables <names>', 'instead of jobs: rows of tables of your own, on Postgres', tableNames)
     .addHelpText(
       'after',
       `${examples([
         ['millrace reap', 'one pass'],
         ['millrace reap --json', 'a line per job, then one with the totals'],
+        ['millrace reap --tables jobs,asr_jobs', 'expired leases in your own tables'],
       ])}
 
 Running workers do this every 30 seconds by themselves; use it when there are none, or from cron.`,
@@ -37,6 +41,7 @@ interface Recovered {
 }
 
 async function reap(cli: Cli, options: ReapOptions): Promise<void> {
+  if (options.tables !== undefined) return reapOwnTables(cli, options, options.tables)
   const { terminal, clock } = cli
   const jobs = options.jobs === undefined ? [] : await loadJobs(options.jobs)
   const definitions = new Map(jobs.map((job) => [job.type, job]))

@@ -3,6 +3,7 @@ import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { ClosedError, OptionError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
 import { onAbort } from './aborts.ts'
+import { removeSurplus } from './retention.ts'
 import type { Claimant } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
@@ -102,6 +103,7 @@ export class MemoryConsumer implements Consumer {
     const nowMs = this.#openNowMs()
     return settlements.flatMap(({ lease, outcome }) => {
       const reason = this.#parts.store.settle(lease, outcome, nowMs)
+      if (reason === null) removeSurplus(this.#parts.store, lease.job.type, outcome, nowMs)
       return reason === null ? [] : [{ lease, reason }]
     })
   }

@@ -34,14 +34,18 @@ export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLe
         action: 'undo',
         perform: (store, nowMs) => store.graveyard.undiscard(id, by, nowMs),
       }),
-    remove: async (ids, by) =>
-      ids.filter((id) => audited(id, { by, action: 'purge', perform: (store) => store.graveyard.remove(id) })).length,
+    remove: async (ids, by) => ids.filter((id) => removeLetter(open(), id, by, clock.nowMs())).length,
     audit: async (filter) =>
       open()
         .graveyard.audit.filter((entry) => matchesAudit(entry, filter))
         .reverse()
         .slice(0, filter.limit),
   }
+}
+
+/** Forgets a dead letter or a discarded job; only the audit remembers it. False unless it is one. */
+export function removeLetter(store: MemoryStore, id: string, by: By, nowMs: number): boolean {
+  return recordAct(store, id, nowMs, { by, action: 'purge', perform: () => store.graveyard.remove(id) })
 }
 
 interface Act {
@@ -62,6 +66,7 @@ function recordAct(store: MemoryStore, id: string, nowMs: number, act: Act): boo
   const seq = store.graveyard.audit.length + 1
   const { who, reason } = by
   store.graveyard.audit.push({ seq, atMs: nowMs, who, reason, action, jobId: id, type: row.job.type, before, after })
+  store.signals.ring()
   return true
 }
 

@@ -10,13 +10,19 @@ import type {
   Subscription,
   Transaction,
 } from '../../engine/engine.ts'
+import type { Leadership } from '../../engine/leadership.ts'
+import type { Retention } from '../../engine/retention.ts'
+import type { Schedules } from '../../engine/schedules.ts'
 import { ClosedError, UnsupportedError } from '../../errors.ts'
 import type { JobView, NewJob } from '../../job/job.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { onAbort } from './aborts.ts'
 import { MemoryConsumer } from './consumer.ts'
 import { createDeadLetters } from './dead-letters.ts'
-import { isFinished, type JobRow, toView } from './rows.ts'
+import { createLeadership } from './leadership.ts'
+import { createRetention } from './retention.ts'
+import { isDueBefore, isFinished, type JobRow, toView } from './rows.ts'
+import { createSchedules } from './schedules.ts'
 import { MemoryStore } from './store.ts'
 
 export interface MemoryEngineOptions {
@@ -30,7 +36,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
   settle: 'immediate',
   attempts: 'in-process',
   recovery: 'reaper',
-  recoveryMaxMs: 30_000,
+  recoveryMaxMs: 45_000,
   enqueueDelayMaxMs: Number.POSITIVE_INFINITY,
   retryDelayMaxMs: Number.POSITIVE_INFINITY,
   order: 'priority',
@@ -43,10 +49,10 @@ const CAPABILITIES: Capabilities = Object.freeze({
   deadLetters: 'requeue',
   inspection: true,
   cancellation: true,
-  dependencies: false,
-  schedules: false,
-  leadership: false,
-  retention: false,
+  dependencies: true,
+  schedules: true,
+  leadership: true,
+  retention: true,
   diagnosis: false,
 })
 
@@ -58,6 +64,9 @@ export class MemoryEngine implements Engine {
   readonly inspector: Inspector
   readonly controls: Controls
   readonly deadLetters: DeadLetters
+  readonly schedules: Schedules
+  readonly leadership: Leadership
+  readonly retention: Retention
   readonly #clock: Clock
   readonly #store: MemoryStore
   readonly #closing = new AbortController()
@@ -68,6 +77,7 @@ export class MemoryEngine implements Engine {
     this.inspector = {
       find: async (id) => viewOrNull(this.#open().find(id)),
       list: async (filter) => this.#open().list(filter).map(toView),
+      oldestDue: async () => this.#oldestDue(),
       history: async (id) => [...(this.#open().find(id)?.history ?? [])],
       waitFor: async (id, wait) => this.#waitFor(id, wait),
     }
@@ -75,6 +85,18 @@ export class MemoryEngine implements Engine {
       cancel: async (id, by) => this.#open().cancel(id, by, this.#clock.nowMs()),
     }
     this.deadLetters = createDeadLetters(() => this.#open(), this.#clock)
+    this.schedules = createSchedules(() => this.#open(), this.#clock)
+    this.leadership = createLeadership(() => this.#open(), this.#clock)
+    this.retention = createRetention(() => this.#open(), this.#clock)
+  }
+
+  #oldestDue(): JobView | null {
+    const nowMs = this.#clock.nowMs()
+    let oldest: JobRow | null = null
+    for (const row of this.#open().list({ state: 'queued', limit: Number.POSITIVE_INFINITY })) {
+      if (row.dueMs <= nowMs && (oldest === null || isDueBefore(row, oldest))) oldest = row
+    }
+    return viewOrNull(oldest)
   }
 
   async open(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { PayloadEdit } from '../../engine/dead-letters.ts'
 import type { Lease, Lost } from '../../engine/outcome.ts'
 import type { Ended, ErrorRecord, JobEvent, JobEventName, JobView, NewJob, StoredJob } from '../../job/job.ts'
 import type { JobState } from '../../job/states.ts'
@@ -23,12 +24,18 @@ export interface JobRow extends Heaped {
   /** Changed only by a replay with an edited payload. */
   job: NewJob
   readonly createdAtMs: number
+  /** Grows with every job stored, and never changes. */
+  readonly serial: number
   readonly history: JobEvent[]
   /** The order of the latest key's versions; null without one. */
   readonly seq: number | null
   /** Its place in the queue is (priority, dueMs, arrival); a newer version of a latest key takes over an older one's. */
   dueMs: number
   arrival: number
+  /** How many of those that it comes after hold it back. */
+  waitingFor: number
+  /** How many that may still run come after it; their handlers will ask for its result. */
+  neededBy: number
   state: JobState
   ended: Ended | null
   attempt: number
@@ -51,9 +58,12 @@ export function newRow(
   return {
     job,
     createdAtMs: nowMs,
+    serial: place.arrival,
     history: [],
     ...place,
     heapIndex: -1,
+    waitingFor: 0,
+    neededBy: 0,
     state: 'queued',
     ended: null,
     attempt: 0,
@@ -86,6 +96,20 @@ export function isFinished(row: JobRow): boolean {
 /** A dead letter: what an operator may replay or discard. */
 export function isDead(row: JobRow): boolean {
   return row.state === 'dead_letter' && row.ended === null
+}
+
+/** As it was when it was enqueued, with all its options: only the record of the failure goes. */
+export function renew(row: JobRow, edit: PayloadEdit | null, nowMs: number): void {
+  row.job = { ...row.job, ...edit }
+  Object.assign(row, {
+    attempt: 0,
+    replays: row.replays + 1,
+    error: null,
+    completedAtMs: null,
+    startedAtMs: null,
+    progress: null,
+    dueMs: nowMs,
+  })
 }
 
 /** Adds a line to the job's history. */

@@ -1,13 +1,16 @@
 import type { By, DeadLetterFilter, PayloadEdit } from '../../engine/dead-letters.ts'
 import type { Counts, JobFilter, Receipt, SubscribedType } from '../../engine/engine.ts'
 import type { Lease, LostReason, Outcome } from '../../engine/outcome.ts'
+import type { ScheduleRecord } from '../../engine/schedules.ts'
 import { OptionError } from '../../errors.ts'
 import type { Ended, NewJob } from '../../job/job.ts'
 import { Backlog, type Demand } from './backlog.ts'
+import { Dependencies, eachRedirected } from './dependencies.ts'
 import { type ExpiredDemand, Flights } from './flights.ts'
 import { Graveyard } from './graveyard.ts'
 import { type LatestKey, LatestKeys } from './latest.ts'
-import { type Claimant, isDead, isDueBefore, isFinished, type JobRow, newRow, record, toView } from './rows.ts'
+import { Offices } from './leadership.ts'
+import { type Claimant, isDead, isDueBefore, isFinished, type JobRow, newRow, record, renew, toView } from './rows.ts'
 import { Signals } from './signals.ts'
 import { JobTable } from './table.ts'
 
@@ -22,18 +25,22 @@ export interface MemoryStoreOptions {
  */
 export class MemoryStore {
   readonly signals = new Signals()
+  readonly offices = new Offices()
+  readonly schedules = new Map<string, ScheduleRecord>()
   readonly graveyard: Graveyard
   readonly #table: JobTable
   readonly #backlog = new Backlog()
   readonly #latest = new LatestKeys()
   readonly #flights = new Flights()
+  readonly #dependencies: Dependencies
   #arrivals = 0
 
   constructor(options: MemoryStoreOptions = {}) {
     const finishedMax = options.finishedMax ?? 10_000
     if (!(finishedMax >= 0)) throw new OptionError(`'finishedMax' is ${finishedMax}; give a number from 0`)
     this.#table = new JobTable(finishedMax)
-    this.graveyard = new Graveyard(this.#table, this.#latest)
+    this.#dependencies = new Dependencies({ table: this.#table, backlog: this.#backlog, signals: this.signals })
+    this.graveyard = new Graveyard(this.#table, this.#latest, this.#dependencies)
   }
 
   find(id: string): JobRow | null {
@@ -65,7 +72,8 @@ export class MemoryStore {
   }
 
   enqueue(jobs: readonly NewJob[], nowMs: number): readonly Receipt[] {
-    const receipts = jobs.map((job) => this.#enqueueOne(job, nowMs))
+    this.#dependencies.check(jobs, (job) => this.#latest.nextSeq(job) === 'stale')
+    const receipts = eachRedirected(jobs, (job) => this.#enqueueOne(job, nowMs))
     this.signals.ring()
     return receipts
   }
@@ -80,6 +88,7 @@ export class MemoryStore {
     const dueMs = job.runAtMs ?? nowMs + job.delayMs
     const row = newRow(job, { dueMs, arrival: this.#arrivals, seq }, nowMs)
     this.#table.add(row)
+    this.#dependencies.link(row)
     const older = this.#latest.add(row)?.queued ?? null
     if (older !== null) this.#replace(older, row, nowMs)
     record(row, 'enqueued', nowMs)
@@ -101,7 +110,7 @@ export class MemoryStore {
     row.state = 'queued'
     const key = this.#latest.of(row)
     if (key !== null) key.queued = row
-    if (key === null || key.running === null) this.#backlog.add(row)
+    if (row.waitingFor === 0 && (key === null || key.running === null)) this.#backlog.add(row)
     this.signals.noteQueued()
   }
 
@@ -236,7 +245,12 @@ export class MemoryStore {
     row.state = state
     row.completedAtMs = nowMs
     this.signals.finished(row.job.id, () => toView(row))
-    for (const gone of this.#table.finish(row)) this.#latest.remove(gone)
+    const removed = this.#table.finish(row)
+    this.#dependencies.finished(row)
+    for (const gone of removed) {
+      this.#latest.remove(gone)
+      this.#dependencies.removed(gone)
+    }
   }
 
   cancel(id: string, by: By, nowMs: number): boolean {
@@ -259,17 +273,9 @@ export class MemoryStore {
     if (row.seq !== null && row.seq < (this.#latest.of(row)?.seqMax ?? 0)) return false
     record(row, 'replayed', nowMs, { detail: { ...by } })
     this.#table.revive(row)
-    row.job = { ...row.job, ...edit }
-    Object.assign(row, {
-      attempt: 0,
-      replays: row.replays + 1,
-      error: null,
-      completedAtMs: null,
-      startedAtMs: null,
-      progress: null,
-      dueMs: nowMs,
-    })
+    renew(row, edit, nowMs)
     this.#queue(row)
+    this.#dependencies.changed(row)
     this.signals.ring()
     return true
   }

@@ -15,6 +15,8 @@ export class JobTable {
   #finishedFrom = 0
   /** In the order of their death. Kept until they are replayed: a dead letter is never dropped by itself (I9). */
   readonly #dead = new Set<JobRow>()
+  /** The completed jobs of each type. */
+  readonly #completed = new Map<string, Set<JobRow>>()
   /** Jobs of each type that are queued or in progress. */
   readonly #live = new Map<string, number>()
   readonly #finishedMax: number
@@ -50,14 +52,52 @@ export class JobTable {
       return []
     }
     this.#finished.push(row)
+    if (row.state === 'completed') this.#completedOf(row.job.type).add(row)
     return this.#trim()
+  }
+
+  /** In the order of their arrival, after one of them. */
+  after(serial: number, max: number): readonly JobRow[] {
+    const rows: JobRow[] = []
+    for (const row of this.#rows.values()) {
+      if (rows.length === max) break
+      if (row.serial > serial) rows.push(row)
+    }
+    return rows
+  }
+
+  /** The completed jobs or the dead letters of a type but for the `keep` newest of them. */
+  surplus(what: 'completed' | 'dead', type: string, keep: number): readonly JobRow[] {
+    const rows =
+      what === 'completed'
+        ? [...(this.#completed.get(type) ?? [])]
+        : [...this.#dead].filter((row) => row.job.type === type)
+    const surplus = rows.length <= keep ? [] : rows.sort((a, b) => b.arrival - a.arrival).slice(keep)
+    return surplus.filter(({ neededBy }) => neededBy === 0)
+  }
+
+  #completedOf(type: string): Set<JobRow> {
+    const known = this.#completed.get(type) ?? new Set()
+    this.#completed.set(type, known)
+    return known
+  }
+
+  #forgetCompleted(row: JobRow): void {
+    const rows = this.#completed.get(row.job.type)
+    if (rows?.delete(row) === true && rows.size === 0) this.#completed.delete(row.job.type)
   }
 
   #trim(): readonly JobRow[] {
     const from = this.#finishedFrom
     this.#finishedFrom = Math.max(from, this.#finished.length - this.#finishedMax)
-    const gone = this.#finished.slice(from, this.#finishedFrom)
-    for (const { job } of gone) this.#rows.delete(job.id)
+    const oldest = this.#finished.slice(from, this.#finishedFrom)
+    const gone = oldest.filter(({ neededBy }) => neededBy === 0)
+    // A result that somebody will ask for stays for another round.
+    this.#finished.push(...oldest.filter(({ neededBy }) => neededBy > 0))
+    for (const row of gone) {
+      this.#rows.delete(row.job.id)
+      this.#forgetCompleted(row)
+    }
     if (this.#finishedFrom > this.#finished.length / 2) {
       this.#finished = this.#finished.slice(this.#finishedFrom)
       this.#finishedFrom = 0
@@ -77,15 +117,18 @@ export class JobTable {
     this.#dead.add(row)
   }
 
-  /** Forgets a dead letter or a discarded job. */
+  /** Forgets a job that is over. */
   remove(row: JobRow): void {
     this.#dead.delete(row)
     this.#unfile(row)
+    this.#forgetCompleted(row)
     this.#rows.delete(row.job.id)
   }
 
+  /** What is taken out has mostly just come in or is among the oldest. */
   #unfile(row: JobRow): void {
-    const index = this.#finished.lastIndexOf(row)
+    const isOldest = this.#finished[this.#finishedFrom] === row
+    const index = isOldest ? this.#finishedFrom : this.#finished.lastIndexOf(row)
     if (index >= this.#finishedFrom) this.#finished.splice(index, 1)
   }
 
@@ -150,5 +193,5 @@ function doing(row: JobRow, nowMs: number): keyof TypeCounts | null {
   if (row.state === 'completed') return 'completed'
   if (isDead(row)) return 'dead'
   if (row.state === 'in_progress') return 'inProgress'
-  return row.dueMs > nowMs ? 'delayed' : 'ready'
+  return row.dueMs > nowMs || row.waitingFor > 0 ? 'delayed' : 'ready'
 }

@@ -3,6 +3,7 @@ import type { ClaimRequest, SubscribedType, Subscription } from '../../engine/en
 import type { Lease } from '../../engine/outcome.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
+import { reviewSuccessors } from './dependencies.ts'
 import { recordEvent } from './history.ts'
 import { type ExpiredRow, type JobColumns, type JobRow, toJobRow, toLease, toMs } from './rows.ts'
 import {
@@ -118,6 +119,7 @@ function hasAttemptsLeft(connection: Connection, row: JobRow, nowMs: number): bo
   const error = `all ${row.max_retries} attempts were used before it was put back; replay it instead`
   connection.prepare(BURY_EXHAUSTED).run({ rowid: row.rowid, now: toIso(nowMs), error })
   recordEvent(connection, { id: row.id, name: 'dead', attempt: row.attempts, worker: null, detail: { error } }, nowMs)
+  reviewSuccessors(connection, row.id, nowMs)
   return false
 }
 

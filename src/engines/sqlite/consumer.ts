@@ -7,6 +7,7 @@ import type { SqliteCore } from './core.ts'
 import { fromLeaseToken } from './rows.ts'
 import { renewLeases, reportProgress, settleLeases, toLost } from './settle.ts'
 import { FIND_LOST } from './statements.ts'
+import { isKeeping, removeSurplus } from './surplus.ts'
 
 /** How often held leases are compared with the database at most, however often others commit. */
 const LOST_CHECK_MS = 100
@@ -88,7 +89,12 @@ export class SqliteConsumer implements Consumer {
     if (settlements.length === 0) return []
     // From here on a loss is told by the answer, not by `onLost`.
     for (const { lease } of settlements) this.#held.delete(lease.token)
-    const settling = this.#core.write('settle', (isAlone) => settleLeases(this.#holder(), settlements, isAlone))
+    const removes = settlements.some(({ outcome }) => isKeeping(outcome))
+    const settling = this.#core.write('settle', (isAlone) => {
+      const lost = settleLeases(this.#holder(), settlements, isAlone)
+      if (removes) removeSurplus(this.#core, settlements, lost)
+      return lost
+    })
     const returning = settlements.filter(({ outcome }) => outcome.kind !== 'complete').map(({ lease }) => lease.job.id)
     for (const id of returning) this.#returning.set(id, settling)
     const lost = await settling.finally(() => {

@@ -1,6 +1,7 @@
 import { ClosedError, type MillraceError } from '../../errors.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import type { Connection } from './database.ts'
+import { Farewells } from './farewells.ts'
 import { isBusy, toEngineError } from './faults.ts'
 import { Wakeups } from './wakeups.ts'
 import { WalSync } from './wal-sync.ts'
@@ -19,6 +20,7 @@ export class SqliteCore {
   readonly connection: Connection
   readonly clock: Clock
   readonly wakeups: Wakeups
+  readonly farewells = new Farewells()
   readonly #writer: Writer
   readonly #walSync: WalSync | null
   readonly #consumers = new Set<CoreConsumer>()
@@ -81,9 +83,10 @@ export class SqliteCore {
   /** Ends claims that wait, lets writes already made finish, and refuses new ones. */
   async close(): Promise<void> {
     await Promise.all([...this.#consumers].map((consumer) => consumer.close()))
+    // Before those who wait are woken: they look again, and must not start to wait on a file that is about to close.
+    this.#closed = true
     this.wakeups.close()
     await this.#writer.close()
     await this.#walSync?.close()
-    this.#closed = true
   }
 }

@@ -91,9 +91,10 @@ export function openFile(path: string): SqliteDatabase {
 }
 
 /** Refuses an SQLite that could damage the file, then sets what durability and speed depend on. */
-export function configure(connection: Connection, pragmaSynchronous: 'FULL' | 'NORMAL'): void {
+export function configure(connection: Connection, pragmaSynchronous: 'FULL' | 'NORMAL', owned: boolean): void {
   assertVersion(connection)
   connection.exec('PRAGMA busy_timeout = 0')
+  if (owned) vacuumIncrementally(connection)
   connection.exec('PRAGMA journal_mode = WAL')
   connection.exec(`PRAGMA synchronous = ${pragmaSynchronous}`)
   connection.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}`)
@@ -101,6 +102,12 @@ export function configure(connection: Connection, pragmaSynchronous: 'FULL' | 'N
   // Statement journals would go to temporary files as soon as a batch touches more than sixteen pages.
   connection.exec('PRAGMA temp_store = MEMORY')
   connection.exec('PRAGMA trusted_schema = OFF')
+}
+
+/** Lets retention give space back in small steps. SQLite takes it only for a file that has nothing in it yet. */
+function vacuumIncrementally(connection: Connection): void {
+  const { page_count: pages } = connection.handle.prepare('PRAGMA page_count').get() as { page_count: number }
+  if (pages === 0) connection.exec('PRAGMA auto_vacuum = INCREMENTAL')
 }
 
 export function assertVersion(connection: Connection): void {

@@ -12,6 +12,7 @@ import {
 import type { JobEventName } from '../../job/job.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { SqliteCore } from './core.ts'
+import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
 import {
   BEFORE_DISCARD,
   DISCARD_DEAD,
@@ -42,9 +43,18 @@ export function createDeadLetters(core: SqliteCore): DeadLetters {
       if (requeued) core.changed()
       return requeued
     },
-    discard: (id, by) => core.write('discard', () => discard(core, id, by)),
+    // Whoever came after a job that is discarded or removed may be claimed now.
+    async discard(id, by) {
+      const discarded = await core.write('discard', () => discard(core, id, by))
+      if (discarded) core.wakeups.notify()
+      return discarded
+    },
     undiscard: (id, by) => core.write('undiscard', () => undiscard(core, id, by)),
-    remove: (ids, by) => core.write('purge', () => ids.filter((id) => remove(core, id, by)).length),
+    async remove(ids, by) {
+      const removed = await core.write('purge', () => ids.filter((id) => removeLetter(core, id, by)).length)
+      if (removed > 0) core.wakeups.notify()
+      return removed
+    },
     audit: (filter) => core.read('audit', () => readAudit(core, filter)),
   }
 }
@@ -85,6 +95,7 @@ function requeue(core: SqliteCore, id: string, by: By, edit: PayloadEdit | null)
   const now = toIso(clock.nowMs())
   const change = { payload: edit?.payload ?? null, version: edit?.payloadVersion ?? null }
   connection.prepare(REQUEUE_DEAD).run({ id, now, key, ...change })
+  reviewSuccessors(connection, id, clock.nowMs())
   recordAct(core, { row, by, action: 'replay', event: 'replayed', withPayload: edit !== null })
   return true
 }
@@ -100,6 +111,7 @@ function discard(core: SqliteCore, id: string, by: By): boolean {
   const row = findRow(core, id)
   if (row === undefined || !isDead(row)) return false
   core.connection.prepare(DISCARD_DEAD).run({ id, now: toIso(core.clock.nowMs()) })
+  reviewSuccessors(core.connection, id, core.clock.nowMs())
   recordAct(core, { row, by, action: 'discard', event: 'discarded' })
   return true
 }
@@ -111,15 +123,19 @@ function undiscard(core: SqliteCore, id: string, by: By): boolean {
   const diedAtMs = parse<Record<string, unknown>>(discarded?.before ?? null, {}).completedAtMs
   const completedAt = typeof diedAtMs === 'number' ? toIso(diedAtMs) : null
   core.connection.prepare(UNDISCARD).run({ id, completedAt, now: toIso(core.clock.nowMs()) })
+  reviewSuccessors(core.connection, id, core.clock.nowMs())
   recordAct(core, { row, by, action: 'undo', event: 'dead' })
   return true
 }
 
-function remove(core: SqliteCore, id: string, by: By): boolean {
+/** Deletes a dead letter or a discarded job, inside a write transaction; only the audit remembers it. False unless it is one. */
+export function removeLetter(core: SqliteCore, id: string, by: By): boolean {
   const row = findRow(core, id)
   if (row === undefined || !(isDead(row) || isDiscarded(row))) return false
   core.connection.prepare(REMOVE_DEAD).run({ id })
   core.connection.prepare(REMOVE_EVENTS).run({ id })
+  reviewSuccessors(core.connection, id, core.clock.nowMs())
+  if (row.predecessors !== null) forgetPredecessors(core.connection, id)
   recordAct(core, { row, by, action: 'purge', event: null })
   return true
 }

@@ -20,7 +20,8 @@ WHERE ${conditions.filter(Boolean).join(' AND ')} ORDER BY completed_at DESC, id
 /** Back to the queue with all its options: only the record of the failure goes (B127). */
 export const REQUEUE_DEAD = `
 UPDATE job_queue SET status = 'queued', attempts = 0, scheduled_at = :now, error = NULL, error_record = NULL,
-  completed_at = NULL, started_at = NULL, progress = NULL, idempotency_key = :key, waiting_for = 0,
+  completed_at = NULL, started_at = NULL, progress = NULL, idempotency_key = :key,
+  waiting_for = (SELECT count(*) FROM job_after WHERE job_after.job_id = job_queue.id AND held = 1),
   payload = coalesce(:payload, payload), payload_version = coalesce(:version, payload_version), replays = replays + 1,
   ${UNLEASED}
 WHERE id = :id AND ${DEAD}`

@@ -9,10 +9,11 @@ import { TestClock } from '../../testing/clock.ts'
 import { toIso } from '../../time/iso.ts'
 import { SqliteCore } from './core.ts'
 import { Connection } from './database.ts'
-import { fileSystemOf, lookAtDisk, lookAtFileSystem, lookAtWal, thisMachine } from './diagnosis/file.ts'
+import { lookAtDisk, lookAtFileSystem, lookAtWal, thisMachine } from './diagnosis/file.ts'
 import { lookAtIntegrity, lookAtVersion } from './diagnosis/settings.ts'
 import { diagnose, type Examination } from './diagnosis.ts'
 import { SqliteEngine } from './engine.ts'
+import { fileSystemOf } from './file-system.ts'
 
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
@@ -37,16 +38,16 @@ describe('settings', () => {
     const examination: Examination = {
       synchronous: 'full',
       syncsHere: true,
-      recoveryMaxMs: 35_000,
+      recoveryMaxMs: 45_000,
       deep: true,
       machine,
     }
     const findings = await diagnose(core, examination)
     expect(findings, 'ok')
-    const subjects = 'sqlite version,journal mode,synchronous,file system,wal size,disk space'
+    const subjects = 'sqlite version,journal mode,synchronous,file system,wal size,disk space,free space'
     assert.equal(
       findings.map(({ subject }) => subject).join(),
-      `${subjects},clock,stuck jobs,overdue jobs,workers,schema,integrity`,
+      `${subjects},clock,stuck jobs,overdue jobs,workers,schedules,schema,integrity`,
     )
     const far = { mounts: async () => 'server:/x / nfs rw 0 0\n', freeBytes: async () => 1, fileBytes: async () => 2 }
     const worse = await diagnose(core, { ...examination, machine: far, walBytesMax: 1 })
@@ -115,7 +116,7 @@ describe('the file', () => {
     'server:/export /srv/data nfs4 rw 0 0',
     '//server/share /srv/data/windows cifs rw 0 0',
     'ann@host: /home/ann/far fuse.sshfs rw 0 0',
-    'share /mnt/with\\040space 9p rw 0 0',
+    'share /mnt/with\\040space smb3 rw 0 0',
     'tmpfs /run tmpfs rw 0 0',
     'x /opt/strange fuse.strange rw 0 0',
     '/dev/vdb /srv/covered xfs rw 0 0',
@@ -127,7 +128,7 @@ describe('the file', () => {
       ['/srv/data/jobs.db', 'nfs4'],
       ['/srv/data/windows/jobs.db', 'cifs'],
       ['/home/ann/far/deep/jobs.db', 'fuse.sshfs'],
-      ['/mnt/with space/jobs.db', '9p'],
+      ['/mnt/with space/jobs.db', 'smb3'],
       ['/srv/covered/jobs.db', 'nfs'],
     ]
     for (const [file, type] of network) {
@@ -202,10 +203,10 @@ describe('the jobs', () => {
     const { clock, engine, handle, found } = await store(t)
     await engine.enqueue([newJob(), newJob({ type: 'foreign', id: 'foreign' })])
     await claim(engine)
-    await clock.advance(35_999)
+    await clock.advance(45_999)
     expect(await found('stuck jobs'), 'ok')
     await clock.advance(1_001)
-    expect(await found('stuck jobs'), 'error', /1 job with a lease that ran out up to 36 s ago/, /millrace reap/)
+    expect(await found('stuck jobs'), 'error', /1 job with a lease that ran out up to 46 s ago/, /millrace reap/)
     handle.exec(`UPDATE job_queue SET status = 'completed', lease_until = NULL WHERE type = 'greet'`)
     handle.exec(`UPDATE job_queue SET status = 'in_progress' WHERE id = 'foreign'`)
     expect(await found('stuck jobs'), 'error', /1 job in progress without a lease/, /millrace cancel/)

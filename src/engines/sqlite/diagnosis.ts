@@ -6,6 +6,7 @@ import { fileOf } from './database.ts'
 import { lookAtFile, type Machine, thisMachine, WAL_BYTES_MAX } from './diagnosis/file.ts'
 import { failure } from './diagnosis/finding.ts'
 import { lookAtClock, lookAtLeases, lookAtOverdue, lookAtWorkers } from './diagnosis/jobs.ts'
+import { lookAtSchedules } from './diagnosis/schedules.ts'
 import { lookAtSchema } from './diagnosis/schema.ts'
 import {
   type Durability,
@@ -15,6 +16,7 @@ import {
   lookAtVersion,
   versionOf,
 } from './diagnosis/settings.ts'
+import { lookAtSpace } from './diagnosis/space.ts'
 
 export interface Examination extends DiagnoseOptions, Durability {
   readonly recoveryMaxMs: number
@@ -34,10 +36,12 @@ export async function diagnose(core: SqliteCore, examination: Examination): Prom
     ['journal mode', () => lookAtJournal(connection)],
     ['synchronous', () => lookAtSynchronous(connection, examination)],
     ['file system', () => lookAtFile(fileOf(connection.handle), machine, walBytesMax)],
+    ['free space', () => lookAtSpace(connection)],
     ['clock', () => lookAtClock(connection, nowMs)],
     ['stuck jobs', () => lookAtLeases(connection, nowMs, recoveryMaxMs)],
     ['overdue jobs', () => lookAtOverdue(connection, nowMs)],
     ['workers', () => lookAtWorkers(connection, nowMs)],
+    ['schedules', () => lookAtSchedules(connection, nowMs)],
     ['schema', () => lookAtSchema(connection, nowMs)],
     ...(examination.deep === true ? [['integrity', () => lookAtIntegrity(connection)] as const] : []),
   ]

@@ -97,6 +97,21 @@ describe('opening', () => {
   })
 })
 
+describe('closing', () => {
+  test('ends the wait for a job that has not finished, and leaves no timer that reads the closed file', async () => {
+    const engine = await openEngine(`sqlite:${file}`, SETTINGS)
+    const job = newJob()
+    await engine.enqueue([job])
+    const waiting = engine.inspector?.waitFor(job.id, { waitMs: 60_000, signal: NEVER })
+    const ended = assert.rejects(async () => waiting, { code: 'ERR_CLOSED' })
+    await new Promise((resolve) => setImmediate(resolve))
+    await engine.close()
+    await ended
+    // A timer left behind would throw here, where nobody could catch it, and take the process down.
+    await systemClock.sleep(50)
+  })
+})
+
 describe('storing', () => {
   // B17 B25 B26 B34 B93
   test('writes every time as ISO-8601 UTC and the lease as its owner and end', async () => {

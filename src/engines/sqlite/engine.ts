@@ -12,7 +12,10 @@ import type {
   Subscription,
   Transaction,
 } from '../../engine/engine.ts'
+import type { Leadership } from '../../engine/leadership.ts'
 import type { EngineSettings } from '../../engine/open.ts'
+import type { Retention } from '../../engine/retention.ts'
+import type { Schedules } from '../../engine/schedules.ts'
 import { ClosedError, EngineError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { SqliteConsumer } from './consumer.ts'
@@ -29,12 +32,17 @@ import {
 } from './database.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { diagnose } from './diagnosis.ts'
-import { insertJobs } from './enqueue.ts'
+import { insertJobs, insertWithin } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
+import { assertLocal, readMounts } from './file-system.ts'
 import { countJobs, createControls, createInspector } from './inspector.ts'
+import { createLeadership } from './leadership.ts'
 import { applyMigrations, assertCurrent } from './migrate.ts'
+import { createRetention } from './retention.ts'
+import { createSchedules } from './schedules.ts'
 
-const RECOVERY_MAX_MS = 35_000
+/** A pass comes every 33 s at most, and another keeper takes over within 10 s of an end; it begins with a pass. */
+const RECOVERY_MAX_MS = 45_000
 
 const CAPABILITIES: Capabilities = Object.freeze({
   survives: 'process-crash',
@@ -54,10 +62,10 @@ const CAPABILITIES: Capabilities = Object.freeze({
   deadLetters: 'requeue',
   inspection: true,
   cancellation: true,
-  dependencies: false,
-  schedules: false,
-  leadership: false,
-  retention: false,
+  dependencies: true,
+  schedules: true,
+  leadership: true,
+  retention: true,
   diagnosis: true,
 })
 
@@ -65,6 +73,15 @@ export interface SqliteOptions {
   /** A path, `:memory:`, or a handle of the user's own, which `close` leaves open. */
   readonly database: string | SqliteDatabase
   readonly synchronous?: Synchronous
+}
+
+interface Facets {
+  readonly inspector: Inspector
+  readonly controls: Controls
+  readonly deadLetters: DeadLetters
+  readonly schedules: Schedules
+  readonly leadership: Leadership
+  readonly retention: Retention
 }
 
 /** SQLite as a queue: one file, any number of processes on this machine. */
@@ -75,7 +92,7 @@ export class SqliteEngine implements Engine {
   readonly #settings: EngineSettings
   #core: SqliteCore | null = null
   #closed = false
-  #facets: { inspector: Inspector; controls: Controls; deadLetters: DeadLetters } | null = null
+  #facets: Facets | null = null
 
   constructor(options: SqliteOptions, settings: EngineSettings) {
     this.#options = options
@@ -95,12 +112,13 @@ export class SqliteEngine implements Engine {
     if (this.#closed) throw new ClosedError('this SQLite engine')
     const { database, synchronous = 'full' } = this.#options
     const owned = typeof database === 'string'
+    if (owned && database !== ':memory:') await assertLocal(resolve(database), await readMounts())
     const connection = new Connection(owned ? openFile(database) : database)
     const syncsHere = this.#syncsHere()
     const core = new SqliteCore(connection, this.#settings.clock, syncsHere && owned ? resolve(database) : null)
     try {
       await core.read('opening the database', () =>
-        configure(connection, synchronous === 'full' && !syncsHere ? 'FULL' : 'NORMAL'),
+        configure(connection, synchronous === 'full' && !syncsHere ? 'FULL' : 'NORMAL', owned),
       )
       if (this.#settings.migrate) await this.#migrate(core)
       else await core.read('checking the schema', () => assertCurrent(connection))
@@ -114,6 +132,9 @@ export class SqliteEngine implements Engine {
       inspector: createInspector(core),
       controls: createControls(core),
       deadLetters: createDeadLetters(core),
+      schedules: createSchedules(core),
+      leadership: createLeadership(core),
+      retention: createRetention(core),
     }
   }
 
@@ -171,7 +192,7 @@ export class SqliteEngine implements Engine {
       )
     }
     try {
-      return insertJobs(new Connection(within), jobs, { nowMs: this.#settings.clock.nowMs(), careful: true })
+      return insertWithin(new Connection(within), jobs, this.#settings.clock.nowMs())
     } catch (error) {
       throw toEngineError(error, 'enqueuing within your transaction')
     }
@@ -212,7 +233,19 @@ export class SqliteEngine implements Engine {
     return this.#facet('deadLetters')
   }
 
-  #facet<Name extends 'inspector' | 'controls' | 'deadLetters'>(name: Name) {
+  get schedules(): Schedules {
+    return this.#facet('schedules')
+  }
+
+  get leadership(): Leadership {
+    return this.#facet('leadership')
+  }
+
+  get retention(): Retention {
+    return this.#facet('retention')
+  }
+
+  #facet<Name extends keyof Facets>(name: Name): Facets[Name] {
     if (this.#facets === null) throw new ClosedError('this SQLite engine')
     return this.#facets[name]
   }

@@ -1,7 +1,9 @@
 import type { Receipt } from '../../engine/engine.ts'
 import type { NewJob } from '../../job/job.ts'
+import { redirect } from '../../job/predecessors.ts'
 import { toIso } from '../../time/iso.ts'
 import type { Connection, SqliteValue } from './database.ts'
+import { linkPredecessors, reviewSuccessors } from './dependencies.ts'
 import { recordEvent } from './history.ts'
 import {
   FIND_BY_KEY,
@@ -28,14 +30,42 @@ export function insertJobs(
   { nowMs, careful }: { readonly nowMs: number; readonly careful: boolean },
 ): readonly Receipt[] {
   const receipts: Receipt[] = []
+  const duplicates = new Map<string, string>()
   for (let index = 0; index < jobs.length; ) {
     const run = careful ? 1 : countAlike(jobs, index)
     const alike = jobs.slice(index, index + run)
     if (run === ALIKE_ROWS) receipts.push(...insertAlikeRows(connection, alike, nowMs))
-    else for (const job of alike) receipts.push(insertJob(connection, job, nowMs))
+    else
+      for (const job of alike) {
+        const receipt = insertJob(connection, redirected(job, duplicates), nowMs)
+        if (receipt.status === 'duplicate') duplicates.set(job.id, receipt.id)
+        receipts.push(receipt)
+      }
     index += run
   }
   return receipts
+}
+
+/**
+ * Stores the jobs inside a transaction of the user's own. If one comes after a job that nobody knows, none of them is
+ * stored, and the rest of the transaction is the user's to keep.
+ */
+export function insertWithin(connection: Connection, jobs: readonly NewJob[], nowMs: number): readonly Receipt[] {
+  if (jobs.every(({ after }) => after === null)) return insertJobs(connection, jobs, { nowMs, careful: true })
+  connection.exec('SAVEPOINT millrace_enqueue')
+  try {
+    return insertJobs(connection, jobs, { nowMs, careful: true })
+  } catch (error) {
+    connection.exec('ROLLBACK TO millrace_enqueue')
+    throw error
+  } finally {
+    connection.exec('RELEASE millrace_enqueue')
+  }
+}
+
+/** Where a job of this batch is a duplicate, those after it wait for the job that it duplicates. */
+function redirected(job: NewJob, duplicates: ReadonlyMap<string, string>): NewJob {
+  return job.after === null || duplicates.size === 0 ? job : { ...job, after: redirect(job.after, duplicates) }
 }
 
 /** How many jobs from `index` on differ in nothing but id and payload, from 1 up to one statement's worth. */
@@ -52,7 +82,7 @@ function countAlike(jobs: readonly NewJob[], index: number): number {
 }
 
 function isPlain(job: NewJob): boolean {
-  return job.key === null && job.latest === null && job.tenant === null && job.options === null
+  return job.key === null && job.latest === null && job.tenant === null && job.options === null && job.after === null
 }
 
 function isAlike(one: NewJob, other: NewJob): boolean {
@@ -91,6 +121,7 @@ function insertJob(connection: Connection, job: NewJob, nowMs: number): Receipt 
   const place = job.latest === null ? PLAIN : takeLatestPlace(connection, job.type, job.latest, job.id, nowMs)
   if (place === null) return { id: job.id, status: 'stale' }
   const due = dueOf(job, nowMs)
+  const heldBy = job.after === null ? 0 : linkPredecessors(connection, job.id, job.after)
   connection.prepare(INSERT_ONE).run({
     rowid: place.rowid,
     id: job.id,
@@ -104,9 +135,10 @@ function insertJob(connection: Connection, job: NewJob, nowMs: number): Receipt 
     key: job.key,
     latestKey: job.latest?.key ?? null,
     latestSeq: place.seq,
-    waitingFor: place.waitingFor,
+    waitingFor: place.waitingFor + heldBy,
     tenant: job.tenant === null ? null : JSON.stringify(job.tenant),
     options: job.options === null ? null : JSON.stringify(job.options),
+    predecessors: job.after === null ? null : JSON.stringify(job.after),
   })
   return { id: job.id, status: place.replaced ? 'replaced' : 'enqueued' }
 }
@@ -157,6 +189,7 @@ function takeLatestPlace(
       { id: waiting.id, name: 'superseded', attempt: waiting.attempts, worker: null, detail: { by } },
       nowMs,
     )
+    reviewSuccessors(connection, waiting.id, nowMs)
   }
   return {
     rowid: waiting?.rowid ?? null,

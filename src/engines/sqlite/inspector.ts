@@ -3,6 +3,7 @@ import type { JobView } from '../../job/job.ts'
 import type { JobState } from '../../job/states.ts'
 import { toIso } from '../../time/iso.ts'
 import type { SqliteCore } from './core.ts'
+import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
 import { readHistory, recordEvent } from './history.ts'
 import { toMs, toView, type ViewRow } from './rows.ts'
 import {
@@ -13,6 +14,7 @@ import {
   END_LIVE,
   FIND_JOB,
   listJobs,
+  OLDEST_DUE,
   UNBLOCK_LATEST,
 } from './statements.ts'
 
@@ -33,6 +35,12 @@ export function createInspector(core: SqliteCore): Inspector {
   return {
     find,
     list: (filter: JobFilter) => core.read('list', () => listRows(core, filter).map(toView)),
+    oldestDue: () =>
+      core.read('oldestDue', () => {
+        const now = toIso(core.clock.nowMs())
+        const row = core.connection.prepare(OLDEST_DUE).get({ now }) as ViewRow | undefined
+        return row === undefined ? null : toView(row)
+      }),
     history: (id) =>
       core.read('history', () => {
         const row = findRow(core, id)
@@ -40,11 +48,16 @@ export function createInspector(core: SqliteCore): Inspector {
       }),
     async waitFor(id, { waitMs, signal }) {
       const untilMs = core.clock.nowMs() + waitMs
-      for (;;) {
-        const view = await find(id)
-        const leftMs = untilMs - core.clock.nowMs()
-        if (view === null || isOver(view) || leftMs <= 0 || signal.aborted) return view
-        await core.wakeups.wait(leftMs, signal)
+      const stopExpecting = core.farewells.expect(id)
+      try {
+        for (;;) {
+          const view = (await find(id)) ?? core.farewells.of(id)
+          const leftMs = untilMs - core.clock.nowMs()
+          if (view === null || isOver(view) || leftMs <= 0 || signal.aborted) return view
+          await core.wakeups.wait(leftMs, signal)
+        }
+      } finally {
+        stopExpecting()
       }
     },
   }
@@ -113,6 +126,8 @@ export function createControls(core: SqliteCore): Controls {
           },
           nowMs,
         )
+        reviewSuccessors(core.connection, id, nowMs)
+        if (row.predecessors !== null) forgetPredecessors(core.connection, id)
         if (row.latest_key !== null)
           core.connection.prepare(UNBLOCK_LATEST).run({ type: row.type, latestKey: row.latest_key, now })
         return true

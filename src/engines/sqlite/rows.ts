@@ -1,5 +1,5 @@
 import type { Lease } from '../../engine/outcome.ts'
-import type { Ended, ErrorRecord, JobView, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import type { Ended, ErrorRecord, JobView, Predecessors, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
 import type { JobState } from '../../job/states.ts'
 import { fromIso } from '../../time/iso.ts'
 
@@ -19,6 +19,7 @@ export interface JobRow {
   readonly latest_key: string | null
   readonly tenant: string | null
   readonly options: string | null
+  readonly predecessors: string | null
 }
 
 /** The same as an array, in the order of JOB_COLUMNS in statements.ts. */
@@ -37,6 +38,7 @@ export type JobColumns = [
   latestKey: string | null,
   tenant: string | null,
   options: string | null,
+  predecessors: string | null,
 ]
 
 export function toJobRow(columns: JobColumns): JobRow {
@@ -55,6 +57,7 @@ export function toJobRow(columns: JobColumns): JobRow {
     latest_key: columns[11],
     tenant: columns[12],
     options: columns[13],
+    predecessors: columns[14],
   }
 }
 
@@ -110,7 +113,7 @@ export function toStoredJob(row: JobRow): StoredJob {
     latestKey: row.latest_key,
     tenant: row.tenant === null ? null : parse<Tenant | null>(row.tenant, null),
     options: row.options === null ? null : parse<StoredOptions | null>(row.options, null),
-    after: null,
+    after: row.predecessors === null ? null : parse<Predecessors | null>(row.predecessors, null),
   }
 }
 

@@ -2,6 +2,7 @@ import type { Lease, Lost, LostReason, Outcome, Settlement } from '../../engine/
 import type { Ended, ErrorRecord, JobEventName } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
+import { releaseSuccessors, reviewSuccessors } from './dependencies.ts'
 import { recordEvent } from './history.ts'
 import { fromLeaseToken, toMs } from './rows.ts'
 import {
@@ -54,6 +55,8 @@ function completeMany({ connection, nowMs }: Holder, completions: readonly Compl
   })
   const { changes } = connection.prepare(COMPLETE_MANY).run({ done: JSON.stringify(done), now: toIso(nowMs) })
   if (Number(changes) !== completions.length) throw new NeedsCare('a lease is gone')
+  const completed = completions.map(({ lease }) => lease)
+  releaseSuccessors(connection, completed, nowMs)
 }
 
 function settleOne(holder: Holder, { lease, outcome }: Settlement): Lost[] {
@@ -66,8 +69,12 @@ function applyOutcome(holder: Holder, lease: Lease, outcome: Outcome): boolean {
   // What is about to leave the row stays in the history.
   const startedAtMs = outcome.kind === 'complete' ? null : readStart(holder, lease)
   switch (outcome.kind) {
-    case 'complete':
-      return change(holder, COMPLETE_ONE, lease, { result: outcome.result, durationMs: Math.round(outcome.durationMs) })
+    case 'complete': {
+      const done = { result: outcome.result, durationMs: Math.round(outcome.durationMs) }
+      if (!change(holder, COMPLETE_ONE, lease, done)) return false
+      releaseSuccessors(holder.connection, [lease], holder.nowMs)
+      return true
+    }
     case 'retry': {
       const due = toIso(holder.nowMs + outcome.delayMs)
       if (!change(holder, RETRY_ONE, lease, { due, ...errorColumns(outcome.error) })) return false
@@ -79,6 +86,7 @@ function applyOutcome(holder: Holder, lease: Lease, outcome: Outcome): boolean {
       if (!change(holder, BURY_ONE, lease, errorColumns(outcome.error))) return false
       recordFailure(holder, lease, outcome.error, startedAtMs)
       record(holder, lease, 'dead', null)
+      reviewSuccessors(holder.connection, lease.job.id, holder.nowMs)
       return true
     case 'release': {
       const due = outcome.delayMs > 0 ? toIso(holder.nowMs + outcome.delayMs) : null
@@ -114,6 +122,7 @@ function supersede(holder: Holder, lease: Lease, outcome: Exclude<Outcome, { kin
     return false
   if (error !== null) recordFailure(holder, lease, error, startedAtMs)
   record(holder, lease, 'superseded', error === null ? { by, startedAtMs } : { by })
+  reviewSuccessors(holder.connection, lease.job.id, holder.nowMs)
   return true
 }
 

@@ -2,7 +2,7 @@
 
 /** What a worker needs of a job. `JobColumns` in rows.ts has the same order. */
 const JOB_COLUMNS = `rowid, id, type, priority, scheduled_at, payload, payload_version, attempts, max_retries, created_at,
-  idempotency_key, latest_key, tenant, options`
+  idempotency_key, latest_key, tenant, options, predecessors`
 
 /** No token, no effect: a late holder must not touch a job that has a new one, nor one whose lease ran out (I3). */
 const HELD = `id = :id AND lease_token = :token AND status = 'in_progress' AND lease_until > :now`
@@ -24,9 +24,9 @@ VALUES ${Array.from({ length: count }, () => row).join(', ')} ON CONFLICT DO NOT
 
 export const INSERT_ONE = `
 INSERT INTO job_queue (rowid, id, type, payload, payload_version, priority, scheduled_at, max_retries, created_at,
-  updated_at, idempotency_key, latest_key, latest_seq, waiting_for, tenant, options)
+  updated_at, idempotency_key, latest_key, latest_seq, waiting_for, tenant, options, predecessors)
 VALUES (:rowid, :id, :type, :payload, :version, :priority, :due, :attempts, :now, :now,
-  :key, :latestKey, :latestSeq, :waitingFor, :tenant, :options)
+  :key, :latestKey, :latestSeq, :waitingFor, :tenant, :options, :predecessors)
 ON CONFLICT DO NOTHING`
 
 export const FIND_ID = `SELECT id FROM job_queue WHERE id = :id`
@@ -179,6 +179,12 @@ export function listJobs(filter: { readonly state: boolean; readonly type: boole
   ]
   return `SELECT ${VIEW_COLUMNS} FROM job_queue WHERE ${conditions.filter(Boolean).join(' AND ')} ORDER BY id DESC LIMIT :limit`
 }
+
+/** The inner look stays in the index; only the one it finds is read. */
+export const OLDEST_DUE = `
+SELECT ${VIEW_COLUMNS} FROM job_queue WHERE rowid = (
+  SELECT rowid FROM job_queue INDEXED BY idx_job_queue_dequeue
+  WHERE status = 'queued' AND scheduled_at <= :now ORDER BY scheduled_at, rowid LIMIT 1)`
 
 export const COUNT_STATES = `SELECT type, status, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_type GROUP BY type, status`
 export const COUNT_READY = `

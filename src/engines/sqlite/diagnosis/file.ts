@@ -1,7 +1,8 @@
 /** Where the database lies: the file system, the WAL beside it and the room that is left. */
-import { readFile, stat, statfs } from 'node:fs/promises'
+import { stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Finding } from '../../../engine/diagnosis.ts'
+import { fileSystemOf, isInMemory, isNetwork, isShared, readMounts } from '../file-system.ts'
 import { failure, formatBytes, ok, warning } from './finding.ts'
 
 /** What is asked of the machine, so that a test can answer for a machine that it does not have. */
@@ -14,7 +15,7 @@ export interface Machine {
 }
 
 export const thisMachine: Machine = {
-  mounts: () => readFile('/proc/mounts', 'utf8').catch(() => null),
+  mounts: readMounts,
   async freeBytes(folder) {
     const { bavail, bsize } = await statfs(folder)
     return bavail * bsize
@@ -29,41 +30,21 @@ export const thisMachine: Machine = {
     ),
 }
 
-/** Their locks and shared memory do not hold between machines, or at all: WAL on them corrupts or hangs. */
-const NETWORK = new Set(['nfs', 'nfs4', 'cifs', 'smb3', 'smbfs', '9p', 'afs', 'ceph', 'lustre', 'davfs', 'ncpfs'])
-const NETWORK_FUSE = /^fuse\.(?:sshfs|rclone|s3fs|glusterfs|gcsfuse|ceph(?:-fuse)?|davfs2?|smbnetfs|juicefs|goofys)$/
-const IN_MEMORY = new Set(['tmpfs', 'ramfs'])
-/** A directory shared with the host of a virtual machine: what its locks are worth, the host decides. */
-const SHARED = new Set(['virtiofs', 'vboxsf', 'fuse.vmhgfs-fuse', 'prl_fs', 'fakeowner', 'fuse.grpcfuse', 'drvfs'])
-
-/** The type of the file system that holds the path: that of the longest mount point above it, the last mounted of equals. */
-export function fileSystemOf(path: string, mounts: string): string | null {
-  let found: { readonly point: string; readonly type: string } | null = null
-  for (const line of mounts.split('\n')) {
-    const [, escaped, type] = line.split(' ')
-    if (escaped === undefined || type === undefined) continue
-    const point = escaped.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
-    const isAbove = point === '/' || path === point || path.startsWith(`${point}/`)
-    if (isAbove && (found === null || point.length >= found.point.length)) found = { point, type }
-  }
-  return found?.type ?? null
-}
-
 export function lookAtFileSystem(file: string, mounts: string | null): Finding {
   const type = mounts === null ? null : fileSystemOf(file, mounts)
   if (type === null)
     return ok('file system', 'unknown: only Linux tells it; make sure that the file is on a local disk')
-  if (NETWORK.has(type) || NETWORK_FUSE.test(type)) {
+  if (isNetwork(type)) {
     return failure(
       'file system',
       `${type} is a network file system: its locks and shared memory cannot be relied on, and WAL can corrupt the file`,
       'Stop the workers, copy the file with VACUUM INTO to a local disk of the one machine that uses it, and open it there.',
     )
   }
-  if (IN_MEMORY.has(type)) {
+  if (isInMemory(type)) {
     return warning('file system', `${type} is memory: every job ends with this machine`, 'Move the file to a disk.')
   }
-  if (SHARED.has(type) || type.startsWith('fuse.')) {
+  if (isShared(type)) {
     return warning(
       'file system',
       `whether locks hold on ${type} cannot be known from here`,

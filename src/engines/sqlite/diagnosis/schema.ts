@@ -1,6 +1,7 @@
 /** Whether the tables are those that the migrations make, compared with a fresh database in memory. */
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { Connection, openFile } from '../database.ts'
+import * as dependencyStatements from '../dependency-statements.ts'
 import * as deskStatements from '../desk-statements.ts'
 import { applyMigrations } from '../migrate.ts'
 import * as engineStatements from '../statements.ts'
@@ -132,6 +133,7 @@ function unpreparable(actual: Connection): readonly Finding[] {
   const statements: readonly (readonly [name: string, sql: unknown])[] = [
     ...Object.entries(engineStatements),
     ...Object.entries(deskStatements),
+    ...Object.entries(dependencyStatements),
   ]
   return statements.flatMap(([name, sql]) => {
     if (typeof sql !== 'string' || !/^\s*(?:SELECT|INSERT|UPDATE|DELETE)\b/.test(sql)) return []

@@ -28,10 +28,12 @@ CREATE TABLE IF NOT EXISTS job_queue (
 export const ADDED_COLUMNS: readonly { readonly name: string; readonly definition: string }[] = [
   // The fence: set by every claim, cleared by every settle.
   { name: 'lease_token', definition: 'TEXT' },
-  // Not claimable while above 0: an older job of the same latest key is in flight.
+  // Not claimable while above 0: an older job of the same latest key is in flight, or jobs that come first are not done.
   { name: 'waiting_for', definition: 'INTEGER NOT NULL DEFAULT 0' },
   { name: 'latest_key', definition: 'TEXT' },
   { name: 'latest_seq', definition: 'INTEGER' },
+  // The jobs that come first, as JSON.
+  { name: 'predecessors', definition: 'TEXT' },
   { name: 'tenant', definition: 'TEXT' },
   { name: 'options', definition: 'TEXT' },
   { name: 'payload_version', definition: 'INTEGER NOT NULL DEFAULT 1' },
@@ -93,6 +95,16 @@ CREATE TABLE IF NOT EXISTS job_latest (
   PRIMARY KEY (type, latest_key)
 ) WITHOUT ROWID;
 
+-- Which job comes after which, until the later one is over for good; held while the earlier one holds it back.
+CREATE TABLE IF NOT EXISTS job_after (
+  after_id TEXT NOT NULL,
+  job_id TEXT NOT NULL,
+  if_dead TEXT NOT NULL,
+  held INTEGER NOT NULL,
+  PRIMARY KEY (after_id, job_id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS idx_job_after_job ON job_after(job_id, held);
+
 -- Every act at the dead-letter desk. It outlives the jobs, and nobody rewrites it.
 CREATE TABLE IF NOT EXISTS job_audit (
   seq INTEGER PRIMARY KEY,
@@ -110,6 +122,23 @@ CREATE TRIGGER IF NOT EXISTS job_audit_kept BEFORE DELETE ON job_audit
 BEGIN SELECT RAISE(ABORT, 'job_audit is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS job_audit_unchanged BEFORE UPDATE ON job_audit
 BEGIN SELECT RAISE(ABORT, 'job_audit is append-only'); END;
+
+-- What runs on the clock. The body is the keeper's; a new revision with every change is the fence.
+CREATE TABLE IF NOT EXISTS millrace_schedules (
+  name TEXT PRIMARY KEY,
+  revision TEXT NOT NULL,
+  next_at_ms INTEGER,
+  body TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- Who holds an office, such as that of the keeper, and until when.
+CREATE TABLE IF NOT EXISTS millrace_leaders (
+  office TEXT PRIMARY KEY,
+  holder TEXT,
+  number INTEGER NOT NULL,
+  lease_ms INTEGER NOT NULL,
+  until_ms INTEGER NOT NULL
+) WITHOUT ROWID;
 
 -- Recent claims of rate-limited types, one row per claim call.
 CREATE TABLE IF NOT EXISTS job_starts (

@@ -1,10 +1,12 @@
+import type { Terminal } from './terminal.ts'
+
 /** The terminal's second screen: drawn in place, and left as it was found whatever ends the process. */
 export class Screen {
-  readonly #out: NodeJS.WriteStream
+  readonly #out: Terminal['out']
   #entered = false
   readonly #leaveAtExit = (): void => this.leave()
 
-  constructor(out: NodeJS.WriteStream) {
+  constructor(out: Terminal['out']) {
     this.#out = out
   }
 

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import type { FamilyName } from './contender.ts'
+import { CONNECTIONS } from './servers/postgres.ts'
+import { type Server, startDurablePostgres } from './servers/start.ts'
+import { type Sizes, STANDARD, STANDARD_OF_SERVERS } from './sizes.ts'
+
+/** One comparison: what a run of it is, and what a reader of its figures must know. */
+export interface Family {
+  readonly name: FamilyName
+  readonly title: string
+  /** What a run measures unless told. */
+  readonly contenders: readonly string[]
+  readonly sizes: Sizes
+  /** For the docs: what holds for every contender, as a sentence each. */
+  readonly terms: readonly string[]
+  /** For the docs: how long a run of all of it takes. */
+  readonly duration: string
+  /** Present where the store is a server, which is then started for each run. */
+  startServer?(): Promise<Server>
+  /** What was measured, by name; `server` is that of the run. */
+  versions(server: Server | null): Readonly<Record<string, string>>
+}
+
+const SQLITE: Family = {
+  name: 'sqlite',
+  title: 'SQLite',
+  contenders: ['millrace-full', 'millrace-normal', 'plainjob', 'bare-store'],
+  sizes: STANDARD,
+  terms: [],
+  duration: 'under six minutes',
+  versions: () => ({
+    'SQLite (node:sqlite)': sqliteVersion(),
+    ...packageVersions('better-sqlite3', 'plainjob'),
+  }),
+}
+
+const POSTGRES: Family = {
+  name: 'postgres',
+  title: 'Postgres',
+  contenders: [
+    'millrace-postgres',
+    'graphile-worker',
+    'graphile-worker-tuned',
+    'pg-boss',
+    'bullmq-postgres',
+    'bare-postgres',
+  ],
+  sizes: STANDARD_OF_SERVERS,
+  terms: [
+    'One Postgres, started for the run on the same machine, with its own settings (fsync, synchronous_commit and full_page_writes on: a commit is on disk before anybody hears of it), serves everybody; each measurement has an empty database of its own and begins after a checkpoint.',
+    `Every pool may have ${CONNECTIONS} connections; a connection that only listens is not counted.`,
+  ],
+  duration: 'about a quarter of an hour',
+  startServer: startDurablePostgres,
+  versions: (server) => ({
+    Postgres: server?.version ?? 'unknown',
+    ...packageVersions('pg', 'graphile-worker', 'pg-boss', 'bullmq'),
+  }),
+}
+
+/** In the order of the docs. */
+export const FAMILIES: readonly Family[] = [SQLITE, POSTGRES]
+
+export function findFamily(name: FamilyName): Family {
+  return name === 'sqlite' ? SQLITE : POSTGRES
+}
+
+function sqliteVersion(): string {
+  const db = new DatabaseSync(':memory:')
+  const version = String(db.prepare('select sqlite_version() as version').get()?.version)
+  db.close()
+  return version
+}
+
+/** Read as files: not every package lets its manifest be imported. */
+function packageVersions(...names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.map((name) => {
+      const manifest = new URL(`../node_modules/${name}/package.json`, import.meta.url)
+      const { version }: { readonly version: string } = JSON.parse(readFileSync(manifest, 'utf8'))
+      return [name, version]
+    }),
+  )
+}

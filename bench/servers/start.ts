@@ -1,0 +1,35 @@
+/** One Postgres for a whole run, started by it and gone with it. */
+import { startPostgres } from '../../test/servers/postgres.ts'
+import { withClient } from './postgres.ts'
+
+export interface Server {
+  /** Of the database that is always there. */
+  readonly url: string
+  readonly version: string
+  stop(): Promise<void>
+}
+
+/** What everybody is measured with: a commit is on disk before it is acknowledged. */
+const DURABLE: Readonly<Record<string, string>> = { fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on' }
+/** The rest is as Postgres has it. */
+const SETTINGS = [...Object.entries(DURABLE).map(([name, value]) => `${name}=${value}`), 'shared_buffers=128MB']
+
+export async function startDurablePostgres(): Promise<Server> {
+  const { url, stop } = await startPostgres(SETTINGS)
+  return { url, version: await checkedVersion(url), stop }
+}
+
+/** Figures of a server that was not set up as told would be worth nothing. */
+function checkedVersion(url: string): Promise<string> {
+  return withClient(url, async (client) => {
+    const show = async (setting: string): Promise<string> => {
+      const { rows } = await client.query('select current_setting($1) as value', [setting])
+      return String(rows[0]?.value)
+    }
+    for (const [setting, wanted] of Object.entries(DURABLE)) {
+      const value = await show(setting)
+      if (value !== wanted) throw new Error(`${setting} is ${value} on the server of the run, and must be ${wanted}`)
+    }
+    return show('server_version')
+  })
+}

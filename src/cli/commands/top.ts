@@ -1,0 +1,94 @@
+import { type Command, Option } from 'commander'
+import { OptionError } from '../../errors.ts'
+import { type Cli, duration, examples, type SharedOptions, wholeNumber, withExistingMill } from '../cli.ts'
+import { onQuitKey } from '../quit-key.ts'
+import { Screen } from '../screen.ts'
+import { onStopSignals } from '../stop-signals.ts'
+import { renderTop } from '../top/frame.ts'
+import { type TopSnapshot, TopWatch, toJson } from '../top/snapshot.ts'
+
+interface TopOptions extends SharedOptions {
+  readonly interval: number
+  readonly times?: number
+}
+
+const INTERVAL_MS_MIN = 100
+
+export function addTop(program: Command, cli: Cli): void {
+  program
+    .command('top')
+    .summary('watch jobs as they run')
+    .description('Watch jobs as they run: counts, rates, progress, what waits longest, what died. It changes nothing.')
+    .addOption(new Option('--interval <duration>', 'how often to look').argParser(duration).default(1_000, '1s'))
+    .option('--times <n>', 'end after this many looks; without a terminal 1 unless told', wholeNumber)
+    .addHelpText(
+      'after',
+      examples([
+        ['millrace top', 'live in the terminal; q or Ctrl-C ends it'],
+        ['millrace top --interval 5s', 'look less often'],
+        ['millrace top | cat', 'one look, as text'],
+        ['millrace top --json --times 60', 'a line each second for a minute, for a program'],
+      ]),
+    )
+    .action((_options, command: Command) => top(cli, command.optsWithGlobals<TopOptions>()))
+}
+
+async function top(cli: Cli, options: TopOptions): Promise<void> {
+  checkOptions(options)
+  const { terminal, clock } = cli
+  const live = terminal.columns !== null && options.json === undefined
+  const times = options.times ?? (live || options.json ? Number.POSITIVE_INFINITY : 1)
+  await withExistingMill(cli, options.engine, async (mill) => {
+    const stop = new AbortController()
+    const quit = (): void => stop.abort()
+    const stopListening = onStopSignals(clock, quit, quit)
+    const view = live ? openView(cli, quit) : printer(cli, options)
+    const watch = new TopWatch(mill, options.engine, clock)
+    try {
+      for (let looked = 1; !stop.signal.aborted; looked += 1) {
+        view.show(await watch.look())
+        if (looked >= times) break
+        await clock.sleep(options.interval, stop.signal)
+      }
+    } finally {
+      view.close()
+      stopListening()
+    }
+  })
+}
+
+function checkOptions({ interval, times }: TopOptions): void {
+  if (interval < INTERVAL_MS_MIN)
+    throw new OptionError(`'interval' is ${interval} ms; give ${INTERVAL_MS_MIN} ms or more`)
+  if (times !== undefined && times < 1) throw new OptionError(`'times' is ${times}; give a whole number from 1`)
+}
+
+interface View {
+  show(snapshot: TopSnapshot): void
+  close(): void
+}
+
+function openView({ terminal }: Cli, quit: () => void): View {
+  const screen = new Screen(terminal.out)
+  const closeKeyboard = onQuitKey(process.stdin, quit)
+  screen.enter()
+  return {
+    show: (snapshot) =>
+      screen.draw(renderTop(snapshot, { columns: screen.columns, rows: screen.rows, paint: terminal.paint })),
+    close: () => {
+      screen.leave()
+      closeKeyboard()
+    },
+  }
+}
+
+function printer({ terminal }: Cli, options: TopOptions): View {
+  const canvas = { columns: null, rows: null, paint: terminal.paint }
+  return {
+    show: (snapshot) => {
+      if (options.json) terminal.print(JSON.stringify(toJson(snapshot)))
+      else for (const line of renderTop(snapshot, canvas)) terminal.print(line)
+    },
+    close: () => {},
+  }
+}

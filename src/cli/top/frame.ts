@@ -1,0 +1,121 @@
+/** A snapshot in, lines out: it draws nothing itself, so a test can read what it says. */
+import type { JobView } from '../../job/job.ts'
+import { toIso } from '../../time/iso.ts'
+import { COUNT_COLUMNS, countCells } from '../counts.ts'
+import { detailOf, formatDuration } from '../format.ts'
+import { drawBar, shareOf } from '../progress.ts'
+import { type Column, clip, tableLines } from '../table.ts'
+import { printable, type Terminal } from '../terminal.ts'
+import type { Rates, TopSnapshot, TypeLine } from './snapshot.ts'
+
+/** `columns` and `rows` null: a pipe, which gets everything. */
+export interface Canvas extends Pick<Terminal, 'columns' | 'paint'> {
+  readonly rows: number | null
+}
+
+const BAR_WIDTH = 20
+const TYPES_SHARE = 0.4
+const DEAD_SHOWN = 5
+
+export function renderTop(snapshot: TopSnapshot, canvas: Canvas): readonly string[] {
+  const { paint, rows } = canvas
+  const head = [titleOf(snapshot, canvas), summaryOf(snapshot), '']
+  const types = typeLines(snapshot, canvas, rows === null ? null : Math.max(1, Math.floor(rows * TYPES_SHARE)))
+  const dead = deadLines(snapshot, canvas)
+  const end = rows === null ? [] : [paint('dim', 'q or Ctrl-C ends it; jobs go on.')]
+  const room = rows === null ? null : Math.max(1, rows - head.length - types.length - dead.length - end.length - 3)
+  const running = [paint('bold', 'Running'), ...cut(runningLines(snapshot, canvas), room, canvas)]
+  const body = [...head, ...types, '', ...running, '', ...dead]
+  // The way out stays in sight, however small the screen.
+  const fitting = rows === null ? body : body.slice(0, rows - end.length)
+  return [...fitting, ...end].map((line) => clip(line, canvas.columns))
+}
+
+function titleOf({ url, nowMs }: TopSnapshot, { paint }: Canvas): string {
+  const [, time = ''] = toIso(nowMs).split(/[T.]/)
+  return `${paint('bold', 'millrace top')}  ${paint('dim', `${printable(url)}  ${time} UTC`)}`
+}
+
+function summaryOf({ total, oldest, nowMs }: TopSnapshot): string {
+  const waiting =
+    oldest === null
+      ? 'nothing waits'
+      : `oldest waiting: ${formatDuration(nowMs - oldest.runAtMs)}, ${printable(oldest.type)} ${printable(oldest.id)}`
+  const { rates } = total
+  if (rates === null) return waiting
+  return `in ${perSecond(rates.enqueued)}  done ${perSecond(rates.completed)}  dead ${perSecond(rates.dead)}  ${waiting}`
+}
+
+function perSecond(rate: number): string {
+  return `${rate < 10 ? rate.toFixed(1) : Math.round(rate)}/s`
+}
+
+function typeLines({ types, total }: TopSnapshot, canvas: Canvas, room: number | null): readonly string[] {
+  const columns: readonly Column[] = [
+    { title: 'TYPE' },
+    ...COUNT_COLUMNS,
+    { title: 'IN/S', align: 'right' },
+    { title: 'DONE/S', align: 'right' },
+  ]
+  const row = ({ type, counts, rates }: TypeLine): readonly string[] => [
+    type === '*' ? canvas.paint('bold', 'total') : printable(type),
+    ...countCells(counts, canvas.paint),
+    rateCell(rates, 'enqueued'),
+    rateCell(rates, 'completed'),
+  ]
+  // The busiest stay when not all fit; the order does not change, so that nothing jumps.
+  const kept = room === null ? types : busiest(types, Math.max(1, room - 2))
+  return tableLines(canvas, columns, [...kept, total].map(row))
+}
+
+function rateCell(rates: Rates | null, name: keyof Rates): string {
+  return rates === null ? '-' : perSecond(rates[name]).replace('/s', '')
+}
+
+function busiest(types: readonly TypeLine[], max: number): readonly TypeLine[] {
+  const work = ({ counts }: TypeLine): number => counts.inProgress * 1e9 + counts.ready * 1e3 + counts.dead
+  const kept = new Set([...types].sort((a, b) => work(b) - work(a)).slice(0, max))
+  return types.filter((line) => kept.has(line))
+}
+
+function runningLines({ running, nowMs }: TopSnapshot, canvas: Canvas): readonly string[] {
+  if (running.length === 0) return [canvas.paint('dim', '  nothing')]
+  const columns: readonly Column[] = [
+    { title: '  ID' },
+    { title: 'TYPE' },
+    { title: 'TRY', align: 'right' },
+    { title: 'FOR', align: 'right' },
+    { title: 'PROGRESS' },
+  ]
+  const rows = running.map((view) => [
+    `  ${printable(view.id)}`,
+    printable(view.type),
+    `${view.attempt}/${view.attempts}`,
+    view.startedAtMs === null ? '-' : formatDuration(nowMs - view.startedAtMs),
+    progressOf(view, nowMs, canvas),
+  ])
+  return tableLines(canvas, columns, rows).slice(1)
+}
+
+function progressOf(view: JobView, nowMs: number, { paint }: Canvas): string {
+  const share = shareOf(view.progress)
+  if (share === null) return detailOf(view, nowMs)
+  return `${drawBar(share, BAR_WIDTH, paint)} ${String(Math.round(share * 100)).padStart(3)} %`
+}
+
+function deadLines({ dead, total, nowMs }: TopSnapshot, canvas: Canvas): readonly string[] {
+  if (dead.length === 0) return []
+  const shown = canvas.rows === null ? DEAD_SHOWN : Math.min(DEAD_SHOWN, Math.max(1, Math.floor(canvas.rows / 6)))
+  const lines = dead
+    .slice(0, shown)
+    .map(
+      (view) =>
+        `  ${canvas.paint('red', printable(view.type))} ${printable(view.id)} ${formatDuration(nowMs - (view.completedAtMs ?? nowMs))} ago: ${detailOf(view, nowMs)}`,
+    )
+  return [canvas.paint('bold', `Dead letters: ${total.counts.dead}`), ...lines, '']
+}
+
+function cut(lines: readonly string[], room: number | null, { paint }: Canvas): readonly string[] {
+  if (room === null || lines.length <= room) return lines
+  return [...lines.slice(0, room - 1), paint('dim', `  and ${lines.length - room + 1} more`)]
+}

@@ -1,0 +1,77 @@
+/** The commander program as data, for whatever is generated from it: completion scripts, the reference, its test. */
+import type { Command, Option } from 'commander'
+
+export interface CommandNode {
+  /** What is typed before its options: ['dead', 'list']; empty for the program itself. */
+  readonly path: readonly string[]
+  readonly command: Command
+  readonly children: readonly CommandNode[]
+}
+
+export function treeOf(command: Command, path: readonly string[] = []): CommandNode {
+  const children = command.commands
+    .filter((child) => !isHidden(child))
+    .map((child) => treeOf(child, [...path, child.name()]))
+  return { path, command, children }
+}
+
+/** Commander keeps it on the command, without a type. */
+function isHidden(command: Command): boolean {
+  return Reflect.get(command, '_hidden') === true
+}
+
+/** Every node, the parent before its children. */
+export function nodesOf(node: CommandNode): readonly CommandNode[] {
+  return [node, ...node.children.flatMap(nodesOf)]
+}
+
+/** The commands that do something: those without commands of their own. */
+export function leavesOf(root: CommandNode): readonly CommandNode[] {
+  return nodesOf(root).filter(({ children }) => children.length === 0)
+}
+
+/** Its own options, and below them those that every command takes. */
+export function optionsOf(command: Command): readonly Option[] {
+  const visible = (of: Command): readonly Option[] => of.options.filter((option) => !option.hidden)
+  return command.parent === null ? visible(command) : [...visible(command), ...sharedOptions(command.parent)]
+}
+
+function sharedOptions(parent: Command): readonly Option[] {
+  const own = parent.options.filter((option) => !option.hidden && option.long !== '--version')
+  return parent.parent === null ? own : [...own, ...sharedOptions(parent.parent)]
+}
+
+/** What `addHelpText('after', …)` has put below its help: examples, and remarks after them. */
+export function textAfter(command: Command): string {
+  const { writeOut } = command.configureOutput()
+  const written: string[] = []
+  command.configureOutput({ writeOut: (text) => void written.push(text) })
+  command.outputHelp()
+  if (writeOut !== undefined) command.configureOutput({ writeOut })
+  // The help itself comes first, in one piece.
+  return written.slice(1).join('').trim()
+}
+
+export interface Example {
+  readonly line: string
+  readonly meaning: string
+}
+
+const EXAMPLE = /^ {2}(.*?\S) {3,}(\S.*)$/
+
+/** The examples of a help text, and the paragraphs beside them. */
+export function teachingOf(command: Command): { readonly examples: readonly Example[]; readonly remarks: string } {
+  const examples: Example[] = []
+  const remarks: string[] = []
+  let isExample = false
+  for (const row of textAfter(command).split('\n')) {
+    const found = isExample ? EXAMPLE.exec(row) : null
+    if (row === 'Examples:') isExample = true
+    else if (found !== null) examples.push({ line: found[1] ?? '', meaning: found[2] ?? '' })
+    else {
+      isExample = false
+      remarks.push(row)
+    }
+  }
+  return { examples, remarks: remarks.join('\n').trim() }
+}

@@ -1,0 +1,114 @@
+import type { Receipt } from '../../engine/engine.ts'
+import { UnknownJobError } from '../../errors.ts'
+import type { NewJob, Predecessors } from '../../job/job.ts'
+import { redirect } from '../../job/predecessors.ts'
+import type { Backlog } from './backlog.ts'
+import { isDead, isFinished, type JobRow } from './rows.ts'
+import type { Signals } from './signals.ts'
+import type { JobTable } from './table.ts'
+
+interface Parts {
+  readonly table: JobTable
+  readonly backlog: Backlog
+  readonly signals: Signals
+}
+
+/** Which jobs come after which. A job that is over for good waits for nobody; a dead letter may be replayed. */
+export class Dependencies {
+  readonly #parts: Parts
+  /** By the id of the first: those that come after it, and whether it holds them back. */
+  readonly #successors = new Map<string, Map<JobRow, boolean>>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Throws before anything of the batch is stored. `isStale`: nothing would be stored of such a job. */
+  check(jobs: readonly NewJob[], isStale: (job: NewJob) => boolean): void {
+    if (jobs.every(({ after }) => after === null)) return
+    const { table } = this.#parts
+    const before = new Set<string>()
+    for (const job of jobs) {
+      const isDuplicate = before.has(job.id) || table.get(job.id) !== null || table.liveOf(job.key) !== null
+      const unknown = job.after?.ids.find((id) => !before.has(id) && table.get(id) === null)
+      if (!isDuplicate && unknown !== undefined) throw new UnknownJobError(unknown)
+      if (isDuplicate || !isStale(job)) before.add(job.id)
+    }
+  }
+
+  /** A new row takes its place behind those that it comes after. */
+  link(row: JobRow): void {
+    const { after } = row.job
+    if (after === null) return
+    for (const id of after.ids) {
+      const first = this.#parts.table.get(id)
+      const isHeld = holdsBack(first, after)
+      const successors = this.#successors.get(id) ?? new Map<JobRow, boolean>()
+      this.#successors.set(id, successors.set(row, isHeld))
+      if (isHeld) row.waitingFor += 1
+      if (first !== null) first.neededBy += 1
+    }
+  }
+
+  /** Its state is another, or it is gone: whoever comes after it goes on, or waits for it again. */
+  changed(first: JobRow): void {
+    const { id } = first.job
+    const successors = this.#successors.get(id)
+    if (successors === undefined) return
+    const present = this.#parts.table.get(id)
+    for (const [row, wasHeld] of successors) {
+      const isHeld = row.job.after !== null && holdsBack(present, row.job.after)
+      if (isHeld === wasHeld) continue
+      successors.set(row, isHeld)
+      row.waitingFor += isHeld ? 1 : -1
+      this.#move(row)
+    }
+  }
+
+  #move(row: JobRow): void {
+    if (row.state !== 'queued') return
+    const { backlog, signals } = this.#parts
+    backlog.remove(row)
+    if (row.waitingFor > 0) return
+    backlog.add(row)
+    signals.noteQueued()
+  }
+
+  /** Told when a row has finished: what comes after it hears of it, and what it came after is no longer needed by it. */
+  finished(row: JobRow): void {
+    this.changed(row)
+    // A dead letter, and one that was discarded, can come back.
+    if (row.state === 'completed' || row.ended === 'cancelled' || row.ended === 'superseded') this.#unlink(row)
+  }
+
+  /** The table no longer has it. */
+  removed(row: JobRow): void {
+    this.changed(row)
+    this.#unlink(row)
+  }
+
+  #unlink(row: JobRow): void {
+    for (const id of row.job.after?.ids ?? []) {
+      const successors = this.#successors.get(id)
+      if (successors?.delete(row) !== true) continue
+      if (successors.size === 0) this.#successors.delete(id)
+      const first = this.#parts.table.get(id)
+      if (first !== null) first.neededBy -= 1
+    }
+  }
+}
+
+/** Stores the jobs in turn; where one is a duplicate, those behind it wait for the job that it duplicates. */
+export function eachRedirected(jobs: readonly NewJob[], store: (job: NewJob) => Receipt): readonly Receipt[] {
+  const duplicates = new Map<string, string>()
+  return jobs.map((job) => {
+    const receipt = store(job.after === null ? job : { ...job, after: redirect(job.after, duplicates) })
+    if (receipt.status === 'duplicate') duplicates.set(job.id, receipt.id)
+    return receipt
+  })
+}
+
+function holdsBack(first: JobRow | null, { ifDead }: Predecessors): boolean {
+  if (first === null) return false
+  return !isFinished(first) || (isDead(first) && ifDead === 'wait')
+}

@@ -1,0 +1,66 @@
+import type { Outcome } from '../../engine/outcome.ts'
+import {
+  type Finished,
+  givesUp,
+  RETENTION_BY,
+  type Retention,
+  type RetentionRule,
+  SURPLUS_BY,
+  type Sweep,
+  type SweepStep,
+} from '../../engine/retention.ts'
+import type { Clock } from '../../time/clock.ts'
+import { removeLetter } from './dead-letters.ts'
+import { isDead, type JobRow } from './rows.ts'
+import type { MemoryStore } from './store.ts'
+
+/** What a job takes besides its texts: the row, its place in the maps, its history. An estimate. */
+const ROW_BYTES = 1_000
+
+export function createRetention(open: () => MemoryStore, clock: Clock): Retention {
+  return {
+    sweep: async (rules, step) => sweep(open(), rules, step, clock.nowMs()),
+    usedBytes: async () =>
+      open()
+        .graveyard.after(0, Number.POSITIVE_INFINITY)
+        .reduce((sum, row) => sum + bytesOf(row), 0),
+    // What is removed is free at once.
+    compact: async () => false,
+  }
+}
+
+function sweep(store: MemoryStore, rules: readonly RetentionRule[], step: SweepStep, nowMs: number): Sweep {
+  const rows = store.graveyard.after(Number(step.from ?? 0), step.max)
+  const gone = rows.filter((row) => isGivenUp(row, rules))
+  if (step.dryRun !== true) for (const row of gone) remove(store, row, step.by ?? RETENTION_BY, nowMs)
+  const last = rows.length < step.max ? undefined : rows.at(-1)
+  return { removed: gone.length, next: last === undefined ? null : String(last.serial) }
+}
+
+function isGivenUp(row: JobRow, rules: readonly RetentionRule[]): boolean {
+  const what = finishedAs(row)
+  if (what === null || row.completedAtMs === null || row.neededBy > 0) return false
+  return givesUp(rules, { what, type: row.job.type, completedAtMs: row.completedAtMs })
+}
+
+function finishedAs(row: JobRow): Finished | null {
+  if (row.state === 'completed') return 'completed'
+  if (row.ended !== null) return 'ended'
+  return isDead(row) ? 'dead' : null
+}
+
+/** Carries out the `keep` of an outcome that was just applied. */
+export function removeSurplus(store: MemoryStore, type: string, outcome: Outcome, nowMs: number): void {
+  if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep === undefined) return
+  const what = outcome.kind === 'complete' ? 'completed' : 'dead'
+  for (const row of store.graveyard.surplus(what, type, outcome.keep)) remove(store, row, SURPLUS_BY, nowMs)
+}
+
+/** Whoever removes a dead letter, or one that was discarded, answers for it in the audit. */
+function remove(store: MemoryStore, row: JobRow, by: typeof RETENTION_BY, nowMs: number): void {
+  if (!removeLetter(store, row.job.id, by, nowMs)) store.graveyard.forget(row)
+}
+
+function bytesOf({ job, result, progress }: JobRow): number {
+  return ROW_BYTES + 2 * (job.payload.length + (result?.length ?? 0) + (progress?.length ?? 0))
+}

@@ -1,0 +1,212 @@
+import { randomBytes } from 'node:crypto'
+import type { ClaimRequest, SubscribedType, Subscription } from '../../engine/engine.ts'
+import type { Lease } from '../../engine/outcome.ts'
+import type { Cursors } from './cursors.ts'
+import type { Database, Queries } from './database.ts'
+import { type JobRow, toLease } from './rows.ts'
+import {
+  BURY_EXHAUSTED,
+  CLAIM,
+  CLAIM_EXPIRED,
+  CLAIM_SILENT,
+  COUNT_STARTS,
+  FORGET_STARTS,
+  LOCK_LIMITS,
+  NAME_LIMITS,
+  NEXT_DUE,
+  NEXT_EXPIRY,
+  RECORD_STARTS,
+} from './statements.ts'
+
+type Bounds = Pick<ClaimRequest, 'max' | 'perType'>
+
+interface Lane {
+  readonly type: string
+  readonly leaseMs: number
+  /** How many of the type may be claimed now. */
+  readonly bound: number
+}
+
+export interface Claimed {
+  readonly leases: readonly Lease[]
+  /** In how many milliseconds a rate limit lets the next one through; null when none holds anything back. */
+  readonly freeInMs: number | null
+}
+
+/** One token for the whole batch: with the job's id it is unique to this claim. */
+function newToken(): string {
+  return randomBytes(12).toString('base64url')
+}
+
+/** Takes the most urgent due jobs of a consumer's types. */
+export async function claimReady(database: Database, { types, bounds, worker, cursors }: Claiming): Promise<Claimed> {
+  const lanes = types.map((type) => laneOf(type, bounds)).filter((lane) => lane.bound > 0)
+  if (lanes.length === 0) return { leases: [], freeInMs: null }
+  const limited = types.filter((type) => type.limit !== undefined && lanes.some((lane) => lane.type === type.type))
+  if (limited.length > 0) return claimLimited(database, { lanes, limited, max: bounds.max, worker, cursors })
+  return { leases: await take(database, { lanes, max: bounds.max, worker, cursors }), freeInMs: null }
+}
+
+interface Claiming {
+  readonly types: readonly SubscribedType[]
+  readonly bounds: Bounds
+  readonly worker: string
+  readonly cursors: Cursors
+}
+
+function laneOf(type: SubscribedType, bounds: Bounds): Lane {
+  const bound = Math.min(bounds.max, bounds.perType?.[type.type] ?? bounds.max)
+  return { type: type.type, leaseMs: type.leaseMs, bound }
+}
+
+interface Taking {
+  readonly lanes: readonly Lane[]
+  readonly max: number
+  readonly worker: string
+  readonly cursors: Cursors
+}
+
+async function take(queries: Queries, { lanes, max, worker, cursors }: Taking): Promise<readonly Lease[]> {
+  const token = newToken()
+  const starts = lanes.map((lane) => cursors.of(lane.type))
+  const finished = cursors.measure(starts.some((start) => start !== null))
+  const rows = await queries.rows<JobRow>(
+    CLAIM,
+    lanes.map((lane) => lane.type),
+    lanes.map((lane) => lane.bound),
+    lanes.map((lane) => lane.leaseMs),
+    starts.map((start) => start?.priority ?? 0),
+    starts.map((start) => start?.since ?? '-infinity'),
+    max,
+    worker,
+    token,
+  )
+  finished()
+  const ordered = [...rows].sort(byUrgency)
+  cursors.advance(ordered)
+  return bury(queries, ordered, token)
+}
+
+function byUrgency(one: JobRow, other: JobRow): number {
+  if (one.priority !== other.priority) return one.priority - other.priority
+  if (one.run_ms !== other.run_ms) return one.run_ms - other.run_ms
+  return (one.arrival ?? Number.POSITIVE_INFINITY) - (other.arrival ?? Number.POSITIVE_INFINITY)
+}
+
+/** What another program put back with its attempts used up is not started once more (I5). */
+async function bury(queries: Queries, rows: readonly JobRow[], token: string): Promise<readonly Lease[]> {
+  const exhausted = rows.filter((row) => row.attempt_count > Math.max(1, row.max_attempts))
+  if (exhausted.length === 0) return rows.map((row) => toLease(row, token))
+  await queries.rows(
+    BURY_EXHAUSTED,
+    exhausted.map((row) => row.id),
+    token,
+  )
+  return rows.filter((row) => !exhausted.includes(row)).map((row) => toLease(row, token))
+}
+
+interface StartsRow {
+  readonly type: string
+  readonly starts: number
+  readonly oldest_ms: number | null
+  readonly now_ms: number
+}
+
+/** Claims of one limited type come one after the other over all processes; only so can the window be counted. */
+function claimLimited(
+  database: Database,
+  { lanes, limited, max, worker, cursors }: Taking & { readonly limited: readonly SubscribedType[] },
+): Promise<Claimed> {
+  const types = limited.map((type) => type.type)
+  const windows = limited.map((type) => type.limit?.perMs ?? 0)
+  return database.transaction(async (queries) => {
+    await queries.rows(NAME_LIMITS, types)
+    await queries.rows(LOCK_LIMITS, types)
+    const counted = await queries.rows<StartsRow>(COUNT_STARTS, types, windows)
+    let freeInMs: number | null = null
+    const open = lanes.flatMap((lane) => {
+      const limit = limited.find((type) => type.type === lane.type)?.limit
+      const used = counted.find((row) => row.type === lane.type)
+      if (limit === undefined || used === undefined) return [lane]
+      const left = limit.max - used.starts
+      if (left > 0) return [{ ...lane, bound: Math.min(lane.bound, left) }]
+      if (used.oldest_ms !== null)
+        freeInMs = Math.min(freeInMs ?? Number.POSITIVE_INFINITY, used.oldest_ms + limit.perMs - used.now_ms)
+      return []
+    })
+    const leases = open.length === 0 ? [] : await take(queries, { lanes: open, max, worker, cursors })
+    const starts = types.map((type) => leases.filter((lease) => lease.job.type === type).length)
+    if (starts.some((count) => count > 0)) {
+      const started = types.filter((_, index) => (starts[index] ?? 0) > 0)
+      await queries.rows(FORGET_STARTS, types, windows)
+      await queries.rows(
+        RECORD_STARTS,
+        started,
+        starts.filter((count) => count > 0),
+      )
+    }
+    return { leases, freeInMs }
+  })
+}
+
+/** How long until the next job of these types falls due: 0 when one is due already, null when none waits. */
+export async function nextDueInMs(
+  database: Database,
+  types: readonly SubscribedType[],
+  perType: ClaimRequest['perType'],
+  cursors: Cursors,
+): Promise<number | null> {
+  const open = types.map((type) => type.type).filter((type) => (perType?.[type] ?? 1) > 0)
+  if (open.length === 0) return null
+  const starts = open.map((type) => cursors.of(type))
+  return leftMs(
+    await database.rows<NextRow>(
+      NEXT_DUE,
+      open,
+      starts.map((start) => start?.priority ?? 0),
+      starts.map((start) => start?.since ?? '-infinity'),
+    ),
+  )
+}
+
+interface NextRow {
+  readonly next_ms: number | null
+  readonly now_ms: number
+}
+
+function leftMs([row]: readonly NextRow[]): number | null {
+  if (row === undefined || row.next_ms === null) return null
+  return Math.max(0, row.next_ms - row.now_ms)
+}
+
+export async function nextExpiryInMs(database: Database, subscription: Subscription): Promise<number | null> {
+  return leftMs(await database.rows<NextRow>(NEXT_EXPIRY, typesOf(subscription)))
+}
+
+function typesOf({ types }: Subscription): readonly string[] | null {
+  return types === 'every' ? null : types.map((type) => type.type)
+}
+
+/** How long a reaper holds what it took over: ample for one settle, short if it dies too. */
+const REAPER_LEASE_MS = 30_000
+/** A row that is processing and has no lease was marked by another program: so long may it be silent (E47, X173). */
+const SILENCE_MS = 300_000
+
+/** Hands expired jobs to the reaper under a fresh token. */
+export async function claimExpired(
+  database: Database,
+  subscription: Subscription,
+  max: number,
+): Promise<readonly Lease[]> {
+  const { types, worker } = subscription
+  const leaseMs = types === 'every' ? REAPER_LEASE_MS : Math.max(...types.map((type) => type.leaseMs))
+  const token = newToken()
+  const found: JobRow[] = []
+  for (const statement of [CLAIM_EXPIRED, CLAIM_SILENT]) {
+    const left = max - found.length
+    if (left <= 0) break
+    const rows = await database.rows<JobRow>(statement, left, typesOf(subscription), worker, token, SILENCE_MS, leaseMs)
+    found.push(...rows)
+  }
+  return found.map((row) => toLease(row, token))
+}

@@ -1,0 +1,80 @@
+import { type Source, sourceOfClient } from './database.ts'
+import { loadPg, type PgClient, type PgConnection, type PgPool, type PgPoolClient } from './driver.ts'
+import type { Ear } from './listener.ts'
+import type { PostgresAddress } from './options.ts'
+
+/** Where an engine gets its connections from: an address, or what the user has opened. */
+export type Handle = { readonly pool: PgPool } | { readonly client: PgClient } | { readonly address: PostgresAddress }
+
+export interface Connections {
+  readonly source: Source
+  /** A connection that stays, for LISTEN. */
+  listen(): Promise<Ear>
+}
+
+const CONNECT_MS = 10_000
+/** Of the time after which we give up an answer: so the server comes first, and nothing is unknown. */
+const STATEMENT_SHARE = 0.8
+/**
+ * A plan that was made while the table was small would read all of it long after it has grown: the server keeps plans of
+ * prepared statements until the next analyze. Every statement on the way of a job has an index to go by, so the
+ * connections of our own are told to use one. Just-in-time compilation would take longer than any of them.
+ */
+const PLANS = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
+/** A peer that is gone without a goodbye is noticed by the kernel. */
+const KEEP_ALIVE_MS = 10_000
+
+export async function connectionsOf(handle: Handle): Promise<Connections> {
+  if ('client' in handle) return ofClient(handle.client)
+  if ('pool' in handle) return ofPool(handle.pool, false)
+  const pg = await loadPg()
+  const { address } = handle
+  const connection = connectionOf(address)
+  const { source } = ofPool(pg.createPool(connection, address.pool), true)
+  return {
+    source,
+    async listen() {
+      const client = pg.createClient(connection)
+      client.on('error', () => {})
+      await client.connect()
+      return { client, close: () => client.end() }
+    },
+  }
+}
+
+function connectionOf({ connectionString, pooled, answerMs }: PostgresAddress): PgConnection {
+  return {
+    connectionString,
+    application_name: 'millrace',
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    // A pooler takes no settings at the start of a connection.
+    ...(!pooled && { options: PLANS.map((name) => `-c ${name}=off`).join(' ') }),
+    ...(!pooled && { statement_timeout: Math.ceil(answerMs * STATEMENT_SHARE) }),
+  }
+}
+
+function ofPool(pool: PgPool, isOwned: boolean): Connections {
+  const known = new WeakSet<PgPoolClient>()
+  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  const ignore = (): void => {}
+  pool.on('error', ignore)
+  const acquire = async (): Promise<PgPoolClient> => {
+    const client = await pool.connect()
+    if (!known.has(client)) client.on('error', ignore)
+    known.add(client)
+    return client
+  }
+  return {
+    source: { acquire, close: async () => (isOwned ? pool.end() : undefined) },
+    async listen() {
+      const client = await acquire()
+      return { client, close: async () => client.release(true) }
+    },
+  }
+}
+
+function ofClient(client: PgClient): Connections {
+  return { source: sourceOfClient(client), listen: async () => ({ client, close: async () => {} }) }
+}

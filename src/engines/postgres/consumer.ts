@@ -1,0 +1,165 @@
+import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
+import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
+import { UnsupportedError } from '../../errors.ts'
+import { systemClock } from '../../time/clock.ts'
+import { type Claimed, claimExpired, claimReady, nextDueInMs, nextExpiryInMs } from './claim.ts'
+import type { PostgresCore } from './core.ts'
+import { Cursors } from './cursors.ts'
+import { findTaken, renewLeases, reportProgress, settleLeases } from './settle.ts'
+
+/** Rows per claim: a bigger one holds its locks longer than it saves. */
+const CLAIM_MAX = 500
+/** What is due and could not be taken is locked by someone who is about to take it or to let it go. */
+const LOCKED_MS = 10
+
+export class PostgresConsumer implements Consumer {
+  readonly #core: PostgresCore
+  readonly #subscription: Subscription
+  readonly #held = new Map<string, Lease>()
+  readonly #listeners = new Set<(lost: Lost) => void>()
+  readonly #closing = new AbortController()
+  readonly #cursors = new Cursors()
+  #looking = false
+  #lookAgain = false
+
+  constructor(core: PostgresCore, subscription: Subscription) {
+    this.#core = core
+    this.#subscription = subscription
+  }
+
+  async claim(request: ClaimRequest): Promise<readonly Lease[]> {
+    const { clock, wakeups } = this.#core
+    const signal = AbortSignal.any([request.signal, this.#closing.signal])
+    const untilMs = clock.nowMs() + request.waitMs
+    while (!signal.aborted) {
+      const seen = wakeups.changes
+      const { leases, freeInMs } = await this.#take(request)
+      if (signal.aborted) return this.#giveBack(leases)
+      for (const lease of leases) this.#held.set(lease.token, lease)
+      if (leases.length > 0) return leases
+      if (clock.nowMs() >= untilMs) return []
+      const dueInMs = await this.#nextInMs(request)
+      // A locked row is looked at again in a moment; one that a rate limit holds back when that lets it through.
+      const soonestMs = Math.min(
+        freeInMs ?? Number.POSITIVE_INFINITY,
+        dueInMs === null || (dueInMs === 0 && freeInMs !== null) ? Number.POSITIVE_INFINITY : dueInMs,
+      )
+      const leftMs = untilMs - clock.nowMs()
+      if (soonestMs === 0) await systemClock.sleep(LOCKED_MS * (0.5 + Math.random()), signal)
+      else if (leftMs > 0) await wakeups.wait(Math.max(1, Math.min(leftMs, soonestMs)), { seen, signal })
+    }
+    return []
+  }
+
+  /** The claim was ended while its statement was on the way: nobody would run what it brought. */
+  async #giveBack(leases: readonly Lease[]): Promise<readonly Lease[]> {
+    if (leases.length === 0) return []
+    const { worker } = this.#subscription
+    const outcome = { kind: 'release', delayMs: 0, reason: 'the claim was ended' } as const
+    const released = leases.map((lease) => ({ lease, outcome, worker }))
+    await this.#core.call('claim', (database) => settleLeases(database, released, this.#core.farewells))
+    this.#core.added({ mayPrecede: true })
+    return []
+  }
+
+  #take(request: ClaimRequest): Promise<Claimed> {
+    const max = Math.min(request.max, CLAIM_MAX)
+    return this.#core.call('claim', async (database) => {
+      if (request.from === 'expired') {
+        return { leases: await claimExpired(database, this.#subscription, max), freeInMs: null }
+      }
+      const claiming = {
+        types: this.#types(),
+        bounds: { ...request, max },
+        worker: this.#subscription.worker,
+        cursors: this.#cursors,
+      }
+      const wasAhead = this.#cursors.isActive
+      const claimed = await claimReady(database, claiming)
+      if (!wasAhead || claimed.leases.length > 0 || request.waitMs > 0) return claimed
+      // Nothing where the cursor stands is not yet nothing at all, and this caller does not wait for the next look.
+      this.#cursors.reset()
+      return claimReady(database, claiming)
+    })
+  }
+
+  #nextInMs(request: ClaimRequest): Promise<number | null> {
+    return this.#core.call('claim', (database) =>
+      request.from === 'expired'
+        ? nextExpiryInMs(database, this.#subscription)
+        : nextDueInMs(database, this.#types(), request.perType, this.#cursors),
+    )
+  }
+
+  #types(): readonly SubscribedType[] {
+    if (this.#subscription.types !== 'every') return this.#subscription.types
+    throw new UnsupportedError({
+      engine: 'postgres',
+      limit: `claims ready jobs by type; a reaper may claim only from 'expired'`,
+    })
+  }
+
+  renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]> {
+    if (leases.length === 0) return Promise.resolve([])
+    return this.#core.call('renew', (database) => renewLeases(database, leases, leaseMs))
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
+    if (settlements.length === 0) return []
+    // From here on a loss is told by the answer, not by `onLost`.
+    for (const { lease } of settlements) this.#held.delete(lease.token)
+    const { worker } = this.#subscription
+    const settlings = settlements.map(({ lease, outcome }) => ({ lease, outcome, worker }))
+    const answers = await this.#core.call('settle', () => this.#core.settles.add(settlings))
+    // Someone may wait for the result; and what was put back, or waited behind this one, may be claimed now.
+    this.#core.results.notify()
+    const addsWork = settlements.some(
+      ({ lease, outcome }) => outcome.kind !== 'complete' || lease.job.latestKey !== null,
+    )
+    if (addsWork) this.#core.added({ mayPrecede: true })
+    return answers.filter((lost) => lost !== null)
+  }
+
+  report(lease: Lease, progress: string): Promise<boolean> {
+    return this.#core.call('report', (database) => reportProgress(database, lease, progress))
+  }
+
+  onLost(listener: (lost: Lost) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** One look at a time; what comes meanwhile is covered by one more. */
+  findLost(): void {
+    this.#lookAgain = true
+    if (this.#looking) return
+    this.#looking = true
+    void this.#lookForLost()
+      // The next renewal tells it too.
+      .catch(() => {})
+      .finally(() => {
+        this.#looking = false
+      })
+  }
+
+  async #lookForLost(): Promise<void> {
+    while (this.#lookAgain) {
+      this.#lookAgain = false
+      if (this.#held.size === 0 || this.#listeners.size === 0) return
+      const leases = [...this.#held.values()]
+      for (const lost of await this.#core.call('looking for lost leases', (database) => findTaken(database, leases))) {
+        if (!this.#held.delete(lost.lease.token)) continue
+        for (const listener of this.#listeners) listener(lost)
+      }
+    }
+  }
+
+  resetCursors(): void {
+    this.#cursors.reset()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#core.forget(this)
+  }
+}

@@ -1,0 +1,127 @@
+import type { Receipt } from '../../engine/engine.ts'
+import type { Lost } from '../../engine/outcome.ts'
+import { ClosedError } from '../../errors.ts'
+import type { NewJob } from '../../job/job.ts'
+import type { Clock } from '../../time/clock.ts'
+import type { Database } from './database.ts'
+import { insertPlain } from './enqueue.ts'
+import { Farewells } from './farewells.ts'
+import { toEngineError } from './faults.ts'
+import { Gather } from './gather.ts'
+import { type Ear, Listener, type Tidings } from './listener.ts'
+import { type Settling, settleLeases } from './settle.ts'
+import { Wakeups } from './wakeups.ts'
+
+/** Statements on their way at once, for each kind: enough to keep the server busy, few enough to gather well. */
+const FLIGHTS_MAX = 2
+/** Rows per statement: from here on bigger ones are no faster, and they hold their locks longer. */
+const ITEMS_MAX = 1_000
+/** A result is waited for by someone who wants it now, so that the poll for it is shorter. */
+const RESULT_POLL_MS = 100
+
+interface CoreConsumer {
+  close(): Promise<void>
+  findLost(): void
+  resetCursors(): void
+}
+
+interface CoreSettings {
+  readonly database: Database
+  readonly clock: Clock
+  readonly pollMs: number
+  readonly connect: (() => Promise<Ear>) | null
+}
+
+/** What the engine, its consumers and its facets share. */
+export class PostgresCore {
+  readonly database: Database
+  readonly clock: Clock
+  readonly wakeups: Wakeups
+  readonly results: Wakeups
+  readonly listener: Listener
+  readonly farewells = new Farewells()
+  readonly enqueues: Gather<NewJob, Receipt>
+  readonly settles: Gather<Settling, Lost | null>
+  readonly #consumers = new Set<CoreConsumer>()
+  #closed = false
+
+  constructor({ database, clock, pollMs, connect }: CoreSettings) {
+    this.database = database
+    this.clock = clock
+    this.wakeups = new Wakeups(clock, pollMs)
+    this.results = new Wakeups(clock, Math.min(RESULT_POLL_MS, pollMs))
+    const size = { flightsMax: FLIGHTS_MAX, itemsMax: ITEMS_MAX }
+    this.enqueues = new Gather((jobs) => insertPlain(database, jobs), size)
+    this.settles = new Gather((settlings) => this.#settle(settlings), size)
+    this.listener = new Listener({
+      queries: database,
+      names: database.names,
+      connect,
+      hear: (tidings) => this.#hear(tidings),
+    })
+  }
+
+  /** Foreign errors become coded ones, whatever is called. */
+  async call<Value>(during: string, run: (database: Database) => Promise<Value>): Promise<Value> {
+    if (this.#closed) throw new ClosedError('this Postgres engine')
+    try {
+      return await run(this.database)
+    } catch (error) {
+      throw toEngineError(error, during)
+    }
+  }
+
+  async #settle(settlings: readonly Settling[]): Promise<readonly (Lost | null)[]> {
+    const { lost, freed } = await settleLeases(this.database, settlings, this.farewells)
+    if (freed) this.added({ mayPrecede: true })
+    return lost
+  }
+
+  #hear(tidings: Tidings): void {
+    if (tidings === 'earlier') this.#resetCursors()
+    if (tidings === 'work' || tidings === 'earlier') this.wakeups.notify()
+    if (tidings === 'lost') this.#compareLeases()
+  }
+
+  #compareLeases(): void {
+    for (const consumer of this.#consumers) consumer.findLost()
+  }
+
+  /** This process has put work into the queue. `mayPrecede`: perhaps before what was taken last. */
+  added({ mayPrecede }: { readonly mayPrecede: boolean }): void {
+    if (mayPrecede) this.#resetCursors()
+    this.wakeups.notify()
+    this.listener.announce(mayPrecede ? 'earlier' : 'work')
+  }
+
+  #resetCursors(): void {
+    for (const consumer of this.#consumers) consumer.resetCursors()
+  }
+
+  /** This process changed a job's state: holders compare their leases, here and elsewhere. */
+  changed(): void {
+    this.added({ mayPrecede: true })
+    this.results.notify()
+    this.#compareLeases()
+    void this.listener.tell('lost')
+  }
+
+  remember(consumer: CoreConsumer): void {
+    this.#consumers.add(consumer)
+  }
+
+  forget(consumer: CoreConsumer): void {
+    this.#consumers.delete(consumer)
+  }
+
+  /** Ends claims that wait, lets statements on their way finish, and refuses new ones. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#consumers].map((consumer) => consumer.close()))
+    this.wakeups.close()
+    this.results.close()
+    await Promise.all([this.enqueues.idle(), this.settles.idle()])
+    this.#closed = true
+    await this.listener.close()
+    await this.database.close()
+  }
+}

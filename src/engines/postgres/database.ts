@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto'
+import { backgroundClock, type Clock, systemClock } from '../../time/clock.ts'
+import { toIso } from '../../time/iso.ts'
+import type { PgClient, PgPoolClient, PgQuery } from './driver.ts'
+import { isConflict, isConnectionFault, toEngineError } from './faults.ts'
+import type { Names } from './names.ts'
+
+/** A statement of one of the *statements.ts files: text that depends on nothing but the names of the tables. */
+export type Statement = (names: Names) => string
+
+/** Where statements run: any connection, or the one of a transaction. */
+export interface Queries {
+  /** Rows of one statement. Its first parameter is always the time. */
+  rows<Row>(statement: Statement, ...values: readonly unknown[]): Promise<readonly Row[]>
+  /** Several statements without parameters. */
+  script(statement: Statement): Promise<void>
+}
+
+/** Where connections come from: a pool of ours or of the user's, or the one client that there is. */
+export interface Source {
+  acquire(): Promise<PgPoolClient>
+  close(): Promise<void>
+}
+
+/** How long a call looks for a connection while the server is away. Nothing was sent yet, so this is safe. */
+const CONNECT_MS = 5_000
+const RETRY_MS_MIN = 50
+const RETRY_MS_MAX = 1_000
+/** Deadlocks are the server's to find and ours to repeat. */
+const CONFLICT_TRIES = 5
+
+export interface DatabaseSettings {
+  readonly source: Source
+  readonly names: Names
+  readonly clock: Clock
+  readonly prepare: boolean
+  /** How long the answer to one statement may take before its connection is given up. */
+  readonly answerMs: number
+}
+
+export class Database implements Queries {
+  #names: Names
+  readonly #source: Source
+  readonly #clock: Clock
+  readonly #prepare: boolean
+  readonly #answerMs: number
+  readonly #texts = new Map<Statement, { readonly text: string; readonly name: string }>()
+  readonly #closing = new AbortController()
+
+  constructor({ source, names, clock, prepare, answerMs }: DatabaseSettings) {
+    this.#answerMs = answerMs
+    this.#names = names
+    this.#source = source
+    this.#clock = clock
+    this.#prepare = prepare
+  }
+
+  get names(): Names {
+    return this.#names
+  }
+
+  /** What the tables turned out to be like. Before anyone else uses this. */
+  adopt(names: Names): void {
+    this.#names = names
+    this.#texts.clear()
+  }
+
+  /** The time that statements are given: null where the server's clock decides (I11). */
+  get now(): string | null {
+    return this.#clock === systemClock || this.#clock === backgroundClock ? null : toIso(this.#clock.nowMs())
+  }
+
+  rows<Row>(statement: Statement, ...values: readonly unknown[]): Promise<readonly Row[]> {
+    return this.#use((client) => this.#on(client).rows<Row>(statement, ...values))
+  }
+
+  script(statement: Statement): Promise<void> {
+    return this.#use((client) => this.#on(client).script(statement))
+  }
+
+  /** All or nothing, and run again from the start when the server rolled it back because of others. */
+  transaction<Value>(run: (queries: Queries) => Promise<Value>): Promise<Value> {
+    return this.#use(async (client) => {
+      await this.#send(client, { text: 'BEGIN', values: [] })
+      try {
+        const value = await run(this.#on(client))
+        await this.#send(client, { text: 'COMMIT', values: [] })
+        return value
+      } catch (error) {
+        if (!isConnectionFault(error)) await this.#send(client, { text: 'ROLLBACK', values: [] })
+        throw error
+      }
+    })
+  }
+
+  /** On a connection of the user's own, whatever transaction it is in. */
+  on(client: Pick<PgClient, 'query'>): Queries {
+    return this.#on(client)
+  }
+
+  #on(client: Pick<PgClient, 'query'>): Queries {
+    return {
+      rows: async <Row>(statement: Statement, ...values: readonly unknown[]) => {
+        const { text, name } = this.#text(statement)
+        const query = { text, values: [this.now, ...values], ...(this.#prepare && { name }) }
+        const { rows } = await this.#send(client, query)
+        return rows as readonly Row[]
+      },
+      script: async (statement) => void (await this.#send(client, { text: statement(this.names), values: [] })),
+    }
+  }
+
+  #send(client: Pick<PgClient, 'query'>, query: PgQuery) {
+    return client.query({ ...query, query_timeout: this.#answerMs })
+  }
+
+  #text(statement: Statement) {
+    const known = this.#texts.get(statement)
+    if (known !== undefined) return known
+    const text = statement(this.names)
+    const named = { text, name: `millrace_${createHash('sha1').update(text).digest('hex').slice(0, 16)}` }
+    this.#texts.set(statement, named)
+    return named
+  }
+
+  async #use<Value>(run: (client: PgPoolClient) => Promise<Value>): Promise<Value> {
+    for (let tries = 1; ; tries += 1) {
+      const client = await this.#acquire()
+      try {
+        const value = await run(client)
+        client.release()
+        return value
+      } catch (error) {
+        client.release(isConnectionFault(error))
+        if (!isConflict(error) || tries === CONFLICT_TRIES) throw error
+      }
+    }
+  }
+
+  /** Tries again with growing, jittered pauses while the server is away. */
+  async #acquire(): Promise<PgPoolClient> {
+    const untilMs = systemClock.monotonicMs() + CONNECT_MS
+    for (let waitMs = RETRY_MS_MIN; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
+      try {
+        return await this.#source.acquire()
+      } catch (error) {
+        const left = untilMs - systemClock.monotonicMs()
+        if (!isConnectionFault(error) || left <= 0 || this.#closing.signal.aborted) throw error
+        await systemClock.sleep(Math.min(left, waitMs * (0.5 + Math.random())), this.#closing.signal)
+      }
+    }
+  }
+
+  /** One attempt and no patience: for opening, where a wrong address must be told at once. */
+  async reach(): Promise<void> {
+    try {
+      const client = await this.#source.acquire()
+      client.release()
+    } catch (error) {
+      throw toEngineError(error, 'connecting')
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#source.close()
+  }
+}
+
+/** The connection of the user's own is lent to one call after the other, because a transaction fills it. */
+export function sourceOfClient(client: PgClient): Source {
+  let free: Promise<void> = Promise.resolve()
+  return {
+    async acquire() {
+      const turn = Promise.withResolvers<void>()
+      const before = free
+      free = turn.promise
+      await before
+      const release = (): void => turn.resolve()
+      return new Proxy(client, {
+        get: (target, name) => {
+          if (name === 'release') return release
+          const value: unknown = Reflect.get(target, name)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      }) as PgPoolClient
+    },
+    close: async () => {},
+  }
+}

@@ -1,0 +1,86 @@
+/** The part of `pg` that we use, by its shape: a pool or a client of the user's own fits, of whatever version. */
+import { EngineError } from '../../errors.ts'
+
+export interface PgQuery {
+  readonly text: string
+  readonly values: readonly unknown[]
+  /** Prepared under this name, once per connection. */
+  readonly name?: string
+  readonly query_timeout?: number
+}
+
+export interface PgResult {
+  readonly rows: readonly unknown[]
+  readonly rowCount: number | null
+}
+
+export interface PgNotification {
+  readonly channel: string
+  readonly payload?: string | undefined
+}
+
+/** One connection: a pool's client, or a `Client` of the user's own. */
+export interface PgClient {
+  query(query: PgQuery): Promise<PgResult>
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'end', listener: () => void): unknown
+  on(event: 'notification', listener: (notification: PgNotification) => void): unknown
+  removeListener(event: 'end', listener: () => void): unknown
+  removeListener(event: 'notification', listener: (notification: PgNotification) => void): unknown
+  end(): Promise<void>
+}
+
+export interface PgPoolClient extends PgClient {
+  release(destroy?: Error | boolean): void
+}
+
+export interface PgPool {
+  readonly totalCount: number
+  connect(): Promise<PgPoolClient>
+  on(event: 'error', listener: (error: Error) => void): unknown
+  end(): Promise<void>
+}
+
+/** What our own connections are opened with. */
+export interface PgConnection {
+  readonly connectionString: string
+  readonly application_name: string
+  readonly connectionTimeoutMillis: number
+  readonly keepAlive: true
+  readonly keepAliveInitialDelayMillis: number
+  readonly statement_timeout?: number
+  readonly options?: string
+}
+
+export interface PgModule {
+  createPool(connection: PgConnection, max: number): PgPool
+  createClient(connection: PgConnection): PgClient & { connect(): Promise<unknown> }
+}
+
+export async function loadPg(): Promise<PgModule> {
+  const { default: pg } = await import('pg').catch((error: unknown) => {
+    throw new EngineError('ERR_MODULE_MISSING', 'To use Postgres: npm install pg', { cause: error })
+  })
+  return {
+    createPool: (connection, max) =>
+      new pg.Pool({ ...connection, max, idleTimeoutMillis: 30_000 }) as unknown as PgPool,
+    createClient: (connection) => new pg.Client(connection) as unknown as ReturnType<PgModule['createClient']>,
+  }
+}
+
+function hasMethods(handle: object, names: readonly string[]): boolean {
+  return names.every((name) => typeof Reflect.get(handle, name) === 'function')
+}
+
+export function isPool(handle: object): handle is PgPool {
+  return hasMethods(handle, ['connect', 'query', 'end', 'on']) && typeof Reflect.get(handle, 'totalCount') === 'number'
+}
+
+export function isClient(handle: object): handle is PgClient {
+  return hasMethods(handle, ['query', 'on', 'removeListener']) && !isPool(handle)
+}
+
+/** What runs statements in a transaction of the user's own: a client, or whatever stands for one in an ORM. */
+export function isTransaction(handle: object): handle is Pick<PgClient, 'query'> {
+  return hasMethods(handle, ['query']) && !isPool(handle)
+}

@@ -1,0 +1,93 @@
+import { EngineError, type ErrorCode, MillraceError } from '../../errors.ts'
+
+function codeOf(error: unknown): string {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
+  return typeof code === 'string' ? code : ''
+}
+
+/** What Node says when a socket cannot be opened or has gone. */
+const SOCKET = ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ETIMEDOUT', 'EPIPE', 'EHOSTUNREACH', 'EAI_AGAIN', 'ENOENT']
+/** What pg says about its connection, without a code. */
+const BROKEN =
+  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable|Client was closed/
+/** Crash, shutdown, start of the server; an administrator ended the connection. */
+const SERVER_AWAY = ['57P01', '57P02', '57P03', '53300']
+
+/** The connection is of no more use; what was sent over it may or may not have happened. */
+export function isConnectionFault(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = codeOf(error)
+  return SOCKET.includes(code) || SERVER_AWAY.includes(code) || code.startsWith('08') || BROKEN.test(error.message)
+}
+
+/** Rolled back as a whole because of others: doing the same again is safe and helps. */
+export function isConflict(error: unknown): boolean {
+  return ['40001', '40P01'].includes(codeOf(error))
+}
+
+const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: string])[] = [
+  [/^28/, 'ERR_STORAGE_OPEN', 'the user or password is wrong, or pg_hba.conf does not let this user in'],
+  [/^3D000$/, 'ERR_STORAGE_OPEN', 'there is no such database; create it or give another name'],
+  [
+    /^(42P01|42703|3F000|42883)$/,
+    'ERR_SCHEMA_MISSING',
+    `a table, column or function is missing; run 'millrace migrate'`,
+  ],
+  [
+    /^42501$/,
+    'ERR_STORAGE_READONLY',
+    `this role lacks a right; run 'millrace migrate' with '?grant=<role>' as the owner`,
+  ],
+  [/^(25006)$/, 'ERR_STORAGE_READONLY', 'the server is read-only, perhaps a standby; give the address of the primary'],
+  [/^53100$/, 'ERR_STORAGE_FULL', `the server's disk is full; free some space, nothing of this call was stored`],
+  [/^53300$/, 'ERR_STORAGE_OPEN', 'the server has no connection left; lower ?pool= or raise max_connections'],
+  [/^53/, 'ERR_STORAGE_FAILED', 'the server is out of resources; try again later'],
+  [/^(57014)$/, 'ERR_STORAGE_BUSY', 'the statement took too long or was cancelled; look for long transactions'],
+  [/^(55P03|40)/, 'ERR_STORAGE_BUSY', 'another transaction stood in the way; try again'],
+  [/^57P03$/, 'ERR_STORAGE_OPEN', 'the server is starting or stopping; try again in a moment'],
+  [/^(57P0|08)/, 'ERR_STORAGE_FAILED', 'the connection was lost; whether this call happened is unknown'],
+  [/^23502$/, 'ERR_STORAGE_FAILED', 'a column of your own table needs a value; give it a default'],
+  [/^22P05$/, 'ERR_STORAGE_FAILED', 'Postgres stores no NUL character; take it out of the text'],
+  [/^ENOTFOUND|EAI_AGAIN$/, 'ERR_STORAGE_OPEN', 'the host is unknown; check its name'],
+  [
+    /^(ECONNREFUSED|ENOENT|EHOSTUNREACH)$/,
+    'ERR_STORAGE_OPEN',
+    'no server answers there; start it or check host and port',
+  ],
+]
+
+function adviceFor(error: unknown): readonly [code: ErrorCode, advice: string] {
+  const text = error instanceof Error ? error.message : ''
+  if (/unsupported startup parameter|prepared statement "millrace_\w+" (?:does not exist|already exists)/.test(text)) {
+    return ['ERR_STORAGE_OPEN', 'a pooler stands between; add ?pooler=transaction to the URL']
+  }
+  const known = ADVICE.find(([pattern]) => pattern.test(codeOf(error)))
+  if (known !== undefined) return [known[1], known[2]]
+  if (/timeout exceeded when trying to connect/.test(text)) {
+    return [
+      'ERR_STORAGE_OPEN',
+      'no server answered in time, or all connections are in use; check host, port and ?pool=',
+    ]
+  }
+  if (/Query read timeout/.test(text)) {
+    return ['ERR_STORAGE_BUSY', 'the server did not answer in time; whether this call happened is unknown']
+  }
+  if (isConnectionFault(error)) {
+    return ['ERR_STORAGE_FAILED', 'the connection was lost; whether this call happened is unknown']
+  }
+  if (/password must be a string|no password/i.test(text)) return ['ERR_STORAGE_OPEN', 'give a password in the URL']
+  return ['ERR_STORAGE_FAILED', 'see the cause']
+}
+
+/** A refused connection to a name with two addresses comes as one error of several, with an empty text. */
+function textOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(textOf).join('; ')
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Every foreign error as a coded one. Our own pass through. */
+export function toEngineError(error: unknown, during: string): MillraceError {
+  if (error instanceof MillraceError) return error
+  const [code, advice] = adviceFor(error)
+  return new EngineError(code, `Postgres: ${during}: ${textOf(error)}; ${advice}`, { cause: error })
+}

@@ -1,0 +1,97 @@
+interface Call<Item, Answer> {
+  readonly items: readonly Item[]
+  resolve(answers: readonly Answer[]): void
+  reject(error: unknown): void
+}
+
+/**
+ * Calls made within one turn of the event loop, or while earlier ones are on their way, share one statement: a hundred
+ * concurrent enqueues then cost one round trip and one commit. If the shared statement fails, each call is run by
+ * itself, so that one that cannot succeed fails alone.
+ */
+export class Gather<Item, Answer> {
+  readonly #run: (items: readonly Item[]) => Promise<readonly Answer[]>
+  readonly #flightsMax: number
+  readonly #itemsMax: number
+  #waiting: Call<Item, Answer>[] = []
+  readonly #inFlight = new Set<Promise<void>>()
+  #scheduled = false
+
+  /** `run` answers each item in order, all or nothing. */
+  constructor(
+    run: (items: readonly Item[]) => Promise<readonly Answer[]>,
+    { flightsMax, itemsMax }: { readonly flightsMax: number; readonly itemsMax: number },
+  ) {
+    this.#run = run
+    this.#flightsMax = flightsMax
+    this.#itemsMax = itemsMax
+  }
+
+  add(items: readonly Item[]): Promise<readonly Answer[]> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ items, resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  /** Resolves when everything that was added is answered. */
+  async idle(): Promise<void> {
+    while (this.#waiting.length > 0 || this.#inFlight.size > 0) {
+      await (this.#inFlight.size > 0 ? Promise.all(this.#inFlight) : new Promise((resolve) => setImmediate(resolve)))
+    }
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#inFlight.size >= this.#flightsMax || this.#waiting.length === 0) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      this.#depart()
+    })
+  }
+
+  #depart(): void {
+    const calls = this.#take()
+    if (calls.length === 0) return
+    const flight = this.#fly(calls).finally(() => {
+      this.#inFlight.delete(flight)
+      this.#schedule()
+    })
+    this.#inFlight.add(flight)
+    this.#schedule()
+  }
+
+  /** At least one call, however big; more as long as they fit. */
+  #take(): Call<Item, Answer>[] {
+    let items = 0
+    let calls = 0
+    for (const call of this.#waiting) {
+      if (calls > 0 && items + call.items.length > this.#itemsMax) break
+      items += call.items.length
+      calls += 1
+    }
+    return this.#waiting.splice(0, calls)
+  }
+
+  async #fly(calls: readonly Call<Item, Answer>[]): Promise<void> {
+    const [first, ...others] = calls
+    if (first === undefined) return
+    try {
+      const answers = await this.#run(others.length === 0 ? first.items : calls.flatMap((call) => call.items))
+      let from = 0
+      for (const call of calls) {
+        call.resolve(answers.slice(from, from + call.items.length))
+        from += call.items.length
+      }
+    } catch (error) {
+      if (others.length === 0 || !this.#isWorthRepeating(error)) for (const call of calls) call.reject(error)
+      else for (const call of calls) await this.#fly([call])
+    }
+  }
+
+  /** A statement that the server refused has changed nothing; one whose answer was lost must not be sent again. */
+  #isWorthRepeating(error: unknown): boolean {
+    const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
+    return typeof code === 'string' && /^(22|23)/.test(code)
+  }
+}

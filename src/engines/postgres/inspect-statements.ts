@@ -1,0 +1,60 @@
+/** The statements of those who look at jobs, and of those who cancel them. */
+import type { JobFilter } from '../../engine/engine.ts'
+import type { Names } from './names.ts'
+import { DUE, event, jobColumns, LIVE, ms, NOW, UNLEASED } from './statements.ts'
+
+export function viewColumns(job: string): string {
+  return `${jobColumns(job)}, ${job}.status, ${job}.ended, ${job}.progress, ${job}.result, ${job}.fail_code,
+  ${job}.fail_reason, ${job}.error_record, ${job}.locked_by, ${ms(`${job}.updated_at`)} AS updated_ms,
+  ${ms(`${job}.started_at`)} AS started_ms, ${ms(`${job}.completed_at`)} AS completed_ms, ${job}.completed_by,
+  ${job}.duration_ms::float8 AS duration_ms, ${job}.latest_seq::float8 AS latest_seq, ${job}.replays`
+}
+
+export const FIND_JOB = ({ jobs }: Names): string =>
+  `SELECT ${viewColumns('job')}, ${NOW} AS now FROM ${jobs} AS job WHERE job.id::text = $2`
+
+/** The lock lets one of two who act on a job come first. */
+export const LOCK_JOB = (names: Names): string => `${FIND_JOB(names)} FOR UPDATE`
+
+/** Newest first. A state, a type or an id that is not asked for is null. */
+export const LIST_JOBS = ({ jobs }: Names): string => `
+SELECT ${viewColumns('job')}, ${NOW} AS now FROM ${jobs} AS job
+WHERE ($2::text IS NULL OR job.status = $2) AND ($3::text IS NULL OR job.type = $3) AND ($4::text IS NULL OR job.id::text < $4)
+  AND job.type IS NOT NULL
+ORDER BY job.id::text DESC LIMIT $5`
+
+/** Reads all that are queued: for those who look, not for those who work. */
+export const OLDEST_DUE = ({ jobs }: Names): string => `
+SELECT ${viewColumns('job')} FROM ${jobs} AS job
+WHERE status = 'queued' AND type IS NOT NULL AND ${DUE} <= ${NOW} ORDER BY ${DUE}, arrival LIMIT 1`
+
+export function listValues(filter: JobFilter, status: string | null): readonly unknown[] {
+  return [status, filter.type ?? null, filter.before ?? null, filter.limit]
+}
+
+export const COUNT_JOBS = ({ jobs }: Names): string => `
+SELECT type,
+  count(*) FILTER (WHERE status = 'queued' AND ${DUE} <= ${NOW} AND waiting_for = 0)::float8 AS ready,
+  count(*) FILTER (WHERE status = 'queued' AND NOT (${DUE} <= ${NOW} AND waiting_for = 0))::float8 AS delayed,
+  count(*) FILTER (WHERE status = 'processing')::float8 AS in_progress,
+  count(*) FILTER (WHERE status = 'completed')::float8 AS completed,
+  count(*) FILTER (WHERE status = 'failed' AND ended IS NULL)::float8 AS dead
+FROM ${jobs} WHERE type IS NOT NULL GROUP BY type`
+
+export const READ_EVENTS = ({ events }: Names): string =>
+  `SELECT data, ${NOW} AS now FROM ${events} WHERE job_id::text = $2 AND coalesce(data ->> 'table', 'jobs') = 'jobs' ORDER BY seq`
+
+/** A live job ends, whoever holds it. */
+export const CANCEL = ({ jobs, events, eventIdType }: Names): string => `
+WITH live AS MATERIALIZED (
+  SELECT id, attempt_count, started_at, status FROM ${jobs} WHERE id::text = $2 AND ${LIVE} FOR UPDATE),
+ended AS (
+  UPDATE ${jobs} AS job SET status = 'failed', ended = 'cancelled', completed_at = ${NOW}, ${UNLEASED}
+  FROM live WHERE job.id = live.id),
+noted AS (
+  INSERT INTO ${events} (job_id, data)
+  SELECT id::text::${eventIdType}, ${event(
+    { type: `'cancelled'`, attempt: 'attempt_count', worker: 'NULL' },
+    `jsonb_build_object('who', $3::text, 'reason', $4::text, 'startedAtMs', ${ms('started_at')})`,
+  )} FROM live)
+SELECT id::text AS id FROM live`

@@ -1,0 +1,46 @@
+/** The statements around the schema's version, and the rights of a worker. */
+import { type Names, quote } from './names.ts'
+import { NOW } from './statements.ts'
+
+/** What opening must know before it touches a table. */
+export const LOOK_AT_SERVER = (): string => `
+SELECT current_setting('server_version_num')::int AS version, pg_is_in_recovery() AS standby,
+  to_regclass($2) IS NOT NULL AS migrated, ${NOW} AS now`
+
+/** How the columns that a user's own table may have had before us were declared. */
+export const READ_TYPES = ({ jobs, events }: Names): string => {
+  const typeOf = (table: string, column: string): string => `(SELECT format_type(atttypid, NULL) FROM pg_attribute
+    WHERE attrelid = to_regclass('${table.replaceAll("'", "''")}') AND attname = '${column}' AND NOT attisdropped)`
+  return `SELECT ${typeOf(jobs, 'id')} AS "idType", ${typeOf(jobs, 'payload')} AS "payloadType",
+  ${typeOf(events, 'job_id')} AS "eventIdType", ${NOW} AS now`
+}
+
+export const READ_VERSION = ({ versions }: Names): string =>
+  `SELECT coalesce(max(version), 0) AS version, ${NOW} AS now FROM ${versions}`
+
+/** Two who migrate at once come one after the other, and the second finds nothing to do. */
+export const BEGIN_MIGRATION = ({ schema, versions }: Names): string => `
+SET LOCAL lock_timeout = '10s';
+SELECT pg_advisory_xact_lock(hashtext('millrace_schema'), hashtext('${schema.replaceAll("'", "''")}'));
+CREATE SCHEMA IF NOT EXISTS ${quote(schema)};
+CREATE TABLE IF NOT EXISTS ${versions} (
+  version INT PRIMARY KEY,
+  name TEXT NOT NULL,
+  applied_at TIMESTAMPTZ NOT NULL
+);`
+
+export const WRITE_VERSION = ({ versions }: Names): string =>
+  `INSERT INTO ${versions} (version, name, applied_at) VALUES ($2, $3, ${NOW})`
+
+/** All that a worker, a client or a keeper needs, and nothing that changes the schema or the audit. */
+export function grantSql(names: Names, role: string): string {
+  const to = `TO ${quote(role)}`
+  const changed = [names.jobs, names.events, names.latest, names.limits, names.starts, names.edges, names.schedules]
+  return [
+    `GRANT USAGE ON SCHEMA ${quote(names.schema)} ${to};`,
+    `GRANT SELECT, INSERT, UPDATE, DELETE ON ${[...changed, names.leaders].join(', ')} ${to};`,
+    `GRANT SELECT, INSERT ON ${names.audit} ${to};`,
+    `GRANT SELECT ON ${names.versions} ${to};`,
+    `GRANT USAGE ON SEQUENCE ${names.arrivals}, ${names.eventNumbers} ${to};`,
+  ].join('\n')
+}

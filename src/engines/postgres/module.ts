@@ -1,0 +1,62 @@
+import type { Engine } from '../../engine/engine.ts'
+import type { EngineSettings, MigrationPlan } from '../../engine/open.ts'
+import { connectionsOf } from './connections.ts'
+import { Database } from './database.ts'
+import { isClient, isPool } from './driver.ts'
+import { PostgresEngine } from './engine.ts'
+import { toEngineError } from './faults.ts'
+import { applyMigrations, planMigrationsOf } from './migrate.ts'
+import { namesIn } from './names.ts'
+import { parseUrl } from './options.ts'
+
+export { ownTables } from './tables/own-tables.ts'
+
+/** `postgres://user:password@host:5432/database?schema=public`. */
+export function fromUrl(url: string, settings: EngineSettings): Engine {
+  const address = parseUrl(url)
+  return new PostgresEngine({ address }, settings, { ...address, threadUrl: threadUrlOf(url) })
+}
+
+/** The renewal thread sends one statement at a time and waits for nothing. */
+function threadUrlOf(text: string): string {
+  const url = new URL(text)
+  url.searchParams.set('pool', '1')
+  url.searchParams.set('listen', 'false')
+  return url.href
+}
+
+export function fromHandle(handle: object, settings: EngineSettings): Engine | null {
+  if (isPool(handle)) return new PostgresEngine({ pool: handle }, settings)
+  return isClient(handle) ? new PostgresEngine({ client: handle }, settings) : null
+}
+
+/** What `migrate` would run; the database is only read. */
+export function planMigrations(url: string, settings: EngineSettings): Promise<MigrationPlan> {
+  return withDatabase(url, settings, planMigrationsOf)
+}
+
+/** Creates or upgrades the tables, and gives the rights of a worker to the role in `?grant=`. */
+export function migrate(url: string, settings: EngineSettings): Promise<void> {
+  return withDatabase(url, settings, applyMigrations)
+}
+
+/** An index on a big table takes its time. */
+const MIGRATE_MS = 3_600_000
+
+async function withDatabase<Value>(
+  url: string,
+  { clock }: EngineSettings,
+  run: (database: Database, grant: string | null) => Promise<Value>,
+): Promise<Value> {
+  const address = parseUrl(url)
+  const { source } = await connectionsOf({ address: { ...address, pool: 1, answerMs: MIGRATE_MS } })
+  const database = new Database({ source, names: namesIn(address.schema), clock, prepare: false, answerMs: MIGRATE_MS })
+  try {
+    await database.reach()
+    return await run(database, address.grant)
+  } catch (error) {
+    throw toEngineError(error, 'migrating')
+  } finally {
+    await database.close()
+  }
+}

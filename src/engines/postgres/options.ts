@@ -1,0 +1,74 @@
+import { EngineError } from '../../errors.ts'
+import { redact } from '../../job/error-record.ts'
+
+/** How the engine is set up, by its URL or by whoever has a pool. */
+export interface PostgresOptions {
+  readonly schema?: string
+  /** Prepared statements are kept per connection, which a transaction pooler does not. */
+  readonly prepare?: boolean
+  /** Connections of our own at most, the one that listens not counted. */
+  readonly pool?: number
+  /** How often a waiting claim looks by itself. It alone is enough; NOTIFY only makes it faster. */
+  readonly pollMs?: number
+  /** How long the answer to one statement may take before its connection is given up. */
+  readonly answerMs?: number
+  /** Whether to hear of other processes by LISTEN. It needs a connection that stays the same. */
+  readonly listen?: boolean
+}
+
+export interface PostgresAddress extends Required<PostgresOptions> {
+  /** For the driver: without our own parameters. */
+  readonly connectionString: string
+  /** A role that gets the rights of a worker with the next migration. */
+  readonly grant: string | null
+  /** Whether a pooler stands between, which takes no startup parameters. */
+  readonly pooled: boolean
+}
+
+export const DEFAULTS: Required<PostgresOptions> = Object.freeze({
+  schema: 'public',
+  prepare: true,
+  pool: 8,
+  pollMs: 1_000,
+  answerMs: 30_000,
+  listen: true,
+})
+
+const OWN = ['schema', 'pooler', 'prepare', 'pool', 'poll', 'timeout', 'listen', 'grant'] as const
+const FORM = `give 'postgres://user:password@host:5432/database?schema=public'; ours are ${OWN.join(', ')}`
+
+/** `postgres://…?schema=…`. Parameters that are not ours (`sslmode` and the like) go to the driver. */
+export function parseUrl(text: string): PostgresAddress {
+  const url = URL.parse(text)
+  const refuse = (why: string): never => {
+    throw new EngineError('ERR_ENGINE_URL', `'${redact(text)}' ${why}; ${FORM}`)
+  }
+  if (url === null) return refuse('is not a URL')
+  if (url.hostname === '' && url.pathname === '') refuse('names no server')
+  const given = new Map(OWN.map((name) => [name, url.searchParams.get(name)]))
+  for (const name of OWN) url.searchParams.delete(name)
+  const pooler = given.get('pooler') ?? 'session'
+  if (pooler !== 'session' && pooler !== 'transaction') refuse(`has an unknown pooler '${pooler}'`)
+  const pooled = pooler === 'transaction'
+  const flag = (name: 'prepare' | 'listen'): boolean => {
+    const value = given.get(name) ?? String(!pooled)
+    if (value !== 'true' && value !== 'false') refuse(`has ${name}=${value}, which is neither true nor false`)
+    return value === 'true'
+  }
+  const whole = (name: 'pool' | 'poll' | 'timeout', otherwise: number): number => {
+    const value = Number(given.get(name) ?? otherwise)
+    if (!Number.isInteger(value) || value < 1) refuse(`has ${name}=${given.get(name)}, which is no number above 0`)
+    return value
+  }
+  return {
+    connectionString: url.href,
+    schema: given.get('schema') ?? DEFAULTS.schema,
+    prepare: flag('prepare'),
+    listen: flag('listen'),
+    pool: whole('pool', DEFAULTS.pool),
+    pollMs: whole('poll', DEFAULTS.pollMs),
+    answerMs: whole('timeout', DEFAULTS.answerMs),
+    grant: given.get('grant') ?? null,
+    pooled,
+  }
+}

@@ -1,0 +1,107 @@
+import type { By } from '../../engine/dead-letters.ts'
+import {
+  type Finished,
+  givesUp,
+  RETENTION_BY,
+  type Retention,
+  type RetentionRule,
+  type Sweep,
+  type SweepStep,
+} from '../../engine/retention.ts'
+import type { Ended } from '../../job/job.ts'
+import type { PostgresCore } from './core.ts'
+import type { Queries } from './database.ts'
+import { removeLetter } from './dead-letters.ts'
+import { FIND_REMOVABLE, REMOVE_FINISHED, USED_BYTES, WALK } from './retention-statements.ts'
+
+export function createRetention(core: PostgresCore): Retention {
+  return {
+    sweep: (rules, step) => sweep(core, rules, step),
+    usedBytes: async () => {
+      const [row] = await core.call('used bytes', (database) => database.rows<{ bytes: number }>(USED_BYTES))
+      return row?.bytes ?? 0
+    },
+    // Vacuum is the server's own.
+    compact: () => core.call('compact', async () => false),
+  }
+}
+
+interface Walked {
+  readonly id: string
+  readonly type: string
+  readonly status: string
+  readonly ended: Ended | null
+  readonly completed_ms: number | null
+}
+
+/** A job that may go, as it was when it was looked at. */
+export interface Candidate {
+  readonly id: string
+  readonly completedMs: number
+}
+
+async function sweep(
+  core: PostgresCore,
+  rules: readonly RetentionRule[],
+  { from, max, dryRun = false, by = RETENTION_BY }: SweepStep,
+): Promise<Sweep> {
+  const walked = await core.call('sweep', (database) => database.rows<Walked>(WALK, from, max))
+  const next = walked.length < max ? null : (walked.at(-1)?.id ?? null)
+  const [letters, others] = [toCandidates(walked, rules, true), toCandidates(walked, rules, false)]
+  if (dryRun) {
+    const found = await core.call('sweep', (database) => findRemovable(database, [...letters, ...others]))
+    return { removed: found.length, next }
+  }
+  const removed = await core.call('sweep', async (database) => {
+    const gone = await removeFinished(database, others)
+    let count = gone.length
+    for (const letter of letters) {
+      if (await database.transaction((queries) => removeOldLetter(queries, letter, by))) count += 1
+    }
+    return count
+  })
+  if (removed > 0) core.results.notify()
+  return { removed, next }
+}
+
+/** Whoever removes a dead letter, or one that was discarded, answers for it in the audit. */
+function toCandidates(
+  walked: readonly Walked[],
+  rules: readonly RetentionRule[],
+  areLetters: boolean,
+): readonly Candidate[] {
+  return walked.flatMap(({ id, type, status, ended, completed_ms: completedMs }) => {
+    const what = finishedAs(status, ended)
+    if (what === null || completedMs === null || !givesUp(rules, { what, type, completedAtMs: completedMs })) return []
+    return (what === 'dead' || ended === 'discarded') === areLetters ? [{ id, completedMs }] : []
+  })
+}
+
+function finishedAs(status: string, ended: Ended | null): Finished | null {
+  if (status === 'completed') return 'completed'
+  if (status !== 'failed') return null
+  return ended === null ? 'dead' : 'ended'
+}
+
+function columnsOf(candidates: readonly Candidate[]): readonly [readonly string[], readonly number[]] {
+  return [candidates.map(({ id }) => id), candidates.map(({ completedMs }) => completedMs)]
+}
+
+function findRemovable(queries: Queries, candidates: readonly Candidate[]): Promise<readonly { id: string }[]> {
+  return queries.rows<{ id: string }>(FIND_REMOVABLE, ...columnsOf(candidates))
+}
+
+/** One statement. Returns those that went, with their history. */
+export async function removeFinished(
+  queries: Queries,
+  candidates: readonly Candidate[],
+): Promise<readonly { id: string }[]> {
+  if (candidates.length === 0) return []
+  return queries.rows<{ id: string }>(REMOVE_FINISHED, ...columnsOf(candidates))
+}
+
+/** Looks again: it may have been replayed, undone or replaced meanwhile. In a transaction. */
+export async function removeOldLetter(queries: Queries, letter: Candidate, by: By): Promise<boolean> {
+  const [found] = await findRemovable(queries, [letter])
+  return found !== undefined && removeLetter(queries, letter.id, by)
+}

@@ -1,0 +1,134 @@
+import type { Lease } from '../../engine/outcome.ts'
+import type { Ended, ErrorRecord, JobView, Predecessors, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import type { JobState } from '../../job/states.ts'
+
+/** A job as the claim reads it. Another program may have written the row: what is not certain is null. */
+export interface JobRow {
+  readonly id: string
+  readonly type: string | null
+  readonly payload: string | null
+  readonly payload_version: number
+  readonly priority: number
+  readonly attempt_count: number
+  readonly max_attempts: number
+  readonly created_ms: number
+  readonly run_ms: number
+  readonly arrival: number | null
+  readonly idempotency_key: string | null
+  readonly latest_key: string | null
+  readonly tenant: Tenant | null
+  readonly options: StoredOptions | null
+  readonly after: Predecessors | null
+  readonly expires_ms: number | null
+}
+
+export interface ViewRow extends JobRow {
+  readonly status: string
+  readonly ended: Ended | null
+  readonly progress: unknown
+  readonly result: unknown
+  readonly fail_code: string | null
+  readonly fail_reason: string | null
+  readonly error_record: ErrorRecord | null
+  readonly locked_by: string | null
+  readonly updated_ms: number
+  readonly started_ms: number | null
+  readonly completed_ms: number | null
+  readonly completed_by: string | null
+  readonly duration_ms: number | null
+  readonly latest_seq: number | null
+  readonly replays: number
+}
+
+export function toStoredJob(row: JobRow): StoredJob {
+  return {
+    id: row.id,
+    type: row.type ?? '',
+    payload: row.payload ?? 'null',
+    payloadVersion: row.payload_version,
+    priority: row.priority,
+    attempts: row.max_attempts,
+    createdAtMs: row.created_ms,
+    runAtMs: row.run_ms,
+    key: row.idempotency_key,
+    latestKey: row.latest_key,
+    tenant: row.tenant,
+    options: row.options,
+    after: row.after,
+  }
+}
+
+/** Rows of one claim share what is stored; with the id it is a token that no other lease has. */
+export function toLease(row: JobRow, fence: string): Lease {
+  return { job: toStoredJob(row), attempt: row.attempt_count, token: `${fence}.${row.id}`, expiresAtMs: row.expires_ms }
+}
+
+/** What is stored of a lease's token. A token that no claim of ours made fences nothing. */
+export function fenceOf(lease: Lease): string {
+  const end = `.${lease.job.id}`
+  return lease.token.endsWith(end) ? lease.token.slice(0, -end.length) : ''
+}
+
+/** The words of document E in the table, the five states in the API. Words that are neither of them are not ours to run. */
+export function toState(status: string): JobState {
+  switch (status) {
+    case 'queued':
+    case 'completed':
+      return status
+    case 'processing':
+      return 'in_progress'
+    case 'failed':
+      return 'dead_letter'
+    default:
+      return 'failed'
+  }
+}
+
+/** The word in the table for a state; null where no row can be in it. */
+export function toStatus(state: JobState): string | null {
+  switch (state) {
+    case 'queued':
+    case 'completed':
+      return state
+    case 'in_progress':
+      return 'processing'
+    case 'dead_letter':
+      return 'failed'
+    case 'failed':
+      return null
+    default:
+      state satisfies never
+      return null
+  }
+}
+
+export function toView(row: ViewRow): JobView {
+  return {
+    ...toStoredJob(row),
+    state: toState(row.status),
+    ended: row.ended,
+    attempt: row.attempt_count,
+    replays: row.replays,
+    progress: row.progress ?? null,
+    result: row.result ?? null,
+    error: toErrorRecord(row),
+    leaseOwner: row.locked_by,
+    leaseUntilMs: row.expires_ms,
+    updatedAtMs: row.updated_ms,
+    startedAtMs: row.started_ms,
+    completedAtMs: row.completed_ms,
+    durationMs: row.duration_ms,
+  }
+}
+
+/** The reaper of document E and other programs write the short form only. */
+function toErrorRecord(row: ViewRow): ErrorRecord | null {
+  if (row.error_record !== null) return row.error_record
+  if (row.fail_code === null && row.fail_reason === null) return null
+  return { name: 'Error', code: row.fail_code, message: row.fail_reason ?? row.fail_code ?? '', stack: null }
+}
+
+/** Postgres stores neither NUL nor half a surrogate pair as text. */
+export function storable(text: string): string {
+  return text.replaceAll('\0', '\uFFFD').toWellFormed()
+}

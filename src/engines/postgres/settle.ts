@@ -1,0 +1,288 @@
+import type { Lease, Lost, LostReason, Outcome, Settlement } from '../../engine/outcome.ts'
+import type { Ended, ErrorRecord } from '../../job/job.ts'
+import type { Database, Queries } from './database.ts'
+import type { Farewells } from './farewells.ts'
+import { fenceOf, storable } from './rows.ts'
+import {
+  COMPLETE,
+  FIND_NEWER,
+  LOCK_JOB,
+  LOOK_AT_LEASES,
+  RENEW,
+  RENEW_ONE,
+  REPORT,
+  SETTLE,
+} from './settle-statements.ts'
+import { keepOf, removeSurplus } from './surplus.ts'
+
+/** A settlement and whose it is. */
+export interface Settling extends Settlement {
+  readonly worker: string
+}
+
+export interface Settled {
+  /** For each why it was refused, or null. */
+  readonly lost: readonly (Lost | null)[]
+  /** Whether others came after one of them, and may go on now. */
+  readonly freed: boolean
+}
+
+/** Applies the outcomes whose tokens hold. Of two for one lease the first counts. */
+export async function settleLeases(
+  database: Database,
+  given: readonly Settling[],
+  farewells: Farewells,
+): Promise<Settled> {
+  const seen = new Set<string>()
+  const isFirst = ({ lease }: Settling): boolean => seen.size < seen.add(lease.token).size
+  const [firsts, repeats] = split(given, isFirst)
+  const settled = await settleOnce(database, firsts, farewells)
+  if (repeats.length === 0) return settled
+  const again = await settleLeases(database, repeats, farewells)
+  return {
+    lost: given.map(
+      (settling) => settled.lost[firsts.indexOf(settling)] ?? again.lost[repeats.indexOf(settling)] ?? null,
+    ),
+    freed: settled.freed || again.freed,
+  }
+}
+
+async function settleOnce(database: Database, given: readonly Settling[], farewells: Farewells): Promise<Settled> {
+  const [bounded, unbounded] = split(given, ({ outcome }) => keepOf(outcome) !== null)
+  const [latest, plain] = split(unbounded, isSupersedable)
+  const accepted = [...(await settlePlain(database, plain))]
+  for (const settling of latest) accepted.push(...(await settleLatest(database, settling)))
+  if (bounded.length > 0) accepted.push(...(await settleBounded(database, bounded, farewells)))
+  const names = new Set(accepted.map(nameOf))
+  const refused = given.filter(({ lease }) => !names.has(nameOfLease(lease)))
+  const lost = await findLost(
+    database,
+    refused.map(({ lease }) => lease),
+  )
+  return {
+    lost: given.map((settling) => lost[refused.indexOf(settling)] ?? null),
+    freed: accepted.some(({ awaited }) => awaited),
+  }
+}
+
+async function settlePlain(queries: Queries, given: readonly Settling[]): Promise<readonly Fence[]> {
+  const [completions, others] = split(given, ({ outcome }) => outcome.kind === 'complete')
+  return (await Promise.all([complete(queries, completions), apply(queries, others.map(toChange))])).flat()
+}
+
+/** Where a number of finished jobs is kept, what is too many goes in the same transaction. */
+function settleBounded(
+  database: Database,
+  given: readonly Settling[],
+  farewells: Farewells,
+): Promise<readonly Fence[]> {
+  return database.transaction(async (queries) => {
+    const accepted: Fence[] = []
+    for (const settling of given) {
+      accepted.push(
+        ...(await (isSupersedable(settling) ? supersedeOrApply(queries, settling) : settlePlain(queries, [settling]))),
+      )
+    }
+    const names = new Set(accepted.map(nameOf))
+    await removeSurplus(
+      queries,
+      given.filter(({ lease }) => names.has(nameOfLease(lease))),
+      farewells,
+    )
+    return accepted
+  })
+}
+
+function isSupersedable({ lease, outcome }: Settling): boolean {
+  return lease.job.latestKey !== null && outcome.kind !== 'complete'
+}
+
+/** A job under one lease: an id alone would take a late holder for the present one. */
+interface Fence {
+  readonly id: string
+  readonly token: string
+  /** Whether others come after it. */
+  readonly awaited: boolean
+}
+
+function nameOfLease(lease: Lease): string {
+  return nameOf({ id: lease.job.id, token: fenceOf(lease) })
+}
+
+function nameOf({ id, token }: Pick<Fence, 'id' | 'token'>): string {
+  return `${token} ${id}`
+}
+
+function split<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): [Item[], Item[]] {
+  const [first, second]: [Item[], Item[]] = [[], []]
+  for (const item of items) (isFirst(item) ? first : second).push(item)
+  return [first, second]
+}
+
+async function complete(queries: Queries, given: readonly Settling[]): Promise<readonly Fence[]> {
+  const done = given.flatMap(({ lease, outcome }) => (outcome.kind === 'complete' ? [{ lease, outcome }] : []))
+  if (done.length === 0) return []
+  return queries.rows<Fence>(
+    COMPLETE,
+    done.map(({ lease }) => lease.job.id),
+    done.map(({ lease }) => fenceOf(lease)),
+    done.map(({ outcome }) => outcome.result),
+    done.map(({ outcome }) => outcome.durationMs),
+    done.map(({ outcome }) => outcome.keep !== undefined),
+  )
+}
+
+interface Line {
+  readonly type: string
+  readonly attempt: number
+  readonly worker: string
+  readonly details: Readonly<Record<string, unknown>>
+}
+
+/** One row of SETTLE. */
+interface Change {
+  readonly lease: Lease
+  readonly kind: 'retry' | 'dead' | 'release' | 'superseded'
+  readonly delayMs: number
+  readonly error: ErrorRecord | null
+  readonly lines: readonly Line[]
+  /** Whether its type keeps a number of dead letters. */
+  readonly bounded: boolean
+}
+
+function toChange({ lease, outcome, worker }: Settling): Change {
+  const line = (type: string, details: Line['details'] = {}): Line => ({
+    type,
+    attempt: lease.attempt,
+    worker,
+    details,
+  })
+  switch (outcome.kind) {
+    case 'retry': {
+      const lines = [failure(line, outcome.error), line('retried', { delayMs: outcome.delayMs })]
+      return { lease, kind: 'retry', delayMs: outcome.delayMs, error: outcome.error, lines, bounded: false }
+    }
+    case 'dead':
+      return {
+        lease,
+        kind: 'dead',
+        delayMs: 0,
+        error: outcome.error,
+        lines: [failure(line, outcome.error), line('dead')],
+        bounded: outcome.keep !== undefined,
+      }
+    case 'release': {
+      const lines = [line('released', { reason: storable(outcome.reason), delayMs: outcome.delayMs })]
+      return { lease, kind: 'release', delayMs: outcome.delayMs, error: null, lines, bounded: false }
+    }
+    case 'complete':
+      throw new TypeError('completions have a statement of their own')
+    default:
+      outcome satisfies never
+      throw new TypeError('no such outcome')
+  }
+}
+
+/** `failed` is passed through on the way to queued or dead_letter, and stands here. */
+function failure(line: (type: string, details: Line['details']) => Line, error: ErrorRecord): Line {
+  return line('failed', { name: error.name, code: error.code, message: storable(error.message) })
+}
+
+/** An older version of a latest key whose newer one waits is not run again. */
+function toSuperseded(settling: Settling, by: string): Change {
+  const { lease, outcome, worker } = settling
+  const line = (type: string, details: Line['details']): Line => ({ type, attempt: lease.attempt, worker, details })
+  const error = errorOf(outcome)
+  const lines = [...(error === null ? [] : [failure(line, error)]), line('superseded', { by })]
+  return { lease, kind: 'superseded', delayMs: 0, error, lines, bounded: false }
+}
+
+function errorOf(outcome: Outcome): ErrorRecord | null {
+  return outcome.kind === 'retry' || outcome.kind === 'dead' ? outcome.error : null
+}
+
+async function apply(queries: Queries, changes: readonly Change[]): Promise<readonly Fence[]> {
+  if (changes.length === 0) return []
+  return queries.rows<Fence>(
+    SETTLE,
+    changes.map(({ lease }) => lease.job.id),
+    changes.map(({ lease }) => fenceOf(lease)),
+    changes.map(({ kind }) => kind),
+    changes.map(({ delayMs }) => delayMs),
+    changes.map(({ error }) => error?.code ?? null),
+    changes.map(({ error }) => (error === null ? null : storable(error.message))),
+    changes.map(({ error }) => (error === null ? null : JSON.stringify(error))),
+    changes.map(({ lines }) => JSON.stringify(lines)),
+    changes.map(({ bounded }) => bounded),
+  )
+}
+
+/** The lock on the older job keeps an enqueue of a newer one before or after this, never in between (I4). */
+function settleLatest(database: Database, settling: Settling): Promise<readonly Fence[]> {
+  return database.transaction((queries) => supersedeOrApply(queries, settling))
+}
+
+async function supersedeOrApply(queries: Queries, settling: Settling): Promise<readonly Fence[]> {
+  const { job } = settling.lease
+  await queries.rows(LOCK_JOB, job.id)
+  const [newer] = await queries.rows<{ id: string }>(FIND_NEWER, job.type, job.latestKey)
+  return apply(queries, [newer === undefined ? toChange(settling) : toSuperseded(settling, newer.id)])
+}
+
+/** Extends all that is still held in one statement, and only if that was not all looks for what is gone. */
+export async function renewLeases(
+  database: Database,
+  leases: readonly Lease[],
+  leaseMs: number,
+): Promise<readonly Lost[]> {
+  const renewed = await database.rows<Fence>(RENEW, ...fences(leases), leaseMs)
+  if (renewed.length === leases.length) return []
+  const held = new Set(renewed.map(nameOf))
+  const lost: Lost[] = []
+  for (const lease of leases) {
+    if (held.has(nameOfLease(lease))) continue
+    const again = await database.rows(RENEW_ONE, lease.job.id, fenceOf(lease), leaseMs)
+    if (again.length === 0) lost.push(...(await findLost(database, [lease])))
+  }
+  return lost
+}
+
+function fences(leases: readonly Lease[]): readonly [ids: readonly string[], tokens: readonly string[]] {
+  return [leases.map((lease) => lease.job.id), leases.map(fenceOf)]
+}
+
+export async function reportProgress(database: Database, lease: Lease, progress: string): Promise<boolean> {
+  return (await database.rows(REPORT, lease.job.id, fenceOf(lease), progress)).length === 1
+}
+
+interface LookedAt {
+  readonly id: string
+  readonly token: string
+  readonly ended: Ended | null
+  readonly owned: boolean
+  readonly alive: boolean
+}
+
+/** Why each of these leases, which were refused, is gone. */
+export async function findLost(database: Database, leases: readonly Lease[]): Promise<readonly Lost[]> {
+  if (leases.length === 0) return []
+  const rows = await database.rows<LookedAt>(LOOK_AT_LEASES, ...fences(leases))
+  return leases.map((lease) => {
+    const row = rows.find(({ id, token }) => id === lease.job.id && token === fenceOf(lease))
+    return { lease, reason: lostReason(row?.ended ?? null) }
+  })
+}
+
+/** Those of the held leases that someone took away, an expiry nobody has acted on not counted. */
+export async function findTaken(database: Database, leases: readonly Lease[]): Promise<readonly Lost[]> {
+  const rows = await database.rows<LookedAt>(LOOK_AT_LEASES, ...fences(leases))
+  return leases.flatMap((lease) => {
+    const row = rows.find(({ id, token }) => id === lease.job.id && token === fenceOf(lease))
+    return row?.owned === true ? [] : [{ lease, reason: lostReason(row?.ended ?? null) }]
+  })
+}
+
+function lostReason(ended: Ended | null): LostReason {
+  if (ended === 'superseded') return 'superseded'
+  return ended === null ? 'expired' : 'cancelled'
+}

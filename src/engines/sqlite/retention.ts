@@ -1,0 +1,166 @@
+import type { By } from '../../engine/dead-letters.ts'
+import {
+  type Finished,
+  givesUp,
+  RETENTION_BY,
+  type Retention,
+  type RetentionRule,
+  type Sweep,
+  type SweepStep,
+} from '../../engine/retention.ts'
+import type { Ended } from '../../job/job.ts'
+import type { JobState } from '../../job/states.ts'
+import { fromIso } from '../../time/iso.ts'
+import type { SqliteCore } from './core.ts'
+import type { Connection } from './database.ts'
+import { removeLetter } from './dead-letters.ts'
+import { findRow } from './inspector.ts'
+import { Portions } from './portions.ts'
+import {
+  IS_KEPT_FOR_OTHERS,
+  PAGES,
+  REMOVE_EVENTS_OF,
+  REMOVE_FINISHED,
+  vacuumPages,
+  WALK,
+} from './retention-statements.ts'
+
+/** A transaction longer than this is felt by those who wait for the lock. */
+const TRANSACTION_MS = 4
+/** Free pages that stay, as a part of the file: the next jobs need them, and would only make the file grow again. */
+const RESERVE = 0.1
+
+export function createRetention(core: SqliteCore): Retention {
+  const removals = new Portions({ least: 10, most: 500, aimMs: TRANSACTION_MS })
+  const vacuums = new Portions({ least: 8, most: 400, aimMs: TRANSACTION_MS })
+  return {
+    sweep: (rules, step) => sweep(core, removals, rules, step),
+    usedBytes: () => core.read('used bytes', () => usedBytes(core.connection)),
+    compact: () => compact(core, vacuums),
+  }
+}
+
+/** What the walk reads of a job. */
+type Walked = [
+  rowid: number,
+  id: string,
+  type: string,
+  status: JobState,
+  ended: Ended | null,
+  completedAt: string | null,
+]
+
+interface Candidate {
+  readonly rowid: number
+  readonly id: string
+  readonly completedAt: string
+  /** Whoever removes a dead letter, or one that was discarded, answers for it in the audit. */
+  readonly isLetter: boolean
+}
+
+/**
+ * The walk goes over all jobs in the order of their row numbers and does not stop at the first young one: a newer
+ * version of a latest key has the place of the older one, and other programs write times of their own.
+ */
+async function sweep(
+  core: SqliteCore,
+  portions: Portions,
+  rules: readonly RetentionRule[],
+  { from, max, dryRun = false, by = RETENTION_BY }: SweepStep,
+): Promise<Sweep> {
+  const walked = await core.read('sweep', () => walk(core.connection, Number(from ?? 0), max))
+  const candidates = walked.flatMap((row) => toCandidate(row, rules))
+  const last = walked.length < max ? undefined : walked.at(-1)
+  const next = last === undefined ? null : String(last[0])
+  if (dryRun) return { removed: await core.read('sweep', () => countRemovable(core.connection, candidates)), next }
+  let removed = 0
+  for (let index = 0; index < candidates.length; ) {
+    const portion = candidates.slice(index, index + portions.size)
+    index += portion.length
+    // Who removes again after a power cut finds the same jobs, so nobody waits for the disk.
+    removed += await core.writeVolatile('sweep', () => portions.timed(portion.length, () => remove(core, portion, by)))
+  }
+  return { removed, next }
+}
+
+function walk(connection: Connection, from: number, max: number): Walked[] {
+  return connection.prepareArrays(WALK).all({ from, max }) as Walked[]
+}
+
+function toCandidate([rowid, id, type, status, ended, completedAt]: Walked, rules: readonly RetentionRule[]) {
+  const what = finishedAs(status, ended)
+  if (what === null || completedAt === null) return []
+  // A time that is none compares as false, and such a job stays.
+  if (!givesUp(rules, { what, type, completedAtMs: fromIso(completedAt) })) return []
+  return [{ rowid, id, completedAt, isLetter: what === 'dead' || ended === 'discarded' } satisfies Candidate]
+}
+
+function finishedAs(status: JobState, ended: Ended | null): Finished | null {
+  if (status === 'completed') return 'completed'
+  if (status !== 'dead_letter') return null
+  return ended === null ? 'dead' : 'ended'
+}
+
+function countRemovable(connection: Connection, candidates: readonly Candidate[]): number {
+  return candidates.filter(({ id }) => !isKeptForOthers(connection, id)).length
+}
+
+function isKeptForOthers(connection: Connection, id: string): boolean {
+  return connection.prepare(IS_KEPT_FOR_OTHERS).get({ id }) !== undefined
+}
+
+/** Inside a write transaction. Looks again at each: it may have been replayed, undone or replaced meanwhile. */
+function remove(core: SqliteCore, candidates: readonly Candidate[], by: By): number {
+  const letters = candidates.filter(({ isLetter }) => isLetter)
+  const others = candidates.filter(({ isLetter }) => !isLetter)
+  const removed = letters.filter(
+    ({ id, completedAt }) =>
+      findRow(core, id)?.completed_at === completedAt &&
+      !isKeptForOthers(core.connection, id) &&
+      removeLetter(core, id, by),
+  )
+  return removed.length + removeFinished(core.connection, others).length
+}
+
+/** Inside a write transaction. Returns the ids of those that went, with their history. */
+export function removeFinished(
+  connection: Connection,
+  jobs: readonly { readonly rowid: number; readonly id: string; readonly completedAt: string }[],
+): readonly string[] {
+  if (jobs.length === 0) return []
+  const rows = JSON.stringify(jobs.map(({ rowid, id, completedAt }) => [rowid, id, completedAt]))
+  const ids = (connection.prepareArrays(REMOVE_FINISHED).all({ rows }) as [id: string][]).map(([id]) => id)
+  connection.prepare(REMOVE_EVENTS_OF).run({ ids: JSON.stringify(ids) })
+  return ids
+}
+
+interface Pages {
+  readonly pages: number
+  readonly free: number
+  readonly bytes: number
+  /** 2: incremental. */
+  readonly vacuum: number
+}
+
+export function readPages(connection: Connection): Pages {
+  return connection.prepare(PAGES).get() as Pages
+}
+
+function usedBytes(connection: Connection): number {
+  const { pages, free, bytes } = readPages(connection)
+  return (pages - free) * bytes
+}
+
+/** False where the file was made in another mode, too: then free pages are used again, but never given back. */
+async function compact(core: SqliteCore, portions: Portions): Promise<boolean> {
+  const surplus = await core.read('compact', () => surplusPages(core.connection))
+  if (surplus <= 0) return false
+  const count = Math.min(surplus, portions.size)
+  await core.writeVolatile('compact', () => portions.timed(count, () => core.connection.exec(vacuumPages(count))))
+  return surplus > count
+}
+
+function surplusPages(connection: Connection): number {
+  const { pages, free, vacuum } = readPages(connection)
+  return vacuum === 2 ? free - Math.ceil(pages * RESERVE) : 0
+}

@@ -1,0 +1,62 @@
+import { OptionError } from '../errors.ts'
+import { type Duration, parseDurationMs } from '../time/duration.ts'
+
+/** How many finished jobs of a type stay: true none, a number the newest so many, false all of them until retention. */
+export type RemoveOption = boolean | number
+
+/** Counting them costs a step of an index each, at every completion. */
+export const KEEP_MAX = 10_000
+
+/** Null: all stay. */
+export function checkKeep(remove: RemoveOption, name: 'removeOnComplete' | 'removeOnFail'): number | null {
+  if (typeof remove === 'boolean') return remove ? 0 : null
+  if (Number.isInteger(remove) && remove >= 0 && remove <= KEEP_MAX) return remove
+  throw new OptionError(
+    `'${name}' is ${remove}; give true (keep none), false (keep all) or how many stay, from 0 to ${KEEP_MAX}; for more use retention by age`,
+  )
+}
+
+/** Nothing may take the dead letters of a critical type by itself (X013). */
+export function checkKeepDead(remove: RemoveOption, job: { readonly type: string; readonly critical: boolean }) {
+  const keep = checkKeep(remove, 'removeOnFail')
+  if (keep === null || !job.critical) return keep
+  throw new OptionError(
+    `'removeOnFail' is set for '${job.type}', which is critical: its dead letters go only by hand; leave one of the two out`,
+  )
+}
+
+/** How long finished jobs stay; false: for ever. */
+export interface Ages {
+  readonly completed?: Duration | false
+  /** Cancelled, superseded or discarded. */
+  readonly ended?: Duration | false
+  readonly dead?: Duration | false
+}
+
+/** The same in milliseconds; null: for ever. What is left out is left to the next in line. */
+export type AgesMs = { readonly [What in keyof Ages]: number | null }
+
+export function checkAges(ages: Ages, name: string): AgesMs {
+  const whats = ['completed', 'ended', 'dead'] as const
+  return Object.fromEntries(
+    whats.flatMap((what) => {
+      const age = ages[what]
+      if (age === undefined) return []
+      return [[what, age === false ? null : parseDurationMs(age, `${name}.${what}`)]]
+    }),
+  )
+}
+
+export function checkRetention(ages: Ages, job: { readonly type: string; readonly critical: boolean }): AgesMs {
+  const agesMs = checkAges(ages, 'retention')
+  if (!job.critical || agesMs.dead === undefined || agesMs.dead === null) return agesMs
+  throw new OptionError(
+    `'retention.dead' is set for '${job.type}', which is critical: its dead letters go only by hand; leave one of the two out`,
+  )
+}
+
+/** The job's own bound goes before its definition's. Another program may have stored anything: what is no bound keeps all. */
+export function keepOf(own: unknown, defined: number | null): number | null {
+  if (own === undefined) return defined
+  return typeof own === 'number' && Number.isInteger(own) && own >= 0 && own <= KEEP_MAX ? own : null
+}

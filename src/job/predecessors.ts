@@ -1,0 +1,88 @@
+import { OptionError, PredecessorError } from '../errors.ts'
+import type { ErrorRecord, JobView, Predecessors } from './job.ts'
+import { type EnqueueOptions, KEY_LENGTH_MAX } from './options.ts'
+
+/** What became of a job that another one came after, as the handler of that one is given it. */
+export interface Predecessor {
+  readonly id: string
+  /** Null when it was removed: then nothing is known of it. */
+  readonly type: string | null
+  readonly state: 'completed' | 'dead' | 'cancelled' | 'superseded' | 'discarded' | 'removed'
+  /** What its handler returned; null unless it is completed. */
+  readonly result: unknown
+  readonly error: ErrorRecord | null
+}
+
+/** Each is looked up before the handler runs, and all their results are in memory at once. */
+export const PREDECESSORS_MAX = 1_000
+
+const POLICIES: readonly Predecessors['ifDead'][] = ['wait', 'run', 'die']
+
+/** Null when there is nothing to wait for. The same job given twice counts once. */
+export function checkAfter({
+  after,
+  ifDead,
+  latest,
+}: Pick<EnqueueOptions, 'after' | 'ifDead' | 'latest'>): Predecessors | null {
+  if (ifDead !== undefined && !POLICIES.includes(ifDead)) {
+    throw new OptionError(`'ifDead' is '${ifDead}'; give 'wait', 'run' or 'die'`)
+  }
+  if (after === undefined) {
+    if (ifDead === undefined) return null
+    throw new OptionError(`'ifDead' says what happens to a job that comes after others; add 'after'`)
+  }
+  const given = typeof after === 'string' || 'id' in after ? [after] : after
+  const ids = [...new Set(given.map((one) => checkId(typeof one === 'string' ? one : one?.id)))]
+  if (ids.length > PREDECESSORS_MAX) {
+    throw new OptionError(
+      `'after' has ${ids.length} jobs, at most ${PREDECESSORS_MAX}; collect them in steps, some jobs after each part`,
+    )
+  }
+  if (latest !== undefined) {
+    throw new OptionError(`'after' and 'latest' contradict each other: a version that waits could not keep its place`)
+  }
+  return ids.length === 0 ? null : { ids, ifDead: ifDead ?? 'wait' }
+}
+
+function checkId(id: unknown): string {
+  if (typeof id === 'string' && id.length > 0 && id.length <= KEY_LENGTH_MAX) return id
+  throw new OptionError(`'after' takes ids or receipts of jobs; ${JSON.stringify(id) ?? typeof id} is neither`)
+}
+
+/** What is to become of a claimed job that came after others. */
+export type Turn =
+  | { readonly kind: 'run'; readonly after: readonly Predecessor[] }
+  /** One of them is under way again: somebody has replayed it. */
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'die'; readonly error: PredecessorError }
+
+/** Pure: the same predecessors, the same answer. `found` stands in the order of `ids`, null for those that are gone. */
+export function takeTurn({ ids, ifDead }: Predecessors, found: readonly (JobView | null)[]): Turn {
+  const after: Predecessor[] = []
+  for (const [index, id] of ids.entries()) {
+    const one = describe(id, found[index] ?? null)
+    if (one === null) return { kind: 'wait' }
+    after.push(one)
+  }
+  if (ifDead === 'run') return { kind: 'run', after }
+  const ended = after.find(({ state }) => state !== 'completed' && state !== 'dead')
+  if (ended !== undefined) return { kind: 'die', error: new PredecessorError(ended) }
+  const dead = after.find(({ state }) => state === 'dead')
+  if (dead === undefined) return { kind: 'run', after }
+  return ifDead === 'wait' ? { kind: 'wait' } : { kind: 'die', error: new PredecessorError(dead) }
+}
+
+/** Null for one that has not finished. */
+function describe(id: string, view: JobView | null): Predecessor | null {
+  if (view === null) return { id, type: null, state: 'removed', result: null, error: null }
+  const { type, error } = view
+  if (view.state === 'completed') return { id, type, state: 'completed', result: view.result, error: null }
+  if (view.state === 'dead_letter') return { id, type, state: view.ended ?? 'dead', result: null, error }
+  return null
+}
+
+/** An enqueued job that turned out to be a duplicate is known by another id, and that is the one to wait for. */
+export function redirect(after: Predecessors, duplicates: ReadonlyMap<string, string>): Predecessors {
+  if (duplicates.size === 0) return after
+  return { ...after, ids: [...new Set(after.ids.map((id) => duplicates.get(id) ?? id))] }
+}

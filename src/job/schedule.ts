@@ -1,0 +1,115 @@
+import { OptionError } from '../errors.ts'
+import { parseCron } from '../time/cron.ts'
+import type { EnqueueOptions } from './options.ts'
+
+/** What every run of a schedule is enqueued with. A run has its own id and time, so it takes no key and no delay. */
+export type ScheduledOptions = Omit<EnqueueOptions, 'key' | 'latest' | 'delay' | 'at' | 'after' | 'ifDead'>
+
+/** A schedule as it is written. */
+export interface ScheduleSpec {
+  /** `minute hour day month weekday`, or six fields with the second first. */
+  readonly cron: string
+  /** UTC unless told. `tz` and `timezone` are the same; `tz` wins. */
+  readonly tz?: string
+  readonly timezone?: string
+  /** No run before, none after. */
+  readonly start?: Date
+  readonly end?: Date
+  /** How many runs at most. */
+  readonly limit?: number
+  /**
+   * Ticks that nobody was there to run: `one` runs the last of them, `all` every one, `skip` none that is older than a
+   * change of keepers takes. `one` unless told.
+   */
+  readonly missed?: 'skip' | 'one' | 'all'
+  /**
+   * `skip` leaves a tick out while the job of the run before is queued or in progress. `skip` unless told, and `allow`
+   * where every missed tick has to run.
+   */
+  readonly overlap?: 'skip' | 'allow'
+  /** Any JSON value; null unless told. */
+  readonly payload?: unknown
+  readonly options?: ScheduledOptions
+}
+
+/** The schedule of a definition: its own name, unless told, is the type. */
+export type DeclaredSchedule = string | (ScheduleSpec & { readonly name?: string })
+
+/** The same with every default resolved: plain data, as it is stored. */
+export interface SchedulePlan {
+  readonly cron: string
+  readonly tz: string
+  readonly startMs: number | null
+  readonly endMs: number | null
+  readonly limit: number | null
+  readonly missed: 'skip' | 'one' | 'all'
+  readonly overlap: 'skip' | 'allow'
+  readonly payload: unknown
+  readonly options: ScheduledOptions
+}
+
+export const MISSED_POLICIES = ['skip', 'one', 'all'] as const
+export const OVERLAP_POLICIES = ['skip', 'allow'] as const
+
+const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/
+
+export function checkScheduleName(name: string): string {
+  if (typeof name === 'string' && NAME_PATTERN.test(name)) return name
+  throw new OptionError(
+    `the schedule's name is '${name}'; use 1 to 128 letters, digits, '.', '_', ':', '/' or '-', a letter or digit first`,
+  )
+}
+
+/** Refuses what could never run as meant, before anything is stored. */
+export function checkSchedule(spec: ScheduleSpec): SchedulePlan {
+  const tz = spec.tz ?? spec.timezone ?? 'UTC'
+  parseCron(spec.cron, tz)
+  const missed = checkOneOf('missed', spec.missed ?? 'one', MISSED_POLICIES)
+  const overlap = checkOneOf('overlap', spec.overlap ?? (missed === 'all' ? 'allow' : 'skip'), OVERLAP_POLICIES)
+  if (missed === 'all' && overlap === 'skip') {
+    throw new OptionError(`'missed: all' and 'overlap: skip' contradict each other: runs made up for overlap; give one`)
+  }
+  const [startMs, endMs] = [checkDate('start', spec.start), checkDate('end', spec.end)]
+  if (startMs !== null && endMs !== null && endMs < startMs) throw new OptionError(`'end' is before 'start'; swap them`)
+  return {
+    cron: spec.cron,
+    tz,
+    startMs,
+    endMs,
+    limit: checkLimit(spec.limit),
+    missed,
+    overlap,
+    payload: plain('payload', spec.payload ?? null),
+    options: plain('options', spec.options ?? {}),
+  }
+}
+
+export function checkDeclared(type: string, declared: DeclaredSchedule): SchedulePlan & { readonly name: string } {
+  const spec = typeof declared === 'string' ? { cron: declared } : declared
+  return { ...checkSchedule(spec), name: checkScheduleName(spec.name ?? type) }
+}
+
+function checkOneOf<Value extends string>(name: string, value: Value, known: readonly Value[]): Value {
+  if (known.includes(value)) return value
+  throw new OptionError(`'${name}' is '${value}'; give one of ${known.join(', ')}`)
+}
+
+function checkDate(name: string, date: Date | undefined): number | null {
+  if (date === undefined) return null
+  const ms = date instanceof Date ? date.getTime() : Number.NaN
+  if (Number.isFinite(ms)) return ms
+  throw new OptionError(`'${name}' is no date; give a Date`)
+}
+
+function checkLimit(limit: number | undefined): number | null {
+  if (limit === undefined) return null
+  if (Number.isSafeInteger(limit) && limit >= 1) return limit
+  throw new OptionError(`'limit' is ${limit}; give a whole number of runs from 1`)
+}
+
+/** As it will be read back from the store. */
+function plain<Value>(name: string, value: Value): Value {
+  const text = JSON.stringify(value)
+  if (text !== undefined) return JSON.parse(text)
+  throw new OptionError(`'${name}' of a schedule must be JSON, because it is stored`)
+}

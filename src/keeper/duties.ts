@@ -1,0 +1,80 @@
+import { schedulesOf } from '../engine/admission.ts'
+import type { Duty, Tenure } from './duty.ts'
+import { fire } from './firing.ts'
+import type { KeeperParts, ScheduleParts } from './parts.ts'
+import { reapOnce } from './reaper.ts'
+import { type RetentionPolicy, retainOnce } from './retention.ts'
+
+const REAP_BATCH = 500
+/** A schedule that somebody else has just changed is looked at again this soon. */
+const CHANGED_MS = 100
+/** Keepers of engines without leadership, started together, must not reap together. */
+const JITTER = 0.1
+
+/** Recovers the jobs of dead workers, at once and then every `everyMs`, give or take a tenth. */
+export function reapDuty(parts: KeeperParts, worker: string, everyMs: number): Duty {
+  return {
+    name: 'reap',
+    perform: async ({ signal }) => {
+      const waitMs = everyMs * (1 - JITTER + 2 * JITTER * parts.random())
+      await reapOnce({ ...parts, worker }, REAP_BATCH, signal)
+      return waitMs
+    },
+  }
+}
+
+/** Not at once: a process that has just started has more urgent things to do. */
+const RETAIN_FIRST_MS = 10_000
+const RETAIN_MS = 3_600_000
+
+/** Removes finished jobs by the policy: soon after the office is taken, however often processes restart, then hourly. */
+export function retentionDuty(parts: KeeperParts, policy: RetentionPolicy): Duty {
+  const begun = new WeakSet<AbortSignal>()
+  return {
+    name: 'retention',
+    perform: async ({ signal }) => {
+      const isFirst = !begun.has(signal)
+      begun.add(signal)
+      if (isFirst) return RETAIN_FIRST_MS
+      await retainOnce(parts, policy, signal)
+      return RETAIN_MS
+    },
+  }
+}
+
+/**
+ * Fires schedules when they are due, and sleeps until the next one is; schedules that other processes add or change are
+ * seen after `intervalMs` at most. A tick is late, not missed, up to twice that.
+ */
+export function schedulesDuty(parts: ScheduleParts, keeper: string, intervalMs: number): Duty {
+  return {
+    name: 'schedules',
+    perform: (tenure) => fireDue(parts, keeper, intervalMs, tenure),
+    onChange: (wake) => parts.events.on('schedule.changed', wake),
+  }
+}
+
+async function fireDue(
+  parts: ScheduleParts,
+  keeper: string,
+  intervalMs: number,
+  { signal, holds }: Tenure,
+): Promise<number> {
+  const { clock, engine, events } = parts
+  let wakeMs = clock.nowMs() + intervalMs
+  for (const record of await schedulesOf(engine).list()) {
+    let current: typeof record | null = record
+    try {
+      while (current?.nextAtMs !== null && current !== null && current.nextAtMs <= clock.nowMs()) {
+        if (signal.aborted || !(await holds())) return 0
+        current = await fire(parts, current, 2 * intervalMs)
+      }
+      const againMs = current === null ? clock.nowMs() + CHANGED_MS : current.nextAtMs
+      wakeMs = Math.min(wakeMs, againMs ?? wakeMs)
+    } catch (error) {
+      // One that cannot be fired stays due and is tried again with the next look; the others go on.
+      events.emit('keeper.error', { keeper, during: `schedule ${record.name}`, error })
+    }
+  }
+  return Math.max(0, wakeMs - clock.nowMs())
+}

@@ -1,0 +1,129 @@
+import type { Leadership, Term } from '../engine/leadership.ts'
+import type { Clock } from '../time/clock.ts'
+import type { Tenure } from './duty.ts'
+
+export interface OfficeParts {
+  readonly name: string
+  readonly holder: string
+  readonly intervalMs: number
+  /** Null where the engine has no leadership: then everybody holds the office. */
+  readonly leadership: Leadership | null
+  readonly clock: Clock
+  onTaken(tenure: Tenure, number: number): void
+  onLost(): void
+  onError(error: unknown): void
+}
+
+interface Held {
+  readonly number: number
+  readonly over: AbortController
+}
+
+/** A lease of one and a half intervals, renewed after a half: one renewal may fail without a loss. */
+const LEASE_INTERVALS = 1.5
+
+/**
+ * The seat that one of several keepers has. It is renewed every half interval; one that waits sleeps until the term it
+ * saw runs out, so another takes over within one and a half intervals of a holder's death, and within one of its
+ * resignation. It saves work and decides nothing: what its holder does is fenced by itself.
+ */
+export class Office {
+  readonly #parts: OfficeParts
+  readonly #leaseMs: number
+  #held: Held | null = null
+  /** On both clocks: the monotonic one stands still while a laptop sleeps, the other can be set. */
+  #until = { monotonicMs: 0, wallMs: 0 }
+  #campaign: Promise<number> | null = null
+  #isClosed = false
+
+  constructor(parts: OfficeParts) {
+    this.#parts = parts
+    this.#leaseMs = Math.ceil(parts.intervalMs * LEASE_INTERVALS)
+  }
+
+  get isHeld(): boolean {
+    return this.#held !== null && this.#isInTime()
+  }
+
+  /** Takes, renews or watches the office until the signal aborts; then gives it up. */
+  async keep(stop: AbortSignal): Promise<void> {
+    const { clock } = this.#parts
+    while (!stop.aborted) await clock.sleep(await this.#look(), stop)
+    this.#isClosed = true
+    await this.#campaign
+    this.#leave()
+  }
+
+  /** Lets another keeper begin at once. */
+  async resign(): Promise<void> {
+    const { leadership, name, holder } = this.#parts
+    await leadership?.resign(name, holder)
+  }
+
+  /** Campaigns, unless a campaign is under way; answers how long to wait before the next. */
+  #look(): Promise<number> {
+    this.#campaign ??= this.#ask().finally(() => {
+      this.#campaign = null
+    })
+    return this.#campaign
+  }
+
+  async #ask(): Promise<number> {
+    const { leadership, name, holder, clock, intervalMs, onError } = this.#parts
+    // Before the store is asked: by our clocks the lease must never last longer than by the store's.
+    const until = { monotonicMs: clock.monotonicMs() + this.#leaseMs, wallMs: clock.nowMs() + this.#leaseMs }
+    try {
+      const term = (await leadership?.campaign(name, holder, this.#leaseMs)) ?? { holder, number: 0, leftMs: 0 }
+      return this.#hear(term, until)
+    } catch (error) {
+      onError(error)
+      if (!this.#isInTime()) this.#leave()
+      return intervalMs / 2
+    }
+  }
+
+  #hear(term: Term, until: { monotonicMs: number; wallMs: number }): number {
+    const { holder, intervalMs } = this.#parts
+    if (term.holder !== holder) {
+      this.#leave()
+      return Math.min(intervalMs, Math.max(1, term.leftMs + 1))
+    }
+    if (this.#held !== null && this.#held.number !== term.number) this.#leave()
+    this.#until = until
+    if (!this.#isInTime()) {
+      // The answer took longer than the lease: whether the office is still ours only a new question tells.
+      this.#leave()
+      return 1
+    }
+    if (this.#held === null) this.#enter(term.number)
+    return intervalMs / 2
+  }
+
+  #enter(number: number): void {
+    if (this.#isClosed) return
+    const held = { number, over: new AbortController() }
+    this.#held = held
+    const holds = async (): Promise<boolean> => {
+      if (this.#held === held && !this.#isInTime()) await this.#look()
+      if (this.#held !== held) return false
+      // Left, so that the next campaign begins a term of its own; whoever asked here ends his work.
+      if (!this.#isInTime()) this.#leave()
+      return this.#held === held
+    }
+    this.#parts.onTaken({ signal: held.over.signal, holds }, number)
+  }
+
+  #leave(): void {
+    const held = this.#held
+    if (held === null) return
+    this.#held = null
+    held.over.abort()
+    this.#parts.onLost()
+  }
+
+  #isInTime(): boolean {
+    const { clock, leadership } = this.#parts
+    if (leadership === null) return true
+    return clock.monotonicMs() < this.#until.monotonicMs && clock.nowMs() < this.#until.wallMs
+  }
+}

@@ -1,0 +1,74 @@
+import type { SchedulePlan } from '../job/schedule.ts'
+import { type Cron, parseCron } from '../time/cron.ts'
+
+/** What decides when a schedule runs. */
+export interface Timed extends Pick<SchedulePlan, 'cron' | 'tz' | 'startMs' | 'endMs' | 'limit' | 'missed'> {
+  readonly runs: number
+}
+
+export interface DueTicks {
+  /** The times to enqueue a run for, oldest first. */
+  readonly ticks: readonly number[]
+  /** The schedule goes on with the first tick after this. That may be due already: then there is more to make up for. */
+  readonly seenMs: number
+}
+
+/** Runs made up for in one step: each step is one transaction, which must not hold others up. */
+export const STEP_TICKS_MAX = 100
+
+/** The first tick strictly after `afterMs` within the schedule's bounds, or null when there is none left. */
+export function nextTick(schedule: Timed, afterMs: number): number | null {
+  const { cron, tz, startMs, endMs, limit, runs } = schedule
+  if (limit !== null && runs >= limit) return null
+  const tickMs = parseCron(cron, tz).next(startMs === null ? afterMs : Math.max(afterMs, startMs - 1))
+  return tickMs === null || (endMs !== null && tickMs > endMs) ? null : tickMs
+}
+
+/**
+ * What a keeper that looks at `nowMs` has to do about a schedule due since `dueMs`. A tick is not missed as long as it is
+ * no older than `graceMs`, which is what a change of keepers may take.
+ */
+export function dueTicks(schedule: Timed, dueMs: number, nowMs: number, graceMs: number): DueTicks {
+  const cron = parseCron(schedule.cron, schedule.tz)
+  const ticks = chosen(cron, schedule, dueMs, nowMs, graceMs)
+  return { ticks, seenMs: schedule.missed === 'all' ? (ticks.at(-1) ?? nowMs) : nowMs }
+}
+
+function chosen(cron: Cron, schedule: Timed, dueMs: number, nowMs: number, graceMs: number): readonly number[] {
+  const untilMs = Math.min(nowMs, schedule.endMs ?? nowMs)
+  if (dueMs > untilMs) return []
+  switch (schedule.missed) {
+    case 'all': {
+      const room = Math.min(STEP_TICKS_MAX, (schedule.limit ?? Number.POSITIVE_INFINITY) - schedule.runs)
+      const ticks: number[] = []
+      for (let tickMs: number | null = dueMs; tickMs !== null && tickMs <= untilMs; tickMs = cron.next(tickMs)) {
+        if (ticks.length >= room) break
+        ticks.push(tickMs)
+      }
+      return ticks
+    }
+    case 'one':
+      return [latestTick(cron, dueMs, untilMs)]
+    case 'skip': {
+      const tickMs = latestTick(cron, dueMs, untilMs)
+      return nowMs - tickMs <= graceMs ? [tickMs] : []
+    }
+    default:
+      return schedule.missed satisfies never
+  }
+}
+
+const WINDOWS_MS = [60_000, 3_600_000, 86_400_000, 32 * 86_400_000, 367 * 86_400_000, Number.POSITIVE_INFINITY]
+
+/** The last tick up to `untilMs`. Walking from the first would take minutes after a year of a schedule of every second. */
+function latestTick(cron: Cron, dueMs: number, untilMs: number): number {
+  for (const windowMs of WINDOWS_MS) {
+    const fromMs = Math.max(dueMs, untilMs - windowMs)
+    let latest: number | null = fromMs === dueMs ? dueMs : null
+    for (let tickMs = cron.next(fromMs); tickMs !== null && tickMs <= untilMs; tickMs = cron.next(tickMs)) {
+      latest = tickMs
+    }
+    if (latest !== null) return latest
+  }
+  return dueMs
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, test } from 'node:test'
+import { existingTables, jobTables } from '../fixtures/job-tables.ts'
+import { jsonLines, millrace, ROOT, Running, until } from './run.ts'
+
+const REAPER = join(ROOT, 'scripts/reaper.ts')
+
+function endGroup(leader: number | undefined): void {
+  try {
+    if (leader !== undefined) process.kill(-leader, 'SIGKILL')
+  } catch {
+    // All of it has ended already.
+  }
+}
+
+describe('scripts/reaper.ts', () => {
+  // E04 E05 E32
+  test('is a service that reaps again and again, and stops at SIGTERM', async (t) => {
+    const tables = await jobTables(t)
+    await tables.expired('jobs', 'a')
+    const args = ['--engine', tables.engineUrl]
+    const running = new Running(REAPER, args, { env: { REAPER_INTERVAL_SEC: '0.05' } })
+    t.after(() => running.child.kill('SIGKILL'))
+    await running.said('"job_id":"a"')
+    await tables.expired('asr_jobs', '5', { attempt_count: 3 })
+    await running.said('"job_id":"5"')
+    running.child.kill('SIGTERM')
+    const { code, out } = await running.ended
+    assert.equal(code, 0)
+    assert.match(out, /Reaper started.*"interval_sec":0.05|"interval_sec":0.05.*Reaper started/)
+    assert.match(out, /Reaper stopped/)
+    assert.equal((await tables.row('jobs', 'a')).status, 'queued')
+    assert.equal((await tables.row('asr_jobs', '5')).status, 'failed')
+  })
+
+  // E05 E06 E08
+  test('npm run start:reaper starts it; with --once it runs once and prints what it did', async (t) => {
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    assert.match(scripts['start:reaper'], /scripts\/reaper\.ts$/)
+    const tables = await jobTables(t)
+    await tables.expired('jobs', 'a')
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env
+    const child = spawn('npm', ['run', '--silent', 'start:reaper', '--', '--once'], {
+      cwd: ROOT,
+      env: { ...env, DATABASE_URL: tables.engineUrl },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      // A group of its own: npm's child must not outlive a test that fails.
+      detached: true,
+    })
+    t.after(() => endGroup(child.pid))
+    const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
+    assert.equal(code, 0)
+    assert.deepEqual(jsonLines(out).at(-1), { requeuedIds: ['a'], failedIds: [] })
+  })
+
+  // E44
+  test('lives on while the database is away', async (t) => {
+    const tables = await jobTables(t)
+    const away = new URL(tables.engineUrl)
+    away.port = '1'
+    const running = new Running(REAPER, ['--engine', away.href, '--tables', 'jobs'], {
+      env: { REAPER_INTERVAL_SEC: '0.01' },
+    })
+    t.after(() => running.child.kill('SIGKILL'))
+    await running.said(/Reaper run failed[\s\S]+Reaper run failed/)
+    running.child.kill('SIGTERM')
+    assert.equal((await running.ended).code, 0)
+  })
+
+  test('says what is missing or wrong, and exits 1', async () => {
+    const cases: readonly (readonly [readonly string[], Record<string, string>, RegExp])[] = [
+      [['--once'], { DATABASE_URL: '' }, /set DATABASE_URL/],
+      [['--twice'], {}, /--twice.*known: --once/],
+      [['--once', '--engine', 'postgres://127.0.0.1:1/x'], { REAPER_INTERVAL_SEC: 'soon' }, /REAPER_INTERVAL_SEC/],
+      [['--once', '--tables', 'jobs,', '--engine', 'postgres://127.0.0.1:1/x'], {}, /no list of tables/],
+    ]
+    for (const [args, env, pattern] of cases) {
+      const { code, out } = await new Running(REAPER, args, { env }).ended
+      assert.equal(code, 1, out)
+      assert.match(out, pattern)
+    }
+  })
+})
+
+describe('millrace … --tables', () => {
+  // E01 E27 E28
+  test('migrate completes existing tables, then reap requeues and fails their expired rows', async (t) => {
+    const tables = await existingTables(t)
+    const engine = ['--engine', tables.engineUrl]
+    const dry = await millrace(['migrate', '--tables', 'jobs,asr_jobs', '--dry-run', ...engine])
+    assert.match(dry.out, /ALTER TABLE .*"asr_jobs"[\s\S]+nothing was changed/, dry.err)
+    const early = await millrace(['reap', '--tables', 'jobs', ...engine])
+    assert.equal(early.code, 1)
+    assert.match(early.err, /millrace migrate --tables jobs/)
+    const done = await millrace(['migrate', '--tables', 'jobs,asr_jobs', ...engine])
+    assert.equal(done.code, 0, done.err)
+    const again = await millrace(['migrate', '--tables', 'jobs,asr_jobs', ...engine])
+    assert.match(again.out, /nothing is missing/)
+    await tables.expired('jobs', 'a')
+    await tables.expired('asr_jobs', '7', { attempt_count: 3 })
+    const reaped = await millrace(['reap', '--tables', 'jobs,asr_jobs', '--json', ...engine])
+    assert.deepEqual(jsonLines(reaped.out), [
+      { table: 'jobs', id: 'a', action: 'requeued', attempt: 1, lockedBy: 'worker-1' },
+      { table: 'asr_jobs', id: '7', action: 'failed', attempt: 3, lockedBy: 'worker-1' },
+      { requeued: 1, failed: 1 },
+    ])
+    await until(async () => (await tables.events()).length === 2)
+    assert.deepEqual(
+      (await tables.events()).map(({ job_id, type }) => [job_id, type]),
+      [
+        ['a', 'reaper:requeued'],
+        ['7', 'reaper:failed(timeout)'],
+      ],
+    )
+  })
+
+  test('is refused where the engine has no such tables, and for a list with a hole', async () => {
+    const other = await millrace(['reap', '--tables', 'jobs', '--engine', 'memory:'])
+    assert.equal(other.code, 2)
+    assert.match(other.err, /give a postgres:\/\/ URL/)
+    const hole = await millrace(['reap', '--tables', 'jobs,,asr_jobs', '--engine', 'memory:'])
+    assert.equal(hole.code, 2)
+    assert.match(hole.err, /must be names of tables/)
+  })
+})

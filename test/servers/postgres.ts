@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+
+export interface PostgresServer {
+  /** Of an administrator, to the database `postgres`; without a schema. */
+  readonly url: string
+  /** Stops it in an orderly way, or without a goodbye, and starts it again on the same port. Null on a given server. */
+  readonly restart: ((how: 'restart' | 'crash') => Promise<void>) | null
+  /** Ends it before the process does, and removes its data. A given server is left alone. */
+  stop(): Promise<void>
+}
+
+const KEEPER = fileURLToPath(new URL('./postgres-keeper.ts', import.meta.url))
+
+let shared: Promise<PostgresServer> | null = null
+
+/**
+ * The server of this process: the one whose address is in MILLRACE_TEST_POSTGRES, or one of its own, started on the
+ * first call. It ends with the process.
+ */
+export function postgresServer(): Promise<PostgresServer> {
+  shared ??= startServer()
+  return shared
+}
+
+async function startServer(): Promise<PostgresServer> {
+  const given = process.env.MILLRACE_TEST_POSTGRES
+  return given === undefined || given === '' ? startPostgres() : { url: given, restart: null, stop: async () => {} }
+}
+
+/** A server that nobody else uses: for tests that restart it, and for whoever needs other `settings` than they do. */
+export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+  const keeper = spawn(process.execPath, [KEEPER, ...settings], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: keeper.stdout })
+  const ready = (): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const fail = (): void => reject(new Error('the Postgres of the tests did not start; run npm install'))
+      keeper.once('exit', fail)
+      lines.once('line', (line) => {
+        keeper.removeListener('exit', fail)
+        resolve(line)
+      })
+    })
+  const port = (await ready()).split(' ')[1]
+  // It must not keep the tests alive; it goes when they do.
+  keeper.unref()
+  for (const stream of [keeper.stdin, keeper.stdout])
+    if ('unref' in stream && typeof stream.unref === 'function') stream.unref()
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    async restart(how) {
+      const again = ready()
+      keeper.stdin.write(`${how}\n`)
+      const alive = setInterval(() => {}, 1_000)
+      await again.finally(() => clearInterval(alive))
+    },
+    async stop() {
+      keeper.ref()
+      const gone = new Promise((resolve) => keeper.once('exit', resolve))
+      keeper.stdin.end()
+      await gone
+    },
+  }
+}
+
+let schemas = 0
+
+/** The URL of a schema that nobody else uses. */
+export function schemaUrl(server: PostgresServer): { readonly url: string; readonly schema: string } {
+  schemas += 1
+  const schema = `case_${process.pid}_${schemas}`
+  const url = new URL(server.url)
+  url.searchParams.set('schema', schema)
+  return { url: url.href, schema }
+}
+
+/** Statements outside of any engine, as psql would send them. */
+export async function query<Row>(url: string, text: string, values?: unknown[]): Promise<readonly Row[]> {
+  const address = new URL(url)
+  address.searchParams.delete('schema')
+  const client = new pg.Client({ connectionString: address.href })
+  await client.connect()
+  try {
+    return (await client.query(text, values)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+export async function dropSchema(url: string, schema: string): Promise<void> {
+  await query(url, `drop schema if exists ${pg.escapeIdentifier(schema)} cascade`)
+}

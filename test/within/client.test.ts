@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PostgresEngine } from '../../src/engines/postgres/index.ts'
+import { open } from '../../src/index.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { welcome, withinStage } from './stage.ts'
+
+const stage = withinStage(2)
+
+// What Prisma, a trigger, a function or another language does: it needs no Millrace to enqueue.
+test('a plain INSERT within any transaction is a job, or none if it is rolled back', async () => {
+  const { pool, schema, mill, stored } = stage()
+  const client = await pool.connect()
+  for (const end of ['rollback', 'commit']) {
+    await client.query('begin')
+    await client.query('insert into users (name) values ($1)', ['Eve'])
+    await client.query(`insert into ${schema}.jobs (type, payload) values ($1, $2)`, ['welcome', '{"name":"Eve"}'])
+    await client.query(end)
+    assert.deepEqual(await stored(), end === 'commit' ? [['Eve'], ['Eve']] : [[], []])
+  }
+  client.release()
+  const [job] = await mill.jobs({ type: 'welcome' })
+  assert.ok(job)
+  await mill.work([welcome])
+  assert.equal(await mill.result(job.id), 'welcomed Eve')
+})
+
+test('transactions that hold every connection of a pool shared with the mill do not wait for each other', async () => {
+  const { pool, schema } = stage()
+  const settings = { clock: systemClock, migrate: false }
+  const mill = await open(new PostgresEngine({ pool }, settings, { schema, listen: false }))
+  const clients = [await pool.connect(), await pool.connect()]
+  await Promise.all(
+    clients.map(async (client, index) => {
+      await client.query('begin')
+      await mill.enqueue(welcome, { name: `Fay ${index}` }, { within: client })
+      await client.query('commit')
+      client.release()
+    }),
+  )
+  assert.equal((await mill.jobs({ type: 'welcome' })).length, 3)
+  await mill.close()
+})

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { defineJob, type Mill, NonRetryable, open } from '../../src/index.ts'
+import { TestClock } from '../../src/testing/clock.ts'
+import { drain } from '../../src/testing/drain.ts'
+import { jobIdOf, uuidOf } from './entry.ts'
+import {
+  CRITICAL_JOB_TYPES,
+  type DeadLetterEntry,
+  DeadLetterProcessor,
+  type DeadLetterStorage,
+  isCriticalJobType,
+} from './index.ts'
+
+const JOB_TYPES = [
+  'memory-consolidation',
+  'memory-cleanup',
+  'memory-importance-decay',
+  'embedding-batch',
+  'embedding-reindex',
+  'trajectory-process',
+  'pattern-training',
+  'ewc-consolidation',
+  'session-cleanup',
+  'session-archive',
+  'index-optimization',
+  'index-rebalance',
+  'webhook-dispatch',
+  'slack-sync',
+  'quota-check',
+  'audit-export',
+  'data-export',
+  'data-deletion',
+]
+
+let healed = false
+const flaky = defineJob({
+  type: 'slack-sync',
+  attempts: 2,
+  backoff: { kind: 'fixed', delay: 0 },
+  run: ({ payload }) => {
+    if (healed) return `synced ${JSON.stringify(payload)}`
+    throw Object.assign(new Error('slack is away'), { code: 'EAWAY' })
+  },
+})
+const doomed = defineJob({
+  type: 'quota-check',
+  run: () => {
+    throw new NonRetryable('no such org')
+  },
+})
+const tenant = { orgId: 'acme', workspaceId: 'w1' }
+
+/** A mill on each engine with one job of `flaky` that has died. */
+async function withDead(t: TestContext, url: string): Promise<{ readonly mill: Mill; readonly jobId: string }> {
+  healed = false
+  const mill = await open(url, { clock: new TestClock(Date.UTC(2026, 0, 31)) })
+  t.after(() => mill.close())
+  const { id } = await mill.enqueue(flaky, { channel: 7 }, { tenant, priority: 2, timeout: '9s' })
+  assert.equal((await drain(mill, [flaky])).dead, 1)
+  return { mill, jobId: id }
+}
+
+/** The port, as someone else would implement it. */
+function stubStorage(): DeadLetterStorage & { readonly entries: Map<string, DeadLetterEntry> } {
+  const entries = new Map<string, DeadLetterEntry>()
+  return {
+    entries,
+    save: async (entry) => void entries.set(entry.id, entry),
+    findById: async (id) => entries.get(id) ?? null,
+    find: async ({ jobType, limit = 100 }) =>
+      [...entries.values()].filter((entry) => jobType === undefined || entry.jobType === jobType).slice(0, limit),
+    markRetried: async (id, newJobId) => {
+      const entry = entries.get(id)
+      if (entry === undefined || entry.retriedAs !== null) return false
+      entries.set(id, { ...entry, retriedAs: newJobId })
+      return true
+    },
+    deleteMany: async (ids) => ids.filter((id) => entries.delete(id)).length,
+  }
+}
+
+// A167
+it('three of the eighteen types are critical', () => {
+  assert.equal(new Set(JOB_TYPES).size, 18)
+  assert.deepEqual(JOB_TYPES.filter(isCriticalJobType).toSorted(), [...CRITICAL_JOB_TYPES].toSorted())
+  assert.deepEqual(JOB_TYPES.filter(isCriticalJobType), ['webhook-dispatch', 'audit-export', 'data-deletion'])
+})
+
+it('a ULID and its UUID are one', () => {
+  for (const id of ['00000000000000000000000000', '01K5XJ0VYV8R0W9S1Z2Q3T4VWX', '7ZZZZZZZZZZZZZZZZZZZZZZZZZ']) {
+    assert.match(uuidOf(id), /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+    assert.equal(jobIdOf(uuidOf(id)), id)
+  }
+  assert.equal(jobIdOf('not a uuid'), null)
+  assert.throws(() => uuidOf('order-42'), { code: 'ERR_OPTION_INVALID' })
+})
+
+it('entries are found by type, by org and by when they failed', async (t) => {
+  const { mill, jobId } = await withDead(t, 'sqlite::memory:')
+  const processor = new DeadLetterProcessor(mill)
+  const found = async (filter: Parameters<DeadLetterProcessor['find']>[0]): Promise<readonly string[]> =>
+    (await processor.find(filter)).map(({ originalJobId }) => originalJobId)
+  const diedAt = Date.UTC(2026, 0, 31)
+  assert.deepEqual(await found({ jobType: 'slack-sync', orgId: 'acme' }), [jobId])
+  assert.deepEqual(await found({ orgId: 'other' }), [])
+  assert.deepEqual(await found({ jobType: 'quota-check' }), [])
+  assert.deepEqual(await found({ failedBefore: new Date(diedAt) }), [])
+  assert.deepEqual(await found({ failedBefore: new Date(diedAt + 1) }), [jobId])
+})
+
+for (const url of ['memory:', 'sqlite::memory:']) {
+  for (const kind of ['desk', 'stub'] as const) {
+    describe(`the dead-letter processor on ${url} with ${kind === 'desk' ? 'its own letters' : 'a storage of its own'}`, () => {
+      const processorOf = (mill: Mill): DeadLetterProcessor =>
+        kind === 'desk' ? new DeadLetterProcessor(mill) : new DeadLetterProcessor(mill, { storage: stubStorage() })
+
+      // A165 A166 A172
+      it('stores the entry of a dead job with its attempts, its error and its tenant', async (t) => {
+        const { mill, jobId } = await withDead(t, url)
+        const processor = processorOf(mill)
+        const { id } = await processor.moveToDeadLetter(jobId)
+        const entry = await processor.findById(id)
+        const { stack, ...error } = entry?.error ?? { message: '' }
+        assert.match(stack ?? '', /slack is away/)
+        assert.deepEqual(error, { message: 'slack is away', code: 'EAWAY' })
+        assert.partialDeepStrictEqual(entry, {
+          id: uuidOf(jobId),
+          originalJobId: jobId,
+          jobType: 'slack-sync',
+          jobData: { channel: 7 },
+          attempts: 2,
+          failedAt: new Date(Date.UTC(2026, 0, 31)),
+          tenant,
+          retriedAs: null,
+        })
+        await processor.moveToDeadLetter(jobId)
+        assert.equal((await processor.find()).length, 1, 'one entry, however often it is moved')
+      })
+
+      // A169 A171 X034
+      it('retries as a new job with fresh attempts, which runs and disappears', async (t) => {
+        const { mill, jobId } = await withDead(t, url)
+        const processor = processorOf(mill)
+        const { id } = await processor.moveToDeadLetter(jobId)
+        const retried = await processor.retry(id)
+        assert.deepEqual(retried, { id: retried.id, type: 'slack-sync', attempts: 3, originalJobId: jobId })
+        assert.notEqual(retried.id, jobId)
+        const before = await mill.job(retried.id)
+        assert.partialDeepStrictEqual(before, { state: 'queued', attempt: 0, attempts: 3, priority: 2, tenant })
+        assert.equal(before?.options?.timeoutMs, 9_000)
+        assert.equal((await processor.findById(id))?.retriedAs, retried.id)
+        healed = true
+        assert.equal((await drain(mill, [flaky])).complete, 1)
+        assert.equal(await mill.job(retried.id), null)
+      })
+
+      // X035
+      it('stores one job when two retry one entry, and refuses a third', async (t) => {
+        const { mill, jobId } = await withDead(t, url)
+        const processor = processorOf(mill)
+        const { id } = await processor.moveToDeadLetter(jobId)
+        const [one, other] = await Promise.all([processor.retry(id), processor.retry(id)])
+        assert.equal(one.id, other.id)
+        assert.equal((await mill.jobs({ state: 'queued' })).length, 1)
+        await assert.rejects(processor.retry(id), { code: 'ERR_STATE_TRANSITION' })
+      })
+
+      // A170
+      it('says which dead letter it did not find', async (t) => {
+        const { mill } = await withDead(t, url)
+        for (const id of ['nothing', '0198f1d2-0000-7000-8000-000000000000']) {
+          await assert.rejects(processorOf(mill).retry(id), { message: `Dead letter not found: ${id}` })
+        }
+      })
+
+      // A173
+      it('purges what matches, and counts it', async (t) => {
+        const { mill, jobId } = await withDead(t, url)
+        const processor = processorOf(mill)
+        for (let n = 0; n < 3; n += 1) await mill.enqueue(doomed, n)
+        await drain(mill, [doomed])
+        for (const { id } of await mill.jobs({ state: 'dead_letter' })) await processor.moveToDeadLetter(id)
+        assert.equal(await processor.purge({ jobType: 'quota-check', limit: 2 }), 2)
+        assert.equal(await processor.purge({ jobType: 'quota-check' }), 1)
+        assert.deepEqual(
+          (await processor.find()).map(({ originalJobId }) => originalJobId),
+          [jobId],
+        )
+      })
+
+      it('moves nothing that is not dead', async (t) => {
+        const { mill } = await withDead(t, url)
+        const { id } = await mill.enqueue(flaky, null, { delay: '1h' })
+        await assert.rejects(processorOf(mill).moveToDeadLetter(id), { code: 'ERR_STATE_TRANSITION' })
+        await assert.rejects(processorOf(mill).moveToDeadLetter('01K5XJ0VYV8R0W9S1Z2Q3T4VWX'), {
+          code: 'ERR_JOB_UNKNOWN',
+        })
+      })
+    })
+  }
+}

@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import type { Mill } from '../../src/client/mill.ts'
+import { EngineError, MillraceError, UnknownJobError } from '../../src/errors.ts'
+import { ATTEMPTS_DEFAULT } from '../../src/job/options.ts'
+import { type DeadLetterEntry, type EntryFilter, jobIdOf, toEntry } from './entry.ts'
+import { type DeadLetterStorage, deskStorage } from './storage.ts'
+
+/** The types whose dead letters somebody must hear of. */
+export const CRITICAL_JOB_TYPES = ['data-deletion', 'webhook-dispatch', 'audit-export'] as const
+
+export function isCriticalJobType(type: string): boolean {
+  return CRITICAL_JOB_TYPES.some((critical) => critical === type)
+}
+
+export interface ProcessorOptions {
+  /** The mill's own dead letters unless told. */
+  readonly storage?: DeadLetterStorage
+}
+
+export interface RetriedJob {
+  readonly id: string
+  readonly type: string
+  readonly attempts: number
+  /** The job that died (X012). */
+  readonly originalJobId: string
+}
+
+/**
+ * Dead letters under the names of document A: a retry is a new job. `openDesk` replays the same job instead, with its id,
+ * its key and its history, and is the better choice for new code.
+ */
+export class DeadLetterProcessor {
+  readonly #mill: Mill
+  readonly #storage: DeadLetterStorage
+
+  constructor(mill: Mill, options: ProcessorOptions = {}) {
+    this.#mill = mill
+    this.#storage = options.storage ?? deskStorage(mill)
+  }
+
+  /** Stores the entry of a job that has died, with the starts it made and its tenant. */
+  async moveToDeadLetter(jobId: string): Promise<DeadLetterEntry> {
+    const view = await this.#mill.job(jobId)
+    if (view === null) throw new UnknownJobError(jobId)
+    if (view.state !== 'dead_letter' || view.ended !== null) {
+      throw new MillraceError(
+        'ERR_STATE_TRANSITION',
+        `job ${jobId} is ${view.ended ?? view.state}; only a dead letter is moved`,
+      )
+    }
+    const entry = toEntry(view, null)
+    await this.#storage.save(entry)
+    return entry
+  }
+
+  async find(filter: EntryFilter = {}): Promise<readonly DeadLetterEntry[]> {
+    return this.#storage.find(filter)
+  }
+
+  async findById(id: string): Promise<DeadLetterEntry | null> {
+    return this.#storage.findById(id)
+  }
+
+  /**
+   * Enqueues the entry's type and data as a new job with three attempts, which is removed when it completes. All else
+   * that it had, it keeps (X034). Its id follows from the entry, so of two who retry one entry at once, one stores a
+   * job and both are given it (X035); an entry that was retried before is refused.
+   */
+  async retry(deadLetterId: string): Promise<RetriedJob> {
+    const entry = await this.#storage.findById(deadLetterId)
+    if (entry === null) throw new MillraceError('ERR_JOB_UNKNOWN', `Dead letter not found: ${deadLetterId}`)
+    if (entry.retriedAs !== null) {
+      throw new MillraceError(
+        'ERR_STATE_TRANSITION',
+        `dead letter ${deadLetterId} was retried already; look at job ${entry.retriedAs}`,
+      )
+    }
+    const id = retryIdOf(entry)
+    const [receipt] = await this.#mill.engine.enqueue([
+      {
+        id,
+        type: entry.jobType,
+        payload: JSON.stringify(entry.jobData),
+        payloadVersion: entry.payloadVersion,
+        priority: entry.priority,
+        attempts: ATTEMPTS_DEFAULT,
+        delayMs: 0,
+        runAtMs: null,
+        key: null,
+        latest: null,
+        tenant: entry.tenant ?? null,
+        options: { ...entry.options, keepCompleted: 0 },
+        after: null,
+      },
+    ])
+    if (receipt === undefined) throw new EngineError('ERR_STORAGE_FAILED', 'the engine returned no receipt for one job')
+    // After the job is stored: a crash between the two leaves an entry that can be retried, under the same job id.
+    await this.#storage.markRetried(deadLetterId, id)
+    return { id, type: entry.jobType, attempts: ATTEMPTS_DEFAULT, originalJobId: entry.originalJobId }
+  }
+
+  /** Deletes what matches, in pages, and returns how many that were. */
+  async purge(filter: EntryFilter): Promise<number> {
+    let purged = 0
+    for (let left = filter.limit ?? Number.POSITIVE_INFINITY; left > 0; ) {
+      const page = await this.#storage.find({ ...filter, limit: Math.min(left, PAGE) })
+      const deleted = await this.#storage.deleteMany(page.map(({ id }) => id))
+      purged += deleted
+      left -= page.length
+      if (page.length < PAGE || deleted === 0) break
+    }
+    return purged
+  }
+}
+
+const PAGE = 500
+
+/** The time of the dead job and a hash of its entry: the same for each retry, and sorted where the job was. */
+function retryIdOf({ id, originalJobId }: DeadLetterEntry): string {
+  const hash = createHash('sha256').update(`retry of ${id}`).digest('hex')
+  const time = (jobIdOf(id) ?? originalJobId).slice(0, 10)
+  const rest = jobIdOf(hash.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')) ?? ''
+  return `${time}${rest.slice(10)}`
+}
