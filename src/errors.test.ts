@@ -23,6 +23,8 @@ test('every error has a stable code and its class as its name', () => {
     [new errors.PayloadError('ERR_PAYLOAD_INVALID', 'x'), 'ERR_PAYLOAD_INVALID', 'PayloadError'],
     [new errors.ResultError('ERR_RESULT_NOT_JSON', 'x'), 'ERR_RESULT_NOT_JSON', 'ResultError'],
     [new errors.EngineError('ERR_ENGINE_URL', 'x'), 'ERR_ENGINE_URL', 'EngineError'],
+    [new errors.PredecessorError({ id: '1', type: 'a', state: 'dead' }), 'ERR_PREDECESSOR_DEAD', 'PredecessorError'],
+    [new errors.UnknownScheduleError('nightly'), 'ERR_SCHEDULE_UNKNOWN', 'UnknownScheduleError'],
     [new errors.JobEndedError('ERR_JOB_DEAD', 'x'), 'ERR_JOB_DEAD', 'JobEndedError'],
   ] as const
   for (const [error, code, name] of samples) {

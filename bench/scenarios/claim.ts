@@ -140,7 +140,7 @@ export const claim: Scenario = {
 export const batch: Scenario = {
   name: 'batch',
   title: 'Cost of a large claim in a large store',
-  explanation: `The same for a claim of ${BATCH_SIZE}, of which a server's planner may think otherwise than of ${CLAIM_SIZE}.`,
+  explanation: `A claim of ${BATCH_SIZE}, measured like that of ${CLAIM_SIZE}: a server's planner may find so many in another way.`,
   metrics: METRICS,
   targets: [
     {

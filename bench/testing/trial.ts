@@ -7,7 +7,7 @@ import { after } from 'node:test'
 import type { ContenderEntry } from '../contender.ts'
 import { CONTENDERS } from '../contenders/index.ts'
 import { findFamily } from '../families.ts'
-import { buildProgram } from '../process/program.ts'
+import { buildProgram, type Program } from '../process/program.ts'
 import { faultsOf, type ScenarioResult } from '../result.ts'
 import { runBench } from '../runner.ts'
 import { findScenario } from '../scenarios/index.ts'
@@ -28,7 +28,8 @@ const TINY: Sizes = {
 }
 
 const codeDir = mkdtempSync(join(tmpdir(), 'millrace-bench-code-'))
-const program = buildProgram(codeDir)
+/** Compiled once, for the first run. */
+let program: Promise<Program> | null = null
 after(() => rmSync(codeDir, { recursive: true, force: true }))
 
 export function entryOf(name: string): ContenderEntry {
@@ -47,6 +48,7 @@ interface Asked {
 
 export async function run(asked: Asked): Promise<{ results: readonly ScenarioResult[]; order: readonly string[] }> {
   const order: string[] = []
+  program ??= buildProgram(codeDir)
   const results = await runBench({
     family: findFamily(asked.contenders[0]?.family ?? 'sqlite'),
     scenarios: asked.scenarios.map(findScenario),

@@ -1,6 +1,7 @@
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { memoryHarness } from '../engines/memory.ts'
+import { postgresHarness } from '../engines/postgres.ts'
 import { sqliteHarness } from '../engines/sqlite.ts'
 import { anyCommand } from './commands.ts'
 import { World } from './world.ts'
@@ -11,17 +12,33 @@ const numRuns = Number(process.env.MODEL_RUNS ?? 120)
 const COMMANDS_MAX = 80
 /** Shrinking a failure is worth a minute and no more. */
 const timeLimitMs = 60_000 + numRuns * 200
-test('sqlite does what memory does, whatever happens in whatever order', async (context) => {
-  context.diagnostic(`MODEL_SEED=${seed} MODEL_RUNS=${numRuns}`)
-  await fc.assert(
-    fc.asyncProperty(fc.commands(anyCommand, { maxCommands: COMMANDS_MAX, size: 'max' }), async (commands) => {
-      const world = await World.create(memoryHarness, sqliteHarness)
-      try {
-        await fc.asyncModelRun(() => ({ model: {}, real: world }), commands)
-      } finally {
-        await world.destroy()
-      }
-    }),
-    { seed, numRuns, interruptAfterTimeLimit: timeLimitMs, markInterruptAsFailure: true },
-  )
-})
+/** A round trip takes longer than a look into a file. */
+const ROUND_TRIPS = 8
+
+interface Subject {
+  readonly name: string
+  readonly harness: typeof sqliteHarness
+  readonly runs: number
+}
+
+const SUBJECTS: readonly Subject[] = [
+  { name: 'sqlite', harness: sqliteHarness, runs: numRuns },
+  { name: 'postgres', harness: postgresHarness, runs: Math.ceil(numRuns / ROUND_TRIPS) },
+]
+
+for (const { name, harness, runs } of SUBJECTS) {
+  test(`${name} does what memory does, whatever happens in whatever order`, async (context) => {
+    context.diagnostic(`MODEL_SEED=${seed} MODEL_RUNS=${runs}`)
+    await fc.assert(
+      fc.asyncProperty(fc.commands(anyCommand, { maxCommands: COMMANDS_MAX, size: 'max' }), async (commands) => {
+        const world = await World.create(memoryHarness, harness)
+        try {
+          await fc.asyncModelRun(() => ({ model: {}, real: world }), commands)
+        } finally {
+          await world.destroy()
+        }
+      }),
+      { seed, numRuns: runs, interruptAfterTimeLimit: timeLimitMs, markInterruptAsFailure: true },
+    )
+  })
+}

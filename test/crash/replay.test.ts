@@ -9,7 +9,7 @@ test('a replay of all letters that is interrupted and called again replays each 
   const report = await runReplayChaos({
     url: `sqlite:${folder}/replay.db`,
     letters: 4_000,
-    busy: 200_000,
+    busy: 60_000,
     aloneMs: 500,
     interruptAfter: 500,
   })

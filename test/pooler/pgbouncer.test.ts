@@ -122,6 +122,16 @@ describe('behind PgBouncer in transaction mode', { skip: program === null && MIS
     })
   })
 
+  test('the doctor tells that a connection that listens through the pooler hears nothing', async (t) => {
+    const findings = async (address: string): Promise<readonly string[]> => {
+      const engine = await open1(t, address)
+      const all = (await engine.diagnose?.()) ?? []
+      return all.filter(({ subject }) => subject === 'wake-ups').map(({ severity }) => severity)
+    }
+    assert.deepEqual(await findings(url), ['ok'])
+    assert.deepEqual(await findings(`${url}&listen=true`), ['warning'])
+  })
+
   test('nothing is left prepared, locked or set on the connections of the pooler', async (t) => {
     const engine = await open1(t)
     await engine.enqueue([newJob({ type: 'traces' })])

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import pg from 'pg'
 import { PostgresEngine } from '../../src/engines/postgres/index.ts'
 import { open } from '../../src/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
@@ -40,4 +41,19 @@ test('transactions that hold every connection of a pool shared with the mill do 
   )
   assert.equal((await mill.jobs({ type: 'welcome' })).length, 3)
   await mill.close()
+})
+
+test('a pool of one connection is enough: nothing keeps it for itself', { timeout: 20_000 }, async (t) => {
+  const { schema, pool } = stage()
+  const single = new pg.Pool({ ...pool.options, max: 1 })
+  const settings = { clock: systemClock, migrate: false }
+  const mill = await open(new PostgresEngine({ pool: single }, settings, { schema }))
+  t.after(async () => {
+    await mill.close()
+    await single.end()
+  })
+  const startedAtMs = systemClock.monotonicMs()
+  await mill.work([welcome])
+  assert.equal(await mill.result(await mill.enqueue(welcome, { name: 'Gus' })), 'welcomed Gus')
+  assert.ok(systemClock.monotonicMs() - startedAtMs < 3_000, 'LISTEN kept the connection')
 })

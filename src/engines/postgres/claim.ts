@@ -8,6 +8,7 @@ import {
   BURY_EXHAUSTED,
   CLAIM,
   CLAIM_EXPIRED,
+  CLAIM_ONE,
   CLAIM_SILENT,
   COUNT_STARTS,
   FORGET_STARTS,
@@ -71,13 +72,13 @@ async function take(queries: Queries, { lanes, max, worker, cursors }: Taking): 
   const starts = lanes.map((lane) => cursors.of(lane.type))
   const finished = cursors.measure(starts.some((start) => start !== null))
   const rows = await queries.rows<JobRow>(
-    CLAIM,
+    lanes.length === 1 ? CLAIM_ONE : CLAIM,
     lanes.map((lane) => lane.type),
     lanes.map((lane) => lane.bound),
     lanes.map((lane) => lane.leaseMs),
     starts.map((start) => start?.priority ?? 0),
     starts.map((start) => start?.since ?? '-infinity'),
-    max,
+    Math.min(max, sum(lanes.map((lane) => lane.bound))),
     worker,
     token,
   )
@@ -85,6 +86,10 @@ async function take(queries: Queries, { lanes, max, worker, cursors }: Taking): 
   const ordered = [...rows].sort(byUrgency)
   cursors.advance(ordered)
   return bury(queries, ordered, token)
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
 }
 
 function byUrgency(one: JobRow, other: JobRow): number {
@@ -190,7 +195,7 @@ function typesOf({ types }: Subscription): readonly string[] | null {
 /** How long a reaper holds what it took over: ample for one settle, short if it dies too. */
 const REAPER_LEASE_MS = 30_000
 /** A row that is processing and has no lease was marked by another program: so long may it be silent (E47, X173). */
-const SILENCE_MS = 300_000
+export const SILENCE_MS = 300_000
 
 /** Hands expired jobs to the reaper under a fresh token. */
 export async function claimExpired(

@@ -2,6 +2,7 @@ import { type Source, sourceOfClient } from './database.ts'
 import { loadPg, type PgClient, type PgConnection, type PgPool, type PgPoolClient } from './driver.ts'
 import type { Ear } from './listener.ts'
 import type { PostgresAddress } from './options.ts'
+import { Sockets } from './sockets.ts'
 
 /** Where an engine gets its connections from: an address, or what the user has opened. */
 export type Handle = { readonly pool: PgPool } | { readonly client: PgClient } | { readonly address: PostgresAddress }
@@ -26,18 +27,21 @@ const KEEP_ALIVE_MS = 10_000
 
 export async function connectionsOf(handle: Handle): Promise<Connections> {
   if ('client' in handle) return ofClient(handle.client)
-  if ('pool' in handle) return ofPool(handle.pool, false)
+  if ('pool' in handle) return ofPool(handle.pool)
   const pg = await loadPg()
   const { address } = handle
   const connection = connectionOf(address)
-  const { source } = ofPool(pg.createPool(connection, address.pool), true)
+  const sockets = new Sockets()
+  const pool = pg.createPool({ ...connection, stream: sockets.create }, address.pool)
+  const { acquire } = ofPool(pool).source
   return {
-    source,
+    source: { acquire, close: () => sockets.ended(pool.end()) },
     async listen() {
-      const client = pg.createClient(connection)
+      const socket = new Sockets()
+      const client = pg.createClient({ ...connection, stream: socket.create })
       client.on('error', () => {})
       await client.connect()
-      return { client, close: () => client.end() }
+      return { client, close: () => socket.ended(client.end()) }
     },
   }
 }
@@ -46,7 +50,7 @@ function connectionOf({ connectionString, pooled, answerMs }: PostgresAddress): 
   return {
     connectionString,
     application_name: 'millrace',
-    connectionTimeoutMillis: CONNECT_MS,
+    connectionTimeoutMillis: Math.min(CONNECT_MS, answerMs),
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     // A pooler takes no settings at the start of a connection.
@@ -55,7 +59,8 @@ function connectionOf({ connectionString, pooled, answerMs }: PostgresAddress): 
   }
 }
 
-function ofPool(pool: PgPool, isOwned: boolean): Connections {
+/** It is not ours to end. */
+function ofPool(pool: PgPool): Connections {
   const known = new WeakSet<PgPoolClient>()
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   const ignore = (): void => {}
@@ -67,8 +72,9 @@ function ofPool(pool: PgPool, isOwned: boolean): Connections {
     return client
   }
   return {
-    source: { acquire, close: async () => (isOwned ? pool.end() : undefined) },
+    source: { acquire, close: async () => {} },
     async listen() {
+      if (pool.options?.max === 1) throw new Error('a pool of one connection has none to spare for LISTEN')
       const client = await acquire()
       return { client, close: async () => client.release(true) }
     },

@@ -16,7 +16,11 @@ const RESET_SHARE = 20
 /** A consumer that has taken fewer jobs than this has left too little behind for a cursor to save anything … */
 const WORTH_JOBS = 500
 /** … unless others have: a claim from the beginning then takes long. */
-const WORTH_MS = 20
+const WORTH_MS = 8
+
+/** Dates beyond these are written in a form that Postgres does not read. */
+const YEAR_1_MS = -62_135_596_800_000
+const YEAR_9999_MS = 253_370_764_800_000
 
 /**
  * Where the last claims stopped. While any old transaction is open, the index entries of jobs that were taken cannot be
@@ -53,7 +57,10 @@ export class Cursors {
     if (this.#taken < WORTH_JOBS && this.#costMs < WORTH_MS) return
     for (const row of rows) {
       // Other programs store microseconds, and what was read is rounded.
-      if (row.type !== null) this.#cursors.set(row.type, { priority: row.priority, since: toIso(row.run_ms - 1) })
+      if (row.type === null) continue
+      // … and -infinity, which is no time to start from.
+      if (!(row.run_ms > YEAR_1_MS && row.run_ms < YEAR_9999_MS)) this.#cursors.delete(row.type)
+      else this.#cursors.set(row.type, { priority: row.priority, since: toIso(row.run_ms - 1) })
     }
   }
 

@@ -1,4 +1,5 @@
 /** The part of `pg` that we use, by its shape: a pool or a client of the user's own fits, of whatever version. */
+import type { Socket } from 'node:net'
 import { EngineError } from '../../errors.ts'
 
 export interface PgQuery {
@@ -36,6 +37,7 @@ export interface PgPoolClient extends PgClient {
 
 export interface PgPool {
   readonly totalCount: number
+  readonly options?: { readonly max?: number }
   connect(): Promise<PgPoolClient>
   on(event: 'error', listener: (error: Error) => void): unknown
   end(): Promise<void>
@@ -50,6 +52,8 @@ export interface PgConnection {
   readonly keepAliveInitialDelayMillis: number
   readonly statement_timeout?: number
   readonly options?: string
+  /** Makes the socket; the driver connects it. */
+  readonly stream?: () => Socket
 }
 
 export interface PgModule {

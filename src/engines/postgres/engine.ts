@@ -1,4 +1,5 @@
 import type { Capabilities } from '../../engine/capabilities.ts'
+import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import type {
   Consumer,
   Controls,
@@ -21,6 +22,7 @@ import { PostgresConsumer } from './consumer.ts'
 import { PostgresCore } from './core.ts'
 import { Database } from './database.ts'
 import { createDeadLetters } from './dead-letters.ts'
+import { diagnose } from './diagnosis.ts'
 import { insertJobs, isPlain } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
 import { withIds } from './ids.ts'
@@ -57,7 +59,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
   schedules: true,
   leadership: true,
   retention: true,
-  diagnosis: false,
+  diagnosis: true,
 })
 
 interface Facets {
@@ -91,7 +93,8 @@ export class PostgresEngine implements Engine {
   ) {
     this.#handle = handle
     this.#settings = settings
-    this.#options = { ...DEFAULTS, ...options }
+    // What the plans of prepared statements need is set on our own connections only.
+    this.#options = { ...DEFAULTS, prepare: 'address' in handle, ...options }
     this.threadUrl = options.threadUrl ?? null
   }
 
@@ -165,6 +168,11 @@ export class PostgresEngine implements Engine {
 
   async counts(): Promise<Counts> {
     return countJobs(this.#opened())
+  }
+
+  async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
+    const { recoveryMaxMs } = CAPABILITIES
+    return diagnose(this.#opened(), { ...options, recoveryMaxMs: recoveryMaxMs ?? 0, options: this.#options })
   }
 
   get inspector(): Inspector {

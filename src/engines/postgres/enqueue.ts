@@ -29,20 +29,21 @@ export async function insertJobs(queries: Queries, jobs: readonly NewJob[]): Pro
 
 async function insertInOrder(queries: Queries, jobs: readonly NewJob[]): Promise<readonly Receipt[]> {
   const receipts: Receipt[] = []
-  for (let index = 0; index < jobs.length; ) {
-    const job = jobs[index]
+  while (receipts.length < jobs.length) {
+    const left = jobs.slice(receipts.length)
+    const [job] = left
     if (job === undefined) break
-    if (job.latest !== null) {
-      receipts.push(await insertLatest(queries, job, job.latest))
-      index += 1
-      continue
-    }
-    const end = jobs.findIndex((other, at) => at > index && other.latest !== null)
-    const run = jobs.slice(index, end === -1 ? jobs.length : end)
-    receipts.push(...(await insertKeyed(queries, run)))
-    index += run.length
+    if (job.latest !== null) receipts.push(await insertLatest(queries, job, job.latest))
+    else receipts.push(...(await insertKeyed(queries, left.slice(0, countTogether(left)))))
   }
   return receipts
+}
+
+/** How many of the first jobs one statement can store: what comes back names them by their ids. */
+function countTogether(jobs: readonly NewJob[]): number {
+  const ids = new Set<string>()
+  const end = jobs.findIndex((job) => job.latest !== null || ids.size === ids.add(job.id).size)
+  return end === -1 ? jobs.length : end
 }
 
 /** How often a key is tried again whose job finished between the insert and the look at it. */

@@ -77,7 +77,8 @@ describe('faults of Postgres', () => {
   test('connections that the server ends are replaced, and a waiting claim still receives its job', async () => {
     const engine = await openEngine(url, settings)
     await query(server.url, `delete from ${schema}.jobs`)
-    const claim = take(engine)
+    // A claim whose answer is lost rejects, and its worker asks again.
+    const claim = repeat(() => take(engine))
     await query(
       server.url,
       `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace'`,

@@ -33,14 +33,22 @@ export const WRITE_VERSION = ({ versions }: Names): string =>
   `INSERT INTO ${versions} (version, name, applied_at) VALUES ($2, $3, ${NOW})`
 
 /** All that a worker, a client or a keeper needs, and nothing that changes the schema or the audit. */
-export function grantSql(names: Names, role: string): string {
-  const to = `TO ${quote(role)}`
+export function workerRights(names: Names): readonly { readonly rights: string; readonly on: readonly string[] }[] {
   const changed = [names.jobs, names.events, names.latest, names.limits, names.starts, names.edges, names.schedules]
   return [
+    { rights: 'SELECT, INSERT, UPDATE, DELETE', on: [...changed, names.leaders] },
+    { rights: 'SELECT, INSERT', on: [names.audit] },
+    { rights: 'SELECT', on: [names.versions] },
+    { rights: 'USAGE', on: [names.arrivals, names.eventNumbers] },
+  ]
+}
+
+export function grantSql(names: Names, role: string): string {
+  const to = `TO ${quote(role)}`
+  return [
     `GRANT USAGE ON SCHEMA ${quote(names.schema)} ${to};`,
-    `GRANT SELECT, INSERT, UPDATE, DELETE ON ${[...changed, names.leaders].join(', ')} ${to};`,
-    `GRANT SELECT, INSERT ON ${names.audit} ${to};`,
-    `GRANT SELECT ON ${names.versions} ${to};`,
-    `GRANT USAGE ON SEQUENCE ${names.arrivals}, ${names.eventNumbers} ${to};`,
+    ...workerRights(names).map(
+      ({ rights, on }) => `GRANT ${rights} ON ${rights === 'USAGE' ? 'SEQUENCE ' : ''}${on.join(', ')} ${to};`,
+    ),
   ].join('\n')
 }

@@ -48,14 +48,26 @@ export function toStoredJob(row: JobRow): StoredJob {
     payloadVersion: row.payload_version,
     priority: row.priority,
     attempts: row.max_attempts,
-    createdAtMs: row.created_ms,
-    runAtMs: row.run_ms,
+    createdAtMs: toTime(row.created_ms),
+    runAtMs: toTime(row.run_ms),
     key: row.idempotency_key,
     latestKey: row.latest_key,
-    tenant: row.tenant,
-    options: row.options,
-    after: row.after,
+    tenant: isRecord(row.tenant) ? row.tenant : null,
+    options: isRecord(row.options) ? row.options : null,
+    after: isRecord(row.after) && Array.isArray(row.after.ids) ? row.after : null,
   }
+}
+
+/** JSON that another program wrote may be anything; what is no object is as good as absent. */
+function isRecord<Value extends object>(value: Value | null): value is Value {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** What a Date can hold at most: `infinity` is a time in Postgres, and none here. */
+const TIME_MAX_MS = 8.64e15
+
+function toTime(ms: number): number {
+  return Math.max(-TIME_MAX_MS, Math.min(TIME_MAX_MS, ms))
 }
 
 /** Rows of one claim share what is stored; with the id it is a token that no other lease has. */
@@ -113,10 +125,10 @@ export function toView(row: ViewRow): JobView {
     result: row.result ?? null,
     error: toErrorRecord(row),
     leaseOwner: row.locked_by,
-    leaseUntilMs: row.expires_ms,
-    updatedAtMs: row.updated_ms,
-    startedAtMs: row.started_ms,
-    completedAtMs: row.completed_ms,
+    leaseUntilMs: row.expires_ms === null ? null : toTime(row.expires_ms),
+    updatedAtMs: toTime(row.updated_ms),
+    startedAtMs: row.started_ms === null ? null : toTime(row.started_ms),
+    completedAtMs: row.completed_ms === null ? null : toTime(row.completed_ms),
     durationMs: row.duration_ms,
   }
 }

@@ -122,16 +122,34 @@ function probe(jobs: string, lane: string, columns: string, bound: string): stri
       ORDER BY ${DUE}, arrival LIMIT ${bound}`
 }
 
+/** Counting happens where the start happens (I2). */
+function lease(jobs: string): string {
+  return `UPDATE ${jobs} AS job SET status = 'processing', attempt_count = attempt_count + 1, locked_by = $8, lease_token = $9,
+  lease_expires_at = ${after('taken.lease_ms')}, last_heartbeat_at = ${NOW}, started_at = ${NOW}, updated_at = ${NOW},
+  run_at = ${DUE}, next_earliest_run_at = NULL
+FROM taken WHERE job.id = taken.id
+RETURNING ${jobColumns('job')}`
+}
+
+const PLACES = `
+  SELECT lane.type, lane.bound, lane.lease_ms, rank.priority,
+    CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END AS since
+  FROM ${LANES} CROSS JOIN generate_series(1, 10) AS rank (priority)`
+
+/** The most urgent due jobs of one type, at most $7: the probes are made in order of priority, until there are enough. */
+export const CLAIM_ONE = ({ jobs }: Names): string => `
+WITH taken AS MATERIALIZED (
+  SELECT picked.id, place.lease_ms FROM (${PLACES}) AS place CROSS JOIN LATERAL (
+      ${probe(jobs, 'place', 'id', '$7')} FOR UPDATE SKIP LOCKED) AS picked LIMIT $7)
+${lease(jobs)}`
+
 /**
  * The most urgent due jobs, at most $7 and of each type at most its bound. First it is counted, without a lock, how many
  * of each type and priority are to be taken; then exactly as many are locked, whichever are free, so that two claims
- * never wait for each other and none locks more than it takes. Counting happens where the start happens (I2).
+ * never wait for each other and none locks more than it takes.
  */
 export const CLAIM = ({ jobs }: Names): string => `
-WITH places AS (
-  SELECT lane.type, lane.bound, lane.lease_ms, rank.priority,
-    CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END AS since
-  FROM ${LANES} CROSS JOIN generate_series(1, 10) AS rank (priority)),
+WITH places AS (${PLACES}),
 wanted AS (
   SELECT type, priority, since, lease_ms, count(*) AS jobs FROM (
     SELECT * FROM (
@@ -144,11 +162,7 @@ wanted AS (
 taken AS MATERIALIZED (
   SELECT picked.id, wanted.lease_ms FROM wanted CROSS JOIN LATERAL (
       ${probe(jobs, 'wanted', 'id', 'wanted.jobs')} FOR UPDATE SKIP LOCKED) AS picked)
-UPDATE ${jobs} AS job SET status = 'processing', attempt_count = attempt_count + 1, locked_by = $8, lease_token = $9,
-  lease_expires_at = ${after('taken.lease_ms')}, last_heartbeat_at = ${NOW}, started_at = ${NOW}, updated_at = ${NOW},
-  run_at = ${DUE}, next_earliest_run_at = NULL
-FROM taken WHERE job.id = taken.id
-RETURNING ${jobColumns('job')}`
+${lease(jobs)}`
 
 /** When the next job of these types falls due; null when none waits. */
 export const NEXT_DUE = ({ jobs }: Names): string => `

@@ -1,10 +1,10 @@
 /** `millrace doctor` for SQLite: what can go wrong with the file, looked at, each with what to do about it. */
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
+import { failure } from '../../engine/findings.ts'
 import { ClosedError } from '../../errors.ts'
 import type { SqliteCore } from './core.ts'
 import { fileOf } from './database.ts'
 import { lookAtFile, type Machine, thisMachine, WAL_BYTES_MAX } from './diagnosis/file.ts'
-import { failure } from './diagnosis/finding.ts'
 import { lookAtClock, lookAtLeases, lookAtOverdue, lookAtWorkers } from './diagnosis/jobs.ts'
 import { lookAtSchedules } from './diagnosis/schedules.ts'
 import { lookAtSchema } from './diagnosis/schema.ts'

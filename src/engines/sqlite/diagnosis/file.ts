@@ -2,8 +2,8 @@
 import { stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Finding } from '../../../engine/diagnosis.ts'
+import { failure, formatBytes, ok, warning } from '../../../engine/findings.ts'
 import { fileSystemOf, isInMemory, isNetwork, isShared, readMounts } from '../file-system.ts'
-import { failure, formatBytes, ok, warning } from './finding.ts'
 
 /** What is asked of the machine, so that a test can answer for a machine that it does not have. */
 export interface Machine {

@@ -1,8 +1,8 @@
 /** What the rows tell: clocks that disagree, jobs that nobody recovers, types that nobody works on. */
 import type { Finding } from '../../../engine/diagnosis.ts'
+import { failure, formatAge, ok, plural, warning } from '../../../engine/findings.ts'
 import { fromIso, toIso } from '../../../time/iso.ts'
 import type { Connection } from '../database.ts'
-import { failure, formatAge, ok, plural, warning } from './finding.ts'
 import { COUNT_EXPIRED, COUNT_LEASELESS, COUNT_OVERDUE, LAST_SIGN, NEWEST_ROWS } from './statements.ts'
 
 /** How many of the newest rows a look may read. */

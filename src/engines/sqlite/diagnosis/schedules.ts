@@ -1,7 +1,7 @@
 /** Schedules that were due, and that nobody has run. */
 import type { Finding } from '../../../engine/diagnosis.ts'
+import { failure, formatAge, ok, plural } from '../../../engine/findings.ts'
 import type { Connection } from '../database.ts'
-import { failure, formatAge, ok, plural } from './finding.ts'
 
 /** Every keeper would have run a tick by then. */
 const TOLERANCE_MS = 60_000

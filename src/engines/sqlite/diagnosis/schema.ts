@@ -1,11 +1,11 @@
 /** Whether the tables are those that the migrations make, compared with a fresh database in memory. */
 import type { Finding } from '../../../engine/diagnosis.ts'
+import { failure, ok, warning } from '../../../engine/findings.ts'
 import { Connection, openFile } from '../database.ts'
 import * as dependencyStatements from '../dependency-statements.ts'
 import * as deskStatements from '../desk-statements.ts'
 import { applyMigrations } from '../migrate.ts'
 import * as engineStatements from '../statements.ts'
-import { failure, ok, warning } from './finding.ts'
 
 interface Part {
   readonly type: 'table' | 'index' | 'trigger'

@@ -1,8 +1,8 @@
 /** What the connection was told: the version, the journal, how commits reach the disk. */
 import type { Finding } from '../../../engine/diagnosis.ts'
+import { failure, ok, warning } from '../../../engine/findings.ts'
 import { EngineError } from '../../../errors.ts'
 import { assertVersionText, type Connection, type Synchronous } from '../database.ts'
-import { failure, ok, warning } from './finding.ts'
 
 export function lookAtVersion(version: string): Finding {
   try {

@@ -1,8 +1,8 @@
 /** Free pages inside the file: whether they are ever given back. */
 import type { Finding } from '../../../engine/diagnosis.ts'
+import { formatBytes, ok, warning } from '../../../engine/findings.ts'
 import type { Connection } from '../database.ts'
 import { readPages } from '../retention.ts'
-import { formatBytes, ok, warning } from './finding.ts'
 
 const MIB = 1024 * 1024
 /** Less than this is used up by the next jobs before anybody would miss it. */

@@ -1,4 +1,4 @@
-import type { Finding } from '../../../engine/diagnosis.ts'
+import type { Finding } from './diagnosis.ts'
 
 export function ok(subject: string, detail: string): Finding {
   return { severity: 'ok', subject, detail, advice: null }

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Gather } from './gather.ts'
+
+const size = { flightsMax: 1, itemsMax: 10 }
+
+describe('gathering calls', () => {
+  test('calls of one turn share a statement, and each hears its own answers', async () => {
+    const flights: (readonly number[])[] = []
+    const gather = new Gather<number, number>(async (items) => {
+      flights.push(items)
+      return items.map((item) => item * 10)
+    }, size)
+    const answers = await Promise.all([gather.add([1, 2]), gather.add([3]), gather.add([])])
+    assert.deepEqual(answers, [[10, 20], [30], []])
+    assert.deepEqual(flights, [[1, 2, 3]])
+  })
+
+  test('a statement grows no bigger than told, unless one call is', async () => {
+    const flights: number[] = []
+    const gather = new Gather<number, number>(async (items) => {
+      flights.push(items.length)
+      return items
+    }, size)
+    const many = Array.from({ length: 25 }, (_, index) => index)
+    await Promise.all([gather.add([1]), gather.add(many), gather.add([2]), gather.add([3])])
+    assert.deepEqual(flights, [1, 25, 2])
+  })
+
+  test('a call that the server refuses fails alone', async () => {
+    const gather = new Gather<number, number>(async (items) => {
+      if (items.includes(13)) throw Object.assign(new Error('refused'), { code: '22P02' })
+      return items
+    }, size)
+    const [good, bad, last] = await Promise.allSettled([gather.add([1]), gather.add([13]), gather.add([2])])
+    assert.deepEqual([good.status, bad.status, last.status], ['fulfilled', 'rejected', 'fulfilled'])
+  })
+
+  test('a statement whose answer was lost is not sent again', async () => {
+    let flights = 0
+    const gather = new Gather<number, number>(async () => {
+      flights += 1
+      throw Object.assign(new Error('gone'), { code: 'ECONNRESET' })
+    }, size)
+    const outcomes = await Promise.allSettled([gather.add([1]), gather.add([2])])
+    assert.deepEqual([flights, ...outcomes.map(({ status }) => status)], [1, 'rejected', 'rejected'])
+  })
+
+  test('idle waits for what was added', async () => {
+    const gate = Promise.withResolvers<void>()
+    const gather = new Gather<number, number>(async (items) => {
+      await gate.promise
+      return items
+    }, size)
+    let answered = 0
+    for (let call = 0; call < 3; call += 1) void gather.add([call]).then(() => (answered += 1))
+    const idle = gather.idle()
+    gate.resolve()
+    await idle
+    assert.equal(answered, 3)
+  })
+})

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import type { Consumer, Engine } from '../../src/engine/engine.ts'
+import { openEngine } from '../../src/engine/open.ts'
+import type { Lease } from '../../src/engine/outcome.ts'
+import { migrate } from '../../src/engines/postgres/module.ts'
+import { EngineError } from '../../src/errors.ts'
+import { defineJob, open } from '../../src/index.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { newJob } from '../fixtures/new-job.ts'
+import { type TcpProxy, tcpProxy } from '../fixtures/tcp-proxy.ts'
+import { dropSchema, postgresServer, query, schemaUrl } from '../servers/postgres.ts'
+
+/** A connection that stands and answers nothing, as behind a firewall that forgot it or a machine that lost its power. */
+describe('half-open connections', { timeout: 60_000 }, () => {
+  const never = new AbortController().signal
+  const settings = { clock: systemClock, migrate: false }
+  const complete = { kind: 'complete', result: '1', durationMs: 1 } as const
+  let [direct, schema] = ['', '']
+
+  before(async () => {
+    ;({ url: direct, schema } = schemaUrl(await postgresServer()))
+    await migrate(direct, settings)
+  })
+  after(() => dropSchema(direct, schema))
+
+  interface Stage {
+    readonly proxy: TcpProxy
+    readonly engine: Engine
+    readonly consumer: Consumer
+  }
+
+  /** Statements are not prepared, so that the wire sees their text. */
+  async function stage(t: TestContext, options = 'listen=false&pool=2'): Promise<Stage> {
+    await query(direct, `delete from ${schema}.jobs`)
+    const proxy = await tcpProxy(t, direct)
+    const engine = await openEngine(`${proxy.url}&prepare=false&timeout=500&${options}`, settings)
+    t.after(() => engine.close())
+    const consumer = await engine.consume({ types: [{ type: 'greet', leaseMs: 60_000 }], worker: 'w' })
+    return { proxy, engine, consumer }
+  }
+
+  const isTold = (error: unknown): boolean =>
+    error instanceof EngineError && error.code === 'ERR_STORAGE_BUSY' && /did not answer in time/.test(error.message)
+
+  async function claimOne({ engine, consumer }: Stage): Promise<Lease> {
+    await engine.enqueue([newJob()])
+    const [lease] = await consumer.claim({ max: 1, waitMs: 0, signal: never })
+    assert.ok(lease)
+    return lease
+  }
+
+  const rows = (): Promise<readonly { status: string; attempt_count: number }[]> =>
+    query(direct, `select status, attempt_count from ${schema}.jobs`)
+
+  for (const seen of ['sees it', 'sees nothing'] as const) {
+    test(`a claim ends with an error when the server ${seen} and no answer comes, and the job is not lost`, async (t) => {
+      const made = await stage(t)
+      const { proxy, engine, consumer } = made
+      await engine.enqueue([newJob()])
+      proxy.freezeAt('FOR UPDATE SKIP LOCKED', seen)
+      await assert.rejects(consumer.claim({ max: 1, waitMs: 0, signal: never }), isTold)
+      const [row] = await rows()
+      if (seen === 'sees nothing') {
+        assert.equal((await consumer.claim({ max: 1, waitMs: 0, signal: never })).length, 1)
+        return
+      }
+      // It was claimed for nobody: it is recovered when that lease has run out.
+      assert.deepEqual(row, { status: 'processing', attempt_count: 1 })
+      await query(direct, `update ${schema}.jobs set lease_expires_at = now()`)
+      const reaper = await engine.consume({ types: 'every', worker: 'reaper' })
+      const [lease] = await reaper.claim({ max: 1, waitMs: 0, signal: never, from: 'expired' })
+      assert.ok(lease)
+      const outcome = { kind: 'release', delayMs: 0, reason: 'found' } as const
+      assert.deepEqual(await reaper.settle([{ lease, outcome }]), [])
+      assert.equal((await consumer.claim({ max: 1, waitMs: 0, signal: never })).length, 1)
+    })
+
+    test(`a settle ends with an error when the server ${seen} and no answer comes; repeated, it counts at most once`, async (t) => {
+      const made = await stage(t)
+      const lease = await claimOne(made)
+      made.proxy.freezeAt(`status = 'completed'`, seen)
+      await assert.rejects(made.consumer.settle([{ lease, outcome: complete }]), isTold)
+      const lost = await made.consumer.settle([{ lease, outcome: complete }])
+      assert.equal(lost.length, seen === 'sees it' ? 1 : 0)
+      assert.deepEqual(await rows(), [{ status: 'completed', attempt_count: 1 }])
+    })
+
+    test(`a renewal ends with an error when the server ${seen} and no answer comes, and the next one holds`, async (t) => {
+      const made = await stage(t)
+      const lease = await claimOne(made)
+      made.proxy.freezeAt('lease_expires_at =', seen)
+      await assert.rejects(made.consumer.renew([lease], 60_000), isTold)
+      assert.deepEqual(await made.consumer.renew([lease], 60_000), [])
+      assert.deepEqual(await made.consumer.settle([{ lease, outcome: complete }]), [])
+    })
+  }
+
+  test('an engine closes though none of its connections answers any more', async (t) => {
+    const { proxy, engine } = await stage(t, 'pool=4')
+    await Promise.all(Array.from({ length: 8 }, () => engine.counts()))
+    proxy.freeze()
+    const startedAtMs = systemClock.monotonicMs()
+    await engine.close()
+    assert.ok(systemClock.monotonicMs() - startedAtMs < 5_000, 'it waited for a goodbye that cannot come')
+  })
+
+  test('a worker whose every connection dies in silence goes on when the wire does, and loses nothing', async (t) => {
+    await query(direct, `delete from ${schema}.jobs`)
+    const proxy = await tcpProxy(t, direct)
+    const mill = await open(`${proxy.url}&timeout=1000`)
+    t.after(() => mill.close())
+    const outside = await open(direct)
+    t.after(() => outside.close())
+    const starts = new Map<string, number>()
+    const job = defineJob({
+      type: 'steady',
+      attempts: 10,
+      lease: '2s',
+      backoff: { kind: 'fixed', delay: '50ms' },
+      async run({ job: { id } }) {
+        starts.set(id, (starts.get(id) ?? 0) + 1)
+        await systemClock.sleep(20)
+      },
+    })
+    const receipts = await outside.enqueueMany(
+      job,
+      Array.from({ length: 1_500 }, () => null),
+    )
+    await mill.work([job], { concurrency: 10, reap: '500ms' })
+    const completed = async (): Promise<number> => (await outside.counts()).steady?.completed ?? 0
+    while ((await completed()) < 50) await systemClock.sleep(20)
+    proxy.freeze()
+    assert.ok((await completed()) < 1_400, 'it was over before the wire died')
+    // Longer than the lease: what was in flight is nobody's any more.
+    await systemClock.sleep(3_500)
+    proxy.thaw()
+    for (const { id } of receipts) await outside.result(id, { timeout: '40s' })
+    assert.equal(await completed(), 1_500)
+    assert.ok(proxy.frozen > 0)
+    const again = [...starts.values()].filter((count) => count > 1).length
+    t.diagnostic(`${again} of 1500 jobs were started again`)
+    assert.ok(again > 0, 'nothing was interrupted, so nothing was shown')
+  })
+})
