@@ -10,7 +10,11 @@ const [url = '', folder = ''] = process.argv.slice(2)
 const file = openSync(join(folder, `${process.pid}.jsonl`), 'a')
 const note = (line: Line): void => void writeSync(file, `${JSON.stringify(line)}\n`)
 
-const mill = await open(url)
+const mill = await open(url).catch((error: unknown) => {
+  // The server is away; whoever started this process starts another one.
+  console.error(`a worker process did not start: ${error instanceof Error ? error.message : error}`)
+  process.exit(1)
+})
 const tokens = new Map<string, string>()
 const job = chaosJob.handledBy(async ({ payload, job: running }) => {
   const { id, attempt, token } = running

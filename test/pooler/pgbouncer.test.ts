@@ -77,6 +77,20 @@ describe('behind PgBouncer in transaction mode', { skip: program === null && MIS
     assert.ok(systemClock.monotonicMs() - sinceMs < 2_000, 'the poll did not wake it')
   })
 
+  test('the holder of a job that another process cancels is told by the poll', async (t) => {
+    const [engine, other] = [await open1(t, `${url}&poll=200`), await open1(t)]
+    const consumer = await engine.consume({ types: [{ type: 'lost', leaseMs: 60_000 }], worker: 'w' })
+    const told = new Promise<string>((resolve) => {
+      consumer.onLost(({ lease, reason }) => resolve(`${lease.job.id} ${reason}`))
+    })
+    const job = newJob({ type: 'lost' })
+    await engine.enqueue([job])
+    await consumer.claim({ max: 1, waitMs: 1_000, signal: never })
+    await other.controls?.cancel(job.id, { who: 'ann', reason: 'a test' })
+    const late = systemClock.sleep(5_000).then(() => 'nobody told')
+    assert.equal(await Promise.race([told, late]), `${job.id} cancelled`)
+  })
+
   test('a worker of two types runs jobs, with a rate limit, a latest key and a dependency', async () => {
     const mill = await open(url)
     const ran: string[] = []

@@ -14,6 +14,8 @@ const PAGES = [
   'docs/retries.md',
   'docs/writing-an-engine.md',
   'docs/operating-sqlite.md',
+  'docs/operating-postgres.md',
+  'docs/transactions.md',
   'docs/getting-started.md',
   'docs/testing.md',
   'docs/dead-letters.md',

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { PostgresEngine } from '../../src/engines/postgres/index.ts'
-import { open } from '../../src/index.ts'
+import { defineJob, open } from '../../src/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
+import { postgresServer } from '../servers/postgres.ts'
 import { welcome, withinStage } from './stage.ts'
 
 const stage = withinStage(2)
@@ -24,6 +25,29 @@ test('a plain INSERT within any transaction is a job, or none if it is rolled ba
   assert.ok(job)
   await mill.work([welcome])
   assert.equal(await mill.result(job.id), 'welcomed Eve')
+})
+
+test('an INSERT that notifies in its transaction wakes a worker when it commits', async (t) => {
+  const { pool, schema } = stage()
+  const address = new URL((await postgresServer()).url)
+  const [options, client] = [{ schema, poll: '60000' }, await pool.connect()]
+  for (const [name, value] of Object.entries(options)) address.searchParams.set(name, value)
+  const mill = await open(address.href)
+  t.after(async () => {
+    client.release()
+    await mill.close()
+  })
+  // The doctor waits until notifications are heard.
+  await mill.engine.diagnose?.()
+  const ran = Promise.withResolvers<void>()
+  await mill.work([defineJob({ type: 'told', run: () => ran.resolve() })])
+  await client.query('begin')
+  await client.query(`insert into ${schema}.jobs (type) values ('told')`)
+  await client.query(`select pg_notify('millrace:${schema}', 'work')`)
+  await client.query('commit')
+  const startedAtMs = systemClock.monotonicMs()
+  await ran.promise
+  assert.ok(systemClock.monotonicMs() - startedAtMs < 5_000)
 })
 
 test('transactions that hold every connection of a pool shared with the mill do not wait for each other', async () => {

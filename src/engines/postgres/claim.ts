@@ -34,9 +34,9 @@ export interface Claimed {
   readonly freeInMs: number | null
 }
 
-/** One token for the whole batch: with the job's id it is unique to this claim. */
-function newToken(): string {
-  return randomBytes(12).toString('base64url')
+/** One token for the whole batch: with the job's id it is unique to this claim. It begins with its holder. */
+function newToken(worker: string): string {
+  return `${worker} ${randomBytes(12).toString('base64url')}`
 }
 
 /** Takes the most urgent due jobs of a consumer's types. */
@@ -68,28 +68,37 @@ interface Taking {
 }
 
 async function take(queries: Queries, { lanes, max, worker, cursors }: Taking): Promise<readonly Lease[]> {
-  const token = newToken()
+  const token = newToken(worker)
   const starts = lanes.map((lane) => cursors.of(lane.type))
   const finished = cursors.measure(starts.some((start) => start !== null))
-  const rows = await queries.rows<JobRow>(
-    lanes.length === 1 ? CLAIM_ONE : CLAIM,
-    lanes.map((lane) => lane.type),
-    lanes.map((lane) => lane.bound),
-    lanes.map((lane) => lane.leaseMs),
-    starts.map((start) => start?.priority ?? 0),
-    starts.map((start) => start?.since ?? '-infinity'),
-    Math.min(max, sum(lanes.map((lane) => lane.bound))),
-    worker,
-    token,
-  )
+  const [only, ...others] = lanes
+  const rows =
+    only !== undefined && others.length === 0
+      ? await queries.rows<JobRow>(
+          CLAIM_ONE,
+          only.type,
+          starts[0]?.priority ?? 0,
+          starts[0]?.since ?? '-infinity',
+          Math.min(max, only.bound),
+          worker,
+          token,
+          only.leaseMs,
+        )
+      : await queries.rows<JobRow>(
+          CLAIM,
+          lanes.map((lane) => lane.type),
+          lanes.map((lane) => lane.bound),
+          lanes.map((lane) => lane.leaseMs),
+          starts.map((start) => start?.priority ?? 0),
+          starts.map((start) => start?.since ?? '-infinity'),
+          max,
+          worker,
+          token,
+        )
   finished()
   const ordered = [...rows].sort(byUrgency)
   cursors.advance(ordered)
   return bury(queries, ordered, token)
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
 }
 
 function byUrgency(one: JobRow, other: JobRow): number {
@@ -205,7 +214,7 @@ export async function claimExpired(
 ): Promise<readonly Lease[]> {
   const { types, worker } = subscription
   const leaseMs = types === 'every' ? REAPER_LEASE_MS : Math.max(...types.map((type) => type.leaseMs))
-  const token = newToken()
+  const token = newToken(worker)
   const found: JobRow[] = []
   for (const statement of [CLAIM_EXPIRED, CLAIM_SILENT]) {
     const left = max - found.length

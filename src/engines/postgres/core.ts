@@ -2,7 +2,7 @@ import type { Receipt } from '../../engine/engine.ts'
 import type { Lost } from '../../engine/outcome.ts'
 import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
-import type { Clock } from '../../time/clock.ts'
+import { type Clock, watchEvery } from '../../time/clock.ts'
 import type { Database } from './database.ts'
 import { insertPlain } from './enqueue.ts'
 import { Farewells } from './farewells.ts'
@@ -43,11 +43,14 @@ export class PostgresCore {
   readonly enqueues: Gather<NewJob, Receipt>
   readonly settles: Gather<Settling, Lost | null>
   readonly #consumers = new Set<CoreConsumer>()
+  readonly #pollMs: number
+  #stopWatching: (() => void) | null = null
   #closed = false
 
   constructor({ database, clock, pollMs, connect }: CoreSettings) {
     this.database = database
     this.clock = clock
+    this.#pollMs = pollMs
     this.wakeups = new Wakeups(clock, pollMs)
     this.results = new Wakeups(clock, Math.min(RESULT_POLL_MS, pollMs))
     const size = { flightsMax: FLIGHTS_MAX, itemsMax: ITEMS_MAX }
@@ -106,12 +109,19 @@ export class PostgresCore {
     void this.listener.tell('lost')
   }
 
+  /** Where nobody tells us that a lease is gone, it is looked for, as work is. */
   remember(consumer: CoreConsumer): void {
     this.#consumers.add(consumer)
+    this.#stopWatching ??= watchEvery(this.#pollMs, () => {
+      if (!this.listener.isHeard) this.#compareLeases()
+    })
   }
 
   forget(consumer: CoreConsumer): void {
     this.#consumers.delete(consumer)
+    if (this.#consumers.size > 0) return
+    this.#stopWatching?.()
+    this.#stopWatching = null
   }
 
   /** Ends claims that wait, lets statements on their way finish, and refuses new ones. */

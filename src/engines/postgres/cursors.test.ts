@@ -20,6 +20,7 @@ const row = (runMs: number, type = 'greet'): JobRow => ({
   options: null,
   after: null,
   expires_ms: null,
+  place: '(0,1)',
 })
 
 test('a cursor starts right before the last job that was taken, and not at a time that is none', () => {

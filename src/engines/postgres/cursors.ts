@@ -51,16 +51,18 @@ export class Cursors {
     }
   }
 
-  /** These were taken. */
+  /** These were taken, in the order of their urgency. */
   advance(rows: readonly JobRow[]): void {
     this.#taken += rows.length
     if (this.#taken < WORTH_JOBS && this.#costMs < WORTH_MS) return
-    for (const row of rows) {
+    const last = new Map(rows.map((row) => [row.type, row]))
+    for (const [type, { priority, run_ms: runMs }] of last) {
+      if (type === null) continue
       // Other programs store microseconds, and what was read is rounded.
-      if (row.type === null) continue
+      const sinceMs = runMs - 1
       // … and -infinity, which is no time to start from.
-      if (!(row.run_ms > YEAR_1_MS && row.run_ms < YEAR_9999_MS)) this.#cursors.delete(row.type)
-      else this.#cursors.set(row.type, { priority: row.priority, since: toIso(row.run_ms - 1) })
+      if (!(sinceMs > YEAR_1_MS && sinceMs < YEAR_9999_MS)) this.#cursors.delete(type)
+      else this.#cursors.set(type, { priority, since: toIso(sinceMs) })
     }
   }
 

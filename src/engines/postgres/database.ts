@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { backgroundClock, type Clock, systemClock } from '../../time/clock.ts'
 import { toIso } from '../../time/iso.ts'
 import type { PgClient, PgPoolClient, PgQuery } from './driver.ts'
-import { isConflict, isConnectionFault, toEngineError } from './faults.ts'
+import { isConflict, isConnectionFault, isStarting, toEngineError } from './faults.ts'
 import type { Names } from './names.ts'
 
 /** A statement of one of the *statements.ts files: text that depends on nothing but the names of the tables. */
@@ -151,10 +151,13 @@ export class Database implements Queries {
     }
   }
 
-  /** One attempt and no patience: for opening, where a wrong address must be told at once. */
+  /** One attempt and no patience: for opening, where a wrong address must be told at once. A server that starts is right. */
   async reach(): Promise<void> {
     try {
-      const client = await this.#source.acquire()
+      const client = await this.#source.acquire().catch((error: unknown) => {
+        if (isStarting(error)) return this.#acquire()
+        throw error
+      })
       client.release()
     } catch (error) {
       throw toEngineError(error, 'connecting')

@@ -10,14 +10,22 @@ const SOCKET = ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ETIMEDOUT', 'EPIPE',
 /** What pg says about its connection, without a code. */
 const BROKEN =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable|Client was closed/
-/** Crash, shutdown, start of the server; an administrator ended the connection. */
-const SERVER_AWAY = ['57P01', '57P02', '57P03', '53300']
+/**
+ * Crash, shutdown, start of the server; an administrator or a timeout ended the connection. And a server that has become
+ * read-only: after a failover, another connection may lead to the new primary.
+ */
+const SERVER_AWAY = ['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']
 
 /** The connection is of no more use; what was sent over it may or may not have happened. */
 export function isConnectionFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = codeOf(error)
   return SOCKET.includes(code) || SERVER_AWAY.includes(code) || code.startsWith('08') || BROKEN.test(error.message)
+}
+
+/** The server is there and will answer in a moment, or stops and is perhaps about to come back. */
+export function isStarting(error: unknown): boolean {
+  return codeOf(error) === '57P03'
 }
 
 /** Rolled back as a whole because of others: doing the same again is safe and helps. */

@@ -14,14 +14,18 @@ export { ownTables } from './tables/own-tables.ts'
 /** `postgres://user:password@host:5432/database?schema=public`. */
 export function fromUrl(url: string, settings: EngineSettings): Engine {
   const address = parseUrl(url)
-  return new PostgresEngine({ address }, settings, { ...address, threadUrl: threadUrlOf(url) })
+  return new PostgresEngine({ address }, settings, { ...address, threadUrl: threadUrlOf(url, address.answerMs) })
 }
 
+/** A renewal is one short statement; waiting longer for it on a dead connection would cost the leases. */
+const RENEW_MS = 5_000
+
 /** The renewal thread sends one statement at a time and waits for nothing. */
-function threadUrlOf(text: string): string {
+function threadUrlOf(text: string, answerMs: number): string {
   const url = new URL(text)
   url.searchParams.set('pool', '1')
   url.searchParams.set('listen', 'false')
+  url.searchParams.set('timeout', String(Math.min(answerMs, RENEW_MS)))
   return url.href
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { EngineError } from '../../errors.ts'
 
 /** The one way by which a name gets into a statement. */
@@ -6,6 +7,11 @@ export function quote(name: string): string {
     throw new EngineError('ERR_ENGINE_URL', `'${name}' cannot be a name in Postgres; give 1 to ${NAME_BYTES_MAX} bytes`)
   }
   return `"${name.replaceAll('"', '""')}"`
+}
+
+/** Text as a constant of a statement. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
 }
 
 /** Postgres cuts longer names in silence, and two that begin alike would become one. */
@@ -56,6 +62,13 @@ export function namesIn(schema: string, types: Partial<ColumnTypes> = {}): Names
     idType: types.idType ?? 'text',
     payloadType: types.payloadType ?? 'text',
     eventIdType: types.eventIdType ?? 'text',
-    channel: `millrace:${schema}`.slice(0, NAME_BYTES_MAX),
+    channel: channelOf(schema),
   }
+}
+
+/** Anyone may notify `millrace:<schema>`. A longer name than the server takes would make every NOTIFY fail. */
+function channelOf(schema: string): string {
+  const name = `millrace:${schema}`
+  if (Buffer.byteLength(name) <= NAME_BYTES_MAX) return name
+  return `millrace:${createHash('sha1').update(schema).digest('hex')}`
 }

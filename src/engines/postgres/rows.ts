@@ -20,6 +20,8 @@ export interface JobRow {
   readonly options: StoredOptions | null
   readonly after: Predecessors | null
   readonly expires_ms: number | null
+  /** Where in the table it is, until it is changed the next time. */
+  readonly place: string
 }
 
 export interface ViewRow extends JobRow {
@@ -72,13 +74,23 @@ function toTime(ms: number): number {
 
 /** Rows of one claim share what is stored; with the id it is a token that no other lease has. */
 export function toLease(row: JobRow, fence: string): Lease {
-  return { job: toStoredJob(row), attempt: row.attempt_count, token: `${fence}.${row.id}`, expiresAtMs: row.expires_ms }
+  const token = `${fence}~${row.place}.${row.id}`
+  return { job: toStoredJob(row), attempt: row.attempt_count, token, expiresAtMs: row.expires_ms }
 }
 
-/** What is stored of a lease's token. A token that no claim of ours made fences nothing. */
-export function fenceOf(lease: Lease): string {
-  const end = `.${lease.job.id}`
-  return lease.token.endsWith(end) ? lease.token.slice(0, -end.length) : ''
+export interface Fence {
+  /** What is stored of a lease's token. */
+  readonly token: string
+  /** Where the claim has put the row. */
+  readonly place: string
+}
+
+/** A token that no claim of ours made fences nothing. */
+export function fenceOf({ token, job }: Lease): Fence {
+  const end = token.length - job.id.length - 1
+  const middle = token.lastIndexOf('~', end)
+  if (middle < 0 || !token.endsWith(job.id)) return { token: '', place: '(0,0)' }
+  return { token: token.slice(0, middle), place: token.slice(middle + 1, end) }
 }
 
 /** The words of document E in the table, the five states in the API. Words that are neither of them are not ours to run. */

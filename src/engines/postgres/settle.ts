@@ -1,18 +1,10 @@
 import type { Lease, Lost, LostReason, Outcome, Settlement } from '../../engine/outcome.ts'
 import type { Ended, ErrorRecord } from '../../job/job.ts'
+import { type Accepted, complete, split } from './complete.ts'
 import type { Database, Queries } from './database.ts'
 import type { Farewells } from './farewells.ts'
 import { fenceOf, storable } from './rows.ts'
-import {
-  COMPLETE,
-  FIND_NEWER,
-  LOCK_JOB,
-  LOOK_AT_LEASES,
-  RENEW,
-  RENEW_ONE,
-  REPORT,
-  SETTLE,
-} from './settle-statements.ts'
+import { FIND_NEWER, LOCK_JOB, LOOK_AT_LEASES, RENEW, RENEW_ONE, REPORT, SETTLE } from './settle-statements.ts'
 import { keepOf, removeSurplus } from './surplus.ts'
 
 /** A settlement and whose it is. */
@@ -65,7 +57,7 @@ async function settleOnce(database: Database, given: readonly Settling[], farewe
   }
 }
 
-async function settlePlain(queries: Queries, given: readonly Settling[]): Promise<readonly Fence[]> {
+async function settlePlain(queries: Queries, given: readonly Settling[]): Promise<readonly Accepted[]> {
   const [completions, others] = split(given, ({ outcome }) => outcome.kind === 'complete')
   return (await Promise.all([complete(queries, completions), apply(queries, others.map(toChange))])).flat()
 }
@@ -75,9 +67,9 @@ function settleBounded(
   database: Database,
   given: readonly Settling[],
   farewells: Farewells,
-): Promise<readonly Fence[]> {
+): Promise<readonly Accepted[]> {
   return database.transaction(async (queries) => {
-    const accepted: Fence[] = []
+    const accepted: Accepted[] = []
     for (const settling of given) {
       accepted.push(
         ...(await (isSupersedable(settling) ? supersedeOrApply(queries, settling) : settlePlain(queries, [settling]))),
@@ -97,39 +89,12 @@ function isSupersedable({ lease, outcome }: Settling): boolean {
   return lease.job.latestKey !== null && outcome.kind !== 'complete'
 }
 
-/** A job under one lease: an id alone would take a late holder for the present one. */
-interface Fence {
-  readonly id: string
-  readonly token: string
-  /** Whether others come after it. */
-  readonly awaited: boolean
-}
-
 function nameOfLease(lease: Lease): string {
-  return nameOf({ id: lease.job.id, token: fenceOf(lease) })
+  return nameOf({ id: lease.job.id, token: fenceOf(lease).token })
 }
 
-function nameOf({ id, token }: Pick<Fence, 'id' | 'token'>): string {
+function nameOf({ id, token }: Pick<Accepted, 'id' | 'token'>): string {
   return `${token} ${id}`
-}
-
-function split<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): [Item[], Item[]] {
-  const [first, second]: [Item[], Item[]] = [[], []]
-  for (const item of items) (isFirst(item) ? first : second).push(item)
-  return [first, second]
-}
-
-async function complete(queries: Queries, given: readonly Settling[]): Promise<readonly Fence[]> {
-  const done = given.flatMap(({ lease, outcome }) => (outcome.kind === 'complete' ? [{ lease, outcome }] : []))
-  if (done.length === 0) return []
-  return queries.rows<Fence>(
-    COMPLETE,
-    done.map(({ lease }) => lease.job.id),
-    done.map(({ lease }) => fenceOf(lease)),
-    done.map(({ outcome }) => outcome.result),
-    done.map(({ outcome }) => outcome.durationMs),
-    done.map(({ outcome }) => outcome.keep !== undefined),
-  )
 }
 
 interface Line {
@@ -201,12 +166,12 @@ function errorOf(outcome: Outcome): ErrorRecord | null {
   return outcome.kind === 'retry' || outcome.kind === 'dead' ? outcome.error : null
 }
 
-async function apply(queries: Queries, changes: readonly Change[]): Promise<readonly Fence[]> {
+async function apply(queries: Queries, changes: readonly Change[]): Promise<readonly Accepted[]> {
   if (changes.length === 0) return []
-  return queries.rows<Fence>(
+  return queries.rows<Accepted>(
     SETTLE,
     changes.map(({ lease }) => lease.job.id),
-    changes.map(({ lease }) => fenceOf(lease)),
+    changes.map(({ lease }) => fenceOf(lease).token),
     changes.map(({ kind }) => kind),
     changes.map(({ delayMs }) => delayMs),
     changes.map(({ error }) => error?.code ?? null),
@@ -218,11 +183,11 @@ async function apply(queries: Queries, changes: readonly Change[]): Promise<read
 }
 
 /** The lock on the older job keeps an enqueue of a newer one before or after this, never in between (I4). */
-function settleLatest(database: Database, settling: Settling): Promise<readonly Fence[]> {
+function settleLatest(database: Database, settling: Settling): Promise<readonly Accepted[]> {
   return database.transaction((queries) => supersedeOrApply(queries, settling))
 }
 
-async function supersedeOrApply(queries: Queries, settling: Settling): Promise<readonly Fence[]> {
+async function supersedeOrApply(queries: Queries, settling: Settling): Promise<readonly Accepted[]> {
   const { job } = settling.lease
   await queries.rows(LOCK_JOB, job.id)
   const [newer] = await queries.rows<{ id: string }>(FIND_NEWER, job.type, job.latestKey)
@@ -235,24 +200,24 @@ export async function renewLeases(
   leases: readonly Lease[],
   leaseMs: number,
 ): Promise<readonly Lost[]> {
-  const renewed = await database.rows<Fence>(RENEW, ...fences(leases), leaseMs)
+  const renewed = await database.rows<Accepted>(RENEW, ...fences(leases), leaseMs)
   if (renewed.length === leases.length) return []
   const held = new Set(renewed.map(nameOf))
   const lost: Lost[] = []
   for (const lease of leases) {
     if (held.has(nameOfLease(lease))) continue
-    const again = await database.rows(RENEW_ONE, lease.job.id, fenceOf(lease), leaseMs)
+    const again = await database.rows(RENEW_ONE, lease.job.id, fenceOf(lease).token, leaseMs)
     if (again.length === 0) lost.push(...(await findLost(database, [lease])))
   }
   return lost
 }
 
 function fences(leases: readonly Lease[]): readonly [ids: readonly string[], tokens: readonly string[]] {
-  return [leases.map((lease) => lease.job.id), leases.map(fenceOf)]
+  return [leases.map((lease) => lease.job.id), leases.map((lease) => fenceOf(lease).token)]
 }
 
 export async function reportProgress(database: Database, lease: Lease, progress: string): Promise<boolean> {
-  return (await database.rows(REPORT, lease.job.id, fenceOf(lease), progress)).length === 1
+  return (await database.rows(REPORT, lease.job.id, fenceOf(lease).token, progress)).length === 1
 }
 
 interface LookedAt {
@@ -268,7 +233,7 @@ export async function findLost(database: Database, leases: readonly Lease[]): Pr
   if (leases.length === 0) return []
   const rows = await database.rows<LookedAt>(LOOK_AT_LEASES, ...fences(leases))
   return leases.map((lease) => {
-    const row = rows.find(({ id, token }) => id === lease.job.id && token === fenceOf(lease))
+    const row = rows.find(({ id, token }) => id === lease.job.id && token === fenceOf(lease).token)
     return { lease, reason: lostReason(row?.ended ?? null) }
   })
 }
@@ -277,7 +242,7 @@ export async function findLost(database: Database, leases: readonly Lease[]): Pr
 export async function findTaken(database: Database, leases: readonly Lease[]): Promise<readonly Lost[]> {
   const rows = await database.rows<LookedAt>(LOOK_AT_LEASES, ...fences(leases))
   return leases.flatMap((lease) => {
-    const row = rows.find(({ id, token }) => id === lease.job.id && token === fenceOf(lease))
+    const row = rows.find(({ id, token }) => id === lease.job.id && token === fenceOf(lease).token)
     return row?.owned === true ? [] : [{ lease, reason: lostReason(row?.ended ?? null) }]
   })
 }

@@ -2,7 +2,7 @@
  * The statements that bring a job into the queue and out of it; settle-statements.ts has what follows. Values are parameters, and the first one is always the
  * time: null where the server's clock decides.
  */
-import type { Names } from './names.ts'
+import { literal, type Names } from './names.ts'
 
 /** Stored times have milliseconds, so that what a caller reads is what the row holds. */
 export const NOW = `coalesce($1::timestamptz, date_trunc('milliseconds', statement_timestamp()))`
@@ -29,12 +29,23 @@ export const NOW_ISO = `to_char(${NOW} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI
  * the way to the row: `IS TRUE` keeps the index by status and lease out of it, which is full of ended leases.
  */
 export function held(job: string, given: string): string {
-  return `${job}.id::text = ${given}.id AND ${job}.lease_token = ${given}.token
+  return `${job}.id::text = ${given}.id AND ${owned(job, given)}
     AND (${job}.status = 'processing' AND ${job}.lease_expires_at > ${NOW}) IS TRUE`
 }
 
+/**
+ * A token begins with its holder: who changes `locked_by` by hand, or by document E's functions, need not know of tokens
+ * to fence out whoever held the job.
+ */
+export function owned(job: string, given: string): string {
+  return `${job}.lease_token = ${given}.token AND starts_with(${job}.lease_token, ${job}.locked_by || ' ')`
+}
+
 /** Ends a lease. Every statement that takes a job from its holder contains it. */
-export const UNLEASED = `locked_by = NULL, lease_expires_at = NULL, lease_token = NULL, updated_at = ${NOW}`
+export function unleased(now: string): string {
+  return `locked_by = NULL, lease_expires_at = NULL, lease_token = NULL, updated_at = ${now}`
+}
+export const UNLEASED: string = unleased(NOW)
 
 /** What a worker needs of a job; `JobRow` in rows.ts has the same names. */
 export function jobColumns(job: string): string {
@@ -42,7 +53,7 @@ export function jobColumns(job: string): string {
   ${job}.attempt_count, ${job}.max_attempts, ${ms(`${job}.created_at`)} AS created_ms,
   ${ms(`greatest(${job}.run_at, ${job}.next_earliest_run_at)`)} AS run_ms, ${job}.arrival::float8 AS arrival,
   ${job}.idempotency_key, ${job}.latest_key, ${job}.tenant, ${job}.options, ${job}.after,
-  ${ms(`${job}.lease_expires_at`)} AS expires_ms`
+  ${ms(`${job}.lease_expires_at`)} AS expires_ms, ${job}.ctid::text AS place`
 }
 
 /** One line of a job's history, in the form of document E. */
@@ -97,7 +108,7 @@ INSERT INTO ${jobs} (id, type, payload, payload_version, priority, max_attempts,
   created_at, updated_at, idempotency_key, tenant, options, latest_key, latest_seq, blocked, arrival)
 SELECT id::${idType}, type, payload::${payloadType}, version, priority, attempts, due, CASE WHEN due > ${NOW} THEN due END,
   ${NOW}, ${NOW}, key, tenant::json, options::json, $13, $14::bigint, $15::boolean,
-  coalesce($17::bigint, nextval('${arrivals}'))
+  coalesce($17::bigint, nextval(${literal(arrivals)}))
 FROM (SELECT given.*, least(coalesce(given.run_at, ${after('delay_ms')}), $16::timestamptz) AS due FROM ${GIVEN_JOBS}) AS given
 ON CONFLICT DO NOTHING
 RETURNING id::text AS id`
@@ -136,12 +147,21 @@ const PLACES = `
     CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END AS since
   FROM ${LANES} CROSS JOIN generate_series(1, 10) AS rank (priority)`
 
-/** The most urgent due jobs of one type, at most $7: the probes are made in order of priority, until there are enough. */
+/**
+ * The most urgent due jobs of one type, at most $5: the probes are made in order of priority, until there are enough.
+ * Nearly every claim is this one, so what is the same for all rows is worked out once, in subqueries, and the rows that it
+ * has locked are found again by their place. That is one of this very table: hence ONLY.
+ */
 export const CLAIM_ONE = ({ jobs }: Names): string => `
-WITH taken AS MATERIALIZED (
-  SELECT picked.id, place.lease_ms FROM (${PLACES}) AS place CROSS JOIN LATERAL (
-      ${probe(jobs, 'place', 'id', '$7')} FOR UPDATE SKIP LOCKED) AS picked LIMIT $7)
-${lease(jobs)}`
+UPDATE ONLY ${jobs} AS job SET status = 'processing', attempt_count = attempt_count + 1, locked_by = $6, lease_token = $7,
+  lease_expires_at = (SELECT ${after('$8::float8')}), last_heartbeat_at = (SELECT ${NOW}), started_at = (SELECT ${NOW}),
+  updated_at = (SELECT ${NOW}), run_at = ${DUE}, next_earliest_run_at = NULL
+WHERE job.ctid = ANY (ARRAY(
+  SELECT picked.ctid FROM (
+    SELECT $2::text AS type, rank AS priority, CASE WHEN rank = $3::int THEN $4::timestamptz ELSE '-infinity' END AS since
+    FROM generate_series(1, 10) AS rank) AS place CROSS JOIN LATERAL (
+      ${probe(`ONLY ${jobs}`, 'place', 'ctid', '$5')} FOR UPDATE SKIP LOCKED) AS picked LIMIT $5))
+RETURNING ${jobColumns('job')}`
 
 /**
  * The most urgent due jobs, at most $7 and of each type at most its bound. First it is counted, without a lock, how many

@@ -6,6 +6,7 @@ import * as dependency from '../dependency-statements.ts'
 import * as desk from '../desk-statements.ts'
 import * as inspect from '../inspect-statements.ts'
 import { ADDED_COLUMNS, jobsSql, LEASE_COLUMNS } from '../migrations/0001-jobs.ts'
+import { quote } from '../names.ts'
 import * as retention from '../retention-statements.ts'
 import * as schedule from '../schedule-statements.ts'
 import * as settle from '../settle-statements.ts'
@@ -41,8 +42,8 @@ export async function lookAtSchema(database: Database): Promise<readonly Finding
   const { schema } = database.names
   const found = [
     ...(await lookAtColumns(database)),
-    ...compare('index', indexes, await database.rows<FoundPart>(READ_INDEXES, schema)),
-    ...compare('trigger', triggers, await database.rows<FoundPart>(READ_TRIGGERS, schema)),
+    ...compare(schema, 'index', indexes, await database.rows<FoundPart>(READ_INDEXES, schema)),
+    ...compare(schema, 'trigger', triggers, await database.rows<FoundPart>(READ_TRIGGERS, schema)),
     ...(await lookAtStatements(database)),
   ]
   if (found.length > 0) return found
@@ -78,6 +79,7 @@ async function lookAtColumns(database: Database): Promise<readonly Finding[]> {
 }
 
 function compare(
+  schema: string,
   kind: 'index' | 'trigger',
   expected: readonly Part[],
   found: readonly FoundPart[],
@@ -92,7 +94,7 @@ function compare(
         ? failure(
             'schema',
             `the index ${name} is invalid: building it failed`,
-            `As the owner run: REINDEX INDEX ${name};`,
+            `As the owner run: REINDEX INDEX ${quote(schema)}.${name};`,
           )
         : failure('schema', `the trigger ${name} is switched off`, `As the owner switch it on again: ${sql}`),
     ]

@@ -67,7 +67,7 @@ export const SEES_ALL = (): string =>
   `SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS all, ${NOW} AS now`
 
 export const LOOK_AT_ROWS = ({ jobs, events }: Names): string => `
-SELECT class.relname AS name, stats.n_live_tup::float8 AS live, stats.n_dead_tup::float8 AS dead,
+SELECT class.oid::regclass::text AS name, stats.n_live_tup::float8 AS live, stats.n_dead_tup::float8 AS dead,
   ${ms('greatest(stats.last_vacuum, stats.last_autovacuum)')} AS vacuumed_ms, ${ms('clock_timestamp()')} AS clock_ms,
   pg_total_relation_size(class.oid)::float8 AS bytes, age(class.relfrozenxid)::float8 AS frozen_age,
   coalesce('autovacuum_enabled=false' = ANY (class.reloptions) OR 'autovacuum_enabled=off' = ANY (class.reloptions), false)

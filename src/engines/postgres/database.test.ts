@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../time/clock.ts'
+import { Database, type Source, sourceOfClient } from './database.ts'
+import type { PgClient } from './driver.ts'
+import { namesIn } from './names.ts'
+
+const fault = (code: string): Error => Object.assign(new Error(`a fault with ${code}`), { code })
+
+const client: PgClient = {
+  query: async () => ({ rows: [], rowCount: 0 }),
+  on: () => {},
+  removeListener: () => {},
+  end: async () => {},
+}
+
+/** A source that is out of order with these, one after the other, and then works. */
+function faulty(...codes: readonly string[]): { readonly database: Database; readonly tries: () => number } {
+  let tries = 0
+  const works = sourceOfClient(client)
+  const source: Source = {
+    acquire: async () => {
+      const code = codes[tries]
+      tries += 1
+      if (code !== undefined) throw fault(code)
+      return works.acquire()
+    },
+    close: async () => {},
+  }
+  const database = new Database({ source, names: namesIn('x'), clock: systemClock, prepare: false, answerMs: 1_000 })
+  return { database, tries: () => tries }
+}
+
+test('opening is patient with a server that starts, and with nothing else', async () => {
+  const starting = faulty('57P03', '57P03')
+  await starting.database.reach()
+  assert.equal(starting.tries(), 3)
+  for (const code of ['ECONNREFUSED', '28P01', '3D000']) {
+    const wrong = faulty(code)
+    await assert.rejects(wrong.database.reach(), { code: 'ERR_STORAGE_OPEN' })
+    assert.equal(wrong.tries(), 1, code)
+  }
+})
+
+test('a call is patient with a server that is away, and not with one that refuses', async () => {
+  const away = faulty('ECONNREFUSED', '57P03', 'ECONNRESET')
+  await away.database.rows(() => 'SELECT $1')
+  assert.equal(away.tries(), 4)
+  const refusing = faulty('28P01')
+  await assert.rejects(
+    refusing.database.rows(() => 'SELECT $1'),
+    { code: '28P01' },
+  )
+})
