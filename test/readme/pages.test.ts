@@ -63,7 +63,9 @@ test('the README lists the twelve guarantees and every engine that can be opened
     Array.from({ length: 12 }, (_, index) => `I${index + 1}`),
   )
   const here = rowsOf('README.md', 4).filter(([, , , state]) => state === 'here')
-  assert.deepEqual(here.map(([, url = '']) => /^`(\w+):/.exec(url)?.[1]).toSorted(), ENGINE_SCHEMES.toSorted())
+  // `postgresql:` is another spelling that drivers take too.
+  const schemes = ENGINE_SCHEMES.filter((scheme) => scheme !== 'postgresql')
+  assert.deepEqual(here.map(([, url = '']) => /^`(\w+):/.exec(url)?.[1]).toSorted(), schemes.toSorted())
 })
 
 test('the README has every command of the command line', () => {
