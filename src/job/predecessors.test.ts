@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OptionError } from '../errors.ts'
 import type { JobView, Predecessors } from './job.ts'
-import { checkAfter, PREDECESSORS_MAX, redirect, takeTurn } from './predecessors.ts'
+import { checkAfter, PREDECESSORS_MAX, readPredecessors, redirect, takeTurn } from './predecessors.ts'
 
 const refused = (options: Parameters<typeof checkAfter>[0], text: RegExp): void =>
   assert.throws(
@@ -94,4 +94,12 @@ test('the error names the one that will not complete and says what to do', () =>
   assert.match(removed.error.message, /job-0, which was removed/)
   // Waiting for a replay of one is no use when another is gone for good.
   assert.equal(turn('wait', 'dead', 'cancelled').kind, 'die')
+})
+
+test('stored predecessors of another shape are as good as absent', () => {
+  for (const odd of [null, 7, 'x', [], {}, { ids: 7 }, { ids: [1] }, { ids: [] }]) {
+    assert.equal(readPredecessors(odd), null, JSON.stringify(odd))
+  }
+  assert.deepEqual(readPredecessors({ ids: ['a'], ifDead: 'eat' }), { ids: ['a'], ifDead: 'wait' })
+  assert.deepEqual(readPredecessors({ ids: ['a'], ifDead: 'run' }), { ids: ['a'], ifDead: 'run' })
 })

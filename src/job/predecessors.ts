@@ -49,6 +49,15 @@ function checkId(id: unknown): string {
   throw new OptionError(`'after' takes ids or receipts of jobs; ${JSON.stringify(id) ?? typeof id} is neither`)
 }
 
+/** What another program stored may be anything; what is not of this shape is as good as absent. */
+export function readPredecessors(stored: unknown): Predecessors | null {
+  if (typeof stored !== 'object' || stored === null) return null
+  const ids: unknown = Reflect.get(stored, 'ids')
+  const ifDead = POLICIES.find((policy) => policy === Reflect.get(stored, 'ifDead'))
+  if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string')) return null
+  return ids.length === 0 ? null : { ids, ifDead: ifDead ?? 'wait' }
+}
+
 /** What is to become of a claimed job that came after others. */
 export type Turn =
   | { readonly kind: 'run'; readonly after: readonly Predecessor[] }

@@ -1,5 +1,6 @@
 import type { Lease } from '../../engine/outcome.ts'
-import type { Ended, ErrorRecord, JobView, Predecessors, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import type { Ended, ErrorRecord, JobView, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import { readPredecessors } from '../../job/predecessors.ts'
 import type { JobState } from '../../job/states.ts'
 
 /** A job as the claim reads it. Another program may have written the row: what is not certain is null. */
@@ -18,7 +19,7 @@ export interface JobRow {
   readonly latest_key: string | null
   readonly tenant: Tenant | null
   readonly options: StoredOptions | null
-  readonly after: Predecessors | null
+  readonly after: unknown
   readonly expires_ms: number | null
   /** Where in the table it is, until it is changed the next time. */
   readonly place: string
@@ -56,7 +57,7 @@ export function toStoredJob(row: JobRow): StoredJob {
     latestKey: row.latest_key,
     tenant: isRecord(row.tenant) ? row.tenant : null,
     options: isRecord(row.options) ? row.options : null,
-    after: isRecord(row.after) && Array.isArray(row.after.ids) ? row.after : null,
+    after: row.after === null ? null : readPredecessors(row.after),
   }
 }
 

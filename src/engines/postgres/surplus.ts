@@ -1,7 +1,7 @@
+import type { Farewells } from '../../engine/farewells.ts'
 import type { Outcome, Settlement } from '../../engine/outcome.ts'
 import { SURPLUS_BY } from '../../engine/retention.ts'
 import type { Queries } from './database.ts'
-import type { Farewells } from './farewells.ts'
 import { findRow } from './inspector.ts'
 import { type Candidate, removeFinished, removeOldLetter } from './retention.ts'
 import { FIND_SURPLUS } from './retention-statements.ts'

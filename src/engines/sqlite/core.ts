@@ -1,7 +1,7 @@
+import { Farewells } from '../../engine/farewells.ts'
 import { ClosedError, type MillraceError } from '../../errors.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import type { Connection } from './database.ts'
-import { Farewells } from './farewells.ts'
 import { isBusy, toEngineError } from './faults.ts'
 import { Wakeups } from './wakeups.ts'
 import { WalSync } from './wal-sync.ts'

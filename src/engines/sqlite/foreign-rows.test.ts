@@ -54,9 +54,9 @@ describe('rows of other programs', () => {
   test('nonsense in the columns we added is read as absent', async () => {
     const engine = await openEngine(`sqlite:${file}`, SETTINGS)
     const handle = new DatabaseSync(file)
-    insert(handle, 'odd', { tenant: '{', options: 'nope', progress: '[', result: '(' })
+    insert(handle, 'odd', { tenant: '{', options: 'nope', predecessors: '{"ids":7}', progress: '[', result: '(' })
     const [lease] = await claimGreetings(engine)
-    assert.deepEqual([lease?.job.tenant, lease?.job.options], [null, null])
+    assert.deepEqual([lease?.job.tenant, lease?.job.options, lease?.job.after], [null, null, null])
     assert.equal((await engine.inspector?.find('odd'))?.progress, null)
     handle.close()
     await engine.close()

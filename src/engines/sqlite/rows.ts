@@ -1,5 +1,6 @@
 import type { Lease } from '../../engine/outcome.ts'
-import type { Ended, ErrorRecord, JobView, Predecessors, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import type { Ended, ErrorRecord, JobView, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import { readPredecessors } from '../../job/predecessors.ts'
 import type { JobState } from '../../job/states.ts'
 import { fromIso } from '../../time/iso.ts'
 
@@ -113,7 +114,7 @@ export function toStoredJob(row: JobRow): StoredJob {
     latestKey: row.latest_key,
     tenant: row.tenant === null ? null : parse<Tenant | null>(row.tenant, null),
     options: row.options === null ? null : parse<StoredOptions | null>(row.options, null),
-    after: row.predecessors === null ? null : parse<Predecessors | null>(row.predecessors, null),
+    after: row.predecessors === null ? null : readPredecessors(parse<unknown>(row.predecessors, null)),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { JobView } from '../../job/job.ts'
+import type { JobView } from '../job/job.ts'
 
 /**
  * The last view of jobs that were removed as they finished, for those in this process who wait for them. It is noted
