@@ -34,12 +34,13 @@ export function findPgbouncer(): string | null {
 function install(): void {
   // With this run level the package does not start a service.
   const env = { ...process.env, RUNLEVEL: '1', DEBIAN_FRONTEND: 'noninteractive' }
+  const aptGet = (...args: readonly string[]): void => {
+    execFileSync('apt-get', args, { env, stdio: 'ignore', timeout: 120_000 })
+  }
   try {
-    execFileSync('apt-get', ['install', '-y', '--no-install-recommends', 'pgbouncer'], {
-      env,
-      stdio: 'ignore',
-      timeout: 120_000,
-    })
+    // A fresh machine has no lists of packages yet.
+    aptGet('update')
+    aptGet('install', '-y', '--no-install-recommends', 'pgbouncer')
   } catch {
     // Without a network there is none; the caller says so.
   }

