@@ -64,11 +64,13 @@ describe('opening', () => {
     await (await openEngine(`sqlite:${file}`, SETTINGS)).close()
     chmodSync(file, 0o444)
     chmodSync(files.folder, 0o555)
-    // The tests may run as root, for whom nothing is read-only: the child steps down to nobody.
+    // The tests may run as root, for whom nothing is read-only: the child steps down to nobody, when it has read all that
+    // nobody may not be able to read.
     const script = `
-      if (process.getuid() === 0) { process.setgid(65534); process.setuid(65534) }
       const { openEngine } = await import(${JSON.stringify(new URL('../../engine/open.ts', import.meta.url).href)})
       const { systemClock } = await import(${JSON.stringify(new URL('../../time/clock.ts', import.meta.url).href)})
+      await import(${JSON.stringify(new URL('./module.ts', import.meta.url).href)})
+      if (process.getuid() === 0) { process.setgid(65534); process.setuid(65534) }
       const engine = await openEngine('sqlite:${file}', { clock: systemClock, migrate: true }).catch((error) => { console.log(error.code) })
       if (engine) await engine.enqueue([]).then(() => console.log('opened'))`
     const scriptFile = join(tmpdir(), `millrace-readonly-${process.pid}.mts`)
@@ -185,6 +187,8 @@ describe('storing', () => {
     const script = `
       const { openEngine } = await import(${JSON.stringify(new URL('../../engine/open.ts', import.meta.url).href)})
       const { systemClock } = await import(${JSON.stringify(new URL('../../time/clock.ts', import.meta.url).href)})
+      await import(${JSON.stringify(new URL('./module.ts', import.meta.url).href)})
+      if (process.getuid() === 0) { process.setgid(65534); process.setuid(65534) }
       const engine = await openEngine('sqlite:${file}', { clock: systemClock, migrate: true })
       await engine.enqueue([${JSON.stringify(newJob())}])
       process.kill(process.pid, 'SIGKILL')`
