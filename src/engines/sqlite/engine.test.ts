@@ -64,12 +64,12 @@ describe('opening', () => {
     await (await openEngine(`sqlite:${file}`, SETTINGS)).close()
     chmodSync(file, 0o444)
     chmodSync(files.folder, 0o555)
-    // The tests may run as root, for whom nothing is read-only: the child steps down to nobody, when it has read all that
-    // nobody may not be able to read.
+    // The tests may run as root, for whom nothing is read-only: the child steps down to nobody, when an engine has been
+    // opened, because nobody may not be able to read the modules.
     const script = `
       const { openEngine } = await import(${JSON.stringify(new URL('../../engine/open.ts', import.meta.url).href)})
       const { systemClock } = await import(${JSON.stringify(new URL('../../time/clock.ts', import.meta.url).href)})
-      await import(${JSON.stringify(new URL('./module.ts', import.meta.url).href)})
+      await (await openEngine('sqlite::memory:', { clock: systemClock, migrate: true })).close()
       if (process.getuid() === 0) { process.setgid(65534); process.setuid(65534) }
       const engine = await openEngine('sqlite:${file}', { clock: systemClock, migrate: true }).catch((error) => { console.log(error.code) })
       if (engine) await engine.enqueue([]).then(() => console.log('opened'))`
@@ -187,8 +187,6 @@ describe('storing', () => {
     const script = `
       const { openEngine } = await import(${JSON.stringify(new URL('../../engine/open.ts', import.meta.url).href)})
       const { systemClock } = await import(${JSON.stringify(new URL('../../time/clock.ts', import.meta.url).href)})
-      await import(${JSON.stringify(new URL('./module.ts', import.meta.url).href)})
-      if (process.getuid() === 0) { process.setgid(65534); process.setuid(65534) }
       const engine = await openEngine('sqlite:${file}', { clock: systemClock, migrate: true })
       await engine.enqueue([${JSON.stringify(newJob())}])
       process.kill(process.pid, 'SIGKILL')`
