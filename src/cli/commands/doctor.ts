@@ -14,7 +14,7 @@ export function addDoctor(program: Command, cli: Cli): void {
     .command('doctor')
     .summary('find what is wrong with the store')
     .description('Look for what is wrong with the store and its jobs, and say what to do. It changes nothing.')
-    .option('--deep', 'also read the whole file for damage; it may take minutes')
+    .option('--deep', 'also read the whole store for damage; it may take minutes')
     .addHelpText(
       'after',
       `${examples([

@@ -1,6 +1,6 @@
 /**
- * The statements that bring a job into the queue and out of it; settle-statements.ts has what follows. Values are parameters, and the first one is always the
- * time: null where the server's clock decides.
+ * The statements that bring a job into the queue and out of it; settle-statements.ts has what follows. Values are
+ * parameters, and the first one is always the time: null where the server's clock decides.
  */
 import { literal, type Names } from './names.ts'
 
