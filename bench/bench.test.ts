@@ -147,7 +147,7 @@ test('options choose, and refuse what there is not', () => {
     ['--jobs', 'many'],
     ['--rounds', '0'],
     ['--x'],
-    ['--family', 'redis'],
+    ['--family', 'kafka'],
     ['--family', 'postgres', '--contenders', 'plainjob'],
     ['--family', 'postgres', '--only', 'processes'],
     ['--only', 'horizon'],

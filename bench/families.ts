@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { FamilyName } from './contender.ts'
 import { CONNECTIONS } from './servers/postgres.ts'
-import { type Server, startDurablePostgres } from './servers/start.ts'
+import { type Server, startDurablePostgres, startLoggingRedis } from './servers/start.ts'
 import { type Sizes, STANDARD, STANDARD_OF_SERVERS } from './sizes.ts'
 
 /** One comparison: what a run of it is, and what a reader of its figures must know. */
@@ -59,11 +59,26 @@ const POSTGRES: Family = {
   }),
 }
 
+const REDIS: Family = {
+  name: 'redis',
+  title: 'Redis',
+  contenders: ['millrace-redis', 'bullmq', 'bare-redis'],
+  sizes: STANDARD_OF_SERVERS,
+  terms: [
+    'One Redis, started for the run on the same machine, with an append-only file that is flushed to the disk every second (a power cut may lose what was acknowledged in the last one), serves everybody; each measurement has a prefix of its own and begins after that file was written anew.',
+  ],
+  duration: 'about three minutes',
+  startServer: startLoggingRedis,
+  versions: (server) => ({ Redis: server?.version ?? 'unknown', ...packageVersions('bullmq', 'ioredis') }),
+}
+
+const BY_NAME: Readonly<Record<FamilyName, Family>> = { sqlite: SQLITE, postgres: POSTGRES, redis: REDIS }
+
 /** In the order of the docs. */
-export const FAMILIES: readonly Family[] = [SQLITE, POSTGRES]
+export const FAMILIES: readonly Family[] = Object.values(BY_NAME)
 
 export function findFamily(name: FamilyName): Family {
-  return name === 'sqlite' ? SQLITE : POSTGRES
+  return BY_NAME[name]
 }
 
 function sqliteVersion(): string {

@@ -142,7 +142,11 @@ async function preparedPlace(
 /** A process that hangs, or leaves something running after its measurement, is a fault of the contender. */
 async function measurementOf(companion: Companion, endMsMax: number): Promise<Measurement> {
   const late = { values: {}, faults: [`no measurement within ${MEASURE_MS_MAX / 1_000} s`] }
-  const measured = await withDeadline(companion.hear('measured'), MEASURE_MS_MAX, late)
+  const measured = await withDeadline(companion.hear('measured'), MEASURE_MS_MAX, late).catch((error: unknown) => {
+    // It failed in the middle, and what it left open would keep it, and us, for ever.
+    companion.kill()
+    throw error
+  })
   // What a process says under this word is what the scenario's `measure` returned.
   const measurement = measured as Measurement
   const ended = await withDeadline(

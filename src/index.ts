@@ -33,6 +33,7 @@ export type {
 } from './engine/engine.ts'
 export type { Leadership, Term } from './engine/leadership.ts'
 export type { Lease, Lost, LostReason, Outcome, Settlement } from './engine/outcome.ts'
+export type { Beat, Presence } from './engine/presence.ts'
 export type { Finished, Retention, RetentionRule, Sweep, SweepStep } from './engine/retention.ts'
 export type { ScheduleRecord, Schedules } from './engine/schedules.ts'
 export * from './errors.ts'
@@ -75,7 +76,19 @@ export type { RetentionPolicy } from './keeper/retention.ts'
 export type { ScheduleView } from './keeper/schedule.ts'
 export { type NamedSchedule, Timetable } from './keeper/timetable.ts'
 export { type Alert, type Alerter, attachAlerts } from './observe/alerts.ts'
+export { checkHealth, type Examined, type HealthOptions } from './observe/health/check.ts'
+export {
+  type ActuatorComponent,
+  type ActuatorHealth,
+  actuatorHealth,
+  type WorkerHealthCheck,
+  workerHealthCheck,
+} from './observe/health/forms.ts'
+export type { Health, HealthChecks, HealthDetails, HealthStatus, HealthWord } from './observe/health/health.ts'
 export { createLog, type LogOptions, silentLog } from './observe/log.ts'
+export { MemoryPresence } from './observe/memory-presence.ts'
+export { attachMetrics, type Measured, type Metrics, type MetricsOptions } from './observe/metrics/metrics.ts'
+export { attachPresence, type PresenceOptions } from './observe/presence.ts'
 export { type Clock, systemClock } from './time/clock.ts'
 export type { Duration } from './time/duration.ts'
 export { currentJob, currentTenant } from './worker/current.ts'

@@ -141,7 +141,7 @@ const onSqlite = (synchronous: 'full' | 'normal'): Form => ({
 })
 
 function databaseOf({ url }: Place): string {
-  if (url === null) throw new Error('Millrace on Postgres needs a server')
+  if (url === null) throw new Error('Millrace needs a server here')
   return url
 }
 
@@ -154,6 +154,7 @@ const FORMS: Readonly<Record<string, Form>> = {
     migrates: true,
     fill: (place, levels) => fillJobs(databaseOf(place), TYPE, levels),
   },
+  'millrace-redis': { url: databaseOf },
 }
 
 export function create(entry: ContenderEntry): Contender {

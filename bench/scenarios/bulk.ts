@@ -17,6 +17,14 @@ export const bulk: Scenario = {
       unit: '×',
       measured: (figure) => ratioOf(figure('millrace-full', 'rate'), figure('plainjob', 'rate')),
     },
+    {
+      family: 'redis',
+      text: 'bulk enqueue on Redis ≥ 1 × BullMQ',
+      bound: '≥',
+      limit: 1,
+      unit: '×',
+      measured: (figure) => ratioOf(figure('millrace-redis', 'rate'), figure('bullmq', 'rate')),
+    },
   ],
   async measure(scene) {
     const { contender, sizes } = scene

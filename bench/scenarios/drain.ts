@@ -33,6 +33,14 @@ export const drained: Scenario = {
       unit: '×',
       measured: (figure) => ratioOf(figure('millrace-postgres', 'rate'), figure('bare-postgres', 'rate')),
     },
+    {
+      family: 'redis',
+      text: 'drained on Redis ≥ 1 × BullMQ',
+      bound: '≥',
+      limit: 1,
+      unit: '×',
+      measured: (figure) => ratioOf(figure('millrace-redis', 'rate'), figure('bullmq', 'rate')),
+    },
   ],
   async measure(scene) {
     const warmup = Math.ceil(scene.sizes.jobs / 10)

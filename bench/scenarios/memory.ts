@@ -28,6 +28,7 @@ export const memory: Scenario = {
       measured: (figure) => figure('millrace-full', 'rss'),
     },
   ],
+  families: ['sqlite', 'postgres'],
   prepared: 'large',
   prepare: fill,
   async measure(scene) {

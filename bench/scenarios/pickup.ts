@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { seededRandom } from '../../src/testing/random.ts'
 import { Ledger } from '../ledger.ts'
 import { makePayload, sharedNowMs } from '../payload.ts'
-import type { Scenario, Scene } from '../scenario.ts'
+import { ratioOf, type Scenario, type Scene } from '../scenario.ts'
 import { percentile } from '../statistics.ts'
 import { errorFaults } from './draining.ts'
 
@@ -55,6 +55,14 @@ export const pickup: Scenario = {
       limit: 20,
       unit: 'ms',
       measured: (figure) => figure('millrace-postgres', 'p99'),
+    },
+    {
+      family: 'redis',
+      text: 'pickup from another process on Redis p99 ≤ 1.2 × BullMQ',
+      bound: '≤',
+      limit: 1.2,
+      unit: '×',
+      measured: (figure) => ratioOf(figure('millrace-redis', 'p99'), figure('bullmq', 'p99')),
     },
   ],
   async measure(scene) {

@@ -1,9 +1,10 @@
-/** One Postgres for a whole run, started by it and gone with it. */
+/** One server for a whole run, started by it and gone with it. */
 import { startPostgres } from '../../test/servers/postgres.ts'
+import { startRedis, withRedis } from '../../test/servers/redis.ts'
 import { withClient } from './postgres.ts'
 
 export interface Server {
-  /** Of the database that is always there. */
+  /** Of the database that is always there, or without a prefix. */
   readonly url: string
   readonly version: string
   stop(): Promise<void>
@@ -32,4 +33,20 @@ function checkedVersion(url: string): Promise<string> {
     }
     return show('server_version')
   })
+}
+
+/** With an append-only file that is flushed every second: what BullMQ's own page on going to production asks for. */
+export async function startLoggingRedis(): Promise<Server> {
+  const { url, end } = await startRedis({ aof: 'everysec' })
+  const version = await withRedis(url, async (redis) => {
+    for (const [setting, wanted] of [
+      ['appendonly', 'yes'],
+      ['appendfsync', 'everysec'],
+    ] as const) {
+      const [, value] = (await redis.config('GET', setting)) as string[]
+      if (value !== wanted) throw new Error(`${setting} is ${value} on the server of the run, and must be ${wanted}`)
+    }
+    return /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? 'unknown'
+  })
+  return { url, version, stop: end }
 }

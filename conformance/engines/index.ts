@@ -1,6 +1,7 @@
 import type { CreateHarness } from '../harness.ts'
 import { memoryHarness } from './memory.ts'
 import { postgresHarness } from './postgres.ts'
+import { redisHarness } from './redis.ts'
 import { sqliteHarness } from './sqlite.ts'
 
 /** The engines of this package, by the name of their folder in src/engines. */
@@ -8,4 +9,5 @@ export const engines: Readonly<Record<string, CreateHarness>> = {
   memory: () => memoryHarness(),
   sqlite: () => sqliteHarness(),
   postgres: () => postgresHarness(),
+  redis: () => redisHarness(),
 }

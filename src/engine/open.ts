@@ -39,6 +39,8 @@ const MODULES: Readonly<Record<string, () => Promise<EngineModule>>> = {
   sqlite: () => import('../engines/sqlite/module.ts'),
   postgres: () => import('../engines/postgres/module.ts'),
   postgresql: () => import('../engines/postgres/module.ts'),
+  redis: () => import('../engines/redis/module.ts'),
+  rediss: () => import('../engines/redis/module.ts'),
 }
 
 const URL_EXAMPLES = 'sqlite:./millrace.db or memory:'

@@ -33,6 +33,7 @@ test('a job that failed its last attempt raises exactly one alert', async () => 
   assert.match(alert?.message ?? '', /^job \w{26} is a dead letter after 3 of 3 attempts: no such user \[email\]$/)
   assert.deepEqual(Object.keys(alert?.tags ?? {}), ['jobType', 'jobId', 'tenantId'])
   assert.equal(alert?.tags.tenantId, 'acme')
+  assert.equal(alert?.metadata, undefined)
 })
 
 // A168 X038
@@ -42,6 +43,10 @@ test('a critical type raises one louder alert instead', async () => {
     alerts.map(({ severity, title }) => [severity, title]),
     [['high', 'Critical job moved to dead letter: data-deletion']],
   )
+  const [alert] = alerts
+  const { jobId = '' } = alert?.tags ?? {}
+  assert.equal(alert?.message, `job ${jobId} is a dead letter after 1 of 1 attempts: no such user [email]`)
+  assert.deepEqual(alert?.metadata, { jobType: 'data-deletion', jobId, tenant: { orgId: 'acme' } })
 })
 
 // X037

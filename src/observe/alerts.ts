@@ -1,5 +1,6 @@
 import type { Events, JobFacts, MillEvents } from '../events.ts'
 import type { Log } from '../job/definition.ts'
+import type { Tenant } from '../job/job.ts'
 
 /** Something a person should look at. It carries ids and the redacted error, never a payload (I12). */
 export interface Alert {
@@ -7,6 +8,8 @@ export interface Alert {
   readonly title: string
   readonly message: string
   readonly tags: Readonly<Record<string, string>>
+  /** Of a critical type's: whose job it was, in full (A168). */
+  readonly metadata?: { readonly jobType: string; readonly jobId: string; readonly tenant: Tenant | null }
 }
 
 /** Where alerts go: a pager, a chat, a test's array. */
@@ -46,6 +49,7 @@ function deadLetterAlert(job: JobFacts, attempt: number, error: string, isCritic
     title: isCritical ? `Critical job moved to dead letter: ${job.type}` : `Worker ${job.type} final failure`,
     message: `job ${job.id} is a dead letter after ${attempt} of ${job.attempts} attempts: ${error}`,
     tags: { jobType: job.type, jobId: job.id, ...(job.tenant !== null && { tenantId: job.tenant.orgId }) },
+    ...(isCritical && { metadata: { jobType: job.type, jobId: job.id, tenant: job.tenant } }),
   }
 }
 

@@ -41,6 +41,24 @@ test('schedule runs on the clock, at once when told, and is paused', async (t) =
   assert.equal(code, 0)
 })
 
+// A56 A60 A67
+test('framework runs a class and a function side by side', async (t) => {
+  const cwd = await temporaryFolder(t)
+  const { code, out, err } = await startScript(t, example('framework/main.ts'), [], { cwd }).ended
+  assert.equal(err, '')
+  assert.deepEqual(out.trimEnd().split('\n'), [
+    'ERR_HANDLER_MISSING',
+    'reading general for acme',
+    'warning: Worker slack-sync final failure',
+    'given up: no such channel',
+    '{ read: 7 } ERR_JOB_DEAD { over: [] }',
+    'worker.slack-sync.started 2',
+    'worker.slack-sync.completed 1',
+    'worker.slack-sync.failed 1',
+  ])
+  assert.equal(code, 0)
+})
+
 // B08 B131
 test('shutdown finishes what it can, gives back the rest and leaves nothing leased', async (t) => {
   const cwd = await temporaryFolder(t)

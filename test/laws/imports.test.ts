@@ -14,8 +14,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   engine: ['job', 'time', 'errors.ts'],
   'events.ts': ['engine', 'job'],
   'engines/*': ['engine', 'job', 'time', 'errors.ts'],
-  // Only listens: it knows the events and what a job is, nobody's insides.
-  observe: ['events.ts', 'job', 'time', 'errors.ts'],
+  // Only listens and asks: it knows the events, what a job is and the port, nobody's insides.
+  observe: ['events.ts', 'engine', 'job', 'time', 'errors.ts'],
   keeper: ['engine', 'job', 'time', 'errors.ts', 'events.ts'],
   worker: ['keeper', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
   desk: ['engine', 'job', 'time', 'errors.ts', 'events.ts'],

@@ -22,6 +22,8 @@ const PAGES = [
   'docs/postgres-tables.md',
   'docs/dependencies.md',
   'docs/schedules.md',
+  'docs/framework.md',
+  'docs/observing.md',
   ...globSync('src/engines/*/README.md', { cwd: ROOT }),
 ]
 const TIMEOUT_MS = 30_000

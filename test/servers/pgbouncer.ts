@@ -1,10 +1,11 @@
 /** Debian's PgBouncer in transaction mode in front of a server, on loopback only. */
-import { execFileSync, spawn } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createConnection, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { findProgram } from './apt.ts'
 
 export interface Pgbouncer {
   /** The given URL through the pooler. */
@@ -23,27 +24,7 @@ export const MISSING = `pgbouncer is not installed; run 'apt-get install pgbounc
 
 /** Where the program is. Where it is missing and may be installed, it is installed; null where it may not. */
 export function findPgbouncer(): string | null {
-  const found = (): string | null =>
-    ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/usr/local/bin/pgbouncer', '/opt/homebrew/bin/pgbouncer'].find(
-      existsSync,
-    ) ?? null
-  if (found() === null && isRoot && existsSync('/usr/bin/apt-get')) install()
-  return found()
-}
-
-function install(): void {
-  // With this run level the package does not start a service.
-  const env = { ...process.env, RUNLEVEL: '1', DEBIAN_FRONTEND: 'noninteractive' }
-  const aptGet = (...args: readonly string[]): void => {
-    execFileSync('apt-get', args, { env, stdio: 'ignore', timeout: 120_000 })
-  }
-  try {
-    // A fresh machine has no lists of packages yet.
-    aptGet('update')
-    aptGet('install', '-y', '--no-install-recommends', 'pgbouncer')
-  } catch {
-    // Without a network there is none; the caller says so.
-  }
+  return findProgram('pgbouncer', 'pgbouncer')
 }
 
 export async function startPgbouncer(program: string, serverUrl: string): Promise<Pgbouncer> {

@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { defineJob, type Mill, NonRetryable, open } from '../../src/index.ts'
 import { TestClock } from '../../src/testing/clock.ts'
 import { drain } from '../../src/testing/drain.ts'
+import { JOB_TYPES } from '../framework/job-types.ts'
 import { jobIdOf, uuidOf } from './entry.ts'
 import {
   CRITICAL_JOB_TYPES,
@@ -11,27 +12,6 @@ import {
   type DeadLetterStorage,
   isCriticalJobType,
 } from './index.ts'
-
-const JOB_TYPES = [
-  'memory-consolidation',
-  'memory-cleanup',
-  'memory-importance-decay',
-  'embedding-batch',
-  'embedding-reindex',
-  'trajectory-process',
-  'pattern-training',
-  'ewc-consolidation',
-  'session-cleanup',
-  'session-archive',
-  'index-optimization',
-  'index-rebalance',
-  'webhook-dispatch',
-  'slack-sync',
-  'quota-check',
-  'audit-export',
-  'data-export',
-  'data-deletion',
-]
 
 let healed = false
 const flaky = defineJob({
@@ -82,9 +62,9 @@ function stubStorage(): DeadLetterStorage & { readonly entries: Map<string, Dead
 
 // A167
 it('three of the eighteen types are critical', () => {
-  assert.equal(new Set(JOB_TYPES).size, 18)
-  assert.deepEqual(JOB_TYPES.filter(isCriticalJobType).toSorted(), [...CRITICAL_JOB_TYPES].toSorted())
-  assert.deepEqual(JOB_TYPES.filter(isCriticalJobType), ['webhook-dispatch', 'audit-export', 'data-deletion'])
+  const critical = Object.values(JOB_TYPES).filter(isCriticalJobType)
+  assert.deepEqual(critical, ['webhook-dispatch', 'audit-export', 'data-deletion'])
+  assert.deepEqual(critical.toSorted(), [...CRITICAL_JOB_TYPES].toSorted())
 })
 
 it('a ULID and its UUID are one', () => {
@@ -187,6 +167,26 @@ for (const url of ['memory:', 'sqlite::memory:']) {
           (await processor.find()).map(({ originalJobId }) => originalJobId),
           [jobId],
         )
+      })
+
+      // X013
+      it('purges a critical type only when forced', async (t) => {
+        const { mill } = await withDead(t, url)
+        const processor = processorOf(mill)
+        const erase = defineJob({ type: 'data-deletion', run: doomed.run ?? assert.fail() })
+        // Newest first: the critical ones stand before and behind those that go.
+        for (const job of [erase, doomed, erase, doomed, erase]) {
+          await mill.enqueue(job, null)
+          await drain(mill, [job])
+        }
+        for (const { id } of await mill.jobs({ state: 'dead_letter' })) await processor.moveToDeadLetter(id)
+        const typesLeft = async () => (await processor.find()).map(({ jobType }) => jobType)
+        assert.equal(await processor.purge({ limit: 1 }), 1)
+        assert.equal(await processor.purge({}), 2)
+        assert.deepEqual(await typesLeft(), ['data-deletion', 'data-deletion', 'data-deletion'])
+        assert.equal(await processor.purge({ jobType: 'data-deletion' }), 0)
+        assert.equal(await processor.purge({}, { force: true }), 3)
+        assert.deepEqual(await typesLeft(), [])
       })
 
       it('moves nothing that is not dead', async (t) => {

@@ -99,15 +99,24 @@ export class DeadLetterProcessor {
     return { id, type: entry.jobType, attempts: ATTEMPTS_DEFAULT, originalJobId: entry.originalJobId }
   }
 
-  /** Deletes what matches, in pages, and returns how many that were. */
-  async purge(filter: EntryFilter): Promise<number> {
+  /**
+   * Deletes what matches, in pages, and returns how many that were. Critical types are left alone unless forced, because
+   * nothing else would tell that such a job was never done (X013).
+   */
+  async purge(filter: EntryFilter, { force = false }: { readonly force?: boolean } = {}): Promise<number> {
     let purged = 0
+    /** Those that stay come first in every page, so each page is longer by them. */
+    let kept = 0
     for (let left = filter.limit ?? Number.POSITIVE_INFINITY; left > 0; ) {
-      const page = await this.#storage.find({ ...filter, limit: Math.min(left, PAGE) })
-      const deleted = await this.#storage.deleteMany(page.map(({ id }) => id))
+      const limit = kept + Math.min(left, PAGE)
+      const page = await this.#storage.find({ ...filter, limit })
+      const doomed = page.filter(({ jobType }) => force || !isCriticalJobType(jobType))
+      const deleted = await this.#storage.deleteMany(doomed.map(({ id }) => id))
       purged += deleted
-      left -= page.length
-      if (page.length < PAGE || deleted === 0) break
+      left -= doomed.length
+      const stays = page.length - doomed.length
+      if (page.length < limit || (deleted === 0 && stays === kept)) break
+      kept = stays
     }
     return purged
   }

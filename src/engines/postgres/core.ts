@@ -1,13 +1,13 @@
 import type { Receipt } from '../../engine/engine.ts'
 import { Farewells } from '../../engine/farewells.ts'
+import { Gather } from '../../engine/gather.ts'
 import type { Lost } from '../../engine/outcome.ts'
 import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { type Clock, watchEvery } from '../../time/clock.ts'
 import type { Database } from './database.ts'
 import { insertPlain } from './enqueue.ts'
-import { toEngineError } from './faults.ts'
-import { Gather } from './gather.ts'
+import { isRefusedValue, toEngineError } from './faults.ts'
 import { type Ear, Listener, type Tidings } from './listener.ts'
 import { type Settling, settleLeases } from './settle.ts'
 import { Wakeups } from './wakeups.ts'
@@ -53,7 +53,7 @@ export class PostgresCore {
     this.#pollMs = pollMs
     this.wakeups = new Wakeups(clock, pollMs)
     this.results = new Wakeups(clock, Math.min(RESULT_POLL_MS, pollMs))
-    const size = { flightsMax: FLIGHTS_MAX, itemsMax: ITEMS_MAX }
+    const size = { flightsMax: FLIGHTS_MAX, itemsMax: ITEMS_MAX, isWorthRepeating: isRefusedValue }
     this.enqueues = new Gather((jobs) => insertPlain(database, jobs), size)
     this.settles = new Gather((settlings) => this.#settle(settlings), size)
     this.listener = new Listener({

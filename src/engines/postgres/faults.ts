@@ -28,6 +28,11 @@ export function isStarting(error: unknown): boolean {
   return codeOf(error) === '57P03'
 }
 
+/** A value in it was refused: nothing has changed, and without that value it would succeed. */
+export function isRefusedValue(error: unknown): boolean {
+  return /^(22|23)/.test(codeOf(error))
+}
+
 /** Rolled back as a whole because of others: doing the same again is safe and helps. */
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01'].includes(codeOf(error))

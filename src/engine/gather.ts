@@ -4,6 +4,14 @@ interface Call<Item, Answer> {
   reject(error: unknown): void
 }
 
+export interface GatherBounds {
+  /** Shared statements on their way at once. */
+  readonly flightsMax: number
+  readonly itemsMax: number
+  /** Whether a shared statement has changed nothing because of one item. One whose answer was lost must not be sent again. */
+  isWorthRepeating(error: unknown): boolean
+}
+
 /**
  * Calls made within one turn of the event loop, or while earlier ones are on their way, share one statement: a hundred
  * concurrent enqueues then cost one round trip and one commit. If the shared statement fails, each call is run by
@@ -13,6 +21,7 @@ export class Gather<Item, Answer> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Answer[]>
   readonly #flightsMax: number
   readonly #itemsMax: number
+  readonly #isWorthRepeating: (error: unknown) => boolean
   #waiting: Call<Item, Answer>[] = []
   readonly #inFlight = new Set<Promise<void>>()
   #scheduled = false
@@ -20,11 +29,12 @@ export class Gather<Item, Answer> {
   /** `run` answers each item in order, all or nothing. */
   constructor(
     run: (items: readonly Item[]) => Promise<readonly Answer[]>,
-    { flightsMax, itemsMax }: { readonly flightsMax: number; readonly itemsMax: number },
+    { flightsMax, itemsMax, isWorthRepeating }: GatherBounds,
   ) {
     this.#run = run
     this.#flightsMax = flightsMax
     this.#itemsMax = itemsMax
+    this.#isWorthRepeating = isWorthRepeating
   }
 
   add(items: readonly Item[]): Promise<readonly Answer[]> {
@@ -87,11 +97,5 @@ export class Gather<Item, Answer> {
       if (others.length === 0 || !this.#isWorthRepeating(error)) for (const call of calls) call.reject(error)
       else for (const call of calls) await this.#fly([call])
     }
-  }
-
-  /** A statement that the server refused has changed nothing; one whose answer was lost must not be sent again. */
-  #isWorthRepeating(error: unknown): boolean {
-    const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
-    return typeof code === 'string' && /^(22|23)/.test(code)
   }
 }

@@ -1,0 +1,63 @@
+/** BullMQ on Redis, as its documentation has it. */
+import { Queue, Worker } from 'bullmq'
+import type { Contender, Place, Working, WorkRequest } from '../contender.ts'
+import type { Payload } from '../payload.ts'
+import { addressOf, prefixOf } from '../servers/redis.ts'
+
+const QUEUE = 'bench'
+
+class Bullmq implements Contender {
+  readonly bulkSize = 1_000
+  #url = ''
+  #queue: Queue<Payload> | null = null
+  #onError: (error: unknown) => void = () => {}
+
+  async setup({ url }: Place): Promise<void> {
+    if (url === null) throw new Error('BullMQ needs a server')
+    this.#url = url
+    this.#queue = new Queue<Payload>(QUEUE, this.#options)
+    this.#queue.on('error', (error) => this.#onError(error))
+    await this.#queue.waitUntilReady()
+  }
+
+  async enqueueOne(payload: Payload): Promise<void> {
+    await this.#opened.add(QUEUE, payload)
+  }
+
+  async enqueueBulk(payloads: readonly Payload[]): Promise<void> {
+    await this.#opened.addBulk(payloads.map((data) => ({ name: QUEUE, data })))
+  }
+
+  async work(request: WorkRequest): Promise<Working> {
+    this.#onError = request.onError
+    const worker = new Worker<Payload>(QUEUE, async (job) => request.onJob(job.data), {
+      ...this.#options,
+      concurrency: request.concurrency,
+    })
+    worker.on('error', request.onError)
+    worker.on('failed', (_job, error) => request.onError(error))
+    await worker.waitUntilReady()
+    return { stop: () => worker.close() }
+  }
+
+  async remaining(): Promise<number> {
+    return this.#opened.getJobCountByTypes('waiting', 'active', 'prioritized')
+  }
+
+  async teardown(): Promise<void> {
+    await this.#opened.close()
+  }
+
+  get #options() {
+    return { connection: { ...addressOf(this.#url), maxRetriesPerRequest: null }, prefix: prefixOf(this.#url) }
+  }
+
+  get #opened(): Queue<Payload> {
+    if (this.#queue === null) throw new Error('setup comes first')
+    return this.#queue
+  }
+}
+
+export function create(): Contender {
+  return new Bullmq()
+}

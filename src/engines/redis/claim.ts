@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto'
+import type { ClaimRequest, SubscribedType, Subscription } from '../../engine/engine.ts'
+import type { Lease } from '../../engine/outcome.ts'
+import { LEASE_DEFAULT_MS } from '../../job/options.ts'
+import type { Clock } from '../../time/clock.ts'
+import type { RedisDatabase } from './database.ts'
+import { queueOf, typeOf } from './keys.ts'
+import { claimExpiredScript, claimScript } from './lua/claim.ts'
+import { dropScript } from './lua/settle.ts'
+import { attemptOf, readStored, toFields } from './rows.ts'
+
+export interface Claimed {
+  readonly leases: readonly Lease[]
+  /** When there may be something to claim that nobody rings for; null: never. */
+  readonly lookInMs: number | null
+}
+
+interface Claiming {
+  readonly database: RedisDatabase
+  readonly clock: Clock
+  readonly worker: string
+}
+
+/** Tokens are new at every claim: a random start for this process, a number for the call, another for the job. */
+const ORIGIN = randomBytes(6).toString('base64url')
+let calls = 0
+
+function nextToken(mark: 'c' | 'x'): string {
+  calls += 1
+  return `${mark}${ORIGIN}.${calls.toString(36)}.`
+}
+
+export async function claimReady(
+  { database, clock, worker }: Claiming,
+  types: readonly SubscribedType[],
+  { max, perType = {} }: Pick<ClaimRequest, 'max' | 'perType'>,
+): Promise<Claimed> {
+  const wanted = types
+    .map((subscribed) => ({ ...subscribed, bound: Math.min(max, perType[subscribed.type] ?? max) }))
+    .filter(({ bound }) => bound > 0)
+  if (wanted.length === 0) return { leases: [], lookInMs: null }
+  const token = nextToken('c')
+  const args = wanted.flatMap(({ type, leaseMs, bound, limit }) => [
+    queueOf(type),
+    leaseMs,
+    bound,
+    limit?.max ?? '',
+    limit?.perMs ?? '',
+  ])
+  const answer = await database.run(claimScript(), [worker, token, max, wanted.length, ...args])
+  const leaseOf = new Map(wanted.map(({ type, leaseMs }) => [type, leaseMs]))
+  return readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
+}
+
+/** What nobody holds any more, of the types asked for or of every type that Millrace has met here. */
+export async function claimExpired(
+  { database, clock, worker }: Claiming,
+  types: Subscription['types'],
+  max: number,
+): Promise<Claimed> {
+  const token = nextToken('x')
+  const named = types === 'every' ? [] : types
+  const args = named.flatMap(({ type, leaseMs }) => [queueOf(type), leaseMs])
+  const count = types === 'every' ? -1 : named.length
+  const answer = await database.run(claimExpiredScript(), [worker, token, max, LEASE_DEFAULT_MS, count, ...args])
+  const leaseOf = new Map(named.map(({ type, leaseMs }) => [type, leaseMs]))
+  return readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
+}
+
+async function readClaimed(
+  { database, clock, token }: Pick<Claiming, 'database' | 'clock'> & { readonly token: string },
+  answer: unknown,
+  leaseMsOf: (type: string) => number,
+): Promise<Claimed> {
+  const [lookIn, jobs] = Array.isArray(answer) ? answer : [-1, []]
+  const values: readonly unknown[] = Array.isArray(jobs) ? jobs : []
+  const leases: Lease[] = []
+  const nowMs = clock.nowMs()
+  for (let index = 0; index < values.length; index += 3) {
+    const [queue, id, fields] = [String(values[index]), String(values[index + 1]), toFields(values[index + 2])]
+    const type = typeOf(queue)
+    const job = readStored(type, id, fields)
+    const own = `${token}${index / 3 + 1}`
+    if (job === null) await database.run(dropScript(), [queue, id, own])
+    else leases.push({ job, attempt: attemptOf(fields), token: own, expiresAtMs: nowMs + leaseMsOf(type) })
+  }
+  return { leases, lookInMs: Number(lookIn) < 0 ? null : Number(lookIn) }
+}

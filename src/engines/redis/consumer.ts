@@ -1,0 +1,157 @@
+import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
+import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
+import { UnsupportedError } from '../../errors.ts'
+import { backgroundClock } from '../../time/clock.ts'
+import { type Claimed, claimExpired, claimReady } from './claim.ts'
+import type { RedisCore } from './core.ts'
+import { Doorbell } from './doorbell.ts'
+import { bullId, queueOf } from './keys.ts'
+import { lastView } from './last-view.ts'
+import { renewLeases, reportProgress, settleLeases } from './settle.ts'
+
+/** Jobs per script: Redis does nothing else meanwhile. */
+const CLAIM_MAX = 100
+/** A reaper looks again after this at the latest, because a lock that somebody deletes runs out unannounced. */
+const EXPIRED_MS = 1_000
+
+/** How long `consume` waits for the connection that listens. */
+const LISTEN_MS = 1_000
+
+export class RedisConsumer implements Consumer {
+  readonly #core: RedisCore
+  readonly #subscription: Subscription
+  readonly #doorbell: Doorbell | null
+  readonly #held = new Map<string, Lease>()
+  readonly #listeners = new Set<(lost: Lost) => void>()
+  readonly #closing = new AbortController()
+  readonly #listening = Promise.withResolvers<void>()
+  readonly #stopListening: () => void
+
+  constructor(core: RedisCore, subscription: Subscription) {
+    this.#core = core
+    this.#subscription = subscription
+    const { database, clock, pollMs } = core
+    const { prefix, lost } = database.keys
+    this.#doorbell =
+      subscription.types === 'every'
+        ? null
+        : new Doorbell(
+            database.blocker(),
+            clock,
+            subscription.types.map(({ type }) => `${prefix}:${queueOf(type)}:marker`),
+            pollMs,
+          )
+    this.#stopListening = database.listen(lost, {
+      hear: (job) => this.#hearLoss(job),
+      resumed: () => this.#listening.resolve(),
+    })
+  }
+
+  /** Resolves when a cancellation would be heard, and after a moment without: the next renewal tells of it too. */
+  async ready(): Promise<void> {
+    const over = new AbortController()
+    await Promise.race([this.#listening.promise, backgroundClock.sleep(LISTEN_MS, over.signal)])
+    over.abort()
+  }
+
+  async claim(request: ClaimRequest): Promise<readonly Lease[]> {
+    const { clock } = this.#core
+    const signal = AbortSignal.any([request.signal, this.#closing.signal])
+    const untilMs = clock.nowMs() + request.waitMs
+    while (!signal.aborted) {
+      const { leases, lookInMs } = await this.#take(request)
+      if (signal.aborted) return this.#giveBack(leases)
+      for (const lease of leases) this.#held.set(nameOf(lease), lease)
+      if (leases.length > 0) return leases
+      const leftMs = untilMs - clock.nowMs()
+      if (leftMs <= 0) return []
+      await this.#wait(Math.max(1, Math.min(leftMs, lookInMs ?? leftMs)), request, signal)
+    }
+    return []
+  }
+
+  async #wait(ms: number, { from }: ClaimRequest, signal: AbortSignal): Promise<void> {
+    if (from === 'expired' || this.#doorbell === null) await this.#core.clock.sleep(Math.min(ms, EXPIRED_MS), signal)
+    else await this.#doorbell.wait(ms, signal)
+  }
+
+  #take(request: ClaimRequest): Promise<Claimed> {
+    const { database, clock } = this.#core
+    const { types, worker } = this.#subscription
+    const max = Math.min(request.max, CLAIM_MAX)
+    const claiming = { database, clock, worker }
+    if (request.from === 'expired') return claimExpired(claiming, types, max)
+    return claimReady(claiming, this.#types(), { ...request, max })
+  }
+
+  #types(): readonly SubscribedType[] {
+    if (this.#subscription.types !== 'every') return this.#subscription.types
+    throw new UnsupportedError({
+      engine: 'redis',
+      limit: `claims ready jobs by type; a reaper may claim only from 'expired'`,
+    })
+  }
+
+  /** The claim was ended while it was on its way: nobody would run what it brought. */
+  async #giveBack(leases: readonly Lease[]): Promise<readonly Lease[]> {
+    if (leases.length === 0) return []
+    const outcome = { kind: 'release', delayMs: 0, reason: 'the claim was ended' } as const
+    const released = leases.map((lease) => ({ lease, outcome })).toReversed()
+    await settleLeases(this.#core.database, this.#subscription.worker, released)
+    return []
+  }
+
+  async renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]> {
+    return leases.length === 0 ? [] : renewLeases(this.#core.database, leases, leaseMs)
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
+    if (settlements.length === 0) return []
+    // From here on a loss is told by the answer, not by `onLost`.
+    for (const { lease } of settlements) this.#held.delete(nameOf(lease))
+    const lost = await settleLeases(this.#core.database, this.#subscription.worker, settlements)
+    this.#bidFarewell(settlements, lost)
+    return lost
+  }
+
+  /** Whoever in this process waits for a job that was removed as it finished finds it no more. */
+  #bidFarewell(settlements: readonly Settlement[], lost: readonly Lost[]): void {
+    const { farewells, endings, clock } = this.#core
+    const refused = new Set(lost.map(({ lease }) => lease.token))
+    for (const { lease, outcome } of settlements) {
+      if (refused.has(lease.token) || !farewells.isExpected(lease.job.id)) continue
+      const view = lastView(lease, outcome, clock.nowMs())
+      if (view !== null) farewells.tell(view)
+    }
+    endings.notify()
+  }
+
+  report(lease: Lease, progress: string): Promise<boolean> {
+    return reportProgress(this.#core.database, lease, progress)
+  }
+
+  onLost(listener: (lost: Lost) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Somebody cancelled the job of this name. */
+  #hearLoss(name: string): void {
+    const lease = this.#held.get(name)
+    if (lease === undefined) return
+    this.#held.delete(name)
+    for (const listener of this.#listeners) listener({ lease, reason: 'cancelled' })
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#stopListening()
+    this.#doorbell?.close()
+    this.#core.forget(this)
+  }
+}
+
+/** As a cancellation is published. */
+function nameOf({ job }: Lease): string {
+  return `${queueOf(job.type)}:${bullId(job.type, job.id)}`
+}

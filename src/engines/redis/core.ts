@@ -1,0 +1,57 @@
+import type { Receipt } from '../../engine/engine.ts'
+import { Farewells } from '../../engine/farewells.ts'
+import { Gather } from '../../engine/gather.ts'
+import type { NewJob } from '../../job/job.ts'
+import type { Clock } from '../../time/clock.ts'
+import type { RedisConsumer } from './consumer.ts'
+import type { RedisDatabase } from './database.ts'
+import { Endings } from './endings.ts'
+import { storeJobs } from './enqueue.ts'
+
+/** Redis does one thing at a time: a second batch on its way is enough to keep it busy. */
+const FLIGHTS_MAX = 2
+const ITEMS_MAX = 500
+
+/** What the engine, its consumers and its facets share. */
+export class RedisCore {
+  readonly database: RedisDatabase
+  readonly clock: Clock
+  readonly pollMs: number
+  readonly farewells = new Farewells()
+  readonly endings: Endings
+  readonly #enqueues: Gather<NewJob, Receipt>
+  readonly #consumers = new Set<RedisConsumer>()
+
+  constructor(database: RedisDatabase, clock: Clock, pollMs: number) {
+    this.database = database
+    this.clock = clock
+    this.pollMs = pollMs
+    this.endings = new Endings(database, clock)
+    this.#enqueues = new Gather((jobs) => storeJobs(database, jobs), {
+      flightsMax: FLIGHTS_MAX,
+      itemsMax: ITEMS_MAX,
+      isWorthRepeating: () => false,
+    })
+  }
+
+  /** Calls of one turn share a script, unless an error of one would be an error of all. */
+  enqueue(jobs: readonly NewJob[]): Promise<readonly Receipt[]> {
+    return jobs.every(({ after }) => after === null) ? this.#enqueues.add(jobs) : storeJobs(this.database, jobs)
+  }
+
+  remember(consumer: RedisConsumer): void {
+    this.#consumers.add(consumer)
+  }
+
+  forget(consumer: RedisConsumer): void {
+    this.#consumers.delete(consumer)
+  }
+
+  /** Ends claims that wait, lets calls on their way finish, and refuses new ones. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#consumers].map((consumer) => consumer.close()))
+    await this.#enqueues.idle()
+    this.endings.close()
+    this.database.close()
+  }
+}

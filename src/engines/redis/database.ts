@@ -1,0 +1,167 @@
+import { ClosedError, EngineError } from '../../errors.ts'
+import { backgroundClock, type Clock, systemClock } from '../../time/clock.ts'
+import { Blocker } from './blocker.ts'
+import { clientFor, connectionOptions, type RedisClient, type RedisValue } from './driver.ts'
+import { isScriptMissing, toEngineError, toOpenError } from './faults.ts'
+import { type Keys, keysOf } from './keys.ts'
+import { Link } from './link.ts'
+import { isPrefix, type RedisAddress, type RedisOptions } from './options.ts'
+import type { Script } from './scripts.ts'
+import { assertUsable, type Info, parseInfo } from './server-check.ts'
+import { type Listener, Subscriber } from './subscriber.ts'
+
+/** Where an engine gets its connections from: an address, or a client of the user's own, which only tells the way. */
+export type Source = { readonly address: RedisAddress } | { readonly client: RedisClient }
+
+/** However long answers may take: who opens an engine hears within five seconds that there is no server. */
+const OPEN_MS_MAX = 4_500
+
+export interface DatabaseSettings {
+  readonly source: Source
+  readonly clock: Clock
+  readonly options: Required<RedisOptions>
+}
+
+/**
+ * The server, as the rest of the engine sees it. All errors are coded. A call that finds no connection waits for one at
+ * most `answerMs` and is refused with ERR_STORAGE_OPEN; one whose answer is lost rejects with ERR_STORAGE_FAILED, which
+ * means unknown. Every connection is our own, also where the user gave a client: that one is neither used nor closed.
+ */
+export class RedisDatabase {
+  readonly keys: Keys
+  readonly #clock: Clock
+  readonly #source: Source
+  readonly #answerMs: number
+  readonly #blockers = new Set<Blocker>()
+  #template: RedisClient | null = null
+  #link: Link | null = null
+  #subscriber: Subscriber | null = null
+  #closed = false
+
+  constructor({ source, clock, options }: DatabaseSettings) {
+    if (!isPrefix(options.prefix)) throw new EngineError('ERR_ENGINE_URL', `'${options.prefix}' is no prefix of keys`)
+    this.keys = keysOf(options.prefix)
+    this.#clock = clock
+    this.#source = source
+    this.#answerMs = options.answerMs
+  }
+
+  /** The time that scripts are given: empty where the server's clock decides (I11). */
+  get now(): string {
+    return this.#clock === systemClock || this.#clock === backgroundClock ? '' : String(this.#clock.nowMs())
+  }
+
+  /** Connects, and refuses a server on which jobs would not be safe. Rejects within five seconds. */
+  async reach(): Promise<void> {
+    const untilMs = systemClock.monotonicMs() + OPEN_MS_MAX
+    try {
+      this.#template ??= 'address' in this.#source ? await clientFor(this.#source.address) : this.#source.client
+      assertSingle(this.#template)
+      this.#link ??= new Link(this.#connection('millrace', this.#answerMs), this.#answerMs)
+      await this.#link.connect(Math.min(OPEN_MS_MAX, this.#answerMs))
+      const left = Math.max(1, untilMs - systemClock.monotonicMs())
+      assertUsable(await within(left, this.info()))
+    } catch (error) {
+      this.close()
+      throw toOpenError(error)
+    }
+  }
+
+  /** Runs a script with the set of types as its only key and the time as its first argument. */
+  async run(script: Script, args: readonly RedisValue[]): Promise<unknown> {
+    const link = this.#opened()
+    const values = [1, this.keys.types, this.now, ...args]
+    try {
+      return await link.send('evalsha', [script.sha, ...values]).catch((error: unknown) => {
+        // A server that was restarted knows no scripts; this one did nothing.
+        if (isScriptMissing(error)) return link.send('eval', [script.lua, ...values])
+        throw error
+      })
+    } catch (error) {
+      throw toEngineError(error, script.name)
+    }
+  }
+
+  /** Any other command that does not wait. */
+  async call(command: string, ...args: readonly RedisValue[]): Promise<unknown> {
+    try {
+      return await this.#opened().send(command, args)
+    } catch (error) {
+      throw toEngineError(error, command)
+    }
+  }
+
+  async info(): Promise<Info> {
+    return parseInfo(String(await this.call('info')))
+  }
+
+  async ping(): Promise<void> {
+    await this.call('ping')
+  }
+
+  /** Of the server, in milliseconds. */
+  async serverNowMs(): Promise<number> {
+    const answer = await this.call('time')
+    const [seconds, micros] = Array.isArray(answer) ? answer : []
+    return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
+  }
+
+  /** A connection that may wait for work; who asked for it closes it. Connects with the first wait. */
+  blocker(): Blocker {
+    this.#opened()
+    const link = new Link(this.#connection('millrace:wait', null), this.#answerMs)
+    const blocker = new Blocker(link, this.#answerMs, () => this.#blockers.delete(blocker))
+    this.#blockers.add(blocker)
+    return blocker
+  }
+
+  /** Hears what is published on a channel. Returns the function that stops it. */
+  listen(channel: string, listener: Listener): () => void {
+    this.#opened()
+    this.#subscriber ??= new Subscriber(this.#connection('millrace:listen', this.#answerMs), this.#answerMs)
+    return this.#subscriber.listen(channel, listener)
+  }
+
+  #connection(name: string, answerMs: number | null): RedisClient {
+    if (this.#template === null) throw new ClosedError('this Redis engine')
+    const connectMs = Math.min(OPEN_MS_MAX, this.#answerMs)
+    return this.#template.duplicate(connectionOptions({ name, connectMs, answerMs }))
+  }
+
+  #opened(): Link {
+    if (this.#link === null || this.#closed) throw new ClosedError('this Redis engine')
+    return this.#link
+  }
+
+  /** Idempotent. Cuts all connections at once: calls on their way reject. */
+  close(): void {
+    this.#closed = true
+    for (const blocker of [...this.#blockers]) blocker.close()
+    this.#subscriber?.close()
+    this.#link?.close()
+    // Made by us and never connected; one of the user's own is theirs.
+    if ('address' in this.#source) this.#template?.disconnect()
+  }
+}
+
+async function within<Value>(ms: number, answer: Promise<Value>): Promise<Value> {
+  const over = new AbortController()
+  const late = systemClock.sleep(ms, over.signal).then(() => {
+    throw new EngineError('ERR_STORAGE_OPEN', `Redis did not answer within ${Math.round(ms)} ms; check the server`)
+  })
+  late.catch(() => {})
+  answer.catch(() => {})
+  return Promise.race([answer, late]).finally(() => over.abort())
+}
+
+function assertSingle(client: RedisClient): void {
+  if (client.isCluster === true) {
+    throw new EngineError('ERR_ENGINE_URL', 'a Cluster of ioredis is not supported; give a client of a single primary')
+  }
+  if ((client.options.keyPrefix ?? '') !== '') {
+    throw new EngineError(
+      'ERR_ENGINE_URL',
+      `this client has the keyPrefix '${client.options.keyPrefix}', which Lua scripts do not see; leave it out and give ?prefix= in a URL`,
+    )
+  }
+}

@@ -1,0 +1,86 @@
+import { type Clock, sleepWith, watchEvery } from '../../time/clock.ts'
+import type { RedisDatabase } from './database.ts'
+import { overScript } from './lua/looking.ts'
+import { listOf } from './reading.ts'
+
+/** How soon the end of a job is seen that another process brought about. One question is asked for all who wait. */
+const POLL_MS = 30
+
+interface Waiter {
+  readonly queue: string
+  readonly bullId: string
+  wake(): void
+}
+
+/** Tells those who wait for jobs that they are over. With nobody waiting nothing is asked. */
+export class Endings {
+  readonly #database: RedisDatabase
+  readonly #clock: Clock
+  readonly #waiters = new Set<Waiter>()
+  #changes = 0
+  #isAsking = false
+  #stop: (() => void) | null = null
+
+  constructor(database: RedisDatabase, clock: Clock) {
+    this.#database = database
+    this.#clock = clock
+  }
+
+  /** Read it before looking at the job: a change after that is then not missed by `wait`. */
+  get changes(): number {
+    return this.#changes
+  }
+
+  /** Something was settled or ended in this process: whoever waits looks again. */
+  notify(): void {
+    if (this.#waiters.size === 0) return
+    this.#changes += 1
+    for (const { wake } of [...this.#waiters]) wake()
+  }
+
+  /** Resolves when the job may be over, after `ms` of the injected clock, or when `signal` aborts. */
+  async wait(
+    job: { readonly queue: string; readonly bullId: string },
+    { ms, seen, signal }: { readonly ms: number; readonly seen: number; readonly signal: AbortSignal },
+  ): Promise<void> {
+    if (seen !== this.#changes) return
+    const woken = new AbortController()
+    const waiter: Waiter = { queue: job.queue, bullId: job.bullId, wake: () => woken.abort() }
+    this.#waiters.add(waiter)
+    this.#stop ??= watchEvery(POLL_MS, () => void this.#ask())
+    try {
+      await sleepWith((delayMs, run) => this.#clock.after(delayMs, run), ms, AbortSignal.any([signal, woken.signal]))
+    } finally {
+      this.#waiters.delete(waiter)
+      this.#rest()
+    }
+  }
+
+  async #ask(): Promise<void> {
+    if (this.#isAsking) return
+    this.#isAsking = true
+    const asked = [...this.#waiters]
+    try {
+      const answer = await this.#database.run(
+        overScript(),
+        asked.flatMap(({ queue, bullId }) => [queue, bullId]),
+      )
+      for (const [index, isOver] of listOf(answer).entries()) if (isOver === 1) asked[index]?.wake()
+    } catch {
+      // The server is away. Whoever waits hears of it when its time is up, unless the server is back by then.
+    } finally {
+      this.#isAsking = false
+    }
+  }
+
+  #rest(): void {
+    if (this.#waiters.size > 0) return
+    this.#stop?.()
+    this.#stop = null
+  }
+
+  /** Whoever still waits looks once more. */
+  close(): void {
+    this.notify()
+  }
+}

@@ -1,0 +1,137 @@
+import { EngineError, type ErrorCode, MillraceError } from '../../errors.ts'
+
+function codeOf(error: unknown): string {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
+  return typeof code === 'string' ? code : ''
+}
+
+/** A refused connection to a name with two addresses comes as one error of several, with an empty text. */
+function textOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(textOf).join('; ')
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** The driver refused it before it was sent: repeating it is safe. */
+export function isNotSent(error: unknown): boolean {
+  return /^Stream isn't writeable/.test(textOf(error))
+}
+
+/** It was sent, and the connection says nothing: whatever follows on it would wait as long. */
+export function isTimedOut(error: unknown): boolean {
+  return textOf(error).startsWith('Command timed out')
+}
+
+/** The server has no such script, and so did nothing. */
+export function isScriptMissing(error: unknown): boolean {
+  return textOf(error).startsWith('NOSCRIPT')
+}
+
+/** A replica refuses the first write of a script, and so did nothing. */
+export function isReadOnly(error: unknown): boolean {
+  return textOf(error).includes('READONLY')
+}
+
+/** Refused before the command was looked at, and over by itself: it starts, or a script of another takes long. */
+export function isNotYet(error: unknown): boolean {
+  return /^(LOADING|BUSY|MASTERDOWN|TRYAGAIN)\b/.test(textOf(error))
+}
+
+const UNKNOWN = 'the connection was lost; whether this call happened is unknown'
+const NO_CLUSTER = 'a Redis Cluster is not supported; give the address of a single primary'
+
+/** By what the server says, or the driver. In a script of Redis 6 the server's word stands inside the text. */
+const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: string])[] = [
+  [
+    /\bOOM\b/,
+    'ERR_STORAGE_FULL',
+    'Redis has reached its maxmemory; raise it or remove jobs, nothing of this call was stored',
+  ],
+  [
+    /\bMISCONF\b/,
+    'ERR_STORAGE_FULL',
+    'Redis cannot write its snapshot to disk and takes no writes; free some space there',
+  ],
+  [/\bREADONLY\b/, 'ERR_STORAGE_READONLY', 'this server is a replica; give the address of the primary'],
+  [/\bNOREPLICAS\b/, 'ERR_STORAGE_READONLY', 'too few replicas are there (min-replicas-to-write); bring them back'],
+  [/\bNOAUTH\b/, 'ERR_STORAGE_OPEN', 'the server wants a password; give it: redis://:password@host'],
+  [
+    /\bWRONGPASS\b|invalid password|invalid username/i,
+    'ERR_STORAGE_OPEN',
+    'the user or password is wrong; in a URL, write special characters as %XX',
+  ],
+  [
+    /\bNOPERM\b|no permissions|can't run this command/i,
+    'ERR_STORAGE_OPEN',
+    `this user lacks a right; give it one: ACL SETUSER <user> ~<prefix>:* &<prefix>:* +@all -@dangerous +info`,
+  ],
+  [/\b(MOVED|ASK|CLUSTERDOWN|CROSSSLOT)\b/, 'ERR_STORAGE_OPEN', NO_CLUSTER],
+  [
+    /\b(LOADING|MASTERDOWN|TRYAGAIN)\b/,
+    'ERR_STORAGE_BUSY',
+    'the server is reading its data and answers in a moment; try again',
+  ],
+  [/^BUSY\b/, 'ERR_STORAGE_BUSY', 'a script of somebody else runs too long on this server; find it with SLOWLOG'],
+  [/\bWRONGTYPE\b/, 'ERR_STORAGE_FAILED', 'a key of this prefix belongs to something else; give another ?prefix='],
+  [/DB index is out of range/, 'ERR_STORAGE_OPEN', 'the server has no database of this number; give a lower one'],
+  [/max number of clients/, 'ERR_STORAGE_OPEN', 'the server takes no more connections; raise its maxclients'],
+  [
+    /^Command timed out|Socket timeout/,
+    'ERR_STORAGE_FAILED',
+    'the server did not answer in time; whether this call happened is unknown',
+  ],
+  [/max retries per request|Connection is closed|connection close/, 'ERR_STORAGE_FAILED', UNKNOWN],
+  [/Protocol error/, 'ERR_STORAGE_OPEN', 'what answers there is no Redis; check host and port'],
+]
+
+const SOCKET_ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: string])[] = [
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'ERR_STORAGE_OPEN', 'the host is unknown; check its name'],
+  [
+    /^(ECONNREFUSED|ENOENT|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)$/,
+    'ERR_STORAGE_OPEN',
+    'no server answers there; start it or check host and port',
+  ],
+  [
+    /^(ERR_SSL|ERR_TLS|DEPTH_|CERT_|SELF_SIGNED|UNABLE_TO)/,
+    'ERR_STORAGE_OPEN',
+    'TLS failed; check rediss: or redis:, and the certificate',
+  ],
+  [/^(ECONNRESET|EPIPE)$/, 'ERR_STORAGE_FAILED', UNKNOWN],
+]
+
+function adviceFor(error: unknown): readonly [code: ErrorCode, advice: string] {
+  const known =
+    SOCKET_ADVICE.find(([pattern]) => pattern.test(codeOf(error))) ??
+    ADVICE.find(([pattern]) => pattern.test(textOf(error)))
+  return known === undefined ? ['ERR_STORAGE_FAILED', 'see the cause'] : [known[1], known[2]]
+}
+
+/** Every foreign error as a coded one. Our own pass through. */
+export function toEngineError(error: unknown, during: string): MillraceError {
+  if (error instanceof MillraceError) return error
+  const [code, advice] = adviceFor(error)
+  return new EngineError(code, `Redis: ${during}: ${textOf(error)}; ${advice}`, { cause: error })
+}
+
+const CHECK = 'check the server, the network, and whether it is redis: or rediss:'
+
+/** What an unknown fault of the connection says about a call that was never sent: that there is no connection. */
+function adviceUnsent(reason: unknown): readonly [code: ErrorCode, advice: string] {
+  const [code, advice] = adviceFor(reason)
+  return code === 'ERR_STORAGE_FAILED' ? ['ERR_STORAGE_OPEN', CHECK] : [code, advice]
+}
+
+/** There is no connection yet, and this is why. */
+export function toOpenError(error: unknown): MillraceError {
+  if (error instanceof MillraceError) return error
+  const [code, advice] = adviceUnsent(error)
+  return new EngineError(code, `Redis: connecting: ${textOf(error)}; ${advice}`, { cause: error })
+}
+
+/** Nothing was sent. `reason` is what the driver last said about the connection. */
+export function notConnected(reason: Error | null, waitedMs: number): EngineError {
+  const [code, advice] = adviceUnsent(reason)
+  const said = reason === null ? '' : ` (${textOf(reason)})`
+  return new EngineError(code, `Redis: no connection within ${waitedMs} ms${said}, nothing was sent; ${advice}`, {
+    ...(reason !== null && { cause: reason }),
+  })
+}

@@ -1,0 +1,84 @@
+import type { JobEvent, JobEventName } from '../../job/job.ts'
+import { attemptOf, parse, type Row, startsOf, timeOf, toView } from './rows.ts'
+
+const NAMES: readonly JobEventName[] = [
+  'enqueued',
+  'started',
+  'completed',
+  'failed',
+  'retried',
+  'dead',
+  'released',
+  'expired',
+  'cancelled',
+  'superseded',
+  'discarded',
+  'replayed',
+]
+
+type Line = Omit<JobEvent, 'jobId'>
+
+/**
+ * A job's history, oldest first, from the lines in BullMQ's log of the job and what its hash tells by itself: when it
+ * was stored, its present start, its completion, and a death that only a worker of BullMQ's own knew of.
+ */
+export function readHistory(row: Row, log: readonly unknown[]): readonly JobEvent[] {
+  const view = toView(row)
+  if (view === null) return []
+  const lines: Line[] = [line('enqueued', view.createdAtMs, 0)]
+  for (const text of log) {
+    const noted = readLine(text)
+    if (noted !== null) lines.push(noted)
+  }
+  for (const event of untold(row, lines)) lines.push(event)
+  return lines
+    .filter(({ name }, index) => name !== 'started' || lines[index - 1]?.name !== 'expired')
+    .map((event) => ({ jobId: view.id, ...event }))
+}
+
+function untold({ place, fields }: Row, lines: readonly Line[]): readonly Line[] {
+  const worker = fields.get('pb') ?? null
+  const startedAtMs = timeOf(fields, 'processedOn')
+  const finishedAtMs = timeOf(fields, 'finishedOn') ?? startedAtMs ?? 0
+  const attempt = place === 'active' ? attemptOf(fields) : startsOf(fields)
+  const start = startedAtMs === null ? [] : [line('started', startedAtMs, attempt, worker)]
+  if (place === 'active') return start
+  if (place === 'completed') {
+    const tookMs = Number(fields.get('mrTook') ?? finishedAtMs - (startedAtMs ?? finishedAtMs))
+    return [...start, line('completed', finishedAtMs, attempt, worker, { durationMs: tookMs })]
+  }
+  if (place !== 'failed' || lines.at(-1)?.name === 'dead') return []
+  const detail = { error: { name: 'Error', code: null, message: fields.get('failedReason') ?? '', stack: null } }
+  return [...start, line('failed', finishedAtMs, attempt, worker, detail), line('dead', finishedAtMs, attempt)]
+}
+
+function line(
+  name: JobEventName,
+  atMs: number,
+  attempt: number,
+  worker: string | null = null,
+  detail: Line['detail'] = null,
+): Line {
+  return { atMs, name, attempt, worker, detail }
+}
+
+/** Anybody may write to the log, and mostly prose. */
+function readLine(text: unknown): Line | null {
+  const value = typeof text === 'string' && text.startsWith('{') ? parse(text) : null
+  if (typeof value !== 'object' || value === null) return null
+  const read = (name: string): unknown => Reflect.get(value, name)
+  const [event, at, attempt, worker, detail] = ['event', 'at', 'attempt', 'worker', 'detail'].map(read)
+  const name = NAMES.find((known) => known === event)
+  if (name === undefined || typeof at !== 'number') return null
+  return {
+    name,
+    atMs: at,
+    attempt: typeof attempt === 'number' ? attempt : 0,
+    worker: typeof worker === 'string' ? worker : null,
+    detail: isDetail(detail) ? detail : null,
+  }
+}
+
+function isDetail(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,3 @@
+export type { RedisClient } from './driver.ts'
+export { RedisEngine } from './engine.ts'
+export type { RedisOptions } from './options.ts'

@@ -1,0 +1,124 @@
+import { ClosedError } from '../../errors.ts'
+import { backgroundClock, systemClock } from '../../time/clock.ts'
+import type { RedisClient, RedisValue } from './driver.ts'
+import { isNotSent, isNotYet, isReadOnly, isTimedOut, notConnected } from './faults.ts'
+
+/** After a refusal that is over by itself, or that another connection may not meet. */
+const AGAIN_MS = 50
+/** ioredis gives up for ever when a connection is cut while its name is being looked up. */
+const REVIVE_MS = 500
+
+/**
+ * One connection, kept up for ever. A call waits for it until its deadline and is then refused; what was sent once is
+ * never sent again, unless the server said that it did nothing.
+ */
+export class Link {
+  readonly #client: RedisClient
+  readonly #waitMs: number
+  readonly #waiting = new Set<() => void>()
+  #lastError: Error | null = null
+  /** Counts the connections: what was sent over one says nothing about the next. */
+  #connection = 0
+  #closed = false
+
+  /** `waitMs`: how long a call may wait until it can be sent. */
+  constructor(client: RedisClient, waitMs: number) {
+    this.#client = client
+    this.#waitMs = waitMs
+    // Without a listener the driver writes to the console, or the process ends.
+    client.on('error', (error) => {
+      this.#lastError = error
+    })
+    client.on('ready', () => {
+      this.#lastError = null
+      this.#connection += 1
+      this.#wake()
+    })
+    client.on('end', () => this.#revive())
+  }
+
+  get isReady(): boolean {
+    return this.#client.status === 'ready'
+  }
+
+  /** One attempt and no patience: for opening, where a wrong address must be told at once. A server that loads is waited for. */
+  async connect(withinMs: number): Promise<void> {
+    const over = new AbortController()
+    const late = systemClock.sleep(withinMs, over.signal).then(() => {
+      if (!over.signal.aborted) throw notConnected(this.#lastError, withinMs)
+    })
+    const connected = this.#client.connect()
+    connected.catch(() => {})
+    try {
+      await Promise.race([connected, late])
+    } catch (error) {
+      throw this.#lastError ?? error
+    } finally {
+      over.abort()
+    }
+  }
+
+  /** Sends a command as soon as there is a connection. Rejects with the driver's error, or a coded one where nothing was sent. */
+  async send(command: string, args: readonly RedisValue[], waitMs = this.#waitMs): Promise<unknown> {
+    const untilMs = systemClock.monotonicMs() + waitMs
+    let refusal: unknown = null
+    for (;;) {
+      // Why the server refused tells more than that the connection is not back yet.
+      if (!this.isReady) await this.#ready(untilMs, waitMs).catch((error: unknown) => Promise.reject(refusal ?? error))
+      const connection = this.#connection
+      try {
+        return await this.#client.call(command, args)
+      } catch (error) {
+        if (isTimedOut(error) && connection === this.#connection && this.isReady) this.reset()
+        const left = untilMs - systemClock.monotonicMs()
+        if (left <= 0 || this.#closed || !(isNotSent(error) || isReadOnly(error) || isNotYet(error))) throw error
+        if (!isNotSent(error)) refusal = error
+        await systemClock.sleep(Math.min(left, AGAIN_MS))
+      }
+    }
+  }
+
+  /** Resolves when commands can be sent. */
+  async #ready(untilMs: number, waitMs: number): Promise<void> {
+    this.start()
+    while (!this.isReady) {
+      if (this.#closed) throw new ClosedError('this Redis engine')
+      const left = untilMs - systemClock.monotonicMs()
+      if (left <= 0) throw notConnected(this.#lastError, waitMs)
+      const woken = new AbortController()
+      const wake = (): void => woken.abort()
+      this.#waiting.add(wake)
+      await systemClock.sleep(left, woken.signal)
+      this.#waiting.delete(wake)
+    }
+  }
+
+  #wake(): void {
+    for (const wake of [...this.#waiting]) wake()
+  }
+
+  /** Connects in the background, unless that is under way. */
+  start(): void {
+    if (!this.#closed && this.#client.status === 'wait') this.#client.connect().catch(() => {})
+  }
+
+  #revive(): void {
+    if (this.#closed) return
+    backgroundClock.after(REVIVE_MS, () => {
+      if (!this.#closed && this.#client.status === 'end') this.#client.connect().catch(() => {})
+    })
+  }
+
+  /** Cuts the connection, whatever it waits for, and opens another. */
+  reset(): void {
+    if (!this.#closed) this.#client.disconnect(true)
+  }
+
+  /** What was sent and not answered is rejected; sockets are gone at once. */
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#client.disconnect()
+    this.#wake()
+  }
+}

@@ -1,0 +1,184 @@
+import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
+import { LINKS, LINKS_BULL } from './links.ts'
+import { NOTES } from './notes.ts'
+
+/**
+ * ARGV: time, worker, token, max, number of types, then for each: queue, lease (ms), bound, limit, window (ms). Answers
+ * when to look again (ms from now, -1: never) and three values for each job: queue, id and the fields of its hash. The
+ * n-th job has the token followed by n.
+ */
+export const claimScript = compose(
+  'claim',
+  {
+    scripts: LINKS_BULL.scripts,
+    functions: [
+      'getNextDelayedTimestamp',
+      'getQueueMetadata',
+      'getRateLimitTTL',
+      'moveJobFromPrioritizedToActive',
+      'prepareJobForProcessing',
+      'promoteDelayedJobs',
+    ],
+  },
+  GOES_ON_WHEN_FULL,
+  LINKS,
+  `
+local worker, token, max = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local types, nextAt = {}, nil
+
+local function sooner(at)
+  if nextAt == nil or at < nextAt then nextAt = at end
+end
+
+-- How many of the type its limit lets through now. The claims of the last window are in a set by their time.
+local function limited(q, left, limit, window)
+  if limit == nil then return left end
+  local rate = q[':rate']
+  call('ZREMRANGEBYSCORE', rate, '-inf', now - window)
+  local free = limit - call('ZCARD', rate)
+  if free <= 0 then
+    sooner(tonumber(call('ZRANGE', rate, 0, 0, 'WITHSCORES')[2]) + window)
+    return 0
+  end
+  return math.min(left, free)
+end
+
+-- As BullMQ's moveToActive does, but what holds for the whole batch is looked at once: nil when nothing may be taken.
+local function openQueue(name)
+  local q = queueOf(name)
+  local paused, max, duration = getQueueMetadata(q.meta, q.active, q.wait)
+  promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, paused)
+  if paused then return nil end
+  return { q = q, max = tonumber(max or nil), duration = duration, isBounded = call('HEXISTS', q.meta, 'concurrency') == 1 }
+end
+
+-- Whether a limit that somebody set in BullMQ itself lets one more through.
+local function mayTake(kind)
+  local q = kind.q
+  if kind.isBounded and getQueueMetadata(q.meta, q.active, q.wait) then return false end
+  if kind.max == nil then return true end
+  local wait = getRateLimitTTL(kind.max, q.limiter)
+  if wait > 0 then sooner(now + wait) end
+  return wait <= 0
+end
+
+for index = 1, tonumber(ARGV[5]) do
+  local at = 1 + index * 5
+  local kind = openQueue(ARGV[at])
+  if kind then
+    kind.lease, kind.limit, kind.window = ARGV[at + 1], tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+    kind.left = limited(kind.q, tonumber(ARGV[at + 2]), kind.limit, kind.window)
+    if kind.left > 0 then types[#types + 1] = kind end
+  end
+end
+
+local claimed, count = {}, 0
+
+local function take(kind)
+  local q = kind.q
+  if not mayTake(kind) then return false end
+  local id = call('RPOPLPUSH', q.wait, q.active) or moveJobFromPrioritizedToActive(q.prioritized, q.active, q.pc)
+  if not id then return false end
+  count = count + 1
+  local own = token .. count
+  local job = prepareJobForProcessing(q.base, q.limiter, q.events, id, now, kind.max, kind.duration, q.marker,
+    { token = own, lockDuration = kind.lease, name = worker })
+  if ARGV[1] ~= '' then call('HSET', q.base .. id, 'mrUntil', now + kind.lease) end
+  claimed[3 * count - 2], claimed[3 * count - 1], claimed[3 * count] = q.name, id, job[1]
+  kind.left = kind.left - 1
+  if kind.limit then
+    call('ZADD', q[':rate'], now, own)
+    call('PEXPIRE', q[':rate'], kind.window + 60000)
+    if kind.left == 0 then sooner(now + kind.window) end
+  end
+  started(q, id, job[1])
+  return true
+end
+
+-- What stands first in a queue: its priority and when it came. BullMQ's 0 goes before all.
+local function look(kind)
+  local q = kind.q
+  local id, rank = call('LINDEX', q.wait, -1), 0
+  if not id then
+    local first = call('ZRANGE', q.prioritized, 0, 0, 'WITHSCORES')
+    id, rank = first[1], math.floor((tonumber(first[2]) or 0) / 4294967296)
+  end
+  kind.rank = id and rank or nil
+  if id then
+    local times = call('HMGET', q.base .. id, 'mrRun', 'timestamp')
+    kind.came = tonumber(times[1] or times[2] or nil) or 0
+  end
+end
+
+if #types == 1 then
+  while count < max and types[1].left > 0 and take(types[1]) do end
+else
+  for _, kind in ipairs(types) do look(kind) end
+  while count < max do
+    local best
+    for _, kind in ipairs(types) do
+      if kind.left > 0 and kind.rank and
+          (best == nil or kind.rank < best.rank or (kind.rank == best.rank and kind.came < best.came)) then
+        best = kind
+      end
+    end
+    if best == nil then break end
+    if take(best) then look(best) else best.left = 0 end
+  end
+end
+if count == 0 then
+  for _, kind in ipairs(types) do
+    local at = getNextDelayedTimestamp(kind.q.delayed)
+    if at then sooner(at) end
+  end
+end
+return { nextAt and math.max(0, nextAt - now) or -1, claimed }
+`,
+)
+
+/**
+ * Jobs that are active and that nobody holds: their lock ran out. They are handed over with their attempt as it is.
+ * ARGV: time, worker, token, max, lease (ms) for types not named, number of types (-1: every), then for each: queue, lease.
+ * Answers when the next lock runs out (ms from now, -1: none is held) and three values for each job, as \`claimScript\`.
+ */
+export const claimExpiredScript = compose(
+  'claim-expired',
+  {},
+  GOES_ON_WHEN_FULL,
+  NOTES,
+  `
+local worker, token, max = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local queues, leases = {}, {}
+if ARGV[6] == '-1' then
+  queues = call('SMEMBERS', KEYS[1])
+else
+  for index = 1, tonumber(ARGV[6]) do
+    queues[index] = ARGV[5 + 2 * index]
+    leases[queues[index]] = ARGV[6 + 2 * index]
+  end
+end
+local claimed, count, nextIn = {}, 0, -1
+for _, name in ipairs(queues) do
+  local q = queueOf(name)
+  -- The list's end was claimed first.
+  local active = call('LRANGE', q.active, 0, -1)
+  for index = #active, 1, -1 do
+    if count >= max then break end
+    local id = active[index]
+    local left = call('PTTL', q.base .. id .. ':lock')
+    if left == -2 then
+      count = count + 1
+      expired(q, id)
+      call('SET', q.base .. id .. ':lock', token .. count, 'PX', leases[name] or ARGV[5])
+      call('HSET', q.base .. id, 'pb', worker)
+      if ARGV[1] ~= '' then call('HSET', q.base .. id, 'mrUntil', now + (leases[name] or ARGV[5])) end
+      claimed[3 * count - 2], claimed[3 * count - 1] = name, id
+      claimed[3 * count] = call('HGETALL', q.base .. id)
+    elseif left >= 0 and (nextIn < 0 or left < nextIn) then
+      nextIn = left
+    end
+  end
+end
+return { nextIn, claimed }
+`,
+)

@@ -1,0 +1,28 @@
+import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
+import { ENDED } from './ended.ts'
+import { ENDING, ENDING_BULL } from './ending.ts'
+import { LINKS } from './links.ts'
+import { NOTES } from './notes.ts'
+
+/**
+ * ARGV: time, id, who, reason. 0 when there is no such job or it is over. The holder of a running one is fenced by the
+ * lock that is gone, and hears of it on the channel, by queue and BullMQ's id.
+ */
+export const cancelScript = compose(
+  'cancel',
+  ENDING_BULL,
+  GOES_ON_WHEN_FULL,
+  NOTES,
+  LINKS,
+  ENDED,
+  ENDING,
+  `
+local q, id = find(ARGV[2])
+if not q then return 0 end
+local place = placeOf(q, id)
+if place == 'completed' or place == 'failed' or place == 'ended' then return 0 end
+ended(q, id, 'cancelled', { who = ARGV[3], reason = ARGV[4] })
+if place == 'active' then call('PUBLISH', own('lost'), q.name .. ':' .. id) end
+return 1
+`,
+)

@@ -1,0 +1,91 @@
+import { LINKS_BULL } from './links.ts'
+
+/** What BullMQ's own scripts `ENDING` calls, with those of `LINKS`. */
+export const ENDING_BULL = { scripts: [...LINKS_BULL.scripts, 'removeJob'] } as const
+
+/**
+ * How jobs leave, as Lua: `forget` removes one with everything of ours, `keepNewest` all but the newest of a set, and
+ * `audit` writes an entry about one in the same step. It stands after `NOTES` and `LINKS`.
+ *
+ * The audit keeps the fields of the hash as they are, so that the entry is written by the script that acts; whoever reads
+ * it makes the view. Payloads, results and stacks stay out of it.
+ */
+export const ENDING = `
+local UNAUDITED = { data = true, returnvalue = true, progress = true, stacktrace = true, failedReason = true }
+
+-- The name of BullMQ's set that a job is in, 'ended' for ours, 'unknown' for none. A long list is not searched.
+local function placeOf(q, id)
+  if call('HEXISTS', q.base .. id, 'mrEnded') == 1 then return 'ended' end
+  for _, set in ipairs({ 'completed', 'failed', 'prioritized', 'delayed', 'waiting-children' }) do
+    if call('ZSCORE', q[set], id) then return set end
+  end
+  if call('EXISTS', q.base .. id .. ':lock') == 1 or call('LPOS', q.active, id) then return 'active' end
+  if call('LLEN', q.wait) > 1000 or call('LPOS', q.wait, id) then return 'wait' end
+  if call('LLEN', q.paused) > 1000 or call('LPOS', q.paused, id) then return 'paused' end
+  return 'unknown'
+end
+
+-- A job as an audit entry keeps it. A field that is only read to be written again is no reason to lose the others.
+local function portrait(q, id, withPayload)
+  local flat, fields = call('HGETALL', q.base .. id), {}
+  for at = 1, #flat, 2 do
+    if not UNAUDITED[flat[at]] or (withPayload and flat[at] == 'data') then fields[flat[at]] = flat[at + 1] end
+  end
+  return { place = placeOf(q, id), fields = fields }
+end
+
+-- by: who and reason.
+local function audit(q, id, action, by, before, after, withPayload)
+  call('RPUSH', own('audit'), cjson.encode({
+    at = now, who = by.who, reason = by.reason, action = action, queue = q.name, id = id,
+    before = before, after = after, withPayload = withPayload or nil,
+  }))
+end
+
+-- Somebody who may still run comes after it, and will ask for its result.
+local function isNeeded(q, id)
+  return call('EXISTS', own('after:' .. publicId(q, id))) == 1
+end
+
+-- Removes a job that is over, with all that belongs to it. False for one that BullMQ holds: locked, or the next run of
+-- one of its schedulers.
+local function forget(q, id)
+  local more, after = moreOf(q, id), call('HGET', q.base .. id, 'mrAfter')
+  local public = publicId(q, id)
+  if bull_removeJob({ q.base .. id, q['repeat'] }, { id, '0', q.base }) ~= 1 then return false end
+  call('ZREM', q[':ended'], id)
+  call('ZREM', own('index'), public .. ':' .. q.name)
+  if more.key then freeKey(q, id, more.key) end
+  if more.latest then forgetVersion(q, more.latest.key) end
+  if after then
+    for _, first in ipairs(cjson.decode(after).ids) do call('SREM', own('after:' .. first), q.name .. ':' .. id) end
+  end
+  changed(public)
+  call('DEL', own('after:' .. public))
+  return true
+end
+
+-- Removes a dead letter, or one that was discarded: whoever does so answers for it.
+local function purge(q, id, by)
+  local before = portrait(q, id)
+  if not forget(q, id) then return false end
+  audit(q, id, 'purge', by, before)
+  return true
+end
+
+-- Removes all but the newest of 'completed' or 'failed', at most a hundred at once: the first time that a type is
+-- bounded there may be a million.
+local function keepNewest(q, set, keep)
+  local surplus = call('ZCARD', q[set]) - keep
+  if surplus <= 0 then return end
+  for _, id in ipairs(call('ZRANGE', q[set], 0, math.min(surplus, 100) - 1)) do
+    if not isNeeded(q, id) then
+      if set == 'failed' then
+        purge(q, id, { who = 'retention', reason = 'more than removeOnFail keeps' })
+      else
+        forget(q, id)
+      end
+    end
+  end
+end
+`

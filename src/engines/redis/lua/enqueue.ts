@@ -1,0 +1,148 @@
+import { type BullParts, compose } from '../scripts.ts'
+import { ENDED } from './ended.ts'
+import { LINKS, LINKS_BULL } from './links.ts'
+import { NOTES } from './notes.ts'
+
+/** What of BullMQ `ENQUEUE` calls. */
+export const ENQUEUE_BULL: BullParts = {
+  scripts: LINKS_BULL.scripts,
+  functions: ['getOrSetMaxEvents', 'isQueuePausedOrMaxed', 'promoteDelayedJobs', 'storeAndEnqueueJob', 'storeJob'],
+}
+
+/**
+ * `enqueueAll(first, count)` stores the jobs that the arguments hold, each unless its id or its key is there already.
+ * What is due goes before what arrives now, so that a job that was delayed keeps its turn.
+ */
+export const ENQUEUE = `
+local function openQueue(name)
+  local q = queueOf(name)
+  call('SADD', KEYS[1], name)
+  q.maxEvents = getOrSetMaxEvents(q.meta)
+  promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc,
+    isQueuePausedOrMaxed(q.meta, q.active))
+  return q
+end
+
+local function storeOne(q, job, waits)
+  local opts = { attempts = job.attempts, priority = job.priority }
+  local key = q.base .. job.id
+  if waits then
+    storeJob(q.events, key, job.id, job.name, job.data, opts, now)
+    -- Below 0 a version that only waits for an older one: by its time it may be due.
+    local due = tonumber(job.run) or now
+    call('ZADD', q['waiting-children'], job.version and -due or due, job.id)
+    call('XADD', q.events, 'MAXLEN', '~', q.maxEvents, '*', 'event', 'waiting-children', 'jobId', job.id)
+  else
+    if job.delay > 0 then opts.delay = job.delay end
+    storeAndEnqueueJob(q.events, key, job.id, job.name, job.data, opts, now, nil, nil, nil, q.maxEvents,
+      q.wait, q.paused, q.active, q.meta, q.prioritized, q.pc, q.delayed, q.marker)
+  end
+  if job.more ~= '' then call('HSET', q.base .. job.id, 'mr', job.more) end
+  if job.run ~= '' then call('HSET', q.base .. job.id, 'mrRun', job.run) end
+  if job.version then call('HSET', q.base .. job.id, 'mrSeq', job.version) end
+  if job.after then call('HSET', q.base .. job.id, 'mrAfter', cjson.encode(job.after)) end
+  if job.place and job.delay == 0 and not waits then
+    call('ZADD', q.prioritized, 'XX', job.priority * 4294967296 + job.place, job.id)
+  end
+  call('ZADD', own('index'), 0, job.id .. ':' .. q.name)
+end
+
+-- Also under another type: an id names one job.
+local function isStored(q, id)
+  if call('EXISTS', q.base .. id) == 1 then return true end
+  local found = call('ZRANGEBYLEX', own('index'), '[' .. id .. ':', '(' .. id .. ';', 'LIMIT', 0, 1)[1]
+  return found ~= nil and call('EXISTS', prefix .. ':' .. string.sub(found, #id + 2) .. ':' .. id) == 1
+end
+
+local function enqueueOne(q, job)
+  if isStored(q, job.id) then return 'duplicate', job.id end
+  if job.key ~= '' then
+    local held = call('HGET', own('keys'), job.key)
+    if held then return 'duplicate', string.match(held, ':(.*)$') end
+  end
+  if job.run ~= '' then job.delay = math.max(0, tonumber(job.run) - now)
+  elseif job.delay > 0 then job.run = string.format('%.0f', now + job.delay) end
+  local status, waits = linked(q, job)
+  if status == 'stale' then return status, job.id end
+  storeOne(q, job, waits)
+  if job.key ~= '' then call('HSET', own('keys'), job.key, q.name .. ':' .. job.id) end
+  return status, job.id
+end
+
+-- Where one of them was a duplicate in this batch, the job that it duplicates is meant.
+local function predecessors(ids, ifDead, meant)
+  if ids == '' then return nil end
+  local after = { ids = {}, ifDead = ifDead }
+  local seen = {}
+  for id in string.gmatch(ids, '[^\\n]+') do
+    local one = meant[id] or id
+    if not seen[one] then after.ids[#after.ids + 1] = one end
+    seen[one] = true
+  end
+  return after
+end
+
+-- Whether a job would not be stored because its version is not newer.
+local function isStale(name, latest, seq)
+  if latest == '' or seq == '' then return false end
+  return tonumber(seq) <= (tonumber(call('HGET', queueOf(name)[':latest:' .. latest], 'seq') or nil) or 0)
+end
+
+-- The first predecessor that is neither stored nor stands before its job in the batch: then nothing may be stored.
+local function unknownPredecessor(first, count)
+  local before = {}
+  for index = 1, count do
+    local at = first + 14 * (index - 1)
+    local id, key, ids = ARGV[at + 1], ARGV[at + 8], ARGV[at + 12]
+    local isDuplicate = before[id] or isStored(queueOf(ARGV[at]), id) or
+      (key ~= '' and call('HEXISTS', own('keys'), key) == 1)
+    if ids ~= '' and not isDuplicate then
+      for one in string.gmatch(ids, '[^\\n]+') do
+        if not before[one] and find(one) == nil then return one end
+      end
+    end
+    if isDuplicate or not isStale(ARGV[at], ARGV[at + 10], ARGV[at + 11]) then before[id] = true end
+  end
+end
+
+-- Reads the jobs from the arguments, stores them in turn and answers a word and an id for each.
+local function enqueueAll(first, count)
+  local queues, answers, meant, at = {}, {}, {}, first
+  for index = 1, count do
+    local name = ARGV[at]
+    local q = queues[name]
+    if q == nil then
+      q = openQueue(name)
+      queues[name] = q
+    end
+    local status, id = enqueueOne(q, {
+      id = ARGV[at + 1], name = ARGV[at + 2], data = ARGV[at + 3], run = ARGV[at + 4], delay = tonumber(ARGV[at + 5]),
+      priority = tonumber(ARGV[at + 6]), attempts = tonumber(ARGV[at + 7]), key = ARGV[at + 8], more = ARGV[at + 9],
+      latest = ARGV[at + 10], seq = ARGV[at + 11], after = predecessors(ARGV[at + 12], ARGV[at + 13], meant),
+    })
+    meant[ARGV[at + 1]] = id
+    answers[2 * index - 1] = status
+    answers[2 * index] = id
+    at = at + 14
+  end
+  return answers
+end
+`
+
+/** ARGV: time, number of jobs, 1 if one of them comes after others, and 14 arguments for each. */
+export const enqueueScript = compose(
+  'enqueue',
+  ENQUEUE_BULL,
+  NOTES,
+  LINKS,
+  ENDED,
+  ENQUEUE,
+  `
+local count = tonumber(ARGV[2])
+if ARGV[3] == '1' then
+  local unknown = unknownPredecessor(4, count)
+  if unknown then return { 'unknown', unknown } end
+end
+return enqueueAll(4, count)
+`,
+)

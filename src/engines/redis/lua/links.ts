@@ -1,0 +1,184 @@
+/**
+ * What ties jobs to each other, as Lua: idempotency keys, versions of a latest key, and jobs that come after others.
+ * A job that has to wait is in BullMQ's `waiting-children`, and leaves it by BullMQ's own script.
+ *
+ * `over(q, id)` is called once a job is over in whatever way, and `changed(id)` whenever its state may let others go or
+ * hold them again. A job without ties costs one EXISTS.
+ */
+export const LINKS_BULL = { scripts: ['releaseParentIfNoPendingDependencies'] } as const
+
+export const LINKS = `
+local ended
+
+local function publicId(q, id)
+  if #id == 26 and not string.find(id, '[^0-9A-HJKMNP-TV-Z]') then return id end
+  return string.gsub(q.name, '/', ':') .. '#' .. id
+end
+
+-- The queue and BullMQ's id of a job by the id that the rest of Millrace knows; nil when there is no such job.
+local function find(id)
+  local at = string.find(id, '#', 1, true)
+  local q, name
+  if at then
+    name, id = string.gsub(string.sub(id, 1, at - 1), ':', '/'), string.sub(id, at + 1)
+  else
+    local found = call('ZRANGEBYLEX', own('index'), '[' .. id .. ':', '(' .. id .. ';', 'LIMIT', 0, 1)
+    if found[1] then name = string.sub(found[1], #id + 2) end
+  end
+  if name then
+    q = queueOf(name)
+    if call('EXISTS', q.base .. id) == 1 then return q, id end
+    -- BullMQ's numbers are those of another job in every other queue.
+    if at then return nil end
+  end
+  for _, other in ipairs(call('SMEMBERS', KEYS[1])) do
+    q = queueOf(other)
+    if call('EXISTS', q.base .. id) == 1 then return q, id end
+  end
+end
+
+local function moreOf(q, id)
+  local ok, more = pcall(cjson.decode, call('HGET', q.base .. id, 'mr') or '{}')
+  return ok and type(more) == 'table' and more or {}
+end
+
+-- Out of waiting-children, to its place or to its time.
+local function letGo(q, id)
+  local run = tonumber(call('HGET', q.base .. id, 'mrRun') or nil) or 0
+  call('HSET', q.base .. id, 'delay', math.max(0, run - now))
+  bull_releaseParentIfNoPendingDependencies(
+    { q.base .. id, q.base .. id .. ':dependencies' }, { string.sub(q.base, 1, -2), id, now })
+end
+
+-- Whether it was waiting for a worker and does no more.
+local function takeOut(q, id)
+  return call('ZREM', q.prioritized, id) + call('ZREM', q.delayed, id) > 0 or call('LREM', q.wait, 1, id) > 0
+end
+
+local function holdsBack(first, ifDead)
+  local q, id = find(first)
+  if q == nil or call('ZSCORE', q.completed, id) or call('HEXISTS', q.base .. id, 'mrEnded') == 1 then return false end
+  if call('ZSCORE', q.failed, id) then return ifDead == 'wait' end
+  return true
+end
+
+local function isHeld(after)
+  for _, first in ipairs(after.ids) do
+    if holdsBack(first, after.ifDead) then return true end
+  end
+  return false
+end
+
+-- What it comes after may have been replayed since it was let go.
+local function waitAgain(q, id)
+  local after = call('HGET', q.base .. id, 'mrAfter')
+  if after and isHeld(cjson.decode(after)) and takeOut(q, id) then call('ZADD', q['waiting-children'], now, id) end
+end
+
+-- Those that come after a job go on, or wait for it again.
+local function changed(first)
+  local key = own('after:' .. first)
+  if call('EXISTS', key) == 0 then return end
+  for _, member in ipairs(call('SMEMBERS', key)) do
+    local name, id = string.match(member, '^([^:]*):(.*)$')
+    local q = queueOf(name)
+    local after = call('HGET', q.base .. id, 'mrAfter')
+    if after then
+      local held, waits = isHeld(cjson.decode(after)), call('ZSCORE', q['waiting-children'], id)
+      if waits and not held then letGo(q, id)
+      elseif held and not waits and takeOut(q, id) then call('ZADD', q['waiting-children'], now, id) end
+    end
+  end
+end
+
+local function unlink(q, id)
+  local after = call('HGET', q.base .. id, 'mrAfter')
+  if not after then return end
+  for _, first in ipairs(cjson.decode(after).ids) do call('SREM', own('after:' .. first), q.name .. ':' .. id) end
+end
+
+-- The version is no longer in flight, and no longer the one that waits; the next may start.
+local function landed(q, id, latest)
+  local key = q[':latest:' .. latest]
+  local known = call('HMGET', key, 'running', 'queued')
+  if known[1] == id then
+    call('HDEL', key, 'running')
+    if known[2] and known[2] ~= id then letGo(q, known[2]) end
+  elseif known[2] == id then
+    call('HDEL', key, 'queued')
+  end
+end
+
+-- The newer version that waits behind this one, which then must not run again.
+local function successorOf(q, id, latest)
+  local queued = call('HGET', q[':latest:' .. latest], 'queued')
+  return queued and queued ~= id and queued or nil
+end
+
+local function freeKey(q, id, key)
+  if call('HGET', own('keys'), key) == q.name .. ':' .. id then call('HDEL', own('keys'), key) end
+end
+
+-- \`isFinal\`: it cannot come back, so those that it came after are no longer needed by it.
+local function over(q, id, more, isFinal)
+  if more.key then freeKey(q, id, more.key) end
+  if more.latest then landed(q, id, more.latest.key) end
+  if isFinal then unlink(q, id) end
+  changed(publicId(q, id))
+end
+
+-- A job of the key is removed; with the last one the key is forgotten, so that idle keys cost nothing.
+local function forgetVersion(q, latest)
+  if call('HINCRBY', q[':latest:' .. latest], 'held', -1) <= 0 then call('DEL', q[':latest:' .. latest]) end
+end
+
+-- A foreign job is in the index once it is met; a claimed version of a latest key is the one in flight.
+local function started(q, id, fields)
+  local public = publicId(q, id)
+  if public ~= id then call('ZADD', own('index'), 0, public .. ':' .. q.name) end
+  for index = 1, #fields, 2 do
+    if fields[index] == 'mrSeq' then
+      local key = q[':latest:' .. moreOf(q, id).latest.key]
+      call('HSET', key, 'running', id)
+      call('HDEL', key, 'queued')
+      return
+    end
+  end
+end
+
+-- The place of the version that gives way, so that frequent updates cannot starve a key.
+local function inherit(q, job, older)
+  local times = call('HMGET', q.base .. older, 'mrRun', 'timestamp')
+  local due = tonumber(times[1] or times[2] or nil) or now
+  if due > now + job.delay then return end
+  local score = tonumber(call('ZSCORE', q.prioritized, older) or nil)
+  if score then job.place = score % 4294967296 end
+  job.run, job.delay = string.format('%.0f', due), math.max(0, due - now)
+end
+
+local function versioned(q, job)
+  local key = q[':latest:' .. job.latest]
+  local known = call('HMGET', key, 'seq', 'queued', 'running')
+  local highest = tonumber(known[1] or nil) or 0
+  local seq = tonumber(job.seq) or highest + 1
+  if seq <= highest then return 'stale', false end
+  job.version = seq
+  call('HSET', key, 'seq', seq, 'queued', job.id)
+  call('HINCRBY', key, 'held', 1)
+  if not known[2] then return 'enqueued', known[3] ~= false end
+  inherit(q, job, known[2])
+  ended(q, known[2], 'superseded', { by = job.id })
+  return 'replaced', known[3] ~= false
+end
+
+-- What a new job is called, and whether it has to wait for others.
+local function linked(q, job)
+  local status, waits = 'enqueued', false
+  if job.latest ~= '' then status, waits = versioned(q, job) end
+  if status ~= 'stale' and job.after ~= nil then
+    for _, first in ipairs(job.after.ids) do call('SADD', own('after:' .. first), q.name .. ':' .. job.id) end
+    waits = isHeld(job.after)
+  end
+  return status, waits
+end
+`

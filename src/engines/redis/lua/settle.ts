@@ -1,0 +1,217 @@
+import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
+import { ENDED } from './ended.ts'
+import { ENDING, ENDING_BULL } from './ending.ts'
+import { LINKS } from './links.ts'
+import { NOTES } from './notes.ts'
+
+/** What a job's end leaves to those that waited for it, and why a token no longer holds. */
+const FENCE = `
+-- 'cancelled' or 'expired' for who presents a token that does not hold.
+local function lossOf(q, id)
+  return call('HGET', q.base .. id, 'mrEnded') == 'cancelled' and 'cancelled' or 'expired'
+end
+
+local function holds(q, id, token)
+  return call('GET', q.base .. id .. ':lock') == token
+end
+`
+
+/** The four outcomes. Each answers BullMQ's code: below 0 the token did not hold, and nothing has changed. */
+const OUTCOMES = `
+local function finishKeys(q, id, set)
+  return { q.wait, q.active, q.prioritized, q.events, q.stalled, q.limiter, q.delayed, q.paused, q.meta, q.pc, set,
+    q.base .. id, q['metrics:' .. string.match(set, '[^:]*$')], q.marker }
+end
+
+local ALL, NONE = { count = -1 }, { count = 0 }
+
+local function complete(q, id, s)
+  local more = s.isLinked and moreOf(q, id) or {}
+  -- Somebody who comes after it may still ask for its result.
+  local removes = s.keep == 0 and not isNeeded(q, id) and not isNeeded(q, id)
+  -- Afterwards its hash is gone, and with it what it came after.
+  if removes and s.isLinked and holds(q, id, s.token) then unlink(q, id) end
+  local opts = cmsgpack.pack({ token = s.token, keepJobs = removes and NONE or ALL, maxMetricsSize = '', attempts = 0 })
+  local code = bull_moveToFinished(finishKeys(q, id, q.completed),
+    { id, now, 'returnvalue', s.text, 'completed', '0', q.base, opts, cmsgpack.pack({ 'mrTook', s.number }) })
+  if code < 0 then return code end
+  if removes then
+    call('ZREM', own('index'), publicId(q, id) .. ':' .. q.name)
+    if more.latest then forgetVersion(q, more.latest.key) end
+  elseif s.attempt > 1 then
+    call('HDEL', q.base .. id, 'mrError', 'failedReason', 'stacktrace')
+  end
+  over(q, id, more, not removes)
+  if s.keep and s.keep > 0 then keepNewest(q, 'completed', s.keep) end
+  return 0
+end
+
+-- BullMQ's dashboards show the stacks of the last attempts.
+local function stacksWith(q, id, stack)
+  local ok, stacks = pcall(cjson.decode, call('HGET', q.base .. id, 'stacktrace') or '[]')
+  if not ok or type(stacks) ~= 'table' then stacks = {} end
+  stacks[#stacks + 1] = stack
+  while #stacks > 10 do table.remove(stacks, 1) end
+  return cjson.encode(stacks)
+end
+
+-- The traces of this start go to the history, and the error into the hash.
+local function failed(q, id, s, last)
+  local error = cjson.decode(s.text)
+  if not isReaped(s.token) then noteStart(q, id, s.attempt) end
+  note(q, id, 'failed', s.attempt, s.worker, { error = error })
+  if last == 'retried' then note(q, id, last, s.attempt, nil, { delayMs = s.number })
+  elseif last then note(q, id, last, s.attempt) end
+  return { 'mrError', s.text, 'mrAt', now, 'failedReason', error.message, 'stacktrace', stacksWith(q, id, s.stack) }
+end
+
+local function dead(q, id, s)
+  local fields = failed(q, id, s, 'dead')
+  local opts = cmsgpack.pack({ token = s.token, keepJobs = ALL, maxMetricsSize = '', attempts = 0 })
+  local code = bull_moveToFinished(finishKeys(q, id, q.failed),
+    { id, now, 'failedReason', fields[6], 'failed', '0', q.base, opts, cmsgpack.pack(fields) })
+  over(q, id, s.isLinked and moreOf(q, id) or {}, false)
+  if s.keep then keepNewest(q, 'failed', s.keep) end
+  return code
+end
+
+local function delayed(q, id, s, fields, skips)
+  fields[#fields + 1] = 'mrRun'
+  fields[#fields + 1] = now + s.number
+  return bull_moveToDelayed(
+    { q.marker, q.active, q.prioritized, q.delayed, q.base .. id, q.events, q.meta, q.stalled, q.wait, q.limiter, q.pc },
+    { q.base, now, id, s.token, s.number, skips, cmsgpack.pack(fields), '0', '' })
+end
+
+local function retry(q, id, s)
+  local fields = failed(q, id, s, 'retried')
+  if s.number > 0 then return delayed(q, id, s, fields, '0') end
+  fields[#fields + 1] = 'mrRun'
+  fields[#fields + 1] = now
+  return bull_retryJob(
+    { q.active, q.wait, q.paused, q.base .. id, q.meta, q.events, q.delayed, q.prioritized, q.pc, q.marker, q.stalled },
+    { q.base, now, 'LPUSH', id, s.token, cmsgpack.pack(fields) })
+end
+
+local function release(q, id, s)
+  if not isReaped(s.token) then noteStart(q, id, s.attempt) end
+  note(q, id, 'released', s.attempt - 1, s.worker, { reason = s.text, delayMs = s.number })
+  if s.number > 0 then return delayed(q, id, s, { 'mrAt', now }, '1') end
+  call('HSET', q.base .. id, 'mrAt', now)
+  local code = bull_moveJobFromActiveToWait(
+    { q.active, q.wait, q.stalled, q.paused, q.meta, q.limiter, q.prioritized, q.marker, q.events },
+    { id, s.token, q.base .. id })
+  -- BullMQ tells nobody of a prioritized job that it puts back.
+  call('ZADD', q.marker, 0, '0')
+  return code
+end
+
+-- Everything but a completion: a version that a newer one waits for is not wanted any more.
+local function giveBack(q, id, s, apply)
+  if call('EXISTS', q.base .. id) == 0 or not holds(q, id, s.token) then return -2 end
+  local latest = s.isLinked and moreOf(q, id).latest
+  local newer = latest and successorOf(q, id, latest.key)
+  if newer then
+    if s.kind ~= 'release' then
+      failed(q, id, s)
+      call('HSET', q.base .. id, 'mrError', s.text)
+    end
+    ended(q, id, 'superseded', { by = newer }, s.kind ~= 'release')
+    return 0
+  end
+  local code = apply(q, id, s)
+  if code >= 0 and latest and s.kind ~= 'dead' then
+    call('HDEL', q[':latest:' .. latest.key], 'running')
+    call('HSET', q[':latest:' .. latest.key], 'queued', id)
+  end
+  if code >= 0 and s.isLinked and s.kind ~= 'dead' then waitAgain(q, id) end
+  return code
+end
+`
+
+/**
+ * ARGV: time, worker, number of settlements, then for each: queue, id, token, attempt, kind, text (result, error or
+ * reason), number (duration or delay), how many finished ones of the type stay, 1 if the job has ties, stack. Answers for each '' or why it was lost.
+ */
+export const settleScript = compose(
+  'settle',
+  { scripts: ['moveToFinished', 'moveToDelayed', 'retryJob', 'moveJobFromActiveToWait', ...ENDING_BULL.scripts] },
+  GOES_ON_WHEN_FULL,
+  NOTES,
+  LINKS,
+  ENDED,
+  ENDING,
+  FENCE,
+  OUTCOMES,
+  `
+local answers, queues = {}, {}
+local applied = { retry = retry, dead = dead, release = release }
+for index = 1, tonumber(ARGV[3]) do
+  local at = 4 + 10 * (index - 1)
+  local name, id = ARGV[at], ARGV[at + 1]
+  local q = queues[name] or queueOf(name)
+  queues[name] = q
+  local s = {
+    token = ARGV[at + 2], attempt = tonumber(ARGV[at + 3]), kind = ARGV[at + 4], text = ARGV[at + 5],
+    number = tonumber(ARGV[at + 6]), keep = tonumber(ARGV[at + 7]), isLinked = ARGV[at + 8] == '1', stack = ARGV[at + 9],
+    worker = ARGV[2],
+  }
+  local code = s.kind == 'complete' and complete(q, id, s) or giveBack(q, id, s, applied[s.kind])
+  answers[index] = code < 0 and lossOf(q, id) or ''
+end
+return answers
+`,
+)
+
+/** ARGV: time, lease (ms), number of leases, then for each: queue, id, token. Answers for each '' or why it was lost. */
+export const renewScript = compose(
+  'renew',
+  {},
+  GOES_ON_WHEN_FULL,
+  FENCE,
+  `
+local answers, queues = {}, {}
+for index = 1, tonumber(ARGV[3]) do
+  local at = 4 + 3 * (index - 1)
+  local q = queues[ARGV[at]] or queueOf(ARGV[at])
+  queues[ARGV[at]] = q
+  local id, token = ARGV[at + 1], ARGV[at + 2]
+  if holds(q, id, token) then
+    call('PEXPIRE', q.base .. id .. ':lock', ARGV[2])
+    if ARGV[1] ~= '' then call('HSET', q.base .. id, 'mrUntil', now + ARGV[2]) end
+    call('SREM', q.stalled, id)
+    answers[index] = ''
+  else
+    answers[index] = lossOf(q, id)
+  end
+end
+return answers
+`,
+)
+
+/** ARGV: time, queue, id, token, progress. */
+export const reportScript = compose(
+  'report',
+  { scripts: ['updateProgress'] },
+  GOES_ON_WHEN_FULL,
+  FENCE,
+  `
+local q, id = queueOf(ARGV[2]), ARGV[3]
+if not holds(q, id, ARGV[4]) then return 0 end
+return bull_updateProgress({ q.base .. id, q.events, q.meta }, { id, ARGV[5] }) == 0 and 1 or 0
+`,
+)
+
+/** A job whose hash is gone is nobody's. ARGV: time, queue, id, token. */
+export const dropScript = compose(
+  'drop',
+  {},
+  GOES_ON_WHEN_FULL,
+  `
+local q, id = queueOf(ARGV[2]), ARGV[3]
+if call('GET', q.base .. id .. ':lock') ~= ARGV[4] then return 0 end
+call('LREM', q.active, -1, id)
+call('ZREM', own('index'), id .. ':' .. q.name)
+return call('DEL', q.base .. id, q.base .. id .. ':lock', q.base .. id .. ':logs')
+`,
+)

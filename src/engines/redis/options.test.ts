@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { EngineError } from '../../errors.ts'
+import { parseUrl, threadUrlOf } from './options.ts'
+
+describe('a Redis URL', () => {
+  test('tells server, login, database and the parameters, with BullMQ’s prefix unless told otherwise', () => {
+    assert.deepEqual(parseUrl('redis://localhost'), {
+      address: { host: 'localhost', port: 6379, db: 0, username: null, password: null, tls: false },
+      options: { prefix: 'bull', answerMs: 5_000, pollMs: 5_000 },
+    })
+    assert.deepEqual(parseUrl('rediss://me:p%40ss@[::1]:7000/3?prefix=shop:jobs&timeout=250&poll=900'), {
+      address: { host: '::1', port: 7000, db: 3, username: 'me', password: 'p@ss', tls: true },
+      options: { prefix: 'shop:jobs', answerMs: 250, pollMs: 900 },
+    })
+    assert.equal(parseUrl('redis://:secret@localhost').address.password, 'secret')
+  })
+
+  test('that cannot be meant is refused with the right form, and without its password', () => {
+    const wrong = [
+      ['redis:', /names no server/],
+      ['redis://:s3cret@host/two', /database 'two'/],
+      ['redis://:s3cret@host?prefx=a', /unknown parameter 'prefx'/],
+      ['redis://:s3cret@host?prefix=', /prefix ''/],
+      ['redis://:s3cret@host?prefix=a:', /prefix 'a:'/],
+      ['redis://:s3cret@host?prefix=a*', /prefix 'a\*'/],
+      ['redis://:s3cret@host?prefix=a&prefix=b', /twice/],
+      ['redis://:s3cret@host?timeout=0', /timeout=0/],
+      ['redis://:s3cret@host?timeout=', /timeout=/],
+      ['redis://:s3cret@host?poll=soon', /poll=soon/],
+      ['redis://:s3cret%@host', /stray %/],
+    ] as const
+    for (const [url, why] of wrong) {
+      assert.throws(
+        () => parseUrl(url),
+        (error) =>
+          error instanceof EngineError &&
+          error.code === 'ERR_ENGINE_URL' &&
+          why.test(error.message) &&
+          error.message.includes('redis://user:password@host:6379/0') &&
+          !error.message.includes('s3cret'),
+        url,
+      )
+    }
+  })
+
+  test('for the renewal thread waits for no answer longer than five seconds', () => {
+    assert.equal(
+      threadUrlOf('redis://:a@h:1/2?prefix=x&timeout=60000', 60_000),
+      'redis://:a@h:1/2?prefix=x&timeout=5000',
+    )
+    assert.equal(parseUrl(threadUrlOf('redis://h?timeout=100', 100)).options.answerMs, 100)
+  })
+})

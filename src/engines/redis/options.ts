@@ -1,0 +1,96 @@
+import { EngineError } from '../../errors.ts'
+import { redact } from '../../job/error-record.ts'
+
+/** How the engine is set up, by its URL or by whoever has a client. */
+export interface RedisOptions {
+  /** What every key begins with: BullMQ's `prefix`. */
+  readonly prefix?: string
+  /** How long a call may wait for a connection, and then for its answer. */
+  readonly answerMs?: number
+  /** How often a waiting claim looks by itself, should nobody wake it. */
+  readonly pollMs?: number
+}
+
+/** Where the server is and how to log in there. */
+export interface RedisAddress {
+  readonly host: string
+  readonly port: number
+  readonly db: number
+  readonly username: string | null
+  readonly password: string | null
+  readonly tls: boolean
+}
+
+export const DEFAULTS: Required<RedisOptions> = Object.freeze({
+  prefix: 'bull',
+  answerMs: 5_000,
+  pollMs: 5_000,
+})
+
+const OWN = ['prefix', 'timeout', 'poll'] as const
+const FORM = `give 'redis://user:password@host:6379/0?prefix=bull' (rediss: for TLS); the parameters are ${OWN.join(', ')}`
+/** Spaces, line ends and what SCAN takes for a pattern would make keys that nobody finds again. */
+const PREFIX = /^[^\s*?[\]\\^]*[^\s*?[\]\\^:]$/
+const DATABASE = /^\/?(\d{1,5})?$/
+const TIMER_MS_MAX = 2 ** 31 - 1
+
+/** `redis://…` or `rediss://…`. Every parameter must be ours: one that is misspelt would change nothing in silence. */
+export function parseUrl(text: string): { readonly address: RedisAddress; readonly options: Required<RedisOptions> } {
+  const refuse = (why: string): never => {
+    throw new EngineError('ERR_ENGINE_URL', `'${redact(text)}' ${why}; ${FORM}`)
+  }
+  const url = URL.parse(text)
+  if (url === null) return refuse('is not a URL')
+  if (url.hostname === '') return refuse('names no server')
+  for (const name of url.searchParams.keys()) {
+    if (!OWN.some((own) => own === name)) refuse(`has an unknown parameter '${name}'`)
+    if (url.searchParams.getAll(name).length > 1) refuse(`has '${name}' twice`)
+  }
+  const database = DATABASE.exec(url.pathname)
+  if (database === null) return refuse(`has the database '${url.pathname.slice(1)}', which is no number`)
+  const whole = (name: 'timeout' | 'poll', otherwise: number): number => {
+    const given = url.searchParams.get(name)
+    const value = Number(given ?? otherwise)
+    if (!Number.isInteger(value) || value < 1 || value > TIMER_MS_MAX || given === '') {
+      refuse(`has ${name}=${given}, which is no number of milliseconds above 0`)
+    }
+    return value
+  }
+  const prefix = url.searchParams.get('prefix') ?? DEFAULTS.prefix
+  if (!isPrefix(prefix))
+    refuse(`has the prefix '${prefix}'; it may have no spaces, none of *?[]\\^ and no ':' at its end`)
+  return {
+    address: {
+      host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: url.port === '' ? 6379 : Number(url.port),
+      db: Number(database[1] ?? 0),
+      username: decoded(url.username, refuse),
+      password: decoded(url.password, refuse),
+      tls: url.protocol === 'rediss:',
+    },
+    options: { prefix, answerMs: whole('timeout', DEFAULTS.answerMs), pollMs: whole('poll', DEFAULTS.pollMs) },
+  }
+}
+
+export function isPrefix(prefix: string): boolean {
+  return PREFIX.test(prefix)
+}
+
+function decoded(text: string, refuse: (why: string) => never): string | null {
+  if (text === '') return null
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return refuse('has a user or password with a stray %; write it as %25')
+  }
+}
+
+/** A renewal is one short script; waiting longer for it on a dead connection would cost the leases. */
+const RENEW_MS = 5_000
+
+/** For the renewal thread, which sends one script at a time and waits for no work. */
+export function threadUrlOf(text: string, answerMs: number): string {
+  const url = new URL(text)
+  url.searchParams.set('timeout', String(Math.min(answerMs, RENEW_MS)))
+  return url.href
+}

@@ -1,0 +1,141 @@
+import type { Beat, Presence } from '../../engine/presence.ts'
+import { EngineError, OptionError } from '../../errors.ts'
+import { systemClock } from '../../time/clock.ts'
+import { decodeBeat, encodeBeat, heartbeatKey } from './heartbeat.ts'
+
+/** The part of an ioredis client that we use: one of your own fits, of whatever version. */
+export interface RedisCaller {
+  call(command: string, ...args: (string | number)[]): Promise<unknown>
+}
+
+export interface RedisPresenceOptions {
+  /** Stands before every key, for programs that share a Redis and must not see each other's workers. Empty unless told. */
+  readonly prefix?: string
+}
+
+/** Every key that was ever beaten, by its last beat: a list of workers must not walk all keys of a Redis full of jobs. */
+const INDEX = 'millrace:workers'
+/** A worker that died without a goodbye stays in the index for a day, so that it can be missed. */
+const INDEX_MS = 86_400_000
+/** What a connection of our own gets to connect, to answer and to close. */
+const REDIS_MS = 1_000
+
+/**
+ * Presence in Redis, for a mill on whatever engine. Given a URL it has a connection of its own, which `close` ends; a
+ * client of yours stays open. A Redis that is down is no error here: beats fail until it is back.
+ *
+ * @example
+ * await using presence = await openPresence('redis://127.0.0.1:6379')
+ * attachPresence(mill, { presence })
+ */
+export async function openPresence(
+  redis: string | RedisCaller,
+  options: RedisPresenceOptions = {},
+): Promise<RedisPresence> {
+  const prefix = options.prefix ?? ''
+  if (typeof redis !== 'string') return new RedisPresence(redis, prefix, async () => {})
+  const { client, close } = await connect(redis)
+  return new RedisPresence(client, prefix, close)
+}
+
+/** Use `openPresence`. */
+export class RedisPresence implements Presence, AsyncDisposable {
+  readonly #redis: RedisCaller
+  readonly #prefix: string
+  readonly #close: () => Promise<void>
+
+  constructor(redis: RedisCaller, prefix: string, close: () => Promise<void>) {
+    this.#redis = redis
+    this.#prefix = prefix
+    this.#close = close
+  }
+
+  async beat(beats: readonly Beat[], ttlMs: number): Promise<void> {
+    if (beats.length === 0) return
+    const newestMs = Math.max(...beats.map(({ atMs }) => atMs))
+    await Promise.all([
+      ...beats.map((beat) => this.#redis.call('SET', this.#key(beat), encodeBeat(beat), 'PX', ttlMs)),
+      this.#redis.call(
+        'ZADD',
+        this.#index,
+        ...beats.flatMap((beat) => [beat.atMs, heartbeatKey(beat.type, beat.instance)]),
+      ),
+      this.#redis.call('ZREMRANGEBYSCORE', this.#index, '-inf', `(${newestMs - INDEX_MS}`),
+    ])
+  }
+
+  async gone(instance: string, types: readonly string[]): Promise<void> {
+    const keys = types.map((type) => heartbeatKey(type, instance))
+    if (keys.length === 0) return
+    // One key each: in a cluster they live on several nodes.
+    const deleted = keys.map((key) => this.#redis.call('DEL', this.#prefix + key))
+    await Promise.all([...deleted, this.#redis.call('ZREM', this.#index, ...keys)])
+  }
+
+  async list(): Promise<readonly Beat[]> {
+    const keys = strings(await this.#redis.call('ZRANGE', this.#index, 0, -1))
+    const beats = await Promise.all(keys.map((key) => this.#read(key)))
+    return beats.filter((beat) => beat !== null)
+  }
+
+  async #read(key: string): Promise<Beat | null> {
+    const value = await this.#redis.call('GET', this.#prefix + key)
+    return typeof value === 'string' ? decodeBeat(key, value) : null
+  }
+
+  /** Beats under way arrive first. */
+  async close(): Promise<void> {
+    await this.#close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  get #index(): string {
+    return this.#prefix + INDEX
+  }
+
+  #key({ type, instance }: Beat): string {
+    return this.#prefix + heartbeatKey(type, instance)
+  }
+}
+
+function strings(answer: unknown): readonly string[] {
+  return Array.isArray(answer) ? answer.filter((one) => typeof one === 'string') : []
+}
+
+async function connect(url: string): Promise<{ client: RedisCaller; close: () => Promise<void> }> {
+  checkUrl(url)
+  const { Redis } = await import('ioredis').catch((error: unknown) => {
+    throw new EngineError('ERR_MODULE_MISSING', 'To keep presence in Redis: npm install ioredis', { cause: error })
+  })
+  const client = new Redis(url, {
+    connectionName: 'millrace-presence',
+    connectTimeout: REDIS_MS,
+    commandTimeout: REDIS_MS,
+    maxRetriesPerRequest: 1,
+    retryStrategy: (times) => Math.min(times * 100, REDIS_MS),
+  })
+  // Each command that fails says so itself; without a listener the client writes every try to the console.
+  client.on('error', () => {})
+  return {
+    client,
+    async close() {
+      const over = new AbortController()
+      const quit = client.quit().then(
+        () => {},
+        () => {},
+      )
+      await Promise.race([quit, systemClock.sleep(REDIS_MS, over.signal)])
+      over.abort()
+      client.disconnect()
+    },
+  }
+}
+
+/** The engine's URL serves as well: the client passes over its parameters, of which `prefix` names the engine's keys. */
+function checkUrl(url: string): void {
+  if (URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)) return
+  throw new OptionError(`the presence needs a URL such as redis://127.0.0.1:6379, or an ioredis client of your own`)
+}

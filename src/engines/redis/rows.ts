@@ -1,0 +1,236 @@
+import type { Ended, ErrorRecord, JobView, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import { ATTEMPTS_DEFAULT } from '../../job/options.ts'
+import { readPredecessors } from '../../job/predecessors.ts'
+import type { JobState } from '../../job/states.ts'
+import { publicId } from './keys.ts'
+
+/** A job's hash. Another program may have written it: every field may be missing, and hold anything. */
+export type Fields = ReadonlyMap<string, string>
+
+/** From what HGETALL answers: names and values in turn. */
+export function toFields(flat: unknown): Fields {
+  const fields = new Map<string, string>()
+  if (!Array.isArray(flat)) return fields
+  for (let at = 0; at + 1 < flat.length; at += 2) fields.set(String(flat[at]), String(flat[at + 1]))
+  return fields
+}
+
+/** What Millrace keeps in the field `mr`, as it was found there. */
+interface Extra {
+  readonly v?: unknown
+  readonly key?: unknown
+  readonly latest?: unknown
+  readonly tenant?: unknown
+  readonly options?: unknown
+}
+
+/** Null when the hash is no job: somebody has deleted it, or fields were written to one that was gone. */
+export function readStored(type: string, bullId: string, fields: Fields): StoredJob | null {
+  const payload = fields.get('data')
+  if (payload === undefined || !fields.has('name')) return null
+  const opts = parseRecord(fields.get('opts'))
+  const extra: Extra = parseRecord(fields.get('mr'))
+  const createdAtMs = toTime(toNumber(fields.get('timestamp')) ?? 0)
+  return {
+    id: publicId(type, bullId),
+    type,
+    payload,
+    payloadVersion: toWhole(extra.v) ?? 1,
+    priority: toPriority(fields.get('priority') ?? opts.priority),
+    attempts: toWhole(opts.attempts) || ATTEMPTS_DEFAULT,
+    createdAtMs,
+    runAtMs: toTime(toNumber(fields.get('mrRun')) ?? createdAtMs + (toWhole(opts.delay) ?? 0)),
+    key: toText(extra.key),
+    latestKey: toText(toRecord(extra.latest)?.key),
+    tenant: readTenant(extra.tenant),
+    options: readOptions(extra.options),
+    after: readPredecessors(parse(fields.get('mrAfter'))),
+  }
+}
+
+/** Starts that are over: those that failed, and those whose holder another program found dead. */
+export function startsOf(fields: Fields): number {
+  return (toWhole(fields.get('atm')) ?? 0) + (toWhole(fields.get('stc')) ?? 0)
+}
+
+/** The number of the start that is under way. */
+export function attemptOf(fields: Fields): number {
+  return startsOf(fields) + 1
+}
+
+/** Where a job is: the name of BullMQ's set, `ended` for ours, `unknown` when it is in none. */
+export type Place =
+  | 'wait'
+  | 'paused'
+  | 'prioritized'
+  | 'delayed'
+  | 'waiting-children'
+  | 'active'
+  | 'completed'
+  | 'failed'
+  | 'ended'
+  | 'unknown'
+
+/** A job as the scripts answer it. */
+export interface Row {
+  readonly queue: string
+  readonly type: string
+  readonly bullId: string
+  readonly place: Place
+  readonly fields: Fields
+  /** When the lock of an active job runs out; null without one. */
+  readonly lockUntilMs: number | null
+}
+
+export function toState(place: Place): JobState {
+  switch (place) {
+    case 'wait':
+    case 'paused':
+    case 'prioritized':
+    case 'delayed':
+    case 'waiting-children':
+      return 'queued'
+    case 'active':
+      return 'in_progress'
+    case 'completed':
+      return 'completed'
+    case 'failed':
+    case 'ended':
+      return 'dead_letter'
+    case 'unknown':
+      return 'failed'
+    default:
+      place satisfies never
+      return 'failed'
+  }
+}
+
+/** Null when the hash is no job. */
+export function toView(row: Row): JobView | null {
+  const { fields, place } = row
+  const stored = readStored(row.type, row.bullId, fields)
+  if (stored === null) return null
+  const [isActive, isCompleted, isEnded] = [place === 'active', place === 'completed', place === 'ended']
+  const isOver = isCompleted || isEnded || place === 'failed'
+  const startedAtMs = isActive || isOver ? timeOf(fields, 'processedOn') : null
+  const finishedAtMs = timeOf(fields, 'finishedOn')
+  const changedAtMs = timeOf(fields, 'mrAt')
+  return {
+    ...stored,
+    state: toState(place),
+    ended: isEnded ? readEnded(fields.get('mrEnded')) : null,
+    attempt: isActive ? attemptOf(fields) : startsOf(fields),
+    replays: toWhole(fields.get('mrReplays')) ?? 0,
+    progress: parse(fields.get('progress')),
+    result: isCompleted ? parse(fields.get('returnvalue')) : null,
+    error: isCompleted ? null : readError(fields, place === 'failed'),
+    leaseOwner: isActive ? (fields.get('pb') ?? null) : null,
+    leaseUntilMs: isActive ? row.lockUntilMs : null,
+    updatedAtMs: Math.max(stored.createdAtMs, startedAtMs ?? 0, (isOver && finishedAtMs) || 0, changedAtMs ?? 0),
+    startedAtMs,
+    completedAtMs: isOver ? ((isEnded ? changedAtMs : null) ?? finishedAtMs) : null,
+    durationMs: isCompleted ? durationOf(fields) : null,
+  }
+}
+
+function durationOf(fields: Fields): number | null {
+  const tookMs = toNumber(fields.get('mrTook'))
+  if (tookMs !== null) return tookMs
+  const [from, to] = [timeOf(fields, 'processedOn'), timeOf(fields, 'finishedOn')]
+  return from === null || to === null ? null : to - from
+}
+
+const ENDS: readonly Ended[] = ['cancelled', 'superseded', 'discarded']
+
+function readEnded(text: string | undefined): Ended | null {
+  return ENDS.find((ended) => ended === text) ?? null
+}
+
+/** BullMQ's own workers note a message and a list of stacks. `isCertain`: it is dead, so there was an error. */
+function readError(fields: Fields, isCertain: boolean): ErrorRecord | null {
+  const record = toRecord(parse(fields.get('mrError')))
+  if (record !== null) {
+    return {
+      name: toText(record.name) ?? 'Error',
+      code: toText(record.code),
+      message: toText(record.message) ?? '',
+      stack: toText(record.stack),
+    }
+  }
+  const message = fields.get('failedReason')
+  if (message === undefined && !isCertain) return null
+  const stacks = parse(fields.get('stacktrace'))
+  const stack = Array.isArray(stacks) ? toText(stacks.at(-1)) : null
+  return { name: 'Error', code: null, message: message ?? '', stack }
+}
+
+/** BullMQ's 0 goes before every priority, and it counts to two million. */
+function toPriority(value: unknown): number {
+  return Math.min(10, Math.max(1, toWhole(value) ?? 1))
+}
+
+function readTenant(value: unknown): Tenant | null {
+  const record = toRecord(value)
+  return record !== null && isTenant(record) ? record : null
+}
+
+function isTenant(record: object): record is Tenant {
+  return 'orgId' in record && typeof record.orgId === 'string'
+}
+
+function readOptions(value: unknown): StoredOptions | null {
+  return toRecord(value)
+}
+
+type JsonRecord = Readonly<Record<string, unknown>>
+
+function toRecord(value: unknown): JsonRecord | null {
+  return isRecord(value) ? value : null
+}
+
+function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const NOTHING: JsonRecord = Object.freeze({})
+
+function parseRecord(text: string | undefined): JsonRecord {
+  return toRecord(parse(text)) ?? NOTHING
+}
+
+/** Null for what is no JSON. */
+export function parse(text: string | undefined): unknown {
+  if (text === undefined) return null
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+function toText(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+/** Numbers are texts in a hash, and may be texts in JSON that another program wrote. */
+function toNumber(value: unknown): number | null {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) ? number : null
+}
+
+function toWhole(value: unknown): number | null {
+  const number = toNumber(value)
+  return number === null ? null : Math.max(0, Math.trunc(number))
+}
+
+/** What a Date can hold at most. */
+const TIME_MAX_MS = 8.64e15
+
+function toTime(ms: number): number {
+  return Math.max(-TIME_MAX_MS, Math.min(TIME_MAX_MS, ms))
+}
+
+export function timeOf(fields: Fields, name: string): number | null {
+  const ms = toNumber(fields.get(name))
+  return ms === null ? null : toTime(ms)
+}

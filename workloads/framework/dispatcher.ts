@@ -1,0 +1,98 @@
+import type { Enqueued, Mill } from '../../src/client/mill.ts'
+import { MillraceError, OptionError } from '../../src/errors.ts'
+import { type AnyJob, defineJob } from '../../src/job/definition.ts'
+import type { Tenant } from '../../src/job/job.ts'
+import { checkTenant } from '../../src/job/options.ts'
+import { specOf } from './defaults.ts'
+import { checkJobType, type JobType } from './job-types.ts'
+import { type JobConfig, type JobOptions, toEnqueueOptions } from './options.ts'
+
+/** A type that has a worker somewhere: by its name, its definition, or the worker itself. */
+export type Handled = JobType | AnyJob | { readonly definition: AnyJob }
+
+/**
+ * Enqueues jobs as document A writes them. It never runs one: what takes long is left to a worker, and the caller has
+ * its receipt as soon as the job is stored.
+ *
+ * It takes the types that are handled somewhere and refuses the others, because a job whose type no worker runs would
+ * wait for ever and nobody would hear of it (A36).
+ *
+ * @example
+ * const dispatcher = new JobDispatcher(mill, ['webhook-dispatch'])
+ * await dispatcher.dispatch({ type: 'webhook-dispatch', data: { webhookId: '7' }, options: { attempts: 5 } })
+ */
+export class JobDispatcher {
+  readonly #mill: Mill
+  readonly #handled: ReadonlyMap<string, AnyJob>
+
+  constructor(mill: Mill, handled: readonly Handled[]) {
+    this.#mill = mill
+    const definitions = handled.map(definitionOf)
+    this.#handled = new Map(definitions.map((definition) => [definition.type, definition]))
+    if (this.#handled.size < definitions.length) {
+      throw new OptionError(`a type is named twice among the handled ones; name each once`)
+    }
+  }
+
+  async dispatch<Data>(config: JobConfig<Data>): Promise<Enqueued<unknown>> {
+    const definition = this.#definition(config.type)
+    const { data, tenant } = withTenant(config.data, config.tenant)
+    return this.#mill.enqueue(definition, data, enqueueOptions(config.options, tenant))
+  }
+
+  /** One job for each entry of `data`, stored in one call, all with the same options and tenant. */
+  async dispatchMany<Data>(config: JobConfig<readonly Data[]>): Promise<readonly Enqueued<unknown>[]> {
+    const definition = this.#definition(config.type)
+    if (!Array.isArray(config.data)) throw new OptionError(`'data' is no array; give one entry for each job`)
+    const moved = config.data.map((data) => withTenant(data, config.tenant))
+    const [first] = moved
+    if (first === undefined) return []
+    if (moved.some(({ tenant }) => !isSameTenant(tenant, first.tenant))) {
+      throw new OptionError('these jobs have different tenants; dispatch those of each tenant by themselves')
+    }
+    const payloads = moved.map(({ data }) => data)
+    return this.#mill.enqueueMany(definition, payloads, enqueueOptions(config.options, first.tenant))
+  }
+
+  #definition(type: unknown): AnyJob {
+    const listed = checkJobType(type)
+    const definition = this.#handled.get(listed)
+    if (definition !== undefined) return definition
+    throw new MillraceError(
+      'ERR_HANDLER_MISSING',
+      `no worker is known for '${listed}', so the job would wait for ever; start one and name the type in the JobDispatcher`,
+    )
+  }
+}
+
+function definitionOf(handled: Handled): AnyJob {
+  if (typeof handled === 'string') return defineJob(specOf(checkJobType(handled)))
+  const definition = 'definition' in handled ? handled.definition : handled
+  checkJobType(definition.type)
+  return definition
+}
+
+function enqueueOptions(options: JobOptions = {}, tenant: Tenant | null) {
+  return { ...toEnqueueOptions(options), ...(tenant !== null && { tenant }) }
+}
+
+/**
+ * The tenant stands beside the data, where workers, alerts and dead letters look for it. Producers written against
+ * document A's worker put it into the data as `tenantContext`; from there it is moved (X033).
+ */
+function withTenant(
+  data: unknown,
+  given: Tenant | undefined,
+): { readonly data: unknown; readonly tenant: Tenant | null } {
+  const tenant = given === undefined ? null : checkTenant(given)
+  if (typeof data !== 'object' || data === null || !('tenantContext' in data)) return { data, tenant }
+  const { tenantContext, ...rest } = data
+  if (tenantContext === undefined || tenantContext === null) return { data: rest, tenant }
+  const inside = checkTenant(tenantContext as Tenant)
+  if (tenant === null || isSameTenant(tenant, inside)) return { data: rest, tenant: inside }
+  throw new OptionError(`'tenant' and 'data.tenantContext' name different tenants; give one of them`)
+}
+
+function isSameTenant(one: Tenant | null, other: Tenant | null): boolean {
+  return one?.orgId === other?.orgId && one?.workspaceId === other?.workspaceId
+}

@@ -1,0 +1,56 @@
+import { OptionError } from '../../src/errors.ts'
+import type { NamedSchedule } from '../../src/keeper/timetable.ts'
+import { checkJobType, type JobType } from './job-types.ts'
+
+export interface ScheduledJobOptions {
+  /** UTC unless told. `tz` and `timezone` are the same; `tz` wins. */
+  readonly tz?: string
+  readonly timezone?: string
+  /** No run before, none after. */
+  readonly startDate?: Date
+  readonly endDate?: Date
+  /** How many runs at most. */
+  readonly limit?: number
+}
+
+/** A schedule as document A writes it: six fields, the second first. */
+export interface ScheduledJob {
+  readonly name: string
+  readonly cron: string
+  readonly jobType: JobType
+  readonly jobData: unknown
+  readonly options?: ScheduledJobOptions
+}
+
+const NAMES = {
+  tz: true,
+  timezone: true,
+  startDate: true,
+  endDate: true,
+  limit: true,
+} satisfies Record<keyof ScheduledJobOptions, true>
+
+/**
+ * The same for a keeper, or for `mill.schedules.upsert`.
+ *
+ * @example
+ * await mill.keep({ schedules: [toSchedule({ name: 'quotas', cron: '0 0 * * * *', jobType: 'quota-check', jobData: {} })] })
+ */
+export function toSchedule({ name, cron, jobType, jobData, options = {} }: ScheduledJob): NamedSchedule {
+  const { tz, timezone, startDate, endDate, limit } = options
+  const unknown = Object.keys(options).find((given) => !Object.hasOwn(NAMES, given))
+  if (unknown !== undefined) {
+    throw new OptionError(`'${unknown}' is no option of a schedule; give one of ${Object.keys(NAMES).join(', ')}`)
+  }
+  return {
+    name,
+    cron,
+    type: checkJobType(jobType),
+    payload: jobData,
+    ...(tz !== undefined && { tz }),
+    ...(timezone !== undefined && { timezone }),
+    ...(startDate !== undefined && { start: startDate }),
+    ...(endDate !== undefined && { end: endDate }),
+    ...(limit !== undefined && { limit }),
+  }
+}
