@@ -35,7 +35,7 @@ function checkedVersion(url: string): Promise<string> {
   })
 }
 
-/** With an append-only file that is flushed every second: what BullMQ's own page on going to production asks for. */
+/** With an append-only file that is flushed every second: what BullMQ's own page on going to production recommends. */
 export async function startLoggingRedis(): Promise<Server> {
   const { url, end } = await startRedis({ aof: 'everysec' })
   const version = await withRedis(url, async (redis) => {

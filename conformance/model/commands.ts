@@ -5,7 +5,7 @@ import { UnknownJobError } from '../../src/errors.ts'
 import { newJobId } from '../../src/job/id.ts'
 import type { NewJob } from '../../src/job/job.ts'
 import { never } from '../stage.ts'
-import { type Held, LEASE_MS, leased, lostOf, REAPER, TYPES, type World } from './world.ts'
+import { type Held, LEASE_MS, leased, lostOf, REAPER, TYPES, UNIT_MS, type World } from './world.ts'
 
 /** fast-check wants a model of its own; the memory engine inside the world is ours. */
 type Command = fc.AsyncCommand<object, World>
@@ -16,6 +16,7 @@ function command(text: string, act: (world: World) => Promise<void>): Command {
     run: async (_model, world) => {
       await act(world)
       await world.compare()
+      if (world.order !== 'exact') await world.advance(1)
     },
     toString: () => text,
   }
@@ -35,7 +36,7 @@ const seldom = <Value>(arbitrary: fc.Arbitrary<Value>, nulls: number): fc.Arbitr
 const wanted = fc.record({
   type: fc.constantFrom(...TYPES),
   priority: fc.integer({ min: 1, max: 3 }),
-  delayMs: fc.constantFrom(0, 0, 0, 50, 600),
+  delayMs: fc.constantFrom(0, 0, 0, 5 * UNIT_MS, 60 * UNIT_MS),
   key: seldom(fc.constantFrom('k1', 'k2'), 2),
   latest: seldom(fc.record({ key: fc.constantFrom('l1', 'l2'), seq: seldom(fc.integer({ min: 1, max: 6 }), 2) }), 2),
   attempts: fc.integer({ min: 1, max: 3 }),
@@ -59,13 +60,14 @@ const batch = fc
 const enqueue = batch.map((jobs) =>
   command(show('enqueue', jobs), async (world) => {
     const prepared = jobs.map(({ again, key, latest, after, ...fields }): NewJob => {
+      const isTied = world.order !== 'untied'
       const first = after?.picks.flatMap((index) => pick(world.ids, index) ?? []) ?? []
       const repeated = again === null ? undefined : pick(world.ids, again)
       const id = repeated ?? newJobId(world.clock.nowMs())
       if (repeated === undefined) world.ids.push(id)
       const payload = JSON.stringify(world.ids.length)
       // The core refuses a job with both keys.
-      const keys = { key: latest === null ? key : null, latest }
+      const keys = isTied ? { key: latest === null ? key : null, latest } : { key, latest: null }
       return {
         ...fields,
         ...keys,
@@ -77,14 +79,16 @@ const enqueue = batch.map((jobs) =>
         options: null,
         // The core refuses a version that has to wait for others.
         after:
-          after === null || first.length === 0 || latest !== null ? null : { ids: unique(first), ifDead: after.ifDead },
+          after === null || !isTied || first.length === 0 || latest !== null
+            ? null
+            : { ids: unique(first), ifDead: after.ifDead },
       }
     })
     // Where a version that is due sooner than the one it replaces stands among those of its millisecond is not
     // promised, so it has its millisecond for itself.
-    await world.clock.advance(1)
+    await world.advance(1)
     await world.both(({ engine }) => engine.enqueue(prepared).catch(codeOf))
-    await world.clock.advance(1)
+    await world.advance(1)
   }),
 )
 
@@ -113,10 +117,12 @@ async function take(
   consumer: number,
   request: { readonly max: number; readonly from?: 'expired'; readonly perType?: { readonly a: number } },
 ): Promise<void> {
+  const isSorted = request.from === 'expired' || world.order === 'any'
+  const asked = isSorted ? { max: 100, ...(request.from !== undefined && { from: request.from }) } : request
   const [model, tried] = await world.both(
     async ({ consumers }) => {
-      const leases = (await consumers[consumer]?.claim({ ...request, waitMs: 0, signal: never })) ?? []
-      return request.from === 'expired' ? [...leases].sort((one, two) => (one.job.id < two.job.id ? -1 : 1)) : leases
+      const leases = (await consumers[consumer]?.claim({ ...asked, waitMs: 0, signal: never })) ?? []
+      return isSorted ? [...leases].sort((one, two) => (one.job.id < two.job.id ? -1 : 1)) : leases
     },
     (leases) => leases.map(leased),
   )
@@ -133,11 +139,11 @@ function admissible({ attempt, job }: Lease, outcome: Outcome): Outcome {
 
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(
   fc.constant<Outcome>({ kind: 'complete', result: '{"ok":true}', durationMs: 3 }),
-  fc.constantFrom(0, 0, 100, 700).map((delayMs): Outcome => {
+  fc.constantFrom(0, 0, 10 * UNIT_MS, 70 * UNIT_MS).map((delayMs): Outcome => {
     return { kind: 'retry', delayMs, error: { name: 'Error', code: 'E', message: 'again', stack: null } }
   }),
   fc.constant<Outcome>({ kind: 'dead', error: { name: 'Error', code: null, message: 'dead', stack: 'at x' } }),
-  fc.constantFrom(0, 0, 300).map((delayMs): Outcome => ({ kind: 'release', delayMs, reason: 'model' })),
+  fc.constantFrom(0, 0, 30 * UNIT_MS).map((delayMs): Outcome => ({ kind: 'release', delayMs, reason: 'model' })),
 )
 
 /** Mostly the leases that were handed out last; sometimes older ones, whose holders are late. */
@@ -154,6 +160,8 @@ const settle = fc.array(fc.tuple(picks, outcome), { minLength: 1, maxLength: 4 }
     // One call per consumer, as their workers would make it.
     for (const consumer of new Set([...chosen.keys()].map((held) => held.consumer))) {
       const mine = [...chosen].filter(([held]) => held.consumer === consumer)
+      if (world.order !== 'exact')
+        mine.sort(([one], [other]) => (one.leases[0].job.id < other.leases[0].job.id ? -1 : 1))
       await world.both(
         async ({ consumers }, which) =>
           (await consumers[consumer]?.settle(mine.map(([held, of]) => ({ lease: held.leases[which], outcome: of })))) ??
@@ -216,8 +224,8 @@ const purge = onJob('purge', (world, id) =>
 )
 
 const advance = fc
-  .constantFrom(1, 40, 150, LEASE_MS, LEASE_MS + 1, 1_000)
-  .map((ms) => command(show('advance', ms), (world) => world.clock.advance(ms)))
+  .constantFrom(1, 4 * UNIT_MS, 15 * UNIT_MS, LEASE_MS, LEASE_MS + 1, 100 * UNIT_MS)
+  .map((ms) => command(show('advance', ms), (world) => world.advance(ms)))
 
 /** Weighted so that jobs are enqueued, claimed and settled most of the time. */
 export const anyCommand: fc.Arbitrary<Command>[] = [

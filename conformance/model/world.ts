@@ -7,7 +7,12 @@ import { TestClock } from '../../src/testing/clock.ts'
 import type { Harness } from '../harness.ts'
 
 export const TYPES = ['a', 'b'] as const
-export const LEASE_MS = 400
+/**
+ * All times are multiples of ten seconds, or a millisecond: where leases end by the server's own time, the time that the
+ * test itself takes must not decide.
+ */
+export const UNIT_MS = 10_000
+export const LEASE_MS = 40 * UNIT_MS
 
 /** One engine with two consumers, each with a view of its own, and a reaper. */
 export interface Side {
@@ -22,24 +27,36 @@ export interface Held {
   readonly leases: readonly [model: Lease, tried: Lease]
 }
 
+/**
+ * What of the order of jobs is compared: all of it; all but which of two goes first that fell due in one millisecond, and
+ * without jobs that wait for others; or nothing.
+ */
+export type Order = 'exact' | 'untied' | 'any'
+
 export class World {
-  readonly clock = new TestClock()
+  readonly clock: TestClock
   readonly ids: string[] = []
   /** Every lease that was ever handed out, oldest first: late holders go on trying. */
   readonly held: Held[] = []
+  readonly order: Order
   readonly #harnesses: readonly Harness[]
   readonly #sides: readonly [model: Side, tried: Side]
 
-  private constructor(clock: TestClock, harnesses: readonly Harness[], sides: readonly [Side, Side]) {
+  private constructor(
+    { clock, order }: Pick<World, 'clock' | 'order'>,
+    harnesses: readonly Harness[],
+    sides: readonly [Side, Side],
+  ) {
     this.clock = clock
+    this.order = order
     this.#harnesses = harnesses
     this.#sides = sides
   }
 
-  static async create(createModel: CreateIn, createTried: CreateIn): Promise<World> {
+  static async create(createModel: CreateIn, createTried: CreateIn, order: Order): Promise<World> {
     const clock = new TestClock()
     const [model, tried] = [await createModel(clock), await createTried(clock)]
-    return new World(clock, [model, tried], [await sideOf(model), await sideOf(tried)])
+    return new World({ clock, order }, [model, tried], [await sideOf(model), await sideOf(tried)])
   }
 
   /** Does the same on both sides and insists that `read` sees the same. Returns what each side answered. */
@@ -51,6 +68,11 @@ export class World {
     const tried = await act(this.#sides[1], 1)
     assert.deepEqual(read(tried), read(model))
     return [model, tried]
+  }
+
+  /** For both sides: the memory engine has the clock, and the other may have to be told. */
+  async advance(ms: number): Promise<void> {
+    await this.#harnesses[1]?.advance(ms)
   }
 
   /** Everything that can be seen from outside is the same on both sides. */

@@ -29,6 +29,7 @@ const doomed = defineJob({
     throw new NonRetryable('no such org')
   },
 })
+const backoff = { kind: 'list', delays: [0, 0] } as const
 const tenant = { orgId: 'acme', workspaceId: 'w1' }
 
 /** A mill on each engine with one job of `flaky` that has died. */
@@ -36,7 +37,7 @@ async function withDead(t: TestContext, url: string): Promise<{ readonly mill: M
   healed = false
   const mill = await open(url, { clock: new TestClock(Date.UTC(2026, 0, 31)) })
   t.after(() => mill.close())
-  const { id } = await mill.enqueue(flaky, { channel: 7 }, { tenant, priority: 2, timeout: '9s' })
+  const { id } = await mill.enqueue(flaky, { channel: 7 }, { tenant, priority: 2, timeout: '9s', backoff })
   assert.equal((await drain(mill, [flaky])).dead, 1)
   return { mill, jobId: id }
 }
@@ -73,7 +74,9 @@ it('a ULID and its UUID are one', () => {
     assert.equal(jobIdOf(uuidOf(id)), id)
   }
   assert.equal(jobIdOf('not a uuid'), null)
-  assert.throws(() => uuidOf('order-42'), { code: 'ERR_OPTION_INVALID' })
+  assert.match(uuidOf('order-42'), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
+  assert.notEqual(uuidOf('order-42'), uuidOf('order-43'))
+  assert.equal(uuidOf('0198F1D2-0000-7000-8000-00000000000A'), '0198f1d2-0000-7000-8000-00000000000a')
 })
 
 it('entries are found by type, by org and by when they failed', async (t) => {
@@ -128,7 +131,8 @@ for (const url of ['memory:', 'sqlite::memory:']) {
         assert.notEqual(retried.id, jobId)
         const before = await mill.job(retried.id)
         assert.partialDeepStrictEqual(before, { state: 'queued', attempt: 0, attempts: 3, priority: 2, tenant })
-        assert.equal(before?.options?.timeoutMs, 9_000)
+        assert.deepEqual(before?.options, { timeoutMs: 9_000, backoff, keepCompleted: 0 })
+        assert.equal(before?.payload, '{"channel":7}')
         assert.equal((await processor.findById(id))?.retriedAs, retried.id)
         healed = true
         assert.equal((await drain(mill, [flaky])).complete, 1)
@@ -187,6 +191,33 @@ for (const url of ['memory:', 'sqlite::memory:']) {
         assert.equal(await processor.purge({ jobType: 'data-deletion' }), 0)
         assert.equal(await processor.purge({}, { force: true }), 3)
         assert.deepEqual(await typesLeft(), [])
+      })
+
+      // A165 A169 A171 A173
+      it("takes another program's jobs, whatever their ids and payloads are", async (t) => {
+        const { mill, jobId } = await withDead(t, url)
+        const processor = processorOf(mill)
+        const own = (await mill.job(jobId)) ?? assert.fail()
+        const ids = ['42', 'order 43', '0198f1d2-0000-7000-8000-00000000000a']
+        for (const id of ids) {
+          const payload = id === '42' ? 'not json' : '{}'
+          await mill.engine.enqueue([{ ...own, id, payload, delayMs: 0, runAtMs: null, latest: null }])
+        }
+        assert.equal((await drain(mill, [flaky])).dead, 3)
+        for (const id of [jobId, ...ids]) {
+          const moved = await processor.moveToDeadLetter(id)
+          assert.equal((await processor.findById(moved.id))?.originalJobId, id)
+        }
+        assert.equal((await processor.find()).length, 4)
+        const first = await processor.findById(uuidOf('42'))
+        assert.partialDeepStrictEqual(first, { jobData: 'not json', unparsed: true })
+        const retried = await processor.retry(uuidOf('42'))
+        assert.equal((await mill.job(retried.id))?.payload, 'not json')
+        assert.equal((await processor.findById(uuidOf('42')))?.retriedAs, retried.id)
+        await assert.rejects(processor.retry(uuidOf('42')), { code: 'ERR_STATE_TRANSITION' })
+        assert.equal(await processor.findById(uuidOf('none')), null)
+        assert.equal(await processor.purge({ jobType: 'slack-sync' }), kind === 'desk' ? 3 : 4)
+        assert.deepEqual(await processor.find(), [])
       })
 
       it('moves nothing that is not dead', async (t) => {

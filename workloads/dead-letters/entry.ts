@@ -1,4 +1,4 @@
-import { OptionError } from '../../src/errors.ts'
+import { createHash } from 'node:crypto'
 import type { JobView, StoredOptions, Tenant } from '../../src/job/job.ts'
 
 export interface EntryError {
@@ -9,11 +9,13 @@ export interface EntryError {
 
 /** A dead letter under the names of document A, with what a retry needs to lose nothing (X034). */
 export interface DeadLetterEntry {
-  /** A UUID: that of the job's id, so a job that is moved twice is one entry (X072). */
+  /** A UUID that follows from the job's id, so a job that is moved twice is one entry (X072). */
   readonly id: string
   readonly originalJobId: string
   readonly jobType: string
   readonly jobData: unknown
+  /** Another program stored something that is no JSON: then `jobData` is its text, and a retry stores that again. */
+  readonly unparsed?: true
   readonly error: EntryError
   /** Starts that were made. */
   readonly attempts: number
@@ -40,7 +42,7 @@ export function toEntry(view: JobView, retriedAs: string | null): DeadLetterEntr
     id: uuidOf(view.id),
     originalJobId: view.id,
     jobType: view.type,
-    jobData: JSON.parse(view.payload),
+    ...dataOf(view.payload),
     error: {
       message: error?.message ?? 'no error recorded',
       ...(error?.stack != null && { stack: error.stack }),
@@ -56,17 +58,42 @@ export function toEntry(view: JobView, retriedAs: string | null): DeadLetterEntr
   }
 }
 
+/** One unreadable job must not hide all other entries. */
+function dataOf(payload: string): Pick<DeadLetterEntry, 'jobData' | 'unparsed'> {
+  try {
+    return { jobData: JSON.parse(payload) }
+  } catch {
+    return { jobData: payload, unparsed: true }
+  }
+}
+
 const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** A ULID and a UUID are the same 128 bits, written differently. */
+/** A ULID and a UUID are the same 128 bits, written differently. An id of another program's is hashed. */
 export function uuidOf(jobId: string): string {
-  if (!ULID.test(jobId))
-    throw new OptionError(`job id '${jobId}' is no ULID, so it has no UUID; enqueue with Millrace's ids`)
+  if (UUID.test(jobId)) return jobId.toLowerCase()
+  if (!ULID.test(jobId)) return hashed(jobId)
   let bits = 0n
   for (const letter of jobId) bits = bits * 32n + BigInt(LETTERS.indexOf(letter))
-  const hex = bits.toString(16).padStart(32, '0')
+  return withDashes(bits.toString(16).padStart(32, '0'))
+}
+
+/** Version 8 is that of UUIDs made in a way of one's own. */
+const HASHED = /^.{14}8.{4}[89ab]/
+
+function hashed(jobId: string): string {
+  const hex = createHash('sha256').update(`job ${jobId}`).digest('hex')
+  return withDashes(`${hex.slice(0, 12)}8${hex.slice(13, 16)}8${hex.slice(17, 32)}`)
+}
+
+/** Whether the id may be that of another program's job, which does not follow from it. */
+export function isHashed(uuid: string): boolean {
+  return UUID.test(uuid) && HASHED.test(uuid)
+}
+
+export function withDashes(hex: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Mill } from '../../src/client/mill.ts'
 import { EngineError, MillraceError, UnknownJobError } from '../../src/errors.ts'
 import { ATTEMPTS_DEFAULT } from '../../src/job/options.ts'
-import { type DeadLetterEntry, type EntryFilter, jobIdOf, toEntry } from './entry.ts'
+import { type DeadLetterEntry, type EntryFilter, jobIdOf, toEntry, withDashes } from './entry.ts'
 import { type DeadLetterStorage, deskStorage } from './storage.ts'
 
 /** The types whose dead letters somebody must hear of. */
@@ -80,7 +80,7 @@ export class DeadLetterProcessor {
       {
         id,
         type: entry.jobType,
-        payload: JSON.stringify(entry.jobData),
+        payload: payloadOf(entry),
         payloadVersion: entry.payloadVersion,
         priority: entry.priority,
         attempts: ATTEMPTS_DEFAULT,
@@ -124,10 +124,14 @@ export class DeadLetterProcessor {
 
 const PAGE = 500
 
-/** The time of the dead job and a hash of its entry: the same for each retry, and sorted where the job was. */
+function payloadOf({ jobData, unparsed }: DeadLetterEntry): string {
+  return unparsed === true && typeof jobData === 'string' ? jobData : JSON.stringify(jobData)
+}
+
+/** The time of the dead job and a hash of its entry: the same for each retry, and sorted where the job was, if its id says so. */
 function retryIdOf({ id, originalJobId }: DeadLetterEntry): string {
   const hash = createHash('sha256').update(`retry of ${id}`).digest('hex')
   const time = (jobIdOf(id) ?? originalJobId).slice(0, 10)
-  const rest = jobIdOf(hash.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')) ?? ''
+  const rest = jobIdOf(withDashes(hash.slice(0, 32))) ?? ''
   return `${time}${rest.slice(10)}`
 }

@@ -2,7 +2,7 @@ import type { Mill } from '../../src/client/mill.ts'
 import { deadLettersOf } from '../../src/engine/admission.ts'
 import type { DeadLetter, DeadLetters } from '../../src/engine/dead-letters.ts'
 import { MillraceError } from '../../src/errors.ts'
-import { type DeadLetterEntry, type EntryFilter, jobIdOf, toEntry } from './entry.ts'
+import { type DeadLetterEntry, type EntryFilter, isHashed, jobIdOf, toEntry, uuidOf } from './entry.ts'
 
 /** Where entries are kept. Bring your own, or use `deskStorage`. */
 export interface DeadLetterStorage {
@@ -29,8 +29,7 @@ const PAGE = 500
 export function deskStorage(mill: Mill): DeadLetterStorage {
   const letters = deadLettersOf(mill.engine)
   const findById = async (id: string): Promise<DeadLetterEntry | null> => {
-    const jobId = jobIdOf(id)
-    const letter = jobId === null ? null : await letters.find(jobId)
+    const letter = await letterOf(letters, id)
     return letter === null ? null : toEntry(letter.job, await retriedAs(letters, letter))
   }
   return {
@@ -51,15 +50,55 @@ export function deskStorage(mill: Mill): DeadLetterStorage {
       return found
     },
     async markRetried(id, newJobId) {
-      const jobId = jobIdOf(id)
-      return jobId !== null && letters.discard(jobId, { who: WHO, reason: `${RETRIED_AS}${newJobId}` })
+      const letter = await letterOf(letters, id)
+      return letter !== null && letters.discard(letter.job.id, { who: WHO, reason: `${RETRIED_AS}${newJobId}` })
     },
-    deleteMany: (ids) =>
-      letters.remove(
+    async deleteMany(ids) {
+      const by = { who: WHO, reason: 'purged' }
+      const removed = await letters.remove(
         ids.map(jobIdOf).filter((id) => id !== null),
-        { who: WHO, reason: 'purged' },
-      ),
+        by,
+      )
+      if (removed === ids.length) return removed
+      return removed + (await letters.remove(await foreignIds(letters, ids, ids.length - removed), by))
+    },
   }
+}
+
+/** By the id that the entry's stands for, by that itself, or, for an id of another program's, by looking through all. */
+async function letterOf(letters: DeadLetters, id: string): Promise<DeadLetter | null> {
+  const jobId = jobIdOf(id)
+  if (jobId === null) return null
+  const letter = (await letters.find(jobId)) ?? (await letters.find(id.toLowerCase()))
+  if (letter !== null || !isHashed(id)) return letter
+  for await (const other of matching(letters, {})) {
+    if (uuidOf(other.job.id) === id.toLowerCase()) return other
+  }
+  return retriedLetterOf(letters, id.toLowerCase())
+}
+
+/** A letter that was retried is discarded, so no list has it; the audit does. */
+async function retriedLetterOf(letters: DeadLetters, id: string): Promise<DeadLetter | null> {
+  let before: number | undefined
+  for (;;) {
+    const filter = { who: WHO, action: 'discard', limit: PAGE } as const
+    const page = await letters.audit(before === undefined ? filter : { ...filter, before })
+    const found = page.find(({ jobId }) => uuidOf(jobId) === id)
+    if (found !== undefined) return letters.find(found.jobId)
+    before = page.at(-1)?.seq
+    if (page.length < PAGE || before === undefined) return null
+  }
+}
+
+/** The ids of at most `count` jobs whose ids are no ULIDs. */
+async function foreignIds(letters: DeadLetters, ids: readonly string[], count: number): Promise<readonly string[]> {
+  const wanted = new Set(ids.map((id) => id.toLowerCase()))
+  const found: string[] = []
+  for await (const { job } of matching(letters, {})) {
+    if (found.length === count) break
+    if (wanted.has(uuidOf(job.id))) found.push(job.id)
+  }
+  return found
 }
 
 async function retriedAs(letters: DeadLetters, { job }: DeadLetter): Promise<string | null> {

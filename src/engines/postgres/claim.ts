@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { ClaimRequest, SubscribedType, Subscription } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
-import type { Cursors } from './cursors.ts'
+import type { Cursor, Cursors } from './cursors.ts'
 import type { Database, Queries } from './database.ts'
-import { type JobRow, toLease } from './rows.ts'
+import { fromPlain, type JobRow, type PlainRow, toLease } from './rows.ts'
 import {
   BURY_EXHAUSTED,
   CLAIM,
@@ -43,9 +43,10 @@ function newToken(worker: string): string {
 export async function claimReady(database: Database, { types, bounds, worker, cursors }: Claiming): Promise<Claimed> {
   const lanes = types.map((type) => laneOf(type, bounds)).filter((lane) => lane.bound > 0)
   if (lanes.length === 0) return { leases: [], freeInMs: null }
+  const { nowMs } = database
   const limited = types.filter((type) => type.limit !== undefined && lanes.some((lane) => lane.type === type.type))
-  if (limited.length > 0) return claimLimited(database, { lanes, limited, max: bounds.max, worker, cursors })
-  return { leases: await take(database, { lanes, max: bounds.max, worker, cursors }), freeInMs: null }
+  if (limited.length > 0) return claimLimited(database, { lanes, limited, max: bounds.max, worker, cursors, nowMs })
+  return { leases: await take(database, { lanes, max: bounds.max, worker, cursors, nowMs }), freeInMs: null }
 }
 
 interface Claiming {
@@ -61,28 +62,25 @@ function laneOf(type: SubscribedType, bounds: Bounds): Lane {
 }
 
 interface Taking {
+  /** Not later than the statement. */
+  readonly nowMs: number
   readonly lanes: readonly Lane[]
   readonly max: number
   readonly worker: string
   readonly cursors: Cursors
 }
 
-async function take(queries: Queries, { lanes, max, worker, cursors }: Taking): Promise<readonly Lease[]> {
+async function take(queries: Queries, { lanes, max, worker, cursors, nowMs }: Taking): Promise<readonly Lease[]> {
   const token = newToken(worker)
   const starts = lanes.map((lane) => cursors.of(lane.type))
   const finished = cursors.measure(starts.some((start) => start !== null))
   const [only, ...others] = lanes
   const rows =
     only !== undefined && others.length === 0
-      ? await queries.rows<JobRow>(
-          CLAIM_ONE,
-          only.type,
-          starts[0]?.priority ?? 0,
-          starts[0]?.since ?? '-infinity',
-          Math.min(max, only.bound),
-          worker,
-          token,
-          only.leaseMs,
+      ? await takeOne(
+          queries,
+          { ...only, bound: Math.min(max, only.bound) },
+          { worker, token, start: starts[0] ?? null, nowMs },
         )
       : await queries.rows<JobRow>(
           CLAIM,
@@ -99,6 +97,23 @@ async function take(queries: Queries, { lanes, max, worker, cursors }: Taking): 
   const ordered = [...rows].sort(byUrgency)
   cursors.advance(ordered)
   return bury(queries, ordered, token)
+}
+
+/** The end of the leases is told by the clock here, from before the statement was sent: never too late. */
+async function takeOne(
+  queries: Queries,
+  { type, bound, leaseMs }: Lane,
+  {
+    worker,
+    token,
+    start,
+    nowMs,
+  }: Pick<Taking, 'worker' | 'nowMs'> & { readonly token: string; readonly start: Cursor | null },
+): Promise<readonly JobRow[]> {
+  const expiresMs = nowMs + leaseMs
+  const { priority = 0, since = '-infinity' } = start ?? {}
+  const rows = await queries.rows<PlainRow>(CLAIM_ONE, type, priority, since, bound, worker, token, leaseMs)
+  return rows.map((row) => fromPlain(row, type, expiresMs))
 }
 
 function byUrgency(one: JobRow, other: JobRow): number {
@@ -129,7 +144,7 @@ interface StartsRow {
 /** Claims of one limited type come one after the other over all processes; only so can the window be counted. */
 function claimLimited(
   database: Database,
-  { lanes, limited, max, worker, cursors }: Taking & { readonly limited: readonly SubscribedType[] },
+  { lanes, limited, max, worker, cursors, nowMs }: Taking & { readonly limited: readonly SubscribedType[] },
 ): Promise<Claimed> {
   const types = limited.map((type) => type.type)
   const windows = limited.map((type) => type.limit?.perMs ?? 0)
@@ -148,7 +163,7 @@ function claimLimited(
         freeInMs = Math.min(freeInMs ?? Number.POSITIVE_INFINITY, used.oldest_ms + limit.perMs - used.now_ms)
       return []
     })
-    const leases = open.length === 0 ? [] : await take(queries, { lanes: open, max, worker, cursors })
+    const leases = open.length === 0 ? [] : await take(queries, { lanes: open, max, worker, cursors, nowMs })
     const starts = types.map((type) => leases.filter((lease) => lease.job.type === type).length)
     if (starts.some((count) => count > 0)) {
       const started = types.filter((_, index) => (starts[index] ?? 0) > 0)

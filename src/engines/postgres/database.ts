@@ -70,6 +70,11 @@ export class Database implements Queries {
     return this.#clock === systemClock || this.#clock === backgroundClock ? null : toIso(this.#clock.nowMs())
   }
 
+  /** The time here, for what must not be later than a statement that is about to be sent. */
+  get nowMs(): number {
+    return this.#clock.nowMs()
+  }
+
   rows<Row>(statement: Statement, ...values: readonly unknown[]): Promise<readonly Row[]> {
     return this.#use((client) => this.#on(client).rows<Row>(statement, ...values))
   }

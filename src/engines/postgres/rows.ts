@@ -25,6 +25,37 @@ export interface JobRow {
   readonly place: string
 }
 
+/** A row of the usual claim: null where the value is the usual one. */
+export interface PlainRow
+  extends Omit<JobRow, 'type' | 'expires_ms' | 'attempt_count' | 'max_attempts' | 'payload_version' | 'run_ms'> {
+  readonly attempt_count: number | null
+  readonly max_attempts: number | null
+  readonly payload_version: number | null
+  readonly run_ms: number | null
+}
+
+export function fromPlain(row: PlainRow, type: string, expiresMs: number): JobRow {
+  return {
+    id: row.id,
+    type,
+    payload: row.payload,
+    payload_version: row.payload_version ?? 1,
+    priority: row.priority,
+    attempt_count: row.attempt_count ?? 1,
+    max_attempts: row.max_attempts ?? 3,
+    created_ms: row.created_ms,
+    run_ms: row.run_ms ?? row.created_ms,
+    arrival: row.arrival,
+    idempotency_key: row.idempotency_key,
+    latest_key: row.latest_key,
+    tenant: row.tenant,
+    options: row.options,
+    after: row.after,
+    expires_ms: expiresMs,
+    place: row.place,
+  }
+}
+
 export interface ViewRow extends JobRow {
   readonly status: string
   readonly ended: Ended | null

@@ -73,7 +73,7 @@ describe('the schema of Postgres', () => {
     await migrate(url, settings)
     await assertLeaseColumns(schema)
     const index = (await indexesOf(schema)).get('idx_jobs_status_lease')
-    assert.match(index ?? '', /\(status, lease_expires_at\)$/)
+    assert.match(index ?? '', /\(status, lease_expires_at\) WHERE \(status = 'processing'::text\)$/)
   })
 
   // E23

@@ -102,7 +102,8 @@ export async function clientFor(address: RedisAddress): Promise<RedisClient> {
     // Both kinds of addresses, whichever the name has.
     family: 0,
     lazyConnect: true,
-    ...(username !== null && { username }),
+    // A user without a password says so by an empty one.
+    ...(username !== null && { username, password: password ?? '' }),
     ...(password !== null && { password }),
     ...(tls && { tls: {} }),
   }) as unknown as RedisClient

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { describe, type TestContext, test } from 'node:test'
 import { newJob } from '../../../test/fixtures/new-job.ts'
+import { tcpProxy } from '../../../test/fixtures/tcp-proxy.ts'
 import { freshPrefix, type OwnRedis, type RedisSettings, startRedis, withRedis } from '../../../test/servers/redis.ts'
 import type { Consumer, Engine } from '../../engine/engine.ts'
 import { openEngine } from '../../engine/open.ts'
@@ -45,7 +48,7 @@ async function again<Value>(run: () => Promise<Value>): Promise<Value> {
 }
 
 describe('faults of Redis', { timeout: 90_000 }, () => {
-  test('a server gone in the middle: calls end by their deadline, a claim that waits goes on, nothing is lost', async (t) => {
+  test('a server gone in the middle: calls end by their deadline, and nothing is lost', async (t) => {
     const server = await serverFor(t, { aof: 'always' })
     const engine = await opened(t, server, 'timeout=400')
     const consumer = await consume(engine)
@@ -121,5 +124,89 @@ describe('faults of Redis', { timeout: 90_000 }, () => {
     assert.deepEqual(await consumer.settle(rest.map((lease) => ({ lease, outcome: { ...complete, keep: 0 } }))), [])
     await withRedis(server.url, (redis) => redis.config('SET', 'maxmemory', '12000000'))
     assert.equal((await engine.enqueue(batch())).length, 20)
+  })
+
+  test('a job whose hash somebody deleted by hand does not stop the others, waiting or running', async (t) => {
+    const server = await serverFor(t)
+    const prefix = freshPrefix()
+    const engine = await openEngine(`${server.url}?prefix=${prefix}`, settings)
+    t.after(() => engine.close())
+    const consumer = await consume(engine)
+    const jobs = [newJob(), newJob(), newJob()]
+    await engine.enqueue(jobs)
+    const drop = (id: string | undefined, ...more: readonly string[]): Promise<unknown> =>
+      withRedis(server.url, (redis) =>
+        redis.del(`${prefix}:greet:${id}`, ...more.map((name) => `${prefix}:greet:${id}:${name}`)),
+      )
+    await drop(jobs[0]?.id)
+    const leases = await take(consumer, 3)
+    assert.deepEqual(
+      leases.map(({ job }) => job.id),
+      [jobs[1]?.id, jobs[2]?.id],
+    )
+    await drop(jobs[1]?.id, 'lock')
+    await drop(jobs[2]?.id)
+    const lost = await consumer.settle(leases.map((lease) => ({ lease, outcome: complete })))
+    assert.equal(lost.length, 2)
+    // What is left of it goes when its lease would have run out.
+    await drop(jobs[2]?.id, 'lock')
+    const reaper = await engine.consume({ types: 'every', worker: 'reaper' })
+    assert.deepEqual(await reaper.claim({ max: 10, waitMs: 0, signal: never, from: 'expired' }), [])
+    await engine.enqueue([newJob()])
+    assert.equal((await take(consumer, 3)).length, 1)
+    const { ready, inProgress, completed, dead } = (await engine.counts()).greet ?? {}
+    assert.deepEqual([ready, inProgress, completed, dead], [0, 1, 0, 0])
+  })
+
+  for (const seen of ['sees it', 'sees nothing'] as const) {
+    test(`where the server ${seen} and no answer comes back, calls end and a repetition counts once`, async (t) => {
+      const server = await serverFor(t)
+      const prefix = freshPrefix()
+      const proxy = await tcpProxy(t, `${server.url}?prefix=${prefix}&timeout=400`)
+      const engine = await openEngine(proxy.url, settings)
+      t.after(() => engine.close())
+      const consumer = await consume(engine)
+      // So that the server knows the scripts: of one that it does not know it would see no more than a name.
+      await engine.enqueue([newJob()])
+      await consumer.settle((await take(consumer, 1)).map((lease) => ({ lease, outcome: complete })))
+      const job = newJob()
+      proxy.freezeAt(job.id, seen)
+      await assert.rejects(engine.enqueue([job]), coded('ERR_STORAGE_FAILED', /unknown/))
+      const [receipt] = await again(() => engine.enqueue([job]))
+      assert.deepEqual(receipt, { id: job.id, status: seen === 'sees it' ? 'duplicate' : 'enqueued' })
+      const [lease] = await again(() => take(consumer, 5))
+      assert.ok(lease)
+      proxy.freezeAt(lease.token, seen)
+      await assert.rejects(consumer.settle([{ lease, outcome: complete }]), coded('ERR_STORAGE_FAILED', /unknown/))
+      const lost = await again(() => consumer.settle([{ lease, outcome: complete }]))
+      assert.equal(lost.length, seen === 'sees it' ? 1 : 0)
+      const { ready, inProgress, completed } = (await engine.counts()).greet ?? {}
+      assert.deepEqual([ready, inProgress, completed], [0, 0, 2])
+    })
+  }
+
+  test('an engine that is closed while its server is away lets the process end', async (t) => {
+    const server = await serverFor(t)
+    const program = `
+      import { openEngine } from ${JSON.stringify(new URL('../../engine/open.ts', import.meta.url).href)}
+      import { systemClock } from ${JSON.stringify(new URL('../../time/clock.ts', import.meta.url).href)}
+      const engine = await openEngine(${JSON.stringify(server.url)}, { clock: systemClock, migrate: false })
+      const consumer = await engine.consume({ types: [{ type: 'greet', leaseMs: 1000 }], worker: 'w' })
+      const claiming = consumer.claim({ max: 1, waitMs: 60_000, signal: new AbortController().signal }).catch(() => {})
+      process.stdout.write('open')
+      await new Promise((resolve) => process.stdin.once('data', resolve))
+      await engine.close()
+      process.stdin.destroy()
+      await claiming`
+    const args = ['--conditions=millrace-source', '--input-type=module-typescript', '-e', program]
+    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+    t.after(() => child.kill('SIGKILL'))
+    await once(child.stdout, 'data')
+    await server.kill()
+    child.stdin.write('close')
+    const fromMs = performance.now()
+    const [code] = await once(child, 'exit')
+    assert.equal(code, 0)
+    assert.ok(performance.now() - fromMs < 4_000, `it took ${performance.now() - fromMs} ms`)
   })
 })

@@ -109,7 +109,9 @@ function adviceFor(error: unknown): readonly [code: ErrorCode, advice: string] {
 export function toEngineError(error: unknown, during: string): MillraceError {
   if (error instanceof MillraceError) return error
   const [code, advice] = adviceFor(error)
-  return new EngineError(code, `Redis: ${during}: ${textOf(error)}; ${advice}`, { cause: error })
+  // What the driver says about its retries would send a reader looking for a setting.
+  const said = advice === UNKNOWN ? '' : `${textOf(error)}; `
+  return new EngineError(code, `Redis: ${during}: ${said}${advice}`, { cause: error })
 }
 
 const CHECK = 'check the server, the network, and whether it is redis: or rediss:'

@@ -76,6 +76,8 @@ describe('opening Redis', { timeout: 60_000 }, () => {
     await assert.rejects(database.run(increment(), ['']), coded('ERR_STORAGE_OPEN', /lacks a right.*ACL SETUSER/))
     await (await reached(t, url(':right'))).ping()
     await (await reached(t, url('default:right'))).ping()
+    await withRedis(url(':right'), (redis) => redis.call('acl', 'setuser', 'free', 'on', 'nopass', '~*', '+@all'))
+    await (await reached(t, url('free'))).ping()
   })
 
   test('a server that would throw jobs away is refused with the command that changes it', async (t) => {

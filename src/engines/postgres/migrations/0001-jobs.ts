@@ -87,11 +87,14 @@ const DUE = `greatest(run_at, next_earliest_run_at)`
 
 const CLAIMABLE = `status = 'queued' AND NOT blocked AND waiting_for = 0`
 
-/** The columns and the index of document E. */
+/**
+ * The columns and the index of document E. It is asked for leases that run, so it holds no others: each job then enters
+ * it once, and not at every change of its state.
+ */
 function leaseTableSql(qualified: string): string {
   return [
     ...LEASE_COLUMNS.map(({ name, definition }) => addColumn(qualified, name, definition)),
-    `CREATE INDEX IF NOT EXISTS idx_jobs_status_lease ON ${qualified} (status, lease_expires_at);`,
+    `CREATE INDEX IF NOT EXISTS idx_jobs_status_lease ON ${qualified} (status, lease_expires_at) WHERE status = 'processing';`,
   ].join('\n')
 }
 

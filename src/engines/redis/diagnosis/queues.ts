@@ -173,6 +173,8 @@ local seen, gone = 0, 0
 for at = 1, #found[2], 2 do
   seen = seen + 1
   local id, name = string.match(found[2][at], '^(.*):([^:]*)$')
+  local public = string.gsub(name or '', '/', ':') .. '#'
+  if id and string.sub(id, 1, #public) == public then id = string.sub(id, #public + 1) end
   if id == nil or call('EXISTS', prefix .. ':' .. name .. ':' .. id) == 0 then gone = gone + 1 end
 end
 return { found[1], seen, gone }

@@ -95,7 +95,8 @@ local function take(kind)
   return true
 end
 
--- What stands first in a queue: its priority and when it came. BullMQ's 0 goes before all.
+-- What stands first in a queue: its priority, when it came, and its id, which tells who came first in a millisecond.
+-- BullMQ's 0 goes before all.
 local function look(kind)
   local q = kind.q
   local id, rank = call('LINDEX', q.wait, -1), 0
@@ -103,11 +104,17 @@ local function look(kind)
     local first = call('ZRANGE', q.prioritized, 0, 0, 'WITHSCORES')
     id, rank = first[1], math.floor((tonumber(first[2]) or 0) / 4294967296)
   end
-  kind.rank = id and rank or nil
+  kind.rank, kind.id = id and rank or nil, id
   if id then
     local times = call('HMGET', q.base .. id, 'mrRun', 'timestamp')
     kind.came = tonumber(times[1] or times[2] or nil) or 0
   end
+end
+
+local function isBefore(one, other)
+  if one.rank ~= other.rank then return one.rank < other.rank end
+  if one.came ~= other.came then return one.came < other.came end
+  return one.id < other.id
 end
 
 if #types == 1 then
@@ -117,10 +124,7 @@ else
   while count < max do
     local best
     for _, kind in ipairs(types) do
-      if kind.left > 0 and kind.rank and
-          (best == nil or kind.rank < best.rank or (kind.rank == best.rank and kind.came < best.came)) then
-        best = kind
-      end
+      if kind.left > 0 and kind.rank and (best == nil or isBefore(kind, best)) then best = kind end
     end
     if best == nil then break end
     if take(best) then look(best) else best.left = 0 end

@@ -10,7 +10,10 @@ import { NOTES } from './notes.ts'
  */
 export const cancelScript = compose(
   'cancel',
-  ENDING_BULL,
+  {
+    scripts: ENDING_BULL.scripts,
+    functions: ['removeDeduplicationKeyIfNeededOnRemoval', 'removeParentDependencyKey'],
+  },
   GOES_ON_WHEN_FULL,
   NOTES,
   LINKS,
@@ -22,6 +25,9 @@ if not q then return 0 end
 local place = placeOf(q, id)
 if place == 'completed' or place == 'failed' or place == 'ended' then return 0 end
 ended(q, id, 'cancelled', { who = ARGV[3], reason = ARGV[4] })
+-- For whoever waits in BullMQ itself it is as good as removed.
+removeParentDependencyKey(q.base .. id, false, nil, nil)
+removeDeduplicationKeyIfNeededOnRemoval(q.base, id, call('HGET', q.base .. id, 'deid') or nil)
 if place == 'active' then call('PUBLISH', own('lost'), q.name .. ':' .. id) end
 return 1
 `,

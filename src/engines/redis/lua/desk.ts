@@ -58,7 +58,7 @@ local q, id = find(ARGV[2])
 if not q or placeOf(q, id) ~= 'failed' then return 0 end
 local key, by, isEdited = q.base .. id, { who = ARGV[3], reason = ARGV[4] }, ARGV[5] ~= nil
 local more, seq = moreOf(q, id), tonumber(call('HGET', key, 'mrSeq') or nil)
-if more.key and call('HEXISTS', own('keys'), more.key) == 1 then return 0 end
+if more.key and holderOf(more.key) then return 0 end
 local latest = more.latest and q[':latest:' .. more.latest.key]
 if latest and seq and seq < (tonumber(call('HGET', latest, 'seq') or nil) or 0) then return 0 end
 if isEdited and (call('HGET', key, 'mr') or '') ~= ARGV[6] then return -1 end

@@ -57,8 +57,8 @@ end
 local function enqueueOne(q, job)
   if isStored(q, job.id) then return 'duplicate', job.id end
   if job.key ~= '' then
-    local held = call('HGET', own('keys'), job.key)
-    if held then return 'duplicate', string.match(held, ':(.*)$') end
+    local holder = holderOf(job.key)
+    if holder then return 'duplicate', holder end
   end
   if job.run ~= '' then job.delay = math.max(0, tonumber(job.run) - now)
   elseif job.delay > 0 then job.run = string.format('%.0f', now + job.delay) end
@@ -95,7 +95,7 @@ local function unknownPredecessor(first, count)
     local at = first + 14 * (index - 1)
     local id, key, ids = ARGV[at + 1], ARGV[at + 8], ARGV[at + 12]
     local isDuplicate = before[id] or isStored(queueOf(ARGV[at]), id) or
-      (key ~= '' and call('HEXISTS', own('keys'), key) == 1)
+      (key ~= '' and holderOf(key) ~= nil)
     if ids ~= '' and not isDuplicate then
       for one in string.gmatch(ids, '[^\\n]+') do
         if not before[one] and find(one) == nil then return one end

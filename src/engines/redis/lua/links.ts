@@ -115,6 +115,17 @@ local function successorOf(q, id, latest)
   return queued and queued ~= id and queued or nil
 end
 
+-- The live job that has a key. Other workers than ours free none, so one that is over or gone has it no more.
+local function holderOf(key)
+  local held = call('HGET', own('keys'), key)
+  if not held then return nil end
+  local name, id = string.match(held, '^([^:]*):(.*)$')
+  local facts = call('HMGET', queueOf(name).base .. id, 'name', 'finishedOn', 'mrEnded')
+  if facts[1] and not facts[2] and not facts[3] then return id end
+  call('HDEL', own('keys'), key)
+  return nil
+end
+
 local function freeKey(q, id, key)
   if call('HGET', own('keys'), key) == q.name .. ':' .. id then call('HDEL', own('keys'), key) end
 end
@@ -132,10 +143,13 @@ local function forgetVersion(q, latest)
   if call('HINCRBY', q[':latest:' .. latest], 'held', -1) <= 0 then call('DEL', q[':latest:' .. latest]) end
 end
 
--- A foreign job is in the index once it is met; a claimed version of a latest key is the one in flight.
+-- A foreign job is in the index, and its queue among the types, once it is met; a claimed version of a latest key is the one in flight.
 local function started(q, id, fields)
   local public = publicId(q, id)
-  if public ~= id then call('ZADD', own('index'), 0, public .. ':' .. q.name) end
+  if public ~= id then
+    call('ZADD', own('index'), 0, public .. ':' .. q.name)
+    call('SADD', KEYS[1], q.name)
+  end
   for index = 1, #fields, 2 do
     if fields[index] == 'mrSeq' then
       local key = q[':latest:' .. moreOf(q, id).latest.key]
