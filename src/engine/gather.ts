@@ -13,7 +13,7 @@ export interface GatherBounds {
 }
 
 /**
- * Calls made within one turn of the event loop, or while earlier ones are on their way, share one statement: a hundred
+ * Calls made in one go, or while earlier ones are on their way, share one statement: a hundred
  * concurrent enqueues then cost one round trip and one commit. If the shared statement fails, each call is run by
  * itself, so that one that cannot succeed fails alone.
  */
@@ -54,7 +54,8 @@ export class Gather<Item, Answer> {
   #schedule(): void {
     if (this.#scheduled || this.#inFlight.size >= this.#flightsMax || this.#waiting.length === 0) return
     this.#scheduled = true
-    setImmediate(() => {
+    // Not a whole turn later: a call that comes alone would only wait, and many that come together fill the next flight.
+    queueMicrotask(() => {
       this.#scheduled = false
       this.#depart()
     })

@@ -7,8 +7,9 @@ export interface RenewalThreadData {
 }
 
 /**
- * To the thread. Parallel arrays of plain values, one post for a whole batch of one type: copying jobs with their
- * payloads would cost more than running them.
+ * To the thread. One post for a whole batch of one type, and of its jobs only what renewing needs: copying them with
+ * their payloads would cost more than running them. Ids and tokens are one text each, because most jobs are over before
+ * the thread has to read it.
  */
 export type ToRenewalThread =
   | {
@@ -16,8 +17,9 @@ export type ToRenewalThread =
       readonly type: string
       readonly leaseMs: number
       readonly handles: readonly number[]
-      readonly ids: readonly string[]
-      readonly tokens: readonly string[]
+      /** JSON of a list of texts, in the order of the handles. */
+      readonly ids: string
+      readonly tokens: string
       readonly timeoutMs: readonly number[]
     }
   | { readonly kind: 'drop'; readonly handles: readonly number[] }

@@ -50,13 +50,15 @@ port.on('message', (received: ToRenewalThread) => {
 send({ kind: 'ready' })
 
 function renewables(held: Extract<ToRenewalThread, { kind: 'hold' }>): readonly Renewable[] {
-  const { type, leaseMs, ids, tokens } = held
+  const { type, leaseMs } = held
+  let read: { readonly ids: readonly string[]; readonly tokens: readonly string[] } | null = null
   return held.handles.map((handle, index) => ({
     handle,
     leaseMs,
     timeoutMs: held.timeoutMs[index] ?? 0,
     get lease() {
-      return leaseOf(ids[index] ?? '', type, tokens[index] ?? '')
+      read ??= { ids: JSON.parse(held.ids), tokens: JSON.parse(held.tokens) }
+      return leaseOf(read.ids[index] ?? '', type, read.tokens[index] ?? '')
     },
   }))
 }

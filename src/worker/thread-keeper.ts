@@ -68,8 +68,8 @@ class ThreadKeeper implements LeaseKeeper {
         type,
         leaseMs: ofType[0]?.leaseMs ?? 0,
         handles: ofType.map(({ handle }) => handle),
-        ids: ofType.map(({ lease }) => lease.job.id),
-        tokens: ofType.map(({ lease }) => lease.token),
+        ids: JSON.stringify(ofType.map(({ lease }) => lease.job.id)),
+        tokens: JSON.stringify(ofType.map(({ lease }) => lease.token)),
         timeoutMs: ofType.map(({ timeoutMs }) => timeoutMs),
       })
     }

@@ -31,6 +31,7 @@ const KEYS: Readonly<Record<string, number>> = {
   removeJob: 2,
   reprocessJob: 9,
   retryJob: 11,
+  updateJobScheduler: 12,
   updateProgress: 3,
 }
 

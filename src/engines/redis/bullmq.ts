@@ -11,6 +11,7 @@ export const BULL_SCRIPTS = Object.freeze({
   removeJob: 2,
   reprocessJob: 9,
   retryJob: 11,
+  updateJobScheduler: 12,
   updateProgress: 3,
 })
 
@@ -25,7 +26,7 @@ interface Texts {
 let loaded: Texts | null = null
 
 /** BullMQ puts the functions that a script uses into its text, each from `local function` to an `end`, at the margin. */
-const FUNCTION = /^local function (\w+)[\s\S]*?^end\b/gm
+const FUNCTION = /^local (?:function )?(\w+)(?: = function)? ?\([\s\S]*?^end\b/gm
 const COMMENT = /--\[\[[\s\S]*?\]\]/g
 
 function texts(): Texts {

@@ -90,9 +90,12 @@ function byDeath(a: Found, b: Found): number {
   return a.id < b.id ? 1 : -1
 }
 
+/** Only another edit changes what is compared, so that a second try is rare and a third unheard of. */
+const EDIT_TRIES_MAX = 10
+
 /** The version stands in a JSON that only we can change without harm; it is compared, and read again if it was changed. */
 async function requeueEdited(database: RedisDatabase, id: string, by: By, edit: PayloadEdit): Promise<boolean> {
-  for (;;) {
+  for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
     const row = await findRow(database, id)
     if (row === null) return false
     const before = row.fields.get('mr') ?? ''
@@ -100,6 +103,7 @@ async function requeueEdited(database: RedisDatabase, id: string, by: By, edit: 
     const answer = await database.run(requeueScript(), args)
     if (answer !== -1) return answer === 1
   }
+  return false
 }
 
 function withVersion(text: string, version: number): string {

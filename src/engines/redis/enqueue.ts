@@ -3,7 +3,7 @@ import { EngineError, UnknownJobError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { RedisDatabase } from './database.ts'
 import { queueOf } from './keys.ts'
-import { enqueueScript } from './lua/enqueue.ts'
+import { enqueuePlainScript, enqueueScript } from './lua/enqueue.ts'
 
 /** Redis does nothing else while it stores a batch, and takes no more than a million arguments. */
 const BATCH_MAX = 50_000
@@ -16,7 +16,13 @@ export async function storeJobs(database: RedisDatabase, jobs: readonly NewJob[]
       `${jobs.length} jobs in one batch would stop Redis for too long; split it into batches of ${BATCH_MAX} at most`,
     )
   }
-  return receiptsFrom(jobs, await database.run(enqueueScript(), enqueueArgs(jobs)))
+  const script = jobs.every(isPlain) ? enqueuePlainScript() : enqueueScript()
+  return receiptsFrom(jobs, await database.run(script, enqueueArgs(jobs)))
+}
+
+/** Tied to no other job. */
+function isPlain({ key, latest, after }: NewJob): boolean {
+  return key === null && latest === null && after === null
 }
 
 /** What `enqueueAll` in Lua reads: the number of jobs, whether one comes after others, and 14 values for each. */
@@ -68,6 +74,9 @@ export function receiptsFrom(jobs: readonly NewJob[], answer: unknown): readonly
   return jobs.map((job, index) => {
     const status = answers[2 * index]
     if (isStatus(status)) return { id: String(answers[2 * index + 1]), status }
-    throw new EngineError('ERR_STORAGE_FAILED', `Redis gave no receipt for job ${job.id}; whether it is stored is unknown`)
+    throw new EngineError(
+      'ERR_STORAGE_FAILED',
+      `Redis gave no receipt for job ${job.id}; whether it is stored is unknown`,
+    )
   })
 }

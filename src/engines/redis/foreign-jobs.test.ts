@@ -1,84 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
-import { FlowProducer, Queue, Worker } from 'bullmq'
-import { Redis } from 'ioredis'
-import { dropPrefix, prefixUrl, redisServer } from '../../../test/servers/redis.ts'
-import type { DeadLetters, Engine, Inspector } from '../../engine/engine.ts'
-import { newJobId } from '../../job/id.ts'
-import type { NewJob } from '../../job/job.ts'
-import { systemClock } from '../../time/clock.ts'
-import { fromUrl } from './module.ts'
+import { describe, test } from 'node:test'
+import { newJob, scene } from '../../../test/bullmq/scene.ts'
 
 const by = { who: 'ann', reason: 'test' }
 const never = new AbortController().signal
-
-interface Scene {
-  readonly engine: Engine
-  readonly inspector: Inspector
-  readonly letters: DeadLetters
-  readonly queue: Queue
-  readonly flows: FlowProducer
-  readonly redis: Redis
-  readonly prefix: string
-  /** Runs what is there with a worker of BullMQ's own until it has finished so many. */
-  work(count: number, run: () => Promise<unknown>): Promise<void>
-}
-
-async function scene(t: TestContext): Promise<Scene> {
-  const server = await redisServer()
-  const { url, prefix } = prefixUrl(server)
-  const { hostname, port } = new URL(url)
-  const connection = { host: hostname, port: Number(port) }
-  const engine = fromUrl(url, { clock: systemClock, migrate: true })
-  await engine.open()
-  const queue = new Queue('mail', { connection, prefix })
-  const flows = new FlowProducer({ connection, prefix })
-  const redis = new Redis(server.url)
-  t.after(async () => {
-    await queue.close()
-    await flows.close()
-    await engine.close()
-    redis.disconnect()
-    await dropPrefix(server.url, prefix)
-  })
-  // Millrace has met the type.
-  await redis.sadd(`${prefix}::types`, 'mail')
-  const { inspector, deadLetters: letters } = engine
-  assert.ok(inspector && letters)
-  const work = async (count: number, run: () => Promise<unknown>): Promise<void> => {
-    const worker = new Worker('mail', run, { connection, prefix })
-    const done = Promise.withResolvers<void>()
-    let left = count
-    const step = (): void => {
-      left -= 1
-      if (left === 0) done.resolve()
-    }
-    worker.on('completed', step)
-    worker.on('failed', step)
-    await done.promise
-    await worker.close()
-  }
-  return { engine, inspector, letters, queue, flows, redis, prefix, work }
-}
-
-function newJob(fields: Partial<NewJob> = {}): NewJob {
-  return {
-    id: newJobId(Date.now()),
-    type: 'mail',
-    payload: '1',
-    payloadVersion: 1,
-    priority: 5,
-    attempts: 3,
-    delayMs: 0,
-    runAtMs: null,
-    key: null,
-    latest: null,
-    tenant: null,
-    options: null,
-    after: null,
-    ...fields,
-  }
-}
 
 describe('jobs of a plain BullMQ producer', { timeout: 60_000 }, () => {
   test('are found, listed and counted beside ours, whatever their state', async (t) => {
@@ -131,6 +56,24 @@ describe('jobs of a plain BullMQ producer', { timeout: 60_000 }, () => {
     assert.equal(await engine.controls?.cancel(`mail#${held.id}`, by), true)
     const next = await queue.add('once', {}, { deduplication: { id: 'd' } })
     assert.notEqual(next.id, held.id)
+  })
+
+  test('that belong to a flow let their parent go when a worker of ours is done with them', async (t) => {
+    const { engine, flows, inspector } = await scene(t)
+    for (const kind of ['complete', 'dead'] as const) {
+      const child = { name: 'child', queueName: 'mail', opts: { ignoreDependencyOnFailure: true } }
+      const { job } = await flows.add({ name: 'parent', queueName: 'mail', children: [child] })
+      const consumer = await engine.consume({ types: [{ type: 'mail', leaseMs: 10_000 }], worker: 'w' })
+      const [lease] = await consumer.claim({ max: 1, waitMs: 1_000, signal: never })
+      assert.ok(lease)
+      const error = { name: 'Error', code: null, message: 'x', stack: null }
+      const outcome = kind === 'complete' ? { kind, result: '1', durationMs: 1 } : { kind, error }
+      assert.deepEqual(await consumer.settle([{ lease, outcome }]), [])
+      const [parent] = await consumer.claim({ max: 1, waitMs: 1_000, signal: never })
+      assert.equal(parent?.job.id, `mail#${job.id}`)
+      assert.equal((await inspector.find(`mail#${job.id}`))?.state, 'in_progress')
+      await consumer.close()
+    }
   })
 
   test('that a worker of BullMQ’s own finished, or somebody deleted, hold no key of ours any more', async (t) => {
@@ -192,92 +135,5 @@ describe('jobs of a plain BullMQ producer', { timeout: 60_000 }, () => {
     assert.deepEqual(swept, { removed: 1, next: null })
     assert.equal(await inspector.find('mail#1'), null)
     assert.equal(await redis.zcard(`${prefix}::index`), 0)
-  })
-})
-
-describe('looking at many jobs', { timeout: 60_000 }, () => {
-  test('more than are gathered at once are paged through the index, by state and past what is gone', async (t) => {
-    const { engine, inspector, redis, prefix } = await scene(t)
-    const jobs = Array.from({ length: 1_300 }, (_, index) => newJob({ type: index % 2 === 0 ? 'mail' : 'other' }))
-    await engine.enqueue(jobs)
-    const consumer = await engine.consume({ types: [{ type: 'mail', leaseMs: 10_000 }], worker: 'w' })
-    const [lease] = await consumer.claim({ max: 1, waitMs: 1_000, signal: never })
-    assert.ok(lease)
-    const ids = jobs
-      .map(({ id }) => id)
-      .sort()
-      .reverse()
-    const [deleted = ''] = ids
-    await redis.del(`${prefix}:mail:${deleted}`, `${prefix}:other:${deleted}`)
-    const listed: string[] = []
-    for (;;) {
-      const before = listed.at(-1)
-      const page = await inspector.list({ limit: 400, ...(before !== undefined && { before }) })
-      listed.push(...page.map(({ id }) => id))
-      if (page.length < 400) break
-    }
-    assert.deepEqual(listed, ids.slice(1))
-    assert.equal(await redis.zcard(`${prefix}::index`), 1_299, 'what is gone leaves the index')
-    const running = await inspector.list({ limit: 5, state: 'in_progress' })
-    assert.deepEqual(
-      running.map(({ id }) => id),
-      [lease.job.id],
-    )
-    const others = await inspector.list({ limit: 1_000, type: 'other', state: 'queued' })
-    const expected = jobs.filter(({ type, id }) => type === 'other' && id !== deleted).length
-    assert.equal(others.length, expected)
-  })
-
-  test('dead letters that died at one moment are paged without a gap, ours and others', async (t) => {
-    const { engine, letters, redis, prefix } = await scene(t)
-    const ids = Array.from({ length: 23 }, (_, index) => (index % 3 === 0 ? newJobId(Date.now()) : `00${index}`))
-    for (const id of ids) {
-      await redis.hset(`${prefix}:mail:${id}`, { name: 'mail', data: '1', finishedOn: 1_000, failedReason: 'x' })
-      await redis.zadd(`${prefix}:mail:failed`, 1_000, id)
-    }
-    for (const id of ['a', 'b', 'c', 'd', 'e']) {
-      await redis.hset(`${prefix}:mail:${id}`, {
-        name: 'mail',
-        data: '1',
-        finishedOn: 900 - id.charCodeAt(0),
-        failedReason: 'x',
-      })
-      await redis.zadd(`${prefix}:mail:failed`, 900 - id.charCodeAt(0), id)
-    }
-    // Somebody deleted the hash of one.
-    await redis.zadd(`${prefix}:mail:failed`, 1_000, 'gone')
-    const seen: string[] = []
-    let after: { readonly completedAtMs: number; readonly id: string } | undefined
-    for (;;) {
-      const page = await letters.list({ limit: 4, ...(after && { after }) })
-      seen.push(...page.map(({ job }) => job.id))
-      const last = page.at(-1)?.job
-      if (last === undefined || page.length < 4) break
-      after = { completedAtMs: last.completedAtMs ?? 0, id: last.id }
-    }
-    assert.equal(new Set(seen).size, 28)
-    assert.equal(seen.length, 28)
-    assert.ok(engine.retention)
-    assert.ok((await engine.retention.usedBytes()) > 28 * 50)
-  })
-
-  test('a job whose fields are nonsense can be looked at, cancelled and removed', async (t) => {
-    const { engine, inspector, letters, redis, prefix } = await scene(t)
-    for (const [id, set] of [
-      ['1', 'wait'],
-      ['2', 'failed'],
-    ] as const) {
-      const fields = { name: 'mail', data: 'not json', opts: '{', mr: '[', timestamp: 'x', priority: 'y', atm: 'z' }
-      await redis.hset(`${prefix}:mail:${id}`, fields)
-      if (set === 'wait') await redis.lpush(`${prefix}:mail:wait`, id)
-      else await redis.zadd(`${prefix}:mail:failed`, 5, id)
-    }
-    assert.deepEqual(
-      (await inspector.list({ limit: 10 })).map(({ id }) => id),
-      ['mail#2', 'mail#1'],
-    )
-    assert.equal(await engine.controls?.cancel('mail#1', by), true)
-    assert.equal(await letters.remove(['mail#2'], by), 1)
-    assert.equal((await letters.audit({ limit: 1 }))[0]?.jobId, 'mail#2')
   })
 })

@@ -1,10 +1,62 @@
 import type { Lease, Lost, LostReason, Outcome, Settlement } from '../../engine/outcome.ts'
 import type { RedisDatabase } from './database.ts'
 import { bullId, queueOf } from './keys.ts'
-import { renewScript, reportScript, settleScript } from './lua/settle.ts'
+import { completeScript, renewScript, reportScript, settleScript } from './lua/settle.ts'
 
-/** All in one step; each is refused by itself where its token does not hold. */
+/** Each is refused by itself where its token does not hold. Those of one kind are one step. */
 export async function settleLeases(
+  database: RedisDatabase,
+  worker: string,
+  settlements: readonly Settlement[],
+): Promise<readonly Lost[]> {
+  const plain: Completion[] = []
+  const others: Settlement[] = []
+  for (const { lease, outcome } of settlements) {
+    if (outcome.kind === 'complete' && !isTied(lease) && !outcome.keep) plain.push({ lease, outcome })
+    else others.push({ lease, outcome })
+  }
+  const [completed, settled] = await Promise.all([
+    plain.length === 0 ? { lost: [], tied: [] } : completePlain(database, plain),
+    others.length === 0 ? [] : settleAny(database, worker, others),
+  ])
+  const late = completed.tied.length === 0 ? [] : await settleAny(database, worker, completed.tied)
+  return [...completed.lost, ...settled, ...late]
+}
+
+interface Completion {
+  readonly lease: Lease
+  readonly outcome: Extract<Outcome, { kind: 'complete' }>
+}
+
+/** The hot path. `tied`: others come after these, which the plain script does not know how to tell. */
+async function completePlain(
+  database: RedisDatabase,
+  done: readonly Completion[],
+): Promise<{ readonly lost: readonly Lost[]; readonly tied: readonly Settlement[] }> {
+  const args: (string | number)[] = [done.length]
+  for (const { lease, outcome } of done) {
+    const { job, token, attempt } = lease
+    const removes = outcome.keep === 0 ? '1' : '0'
+    args.push(queueOf(job.type), bullId(job.type, job.id), token, attempt, outcome.result, outcome.durationMs, removes)
+  }
+  const answer = await database.run(completeScript(), args)
+  const answers: readonly unknown[] = Array.isArray(answer) ? answer : []
+  const tied = done.filter((_, index) => answers[index] === 'tied')
+  const told = answers.map((one) => (one === 'tied' ? '' : one))
+  return {
+    tied,
+    lost: lostOf(
+      done.map(({ lease }) => lease),
+      told,
+    ),
+  }
+}
+
+function isTied({ job }: Lease): boolean {
+  return job.key !== null || job.latestKey !== null || job.after !== null
+}
+
+async function settleAny(
   database: RedisDatabase,
   worker: string,
   settlements: readonly Settlement[],
@@ -12,8 +64,7 @@ export async function settleLeases(
   const args: (string | number)[] = [worker, settlements.length]
   for (const { lease, outcome } of settlements) {
     const { job, token, attempt } = lease
-    const isLinked = job.key !== null || job.latestKey !== null || job.after !== null
-    args.push(queueOf(job.type), bullId(job.type, job.id), token, attempt, ...outcomeArgs(outcome, isLinked))
+    args.push(queueOf(job.type), bullId(job.type, job.id), token, attempt, ...outcomeArgs(outcome, isTied(lease)))
   }
   return lostOf(
     settlements.map(({ lease }) => lease),
@@ -52,7 +103,11 @@ export async function renewLeases(
   return lostOf(leases, await database.run(renewScript(), [leaseMs, leases.length, ...args]))
 }
 
-export async function reportProgress(database: RedisDatabase, { job, token }: Lease, progress: string): Promise<boolean> {
+export async function reportProgress(
+  database: RedisDatabase,
+  { job, token }: Lease,
+  progress: string,
+): Promise<boolean> {
   const args = [queueOf(job.type), bullId(job.type, job.id), token, progress]
   return (await database.run(reportScript(), args)) === 1
 }

@@ -1,5 +1,5 @@
 import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
-import { LINKS, LINKS_BULL } from './links.ts'
+import { IDENTITY, LINKS, LINKS_BULL, STARTED, UNTIE } from './links.ts'
 import { NOTES } from './notes.ts'
 
 /**
@@ -10,7 +10,6 @@ import { NOTES } from './notes.ts'
 export const claimScript = compose(
   'claim',
   {
-    scripts: LINKS_BULL.scripts,
     functions: [
       'getNextDelayedTimestamp',
       'getQueueMetadata',
@@ -21,7 +20,8 @@ export const claimScript = compose(
     ],
   },
   GOES_ON_WHEN_FULL,
-  LINKS,
+  IDENTITY,
+  STARTED,
   `
 local worker, token, max = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local types, nextAt = {}, nil
@@ -49,7 +49,27 @@ local function openQueue(name)
   local paused, max, duration = getQueueMetadata(q.meta, q.active, q.wait)
   promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, paused)
   if paused then return nil end
-  return { q = q, max = tonumber(max or nil), duration = duration, isBounded = call('HEXISTS', q.meta, 'concurrency') == 1 }
+  return { q = q, max = tonumber(max or nil), duration = duration }
+end
+
+-- How many wait, so that no look is in vain. BullMQ's counter of arrivals begins anew when none does.
+local function countWaiting(kind)
+  local q = kind.q
+  kind.first, kind.others = call('LLEN', q.wait), call('ZCARD', q.prioritized)
+  if kind.first + kind.others == 0 then call('DEL', q.pc) end
+  if kind.first + kind.others > 1 then kind.isBounded = call('HEXISTS', q.meta, 'concurrency') == 1 end
+end
+
+-- The next job of a queue, moved to its active ones; nil when none waits. BullMQ's list goes before its priorities.
+local function pop(kind)
+  local q = kind.q
+  if kind.first > 0 then
+    kind.first = kind.first - 1
+    return call('RPOPLPUSH', q.wait, q.active)
+  end
+  if kind.others <= 0 then return nil end
+  kind.others = kind.others - 1
+  return moveJobFromPrioritizedToActive(q.prioritized, q.active, q.pc)
 end
 
 -- Whether a limit that somebody set in BullMQ itself lets one more through.
@@ -68,7 +88,10 @@ for index = 1, tonumber(ARGV[5]) do
   if kind then
     kind.lease, kind.limit, kind.window = ARGV[at + 1], tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
     kind.left = limited(kind.q, tonumber(ARGV[at + 2]), kind.limit, kind.window)
-    if kind.left > 0 then types[#types + 1] = kind end
+    if kind.left > 0 then
+      countWaiting(kind)
+      types[#types + 1] = kind
+    end
   end
 end
 
@@ -77,13 +100,12 @@ local claimed, count = {}, 0
 local function take(kind)
   local q = kind.q
   if not mayTake(kind) then return false end
-  local id = call('RPOPLPUSH', q.wait, q.active) or moveJobFromPrioritizedToActive(q.prioritized, q.active, q.pc)
+  local id = pop(kind)
   if not id then return false end
   count = count + 1
   local own = token .. count
   local job = prepareJobForProcessing(q.base, q.limiter, q.events, id, now, kind.max, kind.duration, q.marker,
     { token = own, lockDuration = kind.lease, name = worker })
-  if ARGV[1] ~= '' then call('HSET', q.base .. id, 'mrUntil', now + kind.lease) end
   claimed[3 * count - 2], claimed[3 * count - 1], claimed[3 * count] = q.name, id, job[1]
   kind.left = kind.left - 1
   if kind.limit then
@@ -99,12 +121,12 @@ end
 -- BullMQ's 0 goes before all.
 local function look(kind)
   local q = kind.q
-  local id, rank = call('LINDEX', q.wait, -1), 0
-  if not id then
+  local id, rank = kind.first > 0 and call('LINDEX', q.wait, -1), 0
+  if not id and kind.others > 0 then
     local first = call('ZRANGE', q.prioritized, 0, 0, 'WITHSCORES')
     id, rank = first[1], math.floor((tonumber(first[2]) or 0) / 4294967296)
   end
-  kind.rank, kind.id = id and rank or nil, id
+  kind.rank, kind.id = id and rank or nil, id or nil
   if id then
     local times = call('HMGET', q.base .. id, 'mrRun', 'timestamp')
     kind.came = tonumber(times[1] or times[2] or nil) or 0
@@ -141,17 +163,21 @@ return { nextAt and math.max(0, nextAt - now) or -1, claimed }
 )
 
 /**
- * Jobs that are active and that nobody holds: their lock ran out. They are handed over with their attempt as it is.
+ * Jobs that are active and that nobody holds: their lock ran out. They are handed over with their attempt as it is. On
+ * the way those are let go that wait for others in vain.
  * ARGV: time, worker, token, max, lease (ms) for types not named, number of types (-1: every), then for each: queue, lease.
  * Answers when the next lock runs out (ms from now, -1: none is held) and three values for each job, as \`claimScript\`.
  */
 export const claimExpiredScript = compose(
   'claim-expired',
-  {},
+  LINKS_BULL,
   GOES_ON_WHEN_FULL,
   NOTES,
+  LINKS,
+  UNTIE,
   `
 local worker, token, max = ARGV[2], ARGV[3], tonumber(ARGV[4])
+call('SET', own('reaped'), string.format('%.0f', now))
 local queues, leases = {}, {}
 if ARGV[6] == '-1' then
   queues = call('SMEMBERS', KEYS[1])
@@ -164,6 +190,7 @@ end
 local claimed, count, nextIn = {}, 0, -1
 for _, name in ipairs(queues) do
   local q = queueOf(name)
+  untie(q)
   -- The list's end was claimed first.
   local active = call('LRANGE', q.active, 0, -1)
   for index = #active, 1, -1 do
@@ -175,7 +202,6 @@ for _, name in ipairs(queues) do
       expired(q, id)
       call('SET', q.base .. id .. ':lock', token .. count, 'PX', leases[name] or ARGV[5])
       call('HSET', q.base .. id, 'pb', worker)
-      if ARGV[1] ~= '' then call('HSET', q.base .. id, 'mrUntil', now + (leases[name] or ARGV[5])) end
       claimed[3 * count - 2], claimed[3 * count - 1] = name, id
       claimed[3 * count] = call('HGETALL', q.base .. id)
     elseif left >= 0 and (nextIn < 0 or left < nextIn) then

@@ -51,7 +51,10 @@ return found
  */
 export const requeueScript = compose(
   'requeue',
-  { scripts: [...ENDING_BULL.scripts, 'reprocessJob'] },
+  {
+    scripts: [...ENDING_BULL.scripts, 'reprocessJob'],
+    functions: ['isQueuePausedOrMaxed', 'promoteDelayedJobs'],
+  },
   ...LIBRARY,
   `
 local q, id = find(ARGV[2])
@@ -65,6 +68,9 @@ if isEdited and (call('HGET', key, 'mr') or '') ~= ARGV[6] then return -1 end
 
 local before = portrait(q, id, isEdited)
 note(q, id, 'replayed', attemptsOf(q, id), nil, by)
+-- What fell due before goes before.
+promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc,
+  isQueuePausedOrMaxed(q.meta, q.active))
 local done = bull_reprocessJob(
   { key, q.events, q.failed, q.wait, q.meta, q.active, q.marker, q.prioritized, q.pc },
   { id, 'LPUSH', 'failedReason', 'failed', '1', '1' })

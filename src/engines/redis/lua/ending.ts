@@ -50,16 +50,14 @@ end
 -- Removes a job that is over, with all that belongs to it. False for one that BullMQ holds: locked, or the next run of
 -- one of its schedulers.
 local function forget(q, id)
-  local more, after = moreOf(q, id), call('HGET', q.base .. id, 'mrAfter')
-  local public = publicId(q, id)
+  local more, public = moreOf(q, id), publicId(q, id)
+  -- Afterwards its hash is gone, and with it what it came after.
+  unlink(q, id)
   if bull_removeJob({ q.base .. id, q['repeat'] }, { id, '0', q.base }) ~= 1 then return false end
   call('ZREM', q[':ended'], id)
   call('ZREM', own('index'), public .. ':' .. q.name)
   if more.key then freeKey(q, id, more.key) end
   if more.latest then forgetVersion(q, more.latest.key) end
-  if after then
-    for _, first in ipairs(cjson.decode(after).ids) do call('SREM', own('after:' .. first), q.name .. ':' .. id) end
-  end
   changed(public)
   call('DEL', own('after:' .. public))
   return true

@@ -3,50 +3,12 @@ import { ENDED } from './ended.ts'
 import { LINKS, LINKS_BULL } from './links.ts'
 import { NOTES } from './notes.ts'
 
+const FUNCTIONS = ['getOrSetMaxEvents', 'promoteDelayedJobs', 'storeAndEnqueueJob', 'storeJob']
+
 /** What of BullMQ `ENQUEUE` calls. */
-export const ENQUEUE_BULL: BullParts = {
-  scripts: LINKS_BULL.scripts,
-  functions: ['getOrSetMaxEvents', 'isQueuePausedOrMaxed', 'promoteDelayedJobs', 'storeAndEnqueueJob', 'storeJob'],
-}
+export const ENQUEUE_BULL: BullParts = { scripts: LINKS_BULL.scripts, functions: FUNCTIONS }
 
-/**
- * `enqueueAll(first, count)` stores the jobs that the arguments hold, each unless its id or its key is there already.
- * What is due goes before what arrives now, so that a job that was delayed keeps its turn.
- */
-export const ENQUEUE = `
-local function openQueue(name)
-  local q = queueOf(name)
-  call('SADD', KEYS[1], name)
-  q.maxEvents = getOrSetMaxEvents(q.meta)
-  promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc,
-    isQueuePausedOrMaxed(q.meta, q.active))
-  return q
-end
-
-local function storeOne(q, job, waits)
-  local opts = { attempts = job.attempts, priority = job.priority }
-  local key = q.base .. job.id
-  if waits then
-    storeJob(q.events, key, job.id, job.name, job.data, opts, now)
-    -- Below 0 a version that only waits for an older one: by its time it may be due.
-    local due = tonumber(job.run) or now
-    call('ZADD', q['waiting-children'], job.version and -due or due, job.id)
-    call('XADD', q.events, 'MAXLEN', '~', q.maxEvents, '*', 'event', 'waiting-children', 'jobId', job.id)
-  else
-    if job.delay > 0 then opts.delay = job.delay end
-    storeAndEnqueueJob(q.events, key, job.id, job.name, job.data, opts, now, nil, nil, nil, q.maxEvents,
-      q.wait, q.paused, q.active, q.meta, q.prioritized, q.pc, q.delayed, q.marker)
-  end
-  if job.more ~= '' then call('HSET', q.base .. job.id, 'mr', job.more) end
-  if job.run ~= '' then call('HSET', q.base .. job.id, 'mrRun', job.run) end
-  if job.version then call('HSET', q.base .. job.id, 'mrSeq', job.version) end
-  if job.after then call('HSET', q.base .. job.id, 'mrAfter', cjson.encode(job.after)) end
-  if job.place and job.delay == 0 and not waits then
-    call('ZADD', q.prioritized, 'XX', job.priority * 4294967296 + job.place, job.id)
-  end
-  call('ZADD', own('index'), 0, job.id .. ':' .. q.name)
-end
-
+const STORED = `
 -- Also under another type: an id names one job.
 local function isStored(q, id)
   if call('EXISTS', q.base .. id) == 1 then return true end
@@ -54,21 +16,10 @@ local function isStored(q, id)
   return found ~= nil and call('EXISTS', prefix .. ':' .. string.sub(found, #id + 2) .. ':' .. id) == 1
 end
 
-local function enqueueOne(q, job)
-  if isStored(q, job.id) then return 'duplicate', job.id end
-  if job.key ~= '' then
-    local holder = holderOf(job.key)
-    if holder then return 'duplicate', holder end
-  end
-  if job.run ~= '' then job.delay = math.max(0, tonumber(job.run) - now)
-  elseif job.delay > 0 then job.run = string.format('%.0f', now + job.delay) end
-  local status, waits = linked(q, job)
-  if status == 'stale' then return status, job.id end
-  storeOne(q, job, waits)
-  if job.key ~= '' then call('HSET', own('keys'), job.key, q.name .. ':' .. job.id) end
-  return status, job.id
-end
+`
 
+/** Jobs that come after others. */
+const PREDECESSORS = `
 -- Where one of them was a duplicate in this batch, the job that it duplicates is meant.
 local function predecessors(ids, ifDead, meant)
   if ids == '' then return nil end
@@ -105,6 +56,58 @@ local function unknownPredecessor(first, count)
   end
 end
 
+`
+
+/** What stores the jobs of a batch, whatever `linked`, `predecessors` and `holderOf` before it say of their ties. */
+const STORE = `
+local function openQueue(name)
+  local q = queueOf(name)
+  call('SADD', KEYS[1], name)
+  q.maxEvents = getOrSetMaxEvents(q.meta)
+  -- As if it were not paused, which would only leave out a marker: one too many does no harm.
+  promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, false)
+  return q
+end
+
+local function storeOne(q, job, waits)
+  local opts = { attempts = job.attempts, priority = job.priority }
+  local key = q.base .. job.id
+  if waits then
+    storeJob(q.events, key, job.id, job.name, job.data, opts, now)
+    -- Below 0 a version that only waits for an older one: by its time it may be due.
+    local due = tonumber(job.run) or now
+    call('ZADD', q['waiting-children'], job.version and -due or due, job.id)
+    call('XADD', q.events, 'MAXLEN', '~', q.maxEvents, '*', 'event', 'waiting-children', 'jobId', job.id)
+  else
+    if job.delay > 0 then opts.delay = job.delay end
+    storeAndEnqueueJob(q.events, key, job.id, job.name, job.data, opts, now, nil, nil, nil, q.maxEvents,
+      q.wait, q.paused, q.active, q.meta, q.prioritized, q.pc, q.delayed, q.marker)
+  end
+  if job.more ~= '' then call('HSET', q.base .. job.id, 'mr', job.more) end
+  if job.run ~= '' then call('HSET', q.base .. job.id, 'mrRun', job.run) end
+  if job.version then call('HSET', q.base .. job.id, 'mrSeq', job.version) end
+  if job.after then call('HSET', q.base .. job.id, 'mrAfter', cjson.encode(job.after)) end
+  if job.place and job.delay == 0 and not waits then
+    call('ZADD', q.prioritized, 'XX', job.priority * 4294967296 + job.place, job.id)
+  end
+  call('ZADD', own('index'), 0, job.id .. ':' .. q.name)
+end
+
+local function enqueueOne(q, job)
+  if isStored(q, job.id) then return 'duplicate', job.id end
+  if job.key ~= '' then
+    local holder = holderOf(job.key)
+    if holder then return 'duplicate', holder end
+  end
+  if job.run ~= '' then job.delay = math.max(0, tonumber(job.run) - now)
+  elseif job.delay > 0 then job.run = string.format('%.0f', now + job.delay) end
+  local status, waits = linked(q, job)
+  if status == 'stale' then return status, job.id end
+  storeOne(q, job, waits)
+  if job.key ~= '' then call('HSET', own('keys'), job.key, q.name .. ':' .. job.id) end
+  return status, job.id
+end
+
 -- Reads the jobs from the arguments, stores them in turn and answers a word and an id for each.
 local function enqueueAll(first, count)
   local queues, answers, meant, at = {}, {}, {}, first
@@ -128,6 +131,29 @@ local function enqueueAll(first, count)
   return answers
 end
 `
+
+/**
+ * `enqueueAll(first, count)` stores the jobs that the arguments hold, each unless its id or its key is there already.
+ * What is due goes before what arrives now, so that a job that was delayed keeps its turn.
+ */
+export const ENQUEUE: string = [STORED, PREDECESSORS, STORE].join('')
+
+/** The same for jobs without ties, where little else has to be read: nearly every job is one. */
+const NO_TIES = `
+local function linked() return 'enqueued', false end
+local function predecessors() return nil end
+local function holderOf() return nil end
+`
+
+/** ARGV as for \`enqueueScript\`; no job has a key, a latest key or a predecessor. */
+export const enqueuePlainScript = compose(
+  'enqueue-plain',
+  { functions: FUNCTIONS },
+  STORED,
+  NO_TIES,
+  STORE,
+  'return enqueueAll(4, tonumber(ARGV[2]))',
+)
 
 /** ARGV: time, number of jobs, 1 if one of them comes after others, and 14 arguments for each. */
 export const enqueueScript = compose(

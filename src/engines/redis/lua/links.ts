@@ -7,13 +7,41 @@
  */
 export const LINKS_BULL = { scripts: ['releaseParentIfNoPendingDependencies'] } as const
 
-export const LINKS = `
-local ended
-
+/** The id that the rest of Millrace knows, and what BullMQ has no place for. */
+export const IDENTITY = `
 local function publicId(q, id)
   if #id == 26 and not string.find(id, '[^0-9A-HJKMNP-TV-Z]') then return id end
   return string.gsub(q.name, '/', ':') .. '#' .. id
 end
+
+local function moreOf(q, id)
+  local ok, more = pcall(cjson.decode, call('HGET', q.base .. id, 'mr') or '{}')
+  return ok and type(more) == 'table' and more or {}
+end
+`
+
+/** `started(q, id, fields)` is called for each job that is claimed. */
+export const STARTED = `
+-- A foreign job is in the index, and its queue among the types, once it is met; a claimed version of a latest key is the one in flight.
+local function started(q, id, fields)
+  local public = publicId(q, id)
+  if public ~= id then
+    call('ZADD', own('index'), 0, public .. ':' .. q.name)
+    call('SADD', KEYS[1], q.name)
+  end
+  for index = 1, #fields, 2 do
+    if fields[index] == 'mrSeq' then
+      local key = q[':latest:' .. moreOf(q, id).latest.key]
+      call('HSET', key, 'running', id)
+      call('HDEL', key, 'queued')
+      return
+    end
+  end
+end
+`
+
+const TIES = `
+local ended
 
 -- The queue and BullMQ's id of a job by the id that the rest of Millrace knows; nil when there is no such job.
 local function find(id)
@@ -35,11 +63,6 @@ local function find(id)
     q = queueOf(other)
     if call('EXISTS', q.base .. id) == 1 then return q, id end
   end
-end
-
-local function moreOf(q, id)
-  local ok, more = pcall(cjson.decode, call('HGET', q.base .. id, 'mr') or '{}')
-  return ok and type(more) == 'table' and more or {}
 end
 
 -- Out of waiting-children, to its place or to its time.
@@ -115,13 +138,18 @@ local function successorOf(q, id, latest)
   return queued and queued ~= id and queued or nil
 end
 
--- The live job that has a key. Other workers than ours free none, so one that is over or gone has it no more.
+-- Neither over nor gone. Other programs than ours end and remove jobs, and untie none.
+local function isLive(q, id)
+  local facts = call('HMGET', q.base .. id, 'name', 'finishedOn', 'mrEnded')
+  return facts[1] and not facts[2] and not facts[3]
+end
+
+-- The live job that has a key.
 local function holderOf(key)
   local held = call('HGET', own('keys'), key)
   if not held then return nil end
   local name, id = string.match(held, '^([^:]*):(.*)$')
-  local facts = call('HMGET', queueOf(name).base .. id, 'name', 'finishedOn', 'mrEnded')
-  if facts[1] and not facts[2] and not facts[3] then return id end
+  if isLive(queueOf(name), id) then return id end
   call('HDEL', own('keys'), key)
   return nil
 end
@@ -143,23 +171,6 @@ local function forgetVersion(q, latest)
   if call('HINCRBY', q[':latest:' .. latest], 'held', -1) <= 0 then call('DEL', q[':latest:' .. latest]) end
 end
 
--- A foreign job is in the index, and its queue among the types, once it is met; a claimed version of a latest key is the one in flight.
-local function started(q, id, fields)
-  local public = publicId(q, id)
-  if public ~= id then
-    call('ZADD', own('index'), 0, public .. ':' .. q.name)
-    call('SADD', KEYS[1], q.name)
-  end
-  for index = 1, #fields, 2 do
-    if fields[index] == 'mrSeq' then
-      local key = q[':latest:' .. moreOf(q, id).latest.key]
-      call('HSET', key, 'running', id)
-      call('HDEL', key, 'queued')
-      return
-    end
-  end
-end
-
 -- The place of the version that gives way, so that frequent updates cannot starve a key.
 local function inherit(q, job, older)
   local times = call('HMGET', q.base .. older, 'mrRun', 'timestamp')
@@ -173,6 +184,11 @@ end
 local function versioned(q, job)
   local key = q[':latest:' .. job.latest]
   local known = call('HMGET', key, 'seq', 'queued', 'running')
+  if known[2] and not isLive(q, known[2]) then known[2] = false end
+  if known[3] and not isLive(q, known[3]) then
+    known[3] = false
+    call('HDEL', key, 'running')
+  end
   local highest = tonumber(known[1] or nil) or 0
   local seq = tonumber(job.seq) or highest + 1
   if seq <= highest then return 'stale', false end
@@ -196,3 +212,27 @@ local function linked(q, job)
   return status, waits
 end
 `
+
+/**
+ * `untie(q)`: some of those that wait for others are let go if they wait in vain, because another program than ours has
+ * finished or removed what they waited for. Which are looked at is left to chance, so that each has its turn.
+ */
+export const UNTIE = `
+local function untie(q)
+  for _, id in ipairs(call('ZRANDMEMBER', q['waiting-children'], 100)) do
+    local facts = call('HMGET', q.base .. id, 'mrAfter', 'mrSeq')
+    if facts[1] then
+      if not isHeld(cjson.decode(facts[1])) then letGo(q, id) end
+    elseif facts[2] then
+      local key = q[':latest:' .. moreOf(q, id).latest.key]
+      local running = call('HGET', key, 'running')
+      if not running or not isLive(q, running) then
+        call('HDEL', key, 'running')
+        letGo(q, id)
+      end
+    end
+  end
+end
+`
+
+export const LINKS: string = [IDENTITY, TIES].join('')

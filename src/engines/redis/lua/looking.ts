@@ -5,14 +5,14 @@ import { NOTES } from './notes.ts'
 
 /**
  * `rowOf(q, id)`: a job as the answer has it: queue, BullMQ's id, place, when its lock runs out ('' without one) and the
- * fields of its hash. Under a clock that is not the server's the end of a lease stands in the hash.
+ * fields of its hash.
  */
 const ROWS = `
 local function rowOf(q, id)
   local key, place, runsOut = q.base .. id, placeOf(q, id), ''
   if place == 'active' then
     local left = call('PTTL', key .. ':lock')
-    runsOut = call('HGET', key, 'mrUntil') or (left >= 0 and string.format('%.0f', now + left)) or ''
+    runsOut = left >= 0 and string.format('%.0f', now + left) or ''
   end
   return { q.name, id, place, runsOut, call('HGETALL', key) }
 end

@@ -69,7 +69,8 @@ export const bytesScript = compose(
   {},
   `
 local samples, total = tonumber(ARGV[2]), 0
-local function size(key) return call('MEMORY', 'USAGE', key) or 0 end
+-- Of a hash every field counts, because one of them is the payload; of a set a few members tell the rest.
+local function size(key, samples) return call('MEMORY', 'USAGE', key, 'SAMPLES', samples or 5) or 0 end
 local function add(q, set, isList)
   local count, sum, seen = call(isList and 'LLEN' or 'ZCARD', q[set]), 0, 0
   if count == 0 then return end
@@ -78,7 +79,7 @@ local function add(q, set, isList)
     local id = call(isList and 'LRANGE' or 'ZRANGE', q[set], rank, rank)[1]
     if id then
       seen = seen + 1
-      sum = sum + size(q.base .. id) + size(q.base .. id .. ':logs')
+      sum = sum + size(q.base .. id, 0) + size(q.base .. id .. ':logs')
     end
   end
   if seen > 0 then total = total + sum / seen * count end

@@ -1,7 +1,7 @@
 import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
 import { ENDED } from './ended.ts'
 import { ENDING, ENDING_BULL } from './ending.ts'
-import { LINKS } from './links.ts'
+import { IDENTITY, LINKS } from './links.ts'
 import { NOTES } from './notes.ts'
 
 /** What a job's end leaves to those that waited for it, and why a token no longer holds. */
@@ -16,8 +16,8 @@ local function holds(q, id, token)
 end
 `
 
-/** The four outcomes. Each answers BullMQ's code: below 0 the token did not hold, and nothing has changed. */
-const OUTCOMES = `
+/** `finish(q, id, s, removes)`: BullMQ's own step from active to completed; `ring(queues)` after a batch. */
+const FINISH = `
 local function finishKeys(q, id, set)
   return { q.wait, q.active, q.prioritized, q.events, q.stalled, q.limiter, q.delayed, q.paused, q.meta, q.pc, set,
     q.base .. id, q['metrics:' .. string.match(set, '[^:]*$')], q.marker }
@@ -25,22 +25,38 @@ end
 
 local ALL, NONE = { count = -1 }, { count = 0 }
 
-local function complete(q, id, s)
-  local more = s.isLinked and moreOf(q, id) or {}
-  -- Somebody who comes after it may still ask for its result.
-  local removes = s.keep == 0 and not isNeeded(q, id) and not isNeeded(q, id)
-  -- Afterwards its hash is gone, and with it what it came after.
-  if removes and s.isLinked and holds(q, id, s.token) then unlink(q, id) end
+local function finish(q, id, s, removes)
   local opts = cmsgpack.pack({ token = s.token, keepJobs = removes and NONE or ALL, maxMetricsSize = '', attempts = 0 })
   local code = bull_moveToFinished(finishKeys(q, id, q.completed),
     { id, now, 'returnvalue', s.text, 'completed', '0', q.base, opts, cmsgpack.pack({ 'mrTook', s.number }) })
   if code < 0 then return code end
   if removes then
     call('ZREM', own('index'), publicId(q, id) .. ':' .. q.name)
-    if more.latest then forgetVersion(q, more.latest.key) end
   elseif s.attempt > 1 then
     call('HDEL', q.base .. id, 'mrError', 'failedReason', 'stacktrace')
   end
+  return 0
+end
+
+-- A queue that BullMQ's own limit had filled has room now, and nobody else tells those who wait.
+local function ring(queues)
+  for _, q in pairs(queues) do
+    if call('HEXISTS', q.meta, 'concurrency') == 1 then call('ZADD', q.marker, 0, '0') end
+  end
+end
+`
+
+/** The four outcomes. Each answers BullMQ's code: below 0 the token did not hold, and nothing has changed. */
+const OUTCOMES = `
+local function complete(q, id, s)
+  local more = s.isLinked and moreOf(q, id) or {}
+  -- Somebody who comes after it may still ask for its result.
+  local removes = s.keep == 0 and not isNeeded(q, id)
+  -- Afterwards its hash is gone, and with it what it came after.
+  if removes and s.isLinked and holds(q, id, s.token) then unlink(q, id) end
+  local code = finish(q, id, s, removes)
+  if code < 0 then return code end
+  if removes and more.latest then forgetVersion(q, more.latest.key) end
   over(q, id, more, not removes)
   if s.keep and s.keep > 0 then keepNewest(q, 'completed', s.keep) end
   return 0
@@ -142,6 +158,7 @@ export const settleScript = compose(
   ENDED,
   ENDING,
   FENCE,
+  FINISH,
   OUTCOMES,
   `
 local answers, queues = {}, {}
@@ -159,6 +176,38 @@ for index = 1, tonumber(ARGV[3]) do
   local code = s.kind == 'complete' and complete(q, id, s) or giveBack(q, id, s, applied[s.kind])
   answers[index] = code < 0 and lossOf(q, id) or ''
 end
+ring(queues)
+return answers
+`,
+)
+
+/**
+ * The usual end of the usual job: completed, without ties, and no number of its type to keep. One that others come after
+ * is left to `settleScript`: its answer is 'tied'. ARGV: time, number of jobs, then for each: queue, id, token, attempt,
+ * result, duration, 1 if it is not kept.
+ */
+export const completeScript = compose(
+  'complete',
+  { scripts: ['moveToFinished'] },
+  GOES_ON_WHEN_FULL,
+  IDENTITY,
+  FENCE,
+  FINISH,
+  `
+local answers, queues = {}, {}
+for index = 1, tonumber(ARGV[2]) do
+  local at = 3 + 7 * (index - 1)
+  local name, id = ARGV[at], ARGV[at + 1]
+  local q = queues[name] or queueOf(name)
+  queues[name] = q
+  if call('EXISTS', own('after:' .. publicId(q, id))) == 1 then
+    answers[index] = 'tied'
+  else
+    local s = { token = ARGV[at + 2], attempt = tonumber(ARGV[at + 3]), text = ARGV[at + 4], number = tonumber(ARGV[at + 5]) }
+    answers[index] = finish(q, id, s, ARGV[at + 6] == '1') < 0 and lossOf(q, id) or ''
+  end
+end
+ring(queues)
 return answers
 `,
 )
@@ -178,7 +227,6 @@ for index = 1, tonumber(ARGV[3]) do
   local id, token = ARGV[at + 1], ARGV[at + 2]
   if holds(q, id, token) then
     call('PEXPIRE', q.base .. id .. ':lock', ARGV[2])
-    if ARGV[1] ~= '' then call('HSET', q.base .. id, 'mrUntil', now + ARGV[2]) end
     call('SREM', q.stalled, id)
     answers[index] = ''
   else
@@ -207,11 +255,12 @@ export const dropScript = compose(
   'drop',
   {},
   GOES_ON_WHEN_FULL,
+  IDENTITY,
   `
 local q, id = queueOf(ARGV[2]), ARGV[3]
 if call('GET', q.base .. id .. ':lock') ~= ARGV[4] then return 0 end
 call('LREM', q.active, -1, id)
-call('ZREM', own('index'), id .. ':' .. q.name)
+call('ZREM', own('index'), publicId(q, id) .. ':' .. q.name)
 return call('DEL', q.base .. id, q.base .. id .. ':lock', q.base .. id .. ':logs')
 `,
 )

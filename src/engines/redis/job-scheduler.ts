@@ -1,0 +1,95 @@
+/**
+ * BullMQ's own job schedulers. It leaves it to the worker that starts one run to add the next, so a claim of ours must do
+ * it too, or a schedule ends with the first run that we take.
+ */
+import { createRequire } from 'node:module'
+import type { RedisDatabase } from './database.ts'
+import { nextRunScript } from './lua/job-scheduler.ts'
+import { type Fields, parse } from './rows.ts'
+
+type RepeatStrategy = (fromMs: number, repeat: object) => number | undefined
+
+interface Repeat {
+  readonly pattern?: unknown
+  readonly every?: unknown
+  readonly limit?: unknown
+  readonly count?: unknown
+  readonly offset?: unknown
+  readonly endDate?: unknown
+  readonly immediately?: unknown
+}
+
+interface Run {
+  readonly queue: string
+  readonly bullId: string
+  readonly fields: Fields
+}
+
+let strategy: RepeatStrategy | null = null
+
+/** BullMQ's own reading of a pattern. */
+function repeatStrategy(): RepeatStrategy {
+  strategy ??= createRequire(import.meta.url)('bullmq').defaultRepeatStrategy as RepeatStrategy
+  return strategy
+}
+
+/** Whether the job is a run of one of BullMQ's schedulers. */
+export function isScheduledRun(fields: Fields): boolean {
+  return fields.has('rjk')
+}
+
+/** May be repeated: a run adds its successor once, whoever starts it how often. */
+export async function scheduleNextRun(database: RedisDatabase, nowMs: number, run: Run): Promise<void> {
+  const { queue, bullId, fields } = run
+  const scheduler = fields.get('rjk') ?? ''
+  const next = nextRun(scheduler, parse(fields.get('opts')), nowMs)
+  if (next !== null) await database.run(nextRunScript(), [queue, bullId, scheduler, next.atMs, next.opts])
+}
+
+/** As BullMQ's JobScheduler has it. Null when it was the last, or the options say nothing that can be understood. */
+function nextRun(
+  scheduler: string,
+  opts: unknown,
+  nowMs: number,
+): { readonly atMs: number | ''; readonly opts: string } | null {
+  if (!isOptions(opts)) return null
+  const { immediately: _, ...repeat } = opts.repeat
+  const count = Number(repeat.count ?? 0) + 1
+  if (repeat.limit !== undefined && count > Number(repeat.limit)) return null
+  if (repeat.endDate && nowMs > new Date(String(repeat.endDate)).getTime()) return null
+  const fromMs = Math.max(nowMs, Number(opts.prevMillis ?? 0))
+  const atMs = whenNext(fromMs, repeat)
+  if (atMs === null) return null
+  const offset = repeat.every && repeat.offset ? repeat.offset : undefined
+  const next = {
+    ...opts,
+    jobId: `repeat:${scheduler}:${atMs}`,
+    prevMillis: atMs === '' ? undefined : atMs,
+    repeatJobKey: scheduler,
+    repeat: { ...repeat, offset, count },
+  }
+  return { atMs, opts: JSON.stringify(next, (_name, value: unknown) => value ?? undefined) }
+}
+
+/** '' for an interval. */
+function whenNext(fromMs: number, repeat: Repeat): number | '' | null {
+  if (repeat.every) return ''
+  if (typeof repeat.pattern !== 'string') return null
+  try {
+    const atMs = repeatStrategy()(fromMs, repeat)
+    return atMs === undefined ? null : Math.max(atMs, fromMs)
+  } catch {
+    // No pattern. The run that it made is run all the same.
+    return null
+  }
+}
+
+function isOptions(opts: unknown): opts is { readonly repeat: Repeat; readonly prevMillis?: unknown } {
+  return (
+    typeof opts === 'object' &&
+    opts !== null &&
+    'repeat' in opts &&
+    typeof opts.repeat === 'object' &&
+    opts.repeat !== null
+  )
+}
