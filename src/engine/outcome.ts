@@ -9,6 +9,8 @@ export interface Lease {
   readonly token: string
   /** Null when the engine watches liveness itself. */
   readonly expiresAtMs: number | null
+  /** The store's own rules have decided that the job fails, and why. It is settled as dead without being run. */
+  readonly verdict?: string
 }
 
 /** What became of a start. The core decides it; the engine only carries it out. */

@@ -64,7 +64,8 @@ export class Execution {
   async #run(held: HeldJob): Promise<void> {
     let outcome: Outcome
     try {
-      const { job, attempt } = held.lease
+      const { job, attempt, verdict } = held.lease
+      if (verdict !== undefined) throw new NonRetryable(verdict)
       if (attempt > job.attempts) throw startedTooOften(attempt, job.attempts)
       const turn = job.after === null ? null : await this.#turn(job.after)
       if (turn?.kind === 'die') throw turn.error

@@ -1,5 +1,6 @@
 /** BullMQ's Lua as the Redis engine takes it: texts by name, with a number of keys, that can stand inside a function. */
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
 import { BULL_SCRIPTS } from '../../src/engines/redis/bullmq.ts'
@@ -63,6 +64,30 @@ for (const [name, keys] of Object.entries(KEYS))
 /** As the engine takes the functions out of the scripts that they were pasted into. */
 const FUNCTION = /^local function (\w+)[\s\S]*?^end\b/gm
 const COMMENT = /--\[\[[\s\S]*?\]\]|--.*$/gm
+
+/**
+ * Scripts whose steps the engine takes in its own loops, with BullMQ's functions (lua/enqueue.ts, claim.ts, settle.ts):
+ * when one of these changes, read what is new and follow it there.
+ */
+const FOLLOWED: Readonly<Record<string, string>> = {
+  addDelayedJob: 'eec68b98d54bb2ba',
+  addParentJob: '84c7004b2d385848',
+  addPrioritizedJob: 'dfa29e9c8724b5c2',
+  moveToActive: '584f56d7608ff895',
+  moveToFinished: '5a5199a7cf58d8d0',
+}
+
+for (const [name, digest] of Object.entries(FOLLOWED))
+  test(`the steps of ${name} are those that the engine follows`, () => {
+    const steps = TEXTS[name]?.content.replaceAll(FUNCTION, '').replaceAll(COMMENT, '').replaceAll(/\s+/g, ' ').trim()
+    assert.equal(
+      createHash('sha256')
+        .update(steps ?? '')
+        .digest('hex')
+        .slice(0, 16),
+      digest,
+    )
+  })
 
 test('a function that stands in several scripts is the same in all', () => {
   const texts = new Map<string, Set<string>>()

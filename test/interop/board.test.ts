@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
 import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
-import { ExpressAdapter } from '@bull-board/express'
 import type { Queue } from 'bullmq'
 import { defineJob } from 'millrace'
+import { z } from 'zod'
 import { until } from '../bullmq/stage.ts'
 import { over, stage } from './stage.ts'
 
@@ -16,16 +16,27 @@ interface App {
   listen(port: number, host: string, done: () => void): { address(): AddressInfo; close(): void }
 }
 
-/** Its types are not installed. */
-const express: () => App = createRequire(import.meta.url)('express')
-
-interface Shown {
-  readonly queues: readonly {
-    readonly name: string
-    readonly counts: Readonly<Record<string, number>>
-    readonly jobs: readonly { readonly id: string; readonly failedReason?: string }[]
-  }[]
+type BoardAdapter = Parameters<typeof createBullBoard>[0]['serverAdapter'] & {
+  setBasePath(path: string): unknown
+  getRouter(): unknown
 }
+
+const require = createRequire(import.meta.url)
+/** Its types are not installed. */
+const express: () => App = require('express')
+/** Its types are those of a copy of the board that it brings along, which the compiler takes for another board. */
+const { ExpressAdapter }: { readonly ExpressAdapter: new () => BoardAdapter } = require('@bull-board/express')
+
+const Listed = z.object({
+  queues: z.array(
+    z.object({
+      name: z.string(),
+      counts: z.record(z.string(), z.number()),
+      jobs: z.array(z.object({ id: z.string(), failedReason: z.string().optional() })),
+    }),
+  ),
+})
+const Details = z.object({ job: z.record(z.string(), z.unknown()), status: z.string() })
 
 async function board(t: { after(run: () => void): void }, queues: readonly Queue[]): Promise<string> {
   const serverAdapter = new ExpressAdapter()
@@ -44,8 +55,9 @@ describe('bull-board', { timeout: 60_000 }, () => {
   test('lists our queues with their counts, shows a job, and its retry button works', async (t) => {
     const { mill, queue } = await stage(t)
     let isDown = true
-    const mail = defineJob<'mail:out', string, string>({
+    const mail = defineJob({
       type: 'mail:out',
+      payload: z.string(),
       attempts: 2,
       backoff: { kind: 'fixed', delay: 1 },
       run: async ({ payload, progress }) => {
@@ -61,8 +73,9 @@ describe('bull-board', { timeout: 60_000 }, () => {
     await over(mill, bad.id)
 
     const url = await board(t, [queue('mail/out')])
-    const read = async <Answer>(path: string): Promise<Answer> => (await fetch(`${url}${path}`)).json()
-    const failed = await read<Shown>(`/queues?activeQueue=${encodeURIComponent('mail/out')}&status=failed&page=1`)
+    const name = encodeURIComponent('mail/out')
+    const read = async (path: string): Promise<unknown> => (await fetch(`${url}${path}`)).json()
+    const failed = Listed.parse(await read(`/queues?activeQueue=${name}&status=failed&page=1`))
     const [shown] = failed.queues
     assert.equal(shown?.name, 'mail/out')
     const { completed, failed: dead, delayed, active, waiting } = shown?.counts ?? {}
@@ -74,20 +87,17 @@ describe('bull-board', { timeout: 60_000 }, () => {
       shown?.jobs.map(({ id, failedReason }) => [id, failedReason]),
       [[bad.id, 'no such box']],
     )
-    const name = encodeURIComponent('mail/out')
-    const details = await read<{ readonly job: Readonly<Record<string, unknown>>; readonly status: string }>(
-      `/queues/${name}/${good.id}`,
-    )
+    const details = Details.parse(await read(`/queues/${name}/${good.id}`))
     assert.equal(details.status, 'completed')
     assert.deepEqual(
       [details.job.name, details.job.data, details.job.returnValue, details.job.progress, details.job.attempts],
       ['mail:out', 'good', 'sent', 40, 1],
     )
-    const logs = await read<readonly string[]>(`/queues/${name}/${bad.id}/logs`)
+    const logs = z.array(z.string()).parse(await read(`/queues/${name}/${bad.id}/logs`))
     assert.ok(logs.length > 0 && logs.every((line) => 'event' in JSON.parse(line.slice(line.indexOf('{')))))
 
     isDown = false
-    assert.equal((await fetch(`${url}/queues/${name}/${bad.id}/retry/failed`, { method: 'PUT' })).ok, true)
+    assert.equal((await fetch(`${url}/queues/${name}/${bad.id}/retry`, { method: 'PUT' })).ok, true)
     await until(async () => (await mill.job(bad.id))?.state === 'completed')
     assert.equal((await fetch(`${url}/queues/${name}/${later.id}/promote`, { method: 'PUT' })).ok, true)
     assert.equal((await over(mill, later.id)).result, 'sent')

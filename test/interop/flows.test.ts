@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { defineJob, openDesk } from 'millrace'
+import { z } from 'zod'
 import { until } from '../bullmq/stage.ts'
 import { over, stage } from './stage.ts'
 
 const by = { who: 'ann', reason: 'test' }
-const child = defineJob<'child', { readonly fails?: boolean }, string>({
+const child = defineJob({
   type: 'child',
+  payload: z.object({ fails: z.boolean() }),
   attempts: 1,
   run: ({ payload, job }) => {
     if (payload.fails === true) throw new Error('no')
@@ -88,7 +90,7 @@ describe('a flow of BullMQ’s own', { timeout: 60_000 }, () => {
     const children = [one(true, { failParentOnFailure: true })]
     const { job } = await flows().add({ name: 'p', queueName: 'parent', data: {}, children })
     const dead = await over(mill, `parent#${job.id}`)
-    assert.deepEqual([dead.state, dead.error?.name, runs], ['dead_letter', 'UnrecoverableError', []])
+    assert.deepEqual([dead.state, dead.error?.name, runs], ['dead_letter', 'NonRetryable', []])
     assert.match(dead.error?.message ?? '', /^child .* failed$/)
   })
 

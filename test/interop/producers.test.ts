@@ -174,6 +174,7 @@ describe('jobs of a BullMQ producer', { timeout: 60_000 }, () => {
     assert.deepEqual(await redis.lrange(`${prefix}:mail:active`, 0, -1), [])
   })
 
+  // X067
   test('of a queue with a slash are jobs of the type with a colon', async (t) => {
     const { mill, queue } = await stage(t)
     const foreign = queue('mail/urgent')

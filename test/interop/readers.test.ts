@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Queue } from 'bullmq'
 import { defineJob, NonRetryable } from 'millrace'
+import { z } from 'zod'
 import { until } from '../bullmq/stage.ts'
 import { over, stage } from './stage.ts'
 
@@ -11,10 +12,11 @@ describe('a BullMQ reader', { timeout: 60_000 }, () => {
     const { mill, queue } = await stage(t)
     const [foreign, letterbox] = [queue('mail'), queue('letter')]
     // Nobody works on these.
-    const letter = defineJob<'letter', string, string>({ type: 'letter' })
+    const letter = defineJob({ type: 'letter', payload: z.string() })
     const held = Promise.withResolvers<void>()
-    const mail = defineJob<'mail', string, string>({
+    const mail = defineJob({
       type: 'mail',
+      payload: z.string(),
       run: async ({ payload, progress }) => {
         if (payload === 'dies') throw new NonRetryable('no such box')
         if (payload === 'runs') {
@@ -54,7 +56,7 @@ describe('a BullMQ reader', { timeout: 60_000 }, () => {
     )
     assert.ok((completed?.finishedOn ?? 0) >= (completed?.processedOn ?? Number.POSITIVE_INFINITY))
     assert.deepEqual([failed?.failedReason, failed?.attemptsMade], ['no such box', 1])
-    assert.match(failed?.stacktrace[0] ?? '', /no such box\n\s+at /)
+    assert.match(failed?.stacktrace?.[0] ?? '', /no such box\n\s+at /)
     assert.deepEqual([active?.progress, active?.processedBy], [{ percent: 50 }, worker.id])
     const later = await letterbox.getJob(delayed.id)
     assert.deepEqual([later?.opts.attempts, later?.delay], [7, 3_600_000])
@@ -77,8 +79,9 @@ describe('a BullMQ reader', { timeout: 60_000 }, () => {
         )
     for (const event of ['added', 'active', 'completed', 'failed', 'delayed'] as const) stream.on(event, note(event))
     stream.on('progress', ({ jobId, data }) => heard.push(`${ids.get(jobId)} progress ${JSON.stringify(data)}`))
-    const mail = defineJob<'mail', string, string>({
+    const mail = defineJob({
       type: 'mail',
+      payload: z.string(),
       attempts: 2,
       backoff: { kind: 'fixed', delay: 20 },
       run: async ({ payload, progress }) => {
@@ -109,8 +112,9 @@ describe('a BullMQ reader', { timeout: 60_000 }, () => {
   test('who waits for one of our jobs gets its result, or its error', async (t) => {
     const { mill, queue, events } = await stage(t)
     const stream = await events('mail')
-    const mail = defineJob<'mail', boolean, unknown>({
+    const mail = defineJob({
       type: 'mail',
+      payload: z.boolean(),
       attempts: 1,
       run: ({ payload }) => {
         if (payload) throw new Error('no such box')

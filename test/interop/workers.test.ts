@@ -63,7 +63,7 @@ describe('a BullMQ worker beside ours', { timeout: 60_000 }, () => {
   test('that finds a job of a dead worker of ours hands it back, and the start it had counts', async (t) => {
     const { mill, redis, prefix, worker, queue } = await stage(t)
     const consumer = await mill.engine.consume({ types: [{ type: 'mail', leaseMs: 60_000 }], worker: 'dead' })
-    const mail = defineJob<'mail', unknown, number>({ type: 'mail', attempts: 5, run: ({ job }) => job.attempt })
+    const mail = defineJob({ type: 'mail', attempts: 5, run: ({ job }) => job.attempt })
     const { id } = await mill.enqueue(mail, {})
     const [lease] = await consumer.claim({ max: 1, waitMs: 0, signal: new AbortController().signal })
     assert.ok(lease)

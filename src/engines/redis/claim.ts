@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ClaimRequest, SubscribedType, Subscription } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
-import type { ErrorRecord, StoredJob } from '../../job/job.ts'
+import type { StoredJob } from '../../job/job.ts'
 import { LEASE_DEFAULT_MS } from '../../job/options.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { RedisDatabase } from './database.ts'
@@ -10,7 +10,6 @@ import { queueOf, typeOf } from './keys.ts'
 import { claimExpiredScript, claimScript } from './lua/claim.ts'
 import { dropScript } from './lua/settle.ts'
 import { attemptOf, type Fields, readStored, toFields } from './rows.ts'
-import { settleLeases } from './settle.ts'
 
 export interface Claimed {
   readonly leases: readonly Lease[]
@@ -52,7 +51,7 @@ export async function claimReady(
   ])
   const answer = await database.run(claimScript(), [worker, token, max, wanted.length, ...args])
   const leaseOf = new Map(wanted.map(({ type, leaseMs }) => [type, leaseMs]))
-  return readClaimed({ database, clock, worker, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
+  return readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
 }
 
 /** What nobody holds any more, of the types asked for or of every type that Millrace has met here. */
@@ -67,7 +66,7 @@ export async function claimExpired(
   const count = types === 'every' ? -1 : named.length
   const answer = await database.run(claimExpiredScript(), [worker, token, max, LEASE_DEFAULT_MS, count, ...args])
   const leaseOf = new Map(named.map(({ type, leaseMs }) => [type, leaseMs]))
-  return readClaimed({ database, clock, worker, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
+  return readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
 }
 
 /** A job that waits though its attempts are used up was put back by BullMQ's `retry`, which grants it one more start. */
@@ -76,13 +75,8 @@ function granted(job: StoredJob, fields: Fields): StoredJob {
   return failed >= job.attempts ? { ...job, attempts: attemptOf(fields) } : job
 }
 
-/** BullMQ has decided that the job fails and leaves it to a worker: a child has failed, or its worker died too often. */
-function condemned(verdict: string): ErrorRecord {
-  return { name: 'UnrecoverableError', code: null, message: verdict, stack: null }
-}
-
 async function readClaimed(
-  { database, clock, worker, token }: Claiming & { readonly token: string },
+  { database, clock, token }: Pick<Claiming, 'database' | 'clock'> & { readonly token: string },
   answer: unknown,
   leaseMsOf: (type: string) => number,
 ): Promise<Claimed> {
@@ -100,15 +94,15 @@ async function readClaimed(
       continue
     }
     if (isScheduledRun(fields)) await scheduleNextRun(database, nowMs, { queue, bullId: id, fields })
-    const lease = {
+    const verdict = fields.get('defa')
+    leases.push({
       job: granted(job, fields),
       attempt: attemptOf(fields),
       token: own,
       expiresAtMs: nowMs + leaseMsOf(type),
-    }
-    const verdict = fields.get('defa')
-    if (verdict === undefined) leases.push(lease)
-    else await settleLeases(database, worker, [{ lease, outcome: { kind: 'dead', error: condemned(verdict) } }])
+      // A child has failed, or its workers died too often: BullMQ leaves it to the next worker to bury the job.
+      ...(verdict !== undefined && { verdict }),
+    })
   }
   return { leases, lookInMs: Number(lookIn) < 0 ? null : Number(lookIn) }
 }
