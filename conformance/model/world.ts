@@ -85,7 +85,7 @@ export class World {
     )
     await this.both(
       async ({ engine }) => (await engine.inspector?.list({ limit: 1_000 })) ?? [],
-      (views) => views.map(viewed),
+      (views) => views.map((view) => viewed(this.order === 'exact' ? view : withRoundLease(view, this.clock.nowMs()))),
     )
     for (const id of this.ids) {
       await this.both(async ({ engine }) => (await engine.inspector?.history(id)) ?? [], told)
@@ -125,6 +125,12 @@ export const lostOf = (lost: readonly Lost[]): unknown =>
 function countsOf(counts: Awaited<ReturnType<Engine['counts']>>): unknown {
   const zero = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
   return TYPES.map((type) => ({ ...zero, ...counts[type] }))
+}
+
+/** Where a lease ends by the server's own time, no other clock tells its end to the millisecond, and then it is gone. */
+function withRoundLease({ leaseUntilMs, ...view }: JobView, nowMs: number): JobView {
+  const isOver = leaseUntilMs === null || leaseUntilMs <= nowMs
+  return { ...view, leaseUntilMs: isOver ? null : Math.round(leaseUntilMs / UNIT_MS) }
 }
 
 /**

@@ -86,12 +86,15 @@ describe('a flow of BullMQ’s own', { timeout: 60_000 }, () => {
     const { mill, flows } = await stage(t)
     const runs: string[] = []
     const parent = defineJob({ type: 'parent', run: ({ job }) => void runs.push(job.id) })
+    const settled: string[] = []
+    mill.events.on('job.settled', ({ job, outcome }) => settled.push(`${job.type} ${outcome.kind}`))
     await mill.work([child, parent])
     const children = [one(true, { failParentOnFailure: true })]
     const { job } = await flows().add({ name: 'p', queueName: 'parent', data: {}, children })
     const dead = await over(mill, `parent#${job.id}`)
     assert.deepEqual([dead.state, dead.error?.name, runs], ['dead_letter', 'NonRetryable', []])
     assert.match(dead.error?.message ?? '', /^child .* failed$/)
+    assert.deepEqual(settled, ['child dead', 'parent dead'], 'metrics and alerts hear of it as of any other')
   })
 
   test('ignoreDependencyOnFailure and removeDependencyOnFailure let it run', async (t) => {

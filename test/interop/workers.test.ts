@@ -101,6 +101,8 @@ describe('a BullMQ worker beside ours', { timeout: 60_000 }, () => {
     const job = await queue('mail').add('x', {}, { attempts: 2 })
     const consumer = await mill.engine.consume({ types: [{ type: 'mail', leaseMs: 60_000 }], worker: 'dead' })
     const signal = new AbortController().signal
+    // As after a restart without data.
+    await redis.del(`${prefix}::types`)
     assert.equal((await consumer.claim({ max: 1, waitMs: 0, signal })).length, 1)
     await redis.del(`${prefix}:mail:${job.id}:lock`)
     const reaper = await mill.engine.consume({ types: 'every', worker: 'reaper' })

@@ -7,8 +7,7 @@ import type { Clock } from '../../time/clock.ts'
 import type { RedisDatabase } from './database.ts'
 import { isScheduledRun, scheduleNextRun } from './job-scheduler.ts'
 import { queueOf, typeOf } from './keys.ts'
-import { claimExpiredScript, claimScript } from './lua/claim.ts'
-import { dropScript } from './lua/settle.ts'
+import { claimExpiredScript, claimScript, dropScript } from './lua/claim.ts'
 import { attemptOf, type Fields, readStored, toFields } from './rows.ts'
 
 export interface Claimed {

@@ -22,6 +22,7 @@ export class RedisConsumer implements Consumer {
   readonly #subscription: Subscription
   readonly #doorbell: Doorbell | null
   readonly #held = new Map<string, Lease>()
+  readonly #claims = new Set<Promise<readonly Lease[]>>()
   readonly #listeners = new Set<(lost: Lost) => void>()
   readonly #closing = new AbortController()
   readonly #listening = Promise.withResolvers<void>()
@@ -50,11 +51,29 @@ export class RedisConsumer implements Consumer {
   /** Resolves when a cancellation would be heard, and after a moment without: the next renewal tells of it too. */
   async ready(): Promise<void> {
     const over = new AbortController()
-    await Promise.race([this.#listening.promise, backgroundClock.sleep(LISTEN_MS, over.signal)])
+    const isReady = Promise.all([this.#listening.promise, this.#meet()])
+    await Promise.race([isReady, backgroundClock.sleep(LISTEN_MS, over.signal)])
     over.abort()
   }
 
-  async claim(request: ClaimRequest): Promise<readonly Lease[]> {
+  /** Jobs that other programs have added to these queues are counted and listed from now on, before any is claimed. */
+  async #meet(): Promise<void> {
+    const { types } = this.#subscription
+    if (types === 'every' || types.length === 0) return
+    const { database } = this.#core
+    // A server whose memory is full refuses it; the first claim makes up for it.
+    await database.call('sadd', database.keys.types, ...types.map(({ type }) => queueOf(type))).catch(() => {})
+  }
+
+  claim(request: ClaimRequest): Promise<readonly Lease[]> {
+    const claim = this.#claim(request)
+    this.#claims.add(claim)
+    const forget = (): void => void this.#claims.delete(claim)
+    claim.then(forget, forget)
+    return claim
+  }
+
+  async #claim(request: ClaimRequest): Promise<readonly Lease[]> {
     const { clock } = this.#core
     const signal = AbortSignal.any([request.signal, this.#closing.signal])
     const untilMs = clock.nowMs() + request.waitMs
@@ -143,10 +162,12 @@ export class RedisConsumer implements Consumer {
     for (const listener of this.#listeners) listener({ lease, reason: 'cancelled' })
   }
 
+  /** A claim that waits ends at once; one that is on its way to the server is answered, and what it brings given back. */
   async close(): Promise<void> {
     this.#closing.abort()
     this.#stopListening()
     this.#doorbell?.close()
+    await Promise.allSettled(this.#claims)
     this.#core.forget(this)
   }
 }

@@ -212,3 +212,18 @@ end
 return { nextIn, claimed }
 `,
 )
+
+/** A job whose hash is gone is nobody's. ARGV: time, queue, id, token. */
+export const dropScript = compose(
+  'drop',
+  {},
+  GOES_ON_WHEN_FULL,
+  IDENTITY,
+  `
+local q, id = queueOf(ARGV[2]), ARGV[3]
+if call('GET', q.base .. id .. ':lock') ~= ARGV[4] then return 0 end
+call('LREM', q.active, -1, id)
+call('ZREM', own('index'), publicId(q, id) .. ':' .. q.name)
+return call('DEL', q.base .. id, q.base .. id .. ':lock', q.base .. id .. ':logs')
+`,
+)

@@ -16,7 +16,7 @@ local function holds(q, id, token)
 end
 `
 
-/** `finish(q, id, s, removes)`: BullMQ's own step from active to completed; `ring(queues)` after a batch. */
+/** `finish(q, id, s, removes)`: BullMQ's own step from active to completed; `ring(q)` after a batch. */
 const FINISH = `
 local function finishKeys(q, id, set)
   return { q.wait, q.active, q.prioritized, q.events, q.stalled, q.limiter, q.delayed, q.paused, q.meta, q.pc, set,
@@ -39,10 +39,8 @@ local function finish(q, id, s, removes)
 end
 
 -- A queue that BullMQ's own limit had filled has room now, and nobody else tells those who wait.
-local function ring(queues)
-  for _, q in pairs(queues) do
-    if call('HEXISTS', q.meta, 'concurrency') == 1 then call('ZADD', q.marker, 0, '0') end
-  end
+local function ring(q)
+  if call('HEXISTS', q.meta, 'concurrency') == 1 then call('ZADD', q.marker, 0, '0') end
 end
 `
 
@@ -176,7 +174,7 @@ for index = 1, tonumber(ARGV[3]) do
   local code = s.kind == 'complete' and complete(q, id, s) or giveBack(q, id, s, applied[s.kind])
   answers[index] = code < 0 and lossOf(q, id) or ''
 end
-ring(queues)
+for _, q in pairs(queues) do ring(q) end
 return answers
 `,
 )
@@ -215,6 +213,7 @@ end
 
 local function closeQueue(q)
   if call('EXISTS', q.wait, q.active, q.prioritized) == 0 then call('XADD', q.events, '*', 'event', 'drained') end
+  ring(q)
 end
 `
 
@@ -291,20 +290,5 @@ export const reportScript = compose(
 local q, id = queueOf(ARGV[2]), ARGV[3]
 if not holds(q, id, ARGV[4]) then return 0 end
 return bull_updateProgress({ q.base .. id, q.events, q.meta }, { id, ARGV[5] }) == 0 and 1 or 0
-`,
-)
-
-/** A job whose hash is gone is nobody's. ARGV: time, queue, id, token. */
-export const dropScript = compose(
-  'drop',
-  {},
-  GOES_ON_WHEN_FULL,
-  IDENTITY,
-  `
-local q, id = queueOf(ARGV[2]), ARGV[3]
-if call('GET', q.base .. id .. ':lock') ~= ARGV[4] then return 0 end
-call('LREM', q.active, -1, id)
-call('ZREM', own('index'), publicId(q, id) .. ':' .. q.name)
-return call('DEL', q.base .. id, q.base .. id .. ':lock', q.base .. id .. ':logs')
 `,
 )
