@@ -5,6 +5,43 @@ import { newJob, scene } from '../../../test/bullmq/scene.ts'
 const by = { who: 'ann', reason: 'test' }
 const never = new AbortController().signal
 
+const types = [{ type: 'mail', leaseMs: 300 }]
+const complete = { kind: 'complete', result: 'null', durationMs: 1 } as const
+
+describe('a job in whose hash somebody wrote nonsense', { timeout: 60_000 }, () => {
+  test('does not stop the batch that it is in', async (t) => {
+    const { engine, queue, redis, prefix } = await scene(t)
+    for (const n of [1, 2, 3]) await queue.add('welcome', { n })
+    await redis.hset(`${prefix}:mail:2`, { atm: 'many', ats: 'x', stc: '-' })
+    const consumer = await engine.consume({ types, worker: 'w' })
+    const leases = await consumer.claim({ max: 10, waitMs: 0, signal: never })
+    assert.deepEqual(
+      leases.map(({ job, attempt }) => [job.id, attempt]),
+      [
+        ['mail#1', 1],
+        ['mail#2', 1],
+        ['mail#3', 1],
+      ],
+    )
+    assert.deepEqual(await consumer.settle(leases.map((lease) => ({ lease, outcome: complete }))), [])
+    assert.equal((await engine.counts()).mail?.completed, 3)
+  })
+
+  test('is recovered from a dead holder', async (t) => {
+    const { engine, queue, redis, prefix } = await scene(t)
+    await queue.add('welcome', { n: 1 })
+    const consumer = await engine.consume({ types, worker: 'w' })
+    await consumer.claim({ max: 1, waitMs: 0, signal: never })
+    await redis.hset(`${prefix}:mail:1`, { atm: '1e3' })
+    const reaper = await engine.consume({ types: 'every', worker: 'r' })
+    const [lease] = await reaper.claim({ from: 'expired', max: 1, waitMs: 5_000, signal: never })
+    assert.ok(lease)
+    const error = { name: 'Error', code: null, message: 'expired', stack: null }
+    assert.deepEqual(await reaper.settle([{ lease, outcome: { kind: 'retry', delayMs: 0, error } }]), [])
+    assert.equal((await engine.counts()).mail?.ready, 1)
+  })
+})
+
 describe('jobs of a plain BullMQ producer', { timeout: 60_000 }, () => {
   test('are found, listed and counted beside ours, whatever their state', async (t) => {
     const { engine, inspector, queue } = await scene(t)

@@ -104,8 +104,13 @@ local function take(kind)
   if not id then return false end
   count = count + 1
   local own = token .. count
-  local job = prepareJobForProcessing(q.base, q.limiter, q.events, id, now, kind.max, kind.duration, q.marker,
-    { token = own, lockDuration = kind.lease, name = worker })
+  local opts = { token = own, lockDuration = kind.lease, name = worker }
+  local ok, job = pcall(prepareJobForProcessing, q.base, q.limiter, q.events, id, now, kind.max, kind.duration, q.marker, opts)
+  if not ok then
+    -- BullMQ's own count of starts is no number; what it counts is not ours.
+    call('HSET', q.base .. id, 'ats', 0)
+    job = prepareJobForProcessing(q.base, q.limiter, q.events, id, now, kind.max, kind.duration, q.marker, opts)
+  end
   claimed[3 * count - 2], claimed[3 * count - 1], claimed[3 * count] = q.name, id, job[1]
   kind.left = kind.left - 1
   if kind.limit then
@@ -202,8 +207,11 @@ for _, name in ipairs(queues) do
       expired(q, id)
       call('SET', q.base .. id .. ':lock', token .. count, 'PX', leases[name] or ARGV[5])
       call('HSET', q.base .. id, 'pb', worker)
-      claimed[3 * count - 2], claimed[3 * count - 1] = name, id
-      claimed[3 * count] = call('HGETALL', q.base .. id)
+      local fields = call('HGETALL', q.base .. id)
+      for at = 1, #fields, 2 do
+        if fields[at] == 'atm' then mendCount(q, id, fields, at + 1) end
+      end
+      claimed[3 * count - 2], claimed[3 * count - 1], claimed[3 * count] = name, id, fields
     elseif left >= 0 and (nextIn < 0 or left < nextIn) then
       nextIn = left
     end

@@ -18,6 +18,13 @@ local function moreOf(q, id)
   local ok, more = pcall(cjson.decode, call('HGET', q.base .. id, 'mr') or '{}')
   return ok and type(more) == 'table' and more or {}
 end
+
+-- Starts are counted by adding to a number. What somebody wrote there that is none would stop every batch it is in.
+local function mendCount(q, id, fields, at)
+  if string.match(fields[at], '^%d+$') and #fields[at] < 16 then return end
+  call('HSET', q.base .. id, 'atm', 0)
+  fields[at] = '0'
+end
 `
 
 /** `started(q, id, fields)` is called for each job that is claimed. */
@@ -30,11 +37,11 @@ local function started(q, id, fields)
     call('SADD', KEYS[1], q.name)
   end
   for index = 1, #fields, 2 do
+    if fields[index] == 'atm' then mendCount(q, id, fields, index + 1) end
     if fields[index] == 'mrSeq' then
       local key = q[':latest:' .. moreOf(q, id).latest.key]
       call('HSET', key, 'running', id)
       call('HDEL', key, 'queued')
-      return
     end
   end
 end
