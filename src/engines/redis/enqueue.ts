@@ -3,7 +3,8 @@ import { EngineError, UnknownJobError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { RedisDatabase } from './database.ts'
 import { queueOf } from './keys.ts'
-import { enqueuePlainScript, enqueueScript } from './lua/enqueue.ts'
+import { enqueueScript } from './lua/enqueue.ts'
+import { enqueuePlainScript } from './lua/enqueue-plain.ts'
 
 /** Redis does nothing else while it stores a batch, and takes no more than a million arguments. */
 const BATCH_MAX = 50_000

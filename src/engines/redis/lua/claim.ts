@@ -19,7 +19,6 @@ export const claimScript = compose(
       'promoteDelayedJobs',
     ],
   },
-  GOES_ON_WHEN_FULL,
   IDENTITY,
   STARTED,
   `
@@ -65,6 +64,7 @@ local function pop(kind)
   local q = kind.q
   if kind.first > 0 then
     kind.first = kind.first - 1
+    ${GOES_ON_WHEN_FULL}
     return call('RPOPLPUSH', q.wait, q.active)
   end
   if kind.others <= 0 then return nil end

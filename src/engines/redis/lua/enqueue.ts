@@ -8,7 +8,8 @@ const FUNCTIONS = ['getOrSetMaxEvents', 'promoteDelayedJobs', 'storeAndEnqueueJo
 /** What of BullMQ `ENQUEUE` calls. */
 export const ENQUEUE_BULL: BullParts = { scripts: LINKS_BULL.scripts, functions: FUNCTIONS }
 
-const STORED = `
+/** `isStored(q, id)`. */
+export const STORED = `
 -- Also under another type: an id names one job.
 local function isStored(q, id)
   if call('EXISTS', q.base .. id) == 1 then return true end
@@ -58,7 +59,6 @@ end
 
 `
 
-/** What stores the jobs of a batch, whatever `linked`, `predecessors` and `holderOf` before it say of their ties. */
 const STORE = `
 local function openQueue(name)
   local q = queueOf(name)
@@ -137,23 +137,6 @@ end
  * What is due goes before what arrives now, so that a job that was delayed keeps its turn.
  */
 export const ENQUEUE: string = [STORED, PREDECESSORS, STORE].join('')
-
-/** The same for jobs without ties, where little else has to be read: nearly every job is one. */
-const NO_TIES = `
-local function linked() return 'enqueued', false end
-local function predecessors() return nil end
-local function holderOf() return nil end
-`
-
-/** ARGV as for \`enqueueScript\`; no job has a key, a latest key or a predecessor. */
-export const enqueuePlainScript = compose(
-  'enqueue-plain',
-  { functions: FUNCTIONS },
-  STORED,
-  NO_TIES,
-  STORE,
-  'return enqueueAll(4, tonumber(ARGV[2]))',
-)
 
 /** ARGV: time, number of jobs, 1 if one of them comes after others, and 14 arguments for each. */
 export const enqueueScript = compose(

@@ -1,0 +1,94 @@
+import { compose } from '../scripts.ts'
+import { STORED } from './enqueue.ts'
+
+/**
+ * Jobs without ties to others, which nearly every job is: the steps of BullMQ's addPrioritizedJob, of which those that
+ * concern the queue are done once for the batch. test/bullmq pins the text that this follows. ARGV as for
+ * `enqueueScript`; no job has a key, a latest key or a predecessor.
+ */
+export const enqueuePlainScript = compose(
+  'enqueue-plain',
+  { functions: ['getOrSetMaxEvents', 'promoteDelayedJobs', 'storeAndEnqueueJob', 'storeJob'] },
+  STORED,
+  `
+local count, queues, answers, indexed, seen = tonumber(ARGV[2]), {}, {}, {}, {}
+
+-- Ids grow with time: where none is stored between the first and the last of these, none of them is.
+local function mayBeStored()
+  local first, last
+  for index = 1, count do
+    local id = ARGV[5 + 14 * (index - 1)]
+    if first == nil or id < first then first = id end
+    if last == nil or id > last then last = id end
+  end
+  return count > 0 and #call('ZRANGEBYLEX', own('index'), '[' .. first .. ':', '(' .. last .. ';', 'LIMIT', 0, 1) > 0
+end
+local looks = mayBeStored()
+
+local function openQueue(name, jobs)
+  local q = queueOf(name)
+  local known = call('HMGET', q.meta, 'opts.maxLenEvents', 'mr')
+  -- The first write is one that Redis refuses when its memory is full. A marker too many wakes somebody in vain.
+  call('ZADD', q.marker, 0, '0')
+  if not known[2] then
+    call('SADD', KEYS[1], name)
+    call('HSET', q.meta, 'mr', 1)
+  end
+  -- What is due goes before what arrives now, so that a job that was delayed keeps its turn.
+  promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, false)
+  return { q = q, maxEvents = known[1] or getOrSetMaxEvents(q.meta), arrival = call('INCRBY', q.pc, jobs) - jobs, ready = {} }
+end
+
+-- Many members in one command; Lua's stack holds no more.
+local function addAll(key, members)
+  for from = 1, #members, 2000 do call('ZADD', key, unpack(members, from, math.min(from + 1999, #members))) end
+end
+
+local function storeReady(queue, job)
+  local q, ready = queue.q, queue.ready
+  storeJob(q.events, q.base .. job.id, job.id, job.name, job.data, { attempts = job.attempts, priority = job.priority }, now)
+  queue.arrival = queue.arrival + 1
+  ready[#ready + 1] = job.priority * 4294967296 + queue.arrival % 4294967296
+  ready[#ready + 1] = job.id
+  call('XADD', q.events, 'MAXLEN', '~', queue.maxEvents, '*', 'event', 'waiting', 'jobId', job.id)
+end
+
+local function storeDelayed(queue, job, run)
+  local q, key = queue.q, queue.q.base .. job.id
+  local opts = { attempts = job.attempts, priority = job.priority, delay = run - now }
+  storeAndEnqueueJob(q.events, key, job.id, job.name, job.data, opts, now, nil, nil, nil, queue.maxEvents,
+    q.wait, q.paused, q.active, q.meta, q.prioritized, q.pc, q.delayed, q.marker)
+end
+
+local function storeOne(queue, job, run, more)
+  local key = queue.q.base .. job.id
+  if seen[job.id] or (looks and isStored(queue.q, job.id)) then return 'duplicate' end
+  seen[job.id] = true
+  if run and run > now then storeDelayed(queue, job, run) else storeReady(queue, job) end
+  if more ~= '' then call('HSET', key, 'mr', more) end
+  if run then call('HSET', key, 'mrRun', string.format('%.0f', run)) end
+  indexed[#indexed + 1] = 0
+  indexed[#indexed + 1] = job.id .. ':' .. queue.q.name
+  return 'enqueued'
+end
+
+for index = 1, count do
+  local name = ARGV[4 + 14 * (index - 1)]
+  queues[name] = (queues[name] or 0) + 1
+end
+for name, jobs in pairs(queues) do queues[name] = openQueue(name, jobs) end
+for index = 1, count do
+  local at = 4 + 14 * (index - 1)
+  local delay = tonumber(ARGV[at + 5])
+  local run = tonumber(ARGV[at + 4]) or (delay > 0 and now + delay) or nil
+  local job = {
+    id = ARGV[at + 1], name = ARGV[at + 2], data = ARGV[at + 3], priority = tonumber(ARGV[at + 6]), attempts = tonumber(ARGV[at + 7]),
+  }
+  answers[2 * index - 1] = storeOne(queues[ARGV[at]], job, run, ARGV[at + 9])
+  answers[2 * index] = job.id
+end
+for _, queue in pairs(queues) do addAll(queue.q.prioritized, queue.ready) end
+addAll(own('index'), indexed)
+return answers
+`,
+)
