@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { openEngine } from '../../src/engine/open.ts'
 import { claimScript } from '../../src/engines/redis/lua/claim.ts'
-import { enqueueScript } from '../../src/engines/redis/lua/enqueue.ts'
-import { renewScript, settleScript } from '../../src/engines/redis/lua/settle.ts'
+import { enqueuePlainScript } from '../../src/engines/redis/lua/enqueue-plain.ts'
+import { completeScript, renewScript } from '../../src/engines/redis/lua/settle.ts'
 import { EngineError } from '../../src/errors.ts'
 import { defineJob, open } from '../../src/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
@@ -39,7 +39,7 @@ describe('connections to Redis that break', { timeout: 60_000 }, () => {
   test('in the middle of an enqueue, a claim, a renewal and a settle: each is told, and works again at once', async (t) => {
     const { proxy, engine, consumer, claim } = await stage(t)
     const job = newJob()
-    proxy.resetAt(enqueueScript().sha, 1)
+    proxy.resetAt(enqueuePlainScript().sha, 1)
     await assert.rejects(engine.enqueue([job]), isUnknown)
     assert.equal((await engine.enqueue([job]))[0]?.status, 'enqueued')
     proxy.resetAt(claimScript().sha, 1)
@@ -49,7 +49,7 @@ describe('connections to Redis that break', { timeout: 60_000 }, () => {
     proxy.resetAt(renewScript().sha, 1)
     await assert.rejects(consumer.renew([lease], 60_000), isUnknown)
     assert.deepEqual(await consumer.renew([lease], 60_000), [])
-    proxy.resetAt(settleScript().sha, 1)
+    proxy.resetAt(completeScript().sha, 1)
     await assert.rejects(consumer.settle(completionOf(lease)), isUnknown)
     assert.deepEqual(await consumer.settle(completionOf(lease)), [])
     assert.equal(proxy.resets, 4)
@@ -63,13 +63,13 @@ describe('connections to Redis that break', { timeout: 60_000 }, () => {
     const [first] = await claim()
     assert.ok(first)
     await consumer.settle(completionOf(first))
-    proxy.freezeAt(enqueueScript().sha, 'sees it')
+    proxy.freezeAt(enqueuePlainScript().sha, 'sees it')
     await assert.rejects(engine.enqueue([job]), isUnknown)
     assert.equal((await engine.enqueue([job]))[0]?.status, 'duplicate')
     const [lease] = await claim()
     assert.equal(lease?.job.id, job.id)
     assert.ok(lease)
-    proxy.freezeAt(settleScript().sha, 'sees it')
+    proxy.freezeAt(completeScript().sha, 'sees it')
     await assert.rejects(consumer.settle(completionOf(lease)), isUnknown)
     assert.equal((await consumer.settle(completionOf(lease))).length, 1)
     assert.equal((await engine.counts()).greet?.completed, 2)
