@@ -41,6 +41,7 @@ const MODULES: Readonly<Record<string, () => Promise<EngineModule>>> = {
   postgresql: () => import('../engines/postgres/module.ts'),
   redis: () => import('../engines/redis/module.ts'),
   rediss: () => import('../engines/redis/module.ts'),
+  kafka: () => import('../engines/kafka/module.ts'),
 }
 
 const URL_EXAMPLES = 'sqlite:./millrace.db or memory:'

@@ -26,3 +26,19 @@ export interface Presence {
   /** Those that live: one beat for each worker and type. */
   list(): Promise<readonly Beat[]>
 }
+
+/** When a worker was last heard. */
+export interface Seen {
+  readonly type: string
+  readonly instance: string
+  readonly atMs: number
+}
+
+/**
+ * A presence that remembers: whoever went without a goodbye is in it for a day after the last beat has run out, so that
+ * it can be missed (X156).
+ */
+export interface RememberingPresence extends Presence {
+  /** Those that live, and those that should. */
+  seen(): Promise<readonly Seen[]>
+}

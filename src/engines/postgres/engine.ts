@@ -1,21 +1,8 @@
 import type { Capabilities } from '../../engine/capabilities.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
-import type {
-  Consumer,
-  Controls,
-  Counts,
-  DeadLetters,
-  Engine,
-  Inspector,
-  Receipt,
-  Subscription,
-  Transaction,
-} from '../../engine/engine.ts'
-import type { Leadership } from '../../engine/leadership.ts'
+import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } from '../../engine/engine.ts'
 import type { EngineSettings } from '../../engine/open.ts'
-import type { Retention } from '../../engine/retention.ts'
-import type { Schedules } from '../../engine/schedules.ts'
-import { ClosedError } from '../../errors.ts'
+import { EngineShell, type Facets } from '../../engine/shell.ts'
 import type { NewJob } from '../../job/job.ts'
 import { connectionsOf, type Handle } from './connections.ts'
 import { PostgresConsumer } from './consumer.ts'
@@ -62,27 +49,14 @@ const CAPABILITIES: Capabilities = Object.freeze({
   diagnosis: true,
 })
 
-interface Facets {
-  readonly inspector: Inspector
-  readonly controls: Controls
-  readonly deadLetters: DeadLetters
-  readonly schedules: Schedules
-  readonly leadership: Leadership
-  readonly retention: Retention
-}
-
 /** Postgres as a queue: any number of machines. It is never migrated by opening it. */
-export class PostgresEngine implements Engine {
+export class PostgresEngine extends EngineShell<PostgresCore> implements Engine {
   readonly name = 'postgres'
   readonly capabilities = CAPABILITIES
   readonly threadUrl: string | null
   readonly #handle: Handle
   readonly #settings: EngineSettings
   readonly #options: Required<PostgresOptions>
-  #core: PostgresCore | null = null
-  #opening: Promise<void> | null = null
-  #closed = false
-  #facets: Facets | null = null
   readonly #within = new Within()
 
   /** `threadUrl`: how another thread reaches the same schema; null for a handle of the user's own. */
@@ -91,6 +65,7 @@ export class PostgresEngine implements Engine {
     settings: EngineSettings,
     options: PostgresOptions & { readonly threadUrl?: string } = {},
   ) {
+    super('this Postgres engine')
     this.#handle = handle
     this.#settings = settings
     // What the plans of prepared statements need is set on our own connections only.
@@ -98,16 +73,7 @@ export class PostgresEngine implements Engine {
     this.threadUrl = options.threadUrl ?? null
   }
 
-  open(): Promise<void> {
-    if (this.#closed) return Promise.reject(new ClosedError('this Postgres engine'))
-    this.#opening ??= this.#open().catch((error: unknown) => {
-      this.#opening = null
-      throw error
-    })
-    return this.#opening
-  }
-
-  async #open(): Promise<void> {
+  protected async connect(): Promise<{ core: PostgresCore; facets: Facets }> {
     const { clock } = this.#settings
     const { schema, prepare, pollMs, answerMs, listen } = this.#options
     const connections = await connectionsOf(this.#handle)
@@ -123,8 +89,7 @@ export class PostgresEngine implements Engine {
     }
     const core = new PostgresCore({ database, clock, pollMs, connect: listen ? () => connections.listen() : null })
     core.listener.start()
-    this.#core = core
-    this.#facets = {
+    const facets = {
       inspector: createInspector(core),
       controls: createControls(core),
       deadLetters: createDeadLetters(core),
@@ -132,23 +97,19 @@ export class PostgresEngine implements Engine {
       leadership: createLeadership(core),
       retention: createRetention(core),
     }
+    return { core, facets }
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
-    await this.#opening?.catch(() => {})
-    const core = this.#core
-    if (core === null) return
-    this.#core = null
-    await core.close()
+  protected disconnect(core: PostgresCore): Promise<void> {
+    return core.close()
   }
 
   async ping(): Promise<void> {
-    await this.#opened().call('ping', (database) => assertCurrent(database))
+    await this.core.call('ping', (database) => assertCurrent(database))
   }
 
   async enqueue(given: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
-    const core = this.#opened()
+    const core = this.core
     const jobs = withIds(given, core.database.names.idType)
     if (within !== undefined) return this.#within.enqueue(core, jobs, within)
     if (jobs.length === 0) return []
@@ -160,52 +121,18 @@ export class PostgresEngine implements Engine {
   }
 
   async consume(subscription: Subscription): Promise<Consumer> {
-    const core = this.#opened()
+    const core = this.core
     const consumer = new PostgresConsumer(core, subscription)
     core.remember(consumer)
     return consumer
   }
 
   async counts(): Promise<Counts> {
-    return countJobs(this.#opened())
+    return countJobs(this.core)
   }
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { recoveryMaxMs } = CAPABILITIES
-    return diagnose(this.#opened(), { ...options, recoveryMaxMs: recoveryMaxMs ?? 0, options: this.#options })
-  }
-
-  get inspector(): Inspector {
-    return this.#facet('inspector')
-  }
-
-  get controls(): Controls {
-    return this.#facet('controls')
-  }
-
-  get deadLetters(): DeadLetters {
-    return this.#facet('deadLetters')
-  }
-
-  get schedules(): Schedules {
-    return this.#facet('schedules')
-  }
-
-  get leadership(): Leadership {
-    return this.#facet('leadership')
-  }
-
-  get retention(): Retention {
-    return this.#facet('retention')
-  }
-
-  #facet<Name extends keyof Facets>(name: Name): Facets[Name] {
-    if (this.#facets === null) throw new ClosedError('this Postgres engine')
-    return this.#facets[name]
-  }
-
-  #opened(): PostgresCore {
-    if (this.#core === null) throw new ClosedError('this Postgres engine')
-    return this.#core
+    return diagnose(this.core, { ...options, recoveryMaxMs: recoveryMaxMs ?? 0, options: this.#options })
   }
 }

@@ -7,6 +7,12 @@ export function heartbeatKey(type: string, instance: string): string {
   return `worker:${type.replaceAll(':', '%3A')}:${instance}`
 }
 
+/** Whose key it is; null for what is no such key. */
+export function ownerOf(key: string): { readonly type: string; readonly instance: string } | null {
+  const [, type = '', instance = ''] = /^worker:([^:]+):(.+)$/s.exec(key) ?? []
+  return type === '' ? null : { type: type.replaceAll('%3A', ':'), instance }
+}
+
 /** Four fields; one that stops says since when (X155). */
 export function encodeBeat({ atMs, status, lastJobAtMs, lag, stoppingSinceMs }: Beat): string {
   return JSON.stringify({
@@ -20,15 +26,14 @@ export function encodeBeat({ atMs, status, lastJobAtMs, lag, stoppingSinceMs }: 
 
 /** Null for what is no heartbeat. */
 export function decodeBeat(key: string, value: string): Beat | null {
-  const [, type = '', instance = ''] = /^worker:([^:]+):(.+)$/s.exec(key) ?? []
+  const owner = ownerOf(key)
   const fields = parsed(value)
-  if (type === '' || fields === null) return null
+  if (owner === null || fields === null) return null
   const { status } = fields
   const atMs = timeOf(fields.timestamp)
   if (atMs === null || (status !== 'RUNNING' && status !== 'SHUTTING_DOWN')) return null
   return {
-    type: type.replaceAll('%3A', ':'),
-    instance,
+    ...owner,
     status,
     atMs,
     lastJobAtMs: timeOf(fields.last_message_at),

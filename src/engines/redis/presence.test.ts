@@ -96,6 +96,26 @@ test('a worker writes worker:{type}:{instance_id} with four fields for 30 s', as
   await presence.close()
 })
 
+// X156
+test('who went without a goodbye is remembered, who said goodbye is not', async () => {
+  await using presence = await openPresence(url, { prefix: `${freshPrefix()}:` })
+  const atMs = 1_700_000_000_000
+  await presence.beat(
+    [beat('lost'), beat('gone', { type: 'a:b' }), beat('lives', { type: 'a:b', atMs: atMs + 1 })],
+    30_000,
+  )
+  await presence.beat([beat('lost')], 1)
+  await until(
+    () => presence.list(),
+    (beats) => beats.length === 2,
+  )
+  await presence.gone('gone', ['a:b'])
+  assert.deepEqual(await presence.seen(), [
+    { type: 'mail', instance: 'lost', atMs },
+    { type: 'a:b', instance: 'lives', atMs: atMs + 1 },
+  ])
+})
+
 // D05 D06
 test('it is refreshed while the worker runs, and gone when nobody refreshes it', async () => {
   await using s = await stage({ every: 50, ttl: 500, stoppingTtl: 500 })

@@ -1,7 +1,7 @@
-import type { Beat, Presence } from '../../engine/presence.ts'
+import type { Beat, RememberingPresence, Seen } from '../../engine/presence.ts'
 import { EngineError, OptionError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
-import { decodeBeat, encodeBeat, heartbeatKey } from './heartbeat.ts'
+import { decodeBeat, encodeBeat, heartbeatKey, ownerOf } from './heartbeat.ts'
 
 /** The part of an ioredis client that we use: one of your own fits, of whatever version. */
 export interface RedisCaller {
@@ -39,7 +39,7 @@ export async function openPresence(
 }
 
 /** Use `openPresence`. */
-export class RedisPresence implements Presence, AsyncDisposable {
+export class RedisPresence implements RememberingPresence, AsyncDisposable {
   readonly #redis: RedisCaller
   readonly #prefix: string
   readonly #close: () => Promise<void>
@@ -76,6 +76,14 @@ export class RedisPresence implements Presence, AsyncDisposable {
     const keys = strings(await this.#redis.call('ZRANGE', this.#index, 0, -1))
     const beats = await Promise.all(keys.map((key) => this.#read(key)))
     return beats.filter((beat) => beat !== null)
+  }
+
+  async seen(): Promise<readonly Seen[]> {
+    const answer = strings(await this.#redis.call('ZRANGE', this.#index, 0, -1, 'WITHSCORES'))
+    return answer.flatMap((key, index) => {
+      const owner = index % 2 === 0 ? ownerOf(key) : null
+      return owner === null ? [] : [{ ...owner, atMs: Number(answer[index + 1]) }]
+    })
   }
 
   async #read(key: string): Promise<Beat | null> {

@@ -1,22 +1,10 @@
 import { resolve } from 'node:path'
 import type { Capabilities } from '../../engine/capabilities.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
-import type {
-  Consumer,
-  Controls,
-  Counts,
-  DeadLetters,
-  Engine,
-  Inspector,
-  Receipt,
-  Subscription,
-  Transaction,
-} from '../../engine/engine.ts'
-import type { Leadership } from '../../engine/leadership.ts'
+import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } from '../../engine/engine.ts'
 import type { EngineSettings } from '../../engine/open.ts'
-import type { Retention } from '../../engine/retention.ts'
-import type { Schedules } from '../../engine/schedules.ts'
-import { ClosedError, EngineError } from '../../errors.ts'
+import { EngineShell, type Facets } from '../../engine/shell.ts'
+import { EngineError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { SqliteConsumer } from './consumer.ts'
 import { SqliteCore } from './core.ts'
@@ -75,26 +63,15 @@ export interface SqliteOptions {
   readonly synchronous?: Synchronous
 }
 
-interface Facets {
-  readonly inspector: Inspector
-  readonly controls: Controls
-  readonly deadLetters: DeadLetters
-  readonly schedules: Schedules
-  readonly leadership: Leadership
-  readonly retention: Retention
-}
-
 /** SQLite as a queue: one file, any number of processes on this machine. */
-export class SqliteEngine implements Engine {
+export class SqliteEngine extends EngineShell<SqliteCore> implements Engine {
   readonly name = 'sqlite'
   readonly capabilities = CAPABILITIES
   readonly #options: SqliteOptions
   readonly #settings: EngineSettings
-  #core: SqliteCore | null = null
-  #closed = false
-  #facets: Facets | null = null
 
   constructor(options: SqliteOptions, settings: EngineSettings) {
+    super('this SQLite engine')
     this.#options = options
     this.#settings = settings
   }
@@ -107,9 +84,7 @@ export class SqliteEngine implements Engine {
     return `sqlite:${resolve(file)}?synchronous=${synchronous ?? 'full'}`
   }
 
-  async open(): Promise<void> {
-    if (this.#core !== null) return
-    if (this.#closed) throw new ClosedError('this SQLite engine')
+  protected async connect(): Promise<{ core: SqliteCore; facets: Facets }> {
     const { database, synchronous = 'full' } = this.#options
     const owned = typeof database === 'string'
     if (owned && database !== ':memory:') await assertLocal(resolve(database), await readMounts())
@@ -127,8 +102,7 @@ export class SqliteEngine implements Engine {
       if (owned) connection.close()
       throw toEngineError(error, 'opening the database')
     }
-    this.#core = core
-    this.#facets = {
+    const facets = {
       inspector: createInspector(core),
       controls: createControls(core),
       deadLetters: createDeadLetters(core),
@@ -136,6 +110,7 @@ export class SqliteEngine implements Engine {
       leadership: createLeadership(core),
       retention: createRetention(core),
     }
+    return { core, facets }
   }
 
   /** Takes the write lock only when there is something to do, so that opening never waits for a busy queue. */
@@ -152,21 +127,17 @@ export class SqliteEngine implements Engine {
     if (!isCurrent) await core.write('migrating', () => applyMigrations(core.connection, this.#settings.clock.nowMs()))
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
-    const core = this.#core
-    if (core === null) return
-    this.#core = null
+  protected async disconnect(core: SqliteCore): Promise<void> {
     await core.close()
     if (typeof this.#options.database === 'string') core.connection.close()
   }
 
   async ping(): Promise<void> {
-    await this.#opened().read('ping', () => assertCurrent(this.#opened().connection))
+    await this.core.read('ping', () => assertCurrent(this.core.connection))
   }
 
   async enqueue(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
-    const core = this.#opened()
+    const core = this.core
     if (within !== undefined) return this.#enqueueWithin(jobs, within)
     if (jobs.length === 0) return []
     const receipts = await core.write('enqueue', (careful) =>
@@ -184,7 +155,7 @@ export class SqliteEngine implements Engine {
         `'within' must be a database handle with an open transaction; run BEGIN on it first`,
       )
     }
-    const [own, theirs] = [fileOf(this.#opened().connection.handle), fileOf(within)]
+    const [own, theirs] = [fileOf(this.core.connection.handle), fileOf(within)]
     if (own !== theirs) {
       throw new EngineError(
         'ERR_STORAGE_FAILED',
@@ -199,60 +170,26 @@ export class SqliteEngine implements Engine {
   }
 
   async consume(subscription: Subscription): Promise<Consumer> {
-    const core = this.#opened()
+    const core = this.core
     const consumer = new SqliteConsumer(core, subscription)
     core.remember(consumer)
     return consumer
   }
 
   counts(): Promise<Counts> {
-    return countJobs(this.#opened())
+    return countJobs(this.core)
   }
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { synchronous = 'full' } = this.#options
     const durability = { synchronous, syncsHere: this.#syncsHere() }
-    return diagnose(this.#opened(), { ...options, ...durability, recoveryMaxMs: RECOVERY_MAX_MS })
+    return diagnose(this.core, { ...options, ...durability, recoveryMaxMs: RECOVERY_MAX_MS })
   }
 
   /** On a handle of the user's own, and in memory, SQLite does its own syncing. */
   #syncsHere(): boolean {
     const { database, synchronous = 'full' } = this.#options
     return synchronous === 'full' && typeof database === 'string' && database !== ':memory:'
-  }
-
-  get inspector(): Inspector {
-    return this.#facet('inspector')
-  }
-
-  get controls(): Controls {
-    return this.#facet('controls')
-  }
-
-  get deadLetters(): DeadLetters {
-    return this.#facet('deadLetters')
-  }
-
-  get schedules(): Schedules {
-    return this.#facet('schedules')
-  }
-
-  get leadership(): Leadership {
-    return this.#facet('leadership')
-  }
-
-  get retention(): Retention {
-    return this.#facet('retention')
-  }
-
-  #facet<Name extends keyof Facets>(name: Name): Facets[Name] {
-    if (this.#facets === null) throw new ClosedError('this SQLite engine')
-    return this.#facets[name]
-  }
-
-  #opened(): SqliteCore {
-    if (this.#core === null) throw new ClosedError('this SQLite engine')
-    return this.#core
   }
 }
 
