@@ -6,6 +6,7 @@ import { Pool } from 'pg'
 import type { Contender, Place, Working, WorkRequest } from '../contender.ts'
 import type { Payload } from '../payload.ts'
 import { CONNECTIONS } from '../servers/postgres.ts'
+import { workInTurns } from './turns.ts'
 
 const CLAIM_SIZE = 500
 /** Two loops, so that the server has something to do while this process looks at what it got. */
@@ -86,22 +87,7 @@ class BarePostgres implements Contender {
   }
 
   async work(request: WorkRequest): Promise<Working> {
-    let going = true
-    const loop = async (): Promise<void> => {
-      let held: readonly Held[] = []
-      while (going || held.length > 0) {
-        held = await this.#turn(held, going ? CLAIM_SIZE : 0)
-        await Promise.all(held.map((each) => request.onJob(each.payload)))
-        if (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
-      }
-    }
-    const ended = Promise.all(Array.from({ length: LOOPS }, loop)).catch(request.onError)
-    return {
-      stop: async () => {
-        going = false
-        await ended
-      },
-    }
+    return workInTurns<Held>(request, (held, max) => this.#turn(held, max), { loops: LOOPS, size: CLAIM_SIZE })
   }
 
   async remaining(): Promise<number> {

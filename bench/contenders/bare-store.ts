@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Contender, Place, Working, WorkRequest } from '../contender.ts'
 import type { Payload } from '../payload.ts'
+import { workInTurns } from './turns.ts'
 
 const CLAIM_SIZE = 100
 
@@ -87,22 +88,7 @@ class BareStore implements Contender {
   }
 
   async work(request: WorkRequest): Promise<Working> {
-    let going = true
-    const loop = async (): Promise<void> => {
-      let held: readonly Held[] = []
-      while (going || held.length > 0) {
-        held = await this.#turn(held, going ? CLAIM_SIZE : 0)
-        await Promise.all(held.map((each) => request.onJob(each.payload)))
-        await new Promise((resolve) => (held.length === 0 ? setTimeout(resolve, 5) : setImmediate(resolve)))
-      }
-    }
-    const ended = loop().catch(request.onError)
-    return {
-      stop: async () => {
-        going = false
-        await ended
-      },
-    }
+    return workInTurns<Held>(request, (held, max) => this.#turn(held, max), { loops: 1, size: CLAIM_SIZE })
   }
 
   async remaining(): Promise<number> {

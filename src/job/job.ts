@@ -95,19 +95,22 @@ export interface JobView extends StoredJob {
   readonly durationMs: number | null
 }
 
-export type JobEventName =
-  | 'enqueued'
-  | 'started'
-  | 'completed'
-  | 'failed'
-  | 'retried'
-  | 'dead'
-  | 'released'
-  | 'expired'
-  | 'cancelled'
-  | 'superseded'
-  | 'discarded'
-  | 'replayed'
+export const JOB_EVENT_NAMES = [
+  'enqueued',
+  'started',
+  'completed',
+  'failed',
+  'retried',
+  'dead',
+  'released',
+  'expired',
+  'cancelled',
+  'superseded',
+  'discarded',
+  'replayed',
+] as const
+
+export type JobEventName = (typeof JOB_EVENT_NAMES)[number]
 
 /** One line of a job's history, oldest first. */
 export interface JobEvent {

@@ -4,9 +4,9 @@ import { FlowProducer, Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { DeadLetters, Engine, Inspector } from '../../src/engine/engine.ts'
 import { fromUrl } from '../../src/engines/redis/module.ts'
-import { newJobId } from '../../src/job/id.ts'
 import type { NewJob } from '../../src/job/job.ts'
 import { systemClock } from '../../src/time/clock.ts'
+import { newJob as plainJob } from '../fixtures/new-job.ts'
 import { dropPrefix, prefixUrl, redisServer } from '../servers/redis.ts'
 
 /** An engine and plain BullMQ over the same keys, which are removed at the end of the test. */
@@ -60,20 +60,5 @@ export async function scene(t: TestContext): Promise<Scene> {
 }
 
 export function newJob(fields: Partial<NewJob> = {}): NewJob {
-  return {
-    id: newJobId(Date.now()),
-    type: 'mail',
-    payload: '1',
-    payloadVersion: 1,
-    priority: 5,
-    attempts: 3,
-    delayMs: 0,
-    runAtMs: null,
-    key: null,
-    latest: null,
-    tenant: null,
-    options: null,
-    after: null,
-    ...fields,
-  }
+  return plainJob({ type: 'mail', payload: '1', ...fields })
 }

@@ -1,4 +1,4 @@
-import type { JobEvent, JobEventName } from '../../job/job.ts'
+import { JOB_EVENT_NAMES, type JobEvent, type JobEventName } from '../../job/job.ts'
 import { fromIso } from '../../time/iso.ts'
 import type { Queries } from './database.ts'
 import { READ_EVENTS } from './inspect-statements.ts'
@@ -19,23 +19,8 @@ const REAPED: Readonly<Record<string, JobEventName>> = {
   'reaper:failed(timeout)': 'dead',
 }
 
-const NAMES: readonly string[] = [
-  'enqueued',
-  'started',
-  'completed',
-  'failed',
-  'retried',
-  'dead',
-  'released',
-  'expired',
-  'cancelled',
-  'superseded',
-  'discarded',
-  'replayed',
-] satisfies readonly JobEventName[]
-
 function nameOf(type: string): JobEventName | null {
-  return REAPED[type] ?? (NAMES.includes(type) ? (type as JobEventName) : null)
+  return REAPED[type] ?? JOB_EVENT_NAMES.find((name) => name === type) ?? null
 }
 
 /**

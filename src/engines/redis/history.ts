@@ -1,20 +1,5 @@
-import type { JobEvent, JobEventName } from '../../job/job.ts'
+import { JOB_EVENT_NAMES, type JobEvent, type JobEventName } from '../../job/job.ts'
 import { attemptOf, parse, type Row, startsOf, timeOf, toView } from './rows.ts'
-
-const NAMES: readonly JobEventName[] = [
-  'enqueued',
-  'started',
-  'completed',
-  'failed',
-  'retried',
-  'dead',
-  'released',
-  'expired',
-  'cancelled',
-  'superseded',
-  'discarded',
-  'replayed',
-]
 
 type Line = Omit<JobEvent, 'jobId'>
 
@@ -68,7 +53,7 @@ function readLine(text: unknown): Line | null {
   if (typeof value !== 'object' || value === null) return null
   const read = (name: string): unknown => Reflect.get(value, name)
   const [event, at, attempt, worker, detail] = ['event', 'at', 'attempt', 'worker', 'detail'].map(read)
-  const name = NAMES.find((known) => known === event)
+  const name = JOB_EVENT_NAMES.find((known) => known === event)
   if (name === undefined || typeof at !== 'number') return null
   return {
     name,

@@ -79,10 +79,12 @@ export class RedisPresence implements RememberingPresence, AsyncDisposable {
   }
 
   async seen(): Promise<readonly Seen[]> {
-    const answer = strings(await this.#redis.call('ZRANGE', this.#index, 0, -1, 'WITHSCORES'))
-    return answer.flatMap((key, index) => {
-      const owner = index % 2 === 0 ? ownerOf(key) : null
-      return owner === null ? [] : [{ ...owner, atMs: Number(answer[index + 1]) }]
+    const answer: unknown = await this.#redis.call('ZRANGE', this.#index, 0, -1, 'WITHSCORES')
+    // Pairs one after the other, or each in an array of its own: that is the protocol's version.
+    const flat: readonly unknown[] = Array.isArray(answer) ? answer.flat() : []
+    return flat.flatMap((key, index) => {
+      const owner = index % 2 === 0 && typeof key === 'string' ? ownerOf(key) : null
+      return owner === null ? [] : [{ ...owner, atMs: Number(flat[index + 1]) }]
     })
   }
 
