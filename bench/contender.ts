@@ -5,7 +5,7 @@
 import type { Payload } from './payload.ts'
 
 /** Contenders of one family do the same work on the same kind of store and are compared with each other. */
-export type FamilyName = 'sqlite' | 'postgres' | 'redis'
+export type FamilyName = 'sqlite' | 'postgres' | 'redis' | 'kafka'
 
 /** The facts about a contender, as data: the harness reads them before any of its code is loaded. */
 export interface ContenderEntry {
@@ -30,7 +30,7 @@ export interface ContenderModule {
 /** Where a contender keeps its data; every process of one measurement is given the same place. */
 export interface Place {
   readonly dir: string
-  /** A database or prefix of its own on the family's server, where the family has one. */
+  /** A database, prefix or topic of its own on the family's server, where the family has one. */
   readonly url: string | null
 }
 

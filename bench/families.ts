@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { FamilyName } from './contender.ts'
+import { PARTITIONS } from './servers/kafka.ts'
 import { CONNECTIONS } from './servers/postgres.ts'
-import { type Server, startDurablePostgres, startLoggingRedis } from './servers/start.ts'
-import { type Sizes, STANDARD, STANDARD_OF_SERVERS } from './sizes.ts'
+import { type Server, startDurablePostgres, startKafkaBroker, startLoggingRedis } from './servers/start.ts'
+import { type Sizes, STANDARD, STANDARD_OF_LOGS, STANDARD_OF_SERVERS } from './sizes.ts'
 
 /** One comparison: what a run of it is, and what a reader of its figures must know. */
 export interface Family {
@@ -72,7 +73,28 @@ const REDIS: Family = {
   versions: (server) => ({ Redis: server?.version ?? 'unknown', ...packageVersions('bullmq', 'ioredis') }),
 }
 
-const BY_NAME: Readonly<Record<FamilyName, Family>> = { sqlite: SQLITE, postgres: POSTGRES, redis: REDIS }
+const KAFKA: Family = {
+  name: 'kafka',
+  title: 'Kafka',
+  contenders: ['millrace-kafka', 'kafka-stream', 'kafkajs'],
+  sizes: STANDARD_OF_LOGS,
+  terms: [
+    `One broker (KRaft), started for the run on the same machine with ${PARTITIONS} partitions for each topic and acks=all, serves everybody; a log is flushed as Kafka does, by the system. Each measurement has a topic and a group of its own.`,
+  ],
+  duration: 'about ten minutes',
+  startServer: startKafkaBroker,
+  versions: (server) => ({
+    Kafka: server?.version ?? 'unknown',
+    ...packageVersions('@platformatic/kafka', 'kafkajs'),
+  }),
+}
+
+const BY_NAME: Readonly<Record<FamilyName, Family>> = {
+  sqlite: SQLITE,
+  postgres: POSTGRES,
+  redis: REDIS,
+  kafka: KAFKA,
+}
 
 /** In the order of the docs. */
 export const FAMILIES: readonly Family[] = Object.values(BY_NAME)

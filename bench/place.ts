@@ -1,7 +1,8 @@
-/** Places for data: a folder each and, where the family has a server, an empty database or prefix. */
+/** Places for data: a folder each and, where the family has a server, an empty database, prefix or topic. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Place } from './contender.ts'
+import { createTopicAndGroup, groupOf, removeTopics } from './servers/kafka.ts'
 import { createDatabase, databaseOf, dropDatabase } from './servers/postgres.ts'
 import { createPrefix, prefixOf, removePrefix } from './servers/redis.ts'
 
@@ -33,6 +34,9 @@ interface Store {
 const DATABASES: Store = { create: createDatabase, nameOf: databaseOf, remove: dropDatabase }
 const PREFIXES: Store = { create: createPrefix, nameOf: prefixOf, remove: removePrefix }
 
+const TOPICS: Store = { create: createTopicAndGroup, nameOf: groupOf, remove: removeTopics }
+
 function storeOf(url: string): Store {
+  if (url.startsWith('kafka:')) return TOPICS
   return url.startsWith('redis:') ? PREFIXES : DATABASES
 }

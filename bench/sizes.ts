@@ -40,4 +40,7 @@ export const STANDARD: Sizes = Object.freeze({
  */
 export const STANDARD_OF_SERVERS: Sizes = Object.freeze({ ...STANDARD, jobs: 20_000 })
 
+/** Two hundred thousand, because a log is read at hundreds of thousands a second: less would measure a fraction of one. */
+export const STANDARD_OF_LOGS: Sizes = Object.freeze({ ...STANDARD, jobs: 200_000 })
+
 export const ROUNDS_STANDARD = 3

@@ -33,7 +33,7 @@ export type {
 } from './engine/engine.ts'
 export type { Leadership, Term } from './engine/leadership.ts'
 export type { Lease, Lost, LostReason, Outcome, Settlement } from './engine/outcome.ts'
-export type { Beat, Presence } from './engine/presence.ts'
+export type { Beat, Presence, RememberingPresence, Seen } from './engine/presence.ts'
 export type { Finished, Retention, RetentionRule, Sweep, SweepStep } from './engine/retention.ts'
 export type { ScheduleRecord, Schedules } from './engine/schedules.ts'
 export * from './errors.ts'
@@ -85,10 +85,35 @@ export {
   workerHealthCheck,
 } from './observe/health/forms.ts'
 export type { Health, HealthChecks, HealthDetails, HealthStatus, HealthWord } from './observe/health/health.ts'
+export {
+  type Connectivity,
+  type WatchHealthRules,
+  watchHealth,
+  withComponents,
+} from './observe/health/watch.ts'
 export { createLog, type LogOptions, silentLog } from './observe/log.ts'
 export { MemoryPresence } from './observe/memory-presence.ts'
 export { attachMetrics, type Measured, type Metrics, type MetricsOptions } from './observe/metrics/metrics.ts'
+export { attachWatchMetrics, type WatchMetrics, type WatchMetricsOptions } from './observe/metrics/watch.ts'
 export { attachPresence, type PresenceOptions } from './observe/presence.ts'
+export {
+  type Alarm,
+  type AlarmName,
+  type AlarmRules,
+  type ArrivalOptions,
+  attachArrivalAlarms,
+  evaluateAlarms,
+} from './observe/watch/alarms.ts'
+export { type Condition, type ConditionName, conditionsOf, type WatchedWorker } from './observe/watch/conditions.ts'
+export { consumerLag, type LagLimits, lagSeverity, type PartitionOffsets, type Severity } from './observe/watch/lag.ts'
+export {
+  type Found,
+  type GroupLag,
+  type PendingLetters,
+  type Reading,
+  Watch,
+  type WatchSources,
+} from './observe/watch/watch.ts'
 export { type Clock, systemClock } from './time/clock.ts'
 export type { Duration } from './time/duration.ts'
 export { currentJob, currentTenant } from './worker/current.ts'

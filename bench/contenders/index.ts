@@ -158,4 +158,33 @@ export const CONTENDERS: readonly ContenderEntry[] = [
     excused: { pickup: NO_WORKER, idle: NO_WORKER },
     module: at('bare-redis.ts'),
   },
+  {
+    name: 'millrace-kafka',
+    title: 'Millrace, Kafka',
+    family: 'kafka',
+    notes:
+      'As its README has it: keys in order and the rest of a partition in parallel, fenced, with retries and dead letters; a commit every 100 ms.',
+    storage: 'kafka',
+    excused: {},
+    module: at('millrace.ts'),
+  },
+  {
+    name: 'kafka-stream',
+    title: 'platformatic/kafka, stream',
+    family: 'kafka',
+    notes:
+      "The stream of the client that Millrace uses the lower half of, with its events and a commit every 100 ms. It commits what it has handed out, not what was handled, and one handler's wait holds all.",
+    storage: 'kafka',
+    excused: {},
+    module: at('kafka-stream.ts'),
+  },
+  {
+    name: 'kafkajs',
+    title: 'kafkajs, eachMessage',
+    family: 'kafka',
+    notes: '`eachMessage` with its own settings, all six partitions at a time: a commit after each batch.',
+    storage: 'kafka',
+    excused: {},
+    module: at('kafkajs.ts'),
+  },
 ]

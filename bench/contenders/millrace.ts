@@ -155,6 +155,7 @@ const FORMS: Readonly<Record<string, Form>> = {
     fill: (place, levels) => fillJobs(databaseOf(place), TYPE, levels),
   },
   'millrace-redis': { url: databaseOf },
+  'millrace-kafka': { url: databaseOf },
 }
 
 export function create(entry: ContenderEntry): Contender {

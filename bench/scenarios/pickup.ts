@@ -64,6 +64,14 @@ export const pickup: Scenario = {
       unit: '×',
       measured: (figure) => ratioOf(figure('millrace-redis', 'p99'), figure('bullmq', 'p99')),
     },
+    {
+      family: 'kafka',
+      text: 'pickup from another process on Kafka p50 ≤ 20 ms',
+      bound: '≤',
+      limit: 20,
+      unit: 'ms',
+      measured: (figure) => figure('millrace-kafka', 'p50'),
+    },
   ],
   async measure(scene) {
     const { contender, sizes } = scene

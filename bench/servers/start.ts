@@ -1,10 +1,11 @@
 /** One server for a whole run, started by it and gone with it. */
+import { KAFKA_VERSION, startKafka } from '../../test/servers/kafka.ts'
 import { startPostgres } from '../../test/servers/postgres.ts'
 import { startRedis, withRedis } from '../../test/servers/redis.ts'
 import { withClient } from './postgres.ts'
 
 export interface Server {
-  /** Of the database that is always there, or without a prefix. */
+  /** Of the database that is always there, or without a prefix or group. */
   readonly url: string
   readonly version: string
   stop(): Promise<void>
@@ -49,4 +50,10 @@ export async function startLoggingRedis(): Promise<Server> {
     return /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? 'unknown'
   })
   return { url, version, stop: end }
+}
+
+/** With more memory than a test's, and its compiler as it comes; the rest is as in the tests. */
+export async function startKafkaBroker(): Promise<Server> {
+  const { url, end } = await startKafka({}, ['-Xmx1g', '-XX:TieredStopAtLevel=4'])
+  return { url, version: KAFKA_VERSION, stop: end }
 }

@@ -1,4 +1,5 @@
 import type { CreateHarness } from '../harness.ts'
+import { kafkaHarness } from './kafka.ts'
 import { memoryHarness } from './memory.ts'
 import { postgresHarness } from './postgres.ts'
 import { redisHarness } from './redis.ts'
@@ -10,4 +11,5 @@ export const engines: Readonly<Record<string, CreateHarness>> = {
   sqlite: () => sqliteHarness(),
   postgres: () => postgresHarness(),
   redis: () => redisHarness(),
+  kafka: () => kafkaHarness(),
 }

@@ -75,6 +75,8 @@ export interface SubscribedType {
   readonly leaseMs: number
   /** At most `max` claims of the type in any `perMs`, over all consumers; enforced when `capabilities.limits` is shared. */
   readonly limit?: { readonly max: number; readonly perMs: number }
+  /** Starts in total of a job whose producer did not say: records of other programs, where the engine takes such. */
+  readonly attempts?: number
 }
 
 export interface Subscription {

@@ -73,8 +73,8 @@ async function keepWithin(
   return () => started.stop()
 }
 
-function subscribed({ type, leaseMs, limit }: AnyJob) {
-  return limit === null ? { type, leaseMs } : { type, leaseMs, limit }
+function subscribed({ type, leaseMs, limit, attempts }: AnyJob) {
+  return limit === null ? { type, leaseMs, attempts } : { type, leaseMs, limit, attempts }
 }
 
 interface Started {

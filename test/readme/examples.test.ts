@@ -24,6 +24,7 @@ const PAGES = [
   'docs/schedules.md',
   'docs/framework.md',
   'docs/observing.md',
+  'docs/escrow.md',
   'docs/bullmq.md',
   ...globSync('src/engines/*/README.md', { cwd: ROOT }),
 ]

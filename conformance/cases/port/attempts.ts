@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
 import { inspection, need, recovery } from '../../needs.ts'
+import { sharing } from '../../partitions.ts'
 import { complete, release, retry } from '../../stage.ts'
 
 export const attempts: CaseFile = {
@@ -40,6 +41,7 @@ export const attempts: CaseFile = {
     {
       name: 'attempts are known to the next holder, whichever view it has',
       guarantees: ['I2', 'I5'],
+      ...need(sharing),
       async run(stage) {
         await stage.put()
         const consumer = await stage.consume()

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
+import { need } from '../../needs.ts'
+import { outliving } from '../../partitions.ts'
 import { complete, idsOf, never, promptly, rejection } from '../../stage.ts'
 
 export const closing: CaseFile = {
@@ -98,6 +100,7 @@ export const closing: CaseFile = {
     {
       name: 'a lease that is held when its engine closes simply runs out',
       guarantees: ['I6', 'I8'],
+      ...need(outliving),
       async run(stage) {
         const rival = await stage.other()
         await stage.put()

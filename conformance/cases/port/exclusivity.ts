@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Consumer } from '../../../src/engine/engine.ts'
 import type { CaseFile } from '../../case.ts'
+import { need } from '../../needs.ts'
+import { sharing } from '../../partitions.ts'
 import { complete, idsOf, type Stage } from '../../stage.ts'
 
 const MANY = 10_000
@@ -26,6 +28,7 @@ export const exclusivity: CaseFile = {
       // B92 A13
       name: 'no two holders share a job, however many claim at once through two views',
       guarantees: ['I4'],
+      ...need(sharing),
       async run(stage) {
         const jobs = stage.jobs(60)
         await stage.engine.enqueue(jobs)

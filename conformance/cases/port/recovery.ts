@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
 import { need, reaping, recovery } from '../../needs.ts'
+import { sharing } from '../../partitions.ts'
 import { complete, dead, first, idsOf, retry } from '../../stage.ts'
 
 export const recovering: CaseFile = {
@@ -11,7 +12,7 @@ export const recovering: CaseFile = {
       // A01 B46 B99
       name: 'a dead holder’s job runs again, and its lost start has counted',
       guarantees: ['I1', 'I2', 'I6'],
-      ...need(recovery),
+      ...need(recovery, sharing),
       async run(stage) {
         const { id } = await stage.put()
         const rival = await stage.other()

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
 import { arrivalOrder, inspection, need, RETRY_MS, retryDelay } from '../../needs.ts'
+import { sharing } from '../../partitions.ts'
 import { idsOf, release } from '../../stage.ts'
 
 export const releasing: CaseFile = {
@@ -11,6 +12,7 @@ export const releasing: CaseFile = {
       // B133
       name: 'a released job is claimable at once by anyone',
       guarantees: ['I1', 'I2'],
+      ...need(sharing),
       async run(stage) {
         const { id } = await stage.put()
         const consumer = await stage.consume()

@@ -1,0 +1,121 @@
+import type { Clock } from '../../time/clock.ts'
+import { type Client, groupCall, isKafkaError, type RawConsumer } from './driver.ts'
+import type { Epoch, Holding } from './holding.ts'
+
+/** How long a settled record may stay uncommitted: what a crash can repeat at most. */
+export const COMMIT_MS = 100
+
+interface CommitParts {
+  readonly client: Client
+  readonly member: RawConsumer
+  readonly group: string
+  readonly clock: Clock
+  /** The broker does not know this membership any more. */
+  onFenced(epoch: Epoch): void
+  onError(error: unknown): void
+}
+
+interface CommittedTopic {
+  readonly name: string
+  readonly partitions: {
+    readonly partitionIndex: number
+    readonly committedOffset: bigint
+    readonly committedLeaderEpoch: number
+    readonly committedMetadata: string
+  }[]
+}
+
+/**
+ * Commits the positions of partitions with their metadata, under the membership that they were assigned in. The
+ * client's own commit would rejoin and try again as a new member, and so overwrite what the present owner has done.
+ */
+export class Commits {
+  readonly #parts: CommitParts
+  readonly #dirty = new Set<Holding>()
+  #cancelTimer: (() => void) | null = null
+  #isStopped = false
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(parts: CommitParts) {
+    this.#parts = parts
+  }
+
+  /** It has changed: committed within COMMIT_MS. */
+  mark(holding: Holding): void {
+    holding.isDirty = true
+    if (this.#isStopped) return
+    this.#dirty.add(holding)
+    this.#cancelTimer ??= this.#parts.clock.after(COMMIT_MS, () => void this.flush().catch(() => {}))
+  }
+
+  /** Commits everything that has changed, after what is under way. Never rejects: what failed stays marked. */
+  flush(): Promise<void> {
+    this.#cancelTimer?.()
+    this.#cancelTimer = null
+    this.#last = this.#last.then(() => this.#flushNow())
+    return this.#last
+  }
+
+  /** Commits these at once, whatever else is under way; rejects when the broker refuses. */
+  async commit(holdings: readonly Holding[]): Promise<void> {
+    const { client, member, group } = this.#parts
+    for (const [epoch, members] of byEpoch(holdings.filter(({ isLost }) => !isLost))) {
+      for (const holding of members) holding.isDirty = false
+      try {
+        const topics = topicsOf(members)
+        await groupCall(client, member, 'OffsetCommit', group, epoch.generationId, epoch.memberId, null, topics)
+      } catch (error) {
+        for (const holding of members) holding.isDirty = true
+        if (isKafkaError(client, error, 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID')) this.#parts.onFenced(epoch)
+        throw error
+      }
+    }
+  }
+
+  /** Nothing is committed any more unless it is asked for. */
+  stop(): void {
+    this.#isStopped = true
+    this.#cancelTimer?.()
+    this.#cancelTimer = null
+    this.#dirty.clear()
+  }
+
+  async #flushNow(): Promise<void> {
+    const holdings = [...this.#dirty].filter(({ isLost }) => !isLost)
+    this.#dirty.clear()
+    if (holdings.length === 0) return
+    try {
+      await this.commit(holdings)
+    } catch (error) {
+      this.#parts.onError(error)
+    }
+    // Those that failed, and those that changed meanwhile.
+    for (const holding of holdings) if (holding.isDirty && !holding.isLost) this.mark(holding)
+  }
+}
+
+function byEpoch(holdings: readonly Holding[]): ReadonlyMap<Epoch, readonly Holding[]> {
+  const groups = new Map<string, [Epoch, Holding[]]>()
+  for (const holding of holdings) {
+    const name = `${holding.epoch.generationId}/${holding.epoch.memberId}`
+    const group = groups.get(name) ?? [holding.epoch, []]
+    group[1].push(holding)
+    groups.set(name, group)
+  }
+  return new Map(groups.values())
+}
+
+function topicsOf(holdings: readonly Holding[]): CommittedTopic[] {
+  const topics = new Map<string, CommittedTopic>()
+  for (const { topic, partition, watermark } of holdings) {
+    const committed = topics.get(topic) ?? { name: topic, partitions: [] }
+    committed.partitions.push({
+      partitionIndex: partition,
+      committedOffset: watermark.position,
+      committedLeaderEpoch: -1,
+      committedMetadata: watermark.encode(),
+    })
+    topics.set(topic, committed)
+  }
+  return [...topics.values()]
+}

@@ -1,0 +1,271 @@
+import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
+import type { Lease, Lost, Outcome, Settlement } from '../../engine/outcome.ts'
+import { ClosedError, UnsupportedError } from '../../errors.ts'
+import type { Clock } from '../../time/clock.ts'
+import { toDeadLetter } from './dead-letters/letter.ts'
+import type { NewRecord } from './dead-letters/record.ts'
+import type { Holding } from './holding.ts'
+import { type Grip, Leases } from './leases.ts'
+import { Ownership, type OwnershipParts } from './ownership.ts'
+
+export interface ConsumerParts extends Pick<OwnershipParts, 'client' | 'admin' | 'options' | 'onError'> {
+  readonly clock: Clock
+  readonly subscription: Subscription
+  readonly engineClosed: AbortSignal
+  /** Resolves when the letters are acknowledged by all replicas. */
+  bury(letters: readonly NewRecord[]): Promise<void>
+  onClosed(consumer: KafkaConsumer): void
+}
+
+/** A place in the group, and what of its records is handed out. */
+export class KafkaConsumer implements Consumer {
+  readonly #parts: ConsumerParts
+  /** By topic. */
+  readonly #types: ReadonlyMap<string, SubscribedType>
+  readonly #ownership: Ownership
+  readonly #leases: Leases
+  readonly #listeners = new Set<(lost: Lost) => void>()
+  readonly #closing = new AbortController()
+  readonly #wakers = new Set<() => void>()
+  /** Settled in a call that was rejected for others: its repetition must not call them lost. */
+  readonly #applied = new Set<string>()
+  #turn = 0
+  #left: Promise<void> | null = null
+
+  constructor(parts: ConsumerParts) {
+    this.#parts = parts
+    const { types } = parts.subscription
+    const { client, admin, options, clock, onError } = parts
+    this.#types = new Map(types === 'every' ? [] : types.map((type) => [options.prefix + type.type, type]))
+    this.#leases = new Leases(options.prefix)
+    this.#ownership = new Ownership({
+      ...{ client, admin, options, clock, onError },
+      topics: [...this.#types.keys()],
+      onReady: () => this.#wake(),
+      onLost: (holding) => this.#lose(holding),
+    })
+  }
+
+  /** A reaper joins no group: there is nothing here that it could claim. */
+  async open(): Promise<void> {
+    if (this.#types.size > 0) await this.#ownership.open()
+  }
+
+  async claim(request: ClaimRequest): Promise<readonly Lease[]> {
+    if (request.from === 'expired' || this.#parts.subscription.types === 'every') {
+      throw new UnsupportedError({
+        engine: 'kafka',
+        limit: `brings expired leases back by itself; nothing can be claimed from 'expired'`,
+      })
+    }
+    const stops = [request.signal, this.#closing.signal, this.#parts.engineClosed]
+    const isOver = (): boolean => stops.some(({ aborted }) => aborted)
+    if (request.max < 1 || isOver()) return []
+    const untilMs = this.#parts.clock.nowMs() + request.waitMs
+    let leases = this.#take(request)
+    if (leases.length === 0 && request.waitMs <= 0) {
+      await this.#ownership.caughtUp().catch(this.#parts.onError)
+      if (!isOver()) leases = this.#take(request)
+    }
+    while (leases.length === 0 && !isOver() && this.#parts.clock.nowMs() < untilMs) {
+      await this.#sleep(untilMs, stops)
+      if (!isOver()) leases = this.#take(request)
+    }
+    return leases
+  }
+
+  #take({ max, perType = {} }: ClaimRequest): readonly Lease[] {
+    const nowMs = this.#parts.clock.nowMs()
+    if (this.#ownership.isFenced) return []
+    for (const grip of this.#leases.removeExpired(nowMs)) this.#putBack(grip, nowMs)
+    const holdings = [...this.#ownership.holdings]
+    const room = new Map([...this.#types].map(([topic, { type }]) => [topic, perType[type] ?? max]))
+    const leases: Lease[] = []
+    this.#turn += 1
+    // From each partition in turn, so that none waits behind a long one.
+    for (let isAny = true; isAny && leases.length < max; ) {
+      isAny = false
+      for (let index = 0; index < holdings.length && leases.length < max; index += 1) {
+        const holding = holdings[(index + this.#turn) % holdings.length]
+        const left = holding === undefined ? 0 : (room.get(holding.topic) ?? 0)
+        const held = left > 0 ? holding?.take(nowMs) : null
+        const type = this.#types.get(holding?.topic ?? '')
+        if (holding === undefined || held === null || held === undefined || type === undefined) continue
+        leases.push(this.#leases.grant(holding, held, type, nowMs))
+        room.set(holding.topic, left - 1)
+        this.#ownership.commits.mark(holding)
+        isAny = true
+      }
+    }
+    return leases
+  }
+
+  /** Until something may be claimable, or the time is over. */
+  #sleep(untilMs: number, stops: readonly AbortSignal[]): Promise<void> {
+    const nowMs = this.#parts.clock.nowMs()
+    let nextMs = Math.min(untilMs, this.#leases.nextExpiryMs)
+    for (const { lanes } of this.#ownership.holdings) nextMs = Math.min(nextMs, lanes.nextDueMs)
+    return new Promise((resolve) => {
+      const finish = (): void => {
+        cancel()
+        this.#wakers.delete(finish)
+        for (const stop of stops) stop.removeEventListener('abort', finish)
+        resolve()
+      }
+      const cancel = this.#parts.clock.after(Math.max(1, nextMs - nowMs), finish)
+      this.#wakers.add(finish)
+      for (const stop of stops) stop.addEventListener('abort', finish, { once: true })
+    })
+  }
+
+  #wake(): void {
+    for (const wake of [...this.#wakers]) wake()
+  }
+
+  async renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]> {
+    const nowMs = this.#openNowMs()
+    return leases.flatMap((lease) => {
+      const reason = this.#ownership.isFenced ? 'revoked' : this.#leases.refusal(lease.token, nowMs)
+      const grip = this.#leases.find(lease.token)
+      if (reason === null && grip !== null) grip.expiresAtMs = nowMs + leaseMs
+      return reason === null ? [] : [{ lease, reason }]
+    })
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
+    const nowMs = this.#openNowMs()
+    const lost: Lost[] = []
+    const buried: { readonly grip: Grip; readonly letter: NewRecord }[] = []
+    const applied: string[] = []
+    for (const { lease, outcome } of settlements) {
+      if (this.#applied.delete(lease.token)) continue
+      const reason = this.#ownership.isFenced ? 'revoked' : this.#leases.refusal(lease.token, nowMs)
+      const grip = reason === null ? this.#leases.remove(lease.token) : null
+      if (reason !== null || grip === null) lost.push({ lease, reason: reason ?? 'expired' })
+      else if (outcome.kind === 'dead') buried.push({ grip, letter: this.#letterOf(grip, outcome, nowMs) })
+      else {
+        this.#apply(grip, outcome, nowMs)
+        applied.push(lease.token)
+      }
+    }
+    if (buried.length > 0) lost.push(...(await this.#bury(buried, applied)))
+    this.#leaveWhenIdle()
+    return lost
+  }
+
+  /** The letter is acknowledged before its offset is settled: a crash between the two writes it again, under its key. */
+  async #bury(
+    buried: readonly { readonly grip: Grip; readonly letter: NewRecord }[],
+    applied: readonly string[],
+  ): Promise<readonly Lost[]> {
+    try {
+      await this.#parts.bury(buried.map(({ letter }) => letter))
+    } catch (error) {
+      for (const { grip } of buried) this.#leases.restore(grip)
+      for (const token of applied) this.#applied.add(token)
+      throw error
+    }
+    return buried.flatMap(({ grip }): readonly Lost[] => {
+      if (grip.holding.isLost || this.#ownership.isFenced) return [{ lease: grip.lease, reason: 'revoked' }]
+      this.#finish(grip)
+      return []
+    })
+  }
+
+  #letterOf({ held, holding, lease }: Grip, { error }: Outcome & { kind: 'dead' }, nowMs: number): NewRecord {
+    const trial = holding.watermark.trialOf(held.record.offset)
+    return toDeadLetter({
+      record: held.record,
+      error,
+      starts: lease.attempt,
+      group: this.#parts.options.group,
+      workerType: lease.job.type,
+      workerInstance: this.#parts.subscription.worker,
+      firstFailureMs: trial.firstFailureMs ?? nowMs,
+      lastFailureMs: nowMs,
+    })
+  }
+
+  #apply(grip: Grip, outcome: Exclude<Outcome, { kind: 'dead' }>, nowMs: number): void {
+    const { holding, held } = grip
+    const { offset } = held.record
+    switch (outcome.kind) {
+      case 'complete':
+        this.#finish(grip)
+        return
+      case 'retry':
+        holding.watermark.defer(offset, nowMs + outcome.delayMs, nowMs)
+        break
+      case 'release':
+        holding.watermark.release(offset, nowMs + outcome.delayMs)
+        break
+      default:
+        outcome satisfies never
+    }
+    holding.lanes.park(held, nowMs + ('delayMs' in outcome ? outcome.delayMs : 0))
+    this.#ownership.settled(holding)
+    this.#wake()
+  }
+
+  #finish({ holding, held }: Grip): void {
+    const wasWaiting = holding.lanes.count > holding.lanes.out
+    holding.watermark.finish(held.record.offset)
+    holding.lanes.finish(held)
+    this.#ownership.settled(holding)
+    if (wasWaiting) this.#wake()
+  }
+
+  /** The lease ran out: the start counts, and the record is due at once. */
+  #putBack({ holding, held }: Grip, nowMs: number): void {
+    holding.watermark.defer(held.record.offset, nowMs, nowMs)
+    holding.lanes.park(held, nowMs)
+    this.#ownership.settled(holding)
+  }
+
+  #lose(holding: Holding): void {
+    const grips = this.#leases.removeOf(holding)
+    if (grips.length === 0) return
+    queueMicrotask(() => {
+      for (const { lease } of grips) for (const listener of this.#listeners) listener({ lease, reason: 'revoked' })
+    })
+    this.#leaveWhenIdle()
+  }
+
+  /** Progress is kept nowhere; that the lease still holds is true all the same. */
+  async report(lease: Lease): Promise<boolean> {
+    return !this.#ownership.isFenced && this.#leases.refusal(lease.token, this.#openNowMs()) === null
+  }
+
+  onLost(listener: (lost: Lost) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Commits everything that is settled: others see it then. */
+  flush(): Promise<void> {
+    return this.#ownership.commits.flush()
+  }
+
+  /** Its partitions go to others as soon as nothing of them is held. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#leaveWhenIdle()
+    if (this.#left !== null) await this.#left
+  }
+
+  #leaveWhenIdle(): void {
+    if (this.#closing.signal.aborted && this.#leases.size === 0) void this.leave()
+  }
+
+  /** Leaves the group, whatever is held. */
+  leave(): Promise<void> {
+    this.#closing.abort()
+    this.#left ??= this.#types.size === 0 ? Promise.resolve() : this.#ownership.close()
+    return this.#left.finally(() => this.#parts.onClosed(this))
+  }
+
+  #openNowMs(): number {
+    if (this.#parts.engineClosed.aborted) throw new ClosedError('the kafka engine')
+    return this.#parts.clock.nowMs()
+  }
+}

@@ -1,0 +1,125 @@
+import { toIso } from '../../../time/iso.ts'
+import { buildEnvelope, type Envelope, type Failure, originalKey, originalValue } from './envelope.ts'
+import { dltHeaders, readDltHeaders, readReplayHeaders, replayHeaders } from './headers.ts'
+import { readEnvelope } from './read-envelope.ts'
+import { type Coordinates, dlqTopicOf, type LogRecord, letterId, type NewRecord } from './record.ts'
+
+/** A dead letter as it stands in its topic. */
+export interface TopicLetter {
+  /** The same for every copy of one failure. States are kept under it. */
+  readonly id: string
+  /** Where the letter stands, not what failed. */
+  readonly at: Coordinates
+  readonly deadAtMs: number
+  readonly envelope: Envelope
+  /** The record to write for a replay; null when nobody can say where it came from. */
+  replayed(): NewRecord | null
+}
+
+type DeadRecord = Omit<Failure, 'record' | 'replays' | 'firstFailureMs'> & {
+  readonly record: LogRecord
+  /** When this life of the record failed first. A replayed record has failed before, and says when. */
+  readonly firstFailureMs: number
+}
+
+/** The record to write when a record has failed for the last time: acknowledged by all, before its offset is settled. */
+export function toDeadLetter(dead: DeadRecord): NewRecord {
+  const replay = readReplayHeaders(dead.record.headers)
+  const envelope = buildEnvelope({
+    ...dead,
+    replays: replay.count,
+    firstFailureMs: Math.min(replay.firstFailureMs ?? dead.firstFailureMs, dead.firstFailureMs),
+  })
+  return {
+    topic: dlqTopicOf(dead.record.topic),
+    key: Buffer.from(letterId(dead.record, dead.group)),
+    value: Buffer.from(JSON.stringify(envelope)),
+    headers: dltHeaders(envelope, dead.record),
+  }
+}
+
+/**
+ * Reads what stands in a DLQ topic: our letters, letters of other programs after document D, and Spring's own, which
+ * are the record itself with headers. Whatever it is, it is listed: an operator must see what is there.
+ */
+export function readLetter(record: LogRecord): TopicLetter {
+  const { topic, partition, offset } = record
+  const found = readEnvelope(record.value)
+  const envelope = found ?? fromSpring(record)
+  const origin = {
+    topic: envelope.original_topic,
+    partition: envelope.original_partition,
+    offset: originOffset(record, envelope),
+  }
+  const isKnown = envelope.original_topic !== ''
+  return {
+    id: isKnown ? letterId(origin, envelope.consumer_group) : letterId(record, ''),
+    at: { topic, partition, offset },
+    deadAtMs: record.timestampMs,
+    envelope,
+    replayed: () => (isKnown ? replayOf(record, envelope, origin) : null),
+  }
+}
+
+function replayOf(record: LogRecord, envelope: Envelope, origin: Coordinates): NewRecord {
+  return {
+    topic: origin.topic,
+    // Where its key has always been, so that order by key holds from here on.
+    partition: origin.partition,
+    key: originalKey(envelope),
+    value: originalValue(envelope),
+    headers: replayHeaders(record.headers, {
+      origin,
+      group: envelope.consumer_group,
+      count: envelope.replay_count + 1,
+      firstFailureAt: envelope.first_failure_at,
+    }),
+  }
+}
+
+/** Spring's letter is the record as it was. Without its headers nobody knows where it came from; it is shown all the same. */
+function fromSpring(record: LogRecord): Envelope {
+  const facts = readDltHeaders(record.headers)
+  const replay = readReplayHeaders(record.headers)
+  const isKnown = facts.topic !== null && facts.partition !== null && facts.offset !== null
+  return buildEnvelope({
+    record: {
+      topic: isKnown ? (facts.topic ?? '') : '',
+      partition: facts.partition ?? record.partition,
+      offset: facts.offset ?? record.offset,
+      key: record.key,
+      value: record.value,
+    },
+    error: {
+      name: facts.exceptionClass ?? '',
+      code: null,
+      message: facts.exceptionText ?? '',
+      stack: facts.stackTrace,
+    },
+    starts: 1,
+    group: facts.group ?? '',
+    workerType: '',
+    workerInstance: '',
+    firstFailureMs: replay.firstFailureMs ?? record.timestampMs,
+    lastFailureMs: record.timestampMs,
+    replays: replay.count,
+  })
+}
+
+/** The header has it as it is; in the envelope it went through a double. */
+function originOffset(record: LogRecord, envelope: Envelope): bigint {
+  return readDltHeaders(record.headers).offset ?? BigInt(envelope.original_offset)
+}
+
+/** One line of an archive: everything that the letter said, as JSON. */
+export function archiveLine(letter: TopicLetter, archivedAtMs: number): string {
+  const { topic, partition, offset } = letter.at
+  return JSON.stringify({
+    archived_at: toIso(archivedAtMs),
+    id: letter.id,
+    dlq_topic: topic,
+    dlq_partition: partition,
+    dlq_offset: Number(offset),
+    ...letter.envelope,
+  })
+}

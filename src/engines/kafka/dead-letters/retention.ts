@@ -1,0 +1,68 @@
+/** How long dead letters stay. Pure: what to do now follows from ages, states and whether money is at stake. */
+import type { TopicLetter } from './letter.ts'
+import type { StateView } from './states.ts'
+
+/** Document D: ordinary letters are archived when they are older. */
+export const LETTER_AGE_MAX_MS = 30 * 86_400_000
+
+export interface KeptLetter {
+  readonly deadAtMs: number
+  readonly state: StateView
+  readonly isFinancial: boolean
+}
+
+/**
+ * An ordinary letter is archived 30 days after its death, resolved or not. A financial one stays until an operator has
+ * replayed or discarded it, however long that takes, and 30 days more.
+ */
+export function letterFate({ deadAtMs, state, isFinancial }: KeptLetter, nowMs: number): 'keep' | 'archive' {
+  if (!isFinancial) return nowMs - deadAtMs > LETTER_AGE_MAX_MS ? 'archive' : 'keep'
+  const isResolved = state.state === 'replayed' || state.state === 'discarded'
+  const sinceMs = Math.max(deadAtMs, state.sinceMs ?? 0)
+  return isResolved && nowMs - sinceMs > LETTER_AGE_MAX_MS ? 'archive' : 'keep'
+}
+
+/**
+ * A DLQ topic never forgets by itself: the broker would delete what nobody has archived. What is archived is cut off
+ * by us.
+ */
+export const DLQ_TOPIC_CONFIG: Readonly<Record<string, string>> = Object.freeze({
+  'cleanup.policy': 'delete',
+  'retention.ms': '-1',
+  'retention.bytes': '-1',
+})
+
+/** The states' topic: one partition, the last record of each key for ever. */
+export const STATES_TOPIC_CONFIG: Readonly<Record<string, string>> = Object.freeze({
+  'cleanup.policy': 'compact',
+  'retention.ms': '-1',
+})
+
+export interface JudgedLetter {
+  readonly letter: TopicLetter
+  readonly fate: 'keep' | 'archive'
+}
+
+export interface ArchivePlan {
+  readonly archive: readonly TopicLetter[]
+  /** Up to where each partition is cut once they are archived. */
+  readonly cuts: ReadonlyMap<number, bigint>
+}
+
+/**
+ * A partition can only be cut at its old end, so a letter that is kept keeps all that are younger: what could not be
+ * cut would be archived again every time. Letters are given in the order of their offsets.
+ */
+export function archivePlan(letters: readonly JudgedLetter[]): ArchivePlan {
+  const archive: TopicLetter[] = []
+  const cuts = new Map<number, bigint>()
+  const held = new Set<number>()
+  for (const { letter, fate } of letters) {
+    const { partition, offset } = letter.at
+    if (fate === 'keep') held.add(partition)
+    if (held.has(partition)) continue
+    archive.push(letter)
+    cuts.set(partition, offset + 1n)
+  }
+  return { archive, cuts }
+}

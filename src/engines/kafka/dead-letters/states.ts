@@ -1,0 +1,117 @@
+/**
+ * States of dead letters. A log cannot change or delete one record, so a letter is pending until a record in a compacted
+ * topic says otherwise. Two who act on one letter each write a claim under a key of its own, and the first in the log
+ * has it: no claim can overwrite another's outcome, also after the topic was compacted. The topic has one partition.
+ */
+import type { By } from '../../../engine/dead-letters.ts'
+import type { Coordinates } from './record.ts'
+
+export type LetterState = 'pending' | 'claimed' | 'replayed' | 'discarded'
+export type Resolution = 'replayed' | 'discarded'
+
+/** A record of the states' topic; `value` null removes. */
+export interface StateRecord {
+  readonly key: string
+  readonly value: Claim | Resolved | null
+}
+
+export interface Claim {
+  readonly kind: 'claim'
+  readonly letter: string
+  readonly claim: string
+  readonly atMs: number
+  readonly by: By
+}
+
+export interface Resolved {
+  readonly kind: 'resolved'
+  readonly letter: string
+  readonly state: Resolution
+  readonly at: Pick<Coordinates, 'topic' | 'partition'> & { readonly offset: string }
+  readonly atMs: number
+  readonly by: By
+}
+
+export interface StateView {
+  readonly state: LetterState
+  /** When it came into that state; null while it is pending. */
+  readonly sinceMs: number | null
+  readonly by: By | null
+  /** Whose claim holds it. */
+  readonly claim: string | null
+}
+
+const PENDING: StateView = Object.freeze({ state: 'pending', sinceMs: null, by: null, claim: null })
+
+export function claimRecord(claim: Omit<Claim, 'kind'>): StateRecord {
+  return { key: claimKey(claim.letter, claim.claim), value: { kind: 'claim', ...claim } }
+}
+
+/** Gives a letter back: nobody acts on it any more. */
+export function releaseRecord(letter: string, claim: string): StateRecord {
+  return { key: claimKey(letter, claim), value: null }
+}
+
+export function resolvedRecord(resolved: Omit<Resolved, 'kind'>): StateRecord {
+  return { key: `state ${resolved.letter}`, value: { kind: 'resolved', ...resolved } }
+}
+
+function claimKey(letter: string, claim: string): string {
+  return `claim ${claim} ${letter}`
+}
+
+/** What the records of the states' topic, read in their order, say. */
+export class StateBook {
+  readonly #resolved = new Map<string, Resolved>()
+  /** By letter, the first one first. */
+  readonly #claims = new Map<string, Map<string, Claim>>()
+
+  constructor(records: Iterable<StateRecord> = []) {
+    for (const record of records) this.apply(record)
+  }
+
+  apply({ key, value }: StateRecord): void {
+    if (value === null) {
+      this.#remove(key)
+      return
+    }
+    switch (value.kind) {
+      case 'claim': {
+        const claims = this.#claims.get(value.letter) ?? new Map<string, Claim>()
+        // Said again it keeps its place.
+        if (!claims.has(value.claim)) claims.set(value.claim, value)
+        this.#claims.set(value.letter, claims)
+        return
+      }
+      case 'resolved':
+        // The first resolution stands: a letter that was replayed is not discarded by somebody who was slow.
+        if (!this.#resolved.has(value.letter)) this.#resolved.set(value.letter, value)
+        this.#claims.delete(value.letter)
+        return
+      default:
+        value satisfies never
+    }
+  }
+
+  #remove(key: string): void {
+    const [, claim, letter = ''] = /^claim (\S+) (.*)$/s.exec(key) ?? []
+    if (claim === undefined) {
+      const [, forgotten = ''] = /^state (.*)$/s.exec(key) ?? []
+      this.#resolved.delete(forgotten)
+      return
+    }
+    const claims = this.#claims.get(letter)
+    claims?.delete(claim)
+    if (claims?.size === 0) this.#claims.delete(letter)
+  }
+
+  of(letter: string): StateView {
+    const resolved = this.#resolved.get(letter)
+    if (resolved !== undefined) {
+      return { state: resolved.state, sinceMs: resolved.atMs, by: resolved.by, claim: null }
+    }
+    const [first] = this.#claims.get(letter)?.values() ?? []
+    if (first === undefined) return PENDING
+    return { state: 'claimed', sinceMs: first.atMs, by: first.by, claim: first.claim }
+  }
+}

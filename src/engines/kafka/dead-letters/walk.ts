@@ -1,0 +1,64 @@
+import { readLetter, type TopicLetter } from './letter.ts'
+import type { DeadLetterLog } from './log.ts'
+import type { Coordinates } from './record.ts'
+import type { StateBook, StateView } from './states.ts'
+
+const PAGE_MAX = 100
+
+export interface ListedLetter {
+  readonly letter: TopicLetter
+  readonly state: StateView
+}
+
+/**
+ * The letters of a DLQ topic that were there when the walk began, by partition and offset, each failure once. What dies
+ * while somebody replays is not met, so a replay that fails again is not replayed by the same walk.
+ */
+export async function* walkLetters(
+  log: DeadLetterLog,
+  topic: string,
+  after?: Pick<Coordinates, 'partition' | 'offset'>,
+): AsyncGenerator<readonly TopicLetter[]> {
+  const seen = new Set<string>()
+  const ranges = (await log.partitions(topic)).toSorted((a, b) => a.partition - b.partition)
+  for (const { partition, begin, end } of ranges) {
+    if (after !== undefined && partition < after.partition) continue
+    let from = after?.partition === partition && after.offset >= begin ? after.offset + 1n : begin
+    while (from < end) {
+      const records = await log.readRange(topic, partition, { from, to: end, max: PAGE_MAX })
+      const last = records.at(-1)
+      if (last === undefined) break
+      from = last.offset + 1n
+      const letters = records.map(readLetter).filter(({ id }) => !seen.has(id) && seen.add(id))
+      if (letters.length > 0) yield letters
+    }
+  }
+}
+
+/** The letters and their states, as one look at the states found them. */
+export async function* walkListed(
+  log: DeadLetterLog,
+  topic: string,
+  after?: Pick<Coordinates, 'partition' | 'offset'>,
+): AsyncGenerator<ListedLetter> {
+  const book: StateBook = await log.states()
+  for await (const letters of walkLetters(log, topic, after)) {
+    for (const letter of letters) yield { letter, state: book.of(letter.id) }
+  }
+}
+
+/** Every letter at an offset of a DLQ topic: one for each partition that has it. */
+export async function lettersAt(
+  log: DeadLetterLog,
+  topic: string,
+  offset: bigint,
+  partition?: number,
+): Promise<readonly TopicLetter[]> {
+  const ranges = (await log.partitions(topic)).filter(
+    (one) => (partition === undefined || one.partition === partition) && one.begin <= offset && offset < one.end,
+  )
+  const found = await Promise.all(
+    ranges.map((one) => log.readRange(topic, one.partition, { from: offset, to: offset + 1n, max: 1 })),
+  )
+  return found.flat().map(readLetter)
+}

@@ -1,0 +1,22 @@
+import { EngineError } from '../../errors.ts'
+import type { Clock } from '../../time/clock.ts'
+
+/** What `work` brings, if it does within `ms`. The client itself would wait for a broker that is away for much longer. */
+export async function within<Value>(
+  clock: Clock,
+  ms: number,
+  work: Promise<Value>,
+  what = 'is the broker there?',
+): Promise<Value> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const cancel = clock.after(ms, () =>
+    reject(new EngineError('ERR_STORAGE_BUSY', `Kafka has not answered within ${ms} ms; ${what}`)),
+  )
+  // Whoever has stopped waiting does not hear how it ends.
+  work.catch(() => {})
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    cancel()
+  }
+}

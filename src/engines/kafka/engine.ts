@@ -1,0 +1,188 @@
+import { admitTransaction } from '../../engine/admission.ts'
+import type { Capabilities } from '../../engine/capabilities.ts'
+import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } from '../../engine/engine.ts'
+import type { EngineSettings } from '../../engine/open.ts'
+import { ClosedError, EngineError, UnsupportedError } from '../../errors.ts'
+import type { NewJob } from '../../job/job.ts'
+import { KafkaConsumer } from './consumer.ts'
+import { countJobs } from './counts.ts'
+import type { NewRecord } from './dead-letters/record.ts'
+import { within } from './deadline.ts'
+import { type Admin, type Client, clientOptions, loadClient } from './driver.ts'
+import type { KafkaOptions } from './options.ts'
+import { RecordProducer } from './producer.ts'
+import { isTopic, toRecord } from './record.ts'
+import { Topics } from './topics.ts'
+
+const RETRY_DELAY_MS_MAX = 30 * 60_000
+
+function capabilitiesOf({ sessionMs, drainMs }: KafkaOptions): Capabilities {
+  return Object.freeze({
+    // As many nodes as the topics have replicas beyond those that must be in sync.
+    survives: 'process-crash',
+    settle: 'watermark',
+    attempts: 'stored',
+    recovery: 'engine',
+    // A dead process's partitions move after its session; whoever else must give partitions up may drain first.
+    recoveryMaxMs: sessionMs + drainMs,
+    enqueueDelayMaxMs: 0,
+    retryDelayMaxMs: RETRY_DELAY_MS_MAX,
+    order: 'per-key',
+    keys: 'partition',
+    latest: false,
+    idempotentEnqueue: false,
+    enqueueAtomic: false,
+    transactionalEnqueue: false,
+    limits: 'refused',
+    deadLetters: 'none',
+    inspection: false,
+    cancellation: false,
+    dependencies: false,
+    schedules: false,
+    leadership: false,
+    retention: false,
+    diagnosis: false,
+  })
+}
+
+interface Connected {
+  readonly client: Client
+  readonly admin: Admin
+  readonly producer: RecordProducer
+  readonly topics: Topics
+}
+
+/** Topics as queues, the consumer group as the lease, the key as the order. */
+export class KafkaEngine implements Engine {
+  readonly name = 'kafka'
+  readonly capabilities: Capabilities
+  readonly threadUrl = null
+  readonly #options: KafkaOptions
+  readonly #settings: EngineSettings
+  readonly #closing = new AbortController()
+  readonly #consumers = new Set<KafkaConsumer>()
+  #connecting: Promise<Connected> | null = null
+  #connected: Connected | null = null
+  #closed: Promise<void> | null = null
+  /** What went wrong beside any call, for whoever looks. */
+  onError: (error: unknown) => void = () => {}
+
+  constructor(options: KafkaOptions, settings: EngineSettings) {
+    this.#options = options
+    this.#settings = settings
+    this.capabilities = capabilitiesOf(options)
+  }
+
+  async open(): Promise<void> {
+    this.#throwIfClosed()
+    this.#connecting ??= this.#connect()
+    try {
+      this.#connected = await this.#connecting
+    } catch (error) {
+      this.#connecting = null
+      throw error
+    }
+  }
+
+  async #connect(): Promise<Connected> {
+    const client = await loadClient()
+    const options = this.#options
+    const admin = new client.Admin({ ...clientOptions(options), retries: 3 })
+    try {
+      await this.#bounded(admin.metadata({ topics: [] }))
+    } catch (error) {
+      await admin.close().catch(() => {})
+      const where = options.brokers.join(', ')
+      throw new EngineError('ERR_STORAGE_OPEN', `no Kafka broker answers at ${where}; start one, or correct the URL`, {
+        cause: error,
+      })
+    }
+    const producer = new RecordProducer(client, options, this.#settings.clock)
+    return { client, admin, producer, topics: new Topics(client, admin, options.partitions) }
+  }
+
+  async ping(): Promise<void> {
+    await this.#bounded(this.#open().admin.metadata({ topics: [], forceUpdate: true }))
+  }
+
+  async enqueue(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
+    const { producer, topics } = this.#open()
+    if (within !== undefined) admitTransaction(this)
+    for (const { type } of jobs) this.#admitType(type)
+    const records = jobs.map((job) => toRecord(job, this.#options.prefix))
+    if (records.length === 0) return []
+    await topics.ensure(records.map(({ topic }) => topic))
+    await producer.send(records)
+    return jobs.map(({ id }) => ({ id, status: 'enqueued' }))
+  }
+
+  async consume(subscription: Subscription): Promise<Consumer> {
+    const { client, admin, topics } = this.#open()
+    const types = subscription.types === 'every' ? [] : subscription.types.map(({ type }) => type)
+    for (const type of types) this.#admitType(type)
+    await topics.ensure(types.map((type) => this.#options.prefix + type))
+    const consumer = new KafkaConsumer({
+      ...{ client, admin, subscription, options: this.#options, clock: this.#settings.clock },
+      engineClosed: this.#closing.signal,
+      bury: (letters) => this.#bury(letters),
+      onError: (error) => this.onError(error),
+      onClosed: (closed) => void this.#consumers.delete(closed),
+    })
+    this.#consumers.add(consumer)
+    await consumer.open()
+    return consumer
+  }
+
+  async #bury(letters: readonly NewRecord[]): Promise<void> {
+    const { producer, topics } = this.#open()
+    await topics.ensure(
+      letters.map(({ topic }) => topic),
+      'dead-letters',
+    )
+    await producer.send(letters)
+  }
+
+  async counts(): Promise<Counts> {
+    const { admin, topics } = this.#open()
+    await Promise.all([...this.#consumers].map((consumer) => consumer.flush()))
+    return countJobs(admin, { ...this.#options, topics: topics.known, nowMs: this.#settings.clock.nowMs() })
+  }
+
+  close(): Promise<void> {
+    this.#closing.abort()
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    await this.#connecting?.catch(() => {})
+    await Promise.allSettled([...this.#consumers].map((consumer) => consumer.leave()))
+    const connected = this.#connected ?? (await this.#connecting?.catch(() => null)) ?? null
+    if (connected === null) return
+    await this.#bounded(Promise.allSettled([connected.producer.close(), connected.admin.close()])).catch(() => {})
+  }
+
+  #bounded<Value>(work: Promise<Value>): Promise<Value> {
+    return within(this.#settings.clock, this.#options.answerMs, work)
+  }
+
+  #admitType(type: string): void {
+    if (isTopic(this.#options.prefix + type)) return
+    throw new UnsupportedError({
+      job: type,
+      engine: this.name,
+      limit: `names a topic by the type, which may have letters, digits and ._- alone`,
+    })
+  }
+
+  #throwIfClosed(): void {
+    if (this.#closing.signal.aborted) throw new ClosedError('the kafka engine')
+  }
+
+  #open(): Connected {
+    this.#throwIfClosed()
+    if (this.#connected === null)
+      throw new EngineError('ERR_STORAGE_OPEN', 'the kafka engine is not open; call open() first')
+    return this.#connected
+  }
+}

@@ -1,0 +1,2 @@
+export { KafkaEngine } from './engine.ts'
+export { type KafkaOptions, parseUrl } from './options.ts'

@@ -1,0 +1,88 @@
+import type { SubscribedType } from '../../engine/engine.ts'
+import type { Lease, LostReason } from '../../engine/outcome.ts'
+import type { Held, Holding } from './holding.ts'
+import { toJob } from './record.ts'
+
+/** A record that was handed out. */
+export interface Grip {
+  readonly lease: Lease
+  readonly holding: Holding
+  readonly held: Held
+  expiresAtMs: number
+}
+
+/**
+ * What a consumer has handed out. The group is the lease towards others; this one is towards our own worker, so that a
+ * job that it has forgotten does not keep its key back for ever.
+ */
+export class Leases {
+  readonly #grips = new Map<string, Grip>()
+  readonly #prefix: string
+  #claims = 0
+
+  /** `prefix`: what topics begin with before the type. */
+  constructor(prefix: string) {
+    this.#prefix = prefix
+  }
+
+  get size(): number {
+    return this.#grips.size
+  }
+
+  /** Hands a record out: counts the start, and gives it a token that no other claim has had. */
+  grant(holding: Holding, held: Held, { leaseMs, attempts }: SubscribedType, nowMs: number): Lease {
+    const { topic, partition, offset } = held.record
+    const attempt = holding.watermark.start(offset)
+    const { job, verdict } = toJob(held.record, { prefix: this.#prefix, ...(attempts !== undefined && { attempts }) })
+    this.#claims += 1
+    const token = `${holding.epoch.memberId}/${holding.epoch.generationId}/${topic}/${partition}/${offset}/${this.#claims}`
+    const expiresAtMs = nowMs + leaseMs
+    const lease: Lease = { job, attempt, token, expiresAtMs, ...(verdict !== null && { verdict }) }
+    this.#grips.set(token, { lease, holding, held, expiresAtMs })
+    return lease
+  }
+
+  /** Null when it holds; else why it does not. */
+  refusal(token: string, nowMs: number): LostReason | null {
+    const grip = this.#grips.get(token)
+    if (grip === undefined) return 'expired'
+    if (grip.holding.isLost) return 'revoked'
+    return grip.expiresAtMs > nowMs ? null : 'expired'
+  }
+
+  find(token: string): Grip | null {
+    return this.#grips.get(token) ?? null
+  }
+
+  /** Takes it out of the books. */
+  remove(token: string): Grip | null {
+    const grip = this.find(token)
+    this.#grips.delete(token)
+    return grip
+  }
+
+  /** What could not be settled after all. */
+  restore(grip: Grip): void {
+    this.#grips.set(grip.lease.token, grip)
+  }
+
+  removeOf(holding: Holding): readonly Grip[] {
+    return this.#removeWhere((grip) => grip.holding === holding)
+  }
+
+  removeExpired(nowMs: number): readonly Grip[] {
+    return this.#removeWhere(({ expiresAtMs }) => expiresAtMs <= nowMs)
+  }
+
+  get nextExpiryMs(): number {
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const { expiresAtMs } of this.#grips.values()) nextMs = Math.min(nextMs, expiresAtMs)
+    return nextMs
+  }
+
+  #removeWhere(isGone: (grip: Grip) => boolean): readonly Grip[] {
+    const removed = [...this.#grips.values()].filter(isGone)
+    for (const { lease } of removed) this.#grips.delete(lease.token)
+    return removed
+  }
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { EngineError } from '../../errors.ts'
+import { parseUrl } from './options.ts'
+
+test('a URL names brokers and a group, and the rest has defaults', () => {
+  assert.deepEqual(parseUrl('kafka://127.0.0.1:9092?group=payouts'), {
+    brokers: ['127.0.0.1:9092'],
+    group: 'payouts',
+    sessionMs: 30_000,
+    heartbeatMs: 3_000,
+    drainMs: 20_000,
+    answerMs: 5_000,
+    partitions: 6,
+    prefix: '',
+    hold: 'key',
+  })
+  assert.deepEqual(parseUrl('kafka://a,b:1234,[::1]:9,[::1]').brokers, ['a:9092', 'b:1234', '[::1]:9', '[::1]:9092'])
+})
+
+test('parameters are read, and a short session beats often enough', () => {
+  const { hold, prefix, partitions, heartbeatMs, drainMs } = parseUrl(
+    'kafka://a/?group=g&hold=partition&prefix=stage.&partitions=0&session=1500&drain=0',
+  )
+  assert.deepEqual([hold, prefix, partitions, heartbeatMs, drainMs], ['partition', 'stage.', 0, 500, 0])
+})
+
+test('whatever would change nothing in silence is refused with what to write instead', () => {
+  const wrong = [
+    'kafka:',
+    'kafka://',
+    'kafka://a,',
+    'kafka://a b',
+    'kafka://a/topic',
+    'kafka://a?gruop=g',
+    'kafka://a?group=g&group=h',
+    'kafka://a?group=',
+    'kafka://a?group=a/b',
+    'kafka://a?hold=all',
+    'kafka://a?session=soon',
+    'kafka://a?session=',
+    'kafka://a?session=999',
+    'kafka://a?session=1000&heartbeat=600',
+    'kafka://a?partitions=1.5',
+    'kafka://a?prefix=a%20b',
+  ]
+  for (const url of wrong) {
+    assert.throws(
+      () => parseUrl(url),
+      (error) => error instanceof EngineError && error.code === 'ERR_ENGINE_URL' && /give 'kafka:/.test(error.message),
+      url,
+    )
+  }
+})

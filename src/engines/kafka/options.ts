@@ -1,0 +1,93 @@
+import { EngineError } from '../../errors.ts'
+import { redact } from '../../job/error-record.ts'
+
+/** How the engine is set up, by its URL. */
+export interface KafkaOptions {
+  /** `host:port` of some brokers; the others are found through them. */
+  readonly brokers: readonly string[]
+  /** The consumer group: all workers with the same one share the records. */
+  readonly group: string
+  /** How long a member may be silent before its partitions go to others. */
+  readonly sessionMs: number
+  readonly heartbeatMs: number
+  /** How long running handlers of a partition that moves to another member may still finish. */
+  readonly drainMs: number
+  /** How long a call may wait for its answer. */
+  readonly answerMs: number
+  /** Topics that are missing are created with this many partitions; 0 creates none. */
+  readonly partitions: number
+  /** What every topic's name begins with, before the type. */
+  readonly prefix: string
+  /** What a record that waits for its retry keeps back: its own key, or its whole partition. */
+  readonly hold: 'key' | 'partition'
+}
+
+const NUMBERS = Object.freeze({
+  session: { otherwise: 30_000, min: 1_000, max: 1_800_000 },
+  heartbeat: { otherwise: 3_000, min: 10, max: 600_000 },
+  drain: { otherwise: 20_000, min: 0, max: 1_800_000 },
+  timeout: { otherwise: 5_000, min: 100, max: 600_000 },
+  partitions: { otherwise: 6, min: 0, max: 10_000 },
+})
+type NumberName = keyof typeof NUMBERS
+
+const OWN: readonly string[] = ['group', 'prefix', 'hold', ...Object.keys(NUMBERS)]
+const FORM = `give 'kafka://host:9092,host:9092?group=name'; the parameters are ${OWN.join(', ')}`
+const URL_FORM = /^kafka:\/\/([^/?#]+)\/?(?:\?([^#]*))?$/
+const BROKER = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
+const GROUP = /^[A-Za-z0-9._-]{1,200}$/
+const PREFIX = /^[A-Za-z0-9._-]{0,100}$/
+const PORT_DEFAULT = 9_092
+
+/** Every parameter must be ours: one that is misspelt would change nothing in silence. */
+export function parseUrl(text: string): KafkaOptions {
+  const refuse = (why: string): never => {
+    throw new EngineError('ERR_ENGINE_URL', `'${redact(text)}' ${why}; ${FORM}`)
+  }
+  const form = URL_FORM.exec(text)
+  if (form === null) return refuse('is no URL of Kafka')
+  const brokers = (form[1] ?? '')
+    .split(',')
+    .map((broker) => (isBroker(broker) ? withPort(broker) : refuse(`names '${broker}', which is no broker`)))
+  const parameters = new URLSearchParams(form[2] ?? '')
+  for (const name of parameters.keys()) {
+    if (!OWN.includes(name)) refuse(`has an unknown parameter '${name}'`)
+    if (parameters.getAll(name).length > 1) refuse(`has '${name}' twice`)
+  }
+  const whole = (name: NumberName): number => {
+    const { otherwise, min, max } = NUMBERS[name]
+    const given = parameters.get(name)
+    const value = given === null ? otherwise : Number(given)
+    const isWhole = Number.isInteger(value) && value >= min && value <= max && given !== ''
+    return isWhole ? value : refuse(`has ${name}=${given}, which is no whole number from ${min} to ${max}`)
+  }
+  const group = parameters.get('group') ?? 'millrace'
+  if (!GROUP.test(group)) refuse(`has the group '${group}'; it may have letters, digits and ._- alone`)
+  const hold = parameters.get('hold') ?? 'key'
+  if (hold !== 'key' && hold !== 'partition') return refuse(`has hold=${hold}; it is 'key' or 'partition'`)
+  const prefix = parameters.get('prefix') ?? ''
+  if (!PREFIX.test(prefix)) refuse(`has the prefix '${prefix}'; it may have letters, digits and ._- alone`)
+  const sessionMs = whole('session')
+  const heartbeatMs = parameters.has('heartbeat') ? whole('heartbeat') : Math.min(3_000, Math.floor(sessionMs / 3))
+  if (heartbeatMs * 2 > sessionMs)
+    refuse(`has a heartbeat of ${heartbeatMs} ms, which one lost beat would make too late`)
+  return {
+    brokers,
+    group,
+    sessionMs,
+    heartbeatMs,
+    drainMs: whole('drain'),
+    answerMs: whole('timeout'),
+    partitions: whole('partitions'),
+    prefix,
+    hold,
+  }
+}
+
+function isBroker(text: string): boolean {
+  return BROKER.test(text)
+}
+
+function withPort(broker: string): string {
+  return /:\d+$/.test(broker) && !broker.endsWith(']') ? broker : `${broker}:${PORT_DEFAULT}`
+}

@@ -1,0 +1,231 @@
+import type { Clock } from '../../time/clock.ts'
+import { Commits } from './commits.ts'
+import { within } from './deadline.ts'
+import type { Admin, Client } from './driver.ts'
+import { type Epoch, Holding, nameOf, type PartitionName } from './holding.ts'
+import { Member } from './member.ts'
+import { committedOf, offsetsOf } from './offsets.ts'
+import type { KafkaOptions } from './options.ts'
+import { Reader } from './reader.ts'
+
+export interface OwnershipParts {
+  readonly client: Client
+  readonly admin: Admin
+  readonly options: KafkaOptions
+  readonly clock: Clock
+  readonly topics: readonly string[]
+  /** Something may be claimable that was not. */
+  onReady(): void
+  onLost(holding: Holding): void
+  onError(error: unknown): void
+}
+
+const RELOAD_MS = 200
+/** How long a claim that may not wait still looks at the log. */
+const LOOK_MS = 1_000
+const STEP_MS = 5
+
+/** The partitions that are ours: from joining the group over reading and committing to giving them away. */
+export class Ownership {
+  readonly commits: Commits
+  readonly #parts: OwnershipParts
+  readonly #member: Member
+  readonly #reader: Reader
+  readonly #holdings = new Map<string, Holding>()
+  readonly #drained = new Set<() => void>()
+  #loading = 0
+  #isClosed = false
+
+  constructor(parts: OwnershipParts) {
+    this.#parts = parts
+    const { client, options, clock } = parts
+    const onError = (error: unknown): void => {
+      if (!this.#isClosed) parts.onError(error)
+    }
+    this.#member = new Member({
+      ...{ client, options, clock, topics: parts.topics, onError },
+      onAssigned: (fresh, epoch) => this.#assigned(fresh, epoch),
+      onRevoking: (partitions, epoch) => {
+        this.#continueIn(epoch)
+        return this.#drain(partitions)
+      },
+      onLost: (partitions) => this.#lose(partitions),
+    })
+    this.#reader = new Reader({
+      ...{ client, options, clock, onError },
+      holdings: () => this.#holdings.values(),
+      onRecords: () => parts.onReady(),
+      onOutOfRange: (holding) => void this.#reload(holding).catch(onError),
+    })
+    this.commits = new Commits({
+      ...{ client, clock, group: options.group, member: this.#member.raw, onError },
+      onFenced: (epoch) => this.#member.fence(epoch),
+    })
+  }
+
+  /** Resolves when the group has taken us in and what it gave us is being read. */
+  async open(): Promise<void> {
+    await this.#member.join()
+    while (this.#loading > 0 && !this.#isClosed) await this.#parts.clock.sleep(STEP_MS)
+  }
+
+  get holdings(): Iterable<Holding> {
+    return this.#holdings.values()
+  }
+
+  /** Nothing may be started or settled: others may have our partitions already. */
+  get isFenced(): boolean {
+    return this.#member.isFenced
+  }
+
+  /** A record was settled or parked: committed soon, and what it kept back may be read. */
+  settled(holding: Holding): void {
+    this.commits.mark(holding)
+    this.#reader.pump()
+    if (holding.isDraining) for (const look of this.#drained) look()
+  }
+
+  /** Resolves when all that is in the log now has been read, as far as there is room for it, or after a second. */
+  async caughtUp(): Promise<void> {
+    const { clock, admin } = this.#parts
+    const untilMs = clock.monotonicMs() + LOOK_MS
+    const hungry = [...this.#holdings.values()].filter(({ isHungry }) => isHungry)
+    if (hungry.length === 0) return
+    const ends = await offsetsOf(admin, hungry, -1n)
+    this.#reader.pump()
+    const isBehind = (holding: Holding): boolean =>
+      holding.isHungry && holding.watermark.readTo < (ends.get(nameOf(holding)) ?? 0n)
+    while (hungry.some(isBehind) && clock.monotonicMs() < untilMs && !this.#isClosed) await clock.sleep(STEP_MS)
+  }
+
+  #assigned(fresh: readonly PartitionName[], epoch: Epoch): void {
+    this.#continueIn(epoch)
+    if (fresh.length > 0) void this.#load(fresh, epoch)
+  }
+
+  #continueIn(epoch: Epoch): void {
+    for (const holding of this.#holdings.values()) {
+      holding.epoch = epoch
+      if (holding.isDirty) this.commits.mark(holding)
+    }
+  }
+
+  /** Tries until it succeeds, or the membership is over. */
+  async #load(fresh: readonly PartitionName[], epoch: Epoch): Promise<void> {
+    this.#loading += 1
+    try {
+      while (!this.#isClosed && this.#member.isMine(fresh, epoch)) {
+        try {
+          await this.#loadOnce(fresh, epoch)
+          return
+        } catch (error) {
+          this.#parts.onError(error)
+          await this.#parts.clock.sleep(RELOAD_MS)
+        }
+      }
+    } finally {
+      this.#loading -= 1
+    }
+  }
+
+  async #loadOnce(fresh: readonly PartitionName[], epoch: Epoch): Promise<void> {
+    const { admin, options } = this.#parts
+    const [committed, starts] = await Promise.all([
+      committedOf(admin, options.group, fresh),
+      offsetsOf(admin, fresh, -2n),
+    ])
+    const unread: Holding[] = []
+    for (const partition of fresh) {
+      if (this.#isClosed || !this.#member.isMine([partition], epoch)) continue
+      const name = nameOf(partition)
+      const start = starts.get(name) ?? 0n
+      const found = committed.get(name)
+      const isThere = found !== undefined && found.offset >= start
+      const from = isThere ? found : { offset: start, metadata: null }
+      const holding = new Holding(partition, from, {
+        epoch: this.#member.epoch ?? epoch,
+        hold: options.hold,
+        group: options.group,
+      })
+      this.#holdings.set(name, holding)
+      // Without a committed place, the next owner would not know that we had begun.
+      if (!isThere) unread.push(holding)
+    }
+    for (const holding of unread) this.commits.mark(holding)
+    this.#reader.pump()
+    this.#parts.onReady()
+  }
+
+  /** Retention has removed what was to be read next: goes on with what is left. */
+  async #reload(holding: Holding): Promise<void> {
+    const starts = await offsetsOf(this.#parts.admin, [holding], -2n)
+    const start = starts.get(nameOf(holding)) ?? 0n
+    if (start <= holding.watermark.readTo) return
+    holding.watermark.readUpTo(start)
+    this.settled(holding)
+  }
+
+  /** What runs may finish; then what is done is committed, still under the old membership. */
+  async #drain(partitions: readonly PartitionName[]): Promise<void> {
+    const holdings = this.#of(partitions)
+    for (const holding of holdings) holding.isDraining = true
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const look = (): void => {
+      if (holdings.every(({ lanes, isLost }) => isLost || lanes.out === 0)) resolve()
+    }
+    const cancel = this.#parts.clock.after(this.#parts.options.drainMs, resolve)
+    this.#drained.add(look)
+    look()
+    await promise
+    cancel()
+    this.#drained.delete(look)
+    await this.commits.commit(holdings)
+  }
+
+  #lose(partitions: readonly PartitionName[]): void {
+    for (const holding of this.#of(partitions)) {
+      holding.isLost = true
+      this.#holdings.delete(nameOf(holding))
+      this.#parts.onLost(holding)
+    }
+    for (const look of this.#drained) look()
+  }
+
+  #of(partitions: readonly PartitionName[]): readonly Holding[] {
+    return partitions.flatMap((partition) => this.#holdings.get(nameOf(partition)) ?? [])
+  }
+
+  /** Stops reading; what is held may still be settled. */
+  async stop(): Promise<void> {
+    await this.#reader.close()
+  }
+
+  /**
+   * In the middle of a rebalance the broker refuses commits for a moment, or we do not know our generation yet. What
+   * would stay uncommitted now nobody commits later.
+   */
+  async #commitLast(): Promise<void> {
+    const { clock, options } = this.#parts
+    const untilMs = clock.monotonicMs() + options.answerMs
+    while (!this.isFenced && this.#holdings.size > 0 && clock.monotonicMs() < untilMs) {
+      const { epoch } = this.#member
+      if (epoch !== null) this.#continueIn(epoch)
+      try {
+        return await this.commits.commit([...this.#holdings.values()])
+      } catch {
+        await clock.sleep(STEP_MS * 4)
+      }
+    }
+  }
+
+  /** Commits what is done and leaves the group. Each step has its own end, because a broker may hang. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const { clock, options } = this.#parts
+    const bounded = (work: Promise<unknown>): Promise<unknown> => within(clock, options.answerMs, work).catch(() => {})
+    await bounded(this.#reader.close())
+    await bounded(this.#commitLast())
+    this.commits.stop()
+    await this.#member.close()
+  }
+}

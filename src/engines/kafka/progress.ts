@@ -1,0 +1,102 @@
+/** How a partition's progress is written into the metadata of its commit, of which Kafka keeps 4096 bytes. */
+
+/** What is known about a record that was started and is not settled. */
+export interface Trial {
+  /** Starts so far. */
+  readonly starts: number
+  /** When it may be started again; 0 for at once. */
+  readonly dueMs: number
+  readonly firstFailureMs: number | null
+}
+
+export interface Progress {
+  /** Offsets at or above the position that are settled. */
+  readonly finished: Iterable<bigint>
+  readonly trials: Iterable<readonly [bigint, Trial]>
+}
+
+export const METADATA_BYTES_MAX = 4_096
+const VERSION = 'm1'
+const NOTHING: Progress = Object.freeze({ finished: [], trials: [] })
+
+/**
+ * `m1|finished|started|trials`: two bitmaps that begin at the position, then `offset.starts.due.first` in base 36 for
+ * what was started twice or waits. Only single starts stand in the second bitmap, because most records have just one.
+ * What does not fit is left out, the least important first, so that a commit is never refused for its metadata.
+ */
+export function encodeProgress(position: bigint, progress: Progress): string {
+  const trials = [...progress.trials].filter(([offset, trial]) => offset >= position && isWorthTelling(trial))
+  const single = trials.filter(([, trial]) => isSingle(trial)).map(([offset]) => offset)
+  const finished = bitmap(position, progress.finished)
+  const started = bitmap(position, single)
+  const fixed = finished.length + started.length + VERSION.length + 3
+  const listed = listTrials(
+    position,
+    trials.filter(([, trial]) => !isSingle(trial)),
+    METADATA_BYTES_MAX - fixed,
+  )
+  return `${VERSION}|${finished}|${started}|${listed}`
+}
+
+/** Metadata of anybody else, or of a version that is not known, tells nothing: then records may repeat. */
+export function decodeProgress(position: bigint, metadata: string | null): Progress {
+  const parts = metadata?.split('|') ?? []
+  const [version, finished = '', started = '', listed = ''] = parts
+  if (version !== VERSION || parts.length !== 4) return NOTHING
+  const trials = new Map<bigint, Trial>()
+  for (const offset of offsetsOf(position, started)) trials.set(offset, { starts: 1, dueMs: 0, firstFailureMs: null })
+  for (const entry of listed.split(',')) {
+    const [delta, starts, due, first] = entry.split('.').map((part) => Number.parseInt(part, 36))
+    if (delta === undefined || starts === undefined || due === undefined || Number.isNaN(delta)) continue
+    const firstFailureMs = first === undefined || Number.isNaN(first) ? null : first
+    trials.set(position + BigInt(delta), { starts, dueMs: due, firstFailureMs })
+  }
+  return { finished: offsetsOf(position, finished), trials }
+}
+
+function isWorthTelling({ starts, dueMs }: Trial): boolean {
+  return starts > 0 || dueMs > 0
+}
+
+function isSingle({ starts, dueMs, firstFailureMs }: Trial): boolean {
+  return starts === 1 && dueMs === 0 && firstFailureMs === null
+}
+
+/** Those with the most starts first: forgetting them would let them fail for longest. */
+function listTrials(position: bigint, trials: readonly (readonly [bigint, Trial])[], roomBytes: number): string {
+  const entries: string[] = []
+  let bytes = 0
+  for (const [offset, trial] of trials.toSorted(([, a], [, b]) => b.starts - a.starts)) {
+    const first = trial.firstFailureMs === null ? '' : trial.firstFailureMs.toString(36)
+    const due = Math.ceil(trial.dueMs).toString(36)
+    const entry = `${(offset - position).toString(36)}.${trial.starts.toString(36)}.${due}.${first}`
+    bytes += entry.length + 1
+    if (bytes > roomBytes) break
+    entries.push(entry)
+  }
+  return entries.join(',')
+}
+
+/** Room for the bitmaps of a full window, and as much again for the trials. */
+const BITMAP_OFFSETS_MAX = 8_192
+
+function bitmap(position: bigint, offsets: Iterable<bigint>): string {
+  const bits: number[] = []
+  for (const offset of offsets) {
+    const index = Number(offset - position)
+    if (index >= 0 && index < BITMAP_OFFSETS_MAX) bits.push(index)
+  }
+  if (bits.length === 0) return ''
+  const bytes = Buffer.alloc((Math.max(...bits) >> 3) + 1)
+  for (const index of bits) bytes[index >> 3] = (bytes[index >> 3] ?? 0) | (1 << (index & 7))
+  return bytes.toString('base64')
+}
+
+function offsetsOf(position: bigint, text: string): readonly bigint[] {
+  const bytes = Buffer.from(text, 'base64')
+  const offsets: bigint[] = []
+  for (const [at, byte] of bytes.entries()) {
+    for (let bit = 0; bit < 8; bit += 1) if ((byte & (1 << bit)) !== 0) offsets.push(position + BigInt(at * 8 + bit))
+  }
+  return offsets
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newJob } from '../../../test/fixtures/new-job.ts'
+import type { NewJob } from '../../job/job.ts'
+import type { LogRecord } from './dead-letters/record.ts'
+import { isTopic, laneOf, toJob, toRecord } from './record.ts'
+
+const AT_MS = Date.UTC(2026, 10, 16)
+
+function record(fields: Partial<LogRecord> = {}): LogRecord {
+  return {
+    topic: 'escrow.commands',
+    partition: 3,
+    offset: 42n,
+    timestampMs: AT_MS,
+    key: null,
+    value: Buffer.from('{"n":1}'),
+    headers: new Map(),
+    ...fields,
+  }
+}
+
+/** As the broker would give it back. */
+function roundTrip(job: NewJob): LogRecord {
+  return record(toRecord(job))
+}
+
+test('a job comes back with everything it was enqueued with', () => {
+  const job = newJob({
+    payload: '{ "text" : "Grüße 🌍" }',
+    payloadVersion: 3,
+    priority: 2,
+    attempts: 6,
+    key: 'deal-7',
+    tenant: { orgId: 'o', workspaceId: 'w' },
+    options: { timeoutMs: 5 },
+  })
+  const { job: read, verdict } = toJob(roundTrip(job))
+  assert.equal(verdict, null)
+  const { id, type, payload, payloadVersion, priority, attempts, key, tenant, options } = job
+  assert.deepEqual(read, {
+    ...{ id, type, payload, payloadVersion, priority, attempts, key, tenant, options },
+    createdAtMs: AT_MS,
+    runAtMs: AT_MS,
+    latestKey: null,
+    after: null,
+  })
+  const plain = toJob(roundTrip(newJob())).job
+  assert.deepEqual([plain.key, plain.tenant, plain.options], [null, null, null])
+})
+
+test('a plain record of another producer is a job of its topic, known by its coordinates', () => {
+  const { job, verdict } = toJob(record({ key: Buffer.from('deal-7') }))
+  assert.equal(verdict, null)
+  assert.deepEqual(
+    [job.id, job.type, job.payload, job.key, job.payloadVersion, job.attempts],
+    ['escrow.commands:3:42', 'escrow.commands', '{"n":1}', 'deal-7', 1, 3],
+  )
+})
+
+test('a record without a value has the payload null', () => {
+  assert.deepEqual(toJob(record({ value: null })).job.payload, 'null')
+  assert.equal(toJob(record({ value: null })).verdict, null)
+})
+
+test('what cannot be decoded has a verdict that says so without its content', () => {
+  const bytes = toJob(record({ value: Buffer.from([0xff, 0xfe, 0x00]) }))
+  assert.match(bytes.verdict ?? '', /3 bytes is no UTF-8 text/)
+  const text = toJob(record({ value: Buffer.from('secret, but no JSON') }))
+  assert.match(text.verdict ?? '', /19 bytes is no JSON/)
+  assert.doesNotMatch(text.verdict ?? '', /secret/)
+  assert.equal(text.job.payload, 'null')
+  assert.match(toJob(record({ value: Buffer.alloc(0) })).verdict ?? '', /no JSON/)
+})
+
+test('headers in other encodings and values that make no sense are passed over', () => {
+  const headers = new Map([
+    ['millrace-id', Buffer.from([0xff])],
+    ['millrace-attempts', Buffer.from('many')],
+    ['millrace-priority', Buffer.from('-1')],
+    ['millrace-payload-version', Buffer.alloc(0)],
+    ['millrace-tenant', Buffer.from('[1]')],
+    ['millrace-options', Buffer.from('{')],
+  ])
+  const { job, verdict } = toJob(record({ headers }))
+  assert.equal(verdict, null)
+  assert.deepEqual(
+    [job.id, job.attempts, job.priority, job.payloadVersion, job.tenant, job.options],
+    ['escrow.commands:3:42', 3, 5, 1, null, null],
+  )
+})
+
+test('keys that are no text keep their lanes apart, and no key has none', () => {
+  assert.equal(laneOf(record()), null)
+  const [one, two] = [record({ key: Buffer.from([0xff]) }), record({ key: Buffer.from([0xfe]) })]
+  assert.notEqual(laneOf(one), laneOf(two))
+  assert.equal(toJob(one).job.key, null)
+})
+
+test('a type that Kafka would not take as a topic is told apart', () => {
+  for (const type of ['escrow.commands', 'a', 'A-b_c.9']) assert.equal(isTopic(type), true, type)
+  for (const type of ['a:b', '.', '..', '', 'a b', 'x'.repeat(250)]) assert.equal(isTopic(type), false, type)
+})

@@ -1,0 +1,83 @@
+/** What the engine does when brokers go away and topics change. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { open } from '../../src/client/mill.ts'
+import { loadClient } from '../../src/engines/kafka/driver.ts'
+import { type Epoch, nameOf, type PartitionName } from '../../src/engines/kafka/holding.ts'
+import { Member } from '../../src/engines/kafka/member.ts'
+import { parseUrl } from '../../src/engines/kafka/options.ts'
+import { defineJob } from '../../src/job/definition.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { freshName, freshTopic, kafkaServer, startKafka, withAdmin } from '../servers/kafka.ts'
+import { eventually, urlOf } from './stage.ts'
+
+test('partitions that are added while running are found and become ours', async (t) => {
+  const server = await kafkaServer()
+  const topic = await freshTopic(server, 'growing', 2)
+  const owned = new Map<string, PartitionName>()
+  const epochs: Epoch[] = []
+  const member = new Member({
+    client: await loadClient(),
+    options: parseUrl(urlOf(server, freshName('group'))),
+    clock: systemClock,
+    topics: [topic],
+    onAssigned: (fresh, epoch) => {
+      for (const partition of fresh) owned.set(nameOf(partition), partition)
+      epochs.push(epoch)
+    },
+    onRevoking: async () => {},
+    onLost: (partitions) => {
+      for (const partition of partitions) owned.delete(nameOf(partition))
+    },
+    onError: () => {},
+  })
+  t.after(() => member.close())
+  await member.join()
+  await eventually(() => owned.size === 2, 'the first partitions')
+  await member.checkTopology()
+  assert.equal(epochs.length, 1, 'it joined again although nothing had changed')
+  await withAdmin(server, (admin) => admin.createPartitions({ topics: [{ name: topic, count: 4 }] }))
+  await eventually(async () => {
+    await member.checkTopology()
+    return owned.size === 4
+  }, 'the new partitions')
+})
+
+test('a broker that dies and comes back loses nothing that it had acknowledged, and the worker goes on', async (t) => {
+  const server = await startKafka()
+  t.after(() => server.end())
+  const mill = await open(`${urlOf(server, freshName('group'))}&timeout=1500&partitions=3`)
+  t.after(() => mill.close())
+  const ran = new Set<number>()
+  const counting = defineJob({
+    type: 'counting',
+    backoff: { kind: 'fixed', delay: 10 },
+    lease: '2s',
+    run: ({ payload }) => void ran.add(Number(payload)),
+  })
+  await mill.work([counting], { concurrency: 20 })
+  const acknowledged: number[] = []
+  const enqueue = async (from: number, count: number): Promise<void> => {
+    const numbers = Array.from({ length: count }, (_, index) => from + index)
+    await mill.enqueueMany(counting, numbers)
+    acknowledged.push(...numbers)
+  }
+  await enqueue(0, 500)
+  await eventually(() => ran.size > 50, 'the first jobs')
+  await server.kill()
+  const startedMs = Date.now()
+  await assert.rejects(enqueue(10_000, 1), (error) => error instanceof Error && 'code' in error)
+  assert.ok(Date.now() - startedMs < 5_000, 'a broker that is away was waited for too long')
+  await server.start()
+  await eventually(
+    () =>
+      enqueue(1_000, 100).then(
+        () => true,
+        () => false,
+      ),
+    'an enqueue after the outage',
+    30_000,
+  )
+  await eventually(() => acknowledged.every((n) => ran.has(n)), 'every acknowledged job', 30_000)
+  await eventually(async () => (await mill.counts()).counting?.ready === 0, 'an empty queue', 15_000)
+})

@@ -1,0 +1,60 @@
+/** What the engine relies on when it writes. */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { createTopic, endOffsets, freshTopic, kafkaServer, startKafka } from '../servers/kafka.ts'
+import { closeAll, fetchFrom, openProducer, openReader } from './client.ts'
+
+const server = await kafkaServer()
+after(closeAll)
+
+test('idempotent sends at the same time to one partition arrive once each and in order', async () => {
+  const topic = await freshTopic(server, 'idempotent')
+  const producer = openProducer(server, { idempotent: true })
+  const values = Array.from({ length: 300 }, (_, n) => String(n))
+  await Promise.all(values.map((value) => producer.send({ messages: [{ topic, partition: 0, value }] })))
+  const read = await fetchFrom(openReader(server), topic, [{ partition: 0, offset: 0n }])
+  assert.deepEqual(
+    read.map(({ value }) => value),
+    values,
+  )
+})
+
+test('a send answers where each record went', async () => {
+  const topic = await freshTopic(server, 'where', 2)
+  const producer = openProducer(server, { idempotent: true })
+  const first = await producer.send({ messages: [{ topic, partition: 1, value: 'a' }] })
+  assert.deepEqual(first.offsets, [{ topic, partition: 1, offset: 0n }])
+  const second = await producer.send({
+    messages: [
+      { topic, partition: 1, value: 'b' },
+      { topic, partition: 1, value: 'c' },
+    ],
+  })
+  assert.deepEqual(second.offsets, [{ topic, partition: 1, offset: 1n }])
+})
+
+test('while the broker is away an idempotent send neither fails nor ends: whoever waits needs a deadline', async () => {
+  const own = await startKafka()
+  try {
+    await createTopic(own, 'away')
+    const idempotent = openProducer(own, { idempotent: true })
+    const plain = openProducer(own, { retries: 3 })
+    await idempotent.send({ messages: [{ topic: 'away', partition: 0, value: 'before' }] })
+    await plain.send({ messages: [{ topic: 'away', partition: 0, value: 'before' }] })
+    await own.kill()
+    let ended = false
+    const waiting = idempotent.send({ messages: [{ topic: 'away', partition: 0, value: 'during' }] }).finally(() => {
+      ended = true
+    })
+    // A plain one gives up after its retries; by then the idempotent one has had more than as many.
+    for (let n = 0; n < 3; n += 1)
+      await assert.rejects(plain.send({ messages: [{ topic: 'away', partition: 0, value: 'plain' }] }))
+    assert.equal(ended, false)
+    await own.start()
+    await waiting
+    assert.deepEqual(await endOffsets(own, 'away'), [3n])
+  } finally {
+    await closeAll()
+    await own.end()
+  }
+})

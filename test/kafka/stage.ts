@@ -1,0 +1,105 @@
+/** What the tests of the Kafka engine are made of: engines, members in processes of their own, and plain records. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { setTimeout as pass } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Producer } from '@platformatic/kafka'
+import type { Consumer } from '../../src/engine/engine.ts'
+import type { Lease, Outcome } from '../../src/engine/outcome.ts'
+import { KafkaEngine } from '../../src/engines/kafka/engine.ts'
+import { parseUrl } from '../../src/engines/kafka/options.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import type { KafkaServer } from '../servers/kafka.ts'
+
+export const never = new AbortController().signal
+export const complete: Outcome = { kind: 'complete', result: 'null', durationMs: 1 }
+export const boom = { name: 'TypeError', code: null, message: 'boom', stack: 'TypeError: boom\n    at here' }
+export const dead: Outcome = { kind: 'dead', error: boom }
+
+/** Tests wait for the end of sessions in real time, so they are short. */
+export const SESSION_MS = 2_000
+
+export function urlOf(server: KafkaServer, group: string, parameters = ''): string {
+  return `${server.url}?group=${group}&session=${SESSION_MS}&heartbeat=100&drain=6000${parameters}`
+}
+
+export async function openEngine(url: string): Promise<KafkaEngine> {
+  const engine = new KafkaEngine(parseUrl(url), { clock: systemClock, migrate: true })
+  await engine.open()
+  return engine
+}
+
+export function consume(engine: KafkaEngine, type: string): Promise<Consumer> {
+  return engine.consume({ types: [{ type, leaseMs: 60_000 }], worker: 'payout-executor-1' })
+}
+
+/** Claims until there are as many as asked for, or the time is over. */
+export async function claimed(consumer: Consumer, count: number, waitMs = 8_000): Promise<readonly Lease[]> {
+  const leases: Lease[] = []
+  const untilMs = Date.now() + waitMs
+  while (leases.length < count && Date.now() < untilMs) {
+    const max = count - leases.length
+    leases.push(...(await consumer.claim({ max, waitMs: Math.max(1, untilMs - Date.now()), signal: never })))
+  }
+  return leases
+}
+
+/** Writes plain records, as a program does that has never heard of us. */
+export async function produce(
+  server: KafkaServer,
+  records: readonly { topic: string; partition?: number; key?: string; value?: string | Buffer }[],
+): Promise<void> {
+  const producer = new Producer({ clientId: 'plain', bootstrapBrokers: [server.address] })
+  const messages = records.map(({ topic, partition, key, value }) => ({
+    topic,
+    ...(partition !== undefined && { partition }),
+    ...(key !== undefined && { key: Buffer.from(key) }),
+    ...(value !== undefined && { value: Buffer.from(value) }),
+  }))
+  try {
+    await producer.send({ messages, acks: -1 })
+  } finally {
+    await producer.close()
+  }
+}
+
+export async function eventually(holds: () => boolean | Promise<boolean>, what: string, ms = 10_000): Promise<void> {
+  const untilMs = Date.now() + ms
+  while (!(await holds())) {
+    if (Date.now() > untilMs) throw new Error(`${what} did not come true within ${ms} ms`)
+    await pass(20)
+  }
+}
+
+export interface Holder {
+  readonly process: ChildProcess
+  tell(deed: string): void
+  /** The next line that says this. */
+  heard(event: string): Promise<Readonly<Record<string, unknown>>>
+  end(): Promise<void>
+}
+
+/** A member in a process of its own. */
+export function startHolder(url: string, type: string): Holder {
+  const file = fileURLToPath(new URL('./holder.ts', import.meta.url))
+  const child = spawn(process.execPath, ['--conditions=millrace-source', file, url, type], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const lines: Record<string, unknown>[] = []
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(JSON.parse(line)))
+  return {
+    process: child,
+    tell: (deed) => void child.stdin.write(`${deed}\n`),
+    heard: async (event) => {
+      const find = (): number => lines.findIndex((line) => line.event === event)
+      await eventually(() => find() >= 0, `'${event}' of the other process`, 20_000)
+      return lines.splice(find(), 1)[0] ?? {}
+    },
+    end: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const gone = new Promise((resolve) => child.once('exit', resolve))
+      child.kill('SIGKILL')
+      await gone
+    },
+  }
+}

@@ -1,0 +1,206 @@
+/** The Prometheus rules, judged by Prometheus' own tool: what fires, and just before what it does not. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { WATCH_METRIC_NAMES } from '../../src/observe/metrics/watch.ts'
+import { ESCROW_TOPICS, ESCROW_WORKERS } from '../../workloads/escrow/topology.ts'
+import { findProgram } from '../servers/apt.ts'
+
+const RULES = fileURLToPath(new URL('../../ops/prometheus/escrow.rules.yml', import.meta.url))
+const promtool = findProgram('promtool', 'prometheus')
+const skip = promtool === null ? "promtool is missing: apt-get install prometheus (Debian's package)" : false
+
+function run(...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(promtool ?? '', args, { encoding: 'utf8', timeout: 60_000 })
+  return status === 0 ? '' : `${stdout}${stderr}`
+}
+
+type Labels = Readonly<Record<string, string>>
+
+/** A value that stays what it is. */
+const series = (name: string, labels: Labels, value: number): { readonly series: string; readonly values: string } => {
+  const text = Object.entries(labels).map(([label, of]) => `${label}="${of}"`)
+  return { series: `${name}{${text.join(',')}}`, values: `${value}x1000` }
+}
+
+interface Expectation {
+  readonly alert: string
+  readonly atSeconds: number
+  /** Labels of those that fire, without their severity. */
+  readonly firing: readonly Labels[]
+  readonly severity?: string
+}
+
+/** JSON is YAML, so the tool's own tests can be written as data. */
+async function check(input: readonly ReturnType<typeof series>[], expected: readonly Expectation[]): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'millrace-rules-'))
+  try {
+    // Without annotations: they are text for people, and the tool would compare them too.
+    const bare = readFileSync(RULES, 'utf8').replace(/^ {8}annotations:\n(?: {10}.*\n)+/gm, '')
+    await writeFile(path.join(folder, 'rules.yml'), bare)
+    const document = {
+      rule_files: ['rules.yml'],
+      evaluation_interval: '1s',
+      tests: [
+        {
+          interval: '1s',
+          input_series: input,
+          alert_rule_test: expected.map(({ alert, atSeconds, firing, severity = '' }) => ({
+            eval_time: `${atSeconds}s`,
+            alertname: alert,
+            exp_alerts: firing.map((labels) => ({ exp_labels: { severity, ...labels } })),
+          })),
+        },
+      ],
+    }
+    await writeFile(path.join(folder, 'test.yml'), JSON.stringify(document))
+    assert.equal(run('test', 'rules', path.join(folder, 'test.yml')), '')
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+// D61..D65 X159
+test('the file of rules is valid, and has every alert with its severity', { skip }, () => {
+  assert.equal(run('check', 'rules', RULES), '')
+  const text = readFileSync(RULES, 'utf8')
+  const found = [...text.matchAll(/- alert: (\w+)[\s\S]*?severity: (\w+)/g)].map(
+    ([, name, severity]) => `${name} ${severity}`,
+  )
+  assert.deepEqual(found, [
+    'WorkerHeartbeatMissing critical',
+    'WorkerAbsent critical',
+    'WorkerPresenceUnreachable critical',
+    'WorkerStuckProcessing warning',
+    'WorkerShutdownOverdue warning',
+    'DLQFinancial critical',
+    'DLQNonFinancial warning',
+    'ConsumerLagCritical critical',
+    'ConsumerLagWarning warning',
+  ])
+})
+
+test('the rules ask only for metrics that there are', () => {
+  const expressions = readFileSync(RULES, 'utf8').replaceAll(/#.*|summary:.*|by \([^)]*\)/g, '')
+  const asked = new Set(expressions.match(/\b(?:worker|kafka)_[a-z_]+(?=[{)])/g))
+  const known = new Set<string>(Object.values(WATCH_METRIC_NAMES))
+  assert.ok(asked.size >= 7, [...asked].join(' '))
+  assert.deepEqual(
+    [...asked].filter((name) => !known.has(name)),
+    [],
+  )
+})
+
+const one = { worker: 'payout-executor', worker_instance: 'payout-executor-1' }
+
+// D61
+test('a heartbeat is missing above 60 s', { skip }, async () => {
+  const alert = 'WorkerHeartbeatMissing'
+  await check(
+    [series('worker_heartbeat_timestamp', one, 0)],
+    [
+      { alert, atSeconds: 60, firing: [] },
+      { alert, atSeconds: 61, firing: [one], severity: 'critical' },
+    ],
+  )
+})
+
+// D62 X152 X158
+test('a worker is stuck above 5 min with a lag, unless it retries, stops or is missing', { skip }, async () => {
+  const alert = 'WorkerStuckProcessing'
+  const worker = (name: string, lag: number, given: Readonly<Record<string, number>> = {}) => {
+    const labels = { worker: 'payout-executor', worker_instance: name }
+    const values = { heartbeat_timestamp: 290, last_message_timestamp: 0, consumer_lag: lag, retrying: 0, ...given }
+    return Object.entries(values).map(([metric, value]) => series(`worker_${metric}`, labels, value))
+  }
+  const input = [
+    ...worker('stuck', 1),
+    ...worker('idle', 0),
+    ...worker('retrying', 1, { retrying: 1 }),
+    ...worker('stopping', 1, { stopping_timestamp: 200 }),
+    ...worker('missing', 1, { heartbeat_timestamp: 0 }),
+    ...worker('busy', 1, { last_message_timestamp: 2 }),
+  ]
+  const stuck = { worker: 'payout-executor', worker_instance: 'stuck' }
+  await check(input, [
+    { alert, atSeconds: 300, firing: [] },
+    { alert, atSeconds: 301, firing: [stuck], severity: 'warning' },
+  ])
+})
+
+// D13
+test('stopping is overdue above 2 min', { skip }, async () => {
+  const alert = 'WorkerShutdownOverdue'
+  await check(
+    [series('worker_stopping_timestamp', one, 0)],
+    [
+      { alert, atSeconds: 120, firing: [] },
+      { alert, atSeconds: 121, firing: [one], severity: 'warning' },
+    ],
+  )
+})
+
+// D63 D64 X160
+test('letters that wait are critical in the financial topic and a warning in the others', { skip }, async () => {
+  const letters = (topic: string, count: number) => series('worker_dlq_pending', { topic }, count)
+  const ordinary = ESCROW_TOPICS.filter(({ isFinancial }) => !isFinancial).map(({ dlq }) => dlq)
+  assert.equal(ordinary.length, 5)
+  const [empty = '', ...full] = ordinary
+  await check(
+    [letters('escrow.commands.dlq', 1), letters(empty, 0), ...full.map((topic) => letters(topic, 2)), letters('x', 3)],
+    [
+      { alert: 'DLQFinancial', atSeconds: 1, firing: [{ topic: 'escrow.commands.dlq' }], severity: 'critical' },
+      { alert: 'DLQNonFinancial', atSeconds: 1, firing: full.map((topic) => ({ topic })), severity: 'warning' },
+    ],
+  )
+})
+
+// D14..D19 D65 X159
+test('every topic has its limits: a warning above the first, critical above the second', { skip }, async () => {
+  const lags = ESCROW_TOPICS.flatMap(({ topic, lag: { warning, critical } }) =>
+    [warning, warning + 1, critical, critical + 1].map((lag, index) => ({ topic, group: `at-${index}`, lag })),
+  )
+  const groups = (...names: readonly string[]) =>
+    lags.filter(({ group }) => names.includes(group)).map(({ topic, group }) => ({ topic, group }))
+  await check(
+    // Two processes watch and say the same.
+    lags.flatMap(({ topic, group, lag }) =>
+      ['a', 'b'].map((instance) => series('kafka_consumer_lag', { topic, group, instance }, lag)),
+    ),
+    [
+      { alert: 'ConsumerLagWarning', atSeconds: 1, firing: groups('at-1', 'at-2'), severity: 'warning' },
+      { alert: 'ConsumerLagCritical', atSeconds: 1, firing: groups('at-3'), severity: 'critical' },
+    ],
+  )
+})
+
+// X157 X170
+test('a worker that nobody knows is absent, but not while heartbeats cannot be read', { skip }, async () => {
+  const names = ESCROW_WORKERS.map(({ worker }) => worker)
+  const [known = '', ...others] = names
+  const heartbeat = series('worker_heartbeat_timestamp', { worker: known, worker_instance: 'x' }, 0)
+  const alert = 'WorkerAbsent'
+  const up = (value: number) => series('worker_presence_up', {}, value)
+  await check(
+    [heartbeat, up(1)],
+    [
+      { alert, atSeconds: 30, firing: [] },
+      { alert, atSeconds: 61, firing: others.map((worker) => ({ worker })), severity: 'critical' },
+      { alert: 'WorkerPresenceUnreachable', atSeconds: 61, firing: [] },
+    ],
+  )
+  await check(
+    [up(0)],
+    [
+      { alert, atSeconds: 61, firing: [] },
+      { alert: 'WorkerPresenceUnreachable', atSeconds: 61, firing: [{}], severity: 'critical' },
+    ],
+  )
+  const none = names.map((worker) => ({ worker }))
+  await check([], [{ alert, atSeconds: 61, firing: none, severity: 'critical' }])
+})

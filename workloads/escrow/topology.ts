@@ -1,0 +1,83 @@
+/** Document D's escrow platform: six topics and the seven workers that read them. */
+import { type Backoff, backoffPresets } from '../../src/index.ts'
+
+export interface EscrowTopic {
+  readonly topic: string
+  /** Where its dead letters go. */
+  readonly dlq: string
+  /** Its letters are CRITICAL, and stay until an operator resolves them. */
+  readonly isFinancial: boolean
+  /** How far a group may fall behind: above these, not at them. */
+  readonly lag: { readonly warning: number; readonly critical: number }
+}
+
+const topic = (name: string, warning: number, critical: number, isFinancial = false): EscrowTopic =>
+  Object.freeze({ topic: name, dlq: `${name}.dlq`, isFinancial, lag: Object.freeze({ warning, critical }) })
+
+export const ESCROW_TOPICS: readonly EscrowTopic[] = Object.freeze([
+  topic('escrow.commands', 100, 500, true),
+  topic('deal.events', 500, 2_000),
+  topic('deal.deadlines', 50, 200),
+  topic('delivery.commands', 200, 1_000),
+  topic('notifications.outbox', 500, 2_000),
+  topic('reconciliation.triggers', 10, 50),
+])
+
+/** What a definition of a job takes: starts in total, the first delivery and its retries, and the waits between them. */
+export interface EscrowPolicy {
+  readonly attempts: number
+  readonly backoff: Backoff
+}
+
+const policy = (backoff: Backoff & { readonly kind: 'list' }): EscrowPolicy =>
+  Object.freeze({ attempts: backoff.delays.length + 1, backoff })
+
+/** For topics that document D gives limits but no worker (X161). */
+export const ESCROW_DEFAULT_POLICY: EscrowPolicy = policy(backoffPresets.deadline)
+
+export interface EscrowWorker {
+  /** Its type in heartbeats, metrics and alerts; instances are `{worker}-1`, `{worker}-2`. */
+  readonly worker: string
+  readonly title: string
+  readonly topic: string
+  /** Three workers read all of `escrow.commands`, so each is a group of its own. */
+  readonly group: string
+  readonly dlq: string
+  readonly policy: EscrowPolicy
+}
+
+const worker = (name: string, title: string, reads: string, retries: EscrowPolicy): EscrowWorker =>
+  Object.freeze({ worker: name, title, topic: reads, group: name, dlq: `${reads}.dlq`, policy: retries })
+
+const commands = policy(backoffPresets.escrow)
+const deliveries = policy(backoffPresets.delivery)
+
+export const ESCROW_WORKERS: readonly EscrowWorker[] = Object.freeze([
+  worker('ton-deposit-watcher', 'TON Deposit Watcher', 'escrow.commands', commands),
+  worker('payout-executor', 'Payout Executor', 'escrow.commands', commands),
+  worker('refund-executor', 'Refund Executor', 'escrow.commands', commands),
+  worker('deal-timeout-worker', 'Deal Timeout Worker', 'deal.deadlines', policy(backoffPresets.deadline)),
+  worker('post-scheduler', 'Post Scheduler', 'delivery.commands', deliveries),
+  worker('delivery-verifier', 'Delivery Verifier', 'delivery.commands', deliveries),
+  worker(
+    'reconciliation-worker',
+    'Reconciliation Worker',
+    'reconciliation.triggers',
+    policy(backoffPresets.reconciliation),
+  ),
+])
+
+/** What retries of a worker's type, or of any other topic, look like. */
+export function escrowPolicy(name: string): EscrowPolicy {
+  return ESCROW_WORKERS.find(({ worker }) => worker === name)?.policy ?? ESCROW_DEFAULT_POLICY
+}
+
+/** Null for a topic that is not the platform's: nobody has said how far it may fall behind. */
+export function escrowLagLimits(name: string): EscrowTopic['lag'] | null {
+  return ESCROW_TOPICS.find(({ topic }) => topic === name)?.lag ?? null
+}
+
+/** With `.dlq` or without. */
+export function isFinancialTopic(name: string): boolean {
+  return ESCROW_TOPICS.some(({ topic, dlq, isFinancial }) => isFinancial && (topic === name || dlq === name))
+}
