@@ -9,7 +9,7 @@ import { addressOf, topicOf } from './servers/kafka.ts'
 import { type Server, startKafkaBroker } from './servers/start.ts'
 import { assertSound, run } from './testing/trial.ts'
 
-const PEERS = CONTENDERS.filter(({ family, name }) => family === 'kafka')
+const PEERS = CONTENDERS.filter(({ family }) => family === 'kafka')
 
 describe('the Kafka family', { concurrency: 2 }, () => {
   let server: Server
