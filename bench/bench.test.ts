@@ -147,7 +147,7 @@ test('options choose, and refuse what there is not', () => {
     ['--jobs', 'many'],
     ['--rounds', '0'],
     ['--x'],
-    ['--family', 'kafka'],
+    ['--family', 'mysql'],
     ['--family', 'postgres', '--contenders', 'plainjob'],
     ['--family', 'postgres', '--only', 'processes'],
     ['--only', 'horizon'],
