@@ -1,11 +1,13 @@
 import type { Consumer, Engine, Subscription } from '../src/engine/engine.ts'
 import type { CreateHarness } from './harness.ts'
 
+type Facet = 'inspector' | 'controls' | 'deadLetters' | 'retention' | 'schedules' | 'leadership' | 'presence' | 'pauses'
+
 /** What an altered engine does differently from the right one under it; the rest it hands on. */
 export interface Alteration {
   engine?(right: Engine): Partial<Engine>
   /** Facets that it does not have. */
-  readonly without?: readonly ('inspector' | 'controls' | 'deadLetters' | 'retention' | 'schedules' | 'leadership')[]
+  readonly without?: readonly Facet[]
   subscription?(subscription: Subscription): Subscription
   consumer?(right: Consumer, engine: Engine): Partial<Consumer>
 }

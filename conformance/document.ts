@@ -64,6 +64,9 @@ const consequences: { readonly [Name in keyof Capabilities]: (value: Capabilitie
   schedules: (value) => (value ? 'stored; a tick is enqueued with the record that it was' : 'refused'),
   leadership: (value) => (value ? 'one keeper at a time over all processes' : 'every keeper works'),
   retention: (value) => (value ? 'by age, by number, by bytes' : 'refused'),
+  presence: (value) =>
+    value ? 'every process sees every worker and what it runs' : 'kept elsewhere (`attachPresence`)',
+  pausing: (value) => (value ? 'single types, over all workers, within a second' : 'refused'),
   diagnosis: (value) => (value ? 'examines its own store (`millrace doctor`)' : 'refused: nothing to examine'),
 }
 
@@ -89,6 +92,8 @@ const subjects: { readonly [Name in keyof Capabilities]: string } = {
   schedules: 'Schedules',
   leadership: 'Keepers',
   retention: 'Retention',
+  presence: 'Presence',
+  pausing: 'Pausing',
   diagnosis: 'Diagnosis',
 }
 

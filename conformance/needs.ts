@@ -31,7 +31,7 @@ export function need(...needs: readonly Excuse[]): Excuse {
   }
 }
 
-function refuses(call: () => unknown, stage: Stage): void {
+export function refuses(call: () => unknown, stage: Stage): void {
   assert.throws(call, (error) => error instanceof UnsupportedError && error.engine === stage.engine.name)
 }
 

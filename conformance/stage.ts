@@ -17,8 +17,6 @@ export const retry = (delayMs = 0): Outcome => ({ kind: 'retry', delayMs, error:
 export const release = (delayMs = 0): Outcome => ({ kind: 'release', delayMs, reason: 'staged' })
 
 const NOTHING: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
-/** What real machinery (threads, sockets) may still need once the engine's own time has passed. */
-const GRACE_REAL_MS = 400
 const STEP_MS = 10
 /** The default drain time, twice: a handler that hangs must not hold up a mill for longer. */
 const CLOSE_MS = 60_000
@@ -35,15 +33,20 @@ export class Stage {
   readonly harness: Harness
   readonly engine: Engine
   readonly leaseMs: number
+  readonly #graceMs: number
   readonly type: string
   readonly #mills: Mill[] = []
   #workers = 0
 
-  constructor(harness: Harness, type: string, leaseMs: number) {
+  constructor(
+    harness: Harness,
+    settings: { readonly type: string; readonly leaseMs: number; readonly graceMs: number },
+  ) {
     this.harness = harness
     this.engine = harness.engine
-    this.type = type
-    this.leaseMs = leaseMs
+    this.type = settings.type
+    this.leaseMs = settings.leaseMs
+    this.#graceMs = settings.graceMs
   }
 
   get nowMs(): number {
@@ -184,7 +187,7 @@ export class Stage {
     const outcome = watch(promise)
     const stepMs = Math.max(STEP_MS, ms / 200)
     for (let passedMs = 0; passedMs < ms && !outcome.done; passedMs += stepMs) await this.harness.advance(stepMs)
-    for (let pass = 0; pass < GRACE_REAL_MS / STEP_MS && !outcome.done; pass += 1) await realSleep(STEP_MS)
+    for (let pass = 0; pass < this.#graceMs / STEP_MS && !outcome.done; pass += 1) await realSleep(STEP_MS)
     if (!outcome.done) assert.fail(`${what} did not happen within ${ms} ms`)
     return promise
   }
@@ -195,7 +198,7 @@ export class Stage {
       if (await holds()) return
       await this.harness.advance(STEP_MS)
     }
-    for (let pass = 0; pass < GRACE_REAL_MS / STEP_MS; pass += 1) {
+    for (let pass = 0; pass < this.#graceMs / STEP_MS; pass += 1) {
       if (await holds()) return
       await realSleep(STEP_MS)
     }

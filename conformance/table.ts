@@ -6,6 +6,7 @@ import { failures } from './cases/client/failures.ts'
 import { handlers } from './cases/client/handlers.ts'
 import { leaseKeeping } from './cases/client/leases.ts'
 import { workerLimits } from './cases/client/limits.ts'
+import { operating } from './cases/client/operating.ts'
 import { payloads } from './cases/client/payloads.ts'
 import { removing } from './cases/client/removing.ts'
 import { keeping } from './cases/client/schedules.ts'
@@ -29,6 +30,8 @@ import { leading } from './cases/port/leadership.ts'
 import { leases } from './cases/port/leases.ts'
 import { rateLimits } from './cases/port/limits.ts'
 import { claimOrder } from './cases/port/order.ts'
+import { pausedTypes } from './cases/port/pauses.ts'
+import { presences } from './cases/port/presence.ts'
 import { progress } from './cases/port/progress.ts'
 import { recovering } from './cases/port/recovery.ts'
 import { releasing } from './cases/port/release.ts'
@@ -72,6 +75,8 @@ export const table: readonly CaseFile[] = [
   settlingBatches,
   leading,
   scheduling,
+  presences,
+  pausedTypes,
   clientEnqueue,
   handlers,
   failures,
@@ -82,6 +87,7 @@ export const table: readonly CaseFile[] = [
   flows,
   stopping,
   keeping,
+  operating,
   crashes,
   signals,
 ]

@@ -2,11 +2,25 @@
  * Everything observable happens as one of these events; logs, metrics and alerts only listen.
  * They carry ids and sizes, never payloads (I12). Names are stable.
  */
+import type { DeskAction } from './engine/dead-letters.ts'
 import type { LostReason, Outcome } from './engine/outcome.ts'
 import type { StoredJob } from './job/job.ts'
 
 /** The job as observers may see it: no payload. */
 export type JobFacts = Pick<StoredJob, 'id' | 'type' | 'priority' | 'attempts' | 'tenant' | 'runAtMs' | 'createdAtMs'>
+
+/** An alert as it is told: what holds, since when, and how bad it is. */
+export interface AlertFacts {
+  /** The name of the rule that raises it. */
+  readonly rule: string
+  readonly severity: 'info' | 'warning' | 'error' | 'critical'
+  /** What tells alerts of one rule apart: a type, a topic, a worker. */
+  readonly labels: Readonly<Record<string, string>>
+  readonly text: string
+  /** The figure that the rule looks at; null for a rule without one. */
+  readonly value: number | null
+  readonly sinceMs: number
+}
 
 export interface MillEvents {
   'job.enqueued': { readonly id: string; readonly type: string; readonly status: string; readonly bytes: number }
@@ -40,6 +54,8 @@ export interface MillEvents {
     readonly outcome: Outcome
   }
   'worker.started': { readonly worker: string; readonly types: readonly string[]; readonly concurrency: number }
+  /** Of these types the worker starts nothing from now on, though it could; none when it goes on with all. */
+  'worker.paused': { readonly worker: string; readonly types: readonly string[] }
   'worker.stopping': { readonly worker: string; readonly running: readonly string[]; readonly cause: string }
   'worker.overdue': { readonly worker: string; readonly running: readonly string[]; readonly drainMs: number }
   'worker.stopped': { readonly worker: string }
@@ -88,17 +104,26 @@ export interface MillEvents {
   }
   /** By an act in this process. */
   'schedule.changed': { readonly name: string; readonly change: string }
+  /** A dead letter was dealt with, at a desk of this mill. */
+  'desk.acted': { readonly action: DeskAction; readonly id: string; readonly type: string; readonly who: string }
+  'alert.firing': { readonly alert: AlertFacts }
+  'alert.resolved': { readonly alert: AlertFacts }
 }
 
 export type EventName = keyof MillEvents
 type Listener<Name extends EventName> = (event: MillEvents[Name]) => void
+
+/** One registration, so that a listener that is registered twice can be removed once. */
+interface Registration {
+  readonly listener: Listener<EventName>
+}
 
 /**
  * A typed emitter. A listener that throws, or rejects, is reported and never disturbs the work it watches. The lists are
  * replaced, not changed, so that a listener may come or go while an event is told and `emit` allocates nothing.
  */
 export class Events {
-  readonly #listeners = new Map<EventName, readonly Listener<EventName>[]>()
+  readonly #listeners = new Map<EventName, readonly Registration[]>()
   readonly #onListenerError: (error: unknown) => void
 
   constructor(onListenerError: (error: unknown) => void = () => {}) {
@@ -107,8 +132,8 @@ export class Events {
 
   /** Returns the unsubscriber. */
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
-    // A function of its own, so that one listener registered twice can be removed once. The map keeps names apart.
-    const entry = ((event: MillEvents[Name]) => listener(event)) as Listener<EventName>
+    // The map keeps names apart, so a listener is only ever told events of its name.
+    const entry: Registration = { listener: listener as Listener<EventName> }
     this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), entry])
     return () => {
       const others = (this.#listeners.get(name) ?? []).filter((other) => other !== entry)
@@ -139,7 +164,7 @@ export class Events {
   emit<Name extends EventName>(name: Name, event: MillEvents[Name]): void {
     const listeners = this.#listeners.get(name)
     if (listeners === undefined) return
-    for (const listener of listeners) {
+    for (const { listener } of listeners) {
       try {
         const answer: unknown = listener(event)
         if (answer instanceof Promise) answer.catch((error: unknown) => this.#report(error))

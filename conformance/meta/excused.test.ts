@@ -7,6 +7,7 @@ import { UnsupportedError } from '../../src/errors.ts'
 import { type Alteration, altered } from '../alter.ts'
 import { memoryHarness } from '../engines/memory.ts'
 import * as needs from '../needs.ts'
+import * as operations from '../operations.ts'
 import { type CaseResult, runCases } from '../run.ts'
 import { never, retry } from '../stage.ts'
 import { casesOf } from '../table.ts'
@@ -36,6 +37,8 @@ const LEAST: Capabilities = {
   schedules: false,
   leadership: false,
   retention: false,
+  presence: false,
+  pausing: false,
   diagnosis: false,
 }
 
@@ -64,7 +67,7 @@ function appending(right: Engine): Engine['enqueue'] {
 
 const least = (): Alteration => ({
   engine: (right) => ({ capabilities: LEAST, enqueue: appending(right) }),
-  without: ['inspector', 'controls', 'deadLetters', 'retention', 'schedules', 'leadership'],
+  without: ['inspector', 'controls', 'deadLetters', 'retention', 'schedules', 'leadership', 'presence', 'pauses'],
   consumer: refusesExpired,
 })
 
@@ -95,7 +98,8 @@ test('an engine that promises the least is excused by every need, and refuses al
   )
   assert.deepEqual(failed(results), [])
   const sentences = new Set(results.flatMap((result) => (result.status === 'excused' ? [result.sentence] : [])))
-  const expected = Object.values(needs).flatMap((need) => (typeof need === 'object' ? [need.excuse(LEAST)] : []))
+  const all = [...Object.values(needs), ...Object.values(operations)]
+  const expected = all.flatMap((need) => (typeof need === 'object' ? [need.excuse(LEAST)] : []))
   assert.deepEqual([...sentences].sort(), [...new Set(expected)].sort())
   const kept = results.filter(({ status }) => status === 'kept')
   assert.ok(kept.length > 50, `only ${kept.length} cases are left for such an engine`)

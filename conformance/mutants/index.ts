@@ -6,6 +6,7 @@ import { keepingMutants } from './keeping.ts'
 import { keyMutants } from './keys.ts'
 import { lookingMutants } from './looking.ts'
 import type { Mutant } from './mutant.ts'
+import { operatingMutants } from './operating.ts'
 import { outcomeMutants } from './outcomes.ts'
 import { retentionMutants } from './retention.ts'
 
@@ -22,4 +23,5 @@ export const mutants: readonly Mutant[] = [
   ...lookingMutants,
   ...keepingMutants,
   ...retentionMutants,
+  ...operatingMutants,
 ]

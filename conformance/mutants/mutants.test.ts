@@ -10,6 +10,7 @@ import { mutants } from './index.ts'
 const cases = casesOf('port').filter(({ name }) => !name.startsWith('ten thousand jobs'))
 /** A flaw may hang a case; virtual time makes the sound ones last milliseconds. */
 const CASE_MS = 1_500
+const GRACE_MS = 400
 
 describe('the suite fails every wrong engine', () => {
   it('passes the right one that they are made of', async () => {
@@ -17,7 +18,9 @@ describe('the suite fails every wrong engine', () => {
       () => memoryHarness(),
       () => ({}),
     )
-    const failed = (await runCases(right, cases, { caseMs: CASE_MS })).filter(({ status }) => status === 'failed')
+    const failed = (await runCases(right, cases, { caseMs: CASE_MS, graceMs: GRACE_MS })).filter(
+      ({ status }) => status === 'failed',
+    )
     assert.deepEqual(failed, [])
   })
 
@@ -26,7 +29,7 @@ describe('the suite fails every wrong engine', () => {
       const results = await runCases(
         altered(() => memoryHarness(), mutant.alter),
         cases,
-        { caseMs: CASE_MS },
+        { caseMs: CASE_MS, graceMs: GRACE_MS },
       )
       const killers = results.filter(({ status }) => status === 'failed').map(({ name }) => name)
       assert.ok(killers.length > 0, 'the suite passed a wrong engine')

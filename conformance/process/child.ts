@@ -8,7 +8,7 @@ import type { Stage } from '../stage.ts'
 import type { ChildEvent, ChildOrders, ChildReport } from './protocol.ts'
 
 /** Bounds what a process may take to start, to hear or to end. Conditions are met much sooner. */
-export const REAL_MS = 8_000
+export const REAL_MS = 20_000
 const POLL_MS = 10
 
 /** Waits in real time until `holds`. */

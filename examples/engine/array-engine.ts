@@ -40,6 +40,8 @@ const CAPABILITIES: Capabilities = Object.freeze({
   schedules: false,
   leadership: false,
   retention: false,
+  presence: false,
+  pausing: false,
   diagnosis: false,
 })
 

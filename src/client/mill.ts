@@ -1,32 +1,29 @@
-import { admitTransaction, controlsOf, inspectorOf } from '../engine/admission.ts'
+import { admitTransaction, controlsOf, inspectorOf, pausesOf, presenceOf } from '../engine/admission.ts'
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
-import {
-  ClosedError,
-  JobEndedError,
-  OptionError,
-  UnknownJobError,
-  UnknownTypeError,
-  WaitTimeoutError,
-} from '../errors.ts'
+import type { Pause } from '../engine/pauses.ts'
+import { ClosedError, OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyJob, JobDefinition, Log } from '../job/definition.ts'
 import { type Redactor, redact } from '../job/error-record.ts'
 import type { JobEvent, JobView, NewJob } from '../job/job.ts'
 import { type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
+import type { Tracing } from '../job/tracing.ts'
 import { type Keeper, type KeeperOptions, startKeeper } from '../keeper/keeper.ts'
 import type { Prepare } from '../keeper/parts.ts'
 import { Timetable } from '../keeper/timetable.ts'
 import { type Alerter, attachAlerts } from '../observe/alerts.ts'
 import { attachLog, silentLog } from '../observe/log.ts'
+import { listWorkers, type WorkerView } from '../observe/watch/workers.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import { type Duration, parseDurationMs } from '../time/duration.ts'
 import type { WorkerOptions } from '../worker/options.ts'
 import { startWorker, type Worker } from '../worker/worker.ts'
 import { newWorkerId } from '../worker/worker-id.ts'
+import { type Actor, type Note, pauseType, resumeType, writeNote } from './acts.ts'
 import { checkDefinitions, checkFilter, criticalTypes } from './checks.ts'
 import { admitFlow, type Flow, prepareFlow, type ResultOf, receiptsByName } from './flow.ts'
 import { type Preparation, prepareJobs } from './prepare.ts'
+import { awaitResult, type ResultWait } from './result.ts'
 
 export interface MillOptions {
   /** Definitions that may be enqueued by their type's name. Those passed to `enqueue` and `work` need not be listed. */
@@ -72,6 +69,8 @@ export class Mill {
   readonly events: Events
   /** Schedules by name: add, pause, reschedule, run now, look ahead. */
   readonly schedules: Timetable
+  /** Who traces; `attachTracing` puts itself here. */
+  readonly tracing: Tracing = { tracer: null }
   readonly #clock: Clock
   readonly #random: () => number
   readonly #log: Log
@@ -96,10 +95,9 @@ export class Mill {
     this.#critical = new Set(criticalTypes(options.jobs ?? []))
     this.schedules = new Timetable({ ...this.#parts(), definitions: this.#known })
     if (options.log !== undefined) attachLog(this.events, options.log)
-    if (options.alerter !== undefined) {
-      const isCritical = (type: string): boolean => this.#critical.has(type)
-      attachAlerts(this.events, { alerter: options.alerter, log: this.#log, isCritical })
-    }
+    const { alerter } = options
+    const isCritical = (type: string): boolean => this.#critical.has(type)
+    if (alerter !== undefined) attachAlerts(this.events, { alerter, log: this.#log, isCritical })
   }
 
   /** Stores one job. When this resolves the job is durable as far as the engine's capabilities say (I1). */
@@ -158,12 +156,13 @@ export class Mill {
 
   async #store(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
     if (within !== undefined) admitTransaction(this.engine)
-    const receipts = await this.engine.enqueue(jobs, within)
+    const store = (traced: readonly NewJob[]) => this.engine.enqueue(traced, within)
+    const receipts = await (this.tracing.tracer?.enqueue(jobs, store) ?? store(jobs))
     if (!this.events.hears('job.enqueued')) return receipts
-    for (const [index, { id, status }] of receipts.entries()) {
+    receipts.forEach(({ id, status }, index) => {
       const { type = '', payload = '' } = jobs[index] ?? {}
       this.events.emit('job.enqueued', { id, type, status, bytes: Buffer.byteLength(payload) })
-    }
+    })
     return receipts
   }
 
@@ -186,30 +185,13 @@ export class Mill {
    * Waits for a job's result. Throws a JobEndedError if it will never have one, a WaitTimeoutError after `timeout`
    * (30 s unless told), and the signal's reason when that aborts.
    */
-  async result<Result = unknown>(
-    of: string | Enqueued<Result>,
-    wait: { readonly timeout?: Duration; readonly signal?: AbortSignal } = {},
-  ): Promise<Result> {
-    const id = typeof of === 'string' ? of : of.id
-    const waitMs = parseDurationMs(wait.timeout ?? '30s', 'timeout')
-    const signal = wait.signal ?? new AbortController().signal
-    const view = await inspectorOf(this.engine).waitFor(id, { waitMs, signal })
-    if (view === null) throw new UnknownJobError(id)
+  async result<Result = unknown>(of: string | Enqueued<Result>, wait: ResultWait = {}): Promise<Result> {
     // The handler's type is the caller's knowledge: what is stored is its JSON.
-    if (view.state === 'completed') return view.result as Result
-    if (view.ended !== null) throw new JobEndedError('ERR_JOB_ENDED', `job ${id} was ${view.ended}; it has no result`)
-    if (view.state === 'dead_letter') {
-      throw new JobEndedError(
-        'ERR_JOB_DEAD',
-        `job ${id} is a dead letter: ${view.error?.message ?? 'no error recorded'}`,
-      )
-    }
-    signal.throwIfAborted()
-    throw new WaitTimeoutError(`the result of job ${id}`, waitMs)
+    return (await awaitResult(this.engine, typeof of === 'string' ? of : of.id, wait)) as Result
   }
 
   /** Ends a job that has not finished, also while another process runs it. False if it is unknown or finished. */
-  async cancel(id: string, by: { readonly who?: string; readonly reason?: string } = {}): Promise<boolean> {
+  async cancel(id: string, by: Actor = {}): Promise<boolean> {
     const act = { who: by.who ?? 'api', reason: by.reason ?? 'cancelled' }
     const cancelled = await controlsOf(this.engine).cancel(id, act)
     if (cancelled) this.events.emit('job.cancelled', { id, ...act })
@@ -221,11 +203,42 @@ export class Mill {
     return this.engine.counts()
   }
 
+  /**
+   * Holds a type back: no worker of any process starts a job of it until it is resumed. Jobs may be enqueued as before, and
+   * those that run go on. False if it was paused already. The audit has an entry of it.
+   */
+  async pause(type: string, by: Actor = {}): Promise<boolean> {
+    return pauseType(this.engine, type, { who: by.who ?? 'api', reason: by.reason ?? 'paused' })
+  }
+
+  /** Lets a type go on. False if it was not paused. The audit has an entry of it. */
+  async resume(type: string, by: Actor = {}): Promise<boolean> {
+    return resumeType(this.engine, type, { who: by.who ?? 'api', reason: by.reason ?? 'resumed' })
+  }
+
+  /** The types that are held back, by whom and why. */
+  async paused(): Promise<readonly Pause[]> {
+    return pausesOf(this.engine).list()
+  }
+
+  /** Every worker of every process that lives, or should: what it runs, and how it is. */
+  async workers(): Promise<readonly WorkerView[]> {
+    const presence = presenceOf(this.engine)
+    const { pauses } = this.engine
+    const counts = (): Promise<Counts> => this.engine.counts()
+    return listWorkers({ presence, counts, ...(pauses !== undefined && { pauses }) }, this.#clock.nowMs())
+  }
+
+  /** Writes an act of an operator into the audit that the mill does not note by itself: who did what, and why. */
+  async note(note: Note): Promise<void> {
+    await writeNote(this.engine, note)
+  }
+
   /** Starts a worker in this process. It runs until `worker.stop()` or `mill.close()`. */
   async work(jobs: readonly AnyJob[], options: WorkerOptions = {}): Promise<Worker> {
     this.#assertOpen()
     for (const type of criticalTypes(jobs)) this.#critical.add(type)
-    const parts = { ...this.#parts(), log: this.#log, resultBytesMax: this.#bytesMax }
+    const parts = { ...this.#parts(), tracing: this.tracing, log: this.#log, resultBytesMax: this.#bytesMax }
     return this.#remember(await startWorker(parts, jobs, options))
   }
 

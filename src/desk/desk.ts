@@ -2,6 +2,7 @@ import { deadLettersOf } from '../engine/admission.ts'
 import type { AuditEntry, AuditFilter, By, DeadLetters, DeskAction, PayloadEdit } from '../engine/dead-letters.ts'
 import type { Engine } from '../engine/engine.ts'
 import { MillraceError, OptionError } from '../errors.ts'
+import { Events } from '../events.ts'
 import { type AnyJob, defineJob } from '../job/definition.ts'
 import type { JobEvent } from '../job/job.ts'
 import { PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
@@ -46,13 +47,14 @@ const SCAN_PAGE = 1_000
  * const desk = openDesk(mill, { jobs: [sendInvoice] })
  * await desk.replayAll({ type: 'send-invoice' }, { who: 'ann', reason: 'the mail server is back' })
  */
-export function openDesk(mill: { readonly engine: Engine }, options: DeskOptions = {}): Desk {
-  return new Desk(mill.engine, options)
+export function openDesk(mill: { readonly engine: Engine; readonly events?: Events }, options: DeskOptions = {}): Desk {
+  return new Desk(mill.engine, options, mill.events)
 }
 
 /** Looks at dead letters and decides about them. Every act is audited with who, when and why. */
 export class Desk {
   readonly #engine: Engine
+  readonly #events: Events
   readonly #letters: DeadLetters
   readonly #clock: Clock
   readonly #jobs: ReadonlyMap<string, AnyJob>
@@ -61,9 +63,10 @@ export class Desk {
   readonly #bytesMax: number
 
   /** Use `openDesk`. */
-  constructor(engine: Engine, options: DeskOptions) {
+  constructor(engine: Engine, options: DeskOptions, events: Events = new Events()) {
     const jobs = options.jobs ?? []
     this.#engine = engine
+    this.#events = events
     this.#letters = deadLettersOf(engine)
     this.#clock = options.clock ?? systemClock
     this.#jobs = new Map(jobs.map((job) => [job.type, job]))
@@ -100,12 +103,12 @@ export class Desk {
 
   /**
    * Puts one letter back into the queue: the same job under the same id, with all its options and no attempts used.
-   * Throws when it is no dead letter, or was replayed too often and this is not forced.
+   * Throws when it is no dead letter, or was replayed too often and this is not forced. A dry run only throws.
    */
   async replay(
     id: string,
     by: Acting,
-    options: { readonly payload?: unknown; readonly force?: boolean } = {},
+    options: { readonly payload?: unknown; readonly force?: boolean; readonly dryRun?: boolean } = {},
   ): Promise<void> {
     const act = checkActing(by, 'replay')
     const letter = await this.#find(id)
@@ -116,13 +119,19 @@ export class Desk {
         `job ${id} was replayed ${letter.job.replays} times and died each time; mend the cause, then force it`,
       )
     }
+    if (options.dryRun === true) {
+      if (letter.job.ended !== null) throw notReplayable(letter)
+      return
+    }
     if (!(await this.#letters.requeue(id, act, edit))) throw notReplayable(letter)
+    this.#tell('replay', letter, act)
   }
 
   /** The same for a selection. Those that cannot be replayed are counted and left as they are. */
   async replayAll(selection: Selection, by: Acting, options: BulkOptions = {}): Promise<BulkOutcome> {
     const act = checkActing(by, 'replay')
     return this.#bulk(selection, options, {
+      told: (letter) => this.#tell('replay', letter, act),
       against: (letter) => (this.#isTired(letter) ? 'replayed-too-often' : null),
       // Together, so that an engine that commits in groups does so once.
       act: (letters) => Promise.all(letters.map(({ job }) => this.#letters.requeue(job.id, act))),
@@ -133,6 +142,7 @@ export class Desk {
   async discard(selection: Selection, by: Acting, options: BulkOptions = {}): Promise<BulkOutcome> {
     const act = checkActing(by, 'discard')
     return this.#bulk(selection, options, {
+      told: (letter) => this.#tell('discard', letter, act),
       against: () => null,
       act: (letters) => Promise.all(letters.map(({ job }) => this.#letters.discard(job.id, act))),
     })
@@ -141,8 +151,12 @@ export class Desk {
   /** Makes a discarded job the dead letter that it was. */
   async undo(id: string, by: Acting): Promise<void> {
     const act = checkActing(by, 'undo')
-    if (await this.#letters.undiscard(id, act)) return
-    await this.#find(id)
+    const undone = await this.#letters.undiscard(id, act)
+    const letter = await this.#find(id)
+    if (undone) {
+      this.#tell('undo', letter, act)
+      return
+    }
     throw new MillraceError('ERR_STATE_TRANSITION', `job ${id} is not discarded, so there is nothing to undo`)
   }
 
@@ -153,6 +167,7 @@ export class Desk {
   async purge(selection: Selection, by: Acting, options: BulkOptions = {}): Promise<BulkOutcome> {
     const act = checkActing(by, 'purge')
     return this.#bulk(selection, options, {
+      told: (letter) => this.#tell('purge', letter, act),
       against: ({ job }) => (job.ended === null && this.#critical.has(job.type) ? 'critical' : null),
       act: (letters) => Promise.all(letters.map(async ({ job }) => (await this.#letters.remove([job.id], act)) === 1)),
     })
@@ -169,10 +184,21 @@ export class Desk {
     rules: {
       against(letter: Letter): Refusal | null
       act(letters: readonly Letter[]): Promise<readonly boolean[]>
+      /** Of each letter that was really acted on. */
+      told(letter: Letter): void
     },
   ): Promise<BulkOutcome> {
     const pages = (pageMax: number) => pagesOf(this.#letters, selection, pageMax)
-    return runBulk({ clock: this.#clock, total: await this.#total(selection), pages, ...rules }, options)
+    const act = async (letters: readonly Letter[]): Promise<readonly boolean[]> => {
+      const answers = await rules.act(letters)
+      for (const [index, letter] of letters.entries()) if (answers[index] === true) rules.told(letter)
+      return answers
+    }
+    return runBulk({ clock: this.#clock, total: await this.#total(selection), pages, ...rules, act }, options)
+  }
+
+  #tell(action: DeskAction, { job }: Letter, { who }: By): void {
+    this.#events.emit('desk.acted', { action, id: job.id, type: job.type, who })
   }
 
   /** Counting by fingerprint or time would mean to read everything twice. */

@@ -5,6 +5,9 @@ import type { NewJob } from '../job/job.ts'
 import type { DiagnoseOptions, Finding } from './diagnosis.ts'
 import type { Controls, DeadLetters, Engine, Inspector } from './engine.ts'
 import type { Leadership } from './leadership.ts'
+import type { Outbox } from './outbox.ts'
+import type { Pauses } from './pauses.ts'
+import type { RememberingPresence } from './presence.ts'
 import type { Retention } from './retention.ts'
 import type { Schedules } from './schedules.ts'
 
@@ -46,7 +49,7 @@ export function admitTransaction(engine: Engine): void {
   if (engine.capabilities.transactionalEnqueue) return
   throw new UnsupportedError({
     engine: engine.name,
-    limit: `cannot join a transaction of yours; enqueue after your commit`,
+    limit: `cannot join a transaction of yours; enqueue after your commit, or through 'millrace/outbox'`,
   })
 }
 
@@ -78,6 +81,21 @@ export function leadershipOf(engine: Engine): Leadership {
 export function retentionOf(engine: Engine): Retention {
   if (engine.retention !== undefined) return engine.retention
   throw new UnsupportedError({ engine: engine.name, limit: 'removes no finished jobs' })
+}
+
+export function presenceOf(engine: Engine): RememberingPresence {
+  if (engine.presence !== undefined) return engine.presence
+  throw new UnsupportedError({ engine: engine.name, limit: 'does not know which workers there are' })
+}
+
+export function pausesOf(engine: Engine): Pauses {
+  if (engine.pauses !== undefined) return engine.pauses
+  throw new UnsupportedError({ engine: engine.name, limit: 'cannot pause a type' })
+}
+
+export function outboxOf(engine: Engine): Outbox {
+  if (engine.outbox !== undefined) return engine.outbox
+  throw new UnsupportedError({ engine: engine.name, limit: 'has no outbox; keep it in SQLite or Postgres' })
 }
 
 /** Throws at once, and not by a rejection, where the engine has no diagnosis. */

@@ -44,6 +44,10 @@ export interface Capabilities {
   readonly leadership: boolean
   /** Finished jobs can be removed by age, by number and by the space that they take. */
   readonly retention: boolean
+  /** Workers say in the engine's own store that they live and what they run, so that every process sees them. */
+  readonly presence: boolean
+  /** Single types can be held back, over all workers of all processes. */
+  readonly pausing: boolean
   /** The engine can look at its own store and say what is wrong with it. */
   readonly diagnosis: boolean
 }

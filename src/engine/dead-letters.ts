@@ -29,11 +29,43 @@ export interface PayloadEdit {
   readonly payloadVersion: number
 }
 
-export type DeskAction = 'replay' | 'discard' | 'undo' | 'purge'
+export const DESK_ACTIONS = ['replay', 'discard', 'undo', 'purge'] as const
+export type DeskAction = (typeof DESK_ACTIONS)[number]
+
+/** Acts that are not the desk's. Whoever carries one out notes it. */
+export const NOTED_ACTIONS = [
+  'enqueue',
+  'cancel',
+  'retry',
+  'pause',
+  'resume',
+  'schedule-change',
+  'schedule-pause',
+  'schedule-resume',
+  'schedule-run',
+  'schedule-remove',
+] as const
+export type NotedAction = (typeof NOTED_ACTIONS)[number]
+
+export type AuditAction = DeskAction | NotedAction
+export const AUDIT_ACTIONS: readonly AuditAction[] = [...DESK_ACTIONS, ...NOTED_ACTIONS]
+
+/** An act that has been carried out, for the audit. */
+export interface AuditNote extends By {
+  readonly action: NotedAction
+  /** Null for an act that is about no single job. */
+  readonly jobId: string | null
+  /** Null for an act that is about no single type. */
+  readonly type: string | null
+  /** What it is about otherwise, such as a schedule's name. */
+  readonly subject: string | null
+  readonly before: Readonly<Record<string, unknown>>
+  readonly after: Readonly<Record<string, unknown>> | null
+}
 
 /**
- * One act at the desk. Entries are written with the act, in one transaction, and never changed or removed, also when
- * their job is.
+ * One act of an operator. Those of the desk are written with the act, in one transaction. No entry is ever changed or
+ * removed, also when its job is.
  */
 export interface AuditEntry {
   /** Grows with every entry. */
@@ -41,9 +73,13 @@ export interface AuditEntry {
   readonly atMs: number
   readonly who: string
   readonly reason: string
-  readonly action: DeskAction
+  readonly action: AuditAction
+  /** Empty for an act that is about no single job. */
   readonly jobId: string
+  /** Empty for an act that is about no single type. */
   readonly type: string
+  /** What it is about otherwise, such as a schedule's name. */
+  readonly subject: string | null
   /** The job as it was, without its payload and result, unless the act changed the payload. */
   readonly before: Readonly<Record<string, unknown>>
   /** The job as it is since; null when it is gone. */
@@ -53,7 +89,7 @@ export interface AuditEntry {
 export interface AuditFilter {
   readonly jobId?: string
   readonly who?: string
-  readonly action?: DeskAction
+  readonly action?: AuditAction
   readonly limit: number
   /** Entries with a number below this: the last one of the page before. */
   readonly before?: number
@@ -76,6 +112,8 @@ export interface DeadLetters {
   undiscard(id: string, by: By): Promise<boolean>
   /** Deletes those that are dead letters or discarded, with their history. Returns how many. */
   remove(ids: readonly string[], by: By): Promise<number>
+  /** Writes an entry for an act that was none of these. */
+  note(note: AuditNote): Promise<void>
   /** Newest first. */
   audit(filter: AuditFilter): Promise<readonly AuditEntry[]>
 }

@@ -12,4 +12,8 @@ export interface Finding {
 export interface DiagnoseOptions {
   /** Also reads the whole store for damage, which may take minutes. */
   readonly deep?: boolean
+  /** By type, how many jobs may wait: more than these are a warning and an error. For engines that tell how far behind they are. */
+  readonly lag?: Readonly<Record<string, { readonly warning: number; readonly critical: number }>>
+  /** The longest that a handler takes, for engines that end a handler whose work moves elsewhere. */
+  readonly handlerMs?: number
 }

@@ -10,7 +10,10 @@ import type { Capabilities } from './capabilities.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import type { DiagnoseOptions, Finding } from './diagnosis.ts'
 import type { Leadership } from './leadership.ts'
+import type { Outbox } from './outbox.ts'
 import type { Lease, Lost, Settlement } from './outcome.ts'
+import type { Pauses } from './pauses.ts'
+import type { RememberingPresence } from './presence.ts'
 import type { Retention } from './retention.ts'
 import type { Schedules } from './schedules.ts'
 
@@ -53,6 +56,10 @@ export interface Engine {
   readonly schedules?: Schedules
   readonly leadership?: Leadership
   readonly retention?: Retention
+  readonly presence?: RememberingPresence
+  readonly pauses?: Pauses
+  /** Only where `transactionalEnqueue`: jobs that wait there for another engine. */
+  readonly outbox?: Outbox
   /** Looks for what is wrong, or soon will be, with the store and its jobs. Changes nothing. */
   diagnose?(options?: DiagnoseOptions): Promise<readonly Finding[]>
 }
@@ -120,6 +127,8 @@ export interface Consumer {
   report(lease: Lease, progress: string): Promise<boolean>
   /** Losses the engine learns of by itself: revoked, superseded, cancelled. Returns the unsubscriber. */
   onLost(listener: (lost: Lost) => void): () => void
+  /** Troubles beside any call, which the engine goes on after; the worker tells them. Returns the unsubscriber. */
+  onTrouble?(listener: (error: unknown) => void): () => void
   /** Stops handing out work. Leases still held may be settled until the engine is closed. */
   close(): Promise<void>
 }
@@ -138,7 +147,7 @@ export interface JobFilter {
   readonly state?: JobState
   readonly type?: string
   readonly limit: number
-  /** Jobs with an id below this: the last id of the page before. */
+  /** The last id of the page before: only what comes behind it is listed, also when that job has gone meanwhile. */
   readonly before?: string
 }
 

@@ -1,3 +1,4 @@
+import { ClosedError } from '../errors.ts'
 import type { Finding } from './diagnosis.ts'
 
 export function ok(subject: string, detail: string): Finding {
@@ -10,6 +11,21 @@ export function warning(subject: string, detail: string, advice: string): Findin
 
 export function failure(subject: string, detail: string, advice: string): Finding {
   return { severity: 'error', subject, detail, advice }
+}
+
+/** A look that fails is a finding of its own, so that one fault does not hide the others. */
+export async function looked(
+  subject: string,
+  look: () => Promise<Finding | readonly Finding[]>,
+): Promise<readonly Finding[]> {
+  try {
+    const found = await look()
+    return 'severity' in found ? [found] : found
+  } catch (error) {
+    if (error instanceof ClosedError) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    return [failure(subject, `could not be looked at: ${reason}`, 'Mend the other findings first, then look again.')]
+  }
 }
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const

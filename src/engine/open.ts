@@ -3,6 +3,7 @@ import { redact } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Engine } from './engine.ts'
 import type { OwnTables } from './own-tables.ts'
+import type { TopicsOfBroker } from './topics.ts'
 
 /** What every engine is given when it is opened by URL or by a user's own handle. */
 export interface EngineSettings {
@@ -23,6 +24,11 @@ export interface EngineModule {
   migrate?(url: string, settings: EngineSettings): Promise<void>
   /** Present where leases in tables of the user's own can be watched. */
   readonly ownTables?: OwnTables
+  /** Present where queues are topics of a broker. `groups` are those whose lag is told; that of the URL unless given. */
+  openTopics?(
+    url: string,
+    options: { readonly clock: Clock; readonly groups?: readonly string[] },
+  ): Promise<TopicsOfBroker>
 }
 
 /** What opening with `migrate` would change. Nothing is pending when `version` is `latest`. */
@@ -50,7 +56,7 @@ export const ENGINE_SCHEMES: readonly string[] = Object.keys(MODULES)
 
 /** Turns a URL, an engine or a user's own handle into an opened engine. */
 export async function openEngine(target: string | object, settings: EngineSettings): Promise<Engine> {
-  const engine = typeof target === 'string' ? await fromUrl(target, settings) : await fromObject(target, settings)
+  const engine = await makeEngine(target, settings)
   try {
     await engine.open()
   } catch (error) {
@@ -59,6 +65,11 @@ export async function openEngine(target: string | object, settings: EngineSettin
     throw error
   }
   return engine
+}
+
+/** The same, and not opened yet. */
+export async function makeEngine(target: string | object, settings: EngineSettings): Promise<Engine> {
+  return typeof target === 'string' ? fromUrl(target, settings) : fromObject(target, settings)
 }
 
 /** What the schema is and what is missing of it; null where the engine has none. */
@@ -80,6 +91,14 @@ export async function ownTablesOf(url: string): Promise<OwnTables> {
   if (ownTables !== undefined) return ownTables
   const [engine = ''] = url.split(':')
   throw new UnsupportedError({ engine, limit: 'does not watch tables of your own; give a postgres:// URL' })
+}
+
+/** Null where queues are no topics. */
+export async function openTopics(
+  url: string,
+  options: { readonly clock: Clock; readonly groups?: readonly string[] },
+): Promise<TopicsOfBroker | null> {
+  return (await (await moduleOf(url)).openTopics?.(url, options)) ?? null
 }
 
 async function fromUrl(url: string, settings: EngineSettings): Promise<Engine> {

@@ -1,7 +1,30 @@
 /**
  * Presence: who is at work now, over all processes. It is told by workers' events and read by health checks; no job
- * depends on it. Where a beat is kept is no matter of the engine: a mill on SQLite may say that it lives in Redis.
+ * depends on it. Most engines keep it in their own store; a mill may besides say in another one that it lives.
  */
+
+/** A job whose handler runs now. */
+export interface JobAtWork {
+  readonly id: string
+  readonly attempt: number
+  readonly startedAtMs: number
+}
+
+/** What a worker of ours says of itself. A beat of another program has none of it. */
+export interface AtWork {
+  readonly host: string
+  readonly pid: number
+  readonly startedAtMs: number
+  /** Handlers at once at most, over all its types. */
+  readonly concurrency: number
+  /** Jobs of the beat's type whose handlers run now. */
+  readonly running: number
+  /** Those of them that have run longest, at most `JOBS_SHOWN_MAX`. */
+  readonly jobs: readonly JobAtWork[]
+}
+
+/** A beat is written every few seconds by every worker: it must stay small. */
+export const JOBS_SHOWN_MAX = 20
 
 /** What one worker last said about one of its types. */
 export interface Beat {
@@ -16,6 +39,7 @@ export interface Beat {
   readonly lag: number | null
   /** Null while it runs. */
   readonly stoppingSinceMs: number | null
+  readonly work?: AtWork
 }
 
 export interface Presence {
@@ -26,6 +50,9 @@ export interface Presence {
   /** Those that live: one beat for each worker and type. */
   list(): Promise<readonly Beat[]>
 }
+
+/** How long one that went without a goodbye can be missed. */
+export const SEEN_MS = 86_400_000
 
 /** When a worker was last heard. */
 export interface Seen {

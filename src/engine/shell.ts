@@ -2,6 +2,8 @@ import { ClosedError } from '../errors.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import type { Controls, Inspector } from './engine.ts'
 import type { Leadership } from './leadership.ts'
+import type { Pauses } from './pauses.ts'
+import type { RememberingPresence } from './presence.ts'
 import type { Retention } from './retention.ts'
 import type { Schedules } from './schedules.ts'
 
@@ -13,6 +15,8 @@ export interface Facets {
   readonly schedules: Schedules
   readonly leadership: Leadership
   readonly retention: Retention
+  readonly presence: RememberingPresence
+  readonly pauses: Pauses
 }
 
 /**
@@ -84,6 +88,14 @@ export abstract class EngineShell<Core> {
 
   get retention(): Retention {
     return this.#parts().facets.retention
+  }
+
+  get presence(): RememberingPresence {
+    return this.#parts().facets.presence
+  }
+
+  get pauses(): Pauses {
+    return this.#parts().facets.pauses
   }
 
   #parts(): { readonly core: Core; readonly facets: Facets } {

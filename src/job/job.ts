@@ -17,6 +17,12 @@ export interface Predecessors {
   readonly ifDead: 'wait' | 'run' | 'die'
 }
 
+/** Where a job belongs in a trace, in the words of W3C Trace Context. */
+export interface TraceContext {
+  readonly traceparent: string
+  readonly tracestate?: string
+}
+
 /** Per-job overrides that are stored beside the job. Unknown fields written by a newer version are kept. */
 export interface StoredOptions {
   readonly backoff?: Backoff
@@ -25,6 +31,8 @@ export interface StoredOptions {
   readonly keepCompleted?: number | null
   /** How many dead letters of the type stay when this one dies; null: all. */
   readonly keepDead?: number | null
+  /** Of whoever enqueued it, where somebody traces. */
+  readonly trace?: TraceContext
 }
 
 /** A job as the core hands it to an engine: checked, complete, with everything resolved. */

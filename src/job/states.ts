@@ -4,6 +4,11 @@ import { MillraceError } from '../errors.ts'
 export const JOB_STATES = ['queued', 'in_progress', 'completed', 'failed', 'dead_letter'] as const
 export type JobState = (typeof JOB_STATES)[number]
 
+/** The state as an operator names it: a job that was ended is no dead letter to look at. */
+export function stateOf({ state, ended }: { readonly state: JobState; readonly ended: string | null }): string {
+  return ended ?? state
+}
+
 /**
  * Who causes a transition: engines and the core act automatically, a producer supersedes by enqueuing a newer job of
  * the same latest key, an operator is a named person at the desk, the CLI or the API.

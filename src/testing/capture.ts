@@ -24,6 +24,7 @@ const NAMES = {
   'lease.lost': true,
   'lease.reaped': true,
   'worker.started': true,
+  'worker.paused': true,
   'worker.stopping': true,
   'worker.overdue': true,
   'worker.stopped': true,
@@ -40,6 +41,9 @@ const NAMES = {
   'schedule.skipped': true,
   'schedule.changed': true,
   'retention.pass': true,
+  'desk.acted': true,
+  'alert.firing': true,
+  'alert.resolved': true,
 } satisfies Record<EventName, true>
 
 /** Keeps every line in `lines`. */

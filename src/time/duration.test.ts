@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OptionError } from '../errors.ts'
-import { DURATION_MS_MAX, parseDurationMs } from './duration.ts'
+import { DURATION_MS_MAX, formatDuration, parseDurationMs } from './duration.ts'
 
 test('a duration is milliseconds or a number with a unit', () => {
   const cases: readonly (readonly [number | string, number])[] = [
@@ -63,4 +63,21 @@ test('a duration of more than a century is refused, so that no stored time can l
   assert.throws(() => parseDurationMs(DURATION_MS_MAX + 1, 'delay'), /'delay' is longer than 36500 days/)
   assert.throws(() => parseDurationMs('36501d', 'delay'), OptionError)
   assert.throws(() => parseDurationMs(`${'9'.repeat(400)}d`, 'delay'), OptionError)
+})
+
+test('a duration is shown in the largest unit that it fills', () => {
+  const shown = [-5, 0, 850.4, 999, 1_000, 59_999, 60_000, 7_199_999, 7_200_000, 86_400_000, 200 * 86_400_000]
+  assert.deepEqual(shown.map(formatDuration), [
+    '0 ms',
+    '0 ms',
+    '850 ms',
+    '999 ms',
+    '1s',
+    '59s',
+    '1m',
+    '1h',
+    '2h',
+    '1d',
+    '200d',
+  ])
 })

@@ -27,3 +27,13 @@ function toMs(duration: Duration | string, name: string): number {
   }
   return Number(match[1]) * unitMs
 }
+
+const UNITS = Object.entries(UNIT_MS)
+  .filter(([unit]) => unit !== 'ms')
+  .toReversed()
+
+/** A duration in the largest unit that it fills: 850 ms, 12s, 5m, 3h, 2d. */
+export function formatDuration(ms: number): string {
+  for (const [unit, unitMs] of UNITS) if (ms >= unitMs) return `${Math.floor(ms / unitMs)}${unit}`
+  return `${Math.max(0, Math.round(ms))} ms`
+}

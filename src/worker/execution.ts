@@ -8,7 +8,7 @@ import { decide } from '../job/policy.ts'
 import type { Turn } from '../job/predecessors.ts'
 import { type ContextParts, HandlerContext } from './context.ts'
 import { runAsCurrent } from './current.ts'
-import { factsOf, type HeldJob } from './held-job.ts'
+import type { HeldJob } from './held-job.ts'
 import { callHook } from './hooks.ts'
 import type { WorkerParts } from './options.ts'
 import { NOBODY, NOT_YET, turnOf } from './turns.ts'
@@ -41,10 +41,12 @@ export class Execution {
     held.startedAtMs = nowMs
     const { events, worker } = this.#parts
     if (events.hears('job.started')) {
-      events.emit('job.started', { job: factsOf(held.lease), attempt: held.lease.attempt, worker })
+      events.emit('job.started', { job: held.facts, attempt: held.lease.attempt, worker })
     }
     callHook(events, held, 'onStart', (hooks) => hooks.onStart?.(held.running))
-    void this.#run(held)
+    const tracer = this.#parts.tracing?.tracer ?? null
+    if (tracer === null) void this.#run(held)
+    else tracer.run({ job: held.lease.job, attempt: held.lease.attempt, worker }, () => void this.#run(held))
   }
 
   /** The job's time is over. Its slot is free at once, even if the handler goes on. */
@@ -153,7 +155,7 @@ export class Execution {
       return held.phase === 'running'
     }
     if (events.hears('job.progress')) {
-      events.emit('job.progress', { job: factsOf(lease), attempt: lease.attempt, worker, progress: value })
+      events.emit('job.progress', { job: held.facts, attempt: lease.attempt, worker, progress: value })
     }
     callHook(events, held, 'onProgress', (hooks) => hooks.onProgress?.(held.running, value))
     return true

@@ -7,6 +7,8 @@ export interface WorkedType {
   readonly definition: AnyJob
   readonly run: Handler<unknown, unknown>
   running: number
+  /** When the last attempt of it ended, well or badly, on the monotonic clock. */
+  endedAtMs: number | null
 }
 
 /**
@@ -33,6 +35,7 @@ export class HeldJob {
   #abort: AbortController | null = null
   #reason: Error | null = null
   #running: RunningJob | null = null
+  #facts: JobFacts | null = null
 
   constructor(handle: number, lease: Lease, type: WorkedType, heldAtMs: number) {
     this.handle = handle
@@ -73,6 +76,12 @@ export class HeldJob {
     this.#running ??= describe(this.lease)
     return this.#running
   }
+
+  /** For events (I12). Made when first told of, and the same in every event of this start. */
+  get facts(): JobFacts {
+    this.#facts ??= factsOf(this.lease, this.type.definition.type)
+    return this.#facts
+  }
 }
 
 function describe({ job, attempt, token }: Lease): RunningJob {
@@ -81,7 +90,7 @@ function describe({ job, attempt, token }: Lease): RunningJob {
 }
 
 /** The job without its payload, for events (I12). */
-export function factsOf({ job }: Lease): JobFacts {
-  const { id, type, priority, attempts, tenant, runAtMs, createdAtMs } = job
+function factsOf({ job }: Lease, type: string): JobFacts {
+  const { id, priority, attempts, tenant, runAtMs, createdAtMs } = job
   return { id, type, priority, attempts, tenant, runAtMs, createdAtMs }
 }

@@ -1,6 +1,6 @@
 import type { Events } from '../events.ts'
 import type { Hooks } from '../job/definition.ts'
-import { factsOf, type HeldJob } from './held-job.ts'
+import type { HeldJob } from './held-job.ts'
 
 /**
  * Calls a job's hooks. They watch: none is waited for, and an error in one, thrown or rejected, becomes a `hook.error`
@@ -15,7 +15,7 @@ export function callHook<Name extends keyof Hooks>(
   const { hooks } = held.type.definition
   if (hooks[name] === undefined) return
   const report = (error: unknown): void => {
-    events.emit('hook.error', { job: factsOf(held.lease), hook: name, error })
+    events.emit('hook.error', { job: held.facts, hook: name, error })
   }
   try {
     const answer = call(hooks)

@@ -3,6 +3,7 @@ import { OptionError } from '../errors.ts'
 import type { Events } from '../events.ts'
 import type { Log } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
+import type { Tracing } from '../job/tracing.ts'
 import type { Prepare } from '../keeper/parts.ts'
 import type { RetentionPolicy } from '../keeper/retention.ts'
 import type { Clock } from '../time/clock.ts'
@@ -21,6 +22,8 @@ export interface WorkerOptions {
   readonly keeper?: boolean
   /** How long finished jobs stay; completed ones 7 days unless told. False leaves tidying up to another process. */
   readonly retention?: RetentionPolicy | false
+  /** False: this worker does not say in the engine's store that it lives, so `mill.workers()` does not show it. */
+  readonly presence?: boolean
   /** `hostname:pid:suffix` unless told. */
   readonly id?: string
   /** Stop gracefully on SIGTERM and SIGINT. Off unless told, because the process is the user's. */
@@ -33,6 +36,7 @@ export interface ResolvedWorkerOptions {
   readonly pollMs: number
   readonly id: string | null
   readonly signals: boolean
+  readonly presence: boolean
 }
 
 /** What a worker stands on. */
@@ -46,6 +50,8 @@ export interface WorkerParts {
   readonly resultBytesMax: number
   /** How the client prepares a job; without it the worker's keeper has no schedules. */
   readonly prepare?: Prepare
+  /** Who traces, if anybody does. */
+  readonly tracing?: Tracing
 }
 
 export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
@@ -62,5 +68,6 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
     pollMs,
     id: options.id ?? null,
     signals: options.signals ?? false,
+    presence: options.presence ?? true,
   }
 }

@@ -9,6 +9,8 @@ export class Slots {
   readonly running = new Set<HeldJob>()
   /** Types with a concurrency of their own. */
   readonly #narrow: readonly WorkedType[]
+  /** Types of this worker of which nothing may start now. */
+  #paused: readonly string[] = []
   /**
    * Jobs are claimed ahead only where every type may use any slot at any time: a job of a narrow or rate-limited type
    * that waited here would hold a place, or a permit, that another worker could use.
@@ -37,25 +39,49 @@ export class Slots {
     if (this.running.delete(held)) held.type.running -= 1
   }
 
-  /** How many more of each narrow type may start; undefined when there is no such type. */
-  room(): Record<string, number> | undefined {
-    if (this.#narrow.length === 0) return undefined
-    return Object.fromEntries(this.#narrow.map((type) => [type.definition.type, roomOf(type)]))
+  get paused(): readonly string[] {
+    return this.#paused
   }
 
-  /** At most this many of `max` can start, given that there is `room` for the narrow types. */
+  /** Those of the types that are this worker's. False when they are the same as before. */
+  pause(paused: ReadonlySet<string>): boolean {
+    const before = this.#paused
+    this.#paused = [...this.types.keys()].filter((type) => paused.has(type))
+    return before.join('\n') !== this.#paused.join('\n')
+  }
+
+  isPaused(type: string): boolean {
+    return this.#paused.length > 0 && this.#paused.includes(type)
+  }
+
+  /** How many more of each narrow or paused type may start; undefined when there is no such type. */
+  room(): Record<string, number> | undefined {
+    if (this.#narrow.length + this.#paused.length === 0) return undefined
+    return Object.fromEntries([
+      ...this.#narrow.map((type) => [type.definition.type, roomOf(type)]),
+      ...this.#paused.map((type) => [type, 0]),
+    ])
+  }
+
+  /** At most this many of `max` can start, given that there is `room` for the types that are named in it. */
   startable(max: number, room: Readonly<Record<string, number>> | undefined): number {
-    if (room === undefined || this.#narrow.length < this.types.size) return max
+    if (room === undefined || Object.keys(room).length < this.types.size) return max
     return Math.min(
       max,
       Object.values(room).reduce((sum, places) => sum + places, 0),
     )
   }
 
-  /** Whether a claim that left a type out could now take it. */
-  hasRoomBeyond(room: Readonly<Record<string, number>> | undefined): boolean {
-    if (room === undefined) return false
-    return this.#narrow.some((type) => room[type.definition.type] === 0 && roomOf(type) > 0)
+  /** Whether a claim left a type out that it could take now, or asks for one that is paused since. */
+  isOutdated(room: Readonly<Record<string, number>> | undefined): boolean {
+    if (room === undefined) return this.#paused.length > 0
+    if (this.#paused.some((type) => room[type] !== 0)) return true
+    return Object.entries(room).some(([type, places]) => places === 0 && this.#mayStart(type))
+  }
+
+  #mayStart(name: string): boolean {
+    const type = this.types.get(name)
+    return type !== undefined && !this.isPaused(name) && roomOf(type) > 0
   }
 }
 
@@ -78,7 +104,7 @@ export function workedTypes(jobs: readonly AnyJob[]): ReadonlyMap<string, Worked
         `job '${type}' has no handler; pass '${type}' with one: definition.handledBy(run), or give 'run' to defineJob`,
       )
     }
-    types.set(type, { definition, run, running: 0 })
+    types.set(type, { definition, run, running: 0, endedAtMs: null })
   }
   return types
 }

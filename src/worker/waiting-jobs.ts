@@ -33,6 +33,14 @@ export class WaitingJobs {
     this.#jobs = this.#jobs.filter((other) => other !== held)
   }
 
+  /** Takes those of some types out. */
+  takeOut(isMeant: (type: string) => boolean): readonly HeldJob[] {
+    const [out, left]: [HeldJob[], HeldJob[]] = [[], []]
+    for (const held of this.#jobs) (isMeant(held.lease.job.type) ? out : left).push(held)
+    this.#jobs = left
+    return out
+  }
+
   /** Takes all of them out, for good. */
   clear(): readonly HeldJob[] {
     this.#cancel?.()

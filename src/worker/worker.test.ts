@@ -81,26 +81,25 @@ test('a worker claims only the types it was given', async (t) => {
   assert.equal(view?.attempt, 0)
 })
 
-// A08
-test('no more handlers run at once than the concurrency, and all slots are used', async (t) => {
+// A08 X071
+test('no more handlers run at once than the concurrency, over all types, and all slots are used', async (t) => {
   const mill = await opened(t)
   const { opened: letGo, open: release } = gate()
   let active = 0
-  const block = defineJob({
-    type: 'block',
-    async run() {
-      active += 1
-      await letGo
-      active -= 1
-    },
-  })
-  await mill.enqueueMany(block, Array(60).fill(null))
-  const worker = await mill.work([block], { concurrency: 50 })
+  const run = async (): Promise<void> => {
+    active += 1
+    await letGo
+    active -= 1
+  }
+  const types = ['block', 'hold'].map((type) => defineJob({ type, run }))
+  for (const type of types) await mill.enqueueMany(type, Array(30).fill(null))
+  const worker = await mill.work(types, { concurrency: 50 })
   await until(() => active === 50)
   for (let turns = 0; turns < 20; turns += 1) await turn()
   assert.equal(active, 50)
   assert.equal(worker.running, 50)
-  assert.equal((await mill.counts()).block?.ready, 10)
+  const { block, hold } = await mill.counts()
+  assert.equal((block?.ready ?? 0) + (hold?.ready ?? 0), 10)
   release()
   await until(() => active === 0 && worker.running === 0)
 })

@@ -5,7 +5,9 @@ import type { AnyJob } from '../job/definition.ts'
 import { declareSchedules } from '../keeper/declare.ts'
 import { checkReapMs, startKeeper } from '../keeper/keeper.ts'
 import { waitAtMost } from './bounded.ts'
+import { Heartbeat } from './heartbeat.ts'
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions, type WorkerParts } from './options.ts'
+import { PauseWatch } from './pause-watch.ts'
 import { Slots, workedTypes } from './slots.ts'
 import { newWorkerId } from './worker-id.ts'
 import { Workshop } from './workshop.ts'
@@ -26,6 +28,8 @@ export interface Worker {
 
 /** What handlers that heed their aborted signal get to end by themselves. */
 const GRACE_MS = 1_000
+/** How long a start waits for the first beat, so that whoever looks right after it sees the worker, and a stop for the last. */
+const BEAT_MS = 1_000
 /** What the store gets for the last outcomes, and for ending a claim or a pass of the reaper. */
 const STORE_MS = 5_000
 /** With leases shorter than this, nothing is claimed before the renewal thread runs. */
@@ -45,12 +49,37 @@ export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], g
   const consumer = await engine.consume({ types: jobs.map(subscribed), worker: id })
   const slots = new Slots(options.concurrency, types)
   const workshop = new Workshop(parts, id, consumer, slots, options)
+  const pauses = watchPauses(parts, id, workshop)
+  const heartbeat = options.presence ? heartbeatOf(parts, id, slots) : null
   const isShort = jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)
   if (isShort) await waitAtMost(parts.clock, STORE_MS, workshop.keeper.ready)
   events.emit('worker.started', { worker: id, types: [...types.keys()], concurrency: options.concurrency })
   const stopKeeper = await keepWithin(parts, id, jobs, given)
+  if (heartbeat !== null) await waitAtMost(parts.clock, BEAT_MS, heartbeat.start())
+  // Last, and no wait after it: whoever starts a worker must have it in hand when its first job runs.
+  await pauses?.start()
   workshop.claims.pump()
-  return new StartedWorker({ parts, id, consumer, workshop, options, stopKeeper })
+  return new StartedWorker({ parts, id, consumer, workshop, options, stopKeeper, heartbeat, pauses })
+}
+
+/** Null where the engine cannot pause a type. */
+function watchPauses({ engine, events, clock }: WorkerParts, worker: string, workshop: Workshop): PauseWatch | null {
+  const { pauses } = engine
+  if (pauses === undefined) return null
+  return new PauseWatch({
+    clock,
+    pauses,
+    onChange: (paused) => workshop.pause(paused),
+    onError: (error) => events.emit('worker.error', { worker, during: 'pauses', error }),
+  })
+}
+
+/** Null where the engine keeps no presence. */
+function heartbeatOf({ engine, events, clock }: WorkerParts, worker: string, slots: Slots): Heartbeat | null {
+  const { presence } = engine
+  if (presence === undefined) return null
+  const onError = (error: unknown): void => events.emit('worker.error', { worker, during: 'presence', error })
+  return new Heartbeat({ clock, presence, worker, slots, onError })
 }
 
 /** The keeper of a worker: whoever embeds a worker need not know that there is one. Returns its stopper. */
@@ -84,6 +113,8 @@ interface Started {
   readonly workshop: Workshop
   readonly options: ResolvedWorkerOptions
   readonly stopKeeper: () => Promise<void>
+  readonly heartbeat: Heartbeat | null
+  readonly pauses: PauseWatch | null
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
@@ -118,9 +149,11 @@ class StartedWorker implements Worker {
   }
 
   async #stop(cause: string): Promise<void> {
-    const { parts, consumer, workshop, options, stopKeeper } = this.#started
+    const { parts, consumer, workshop, options, stopKeeper, heartbeat, pauses } = this.#started
     const { clock, events } = parts
     events.emit('worker.stopping', { worker: this.id, running: this.#runningIds(), cause })
+    heartbeat?.stopping()
+    pauses?.close()
     const quiet = Promise.all([workshop.stopTaking(), stopKeeper()])
     const drained = await waitAtMost(clock, options.drainMs, workshop.drained())
     if (!drained) await this.#abort()
@@ -128,6 +161,8 @@ class StartedWorker implements Worker {
     await this.#bounded('settle', workshop.settles.idle(STORE_MS))
     await this.#bounded('close', workshop.close())
     await this.#bounded('close', consumer.close())
+    // It reports its own trouble. Whoever stops must not wait for long only to say so.
+    if (heartbeat !== null) await waitAtMost(clock, BEAT_MS, heartbeat.goodbye())
     // Not before: a terminal's Ctrl-C reaches the process twice under npm, and the second must not cut the drain short.
     for (const signal of SIGNALS) process.removeListener(signal, this.#onSignal)
     events.emit('worker.stopped', { worker: this.id })

@@ -5,7 +5,7 @@ import { ClaimAhead } from './claim-ahead.ts'
 import { ClaimLoop, type ClaimPlan } from './claim-loop.ts'
 import { Deadlines } from './deadlines.ts'
 import { Execution, SHUTDOWN } from './execution.ts'
-import { factsOf, HeldJob } from './held-job.ts'
+import { HeldJob } from './held-job.ts'
 import { callHook } from './hooks.ts'
 import { keepLeases, type LeaseKeeper } from './lease-keeper.ts'
 import type { ResolvedWorkerOptions, WorkerParts } from './options.ts'
@@ -17,6 +17,7 @@ import { WaitingJobs } from './waiting-jobs.ts'
 const UNSETTLED_MAX = 1_024
 
 const NOT_STARTED: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'not-started' })
+const PAUSED: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'paused' })
 
 /**
  * Where jobs go through a worker: claimed, waiting, running, settling. It owns every held job from the claim until the
@@ -73,7 +74,7 @@ export class Workshop {
       consumer,
       pollMs: options.pollMs,
       plan: () => this.#plan(),
-      isOutdated: ({ perType }) => slots.hasRoomBeyond(perType),
+      isOutdated: ({ perType }) => slots.isOutdated(perType),
       onLeases: (leases) => this.#take(leases),
       onError: report('claim'),
     })
@@ -89,7 +90,13 @@ export class Workshop {
       },
       onError: (during, error) => this.#error(during, error),
     })
-    this.#stopListening = consumer.onLost((lost) => this.#hear(lost))
+    const stops = [
+      consumer.onLost((lost) => this.#hear(lost)),
+      consumer.onTrouble?.((error) => this.#error('consuming', error)),
+    ]
+    this.#stopListening = () => {
+      for (const stop of stops) stop?.()
+    }
   }
 
   /** Starts nothing more and gives back what has not started. Resolves when no claim is under way. */
@@ -97,6 +104,14 @@ export class Workshop {
     this.#stopping = true
     for (const held of this.#waiting.clear()) this.#execution.release(held, SHUTDOWN)
     await this.claims.stop()
+  }
+
+  /** Starts nothing more of these types and gives back what of them has not started; the others may be taken again. */
+  pause(paused: ReadonlySet<string>): void {
+    if (!this.slots.pause(paused)) return
+    this.#parts.events.emit('worker.paused', { worker: this.#worker, types: this.slots.paused })
+    for (const held of this.#waiting.takeOut((type) => this.slots.isPaused(type))) this.#execution.release(held, PAUSED)
+    this.claims.pump()
   }
 
   /** Resolves when no handler runs. */
@@ -154,6 +169,7 @@ export class Workshop {
     this.#emitClaimed(batch)
     for (const held of batch) {
       if (this.#stopping) this.#execution.release(held, SHUTDOWN)
+      else if (this.slots.isPaused(held.lease.job.type)) this.#execution.release(held, PAUSED)
       else if (this.slots.free > 0) this.#start(held, nowMs)
       else this.#waiting.add(held)
     }
@@ -223,9 +239,10 @@ export class Workshop {
     const { events } = this.#parts
     const { lease, outcome, durationMs } = held
     if (outcome === null) return
+    if (outcome.kind !== 'release') held.type.endedAtMs = held.startedAtMs + durationMs
     if (events.hears('job.settled')) {
       const { attempt } = lease
-      events.emit('job.settled', { job: factsOf(lease), attempt, worker: this.#worker, outcome, durationMs })
+      events.emit('job.settled', { job: held.facts, attempt, worker: this.#worker, outcome, durationMs })
     }
     if (outcome.kind === 'complete') {
       callHook(events, held, 'onComplete', (hooks) => hooks.onComplete?.(held.running, held.answer))
@@ -238,13 +255,13 @@ export class Workshop {
   #emitClaimed(batch: readonly HeldJob[]): void {
     const { events } = this.#parts
     if (!events.hears('job.claimed')) return
-    for (const { lease } of batch) {
-      events.emit('job.claimed', { job: factsOf(lease), attempt: lease.attempt, worker: this.#worker })
+    for (const { facts, lease } of batch) {
+      events.emit('job.claimed', { job: facts, attempt: lease.attempt, worker: this.#worker })
     }
   }
 
-  #emitLost({ lease }: HeldJob, reason: LostReason): void {
-    const lost = { job: factsOf(lease), attempt: lease.attempt, worker: this.#worker, reason }
+  #emitLost({ facts, lease }: HeldJob, reason: LostReason): void {
+    const lost = { job: facts, attempt: lease.attempt, worker: this.#worker, reason }
     this.#parts.events.emit('lease.lost', lost)
   }
 

@@ -16,6 +16,7 @@ async function bury(stage: Stage, type: string, message: string): Promise<string
   const { id } = await stage.put({ type })
   const consumer = await stage.consume({ types: [type] })
   await stage.settle(consumer, await stage.one(consumer), { kind: 'dead', error: { ...boom, message } })
+  await consumer.close()
   return id
 }
 

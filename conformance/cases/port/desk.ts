@@ -15,6 +15,7 @@ async function bury(stage: Stage, fields: Parameters<Stage['put']>[0] = {}): Pro
   const { id } = await stage.put(fields)
   const consumer = await stage.consume()
   await stage.settle(consumer, await stage.one(consumer), dead)
+  await consumer.close()
   return id
 }
 
@@ -54,7 +55,36 @@ export const deskActs: CaseFile = {
       },
     },
     {
-      // X012 X034
+      name: 'an act that is not the desk’s is noted with what it was about, between the others',
+      guarantees: ['I9'],
+      ...need(requeue),
+      async run(stage) {
+        const id = await bury(stage)
+        await letters(stage).discard(id, by)
+        const note = { who: 'ann', reason: 'why "so"', jobId: null, type: null, subject: null, before: {}, after: null }
+        await letters(stage).note({ ...note, action: 'cancel', jobId: id, type: stage.type, before: { tags: [] } })
+        await stage.harness.advance(10)
+        const after = { cron: '* * * * *', of: [{ n: 1 }] }
+        await letters(stage).note({ ...note, action: 'schedule-change', subject: 'nightly', after })
+        await letters(stage).undiscard(id, by)
+        assert.deepEqual(await actions(stage), ['undo', 'schedule-change', 'cancel', 'discard'])
+        const [, changed, cancelled] = await letters(stage).audit({ limit: 100 })
+        const { seq = 0, atMs = 0, ...told } = changed ?? {}
+        assert.ok(seq > (cancelled?.seq ?? 0) && atMs >= (cancelled?.atMs ?? 0) + 10)
+        const noted = { ...note, jobId: '', type: '', action: 'schedule-change', subject: 'nightly', after }
+        assert.deepEqual(told, noted)
+        const ofJob = await letters(stage).audit({ limit: 10, jobId: id })
+        assert.deepEqual(
+          ofJob.map(({ action, type, subject }) => [action, type, subject]),
+          ['undo', 'cancel', 'discard'].map((action) => [action, stage.type, null]),
+        )
+        assert.deepEqual(ofJob[1]?.before, { tags: [] })
+        const [found] = await letters(stage).audit({ limit: 10, action: 'cancel' })
+        assert.deepEqual(found, cancelled)
+      },
+    },
+    {
+      // X010 X012 X034
       name: 'a replay counts, and takes an edited payload in place of the stored one',
       guarantees: ['I9'],
       ...need(requeue, inspection),
@@ -70,6 +100,7 @@ export const deskActs: CaseFile = {
       },
     },
     {
+      // X010
       name: 'a discarded letter is neither listed, counted nor put back, and is found until it is removed',
       guarantees: ['I9'],
       ...need(requeue),
@@ -105,7 +136,7 @@ export const deskActs: CaseFile = {
       },
     },
     {
-      // A173 B203 X072
+      // A173 B203 X010 X072
       name: 'removing deletes dead and discarded letters and nothing else',
       guarantees: ['I1', 'I9'],
       ...need(requeue, inspection),

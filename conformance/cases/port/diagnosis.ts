@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { diagnose } from '../../../src/engine/admission.ts'
 import type { CaseFile } from '../../case.ts'
-import { diagnosis, need, recovery } from '../../needs.ts'
+import { diagnosis, need, reaping } from '../../needs.ts'
 import { idsOf } from '../../stage.ts'
 
 export const diagnosing: CaseFile = {
@@ -27,7 +27,7 @@ export const diagnosing: CaseFile = {
     {
       name: 'a diagnosis finds a lease that ran out longer ago than recovery takes',
       guarantees: ['I6'],
-      ...need(diagnosis, recovery),
+      ...need(diagnosis, reaping),
       async run(stage) {
         const errors = async (): Promise<number> =>
           (await diagnose(stage.engine)).filter(({ severity }) => severity === 'error').length

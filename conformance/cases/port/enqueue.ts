@@ -13,6 +13,9 @@ function unreadable(stage: Stage): NewJob {
   })
 }
 
+/** The trace that a job belongs to reaches whoever runs it. */
+const TRACE = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, tracestate: 'vendor=1' }
+
 export const enqueueing: CaseFile = {
   level: 'port',
   concept: 'Enqueue and receipts',
@@ -50,7 +53,7 @@ export const enqueueing: CaseFile = {
           payloadVersion: 3,
           attempts: 7,
           tenant: { orgId: 'org-1', workspaceId: 'ws-2' },
-          options: { timeoutMs: 1234, backoff: { kind: 'fixed', delay: '5s' } },
+          options: { timeoutMs: 1234, backoff: { kind: 'fixed', delay: '5s' }, trace: TRACE },
         } as const
         const beforeMs = stage.nowMs
         const { id } = await stage.put(fields)

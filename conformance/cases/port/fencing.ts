@@ -144,6 +144,7 @@ export const fencing: CaseFile = {
     ...afterSettle,
     ...withForgedToken,
     {
+      // X193
       name: 'a job released and claimed again is fenced against its first holder',
       guarantees: ['I3'],
       async run(stage) {

@@ -98,7 +98,7 @@ export const leases: CaseFile = {
       },
     },
     {
-      // B93 B97
+      // B93 B97 X193
       name: 'every type has the lease that its consumer asked for',
       guarantees: ['I3', 'I11'],
       ...need(reaping),

@@ -126,7 +126,7 @@ export const claimOrder: CaseFile = {
       },
     },
     {
-      // A14
+      // A14 X193
       name: 'a consumer receives only the types it subscribed to',
       guarantees: ['I1'],
       async run(stage) {

@@ -1,4 +1,5 @@
 import {
+  type AuditEntry,
   auditView,
   type By,
   type DeadLetter,
@@ -35,6 +36,10 @@ export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLe
         perform: (store, nowMs) => store.graveyard.undiscard(id, by, nowMs),
       }),
     remove: async (ids, by) => ids.filter((id) => removeLetter(open(), id, by, clock.nowMs())).length,
+    note: async ({ who, reason, action, jobId, type, subject, before, after }) => {
+      const about = { jobId: jobId ?? '', type: type ?? '', subject }
+      addEntry(open(), { atMs: clock.nowMs(), who, reason, action, ...about, before, after })
+    },
     audit: async (filter) =>
       open()
         .graveyard.audit.filter((entry) => matchesAudit(entry, filter))
@@ -63,11 +68,15 @@ function recordAct(store: MemoryStore, id: string, nowMs: number, act: Act): boo
   if (!act.perform(store, nowMs)) return false
   const left = store.find(id)
   const after = left === null ? null : auditView(toView(left), withPayload)
-  const seq = store.graveyard.audit.length + 1
   const { who, reason } = by
-  store.graveyard.audit.push({ seq, atMs: nowMs, who, reason, action, jobId: id, type: row.job.type, before, after })
+  const about = { jobId: id, type: row.job.type, subject: null }
+  addEntry(store, { atMs: nowMs, who, reason, action, ...about, before, after })
   store.signals.ring()
   return true
+}
+
+function addEntry({ graveyard }: MemoryStore, entry: Omit<AuditEntry, 'seq'>): void {
+  graveyard.audit.push({ seq: graveyard.audit.length + 1, ...entry })
 }
 
 function toDeadLetter(row: JobRow): DeadLetter[] {

@@ -11,6 +11,8 @@ import type {
   Transaction,
 } from '../../engine/engine.ts'
 import type { Leadership } from '../../engine/leadership.ts'
+import type { Pauses } from '../../engine/pauses.ts'
+import type { RememberingPresence } from '../../engine/presence.ts'
 import type { Retention } from '../../engine/retention.ts'
 import type { Schedules } from '../../engine/schedules.ts'
 import { ClosedError, UnsupportedError } from '../../errors.ts'
@@ -20,6 +22,8 @@ import { onAbort } from './aborts.ts'
 import { MemoryConsumer } from './consumer.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createLeadership } from './leadership.ts'
+import { createPauses } from './pauses.ts'
+import { createPresence } from './presence.ts'
 import { createRetention } from './retention.ts'
 import { isDueBefore, isFinished, type JobRow, toView } from './rows.ts'
 import { createSchedules } from './schedules.ts'
@@ -53,6 +57,8 @@ const CAPABILITIES: Capabilities = Object.freeze({
   schedules: true,
   leadership: true,
   retention: true,
+  presence: true,
+  pausing: true,
   diagnosis: false,
 })
 
@@ -67,6 +73,8 @@ export class MemoryEngine implements Engine {
   readonly schedules: Schedules
   readonly leadership: Leadership
   readonly retention: Retention
+  readonly presence: RememberingPresence
+  readonly pauses: Pauses
   readonly #clock: Clock
   readonly #store: MemoryStore
   readonly #closing = new AbortController()
@@ -88,6 +96,8 @@ export class MemoryEngine implements Engine {
     this.schedules = createSchedules(() => this.#open(), this.#clock)
     this.leadership = createLeadership(() => this.#open(), this.#clock)
     this.retention = createRetention(() => this.#open(), this.#clock)
+    this.presence = createPresence(() => this.#open(), this.#clock)
+    this.pauses = createPauses(() => this.#open(), this.#clock)
   }
 
   #oldestDue(): JobView | null {

@@ -1,5 +1,6 @@
 import type { By, DeadLetterFilter, PayloadEdit } from '../../engine/dead-letters.ts'
 import type { Counts, JobFilter, Receipt, SubscribedType } from '../../engine/engine.ts'
+import { PresenceBoard } from '../../engine/memory-presence.ts'
 import type { Lease, LostReason, Outcome } from '../../engine/outcome.ts'
 import type { ScheduleRecord } from '../../engine/schedules.ts'
 import { OptionError } from '../../errors.ts'
@@ -10,6 +11,7 @@ import { type ExpiredDemand, Flights } from './flights.ts'
 import { Graveyard } from './graveyard.ts'
 import { type LatestKey, LatestKeys } from './latest.ts'
 import { Offices } from './leadership.ts'
+import { PausedTypes } from './pauses.ts'
 import { type Claimant, isDead, isDueBefore, isFinished, type JobRow, newRow, record, renew, toView } from './rows.ts'
 import { Signals } from './signals.ts'
 import { JobTable } from './table.ts'
@@ -27,6 +29,8 @@ export class MemoryStore {
   readonly signals = new Signals()
   readonly offices = new Offices()
   readonly schedules = new Map<string, ScheduleRecord>()
+  readonly pauses = new PausedTypes()
+  readonly presence = new PresenceBoard()
   readonly graveyard: Graveyard
   readonly #table: JobTable
   readonly #backlog = new Backlog()

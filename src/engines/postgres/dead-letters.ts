@@ -1,6 +1,8 @@
 import {
+  type AuditAction,
   type AuditEntry,
   type AuditFilter,
+  type AuditNote,
   auditView,
   type By,
   type DeadLetter,
@@ -54,6 +56,7 @@ export function createDeadLetters(core: PostgresCore): DeadLetters {
         for (const id of [...new Set(ids)].sort()) if (await removeLetter(queries, id, by)) removed += 1
         return removed
       }),
+    note: (note) => core.call('note', (database) => record(database, note)),
     audit: (filter) => core.call('audit', (database) => readAudit(database, filter)),
   }
 }
@@ -151,7 +154,13 @@ async function recordAct(queries: Queries, { row, by, action, event, withPayload
   const after = event === null ? null : await findRow(queries, row.id)
   const text = (view: ViewRow): string => JSON.stringify(auditView(toView(view), withPayload))
   const [before, since] = [text(row), after === null ? null : text(after)]
-  await queries.rows(RECORD_ACT, who, reason, action, row.id, row.type ?? '', before, since)
+  await queries.rows(RECORD_ACT, who, reason, action, row.id, row.type ?? '', before, since, null)
+}
+
+async function record(queries: Queries, { jobId, type, subject, before, after, ...act }: AuditNote): Promise<void> {
+  const [who, reason, id, of] = [act.who, act.reason, jobId ?? '', type ?? ''].map(storable)
+  const [was, is] = [JSON.stringify(before), after === null ? null : JSON.stringify(after)]
+  await queries.rows(RECORD_ACT, who, reason, act.action, id, of, was, is, subject === null ? null : storable(subject))
 }
 
 interface AuditRow {
@@ -159,9 +168,10 @@ interface AuditRow {
   readonly at_ms: number
   readonly who: string
   readonly reason: string
-  readonly action: DeskAction
+  readonly action: AuditAction
   readonly job_id: string
   readonly type: string
+  readonly subject: string | null
   readonly before: Readonly<Record<string, unknown>>
   readonly after: Readonly<Record<string, unknown>> | null
 }
@@ -184,6 +194,7 @@ async function readAudit(queries: Queries, filter: AuditFilter): Promise<AuditEn
     action: row.action,
     jobId: row.job_id,
     type: row.type,
+    subject: row.subject,
     before: row.before,
     after: row.after,
   }))

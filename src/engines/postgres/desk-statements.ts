@@ -49,11 +49,12 @@ INSERT INTO ${events} (job_id, data)
 VALUES ($2::text::${eventIdType}, ${event({ type: '$3::text', attempt: '$4::int', worker: 'NULL' }, '$5::jsonb')})`
 
 export const RECORD_ACT = ({ audit }: Names): string => `
-INSERT INTO ${audit} (at, who, reason, action, job_id, type, before, after)
-VALUES (${NOW}, $2, $3, $4, $5, $6, $7::json, $8::json)`
+INSERT INTO ${audit} (at, who, reason, action, job_id, type, before, after, subject)
+VALUES (${NOW}, $2, $3, $4, $5, $6, $7::json, $8::json, $9)`
 
 export const LIST_AUDIT = ({ audit }: Names): string => `
-SELECT seq::float8 AS seq, ${ms('at')} AS at_ms, who, reason, action, job_id, type, before, after, ${NOW} AS now
+SELECT seq::float8 AS seq, ${ms('at')} AS at_ms, who, reason, action, job_id, type, subject, before, after,
+  ${NOW} AS now
 FROM ${audit}
 WHERE ($2::text IS NULL OR job_id = $2) AND ($3::text IS NULL OR who = $3) AND ($4::text IS NULL OR action = $4)
   AND ($5::bigint IS NULL OR seq < $5)

@@ -1,7 +1,6 @@
 /** `millrace doctor` for Postgres: what can go wrong with server, tables and jobs, looked at, each with what to do about it. */
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
-import { failure } from '../../engine/findings.ts'
-import { ClosedError } from '../../errors.ts'
+import { looked } from '../../engine/findings.ts'
 import type { PostgresCore } from './core.ts'
 import type { Database } from './database.ts'
 import {
@@ -12,6 +11,7 @@ import {
   lookAtWorkers,
   lookDeeper,
 } from './diagnosis/jobs.ts'
+import { lookAtOutboxes } from './diagnosis/outbox.ts'
 import { lookAtRole } from './diagnosis/role.ts'
 import { lookAtHorizon, lookAtRows } from './diagnosis/rows.ts'
 import { lookAtSchema } from './diagnosis/schema.ts'
@@ -26,7 +26,7 @@ export interface Examination extends DiagnoseOptions {
 
 type Look = (database: Database) => Promise<readonly Finding[]>
 
-/** Only looks. A look that fails is a finding of its own, so that one fault does not hide the others. */
+/** Only looks. */
 export async function diagnose(core: PostgresCore, examination: Examination): Promise<readonly Finding[]> {
   const { recoveryMaxMs, options } = examination
   const looks: readonly (readonly [subject: string, look: Look])[] = [
@@ -42,19 +42,11 @@ export async function diagnose(core: PostgresCore, examination: Examination): Pr
     ['overdue jobs', lookAtOverdue],
     ['workers', lookAtWorkers],
     ['schedules', lookAtSchedules],
+    ['outbox', lookAtOutboxes],
     ...(examination.deep === true ? [['consistency', lookDeeper] as const] : []),
   ]
   const findings: Finding[] = []
-  for (const [subject, look] of looks) findings.push(...(await looked(core, subject, look)))
+  for (const [subject, look] of looks)
+    findings.push(...(await looked(subject, () => core.call(`looking at the ${subject}`, look))))
   return findings
-}
-
-async function looked(core: PostgresCore, subject: string, look: Look): Promise<readonly Finding[]> {
-  try {
-    return await core.call(`looking at the ${subject}`, look)
-  } catch (error) {
-    if (error instanceof ClosedError) throw error
-    const reason = error instanceof Error ? error.message : String(error)
-    return [failure(subject, `could not be looked at: ${reason}`, 'Mend the other findings first, then look again.')]
-  }
 }

@@ -2,6 +2,7 @@ import type { Capabilities } from '../../engine/capabilities.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } from '../../engine/engine.ts'
 import type { EngineSettings } from '../../engine/open.ts'
+import type { Outbox } from '../../engine/outbox.ts'
 import { EngineShell, type Facets } from '../../engine/shell.ts'
 import type { NewJob } from '../../job/job.ts'
 import { connectionsOf, type Handle } from './connections.ts'
@@ -18,6 +19,9 @@ import { createLeadership } from './leadership.ts'
 import { adoptTypes, assertCurrent } from './migrate.ts'
 import { namesIn } from './names.ts'
 import { DEFAULTS, type PostgresOptions } from './options.ts'
+import { createOutbox } from './outbox.ts'
+import { createPauses } from './pauses.ts'
+import { createPresence } from './presence.ts'
 import { createRetention } from './retention.ts'
 import { createSchedules } from './schedules.ts'
 import { Within } from './within.ts'
@@ -46,6 +50,8 @@ const CAPABILITIES: Capabilities = Object.freeze({
   schedules: true,
   leadership: true,
   retention: true,
+  presence: true,
+  pausing: true,
   diagnosis: true,
 })
 
@@ -96,6 +102,8 @@ export class PostgresEngine extends EngineShell<PostgresCore> implements Engine 
       schedules: createSchedules(core),
       leadership: createLeadership(core),
       retention: createRetention(core),
+      presence: createPresence(core),
+      pauses: createPauses(core),
     }
     return { core, facets }
   }
@@ -118,6 +126,10 @@ export class PostgresEngine extends EngineShell<PostgresCore> implements Engine 
     )
     core.added({ mayPrecede: jobs.some((job) => job.runAtMs !== null || job.latest !== null) })
     return receipts
+  }
+
+  get outbox(): Outbox {
+    return createOutbox(this.core, this.#within)
   }
 
   async consume(subscription: Subscription): Promise<Consumer> {

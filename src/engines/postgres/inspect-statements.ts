@@ -1,5 +1,4 @@
 /** The statements of those who look at jobs, and of those who cancel them. */
-import type { JobFilter } from '../../engine/engine.ts'
 import type { Names } from './names.ts'
 import { DUE, event, jobColumns, LIVE, ms, NOW, UNLEASED } from './statements.ts'
 
@@ -16,21 +15,38 @@ export const FIND_JOB = ({ jobs }: Names): string =>
 /** The lock lets one of two who act on a job come first. */
 export const LOCK_JOB = (names: Names): string => `${FIND_JOB(names)} FOR UPDATE`
 
-/** Newest first. A state, a type or an id that is not asked for is null. */
-export const LIST_JOBS = ({ jobs }: Names): string => `
+type Statement = (names: Names) => string
+
+const LISTS = new Map<string, Statement>()
+
+/**
+ * Newest first. The status is one of our own words and stands in the text, so that the server plans by how many there are
+ * of it: a rare one by its index, a frequent one along the ids.
+ */
+export function listJobs(
+  status: string | null,
+  given: { readonly type: boolean; readonly before: boolean },
+): Statement {
+  const key = `${status} ${given.type} ${given.before}`
+  const known = LISTS.get(key)
+  if (known !== undefined) return known
+  const conditions = [
+    'job.type IS NOT NULL',
+    status !== null && `job.status = '${status}'`,
+    given.type && 'job.type = $3',
+    given.before && `job.id::text < $${given.type ? 4 : 3}`,
+  ]
+  const statement: Statement = ({ jobs }) => `
 SELECT ${viewColumns('job')}, ${NOW} AS now FROM ${jobs} AS job
-WHERE ($2::text IS NULL OR job.status = $2) AND ($3::text IS NULL OR job.type = $3) AND ($4::text IS NULL OR job.id::text < $4)
-  AND job.type IS NOT NULL
-ORDER BY job.id::text DESC LIMIT $5`
+WHERE ${conditions.filter(Boolean).join(' AND ')} ORDER BY job.id::text DESC LIMIT $2`
+  LISTS.set(key, statement)
+  return statement
+}
 
 /** Reads all that are queued: for those who look, not for those who work. */
 export const OLDEST_DUE = ({ jobs }: Names): string => `
 SELECT ${viewColumns('job')} FROM ${jobs} AS job
 WHERE status = 'queued' AND type IS NOT NULL AND ${DUE} <= ${NOW} ORDER BY ${DUE}, arrival LIMIT 1`
-
-export function listValues(filter: JobFilter, status: string | null): readonly unknown[] {
-  return [status, filter.type ?? null, filter.before ?? null, filter.limit]
-}
 
 export const COUNT_JOBS = ({ jobs }: Names): string => `
 SELECT type,

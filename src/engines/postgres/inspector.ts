@@ -3,7 +3,7 @@ import type { JobView } from '../../job/job.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
 import { readHistory } from './history.ts'
-import { CANCEL, COUNT_JOBS, FIND_JOB, LIST_JOBS, listValues, OLDEST_DUE } from './inspect-statements.ts'
+import { CANCEL, COUNT_JOBS, FIND_JOB, listJobs, OLDEST_DUE } from './inspect-statements.ts'
 import { storable, toStatus, toView, type ViewRow } from './rows.ts'
 
 export async function findRow(queries: Queries, id: string): Promise<ViewRow | null> {
@@ -24,8 +24,10 @@ export function createInspector(core: PostgresCore): Inspector {
     async list(filter) {
       const status = filter.state === undefined ? null : toStatus(filter.state)
       if (filter.state !== undefined && status === null) return []
-      const values = listValues(filter, status)
-      return (await core.call('list', (database) => database.rows<ViewRow>(LIST_JOBS, ...values))).map(toView)
+      const { type, before, limit } = filter
+      const statement = listJobs(status, { type: type !== undefined, before: before !== undefined })
+      const values = [limit, type, before].filter((value) => value !== undefined)
+      return (await core.call('list', (database) => database.rows<ViewRow>(statement, ...values))).map(toView)
     },
     async oldestDue() {
       const [row] = await core.call('oldestDue', (database) => database.rows<ViewRow>(OLDEST_DUE))

@@ -34,9 +34,10 @@ export const WRITE_VERSION = ({ versions }: Names): string =>
 
 /** All that a worker, a client or a keeper needs, and nothing that changes the schema or the audit. */
 export function workerRights(names: Names): readonly { readonly rights: string; readonly on: readonly string[] }[] {
-  const changed = [names.jobs, names.events, names.latest, names.limits, names.starts, names.edges, names.schedules]
+  const jobs = [names.jobs, names.events, names.latest, names.limits, names.starts, names.edges]
+  const beside = [names.schedules, names.leaders, names.presence, names.pauses, names.outbox]
   return [
-    { rights: 'SELECT, INSERT, UPDATE, DELETE', on: [...changed, names.leaders] },
+    { rights: 'SELECT, INSERT, UPDATE, DELETE', on: [...jobs, ...beside] },
     { rights: 'SELECT, INSERT', on: [names.audit] },
     { rights: 'SELECT', on: [names.versions] },
     { rights: 'USAGE', on: [names.arrivals, names.eventNumbers] },

@@ -11,6 +11,8 @@ import {
   WRITE_VERSION,
 } from './migrate-statements.ts'
 import { jobsSql } from './migrations/0001-jobs.ts'
+import { presenceSql } from './migrations/0002-presence.ts'
+import { outboxSql } from './migrations/0003-outbox.ts'
 import { type ColumnTypes, type Names, namesIn } from './names.ts'
 
 interface Migration {
@@ -20,7 +22,16 @@ interface Migration {
 }
 
 /** In order; a migration is never edited once released, only followed by another. */
-const MIGRATIONS: readonly Migration[] = [{ version: 1, name: 'jobs', sql: jobsSql }]
+const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: 'jobs', sql: jobsSql },
+  { version: 2, name: 'presence', sql: presenceSql },
+  { version: 3, name: 'outbox', sql: outboxSql },
+]
+
+/** The whole schema, as an empty database gets it. */
+export function schemaSql(names: Names): string {
+  return MIGRATIONS.map(({ sql }) => sql(names)).join('\n\n')
+}
 
 export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0
 

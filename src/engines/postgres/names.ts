@@ -31,6 +31,9 @@ export interface Names {
   readonly edges: string
   readonly schedules: string
   readonly leaders: string
+  readonly presence: string
+  readonly pauses: string
+  readonly outbox: string
   readonly audit: string
   readonly versions: string
   /** How the columns were declared: text, unless the table was there before us. */
@@ -57,6 +60,9 @@ export function namesIn(schema: string, types: Partial<ColumnTypes> = {}): Names
     edges: table('millrace_edges'),
     schedules: table('millrace_schedules'),
     leaders: table('millrace_leaders'),
+    presence: table('millrace_presence'),
+    pauses: table('millrace_pauses'),
+    outbox: table('millrace_outbox'),
     audit: table('millrace_audit'),
     versions: table('millrace_schema'),
     idType: types.idType ?? 'text',

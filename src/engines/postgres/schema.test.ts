@@ -5,7 +5,9 @@ import { type PostgresServer, postgresServer, query, schemaUrl } from '../../../
 import { openEngine } from '../../engine/open.ts'
 import { EngineError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
+import { jobsSql } from './migrations/0001-jobs.ts'
 import { migrate, planMigrations } from './module.ts'
+import { namesIn } from './names.ts'
 
 const settings = { clock: systemClock, migrate: true }
 let server: PostgresServer
@@ -66,8 +68,10 @@ async function assertLeaseColumns(schema: string): Promise<void> {
   }
 }
 
+const refusal = (code: string) => (error: unknown) => error instanceof EngineError && error.code === code
+
 describe('the schema of Postgres', () => {
-  // E13 E14 E15 E16 E17 E18 E19 E20 E21 E22 E23 X175
+  // E13 E14 E15 E16 E17 E18 E19 E20 E21 E22 E23 X005 X175
   test('a new table has the columns of document E with their types and defaults, and its index by name', async () => {
     const { url, schema } = schemaUrl(server)
     await migrate(url, settings)
@@ -134,7 +138,6 @@ describe('the schema of Postgres', () => {
     const plan = await planMigrations(url, settings)
     assert.equal(plan.version, 0)
     assert.match(plan.pending[0]?.sql ?? '', /CREATE TABLE IF NOT EXISTS/)
-    const refusal = (code: string) => (error: unknown) => error instanceof EngineError && error.code === code
     await assert.rejects(openEngine(url, settings), refusal('ERR_SCHEMA_MISSING'))
     await assert.rejects(openEngine(url, settings), /millrace migrate/)
     assert.deepEqual(await columnsOf(schema), [])
@@ -147,14 +150,44 @@ describe('the schema of Postgres', () => {
   test('what the dry run prints is what a person can run by hand', async () => {
     const { url, schema } = schemaUrl(server)
     const { pending } = await planMigrations(`${url}&grant=postgres`, settings)
-    assert.deepEqual(
-      pending.map(({ name }) => name),
-      ['jobs', 'rights of postgres'],
-    )
-    await query(server.url, pending[0]?.sql ?? '')
+    assert.deepEqual([pending[0]?.name, pending.at(-1)?.name], ['jobs', 'rights of postgres'])
+    for (const { sql } of pending.slice(0, -1)) await query(server.url, sql)
     await assertLeaseColumns(schema)
     await migrate(url, settings)
     await (await openEngine(url, settings)).close()
+  })
+
+  test('a schema of the first version is brought up to date, with its jobs and its audit', async () => {
+    const { url, schema } = schemaUrl(server)
+    await query(server.url, jobsSql(namesIn(schema)))
+    await query(
+      server.url,
+      `create table ${schema}.millrace_schema (version int primary key, name text not null, applied_at timestamptz not null);
+       insert into ${schema}.millrace_schema values (1, 'jobs', now());
+       insert into ${schema}.jobs (type, payload) values ('mail', '1');
+       insert into ${schema}.millrace_audit (at, who, reason, action, job_id, type, before)
+       values (now(), 'ann', 'old', 'discard', 'j', 'mail', '{}')`,
+    )
+    await assert.rejects(openEngine(url, settings), refusal('ERR_SCHEMA_MISSING'))
+    assert.equal((await planMigrations(url, settings)).pending[0]?.name, 'presence')
+    await migrate(url, settings)
+    const engine = await openEngine(url, settings)
+    try {
+      assert.equal((await engine.counts()).mail?.ready, 1)
+      await engine.pauses?.pause('mail', { who: 'ann', reason: 'new' })
+      const note = { who: 'ann', reason: 'new', jobId: null, type: null, before: {}, after: null }
+      await engine.deadLetters?.note({ ...note, action: 'schedule-run', subject: 'nightly' })
+      const entries = (await engine.deadLetters?.audit({ limit: 5 })) ?? []
+      assert.deepEqual(
+        entries.map(({ action, subject }) => [action, subject]),
+        [
+          ['schedule-run', 'nightly'],
+          ['discard', null],
+        ],
+      )
+    } finally {
+      await engine.close()
+    }
   })
 
   test('a worker of the granted role can work and can change neither the schema nor the audit', async () => {
@@ -176,6 +209,11 @@ describe('the schema of Postgres', () => {
       assert.deepEqual(await consumer.settle(leases.map((lease) => ({ lease, outcome: { kind: 'dead', error } }))), [])
       assert.equal(await engine.deadLetters?.discard(leases[0]?.job.id ?? '', { who: 'ann', reason: 'test' }), true)
       await engine.leadership?.campaign('keeper', 'me', 1_000)
+      const beat = { type: 'mail', instance: 'w', status: 'RUNNING', atMs: systemClock.nowMs() } as const
+      await engine.presence?.beat([{ ...beat, lastJobAtMs: null, lag: null, stoppingSinceMs: null }], 1_000)
+      await engine.presence?.gone('w', ['mail'])
+      assert.equal(await engine.pauses?.pause('mail', { who: 'ann', reason: 'test' }), true)
+      assert.equal(await engine.pauses?.resume('mail'), true)
     } finally {
       await engine.close()
     }

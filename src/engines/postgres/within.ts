@@ -16,17 +16,24 @@ export class Within {
     this.#place = await placeOf(database)
   }
 
-  /** On the user's own connection: the jobs appear when the user commits, and never if the user rolls back. */
+  /** The jobs appear when the user commits, and never if the user rolls back. */
   enqueue(core: PostgresCore, jobs: readonly NewJob[], within: Transaction): Promise<readonly Receipt[]> {
+    return this.run(core, within, async (theirs) => {
+      if (jobs.length === 0) return []
+      const receipts = await insertJobs(theirs, jobs)
+      await core.listener.tellWithin(theirs)
+      return receipts
+    })
+  }
+
+  /** On the user's own connection, once it is known to be in a transaction on our database. */
+  async run<Value>(core: PostgresCore, within: Transaction, work: (theirs: Queries) => Promise<Value>): Promise<Value> {
     if (!isTransaction(within)) throw refusal('must be a pg client with an open transaction')
     return core.call('enqueuing within your transaction', async (database) => {
       const theirs = database.on(within)
       await this.#assertSamePlace(theirs, database)
       await assertOpen(theirs)
-      if (jobs.length === 0) return []
-      const receipts = await insertJobs(theirs, jobs)
-      await core.listener.tellWithin(theirs)
-      return receipts
+      return work(theirs)
     })
   }
 

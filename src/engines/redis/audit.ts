@@ -1,14 +1,17 @@
 import {
   type AuditEntry,
   type AuditFilter,
+  type AuditNote,
   auditView,
-  type DeskAction,
+  DESK_ACTIONS,
   matchesAudit,
+  NOTED_ACTIONS,
 } from '../../engine/dead-letters.ts'
 import type { RedisDatabase } from './database.ts'
 import { publicId, typeOf } from './keys.ts'
 import { listOf, toPlace } from './reading.ts'
 import { parse, toView } from './rows.ts'
+import { compose } from './scripts.ts'
 
 /** Entries read at once. */
 const STEP = 200
@@ -30,13 +33,43 @@ export async function readAudit(database: RedisDatabase, filter: AuditFilter): P
   return entries
 }
 
-const ACTIONS: readonly DeskAction[] = ['replay', 'discard', 'undo', 'purge']
+/** ARGV: time, the entry as JSON. Lua would not keep its empty arrays, so the time is put in front of its text. */
+const noteScript = compose(
+  'note',
+  {},
+  `call('RPUSH', own('audit'), '{"at":' .. string.format('%.0f', now) .. ',' .. string.sub(ARGV[2], 2))`,
+)
+
+export async function writeNote(database: RedisDatabase, note: AuditNote): Promise<void> {
+  const { who, reason, action, jobId, type, subject, before, after } = note
+  const text = JSON.stringify({ who, reason, action, about: { jobId, type, subject }, before, after })
+  await database.run(noteScript(), [text])
+}
 
 /** Null for what another program has put into the list. */
 function readEntry(text: unknown, seq: number): AuditEntry | null {
-  const stored = parse(typeof text === 'string' ? text : undefined)
-  const { at, who, reason, action: named, queue, id, before, after, withPayload } = recordOf(stored)
-  const action = ACTIONS.find((known) => known === named)
+  const stored = recordOf(parse(typeof text === 'string' ? text : undefined))
+  return readNote(stored, seq) ?? readAct(stored, seq)
+}
+
+function readNote(stored: Stored, seq: number): AuditEntry | null {
+  const { at, who, reason, before, after } = stored
+  const action = NOTED_ACTIONS.find((known) => known === stored.action)
+  if (action === undefined) return null
+  const { jobId, type, subject } = recordOf(stored.about)
+  const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+  return {
+    ...{ seq, atMs: Number(at), who: String(who), reason: String(reason), action },
+    ...{ jobId: textOf(jobId), type: textOf(type), subject: typeof subject === 'string' ? subject : null },
+    before: recordOf(before),
+    after: typeof after === 'object' && after !== null ? recordOf(after) : null,
+  }
+}
+
+/** What was done at the desk: written by the script that did it, with the job as it was stored. */
+function readAct(stored: Stored, seq: number): AuditEntry | null {
+  const { at, who, reason, queue, id, before, after, withPayload } = stored
+  const action = DESK_ACTIONS.find((known) => known === stored.action)
   if (action === undefined || typeof queue !== 'string' || typeof id !== 'string') return null
   const type = typeOf(queue)
   const viewOf = (portrait: unknown) => readPortrait({ queue, type, bullId: id }, portrait, withPayload === true)
@@ -48,6 +81,7 @@ function readEntry(text: unknown, seq: number): AuditEntry | null {
     action,
     jobId: publicId(type, id),
     type,
+    subject: null,
     before: viewOf(before) ?? {},
     after: after === undefined ? null : viewOf(after),
   }
@@ -66,6 +100,8 @@ function readPortrait(
   return view === null ? null : auditView(view, withPayload)
 }
 
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+type Stored = Readonly<Record<string, unknown>>
+
+function recordOf(value: unknown): Stored {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }

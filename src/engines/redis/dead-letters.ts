@@ -1,5 +1,5 @@
 import type { By, DeadLetter, DeadLetterFilter, DeadLetters, PayloadEdit } from '../../engine/dead-letters.ts'
-import { readAudit } from './audit.ts'
+import { readAudit, writeNote } from './audit.ts'
 import type { RedisDatabase } from './database.ts'
 import type { RedisValue } from './driver.ts'
 import type { Endings } from './endings.ts'
@@ -37,6 +37,7 @@ export function createDeadLetters({ database, endings }: Parts): DeadLetters {
     discard: (id, { who, reason }) => act(discardScript(), id, who, reason),
     undiscard: (id, { who, reason }) => act(undiscardScript(), id, who, reason),
     remove: (ids, by) => removeLetters(database, ids, by),
+    note: (note) => writeNote(database, note),
     audit: (filter) => readAudit(database, filter),
   }
 }

@@ -13,6 +13,8 @@ import { diagnose } from './diagnosis.ts'
 import { countJobs, createControls, createInspector } from './inspector.ts'
 import { createLeadership } from './leadership.ts'
 import { DEFAULTS, type RedisOptions } from './options.ts'
+import { createPauses } from './pauses.ts'
+import { RedisPresence } from './presence.ts'
 import { createRetention } from './retention.ts'
 import { createSchedules } from './schedules.ts'
 
@@ -40,6 +42,8 @@ const CAPABILITIES: Capabilities = Object.freeze({
   schedules: true,
   leadership: true,
   retention: true,
+  presence: true,
+  pausing: true,
   diagnosis: true,
 })
 
@@ -73,6 +77,8 @@ export class RedisEngine extends EngineShell<RedisCore> implements Engine {
       schedules: createSchedules(database),
       leadership: createLeadership(database),
       retention: createRetention(core),
+      presence: new RedisPresence(database, database.keys.presence, async () => {}),
+      pauses: createPauses(database),
     }
     return { core, facets }
   }

@@ -24,6 +24,10 @@ export interface Keys {
   readonly audit: string
   /** Hash: name → JSON of the schedule. */
   readonly schedules: string
+  /** Hash: type → JSON of its pause. */
+  readonly paused: string
+  /** Before the keys of workers' beats, which are document D's. */
+  readonly presence: string
   /** Where a holder hears that its job was cancelled. */
   readonly lost: string
   office(office: string): string
@@ -38,6 +42,8 @@ export function keysOf(prefix: string): Keys {
     keys: own('keys'),
     audit: own('audit'),
     schedules: own('schedules'),
+    paused: own('paused'),
+    presence: own(''),
     lost: own('lost'),
     office: (office: string) => own(`office:${office}`),
   })

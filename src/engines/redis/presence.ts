@@ -1,7 +1,8 @@
-import type { Beat, RememberingPresence, Seen } from '../../engine/presence.ts'
+import { encodeBeat } from '../../engine/beats.ts'
+import { type Beat, type RememberingPresence, SEEN_MS, type Seen } from '../../engine/presence.ts'
 import { EngineError, OptionError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
-import { decodeBeat, encodeBeat, heartbeatKey, ownerOf } from './heartbeat.ts'
+import { heartbeatKey, ownerOf, readHeartbeat } from './heartbeat.ts'
 
 /** The part of an ioredis client that we use: one of your own fits, of whatever version. */
 export interface RedisCaller {
@@ -15,8 +16,6 @@ export interface RedisPresenceOptions {
 
 /** Every key that was ever beaten, by its last beat: a list of workers must not walk all keys of a Redis full of jobs. */
 const INDEX = 'millrace:workers'
-/** A worker that died without a goodbye stays in the index for a day, so that it can be missed. */
-const INDEX_MS = 86_400_000
 /** What a connection of our own gets to connect, to answer and to close. */
 const REDIS_MS = 1_000
 
@@ -60,7 +59,7 @@ export class RedisPresence implements RememberingPresence, AsyncDisposable {
         this.#index,
         ...beats.flatMap((beat) => [beat.atMs, heartbeatKey(beat.type, beat.instance)]),
       ),
-      this.#redis.call('ZREMRANGEBYSCORE', this.#index, '-inf', `(${newestMs - INDEX_MS}`),
+      this.#redis.call('ZREMRANGEBYSCORE', this.#index, '-inf', `(${newestMs - SEEN_MS}`),
     ])
   }
 
@@ -90,7 +89,7 @@ export class RedisPresence implements RememberingPresence, AsyncDisposable {
 
   async #read(key: string): Promise<Beat | null> {
     const value = await this.#redis.call('GET', this.#prefix + key)
-    return typeof value === 'string' ? decodeBeat(key, value) : null
+    return typeof value === 'string' ? readHeartbeat(key, value) : null
   }
 
   /** Beats under way arrive first. */

@@ -162,3 +162,7 @@ export function fileOf(handle: SqliteDatabase): string {
 export function isInTransaction(handle: SqliteDatabase): boolean {
   return Reflect.get(handle, 'isTransaction') === true || Reflect.get(handle, 'inTransaction') === true
 }
+
+export function isSqliteDatabase(handle: object): handle is SqliteDatabase {
+  return ['exec', 'prepare', 'close'].every((name) => typeof Reflect.get(handle, name) === 'function')
+}

@@ -1,6 +1,8 @@
 import {
+  type AuditAction,
   type AuditEntry,
   type AuditFilter,
+  type AuditNote,
   auditView,
   type By,
   type DeadLetter,
@@ -55,6 +57,7 @@ export function createDeadLetters(core: SqliteCore): DeadLetters {
       if (removed > 0) core.wakeups.notify()
       return removed
     },
+    note: (note) => core.write('note', () => record(core, note)),
     audit: (filter) => core.read('audit', () => readAudit(core, filter)),
   }
 }
@@ -166,8 +169,19 @@ function recordAct(core: SqliteCore, { row, by, action, event, withPayload = fal
     action,
     id,
     type,
+    subject: null,
     before: JSON.stringify(auditView(toView(row), withPayload)),
     after: after === undefined ? null : JSON.stringify(auditView(toView(after), withPayload)),
+  })
+}
+
+function record({ connection, clock }: SqliteCore, note: AuditNote): void {
+  const { who, reason, action, jobId, type, subject, before, after } = note
+  connection.prepare(RECORD_ACT).run({
+    now: toIso(clock.nowMs()),
+    ...{ who, reason, action, id: jobId ?? '', type: type ?? '', subject },
+    before: JSON.stringify(before),
+    after: after === null ? null : JSON.stringify(after),
   })
 }
 
@@ -176,9 +190,10 @@ interface AuditRow {
   readonly at: string
   readonly who: string
   readonly reason: string
-  readonly action: DeskAction
+  readonly action: AuditAction
   readonly job_id: string
   readonly type: string
+  readonly subject: string | null
   readonly before: string
   readonly after: string | null
 }
@@ -200,6 +215,7 @@ function readAudit(core: SqliteCore, filter: AuditFilter): AuditEntry[] {
     action: row.action,
     jobId: row.job_id,
     type: row.type,
+    subject: row.subject,
     before: parse<Record<string, unknown>>(row.before, {}),
     after: parse<Record<string, unknown> | null>(row.after, null),
   }))

@@ -42,8 +42,8 @@ export const REMOVE_EVENTS = `DELETE FROM job_events WHERE job_id = :id`
 export const FIND_LATEST_SEQ = `SELECT seq FROM job_latest WHERE type = :type AND latest_key = :latestKey`
 
 export const RECORD_ACT = `
-INSERT INTO job_audit (at, who, reason, action, job_id, type, before, after)
-VALUES (:now, :who, :reason, :action, :id, :type, :before, :after)`
+INSERT INTO job_audit (at, who, reason, action, job_id, type, subject, before, after)
+VALUES (:now, :who, :reason, :action, :id, :type, :subject, :before, :after)`
 
 /** What the job was before it was discarded. */
 export const BEFORE_DISCARD = `
@@ -56,6 +56,6 @@ export function listAudit(filter: AuditFilter): string {
     filter.action !== undefined && 'action = :action',
     filter.before !== undefined && 'seq < :before',
   ].filter(Boolean)
-  return `SELECT seq, at, who, reason, action, job_id, type, before, after FROM job_audit
+  return `SELECT seq, at, who, reason, action, job_id, type, subject, before, after FROM job_audit
 ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`} ORDER BY seq DESC LIMIT :limit`
 }

@@ -97,10 +97,12 @@ describe('settings', () => {
     const { handle, found } = await store(t)
     assert.deepEqual(await found('integrity'), [])
     expect(await found('integrity', true), 'ok')
-    const { rootpage } =
-      handle.prepare(`SELECT rootpage FROM sqlite_master WHERE name = 'idx_job_events_job'`).get() ?? {}
     const damaged = join(await temporary(t), 'damaged.db')
     handle.prepare('VACUUM INTO ?').run(damaged)
+    const copy = new DatabaseSync(damaged)
+    const { rootpage } =
+      copy.prepare(`SELECT rootpage FROM sqlite_master WHERE name = 'idx_job_events_job'`).get() ?? {}
+    copy.close()
     const file = await openFile(damaged, 'r+')
     await file.write(Buffer.alloc(4096, 0xa5), 0, 4096, (Number(rootpage) - 1) * 4096)
     await file.close()

@@ -1,11 +1,11 @@
 /** `millrace doctor` for SQLite: what can go wrong with the file, looked at, each with what to do about it. */
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
-import { failure } from '../../engine/findings.ts'
-import { ClosedError } from '../../errors.ts'
+import { looked } from '../../engine/findings.ts'
 import type { SqliteCore } from './core.ts'
 import { fileOf } from './database.ts'
 import { lookAtFile, type Machine, thisMachine, WAL_BYTES_MAX } from './diagnosis/file.ts'
 import { lookAtClock, lookAtLeases, lookAtOverdue, lookAtWorkers } from './diagnosis/jobs.ts'
+import { lookAtOutboxes } from './diagnosis/outbox.ts'
 import { lookAtSchedules } from './diagnosis/schedules.ts'
 import { lookAtSchema } from './diagnosis/schema.ts'
 import {
@@ -26,7 +26,7 @@ export interface Examination extends DiagnoseOptions, Durability {
 
 type Looked = Finding | readonly Finding[] | Promise<readonly Finding[]>
 
-/** Only looks. A look that fails is a finding of its own, so that one fault does not hide the others. */
+/** Only looks. */
 export async function diagnose(core: SqliteCore, examination: Examination): Promise<readonly Finding[]> {
   const { connection } = core
   const nowMs = core.clock.nowMs()
@@ -42,21 +42,12 @@ export async function diagnose(core: SqliteCore, examination: Examination): Prom
     ['overdue jobs', () => lookAtOverdue(connection, nowMs)],
     ['workers', () => lookAtWorkers(connection, nowMs)],
     ['schedules', () => lookAtSchedules(connection, nowMs)],
+    ['outbox', () => lookAtOutboxes(connection, nowMs)],
     ['schema', () => lookAtSchema(connection, nowMs)],
     ...(examination.deep === true ? [['integrity', () => lookAtIntegrity(connection)] as const] : []),
   ]
   const findings: Finding[] = []
-  for (const [subject, look] of looks) findings.push(...(await looked(core, subject, look)))
+  for (const [subject, look] of looks)
+    findings.push(...(await looked(subject, async () => core.read(`looking at the ${subject}`, look))))
   return findings
-}
-
-async function looked(core: SqliteCore, subject: string, look: () => Looked): Promise<readonly Finding[]> {
-  try {
-    const found = await core.read(`looking at the ${subject}`, look)
-    return 'severity' in found ? [found] : found
-  } catch (error) {
-    if (error instanceof ClosedError) throw error
-    const reason = error instanceof Error ? error.message : String(error)
-    return [failure(subject, `could not be looked at: ${reason}`, 'Mend the other findings first, then look again.')]
-  }
 }

@@ -3,6 +3,7 @@ import type { Capabilities } from '../../engine/capabilities.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } from '../../engine/engine.ts'
 import type { EngineSettings } from '../../engine/open.ts'
+import type { Outbox } from '../../engine/outbox.ts'
 import { EngineShell, type Facets } from '../../engine/shell.ts'
 import { EngineError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
@@ -13,7 +14,6 @@ import {
   configure,
   fileOf,
   forbidSchemaChanges,
-  isInTransaction,
   openFile,
   type SqliteDatabase,
   type Synchronous,
@@ -26,8 +26,12 @@ import { assertLocal, readMounts } from './file-system.ts'
 import { countJobs, createControls, createInspector } from './inspector.ts'
 import { createLeadership } from './leadership.ts'
 import { applyMigrations, assertCurrent } from './migrate.ts'
+import { createOutbox } from './outbox.ts'
+import { createPauses } from './pauses.ts'
+import { createPresence } from './presence.ts'
 import { createRetention } from './retention.ts'
 import { createSchedules } from './schedules.ts'
+import { connectionWithin } from './within.ts'
 
 /** A pass comes every 33 s at most, and another keeper takes over within 10 s of an end; it begins with a pass. */
 const RECOVERY_MAX_MS = 45_000
@@ -54,6 +58,8 @@ const CAPABILITIES: Capabilities = Object.freeze({
   schedules: true,
   leadership: true,
   retention: true,
+  presence: true,
+  pausing: true,
   diagnosis: true,
 })
 
@@ -109,6 +115,8 @@ export class SqliteEngine extends EngineShell<SqliteCore> implements Engine {
       schedules: createSchedules(core),
       leadership: createLeadership(core),
       retention: createRetention(core),
+      presence: createPresence(core),
+      pauses: createPauses(core),
     }
     return { core, facets }
   }
@@ -147,26 +155,18 @@ export class SqliteEngine extends EngineShell<SqliteCore> implements Engine {
     return receipts
   }
 
-  /** On the user's own connection: the jobs appear when the user commits, and never if the user rolls back. */
+  /** The jobs appear when the user commits, and never if the user rolls back. */
   #enqueueWithin(jobs: readonly NewJob[], within: Transaction): readonly Receipt[] {
-    if (!isSqliteDatabase(within) || !isInTransaction(within)) {
-      throw new EngineError(
-        'ERR_STORAGE_FAILED',
-        `'within' must be a database handle with an open transaction; run BEGIN on it first`,
-      )
-    }
-    const [own, theirs] = [fileOf(this.core.connection.handle), fileOf(within)]
-    if (own !== theirs) {
-      throw new EngineError(
-        'ERR_STORAGE_FAILED',
-        `'within' is a transaction on another database file; open Millrace on the same file`,
-      )
-    }
+    const theirs = connectionWithin(this.core, within)
     try {
-      return insertWithin(new Connection(within), jobs, this.#settings.clock.nowMs())
+      return insertWithin(theirs, jobs, this.#settings.clock.nowMs())
     } catch (error) {
       throw toEngineError(error, 'enqueuing within your transaction')
     }
+  }
+
+  get outbox(): Outbox {
+    return createOutbox(this.core)
   }
 
   async consume(subscription: Subscription): Promise<Consumer> {
@@ -191,8 +191,4 @@ export class SqliteEngine extends EngineShell<SqliteCore> implements Engine {
     const { database, synchronous = 'full' } = this.#options
     return synchronous === 'full' && typeof database === 'string' && database !== ':memory:'
   }
-}
-
-export function isSqliteDatabase(handle: object): handle is SqliteDatabase {
-  return ['exec', 'prepare', 'close'].every((name) => typeof Reflect.get(handle, name) === 'function')
 }

@@ -5,6 +5,7 @@ import { toIso } from '../../time/iso.ts'
 import type { SqliteCore } from './core.ts'
 import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
 import { readHistory, recordEvent } from './history.ts'
+import { listRows } from './listing.ts'
 import { toMs, toView, type ViewRow } from './rows.ts'
 import {
   COUNT_DEAD,
@@ -13,7 +14,6 @@ import {
   COUNT_STATES,
   END_LIVE,
   FIND_JOB,
-  listJobs,
   OLDEST_DUE,
   UNBLOCK_LATEST,
 } from './statements.ts'
@@ -34,7 +34,7 @@ export function createInspector(core: SqliteCore): Inspector {
     })
   return {
     find,
-    list: (filter: JobFilter) => core.read('list', () => listRows(core, filter).map(toView)),
+    list: (filter: JobFilter) => core.read('list', () => listRows(core.connection, filter).map(toView)),
     oldestDue: () =>
       core.read('oldestDue', () => {
         const now = toIso(core.clock.nowMs())
@@ -61,16 +61,6 @@ export function createInspector(core: SqliteCore): Inspector {
       }
     },
   }
-}
-
-function listRows(core: SqliteCore, filter: JobFilter): ViewRow[] {
-  const sql = listJobs({ state: filter.state !== undefined, type: filter.type !== undefined })
-  return core.connection.prepare(sql).all({
-    before: filter.before ?? null,
-    limit: filter.limit,
-    ...(filter.state !== undefined && { state: filter.state }),
-    ...(filter.type !== undefined && { type: filter.type }),
-  }) as ViewRow[]
 }
 
 const NO_JOBS: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }

@@ -2,6 +2,8 @@ import { EngineError } from '../../errors.ts'
 import { toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
 import { ADDED_COLUMNS, CANONICAL_TABLE, INDEXES_AND_TABLES } from './migrations/0001-job-queue.ts'
+import { PRESENCE_AND_PAUSES } from './migrations/0002-presence.ts'
+import { OUTBOX } from './migrations/0003-outbox.ts'
 
 interface Migration {
   readonly version: number
@@ -22,6 +24,8 @@ const MIGRATIONS: readonly Migration[] = [
       return [CANONICAL_TABLE, ...additions, INDEXES_AND_TABLES]
     },
   },
+  { version: 2, name: 'presence', statements: () => [PRESENCE_AND_PAUSES] },
+  { version: 3, name: 'outbox', statements: () => [OUTBOX] },
 ]
 
 export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0

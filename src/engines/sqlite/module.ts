@@ -1,7 +1,8 @@
 import type { Engine } from '../../engine/engine.ts'
 import type { EngineSettings, MigrationPlan } from '../../engine/open.ts'
 import { EngineError } from '../../errors.ts'
-import { isSqliteDatabase, SqliteEngine, type SqliteOptions } from './engine.ts'
+import { isSqliteDatabase } from './database.ts'
+import { SqliteEngine, type SqliteOptions } from './engine.ts'
 import { planMigrationsOf } from './plan.ts'
 
 const FORM = `give 'sqlite:./file.db', optionally with '?synchronous=full' (the default) or '?synchronous=normal'`

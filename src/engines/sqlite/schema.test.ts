@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, test } from 'node:test'
 import { assertVersionText, Connection } from './database.ts'
 import { applyMigrations, assertCurrent, pendingMigrations, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
-import { CANONICAL_TABLE } from './migrations/0001-job-queue.ts'
+import { ADDED_COLUMNS, CANONICAL_TABLE, INDEXES_AND_TABLES } from './migrations/0001-job-queue.ts'
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const NOW = '2026-01-01T00:00:00.000Z'
@@ -29,7 +29,7 @@ function row(id: string): Record<string, unknown> {
 }
 
 describe('the canonical table', () => {
-  // B18..B36 B17
+  // B18..B36 B17 X005
   test('has every canonical column with its type, null rule and default', () => {
     const columns = new Map(
       (database.prepare('PRAGMA table_info(job_queue)').all() as Record<string, unknown>[]).map((column) => [
@@ -148,7 +148,7 @@ describe('the updated_at trigger', () => {
     assert.equal(row('a').updated_at, explicit)
   })
 
-  // X075
+  // X075 X194
   test('does not recurse even with recursive triggers on, twice within a millisecond', () => {
     insert('a')
     database.exec('PRAGMA recursive_triggers = ON')
@@ -169,6 +169,30 @@ describe('the updated_at trigger', () => {
 
 describe('migrations', () => {
   // B42 X077
+  test('bring a file of the first version up to date, with its jobs and its audit', () => {
+    const old = new DatabaseSync(':memory:')
+    const older = new Connection(old)
+    old.exec(CANONICAL_TABLE)
+    for (const { name, definition } of ADDED_COLUMNS) old.exec(`ALTER TABLE job_queue ADD COLUMN ${name} ${definition}`)
+    old.exec(`${INDEXES_AND_TABLES}
+      CREATE TABLE millrace_schema (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL);
+      INSERT INTO millrace_schema VALUES (1, 'job-queue', '${NOW}');
+      INSERT INTO job_audit (at, who, reason, action, job_id, type, before)
+      VALUES ('${NOW}', 'ann', 'old', 'discard', 'j', 'mail', '{}');`)
+    old.prepare(PLAIN_INSERT).run('j', NOW, NOW, NOW)
+    assert.throws(() => assertCurrent(older), { code: 'ERR_SCHEMA_MISSING' })
+    assert.equal(pendingMigrations(older)[0]?.name, 'presence')
+    applyMigrations(older, Date.parse(NOW))
+    assertCurrent(older)
+    assert.deepEqual(
+      { ...old.prepare('SELECT action, subject FROM job_audit').get() },
+      { action: 'discard', subject: null },
+    )
+    assert.equal(old.prepare('SELECT count(*) AS jobs FROM job_queue').get()?.jobs, 1)
+    old.exec(`INSERT INTO millrace_pauses VALUES ('mail', 'ann', 'why', 0)`)
+    old.close()
+  })
+
   test('can be applied again, and record their version', () => {
     insert('a')
     applyMigrations(connection, Date.parse(NOW))

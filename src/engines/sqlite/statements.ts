@@ -170,21 +170,43 @@ export const VIEW_COLUMNS = `${JOB_COLUMNS}, status, ended, progress, result, er
 
 export const FIND_JOB = `SELECT ${VIEW_COLUMNS} FROM job_queue WHERE id = :id`
 
-/** Newest first. The branch per filter lets each use its index. */
-export function listJobs(filter: { readonly state: boolean; readonly type: boolean }): string {
-  const conditions = [
-    filter.state && 'status = :state',
-    filter.type && 'type = :type',
-    '(:before IS NULL OR id < :before)',
-  ]
-  return `SELECT ${VIEW_COLUMNS} FROM job_queue WHERE ${conditions.filter(Boolean).join(' AND ')} ORDER BY id DESC LIMIT :limit`
-}
+/** Types that have jobs. One probe per type on the index, however many jobs there are. */
+export const TYPES = `
+WITH RECURSIVE types(type) AS (
+  SELECT min(type) FROM job_queue
+  UNION ALL
+  SELECT (SELECT min(type) FROM job_queue WHERE type > types.type) FROM types WHERE types.type IS NOT NULL)
+SELECT type FROM types WHERE type IS NOT NULL`
 
-/** The inner look stays in the index; only the one it finds is read. */
+/** Where a page ends: the job itself, or the next below it when it has been removed since. */
+export const PLACE_BEFORE = `
+SELECT rowid - (id = :id) AS place FROM job_queue WHERE id <= :id ORDER BY id DESC LIMIT 1`
+
+/** The newest up to a place. Rowids grow with arrival, and an index on a type and a state has its rowids in order. */
+export const NEWEST = `SELECT rowid FROM job_queue WHERE rowid <= :place ORDER BY rowid DESC LIMIT :limit`
+export const NEWEST_OF = `
+SELECT rowid FROM job_queue INDEXED BY idx_job_queue_type
+WHERE type = :type AND status = :state AND rowid <= :place ORDER BY rowid DESC LIMIT :limit`
+
+export const VIEW_ROWS = `
+SELECT ${VIEW_COLUMNS} FROM job_queue WHERE rowid IN (SELECT value FROM json_each(:rowids)) ORDER BY rowid DESC`
+
+/** The first of each priority is one probe on the index; the oldest of these is read. */
 export const OLDEST_DUE = `
-SELECT ${VIEW_COLUMNS} FROM job_queue WHERE rowid = (
-  SELECT rowid FROM job_queue INDEXED BY idx_job_queue_dequeue
-  WHERE status = 'queued' AND scheduled_at <= :now ORDER BY scheduled_at, rowid LIMIT 1)`
+WITH RECURSIVE priorities(priority) AS (
+  SELECT min(priority) FROM job_queue INDEXED BY idx_job_queue_dequeue WHERE status = 'queued'
+  UNION ALL
+  SELECT (
+    SELECT min(priority) FROM job_queue INDEXED BY idx_job_queue_dequeue
+    WHERE status = 'queued' AND priority > priorities.priority)
+  FROM priorities WHERE priorities.priority IS NOT NULL)
+SELECT ${VIEW_COLUMNS} FROM job_queue WHERE rowid IN (
+  SELECT (
+    SELECT rowid FROM job_queue INDEXED BY idx_job_queue_dequeue
+    WHERE status = 'queued' AND priority = priorities.priority AND scheduled_at <= :now
+    ORDER BY scheduled_at, rowid LIMIT 1)
+  FROM priorities)
+ORDER BY scheduled_at, rowid LIMIT 1`
 
 export const COUNT_STATES = `SELECT type, status, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_type GROUP BY type, status`
 export const COUNT_READY = `

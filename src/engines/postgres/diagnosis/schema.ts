@@ -5,8 +5,11 @@ import type { Database, Statement } from '../database.ts'
 import * as dependency from '../dependency-statements.ts'
 import * as desk from '../desk-statements.ts'
 import * as inspect from '../inspect-statements.ts'
-import { ADDED_COLUMNS, jobsSql, LEASE_COLUMNS } from '../migrations/0001-jobs.ts'
+import { schemaSql } from '../migrate.ts'
+import { ADDED_COLUMNS, LEASE_COLUMNS } from '../migrations/0001-jobs.ts'
 import { quote } from '../names.ts'
+import * as outbox from '../outbox-statements.ts'
+import * as presence from '../presence-statements.ts'
 import * as retention from '../retention-statements.ts'
 import * as schedule from '../schedule-statements.ts'
 import * as settle from '../settle-statements.ts'
@@ -36,7 +39,7 @@ export function partsOf(sql: string, kind: 'INDEX' | 'TRIGGER'): readonly Part[]
 }
 
 export async function lookAtSchema(database: Database): Promise<readonly Finding[]> {
-  const sql = jobsSql(database.names)
+  const sql = schemaSql(database.names)
   const indexes = partsOf(sql, 'INDEX')
   const triggers = partsOf(sql, 'TRIGGER')
   const { schema } = database.names
@@ -103,7 +106,7 @@ function compare(
 
 /** Those that are one statement. A statement that the server cannot parse fails at every call: that is what drift costs. */
 export function ownStatements(): readonly (readonly [name: string, statement: Statement])[] {
-  return [statements, settle, desk, inspect, schedule, retention, dependency].flatMap((file) =>
+  return [statements, settle, desk, inspect, schedule, retention, dependency, presence, outbox].flatMap((file) =>
     Object.entries(file).flatMap(([name, made]) =>
       typeof made === 'function' && /^[A-Z][A-Z_]+$/.test(name) ? [[name, made as Statement] as const] : [],
     ),

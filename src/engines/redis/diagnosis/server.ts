@@ -1,6 +1,7 @@
 /** The server itself: its version, its role, what it writes to a disk, what it does when it is full, its clock and how fast it answers. */
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { failure, formatAge, formatBytes, ok, warning } from '../../../engine/findings.ts'
+import { judgeLatency, measureLatency } from '../../../engine/latency.ts'
 import { systemClock } from '../../../time/clock.ts'
 import type { RedisDatabase } from '../database.ts'
 import { type Info, isOlder, SET_POLICY, VERSION_MIN } from '../server-check.ts'
@@ -9,8 +10,6 @@ import { type Info, isOlder, SET_POLICY, VERSION_MIN } from '../server-check.ts'
 const MAINTAINED = '7.2.0'
 /** Two clocks of one network differ by less. */
 const CLOCK_TOLERANCE_MS = 5_000
-const PINGS = 7
-const SLOW_MS = 25
 const MEMORY_WARNING = 0.8
 
 /** A setting of the server, or null where CONFIG is forbidden, as hosted servers do. */
@@ -161,23 +160,11 @@ export function judgeClock(serverMs: number, beforeMs: number, afterMs: number):
 }
 
 export async function lookAtLatency(database: RedisDatabase): Promise<readonly Finding[]> {
-  const took: number[] = []
-  for (let index = 0; index < PINGS; index += 1) {
-    const fromMs = systemClock.monotonicMs()
-    await database.ping()
-    took.push(systemClock.monotonicMs() - fromMs)
-  }
-  return [judgeLatency(took)]
-}
-
-export function judgeLatency(tookMs: readonly number[]): Finding {
-  const sorted = tookMs.toSorted((left, right) => left - right)
-  const median = sorted[Math.floor(sorted.length / 2)] ?? 0
-  const text = `a round trip takes ${median.toFixed(1)} ms (${(sorted.at(-1) ?? 0).toFixed(1)} ms at most of ${sorted.length})`
-  if (median < SLOW_MS) return ok('latency', text)
-  return warning(
-    'latency',
-    `${text}: every claim and every result waits for one`,
-    'Run the workers nearer to the server; look for slow commands with redis-cli SLOWLOG GET.',
-  )
+  const took = await measureLatency(systemClock, () => database.ping())
+  return [
+    judgeLatency(took, {
+      cost: 'every claim and every result waits for one',
+      advice: 'Run the workers nearer to the server; look for slow commands with redis-cli SLOWLOG GET.',
+    }),
+  ]
 }

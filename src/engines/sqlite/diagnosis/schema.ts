@@ -5,6 +5,8 @@ import { Connection, openFile } from '../database.ts'
 import * as dependencyStatements from '../dependency-statements.ts'
 import * as deskStatements from '../desk-statements.ts'
 import { applyMigrations } from '../migrate.ts'
+import * as outboxStatements from '../outbox-statements.ts'
+import * as presenceStatements from '../presence-statements.ts'
 import * as engineStatements from '../statements.ts'
 
 interface Part {
@@ -134,6 +136,8 @@ function unpreparable(actual: Connection): readonly Finding[] {
     ...Object.entries(engineStatements),
     ...Object.entries(deskStatements),
     ...Object.entries(dependencyStatements),
+    ...Object.entries(presenceStatements),
+    ...Object.entries(outboxStatements),
   ]
   return statements.flatMap(([name, sql]) => {
     if (typeof sql !== 'string' || !/^\s*(?:SELECT|INSERT|UPDATE|DELETE)\b/.test(sql)) return []

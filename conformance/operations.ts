@@ -1,0 +1,33 @@
+/** The excuses for what operators see and do: who is at work, and which types are held back. */
+import assert from 'node:assert/strict'
+import { pausesOf, presenceOf } from '../src/engine/admission.ts'
+import { UnsupportedError } from '../src/errors.ts'
+import type { Excuse } from './case.ts'
+import { refuses } from './needs.ts'
+import type { Stage } from './stage.ts'
+
+async function refusesCalls(stage: Stage, calls: readonly (() => Promise<unknown>)[]): Promise<void> {
+  for (const call of calls) {
+    await assert.rejects(call, (error) => error instanceof UnsupportedError && error.engine === stage.engine.name)
+  }
+}
+
+export const presence: Excuse = {
+  excuse: ({ presence: offered }) => (offered ? null : 'does not know which workers there are'),
+  refusal: async (stage) => {
+    assert.equal(stage.engine.presence, undefined)
+    refuses(() => presenceOf(stage.engine), stage)
+    const mill = await stage.mill()
+    await refusesCalls(stage, [() => mill.workers()])
+  },
+}
+
+export const pausing: Excuse = {
+  excuse: ({ pausing: offered }) => (offered ? null : 'cannot pause a type'),
+  refusal: async (stage) => {
+    assert.equal(stage.engine.pauses, undefined)
+    refuses(() => pausesOf(stage.engine), stage)
+    const mill = await stage.mill()
+    await refusesCalls(stage, [() => mill.pause(stage.type), () => mill.resume(stage.type), () => mill.paused()])
+  },
+}

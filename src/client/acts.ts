@@ -1,0 +1,49 @@
+/** Acts of operators that are not about one job's run: what they do, and the entry that each leaves in the audit. */
+import { deadLettersOf, pausesOf } from '../engine/admission.ts'
+import type { AuditNote, By, NotedAction } from '../engine/dead-letters.ts'
+import type { Engine } from '../engine/engine.ts'
+
+/** Who acts and why, as far as it is said. */
+export type Actor = Partial<By>
+
+/** An act for the audit. What is left out is not a part of it. */
+export interface Note extends By {
+  readonly action: NotedAction
+  readonly jobId?: string
+  readonly type?: string
+  /** What it is about otherwise, such as a schedule's name. */
+  readonly subject?: string
+  readonly before?: Readonly<Record<string, unknown>>
+  readonly after?: Readonly<Record<string, unknown>>
+}
+
+export async function writeNote(engine: Engine, note: Note): Promise<void> {
+  const { who, reason, action, jobId, type, subject, before, after } = note
+  const entry: AuditNote = {
+    ...{ who, reason, action },
+    jobId: jobId ?? null,
+    type: type ?? null,
+    subject: subject ?? null,
+    before: before ?? {},
+    after: after ?? null,
+  }
+  await deadLettersOf(engine).note(entry)
+}
+
+/** False when it was paused already: then nothing is noted either. */
+export async function pauseType(engine: Engine, type: string, by: By): Promise<boolean> {
+  const isDone = await pausesOf(engine).pause(type, by)
+  if (isDone && isAudited(engine)) await writeNote(engine, { ...by, action: 'pause', type })
+  return isDone
+}
+
+/** False when it was not paused. */
+export async function resumeType(engine: Engine, type: string, by: By): Promise<boolean> {
+  const isDone = await pausesOf(engine).resume(type)
+  if (isDone && isAudited(engine)) await writeNote(engine, { ...by, action: 'resume', type })
+  return isDone
+}
+
+function isAudited({ capabilities }: Engine): boolean {
+  return capabilities.deadLetters === 'requeue'
+}

@@ -1,0 +1,73 @@
+/** How a beat stands in a store: the fields of document D, which other programs read and write too, and ours beside them. */
+import { fromIso, toIso } from '../time/iso.ts'
+import type { AtWork, Beat, JobAtWork } from './presence.ts'
+
+/** One that stops says since when (X155). */
+export function encodeBeat({ atMs, status, lastJobAtMs, lag, stoppingSinceMs, work }: Beat): string {
+  return JSON.stringify({
+    timestamp: toIso(atMs),
+    status,
+    last_message_at: lastJobAtMs === null ? null : toIso(lastJobAtMs),
+    consumer_lag: lag,
+    ...(stoppingSinceMs !== null && { shutting_down_since: toIso(stoppingSinceMs) }),
+    ...(work !== undefined && { work }),
+  })
+}
+
+/** Null for what is no beat. */
+export function decodeBeat(owner: { readonly type: string; readonly instance: string }, text: string): Beat | null {
+  const fields = parsed(text)
+  const { status } = fields
+  const atMs = timeOf(fields.timestamp)
+  if (atMs === null || (status !== 'RUNNING' && status !== 'SHUTTING_DOWN')) return null
+  const work = workOf(fields.work)
+  return {
+    type: owner.type,
+    instance: owner.instance,
+    status,
+    atMs,
+    lastJobAtMs: timeOf(fields.last_message_at),
+    lag: typeof fields.consumer_lag === 'number' ? fields.consumer_lag : null,
+    stoppingSinceMs: timeOf(fields.shutting_down_since),
+    ...(work !== null && { work }),
+  }
+}
+
+function workOf(value: unknown): AtWork | null {
+  const { host, pid, startedAtMs, concurrency, running, jobs } = fieldsOf(value)
+  const figures = [pid, startedAtMs, concurrency, running]
+  if (typeof host !== 'string' || figures.some((figure) => typeof figure !== 'number')) return null
+  return {
+    host,
+    pid: Number(pid),
+    startedAtMs: Number(startedAtMs),
+    concurrency: Number(concurrency),
+    running: Number(running),
+    jobs: Array.isArray(jobs) ? jobs.flatMap(jobOf) : [],
+  }
+}
+
+function jobOf(value: unknown): JobAtWork[] {
+  const { id, attempt, startedAtMs } = fieldsOf(value)
+  if (typeof id !== 'string' || typeof attempt !== 'number' || typeof startedAtMs !== 'number') return []
+  return [{ id, attempt, startedAtMs }]
+}
+
+type Fields = Partial<Readonly<Record<string, unknown>>>
+
+function parsed(text: string): Fields {
+  try {
+    return fieldsOf(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
+
+function timeOf(value: unknown): number | null {
+  const ms = typeof value === 'string' ? fromIso(value) : Number.NaN
+  return Number.isNaN(ms) ? null : ms
+}

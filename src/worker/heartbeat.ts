@@ -1,0 +1,123 @@
+import { hostname } from 'node:os'
+import { type AtWork, type Beat, JOBS_SHOWN_MAX, type Presence } from '../engine/presence.ts'
+import { WaitTimeoutError } from '../errors.ts'
+import type { Clock } from '../time/clock.ts'
+import { waitAtMost } from './bounded.ts'
+import type { HeldJob } from './held-job.ts'
+import type { Slots } from './slots.ts'
+
+/** D05, D06, X155: how often a worker says that it lives, and how long that holds. */
+const EVERY_MS = 10_000
+const TTL_MS = 30_000
+const STOPPING_TTL_MS = 60_000
+/** A beat that takes longer is given up: the next one says more. */
+const TELL_MS = 5_000
+
+export interface HeartbeatParts {
+  readonly clock: Clock
+  readonly presence: Presence
+  readonly worker: string
+  readonly slots: Slots
+  onError(error: unknown): void
+}
+
+/**
+ * Says in the engine's store that the worker lives and what it runs: when it starts, every 10 s, when it stops, and
+ * goodbye. All of it is read off at the beat, so no job pays for it; and no job waits when the store does not answer.
+ */
+export class Heartbeat {
+  readonly #parts: HeartbeatParts
+  readonly #startedAtMs: number
+  #stoppingSinceMs: number | null = null
+  #beat: Promise<void> | null = null
+  #cancelNext: () => void = () => {}
+  #isTroubled = false
+  #isOver = false
+
+  constructor(parts: HeartbeatParts) {
+    this.#parts = parts
+    this.#startedAtMs = parts.clock.nowMs()
+  }
+
+  /** Resolves when the first beat has arrived, or has failed. */
+  start(): Promise<void> {
+    return this.#repeat()
+  }
+
+  stopping(): void {
+    this.#stoppingSinceMs = this.#parts.clock.nowMs()
+    this.#cancelNext()
+    void this.#repeat()
+  }
+
+  /** A beat under way ends first, or it would bring the worker back. */
+  async goodbye(): Promise<void> {
+    const { presence, worker, slots } = this.#parts
+    this.#isOver = true
+    this.#cancelNext()
+    await this.#beat
+    await this.#tell(() => presence.gone(worker, [...slots.types.keys()]))
+  }
+
+  async #repeat(): Promise<void> {
+    if (this.#isOver) return
+    this.#cancelNext = this.#parts.clock.after(EVERY_MS, () => void this.#repeat())
+    const { presence } = this.#parts
+    const ttlMs = this.#stoppingSinceMs === null ? TTL_MS : STOPPING_TTL_MS
+    const before = this.#beat
+    const beat = (async () => {
+      await before
+      if (!this.#isOver) await this.#tell(() => presence.beat(this.#beats(), ttlMs))
+    })()
+    this.#beat = beat
+    await beat
+  }
+
+  /** Never rejects. Trouble is told once, not at every beat. */
+  async #tell(say: () => Promise<void>): Promise<void> {
+    try {
+      const said = say()
+      if (!(await waitAtMost(this.#parts.clock, TELL_MS, said))) throw new WaitTimeoutError('a beat', TELL_MS)
+      await said
+      this.#isTroubled = false
+    } catch (error) {
+      if (!this.#isTroubled) this.#parts.onError(error)
+      this.#isTroubled = true
+    }
+  }
+
+  #beats(): readonly Beat[] {
+    const { clock, worker, slots } = this.#parts
+    const stoppingSinceMs = this.#stoppingSinceMs
+    const atMs = clock.nowMs()
+    // What the worker keeps on the monotonic clock, as others tell the time.
+    const sinceMonotonicMs = atMs - clock.monotonicMs()
+    const running = Map.groupBy(slots.running, ({ type }) => type)
+    return [...slots.types].map(([type, worked]) => ({
+      type,
+      instance: worker,
+      status: stoppingSinceMs === null ? 'RUNNING' : 'SHUTTING_DOWN',
+      atMs,
+      lastJobAtMs: worked.endedAtMs === null ? null : Math.round(sinceMonotonicMs + worked.endedAtMs),
+      lag: null,
+      stoppingSinceMs,
+      work: this.#workOf(running.get(worked) ?? [], sinceMonotonicMs),
+    }))
+  }
+
+  #workOf(held: readonly HeldJob[], sinceMonotonicMs: number): AtWork {
+    return {
+      host: hostname(),
+      pid: process.pid,
+      startedAtMs: this.#startedAtMs,
+      concurrency: this.#parts.slots.concurrency,
+      running: held.length,
+      // They stand in the order of their start.
+      jobs: held.slice(0, JOBS_SHOWN_MAX).map(({ lease, startedAtMs }) => ({
+        id: lease.job.id,
+        attempt: lease.attempt,
+        startedAtMs: Math.round(sinceMonotonicMs + startedAtMs),
+      })),
+    }
+  }
+}

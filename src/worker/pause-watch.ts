@@ -1,0 +1,68 @@
+import type { Pauses } from '../engine/pauses.ts'
+import type { Clock } from '../time/clock.ts'
+
+export interface PauseWatchParts {
+  readonly clock: Clock
+  readonly pauses: Pauses
+  onChange(paused: ReadonlySet<string>): void
+  onError(error: unknown): void
+}
+
+/** Between two looks, where the engine does not tell of a change by itself. */
+const LOOK_MS = 1_000
+
+/**
+ * Knows which types are paused, without any claim asking for it. When the engine cannot be asked, what was last heard
+ * stays in force: a store that is away for a moment must not let a paused type go.
+ */
+export class PauseWatch {
+  readonly #parts: PauseWatchParts
+  #paused: ReadonlySet<string> = new Set()
+  #cancel: () => void = () => {}
+  #isTroubled = false
+  #isClosed = false
+
+  constructor(parts: PauseWatchParts) {
+    this.#parts = parts
+  }
+
+  /** Resolves after the first look, so that nothing of a paused type is claimed before it. */
+  async start(): Promise<void> {
+    const { pauses } = this.#parts
+    await this.#look()
+    if (this.#isClosed) return
+    if (pauses.onChange !== undefined) this.#cancel = pauses.onChange(() => void this.#look())
+    else this.#lookLater()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancel()
+  }
+
+  #lookLater(): void {
+    this.#cancel = this.#parts.clock.after(LOOK_MS, () => {
+      void this.#look().then(() => {
+        if (!this.#isClosed) this.#lookLater()
+      })
+    })
+  }
+
+  /** Never rejects. Trouble is told once, not at every look. */
+  async #look(): Promise<void> {
+    try {
+      this.#hear((await this.#parts.pauses.list()).map(({ type }) => type))
+      this.#isTroubled = false
+    } catch (error) {
+      if (!this.#isTroubled && !this.#isClosed) this.#parts.onError(error)
+      this.#isTroubled = true
+    }
+  }
+
+  #hear(types: readonly string[]): void {
+    const isSame = types.length === this.#paused.size && types.every((type) => this.#paused.has(type))
+    if (isSame || this.#isClosed) return
+    this.#paused = new Set(types)
+    this.#parts.onChange(this.#paused)
+  }
+}

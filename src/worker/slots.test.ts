@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defineJob } from '../job/definition.ts'
+import { Slots, workedTypes } from './slots.ts'
+
+const wide = defineJob({ type: 'wide', run: () => 1 })
+const narrow = defineJob({ type: 'narrow', concurrency: 2, run: () => 1 })
+const slotsOf = (...jobs: Parameters<typeof workedTypes>[0]) => new Slots(10, workedTypes(jobs))
+
+test('a paused type has no room, whatever its own concurrency, and others are not bounded by it', () => {
+  const slots = slotsOf(wide, narrow)
+  assert.deepEqual(slots.room(), { narrow: 2 })
+  assert.equal(slots.pause(new Set(['narrow', 'foreign'])), true)
+  assert.deepEqual([slots.paused, slots.room()], [['narrow'], { narrow: 0 }])
+  assert.equal(slots.startable(10, slots.room()), 10)
+  assert.equal(slots.pause(new Set(['narrow', 'another'])), false)
+  slots.pause(new Set(['wide']))
+  assert.deepEqual(slots.room(), { narrow: 2, wide: 0 })
+  assert.equal(slots.startable(10, slots.room()), 2)
+})
+
+test('nothing can start when every type is paused', () => {
+  const slots = slotsOf(wide)
+  assert.equal(slots.room(), undefined)
+  slots.pause(new Set(['wide']))
+  assert.equal(slots.startable(10, slots.room()), 0)
+})
+
+test('a claim is outdated when a type that it asks for is paused, and when one that it left out may go on', () => {
+  const slots = slotsOf(wide, narrow)
+  const before = slots.room()
+  assert.equal(slots.isOutdated(before), false)
+  slots.pause(new Set(['wide']))
+  assert.equal(slots.isOutdated(before), true)
+  const meanwhile = slots.room()
+  assert.equal(slots.isOutdated(meanwhile), false)
+  slots.pause(new Set())
+  assert.equal(slots.isOutdated(meanwhile), true)
+  const all = slotsOf(wide)
+  assert.equal(all.isOutdated(undefined), false)
+  all.pause(new Set(['wide']))
+  assert.equal(all.isOutdated(undefined), true)
+})
