@@ -2,11 +2,19 @@ import type { JobView } from '../src/job/job.ts'
 
 /** What a worker process wrote down, one line each, before and after it ran a handler. */
 export interface Line {
-  readonly what: 'start' | 'accepted' | 'lost'
+  /** `done`: the handler has returned, and is about to settle. */
+  readonly what: 'start' | 'done' | 'accepted' | 'lost'
   readonly id: string
+  readonly key: string | null
   readonly attempt: number
   readonly token: string
   readonly pid: number
+  /** Of the machine's monotonic clock, which all processes share. */
+  readonly atMs: number
+}
+
+export function machineMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6
 }
 
 export interface Verdict {

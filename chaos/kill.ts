@@ -2,15 +2,14 @@
  * Worker processes on one engine, killed and paused at random while they work through a backlog.
  * `node chaos/kill.ts [engine url]` runs the full minute; the test suite runs a short one.
  */
-import { type ChildProcess, fork } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { type JobView, type Mill, open } from '../src/index.ts'
 import { seededRandom } from '../src/testing/random.ts'
-import { judge, type Line, type Verdict } from './history.ts'
+import { Crew } from './crew.ts'
+import { judge, type Verdict } from './history.ts'
 import { chaosJob } from './job.ts'
 
 export interface ChaosOptions {
@@ -35,31 +34,28 @@ export interface ChaosReport extends Verdict {
   readonly seconds: number
 }
 
-const CHILD = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
 /** Beyond the lease of two seconds and the scan of one: a process that wakes up after this is a zombie. */
 const PAUSE_MS = 4_000
-/** As a supervisor would do it. */
-const FAILED_START_MS = 500
-const FAILED_STARTS_MAX = 100
 
 export async function runKillChaos(options: ChaosOptions): Promise<ChaosReport> {
   const random = seededRandom(options.seed)
   const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'))
-  mkdirSync(join(folder, 'lines'))
+  const lines = join(folder, 'lines')
+  mkdirSync(lines)
   const mill = await open(options.url)
   const startedAtMs = performance.now()
   const ids = await fillBacklog(mill, options, random)
-  const crew = new Crew(options.url, join(folder, 'lines'), options.processes)
+  const crew = new Crew({ url: options.url, folder: lines, processes: options.processes, pauseMs: PAUSE_MS })
   try {
     await crew.start()
     const [strikes, disasters] = await Promise.all([
       strike(crew, options.chaosMs, random),
       befall(options.disasters ?? [], options.chaosMs),
     ])
-    await crew.mend()
+    crew.mend()
     await finish(mill, options.finishMs)
     await crew.stop()
-    const verdict = judge(ids, await readJobs(mill, ids), readLines(join(folder, 'lines')))
+    const verdict = judge(ids, await readJobs(mill, ids), crew.lines())
     const violations = [...verdict.violations, ...crew.crashes]
     return { ...verdict, violations, ...strikes, disasters, seconds: (performance.now() - startedAtMs) / 1_000 }
   } finally {
@@ -78,92 +74,6 @@ async function fillBacklog(mill: Mill, { jobs, jobMsMax }: ChaosOptions, random:
   return ids
 }
 
-/** The worker processes. One that dies is replaced while the chaos lasts. */
-class Crew {
-  readonly #url: string
-  readonly #lines: string
-  readonly #size: number
-  readonly #members = new Set<ChildProcess>()
-  readonly #paused = new Set<ChildProcess>()
-  /** Processes that ended though nobody killed them, a sentence each. */
-  readonly crashes: string[] = []
-  #isStopping = false
-  #failedStarts = 0
-
-  constructor(url: string, lines: string, size: number) {
-    this.#url = url
-    this.#lines = lines
-    this.#size = size
-  }
-
-  async start(): Promise<void> {
-    await Promise.all(Array.from({ length: this.#size }, () => this.#hire()))
-  }
-
-  /** A process that ends before it was ready may have met a server that was away; if too many do, it is something else. */
-  #hire(): Promise<void> {
-    let isReady = false
-    const child = fork(CHILD, [this.#url, this.#lines], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-    this.#members.add(child)
-    child.once('exit', (code, signal) => {
-      this.#members.delete(child)
-      this.#paused.delete(child)
-      if (signal !== 'SIGKILL' && isReady && !(this.#isStopping && code === 0)) {
-        this.crashes.push(`a worker process ended by itself with ${signal ?? code}`)
-      }
-      if (this.#isStopping) return
-      if (isReady || signal !== null) void this.#hire()
-      else void this.#hireLater()
-    })
-    return new Promise((resolve) => {
-      child.once('message', () => {
-        isReady = true
-        resolve()
-      })
-      child.once('exit', () => resolve())
-    })
-  }
-
-  async #hireLater(): Promise<void> {
-    this.#failedStarts += 1
-    if (this.#failedStarts > FAILED_STARTS_MAX) return
-    await sleep(FAILED_START_MS)
-    if (!this.#isStopping) await this.#hire()
-  }
-
-  pick(random: () => number): ChildProcess | undefined {
-    const awake = [...this.#members].filter((child) => !this.#paused.has(child))
-    return awake[Math.floor(random() * awake.length)]
-  }
-
-  pause(child: ChildProcess): void {
-    this.#paused.add(child)
-    child.kill('SIGSTOP')
-    setTimeout(() => {
-      this.#paused.delete(child)
-      child.kill('SIGCONT')
-    }, PAUSE_MS).unref()
-  }
-
-  /** Wakes whoever is still paused. */
-  async mend(): Promise<void> {
-    for (const child of this.#paused) child.kill('SIGCONT')
-    this.#paused.clear()
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopping = true
-    const gone = [...this.#members].map((child) => new Promise((resolve) => child.once('exit', resolve)))
-    for (const child of this.#members) child.kill('SIGTERM')
-    await Promise.all(gone)
-  }
-
-  kill(): void {
-    this.#isStopping = true
-    for (const child of this.#members) child.kill('SIGKILL')
-  }
-}
-
 async function strike(crew: Crew, chaosMs: number, random: () => number): Promise<{ kills: number; pauses: number }> {
   let kills = 0
   let pauses = 0
@@ -176,13 +86,13 @@ async function strike(crew: Crew, chaosMs: number, random: () => number): Promis
       child.kill('SIGKILL')
     } else {
       pauses += 1
-      crew.pause(child)
+      void crew.pause(child)
     }
   }
   return { kills, pauses }
 }
 
-async function befall(disasters: readonly (() => Promise<void>)[], chaosMs: number): Promise<number> {
+export async function befall(disasters: readonly (() => Promise<void>)[], chaosMs: number): Promise<number> {
   for (const disaster of disasters) {
     await sleep(chaosMs / (disasters.length + 1))
     await disaster()
@@ -204,16 +114,6 @@ async function readJobs(mill: Mill, ids: readonly string[]): Promise<Map<string,
     if (job !== null) jobs.set(id, job)
   }
   return jobs
-}
-
-function readLines(folder: string): Line[] {
-  return readdirSync(folder).flatMap((name) =>
-    readFileSync(join(folder, name), 'utf8')
-      .split('\n')
-      // A killed process may leave its last line unfinished.
-      .filter((text) => text.endsWith('}'))
-      .map((text): Line => JSON.parse(text)),
-  )
 }
 
 if (import.meta.main) {

@@ -103,11 +103,9 @@ test('dead letters that cannot be written leave the offset where it is, and the 
     { lease, outcome: dead },
     { lease: other, outcome: { kind: 'complete', result: 'null', durationMs: 1 } } as const,
   ]
-  await assert.rejects(consumer.settle(settlements), (error) => {
-    assert.ok(error instanceof EngineError)
-    assert.match(error.message, /max\.message\.bytes/)
-    return true
-  })
+  const tooLarge = (error: unknown): boolean =>
+    error instanceof EngineError && /max\.message\.bytes/.test(error.message)
+  for (const _ of ['first', 'again']) await assert.rejects(consumer.settle(settlements), tooLarge)
   await engine.counts()
   assert.deepEqual(
     (await groupOffsets(server, group)).map(({ offset }) => offset),
@@ -124,7 +122,19 @@ test('dead letters that cannot be written leave the offset where it is, and the 
       ],
     }),
   )
-  assert.deepEqual(await consumer.settle(settlements), [], 'the repetition lost what the first call had done')
+  // The broker heeds the setting a moment after it has taken it.
+  let lost: readonly unknown[] = ['nothing yet']
+  const isSettled = async (): Promise<boolean> => {
+    try {
+      lost = await consumer.settle(settlements)
+      return true
+    } catch (error) {
+      assert.ok(tooLarge(error), String(error))
+      return false
+    }
+  }
+  await eventually(isSettled, 'the letter', 30_000)
+  assert.deepEqual(lost, [], 'the repetition lost what the first call had done')
   assert.deepEqual((await engine.counts())[topic], { ready: 0, delayed: 0, inProgress: 0, completed: 1, dead: 1 })
 })
 

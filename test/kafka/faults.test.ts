@@ -8,8 +8,8 @@ import { Member } from '../../src/engines/kafka/member.ts'
 import { parseUrl } from '../../src/engines/kafka/options.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { systemClock } from '../../src/time/clock.ts'
-import { freshName, freshTopic, kafkaServer, startKafka, withAdmin } from '../servers/kafka.ts'
-import { eventually, urlOf } from './stage.ts'
+import { createTopic, freshName, freshTopic, kafkaServer, startKafka, withAdmin } from '../servers/kafka.ts'
+import { claimed, consume, eventually, openEngine, produce, urlOf } from './stage.ts'
 
 test('partitions that are added while running are found and become ours', async (t) => {
   const server = await kafkaServer()
@@ -21,6 +21,7 @@ test('partitions that are added while running are found and become ours', async 
     options: parseUrl(urlOf(server, freshName('group'))),
     clock: systemClock,
     topics: [topic],
+    existing: () => withAdmin(server, (admin) => admin.listTopics()),
     onAssigned: (fresh, epoch) => {
       for (const partition of fresh) owned.set(nameOf(partition), partition)
       epochs.push(epoch)
@@ -29,6 +30,7 @@ test('partitions that are added while running are found and become ours', async 
     onLost: (partitions) => {
       for (const partition of partitions) owned.delete(nameOf(partition))
     },
+    onSure: () => {},
     onError: () => {},
   })
   t.after(() => member.close())
@@ -41,6 +43,33 @@ test('partitions that are added while running are found and become ours', async 
     await member.checkTopology()
     return owned.size === 4
   }, 'the new partitions')
+})
+
+test('a topic that is deleted keeps back no other of its worker, and is read again when it is back', async (t) => {
+  const server = await kafkaServer()
+  const [gone, stays] = [await freshTopic(server, 'gone'), await freshTopic(server, 'stays')]
+  const group = freshName('group')
+  const [one, two] = [await openEngine(urlOf(server, group)), await openEngine(urlOf(server, group))]
+  t.after(() => Promise.all([one.close(), two.close()]))
+  const types = [gone, stays].map((type) => ({ type, leaseMs: 60_000 }))
+  const consumer = await one.consume({ types, worker: 'payout-executor-1' })
+  const troubles: string[] = []
+  consumer.onTrouble?.((error) => void troubles.push(String(error)))
+  await withAdmin(server, (admin) => admin.deleteTopics({ topics: [gone] }))
+  await eventually(() => troubles.some((text) => text.includes(`${gone} was deleted`)), 'the word about it', 60_000)
+  await produce(server, [{ topic: stays, value: '1' }])
+  const [first] = await claimed(consumer, 1, 30_000)
+  assert.equal(first?.job.type, stays)
+  // A rebalance without the topic, and one with it.
+  const second = await consume(two, stays)
+  await createTopic(server, gone)
+  await produce(server, [
+    { topic: gone, value: '2' },
+    { topic: stays, value: '3' },
+  ])
+  const rest = await Promise.all([claimed(consumer, 2, 15_000), claimed(second, 2, 15_000)])
+  const payloads = rest.flat().map(({ job }) => job.payload)
+  assert.ok(payloads.includes('2') && payloads.includes('3'), payloads.join())
 })
 
 test('a broker that dies and comes back loses nothing that it had acknowledged, and the worker goes on', async (t) => {

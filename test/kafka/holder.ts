@@ -45,6 +45,12 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (deed === 'claim') {
     held = await consumer.claim({ max: 10, waitMs: 10_000, signal: new AbortController().signal })
     say({ event: 'claimed', ids: held.map(({ job }) => job.id), attempts: held.map(({ attempt }) => attempt) })
+  } else if (deed === 'claim-and-die') {
+    held = await consumer.claim({ max: 1, waitMs: 20_000, signal: new AbortController().signal })
+    say({ event: 'claimed', ids: held.map(({ job }) => job.id), attempts: held.map(({ attempt }) => attempt) })
+    process.kill(process.pid, 'SIGKILL')
+  } else if (deed === 'block') {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, numbers[0] ?? 0)
   } else if (deed === 'settle') {
     const lost = await consumer.settle(held.map((lease) => ({ lease, outcome: complete })))
     say({ event: 'settled', lost: lost.map(({ reason }) => reason) })

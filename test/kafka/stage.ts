@@ -47,14 +47,21 @@ export async function claimed(consumer: Consumer, count: number, waitMs = 8_000)
 /** Writes plain records, as a program does that has never heard of us. */
 export async function produce(
   server: KafkaServer,
-  records: readonly { topic: string; partition?: number; key?: string; value?: string | Buffer }[],
+  records: readonly {
+    topic: string
+    partition?: number
+    key?: string
+    value?: string | Buffer
+    timestampMs?: number
+  }[],
 ): Promise<void> {
   const producer = new Producer({ clientId: 'plain', bootstrapBrokers: [server.address] })
-  const messages = records.map(({ topic, partition, key, value }) => ({
+  const messages = records.map(({ topic, partition, key, value, timestampMs }) => ({
     topic,
     ...(partition !== undefined && { partition }),
     ...(key !== undefined && { key: Buffer.from(key) }),
     ...(value !== undefined && { value: Buffer.from(value) }),
+    ...(timestampMs !== undefined && { timestamp: BigInt(timestampMs) }),
   }))
   try {
     await producer.send({ messages, acks: -1 })

@@ -92,7 +92,7 @@ export async function groupOffsets(server: Server, group: string): Promise<reado
     .sort((a, b) => a.topic.localeCompare(b.topic) || a.partition - b.partition)
 }
 
-/** One line of the console consumer, apart from the value. Kafka's console prints a missing one as `null`. */
+/** One record as the console consumer prints it. Kafka's console prints a missing one as `null`. */
 export interface ConsoleRecord {
   readonly partition: number
   readonly offset: bigint
@@ -102,7 +102,9 @@ export interface ConsoleRecord {
   readonly value: string
 }
 
-const SEPARATOR = '\t'
+/** Keys, headers and values may have tabs and line feeds, a stack trace above all; nobody writes these. */
+const SEPARATOR = '\u001f'
+const LINE_END = '\u001e'
 
 /**
  * What the console consumer of Kafka's own jars prints of a topic from its beginning: the proof that a record is one for
@@ -119,7 +121,7 @@ export async function readWithConsole(
     ...['--bootstrap-server', server.address, '--topic', topic, '--from-beginning', '--timeout-ms', String(idleMs)],
     ...(count > 0 ? ['--max-messages', String(count)] : []),
     ...printed.flatMap((name) => ['--property', `${name}=true`]),
-    ...['--property', `key.separator=${SEPARATOR}`],
+    ...['--property', `key.separator=${SEPARATOR}`, '--property', `line.separator=${LINE_END}`],
   ]
   const jvm = ['-Xmx128m', '-XX:TieredStopAtLevel=1', '-Dorg.slf4j.simpleLogger.defaultLogLevel=off', '-cp', classPath]
   const tool = spawn(program, [...jvm, 'org.apache.kafka.tools.consumer.ConsoleConsumer', ...options], {
@@ -135,7 +137,7 @@ export async function readWithConsole(
   })
   const code = await new Promise((resolve, reject) => tool.once('error', reject).once('close', resolve))
   if (code !== 0) throw new Error(`the console consumer ended with ${code}: ${errors}`)
-  return out.split('\n').filter(Boolean).map(consoleRecord)
+  return out.split(LINE_END).filter(Boolean).map(consoleRecord)
 }
 
 function consoleRecord(line: string): ConsoleRecord {

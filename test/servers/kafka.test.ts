@@ -62,10 +62,10 @@ test('one broker for the process, with topics and offsets as its admin sees them
 test('the console consumer of its own jars reads records with key, headers and place', async () => {
   const server = await kafkaServer()
   const topic = await freshTopic(server, 'console')
-  await produce(server, topic, ['first', 'with\ttab'])
+  await produce(server, topic, ['first', 'with\ttab and\nline'])
   assert.deepEqual(await readWithConsole(server, topic, { count: 2 }), [
     { partition: 0, offset: 0n, headers: 'from:test', key: 'k', value: 'first' },
-    { partition: 0, offset: 1n, headers: 'from:test', key: 'k', value: 'with\ttab' },
+    { partition: 0, offset: 1n, headers: 'from:test', key: 'k', value: 'with\ttab and\nline' },
   ])
 })
 

@@ -1,14 +1,17 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
 import type { Lease, Lost, Outcome, Settlement } from '../../engine/outcome.ts'
-import { ClosedError, UnsupportedError } from '../../errors.ts'
+import { ClosedError, EngineError, UnsupportedError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import { toDeadLetter } from './dead-letters/letter.ts'
+import { AlarmClock } from './alarm-clock.ts'
+import { type Burial, burialOf } from './burial.ts'
 import type { NewRecord } from './dead-letters/record.ts'
+import { isKafkaError } from './driver.ts'
 import type { Holding } from './holding.ts'
 import { type Grip, Leases } from './leases.ts'
 import { Ownership, type OwnershipParts } from './ownership.ts'
+import { Troubles } from './troubles.ts'
 
-export interface ConsumerParts extends Pick<OwnershipParts, 'client' | 'admin' | 'options' | 'onError'> {
+export interface ConsumerParts extends Pick<OwnershipParts, 'client' | 'admin' | 'options'> {
   readonly clock: Clock
   readonly subscription: Subscription
   readonly engineClosed: AbortSignal
@@ -17,6 +20,11 @@ export interface ConsumerParts extends Pick<OwnershipParts, 'client' | 'admin' |
   onClosed(consumer: KafkaConsumer): void
 }
 
+/** While a group is shared out anew the broker refuses commits for a moment, and takes them when they come again. */
+const ORDINARY = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']
+/** How soon a start that could not be stored is tried again. */
+const AGAIN_MS = 200
+
 /** A place in the group, and what of its records is handed out. */
 export class KafkaConsumer implements Consumer {
   readonly #parts: ConsumerParts
@@ -24,9 +32,13 @@ export class KafkaConsumer implements Consumer {
   readonly #types: ReadonlyMap<string, SubscribedType>
   readonly #ownership: Ownership
   readonly #leases: Leases
+  readonly #troubles: Troubles
+  readonly #troubled = (error: unknown): void => {
+    if (!isKafkaError(this.#parts.client, error, ...ORDINARY)) this.#troubles.tell(error)
+  }
   readonly #listeners = new Set<(lost: Lost) => void>()
   readonly #closing = new AbortController()
-  readonly #wakers = new Set<() => void>()
+  readonly #alarm: AlarmClock
   /** Settled in a call that was rejected for others: its repetition must not call them lost. */
   readonly #applied = new Set<string>()
   #turn = 0
@@ -35,13 +47,15 @@ export class KafkaConsumer implements Consumer {
   constructor(parts: ConsumerParts) {
     this.#parts = parts
     const { types } = parts.subscription
-    const { client, admin, options, clock, onError } = parts
+    const { client, admin, options, clock } = parts
     this.#types = new Map(types === 'every' ? [] : types.map((type) => [options.prefix + type.type, type]))
     this.#leases = new Leases(options.prefix)
+    this.#troubles = new Troubles(clock)
+    this.#alarm = new AlarmClock(clock)
     this.#ownership = new Ownership({
-      ...{ client, admin, options, clock, onError },
+      ...{ client, admin, options, clock, onError: this.#troubled },
       topics: [...this.#types.keys()],
-      onReady: () => this.#wake(),
+      onReady: () => this.#alarm.wake(),
       onLost: (holding) => this.#lose(holding),
     })
   }
@@ -62,21 +76,43 @@ export class KafkaConsumer implements Consumer {
     const isOver = (): boolean => stops.some(({ aborted }) => aborted)
     if (request.max < 1 || isOver()) return []
     const untilMs = this.#parts.clock.nowMs() + request.waitMs
-    let leases = this.#take(request)
+    let leases = await this.#stored(this.#take(request))
     if (leases.length === 0 && request.waitMs <= 0) {
-      await this.#ownership.caughtUp().catch(this.#parts.onError)
-      if (!isOver()) leases = this.#take(request)
+      await this.#ownership.caughtUp().catch(this.#troubled)
+      if (!isOver()) leases = await this.#stored(this.#take(request))
     }
     while (leases.length === 0 && !isOver() && this.#parts.clock.nowMs() < untilMs) {
       await this.#sleep(untilMs, stops)
-      if (!isOver()) leases = this.#take(request)
+      if (!isOver()) leases = await this.#stored(this.#take(request))
     }
     return leases
   }
 
+  /** Those whose start is stored as far as it must be; the others go back. */
+  async #stored(leases: readonly Lease[]): Promise<readonly Lease[]> {
+    const risky = leases.flatMap(({ token, attempt }) => {
+      const grip = this.#leases.find(token)
+      return grip?.holding.isRisky(grip.held.record.offset, attempt) ? [grip] : []
+    })
+    if (risky.length === 0) return leases
+    try {
+      await this.#ownership.commits.commit([...new Set(risky.map(({ holding }) => holding))])
+    } catch (error) {
+      this.#troubled(error)
+      for (const { lease } of risky) {
+        const grip = this.#leases.remove(lease.token)
+        const again = { kind: 'release', delayMs: AGAIN_MS, reason: 'not stored' } as const
+        if (grip !== null) this.#apply(grip, again, this.#parts.clock.nowMs())
+      }
+    }
+    // Partitions may have moved meanwhile; and the time that it took is not taken from the handlers.
+    const nowMs = this.#parts.clock.nowMs()
+    return leases.flatMap(({ token }) => this.#leases.again(token, nowMs) ?? [])
+  }
+
   #take({ max, perType = {} }: ClaimRequest): readonly Lease[] {
     const nowMs = this.#parts.clock.nowMs()
-    if (this.#ownership.isFenced) return []
+    if (this.#ownership.isFenced || this.#ownership.commits.isStuck) return []
     for (const grip of this.#leases.removeExpired(nowMs)) this.#putBack(grip, nowMs)
     const holdings = [...this.#ownership.holdings]
     const room = new Map([...this.#types].map(([topic, { type }]) => [topic, perType[type] ?? max]))
@@ -102,87 +138,66 @@ export class KafkaConsumer implements Consumer {
 
   /** Until something may be claimable, or the time is over. */
   #sleep(untilMs: number, stops: readonly AbortSignal[]): Promise<void> {
-    const nowMs = this.#parts.clock.nowMs()
     let nextMs = Math.min(untilMs, this.#leases.nextExpiryMs)
     for (const { lanes } of this.#ownership.holdings) nextMs = Math.min(nextMs, lanes.nextDueMs)
-    return new Promise((resolve) => {
-      const finish = (): void => {
-        cancel()
-        this.#wakers.delete(finish)
-        for (const stop of stops) stop.removeEventListener('abort', finish)
-        resolve()
-      }
-      const cancel = this.#parts.clock.after(Math.max(1, nextMs - nowMs), finish)
-      this.#wakers.add(finish)
-      for (const stop of stops) stop.addEventListener('abort', finish, { once: true })
-    })
-  }
-
-  #wake(): void {
-    for (const wake of [...this.#wakers]) wake()
+    return this.#alarm.sleepUntil(nextMs, stops)
   }
 
   async renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]> {
     const nowMs = this.#openNowMs()
+    if (this.#ownership.isFenced) throw unheard()
     return leases.flatMap((lease) => {
-      const reason = this.#ownership.isFenced ? 'revoked' : this.#leases.refusal(lease.token, nowMs)
+      const reason = this.#leases.refusal(lease.token, nowMs)
       const grip = this.#leases.find(lease.token)
-      if (reason === null && grip !== null) grip.expiresAtMs = nowMs + leaseMs
+      if (reason === null && grip !== null) this.#leases.extend(grip, nowMs + leaseMs)
       return reason === null ? [] : [{ lease, reason }]
     })
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
+    this.#openNowMs()
+    const wasFenced = this.#ownership.isFenced
+    if (wasFenced) await this.#ownership.known()
     const nowMs = this.#openNowMs()
+    const isHeld = ({ lease }: Settlement): boolean => this.#leases.find(lease.token) !== null
+    if (this.#ownership.isFenced && settlements.some(isHeld)) throw unheard()
+    const { group } = this.#parts.options
+    const { worker } = this.#parts.subscription
     const lost: Lost[] = []
-    const buried: { readonly grip: Grip; readonly letter: NewRecord }[] = []
+    const buried: Burial[] = []
     const applied: string[] = []
     for (const { lease, outcome } of settlements) {
-      if (this.#applied.delete(lease.token)) continue
-      const reason = this.#ownership.isFenced ? 'revoked' : this.#leases.refusal(lease.token, nowMs)
+      if (this.#applied.has(lease.token)) continue
+      const reason = this.#leases.refusal(lease.token, nowMs)
       const grip = reason === null ? this.#leases.remove(lease.token) : null
-      if (reason !== null || grip === null) lost.push({ lease, reason: reason ?? 'expired' })
-      else if (outcome.kind === 'dead') buried.push({ grip, letter: this.#letterOf(grip, outcome, nowMs) })
+      if (reason !== null || grip === null) lost.push({ lease, reason: wasFenced ? 'revoked' : (reason ?? 'expired') })
+      else if (outcome.kind === 'dead') buried.push(burialOf(grip, outcome.error, { group, worker, nowMs }))
       else {
         this.#apply(grip, outcome, nowMs)
         applied.push(lease.token)
       }
     }
     if (buried.length > 0) lost.push(...(await this.#bury(buried, applied)))
+    for (const { lease } of settlements) this.#applied.delete(lease.token)
     this.#leaveWhenIdle()
     return lost
   }
 
   /** The letter is acknowledged before its offset is settled: a crash between the two writes it again, under its key. */
-  async #bury(
-    buried: readonly { readonly grip: Grip; readonly letter: NewRecord }[],
-    applied: readonly string[],
-  ): Promise<readonly Lost[]> {
+  async #bury(buried: readonly Burial[], applied: readonly string[]): Promise<readonly Lost[]> {
     try {
       await this.#parts.bury(buried.map(({ letter }) => letter))
+      if (this.#ownership.isFenced) await this.#ownership.known()
+      if (this.#ownership.isFenced && buried.some(({ grip }) => !grip.holding.isLost)) throw unheard()
     } catch (error) {
-      for (const { grip } of buried) this.#leases.restore(grip)
+      for (const { grip } of buried) if (!grip.holding.isLost) this.#leases.restore(grip)
       for (const token of applied) this.#applied.add(token)
       throw error
     }
     return buried.flatMap(({ grip }): readonly Lost[] => {
-      if (grip.holding.isLost || this.#ownership.isFenced) return [{ lease: grip.lease, reason: 'revoked' }]
+      if (grip.holding.isLost) return [{ lease: grip.lease, reason: 'revoked' }]
       this.#finish(grip)
       return []
-    })
-  }
-
-  #letterOf({ held, holding, lease }: Grip, { error }: Outcome & { kind: 'dead' }, nowMs: number): NewRecord {
-    const trial = holding.watermark.trialOf(held.record.offset)
-    return toDeadLetter({
-      record: held.record,
-      error,
-      starts: lease.attempt,
-      group: this.#parts.options.group,
-      workerType: lease.job.type,
-      workerInstance: this.#parts.subscription.worker,
-      firstFailureMs: trial.firstFailureMs ?? nowMs,
-      lastFailureMs: nowMs,
     })
   }
 
@@ -204,7 +219,7 @@ export class KafkaConsumer implements Consumer {
     }
     holding.lanes.park(held, nowMs + ('delayMs' in outcome ? outcome.delayMs : 0))
     this.#ownership.settled(holding)
-    this.#wake()
+    this.#alarm.wake()
   }
 
   #finish({ holding, held }: Grip): void {
@@ -212,7 +227,7 @@ export class KafkaConsumer implements Consumer {
     holding.watermark.finish(held.record.offset)
     holding.lanes.finish(held)
     this.#ownership.settled(holding)
-    if (wasWaiting) this.#wake()
+    if (wasWaiting) this.#alarm.wake()
   }
 
   /** The lease ran out: the start counts, and the record is due at once. */
@@ -233,12 +248,18 @@ export class KafkaConsumer implements Consumer {
 
   /** Progress is kept nowhere; that the lease still holds is true all the same. */
   async report(lease: Lease): Promise<boolean> {
-    return !this.#ownership.isFenced && this.#leases.refusal(lease.token, this.#openNowMs()) === null
+    const nowMs = this.#openNowMs()
+    if (this.#ownership.isFenced) throw unheard()
+    return this.#leases.refusal(lease.token, nowMs) === null
   }
 
   onLost(listener: (lost: Lost) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  onTrouble(listener: (error: unknown) => void): () => void {
+    return this.#troubles.listen(listener)
   }
 
   /** Commits everything that is settled: others see it then. */
@@ -268,4 +289,12 @@ export class KafkaConsumer implements Consumer {
     if (this.#parts.engineClosed.aborted) throw new ClosedError('the kafka engine')
     return this.#parts.clock.nowMs()
   }
+}
+
+/** Whether the leases still hold is unknown, so nothing may be done with them and none may be called lost. */
+function unheard(): EngineError {
+  return new EngineError(
+    'ERR_STORAGE_BUSY',
+    'the broker has not been heard for a session; what is held will be known then',
+  )
 }

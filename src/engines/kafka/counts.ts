@@ -1,59 +1,49 @@
 import type { Counts, TypeCounts } from '../../engine/engine.ts'
-import { DLQ_SUFFIX, dlqTopicOf } from './dead-letters/record.ts'
 import type { Admin } from './driver.ts'
 import { nameOf, type PartitionName } from './holding.ts'
-import { committedOf, offsetsOf } from './offsets.ts'
+import { offsetsOf } from './offsets.ts'
+import type { KafkaOptions } from './options.ts'
 import { decodeProgress } from './progress.ts'
+import { countOf } from './runs.ts'
+import { lookUpTopics } from './used-topics.ts'
+
+export interface CountParts extends Pick<KafkaOptions, 'group' | 'prefix' | 'desk'> {
+  /** Topics that this process has used. */
+  readonly topics: Iterable<string>
+  readonly nowMs: number
+  /** By topic of jobs: how many of the group's have died in all, and how many of those are dead letters still. */
+  tally(topics: readonly string[]): Promise<ReadonlyMap<string, { readonly died: number; readonly dead: number }>>
+}
 
 /**
  * Jobs of the group by topic, from the log and the commits: what was settled is what the commits have passed and the log
  * still has. Records that were compacted away, and marks of transactions, count as completed.
  */
-export async function countJobs(
-  admin: Admin,
-  options: {
-    readonly group: string
-    readonly prefix: string
-    readonly topics: Iterable<string>
-    readonly nowMs: number
-  },
-): Promise<Counts> {
-  const { group, prefix, topics, nowMs } = options
-  const committed = await committedOf(admin, group)
-  const existing = new Set(await admin.listTopics())
-  // With a prefix all topics that have it are ours; without one, those that the group or this process has used.
-  const prefixed = prefix === '' ? [] : [...existing].filter((topic) => topic.startsWith(prefix))
-  const used = new Set([...topics, ...prefixed, ...[...committed.values()].map(({ topic }) => topic)])
-  const jobs = [...used].filter(
-    (topic) => existing.has(topic) && topic.startsWith(prefix) && !topic.endsWith(DLQ_SUFFIX),
-  )
-  const letters = jobs.map(dlqTopicOf).filter((topic) => existing.has(topic))
+export async function countJobs(admin: Admin, parts: CountParts): Promise<Counts> {
+  const { prefix, nowMs } = parts
+  const { committed, jobs } = await lookUpTopics(admin, parts, parts.topics)
   if (jobs.length === 0) return {}
-  const { topics: found } = await admin.metadata({ topics: [...jobs, ...letters], forceUpdate: true })
+  const { topics: found } = await admin.metadata({ topics: [...jobs], forceUpdate: true })
   const partitionsOf = (topic: string): readonly PartitionName[] =>
     Array.from({ length: found.get(topic)?.partitionsCount ?? 0 }, (_, partition) => ({ topic, partition }))
-  const all = [...jobs, ...letters].flatMap(partitionsOf)
-  const [starts, ends] = await Promise.all([offsetsOf(admin, all, -2n), offsetsOf(admin, all, -1n)])
-  const spanOf = (place: PartitionName): { readonly start: bigint; readonly end: bigint } => ({
-    start: starts.get(nameOf(place)) ?? 0n,
-    end: ends.get(nameOf(place)) ?? 0n,
-  })
+  const all = jobs.flatMap(partitionsOf)
+  const [starts, ends, letters] = await Promise.all([
+    offsetsOf(admin, all, -2n),
+    offsetsOf(admin, all, -1n),
+    parts.tally(jobs),
+  ])
   const counts: Record<string, TypeCounts> = {}
   for (const topic of jobs) {
-    const dead = partitionsOf(dlqTopicOf(topic)).reduce((sum, place) => sum + lengthOf(spanOf(place)), 0)
+    const { died, dead } = letters.get(topic) ?? { died: 0, dead: 0 }
     const total = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead }
     for (const place of partitionsOf(topic)) {
-      const span = spanOf(place)
+      const span = { start: starts.get(nameOf(place)) ?? 0n, end: ends.get(nameOf(place)) ?? 0n }
       const commit = committed.get(nameOf(place)) ?? { offset: span.start, metadata: null }
       addPartition(total, { ...span, ...commit, nowMs })
     }
-    counts[topic.slice(prefix.length)] = { ...total, completed: Math.max(0, total.completed - dead) }
+    counts[topic.slice(prefix.length)] = { ...total, completed: Math.max(0, total.completed - died) }
   }
   return counts
-}
-
-function lengthOf({ start, end }: { readonly start: bigint; readonly end: bigint }): number {
-  return Number(end - start)
 }
 
 function addPartition(
@@ -67,7 +57,7 @@ function addPartition(
   },
 ): void {
   const { finished, trials } = decodeProgress(place.offset, place.metadata)
-  const finishedAbove = [...finished].length
+  const finishedAbove = countOf(finished)
   let [delayed, inProgress] = [0, 0]
   for (const [, { starts, dueMs }] of trials) {
     if (dueMs > place.nowMs) delayed += 1

@@ -1,5 +1,5 @@
 /** The part of the client that we build on. What it does beyond that loses, repeats or leaks in some situation. */
-import type { Admin, API, Consumer, Producer } from '@platformatic/kafka'
+import type { Admin, Consumer, Producer } from '@platformatic/kafka'
 import { EngineError } from '../../errors.ts'
 import type { KafkaOptions } from './options.ts'
 
@@ -34,36 +34,6 @@ export function clientOptions({ brokers, answerMs }: KafkaOptions): ClientOption
     requestTimeout: answerMs,
     retryDelay: 200,
   }
-}
-
-/** A low-level call of the member's own protocol version, to the coordinator of its group. */
-export async function groupCall<Arguments extends unknown[], Answer>(
-  client: Client,
-  member: RawConsumer,
-  name: string,
-  ...args: Arguments
-): Promise<Answer> {
-  const [api, nodeId] = await Promise.all([
-    apiOf<Arguments, Answer>(client, member, name),
-    member.findGroupCoordinator(),
-  ])
-  const broker = member.currentMetadata?.brokers.get(nodeId)
-  if (broker === undefined)
-    throw new EngineError('ERR_STORAGE_BUSY', `the broker ${nodeId} of the group is not known yet`)
-  return api.async(await member.connections.get(broker), ...args)
-}
-
-function apiOf<Arguments extends unknown[], Answer>(
-  client: Client,
-  member: RawConsumer,
-  name: string,
-): Promise<API<Arguments, Answer>> {
-  return new Promise((resolve, reject) => {
-    member[client.kGetApi]<Arguments, Answer>(name, (error, api) => {
-      if (error !== null || api === undefined) reject(error ?? new Error(`the broker has no ${name}`))
-      else resolve(api)
-    })
-  })
 }
 
 /** Whether an error, or one that it is made of, is this one of Kafka's. */

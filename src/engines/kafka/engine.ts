@@ -1,18 +1,21 @@
 import { admitTransaction } from '../../engine/admission.ts'
 import type { Capabilities } from '../../engine/capabilities.ts'
+import type { DeadLetters } from '../../engine/dead-letters.ts'
+import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } from '../../engine/engine.ts'
 import type { EngineSettings } from '../../engine/open.ts'
 import { ClosedError, EngineError, UnsupportedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
+import { type Connection, connect, disconnect } from './connection.ts'
 import { KafkaConsumer } from './consumer.ts'
 import { countJobs } from './counts.ts'
-import type { NewRecord } from './dead-letters/record.ts'
+import { GroupLetters } from './dead-letters/group-letters.ts'
+import { dlqTopicOf, type NewRecord } from './dead-letters/record.ts'
 import { within } from './deadline.ts'
-import { type Admin, type Client, clientOptions, loadClient } from './driver.ts'
+import { diagnose } from './diagnosis.ts'
 import type { KafkaOptions } from './options.ts'
-import { RecordProducer } from './producer.ts'
 import { isTopic, toRecord } from './record.ts'
-import { Topics } from './topics.ts'
+import { lookUpTopics } from './used-topics.ts'
 
 const RETRY_DELAY_MS_MAX = 30 * 60_000
 
@@ -34,22 +37,21 @@ function capabilitiesOf({ sessionMs, drainMs }: KafkaOptions): Capabilities {
     enqueueAtomic: false,
     transactionalEnqueue: false,
     limits: 'refused',
-    deadLetters: 'none',
+    deadLetters: 'requeue',
     inspection: false,
     cancellation: false,
     dependencies: false,
     schedules: false,
     leadership: false,
     retention: false,
-    diagnosis: false,
+    presence: false,
+    pausing: false,
+    diagnosis: true,
   })
 }
 
-interface Connected {
-  readonly client: Client
-  readonly admin: Admin
-  readonly producer: RecordProducer
-  readonly topics: Topics
+interface Connected extends Connection {
+  readonly letters: GroupLetters
 }
 
 /** Topics as queues, the consumer group as the lease, the key as the order. */
@@ -64,8 +66,6 @@ export class KafkaEngine implements Engine {
   #connecting: Promise<Connected> | null = null
   #connected: Connected | null = null
   #closed: Promise<void> | null = null
-  /** What went wrong beside any call, for whoever looks. */
-  onError: (error: unknown) => void = () => {}
 
   constructor(options: KafkaOptions, settings: EngineSettings) {
     this.#options = options
@@ -85,20 +85,16 @@ export class KafkaEngine implements Engine {
   }
 
   async #connect(): Promise<Connected> {
-    const client = await loadClient()
-    const options = this.#options
-    const admin = new client.Admin({ ...clientOptions(options), retries: 3 })
-    try {
-      await this.#bounded(admin.metadata({ topics: [] }))
-    } catch (error) {
-      await admin.close().catch(() => {})
-      const where = options.brokers.join(', ')
-      throw new EngineError('ERR_STORAGE_OPEN', `no Kafka broker answers at ${where}; start one, or correct the URL`, {
-        cause: error,
-      })
-    }
-    const producer = new RecordProducer(client, options, this.#settings.clock)
-    return { client, admin, producer, topics: new Topics(client, admin, options.partitions) }
+    const { clock } = this.#settings
+    const connection = await connect(this.#options, clock)
+    const { log, topics: used } = connection
+    const topics = async (): Promise<readonly string[]> =>
+      (await lookUpTopics(this.#open().admin, this.#options, used.known)).jobs
+    return { ...connection, letters: new GroupLetters({ ...this.#options, log, clock, topics }) }
+  }
+
+  get deadLetters(): DeadLetters {
+    return this.#open().letters
   }
 
   async ping(): Promise<void> {
@@ -116,6 +112,15 @@ export class KafkaEngine implements Engine {
     return jobs.map(({ id }) => ({ id, status: 'enqueued' }))
   }
 
+  /** Creates topics of these types that are missing, and those of their dead letters. Needs no more than to be open. */
+  async ensureTopics(types: readonly string[]): Promise<void> {
+    const { topics } = this.#open()
+    for (const type of types) this.#admitType(type)
+    const names = types.map((type) => this.#options.prefix + type)
+    await topics.ensure(names)
+    await topics.ensure(names.map(dlqTopicOf), 'dead-letters')
+  }
+
   async consume(subscription: Subscription): Promise<Consumer> {
     const { client, admin, topics } = this.#open()
     const types = subscription.types === 'every' ? [] : subscription.types.map(({ type }) => type)
@@ -125,7 +130,6 @@ export class KafkaEngine implements Engine {
       ...{ client, admin, subscription, options: this.#options, clock: this.#settings.clock },
       engineClosed: this.#closing.signal,
       bury: (letters) => this.#bury(letters),
-      onError: (error) => this.onError(error),
       onClosed: (closed) => void this.#consumers.delete(closed),
     })
     this.#consumers.add(consumer)
@@ -143,9 +147,16 @@ export class KafkaEngine implements Engine {
   }
 
   async counts(): Promise<Counts> {
-    const { admin, topics } = this.#open()
+    const { admin, topics, letters } = this.#open()
     await Promise.all([...this.#consumers].map((consumer) => consumer.flush()))
-    return countJobs(admin, { ...this.#options, topics: topics.known, nowMs: this.#settings.clock.nowMs() })
+    const nowMs = this.#settings.clock.nowMs()
+    return countJobs(admin, { ...this.#options, topics: topics.known, nowMs, tally: (jobs) => letters.tally(jobs) })
+  }
+
+  async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
+    const { client, admin, topics } = this.#open()
+    const nowMs = this.#settings.clock.nowMs()
+    return diagnose({ ...options, client, admin, options: this.#options, topics: topics.known, nowMs })
   }
 
   close(): Promise<void> {
@@ -159,7 +170,7 @@ export class KafkaEngine implements Engine {
     await Promise.allSettled([...this.#consumers].map((consumer) => consumer.leave()))
     const connected = this.#connected ?? (await this.#connecting?.catch(() => null)) ?? null
     if (connected === null) return
-    await this.#bounded(Promise.allSettled([connected.producer.close(), connected.admin.close()])).catch(() => {})
+    await disconnect(connected, this.#options, this.#settings.clock)
   }
 
   #bounded<Value>(work: Promise<Value>): Promise<Value> {

@@ -1,5 +1,6 @@
 import { isForAnotherGroup } from './dead-letters/headers.ts'
 import type { LogRecord } from './dead-letters/record.ts'
+import type { Hold } from './hold.ts'
 import { Lanes } from './lanes.ts'
 import { laneOf } from './record.ts'
 import { Watermark } from './watermark.ts'
@@ -43,11 +44,12 @@ export class Holding implements PartitionName {
   /** It belongs to somebody else: nothing that was handed out counts any more. */
   isLost = false
   readonly #group: string
+  readonly #doubtfulBelow: bigint
 
   constructor(
     { topic, partition }: PartitionName,
-    start: { readonly offset: bigint; readonly metadata: string | null },
-    options: { readonly epoch: Epoch; readonly hold: 'key' | 'partition'; readonly group: string },
+    start: { readonly offset: bigint; readonly metadata: string | null; readonly doubtfulBelow: bigint },
+    options: { readonly epoch: Epoch; readonly hold: Hold; readonly group: string },
   ) {
     this.topic = topic
     this.partition = partition
@@ -55,6 +57,15 @@ export class Holding implements PartitionName {
     this.lanes = new Lanes({ countMax: COUNT_MAX, bytesMax: BYTES_MAX, hold: options.hold })
     this.epoch = options.epoch
     this.#group = options.group
+    this.#doubtfulBelow = start.doubtfulBelow
+  }
+
+  /**
+   * Whether this start is to be stored before it begins. A first start is told to the broker a moment later, so a
+   * crash may forget it; one that may not be the first would then be forgotten again and again.
+   */
+  isRisky(offset: bigint, attempt: number): boolean {
+    return attempt > 1 || offset < this.#doubtfulBelow
   }
 
   /** Whether more of it should be fetched. */

@@ -38,6 +38,7 @@ test('one record of each key at a time, and records without a key all at once', 
   assert.deepEqual([buffer.count, buffer.bytes, buffer.out], [0, 0, 0])
 })
 
+// X154
 test('a parked key keeps back nobody but itself', () => {
   const buffer = lanes()
   for (const [n, key] of ['a', 'a', 'b', 'b'].entries()) buffer.add(item(n, key))
@@ -68,7 +69,8 @@ test('what is due again goes before what has never run, the earliest first', () 
   )
 })
 
-test('a partition that is held hands out nothing else until its record has run again', () => {
+// X154
+test('a partition that is held hands out nothing else until its record is finished', () => {
   const buffer = lanes({ hold: 'partition' })
   for (const [n, key] of ['a', 'b', 'c'].entries()) buffer.add(item(n, key))
   const a = buffer.take(0)
@@ -76,6 +78,7 @@ test('a partition that is held hands out nothing else until its record has run a
   buffer.park(a, 1_000)
   assert.equal(buffer.take(999), null)
   assert.equal(buffer.take(1_000), a)
+  assert.equal(buffer.take(1_000), null, 'another one began while it ran again')
   buffer.finish(a)
   assert.deepEqual(
     takeAll(buffer, 1_000).map(({ n }) => n),

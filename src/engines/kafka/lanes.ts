@@ -1,3 +1,5 @@
+import type { Hold } from './hold.ts'
+
 /** A record that waits in memory. */
 export interface Waiting {
   /** Records of one key run one after another; null runs beside everything. */
@@ -9,8 +11,7 @@ export interface LaneOptions {
   /** How many records may wait, be handed out or be parked before no more should be read. */
   readonly countMax: number
   readonly bytesMax: number
-  /** What a record that waits for its retry keeps back: its own key, or everything in the partition. */
-  readonly hold: 'key' | 'partition'
+  readonly hold: Hold
 }
 
 interface Lane<Item> {
@@ -36,6 +37,8 @@ export class Lanes<Item extends Waiting> {
   /** By due time, the earliest first. */
   readonly #parked: Parked<Item>[] = []
   readonly #out = new Map<Item, Lane<Item>>()
+  /** What was parked and is not finished: it holds the partition while it waits and while it runs again. */
+  readonly #again = new Set<Item>()
   #count = 0
   #bytes = 0
 
@@ -84,6 +87,7 @@ export class Lanes<Item extends Waiting> {
     const lane = this.#out.get(item)
     if (lane === undefined) return false
     this.#out.delete(item)
+    this.#again.delete(item)
     lane.items.shift()
     this.#count -= 1
     this.#bytes -= item.bytes
@@ -97,6 +101,7 @@ export class Lanes<Item extends Waiting> {
     const lane = this.#out.get(item)
     if (lane === undefined) return false
     this.#out.delete(item)
+    this.#again.add(item)
     const at = this.#parked.findIndex((parked) => parked.dueMs > dueMs)
     this.#parked.splice(at === -1 ? this.#parked.length : at, 0, { lane, dueMs })
     return true
@@ -118,7 +123,7 @@ export class Lanes<Item extends Waiting> {
   }
 
   get #isHeld(): boolean {
-    return this.#options.hold === 'partition' && this.#parked.length > 0
+    return this.#options.hold === 'partition' && this.#again.size > 0
   }
 
   #takeDue(nowMs: number): Lane<Item> | null {

@@ -6,10 +6,13 @@ import { toJob } from './record.ts'
 /** A record that was handed out. */
 export interface Grip {
   readonly lease: Lease
+  readonly leaseMs: number
   readonly holding: Holding
   readonly held: Held
   expiresAtMs: number
 }
+
+const NONE: readonly Grip[] = []
 
 /**
  * What a consumer has handed out. The group is the lease towards others; this one is towards our own worker, so that a
@@ -19,6 +22,8 @@ export class Leases {
   readonly #grips = new Map<string, Grip>()
   readonly #prefix: string
   #claims = 0
+  /** No lease runs out before this: looking at each of them at every claim would cost the square of their number. */
+  #noneBeforeMs = Number.POSITIVE_INFINITY
 
   /** `prefix`: what topics begin with before the type. */
   constructor(prefix: string) {
@@ -31,15 +36,31 @@ export class Leases {
 
   /** Hands a record out: counts the start, and gives it a token that no other claim has had. */
   grant(holding: Holding, held: Held, { leaseMs, attempts }: SubscribedType, nowMs: number): Lease {
-    const { topic, partition, offset } = held.record
-    const attempt = holding.watermark.start(offset)
+    const attempt = holding.watermark.start(held.record.offset)
     const { job, verdict } = toJob(held.record, { prefix: this.#prefix, ...(attempts !== undefined && { attempts }) })
     this.#claims += 1
-    const token = `${holding.epoch.memberId}/${holding.epoch.generationId}/${topic}/${partition}/${offset}/${this.#claims}`
+    const token = `${holding.epoch.memberId}/${holding.epoch.generationId}/${this.#claims}`
     const expiresAtMs = nowMs + leaseMs
+    this.#noneBeforeMs = Math.min(this.#noneBeforeMs, expiresAtMs)
     const lease: Lease = { job, attempt, token, expiresAtMs, ...(verdict !== null && { verdict }) }
-    this.#grips.set(token, { lease, holding, held, expiresAtMs })
+    this.#grips.set(token, { lease, leaseMs, holding, held, expiresAtMs })
     return lease
+  }
+
+  /** The same lease from now on; null when it is gone. */
+  again(token: string, nowMs: number): Lease | null {
+    const grip = this.#grips.get(token)
+    if (grip === undefined) return null
+    const expiresAtMs = nowMs + grip.leaseMs
+    const lease = { ...grip.lease, expiresAtMs }
+    this.#grips.set(token, { ...grip, lease, expiresAtMs })
+    return lease
+  }
+
+  /** It holds until then. */
+  extend(grip: Grip, untilMs: number): void {
+    grip.expiresAtMs = untilMs
+    this.#noneBeforeMs = Math.min(this.#noneBeforeMs, untilMs)
   }
 
   /** Null when it holds; else why it does not. */
@@ -63,6 +84,7 @@ export class Leases {
 
   /** What could not be settled after all. */
   restore(grip: Grip): void {
+    this.#noneBeforeMs = Math.min(this.#noneBeforeMs, grip.expiresAtMs)
     this.#grips.set(grip.lease.token, grip)
   }
 
@@ -71,7 +93,10 @@ export class Leases {
   }
 
   removeExpired(nowMs: number): readonly Grip[] {
-    return this.#removeWhere(({ expiresAtMs }) => expiresAtMs <= nowMs)
+    if (nowMs < this.#noneBeforeMs) return NONE
+    const removed = this.#removeWhere(({ expiresAtMs }) => expiresAtMs <= nowMs)
+    this.#noneBeforeMs = this.nextExpiryMs
+    return removed
   }
 
   get nextExpiryMs(): number {

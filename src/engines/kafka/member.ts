@@ -1,37 +1,48 @@
+import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
 import { within } from './deadline.ts'
-import { type Client, clientOptions, groupCall, isKafkaError, type RawConsumer } from './driver.ts'
+import { type Client, clientOptions, isKafkaError, type RawConsumer } from './driver.ts'
+import { GroupCalls } from './group-calls.ts'
 import { type Epoch, nameOf, type PartitionName } from './holding.ts'
 import type { KafkaOptions } from './options.ts'
+import { Pulse } from './pulse.ts'
 
 export interface MemberParts {
   readonly client: Client
   readonly options: KafkaOptions
   readonly clock: Clock
   readonly topics: readonly string[]
+  /** All topics that there are. */
+  existing(): Promise<readonly string[]>
   /** These are ours now, and those that we had go on under the new membership. */
   onAssigned(partitions: readonly PartitionName[], epoch: Epoch): void
   /** These are about to move: what it resolves after is still done under this membership, as is all that we keep. */
   onRevoking(partitions: readonly PartitionName[], epoch: Epoch): Promise<void>
   /** These are somebody else's already. */
   onLost(partitions: readonly PartitionName[]): void
+  /** It is sure again that what we have is ours. */
+  onSure(): void
   onError(error: unknown): void
 }
 
 /** How often new partitions of the topics are looked for: the client does not notice them by itself. */
-const TOPOLOGY_MS = 30_000
+const LOOK_MS = 30_000
+/** The same while something is wrong with them. */
+const LOOK_SOON_MS = 1_000
 
 /** A place in the consumer group: it joins, beats and leaves, and knows which partitions are ours. It reads nothing. */
 export class Member {
   readonly raw: RawConsumer
+  readonly calls: GroupCalls
+  readonly pulse: Pulse
   readonly #parts: MemberParts
   readonly #owned = new Map<string, PartitionName>()
   #memberId: string | null = null
-  /** When the broker was last sure to have heard of us: the time at which a beat that it answered was sent. */
-  #heardMs = Number.NEGATIVE_INFINITY
-  #beatSentMs = Number.NEGATIVE_INFINITY
   #cancelLook: () => void = () => {}
+  #isLookingSoon = false
   #topology = ''
+  /** The client has failed to join again, and does not try any more. */
+  #isStranded = false
   #isClosed = false
 
   constructor(parts: MemberParts) {
@@ -50,30 +61,26 @@ export class Member {
       retries: true,
       protocolsMetadata: () => this.#beforeJoin(),
     })
-    this.raw.on('error', (error: Error) => parts.onError(error))
-    this.raw.on('consumer:heartbeat:start', () => {
-      this.#beatSentMs = parts.clock.monotonicMs()
-    })
-    this.raw.on('consumer:heartbeat:end', () => {
-      this.#heardMs = Math.max(this.#heardMs, this.#beatSentMs)
+    this.raw.on('error', (error: Error) => {
+      parts.onError(error)
+      this.#isStranded = true
+      this.look()
     })
     this.raw.on('consumer:group:join', () => this.#joined())
+    this.calls = new GroupCalls(client, this.raw, options)
+    const { sessionMs, heartbeatMs } = options
+    this.pulse = new Pulse({
+      ...{ clock: parts.clock, sessionMs, heartbeatMs, beat: () => this.#beat() },
+      onSure: () => parts.onSure(),
+    })
   }
 
-  /** Resolves when the group has taken us in, with or without partitions. */
+  /** Resolves when the group has taken us in, with or without partitions, and has heard of us since. */
   async join(): Promise<void> {
-    this.raw.topics.trackAll(...this.#parts.topics)
     this.#topology = await this.#lookAtTopology()
     await this.raw.joinGroup({})
-    this.#lookAgain()
-  }
-
-  /**
-   * The broker may have given our partitions away: it has not heard of us for the length of a session. Whoever wakes up
-   * from a pause finds out here, before the network could tell.
-   */
-  get isFenced(): boolean {
-    return this.#parts.clock.monotonicMs() - this.#heardMs >= this.#parts.options.sessionMs
+    this.#lookIn(LOOK_MS)
+    await this.pulse.known(this.#parts.options.answerMs)
   }
 
   /** Under which membership we are in the group now; null before the first and after the last. */
@@ -82,9 +89,10 @@ export class Member {
     return memberId === null || memberId !== this.#memberId ? null : { memberId, generationId }
   }
 
-  /** Whether all of these have been ours since that membership. */
-  isMine(partitions: readonly PartitionName[], epoch: Epoch): boolean {
-    return epoch.memberId === this.#memberId && partitions.every((partition) => this.#owned.has(nameOf(partition)))
+  /** Whether it has been ours ever since it was assigned in that membership. */
+  isMine(assigned: PartitionName, epoch: Epoch): boolean {
+    // The very object: a partition that was lost and came back may have been another member's meanwhile.
+    return epoch.memberId === this.#memberId && this.#owned.get(nameOf(assigned)) === assigned
   }
 
   /** The broker has said that this membership is over. */
@@ -97,7 +105,9 @@ export class Member {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelLook()
+    this.pulse.stop()
     const { clock, options, client } = this.#parts
+    await within(clock, options.answerMs, this.calls.close()).catch(() => {})
     try {
       await within(clock, options.answerMs, this.raw.close(true))
     } catch {
@@ -113,7 +123,7 @@ export class Member {
     if (memberId === null || this.#isClosed) return
     if (this.#memberId !== null && this.#memberId !== memberId) this.#loseAll()
     this.#memberId = memberId
-    this.#heardMs = this.#parts.clock.monotonicMs()
+    this.pulse.start()
     const now = this.#assigned()
     const gone = [...this.#owned.values()].filter((partition) => !now.has(nameOf(partition)))
     if (gone.length > 0) this.#lose(gone)
@@ -122,10 +132,7 @@ export class Member {
     this.#parts.onAssigned(fresh, { generationId, memberId })
   }
 
-  /**
-   * The client awaits this before every JoinGroup, and the old membership still commits meanwhile. It does not beat
-   * while it waits, so we do.
-   */
+  /** The client awaits this before every JoinGroup, and the old membership still beats and commits meanwhile. */
   async #beforeJoin(): Promise<Buffer> {
     const now = this.#assigned()
     const moving = [...this.#owned.values()].filter((partition) => !now.has(nameOf(partition)))
@@ -136,42 +143,30 @@ export class Member {
       this.#loseAll()
       return Buffer.alloc(0)
     }
-    const stop = this.#beat()
     try {
       await this.#parts.onRevoking(moving, epoch)
     } catch (error) {
       this.#parts.onError(error)
-    } finally {
-      stop()
     }
     this.#lose(moving)
     return Buffer.alloc(0)
   }
 
-  /** Beats until it is stopped. A rebalance that goes on is no reason to end; a membership that is over is. */
-  #beat(): () => void {
-    const { client, options, clock } = this.#parts
-    const { memberId, generationId } = this.raw
-    let cancel = (): void => {}
-    const send = async (): Promise<void> => {
-      const sentMs = clock.monotonicMs()
-      try {
-        await groupCall(client, this.raw, 'Heartbeat', options.group, generationId, memberId, null)
-      } catch (error) {
-        if (isKafkaError(client, error, 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID')) return this.#loseAll()
-        if (!isKafkaError(client, error, 'REBALANCE_IN_PROGRESS')) return
+  /** A rebalance that goes on is no reason to worry; a membership that is over is. */
+  async #beat(): Promise<'member' | 'gone' | 'unknown'> {
+    const { client, options } = this.#parts
+    const { epoch } = this
+    if (epoch === null) return 'unknown'
+    try {
+      await this.calls.call('Heartbeat', options.group, epoch.generationId, epoch.memberId, null)
+    } catch (error) {
+      if (isKafkaError(client, error, 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID')) {
+        this.fence(epoch)
+        return 'gone'
       }
-      this.#heardMs = Math.max(this.#heardMs, sentMs)
+      if (!isKafkaError(client, error, 'REBALANCE_IN_PROGRESS')) return 'unknown'
     }
-    const arm = (): void => {
-      cancel = clock.after(options.heartbeatMs, () => {
-        void send()
-        arm()
-      })
-    }
-    void send()
-    arm()
-    return () => cancel()
+    return epoch.memberId === this.#memberId ? 'member' : 'unknown'
   }
 
   #assigned(): ReadonlyMap<string, PartitionName> {
@@ -190,25 +185,48 @@ export class Member {
     if (lost.length > 0) this.#parts.onLost(lost)
   }
 
-  #lookAgain(): void {
+  /** Something may be wrong with the topics: looks soon. */
+  look(): void {
+    if (this.#isLookingSoon || this.#isClosed) return
+    this.#isLookingSoon = true
+    this.#lookIn(LOOK_SOON_MS)
+  }
+
+  #lookIn(ms: number): void {
+    this.#cancelLook()
     if (this.#isClosed) return
-    this.#cancelLook = this.#parts.clock.after(TOPOLOGY_MS, () => {
+    this.#cancelLook = this.#parts.clock.after(ms, () => {
+      this.#isLookingSoon = false
       this.checkTopology()
-        .catch((error: unknown) => this.#parts.onError(error))
-        .finally(() => this.#lookAgain())
+        .catch((error: unknown) => {
+          this.#parts.onError(error)
+          this.look()
+        })
+        .finally(() => this.#isLookingSoon || this.#lookIn(LOOK_MS))
     })
   }
 
-  /** Joins again if the topics have other partitions than when we last looked. */
+  /** Joins again if the topics are others, or have other partitions, than when we last joined. */
   async checkTopology(): Promise<void> {
     const topology = await this.#lookAtTopology()
-    const isNew = this.#topology !== topology
+    if ((topology === this.#topology && !this.#isStranded) || this.#isClosed) return
+    this.#isStranded = false
+    await this.raw.joinGroup({})
     this.#topology = topology
-    if (isNew && !this.#isClosed) await this.raw.joinGroup({})
   }
 
+  /** One topic that is gone would make the client fail for all, so it is told of those that are there. */
   async #lookAtTopology(): Promise<string> {
-    const { topics } = await this.raw.metadata({ topics: [...this.#parts.topics], forceUpdate: true })
+    const existing = new Set(await this.#parts.existing())
+    const there = this.#parts.topics.filter((topic) => existing.has(topic))
+    const missing = this.#parts.topics.filter((topic) => !existing.has(topic))
+    this.raw.topics.untrackAll(...missing)
+    for (const topic of there) if (!this.raw.topics.current.includes(topic)) this.raw.topics.track(topic)
+    if (missing.length > 0) {
+      this.look()
+      this.#parts.onError(new EngineError('ERR_SCHEMA_MISSING', `${missing.join()} was deleted; create it again`))
+    }
+    const { topics } = await this.raw.metadata({ topics: there, forceUpdate: true })
     return [...topics]
       .map(([name, { partitionsCount }]) => `${name}=${partitionsCount}`)
       .sort()

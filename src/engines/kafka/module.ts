@@ -12,3 +12,5 @@ export function fromUrl(url: string, settings: EngineSettings): Engine {
 export function fromHandle(_handle: object, _settings: EngineSettings): Engine | null {
   return null
 }
+
+export { openTopicDesk as openTopics } from './dead-letters/open.ts'

@@ -6,22 +6,46 @@ export interface Committed {
   readonly metadata: string | null
 }
 
+interface ListedPlace extends PartitionName {
+  readonly offset: bigint
+  readonly timestamp: bigint
+}
+
 /** The offset at a time, or -1n for the end of the log and -2n for its start; by the name of the partition. */
 export async function offsetsOf(
   admin: Admin,
   partitions: readonly PartitionName[],
   timestamp: bigint,
 ): Promise<ReadonlyMap<string, bigint>> {
-  const offsets = new Map<string, bigint>()
-  if (partitions.length === 0) return offsets
+  const listed = await listOffsets(admin, partitions, timestamp)
+  return new Map(listed.map((place) => [nameOf(place), place.offset]))
+}
+
+const NEWEST = -3n
+
+/** By the name of the partition, the time of its newest record; none for an empty one. */
+export async function newestOf(
+  admin: Admin,
+  partitions: readonly PartitionName[],
+): Promise<ReadonlyMap<string, number>> {
+  const listed = await listOffsets(admin, partitions, NEWEST)
+  const dated = listed.filter(({ offset }) => offset >= 0n)
+  return new Map(dated.map((place) => [nameOf(place), Number(place.timestamp)]))
+}
+
+async function listOffsets(
+  admin: Admin,
+  partitions: readonly PartitionName[],
+  timestamp: bigint,
+): Promise<readonly ListedPlace[]> {
+  if (partitions.length === 0) return []
   const topics = [...Map.groupBy(partitions, ({ topic }) => topic)].map(([name, members]) => ({
     name,
     partitions: members.map(({ partition }) => ({ partitionIndex: partition, timestamp })),
   }))
-  for (const { name, partitions: found } of await admin.listOffsets({ topics }))
-    for (const { partitionIndex, offset } of found)
-      offsets.set(nameOf({ topic: name, partition: partitionIndex }), offset)
-  return offsets
+  return (await admin.listOffsets({ topics })).flatMap(({ name, partitions: found }) =>
+    found.map((place) => ({ ...place, topic: name, partition: place.partitionIndex })),
+  )
 }
 
 /** What the group has committed; partitions without a commit are missing. All that it has, unless some are given. */

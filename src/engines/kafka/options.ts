@@ -1,5 +1,6 @@
 import { EngineError } from '../../errors.ts'
 import { redact } from '../../job/error-record.ts'
+import { type Holds, parseHolds } from './hold.ts'
 
 /** How the engine is set up, by its URL. */
 export interface KafkaOptions {
@@ -18,8 +19,19 @@ export interface KafkaOptions {
   readonly partitions: number
   /** What every topic's name begins with, before the type. */
   readonly prefix: string
-  /** What a record that waits for its retry keeps back: its own key, or its whole partition. */
-  readonly hold: 'key' | 'partition'
+  /** What a record that waits for its retry keeps back, by topic. */
+  readonly hold: Holds
+  /** What the topics of the dead-letter desk begin with. All who work on one broker's letters have the same. */
+  readonly desk: string
+}
+
+/** The compacted topic with the states of dead letters and the audit. */
+export function statesTopicOf({ desk }: Pick<KafkaOptions, 'desk'>): string {
+  return `${desk}-states`
+}
+
+export function archiveTopicOf({ desk }: Pick<KafkaOptions, 'desk'>): string {
+  return `${desk}-archive`
 }
 
 const NUMBERS = Object.freeze({
@@ -31,7 +43,7 @@ const NUMBERS = Object.freeze({
 })
 type NumberName = keyof typeof NUMBERS
 
-const OWN: readonly string[] = ['group', 'prefix', 'hold', ...Object.keys(NUMBERS)]
+const OWN: readonly string[] = ['group', 'prefix', 'hold', 'desk', ...Object.keys(NUMBERS)]
 const FORM = `give 'kafka://host:9092,host:9092?group=name'; the parameters are ${OWN.join(', ')}`
 const URL_FORM = /^kafka:\/\/([^/?#]+)\/?(?:\?([^#]*))?$/
 const BROKER = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
@@ -63,10 +75,13 @@ export function parseUrl(text: string): KafkaOptions {
   }
   const group = parameters.get('group') ?? 'millrace'
   if (!GROUP.test(group)) refuse(`has the group '${group}'; it may have letters, digits and ._- alone`)
-  const hold = parameters.get('hold') ?? 'key'
-  if (hold !== 'key' && hold !== 'partition') return refuse(`has hold=${hold}; it is 'key' or 'partition'`)
+  const hold = parseHolds(parameters.get('hold') ?? 'key')
+  if (hold === null)
+    return refuse(`has hold=${parameters.get('hold')}; it is 'key' or 'partition', or such as 'key,topic:partition'`)
   const prefix = parameters.get('prefix') ?? ''
   if (!PREFIX.test(prefix)) refuse(`has the prefix '${prefix}'; it may have letters, digits and ._- alone`)
+  const desk = parameters.get('desk') ?? 'millrace.dlq'
+  if (!GROUP.test(desk)) refuse(`has the desk '${desk}'; it may have letters, digits and ._- alone`)
   const sessionMs = whole('session')
   const heartbeatMs = parameters.has('heartbeat') ? whole('heartbeat') : Math.min(3_000, Math.floor(sessionMs / 3))
   if (heartbeatMs * 2 > sessionMs)
@@ -81,6 +96,7 @@ export function parseUrl(text: string): KafkaOptions {
     partitions: whole('partitions'),
     prefix,
     hold,
+    desk,
   }
 }
 

@@ -1,12 +1,15 @@
+import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
 import { Commits } from './commits.ts'
 import { within } from './deadline.ts'
 import type { Admin, Client } from './driver.ts'
+import { holdOf } from './hold.ts'
 import { type Epoch, Holding, nameOf, type PartitionName } from './holding.ts'
 import { Member } from './member.ts'
-import { committedOf, offsetsOf } from './offsets.ts'
+import { offsetsOf } from './offsets.ts'
 import type { KafkaOptions } from './options.ts'
 import { Reader } from './reader.ts'
+import { type StartingPoint, startingPointsOf } from './starting-points.ts'
 
 export interface OwnershipParts {
   readonly client: Client
@@ -43,23 +46,29 @@ export class Ownership {
       if (!this.#isClosed) parts.onError(error)
     }
     this.#member = new Member({
-      ...{ client, options, clock, topics: parts.topics, onError },
+      ...{ client, options, clock, topics: parts.topics, onError, existing: () => parts.admin.listTopics() },
       onAssigned: (fresh, epoch) => this.#assigned(fresh, epoch),
       onRevoking: (partitions, epoch) => {
         this.#continueIn(epoch)
         return this.#drain(partitions)
       },
       onLost: (partitions) => this.#lose(partitions),
+      onSure: () => parts.onReady(),
     })
     this.#reader = new Reader({
-      ...{ client, options, clock, onError },
+      ...{ client, options, clock },
+      onError: (error) => {
+        onError(error)
+        this.#member.look()
+      },
       holdings: () => this.#holdings.values(),
       onRecords: () => parts.onReady(),
       onOutOfRange: (holding) => void this.#reload(holding).catch(onError),
     })
     this.commits = new Commits({
-      ...{ client, clock, group: options.group, member: this.#member.raw, onError },
+      ...{ client, clock, group: options.group, calls: this.#member.calls, onError },
       onFenced: (epoch) => this.#member.fence(epoch),
+      onFreed: () => parts.onReady(),
     })
   }
 
@@ -75,7 +84,12 @@ export class Ownership {
 
   /** Nothing may be started or settled: others may have our partitions already. */
   get isFenced(): boolean {
-    return this.#member.isFenced
+    return this.#member.pulse.isFenced
+  }
+
+  /** Resolves when it is known again what is ours, or when the broker has not said so for as long as a call may wait. */
+  known(): Promise<void> {
+    return this.#member.pulse.known(this.#parts.options.answerMs)
   }
 
   /** A record was settled or parked: committed soon, and what it kept back may be read. */
@@ -110,13 +124,14 @@ export class Ownership {
     }
   }
 
-  /** Tries until it succeeds, or the membership is over. */
+  /** Tries until it succeeds, or nothing of it is ours any more. */
   async #load(fresh: readonly PartitionName[], epoch: Epoch): Promise<void> {
+    const isOurs = (partition: PartitionName): boolean => !this.#isClosed && this.#member.isMine(partition, epoch)
     this.#loading += 1
     try {
-      while (!this.#isClosed && this.#member.isMine(fresh, epoch)) {
+      for (let left = fresh; left.length > 0; left = left.filter(isOurs)) {
         try {
-          await this.#loadOnce(fresh, epoch)
+          await this.#loadOnce(left, epoch, isOurs)
           return
         } catch (error) {
           this.#parts.onError(error)
@@ -128,41 +143,66 @@ export class Ownership {
     }
   }
 
-  async #loadOnce(fresh: readonly PartitionName[], epoch: Epoch): Promise<void> {
-    const { admin, options } = this.#parts
-    const [committed, starts] = await Promise.all([
-      committedOf(admin, options.group, fresh),
-      offsetsOf(admin, fresh, -2n),
-    ])
-    const unread: Holding[] = []
-    for (const partition of fresh) {
-      if (this.#isClosed || !this.#member.isMine([partition], epoch)) continue
-      const name = nameOf(partition)
-      const start = starts.get(name) ?? 0n
-      const found = committed.get(name)
-      const isThere = found !== undefined && found.offset >= start
-      const from = isThere ? found : { offset: start, metadata: null }
-      const holding = new Holding(partition, from, {
-        epoch: this.#member.epoch ?? epoch,
-        hold: options.hold,
-        group: options.group,
-      })
-      this.#holdings.set(name, holding)
-      // Without a committed place, the next owner would not know that we had begun.
-      if (!isThere) unread.push(holding)
+  async #loadOnce(
+    fresh: readonly PartitionName[],
+    epoch: Epoch,
+    isOurs: (partition: PartitionName) => boolean,
+  ): Promise<void> {
+    const points = await startingPointsOf(this.#parts.admin, this.#parts.options.group, fresh)
+    const loaded = fresh.flatMap((partition) => {
+      const point = points.get(nameOf(partition))
+      if (point === undefined) return []
+      return [{ partition, point, holding: this.#hold(partition, point, this.#member.epoch ?? epoch) }]
+    })
+    // Before anything of it runs: without a committed place, the next owner would not know that we had begun.
+    const unknown = loaded.filter(({ partition, point }) => point.isFirst && isOurs(partition))
+    if (unknown.length > 0) await this.commits.commit(unknown.map(({ holding }) => holding))
+    for (const { partition, point, holding } of loaded) {
+      if (!isOurs(partition)) continue
+      holding.epoch = this.#member.epoch ?? epoch
+      this.#holdings.set(nameOf(holding), holding)
+      if (point.offset < point.start) this.#skip(holding, point.start)
     }
-    for (const holding of unread) this.commits.mark(holding)
     this.#reader.pump()
     this.#parts.onReady()
   }
 
+  #hold(partition: PartitionName, point: StartingPoint, epoch: Epoch): Holding {
+    const { options } = this.#parts
+    const hold = holdOf(options, partition.topic)
+    return new Holding(partition, point, { epoch, hold, group: options.group })
+  }
+
   /** Retention has removed what was to be read next: goes on with what is left. */
-  async #reload(holding: Holding): Promise<void> {
-    const starts = await offsetsOf(this.#parts.admin, [holding], -2n)
-    const start = starts.get(nameOf(holding)) ?? 0n
-    if (start <= holding.watermark.readTo) return
-    holding.watermark.readUpTo(start)
+  #skip(holding: Holding, start: bigint): void {
+    const { topic, partition, watermark } = holding
+    const text = `records of ${topic}/${partition} from offset ${watermark.readTo} on are deleted; going on at ${start}`
+    this.#parts.onError(new EngineError('ERR_STORAGE_FAILED', `${text}; is the retention of the topic too short?`))
+    watermark.readUpTo(start)
     this.settled(holding)
+  }
+
+  /** What was to be read next is not in the log. */
+  async #reload(holding: Holding): Promise<void> {
+    const [starts, ends] = await Promise.all([-2n, -1n].map((at) => offsetsOf(this.#parts.admin, [holding], at)))
+    const name = nameOf(holding)
+    const [start = 0n, end = 0n] = [starts?.get(name), ends?.get(name)]
+    const { readTo } = holding.watermark
+    if (holding.isLost) return
+    if (readTo < start) this.#skip(holding, start)
+    else if (readTo > end) this.#restart(holding, { start, end })
+  }
+
+  /** The log is shorter than what was read of it: somebody has made the topic anew, or it was cut. */
+  #restart(holding: Holding, { start, end }: { readonly start: bigint; readonly end: bigint }): void {
+    const { topic, partition, watermark, epoch } = holding
+    const text = `the log of ${topic}/${partition} ends at ${end}, though it was read up to ${watermark.readTo}`
+    this.#parts.onError(new EngineError('ERR_STORAGE_FAILED', `${text}; reading it from its beginning, ${start}`))
+    this.#lose([holding])
+    const point = { offset: start, metadata: null, start, isFirst: true, doubtfulBelow: start }
+    const anew = this.#hold(holding, point, epoch)
+    this.#holdings.set(nameOf(holding), anew)
+    this.settled(anew)
   }
 
   /** What runs may finish; then what is done is committed, still under the old membership. */

@@ -1,4 +1,6 @@
 /** How a partition's progress is written into the metadata of its commit, of which Kafka keeps 4096 bytes. */
+import { packRuns, unpackRuns } from './packing.ts'
+import { inOrder, type Run } from './runs.ts'
 
 /** What is known about a record that was started and is not settled. */
 export interface Trial {
@@ -11,30 +13,30 @@ export interface Trial {
 
 export interface Progress {
   /** Offsets at or above the position that are settled. */
-  readonly finished: Iterable<bigint>
+  readonly finished: Iterable<Run>
   readonly trials: Iterable<readonly [bigint, Trial]>
 }
 
 export const METADATA_BYTES_MAX = 4_096
-const VERSION = 'm1'
+const VERSION = 'm2'
 const NOTHING: Progress = Object.freeze({ finished: [], trials: [] })
+/** What single starts have at least, however much was finished. */
+const STARTED_CHARS_MIN = 300
 
 /**
- * `m1|finished|started|trials`: two bitmaps that begin at the position, then `offset.starts.due.first` in base 36 for
- * what was started twice or waits. Only single starts stand in the second bitmap, because most records have just one.
+ * `m2|finished|started|trials`: runs of offsets from the position on, twice, then `offset.starts.due.first` in base 36
+ * for what was started twice or waits. Only single starts stand in the second, because most records have just one.
  * What does not fit is left out, the least important first, so that a commit is never refused for its metadata.
  */
 export function encodeProgress(position: bigint, progress: Progress): string {
   const trials = [...progress.trials].filter(([offset, trial]) => offset >= position && isWorthTelling(trial))
-  const single = trials.filter(([, trial]) => isSingle(trial)).map(([offset]) => offset)
-  const finished = bitmap(position, progress.finished)
-  const started = bitmap(position, single)
-  const fixed = finished.length + started.length + VERSION.length + 3
-  const listed = listTrials(
-    position,
-    trials.filter(([, trial]) => !isSingle(trial)),
-    METADATA_BYTES_MAX - fixed,
-  )
+  const single = trials.filter(([, trial]) => isSingle(trial)).map(([offset]): Run => [offset, offset + 1n])
+  const several = trials.filter(([, trial]) => !isSingle(trial))
+  const room = METADATA_BYTES_MAX - VERSION.length - 3
+  const listed = listTrials(position, several, room / 2)
+  const left = room - listed.length
+  const finished = packRuns(position, inOrder(progress.finished), left - STARTED_CHARS_MIN)
+  const started = packRuns(position, inOrder(single), left - finished.length)
   return `${VERSION}|${finished}|${started}|${listed}`
 }
 
@@ -44,14 +46,15 @@ export function decodeProgress(position: bigint, metadata: string | null): Progr
   const [version, finished = '', started = '', listed = ''] = parts
   if (version !== VERSION || parts.length !== 4) return NOTHING
   const trials = new Map<bigint, Trial>()
-  for (const offset of offsetsOf(position, started)) trials.set(offset, { starts: 1, dueMs: 0, firstFailureMs: null })
+  for (const [from, to] of unpackRuns(position, started))
+    for (let offset = from; offset < to; offset += 1n) trials.set(offset, { starts: 1, dueMs: 0, firstFailureMs: null })
   for (const entry of listed.split(',')) {
     const [delta, starts, due, first] = entry.split('.').map((part) => Number.parseInt(part, 36))
     if (delta === undefined || starts === undefined || due === undefined || Number.isNaN(delta)) continue
     const firstFailureMs = first === undefined || Number.isNaN(first) ? null : first
     trials.set(position + BigInt(delta), { starts, dueMs: due, firstFailureMs })
   }
-  return { finished: offsetsOf(position, finished), trials }
+  return { finished: unpackRuns(position, finished), trials }
 }
 
 function isWorthTelling({ starts, dueMs }: Trial): boolean {
@@ -75,28 +78,4 @@ function listTrials(position: bigint, trials: readonly (readonly [bigint, Trial]
     entries.push(entry)
   }
   return entries.join(',')
-}
-
-/** Room for the bitmaps of a full window, and as much again for the trials. */
-const BITMAP_OFFSETS_MAX = 8_192
-
-function bitmap(position: bigint, offsets: Iterable<bigint>): string {
-  const bits: number[] = []
-  for (const offset of offsets) {
-    const index = Number(offset - position)
-    if (index >= 0 && index < BITMAP_OFFSETS_MAX) bits.push(index)
-  }
-  if (bits.length === 0) return ''
-  const bytes = Buffer.alloc((Math.max(...bits) >> 3) + 1)
-  for (const index of bits) bytes[index >> 3] = (bytes[index >> 3] ?? 0) | (1 << (index & 7))
-  return bytes.toString('base64')
-}
-
-function offsetsOf(position: bigint, text: string): readonly bigint[] {
-  const bytes = Buffer.from(text, 'base64')
-  const offsets: bigint[] = []
-  for (const [at, byte] of bytes.entries()) {
-    for (let bit = 0; bit < 8; bit += 1) if ((byte & (1 << bit)) !== 0) offsets.push(position + BigInt(at * 8 + bit))
-  }
-  return offsets
 }

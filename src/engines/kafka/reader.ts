@@ -1,6 +1,6 @@
 import type { ConnectionPool, RecordsBatch } from '@platformatic/kafka'
 import type { Clock } from '../../time/clock.ts'
-import type { LogRecord } from './dead-letters/record.ts'
+import { endOf, recordsIn, toLogRecord } from './batch.ts'
 import { type Client, clientOptions, type RawConsumer } from './driver.ts'
 import type { Holding } from './holding.ts'
 import type { KafkaOptions } from './options.ts'
@@ -25,7 +25,6 @@ const WAIT_MS = 500
 const FETCH_BYTES_MAX = 16 * 1_024 * 1_024
 const PARTITION_BYTES_MAX = 1_024 * 1_024
 const ERROR_MS = 200
-const CONTROL = 32
 const OFFSET_OUT_OF_RANGE = 1
 
 interface Target {
@@ -169,46 +168,16 @@ export class Reader {
 
 /** False when it brought nothing: the marks of transactions are no records. */
 function addBatch({ holding, fetchOffset }: Target, batch: RecordsBatch): boolean {
-  const isControl = (batch.attributes & CONTROL) !== 0
   let isAny = false
-  for (const { offsetDelta, timestampDelta, key, value, headers } of isControl ? [] : batch.records) {
-    const offset = batch.firstOffset + BigInt(offsetDelta)
+  for (const record of recordsIn(batch)) {
+    const offset = batch.firstOffset + BigInt(record.offsetDelta)
     // A batch comes whole, also with what stands before the place that was asked for.
     if (offset < fetchOffset || offset < holding.watermark.readTo) continue
     isAny = true
-    const copy = copier(lengthOf(key) + lengthOf(value) + headers.reduce((sum, [, text]) => sum + lengthOf(text), 0))
-    const record: LogRecord = {
-      topic: holding.topic,
-      partition: holding.partition,
-      offset,
-      timestampMs: Number(batch.firstTimestamp + timestampDelta),
-      key: copy(key),
-      value: copy(value),
-      headers: new Map(headers.map(([name, text]) => [String(name ?? ''), copy(text) ?? Buffer.alloc(0)])),
-    }
-    holding.add(record)
+    holding.add(toLogRecord(holding, batch, record))
   }
-  holding.watermark.readUpTo(batch.firstOffset + BigInt(batch.lastOffsetDelta) + 1n)
+  holding.watermark.readUpTo(endOf(batch))
   return isAny
-}
-
-function lengthOf(bytes: Buffer | null | undefined): number {
-  return bytes?.length ?? 0
-}
-
-/**
- * Copies the parts of one record into one piece of memory. A record that waits would otherwise keep the whole chunk of
- * the socket that it came in, and a piece for every part is more than the collector of garbage keeps up with.
- */
-function copier(bytesMax: number): (bytes: Buffer | null | undefined) => Buffer | null {
-  const own = Buffer.allocUnsafe(bytesMax)
-  let used = 0
-  return (bytes) => {
-    if (bytes === null || bytes === undefined) return null
-    const from = used
-    used += bytes.copy(own, from)
-    return own.subarray(from, used)
-  }
 }
 
 function isResponse(value: unknown): value is FetchResponse {

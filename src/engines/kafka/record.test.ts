@@ -49,6 +49,15 @@ test('a job comes back with everything it was enqueued with', () => {
   assert.deepEqual([plain.key, plain.tenant, plain.options], [null, null, null])
 })
 
+test('the trace of a job stands in the headers that W3C names, and is read from them', () => {
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+  const ours = roundTrip(newJob({ options: { timeoutMs: 5, trace: { traceparent, tracestate: 'vendor=1' } } }))
+  assert.equal(ours.headers.get('traceparent')?.toString(), traceparent)
+  assert.deepEqual(toJob(ours).job.options, { timeoutMs: 5, trace: { traceparent, tracestate: 'vendor=1' } })
+  const foreign = record({ headers: new Map([['traceparent', Buffer.from(traceparent)]]) })
+  assert.deepEqual(toJob(foreign).job.options, { trace: { traceparent } })
+})
+
 test('a plain record of another producer is a job of its topic, known by its coordinates', () => {
   const { job, verdict } = toJob(record({ key: Buffer.from('deal-7') }))
   assert.equal(verdict, null)
@@ -66,11 +75,9 @@ test('a record without a value has the payload null', () => {
 test('what cannot be decoded has a verdict that says so without its content', () => {
   const bytes = toJob(record({ value: Buffer.from([0xff, 0xfe, 0x00]) }))
   assert.match(bytes.verdict ?? '', /3 bytes is no UTF-8 text/)
-  const text = toJob(record({ value: Buffer.from('secret, but no JSON') }))
-  assert.match(text.verdict ?? '', /19 bytes is no JSON/)
-  assert.doesNotMatch(text.verdict ?? '', /secret/)
-  assert.equal(text.job.payload, 'null')
-  assert.match(toJob(record({ value: Buffer.alloc(0) })).verdict ?? '', /no JSON/)
+  assert.equal(bytes.job.payload, 'null')
+  const text = toJob(record({ value: Buffer.from('text, but no JSON') }))
+  assert.deepEqual([text.verdict, text.job.payload], [null, 'text, but no JSON'], 'the worker is to judge it')
 })
 
 test('headers in other encodings and values that make no sense are passed over', () => {

@@ -1,4 +1,5 @@
 import type { NewJob, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import { REPLAY_HEADERS } from './dead-letters/headers.ts'
 import { type Coordinates, type LogRecord, type NewRecord, textOf } from './dead-letters/record.ts'
 
 /** Where a record stands, as one word: also the id of a job that another producer wrote. */
@@ -39,6 +40,7 @@ export function toRecord(job: NewJob, prefix = ''): NewRecord {
   ])
   if (job.tenant !== null) headers.set(HEADERS.tenant, Buffer.from(JSON.stringify(job.tenant)))
   if (job.options !== null) headers.set(HEADERS.options, Buffer.from(JSON.stringify(job.options)))
+  for (const [name, value] of Object.entries(job.options?.trace ?? {})) headers.set(name, Buffer.from(value))
   if (job.key !== null) headers.set(HEADERS.key, Buffer.from(job.key))
   return {
     topic: prefix + job.type,
@@ -59,47 +61,43 @@ export function toJob(
   record: LogRecord,
   { prefix = '', attempts = ATTEMPTS_DEFAULT }: { readonly prefix?: string; readonly attempts?: number } = {},
 ): ReadJob {
-  const headers = textHeaders(record)
   const payload = payloadOf(record)
+  const id = textHeader(record, HEADERS.id)
   const job: StoredJob = {
-    id: headers.get(HEADERS.id) ?? coordinatesOf(record),
+    id: id ?? originOf(record) ?? coordinatesOf(record),
     type: record.topic.slice(prefix.length),
     payload: payload.text ?? 'null',
-    payloadVersion: whole(headers.get(HEADERS.payloadVersion)) ?? 1,
-    priority: whole(headers.get(HEADERS.priority)) ?? PRIORITY_DEFAULT,
-    attempts: whole(headers.get(HEADERS.attempts)) ?? attempts,
+    payloadVersion: whole(textHeader(record, HEADERS.payloadVersion)) ?? 1,
+    priority: whole(textHeader(record, HEADERS.priority)) ?? PRIORITY_DEFAULT,
+    attempts: whole(textHeader(record, HEADERS.attempts)) ?? attempts,
     createdAtMs: record.timestampMs,
     runAtMs: record.timestampMs,
-    key: headers.get(HEADERS.key) ?? (headers.has(HEADERS.id) || record.key === null ? null : textOf(record.key)),
+    key: textHeader(record, HEADERS.key) ?? (id !== undefined || record.key === null ? null : textOf(record.key)),
     latestKey: null,
-    tenant: tenantOf(headers.get(HEADERS.tenant)),
-    options: optionsOf(headers.get(HEADERS.options)),
+    tenant: tenantOf(textHeader(record, HEADERS.tenant)),
+    options: optionsOf(record),
     after: null,
   }
   return { job, verdict: payload.verdict }
 }
 
-/** A record without a value is a job with the payload `null`. */
+/** A record that was replayed is the job that it was: it goes by the place where it first stood. */
+function originOf(record: LogRecord): string | null {
+  const origin = textHeader(record, REPLAY_HEADERS.origin)
+  return origin !== undefined && /^[^/]+\/\d+\/\d+$/.test(origin) ? origin.replaceAll('/', ':') : null
+}
+
+/** A record without a value is a job with the payload `null`. Whether text is JSON the worker finds out, as everywhere. */
 function payloadOf({ value }: LogRecord): { readonly text: string | null; readonly verdict: string | null } {
   if (value === null) return { text: 'null', verdict: null }
   const text = textOf(value)
-  if (text === null) return { text, verdict: `the value of ${value.length} bytes is no UTF-8 text` }
-  try {
-    JSON.parse(text)
-    return { text, verdict: null }
-  } catch {
-    return { text: null, verdict: `the value of ${value.length} bytes is no JSON` }
-  }
+  return { text, verdict: text === null ? `the value of ${value.length} bytes is no UTF-8 text` : null }
 }
 
-/** Headers that are no text are somebody else's. */
-function textHeaders({ headers }: LogRecord): ReadonlyMap<string, string> {
-  const found = new Map<string, string>()
-  for (const [name, value] of headers) {
-    const text = textOf(value)
-    if (text !== null) found.set(name, text)
-  }
-  return found
+/** A header that is no text is somebody else's. */
+function textHeader({ headers }: LogRecord, name: string): string | undefined {
+  const value = headers.get(name)
+  return value === undefined ? undefined : (textOf(value) ?? undefined)
 }
 
 function whole(text: string | undefined): number | null {
@@ -125,8 +123,13 @@ function tenantOf(text: string | undefined): Tenant | null {
   return typeof workspaceId === 'string' ? { orgId, workspaceId } : { orgId }
 }
 
-function optionsOf(text: string | undefined): StoredOptions | null {
-  return objectOf(text)
+/** Other programs that trace say so in the headers that W3C Trace Context names, and so do we besides. */
+function optionsOf(record: LogRecord): StoredOptions | null {
+  const options: StoredOptions | null = objectOf(textHeader(record, HEADERS.options))
+  const traceparent = textHeader(record, 'traceparent')
+  if (traceparent === undefined) return options
+  const tracestate = textHeader(record, 'tracestate')
+  return { ...options, trace: tracestate === undefined ? { traceparent } : { traceparent, tracestate } }
 }
 
 /** The lane of a record: its key's bytes, one by one, so that keys that are no text stay apart. */

@@ -1,8 +1,14 @@
 import { EngineError } from '../../errors.ts'
-import { DLQ_TOPIC_CONFIG } from './dead-letters/retention.ts'
+import { ARCHIVE_TOPIC_CONFIG, DLQ_TOPIC_CONFIG, STATES_TOPIC_CONFIG } from './dead-letters/retention.ts'
 import { type Admin, type Client, isKafkaError } from './driver.ts'
 
-const LETTERS_CONFIG = Object.entries(DLQ_TOPIC_CONFIG).map(([name, value]) => ({ name, value }))
+/** Settings of topics that are not for jobs. They have one partition: their records are read in one order. */
+const CONFIGS = Object.freeze({
+  'dead-letters': DLQ_TOPIC_CONFIG,
+  states: STATES_TOPIC_CONFIG,
+  archive: ARCHIVE_TOPIC_CONFIG,
+})
+type TopicKind = 'jobs' | keyof typeof CONFIGS
 
 /** Which topics are there. What is missing is created, unless that is the operator's own business. */
 export class Topics {
@@ -24,18 +30,18 @@ export class Topics {
     return this.#known
   }
 
-  async ensure(topics: Iterable<string>, kind: 'jobs' | 'dead-letters' = 'jobs'): Promise<void> {
+  async ensure(topics: Iterable<string>, kind: TopicKind = 'jobs'): Promise<void> {
     const wanted = [...new Set(topics)].filter((topic) => !this.#known.has(topic))
     await Promise.all(wanted.map((topic) => this.#ensureOne(topic, kind)))
   }
 
-  #ensureOne(topic: string, kind: 'jobs' | 'dead-letters'): Promise<void> {
+  #ensureOne(topic: string, kind: TopicKind): Promise<void> {
     const creating = this.#creating.get(topic) ?? this.#create(topic, kind)
     this.#creating.set(topic, creating)
     return creating.finally(() => this.#creating.delete(topic))
   }
 
-  async #create(topic: string, kind: 'jobs' | 'dead-letters'): Promise<void> {
+  async #create(topic: string, kind: TopicKind): Promise<void> {
     const existing = await this.#admin.listTopics()
     if (!existing.includes(topic)) {
       if (this.#partitions === 0)
@@ -43,14 +49,14 @@ export class Topics {
           'ERR_SCHEMA_MISSING',
           `the topic '${topic}' does not exist; create it, or leave out partitions=0`,
         )
-      const isLetters = kind === 'dead-letters'
       try {
         await this.#admin.createTopics({
           topics: [topic],
-          // One partition keeps the letters in the order of their deaths.
-          partitions: isLetters ? 1 : this.#partitions,
+          partitions: kind === 'jobs' ? this.#partitions : 1,
           replicas: -1,
-          ...(isLetters && { configs: LETTERS_CONFIG }),
+          ...(kind !== 'jobs' && {
+            configs: Object.entries(CONFIGS[kind]).map(([name, value]) => ({ name, value })),
+          }),
         })
       } catch (error) {
         if (!isKafkaError(this.#client, error, 'TOPIC_ALREADY_EXISTS')) throw error

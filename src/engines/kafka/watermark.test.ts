@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { METADATA_BYTES_MAX } from './progress.ts'
-import { TRIALS_MAX, Watermark, WINDOW_MAX } from './watermark.ts'
+import { PIECES_MAX, TRIALS_MAX, Watermark, WINDOW_MAX } from './watermark.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 16)
 
@@ -113,10 +113,52 @@ test('what does not fit is left out, and what was started most often stays', () 
   assert.equal(new Watermark(0n, metadata).trialOf(1_999n).starts, 5)
 })
 
-test('a window is full by its width or by its failures, and opens again', () => {
+test('one record that waits for long lets any number of others pass, and the next owner knows of all', () => {
+  const mark = new Watermark(7n)
+  mark.read(7n)
+  mark.start(7n)
+  mark.defer(7n, NOW_MS + 300_000, NOW_MS)
+  for (let offset = 8n; offset < 500_000n; offset += 1n) {
+    mark.read(offset)
+    mark.finish(offset)
+  }
+  assert.equal(mark.isFull, false)
+  assert.equal(mark.position, 7n)
+  const metadata = mark.encode()
+  assert.ok(metadata.length < 100, metadata)
+  const next = new Watermark(7n, metadata)
+  const again: bigint[] = []
+  for (let offset = 7n; offset < 500_002n; offset += 1n) if (next.read(offset)) again.push(offset)
+  assert.deepEqual(again, [7n, 500_000n, 500_001n])
+  assert.deepEqual(next.trialOf(7n), { starts: 1, dueMs: NOW_MS + 300_000, firstFailureMs: NOW_MS })
+  for (const offset of again) next.finish(offset)
+  assert.equal(next.position, 500_002n)
+})
+
+test('a key that waits with all that came behind it, in a window far wider than a bitmap, is told whole', () => {
+  const mark = new Watermark(0n)
+  const ofKey = (offset: bigint): boolean => offset % 1_000n === 0n
+  const last = BigInt(PIECES_MAX - 1) * 1_000n
+  for (let offset = 0n; offset <= last; offset += 1n) {
+    mark.read(offset)
+    if (!ofKey(offset)) mark.finish(offset)
+  }
+  assert.equal(mark.isFull, false)
+  const next = new Watermark(0n, mark.encode())
+  let again = 0
+  for (let offset = 0n; offset <= last; offset += 1n) {
+    if (!next.read(offset)) continue
+    again += 1
+    assert.ok(ofKey(offset), String(offset))
+  }
+  assert.equal(again, PIECES_MAX)
+})
+
+test('a window is full when it is wide and in too many pieces, or by its failures, and opens again', () => {
   const wide = readOf(WINDOW_MAX)
+  for (let index = 1; index <= PIECES_MAX; index += 1) wide.finish(BigInt(index * 2))
   assert.equal(wide.isFull, true)
-  wide.finish(0n)
+  wide.finish(3n)
   assert.equal(wide.isFull, false)
   const failing = readOf(TRIALS_MAX)
   for (let index = 0; index < TRIALS_MAX; index += 1) {
@@ -129,7 +171,17 @@ test('a window is full by its width or by its failures, and opens again', () => 
 })
 
 test('metadata of somebody else tells nothing', () => {
-  for (const metadata of [null, '', 'by hand', 'm0|AA==|AA==|', 'm1|', '{"d":1}', 'm1|||zz,..,1.x']) {
+  for (const metadata of [
+    null,
+    '',
+    'by hand',
+    'm1|AA==|AA==|',
+    'm2|',
+    '{"d":1}',
+    'm2|||zz,..,1.x',
+    'm2|b|l|',
+    'm2|x//8=|?|',
+  ]) {
     const mark = new Watermark(5n, metadata)
     assert.equal(mark.read(5n), true, String(metadata))
     assert.equal(mark.trialOf(5n).starts, 0, String(metadata))

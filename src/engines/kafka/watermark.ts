@@ -1,7 +1,10 @@
-import { decodeProgress, encodeProgress, type Progress, type Trial } from './progress.ts'
+import { decodeProgress, encodeProgress, type Trial } from './progress.ts'
+import { type Run, Runs } from './runs.ts'
 
-/** Offsets between the first unsettled one and the last one read, at most: what the metadata of a commit can tell apart. */
+/** So wide a window can be told whatever is settled in it. */
 export const WINDOW_MAX = 8_192
+/** A wider one can be told while what is settled in it is in no more pieces. */
+export const PIECES_MAX = 512
 /** Offsets with a history of failures, at most, before the partition takes no more: each takes room in the metadata. */
 export const TRIALS_MAX = 50
 
@@ -16,16 +19,19 @@ export class Watermark {
   /** The first offset that may be unsettled. */
   #position: bigint
   readonly #unsettled = new Set<bigint>()
-  readonly #finished = new Set<bigint>()
+  /** Between the position and where reading goes on; also what does not exist. */
+  readonly #finished = new Runs()
+  /** By earlier owners, where reading has not come to yet; in order. */
+  #finishedBefore: readonly Run[]
   readonly #trials = new Map<bigint, Trial>()
   #retried = 0
 
   constructor(position: bigint, metadata: string | null = null) {
     this.#position = position
     this.#readTo = position
-    const progress = decodeProgress(position, metadata)
-    for (const offset of progress.finished) this.#finished.add(offset)
-    for (const [offset, trial] of progress.trials) this.#setTrial(offset, trial)
+    const { finished, trials } = decodeProgress(position, metadata)
+    this.#finishedBefore = [...finished]
+    for (const [offset, trial] of trials) this.#setTrial(offset, trial)
   }
 
   /** The offset to commit. */
@@ -44,14 +50,17 @@ export class Watermark {
 
   /** No more should be read before something is settled: the next owner could not be told. */
   get isFull(): boolean {
-    return this.#readTo - this.#position >= BigInt(WINDOW_MAX) || this.#retried >= TRIALS_MAX
+    const isWide = this.#readTo - this.#position >= BigInt(WINDOW_MAX)
+    return (isWide && this.#finished.size >= PIECES_MAX) || this.#retried >= TRIALS_MAX
   }
 
   /** A record was read. False when it was finished before: by an owner whose commit could not pass it. */
   read(offset: bigint): boolean {
     if (offset < this.#readTo) throw new RangeError(`offset ${offset} was read before; reading is at ${this.#readTo}`)
+    this.#passOver(offset)
     this.#readTo = offset + 1n
-    if (this.#finished.has(offset)) {
+    if (this.#wasFinished(offset)) {
+      this.#finished.add(offset, offset + 1n)
       this.#advance()
       return false
     }
@@ -61,7 +70,7 @@ export class Watermark {
 
   /** Everything below was read. Offsets may be missing: compacted away, or marks of transactions. */
   readUpTo(offset: bigint): void {
-    if (offset > this.#readTo) this.#readTo = offset
+    this.#passOver(offset)
     this.#advance()
   }
 
@@ -93,26 +102,38 @@ export class Watermark {
   finish(offset: bigint): boolean {
     if (!this.#unsettled.delete(offset)) return false
     this.#dropTrial(offset)
-    this.#finished.add(offset)
+    this.#finished.add(offset, offset + 1n)
     if (offset === this.#position) this.#advance()
     return true
   }
 
   encode(): string {
-    return encodeProgress(this.#position, this.#progress())
+    const finished = [...this.#finished, ...this.#finishedBefore]
+    return encodeProgress(this.#position, { finished, trials: this.#trials })
   }
 
-  #progress(): Progress {
-    return { finished: this.#finished, trials: this.#trials }
+  /** What has not been read below this does not exist, and counts as finished. */
+  #passOver(offset: bigint): void {
+    if (offset <= this.#readTo) return
+    for (const missing of this.#trials.keys()) if (missing >= this.#readTo && missing < offset) this.#dropTrial(missing)
+    this.#finished.add(this.#readTo, offset)
+    this.#readTo = offset
+    this.#wasFinished(offset)
   }
 
-  /** To the first offset that is not settled; offsets that do not exist are passed over. */
+  /** Asked in the order of offsets: what lies below is forgotten. */
+  #wasFinished(offset: bigint): boolean {
+    const passed = this.#finishedBefore.findIndex(([, to]) => to > offset)
+    this.#finishedBefore = passed === -1 ? [] : this.#finishedBefore.slice(passed)
+    const first = this.#finishedBefore[0]
+    if (first === undefined || first[0] > offset) return false
+    this.#finishedBefore = [[offset + 1n, first[1]], ...this.#finishedBefore.slice(1)]
+    return true
+  }
+
+  /** To the first offset that is not settled. */
   #advance(): void {
-    while (this.#position < this.#readTo && !this.#unsettled.has(this.#position)) {
-      this.#finished.delete(this.#position)
-      this.#dropTrial(this.#position)
-      this.#position += 1n
-    }
+    this.#position = this.#finished.takeFrom(this.#position) ?? this.#position
   }
 
   #setTrial(offset: bigint, trial: Trial): void {

@@ -17,15 +17,21 @@ export function refusal(why: DlqRefusal, text: string): DlqAnswer {
 }
 
 export function notPending({ id }: TopicLetter, book: StateBook): DlqAnswer {
-  const { state, by } = book.of(id)
-  const who = by === null ? '' : ` by ${by.who}`
-  return refusal(
-    'not-pending',
-    state === 'claimed' ? `somebody${who} acts on letter ${id} now` : `letter ${id} was ${state}${who}`,
-  )
+  const { state, by, claim } = book.of(id)
+  const who = by?.who ?? 'somebody'
+  if (state === 'pending')
+    return refusal('not-pending', `somebody tried to act on letter ${id} at the same time; look again`)
+  const text = state === 'claimed' ? `${who} acts on letter ${id} now` : `letter ${id} was ${state} by ${who}`
+  return refusal('not-pending', claim === null ? text : `${text}; if nobody does any more, release it`)
 }
 
-/** For document D's endpoints: which HTTP status an answer is. */
+/**
+ * For document D's endpoints in a server of your own: which HTTP status an answer is.
+ *
+ * @example
+ * const answer = await dlq.desk.replay({ topic: 'escrow.commands', offset: 7 }, { by })
+ * response.status(dlqHttpStatus(answer))
+ */
 export function dlqHttpStatus(answer: DlqAnswer): 200 | 404 | 409 {
   if (answer.done) return 200
   return answer.why === 'not-found' ? 404 : 409

@@ -30,6 +30,8 @@ export interface Envelope {
   /** Present where the value is no JSON (X164). */
   readonly original_encoding?: 'base64'
   readonly original_key_encoding?: 'base64'
+  /** Present where the error had one. */
+  readonly error_code?: string
   /** The value as it was written, where JSON written anew would differ: 100.50, spaces, integers beyond 2^53. */
   readonly original_text?: string
 }
@@ -71,6 +73,7 @@ export function buildEnvelope(failure: Failure): Envelope {
     consumer_group: failure.group,
     worker_type: failure.workerType,
     replay_count: failure.replays,
+    ...(error.code !== null && { error_code: error.code }),
     ...valueNotes,
     ...keyNotes,
   }

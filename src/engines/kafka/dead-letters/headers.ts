@@ -154,7 +154,13 @@ export function readReplayHeaders(headers: RecordHeaders): ReplayFacts {
   }
 }
 
-/** Whether a group passes over a record because it was replayed for another one. */
+/**
+ * Whether a group passes over a record because it was replayed for another one. Workers of ours do by themselves; a
+ * program that reads the topic with another client has to ask.
+ *
+ * @example
+ * if (isForAnotherGroup(headers, 'refund-executor')) return
+ */
 export function isForAnotherGroup(headers: RecordHeaders, group: string): boolean {
   const { group: target } = readReplayHeaders(headers)
   return target !== null && target !== group

@@ -1,6 +1,6 @@
 import { toIso } from '../../../time/iso.ts'
 import { buildEnvelope, type Envelope, type Failure, originalKey, originalValue } from './envelope.ts'
-import { dltHeaders, readDltHeaders, readReplayHeaders, replayHeaders } from './headers.ts'
+import { dltHeaders, readDltHeaders, readReplayHeaders, replayHeaders, withoutDlt } from './headers.ts'
 import { readEnvelope } from './read-envelope.ts'
 import { type Coordinates, dlqTopicOf, type LogRecord, letterId, type NewRecord } from './record.ts'
 
@@ -12,6 +12,8 @@ export interface TopicLetter {
   readonly at: Coordinates
   readonly deadAtMs: number
   readonly envelope: Envelope
+  /** The record that failed, as it was; where nobody knows what failed, the letter itself. */
+  failed(): LogRecord
   /** The record to write for a replay; null when nobody can say where it came from. */
   replayed(): NewRecord | null
 }
@@ -57,6 +59,13 @@ export function readLetter(record: LogRecord): TopicLetter {
     at: { topic, partition, offset },
     deadAtMs: record.timestampMs,
     envelope,
+    failed: () => ({
+      ...(isKnown ? origin : { topic, partition, offset }),
+      key: originalKey(envelope),
+      value: originalValue(envelope),
+      headers: withoutDlt(record.headers),
+      timestampMs: readDltHeaders(record.headers).timestampMs ?? record.timestampMs,
+    }),
     replayed: () => (isKnown ? replayOf(record, envelope, origin) : null),
   }
 }

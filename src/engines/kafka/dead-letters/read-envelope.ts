@@ -37,6 +37,7 @@ export function readEnvelope(value: Buffer | null): Envelope | null {
     replay_count: wholeOf(fields.replay_count) ?? 0,
     ...(isBase64 && { original_encoding: 'base64' as const }),
     ...(fields.original_key_encoding === 'base64' && { original_key_encoding: 'base64' as const }),
+    ...(typeof fields.error_code === 'string' && { error_code: fields.error_code }),
     ...(typeof fields.original_text === 'string' && { original_text: fields.original_text }),
   }
 }

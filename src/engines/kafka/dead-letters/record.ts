@@ -1,4 +1,5 @@
 /** A record as these modules see it: bytes and coordinates, whatever client fetched it. */
+import { isUtf8 } from 'node:buffer'
 
 /** A name that a producer wrote twice has its last value, as in Spring and in the client that we use. */
 export type RecordHeaders = ReadonlyMap<string, Buffer>
@@ -46,13 +47,7 @@ export function letterId({ topic, partition, offset }: Coordinates, group: strin
   return `${topic}/${partition}/${offset}/${group}`
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /** Null for bytes that are no text: decoding them anyhow would lose what they were. */
 export function textOf(bytes: Buffer): string | null {
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    return null
-  }
+  return isUtf8(bytes) ? bytes.toString('utf8') : null
 }

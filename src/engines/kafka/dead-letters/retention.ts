@@ -38,6 +38,12 @@ export const STATES_TOPIC_CONFIG: Readonly<Record<string, string>> = Object.free
   'retention.ms': '-1',
 })
 
+/** Lines of the archive are a little longer than the letters that they tell of. */
+export const ARCHIVE_TOPIC_CONFIG: Readonly<Record<string, string>> = Object.freeze({
+  ...DLQ_TOPIC_CONFIG,
+  'max.message.bytes': String(10 * 1_024 * 1_024),
+})
+
 export interface JudgedLetter {
   readonly letter: TopicLetter
   readonly fate: 'keep' | 'archive'

@@ -1,5 +1,5 @@
 import type { By } from '../../../engine/dead-letters.ts'
-import type { Claim, Resolved, StateRecord } from './states.ts'
+import { type Claim, LETTER_STATES, type Resolution, type Resolved, type StateRecord } from './states.ts'
 
 /** How a state stands in its topic: JSON with document D's manner of names. */
 export function encodeState({ key, value }: StateRecord): { readonly key: Buffer; readonly value: Buffer | null } {
@@ -15,7 +15,7 @@ export function decodeState(key: Buffer | null, value: Buffer | null): StateReco
   return read === null ? null : { key: name, value: read }
 }
 
-type Fields = Partial<Readonly<Record<string, unknown>>>
+export type Fields = Partial<Readonly<Record<string, unknown>>>
 
 function readValue(value: Buffer): Claim | Resolved | null {
   const fields = fieldsOf(value)
@@ -28,11 +28,15 @@ function readValue(value: Buffer): Claim | Resolved | null {
   }
   const at = atOf(fields.at)
   const { state } = fields
-  if (kind !== 'resolved' || at === null || (state !== 'replayed' && state !== 'discarded')) return null
+  if (kind !== 'resolved' || at === null || !isResolution(state)) return null
   return { kind, letter, state, at, atMs, by }
 }
 
-function fieldsOf(value: Buffer): Fields | null {
+function isResolution(state: unknown): state is Resolution {
+  return state !== 'claimed' && LETTER_STATES.some((known) => known === state)
+}
+
+export function fieldsOf(value: Buffer): Fields | null {
   try {
     return asFields(JSON.parse(value.toString()))
   } catch {
@@ -40,16 +44,16 @@ function fieldsOf(value: Buffer): Fields | null {
   }
 }
 
-function asFields(value: unknown): Fields | null {
+export function asFields(value: unknown): Fields | null {
   return typeof value === 'object' && value !== null ? { ...value } : null
 }
 
-function byOf(value: unknown): By | null {
+export function byOf(value: unknown): By | null {
   const { who, reason } = asFields(value) ?? {}
   return typeof who === 'string' && typeof reason === 'string' ? { who, reason } : null
 }
 
-function atOf(value: unknown): Resolved['at'] | null {
+export function atOf(value: unknown): Resolved['at'] | null {
   const { topic, partition, offset } = asFields(value) ?? {}
   if (typeof topic !== 'string' || typeof partition !== 'number' || typeof offset !== 'string') return null
   return { topic, partition, offset }

@@ -6,8 +6,10 @@
 import type { By } from '../../../engine/dead-letters.ts'
 import type { Coordinates } from './record.ts'
 
-export type LetterState = 'pending' | 'claimed' | 'replayed' | 'discarded'
-export type Resolution = 'replayed' | 'discarded'
+export const LETTER_STATES = ['pending', 'claimed', 'replayed', 'discarded', 'removed'] as const
+export type LetterState = (typeof LETTER_STATES)[number]
+/** `pending`: a discard was undone. */
+export type Resolution = Exclude<LetterState, 'claimed'>
 
 /** A record of the states' topic; `value` null removes. */
 export interface StateRecord {
@@ -37,8 +39,13 @@ export interface StateView {
   /** When it came into that state; null while it is pending. */
   readonly sinceMs: number | null
   readonly by: By | null
-  /** Whose claim holds it. */
+  /** Whose claim holds it: somebody acts on it now, or died while acting. */
   readonly claim: string | null
+}
+
+/** Nobody has decided about it, though somebody may be about to. */
+export function isOpen({ state }: StateView): boolean {
+  return state === 'pending' || state === 'claimed'
 }
 
 const PENDING: StateView = Object.freeze({ state: 'pending', sinceMs: null, by: null, claim: null })
@@ -84,13 +91,21 @@ export class StateBook {
         return
       }
       case 'resolved':
-        // The first resolution stands: a letter that was replayed is not discarded by somebody who was slow.
-        if (!this.#resolved.has(value.letter)) this.#resolved.set(value.letter, value)
         this.#claims.delete(value.letter)
+        this.#resolve(value)
         return
       default:
         value satisfies never
     }
+  }
+
+  /** What was replayed or removed stays so: it is not discarded by somebody who was slow. */
+  #resolve(resolved: Resolved): void {
+    const { letter, state } = resolved
+    const before = this.#resolved.get(letter)?.state
+    if (before === 'replayed' || before === 'removed') return
+    if (state === 'pending') this.#resolved.delete(letter)
+    else this.#resolved.set(letter, resolved)
   }
 
   #remove(key: string): void {
@@ -107,11 +122,16 @@ export class StateBook {
 
   of(letter: string): StateView {
     const resolved = this.#resolved.get(letter)
-    if (resolved !== undefined) {
-      return { state: resolved.state, sinceMs: resolved.atMs, by: resolved.by, claim: null }
-    }
     const [first] = this.#claims.get(letter)?.values() ?? []
+    const claim = first?.claim ?? null
+    if (resolved !== undefined) return { state: resolved.state, sinceMs: resolved.atMs, by: resolved.by, claim }
     if (first === undefined) return PENDING
-    return { state: 'claimed', sinceMs: first.atMs, by: first.by, claim: first.claim }
+    return { state: 'claimed', sinceMs: first.atMs, by: first.by, claim }
+  }
+
+  /** Whether this claim is the first one on a letter that still is in one of these states. */
+  isHeld(letter: string, claim: string, from: readonly LetterState[]): boolean {
+    const { state, claim: holder } = this.of(letter)
+    return holder === claim && from.includes(state === 'claimed' ? 'pending' : state)
   }
 }

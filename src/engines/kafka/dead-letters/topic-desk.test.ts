@@ -93,8 +93,8 @@ test('a replay writes the record to its topic, once; the log is untouched and th
   assert.match(second.done ? '' : second.text, /was replayed by ann/)
   assert.equal(log.recordsOf('delivery.commands').length, 3)
   assert.deepEqual(told, [DLQ])
-  const [entry, ...more] = log.audited
-  assert.deepEqual([entry?.action, entry?.at.topic, entry?.at.offset, entry?.by, more], ['replay', DLQ, 0n, by, []])
+  const [entry, ...more] = await log.acts()
+  assert.deepEqual([entry?.action, entry?.at?.topic, entry?.at?.offset, entry?.by, more], ['replay', DLQ, 0n, by, []])
 })
 
 // X148
@@ -127,10 +127,10 @@ test('a claim that comes after the outcome changes nothing, also when the states
   const [listed] = await desk.list(DLQ)
   await desk.discard({ topic: DLQ, ...at }, { by })
   const letter = listed?.letter.id ?? ''
-  await log.appendStates([claimRecord({ letter, claim: 'slow', atMs: clock.nowMs(), by: { who: 'bob', reason: 'x' } })])
+  await log.write([claimRecord({ letter, claim: 'slow', atMs: clock.nowMs(), by: { who: 'bob', reason: 'x' } })])
   log.compact()
   assert.equal((await log.states()).of(letter).state, 'discarded')
-  await log.appendStates([releaseRecord(letter, 'slow')])
+  await log.write([releaseRecord(letter, 'slow')])
   assert.equal((await log.states()).of(letter).state, 'discarded')
 })
 
@@ -142,15 +142,12 @@ test('a discarded letter is no longer listed, and the audit log says who and why
   assert.equal((await desk.discard({ topic: 'delivery.commands', offset }, { by: reason })).done, true)
   assert.deepEqual(await desk.list(DLQ), [])
   const [listed] = await desk.list(DLQ, { state: 'every' })
-  assert.deepEqual(log.audited, [
-    {
-      atMs: clock.nowMs(),
-      action: 'discard',
-      at: { topic: DLQ, partition, offset },
-      letter: listed?.letter.id,
-      by: reason,
-    },
-  ])
+  const [entry, ...more] = await log.acts()
+  assert.partialDeepStrictEqual(entry, {
+    ...{ atMs: clock.nowMs(), action: 'discard', by: reason, letter: listed?.letter.id },
+    ...{ topic: 'delivery.commands', group: 'post-scheduler', at: { topic: DLQ, partition, offset } },
+  })
+  assert.deepEqual([entry?.before.ended, entry?.after?.ended, more], [null, 'discarded', []])
   assert.equal(log.recordsOf('delivery.commands').length, 1)
 })
 
@@ -207,7 +204,7 @@ test('a dry run changes nothing, and a limit is kept', async () => {
   assert.equal(await desk.pending(DLQ), 3)
   assert.equal((await desk.replayAll(DLQ, { by, limit: 2 })).replayed, 2)
   assert.equal(await desk.pending(DLQ), 1)
-  assert.equal(log.audited.length, 2)
+  assert.equal((await log.acts()).length, 2)
   await assert.rejects(desk.replayAll(DLQ, { by, rate: 0 }), OptionError)
   await assert.rejects(desk.replayAll(DLQ, { by, limit: -1 }), OptionError)
 })
@@ -263,9 +260,21 @@ test('a replay whose writing failed is nobody else’s until it is released', as
   assert.equal((await desk.release({ topic: DLQ, ...at }, { by })).done, false)
   assert.equal((await desk.replay({ topic: DLQ, ...at }, { by })).done, true)
   assert.deepEqual(
-    log.audited.map(({ action }) => action),
-    ['release', 'replay'],
+    (await log.acts()).map(({ action }) => action),
+    ['replay', 'release'],
   )
+})
+
+test('what a broker that went away left claimed is released together, once it is old', async () => {
+  const { desk, log, clock, die } = stage()
+  for (const key of ['a', 'b', 'c']) die(key)
+  log.produceError = new Error('the broker is away')
+  await assert.rejects(desk.replayAll(DLQ, { by }), /away/)
+  log.produceError = null
+  assert.equal(await desk.releaseAll(DLQ, { by }), 0, 'somebody may still act')
+  await clock.advance('1m')
+  assert.equal(await desk.releaseAll(DLQ, { by }), 3)
+  assert.equal((await desk.replayAll(DLQ, { by })).replayed, 3)
 })
 
 test('copies of one letter are one: listed, counted and replayed once', async () => {

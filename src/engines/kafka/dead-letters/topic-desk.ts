@@ -1,13 +1,15 @@
 /** Operators' acts on dead letters in topics: functions behind document D's endpoints. Nothing here acts by itself. */
-import { randomUUID } from 'node:crypto'
 import type { By } from '../../../engine/dead-letters.ts'
 import { OptionError } from '../../../errors.ts'
 import { type Clock, systemClock } from '../../../time/clock.ts'
 import { type DlqAnswer, type DlqRefusal, done, notPending, refusal } from './answers.ts'
+import { entryOf } from './audit.ts'
 import type { TopicLetter } from './letter.ts'
-import type { DeadLetterLog, DlqAudit } from './log.ts'
+import type { DeadLetterLog } from './log.ts'
 import { type Coordinates, toDlqTopic } from './record.ts'
-import { claimRecord, type LetterState, type Resolution, releaseRecord, resolvedRecord } from './states.ts'
+import { throwIfGone } from './replay.ts'
+import { type Resolving, resolveLetters } from './resolve.ts'
+import { isOpen, type LetterState, releaseRecord } from './states.ts'
 import { type ListedLetter, lettersAt, walkLetters, walkListed } from './walk.ts'
 
 /** X151: a record that fails after so many replays needs another remedy. */
@@ -15,6 +17,8 @@ export const REPLAYS_MAX = 3
 const LIST_MAX = 100
 const REPLAY_ALL_MAX = 1_000
 const BATCH_MAX = 100
+/** Nobody who is alive acts on a letter for so long. */
+const CLAIM_MS = 60_000
 
 /** Which letter is meant. Without a partition it must be the only one at its offset (X147). */
 export interface DlqAddress {
@@ -30,14 +34,17 @@ export interface ReplayAllProgress {
   readonly refused: Readonly<Partial<Record<DlqRefusal, number>>>
 }
 
-export interface ReplayAllOptions {
+/** Who acts. With `dryRun` nothing is changed, and the answer says what would have been. */
+export interface ActOptions {
   readonly by: By
+  readonly dryRun?: boolean
+}
+
+export interface ReplayAllOptions extends ActOptions {
   /** Letters replayed at most: 1000 unless told (X150). */
   readonly limit?: number
   /** Letters per second at most. */
   readonly rate?: number
-  /** Only say how many it would be. */
-  readonly dryRun?: boolean
   /** Also those that were replayed too often. */
   readonly force?: boolean
   readonly signal?: AbortSignal
@@ -47,6 +54,8 @@ export interface ReplayAllOptions {
 export interface TopicDeskOptions {
   readonly clock?: Clock
   readonly replaysMax?: number
+  /** What topics begin with before the type of their jobs. */
+  readonly prefix?: string
   /** Told of every letter that was replayed, for `worker.dlq.replayed`. */
   readonly onReplayed?: (dlqTopic: string) => void
 }
@@ -54,12 +63,14 @@ export interface TopicDeskOptions {
 export class TopicDesk {
   readonly #log: DeadLetterLog
   readonly #clock: Clock
+  readonly #parts: { readonly log: DeadLetterLog; readonly clock: Clock; readonly prefix: string }
   readonly #replaysMax: number
   readonly #options: TopicDeskOptions
 
   constructor(log: DeadLetterLog, options: TopicDeskOptions = {}) {
     this.#log = log
     this.#clock = options.clock ?? systemClock
+    this.#parts = { log, clock: this.#clock, prefix: options.prefix ?? '' }
     this.#replaysMax = options.replaysMax ?? REPLAYS_MAX
     this.#options = options
   }
@@ -86,34 +97,63 @@ export class TopicDesk {
   async pending(topic: string): Promise<number> {
     let count = 0
     for await (const { state } of walkListed(this.#log, toDlqTopic(topic))) {
-      if (state.state === 'pending' || state.state === 'claimed') count += 1
+      if (isOpen(state)) count += 1
     }
     return count
   }
 
   /** Back to its topic, with its key and value, for the group that failed on it. */
-  replay(address: DlqAddress, options: { readonly by: By; readonly force?: boolean }): Promise<DlqAnswer> {
+  async replay(address: DlqAddress, options: ActOptions & { readonly force?: boolean }): Promise<DlqAnswer> {
+    checkBy(options.by)
     return this.#one(address, (letter) => this.#replayEach([letter], options))
   }
 
-  discard(address: DlqAddress, { by }: { readonly by: By }): Promise<DlqAnswer> {
+  /** Takes it off the list for good; the log keeps it. Needs a reason. */
+  async discard(address: DlqAddress, { by, dryRun = false }: ActOptions): Promise<DlqAnswer> {
+    checkBy(by, 'discarded')
     return this.#one(address, (letter) =>
-      this.#resolve([letter], 'discarded', by, async (held) => {
-        await this.#log.audit(held.map((one) => this.#entry('discard', one, by)))
-      }),
+      dryRun
+        ? this.#wouldAct([letter])
+        : this.#resolve([letter], { from: ['pending'], to: 'discarded', action: 'discard', by }),
     )
   }
 
   /** Gives up somebody's claim, who died while acting: look first whether the replay had already arrived. */
   async release(address: DlqAddress, { by }: { readonly by: By }): Promise<DlqAnswer> {
+    checkBy(by)
     return this.#one(address, async (letter) => {
-      const { claim } = (await this.#log.states()).of(letter.id)
-      if (claim === null)
-        return [refusal('not-pending', `nobody acts on letter ${letter.id}; there is nothing to release`)]
-      await this.#log.audit([this.#entry('release', letter, by)])
-      await this.#log.appendStates([releaseRecord(letter.id, claim)])
-      return [{ done: true, letter }]
+      const state = (await this.#log.states()).of(letter.id)
+      if ((await this.#release([{ letter, state }], by)) > 0) return [done(letter)]
+      return [refusal('not-pending', `nobody acts on letter ${letter.id}; there is nothing to release`)]
     })
+  }
+
+  /** The same for all claims of a topic that are older, as when a broker went away in the middle of many replays. */
+  async releaseAll(
+    topic: string,
+    { by, olderThanMs = CLAIM_MS }: { readonly by: By; readonly olderThanMs?: number },
+  ): Promise<number> {
+    checkBy(by)
+    const old: ListedLetter[] = []
+    for await (const listed of walkListed(this.#log, toDlqTopic(topic))) {
+      const { claim, sinceMs } = listed.state
+      if (claim !== null && this.#clock.nowMs() - (sinceMs ?? 0) >= olderThanMs) old.push(listed)
+    }
+    let released = 0
+    for (let start = 0; start < old.length; start += BATCH_MAX)
+      released += await this.#release(old.slice(start, start + BATCH_MAX), by)
+    return released
+  }
+
+  async #release(listed: readonly ListedLetter[], by: By): Promise<number> {
+    const act = { action: 'release', by, atMs: this.#clock.nowMs(), prefix: this.#parts.prefix } as const
+    const held = listed.filter(({ state }) => state.claim !== null)
+    if (held.length === 0) return 0
+    await this.#log.write(
+      held.map(({ letter, state }) => releaseRecord(letter.id, state.claim ?? '')),
+      held.map(({ letter, state }) => entryOf(letter, state, act)),
+    )
+    return held.length
   }
 
   /** Replays what is pending, oldest first in each partition. Repeating the call goes on where an aborted one ended. */
@@ -122,15 +162,14 @@ export class TopicDesk {
     checkAbove0('limit', limit)
     const rate = options.rate ?? Number.POSITIVE_INFINITY
     checkAbove0('rate', rate)
+    checkBy(options.by)
     const startedMs = this.#clock.monotonicMs()
     const refused: Partial<Record<DlqRefusal, number>> = {}
     let [seen, replayed] = [0, 0]
     for await (const batch of this.#batches(toDlqTopic(topic), rate)) {
       if (signal?.aborted === true || replayed >= limit) break
       const some = batch.slice(0, limit - replayed)
-      const answers = dryRun
-        ? some.map((one) => this.#against(one, options) ?? done(one))
-        : await this.#replayEach(some, options)
+      const answers = await this.#replayEach(some, options)
       for (const answer of answers) {
         seen += 1
         if (answer.done) replayed += 1
@@ -179,60 +218,46 @@ export class TopicDesk {
     )
   }
 
-  async #replayEach(letters: readonly TopicLetter[], options: { readonly by: By; readonly force?: boolean }) {
+  async #replayEach(
+    letters: readonly TopicLetter[],
+    options: ActOptions & { readonly force?: boolean },
+  ): Promise<readonly DlqAnswer[]> {
     const refusals = new Map(letters.map((letter) => [letter, this.#against(letter, options)]))
     const admitted = letters.filter((letter) => refusals.get(letter) === null)
-    const answers = await this.#resolve(admitted, 'replayed', options.by, async (held) => {
-      await this.#log.produce(held.flatMap((one) => one.replayed() ?? []))
-      await this.#log.audit(held.map((one) => this.#entry('replay', one, options.by)))
-    })
-    for (const answer of answers) if (answer.done) this.#options.onReplayed?.(answer.letter.at.topic)
+    const answers = await (options.dryRun === true ? this.#wouldAct(admitted) : this.#replayNow(admitted, options.by))
     const answered = new Map(admitted.map((letter, index) => [letter, answers[index]]))
     return letters.flatMap((letter) => refusals.get(letter) ?? answered.get(letter) ?? [])
   }
 
-  /**
-   * Claims, acts, resolves. Of two who act on one letter the first in the log has it. If acting fails nobody knows how
-   * far it came, so the claims stay: the letter is not lost and not acted on again until an operator releases it.
-   */
-  async #resolve(
-    letters: readonly TopicLetter[],
-    state: Resolution,
-    by: By,
-    act: (held: readonly TopicLetter[]) => Promise<void>,
-  ): Promise<readonly DlqAnswer[]> {
-    if (letters.length === 0) return []
-    const before = await this.#log.states()
-    const claim = randomUUID()
-    const free = letters.filter(({ id }) => before.of(id).state === 'pending')
-    await this.#log.appendStates(
-      free.map(({ id }) => claimRecord({ letter: id, claim, atMs: this.#clock.nowMs(), by })),
-    )
-    const book = await this.#log.states()
-    const held = free.filter(({ id }) => book.of(id).claim === claim)
-    const late = free.filter((letter) => !held.includes(letter))
-    if (late.length > 0) await this.#log.appendStates(late.map(({ id }) => releaseRecord(id, claim)))
-    if (held.length > 0) {
-      await act(held)
-      await this.#log.appendStates(held.map((letter) => this.#resolved(letter, state, by)))
-    }
-    return letters.map((letter) => (held.includes(letter) ? done(letter) : notPending(letter, book)))
-  }
-
-  #resolved({ id, at }: TopicLetter, state: Resolution, by: By) {
-    const { topic, partition, offset } = at
-    return resolvedRecord({
-      letter: id,
-      state,
-      at: { topic, partition, offset: String(offset) },
-      atMs: this.#clock.nowMs(),
-      by,
+  async #replayNow(letters: readonly TopicLetter[], by: By): Promise<readonly DlqAnswer[]> {
+    const records = new Map(letters.map((letter) => [letter, letter.replayed()]))
+    const written = (some: readonly TopicLetter[]) => some.flatMap((letter) => records.get(letter) ?? [])
+    await throwIfGone(this.#log, written(letters))
+    const answers = await this.#resolve(letters, {
+      ...{ from: ['pending'], to: 'replayed', action: 'replay', by },
+      perform: (held) => this.#log.produce(written(held)),
     })
+    for (const answer of answers) if (answer.done) this.#options.onReplayed?.(answer.letter.at.topic)
+    return answers
   }
 
-  #entry(action: DlqAudit['action'], letter: TopicLetter, by: By): DlqAudit {
-    return { atMs: this.#clock.nowMs(), action, at: letter.at, letter: letter.id, by }
+  async #wouldAct(letters: readonly TopicLetter[]): Promise<readonly DlqAnswer[]> {
+    const book = await this.#log.states()
+    return letters.map((letter) => (book.of(letter.id).state === 'pending' ? done(letter) : notPending(letter, book)))
   }
+
+  async #resolve(letters: readonly TopicLetter[], resolving: Resolving): Promise<readonly DlqAnswer[]> {
+    if (letters.length === 0) return []
+    const { held, book } = await resolveLetters(this.#parts, letters, resolving)
+    return letters.map((letter) => (held.has(letter) ? done(letter) : notPending(letter, book)))
+  }
+}
+
+/** Who did something must be known; what takes work away must say why. */
+function checkBy({ who, reason }: By, needsReason?: 'discarded'): void {
+  if (who.trim() === '') throw new OptionError(`'who' is empty; say who does this`)
+  if (needsReason !== undefined && reason.trim() === '')
+    throw new OptionError(`'reason' is missing; say why this is ${needsReason}`)
 }
 
 function checkAbove0(name: string, value: number): void {

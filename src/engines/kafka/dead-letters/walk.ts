@@ -20,7 +20,7 @@ export async function* walkLetters(
   after?: Pick<Coordinates, 'partition' | 'offset'>,
 ): AsyncGenerator<readonly TopicLetter[]> {
   const seen = new Set<string>()
-  const ranges = (await log.partitions(topic)).toSorted((a, b) => a.partition - b.partition)
+  const ranges = ((await log.partitions([topic])).get(topic) ?? []).toSorted((a, b) => a.partition - b.partition)
   for (const { partition, begin, end } of ranges) {
     if (after !== undefined && partition < after.partition) continue
     let from = after?.partition === partition && after.offset >= begin ? after.offset + 1n : begin
@@ -54,11 +54,34 @@ export async function lettersAt(
   offset: bigint,
   partition?: number,
 ): Promise<readonly TopicLetter[]> {
-  const ranges = (await log.partitions(topic)).filter(
+  const ranges = ((await log.partitions([topic])).get(topic) ?? []).filter(
     (one) => (partition === undefined || one.partition === partition) && one.begin <= offset && offset < one.end,
   )
   const found = await Promise.all(
     ranges.map((one) => log.readRange(topic, one.partition, { from: offset, to: offset + 1n, max: 1 })),
   )
   return found.flat().map(readLetter)
+}
+
+/** The letters at these places, in the order given; without those that were cut off meanwhile. */
+export async function lettersOf(log: DeadLetterLog, places: readonly Coordinates[]): Promise<readonly TopicLetter[]> {
+  const found = new Map<string, TopicLetter>()
+  const byPartition = Map.groupBy(places, ({ topic, partition }) => `${topic}/${partition}`)
+  for (const wanted of byPartition.values()) {
+    const sorted = wanted.toSorted((a, b) => (a.offset < b.offset ? -1 : 1))
+    const to = (sorted.at(-1)?.offset ?? 0n) + 1n
+    let readTo = 0n
+    for (const { topic, partition, offset } of sorted) {
+      if (offset < readTo) continue
+      // Neighbours are likely to be wanted too, and come with it.
+      const records = await log.readRange(topic, partition, { from: offset, to, max: PAGE_MAX })
+      for (const record of records) found.set(placeName(record), readLetter(record))
+      readTo = (records.at(-1)?.offset ?? offset) + 1n
+    }
+  }
+  return places.flatMap((place) => found.get(placeName(place)) ?? [])
+}
+
+function placeName({ topic, partition, offset }: Coordinates): string {
+  return `${topic}/${partition}/${offset}`
 }

@@ -1,0 +1,30 @@
+import type { ErrorRecord } from '../../job/job.ts'
+import { toDeadLetter } from './dead-letters/letter.ts'
+import type { NewRecord } from './dead-letters/record.ts'
+import type { Grip } from './leases.ts'
+
+/** A start that was the last, and the letter about it. */
+export interface Burial {
+  readonly grip: Grip
+  readonly letter: NewRecord
+}
+
+export function burialOf(
+  grip: Grip,
+  error: ErrorRecord,
+  about: { readonly group: string; readonly worker: string; readonly nowMs: number },
+): Burial {
+  const { held, holding, lease } = grip
+  const { firstFailureMs } = holding.watermark.trialOf(held.record.offset)
+  const letter = toDeadLetter({
+    record: held.record,
+    error,
+    starts: lease.attempt,
+    group: about.group,
+    workerType: lease.job.type,
+    workerInstance: about.worker,
+    firstFailureMs: firstFailureMs ?? about.nowMs,
+    lastFailureMs: about.nowMs,
+  })
+  return { grip, letter }
+}

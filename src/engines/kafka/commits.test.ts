@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { TestClock } from '../../testing/clock.ts'
+import { COMMIT_MS, Commits } from './commits.ts'
+import { loadClient } from './driver.ts'
+import { Holding } from './holding.ts'
+
+async function scene() {
+  const clock = new TestClock()
+  const told = { isAway: false, commits: 0, freed: 0 }
+  const point = { offset: 0n, metadata: null, doubtfulBelow: 0n }
+  const options = { epoch: { generationId: 1, memberId: 'm' }, hold: 'key', group: 'g' } as const
+  const holding = new Holding({ topic: 't', partition: 0 }, point, options)
+  const commits = new Commits({
+    client: await loadClient(),
+    clock,
+    group: 'g',
+    calls: {
+      call: async <Arguments extends unknown[], Answer>(_name: string, ..._args: Arguments): Promise<Answer> => {
+        if (told.isAway) throw new Error('away')
+        told.commits += 1
+        // Nobody looks at the answer of a commit.
+        return undefined as Answer
+      },
+    },
+    onFenced: () => {},
+    onFreed: () => {
+      told.freed += 1
+    },
+    onError: () => {},
+  })
+  return { clock, told, holding, commits }
+}
+
+test('what is marked is committed soon, once', async () => {
+  const { clock, told, holding, commits } = await scene()
+  commits.mark(holding)
+  commits.mark(holding)
+  await clock.advance(COMMIT_MS - 1)
+  assert.equal(told.commits, 0)
+  await clock.advance(1)
+  assert.equal(told.commits, 1)
+  await clock.advance(10_000)
+  assert.deepEqual([told.commits, commits.isStuck], [1, false])
+})
+
+test('it is stuck after a second without a commit, and tells when it is not any more', async () => {
+  const { clock, told, holding, commits } = await scene()
+  told.isAway = true
+  commits.mark(holding)
+  await clock.advance(1_000)
+  assert.equal(commits.isStuck, false)
+  await clock.advance(1)
+  assert.equal(commits.isStuck, true)
+  told.isAway = false
+  await clock.advance(2 * COMMIT_MS)
+  assert.deepEqual([told.commits, told.freed, commits.isStuck], [1, 1, false])
+})
+
+test('what could not be committed and is lost keeps nobody stuck', async () => {
+  const { clock, told, holding, commits } = await scene()
+  told.isAway = true
+  commits.mark(holding)
+  await clock.advance(5_000)
+  assert.equal(commits.isStuck, true)
+  holding.isLost = true
+  await clock.advance(2 * COMMIT_MS)
+  assert.deepEqual([told.commits, told.freed, commits.isStuck], [0, 1, false])
+})

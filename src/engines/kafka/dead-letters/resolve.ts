@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto'
+import type { By, PayloadEdit } from '../../../engine/dead-letters.ts'
+import type { Clock } from '../../../time/clock.ts'
+import { entryOf, type LetterAct } from './audit.ts'
+import type { TopicLetter } from './letter.ts'
+import type { DeadLetterLog } from './log.ts'
+import {
+  claimRecord,
+  type LetterState,
+  type Resolution,
+  releaseRecord,
+  resolvedRecord,
+  type StateBook,
+  type StateRecord,
+} from './states.ts'
+
+export interface Resolving {
+  /** In which of these a letter must be. */
+  readonly from: readonly LetterState[]
+  readonly to: Resolution
+  readonly action: LetterAct['action']
+  readonly by: By
+  /** Payloads that take the place of the stored ones. */
+  readonly edits?: ReadonlyMap<TopicLetter, PayloadEdit>
+  /** What is to be done before they count as resolved. */
+  perform?(held: readonly TopicLetter[]): Promise<void>
+}
+
+export interface Resolved {
+  /** Those that are resolved now, by us. */
+  readonly held: ReadonlySet<TopicLetter>
+  readonly book: StateBook
+}
+
+/**
+ * Claims, acts, resolves. Of two who act on one letter the first in the log has it. If acting fails nobody knows how
+ * far it came, so the claims stay: the letter is not lost and not acted on again until an operator releases it.
+ */
+export async function resolveLetters(
+  { log, clock, prefix }: { readonly log: DeadLetterLog; readonly clock: Clock; readonly prefix: string },
+  letters: readonly TopicLetter[],
+  { from, to, action, by, edits, perform }: Resolving,
+): Promise<Resolved> {
+  const before = await log.states()
+  const isFree = ({ id }: TopicLetter): boolean => from.includes(before.of(id).state) && before.of(id).claim === null
+  const free = letters.filter(isFree)
+  if (free.length === 0) return { held: new Set(), book: before }
+  const states = new Map(free.map((letter) => [letter, before.of(letter.id)]))
+  const claim = randomUUID()
+  await log.write(free.map(({ id }) => claimRecord({ letter: id, claim, atMs: clock.nowMs(), by })))
+  const book = await log.states()
+  const held = free.filter(({ id }) => book.isHeld(id, claim, from))
+  const late = free.filter((letter) => !held.includes(letter))
+  if (late.length > 0) await log.write(late.map(({ id }) => releaseRecord(id, claim)))
+  if (held.length === 0) return { held: new Set(), book }
+  await perform?.(held)
+  const atMs = clock.nowMs()
+  await log.write(
+    held.flatMap(({ id, at }): StateRecord[] => [
+      resolvedRecord({ letter: id, state: to, at: { ...at, offset: String(at.offset) }, atMs, by }),
+      releaseRecord(id, claim),
+    ]),
+    held.map((letter) => {
+      const edit = edits?.get(letter)
+      const act = { action, by, atMs, prefix, ...(edit !== undefined && { edit }) }
+      return entryOf(letter, states.get(letter) ?? book.of(letter.id), act)
+    }),
+  )
+  return { held: new Set(held), book }
+}

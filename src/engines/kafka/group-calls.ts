@@ -1,0 +1,43 @@
+import type { API, ConnectionPool } from '@platformatic/kafka'
+import { EngineError } from '../../errors.ts'
+import { type Client, clientOptions, type RawConsumer } from './driver.ts'
+import type { KafkaOptions } from './options.ts'
+
+/**
+ * Low-level calls to the coordinator of a member's group, in the member's own version of the protocol. They have a
+ * connection of their own: the broker answers one request of a connection after another, and a join is answered only
+ * when all others have joined too, so behind it no heartbeat and no commit would be heard for as long.
+ */
+export class GroupCalls {
+  readonly #client: Client
+  readonly #member: RawConsumer
+  readonly #pool: ConnectionPool
+
+  constructor(client: Client, member: RawConsumer, options: KafkaOptions) {
+    this.#client = client
+    this.#member = member
+    const { clientId, connectTimeout, requestTimeout } = clientOptions(options)
+    this.#pool = new client.ConnectionPool(clientId, { connectTimeout, requestTimeout })
+  }
+
+  async call<Arguments extends unknown[], Answer>(name: string, ...args: Arguments): Promise<Answer> {
+    const [api, nodeId] = await Promise.all([this.#apiOf<Arguments, Answer>(name), this.#member.findGroupCoordinator()])
+    const broker = this.#member.currentMetadata?.brokers.get(nodeId)
+    if (broker === undefined)
+      throw new EngineError('ERR_STORAGE_BUSY', `the broker ${nodeId} of the group is not known yet`)
+    return api.async(await this.#pool.get(broker), ...args)
+  }
+
+  #apiOf<Arguments extends unknown[], Answer>(name: string): Promise<API<Arguments, Answer>> {
+    return new Promise((resolve, reject) => {
+      this.#member[this.#client.kGetApi]<Arguments, Answer>(name, (error, api) => {
+        if (error !== null || api === undefined) reject(error ?? new Error(`the broker has no ${name}`))
+        else resolve(api)
+      })
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.close()
+  }
+}

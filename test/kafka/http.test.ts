@@ -1,0 +1,59 @@
+/** The HTTP API over a real broker: document D's endpoints, and the desk that every engine has. */
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { openTopicDesk } from '../../src/engines/kafka/index.ts'
+import { stageOn } from '../fixtures/admin.ts'
+import { endOffsets, type KafkaServer, kafkaServer } from '../servers/kafka.ts'
+import { stageDesk } from './desk-stage.ts'
+import { eventually } from './stage.ts'
+
+let server: KafkaServer
+before(async () => {
+  server = await kafkaServer()
+})
+
+// D48 D49 D50 D51 D52 D56 D58
+test('letters of a topic are listed, replayed and discarded over HTTP, and health says how far the group is', async (t) => {
+  const stage = await stageDesk(t, server)
+  const { topic, dlq, group } = stage
+  await stage.bury(['a', 'b', 'c'])
+  // The prefix keeps the topics of other tests out of its counts.
+  const operator = await openTopicDesk(`${stage.url()}&prefix=${topic}`)
+  t.after(() => operator.close())
+  const { ask, send, raw } = await stageOn(t, stage.url(), {
+    topics: operator.watched(() => ({ warning: 100, critical: 500 })),
+  })
+  const { letters } = await ask('listDlq', { params: { topic: dlq } })
+  assert.deepEqual(
+    letters.map(({ original_key, original_topic, state }) => [original_key, original_topic, state]),
+    ['a', 'b', 'c'].map((key) => [key, topic, 'pending']),
+  )
+  assert.equal((await ask('replayDlq', { body: { topic, offset: 0 } })).done, true)
+  assert.equal((await send('replayDlq', { body: { topic, offset: 0 } })).status, 409)
+  assert.equal((await send('replayDlq', { body: { topic, offset: 9 } })).status, 404)
+  const params = { topic: dlq, offset: '1' }
+  assert.equal((await ask('discardDlq', { params, query: { reason: 'a test order' } })).done, true)
+  assert.deepEqual(await operator.pendingByTopic(), [{ topic: dlq, count: 1 }])
+  assert.equal((await ask('replayAllDlq', { query: { topic: dlq } })).replayed, 1)
+  assert.deepEqual(await operator.pendingByTopic(), [{ topic: dlq, count: 0 }])
+  assert.deepEqual(await endOffsets(server, topic), [5n])
+  assert.deepEqual(await operator.lags(), [{ group, topic, lag: 2 }])
+  const { entries } = await operator.audit()
+  assert.deepEqual(
+    entries.map(({ action, letter }) => [action, letter?.topic, letter?.offset]),
+    [
+      ['replay', dlq, 2],
+      ['discard', dlq, 1],
+      ['replay', dlq, 0],
+    ],
+  )
+  let health = await raw('/actuator/health')
+  // A broker that takes more than a second to answer is said to be down, and this machine may be busy.
+  const isWell = async (): Promise<boolean> => {
+    health = await raw('/actuator/health')
+    return health.status === 200
+  }
+  await eventually(isWell, 'its health', 30_000)
+  assert.equal(health.headers.get('content-type')?.split(';')[0], 'application/json')
+  assert.match(await health.text(), new RegExp(`"${group}`))
+})
