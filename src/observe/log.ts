@@ -143,6 +143,9 @@ function logWorker(events: Events, log: Log): readonly (() => void)[] {
       else log.info('Worker stopping', { worker_id: worker, cause })
       for (const id of running) log.info('Waiting for job', { worker_id: worker, job_id: id })
     }),
+    events.on('worker.paused', ({ worker, types }) => {
+      log.info(types.length === 0 ? 'No type is paused' : 'Types are paused', { worker_id: worker, types })
+    }),
     events.on('worker.overdue', ({ worker, running, drainMs }) => {
       for (const id of running)
         log.warn('Job not finished in time', { worker_id: worker, job_id: id, drain_ms: drainMs })

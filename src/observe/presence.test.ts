@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MemoryPresence } from '../engine/memory-presence.ts'
 import type { Beat, Presence } from '../engine/presence.ts'
 import { Events } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
 import { capturingLog, type LogLine } from '../testing/capture.ts'
 import { TestClock } from '../testing/clock.ts'
 import { openForTest } from '../testing/open.ts'
-import { MemoryPresence } from './memory-presence.ts'
 import { attachPresence } from './presence.ts'
 
 const mail = defineJob({ type: 'mail', run: () => 1 })

@@ -24,9 +24,9 @@ export interface PresenceOptions {
 }
 
 /**
- * Lets the workers of a mill say that they live: when they start, every 10 s, while they stop, and goodbye. Attach before
- * they start. A presence that fails or hangs never disturbs them. Returns the detacher, which says goodbye for those still
- * here and resolves when that has arrived, or after a second.
+ * Lets the workers of a mill say that they live, in a store besides the engine's own: when they start, every 10 s, while
+ * they stop, and goodbye. Attach before they start. A presence that fails or hangs never disturbs them. Returns the
+ * detacher, which says goodbye for those still here and resolves when that has arrived, or after a second.
  *
  * @example
  * const detach = attachPresence(mill, { presence: new MemoryPresence(), log })

@@ -1,78 +1,19 @@
-/** The Prometheus rules, judged by Prometheus' own tool: what fires, and just before what it does not. */
+/** Document D's Prometheus rules, judged by Prometheus' own tool. */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { WATCH_METRIC_NAMES } from '../../src/observe/metrics/watch.ts'
 import { ESCROW_TOPICS, ESCROW_WORKERS } from '../../workloads/escrow/topology.ts'
-import { findProgram } from '../servers/apt.ts'
+import { alertsIn, check as checkRules, type Expectation, run, type Series, series, skip } from './promtool.ts'
 
 const RULES = fileURLToPath(new URL('../../ops/prometheus/escrow.rules.yml', import.meta.url))
-const promtool = findProgram('promtool', 'prometheus')
-const skip = promtool === null ? "promtool is missing: apt-get install prometheus (Debian's package)" : false
-
-function run(...args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(promtool ?? '', args, { encoding: 'utf8', timeout: 60_000 })
-  return status === 0 ? '' : `${stdout}${stderr}`
-}
-
-type Labels = Readonly<Record<string, string>>
-
-/** A value that stays what it is. */
-const series = (name: string, labels: Labels, value: number): { readonly series: string; readonly values: string } => {
-  const text = Object.entries(labels).map(([label, of]) => `${label}="${of}"`)
-  return { series: `${name}{${text.join(',')}}`, values: `${value}x1000` }
-}
-
-interface Expectation {
-  readonly alert: string
-  readonly atSeconds: number
-  /** Labels of those that fire, without their severity. */
-  readonly firing: readonly Labels[]
-  readonly severity?: string
-}
-
-/** JSON is YAML, so the tool's own tests can be written as data. */
-async function check(input: readonly ReturnType<typeof series>[], expected: readonly Expectation[]): Promise<void> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'millrace-rules-'))
-  try {
-    // Without annotations: they are text for people, and the tool would compare them too.
-    const bare = readFileSync(RULES, 'utf8').replace(/^ {8}annotations:\n(?: {10}.*\n)+/gm, '')
-    await writeFile(path.join(folder, 'rules.yml'), bare)
-    const document = {
-      rule_files: ['rules.yml'],
-      evaluation_interval: '1s',
-      tests: [
-        {
-          interval: '1s',
-          input_series: input,
-          alert_rule_test: expected.map(({ alert, atSeconds, firing, severity = '' }) => ({
-            eval_time: `${atSeconds}s`,
-            alertname: alert,
-            exp_alerts: firing.map((labels) => ({ exp_labels: { severity, ...labels } })),
-          })),
-        },
-      ],
-    }
-    await writeFile(path.join(folder, 'test.yml'), JSON.stringify(document))
-    assert.equal(run('test', 'rules', path.join(folder, 'test.yml')), '')
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
+const check = (input: readonly Series[], expected: readonly Expectation[]) => checkRules(RULES, input, expected)
 
 // D61..D65 X159
 test('the file of rules is valid, and has every alert with its severity', { skip }, () => {
   assert.equal(run('check', 'rules', RULES), '')
-  const text = readFileSync(RULES, 'utf8')
-  const found = [...text.matchAll(/- alert: (\w+)[\s\S]*?severity: (\w+)/g)].map(
-    ([, name, severity]) => `${name} ${severity}`,
-  )
-  assert.deepEqual(found, [
+  assert.deepEqual(alertsIn(RULES), [
     'WorkerHeartbeatMissing critical',
     'WorkerAbsent critical',
     'WorkerPresenceUnreachable critical',

@@ -1,3 +1,4 @@
+export { CONVERSATION_LATENCY_MS, conversationRules } from './alert-rules.ts'
 export {
   DEAD_LETTERS_MAX,
   type DeadLetterMonitorOptions,

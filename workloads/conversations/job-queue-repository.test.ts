@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
+import { z } from 'zod'
+import { Mill } from '../../src/client/mill.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { openEngine } from '../../src/engine/open.ts'
+import { defineJob } from '../../src/job/definition.ts'
 import { TestClock } from '../../src/testing/clock.ts'
+import { drain } from '../../src/testing/drain.ts'
 import { calculateBackoff, JobQueueRepository } from './job-queue-repository.ts'
 
 let clock: TestClock
@@ -23,6 +27,19 @@ test('create gives a queued job, and a second one with its key throws', async ()
   assert.equal(job.state, 'queued')
   assert.deepEqual(JSON.parse(job.payload), { name: 'Ada' })
   await assert.rejects(queue.create({ type: 'greet', payload: {}, idempotencyKey: 'k' }), { code: 'ERR_JOB_DUPLICATE' })
+})
+
+// X114
+test('create takes what a schema would refuse; it is refused when it is run', async () => {
+  const { id } = await queue.create({ type: 'greet', payload: { conversation_id: 'test-123' }, maxRetries: 1 })
+  const mill = new Mill(engine, { clock })
+  const calls: unknown[] = []
+  const ulid = z.object({ conversation_id: z.string().regex(/^[0-9A-HJKMNP-TV-Z]{26}$/) })
+  const greet = defineJob({ type: 'greet', payload: ulid, run: ({ payload }) => calls.push(payload) })
+  await drain(mill, [greet])
+  const refused = await queue.findById(id)
+  assert.deepEqual([refused?.state, calls], ['dead_letter', []])
+  assert.match(refused?.error?.message ?? '', /^Invalid payload:/)
 })
 
 // B106 B107
@@ -96,7 +113,7 @@ test('two failures of two make a dead letter with its lease cleared', async () =
   )
 })
 
-// B46 B99 B80 X080
+// B46 B99 X080 X081
 test('the watchdog returns expired leases only, and says how many', async () => {
   const early = await queue.create({ type: 'greet', payload: {} })
   await queue.dequeue()

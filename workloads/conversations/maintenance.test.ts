@@ -65,7 +65,7 @@ test('cleanupCompletedJobs takes the days that it is given, and refuses what are
   }
 })
 
-// B168
+// B168 X081
 test('releaseStaleLeases waits five minutes over and above the lease, unless told', async () => {
   const { id } = await queue.create({ type: 'greet', payload: {} })
   await queue.dequeue()

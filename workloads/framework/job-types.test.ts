@@ -25,7 +25,7 @@ const UNION = {
   'data-deletion': 'DATA_DELETION',
 } as const satisfies Record<JobType, keyof typeof JOB_TYPES>
 
-// A17..A35
+// A17..A35 X073
 test('the registry has the eighteen types under their names', () => {
   assert.equal(Object.keys(JOB_TYPES).length, 18)
   assert.deepEqual(Object.fromEntries(Object.entries(UNION).map(([type, name]) => [name, type])), { ...JOB_TYPES })
@@ -34,7 +34,17 @@ test('the registry has the eighteen types under their names', () => {
 
 test('a type is listed or not, whatever it is', () => {
   for (const type of Object.values(JOB_TYPES)) assert.ok(isJobType(type), type)
-  for (const other of ['', 'WEBHOOK_DISPATCH', 'webhook', 'constructor', null, undefined, 7]) {
+  for (const other of [
+    '',
+    'WEBHOOK_DISPATCH',
+    'webhook',
+    'memory-consol',
+    'webhook-disp',
+    'constructor',
+    null,
+    undefined,
+    7,
+  ]) {
     assert.equal(isJobType(other), false, String(other))
   }
 })

@@ -1,4 +1,4 @@
-import type { Counts, Engine } from '../../engine/engine.ts'
+import type { Counts, Engine, Inspector } from '../../engine/engine.ts'
 import type { Presence } from '../../engine/presence.ts'
 import { OptionError } from '../../errors.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
@@ -26,7 +26,7 @@ export interface HealthOptions {
 
 /** A mill, or whatever has its engine. */
 export interface Examined {
-  readonly engine: Pick<Engine, 'ping' | 'counts' | 'inspector'>
+  readonly engine: Pick<Engine, 'ping' | 'counts'> & { readonly inspector?: Pick<Inspector, 'oldestDue'> }
 }
 
 /**

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Counts, Engine, Inspector } from '../../engine/engine.ts'
+import { MemoryPresence } from '../../engine/memory-presence.ts'
 import type { Beat } from '../../engine/presence.ts'
 import { defineJob } from '../../job/definition.ts'
 import { TestClock } from '../../testing/clock.ts'
 import { drain } from '../../testing/drain.ts'
 import { openForTest } from '../../testing/open.ts'
-import { MemoryPresence } from '../memory-presence.ts'
 import { attachPresence } from '../presence.ts'
 import { checkHealth, type HealthOptions } from './check.ts'
 import { actuatorHealth, workerHealthCheck } from './forms.ts'
@@ -240,6 +240,7 @@ test('a presence that cannot be read does not say that no worker lives', async (
   }
 })
 
+// X027
 test("the actuator's words: UP, DEGRADED with 200, DOWN with 503, the document's word in the details", () => {
   const well: HealthStatus = { status: 'healthy', latency: 3 }
   const of = (workers: HealthStatus) =>

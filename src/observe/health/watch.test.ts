@@ -86,6 +86,19 @@ test('a dead letter is degraded', () => {
   })
 })
 
+// X011
+test('a dead letter where money is at stake is down', () => {
+  const isFinancial = (topic: string) => topic === 'escrow.commands.dlq'
+  const letters = (count: number) => {
+    const value = [
+      { topic: 'deal.events.dlq', count: 1 },
+      { topic: 'escrow.commands.dlq', count },
+    ]
+    return watchHealth(reading({ pending: { ok: true, value } }), up, { ...rules, isFinancial }).dlq.status
+  }
+  assert.deepEqual([letters(0), letters(1)], ['DEGRADED', 'DOWN'])
+})
+
 // X170
 test('what cannot be read is degraded and says why', () => {
   const { kafka: _, ...others } = watchHealth(reading({ workers: away, lags: away, pending: away }), up, rules)

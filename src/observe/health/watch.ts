@@ -1,12 +1,14 @@
 import { isMissing } from '../watch/conditions.ts'
 import { type LagLimits, lagSeverity } from '../watch/lag.ts'
-import type { Found, GroupLag, Reading } from '../watch/watch.ts'
+import type { Found, GroupLag, PendingLetters, Reading } from '../watch/watch.ts'
 import type { ActuatorComponent, ActuatorHealth, ActuatorWord } from './forms.ts'
 
 export interface WatchHealthRules {
   readonly lagLimits: (topic: string) => LagLimits | null
   /** Types of which at least one worker must be known. None unless told. */
   readonly expected?: readonly string[]
+  /** Whether money is at stake; given the topic of the dead letters. Nowhere unless told. */
+  readonly isFinancial?: (dlqTopic: string) => boolean
 }
 
 /** Whether the broker answered, and how soon. */
@@ -14,7 +16,8 @@ export type Connectivity = Found<{ readonly latencyMs: number }>
 
 /**
  * Document D's entries of `/actuator/health`: whether consumers reach Kafka, how far each group is behind, whether all
- * workers report, and how many dead letters wait. Only a broker that is away is DOWN: nothing works without it.
+ * workers report, and how many dead letters wait. Only a broker that is away is DOWN, because nothing works without it,
+ * and dead letters where money is at stake (X011).
  *
  * @example
  * const answer = withComponents(body, watchHealth(await watch.read(), { ok: true, value: { latencyMs: 3 } }, { lagLimits }))
@@ -28,11 +31,7 @@ export function watchHealth(
     kafka: kafka.ok ? component('UP', { ...kafka.value }) : component('DOWN', { error: kafka.error }),
     consumerLag: fromFound(reading.lags, (lags) => lagComponent(lags, rules)),
     workerHeartbeats: heartbeats(reading, rules.expected ?? []),
-    dlq: fromFound(reading.pending, (pending) => {
-      const count = pending.reduce((sum, one) => sum + one.count, 0)
-      const topics = Object.fromEntries(pending.map((one) => [one.topic, one.count]))
-      return component(count === 0 ? 'UP' : 'DEGRADED', { count, topics })
-    }),
+    dlq: fromFound(reading.pending, (pending) => lettersComponent(pending, rules)),
   }
 }
 
@@ -55,6 +54,14 @@ function lagComponent(lags: readonly GroupLag[], { lagLimits }: WatchHealthRules
     groups[group] = { ...groups[group], [topic]: { lag, severity: severity ?? 'OK' } }
   }
   return component(isBehind ? 'DEGRADED' : 'UP', groups)
+}
+
+function lettersComponent(pending: readonly PendingLetters[], { isFinancial }: WatchHealthRules): ActuatorComponent {
+  const waiting = pending.filter(({ count }) => count > 0)
+  const count = waiting.reduce((sum, one) => sum + one.count, 0)
+  const topics = Object.fromEntries(pending.map((one) => [one.topic, one.count]))
+  const worst = waiting.some(({ topic }) => isFinancial?.(topic) === true) ? 'DOWN' : 'DEGRADED'
+  return component(count === 0 ? 'UP' : worst, { count, topics })
 }
 
 /** X170: heartbeats that cannot be read are no missing workers. */

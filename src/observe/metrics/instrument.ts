@@ -10,7 +10,7 @@ export interface MetricParts {
   readonly registry: Registry
   readonly prefix: string
   readonly events: Events
-  readonly engine: Pick<Engine, 'counts'>
+  readonly engine: Pick<Engine, 'counts' | 'inspector'>
   readonly clock: Clock
 }
 

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { parseExposition, sampleValue } from '../../../test/fixtures/exposition.ts'
-import { withoutPackage } from '../../../test/fixtures/without-package.ts'
 import { Events } from '../../events.ts'
 import { defineJob } from '../../job/definition.ts'
 import { drain } from '../../testing/drain.ts'
 import { openForTest, type TestMill } from '../../testing/open.ts'
-import { attachMetrics, type Metrics } from './metrics.ts'
-import { METRIC_NAMES } from './names.ts'
+import type { Metrics } from './collector.ts'
+import { attachMetrics } from './metrics.ts'
+import { METRIC_NAMES, REAPER_METRIC_NAMES } from './names.ts'
+import { WATCH_METRIC_NAMES } from './watch.ts'
 
 interface Stage extends AsyncDisposable {
   readonly t: TestMill
@@ -45,7 +46,7 @@ const hopeless = defineJob({
   run: () => Promise.reject(new Error('never')),
 })
 
-// A142 A145
+// A142 A145 X069
 test('attempts are counted as they start and end', async () => {
   await using s = await stage()
   await s.t.mill.enqueue(good, null)
@@ -72,8 +73,11 @@ test('attempts are counted as they start and end', async () => {
   assert.deepEqual(
     total?.samples.map(({ labels, value }) => [labels, value]),
     [
-      [{ type, status: 'completed' }, 2],
-      [{ type, status: 'failed' }, 3],
+      [{ type, status: 'started', engine: 'memory' }, 5],
+      [{ type, status: 'completed', engine: 'memory' }, 2],
+      [{ type, status: 'failed', engine: 'memory' }, 3],
+      [{ type, status: 'retried', engine: 'memory' }, 2],
+      [{ type, status: 'dead', engine: 'memory' }, 1],
     ],
   )
 })
@@ -127,7 +131,9 @@ test('a running job is active until it ends', async () => {
   const active = parseExposition(await s.metrics.collectMetrics()).get('ruvbot_worker_jobs_active')
   assert.equal(active?.help, 'Currently active jobs')
   assert.equal(active?.type, 'gauge')
-  assert.deepEqual(active?.samples, [{ name: 'ruvbot_worker_jobs_active', labels: { type }, value: 1 }])
+  assert.deepEqual(active?.samples, [
+    { name: 'ruvbot_worker_jobs_active', labels: { type, engine: 'memory' }, value: 1 },
+  ])
   const settled = s.t.mill.events.next('job.settled')
   gate.resolve()
   await settled
@@ -136,7 +142,7 @@ test('a running job is active until it ends', async () => {
 
 test('what a lost lease or a stopped worker leaves behind is not active', async () => {
   const events = new Events()
-  const metrics = await attachMetrics({ events, engine: { counts: async () => ({}) } })
+  const metrics = await attachMetrics({ events, engine: { name: 'none', counts: async () => ({}) } })
   const active = async () => sampleValue(await metrics.collectMetrics(), 'millrace_jobs_active', { type })
   const start = (id: string, worker: string): void => {
     const facts = { id, type, priority: 5, attempts: 3, tenant: null, runAtMs: 0, createdAtMs: 0 }
@@ -193,8 +199,9 @@ test('the exposition is what Prometheus reads', async () => {
   assert.equal(s.metrics.contentType, 'text/plain; version=0.0.4; charset=utf-8')
   const families = parseExposition(text)
   const expected = Object.values(METRIC_NAMES).map((name) => `millrace_${name}`)
-  assert.deepEqual([...families.keys()].toSorted(), expected.toSorted())
-  for (const { samples } of families.values()) assert.ok(samples.length > 0)
+  const others = [...Object.values(REAPER_METRIC_NAMES), ...Object.values(WATCH_METRIC_NAMES)]
+  assert.deepEqual([...families.keys()].toSorted(), [...expected, ...others].toSorted())
+  for (const name of expected) assert.ok((families.get(name)?.samples.length ?? 0) > 0, name)
   for (const [name, { type: kind }] of families) assert.equal(kind === 'counter', name.endsWith('_total'), name)
 })
 
@@ -207,7 +214,7 @@ test('labels name types and words, never a tenant or an id', async () => {
   const labels = [...parseExposition(text).values()].flatMap(({ samples }) =>
     samples.flatMap((one) => Object.keys(one.labels)),
   )
-  assert.deepEqual([...new Set(labels)].toSorted(), ['le', 'state', 'status', 'type'])
+  assert.deepEqual([...new Set(labels)].toSorted(), ['engine', 'le', 'outcome', 'reason', 'state', 'status', 'type'])
   for (const never of [id, 'acme', 'x-payload']) assert.ok(!text.includes(never), never)
 })
 
@@ -246,13 +253,17 @@ test('after detaching nothing more is counted', async () => {
   assert.equal(await s.value('jobs_completed_total', { type }), null)
 })
 
-test('a prefix that Prometheus would refuse is refused', async () => {
-  const mill = { events: new Events(), engine: { counts: async () => ({}) } }
-  await assert.rejects(attachMetrics(mill, { prefix: 'my-app_' }), { code: 'ERR_OPTION_INVALID' })
+// X031
+test('a type may have hyphens because it is a label, and no name is registered twice', async () => {
+  await using s = await stage()
+  await s.t.mill.enqueue(good, null)
+  for (const name of parseExposition(await s.metrics.collectMetrics()).keys()) assert.match(name, /^[a-z_0-9]+$/)
+  assert.equal(await s.value('jobs_waiting', { type: 'webhook-dispatch' }), 1)
+  // With this prefix the queue's age would have the name of document E's.
+  await assert.rejects(attachMetrics(s.t.mill, { prefix: 'reaper_' }), /reaper_queue_age_ms.*already been registered/)
 })
 
-test('without prom-client it says what to install', async () => {
-  const mill = { events: new Events(), engine: { counts: async () => ({}) } }
-  const refusal = { code: 'ERR_MODULE_MISSING', message: /npm install prom-client/ }
-  await withoutPackage('prom-client', () => assert.rejects(attachMetrics(mill), refusal))
+test('a prefix that Prometheus would refuse is refused', async () => {
+  const mill = { events: new Events(), engine: { name: 'none', counts: async () => ({}) } }
+  await assert.rejects(attachMetrics(mill, { prefix: 'my-app_' }), { code: 'ERR_OPTION_INVALID' })
 })

@@ -47,7 +47,7 @@ test('the depth of every queue is read when it is collected', async () => {
 test('a queue that is empty is at 0 while it has a worker, and one that is gone is not shown', async () => {
   const events = new Events()
   let counts: Counts = { gone: { ready: 1, delayed: 0, inProgress: 0, completed: 0, dead: 2 } }
-  const metrics = await attachMetrics({ events, engine: { counts: async () => counts } })
+  const metrics = await attachMetrics({ events, engine: { name: 'none', counts: async () => counts } })
   events.emit('worker.started', { worker: 'w', types: [type], concurrency: 1 })
   const value = async (name: string, of: string) => sampleValue(await metrics.collectMetrics(), name, { type: of })
   assert.equal(await value('millrace_jobs_waiting', type), 0)
@@ -66,7 +66,7 @@ for (const [how, counts] of [
     let answer: () => Promise<Counts> = async () => ({
       [type]: { ready: 7, delayed: 0, inProgress: 0, completed: 0, dead: 0 },
     })
-    const metrics = await attachMetrics({ events, engine: { counts: () => answer() } }, { clock })
+    const metrics = await attachMetrics({ events, engine: { name: 'none', counts: () => answer() } }, { clock })
     const before = await metrics.collectMetrics()
     assert.equal(sampleValue(before, 'millrace_engine_up'), 1)
     assert.equal(sampleValue(before, 'millrace_jobs_waiting', { type }), 7)

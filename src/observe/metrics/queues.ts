@@ -1,5 +1,6 @@
 import type { TypeCounts } from '../../engine/engine.ts'
 import { ANSWER_MS, answerWithin } from '../deadline.ts'
+import { queueAge } from '../figures/collect.ts'
 import type { Instrument, MetricParts } from './instrument.ts'
 import { METRIC_NAMES } from './names.ts'
 
@@ -22,6 +23,11 @@ export function measureQueues({ prom, registry, prefix, events, engine, clock }:
   const waiting = gauge(METRIC_NAMES.waitingJobs, 'Jobs that are due and wait for a worker')
   const delayed = gauge(METRIC_NAMES.delayedJobs, 'Jobs that are due later or wait for others')
   const dead = gauge(METRIC_NAMES.deadLetters, 'Dead letters that nobody has replayed or discarded')
+  const age = new prom.Gauge({
+    name: prefix + METRIC_NAMES.queueAgeMs,
+    help: 'For how long the job that has been due longest waits',
+    registers,
+  })
   const up = new prom.Gauge({
     name: prefix + METRIC_NAMES.engineUp,
     help: 'Whether the engine answered when this was collected',
@@ -40,11 +46,18 @@ export function measureQueues({ prom, registry, prefix, events, engine, clock }:
     delayed.set({ type }, counts.delayed)
     dead.set({ type }, counts.dead)
   }
+  const ask = <T>(what: string, answer: () => Promise<T>) =>
+    answerWithin(clock, ANSWER_MS, what, answer).catch(() => null)
   return {
     async collect() {
-      const counts = await answerWithin(clock, ANSWER_MS, 'counting jobs', () => engine.counts()).catch(() => null)
-      // In one turn of the event loop, so that two scrapes at once never see half of it. Old depths would be lies.
+      const [counts, ageMs] = await Promise.all([
+        ask('counting jobs', () => engine.counts()),
+        ask('the oldest job', () => queueAge(engine, clock)),
+      ])
+      // In one turn of the event loop, so that nobody sees half of it. Old depths would be lies.
       for (const one of [depth, waiting, delayed, dead]) one.reset()
+      if (ageMs === null) age.remove()
+      else age.set(ageMs)
       up.set(counts === null ? 0 : 1)
       if (counts === null) return
       for (const type of worked) show(type, NOTHING)

@@ -17,15 +17,20 @@ export function measureRunning({ prom, registry, prefix, events }: MetricParts):
   })
   const workers = new Set<string>()
   const types = new Set<string>()
-  /** By worker, then by job: what was given up while the store was away is forgotten with its worker at the latest. */
-  const running = new Map<string, Map<string, string>>()
+  /** Ids by worker and type: what was given up while the store was away is forgotten with its worker at the latest. */
+  const running = new Map<string, Map<string, Set<string>>>()
+  const open = (worker: string, type: string): Set<string> => {
+    const ids = new Set<string>()
+    running.set(worker, (running.get(worker) ?? new Map()).set(type, ids))
+    types.add(type)
+    return ids
+  }
   const started = ({ worker, job }: MillEvents['job.started']): void => {
-    const jobs = running.get(worker) ?? new Map<string, string>()
-    running.set(worker, jobs.set(job.id, job.type))
-    types.add(job.type)
+    const ids = running.get(worker)?.get(job.type) ?? open(worker, job.type)
+    ids.add(job.id)
   }
   const ended = ({ worker, job }: Pick<MillEvents['lease.lost'], 'worker' | 'job'>): void => {
-    running.get(worker)?.delete(job.id)
+    running.get(worker)?.get(job.type)?.delete(job.id)
   }
   const detachers = [
     events.on('worker.started', (event) => {
@@ -43,7 +48,7 @@ export function measureRunning({ prom, registry, prefix, events }: MetricParts):
   return {
     collect() {
       for (const type of types) active.set({ type }, 0)
-      for (const jobs of running.values()) for (const type of jobs.values()) active.inc({ type })
+      for (const byType of running.values()) for (const [type, ids] of byType) active.inc({ type }, ids.size)
       instances.set(workers.size)
     },
     detach() {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseExposition, sampleValue } from '../../../test/fixtures/exposition.ts'
+import { MemoryPresence } from '../../engine/memory-presence.ts'
 import type { Beat } from '../../engine/presence.ts'
 import { defineJob } from '../../job/definition.ts'
 import { drain } from '../../testing/drain.ts'
 import { openForTest, type TestMill } from '../../testing/open.ts'
-import { MemoryPresence } from '../memory-presence.ts'
 import { Watch, type WatchSources } from '../watch/watch.ts'
 import { attachWatchMetrics, WATCH_METRIC_NAMES, type WatchMetrics } from './watch.ts'
 

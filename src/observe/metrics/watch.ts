@@ -1,8 +1,8 @@
 import type { Counter, Gauge } from 'prom-client'
-import { EngineError } from '../../errors.ts'
 import type { Events, MillEvents } from '../../events.ts'
 import type { Reading, Watch } from '../watch/watch.ts'
-import type { Metrics } from './metrics.ts'
+import { collectorOf, type Metrics } from './collector.ts'
+import type { Instrument, MetricParts } from './instrument.ts'
 
 /** Document D's names, as Micrometer writes them for Prometheus, and what its rules need besides. Times are seconds. */
 export const WATCH_METRIC_NAMES = Object.freeze({
@@ -38,7 +38,8 @@ const CLASS_NAME = /^[A-Za-z_$][\w$.]{0,99}$/
 const CLASSES_MAX = 100
 
 /**
- * Measures what document D asks of workers on topics, in a registry of its own and without a prefix.
+ * Measures what document D asks of workers on topics, in a registry of its own and without a prefix. `attachMetrics`
+ * with `topics` has the same beside everything else.
  *
  * @example
  * const metrics = await attachWatchMetrics(mill, { watch, dlqTopicOf: (type) => `${type}.dlq` })
@@ -48,10 +49,17 @@ export async function attachWatchMetrics(
   mill: { readonly events: Events },
   options: WatchMetricsOptions,
 ): Promise<WatchMetrics> {
-  const { default: prom } = await import('prom-client').catch((error: unknown) => {
-    throw new EngineError('ERR_MODULE_MISSING', 'To collect metrics: npm install prom-client', { cause: error })
-  })
+  const { default: prom } = await import('prom-client')
   const registry = new prom.Registry()
+  const topics = measureTopics({ prom, registry, events: mill.events }, options)
+  return { ...collectorOf(registry, [topics]), onReplayed: topics.onReplayed }
+}
+
+/** Document D's metrics as one of several instruments. */
+export function measureTopics(
+  { prom, registry, events }: Pick<MetricParts, 'prom' | 'registry' | 'events'>,
+  options: WatchMetricsOptions,
+): Instrument & Pick<WatchMetrics, 'onReplayed'> {
   const registers = [registry]
   const meter =
     <T>(
@@ -62,17 +70,15 @@ export async function attachWatchMetrics(
   const counter = meter<Counter>(prom.Counter)
   const gauge = meter<Gauge>(prom.Gauge)
   const replayed = counter('worker.dlq.replayed', 'Dead letters replayed', 'topic')
-  const detach = countEnds(mill.events, options, {
+  const detach = countEnds(events, options, {
     letters: counter('worker.dlq.messages', 'Records moved to the dead letters', 'topic'),
     retries: counter('worker.retry.count', 'Retries, by worker and class of error', 'worker', 'error'),
   })
   const show = options.watch === undefined ? () => {} : gauges(gauge)
   return {
-    contentType: registry.contentType,
-    async collectMetrics() {
+    async collect() {
       const reading = await options.watch?.read()
       if (reading !== undefined) show(reading)
-      return registry.metrics()
     },
     onReplayed: (topic) => replayed.inc({ topic }),
     detach,

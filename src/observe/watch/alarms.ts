@@ -4,16 +4,20 @@ import { isMissing, isQuiet, isStopTooLong, type WatchedWorker } from './conditi
 import { type LagLimits, lagSeverity, type Severity } from './lag.ts'
 import type { GroupLag, PendingLetters, Reading } from './watch.ts'
 
-export type AlarmName =
-  | 'WorkerHeartbeatMissing'
-  | 'WorkerAbsent'
-  | 'WorkerStuckProcessing'
-  | 'WorkerShutdownOverdue'
-  | 'WorkerPresenceUnreachable'
-  | 'DLQFinancial'
-  | 'DLQNonFinancial'
-  | 'ConsumerLagCritical'
-  | 'ConsumerLagWarning'
+/** Each alarm with what it is raised about. */
+export const ALARMS = Object.freeze({
+  WorkerHeartbeatMissing: { severity: 'CRITICAL', about: 'workers' },
+  WorkerAbsent: { severity: 'CRITICAL', about: 'workers' },
+  WorkerStuckProcessing: { severity: 'WARNING', about: 'workers' },
+  WorkerShutdownOverdue: { severity: 'WARNING', about: 'workers' },
+  WorkerPresenceUnreachable: { severity: 'CRITICAL', about: 'presence' },
+  DLQFinancial: { severity: 'CRITICAL', about: 'pending' },
+  DLQNonFinancial: { severity: 'WARNING', about: 'pending' },
+  ConsumerLagCritical: { severity: 'CRITICAL', about: 'lags' },
+  ConsumerLagWarning: { severity: 'WARNING', about: 'lags' },
+} as const)
+
+export type AlarmName = keyof typeof ALARMS
 
 export interface Alarm {
   readonly alarm: AlarmName
@@ -36,14 +40,14 @@ export function evaluateAlarms({ atMs, workers, lags, pending }: Reading, rules:
   // X170: a store that is away says nothing about workers, so it is one alarm and not one for each of them.
   const aboutWorkers = workers.ok
     ? [...workers.value.flatMap((one) => workerAlarms(one, atMs)), ...absent(workers.value, rules.expected ?? [])]
-    : [alarm('WorkerPresenceUnreachable', 'CRITICAL', {}, `heartbeats cannot be read: ${workers.error}`)]
+    : [alarm('WorkerPresenceUnreachable', {}, `heartbeats cannot be read: ${workers.error}`)]
   const aboutLags = lags.ok ? lags.value.flatMap((one) => lagAlarms(one, rules)) : []
   const aboutLetters = pending.ok ? pending.value.flatMap((one) => pendingAlarms(one, rules)) : []
   return [...aboutWorkers, ...aboutLags, ...aboutLetters]
 }
 
-function alarm(name: AlarmName, severity: Severity, labels: Alarm['labels'], text: string): Alarm {
-  return { alarm: name, severity, labels, text }
+function alarm(name: AlarmName, labels: Alarm['labels'], text: string): Alarm {
+  return { alarm: name, severity: ALARMS[name].severity, labels, text }
 }
 
 function workerAlarms(watched: WatchedWorker, nowMs: number): readonly Alarm[] {
@@ -51,17 +55,15 @@ function workerAlarms(watched: WatchedWorker, nowMs: number): readonly Alarm[] {
   const labels = { worker, worker_instance: instance }
   if (isMissing(watched, nowMs)) {
     const seconds = Math.floor((nowMs - seenAtMs) / 1_000)
-    return [alarm('WorkerHeartbeatMissing', 'CRITICAL', labels, `${instance} was last heard ${seconds} s ago`)]
+    return [alarm('WorkerHeartbeatMissing', labels, `${instance} was last heard ${seconds} s ago`)]
   }
   if (beat === null) return []
   if (isStopTooLong(beat, nowMs)) {
-    return [alarm('WorkerShutdownOverdue', 'WARNING', labels, `${instance} has been stopping for more than 2 min`)]
+    return [alarm('WorkerShutdownOverdue', labels, `${instance} has been stopping for more than 2 min`)]
   }
   const isStuck = beat.status === 'RUNNING' && retrying === 0 && (beat.lag ?? 0) > 0 && isQuiet(watched, nowMs)
   if (!isStuck) return []
-  return [
-    alarm('WorkerStuckProcessing', 'WARNING', labels, `${instance} lives but handles none of ${beat.lag} records`),
-  ]
+  return [alarm('WorkerStuckProcessing', labels, `${instance} lives but handles none of ${beat.lag} records`)]
 }
 
 /** X157: a worker that was never heard has no heartbeat that could be too old. */
@@ -69,7 +71,7 @@ function absent(workers: readonly WatchedWorker[], expected: readonly string[]):
   const known = new Set(workers.map(({ worker }) => worker))
   return expected
     .filter((worker) => !known.has(worker))
-    .map((worker) => alarm('WorkerAbsent', 'CRITICAL', { worker }, `no ${worker} has been heard for a day, or ever`))
+    .map((worker) => alarm('WorkerAbsent', { worker }, `no ${worker} has been heard for a day, or ever`))
 }
 
 function lagAlarms({ group, topic, lag }: GroupLag, { lagLimits }: AlarmRules): readonly Alarm[] {
@@ -77,7 +79,7 @@ function lagAlarms({ group, topic, lag }: GroupLag, { lagLimits }: AlarmRules): 
   const severity = limits === null ? null : lagSeverity(lag, limits)
   if (severity === null) return []
   const name = severity === 'CRITICAL' ? 'ConsumerLagCritical' : 'ConsumerLagWarning'
-  return [alarm(name, severity, { group, topic }, `${group} is ${lag} records behind on ${topic}`)]
+  return [alarm(name, { group, topic }, `${group} is ${lag} records behind on ${topic}`)]
 }
 
 function pendingAlarms({ topic, count }: PendingLetters, rules: AlarmRules): readonly Alarm[] {
@@ -85,9 +87,7 @@ function pendingAlarms({ topic, count }: PendingLetters, rules: AlarmRules): rea
 }
 
 function dlqAlarm(topic: string, isFinancial: boolean, text: string): Alarm {
-  return isFinancial
-    ? alarm('DLQFinancial', 'CRITICAL', { topic }, text)
-    : alarm('DLQNonFinancial', 'WARNING', { topic }, text)
+  return isFinancial ? alarm('DLQFinancial', { topic }, text) : alarm('DLQNonFinancial', { topic }, text)
 }
 
 export interface ArrivalOptions {

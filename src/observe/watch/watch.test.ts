@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MemoryPresence } from '../../engine/memory-presence.ts'
 import type { Beat } from '../../engine/presence.ts'
 import { Events, type JobFacts } from '../../events.ts'
 import { TestClock } from '../../testing/clock.ts'
-import { MemoryPresence } from '../memory-presence.ts'
 import { type Alarm, type AlarmRules, attachArrivalAlarms, evaluateAlarms } from './alarms.ts'
 import { type GroupLag, type PendingLetters, Watch, type WatchSources } from './watch.ts'
 

@@ -1,7 +1,6 @@
 import type { RememberingPresence } from '../../engine/presence.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
-import { ANSWER_MS, answerWithin } from '../deadline.ts'
-import { errorText } from '../error-text.ts'
+import { type Found, findWithin } from '../found.ts'
 import type { WatchedWorker } from './conditions.ts'
 
 export interface GroupLag {
@@ -16,8 +15,7 @@ export interface PendingLetters {
   readonly count: number
 }
 
-/** What a watch found, or why it could not be found. */
-export type Found<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: string }
+export type { Found } from '../found.ts'
 
 /** One look at everything. A source that is away takes nothing from the others. */
 export interface Reading {
@@ -86,12 +84,8 @@ export class Watch {
     }))
   }
 
-  async #ask<T>(what: string, ask: () => Promise<T>): Promise<Found<T>> {
-    try {
-      return { ok: true, value: await answerWithin(this.#clock, ANSWER_MS, what, ask) }
-    } catch (error) {
-      return { ok: false, error: errorText(error) }
-    }
+  #ask<T>(what: string, ask: () => Promise<T>): Promise<Found<T>> {
+    return findWithin(this.#clock, what, ask)
   }
 }
 

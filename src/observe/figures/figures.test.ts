@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Events, type JobFacts } from '../../events.ts'
+import { defineJob } from '../../job/definition.ts'
+import { TestClock } from '../../testing/clock.ts'
+import { drain } from '../../testing/drain.ts'
+import { openForTest } from '../../testing/open.ts'
+import { attachFigures, type KeyFigures } from './collect.ts'
+import { Durations } from './durations.ts'
+
+const error = { name: 'Error', code: null, message: 'x', stack: null }
+
+interface Stage {
+  readonly clock: TestClock
+  readonly events: Events
+  readonly figures: KeyFigures
+  complete(times: number, durationMs?: number, type?: string): void
+  die(times: number, type?: string): void
+  retry(times: number): void
+  expire(times: number): void
+}
+
+/** Ends as workers and the reaper tell them, without any. */
+function stage(): Stage {
+  const clock = new TestClock()
+  const events = new Events()
+  const figures = attachFigures({ events, engine: { counts: async () => ({}) } }, { clock })
+  const repeat = (times: number, emit: () => void): void => Array.from({ length: times }).forEach(emit)
+  const facts = (type: string): JobFacts => {
+    return { id: 'x', type, priority: 5, attempts: 3, tenant: null, runAtMs: 0, createdAtMs: 0 }
+  }
+  const end = { attempt: 1, worker: 'w' }
+  const settle = (type: string, outcome: 'dead' | 'retry', times: number): void =>
+    repeat(times, () => {
+      const kind =
+        outcome === 'dead' ? ({ kind: 'dead', error } as const) : ({ kind: 'retry', delayMs: 0, error } as const)
+      events.emit('job.settled', { ...end, job: facts(type), durationMs: 7, outcome: kind })
+    })
+  return {
+    clock,
+    events,
+    figures,
+    complete: (times, durationMs = 1, type = 't') =>
+      repeat(times, () => {
+        const outcome = { kind: 'complete', result: 'null', durationMs } as const
+        events.emit('job.settled', { ...end, job: facts(type), durationMs, outcome })
+      }),
+    die: (times, type = 't') => settle(type, 'dead', times),
+    retry: (times) => settle('t', 'retry', times),
+    expire: (times) =>
+      repeat(times, () => {
+        events.emit('lease.reaped', { ...end, job: facts('t'), outcome: { kind: 'retry', delayMs: 0, error } })
+      }),
+  }
+}
+
+// B148 B149 X084
+test('percentiles are of the nearest rank, and 0 of nothing', () => {
+  const durations = new Durations()
+  assert.equal(durations.percentile(0.5), 0)
+  for (let ms = 100; ms >= 1; ms -= 1) durations.add(ms)
+  assert.deepEqual(
+    [0.5, 0.95, 0.99].map((share) => durations.percentile(share)),
+    [50, 95, 99],
+  )
+  const few = new Durations()
+  for (const ms of [30, 10, 20]) few.add(ms)
+  assert.deepEqual([few.percentile(0.5), few.percentile(0.95)], [20, 30])
+})
+
+test('long durations are rounded up, so that none passes a limit unseen', () => {
+  for (const ms of [999, 1_000, 10_000, 10_001, 29_999, 3_599_999]) {
+    const durations = new Durations()
+    durations.add(ms)
+    const shown = durations.percentile(0.95)
+    assert.ok(shown >= ms && shown < ms * 1.01, `${ms} is shown as ${shown}`)
+  }
+  const limit = new Durations()
+  limit.add(10_000)
+  assert.equal(limit.percentile(0.5), 10_000)
+})
+
+// B145 B151
+test('the rate is in jobs per minute, over an hour unless told', async () => {
+  const { figures, complete, clock } = stage()
+  complete(60)
+  assert.equal((await figures.collectMetrics()).windowMs, 3_600_000)
+  assert.equal((await figures.collectMetrics()).processingRate, 1)
+  assert.equal((await figures.collectMetrics(600_000)).processingRate, 6)
+  await clock.advance('30m')
+  assert.equal((await figures.collectMetrics(600_000)).processingRate, 0)
+  assert.equal((await figures.collectMetrics()).processingRate, 1)
+  await clock.advance('32m')
+  assert.equal((await figures.collectMetrics()).processingRate, 0, 'an hour later it is forgotten')
+  for (const windowMs of [0, -1, Number.NaN, 3_600_001]) {
+    await assert.rejects(figures.collectMetrics(windowMs), { code: 'ERR_OPTION_INVALID' })
+  }
+})
+
+test('an hour is kept by the minute, and what is older is forgotten while it goes on', async () => {
+  const { figures, complete, clock } = stage()
+  for (let minute = 0; minute < 150; minute += 1) {
+    complete(1)
+    await clock.advance('1m')
+  }
+  assert.equal((await figures.collectMetrics()).completed, 60)
+  assert.equal((await figures.collectMetrics(1_800_000)).completed, 30)
+})
+
+// B146 X083
+test('the success rate is of jobs that ended, the failure rate of attempts', async () => {
+  const { figures, complete, die, retry } = stage()
+  const empty = await figures.collectMetrics()
+  assert.deepEqual([empty.successRate, empty.attemptFailureRate, empty.processed], [1, 0, 0])
+  complete(19)
+  die(1)
+  const found = await figures.collectMetrics()
+  assert.deepEqual([found.successRate, found.processed], [0.95, 20])
+  retry(20)
+  const retried = await figures.collectMetrics()
+  assert.equal(retried.successRate, 0.95, 'a job that is tried again has not ended')
+  assert.equal(retried.attemptFailureRate, 21 / 40)
+})
+
+// B148 X084
+test('latencies are of attempts that completed', async () => {
+  const { figures, complete, die } = stage()
+  for (let ms = 1; ms <= 100; ms += 1) complete(1, ms)
+  die(50)
+  const { latencyP50Ms, latencyP95Ms, latencyP99Ms } = await figures.collectMetrics()
+  assert.deepEqual([latencyP50Ms, latencyP95Ms, latencyP99Ms], [50, 95, 99])
+})
+
+// B150 X085
+test('leases that ran out are counted per minute', async () => {
+  const { figures, expire } = stage()
+  expire(2)
+  assert.equal((await figures.collectMetrics()).leaseExpiryRate, 2 / 60)
+  assert.equal((await figures.collectMetrics(60_000)).leaseExpiryRate, 2)
+  assert.equal((await figures.collectMetrics()).attemptFailureRate, 1)
+})
+
+test('every type has figures of its own', async () => {
+  const { figures, complete, die } = stage()
+  complete(3, 10, 'quick')
+  complete(1, 900, 'slow')
+  die(1, 'slow')
+  const { byType, successRate } = await figures.collectMetrics()
+  assert.equal(successRate, 0.8)
+  assert.deepEqual([byType.quick?.successRate, byType.slow?.successRate], [1, 0.5])
+  assert.deepEqual([byType.quick?.latencyP95Ms, byType.slow?.latencyP95Ms], [10, 900])
+  assert.deepEqual([...figures.endedByType().keys()], ['quick', 'slow'])
+  figures.detach()
+  complete(1, 1, 'late')
+  assert.equal((await figures.collectMetrics()).processed, 5)
+})
+
+const good = defineJob({ type: 'good', run: () => 1 })
+const bad = defineJob({ type: 'bad', attempts: 1, run: () => Promise.reject(new Error('never')) })
+
+// B07 B142 B143 B144 B147 X086
+test('what stands in the store: queued, due and delayed, in progress, dead, and the age of what is due', async () => {
+  await using t = await openForTest()
+  const figures = attachFigures(t.mill, { clock: t.clock })
+  assert.equal((await figures.collectMetrics()).queueAgeMs, 0)
+  await t.mill.enqueue(bad, null)
+  await drain(t.mill, [bad])
+  await t.mill.enqueueMany(good, [1, 2], { delay: '1m' })
+  await t.clock.advance('59s')
+  assert.equal((await figures.collectMetrics()).queueAgeMs, 0, 'what is due later has no age')
+  await t.clock.advance('11s')
+  await t.mill.enqueueMany(good, [3, 4, 5], { delay: '1h' })
+  const consumer = await t.mill.engine.consume({ types: [{ type: 'good', leaseMs: 60_000 }], worker: 'w' })
+  await consumer.claim({ max: 1, waitMs: 0, signal: new AbortController().signal })
+  const found = await figures.collectMetrics()
+  assert.deepEqual(found.deadByType, { bad: 1 })
+  assert.partialDeepStrictEqual(found, {
+    queueDepth: 4,
+    due: 1,
+    delayed: 3,
+    inProgressCount: 1,
+    deadLetterCount: 1,
+    queueAgeMs: 10_000,
+    successRate: 0,
+    processed: 1,
+  })
+})
+
+test('an engine that cannot say how long jobs wait leaves the age unknown; one that hangs is given up', async () => {
+  const { figures } = stage()
+  assert.equal((await figures.collectMetrics()).queueAgeMs, null)
+  const clock = new TestClock()
+  const engine = { counts: () => new Promise<never>(() => {}) }
+  const hung = assert.rejects(attachFigures({ events: new Events(), engine }, { clock }).collectMetrics(), {
+    code: 'ERR_WAIT_TIMEOUT',
+  })
+  await clock.advance('1s')
+  await hung
+})

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { open } from '../../client/mill.ts'
+import type { Counts } from '../../engine/engine.ts'
+import { defineJob } from '../../job/definition.ts'
+import { TestClock } from '../../testing/clock.ts'
+import { Latencies } from './latencies.ts'
+import { Paced } from './paced.ts'
+import { type Sample, startSampling } from './sampler.ts'
+import { trafficBetween } from './traffic.ts'
+
+const counted = (completed: number, dead = 0): Counts => ({
+  mail: { ready: 1, delayed: 0, inProgress: 0, completed, dead },
+})
+
+test('a quantile is right to a tenth, from microseconds to hours', () => {
+  const latencies = new Latencies()
+  assert.equal(latencies.quantile(0.5), null)
+  for (let ms = 1; ms <= 1_000; ms += 1) latencies.record(ms)
+  for (const [share, exact] of [
+    [0.5, 500],
+    [0.95, 950],
+    [1, 1_000],
+  ] as const) {
+    const found = latencies.quantile(share) ?? Number.NaN
+    assert.ok(Math.abs(found - exact) / exact <= 0.1, `${share}: ${found} is not near ${exact}`)
+  }
+  for (let ms = 0.1; ms < 5 * 3_600_000; ms *= 1.01) {
+    const one = new Latencies()
+    one.record(ms)
+    const found = one.quantile(0.5) ?? Number.NaN
+    assert.ok(Math.abs(found - ms) / ms <= 0.1, `${found} is not near ${ms}`)
+  }
+  latencies.clear()
+  assert.equal(latencies.quantile(0.5), null)
+  for (const ms of [0, 0.01, 9e9]) latencies.record(ms)
+  assert.equal(latencies.quantile(0.5), 0.1)
+  assert.ok((latencies.quantile(1) ?? 0) > 3_600_000)
+})
+
+test('a store is counted once a second at most, and for 1 % of the time where that takes long', async () => {
+  const clock = new TestClock()
+  let counts = 0
+  let tookMs = 0
+  const paced = new Paced(async () => {
+    counts += 1
+    await clock.sleep(tookMs)
+    return counted(counts)
+  }, clock)
+  const settled = async () => {
+    const answer = paced.read()
+    await clock.advance(tookMs)
+    return (await answer).value.mail?.completed
+  }
+  assert.equal(await settled(), 1)
+  assert.equal(await settled(), 1, 'asked again at once')
+  await clock.advance(1_000)
+  assert.equal(await settled(), 1, 'what is known is answered at once')
+  assert.equal(counts, 2, 'and counted anew meanwhile')
+  assert.equal(await settled(), 2)
+  tookMs = 400
+  await clock.advance(1_000)
+  await settled()
+  assert.equal(counts, 3)
+  await clock.advance(39_900)
+  await settled()
+  assert.equal(counts, 3, 'it rests a hundred times as long')
+  await clock.advance(200)
+  await settled()
+  assert.equal(counts, 4)
+  await clock.advance(60_000)
+  const renewed = paced.renewed()
+  await clock.advance(tookMs)
+  assert.equal((await renewed).value.mail?.completed, 5, 'whoever waits has the new one')
+})
+
+test('a first count that fails is told, and a later one leaves what is known', async () => {
+  const clock = new TestClock()
+  let isAway = true
+  const paced = new Paced(async () => {
+    if (isAway) throw new Error('away')
+    return counted(7)
+  }, clock)
+  await assert.rejects(paced.read(), /away/)
+  isAway = false
+  await clock.advance(1_000)
+  assert.equal((await paced.read()).value.mail?.completed, 7)
+  isAway = true
+  await clock.advance(1_000)
+  assert.equal((await paced.read()).value.mail?.completed, 7)
+  await clock.advance(0)
+  assert.equal((await paced.read()).value.mail?.completed, 7)
+})
+
+test('from two counts of a store comes what workers elsewhere did', () => {
+  const traffic = trafficBetween(counted(10, 1), counted(30, 2), 2_000)
+  assert.deepEqual([traffic.completedPerSecond, traffic.failedPerSecond], [10, 0.5])
+  assert.equal(traffic.enqueuedPerSecond, null)
+  const removed = trafficBetween(counted(30), counted(10), 2_000)
+  assert.equal(removed.completedPerSecond, null, 'finished jobs were removed in between')
+})
+
+test('a sampler tells what its process did in each step, and what the store holds', async () => {
+  const clock = new TestClock()
+  const mill = await open('memory:', { clock })
+  const sampler = startSampling(mill, { clock, every: '2s', keep: '10s', alertsFiring: () => 3 })
+  const samples: Sample[] = []
+  sampler.subscribe((sample) => samples.push(sample))
+  const greet = defineJob({ type: 'greet', attempts: 1, run: () => 'hello' })
+  const fail = defineJob({ type: 'fail', attempts: 1, run: () => Promise.reject(new Error('no')) })
+  await mill.enqueueMany(greet, [null, null, null, null])
+  await mill.enqueue(fail, null)
+  await mill.enqueue(greet, null, { delay: '1h' })
+  await mill.work([greet, fail])
+  for (let steps = 0; steps < 40 && samples.length < 2; steps += 1) await clock.advance(100)
+  const [first, second] = samples
+  assert.ok(first && second)
+  assert.equal(first.point.completedPerSecond, 2)
+  assert.equal(first.point.failedPerSecond, 0.5)
+  assert.equal(first.point.enqueuedPerSecond, 3)
+  assert.ok(first.point.waitP95Ms !== null && first.point.durationP50Ms !== null)
+  assert.equal(second.point.completedPerSecond, 0)
+  assert.equal(second.point.waitP50Ms, null)
+  assert.deepEqual([second.point.ready, second.point.delayed, second.point.dead], [0, 1, 1])
+  assert.equal(second.overview.alertsFiring, 3)
+  assert.equal(second.overview.counts.greet?.completed, 4)
+  assert.equal(second.overview.health, 'degraded', 'there is a dead letter')
+  assert.deepEqual(await sampler.overview(), samples.at(-1)?.overview)
+  await clock.advance('30s')
+  assert.equal(sampler.points().length, 5, 'no more than it keeps')
+  const [, , third] = sampler.points()
+  assert.equal(sampler.points(third?.atMs).length, 2)
+  sampler.close()
+  const told = samples.length
+  await clock.advance('10s')
+  assert.equal(samples.length, told)
+  await mill.close()
+})
+
+test('a store that is away leaves a gap, and the next step goes on', async () => {
+  const clock = new TestClock()
+  const mill = await open('memory:', { clock })
+  let isAway = true
+  const engine = {
+    ping: () => mill.engine.ping(),
+    counts: () => (isAway ? Promise.reject(new Error('away')) : mill.engine.counts()),
+  }
+  const sampler = startSampling({ engine, events: mill.events }, { clock })
+  await assert.rejects(sampler.overview(), /away/)
+  await clock.advance('6s')
+  assert.deepEqual(sampler.points(), [])
+  isAway = false
+  await clock.advance('4s')
+  assert.ok(sampler.points().length > 0)
+  sampler.close()
+  await mill.close()
+})
