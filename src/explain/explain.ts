@@ -1,0 +1,95 @@
+import { inspectorOf } from '../engine/admission.ts'
+import type { Engine } from '../engine/engine.ts'
+import { ClosedError, UnknownJobError } from '../errors.ts'
+import type { AnyJob } from '../job/definition.ts'
+import { ANSWER_MS, answerWithin } from '../observe/deadline.ts'
+import { errorText } from '../observe/error-text.ts'
+import { type Clock, systemClock } from '../time/clock.ts'
+import { decide } from './decide.ts'
+import { EXPLAINED_JOBS_MAX, type ExplainedJob, type Explanation } from './explanation.ts'
+import { gatherFacts } from './facts.ts'
+import type { Decision, Reason } from './reasons.ts'
+import { sayNote, sayReason } from './words.ts'
+
+export interface ExplainOptions {
+  /** Definitions: whether a rate limit or a type's concurrency holds a job back is known only with them. */
+  readonly jobs?: readonly AnyJob[]
+  readonly clock?: Clock
+}
+
+/** Whoever waits for an explanation waits no longer. */
+const GATHER_MS = 5_000
+
+/**
+ * Why a job is not running, or what it does. It costs a few bounded reads and changes nothing. Throws an
+ * UnknownJobError for an id that nobody knows; that the engine does not answer is itself an explanation.
+ *
+ * @example
+ * const { because, text, untilMs } = await explainJob(mill, id)
+ * console.log(text)
+ */
+export async function explainJob(
+  { engine }: { readonly engine: Engine },
+  id: string,
+  options: ExplainOptions = {},
+): Promise<Explanation> {
+  const { jobs = [], clock = systemClock } = options
+  const inspector = inspectorOf(engine)
+  try {
+    const asked = { engine, inspector, id, nowMs: clock.nowMs(), jobs }
+    const facts = await answerWithin(clock, GATHER_MS, `looking at job ${id}`, () => gatherFacts(asked))
+    return toExplanation(decide(facts), facts.nowMs)
+  } catch (error) {
+    if (error instanceof UnknownJobError || error instanceof ClosedError) throw error
+    const down = await pingError(engine, clock)
+    if (down === null) throw error
+    const reasons = [{ kind: 'engine-down', engine: engine.name, error: errorText(down) }] as const
+    return toExplanation({ reasons, notes: [] }, clock.nowMs())
+  }
+}
+
+/** Null when the engine answers. */
+async function pingError(engine: Engine, clock: Clock): Promise<unknown> {
+  try {
+    await answerWithin(clock, ANSWER_MS, 'a ping of the engine', () => engine.ping())
+    return null
+  } catch (error) {
+    return error
+  }
+}
+
+function toExplanation({ reasons, notes }: Decision, nowMs: number): Explanation {
+  const [main, ...others] = reasons
+  return {
+    because: main.kind,
+    text: sayReason(main, nowMs),
+    also: [...others.map((reason) => sayReason(reason, nowMs)), ...notes.map((note) => sayNote(note, nowMs))],
+    untilMs: untilMs(reasons),
+    jobs: reasons.flatMap(jobsOf).slice(0, EXPLAINED_JOBS_MAX),
+  }
+}
+
+/** The latest of the times that are known, unless something else holds it back that has no time. */
+function untilMs(reasons: readonly Reason[]): number | null {
+  const times: number[] = []
+  for (const reason of reasons) {
+    if (reason.kind === 'delayed' || reason.kind === 'limit-reached') times.push(reason.untilMs)
+    else if (reason.kind !== 'no-worker') return null
+  }
+  return times.length === 0 ? null : Math.max(...times)
+}
+
+function jobsOf(reason: Reason): readonly ExplainedJob[] {
+  switch (reason.kind) {
+    case 'waits-for-jobs':
+    case 'limit-reached':
+    case 'slots-busy':
+      return reason.jobs
+    case 'older-version-runs':
+      return [reason.job]
+    case 'superseded':
+      return reason.by === null ? [] : [reason.by]
+    default:
+      return []
+  }
+}

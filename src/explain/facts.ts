@@ -1,0 +1,115 @@
+import type { Engine, Inspector } from '../engine/engine.ts'
+import type { Pause } from '../engine/pauses.ts'
+import type { Beat, Seen } from '../engine/presence.ts'
+import { UnknownJobError } from '../errors.ts'
+import type { AnyJob } from '../job/definition.ts'
+import type { JobEvent, JobView } from '../job/job.ts'
+
+/** What is known about a job when it is asked about, each part read once. */
+export interface Facts {
+  readonly nowMs: number
+  readonly job: JobView
+  /** Oldest first. */
+  readonly history: readonly JobEvent[]
+  /** In the order of `after.ids`, null for those that are gone; fewer where there are very many. */
+  readonly predecessors: readonly (JobView | null)[]
+  /** The newer version of its latest key that a superseded job gave way to. */
+  readonly successor: JobView | null
+  readonly pause: Pause | null
+  /** Null where nobody knows who works. */
+  readonly presence: { readonly beats: readonly Beat[]; readonly seen: readonly Seen[] } | null
+  /** Jobs of its type, the newest of each state, at most `LOOKED_AT_MAX`. */
+  readonly peers: { readonly queued: Peers; readonly inProgress: Peers; readonly completed: Peers }
+  /** Null where the definition is not known. */
+  readonly definition: Pick<AnyJob, 'limit' | 'concurrency'> | null
+  /** Whether a running job has a lease that can run out, and how long after that it is taken over at most. */
+  readonly recovery: { readonly byReaper: boolean; readonly maxMs: number | null }
+}
+
+export interface Peers {
+  readonly jobs: readonly JobView[]
+  /** Whether these are all. */
+  readonly isAll: boolean
+}
+
+const NOBODY: Peers = Object.freeze({ jobs: [], isAll: true })
+
+/** An explanation costs a few reads of this size, however many jobs there are. */
+export const LOOKED_AT_MAX = 100
+const PREDECESSORS_LOOKED_UP_MAX = 200
+
+export interface Asked {
+  readonly engine: Engine
+  readonly inspector: Inspector
+  readonly id: string
+  readonly nowMs: number
+  readonly jobs: readonly AnyJob[]
+}
+
+/** Throws an UnknownJobError when there is no such job. */
+export async function gatherFacts(asked: Asked): Promise<Facts> {
+  const { engine, inspector, id } = asked
+  const { recovery, recoveryMaxMs } = engine.capabilities
+  const job = await inspector.find(id)
+  if (job === null) throw new UnknownJobError(id)
+  const history = await inspector.history(id)
+  const isOver = job.state === 'completed' || job.state === 'dead_letter'
+  const isQueued = job.state === 'queued'
+  const [pauses, presence, predecessors, successor, peers] = await Promise.all([
+    isOver ? null : known(() => engine.pauses?.list()),
+    isOver ? null : known(() => presenceOf(engine)),
+    isQueued ? predecessorsOf(inspector, job) : [],
+    successorOf(inspector, job, history),
+    isQueued ? peersOf(inspector, job.type) : { queued: NOBODY, inProgress: NOBODY, completed: NOBODY },
+  ])
+  return {
+    nowMs: asked.nowMs,
+    job,
+    history,
+    predecessors,
+    successor,
+    pause: pauses?.find(({ type }) => type === job.type) ?? null,
+    presence,
+    peers,
+    definition: asked.jobs.find(({ type }) => type === job.type) ?? null,
+    recovery: { byReaper: recovery === 'reaper', maxMs: recoveryMaxMs },
+  }
+}
+
+/** What a facet answers; null where there is none, or it cannot answer: then less is said, and nothing wrong. */
+async function known<Answer>(ask: () => Promise<Answer> | undefined): Promise<Answer | null> {
+  try {
+    return (await ask()) ?? null
+  } catch {
+    return null
+  }
+}
+
+async function presenceOf({ presence }: Engine): Promise<Facts['presence']> {
+  if (presence === undefined) return null
+  const [beats, seen] = await Promise.all([presence.list(), presence.seen()])
+  return { beats, seen }
+}
+
+function predecessorsOf(inspector: Inspector, { after }: JobView): Promise<readonly (JobView | null)[]> {
+  const ids = after?.ids.slice(0, PREDECESSORS_LOOKED_UP_MAX) ?? []
+  return Promise.all(ids.map((id) => inspector.find(id)))
+}
+
+async function successorOf(
+  inspector: Inspector,
+  { ended }: JobView,
+  history: readonly JobEvent[],
+): Promise<JobView | null> {
+  const by = ended === 'superseded' ? history.findLast(({ name }) => name === 'superseded')?.detail?.by : null
+  return typeof by === 'string' ? inspector.find(by) : null
+}
+
+async function peersOf(inspector: Inspector, type: string): Promise<Facts['peers']> {
+  const look = async (state: 'queued' | 'in_progress' | 'completed'): Promise<Peers> => {
+    const jobs = await inspector.list({ type, state, limit: LOOKED_AT_MAX })
+    return { jobs, isAll: jobs.length < LOOKED_AT_MAX }
+  }
+  const [queued, inProgress, completed] = await Promise.all([look('queued'), look('in_progress'), look('completed')])
+  return { queued, inProgress, completed }
+}

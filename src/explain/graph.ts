@@ -1,0 +1,49 @@
+import { inspectorOf } from '../engine/admission.ts'
+import type { Engine, Inspector } from '../engine/engine.ts'
+import { UnknownJobError } from '../errors.ts'
+import type { JobView } from '../job/job.ts'
+import { stateOf } from '../job/states.ts'
+
+/** A job that another one comes after, directly or not. */
+export interface GraphNode {
+  readonly id: string
+  readonly type: string
+  readonly state: string
+  /** Those that it comes after itself, also such as are not in the graph. */
+  readonly after: readonly string[]
+}
+
+/** More could not be drawn. */
+export const GRAPH_NODES_MAX = 200
+
+/**
+ * What a job comes after, and what those come after, as far as they are still stored: the nearest first, at most 200.
+ * The job itself is not among them. Throws an UnknownJobError for an id that nobody knows.
+ *
+ * @example
+ * for (const { id, state, after } of await graphOf(mill, receipt.id)) console.log(id, state, after)
+ */
+export async function graphOf({ engine }: { readonly engine: Engine }, id: string): Promise<readonly GraphNode[]> {
+  const inspector = inspectorOf(engine)
+  const job = await inspector.find(id)
+  if (job === null) throw new UnknownJobError(id)
+  return nodesBefore(inspector, job)
+}
+
+async function nodesBefore(inspector: Inspector, job: JobView): Promise<readonly GraphNode[]> {
+  const nodes: GraphNode[] = []
+  const met = new Set([job.id])
+  let next = job.after?.ids ?? []
+  while (next.length > 0 && nodes.length < GRAPH_NODES_MAX) {
+    const ids = [...new Set(next)].filter((id) => !met.has(id)).slice(0, GRAPH_NODES_MAX - nodes.length)
+    for (const id of ids) met.add(id)
+    const found = (await Promise.all(ids.map((id) => inspector.find(id)))).filter((view) => view !== null)
+    nodes.push(...found.map(toNode))
+    next = found.flatMap(({ after }) => after?.ids ?? [])
+  }
+  return nodes
+}
+
+function toNode(view: JobView): GraphNode {
+  return { id: view.id, type: view.type, state: stateOf(view), after: view.after?.ids ?? [] }
+}
