@@ -1,27 +1,13 @@
 import type { JobView } from '../job/job.ts'
+import { stateOf } from '../job/states.ts'
+import { formatDuration } from '../time/duration.ts'
 import { toIso } from '../time/iso.ts'
 import { printable, type Style } from './terminal.ts'
 
-const UNITS = [
-  { unit: 'd', ms: 86_400_000 },
-  { unit: 'h', ms: 3_600_000 },
-  { unit: 'm', ms: 60_000 },
-  { unit: 's', ms: 1_000 },
-] as const
-
-/** A duration in the largest unit that it fills: 850 ms, 12s, 5m, 3h, 2d. */
-export function formatDuration(ms: number): string {
-  for (const { unit, ms: unitMs } of UNITS) if (ms >= unitMs) return `${Math.floor(ms / unitMs)}${unit}`
-  return `${Math.max(0, Math.round(ms))} ms`
-}
+export { formatDuration, stateOf }
 
 export function formatTime(ms: number | null): string {
   return ms === null ? '-' : toIso(ms)
-}
-
-/** The state as an operator names it: a job that was ended is no dead letter to look at. */
-export function stateOf(view: JobView): string {
-  return view.ended ?? view.state
 }
 
 export function styleOf(view: JobView): Style {

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { Command, Option } from 'commander'
+import { packageVersion } from '../http/package.ts'
 import { systemClock } from '../time/clock.ts'
 import { type Cli, ENGINE_DEFAULT, examples, type SharedOptions } from './cli.ts'
 import { addAudit } from './commands/audit.ts'
@@ -10,16 +9,22 @@ import { addCompletion } from './commands/completion.ts'
 import { addDead } from './commands/dead.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addEnqueue } from './commands/enqueue.ts'
+import { addExplain } from './commands/explain.ts'
+import { addHealth } from './commands/health.ts'
 import { addJob } from './commands/job.ts'
 import { addJobs } from './commands/jobs.ts'
 import { addKeep } from './commands/keep.ts'
 import { addMigrate } from './commands/migrate.ts'
+import { addPause } from './commands/pause.ts'
 import { addReap } from './commands/reap.ts'
+import { addResume } from './commands/resume.ts'
 import { addSchedules } from './commands/schedules.ts'
+import { addServe } from './commands/serve.ts'
 import { addStart } from './commands/start.ts'
 import { addStats } from './commands/stats.ts'
 import { addTop } from './commands/top.ts'
 import { addWork } from './commands/work.ts'
+import { addWorkers } from './commands/workers.ts'
 import { EXIT, type ExitCode, report } from './exit.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -27,15 +32,21 @@ const COMMANDS = [
   addStart,
   addWork,
   addKeep,
+  addServe,
   addEnqueue,
   addJobs,
   addJob,
+  addExplain,
   addCancel,
+  addPause,
+  addResume,
   addSchedules,
   addDead,
   addAudit,
   addStats,
   addTop,
+  addWorkers,
+  addHealth,
   addMigrate,
   addDoctor,
   addReap,
@@ -59,7 +70,7 @@ export function buildProgram(cli: Cli): Command {
   const { terminal } = cli
   const program = new Command('millrace')
     .description('Durable background work: typed jobs on SQLite, in memory and more.')
-    .version(versionOf(import.meta.dirname), '--version', 'print the version')
+    .version(packageVersion(), '--version', 'print the version')
     .addOption(new Option('--engine <url>', 'where the jobs are').env('MILLRACE_ENGINE').default(ENGINE_DEFAULT))
     .option('--json', 'print one JSON object per line')
     .option('--debug', 'print stacks with errors')
@@ -93,15 +104,3 @@ Exit codes:
   0  done
   1  failed: an unknown id, a job that has finished already, a store that cannot be opened or read
   2  wrong usage: the command line, or a file it names, has to change`
-
-/** Sources and the built package lie at different depths under the same package.json. */
-function versionOf(folder: string): string {
-  try {
-    const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-    if (name === 'millrace') return String(version)
-  } catch {
-    // No package.json at this depth: look further up.
-  }
-  const parent = dirname(folder)
-  return parent === folder ? 'unknown' : versionOf(parent)
-}

@@ -3,6 +3,7 @@ import type { AnyJob } from '../job/definition.ts'
 import type { KeeperOptions } from '../keeper/keeper.ts'
 import { type Cli, type SharedOptions, withStoredMill } from './cli.ts'
 import { type LogLevel, openLog } from './log.ts'
+import { type Serve, serveNothing } from './serving.ts'
 import { onStopSignals } from './stop-signals.ts'
 
 export interface KeeperFlags extends SharedOptions {
@@ -13,14 +14,26 @@ export interface KeeperFlags extends SharedOptions {
 }
 
 /** A keeper alone, until SIGTERM or SIGINT. */
-export async function runKeeper(cli: Cli, jobs: readonly AnyJob[], flags: KeeperFlags): Promise<void> {
+export async function runKeeper(
+  cli: Cli,
+  jobs: readonly AnyJob[],
+  flags: KeeperFlags,
+  serve: Serve = serveNothing,
+): Promise<void> {
   const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
   const options: KeeperOptions = {
     jobs,
     ...(flags.interval !== undefined && { interval: flags.interval }),
     ...(flags.reap !== true && { reap: flags.reap }),
   }
-  await withStoredMill(flags.engine, { log, clock: cli.clock }, (mill) => keepUntilStopped(cli, mill, options))
+  await withStoredMill(flags.engine, { log, clock: cli.clock }, async (mill) => {
+    const serving = await serve(mill, jobs, log)
+    try {
+      await keepUntilStopped(cli, mill, options)
+    } finally {
+      await serving.close()
+    }
+  })
 }
 
 async function keepUntilStopped({ clock }: Cli, mill: Mill, options: KeeperOptions): Promise<void> {

@@ -3,10 +3,12 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { open } from '../client/mill.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import { toErrorRecord } from '../job/error-record.ts'
+import type { WorkerOptions } from '../worker/options.ts'
 import type { Worker } from '../worker/worker.ts'
 import { type Cli, duration, type SharedOptions, wholeNumber } from './cli.ts'
 import { EXIT } from './exit.ts'
 import { LOG_LEVELS, type LogLevel, openLog } from './log.ts'
+import { type Serve, serveNothing } from './serving.ts'
 import { onStopSignals } from './stop-signals.ts'
 
 export interface WorkerFlags {
@@ -40,18 +42,31 @@ function list(text: string): readonly string[] {
   throw new InvalidArgumentError('Separate types with commas, such as greet,bill.')
 }
 
+export function workerOptions(flags: WorkerFlags): WorkerOptions {
+  return {
+    ...(flags.concurrency !== undefined && { concurrency: flags.concurrency }),
+    ...(flags.drain !== undefined && { drain: flags.drain }),
+    ...(flags.poll !== undefined && { poll: flags.poll }),
+    ...(flags.reap !== true && { reap: flags.reap }),
+  }
+}
+
 /** Resolves when the worker has stopped and the engine is closed; rejects if a handler broke the process. */
-export async function runWorker(cli: Cli, jobs: readonly AnyJob[], flags: SharedOptions & WorkerFlags): Promise<void> {
+export async function runWorker(
+  cli: Cli,
+  jobs: readonly AnyJob[],
+  flags: SharedOptions & WorkerFlags,
+  serve: Serve = serveNothing,
+): Promise<void> {
   const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
   const mill = await open(flags.engine, { log, clock: cli.clock })
   try {
-    const worker = await mill.work(jobs, {
-      ...(flags.concurrency !== undefined && { concurrency: flags.concurrency }),
-      ...(flags.drain !== undefined && { drain: flags.drain }),
-      ...(flags.poll !== undefined && { poll: flags.poll }),
-      ...(flags.reap !== true && { reap: flags.reap }),
-    })
-    await untilStopped(cli, worker, log)
+    const serving = await serve(mill, jobs, log)
+    try {
+      await untilStopped(cli, [await mill.work(jobs, workerOptions(flags))], log)
+    } finally {
+      await serving.close()
+    }
   } finally {
     await mill.close()
   }
@@ -62,31 +77,28 @@ export async function runWorker(cli: Cli, jobs: readonly AnyJob[], flags: Shared
  * thrown outside of any promise leaves handlers in an unknown state: the worker drains, so that nothing stays leased,
  * and the process ends with a failure for its supervisor to see.
  */
-async function untilStopped({ clock }: Cli, worker: Worker, log: Log): Promise<void> {
+export async function untilStopped({ clock }: Cli, workers: readonly Worker[], log: Log): Promise<void> {
   const failures: unknown[] = []
+  const ids = { worker_id: workers.map(({ id }) => id).join() }
+  const stop = (cause: string): void => {
+    for (const worker of workers) void worker.stop(cause)
+  }
   const onRejection = (error: unknown): void => {
-    log.error('A promise nobody awaited was rejected; the worker goes on', { worker_id: worker.id, ...factsOf(error) })
+    log.error('A promise nobody awaited was rejected; the worker goes on', { ...ids, ...factsOf(error) })
   }
   const onException = (error: unknown): void => {
-    log.error('An exception was thrown outside of any handler; the worker stops', {
-      worker_id: worker.id,
-      ...factsOf(error),
-    })
+    log.error('An exception was thrown outside of any handler; the worker stops', { ...ids, ...factsOf(error) })
     failures.push(error)
-    void worker.stop('exception')
+    stop('exception')
   }
-  const unsubscribe = onStopSignals(
-    clock,
-    (signal) => void worker.stop(signal),
-    () => {
-      log.warn('Stopped at once by a second signal; what is still leased will be reaped', { worker_id: worker.id })
-      process.exit(EXIT.failed)
-    },
-  )
+  const unsubscribe = onStopSignals(clock, stop, () => {
+    log.warn('Stopped at once by a second signal; what is still leased will be reaped', ids)
+    process.exit(EXIT.failed)
+  })
   process.on('unhandledRejection', onRejection)
   process.on('uncaughtException', onException)
   try {
-    await worker.stopped
+    await Promise.all(workers.map(({ stopped }) => stopped))
   } finally {
     unsubscribe()
     process.off('unhandledRejection', onRejection)

@@ -21,8 +21,8 @@ describe('the command line on Postgres', () => {
     const dry = await millrace('migrate', '--dry-run')
     assert.match(dry.out, /CREATE TABLE IF NOT EXISTS[\s\S]*nothing was changed/)
     assert.deepEqual(await query(url, 'select 1 from pg_namespace where nspname = $1', [schema]), [])
-    assert.match((await millrace('migrate')).out, /from version 0 to 1: jobs/)
-    assert.match((await millrace('migrate')).out, /version 1; nothing to do/)
+    assert.match((await millrace('migrate')).out, /from version 0 to \d+: jobs/)
+    assert.match((await millrace('migrate')).out, /version \d+; nothing to do/)
   })
 
   test('what is enqueued is counted, shown, cancelled and listed', async () => {

@@ -54,6 +54,11 @@ export class Running {
     })
   }
 
+  /** What it has said so far. */
+  get output(): string {
+    return this.#out
+  }
+
   /** Resolves once the output has what is looked for; rejects if the process ends without having said it. */
   said(what: string | RegExp): Promise<void> {
     const isThere = (): boolean => (typeof what === 'string' ? this.#out.includes(what) : what.test(this.#out))

@@ -10,12 +10,15 @@ const TOUR = join(ROOT, 'examples/tour/main.ts')
 describe('the tour', () => {
   it('shows every way a job can end, and stops cleanly on Ctrl-C', async (t) => {
     const cwd = await temporaryFolder(t)
-    const tour = startScript(t, TOUR, [], { cwd })
+    const tour = startScript(t, TOUR, ['--port', '0'], { cwd })
     for (const line of [
       /^completed +checksum /m,
       /^retried +collect-report /m,
       /^completed +collect-report .*attempt [2-6] of 6/m,
+      /^Dashboard: http:\/\/127\.0\.0\.1:\d+$/m,
       /^dead +parse-ledger .*line 2 is not/m,
+      /^dead +convert-price .*there is no currency 'EURO'/m,
+      /^completed +write-manifest /m,
       /^progress +count-primes /m,
       /^completed +count-primes /m,
       /^superseded +index-docs /m,
@@ -57,6 +60,7 @@ describe('the tour', () => {
     await mill.close()
     const snapshot = {
       url: 'sqlite:./millrace.db',
+      page: 'http://127.0.0.1:7420',
       nowMs: 0,
       upMs: 61_000,
       totals: { ready: 3, delayed: 0, inProgress: 0, completed: 0, dead: 0 },

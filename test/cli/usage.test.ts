@@ -12,6 +12,7 @@ const COMMANDS = [
   'enqueue',
   'jobs',
   'job',
+  'explain',
   'cancel',
   'stats',
   'migrate',

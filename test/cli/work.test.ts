@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { type Mill, open } from 'millrace'
+import { z } from 'zod'
 import { JOBS, jsonLines, startMillrace, temporaryFolder, until } from './run.ts'
 
 async function store(t: TestContext): Promise<{ folder: string; file: string; url: string; mill: Mill }> {
@@ -187,7 +188,7 @@ describe('millrace start', () => {
     })
     const signal = new AbortController().signal
     assert.equal((await doomedWorker.claim({ max: 1, waitMs: 1_000, signal })).length, 1)
-    const reaper = startMillrace(t, ['start', '--reap', '50ms', '--engine', url])
+    const reaper = startMillrace(t, ['start', '--no-http', '--reap', '50ms', '--engine', url])
     await reaper.said('Keeper started')
     const view = await mill.engine.inspector?.waitFor(id, { waitMs: 10_000, signal })
     assert.equal(view?.state, 'dead_letter')
@@ -199,9 +200,27 @@ describe('millrace start', () => {
   it('with jobs is a worker too', async (t) => {
     const { url, mill } = await store(t)
     const { id } = await mill.enqueue('greet', { name: 'Ada' })
-    const all = startMillrace(t, ['start', JOBS, '--engine', url])
+    const all = startMillrace(t, ['start', JOBS, '--port', '0', '--engine', url])
     assert.deepEqual(await mill.result(id), { greeting: 'Hello Ada' })
     all.child.kill('SIGINT')
     assert.equal((await all.ended).code, 0)
+  })
+
+  it('serves the HTTP API of what it runs, unless told not to', async (t) => {
+    const { url, mill } = await store(t)
+    const all = startMillrace(t, ['start', JOBS, '--port', '0', '--engine', url, '--json'])
+    await all.said(/"url":"[^"]+"/)
+    const address = /"url":"([^"]+)"/.exec(all.output)?.[1]
+    const answer = await fetch(`${address}/api/v1/jobs`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ type: 'greet', payload: { name: 'Ada' } }),
+    })
+    assert.equal(answer.status, 201)
+    const { id } = z.object({ id: z.string() }).parse(await answer.json())
+    assert.deepEqual(await mill.result(id), { greeting: 'Hello Ada' })
+    all.child.kill('SIGTERM')
+    assert.equal((await all.ended).code, 0)
+    await assert.rejects(fetch(`${address}/health`))
   })
 })

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import type { DeskAction } from '../../engine/dead-letters.ts'
+import { AUDIT_ACTIONS, type AuditAction } from '../../engine/dead-letters.ts'
 import { type Cli, examples, type SharedOptions, wholeNumber } from '../cli.ts'
 import { withDesk } from '../dead/letters.ts'
 import { printAudit } from '../dead/list.ts'
@@ -7,22 +7,23 @@ import { printAudit } from '../dead/list.ts'
 interface AuditFlags extends SharedOptions {
   readonly job?: string
   readonly by?: string
-  readonly action?: DeskAction
+  readonly action?: AuditAction
   readonly limit: number
   readonly before?: number
 }
 
-const ACTIONS = ['replay', 'discard', 'undo', 'purge'] as const satisfies readonly DeskAction[]
 const LIMIT_DEFAULT = 50
 
 export function addAudit(program: Command, cli: Cli): void {
   program
     .command('audit')
-    .summary('what was done to dead letters, by whom and why')
-    .description('List what was done to dead letters, newest first. Nobody can change or delete an entry.')
+    .summary('what operators did, by whom and why')
+    .description(
+      'List what was done to dead letters, types and schedules, newest first. Nobody can change or delete an entry.',
+    )
     .option('--job <id>', 'only what was done to this job')
     .option('--by <name>', 'only what this person did')
-    .addOption(new Option('--action <action>', 'only these acts').choices(ACTIONS))
+    .addOption(new Option('--action <action>', 'only these acts').choices(AUDIT_ACTIONS))
     .option('--limit <n>', 'how many at most', wholeNumber, LIMIT_DEFAULT)
     .option('--before <no>', 'only entries before this number: the next page', wholeNumber)
     .addHelpText(
@@ -48,6 +49,6 @@ async function list(cli: Cli, flags: AuditFlags): Promise<void> {
   const shared = { engine: flags.engine }
   const entries = await withDesk(cli, shared, (desk) => desk.audit(filter))
   if (flags.json) for (const entry of entries) cli.terminal.print(JSON.stringify(entry))
-  else if (entries.length === 0) cli.terminal.print('Nothing was done to dead letters.')
+  else if (entries.length === 0) cli.terminal.print('Nothing was done.')
   else printAudit(cli, entries)
 }

@@ -1,13 +1,18 @@
 import type { Command } from 'commander'
 import { diagnose } from '../../engine/admission.ts'
-import type { Finding } from '../../engine/diagnosis.ts'
-import { EngineError } from '../../errors.ts'
+import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
+import { EngineError, OptionError } from '../../errors.ts'
+import { parseDurationMs } from '../../time/duration.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { printable, type Style, type Terminal } from '../terminal.ts'
 
 interface DoctorOptions extends SharedOptions {
   readonly deep?: true
+  readonly lag?: LagLimits
+  readonly handlers?: string
 }
+
+type LagLimits = NonNullable<DiagnoseOptions['lag']>
 
 export function addDoctor(program: Command, cli: Cli): void {
   program
@@ -15,11 +20,18 @@ export function addDoctor(program: Command, cli: Cli): void {
     .summary('find what is wrong with the store')
     .description('Look for what is wrong with the store and its jobs, and say what to do. It changes nothing.')
     .option('--deep', 'also read the whole store for damage; it may take minutes')
+    .option(
+      '--lag <type=n,m>',
+      'more than n waiting jobs of a type are a warning, more than m an error (Kafka)',
+      parseLag,
+    )
+    .option('--handlers <duration>', 'how long your handlers take at most: is that waited for (Kafka)?')
     .addHelpText(
       'after',
       `${examples([
         ['millrace doctor', 'a report; exit 1 if anything is an error'],
         ['millrace doctor --deep', 'after a crash of the machine, or before a backup'],
+        ['millrace doctor --lag escrow.commands=100,500 --lag deal.events=500,2000', 'by your own limits'],
         [`millrace doctor --json | jq 'select(.severity != "ok")'`, 'a line per finding'],
       ])}
 
@@ -28,10 +40,24 @@ Errors mean that jobs are lost, stuck or in danger now; warnings, that someone s
     .action((_options, command: Command) => examine(cli, command.optsWithGlobals<DoctorOptions>()))
 }
 
+const LAG = /^(.+)=(\d+),(\d+)$/
+
+/** Given again for each type. */
+function parseLag(text: string, before: LagLimits = {}): LagLimits {
+  const [, type, warning, critical] = LAG.exec(text) ?? []
+  if (type !== undefined && Number(warning) <= Number(critical))
+    return { ...before, [type]: { warning: Number(warning), critical: Number(critical) } }
+  throw new OptionError(`'lag' is '${text}'; give a type and two growing numbers, such as greet=100,500`)
+}
+
 async function examine(cli: Cli, options: DoctorOptions): Promise<void> {
-  const findings = await withExistingMill(cli, options.engine, async (mill) =>
-    diagnose(mill.engine, { deep: options.deep === true }),
-  )
+  const { deep = false, lag, handlers } = options
+  const asked: DiagnoseOptions = {
+    deep,
+    ...(lag && { lag }),
+    ...(handlers !== undefined && { handlerMs: parseDurationMs(handlers, 'handlers') }),
+  }
+  const findings = await withExistingMill(cli, options.engine, async (mill) => diagnose(mill.engine, asked))
   printFindings(cli.terminal, findings, options.json === true)
   const errors = findings.filter(({ severity }) => severity === 'error').length
   if (errors === 0) return

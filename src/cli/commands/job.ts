@@ -1,11 +1,13 @@
 import type { Command } from 'commander'
 import type { Mill } from '../../client/mill.ts'
 import { UnknownJobError } from '../../errors.ts'
+import { explainJob } from '../../explain/explain.ts'
 import type { JobEvent, JobView } from '../../job/job.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { formatDuration, formatTime, stateOf, styleOf } from '../format.ts'
 import { printTable } from '../table.ts'
 import { printable } from '../terminal.ts'
+import { printExplanation } from './explain.ts'
 
 interface JobOptions extends SharedOptions {
   readonly payload?: true
@@ -15,7 +17,7 @@ export function addJob(program: Command, cli: Cli): void {
   program
     .command('job')
     .summary('show one job and its history')
-    .description('Show one job and what happened to it.')
+    .description('Show one job: why it is not running or what it does, its facts, and what happened to it.')
     .argument('<id>', 'the id that enqueue printed')
     .option('--payload', 'show the payload too: it may hold what others must not see')
     .addHelpText(
@@ -30,16 +32,20 @@ export function addJob(program: Command, cli: Cli): void {
 }
 
 async function showJob(cli: Cli, id: string, options: JobOptions): Promise<void> {
-  const { view, history, before } = await withExistingMill(cli, options.engine, async (mill) => {
+  const { view, history, before, explanation } = await withExistingMill(cli, options.engine, async (mill) => {
     const view = await mill.job(id)
     if (view === null) throw new UnknownJobError(id)
-    return { view, history: await mill.history(id), before: await readBefore(mill, view) }
+    const explanation = await explainJob(mill, id, { clock: cli.clock })
+    return { view, history: await mill.history(id), before: await readBefore(mill, view), explanation }
   })
   if (options.json) {
     const { payload, ...rest } = view
-    cli.terminal.print(JSON.stringify({ ...rest, ...(options.payload && { payload }), predecessors: before, history }))
+    const shown = { ...rest, ...(options.payload && { payload }), predecessors: before, history, explanation }
+    cli.terminal.print(JSON.stringify(shown))
     return
   }
+  printExplanation(cli, explanation)
+  cli.terminal.print('')
   printFacts(cli, view, options.payload ?? false)
   printBefore(cli, view, before)
   printHistory(cli, history)

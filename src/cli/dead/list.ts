@@ -176,7 +176,7 @@ export function printAudit({ terminal }: Cli, entries: readonly AuditEntry[]): v
     formatTime(entry.atMs),
     printable(entry.who),
     entry.action,
-    printable(entry.jobId),
+    printable(entry.subject ?? entry.jobId),
     printable(entry.type),
     printable(entry.reason),
   ])

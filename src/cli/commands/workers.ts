@@ -1,0 +1,74 @@
+import type { Command } from 'commander'
+import type { WorkerCondition, WorkerView } from '../../observe/watch/workers.ts'
+import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
+import { formatDuration } from '../format.ts'
+import { printTable } from '../table.ts'
+import { printable, type Style } from '../terminal.ts'
+
+export function addWorkers(program: Command, cli: Cli): void {
+  program
+    .command('workers')
+    .summary('list workers, what they run and how they are')
+    .description('List every worker of every process that lives, or should, and what it runs.')
+    .addHelpText(
+      'after',
+      `${examples([
+        ['millrace workers', 'a line per worker'],
+        [`millrace workers --json | jq 'select(.condition == "missing")'`, 'those that went without a goodbye'],
+      ])}
+
+Conditions:
+  working, idle, stopping   as they should be
+  stuck                     jobs wait, it has room for them, and it has handled none for five minutes
+  overdue                   it has been stopping for more than two minutes
+  late, missing             its last beat has run out; it has not been heard for a minute`,
+    )
+    .action((_options, command: Command) => list(cli, command.optsWithGlobals<SharedOptions>()))
+}
+
+async function list(cli: Cli, flags: SharedOptions): Promise<void> {
+  const workers = await withExistingMill(cli, flags.engine, (mill) => mill.workers())
+  if (flags.json) for (const worker of workers) cli.terminal.print(JSON.stringify(worker))
+  else if (workers.length === 0) cli.terminal.print(`No workers. Start one: millrace start jobs.ts`)
+  else printWorkers(cli, workers)
+}
+
+const STYLES: Readonly<Record<WorkerCondition, Style>> = {
+  working: 'green',
+  idle: 'dim',
+  stopping: 'blue',
+  late: 'yellow',
+  stuck: 'yellow',
+  overdue: 'yellow',
+  missing: 'red',
+}
+
+function printWorkers({ terminal, clock }: Cli, workers: readonly WorkerView[]): void {
+  const nowMs = clock.nowMs()
+  const ago = (ms: number | null): string => (ms === null ? '-' : formatDuration(Math.max(0, nowMs - ms)))
+  const columns = [
+    { title: 'WORKER' },
+    { title: 'CONDITION' },
+    { title: 'RUNS', align: 'right' },
+    { title: 'UP', align: 'right' },
+    { title: 'HEARD', align: 'right' },
+    { title: 'LAST JOB', align: 'right' },
+    { title: 'TYPES' },
+  ] as const
+  const rows = workers.map((worker) => [
+    printable(worker.id),
+    terminal.paint(STYLES[worker.condition], worker.condition),
+    worker.concurrency === null ? '-' : `${worker.running}/${worker.concurrency}`,
+    ago(worker.startedAtMs),
+    ago(worker.seenAtMs),
+    ago(lastJobAtMs(worker)),
+    printable(worker.types.map(({ type }) => type).join(', ')),
+  ])
+  printTable(terminal, columns, rows)
+  for (const { id, action } of workers) if (action !== null) terminal.print(`${printable(id)} → ${action}`)
+}
+
+function lastJobAtMs({ types }: WorkerView): number | null {
+  const times = types.flatMap((type) => type.lastJobAtMs ?? [])
+  return times.length === 0 ? null : Math.max(...times)
+}

@@ -1,0 +1,146 @@
+import { ServerResponse } from 'node:http'
+import { type Context, Hono } from 'hono'
+import { getPath } from 'hono/utils/url'
+import { type Authenticate, demandRole } from './auth.ts'
+import { STREAM_PATH } from './contract/events.ts'
+import { checkHost, checkOrigin, checkPeer, SECURITY_HEADERS } from './guards.ts'
+import { deadLetterHandlers } from './handlers/dead-letters.ts'
+import { dlqHandlers } from './handlers/dlq.ts'
+import { jobHandlers } from './handlers/jobs.ts'
+import { operatingHandlers } from './handlers/operating.ts'
+import { healthAnswers } from './health.ts'
+import { metricsAnswer } from './metrics.ts'
+import { openApiDocument } from './openapi.ts'
+import { packageVersion } from './package.ts'
+import { type Page, WITHOUT_PAGE } from './page.ts'
+import type { Parts } from './parts.ts'
+import { problemResponse, Refused, toProblem } from './problems.ts'
+import { addRoutes, methodsOf } from './routing.ts'
+import type { Streams } from './streams.ts'
+
+export interface AppOptions {
+  readonly parts: Parts
+  readonly streams: Streams
+  readonly authenticate: Authenticate
+  readonly page: Page | null
+  /** Without a slash at its end; empty at the root. */
+  readonly basePath: string
+  readonly hosts: ReadonlySet<string>
+  readonly publicHealth: boolean
+  peer(request: Request, env: unknown): string | null
+}
+
+export function buildApp(options: AppOptions): Hono {
+  const { parts, basePath } = options
+  const app = new Hono({ getPath: (request) => withoutBase(getPath(request), basePath) })
+  app.onError((error) => problemResponse(toProblem(error, parts.log)))
+  app.use('*', async (context, next) => {
+    guard(options, context)
+    await next()
+  })
+  addHealth(app, options)
+  addRoutes(
+    app,
+    { ...operatingHandlers(parts), ...jobHandlers(parts), ...deadLetterHandlers(parts), ...dlqHandlers(parts) },
+    { parts, admit: ({ req }) => options.authenticate(req.raw.headers) },
+  )
+  addStream(app, options)
+  addDocument(app, options)
+  addPage(app, options)
+  return app
+}
+
+function withoutBase(path: string, basePath: string): string {
+  if (basePath === '' || !(path === basePath || path.startsWith(`${basePath}/`))) return path
+  return path.slice(basePath.length) || '/'
+}
+
+export const HEALTH_PATHS = ['/health', '/health/live', '/health/ready', '/actuator/health', '/metrics']
+
+/** Stands before everything. With tokens nothing depends on who reaches the port, and the page itself holds no secret. */
+function guard({ parts, publicHealth, hosts, peer }: AppOptions, { req, env }: Context): void {
+  const isOpen = publicHealth && HEALTH_PATHS.includes(req.path)
+  if (!parts.hasTokens && !isOpen) {
+    checkPeer(peer(req.raw, env), req.raw.headers)
+    checkHost(req.raw, hosts)
+  }
+  checkOrigin(req.raw)
+}
+
+function addHealth(app: Hono, { parts, authenticate, publicHealth }: AppOptions): void {
+  const answers = healthAnswers(parts)
+  const admit = ({ req }: Context): void => {
+    if (!publicHealth) demandRole(authenticate(req.raw.headers), 'viewer')
+  }
+  const add = (path: string, answer: () => Response | Promise<Response>): void => {
+    app.get(path, (context) => {
+      admit(context)
+      return answer()
+    })
+  }
+  add('/health', () => answers.health())
+  add('/health/live', () => answers.live())
+  add('/health/ready', () => answers.ready())
+  add('/actuator/health', () => answers.actuator())
+  add('/metrics', () => metricsAnswer(parts))
+}
+
+function addStream(app: Hono, { streams, authenticate }: AppOptions): void {
+  app.get(STREAM_PATH, ({ req, env }) => {
+    demandRole(authenticate(req.raw.headers), 'viewer')
+    // A HEAD request comes here too, and nobody would ever close what it opened.
+    if (req.raw.method === 'HEAD') return new Response(null, { headers: { 'content-type': 'text/event-stream' } })
+    return streams.open(hangUpOf(env))
+  })
+}
+
+function addDocument(app: Hono, { authenticate, basePath }: AppOptions): void {
+  const server = basePath === '' ? '/' : basePath
+  app.get('/openapi.json', ({ req }) => {
+    demandRole(authenticate(req.raw.headers), 'viewer')
+    const document = openApiDocument({ version: packageVersion(), server })
+    return Response.json(document, { headers: { 'cache-control': 'no-cache' } })
+  })
+}
+
+/** What Hono's Node server hands over can be ended at once. */
+function hangUpOf(env: unknown): (() => void) | null {
+  const outgoing: unknown = Reflect.get(Object(env), 'outgoing')
+  return outgoing instanceof ServerResponse ? () => void outgoing.destroy() : null
+}
+
+function addPage(app: Hono, { page }: AppOptions): void {
+  app.all('*', async ({ req }) => {
+    const { path, method } = req
+    const methods = methodsFor(path)
+    if (method === 'OPTIONS' && methods.length > 0) {
+      return new Response(null, { status: 204, headers: { allow: [...methods, 'OPTIONS'].join(', ') } })
+    }
+    if (methods.length > 0) {
+      const allow = [...methods, 'OPTIONS'].join(', ')
+      throw new Refused(405, 'ERR_METHOD_REFUSED', `${method} is not for this path; use ${methods.join(' or ')}`, {
+        headers: { allow },
+      })
+    }
+    const isPage = !/^\/(?:api|internal)(?:\/|$)/.test(path) && (method === 'GET' || method === 'HEAD')
+    const answer = isPage ? await pageAnswer(page, path, req.raw.headers) : null
+    if (answer !== null) return answer
+    throw new Refused(404, 'ERR_ROUTE_UNKNOWN', `nothing is at '${path.slice(0, 200)}'; see /openapi.json`)
+  })
+}
+
+function methodsFor(path: string): readonly string[] {
+  const isPlain = [...HEALTH_PATHS, STREAM_PATH, '/openapi.json'].includes(path)
+  return isPlain ? ['GET', 'HEAD'] : methodsOf(path)
+}
+
+async function pageAnswer(page: Page | null, path: string, headers: Headers): Promise<Response | null> {
+  if (page !== null) return page.answer(path, headers)
+  return path === '/' ? new Response(WITHOUT_PAGE, { headers: { 'content-type': 'text/plain; charset=utf-8' } }) : null
+}
+
+/** On every answer, also on those that nobody foresaw. */
+export function withSecurityHeaders(response: Response): Response {
+  for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.headers.set(name, value)
+  return response
+}

@@ -1,0 +1,109 @@
+import { z } from 'zod'
+import { JOB_STATES } from '../../job/states.ts'
+import { routes } from './route.ts'
+import {
+  AuditEntry,
+  ByReason,
+  cursor,
+  Explanation,
+  JobDetail,
+  JobEvent,
+  JobSummary,
+  jobId,
+  limit,
+  page,
+  reason,
+  typeName,
+} from './shapes.ts'
+
+const params = z.strictObject({ id: jobId })
+
+const Duration = z.union([
+  z.string().regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/, "give a duration such as '30s'"),
+  z.number().int().min(0),
+])
+
+export const JOB_ROUTES = routes({
+  listJobs: {
+    method: 'get',
+    path: '/api/v1/jobs',
+    summary:
+      'Jobs, newest first. A search looks at ids, types, keys, tenants and error texts, a bounded number of jobs per page.',
+    role: 'viewer',
+    needs: 'inspection',
+    query: z.strictObject({
+      state: z.enum(JOB_STATES).optional(),
+      type: typeName.optional(),
+      search: z.string().trim().min(1).max(200).optional(),
+      cursor: cursor.optional(),
+      limit,
+    }),
+    answer: page(JobSummary),
+  },
+  showJob: {
+    method: 'get',
+    path: '/api/v1/jobs/{id}',
+    summary: 'One job with its timeline, what it waits for, why it is not running, and what was done to it.',
+    role: 'viewer',
+    needs: 'inspection',
+    params,
+    answer: z.object({
+      job: JobDetail,
+      history: z.array(JobEvent),
+      /** Its predecessors, and theirs, as far as they are still stored. */
+      graph: z.array(z.object({ id: z.string(), type: z.string(), state: z.string(), after: z.array(z.string()) })),
+      explanation: Explanation,
+      audit: z.array(AuditEntry),
+    }),
+  },
+  explainJob: {
+    method: 'get',
+    path: '/api/v1/jobs/{id}/explain',
+    summary: 'Why a job is not running, or what it does.',
+    role: 'viewer',
+    needs: 'inspection',
+    params,
+    answer: Explanation,
+  },
+  enqueueJob: {
+    method: 'post',
+    path: '/api/v1/jobs',
+    summary: 'Stores one job. Its payload is checked by its definition where this process knows one.',
+    role: 'operator',
+    body: z.strictObject({
+      type: typeName,
+      payload: z.unknown(),
+      priority: z.number().int().min(1).max(10).optional(),
+      attempts: z.number().int().min(1).max(100).optional(),
+      delay: Duration.optional(),
+      key: z.string().min(1).max(256).optional(),
+      latest: z.string().min(1).max(256).optional(),
+      tenant: z
+        .strictObject({ orgId: z.string().min(1).max(128), workspaceId: z.string().min(1).max(128).optional() })
+        .optional(),
+      reason: reason.optional(),
+    }),
+    answer: z.object({ id: z.string(), status: z.enum(['enqueued', 'duplicate', 'replaced', 'stale']) }),
+    status: 201,
+  },
+  cancelJob: {
+    method: 'post',
+    path: '/api/v1/jobs/{id}/cancel',
+    summary: 'Ends a job that has not finished, also while a worker runs it. 409 when it has.',
+    role: 'operator',
+    needs: 'cancellation',
+    params,
+    body: ByReason,
+    answer: z.object({ id: z.string(), cancelled: z.literal(true) }),
+  },
+  retryJob: {
+    method: 'post',
+    path: '/api/v1/jobs/{id}/retry',
+    summary: 'Puts a dead letter back into the queue. 409 when the job is none.',
+    role: 'operator',
+    needs: 'deadLetters',
+    params,
+    body: ByReason.extend({ force: z.boolean().default(false) }),
+    answer: z.object({ id: z.string(), replayed: z.literal(true) }),
+  },
+})

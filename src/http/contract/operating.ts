@@ -1,0 +1,229 @@
+import { z } from 'zod'
+import { ROLES, routes } from './route.ts'
+import { ByReason, TypeCounts, typeName } from './shapes.ts'
+
+const name = z.strictObject({ name: z.string().min(1).max(200) })
+const type = z.strictObject({ type: typeName })
+
+const Pause = z.object({ type: z.string(), sinceMs: z.number(), who: z.string(), reason: z.string() })
+
+/** One look at the whole: small, so that it can be pushed every second. */
+export const Overview = z.object({
+  atMs: z.number(),
+  /** When the counts were taken: large stores are counted less often than once a second. */
+  countedAtMs: z.number(),
+  counts: z.record(z.string(), TypeCounts),
+  paused: z.array(z.string()),
+  /** For how long the job that has been due longest waits; null when none does. */
+  oldestWaitingMs: z.number().nullable(),
+  workers: z.number(),
+  alertsFiring: z.number(),
+  health: z.enum(['healthy', 'degraded', 'unhealthy']),
+})
+
+/** What one step of time brought. Rates and latencies are null where this process cannot know them. */
+export const HistoryPoint = z.object({
+  atMs: z.number(),
+  completedPerSecond: z.number().nullable(),
+  failedPerSecond: z.number().nullable(),
+  enqueuedPerSecond: z.number().nullable(),
+  waitP50Ms: z.number().nullable(),
+  waitP95Ms: z.number().nullable(),
+  durationP50Ms: z.number().nullable(),
+  durationP95Ms: z.number().nullable(),
+  ready: z.number(),
+  delayed: z.number(),
+  inProgress: z.number(),
+  dead: z.number(),
+})
+
+const Worker = z.object({
+  id: z.string(),
+  types: z.array(z.string()),
+  /** D's health conditions. */
+  condition: z.string(),
+  /** Why it is in that condition, for a person. */
+  text: z.string(),
+  lastBeatAtMs: z.number(),
+  lastJobAtMs: z.number().nullable(),
+  stoppingSinceMs: z.number().nullable(),
+  concurrency: z.number().nullable(),
+  running: z.array(z.object({ id: z.string(), type: z.string(), sinceMs: z.number() })),
+  runningCount: z.number().nullable(),
+})
+
+const Schedule = z.object({
+  name: z.string(),
+  type: z.string(),
+  cron: z.string(),
+  tz: z.string(),
+  paused: z.boolean(),
+  nextAtMs: z.number().nullable(),
+  lastTickMs: z.number().nullable(),
+  lastJobId: z.string().nullable(),
+  runs: z.number(),
+  skips: z.number(),
+  overdue: z.boolean(),
+})
+
+const Queue = TypeCounts.extend({
+  type: z.string(),
+  pause: Pause.nullable(),
+  /** Workers that run it now; null where nobody says that it lives. */
+  workers: z.number().nullable(),
+  /** Whether this process knows its definition. */
+  defined: z.boolean(),
+})
+
+export const Alert = z.object({
+  rule: z.string(),
+  severity: z.string(),
+  status: z.enum(['pending', 'firing', 'resolved']),
+  sinceMs: z.number(),
+  resolvedAtMs: z.number().nullable(),
+  text: z.string(),
+  labels: z.record(z.string(), z.string()),
+})
+
+const Topic = z.object({
+  group: z.string(),
+  topic: z.string(),
+  lag: z.number(),
+  warning: z.number().nullable(),
+  critical: z.number().nullable(),
+  level: z.enum(['ok', 'warning', 'critical']),
+})
+
+export const OPERATING_ROUTES = routes({
+  showSession: {
+    method: 'get',
+    path: '/api/v1/session',
+    summary: 'Who the caller is, what it may do, and what this engine can.',
+    role: 'viewer',
+    answer: z.object({
+      who: z.string(),
+      role: z.enum(ROLES),
+      /** Where a token is asked for; without one every caller from this machine may do everything. */
+      tokens: z.boolean(),
+      version: z.string(),
+      engine: z.string(),
+      capabilities: z.record(z.string(), z.unknown()),
+      /** Facets that routes need, and whether they are there. */
+      facets: z.record(z.string(), z.boolean()),
+    }),
+  },
+  showOverview: {
+    method: 'get',
+    path: '/api/v1/overview',
+    summary: 'Counts by type and state, workers, alerts and health in one answer.',
+    role: 'viewer',
+    answer: Overview,
+  },
+  showHistory: {
+    method: 'get',
+    path: '/api/v1/history',
+    summary: 'Throughput, latency and depth over the last minutes, for charts.',
+    role: 'viewer',
+    query: z.strictObject({ sinceMs: z.coerce.number().int().min(0).optional() }),
+    answer: z.object({ stepMs: z.number(), points: z.array(HistoryPoint) }),
+  },
+  listQueues: {
+    method: 'get',
+    path: '/api/v1/queues',
+    summary: 'Every type with its counts, its pause and its workers.',
+    role: 'viewer',
+    answer: z.object({ queues: z.array(Queue) }),
+  },
+  pauseQueue: {
+    method: 'post',
+    path: '/api/v1/queues/{type}/pause',
+    summary: 'Starts no more jobs of a type; those that run go on.',
+    role: 'operator',
+    needs: 'pausing',
+    params: type,
+    body: ByReason,
+    answer: z.object({ type: z.string(), paused: z.literal(true), changed: z.boolean() }),
+  },
+  resumeQueue: {
+    method: 'post',
+    path: '/api/v1/queues/{type}/resume',
+    summary: 'Starts jobs of a type again.',
+    role: 'operator',
+    needs: 'pausing',
+    params: type,
+    body: ByReason,
+    answer: z.object({ type: z.string(), paused: z.literal(false), changed: z.boolean() }),
+  },
+  listWorkers: {
+    method: 'get',
+    path: '/api/v1/workers',
+    summary: 'Workers that live, stop, or are missing, and what they run.',
+    role: 'viewer',
+    needs: 'presence',
+    answer: z.object({ workers: z.array(Worker) }),
+  },
+  listSchedules: {
+    method: 'get',
+    path: '/api/v1/schedules',
+    summary: 'Schedules by name.',
+    role: 'viewer',
+    needs: 'schedules',
+    answer: z.object({ schedules: z.array(Schedule) }),
+  },
+  previewSchedule: {
+    method: 'get',
+    path: '/api/v1/schedules/{name}/next',
+    summary: 'When a schedule runs next, ten times unless told.',
+    role: 'viewer',
+    needs: 'schedules',
+    params: name,
+    query: z.strictObject({ count: z.coerce.number().int().min(1).max(100).default(10) }),
+    answer: z.object({ name: z.string(), nextAtMs: z.array(z.number()) }),
+  },
+  pauseSchedule: {
+    method: 'post',
+    path: '/api/v1/schedules/{name}/pause',
+    summary: 'No runs until it is resumed.',
+    role: 'operator',
+    needs: 'schedules',
+    params: name,
+    body: ByReason,
+    answer: Schedule,
+  },
+  resumeSchedule: {
+    method: 'post',
+    path: '/api/v1/schedules/{name}/resume',
+    summary: 'Goes on with the next tick from now.',
+    role: 'operator',
+    needs: 'schedules',
+    params: name,
+    body: ByReason,
+    answer: Schedule,
+  },
+  runSchedule: {
+    method: 'post',
+    path: '/api/v1/schedules/{name}/run',
+    summary: 'Enqueues a run now, whatever the clock says.',
+    role: 'operator',
+    needs: 'schedules',
+    params: name,
+    body: ByReason,
+    answer: z.object({ id: z.string(), status: z.string() }),
+    status: 201,
+  },
+  listAlerts: {
+    method: 'get',
+    path: '/api/v1/alerts',
+    summary: 'Alerts that fire, and those that were resolved lately.',
+    role: 'viewer',
+    answer: z.object({ alerts: z.array(Alert) }),
+  },
+  listTopics: {
+    method: 'get',
+    path: '/api/v1/topics',
+    summary: 'How far each consumer group is behind on each topic, against its thresholds.',
+    role: 'viewer',
+    needs: 'topics',
+    answer: z.object({ topics: z.array(Topic) }),
+  },
+})

@@ -1,0 +1,30 @@
+/** How jobs and audit entries are shown: with the contract's fields, and without secrets. */
+import type { z } from 'zod'
+import type { AuditEntry } from '../../engine/dead-letters.ts'
+import type { JobView } from '../../job/job.ts'
+import type { AuditEntry as AuditShape, JobDetail, JobSummary } from '../contract/shapes.ts'
+import type { Redaction } from '../redaction.ts'
+import type { Shown } from './shown.ts'
+
+export function summaryOf(job: JobView, redaction: Redaction): Shown<z.output<typeof JobSummary>> {
+  return { ...job, progress: redaction.named(job.progress) }
+}
+
+export function detailOf(job: JobView, redaction: Redaction): Shown<z.output<typeof JobDetail>> {
+  return {
+    ...job,
+    payload: redaction.payload(job.type, job.payload).value,
+    progress: redaction.named(job.progress),
+    result: redaction.named(job.result),
+    options: job.options === null ? null : { ...job.options },
+  }
+}
+
+/** An entry of an edit holds the payload before and after: they are shown as the job's own is. */
+export function auditOf(entry: AuditEntry, redaction: Redaction): Shown<z.output<typeof AuditShape>> {
+  const shown = (facts: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+    typeof facts.payload === 'string'
+      ? { ...facts, payload: redaction.payload(entry.type, facts.payload).value }
+      : facts
+  return { ...entry, before: shown(entry.before), after: entry.after === null ? null : shown(entry.after) }
+}

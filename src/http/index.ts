@@ -1,0 +1,7 @@
+export { type Admin, createAdmin, PORT_DEFAULT } from './admin.ts'
+export type { AdminToken } from './auth.ts'
+export { ROUTES } from './contract/index.ts'
+export type { Role } from './contract/route.ts'
+export type { Listening } from './listening.ts'
+export { openApiDocument } from './openapi.ts'
+export type { AdminOptions, AlertSource, Topics } from './parts.ts'

@@ -1,0 +1,165 @@
+import type { AnyJob } from '../job/definition.ts'
+
+export const REDACTED = '[redacted]'
+const TOO_DEEP = '[nested too deeply to be shown]'
+const DEPTH_MAX = 100
+
+type JsonSchema = Readonly<Record<string, unknown>>
+
+export interface Shown {
+  readonly value: unknown
+  /** Whether anything in it was replaced. */
+  readonly redacted: boolean
+}
+
+/** Names that hold secrets wherever they stand: whole, or as the end of a longer one such as `githubToken`. */
+const NAMES = ['password', 'passwd', 'passphrase', 'secret', 'token', 'apikey', 'privatekey', 'authorization']
+const WHOLE_NAMES = new Set(['credentials', 'credential', 'cookie', 'setcookie', 'pass', 'pwd'])
+
+export function isSensitiveName(name: string): boolean {
+  const plain = name.toLowerCase().replace(/[^a-z0-9]/g, '')
+  return WHOLE_NAMES.has(plain) || NAMES.some((ending) => plain.endsWith(ending))
+}
+
+/**
+ * Takes out of payloads what their schemas mark as `writeOnly: true` or `format: 'password'`, and everything whose name
+ * says that it is a secret, unless its schema says `writeOnly: false`.
+ */
+export class Redaction {
+  readonly #schemas: ReadonlyMap<string, JsonSchema | 'unreadable'>
+
+  constructor(jobs: readonly AnyJob[]) {
+    this.#schemas = new Map(jobs.flatMap((job) => described(job)))
+  }
+
+  /** A stored payload. What is not JSON is shown as the text that it is. */
+  payload(type: string, text: string): Shown {
+    const schema = this.#schemas.get(type) ?? null
+    // Somewhere in it may stand what must not be seen, and nobody can say where.
+    if (schema === 'unreadable') return { value: REDACTED, redacted: true }
+    return show(parsed(text), schema)
+  }
+
+  /** A result, a progress or anything else without a schema: by the names in it. */
+  named(value: unknown): unknown {
+    return show(value, null).value
+  }
+}
+
+/** As Standard JSON Schema has it: zod, valibot and others, without knowing which. */
+function described({ type, schema }: AnyJob): [type: string, schema: JsonSchema | 'unreadable'][] {
+  const standard: unknown = schema?.['~standard']
+  const convert = property(property(standard, 'jsonSchema'), 'input')
+  if (typeof convert !== 'function') return []
+  try {
+    // What JSON Schema cannot express must not hide what is marked beside it.
+    const found: unknown = convert({ target: 'draft-2020-12', libraryOptions: { unrepresentable: 'any' } })
+    return [[type, isRecord(found) ? found : 'unreadable']]
+  } catch {
+    return [[type, 'unreadable']]
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function show(value: unknown, schema: JsonSchema | null): Shown {
+  const walk = new Walk(schema)
+  const shown = walk.show(value, schema === null ? [] : [schema], 0)
+  return { value: shown, redacted: walk.hasRedacted }
+}
+
+/** A value beside all the schemas that may describe it: where one of several forms marks a part, it is taken out. */
+class Walk {
+  hasRedacted = false
+  readonly #root: JsonSchema | null
+
+  constructor(root: JsonSchema | null) {
+    this.#root = root
+  }
+
+  show(value: unknown, given: readonly JsonSchema[], depth: number): unknown {
+    const schemas = this.#expand(given)
+    if (schemas.some(isMarked)) return this.#redact()
+    if (typeof value !== 'object' || value === null) return value
+    if (depth >= DEPTH_MAX) return TOO_DEEP
+    if (Array.isArray(value)) {
+      return value.map((item, index) => this.show(item, itemSchemas(schemas, index), depth + 1))
+    }
+    const entries = Object.entries(value).map(([name, part]): [string, unknown] => {
+      const parts = this.#expand(propertySchemas(schemas, name))
+      const isOpen = parts.some(({ writeOnly }) => writeOnly === false)
+      const shown = isSensitiveName(name) && !isOpen ? this.#redact() : this.show(part, parts, depth + 1)
+      return [name, shown]
+    })
+    return Object.fromEntries(entries)
+  }
+
+  #redact(): string {
+    this.hasRedacted = true
+    return REDACTED
+  }
+
+  /** With what they refer to and what they are put together from, each once. */
+  #expand(schemas: readonly JsonSchema[]): readonly JsonSchema[] {
+    const all = new Set<JsonSchema>()
+    const add = (schema: unknown): void => {
+      if (!isRecord(schema) || all.has(schema)) return
+      all.add(schema)
+      if (typeof schema.$ref === 'string') add(this.#find(schema.$ref))
+      for (const word of ['anyOf', 'oneOf', 'allOf']) for (const part of listOf(schema[word])) add(part)
+    }
+    for (const schema of schemas) add(schema)
+    return [...all]
+  }
+
+  #find(reference: string): unknown {
+    if (!reference.startsWith('#')) return null
+    const names = reference.slice(1).split('/').slice(1)
+    const plain = names.map((name) => decodeURIComponent(name).replace(/~1/g, '/').replace(/~0/g, '~'))
+    return plain.reduce<unknown>((found, name) => property(found, name), this.#root)
+  }
+}
+
+function isMarked({ writeOnly, format }: JsonSchema): boolean {
+  return writeOnly === true || format === 'password'
+}
+
+function itemSchemas(schemas: readonly JsonSchema[], index: number): readonly JsonSchema[] {
+  return schemas.flatMap(({ items, prefixItems }) => [listOf(prefixItems)[index], items].filter(isRecord))
+}
+
+function propertySchemas(schemas: readonly JsonSchema[], name: string): readonly JsonSchema[] {
+  return schemas.flatMap(({ properties, additionalProperties, patternProperties }) => {
+    const patterns = isRecord(patternProperties) ? Object.values(patternProperties) : []
+    return [property(properties, name), additionalProperties, ...patterns].filter(isRecord)
+  })
+}
+
+function property(of: unknown, name: string): unknown {
+  return isRecord(of) && Object.hasOwn(of, name) ? of[name] : undefined
+}
+
+function isRecord(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** Whether a payload that somebody sends still has a placeholder where a value was: it would be stored as the value. */
+export function hasPlaceholder(payload: unknown): boolean {
+  const left: unknown[] = [payload]
+  while (left.length > 0) {
+    const value = left.pop()
+    if (value === REDACTED || value === TOO_DEEP) return true
+    if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) left.push(part)
+  }
+  return false
+}

@@ -1,0 +1,6 @@
+import { DEAD_LETTER_CASES } from './dead-letters.ts'
+import { JOB_CASES } from './jobs.ts'
+import { OPERATING_CASES } from './operating.ts'
+
+/** Every route but those for topics. */
+export const CASES = { ...OPERATING_CASES, ...JOB_CASES, ...DEAD_LETTER_CASES }

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import type { JOB_ROUTES } from '../../../src/http/contract/jobs.ts'
+import type { Cases } from '../../fixtures/admin.ts'
+
+export const JOB_CASES: Cases<keyof typeof JOB_ROUTES> = {
+  async listJobs({ ask, mill }) {
+    for (let n = 0; n < 5; n += 1) await mill.enqueue('bill', { n }, { key: `order-${n}` })
+    const first = await ask('listJobs', { query: { limit: 2, type: 'bill', state: 'queued' } })
+    const second = await ask('listJobs', { query: { limit: 2, cursor: first.next ?? '' } })
+    const third = await ask('listJobs', { query: { limit: 2, cursor: second.next ?? '' } })
+    const keys = [first, second, third].map(({ items }) => items.map(({ key }) => key))
+    assert.deepEqual(keys, [['order-4', 'order-3'], ['order-2', 'order-1'], ['order-0']])
+    assert.equal(third.next, null)
+    assert.deepEqual((await ask('listJobs', { query: { type: 'mail' } })).items, [])
+  },
+  async showJob({ ask, send, mill }) {
+    const first = await mill.enqueue('bill', { n: 1, pin: '1234' })
+    const { id } = await mill.enqueue('bill', { n: 2 }, { after: first })
+    const shown = await ask('showJob', { params: { id } })
+    assert.deepEqual([shown.job.id, shown.job.payload, shown.job.after?.ids], [id, { n: 2 }, [first.id]])
+    assert.deepEqual(
+      shown.history.map(({ name }) => name),
+      ['enqueued'],
+    )
+    assert.deepEqual(
+      shown.graph.map((node) => [node.id, node.state]),
+      [[first.id, 'queued']],
+    )
+    assert.equal(shown.explanation.because, 'waits-for-jobs')
+    const { job } = await ask('showJob', { params: { id: first.id } })
+    assert.deepEqual(job.payload, { n: 1, pin: '[redacted]' })
+    const none = await send('showJob', { params: { id: 'none/../x' } })
+    assert.deepEqual([none.status, none.body.code], [404, 'ERR_JOB_UNKNOWN'])
+  },
+  async explainJob({ ask, mill }) {
+    const { id } = await mill.enqueue('bill', { n: 1 }, { delay: '1h' })
+    const explanation = await ask('explainJob', { params: { id } })
+    assert.deepEqual([explanation.because, typeof explanation.untilMs], ['delayed', 'number'])
+  },
+  async enqueueJob({ ask, send, mill }) {
+    const body = {
+      type: 'bill',
+      payload: { n: 1 },
+      priority: 2,
+      delay: '1h',
+      key: 'a',
+      tenant: { orgId: 'o' },
+    } as const
+    const { id, status } = await ask('enqueueJob', { body: { ...body, reason: 'by hand' } })
+    const job = await mill.job(id)
+    assert.deepEqual([status, job?.priority, job?.key, job?.tenant], ['enqueued', 2, 'a', { orgId: 'o' }])
+    assert.equal((job?.runAtMs ?? 0) - (job?.createdAtMs ?? 0), 3_600_000)
+    assert.deepEqual(await ask('enqueueJob', { body }), { id, status: 'duplicate' })
+    const wrong = await send('enqueueJob', { body: { type: 'bill', payload: { n: 'one' } } })
+    assert.deepEqual([wrong.status, wrong.body.code], [400, 'ERR_PAYLOAD_INVALID'])
+    assert.equal((await ask('enqueueJob', { body: { type: 'unknown-here', payload: [1] } })).status, 'enqueued')
+    const { items } = await ask('listAudit', { query: { action: 'enqueue', jobId: id } })
+    assert.equal(items.at(-1)?.reason, 'by hand')
+  },
+  async cancelJob({ ask, send, mill }) {
+    const { id } = await mill.enqueue('bill', { n: 1 })
+    const cancel = { params: { id }, body: { reason: 'not needed' }, headers: { 'x-millrace-who': 'ann' } }
+    assert.deepEqual(await ask('cancelJob', cancel), { id, cancelled: true })
+    assert.equal((await mill.job(id))?.ended, 'cancelled')
+    const again = await send('cancelJob', cancel)
+    assert.deepEqual([again.status, again.body.code], [409, 'ERR_STATE_TRANSITION'])
+    assert.equal((await send('cancelJob', { ...cancel, params: { id: 'none' } })).status, 404)
+    const { items } = await ask('listAudit', { query: { jobId: id } })
+    assert.deepEqual(
+      items.map(({ action, who, reason }) => [action, who, reason]),
+      [['cancel', 'ann', 'not needed']],
+    )
+  },
+  async retryJob({ ask, send, mill, bury }) {
+    const id = await bury()
+    assert.deepEqual(await ask('retryJob', { params: { id } }), { id, replayed: true })
+    assert.equal((await mill.job(id))?.state, 'queued')
+    const again = await send('retryJob', { params: { id }, body: {} })
+    assert.deepEqual([again.status, again.body.code], [409, 'ERR_STATE_TRANSITION'])
+    assert.equal((await send('retryJob', { params: { id: 'none' }, body: {} })).status, 404)
+  },
+}

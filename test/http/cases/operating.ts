@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import type { TypeCounts } from '../../../src/engine/engine.ts'
+import type { OPERATING_ROUTES } from '../../../src/http/contract/operating.ts'
+import { defineJob } from '../../../src/job/definition.ts'
+import { systemClock } from '../../../src/time/clock.ts'
+import type { Cases } from '../../fixtures/admin.ts'
+
+const NOTHING: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
+const nightly = { type: 'bill', cron: '0 3 * * *', payload: { n: 1 } }
+
+export const OPERATING_CASES: Cases<keyof typeof OPERATING_ROUTES> = {
+  async showSession({ ask, mill }) {
+    const session = await ask('showSession', { headers: { 'x-millrace-who': 'ann' } })
+    assert.deepEqual([session.who, session.role, session.tokens], ['ann', 'admin', false])
+    assert.deepEqual(
+      [session.engine, session.facets.inspection, session.facets.topics],
+      [mill.engine.name, true, false],
+    )
+    assert.match(session.version, /^\d+\.\d+\.\d+/)
+    assert.equal(session.capabilities.order, 'priority')
+  },
+  async showOverview({ ask, bury }) {
+    await bury()
+    const overview = await ask('showOverview', {})
+    assert.deepEqual(overview.counts.bill, { ...NOTHING, dead: 1 })
+    assert.equal(overview.health, 'unhealthy', 'no worker lives')
+  },
+  async showHistory({ ask }) {
+    const history = await ask('showHistory', { query: { sinceMs: 0 } })
+    assert.deepEqual(history, { stepMs: 2_000, points: [] })
+  },
+  async listQueues({ ask, mill }) {
+    await mill.enqueue('bill', { n: 1 })
+    await mill.pause('mail', { who: 'ann', reason: 'broken' })
+    const { queues } = await ask('listQueues', {})
+    const [billed, mailed] = queues
+    assert.deepEqual(billed, { ...NOTHING, type: 'bill', ready: 1, pause: null, workers: 0, defined: true })
+    assert.deepEqual([mailed?.type, mailed?.pause?.who, mailed?.pause?.reason], ['mail', 'ann', 'broken'])
+    assert.equal(mailed?.defined, false)
+  },
+  async pauseQueue({ ask, mill }) {
+    const pause = { params: { type: 'bill' }, body: { reason: 'too many' } }
+    assert.deepEqual(await ask('pauseQueue', pause), { type: 'bill', paused: true, changed: true })
+    assert.equal((await ask('pauseQueue', pause)).changed, false)
+    assert.deepEqual(
+      (await mill.paused()).map(({ type, who, reason }) => [type, who, reason]),
+      [['bill', 'local', 'too many']],
+    )
+  },
+  async resumeQueue({ ask, mill }) {
+    await mill.pause('bill')
+    const resumed = await ask('resumeQueue', { params: { type: 'bill' }, headers: { 'x-millrace-who': 'ann' } })
+    assert.deepEqual(resumed, { type: 'bill', paused: false, changed: true })
+    assert.deepEqual(await mill.paused(), [])
+    const { items } = await ask('listAudit', { query: { action: 'resume' } })
+    assert.deepEqual(
+      items.map(({ who, type }) => [who, type]),
+      [['ann', 'bill']],
+    )
+  },
+  async listWorkers({ ask, mill }) {
+    const atMs = systemClock.nowMs()
+    const work = { host: 'h', pid: 1, startedAtMs: atMs - 9, concurrency: 4, running: 0, jobs: [] }
+    const beat = { instance: 'h:1:a', status: 'RUNNING', atMs, lastJobAtMs: atMs - 7, lag: null } as const
+    const beats = [{ ...beat, type: 'slow', stoppingSinceMs: null, work }]
+    await mill.engine.presence?.beat(beats, 60_000)
+    // Taken since it was last heard.
+    const { id } = await mill.enqueue(defineJob({ type: 'slow' }), null)
+    const consumer = await mill.engine.consume({ types: [{ type: 'slow', leaseMs: 60_000 }], worker: 'h:1:a' })
+    await consumer.claim({ max: 1, waitMs: 10_000, signal: new AbortController().signal })
+    const { workers } = await ask('listWorkers', {})
+    const [one] = workers
+    assert.deepEqual([workers.length, one?.id, one?.types, one?.condition], [1, 'h:1:a', ['slow'], 'idle'])
+    assert.deepEqual([one?.lastBeatAtMs, one?.lastJobAtMs, one?.concurrency], [atMs, atMs - 7, 4])
+    assert.deepEqual([one?.runningCount, one?.running.map((job) => [job.id, job.type])], [1, [[id, 'slow']]])
+    assert.ok((one?.running[0]?.sinceMs ?? 0) > atMs - 60_000)
+  },
+  async listSchedules({ ask, mill }) {
+    await mill.schedules.upsert('nightly', nightly)
+    const { schedules } = await ask('listSchedules', {})
+    const [one] = schedules
+    assert.deepEqual([one?.name, one?.type, one?.cron, one?.tz], ['nightly', 'bill', '0 3 * * *', 'UTC'])
+    assert.deepEqual([one?.paused, one?.overdue, typeof one?.nextAtMs], [false, false, 'number'])
+  },
+  async previewSchedule({ ask, send, mill }) {
+    await mill.schedules.upsert('nightly', nightly)
+    const { nextAtMs } = await ask('previewSchedule', { params: { name: 'nightly' } })
+    assert.deepEqual([nextAtMs.length, (nextAtMs[1] ?? 0) - (nextAtMs[0] ?? 0)], [10, 86_400_000])
+    const none = await send('previewSchedule', { params: { name: '* * * * *' } })
+    assert.deepEqual([none.status, none.body.code], [404, 'ERR_SCHEDULE_UNKNOWN'])
+  },
+  async pauseSchedule({ ask, send, mill }) {
+    await mill.schedules.upsert('nightly', nightly)
+    const paused = await ask('pauseSchedule', { params: { name: 'nightly' }, body: { reason: 'holidays' } })
+    assert.deepEqual([paused.paused, paused.nextAtMs], [true, null])
+    const { items } = await ask('listAudit', { query: { action: 'schedule-pause' } })
+    assert.deepEqual(
+      items.map(({ who, reason, subject }) => [who, reason, subject]),
+      [['local', 'holidays', 'nightly']],
+    )
+    assert.equal((await send('pauseSchedule', { params: { name: 'none' }, body: {} })).status, 404)
+  },
+  async resumeSchedule({ ask, mill }) {
+    await mill.schedules.upsert('nightly', nightly)
+    await mill.schedules.pause('nightly')
+    const resumed = await ask('resumeSchedule', { params: { name: 'nightly' } })
+    assert.deepEqual([resumed.paused, typeof resumed.nextAtMs], [false, 'number'])
+    assert.equal((await ask('listAudit', { query: { action: 'schedule-resume' } })).items.length, 1)
+  },
+  async runSchedule({ ask, mill }) {
+    await mill.schedules.upsert('nightly', nightly)
+    const { id, status } = await ask('runSchedule', { params: { name: 'nightly' } })
+    assert.equal(status, 'enqueued')
+    assert.equal((await mill.job(id))?.type, 'bill')
+    const { items } = await ask('listAudit', { query: { jobId: id } })
+    assert.deepEqual(
+      items.map(({ action, subject }) => [action, subject]),
+      [['schedule-run', 'nightly']],
+    )
+  },
+  async listAlerts({ ask }) {
+    assert.deepEqual(await ask('listAlerts', {}), { alerts: [] })
+  },
+  async listTopics({ send }) {
+    const { status, body } = await send('listTopics')
+    assert.deepEqual([status, body.code], [501, 'ERR_UNSUPPORTED'])
+    assert.match(body.message ?? '', /the \w+ engine has no topics/)
+  },
+}
