@@ -8,7 +8,7 @@ import { glob, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/pro
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { defineJob, NonRetryable } from 'millrace'
+import { type AnyJob, defineJob, type Engine, NonRetryable } from 'millrace'
 import { z } from 'zod'
 
 /** The repository: what the tour reads. */
@@ -128,4 +128,59 @@ export const tidySpool = defineJob({
   },
 })
 
-export const tourJobs = [checksum, collectReport, parseLedger, countPrimes, indexDocs, tidySpool]
+const EUROS: Readonly<Record<string, number>> = { CHF: 1.05, EUR: 1, GBP: 1.15, USD: 0.86 }
+
+/** Dies when its producer wrote the currency wrong: mend the payload on the dashboard, replay it, and it completes. */
+export const convertPrice = defineJob({
+  type: 'convert-price',
+  payload: z.object({ article: z.string(), amount: z.number(), currency: z.string() }),
+  run({ payload: { amount, currency } }) {
+    const rate = EUROS[currency]
+    if (rate === undefined) {
+      throw new NonRetryable(`there is no currency '${currency}'; use one of ${Object.keys(EUROS).join(', ')}`)
+    }
+    return { euros: Math.round(amount * rate * 100) / 100 }
+  },
+})
+
+/** Comes after checksums and is given their results. */
+export const writeManifest = defineJob({
+  type: 'write-manifest',
+  payload: z.object({ name: z.string() }),
+  async run({ payload, after }) {
+    await mkdir(SPOOL, { recursive: true })
+    const lines = after.map(({ id, result }) => `${id} ${z.object({ sha256: z.string() }).parse(result).sha256}`)
+    await writeFile(join(SPOOL, payload.name), lines.join('\n'))
+    return { entries: lines.length }
+  },
+})
+
+/** On the clock, every minute, whoever else is at work. */
+export const takeCensus = defineJob({
+  type: 'take-census',
+  schedule: '* * * * *',
+  async run() {
+    return { files: (await readdir(SPOOL).catch(() => [])).length }
+  },
+})
+
+const TOUR_JOBS = [
+  checksum,
+  collectReport,
+  parseLedger,
+  countPrimes,
+  indexDocs,
+  tidySpool,
+  convertPrice,
+  writeManifest,
+  takeCensus,
+]
+
+interface Able {
+  readonly capabilities: Pick<Engine['capabilities'], 'schedules'>
+}
+
+/** Those that an engine can keep: not every one has schedules. */
+export function jobsFor({ capabilities }: Able): readonly AnyJob[] {
+  return TOUR_JOBS.filter(({ schedule }) => schedule === null || capabilities.schedules)
+}

@@ -1,34 +1,47 @@
 /**
- * The tour: `npm start`. A worker, jobs that meet everything that can happen to a job, and a live view of them, on
- * ./millrace.db. Ctrl-C drains and stops.
+ * The tour: `npm start`. A worker, jobs that meet everything that can happen to a job, the dashboard, and a live view in
+ * the terminal, on ./millrace.db. Ctrl-C drains and stops.
  */
 import { parseArgs } from 'node:util'
 import { type Mill, MillraceError, open } from 'millrace'
+import { type Admin, createAdmin, PORT_DEFAULT } from 'millrace/http'
 import { Screen } from '../../src/cli/screen.ts'
 import { feedForever, feedOnce, pause } from './feed.ts'
-import { tourJobs } from './jobs.ts'
+import { jobsFor } from './jobs.ts'
 import { printLines } from './lines.ts'
 import { Watch } from './snapshot.ts'
 import { renderFrame } from './view.ts'
 
-const HELP = `npm start -- [--engine URL] [--once]
+const HELP = `npm start -- [--engine URL] [--port N] [--once]
 
   --engine URL   where the jobs are; sqlite:./millrace.db unless told (or MILLRACE_ENGINE)
+  --port N       of the dashboard; 7420 unless told, or any that is free when that is taken
   --once         end after one round of jobs`
 
 const FRAME_MS = 200
 
 interface Settings {
   readonly url: string
+  /** Null: nobody asked for one. */
+  readonly port: number | null
   readonly once: boolean
 }
 
 function readSettings(): Settings | null {
   const { values } = parseArgs({
-    options: { engine: { type: 'string' }, once: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    options: {
+      engine: { type: 'string' },
+      port: { type: 'string' },
+      once: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
   })
   if (values.help === true) return null
-  return { url: values.engine ?? process.env.MILLRACE_ENGINE ?? 'sqlite:./millrace.db', once: values.once ?? false }
+  return {
+    url: values.engine ?? process.env.MILLRACE_ENGINE ?? 'sqlite:./millrace.db',
+    port: values.port === undefined ? null : Number(values.port),
+    once: values.once ?? false,
+  }
 }
 
 async function tour(settings: Settings): Promise<void> {
@@ -44,12 +57,15 @@ async function tour(settings: Settings): Promise<void> {
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
-  const live = process.stdout.isTTY === true && process.env.TERM !== 'dumb'
-  const show = live ? showLive(mill, settings.url, stop.signal) : showLines(mill, settings.url)
+  const live = process.stdout.isTTY === true && process.env.TERM !== 'dumb' && mill.engine.capabilities.inspection
+  const jobs = jobsFor(mill.engine)
+  const admin = createAdmin(mill, { jobs })
+  const page = await listen(admin, settings.port)
+  const show = live ? showLive(mill, settings.url, page, stop.signal) : showLines(mill, settings.url, page)
   // A view that cannot read the store ends the tour; the error is thrown where the view is awaited.
   show.catch(() => stop.abort())
   try {
-    const worker = await mill.work(tourJobs, { concurrency: 8, drain: '5s' })
+    const worker = await mill.work(jobs, { concurrency: 8, drain: '5s' })
     await (settings.once ? feedOnce : feedForever)(mill, stop.signal)
     stop.abort()
     await show
@@ -59,12 +75,20 @@ async function tour(settings: Settings): Promise<void> {
   } finally {
     stop.abort()
     await show.catch(() => {})
+    await admin.close()
     await mill.close()
   }
 }
 
-async function showLive(mill: Mill, url: string, signal: AbortSignal): Promise<void> {
-  const watch = new Watch(mill, url)
+/** The port that was asked for, or the usual one, or any: a second tour is no fault. */
+async function listen(admin: Admin, port: number | null): Promise<string> {
+  if (port !== null) return (await admin.listen({ port })).url
+  const usual = await admin.listen({ port: PORT_DEFAULT }).catch(() => null)
+  return (usual ?? (await admin.listen({ port: 0 }))).url
+}
+
+async function showLive(mill: Mill, url: string, page: string, signal: AbortSignal): Promise<void> {
+  const watch = new Watch(mill, url, page)
   const screen = new Screen(process.stdout)
   const coloured = (process.env.NO_COLOR ?? '') === ''
   screen.enter()
@@ -79,8 +103,9 @@ async function showLive(mill: Mill, url: string, signal: AbortSignal): Promise<v
   }
 }
 
-async function showLines(mill: Mill, url: string): Promise<void> {
+async function showLines(mill: Mill, url: string, page: string): Promise<void> {
   console.log(`Millrace tour on ${url}; Ctrl-C stops it`)
+  console.log(`Dashboard: ${page}`)
   printLines(mill, (line) => console.log(line))
 }
 
@@ -92,7 +117,7 @@ async function sayGoodbye(mill: Mill): Promise<void> {
   console.log(
     `Stopped: ${total('completed')} completed, ${total('dead')} dead, ${waiting} waiting, ${total('inProgress')} leased.`,
   )
-  console.log('Look around: npm run -s millrace -- stats | jobs | job <id>')
+  console.log('Look around: npm run -s millrace -- serve | stats | jobs | job <id>')
 }
 
 try {

@@ -4,6 +4,8 @@ import { totalOf } from '../../src/cli/counts.ts'
 /** What one frame of the view shows. */
 export interface Snapshot {
   readonly url: string
+  /** Where the dashboard is. */
+  readonly page: string
   readonly nowMs: number
   readonly upMs: number
   readonly totals: TypeCounts
@@ -20,12 +22,14 @@ const RATE_SECONDS = 24
 export class Watch {
   readonly #mill: Mill
   readonly #url: string
+  readonly #page: string
   readonly #startedMs = Date.now()
   readonly #settledAtMs: number[] = []
 
-  constructor(mill: Mill, url: string) {
+  constructor(mill: Mill, url: string, page: string) {
     this.#mill = mill
     this.#url = url
+    this.#page = page
     mill.events.on('job.settled', () => this.#settledAtMs.push(Date.now()))
   }
 
@@ -40,6 +44,7 @@ export class Watch {
     const nowMs = Date.now()
     return {
       url: this.#url,
+      page: this.#page,
       nowMs,
       upMs: nowMs - this.#startedMs,
       totals: totalOf(counts),

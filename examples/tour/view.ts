@@ -58,7 +58,7 @@ function drawTitle(snapshot: Snapshot, columns: number, paint: Paint): string {
   const left = ' Millrace tour'
   const seconds = Math.floor(snapshot.upMs / 1_000)
   const up = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
-  const right = `${snapshot.url}   ${up} `
+  const right = `${snapshot.page}   ${up} `
   const gap = ' '.repeat(Math.max(2, columns - left.length - right.length))
   return `${paint(['bold', 'cyan'], left)}${gap}${paint('dim', right)}`
 }

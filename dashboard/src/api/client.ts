@@ -1,0 +1,130 @@
+import { addressOf, STREAM_PLACE } from './places.ts'
+import type { Answer, Request, RouteId, Routes } from './shapes.ts'
+
+/** A refusal by the server, or the lack of an answer. */
+export interface Problem {
+  /** The HTTP status; 0 when there was no answer at all. */
+  readonly status: number
+  readonly code: string
+  /** What to do next, for a person. */
+  readonly message: string
+  readonly issues: readonly { readonly path: string; readonly message: string }[]
+}
+
+export type Result<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly problem: Problem }
+
+interface ApiOptions {
+  /** The folder in which the page lies; the API is beside it. */
+  readonly root: string
+  readonly token: () => string | null
+  /** Told whenever the server asks who we are. */
+  readonly onUnauthorized: () => void
+  readonly fetch?: typeof fetch
+}
+
+interface Parts {
+  readonly params?: Readonly<Record<string, unknown>>
+  readonly query?: Readonly<Record<string, unknown>>
+  readonly body?: unknown
+}
+
+/** Speaks the contract. Whatever goes wrong is an answer, never an exception. */
+export class Api {
+  readonly #options: ApiOptions
+  readonly #fetch: typeof fetch
+
+  constructor(options: ApiOptions) {
+    this.#options = options
+    this.#fetch = options.fetch ?? ((...given) => fetch(...given))
+  }
+
+  async call<Id extends RouteId>(
+    id: Id,
+    request: Request<Routes[Id]>,
+    signal?: AbortSignal,
+  ): Promise<Result<Answer<Routes[Id]>>> {
+    const parts: Parts = request ?? {}
+    const { method, path } = addressOf(id, parts)
+    const writes = method !== 'GET'
+    try {
+      const response = await this.#fetch(this.#url(path), {
+        method,
+        headers: this.#headers(writes ? { 'content-type': 'application/json' } : {}),
+        ...(method === 'POST' && { body: JSON.stringify(parts.body ?? {}) }),
+        ...(signal !== undefined && { signal }),
+      })
+      if (!response.ok) return { ok: false, problem: await this.#problem(response) }
+      // The server validates its answers by the same contract, so the page does not do it a second time.
+      return { ok: true, value: (await response.json()) as Answer<Routes[Id]> }
+    } catch (error) {
+      return { ok: false, problem: unreachable(error) }
+    }
+  }
+
+  /** The event stream's bytes. */
+  async stream(signal: AbortSignal): Promise<Result<ReadableStream<Uint8Array<ArrayBuffer>>>> {
+    try {
+      const headers = this.#headers({ accept: 'text/event-stream' })
+      const response = await this.#fetch(this.#url(STREAM_PLACE), { headers, signal, cache: 'no-store' })
+      if (!response.ok || response.body === null) return { ok: false, problem: await this.#problem(response) }
+      return { ok: true, value: response.body }
+    } catch (error) {
+      return { ok: false, problem: unreachable(error) }
+    }
+  }
+
+  #url(path: string): string {
+    return this.#options.root.replace(/\/$/, '') + path
+  }
+
+  #headers(more: Record<string, string>): Record<string, string> {
+    const token = this.#options.token()
+    return { accept: 'application/json', ...more, ...(token !== null && { authorization: `Bearer ${token}` }) }
+  }
+
+  async #problem(response: Response): Promise<Problem> {
+    if (response.status === 401) this.#options.onUnauthorized()
+    const text = await response.text().catch(() => '')
+    return problemFrom(response.status, text)
+  }
+}
+
+/** A proxy in between may answer with anything, so nothing of a refusal is certain. */
+export function problemFrom(status: number, text: string): Problem {
+  const said = parsed(text)
+  const issues = Array.isArray(said.issues) ? said.issues : []
+  return {
+    status,
+    code: typeof said.code === 'string' ? said.code : `HTTP_${status}`,
+    message:
+      typeof said.message === 'string' ? said.message : `The server answered ${status}. Its log says more; try again.`,
+    issues: issues.flatMap((issue: unknown) => {
+      const { path, message } = record(issue)
+      return typeof message === 'string' ? [{ path: typeof path === 'string' ? path : '', message }] : []
+    }),
+  }
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return record(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
+
+function unreachable(error: unknown): Problem {
+  const aborted = error instanceof DOMException && error.name === 'AbortError'
+  return {
+    status: 0,
+    code: aborted ? 'ABORTED' : 'UNREACHABLE',
+    message: 'The server does not answer. Check that `millrace serve` or `millrace start` is running and reachable.',
+    issues: [],
+  }
+}

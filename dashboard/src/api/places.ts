@@ -1,0 +1,60 @@
+/**
+ * Where each route is. The contract itself carries its validation and would make the page three times as large, so its
+ * addresses are written down again here; the type refuses one that differs from the contract's.
+ */
+import type { RouteId, Routes } from '../../../src/http/contract/index.ts'
+
+export const PLACES: { readonly [Id in RouteId]: `${Routes[Id]['method']} ${Routes[Id]['path']}` } = {
+  showSession: 'get /api/v1/session',
+  showOverview: 'get /api/v1/overview',
+  showHistory: 'get /api/v1/history',
+  listQueues: 'get /api/v1/queues',
+  pauseQueue: 'post /api/v1/queues/{type}/pause',
+  resumeQueue: 'post /api/v1/queues/{type}/resume',
+  listWorkers: 'get /api/v1/workers',
+  listSchedules: 'get /api/v1/schedules',
+  previewSchedule: 'get /api/v1/schedules/{name}/next',
+  pauseSchedule: 'post /api/v1/schedules/{name}/pause',
+  resumeSchedule: 'post /api/v1/schedules/{name}/resume',
+  runSchedule: 'post /api/v1/schedules/{name}/run',
+  listAlerts: 'get /api/v1/alerts',
+  listTopics: 'get /api/v1/topics',
+  listJobs: 'get /api/v1/jobs',
+  showJob: 'get /api/v1/jobs/{id}',
+  explainJob: 'get /api/v1/jobs/{id}/explain',
+  enqueueJob: 'post /api/v1/jobs',
+  cancelJob: 'post /api/v1/jobs/{id}/cancel',
+  retryJob: 'post /api/v1/jobs/{id}/retry',
+  listDeadLetters: 'get /api/v1/dead-letters',
+  groupDeadLetters: 'get /api/v1/dead-letters/groups',
+  showDeadLetter: 'get /api/v1/dead-letters/{id}',
+  replayDeadLetter: 'post /api/v1/dead-letters/{id}/replay',
+  replayDeadLetters: 'post /api/v1/dead-letters/replay',
+  discardDeadLetters: 'post /api/v1/dead-letters/discard',
+  undoDiscard: 'post /api/v1/dead-letters/{id}/undo',
+  purgeDeadLetters: 'post /api/v1/dead-letters/purge',
+  listOperations: 'get /api/v1/operations',
+  showOperation: 'get /api/v1/operations/{id}',
+  stopOperation: 'delete /api/v1/operations/{id}',
+  listAudit: 'get /api/v1/audit',
+  listDlq: 'get /internal/v1/dlq/{topic}',
+  replayDlq: 'post /internal/v1/dlq/replay',
+  replayAllDlq: 'post /internal/v1/dlq/replay-all',
+  discardDlq: 'delete /internal/v1/dlq/{topic}/{offset}',
+}
+
+export const STREAM_PLACE: typeof import('../../../src/http/contract/events.ts').STREAM_PATH = '/api/v1/events'
+
+type Values = Readonly<Record<string, unknown>>
+
+/** A request's method and address, below the place where the page itself is served. */
+export function addressOf(id: RouteId, parts: { readonly params?: Values; readonly query?: Values }) {
+  const [method = 'get', path = ''] = PLACES[id].split(' ')
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(parts.params?.[name] ?? '')))
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(parts.query ?? {})) {
+    if (value !== undefined && value !== null && value !== '') query.set(name, String(value))
+  }
+  const search = query.toString()
+  return { method: method.toUpperCase(), path: filled + (search === '' ? '' : `?${search}`) }
+}

@@ -1,0 +1,31 @@
+/** The contract's answers under the names that the pages use. */
+import type { RouteId, Routes } from '../../../src/http/contract/index.ts'
+import type { Answer } from '../../../src/http/contract/route.ts'
+
+export type { StreamEvents } from '../../../src/http/contract/events.ts'
+export type { RouteId, Routes } from '../../../src/http/contract/index.ts'
+export type { Answer, Facet, Request, Role } from '../../../src/http/contract/route.ts'
+
+type Of<Id extends RouteId> = Answer<Routes[Id]>
+
+export type Session = Of<'showSession'>
+export type Overview = Of<'showOverview'>
+export type HistoryPoint = Of<'showHistory'>['points'][number]
+export type JobSummary = Of<'listJobs'>['items'][number]
+export type ShownJob = Of<'showJob'>
+export type JobDetail = ShownJob['job']
+export type JobEvent = ShownJob['history'][number]
+export type Explanation = ShownJob['explanation']
+export type GraphNode = ShownJob['graph'][number]
+export type Letter = Of<'listDeadLetters'>['items'][number]
+export type LetterGroup = Of<'groupDeadLetters'>['groups'][number]
+export type ShownLetter = Of<'showDeadLetter'>
+export type BulkAnswer = Of<'replayDeadLetters'>
+export type BulkOutcome = NonNullable<BulkAnswer['outcome']>
+export type Operation = Of<'showOperation'>
+export type AuditEntry = Of<'listAudit'>['items'][number]
+export type Worker = Of<'listWorkers'>['workers'][number]
+export type Schedule = Of<'listSchedules'>['schedules'][number]
+export type Queue = Of<'listQueues'>['queues'][number]
+export type Alert = Of<'listAlerts'>['alerts'][number]
+export type Topic = Of<'listTopics'>['topics'][number]

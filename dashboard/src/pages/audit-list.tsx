@@ -1,0 +1,58 @@
+import type { AuditEntry } from '../api/shapes.ts'
+import { JobId } from '../parts/id.tsx'
+import { type Column, Table } from '../parts/table.tsx'
+import { Ago } from '../parts/time.tsx'
+
+const ACTIONS: Readonly<Record<string, string>> = {
+  replay: 'replayed',
+  discard: 'discarded',
+  undo: 'undid the discard of',
+  purge: 'purged',
+  enqueue: 'enqueued',
+  cancel: 'cancelled',
+  retry: 'retried',
+  pause: 'paused',
+  resume: 'resumed',
+  'schedule-change': 'changed schedule',
+  'schedule-pause': 'paused schedule',
+  'schedule-resume': 'resumed schedule',
+  'schedule-run': 'ran schedule',
+  'schedule-remove': 'removed schedule',
+}
+
+export const AUDIT_WORDS = Object.keys(ACTIONS)
+
+const WHEN: Column<AuditEntry> = { key: 'when', title: 'When', cell: ({ atMs }) => <Ago atMs={atMs} /> }
+const WHO: Column<AuditEntry> = { key: 'who', title: 'Who', cell: ({ who }) => <strong>{who}</strong> }
+const DID: Column<AuditEntry> = { key: 'did', title: 'Did', cell: ({ action }) => ACTIONS[action] ?? action }
+const WHAT: Column<AuditEntry> = {
+  key: 'what',
+  title: 'To what',
+  cell: ({ jobId, type, subject }) => (
+    <>
+      {subject ?? type} {jobId !== '' && <JobId id={jobId} />}
+    </>
+  ),
+}
+/** Where nobody says why, the act's own name is stored. */
+function isReason(reason: string, action: string): boolean {
+  return reason !== '' && reason !== action && reason !== `${action}d`
+}
+
+const WHY: Column<AuditEntry> = {
+  key: 'why',
+  title: 'Why',
+  wide: true,
+  cell: ({ reason, action }) =>
+    isReason(reason, action) ? <span>{reason}</span> : <span class="quiet">no reason given</span>,
+}
+
+interface AuditListProps {
+  readonly entries: readonly AuditEntry[]
+  readonly showsJob?: boolean
+}
+
+export function AuditList({ entries, showsJob = true }: AuditListProps) {
+  const columns = showsJob ? [WHEN, WHO, DID, WHAT, WHY] : [WHEN, WHO, DID, WHY]
+  return <Table caption="What was done by hand" columns={columns} rows={entries} keyOf={({ seq }) => String(seq)} />
+}

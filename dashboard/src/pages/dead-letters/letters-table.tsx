@@ -1,0 +1,99 @@
+import { useEffect, useRef } from 'preact/hooks'
+import type { Letter } from '../../api/shapes.ts'
+import { shortId } from '../../parts/format.ts'
+import { JobId } from '../../parts/id.tsx'
+import { isSelected, pageState, type Selected, toggle, togglePage } from '../../parts/selection.ts'
+import { type Column, Table } from '../../parts/table.tsx'
+import { MaybeAgo } from '../../parts/time.tsx'
+import { routeTo } from '../../router/route.ts'
+
+interface LettersTableProps {
+  readonly letters: readonly Letter[]
+  readonly selected: Selected
+  readonly onSelect: (selected: Selected) => void
+}
+
+const COLUMNS: readonly Column<Letter>[] = [
+  { key: 'id', title: 'Job', cell: ({ job }) => <JobId id={job.id} page="dead-letters" /> },
+  {
+    key: 'type',
+    title: 'Type',
+    cell: ({ job }) => (
+      <span class="name" title={job.type}>
+        {job.type}
+      </span>
+    ),
+  },
+  {
+    key: 'error',
+    title: 'Why it died',
+    wide: true,
+    cell: ({ job, error }) => (
+      <a class="plain cut" href={routeTo('dead-letters', job.id)} title={error.message}>
+        {error.message}
+      </a>
+    ),
+  },
+  {
+    key: 'attempt',
+    title: 'Attempts',
+    align: 'end',
+    cell: ({ job }) => <span class="figures">{job.attempt}</span>,
+  },
+  {
+    key: 'replays',
+    title: 'Replays',
+    align: 'end',
+    cell: ({ job }) => <span class={`figures ${job.replays === 0 ? 'quiet' : ''}`}>{job.replays}</span>,
+  },
+  {
+    key: 'died',
+    title: 'Died',
+    align: 'end',
+    cell: ({ job }) => <MaybeAgo atMs={job.completedAtMs ?? job.updatedAtMs} />,
+  },
+]
+
+export function LettersTable({ letters, selected, onSelect }: LettersTableProps) {
+  const ids = letters.map(({ job }) => job.id)
+  const box: Column<Letter> = {
+    key: 'box',
+    title: 'Select',
+    head: <PageBox state={pageState(selected, ids)} onChange={() => onSelect(togglePage(selected, ids))} />,
+    cell: ({ job }) => (
+      <input
+        type="checkbox"
+        aria-label={`Select ${job.type} ${shortId(job.id)}`}
+        checked={isSelected(selected, job.id)}
+        onChange={() => onSelect(toggle(selected, job.id))}
+      />
+    ),
+  }
+  return (
+    <div class="card flush">
+      <Table
+        caption="Dead letters, the newest death first"
+        columns={[box, ...COLUMNS]}
+        rows={letters}
+        keyOf={({ job }) => job.id}
+        rowClass={({ job }) => (isSelected(selected, job.id) ? 'chosen' : '')}
+      />
+    </div>
+  )
+}
+
+function PageBox({ state, onChange }: { readonly state: 'all' | 'some' | 'none'; readonly onChange: () => void }) {
+  const box = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (box.current !== null) box.current.indeterminate = state === 'some'
+  }, [state])
+  return (
+    <input
+      ref={box}
+      type="checkbox"
+      aria-label="Select all on this page"
+      checked={state === 'all'}
+      onChange={onChange}
+    />
+  )
+}

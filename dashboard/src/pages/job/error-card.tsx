@@ -1,0 +1,34 @@
+import type { JobDetail } from '../../api/shapes.ts'
+import { Card } from '../../parts/page.tsx'
+
+interface ErrorCardProps {
+  readonly error: NonNullable<JobDetail['error']>
+  readonly title: string
+}
+
+/** The error as the handler threw it. It is text, whatever it holds. */
+export function ErrorCard({ error, title }: ErrorCardProps) {
+  return (
+    <Card title={title} look="error-card">
+      <p class="error-message">{error.message}</p>
+      <p class="quiet">
+        {error.name}
+        {error.code !== null && error.code !== error.name && (
+          <>
+            {' '}
+            · <code>{error.code}</code>
+          </>
+        )}
+      </p>
+      {error.stack !== null && (
+        <details>
+          <summary>Where it was thrown</summary>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and whoever has no mouse scrolls it by the keyboard */}
+          <pre class="stack" tabIndex={0}>
+            {error.stack}
+          </pre>
+        </details>
+      )}
+    </Card>
+  )
+}

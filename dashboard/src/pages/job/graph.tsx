@@ -1,0 +1,78 @@
+import type { GraphNode } from '../../api/shapes.ts'
+import { shortId } from '../../parts/format.ts'
+import { stateLabel } from '../../parts/words.ts'
+import { routeTo } from '../../router/route.ts'
+import { layOut, type Placed } from './layout.ts'
+
+const WIDTH = 150
+const HEIGHT = 44
+const ACROSS = 50
+const DOWN = 16
+
+const xOf = ({ column }: Placed): number => column * (WIDTH + ACROSS) + 1
+const yOf = ({ row }: Placed): number => row * (HEIGHT + DOWN) + 1
+
+interface GraphProps {
+  readonly nodes: readonly GraphNode[]
+  readonly current: string
+}
+
+/** The jobs that come first on the left, this one on the right. Each is a link. */
+export function Graph({ nodes, current }: GraphProps) {
+  const { nodes: placed, edges, columns, rows } = layOut(nodes)
+  const width = columns * (WIDTH + ACROSS) - ACROSS + 2
+  const height = rows * (HEIGHT + DOWN) - DOWN + 2
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and whoever has no mouse scrolls it by the keyboard
+    <section class="graph" tabIndex={0} aria-label="Jobs that come first">
+      <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+        <title>Dependencies</title>
+        {edges.map(({ from, to }) => (
+          <path key={`${from.id} ${to.id}`} class="graph-edge" d={curve(from, to)} />
+        ))}
+        {placed.map((node) => (
+          <Node key={node.id} node={node} isCurrent={node.id === current} />
+        ))}
+      </svg>
+    </section>
+  )
+}
+
+function curve(from: Placed, to: Placed): string {
+  const [x1, y1] = [xOf(from) + WIDTH, yOf(from) + HEIGHT / 2]
+  const [x2, y2] = [xOf(to), yOf(to) + HEIGHT / 2]
+  const bend = (x2 - x1) / 2
+  return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`
+}
+
+function Node({ node, isCurrent }: { readonly node: Placed; readonly isCurrent: boolean }) {
+  const { text, tone } = labelOf(node.state)
+  return (
+    <a href={routeTo('jobs', node.id)} aria-current={isCurrent ? 'true' : undefined}>
+      <g class={`graph-node tone-${tone}`}>
+        <rect x={xOf(node)} y={yOf(node)} width={WIDTH} height={HEIGHT} rx={6} />
+        <text x={xOf(node) + 12} y={yOf(node) + 19} class="graph-type">
+          {cut(node.type)}
+        </text>
+        <text x={xOf(node) + 12} y={yOf(node) + 35} class="graph-state">
+          {text} · {shortId(node.id).slice(-6)}
+        </text>
+      </g>
+    </a>
+  )
+}
+
+const cut = (text: string): string => (text.length <= 18 ? text : `${text.slice(0, 17)}…`)
+
+function labelOf(state: string): { readonly text: string; readonly tone: string } {
+  switch (state) {
+    case 'queued':
+    case 'in_progress':
+    case 'completed':
+    case 'failed':
+    case 'dead_letter':
+      return stateLabel({ state, ended: null }, 0)
+    default:
+      return { text: state, tone: 'quiet' }
+  }
+}

@@ -1,0 +1,139 @@
+import type { GraphNode, JobDetail, ShownJob } from '../../api/shapes.ts'
+import { useAnswer } from '../../api/use-answer.ts'
+import { useFresh } from '../../live/context.ts'
+import { StateBadge } from '../../parts/badge.tsx'
+import { nowMs } from '../../parts/clock.ts'
+import { readProgress, shortId } from '../../parts/format.ts'
+import { CopyButton } from '../../parts/id.tsx'
+import { JsonView } from '../../parts/json.tsx'
+import { Card, PageFrame } from '../../parts/page.tsx'
+import { ProgressBar } from '../../parts/progress.tsx'
+import { Answered, EmptyState } from '../../parts/states.tsx'
+import { stateLabel } from '../../parts/words.ts'
+import { routeTo } from '../../router/route.ts'
+import { AuditList } from '../audit-list.tsx'
+import { JobActions } from './actions.tsx'
+import { ErrorCard } from './error-card.tsx'
+import { Why } from './explanation.tsx'
+import { Facts } from './facts.tsx'
+import { Graph } from './graph.tsx'
+import { Timeline } from './timeline.tsx'
+
+const LOOK_AGAIN_MS = 3_000
+
+export function JobPage({ id }: { readonly id: string }) {
+  const shown = useAnswer('showJob', { params: { id } })
+  const state = shown.value?.job.state
+  const isOver = state === 'completed' || state === 'dead_letter'
+  // Other processes may work on it unheard, so a job that is not over is looked at again in any case.
+  useFresh(shown.reload, {
+    on: ['jobs'],
+    only: (event) => concerns(event, id),
+    atMostEveryMs: 500,
+    everyMs: isOver ? 15_000 : LOOK_AGAIN_MS,
+  })
+  const above = (
+    <nav class="crumbs" aria-label="Where you are">
+      <a href={routeTo('jobs')}>Jobs</a> <span aria-hidden="true">/</span> {shortId(id)}
+    </nav>
+  )
+  const job = shown.value?.job
+  const title = job === undefined ? `Job ${shortId(id)}` : job.type
+  return (
+    <PageFrame
+      title={title}
+      above={above}
+      lead={<FullId id={id} />}
+      actions={job === undefined ? undefined : <JobActions job={job} onDone={() => void shown.reload()} />}
+    >
+      {shown.value === null && shown.problem?.status === 404 ? (
+        <Gone message={shown.problem.message} />
+      ) : (
+        <Answered of={shown}>{(value) => <Body shown={value} />}</Answered>
+      )}
+    </PageFrame>
+  )
+}
+
+function concerns(event: unknown, id: string): boolean {
+  const ids: unknown = typeof event === 'object' && event !== null && 'ids' in event ? event.ids : null
+  return Array.isArray(ids) && ids.includes(id)
+}
+
+function FullId({ id }: { readonly id: string }) {
+  return (
+    <span class="id">
+      <code>{id}</code>
+      <CopyButton text={id} what="the id" />
+    </span>
+  )
+}
+
+function Gone({ message }: { readonly message: string }) {
+  return (
+    <EmptyState icon="search" title="No such job">
+      <p>{message}</p>
+      <p>Finished jobs are removed after a while, and a purge removes dead letters for good.</p>
+      <a class="button" href={routeTo('jobs')}>
+        To the jobs
+      </a>
+    </EmptyState>
+  )
+}
+
+function Body({ shown }: { readonly shown: ShownJob }) {
+  const { job, history, graph, explanation, audit } = shown
+  const progress = readProgress(job.progress)
+  return (
+    <>
+      <Card look={`state-card edged tone-${stateLabel(job, nowMs()).tone}`}>
+        <StateBadge job={job} />
+        <Why explanation={explanation} />
+        {job.state === 'in_progress' && progress !== null && (
+          <ProgressBar percent={progress.percent ?? 0} text={progress.text} label="Progress of the job" />
+        )}
+      </Card>
+      {job.error !== null && job.state !== 'completed' && <ErrorCard error={job.error} title={errorTitle(job.state)} />}
+      {job.after !== null && (
+        <Card title="What it comes after">
+          <Graph nodes={withItself(graph, job)} current={job.id} />
+        </Card>
+      )}
+      <div class="two">
+        <div>
+          <Card title="What happened">
+            <Timeline history={history} />
+          </Card>
+        </div>
+        <div>
+          <Card title="Payload">
+            <JsonView value={job.payload} what="payload" />
+          </Card>
+          {job.result !== null && job.result !== undefined && (
+            <Card title="Result">
+              <JsonView value={job.result} what="result" />
+            </Card>
+          )}
+          <Card title="Facts">
+            <Facts job={job} />
+          </Card>
+        </div>
+      </div>
+      {audit.length > 0 && (
+        <Card title="Done by hand" look="flush">
+          <AuditList entries={audit} showsJob={false} />
+        </Card>
+      )}
+    </>
+  )
+}
+
+/** The graph names what comes first; the job itself stands at its end. */
+function withItself(graph: readonly GraphNode[], job: JobDetail): readonly GraphNode[] {
+  if (graph.some(({ id }) => id === job.id)) return graph
+  return [...graph, { id: job.id, type: job.type, state: job.state, after: job.after?.ids ?? [] }]
+}
+
+function errorTitle(state: string): string {
+  return state === 'dead_letter' ? 'Why it died' : 'Why the last attempt failed'
+}

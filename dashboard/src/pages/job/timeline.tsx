@@ -1,0 +1,79 @@
+import type { JobEvent } from '../../api/shapes.ts'
+import { duration } from '../../parts/format.ts'
+import { Icon } from '../../parts/icon.tsx'
+import { Ago } from '../../parts/time.tsx'
+import { eventLabel } from '../../parts/words.ts'
+
+/** The job's life, the first moment on top, with the time between two moments. */
+export function Timeline({ history }: { readonly history: readonly JobEvent[] }) {
+  if (history.length === 0) return <p class="quiet">This engine keeps no history of single jobs.</p>
+  return (
+    <ol class="timeline">
+      {history.map((event, index) => (
+        <Moment key={`${event.atMs} ${event.name} ${index}`} event={event} before={history[index - 1] ?? null} />
+      ))}
+    </ol>
+  )
+}
+
+/** Events of which it matters in which attempt they were. */
+const TRIES = new Set(['started', 'completed', 'failed', 'retried', 'released', 'expired'])
+
+function Moment({ event, before }: { readonly event: JobEvent; readonly before: JobEvent | null }) {
+  const { text, tone, icon } = eventLabel(event)
+  const gapMs = before === null ? 0 : event.atMs - before.atMs
+  return (
+    <li class={`moment tone-${tone}`}>
+      <span class="moment-sign">
+        <Icon name={icon} />
+      </span>
+      <div>
+        <p class="moment-line">
+          <strong>{text}</strong>
+          {event.attempt > 0 && TRIES.has(event.name) && <span class="quiet">attempt {event.attempt}</span>}
+          <span class="moment-time">
+            {gapMs > 0 && <span class="quiet figures">+{duration(gapMs)}</span>} <Ago atMs={event.atMs} />
+          </span>
+        </p>
+        {detailLines(event).map((line) => (
+          <p key={line} class="moment-detail">
+            {line}
+          </p>
+        ))}
+        {event.worker !== null && event.worker !== before?.worker && <p class="quiet moment-detail">{event.worker}</p>}
+      </div>
+    </li>
+  )
+}
+
+/** What an event says beside its name. Fields that this page does not know are shown as they are. */
+function detailLines({ detail }: JobEvent): readonly string[] {
+  if (detail === null) return []
+  const { error, delayMs, durationMs, who, reason, by, message, name: _, code: __, startedAtMs: ___, ...rest } = detail
+  const lines = [
+    errorLine(error) ?? errorLine({ message: message ?? null }),
+    typeof delayMs === 'number' && delayMs > 0 ? `after ${duration(delayMs)}` : null,
+    typeof durationMs === 'number' ? `took ${duration(durationMs)}` : null,
+    typeof who === 'string' ? `by ${who}` : null,
+    typeof reason === 'string' && reason !== '' ? `“${reason}”` : null,
+    typeof by === 'string' ? `by ${by}` : null,
+    Object.keys(rest).length > 0 ? JSON.stringify(rest) : null,
+  ]
+  return lines.filter((line) => line !== null)
+}
+
+/** Some engines store the error of an attempt as text. */
+function parsed(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'string' ? null : value
+  } catch {
+    return null
+  }
+}
+
+function errorLine(error: unknown): string | null {
+  if (typeof error === 'string') return errorLine(parsed(error)) ?? error
+  if (typeof error !== 'object' || error === null || !('message' in error)) return null
+  return typeof error.message === 'string' ? error.message : null
+}

@@ -1,0 +1,122 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { type Route, routeTo } from '../../router/route.ts'
+import { replaceRoute } from '../../router/use-route.ts'
+import { useOverview } from '../../shell/overview-context.ts'
+
+export const STATES = [
+  { state: 'queued', text: 'Queued' },
+  { state: 'in_progress', text: 'Running' },
+  { state: 'completed', text: 'Completed' },
+  { state: 'dead_letter', text: 'Dead or ended' },
+] as const
+
+export interface JobFilter {
+  readonly state?: (typeof STATES)[number]['state'] | undefined
+  readonly type?: string | undefined
+  readonly search?: string | undefined
+}
+
+export function readFilter(query: Route['query']): JobFilter {
+  const search = query.search?.trim()
+  return {
+    state: STATES.find(({ state }) => state === query.state)?.state,
+    type: query.type === '' ? undefined : query.type,
+    search: search === '' ? undefined : search?.slice(0, 200),
+  }
+}
+
+const SETTLED_MS = 300
+
+function set(filter: JobFilter, change: Partial<Record<keyof JobFilter, string>>): void {
+  replaceRoute(routeTo('jobs', null, { ...filter, ...change }))
+}
+
+export function Filters({ filter, takesFocus }: { readonly filter: JobFilter; readonly takesFocus: boolean }) {
+  const typeId = useId()
+  return (
+    <search class="filters">
+      <fieldset class="segments">
+        <legend class="unseen">State</legend>
+        <Segment text="All" isChosen={filter.state === undefined} choose={() => set(filter, { state: '' })} />
+        {STATES.map(({ state, text }) => (
+          <Segment key={state} text={text} isChosen={filter.state === state} choose={() => set(filter, { state })} />
+        ))}
+      </fieldset>
+      <div class="filter-type">
+        <label for={typeId}>Type</label>
+        <TypeSelect id={typeId} value={filter.type ?? ''} choose={(type) => set(filter, { type })} />
+      </div>
+      <SearchField value={filter.search ?? ''} takesFocus={takesFocus} search={(search) => set(filter, { search })} />
+    </search>
+  )
+}
+
+interface SegmentProps {
+  readonly text: string
+  readonly isChosen: boolean
+  readonly choose: () => void
+}
+
+function Segment({ text, isChosen, choose }: SegmentProps) {
+  return (
+    <label class="segment">
+      <input type="radio" name="state" checked={isChosen} onChange={choose} />
+      <span>{text}</span>
+    </label>
+  )
+}
+
+interface TypeSelectProps {
+  readonly id: string
+  readonly value: string
+  readonly choose: (type: string) => void
+}
+
+export function TypeSelect({ id, value, choose }: TypeSelectProps) {
+  const known = Object.keys(useOverview()?.counts ?? {})
+  const types = value === '' || known.includes(value) ? known : [...known, value]
+  return (
+    <select id={id} value={value} onChange={(event) => choose(event.currentTarget.value)}>
+      <option value="">All types</option>
+      {types.toSorted().map((type) => (
+        <option key={type} value={type}>
+          {type}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+interface SearchFieldProps {
+  readonly value: string
+  readonly takesFocus: boolean
+  readonly search: (text: string) => void
+}
+
+/** Searches when somebody stops typing for a moment. */
+function SearchField({ value, takesFocus, search }: SearchFieldProps) {
+  const [text, setText] = useState(value)
+  const field = useRef<HTMLInputElement>(null)
+  const newest = useRef(search)
+  newest.current = search
+  useEffect(() => setText(value), [value])
+  useEffect(() => {
+    if (takesFocus) field.current?.focus()
+  }, [takesFocus])
+  useEffect(() => {
+    if (text.trim() === value) return
+    const timer = setTimeout(() => newest.current(text.trim()), SETTLED_MS)
+    return () => clearTimeout(timer)
+  }, [text, value])
+  return (
+    <input
+      ref={field}
+      type="search"
+      aria-label="Search jobs"
+      placeholder="Search id, key, tenant, error…  ( / )"
+      value={text}
+      maxLength={200}
+      onInput={(event) => setText(event.currentTarget.value)}
+    />
+  )
+}

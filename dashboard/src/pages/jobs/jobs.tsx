@@ -1,0 +1,95 @@
+import { useEffect, useState } from 'preact/hooks'
+import { ActButton } from '../../parts/fields.tsx'
+import { counted } from '../../parts/format.ts'
+import { Icon } from '../../parts/icon.tsx'
+import { PageFrame } from '../../parts/page.tsx'
+import { Pagination, type Trail, useTrail } from '../../parts/pages.tsx'
+import { Answered, EmptyState, Loading } from '../../parts/states.tsx'
+import { type Route, routeTo } from '../../router/route.ts'
+import { FirstJob } from '../overview/first-job.tsx'
+import { EnqueueDialog } from './enqueue.tsx'
+import { Filters, readFilter } from './filters.tsx'
+import { JobsTable } from './jobs-table.tsx'
+import { PAGE_ROWS, type ShownJobs, useJobs } from './use-jobs.ts'
+
+export function JobsPage({ query }: { readonly query: Route['query'] }) {
+  const filter = readFilter(query)
+  const trail = useTrail(JSON.stringify(filter))
+  const jobs = useJobs(filter, trail)
+  const isFiltered = Object.values(filter).some((value) => value !== undefined)
+  const [isEnqueuing, setEnqueuing] = useState(false)
+  const enqueue = (
+    <ActButton icon="plus" needs="operator" onClick={() => setEnqueuing(true)}>
+      Enqueue a job
+    </ActButton>
+  )
+  return (
+    <PageFrame
+      title="Jobs"
+      lead="Newest first. Rows change in place; newer ones wait until you ask for them."
+      actions={enqueue}
+    >
+      <Filters filter={filter} takesFocus={query.focus === 'search'} />
+      <div class="news" role="status">
+        {jobs.newer > 0 && (
+          <button type="button" class="button small" onClick={jobs.showNewest}>
+            <Icon name="again" />
+            {jobs.newer >= PAGE_ROWS ? 'Many newer jobs' : counted(jobs.newer, 'newer job')}: show
+          </button>
+        )}
+      </div>
+      <Answered of={jobs.loaded} rows={8}>
+        {({ next }) => <Rows jobs={jobs} isFiltered={isFiltered} next={next} trail={trail} />}
+      </Answered>
+      <Pagination trail={trail} next={jobs.loaded.value?.next ?? null} />
+      {isEnqueuing && <EnqueueDialog onClose={() => setEnqueuing(false)} />}
+    </PageFrame>
+  )
+}
+
+interface RowsProps extends NoJobsProps {
+  readonly jobs: ShownJobs
+}
+
+/** Rows of the place before stay, dimmed, until those of the new one are there; but its emptiness says nothing. */
+function Rows({ jobs: { rows, isTurning }, ...none }: RowsProps) {
+  if (rows !== null && rows.length > 0) return <JobsTable rows={rows} isDimmed={isTurning} />
+  return isTurning ? <Loading rows={3} /> : <NoJobs {...none} />
+}
+
+const LOOKED_THROUGH_MAX = 25
+
+interface NoJobsProps {
+  readonly isFiltered: boolean
+  readonly next: string | null
+  readonly trail: Trail
+}
+
+/** A search looks at a part of the jobs at a time. As long as it finds nothing, the page goes on by itself for a while. */
+function NoJobs({ isFiltered, next, trail }: NoJobsProps) {
+  const goesOn = next !== null && trail.page % LOOKED_THROUGH_MAX !== 0
+  const { onward } = trail
+  useEffect(() => {
+    if (goesOn) onward(next)
+  }, [goesOn, next])
+  if (!isFiltered) return <FirstJob />
+  if (goesOn) return <Loading rows={3} />
+  return (
+    <EmptyState icon="search" title={next === null ? 'No job fits' : 'Nothing found yet'}>
+      <p>
+        {next === null
+          ? 'A search looks at ids, types, keys, tenants and error texts.'
+          : 'There are older jobs to look through.'}
+      </p>
+      {next === null ? (
+        <a class="button" href={routeTo('jobs')}>
+          Show all jobs
+        </a>
+      ) : (
+        <button type="button" class="button" onClick={() => onward(next)}>
+          Look further
+        </button>
+      )}
+    </EmptyState>
+  )
+}

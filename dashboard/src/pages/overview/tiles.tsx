@@ -1,0 +1,92 @@
+import { hasFacet, useSession } from '../../api/context.ts'
+import type { HistoryPoint, Overview } from '../../api/shapes.ts'
+import { brief, rate, whole } from '../../parts/format.ts'
+import { Spark } from '../../parts/spark.tsx'
+import type { Tone } from '../../parts/words.ts'
+import { routeTo } from '../../router/route.ts'
+import { totalCounts } from '../../shell/overview-context.ts'
+
+interface Tile {
+  readonly title: string
+  readonly hint: string
+  readonly count: number
+  readonly tone: Tone
+  readonly href: string | null
+  readonly values: readonly number[]
+}
+
+/** The way of a job from left to right, and the dead letters beside it. Each leads to the jobs behind its figure. */
+export function Tiles(props: { readonly overview: Overview; readonly points: readonly HistoryPoint[] }) {
+  const tiles = useTiles(props)
+  return (
+    <ul class="tiles">
+      {tiles.map((tile) => (
+        <li key={tile.title} class={`tile tone-${tile.tone}`}>
+          <TileBody {...tile} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function TileBody({ title, hint, count, href, values }: Tile) {
+  const body = (
+    <>
+      <span class="tile-title">{title}</span>
+      <span class="tile-count figures" title={whole(count)}>
+        {brief(count)}
+      </span>
+      <span class="tile-hint">{hint}</span>
+      <Spark values={values} />
+    </>
+  )
+  return href === null ? <div class="tile-body">{body}</div> : <a class="tile-body" href={href} children={body} />
+}
+
+function useTiles(props: { readonly overview: Overview; readonly points: readonly HistoryPoint[] }): readonly Tile[] {
+  const session = useSession()
+  const counts = totalCounts(props.overview)
+  const recent = props.points.slice(-90)
+  const to = (state: string): string | null =>
+    hasFacet(session, 'inspection') ? routeTo('jobs', null, { state }) : null
+  const desk = hasFacet(session, 'deadLetters') ? routeTo('dead-letters') : to('dead_letter')
+  const perSecond = recent.at(-1)?.completedPerSecond ?? null
+  const row = (name: 'delayed' | 'ready' | 'inProgress' | 'dead'): readonly number[] =>
+    recent.map((point) => point[name])
+  const done = perSecond === null ? 'in all' : `${rate(perSecond)} now`
+  return [
+    {
+      title: 'Delayed',
+      hint: 'due later',
+      count: counts.delayed,
+      tone: 'quiet',
+      href: to('queued'),
+      values: row('delayed'),
+    },
+    {
+      title: 'Ready',
+      hint: 'wait for a worker',
+      count: counts.ready,
+      tone: 'wait',
+      href: to('queued'),
+      values: row('ready'),
+    },
+    {
+      title: 'Running',
+      hint: 'at work now',
+      count: counts.inProgress,
+      tone: 'run',
+      href: to('in_progress'),
+      values: row('inProgress'),
+    },
+    {
+      title: 'Completed',
+      hint: done,
+      count: counts.completed,
+      tone: 'good',
+      href: to('completed'),
+      values: recent.map((point) => point.completedPerSecond ?? 0),
+    },
+    { title: 'Dead letters', hint: 'need somebody', count: counts.dead, tone: 'bad', href: desk, values: row('dead') },
+  ]
+}

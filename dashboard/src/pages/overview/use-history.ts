@@ -1,0 +1,22 @@
+import { useCallback, useEffect, useState } from 'preact/hooks'
+import { useApi } from '../../api/context.ts'
+import type { HistoryPoint } from '../../api/shapes.ts'
+import { useFresh, useStream } from '../../live/context.ts'
+
+const POINTS_MAX = 900
+
+/** The last minutes, with each new point as it comes. */
+export function useHistory(): readonly HistoryPoint[] {
+  const api = useApi()
+  const [points, setPoints] = useState<readonly HistoryPoint[]>([])
+  const load = useCallback(async () => {
+    const result = await api.call('showHistory', {})
+    if (result.ok) setPoints(result.value.points)
+  }, [api])
+  useEffect(() => void load(), [load])
+  useStream('point', (point) => {
+    setPoints((all) => (point.atMs <= (all.at(-1)?.atMs ?? 0) ? all : [...all, point].slice(-POINTS_MAX)))
+  })
+  useFresh(load, { on: [] })
+  return points
+}

@@ -1,0 +1,18 @@
+import type { JobSummary } from '../api/shapes.ts'
+import { useNow } from './clock.ts'
+import { Icon } from './icon.tsx'
+import { type Label, stateLabel } from './words.ts'
+
+/** A state in words, colour and sign, so that none of the three is needed to tell it. */
+export function Badge({ text, tone, icon }: Label) {
+  return (
+    <span class={`badge tone-${tone}`}>
+      <Icon name={icon} />
+      {text}
+    </span>
+  )
+}
+
+export function StateBadge({ job }: { readonly job: Pick<JobSummary, 'state' | 'ended' | 'runAtMs'> }) {
+  return <Badge {...stateLabel(job, useNow())} />
+}

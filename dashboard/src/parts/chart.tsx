@@ -1,0 +1,159 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type uPlot from 'uplot'
+import Plot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { timeOfDay } from './format.ts'
+import { usePaint } from './theme.ts'
+
+export interface Series {
+  readonly label: string
+  /** The name of a custom property that holds its colour. */
+  readonly colour: string
+  readonly values: readonly (number | null)[]
+  /** Paints the room below it. */
+  readonly filled?: boolean
+  readonly dashed?: boolean
+}
+
+interface ChartProps {
+  readonly title: string
+  /** Milliseconds since 1970, one for each value. */
+  readonly times: readonly number[]
+  readonly series: readonly Series[]
+  readonly format: (value: number) => string
+  /** For durations, which are of very different sizes. */
+  readonly isLog?: boolean
+}
+
+const HEIGHT = 168
+
+/** Figures over time. The legend names them with the value under the pointer, or else the newest. */
+export function Chart({ title, times, series, format, isLog = false }: ChartProps) {
+  const frame = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot | null>(null)
+  const [hovered, setHovered] = useState<number | null>(null)
+  const paint = usePaint()
+  const data = toData(times, series, isLog)
+  const newest = useRef(data)
+  newest.current = data
+  const looks = JSON.stringify(series.map(({ label, colour, filled, dashed }) => [label, colour, filled, dashed]))
+
+  // The looks stand for the series, and new values go another way.
+  useEffect(() => {
+    const box = frame.current
+    if (box === null) return
+    const made = new Plot(optionsOf(box, series, format, isLog, setHovered), newest.current, box)
+    plot.current = made
+    const observer = new ResizeObserver(() => made.setSize({ width: box.clientWidth, height: HEIGHT }))
+    observer.observe(box)
+    return () => {
+      observer.disconnect()
+      made.destroy()
+      plot.current = null
+    }
+  }, [looks, paint])
+
+  useEffect(() => plot.current?.setData(data), [data])
+
+  const at = hovered !== null && hovered < times.length ? hovered : times.length - 1
+  const said = series.map(({ label, values }) => `${label} ${shown(values[at], format)}`).join(', ')
+  return (
+    <figure class="chart">
+      <figcaption>
+        <h2>{title}</h2>
+        <ul class="legend">
+          {series.map(({ label, colour, values }) => (
+            <li key={label}>
+              <span class={`swatch swatch-${colour}`} />
+              {label} <b class="figures">{shown(values[at], format)}</b>
+            </li>
+          ))}
+        </ul>
+      </figcaption>
+      <div ref={frame} class="chart-frame" role="img" aria-label={`${title}, latest: ${said}`} />
+    </figure>
+  )
+}
+
+function shown(value: number | null | undefined, format: (value: number) => string): string {
+  return value === null || value === undefined ? '–' : format(value)
+}
+
+function toData(times: readonly number[], series: readonly Series[], isLog: boolean): uPlot.AlignedData {
+  // A logarithm has no place for zero.
+  const shown = (value: number | null): number | null => (isLog && value !== null ? Math.max(1, value) : value)
+  return [times.map((ms) => ms / 1_000), ...series.map(({ values }) => values.map(shown))]
+}
+
+const LINEAR_SCALE: uPlot.Scale = { range: (_, __, max) => [0, Math.max(4, (max ?? 0) * 1.15)] }
+
+/** Whole powers of ten around the values, two at least. */
+const LOG_SCALE: uPlot.Scale = {
+  distr: 3,
+  range: (_, min, max) => {
+    const low = Math.floor(Math.log10(Math.max(1, min ?? 1)))
+    return [10 ** low, 10 ** Math.max(low + 2, Math.ceil(Math.log10(Math.max(1, max ?? 1))))]
+  },
+}
+
+/** Durations from a millisecond to hours on one axis. */
+const POWERS_OF_MS: uPlot.Axis = {
+  values: (_, splits) => splits.map((ms) => (ms < 1_000 ? `${ms} ms` : `${ms / 1_000} s`)),
+  splits: (_, __, min, max) => {
+    const low = Math.ceil(Math.log10(min))
+    return Array.from({ length: Math.floor(Math.log10(max)) - low + 1 }, (_, step) => 10 ** (low + step))
+  },
+  filter: (_, splits) => splits,
+}
+
+const STEPS_SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600]
+
+const clockTime = (seconds: number): string => timeOfDay(seconds * 1_000, seconds * 1_000)
+
+function optionsOf(
+  box: HTMLElement,
+  series: readonly Series[],
+  format: (value: number) => string,
+  isLog: boolean,
+  onHover: (index: number | null) => void,
+): uPlot.Options {
+  const style = getComputedStyle(box)
+  const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim()
+  const axis = {
+    stroke: colour('ink-2'),
+    font: `11px ${style.fontFamily}`,
+    grid: { stroke: colour('line'), width: 1 },
+    ticks: { show: false },
+  }
+  return {
+    width: box.clientWidth,
+    height: HEIGHT,
+    legend: { show: false },
+    padding: [8, 26, 0, 0],
+    cursor: { sync: { key: 'overview' }, drag: { x: false, y: false }, points: { size: 6 } },
+    scales: { x: { time: true }, y: isLog ? LOG_SCALE : LINEAR_SCALE },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        size: 26,
+        space: 60,
+        incrs: STEPS_SECONDS,
+        values: (_, splits) => splits.map(clockTime),
+      },
+      { ...axis, size: 54, space: 34, values: (_, splits) => splits.map(format), ...(isLog && POWERS_OF_MS) },
+    ],
+    series: [
+      {},
+      ...series.map(({ label, colour: name, filled = false, dashed = false }) => ({
+        label,
+        stroke: colour(name),
+        width: 1.6,
+        points: { show: false },
+        ...(filled && { fill: `${colour(name)}22` }),
+        ...(dashed && { dash: [4, 4] }),
+      })),
+    ],
+    hooks: { setCursor: [(self) => onHover(self.cursor.idx ?? null)] },
+  }
+}

@@ -1,0 +1,48 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { Icon } from './icon.tsx'
+
+interface DialogProps {
+  readonly title: string
+  readonly onClose: () => void
+  readonly children: ComponentChildren
+}
+
+/** The browser's own modal dialog: it keeps the focus inside, closes on Escape and gives the focus back. */
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const box = useRef<HTMLDialogElement>(null)
+  const close = useRef(onClose)
+  close.current = onClose
+  const titleId = useId()
+  useEffect(() => {
+    const dialog = box.current
+    if (dialog === null) return
+    const opener = document.activeElement
+    const onClosed = (): void => close.current()
+    const onPress = (event: MouseEvent): void => {
+      if (event.target === dialog) dialog.close()
+    }
+    dialog.addEventListener('close', onClosed)
+    dialog.addEventListener('mousedown', onPress)
+    dialog.showModal()
+    return () => {
+      dialog.removeEventListener('close', onClosed)
+      dialog.removeEventListener('mousedown', onPress)
+      dialog.close()
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
+    }
+  }, [])
+  return (
+    <dialog ref={box} class="dialog" aria-labelledby={titleId}>
+      <div class="dialog-body">
+        <header class="dialog-head">
+          <h2 id={titleId}>{title}</h2>
+          <button type="button" class="icon-button" aria-label="Close" onClick={() => box.current?.close()}>
+            <Icon name="cross" />
+          </button>
+        </header>
+        {children}
+      </div>
+    </dialog>
+  )
+}

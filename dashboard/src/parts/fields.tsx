@@ -1,0 +1,142 @@
+import type { ComponentChildren } from 'preact'
+import { useId } from 'preact/hooks'
+import { mayAct, useSession } from '../api/context.ts'
+import type { Role } from '../api/shapes.ts'
+import { Icon, type IconName } from './icon.tsx'
+
+interface TextFieldProps {
+  readonly label: string
+  readonly value: string
+  readonly onInput: (value: string) => void
+  readonly required?: boolean
+  readonly hint?: string
+  readonly placeholder?: string
+  readonly type?: 'text' | 'number' | 'password'
+  readonly maxLength?: number
+  readonly min?: string
+  readonly max?: string
+  readonly step?: string
+}
+
+export function TextField({ label, value, onInput, required = false, hint, type = 'text', ...rest }: TextFieldProps) {
+  const id = useId()
+  const hintId = hint === undefined ? undefined : `${id}-hint`
+  const given = {
+    id,
+    value,
+    required,
+    'aria-describedby': hintId,
+    autoComplete: 'off',
+    onInput: (event: { readonly currentTarget: HTMLInputElement }) => onInput(event.currentTarget.value),
+    ...rest,
+  }
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {type === 'text' && <input type="text" {...given} />}
+      {type === 'number' && <input type="number" {...given} />}
+      {type === 'password' && <input type="password" {...given} />}
+      {hint !== undefined && (
+        <p class="hint" id={hintId}>
+          {hint}
+        </p>
+      )}
+    </div>
+  )
+}
+
+interface SuggestedFieldProps {
+  readonly label: string
+  readonly value: string
+  readonly suggestions: readonly string[]
+  readonly onInput: (value: string) => void
+}
+
+/** Text with what is known offered below; something else may be written all the same. */
+export function SuggestedField({ label, value, suggestions, onInput }: SuggestedFieldProps) {
+  const id = useId()
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        list={`${id}-list`}
+        value={value}
+        required
+        maxLength={128}
+        autoComplete="off"
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+      <datalist id={`${id}-list`}>
+        {suggestions.map((one) => (
+          <option key={one} value={one} />
+        ))}
+      </datalist>
+    </div>
+  )
+}
+
+interface ReasonFieldProps {
+  readonly value: string
+  readonly onInput: (value: string) => void
+  readonly required: boolean
+}
+
+export function ReasonField({ value, onInput, required }: ReasonFieldProps) {
+  return (
+    <TextField
+      label={required ? 'Reason' : 'Reason (optional)'}
+      value={value}
+      onInput={onInput}
+      required={required}
+      maxLength={500}
+      hint="It is kept in the audit with your name."
+    />
+  )
+}
+
+interface TickProps {
+  readonly label: ComponentChildren
+  readonly checked: boolean
+  readonly onChange: (checked: boolean) => void
+}
+
+export function Tick({ label, checked, onChange }: TickProps) {
+  return (
+    <label class="tick">
+      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span>{label}</span>
+    </label>
+  )
+}
+
+interface ActButtonProps {
+  readonly children: ComponentChildren
+  readonly icon?: IconName
+  /** Without which the server would refuse it. */
+  readonly needs: Role
+  readonly onClick: () => void
+  readonly look?: 'primary' | 'danger' | 'small'
+  readonly label?: string
+  readonly disabled?: boolean
+}
+
+/** A button for a write. Whoever may not use it sees that it is there, and what it would take. */
+export function ActButton({ children, icon, needs, onClick, look, label, disabled = false }: ActButtonProps) {
+  const session = useSession()
+  const may = mayAct(session, needs)
+  const title = may ? undefined : `This needs the role ${needs}; your token has the role ${session.role}.`
+  return (
+    <button
+      type="button"
+      class={`button ${look ?? ''}`}
+      disabled={!may || disabled}
+      title={title}
+      aria-label={label}
+      onClick={onClick}
+    >
+      {icon !== undefined && <Icon name={icon} />}
+      {children}
+    </button>
+  )
+}

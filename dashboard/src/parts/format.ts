@@ -1,0 +1,102 @@
+/** Figures and times as people read them. */
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 86_400_000
+
+/** Two units at most: `850 ms`, `4.2 s`, `3 min 20 s`, `5 h 10 min`, `2 d 3 h`. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
+  if (ms < 10_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`
+  if (ms < MINUTE_MS) return `${Math.floor(ms / 1_000)} s`
+  if (ms < HOUR_MS) return two(ms, MINUTE_MS, 'min', 1_000, 's')
+  if (ms < DAY_MS) return two(ms, HOUR_MS, 'h', MINUTE_MS, 'min')
+  return two(ms, DAY_MS, 'd', HOUR_MS, 'h')
+}
+
+function two(ms: number, largeMs: number, large: string, smallMs: number, small: string): string {
+  const rest = Math.floor((ms % largeMs) / smallMs)
+  return `${Math.floor(ms / largeMs)} ${large}${rest === 0 ? '' : ` ${rest} ${small}`}`
+}
+
+/** How long ago, or how far ahead, in the largest unit that fits: a list is read at a glance. */
+export function relative(atMs: number, nowMs: number): string {
+  const ms = Math.abs(nowMs - atMs)
+  const text = coarse(ms)
+  if (ms < 1_000) return 'now'
+  return atMs > nowMs ? `in ${text}` : `${text} ago`
+}
+
+function coarse(ms: number): string {
+  if (ms < MINUTE_MS) return `${Math.floor(ms / 1_000)} s`
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`
+  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h`
+  return `${Math.floor(ms / DAY_MS)} d`
+}
+
+const EXACT = new Intl.DateTimeFormat(undefined, {
+  dateStyle: 'medium',
+  timeStyle: 'long',
+})
+
+export const exact = (atMs: number): string => EXACT.format(atMs)
+
+const TODAY = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hour12: false,
+})
+
+/** The hour alone while it is near, with its day otherwise. */
+export function timeOfDay(atMs: number, nowMs: number): string {
+  return Math.abs(nowMs - atMs) < DAY_MS / 2 ? TODAY.format(atMs) : exact(atMs)
+}
+
+const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+const ONE_PLACE = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+export const whole = (count: number): string => WHOLE.format(count)
+
+/** Whole up to a million, then `1.2M`: a tile has room for seven signs. */
+export const brief = (count: number): string => (count < 1_000_000 ? whole(count) : COMPACT.format(count))
+
+export function rate(perSecond: number): string {
+  return `${perSecond >= 100 ? whole(perSecond) : ONE_PLACE.format(perSecond)}/s`
+}
+
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${whole(count)} ${count === 1 ? one : many}`
+}
+
+/** The time part of a ULID is alike in neighbours, so its end tells them apart. */
+export function shortId(id: string): string {
+  return id.length <= 14 ? id : `${id.slice(0, 4)}…${id.slice(-6)}`
+}
+
+export interface Progress {
+  /** Between 0 and 100; null when it says something else than a part of the whole. */
+  readonly percent: number | null
+  readonly text: string
+}
+
+/** Handlers say how far they are as they like; the usual forms become a bar. */
+export function readProgress(value: unknown): Progress | null {
+  if (value === null || value === undefined) return null
+  if (typeof value === 'number') return ofPercent(value)
+  if (typeof value === 'string') return { percent: null, text: value }
+  if (typeof value !== 'object') return { percent: null, text: String(value) }
+  const { percent, done, total, text } = { percent: null, done: null, total: null, text: null, ...value }
+  const said = typeof text === 'string' ? text : null
+  if (typeof percent === 'number') return { ...ofPercent(percent), ...(said !== null && { text: said }) }
+  if (typeof done === 'number' && typeof total === 'number' && total > 0) {
+    return { percent: bounded((done / total) * 100), text: said ?? `${whole(done)} of ${whole(total)}` }
+  }
+  return { percent: null, text: said ?? JSON.stringify(value) }
+}
+
+function ofPercent(percent: number): Progress {
+  return { percent: bounded(percent), text: `${Math.round(percent)} %` }
+}
+
+const bounded = (percent: number): number => Math.min(100, Math.max(0, percent))

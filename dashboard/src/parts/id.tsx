@@ -1,0 +1,33 @@
+import { type Page, routeTo } from '../router/route.ts'
+import { shortId } from './format.ts'
+import { Icon } from './icon.tsx'
+import { useToast } from './toast.tsx'
+
+export function CopyButton({ text, what }: { readonly text: string; readonly what: string }) {
+  const toast = useToast()
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text)
+      toast({ text: `Copied ${what}` })
+    } catch {
+      toast({ text: `The browser does not let this page copy. Select ${what} and copy it yourself.`, tone: 'warn' })
+    }
+  }
+  return (
+    <button type="button" class="icon-button" aria-label={`Copy ${what}`} title={`Copy ${what}`} onClick={copy}>
+      <Icon name="copy" />
+    </button>
+  )
+}
+
+/** A job's id, short, linked to its page. */
+export function JobId({ id, page = 'jobs' }: { readonly id: string; readonly page?: Page }) {
+  return (
+    <span class="id">
+      <a href={routeTo(page, id)} title={id}>
+        {shortId(id)}
+      </a>
+      <CopyButton text={id} what={`id ${shortId(id)}`} />
+    </span>
+  )
+}

@@ -1,0 +1,21 @@
+export type JsonRead = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string }
+
+/** Reads JSON typed by hand, and says where it stops being some. */
+export function readJson(text: string): JsonRead {
+  if (text.trim() === '') return { ok: false, why: 'it is empty; write null for nothing' }
+  try {
+    const value: unknown = JSON.parse(text)
+    return { ok: true, value }
+  } catch (error) {
+    return { ok: false, why: located(text, error instanceof Error ? error.message : String(error)) }
+  }
+}
+
+/** Engines count signs, people count lines. */
+function located(text: string, message: string): string {
+  const position = /at position (\d+)/.exec(message)?.[1]
+  const short = message.replace(/ in JSON at position.*$/s, '').replace(/^JSON\.parse: /, '')
+  if (position === undefined) return short
+  const before = text.slice(0, Number(position)).split('\n')
+  return `${short} (line ${before.length}, sign ${(before.at(-1)?.length ?? 0) + 1})`
+}

@@ -1,0 +1,77 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { CopyButton } from './id.tsx'
+
+const REDACTED = '[redacted]'
+const SHOWN_SIGNS = 20_000
+/** Strings with their colon if they name a field, then words and figures. */
+const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+
+export function pretty(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'nothing')
+}
+
+/** JSON with its parts coloured. Everything is text: what a job carries can never become part of the page. */
+export function JsonView({ value, what }: { readonly value: unknown; readonly what: string }) {
+  const [isWhole, setWhole] = useState(false)
+  const text = pretty(value)
+  const shown = isWhole ? text : text.slice(0, SHOWN_SIGNS)
+  return (
+    <div class="json-frame">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and whoever has no mouse scrolls it by the keyboard */}
+      <section class="json" tabIndex={0} aria-label={what}>
+        <pre>
+          <code>{typeof value === 'string' ? shown : coloured(shown)}</code>
+        </pre>
+      </section>
+      <CopyButton text={text} what={what} />
+      {shown.length < text.length && (
+        <button type="button" class="button small" onClick={() => setWhole(true)}>
+          Show all {Math.round(text.length / 1_000)} KB
+        </button>
+      )}
+    </div>
+  )
+}
+
+function coloured(text: string): ComponentChildren {
+  const parts: ComponentChildren[] = []
+  let at = 0
+  for (const match of text.matchAll(TOKEN)) {
+    const [token, string, colon] = match
+    parts.push(text.slice(at, match.index))
+    parts.push(part(token, string, colon, match.index))
+    at = match.index + token.length
+  }
+  parts.push(text.slice(at))
+  return parts
+}
+
+function part(token: string, string: string | undefined, colon: string | undefined, key: number): ComponentChildren {
+  if (string === undefined) {
+    return (
+      <span key={key} class="json-plain">
+        {token}
+      </span>
+    )
+  }
+  if (colon !== undefined) {
+    return (
+      <span key={key} class="json-name">
+        {token}
+      </span>
+    )
+  }
+  if (string === JSON.stringify(REDACTED)) {
+    return (
+      <mark key={key} class="redacted" title="The job's definition marks this as sensitive; nobody sees it here.">
+        redacted
+      </mark>
+    )
+  }
+  return (
+    <span key={key} class="json-string">
+      {token}
+    </span>
+  )
+}

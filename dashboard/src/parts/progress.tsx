@@ -1,0 +1,9 @@
+/** A bar with its words beside it. */
+export function ProgressBar(props: { readonly percent: number; readonly text: string; readonly label: string }) {
+  return (
+    <div class="progress">
+      <progress max={100} value={props.percent} aria-label={props.label} />
+      <span class="figures">{props.text}</span>
+    </div>
+  )
+}

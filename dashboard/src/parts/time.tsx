@@ -1,0 +1,50 @@
+import { nowMs, useNow } from './clock.ts'
+import { duration, exact, relative, timeOfDay } from './format.ts'
+
+/** A time from now, with the exact one in its title. */
+export function Ago({ atMs }: { readonly atMs: number }) {
+  const now = useNow()
+  return (
+    <time dateTime={new Date(atMs).toISOString()} title={exact(atMs)}>
+      {relative(atMs, now)}
+    </time>
+  )
+}
+
+export function Exact({ atMs }: { readonly atMs: number }) {
+  return (
+    <time dateTime={new Date(atMs).toISOString()} title={new Date(atMs).toISOString()}>
+      {exact(atMs)}
+    </time>
+  )
+}
+
+/** How long something has been going on. */
+export function Since({ atMs }: { readonly atMs: number }) {
+  const now = useNow()
+  return <span title={`since ${exact(atMs)}`}>{duration(now - atMs)}</span>
+}
+
+export function MaybeAgo({ atMs, otherwise = '–' }: { readonly atMs: number | null; readonly otherwise?: string }) {
+  return atMs === null ? <span class="quiet">{otherwise}</span> : <Ago atMs={atMs} />
+}
+
+const ISO = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/
+
+/** The server's sentence with its times as this browser's clock shows them. */
+export function Timed({ text }: { readonly text: string }) {
+  const parts = text.split(ISO)
+  return (
+    <>
+      {parts.map((part, index) =>
+        index % 2 === 0 ? (
+          part
+        ) : (
+          <time key={part} dateTime={part} title={exact(Date.parse(part))}>
+            {timeOfDay(Date.parse(part), nowMs())}
+          </time>
+        ),
+      )}
+    </>
+  )
+}

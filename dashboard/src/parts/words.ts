@@ -1,0 +1,108 @@
+/** The states and conditions of the API in words that need no documentation, each with its colour and its sign. */
+import type { JobEvent, JobSummary } from '../api/shapes.ts'
+import type { IconName } from './icon.tsx'
+
+export type Tone = 'quiet' | 'wait' | 'run' | 'good' | 'bad' | 'warn'
+
+export interface Label {
+  readonly text: string
+  readonly tone: Tone
+  readonly icon: IconName
+}
+
+type Stateful = Pick<JobSummary, 'state' | 'ended'> & Partial<Pick<JobSummary, 'runAtMs'>>
+
+export function stateLabel({ state, ended, runAtMs }: Stateful, nowMs: number): Label {
+  switch (state) {
+    case 'queued':
+      return (runAtMs ?? 0) > nowMs
+        ? { text: 'Delayed', tone: 'wait', icon: 'clock' }
+        : { text: 'Queued', tone: 'wait', icon: 'queues' }
+    case 'in_progress':
+      return { text: 'Running', tone: 'run', icon: 'play' }
+    case 'completed':
+      return { text: 'Completed', tone: 'good', icon: 'check' }
+    case 'failed':
+      return { text: 'Failed', tone: 'bad', icon: 'cross' }
+    case 'dead_letter':
+      return endedLabel(ended)
+    default:
+      return { text: state satisfies never, tone: 'quiet', icon: 'dot' }
+  }
+}
+
+function endedLabel(ended: JobSummary['ended']): Label {
+  switch (ended) {
+    case null:
+      return { text: 'Dead letter', tone: 'bad', icon: 'dead-letters' }
+    case 'cancelled':
+      return { text: 'Cancelled', tone: 'quiet', icon: 'cross' }
+    case 'superseded':
+      return { text: 'Superseded', tone: 'quiet', icon: 'again' }
+    case 'discarded':
+      return { text: 'Discarded', tone: 'quiet', icon: 'bin' }
+    default:
+      return { text: ended satisfies never, tone: 'quiet', icon: 'dot' }
+  }
+}
+
+const EVENTS: Readonly<Record<string, Label>> = {
+  enqueued: { text: 'Enqueued', tone: 'wait', icon: 'plus' },
+  started: { text: 'Started', tone: 'run', icon: 'play' },
+  completed: { text: 'Completed', tone: 'good', icon: 'check' },
+  failed: { text: 'Failed', tone: 'bad', icon: 'cross' },
+  retried: { text: 'Will be tried again', tone: 'wait', icon: 'again' },
+  dead: { text: 'Became a dead letter', tone: 'bad', icon: 'dead-letters' },
+  released: { text: 'Given back, nobody to blame', tone: 'wait', icon: 'undo' },
+  expired: { text: 'Lease ran out: its worker was lost', tone: 'warn', icon: 'warn' },
+  cancelled: { text: 'Cancelled', tone: 'quiet', icon: 'cross' },
+  superseded: { text: 'Superseded by a newer job', tone: 'quiet', icon: 'again' },
+  discarded: { text: 'Discarded', tone: 'quiet', icon: 'bin' },
+  replayed: { text: 'Replayed by hand', tone: 'run', icon: 'again' },
+}
+
+export function eventLabel({ name }: Pick<JobEvent, 'name'>): Label {
+  return EVENTS[name] ?? { text: name, tone: 'quiet', icon: 'dot' }
+}
+
+/** The conditions of workers; one that this page does not know yet is shown by its own name. */
+const CONDITIONS: Readonly<Record<string, Label>> = {
+  working: { text: 'Working', tone: 'good', icon: 'check' },
+  idle: { text: 'Idle', tone: 'good', icon: 'check' },
+  stopping: { text: 'Stopping', tone: 'wait', icon: 'pause' },
+  late: { text: 'Falling behind', tone: 'warn', icon: 'warn' },
+  stuck: { text: 'Maybe stuck', tone: 'warn', icon: 'warn' },
+  overdue: { text: 'Stops too slowly', tone: 'warn', icon: 'warn' },
+  missing: { text: 'Missing', tone: 'bad', icon: 'cross' },
+}
+
+export function conditionLabel(condition: string): Label {
+  return CONDITIONS[condition] ?? { text: condition, tone: 'wait', icon: 'dot' }
+}
+
+export function healthLabel(health: 'healthy' | 'degraded' | 'unhealthy'): Label {
+  switch (health) {
+    case 'healthy':
+      return { text: 'Healthy', tone: 'good', icon: 'check' }
+    case 'degraded':
+      return { text: 'Degraded', tone: 'warn', icon: 'warn' }
+    case 'unhealthy':
+      return { text: 'Unhealthy', tone: 'bad', icon: 'cross' }
+    default:
+      return { text: health satisfies never, tone: 'quiet', icon: 'dot' }
+  }
+}
+
+export function severityTone(severity: string): Tone {
+  const level = severity.toLowerCase()
+  if (level === 'critical' || level === 'page' || level === 'error') return 'bad'
+  return level === 'warning' || level === 'high' ? 'warn' : 'wait'
+}
+
+const REFUSALS: Readonly<Record<string, string>> = {
+  'replayed-too-often': 'were replayed too often already (tick “even so” to replay them all the same)',
+  critical: 'are of a critical type (tick “even so” to include them)',
+  changed: 'had changed meanwhile and were left alone',
+}
+
+export const refusalText = (why: string): string => REFUSALS[why] ?? why

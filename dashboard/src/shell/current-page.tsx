@@ -1,0 +1,79 @@
+import { useSession } from '../api/context.ts'
+import { AlertsPage } from '../pages/alerts.tsx'
+import { AuditPage } from '../pages/audit.tsx'
+import { DeadLetterPage } from '../pages/dead-letter/dead-letter.tsx'
+import { DeadLettersPage } from '../pages/dead-letters/dead-letters.tsx'
+import { JobPage } from '../pages/job/job.tsx'
+import { JobsPage } from '../pages/jobs/jobs.tsx'
+import { OverviewPage } from '../pages/overview/overview.tsx'
+import { QueuesPage } from '../pages/queues.tsx'
+import { SchedulesPage } from '../pages/schedules.tsx'
+import { TopicsPage } from '../pages/topics.tsx'
+import { WorkersPage } from '../pages/workers.tsx'
+import { PageFrame } from '../parts/page.tsx'
+import { EmptyState } from '../parts/states.tsx'
+import { type Page, type Route, routeTo } from '../router/route.ts'
+import { NAVIGATION } from './navigation.ts'
+
+export function CurrentPage({ route }: { readonly route: Route }) {
+  const session = useSession()
+  const { page, id, query } = route
+  if (page === null) return <Nowhere />
+  const place = NAVIGATION.find((one) => one.page === page)
+  if (place?.needs && session.facets[place.needs] !== true) return <NotHere title={place.title} lacks={place.lacks} />
+  return <PageOf page={page} id={id} query={query} />
+}
+
+function PageOf({ page, id, query }: { page: Page; id: string | null; query: Route['query'] }) {
+  switch (page) {
+    case 'overview':
+      return <OverviewPage />
+    case 'jobs':
+      return id === null ? <JobsPage query={query} /> : <JobPage key={id} id={id} />
+    case 'dead-letters':
+      return id === null ? <DeadLettersPage query={query} /> : <DeadLetterPage key={id} id={id} />
+    case 'workers':
+      return <WorkersPage />
+    case 'schedules':
+      return <SchedulesPage />
+    case 'queues':
+      return <QueuesPage />
+    case 'topics':
+      return <TopicsPage />
+    case 'alerts':
+      return <AlertsPage />
+    case 'audit':
+      return <AuditPage query={query} />
+    default:
+      return page satisfies never
+  }
+}
+
+function NotHere({ title, lacks }: { readonly title: string; readonly lacks: string }) {
+  const { engine } = useSession()
+  return (
+    <PageFrame title={title}>
+      <EmptyState icon="warn" title="Not on this engine">
+        <p>
+          The engine here, {engine}, {lacks}, so this page has nothing to show. Nothing is wrong.
+        </p>
+        <a class="button" href={routeTo('overview')}>
+          To the overview
+        </a>
+      </EmptyState>
+    </PageFrame>
+  )
+}
+
+function Nowhere() {
+  return (
+    <PageFrame title="No such page">
+      <EmptyState icon="search" title="This address leads nowhere">
+        <p>It may have been cut off when it was copied.</p>
+        <a class="button" href={routeTo('overview')}>
+          To the overview
+        </a>
+      </EmptyState>
+    </PageFrame>
+  )
+}

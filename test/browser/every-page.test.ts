@@ -1,0 +1,57 @@
+/** What holds for every page: text stays text, nobody is shut out, nothing runs over the edge of a phone. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { seriousFaults } from './axe.ts'
+import { PHONE } from './browser.ts'
+import { goTo, MARKUP, setFullScene } from './full-scene.ts'
+import { useDashboard } from './stage.ts'
+
+const serve = useDashboard()
+
+test('on every page', async (t) => {
+  const { url, places, visit } = await setFullScene(t, serve)
+
+  await t.test('markup in payloads, errors, progress, keys, tenants, names and reasons stays text', async () => {
+    // Without the page's policy, which would keep such markup from running even if it became part of the page.
+    const page = await visit('', { bypassCSP: true })
+    await page.addInitScript('window.ran = () => { window.hasRun = true }')
+    await page.reload()
+    const elements = page.locator('img[src="x"], svg[onload], #app script')
+    const hasRun = (): Promise<boolean> => page.evaluate('window.hasRun === true')
+    for (const place of places) {
+      await goTo(page, url, place)
+      if (place.hasText) await page.getByText(MARKUP).first().waitFor()
+      assert.deepEqual([place.address, await elements.count(), await hasRun()], [place.address, 0, false])
+    }
+    // It would have run, and would have been noticed.
+    await page.evaluate(`document.querySelector('main').innerHTML = ${JSON.stringify(MARKUP)}`)
+    await page.waitForFunction('window.hasRun === true')
+    assert.equal(await elements.count(), 3)
+  })
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await t.test(`axe-core finds no serious fault in ${colorScheme} colours`, async () => {
+      const page = await visit('', { colorScheme, reducedMotion: 'reduce' })
+      const faults: string[] = []
+      for (const place of places) {
+        await goTo(page, url, place)
+        for (const fault of await seriousFaults(page)) faults.push(`#/${place.address}: ${fault}`)
+      }
+      assert.deepEqual(faults, [])
+    })
+  }
+
+  await t.test('nothing is wider than a phone', async () => {
+    const page = await visit('', { viewport: PHONE, hasTouch: true, isMobile: true })
+    const tooWide: string[] = []
+    for (const place of places) {
+      await goTo(page, url, place)
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+      if (width > PHONE.width) tooWide.push(`#/${place.address} is ${width} px wide`)
+    }
+    assert.deepEqual(tooWide, [])
+    await page.getByRole('button', { name: 'Menu' }).click()
+    await page.getByRole('navigation').getByRole('link', { name: 'Workers' }).click()
+    await page.getByRole('heading', { name: 'Workers', level: 1 }).waitFor()
+  })
+})

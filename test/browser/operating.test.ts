@@ -1,0 +1,124 @@
+/** Workers, schedules, queues, alerts and the audit, each with what is done on its page. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Alerting, type AlertRule, defineJob, startAlerting } from 'millrace'
+import { eventually } from '../../conformance/process/child.ts'
+import { LIMIT_MS } from './browser.ts'
+import { useDashboard } from './stage.ts'
+
+const serve = useDashboard()
+const greet = defineJob({ type: 'greet', run: () => 'Hello' })
+
+test('workers say that they live and what they run, until they stop', async (t) => {
+  const encode = defineJob({
+    type: 'encode-film',
+    run: ({ signal }) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())),
+  })
+  const { mill, visit } = await serve(t, { jobs: [greet, encode] })
+  const first = await mill.work([greet], { id: 'mill-1' })
+  await mill.work([encode], { id: 'mill-2', drain: 0, concurrency: 4 })
+  const { id } = await mill.enqueue(encode, {})
+  const page = await visit('workers')
+  const card = (name: string) => page.getByRole('listitem').filter({ has: page.getByRole('heading', { name }) })
+  await card('mill-1').getByText('Idle').waitFor()
+  await first.stop()
+  await card('mill-1').waitFor({ state: 'detached' })
+  // It comes with the next beat.
+  await card('mill-2').getByRole('heading', { name: 'Runs 1 of 4 at once' }).waitFor()
+  await card('mill-2').getByRole('link').first().click()
+  await page.getByRole('heading', { name: 'encode-film', level: 1 }).waitFor()
+  assert.match(page.url(), new RegExp(`#/jobs/${id}$`))
+})
+
+test('a schedule shows its next runs, is run now, paused and resumed', async (t) => {
+  const { mill, visit } = await serve(t, { jobs: [greet] })
+  await mill.schedules.upsert('nightly', { type: greet, cron: '0 2 * * *', tz: 'Europe/Berlin' })
+  const page = await visit('schedules')
+  const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'nightly' }) })
+  await card.getByText('0 2 * * *').waitFor()
+  await card.getByText('Next ten runs').click()
+  await card.getByRole('list').getByRole('listitem').nth(9).waitFor()
+  assert.equal(await card.getByRole('list').getByRole('listitem').count(), 10)
+
+  const confirm = async (button: string, verb: string): Promise<void> => {
+    await card.getByRole('button', { name: button }).click()
+    const dialog = page.getByRole('dialog', { name: `${verb}: nightly?` })
+    await dialog.getByRole('button', { name: verb }).click()
+    await dialog.waitFor({ state: 'detached' })
+  }
+  await confirm('Run now: nightly', 'Run now')
+  await page.getByText('Enqueued a run: nightly').waitFor()
+  assert.equal((await mill.counts())[greet.type]?.ready, 1)
+  await confirm('Pause nightly', 'Pause')
+  await card.getByText('No runs until it is resumed.').waitFor()
+  assert.equal((await mill.schedules.find('nightly'))?.paused, true)
+  await confirm('Resume nightly', 'Resume')
+  await card.getByRole('button', { name: 'Pause nightly' }).waitFor()
+  assert.equal((await mill.schedules.find('nightly'))?.paused, false)
+})
+
+test('a queue is paused and resumed with a reason, and the audit has both', async (t) => {
+  const { mill, visit } = await serve(t, { jobs: [greet] })
+  await mill.work([greet])
+  const page = await visit('queues')
+  await page.getByRole('button', { name: 'Pause greet' }).click()
+  const pausing = page.getByRole('dialog', { name: 'Pause greet?' })
+  await pausing.getByRole('textbox', { name: 'Reason (optional)' }).fill('the printer is jammed')
+  await pausing.getByRole('button', { name: 'Pause', exact: true }).click()
+  await page.getByText('by local: the printer is jammed').waitFor()
+  assert.deepEqual(
+    (await mill.paused()).map(({ type }) => type),
+    ['greet'],
+  )
+  await page.getByRole('button', { name: 'Resume greet' }).click()
+  const resuming = page.getByRole('dialog', { name: 'Resume greet?' })
+  await resuming.getByRole('button', { name: 'Resume', exact: true }).click()
+  await page.getByRole('button', { name: 'Pause greet' }).waitFor()
+  assert.deepEqual(await mill.paused(), [])
+  await mill.result(await mill.enqueue(greet, {}))
+
+  await page.getByRole('navigation').getByRole('link', { name: 'Audit' }).click()
+  const entries = page.getByRole('row').filter({ has: page.getByRole('cell') })
+  await entries.nth(1).waitFor()
+  await page.getByRole('combobox', { name: 'Action' }).selectOption('pause')
+  await entries.nth(1).waitFor({ state: 'detached' })
+  await page.getByRole('row', { name: /local paused greet the printer is jammed/ }).waitFor()
+  await page.getByRole('textbox', { name: 'Who' }).fill('somebody else')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'No entry fits' }).waitFor()
+})
+
+test('an alert fires, is counted in the navigation, and is resolved', async (t) => {
+  const breaches = [{ labels: { type: 'greet' }, value: 7, threshold: 5, text: '7 jobs of greet wait' }]
+  const backlog: AlertRule = { name: 'Backlog', severity: 'warning', word: 'WARNING', evaluate: () => breaches }
+  let alerting: Alerting | undefined
+  const { visit, ends } = await serve(t, {
+    jobs: [greet],
+    over: (mill) => {
+      alerting = startAlerting(mill, { rules: [backlog], every: '1h' })
+      return { alerting }
+    },
+  })
+  ends.defer(async () => alerting?.stop())
+  const page = await visit('alerts')
+  const look = async (status: string): Promise<void> => {
+    await eventually(
+      async () => {
+        await alerting?.look()
+        return alerting?.current()[0]?.status === status
+      },
+      `the alert is ${status}`,
+      LIMIT_MS,
+    )
+  }
+  await look('firing')
+  const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'Backlog' }) })
+  await card.getByText('Firing · warning').waitFor()
+  await card.getByText('7 jobs of greet wait').waitFor()
+  await card.getByText('type=greet').waitFor()
+  await page.getByRole('navigation').getByRole('link', { name: 'Alerts 1' }).waitFor()
+  breaches.length = 0
+  await look('resolved')
+  await card.getByText('Resolved', { exact: true }).waitFor()
+  await page.getByRole('heading', { name: 'Nothing fires' }).waitFor()
+})

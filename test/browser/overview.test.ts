@@ -1,0 +1,83 @@
+/** The first page: its figures move by themselves, it is light and quick, and it teaches whoever has no jobs yet. */
+import assert from 'node:assert/strict'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { defineJob } from 'millrace'
+import { useDashboard } from './stage.ts'
+
+const serve = useDashboard()
+const greet = defineJob({ type: 'greet', run: () => 'Hello' })
+
+const PAGE_BYTES_MAX = 150 * 1_024
+/** Far above what is hoped for: the machine may have other things to do. */
+const LOAD_MS_MAX = 5_000
+
+test('figures change while jobs run, without anybody asking', async (t) => {
+  const { mill, visit } = await serve(t, { jobs: [greet] })
+  const page = await visit()
+  // The empty page shows the way to the first job.
+  await page.getByRole('heading', { name: 'No job has come by yet' }).waitFor()
+  await page.getByText('millrace work jobs.ts').waitFor()
+  await page.getByRole('status').filter({ hasText: 'Live' }).waitFor()
+  // From here on nobody who asks is answered: what is new can only come by the event stream.
+  await page.route('**/api/v1/overview', () => {})
+
+  await mill.enqueueMany(greet, [1, 2, 3])
+  await page.getByRole('link', { name: 'Ready 3 wait for a worker' }).waitFor()
+  await page.getByText('3 ready, and no worker.').waitFor()
+  await page.getByRole('row', { name: 'greet 3 0 0 0 0' }).waitFor()
+
+  await mill.work([greet])
+  await page.getByRole('link', { name: 'Ready 0 wait for a worker' }).waitFor()
+  await page.getByRole('row', { name: 'greet 0 0 0 3 0' }).waitFor()
+  await page.getByText('1 worker running').waitFor()
+  await page.getByRole('img', { name: /^Throughput, latest: completed / }).waitFor()
+  // Each figure leads to the jobs behind it.
+  await page.getByRole('link', { name: /^Completed 3 / }).click()
+  await page.getByRole('radio', { name: 'Completed', checked: true }).waitFor()
+  await page.getByRole('row', { name: /greet/ }).nth(2).waitFor()
+})
+
+test('its files stay under 150 KB as they are sent, and it is there at once', async (t) => {
+  const { mill, visit, pageFolder } = await serve(t, { jobs: [greet] })
+  await mill.enqueueMany(
+    greet,
+    Array.from({ length: 1_000 }, (_, n) => n),
+  )
+  const names = readdirSync(pageFolder, { recursive: true, encoding: 'utf8' })
+  const pressed = names.filter((name) => name.endsWith('.gz'))
+  const bytes = pressed.reduce((sum, name) => sum + statSync(join(pageFolder, name)).size, 0)
+  // Whatever is not pressed beforehand would be sent as it is.
+  const kinds = new Set(names.filter((name) => name.includes('.')).map((name) => name.slice(name.lastIndexOf('.'))))
+  assert.deepEqual([...kinds].sort(), ['.br', '.css', '.gz', '.html', '.js', '.svg'])
+  assert.ok(bytes > 10_000 && bytes < PAGE_BYTES_MAX, `the page's files are ${bytes} bytes gzipped`)
+
+  const page = await visit()
+  const loads: number[] = []
+  for (let load = 0; load < 3; load += 1) {
+    await page.reload()
+    await page.getByRole('link', { name: /^Ready 1,000 / }).waitFor()
+    loads.push(Math.round(await page.evaluate<number>('performance.now()')))
+  }
+  t.diagnostic(`the overview was shown after ${loads.join(', ')} ms, with ${bytes} bytes of files`)
+  assert.ok(Math.min(...loads) < LOAD_MS_MAX, `the overview took ${loads.join(', ')} ms`)
+})
+
+test('colours follow the system until somebody chooses, and the choice is kept', async (t) => {
+  const { visit } = await serve(t, { jobs: [greet] })
+  const page = await visit('', { colorScheme: 'dark' })
+  const ground = (): Promise<string> => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+  await page.getByRole('button', { name: 'Colours of the system', pressed: true }).waitFor()
+  const dark = await ground()
+  await page.getByRole('button', { name: 'Light colours' }).click()
+  const light = await ground()
+  assert.notEqual(light, dark)
+  await page.reload()
+  await page.getByRole('button', { name: 'Light colours', pressed: true }).waitFor()
+  assert.equal(await ground(), light)
+  await page.getByRole('button', { name: 'Colours of the system' }).click()
+  assert.equal(await ground(), dark)
+  await page.emulateMedia({ colorScheme: 'light' })
+  assert.equal(await ground(), light)
+})
