@@ -1,7 +1,7 @@
 import { ratioOf, type Scenario } from '../scenario.ts'
 import { drain, enqueueAll, steadyRate } from './draining.ts'
 
-// A07
+// A07 X071
 export const drained: Scenario = {
   name: 'drain',
   title: 'Drain',

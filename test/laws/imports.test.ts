@@ -6,6 +6,21 @@ import { blank } from './blank.ts'
 import { type Import, importsOf, layerOf } from './imports.ts'
 import { isTest, ROOT, type SourceFile, sourceFiles } from './source.ts'
 
+/** What the package is made of, for those who stand on top of it. */
+const PUBLIC = [
+  'client',
+  'worker',
+  'keeper',
+  'desk',
+  'observe',
+  'explain',
+  'engine',
+  'job',
+  'time',
+  'errors.ts',
+  'events.ts',
+]
+
 /** What each layer may import besides itself. A layer that is not here fails the law, so that a new one is thought about. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
@@ -19,11 +34,15 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   keeper: ['engine', 'job', 'time', 'errors.ts', 'events.ts'],
   worker: ['keeper', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
   desk: ['engine', 'job', 'time', 'errors.ts', 'events.ts'],
+  // Reads through the port and words what it finds; it asks within the time that observing may take.
+  explain: ['observe', 'engine', 'job', 'time', 'errors.ts'],
   client: ['worker', 'keeper', 'observe', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
+  // Between two engines, whichever they are: it knows the port, and how an office is held.
+  outbox: ['worker', 'keeper', 'engine', 'job', 'time', 'errors.ts'],
   testing: ['client', 'worker', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
-  'index.ts': ['client', 'worker', 'keeper', 'desk', 'observe', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
-  http: ['client', 'worker', 'keeper', 'desk', 'observe', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
-  cli: ['http', 'client', 'worker', 'keeper', 'desk', 'observe', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
+  'index.ts': PUBLIC,
+  http: PUBLIC,
+  cli: ['http', ...PUBLIC],
 }
 
 /** Outside src/: what a folder may not import. */
@@ -35,6 +54,9 @@ const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
 /** The one place that names engines, and only to load them when a URL asks for them. */
 const ENGINES_LOADED_IN = 'src/engine/open.ts'
 
+/** The one place of the library that names workloads, and only to load one that the command line was asked to run. */
+const WORKLOADS_LOADED_IN = 'src/cli/presets.ts'
+
 const folders = ['src', 'conformance', 'workloads']
 const files = sourceFiles(folders, { tests: false })
 const imports = files.flatMap(importsOf)
@@ -45,6 +67,7 @@ function isLawful({ from, to, kind }: Import): boolean {
   const [fromLayer, toLayer] = [layerOf(from), layerOf(to)]
   if (fromLayer === toLayer) return true
   if (kind === 'dynamic' && toLayer.startsWith('engines/')) return from === ENGINES_LOADED_IN
+  if (kind === 'dynamic' && toLayer === 'workloads') return from === WORKLOADS_LOADED_IN
   // The harnesses of our own engines are not shipped, and some need a server.
   if (from.startsWith('conformance/engines/') && to.startsWith('test/servers/')) return true
   if (!from.startsWith('src/')) return !(FORBIDDEN[fromLayer] ?? []).includes(toLayer)

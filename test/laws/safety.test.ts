@@ -59,10 +59,29 @@ test('nothing runs text as code', () => {
   assert.deepEqual(imported, [])
 })
 
+/** What another runtime alone has, as a name or as a module. */
+const OTHER_RUNTIME = /(?<![.\w$])(?:Bun|Deno)\s*[.[]/
+
+// X024
+test('everything runs on Node alone', () => {
+  const found = files.filter(({ code }) => OTHER_RUNTIME.test(code))
+  assert.deepEqual(
+    found.map(({ path }) => path),
+    [],
+  )
+  assert.deepEqual(
+    files.flatMap(importsOf).filter(({ to }) => /^(?:bun|deno)(?::|$)/.test(to)),
+    [],
+  )
+})
+
 test('the laws above see what they look for', () => {
   for (const text of ['let a: any', 'x as any', 'any[]', 'Array<any>']) assert.match(blank(text), ANY, text)
   for (const text of ['AbortSignal.any([a])', 'z.any()', 'many', '// any', "'any'"])
     assert.doesNotMatch(blank(text), ANY, text)
+  for (const text of ['Bun.serve({})', 'await Deno.open(a)', "Bun['env']"])
+    assert.match(blank(text), OTHER_RUNTIME, text)
+  for (const text of ['a.Bun.b', 'Bunch.of(1)', '// Bun.serve()']) assert.doesNotMatch(blank(text), OTHER_RUNTIME, text)
   for (const text of ['eval("1")', 'new Function("a")', 'Function("a")']) assert.match(blank(text), RUNS_TEXT, text)
   for (const text of ['evaluate(1)', 'a.Function(1)', '// eval(1)']) assert.doesNotMatch(blank(text), RUNS_TEXT, text)
 })

@@ -1,0 +1,107 @@
+/**
+ * How quickly the admin API answers when a store is large: npm run bench:admin [-- --jobs N --rounds N]
+ *
+ * Real requests over loopback against a server that also samples, on SQLite and on Postgres. A first round of each request
+ * is left out: it opens connections and fills caches.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { applyMigrations } from '../../src/engine/open.ts'
+import { createAdmin } from '../../src/http/index.ts'
+import { open } from '../../src/index.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { startPostgres } from '../../test/servers/postgres.ts'
+import { machineFacts } from '../machine.ts'
+import { percentile } from '../statistics.ts'
+import { fillPostgres, fillSqlite } from './fill.ts'
+
+const P95_MS_MAX = 50
+
+const REQUESTS: readonly string[] = [
+  'overview',
+  'history',
+  'queues',
+  'workers',
+  'alerts',
+  'schedules',
+  'jobs',
+  'jobs?state=queued',
+  'jobs?state=in_progress',
+  'jobs?state=completed',
+  'jobs?state=dead_letter',
+  'jobs?type=type-3',
+  'jobs?type=type-3&state=queued',
+  'jobs?type=type-3&state=completed&limit=500',
+  'jobs?search=host%203',
+  'jobs?search=01J00000000000000000123456',
+  'jobs/01J00000000000000000123456',
+  'jobs/01J00000000000000000000090/explain',
+  'dead-letters',
+  'dead-letters?type=type-15',
+  'dead-letters/groups',
+  'dead-letters/01J00000000000000000000095',
+  'audit',
+]
+
+interface Row {
+  readonly engine: string
+  readonly request: string
+  readonly p50Ms: number
+  readonly p95Ms: number
+}
+
+async function measure(engine: string, url: string, rounds: number): Promise<readonly Row[]> {
+  const mill = await open(url)
+  const admin = createAdmin(mill)
+  const server = await admin.listen({ port: 0 })
+  const took = new Map<string, number[]>(REQUESTS.map((request) => [request, []]))
+  try {
+    for (let round = 0; round <= rounds; round += 1) {
+      for (const [request, times] of took) {
+        const startedMs = performance.now()
+        const answer = await fetch(`${server.url}/api/v1/${request}`)
+        const text = await answer.text()
+        if (!answer.ok) throw new Error(`${engine}: ${request} answered ${answer.status}: ${text}`)
+        if (round > 0) times.push(performance.now() - startedMs)
+      }
+    }
+  } finally {
+    await server.close()
+    await mill.close()
+  }
+  const every: Row = { engine, request: 'all of them', ...bands([...took.values()].flat()) }
+  return [...[...took].map(([request, times]) => ({ engine, request, ...bands(times) })), every]
+}
+
+function bands(times: readonly number[]): Pick<Row, 'p50Ms' | 'p95Ms'> {
+  const tenths = (ms: number): number => Math.round(ms * 10) / 10
+  return { p50Ms: tenths(percentile(times, 50)), p95Ms: tenths(percentile(times, 95)) }
+}
+
+const { values } = parseArgs({ options: { jobs: { type: 'string' }, rounds: { type: 'string' } } })
+const jobs = Number(values.jobs ?? 1_000_000)
+const rounds = Number(values.rounds ?? 50)
+const folder = mkdtempSync(join(tmpdir(), 'millrace-admin-'))
+const machine = machineFacts({})
+const rows: Row[] = []
+try {
+  const file = join(folder, 'jobs.db')
+  await applyMigrations(`sqlite:${file}`, { clock: systemClock, migrate: true })
+  fillSqlite(file, jobs)
+  rows.push(...(await measure('sqlite', `sqlite:${file}`, rounds)))
+  const postgres = await startPostgres()
+  await applyMigrations(postgres.url, { clock: systemClock, migrate: true })
+  await fillPostgres(postgres.url, jobs)
+  rows.push(...(await measure('postgres', postgres.url, rounds)))
+  await postgres.stop()
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+console.table(rows)
+mkdirSync('bench/results/admin', { recursive: true })
+writeFileSync('bench/results/admin/api.json', `${JSON.stringify({ jobs, rounds, machine, rows }, null, 2)}\n`)
+const worst = rows.filter(({ p95Ms }) => p95Ms > P95_MS_MAX)
+for (const { engine, request, p95Ms } of worst) console.log(`above ${P95_MS_MAX} ms: ${engine} ${request}: ${p95Ms} ms`)
+process.exit(worst.length === 0 ? 0 : 1)

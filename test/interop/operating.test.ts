@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { defineJob } from 'millrace'
+import { stage } from './stage.ts'
+
+const mail = defineJob({ type: 'mail', run: () => 'sent' })
+
+describe('operating beside BullMQ', () => {
+  test('our pause is none of BullMQ’s, and BullMQ’s is left as it is', async (t) => {
+    const { mill, queue } = await stage(t)
+    const theirs = queue('mail')
+    await mill.enqueue(mail, null)
+    await mill.pause('mail')
+    assert.equal(await theirs.isPaused(), false)
+    await theirs.pause()
+    await mill.resume('mail')
+    assert.equal(await theirs.isPaused(), true)
+    await theirs.resume()
+    assert.deepEqual(await mill.paused(), [])
+  })
+
+  test('a type that we have paused is still worked on by BullMQ’s own workers', async (t) => {
+    const { mill, queue, worker } = await stage(t)
+    await mill.pause('mail')
+    await mill.work([mail])
+    const ran = Promise.withResolvers<unknown>()
+    await queue('mail').add('mail', { n: 1 })
+    worker('mail', async (data) => ran.resolve(data))
+    assert.deepEqual(await ran.promise, { n: 1 })
+  })
+
+  // D02 D03
+  test('a worker’s beat stands under the engine’s prefix, in the form of document D', async (t) => {
+    const { mill, redis, prefix } = await stage(t)
+    await mill.work([mail], { id: 'w1', concurrency: 3 })
+    const text = await redis.get(`${prefix}::worker:mail:w1`)
+    const { timestamp, status, last_message_at, consumer_lag, work } = JSON.parse(text ?? '{}')
+    assert.match(timestamp, /^\d{4}-.*Z$/)
+    assert.deepEqual([status, last_message_at, consumer_lag], ['RUNNING', null, null])
+    assert.deepEqual([work.concurrency, work.running, work.pid], [3, 0, process.pid])
+    const heldMs = await redis.pttl(`${prefix}::worker:mail:w1`)
+    assert.ok(heldMs > 0 && heldMs <= 30_000, `${heldMs} ms`)
+  })
+})
