@@ -85,7 +85,11 @@ export class World {
     )
     await this.both(
       async ({ engine }) => (await engine.inspector?.list({ limit: 1_000 })) ?? [],
-      (views) => views.map((view) => viewed(this.order === 'exact' ? view : withRoundLease(view, this.clock.nowMs()))),
+      // A version that took the place of an older one may be listed there.
+      (views) =>
+        views
+          .toSorted((a, b) => (a.id < b.id ? 1 : -1))
+          .map((view) => viewed(this.order === 'exact' ? view : withRoundLease(view, this.clock.nowMs()))),
     )
     for (const id of this.ids) {
       await this.both(async ({ engine }) => (await engine.inspector?.history(id)) ?? [], told)

@@ -153,7 +153,7 @@ export interface JobFilter {
 
 export interface Inspector {
   find(id: string): Promise<JobView | null>
-  /** Newest first. */
+  /** Newest first, page by page. A version that took the place of an older one of its latest key may stand there. */
   list(filter: JobFilter): Promise<readonly JobView[]>
   /** The queued job that has been due longest, whatever it waits for. Null when none is due. */
   oldestDue(): Promise<JobView | null>
