@@ -34,12 +34,13 @@ export class Leases {
     return this.#grips.size
   }
 
-  /** Hands a record out: counts the start, and gives it a token that no other claim has had. */
+  /** Hands a record out: counts the start, and gives it a token that no other claim has had and that says where it stood. */
   grant(holding: Holding, held: Held, { leaseMs, attempts }: SubscribedType, nowMs: number): Lease {
-    const attempt = holding.watermark.start(held.record.offset)
+    const { topic, partition, offset } = held.record
+    const attempt = holding.watermark.start(offset)
     const { job, verdict } = toJob(held.record, { prefix: this.#prefix, ...(attempts !== undefined && { attempts }) })
     this.#claims += 1
-    const token = `${holding.epoch.memberId}/${holding.epoch.generationId}/${this.#claims}`
+    const token = `${holding.epoch.memberId}/${holding.epoch.generationId}/${topic}/${partition}/${offset}/${this.#claims}`
     const expiresAtMs = nowMs + leaseMs
     this.#noneBeforeMs = Math.min(this.#noneBeforeMs, expiresAtMs)
     const lease: Lease = { job, attempt, token, expiresAtMs, ...(verdict !== null && { verdict }) }
