@@ -4,6 +4,7 @@
  */
 import type { By } from './dead-letters.ts'
 
+/** How many records a group has yet to settle in a topic. */
 export interface TopicLag {
   readonly group: string
   readonly topic: string

@@ -48,7 +48,8 @@ function run(command: string, args: readonly string[], cwd: string): string {
 function copySources(): void {
   mkdirSync(copy)
   const shipped = manifest.files.filter((file) => file !== 'dist')
-  const parts = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'src', 'conformance', 'workloads', ...shipped]
+  const files = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
+  const parts = [...files, 'src', 'conformance', 'workloads', 'dashboard', 'scripts', ...shipped]
   for (const part of parts) cpSync(path.join(ROOT, part), path.join(copy, part), { recursive: true })
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'), 'dir')
   // What an earlier build has left must not be shipped.

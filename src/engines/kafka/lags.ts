@@ -1,13 +1,7 @@
+import type { TopicLag } from '../../engine/topics.ts'
 import type { Admin } from './driver.ts'
 import { nameOf } from './holding.ts'
 import { committedOf, offsetsOf } from './offsets.ts'
-
-/** How many records a group has yet to settle in a topic. */
-export interface TopicLag {
-  readonly group: string
-  readonly topic: string
-  readonly lag: number
-}
 
 /** Document D's lag: the end of each partition less what the group has committed, by topic. */
 export async function lagsOf(admin: Admin, groups: readonly string[]): Promise<readonly TopicLag[]> {

@@ -1,6 +1,7 @@
+import type { TopicLag } from '../../../engine/topics.ts'
 import { type Clock, systemClock } from '../../../time/clock.ts'
 import { type Connection, connect, disconnect } from '../connection.ts'
-import { lagsOf, type TopicLag } from '../lags.ts'
+import { lagsOf } from '../lags.ts'
 import { archiveTopicOf, type KafkaOptions, parseUrl } from '../options.ts'
 import { archiveLetters } from './archive.ts'
 import { DlqEndpoints } from './endpoints.ts'
@@ -32,9 +33,7 @@ const LINES_BYTES_MAX = 512 * 1_024
  * await dlq.close()
  */
 export async function openTopicDesk(url: string, options: OpenTopicDeskOptions = {}): Promise<OpenTopicDesk> {
-  const { clock = systemClock } = options
-  const parsed = parseUrl(url)
-  return new OpenTopicDesk(await connect(parsed, clock), parsed, { ...options, clock })
+  return OpenTopicDesk.open(url, options)
 }
 
 /** Document D's endpoints on a broker. */
@@ -49,7 +48,18 @@ export class OpenTopicDesk extends DlqEndpoints {
   #closed: Promise<void> | null = null
 
   /** Use `openTopicDesk`. */
-  constructor(connection: Connection, options: KafkaOptions, given: OpenTopicDeskOptions & { readonly clock: Clock }) {
+  static async open(url: string, options: OpenTopicDeskOptions): Promise<OpenTopicDesk> {
+    const { clock = systemClock } = options
+    const parsed = parseUrl(url)
+    return new OpenTopicDesk(await connect(parsed, clock), parsed, { ...options, clock })
+  }
+
+  /** Private, so that the types of this module need none of the client's, which not everybody has installed. */
+  private constructor(
+    connection: Connection,
+    options: KafkaOptions,
+    given: OpenTopicDeskOptions & { readonly clock: Clock },
+  ) {
     const desk = new TopicDesk(connection.log, { ...given, prefix: options.prefix })
     super(desk, connection.log)
     this.desk = desk
