@@ -19,7 +19,7 @@ describe('the Kafka family', { concurrency: 2 }, () => {
   after(() => server.stop())
 
   for (const entry of PEERS) {
-    test(`finds every delivery of ${entry.name}`, { timeout: 120_000 }, async () => {
+    test(`finds every delivery of ${entry.name}`, { timeout: 600_000 }, async () => {
       const { results } = await run({ scenarios: ['bulk', 'drain', 'pickup'], contenders: [entry], server })
       assertSound(results)
     })

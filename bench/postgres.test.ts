@@ -30,14 +30,14 @@ describe('the Postgres family', { concurrency: 2 }, () => {
     })
 
   // X120
-  test(`finds every delivery of Millrace: ${TRIED.join(', ')}`, { timeout: 120_000 }, async () => {
+  test(`finds every delivery of Millrace: ${TRIED.join(', ')}`, { timeout: 600_000 }, async () => {
     const { results } = await run({ scenarios: TRIED, contenders: [entryOf('millrace-postgres')], server })
     assert.equal(results.length, TRIED.length)
     assertSound(results)
   })
 
   for (const entry of ENTRIES.filter(({ name }) => name !== 'millrace-postgres')) {
-    test(`finds every delivery of ${entry.name}`, { timeout: 60_000 }, async () => {
+    test(`finds every delivery of ${entry.name}`, { timeout: 300_000 }, async () => {
       const { results } = await run({ scenarios: TRIED_WITH_PEERS, contenders: [entry], server })
       assertSound(results)
     })
@@ -45,7 +45,7 @@ describe('the Postgres family', { concurrency: 2 }, () => {
 
   const filled = ENTRIES.filter(({ excused }) => excused.claim === undefined)
   for (const entry of filled) {
-    test(`fills up what was claimed from ${entry.name}, and numbers no job twice`, { timeout: 60_000 }, async (t) => {
+    test(`fills up what was claimed from ${entry.name}, and numbers no job twice`, { timeout: 300_000 }, async (t) => {
       const place = await newPlace(tmpdir(), server.url)
       const module: ContenderModule = await import(entry.module)
       const contender = module.create(entry)

@@ -23,14 +23,14 @@ describe('the Redis family', { concurrency: 2 }, () => {
   after(() => server.stop())
 
   // X120
-  test(`finds every delivery of Millrace: ${TRIED.join(', ')}`, { timeout: 120_000 }, async () => {
+  test(`finds every delivery of Millrace: ${TRIED.join(', ')}`, { timeout: 600_000 }, async () => {
     const { results } = await run({ scenarios: TRIED, contenders: [entryOf('millrace-redis')], server })
     assert.equal(results.length, TRIED.length)
     assertSound(results)
   })
 
   for (const entry of PEERS) {
-    test(`finds every delivery of ${entry.name}`, { timeout: 60_000 }, async () => {
+    test(`finds every delivery of ${entry.name}`, { timeout: 300_000 }, async () => {
       const { results } = await run({ scenarios: TRIED_WITH_PEERS, contenders: [entry], server })
       assertSound(results)
     })

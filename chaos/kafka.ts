@@ -51,9 +51,11 @@ export async function runKafkaChaos(options: KafkaChaosOptions): Promise<KafkaCh
   const random = seededRandom(options.seed)
   const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'))
   const server = await startKafka()
-  const session = `session=${SESSION_MS}&heartbeat=300&drain=3000&timeout=3000`
-  const url = `${server.url}?group=chaos&partitions=${options.partitions}&${session}`
-  const mill = await open(url)
+  const session = `session=${SESSION_MS}&heartbeat=300&drain=3000`
+  const patient = `${server.url}?group=chaos&partitions=${options.partitions}&${session}`
+  const url = `${patient}&timeout=3000`
+  // Nobody starts this one again if a busy broker is late.
+  const mill = await open(`${patient}&timeout=30000`)
   const startedAtMs = performance.now()
   const crew = new Crew({ url, folder, processes: options.processes, pauseMs: PAUSE_MS })
   const blows: Blow[] = []

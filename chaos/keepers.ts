@@ -42,6 +42,9 @@ export interface KeeperChaosReport {
 const MAIN = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
 const OFFICE = 'keeper:reap+schedules+retention'
 const SECOND_MS = 1_000
+/** For what comes within a second or two where the machine is not busy with something else. */
+const PATIENCE_MS = 60_000
+const TICKS_MIN = 3
 
 export async function runKeeperChaos(options: KeeperChaosOptions): Promise<KeeperChaosReport> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-keepers-'))
@@ -60,6 +63,7 @@ export async function runKeeperChaos(options: KeeperChaosOptions): Promise<Keepe
     const firstTerm = await strike(mill, crew, options)
     // The last one struck may have left ticks to its successor.
     await sleep(4 * Number.parseInt(options.interval, 10) + SECOND_MS)
+    await enough(runs)
     const terms = (await activeKeeper(mill)).number - firstTerm + 1
     await mill.schedules.pause('beat')
     await settle(mill)
@@ -109,7 +113,8 @@ class Crew {
     child.on('error', () => {})
   }
 
-  async strike(pid: number): Promise<void> {
+  /** One that is paused goes on when `isOver`. */
+  async strike(pid: number, isOver: () => Promise<boolean>): Promise<void> {
     const child = this.#members.get(pid)
     if (child === undefined) throw new Error(`the active keeper ${pid} is none of ours`)
     if (this.#options.blow === 'kill') {
@@ -120,6 +125,8 @@ class Crew {
     }
     child.kill('SIGSTOP')
     await sleep(3 * Number.parseInt(this.#options.interval, 10))
+    for (const untilMs = performance.now() + PATIENCE_MS; performance.now() < untilMs && !(await isOver()); )
+      await sleep(50)
     child.kill('SIGCONT')
   }
 
@@ -135,21 +142,28 @@ async function strike(mill: Mill, crew: Crew, options: KeeperChaosOptions): Prom
     await sleep(options.everyMs)
     const leader = await activeKeeper(mill)
     first ??= leader.number
-    await crew.strike(leader.pid)
+    await crew.strike(leader.pid, async () => (await activeKeeper(mill)).number !== leader.number)
   }
   return first ?? 0
 }
 
 async function activeKeeper(mill: Mill): Promise<{ pid: number; number: number }> {
-  for (const untilMs = performance.now() + 30_000; performance.now() < untilMs; await sleep(50)) {
+  for (const untilMs = performance.now() + PATIENCE_MS; performance.now() < untilMs; await sleep(50)) {
     const term = await mill.engine.leadership?.leader(OFFICE)
     if (term) return { pid: Number(term.holder.split(':')[1]), number: term.number }
   }
-  throw new Error('no keeper took office within 30 s')
+  throw new Error(`no keeper took office within ${PATIENCE_MS} ms`)
+}
+
+/** Waits for so many ticks that there is something to judge. */
+async function enough(runs: readonly Run[]): Promise<void> {
+  const ticks = (): number => new Set(runs.map(({ tickMs }) => tickMs)).size
+  for (const untilMs = performance.now() + PATIENCE_MS; performance.now() < untilMs && ticks() < TICKS_MIN; )
+    await sleep(100)
 }
 
 async function settle(mill: Mill): Promise<void> {
-  for (const untilMs = performance.now() + 20_000; performance.now() < untilMs; await sleep(100)) {
+  for (const untilMs = performance.now() + PATIENCE_MS; performance.now() < untilMs; await sleep(100)) {
     const { beat } = await mill.counts()
     if (beat !== undefined && beat.ready + beat.inProgress === 0) return
   }

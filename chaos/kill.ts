@@ -44,10 +44,11 @@ export async function runKillChaos(options: ChaosOptions): Promise<ChaosReport> 
   mkdirSync(lines)
   const mill = await open(options.url)
   const startedAtMs = performance.now()
-  const ids = await fillBacklog(mill, options, random)
   const crew = new Crew({ url: options.url, folder: lines, processes: options.processes, pauseMs: PAUSE_MS })
   try {
+    // Only when all are ready: where processes start slowly, the first ones would have done most of it before the first blow.
     await crew.start()
+    const ids = await fillBacklog(mill, options, random)
     const [strikes, disasters] = await Promise.all([
       strike(crew, options.chaosMs, random),
       befall(options.disasters ?? [], options.chaosMs),
@@ -102,7 +103,11 @@ export async function befall(disasters: readonly (() => Promise<void>)[], chaosM
 
 async function finish(mill: Mill, finishMs: number): Promise<void> {
   for (const untilMs = performance.now() + finishMs; performance.now() < untilMs; await sleep(200)) {
-    const counts = (await mill.counts())[chaosJob.type]
+    const counts = await mill.counts().then(
+      (all) => all[chaosJob.type],
+      // A server that has just come back may break the connections that it finds.
+      () => undefined,
+    )
     if (counts !== undefined && counts.ready + counts.delayed + counts.inProgress === 0) return
   }
 }

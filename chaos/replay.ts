@@ -21,6 +21,8 @@ export interface ReplayOptions {
   readonly aloneMs: number
   /** The command is interrupted when so many are replayed. */
   readonly interruptAfter: number
+  /** How many it replays in a second until then; as many as it can unless told. */
+  readonly rateBefore?: number
 }
 
 export interface ReplayReport {
@@ -48,7 +50,7 @@ export async function runReplayChaos(options: ReplayOptions): Promise<ReplayRepo
     const startedMs = performance.now()
     const beside = await worker.rate(
       (async () => {
-        outcomes = [await replayAll(options.url, replayed(mill, options)), await replayAll(options.url, null)]
+        outcomes = [await replayAll(options, replayed(mill, options)), await replayAll(options, null)]
       })(),
     )
     const replaySeconds = (performance.now() - startedMs) / 1_000
@@ -151,8 +153,12 @@ async function replayed(mill: Mill, { letters, interruptAfter }: ReplayOptions):
 }
 
 /** The command as a user calls it. Ctrl-C is pressed when `interruption` resolves. */
-async function replayAll(url: string, interruption: Promise<void> | null): Promise<Outcome> {
+async function replayAll(
+  { url, rateBefore }: Pick<ReplayOptions, 'url' | 'rateBefore'>,
+  interruption: Promise<void> | null,
+): Promise<Outcome> {
   const args = [...NODE_ARGS, CLI, 'dead', 'replay-all', '--type', lostJob.type, '--engine', url, '--json']
+  if (interruption !== null && rateBefore !== undefined) args.push('--rate', String(rateBefore))
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
   let out = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

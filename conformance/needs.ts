@@ -196,8 +196,8 @@ export const delay: Excuse = {
   refusal: (stage) => refusesEnqueue(stage, { delay: DELAY_MS }),
 }
 
-/** The longest retry delay that any case asks for. */
-export const RETRY_MS = 2_000
+/** The longest retry delay that any case asks for. On a real clock it must not be over before a case has looked. */
+export const RETRY_MS = 4_000
 
 export const retryDelay: Excuse = {
   excuse: ({ retryDelayMaxMs }) =>

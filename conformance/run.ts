@@ -22,7 +22,7 @@ export type CaseResult =
   | { readonly name: string; readonly status: 'failed'; readonly error: unknown }
 
 const LEASE_MS = 500
-const CASE_MS = 30_000
+const CASE_MS = 180_000
 const GRACE_MS = 10_000
 
 let stages = 0

@@ -6,7 +6,7 @@ import { freshName, kafkaServer, withAdmin } from '../../test/servers/kafka.ts'
 import type { Harness } from '../harness.ts'
 
 /** The broker lives in real time, so leases must outlast what a case may really take. */
-export const KAFKA_LEASE_MS = 1_000
+export const KAFKA_LEASE_MS = 3_000
 
 /**
  * Every view is a client of its own, with a group and topics that nobody else uses. One partition, so that two views
@@ -15,7 +15,7 @@ export const KAFKA_LEASE_MS = 1_000
 export async function kafkaHarness(): Promise<Harness> {
   const server = await kafkaServer()
   const prefix = `${freshName()}.`
-  const url = `${server.url}?group=${freshName('group')}&prefix=${prefix}&partitions=1&session=2500&heartbeat=50&drain=200`
+  const url = `${server.url}?group=${freshName('group')}&prefix=${prefix}&partitions=1&session=4800&heartbeat=50&drain=200`
   const views: Engine[] = []
   const view = async (): Promise<Engine> => {
     const engine = fromUrl(url, { clock: systemClock, migrate: true })

@@ -24,7 +24,8 @@ export async function postgresHarness(clock: TestClock = new TestClock()): Promi
     clock,
     url,
     other: view,
-    advance: (ms) => advance(clock, ms),
+    // One that is closed has nothing under way.
+    advance: (ms) => advance(clock, ms, () => engine.ping().catch(() => {})),
     transaction: async () => {
       const client = new pg.Client({ connectionString: server.url })
       await client.connect()
@@ -69,13 +70,14 @@ async function recycle(server: PostgresServer, used: Schema): Promise<void> {
   free.push(used)
 }
 
-/** What the server is asked when a timer fires takes real time, so virtual time must not run ahead of it. */
-async function advance(clock: TestClock, ms: number): Promise<void> {
+/** What the server is asked when a timer fires takes real time, so virtual time must not run ahead of a server that is busy. */
+async function advance(clock: TestClock, ms: number, answered: () => Promise<void>): Promise<void> {
   const step = Math.max(1, Math.min(ms, ms / 10))
   for (let left = ms; left > 0; left -= step) {
     await clock.advance(Math.min(step, left))
     await new Promise((resolve) => setTimeout(resolve, 1))
   }
+  await answered()
 }
 
 async function beginOn(client: pg.Client, schema: string): Promise<OwnTransaction> {

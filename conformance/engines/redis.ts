@@ -6,7 +6,7 @@ import { dropPrefix, prefixUrl, redisServer } from '../../test/servers/redis.ts'
 import type { Harness } from '../harness.ts'
 
 /** Locks end by Redis's own time, so a lease must outlast what a case may really take. */
-export const REDIS_LEASE_MS = 5_000
+export const REDIS_LEASE_MS = 10_000
 
 /** Every view has connections of its own to one prefix of its own. Time is virtual, and Redis's TTLs are made to follow it. */
 export async function redisHarness(clock: TestClock = new TestClock()): Promise<Harness> {

@@ -11,8 +11,8 @@ import { type Order, World } from './world.ts'
 const seed = Number(process.env.MODEL_SEED ?? 20_260_101)
 const numRuns = Number(process.env.MODEL_RUNS ?? 120)
 const COMMANDS_MAX = 80
-/** Shrinking a failure is worth a minute and no more. */
-const timeLimitMs = 60_000 + numRuns * 200
+/** Shrinking a failure is worth some minutes and no more; a run without one is over long before, also where all is slow. */
+const timeLimitMs = 240_000 + numRuns * 200
 /** A round trip takes longer than a look into a file. */
 const ROUND_TRIPS = 8
 

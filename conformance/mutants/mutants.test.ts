@@ -18,9 +18,8 @@ describe('the suite fails every wrong engine', () => {
       () => memoryHarness(),
       () => ({}),
     )
-    const failed = (await runCases(right, cases, { caseMs: CASE_MS, graceMs: GRACE_MS })).filter(
-      ({ status }) => status === 'failed',
-    )
+    // It has all the time that a busy machine may need: the short times are for those that hang.
+    const failed = (await runCases(right, cases)).filter(({ status }) => status === 'failed')
     assert.deepEqual(failed, [])
   })
 

@@ -8,7 +8,7 @@ import type { Stage } from '../stage.ts'
 import type { ChildEvent, ChildOrders, ChildReport } from './protocol.ts'
 
 /** Bounds what a process may take to start, to hear or to end. Conditions are met much sooner. */
-export const REAL_MS = 20_000
+export const REAL_MS = 60_000
 const POLL_MS = 10
 
 /** Waits in real time until `holds`. */
@@ -77,11 +77,20 @@ export interface ProcessStage {
   start(module: 'worker' | 'holder' | 'producer'): Child
 }
 
-export async function onProcesses(stage: Stage, run: (staged: ProcessStage) => Promise<void>): Promise<void> {
+/** Cases wait for its end in real time; a machine may stand still for a second. */
+const BRIEF_LEASE_MS = 2_000
+/** Of holders that are not to lose anything, whatever the machine does. */
+export const LASTING_LEASE_MS = 120_000
+
+export async function onProcesses(
+  stage: Stage,
+  run: (staged: ProcessStage) => Promise<void>,
+  { leaseMs = BRIEF_LEASE_MS }: Partial<Pick<ChildOrders, 'leaseMs'>> = {},
+): Promise<void> {
   const { url } = stage.harness
   assert.ok(url, 'the engine survives a process, so its harness must give the url that another process opens')
   const children: Child[] = []
-  const orders = { url, type: stage.type, leaseMs: stage.leaseMs, drainMs: 1_000 }
+  const orders = { url, type: stage.type, leaseMs, drainMs: 3_000 }
   const mill = await open(url)
   try {
     const start: ProcessStage['start'] = (module) => {

@@ -26,7 +26,7 @@ mill.events.on('job.started', ({ job }) => console.log(`started ${job.type}`))
 mill.events.on('job.settled', ({ job, outcome }) => console.log(`${outcome.kind} ${job.type}`))
 
 // Keep `drain` a few seconds below what your supervisor waits before it kills: see examples/deploy.
-const worker = await mill.work([short, long], { drain: '1s', signals: true })
+const worker = await mill.work([short, long], { drain: '5s', signals: true })
 await mill.enqueueMany(long, [null])
 await mill.enqueueMany(short, [null])
 

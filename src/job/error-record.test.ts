@@ -109,6 +109,7 @@ test('the redactor is linear: a megabyte without a space takes no noticeable tim
     redact(text)
     toErrorRecord(new Error(text))
     const tookMs = performance.now() - startedMs
-    assert.ok(tookMs < 2_000, `${tookMs} ms`)
+    // A step that looks back at each character would take minutes.
+    assert.ok(tookMs < 20_000, `${tookMs} ms`)
   }
 })

@@ -98,7 +98,8 @@ describe('due ticks', () => {
     const year = 365 * 86_400_000
     const startedAt = performance.now()
     assert.deepEqual(dueTicks(everySecond('one'), due, due + year, 0).ticks, [due + year])
-    assert.ok(performance.now() - startedAt < 2_000, 'walked through a year of seconds')
+    // It takes no time to speak of, and a walk minutes.
+    assert.ok(performance.now() - startedAt < 20_000, 'walked through a year of seconds')
     const monthly = timed({ cron: '0 0 1 * *' })
     assert.deepEqual(dueTicks(monthly, due, at('2027-06-15T00:00:00Z'), 0).ticks.map(iso), ['2027-06-01T00:00:00Z'])
   })

@@ -103,7 +103,7 @@ test('a sleep that ended leaves no listener on its signal', async (t) => {
 })
 
 test('wall-clock time is the hour, monotonic time never goes back', () => {
-  assert.ok(Math.abs(systemClock.nowMs() - Date.now()) < 1_000)
+  assert.ok(Math.abs(systemClock.nowMs() - Date.now()) < 60_000)
   const first = systemClock.monotonicMs()
   assert.ok(systemClock.monotonicMs() >= first)
 })

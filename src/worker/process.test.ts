@@ -18,7 +18,7 @@ async function started(t: TestContext, script: string) {
   const source = `const { open, defineJob } = await import(${JSON.stringify(INDEX)})
     const mill = await open(${JSON.stringify(url)})\n${script}`
   const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', source]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   t.after(async () => {
     child.kill('SIGKILL')
     await rm(folder, { recursive: true, force: true })
@@ -29,7 +29,7 @@ async function started(t: TestContext, script: string) {
 }
 
 // The renewal thread must not outlive its worker, nor any timer.
-test('after stop and close the process ends by itself', { timeout: 30_000 }, async (t) => {
+test('after stop and close the process ends by itself', { timeout: 120_000 }, async (t) => {
   const { exited, line } = await started(
     t,
     `const job = defineJob({ type: 'a', run: () => 1 })
@@ -45,14 +45,15 @@ test('after stop and close the process ends by itself', { timeout: 30_000 }, asy
 
 // A05 B131 B132 B134 B137 X109
 test('SIGTERM and SIGINT drain a process, which has stayed alive for its worker alone', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async (t) => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const { child, url, exited, line } = await started(
       t,
       `const job = defineJob({ type: 'slow', async run({ signal }) {
          console.log('started')
-         await new Promise((resolve) => setTimeout(resolve, 400))
+         await new Promise((resolve) => process.stdin.once('data', resolve))
+         process.stdin.destroy()
          return 'finished'
        } })
        const worker = await mill.work([job], { signals: true, concurrency: 1 })
@@ -71,6 +72,7 @@ test('SIGTERM and SIGINT drain a process, which has stayed alive for its worker 
     // Under npm a Ctrl-C arrives twice.
     assert.equal(await line(), 'stopping')
     child.kill(signal)
+    child.stdin.write('finish')
     assert.deepEqual(await exited, [0, null])
     assert.equal((await mill.job(first.id))?.result, 'finished')
     const left = await mill.job(second.id)

@@ -88,12 +88,14 @@ test('all letters of a filter are selected, tried, replayed at a rate, and seen 
   await dialog.getByText('60 of 60 would be replayed.').waitFor()
   assert.equal((await mill.counts())[print.type]?.dead, 60)
   printer.hasPaper = true
-  await dialog.getByRole('spinbutton', { name: 'At most per second (optional)' }).fill('30')
+  // Slow enough that it is seen to run.
+  await dialog.getByRole('spinbutton', { name: 'At most per second (optional)' }).fill('6')
   await dialog.getByRole('textbox', { name: 'Reason (optional)' }).fill('paper is in')
-  await dialog.getByRole('button', { name: 'Replay', exact: true }).click()
-
   const operations = page.getByRole('region', { name: 'Bulk operations' })
-  await operations.getByRole('progressbar', { name: 'Progress of the operation' }).waitFor()
+  await Promise.all([
+    operations.getByRole('progressbar', { name: 'Progress of the operation' }).waitFor(),
+    dialog.getByRole('button', { name: 'Replay', exact: true }).click(),
+  ])
   await operations.getByText('Replayed 60.').waitFor()
   await page.getByRole('heading', { name: 'No dead letters' }).waitFor()
   await eventually(async () => (await mill.counts())[print.type]?.completed === 60, 'their completion', LIMIT_MS)
@@ -126,8 +128,10 @@ test('letters are discarded only with a reason, and the discard is undone', asyn
   await boxes.nth(1).waitFor({ state: 'detached' })
   assert.equal((await mill.counts())[print.type]?.dead, 1)
 
-  await operations.getByRole('button', { name: 'Undo' }).click()
-  await page.getByText('2 of 2 are dead letters again').waitFor()
+  await Promise.all([
+    page.getByText('2 of 2 are dead letters again').waitFor(),
+    operations.getByRole('button', { name: 'Undo' }).click(),
+  ])
   await boxes.nth(2).waitFor()
   assert.equal((await mill.counts())[print.type]?.dead, 3)
 })

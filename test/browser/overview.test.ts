@@ -10,8 +10,8 @@ const serve = useDashboard()
 const greet = defineJob({ type: 'greet', run: () => 'Hello' })
 
 const PAGE_BYTES_MAX = 150 * 1_024
-/** Far above what is hoped for: the machine may have other things to do. */
-const LOAD_MS_MAX = 5_000
+/** Far above what is hoped for, and of the quickest of three: the machine may be slow and have other things to do. */
+const LOAD_MS_MAX = 30_000
 
 test('figures change while jobs run, without anybody asking', async (t) => {
   const { mill, visit } = await serve(t, { jobs: [greet] })

@@ -7,10 +7,10 @@ import { bullStage, claimed, codeOf, type Stage, until } from './stage.ts'
 test('the lock is a key beside the job that holds the token, and lasts as long as told', async (t) => {
   const { queue, worker, redis, key } = await bullStage(t)
   const { id } = await queue.add('a', {})
-  await claimed(worker({ lockDuration: 7_000 }), 'mine')
+  await claimed(worker({ lockDuration: 600_000 }), 'mine')
   assert.equal(await redis.get(key(`${id}:lock`)), 'mine')
   const left = await redis.pttl(key(`${id}:lock`))
-  assert.ok(left > 5_000 && left <= 7_000, `${left} ms`)
+  assert.ok(left > 500_000 && left <= 600_000, `${left} ms`)
 })
 
 test('a stale token extends nothing: extendLock answers 0, extendJobLocks names the job', async (t) => {
@@ -121,7 +121,7 @@ test('with a low maxStalledCount a stalled job comes back with a failure that cl
 
 test('a blocking getNextJob cannot be aborted: closing waits for its whole timeout', async (t) => {
   const { worker, redis } = await bullStage(t)
-  const claiming = worker({ drainDelay: 1 })
+  const claiming = worker({ drainDelay: 3 })
   // It blocks only once it has seen that there is nothing.
   assert.equal(await claiming.getNextJob('mine', { block: false }), undefined)
   const began = performance.now()
@@ -129,7 +129,7 @@ test('a blocking getNextJob cannot be aborted: closing waits for its whole timeo
   await until(async () => /blocked_clients:1/.test(await redis.info('clients')))
   await claiming.close()
   await next
-  assert.ok(performance.now() - began > 700, `${performance.now() - began} ms`)
+  assert.ok(performance.now() - began > 2_500, `${performance.now() - began} ms`)
 })
 
 /** One look for stalled jobs, as BullMQ's worker takes it once in each interval. */

@@ -65,10 +65,12 @@ export async function codeOf(settled: Promise<unknown>): Promise<unknown> {
   return 'no error'
 }
 
+/** Waits far longer than it ever takes: a machine that is busy or stands still for seconds is no failure. */
 export async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1_000; tries += 1) {
+  const untilMs = performance.now() + 60_000
+  while (performance.now() < untilMs) {
     if (await condition()) return
     await sleep(5)
   }
-  throw new Error('it did not come true within five seconds')
+  throw new Error('it did not come true within a minute')
 }

@@ -151,7 +151,8 @@ describe('dead replay', () => {
     const engine = await openEngine(url, { clock: systemClock, migrate: true })
     t.after(() => engine.close())
     await buryMany(engine, 60)
-    const args = ['dead', 'replay-all', '--rate', '20', '--engine', url]
+    // So slowly that some are left however late the signal comes.
+    const args = ['dead', 'replay-all', '--rate', '1', '--engine', url]
     const running = startMillrace(t, args)
     await until(async () => ((await engine.counts()).bulk?.ready ?? 0) > 0)
     running.child.kill('SIGINT')

@@ -7,7 +7,7 @@ import { jsonLines } from './run.ts'
 const SUBJECTS = ['broker version', 'brokers', 'timeouts', 'handlers', 'topics', 'replication', 'retention']
 
 // D12 D14
-test('millrace doctor examines Kafka, and exits 1 while something is an error', { timeout: 120_000 }, async (t) => {
+test('millrace doctor examines Kafka, and exits 1 while something is an error', { timeout: 300_000 }, async (t) => {
   const server = await startKafka({ 'group.max.session.timeout.ms': '20000' })
   t.after(() => server.end())
   await createTopic(server, 'app.escrow.commands')

@@ -4,7 +4,7 @@ import { startRedis, withRedis } from '../servers/redis.ts'
 import { runCli } from './in-process.ts'
 import { jsonLines } from './run.ts'
 
-test('millrace doctor examines Redis, and exits 1 while something is an error', { timeout: 60_000 }, async (t) => {
+test('millrace doctor examines Redis, and exits 1 while something is an error', { timeout: 300_000 }, async (t) => {
   const server = await startRedis()
   t.after(() => server.end())
   const { code, out } = await runCli(['doctor', '--json', '--engine', server.url])

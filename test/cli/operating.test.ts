@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { defineJob, open } from '../../src/index.ts'
+import { defineJob, type Mill, open } from '../../src/index.ts'
 import { runCli } from './in-process.ts'
-import { jsonLines, temporaryFolder } from './run.ts'
+import { jsonLines, temporaryFolder, until } from './run.ts'
 
 async function store(t: TestContext) {
   const url = `sqlite:${await temporaryFolder(t)}/jobs.db`
@@ -13,6 +13,12 @@ async function store(t: TestContext) {
 }
 
 const bill = defineJob({ type: 'bill', run: () => null })
+
+/** Resolves when others can see it: a start waits for the first beat, but not for ever. */
+async function startWorker(mill: Mill, concurrency = 10): Promise<void> {
+  await mill.work([bill], { id: 'host:1:one', concurrency })
+  await until(async () => (await mill.workers()).some(({ id }) => id === 'host:1:one'))
+}
 
 describe('pausing', () => {
   it('pauses a type and lets it go on, with who and why in the audit', async (t) => {
@@ -46,7 +52,7 @@ describe('workers', () => {
   it('lists those of other processes with what they run and how they are', async (t) => {
     const { mill, cli } = await store(t)
     assert.match((await cli('workers')).out, /^No workers\. /)
-    await mill.work([bill], { id: 'host:1:one', concurrency: 4 })
+    await startWorker(mill, 4)
     await mill.engine.presence?.beat(
       [
         {
@@ -80,7 +86,7 @@ describe('health', () => {
     assert.match(alone.err, /ERR_UNHEALTHY/)
     const [found] = jsonLines((await cli('health', '--json')).out)
     assert.equal(found?.status, 'unhealthy')
-    await mill.work([bill], { id: 'host:1:one' })
+    await startWorker(mill)
     const { code, out } = await cli('health', '--min-workers', '2')
     assert.equal(code, 0)
     assert.match(out, /^degraded +workers +1 running$/m)

@@ -7,6 +7,9 @@ import { ESCROW_TOPICS, ESCROW_WORKERS } from '../../workloads/escrow/index.ts'
 import { startKafka, withAdmin } from '../servers/kafka.ts'
 import { jsonLines, millrace, startMillrace, temporaryFolder, until } from './run.ts'
 
+/** Seven workers join their groups, and each command below is a process of its own. */
+const LIMIT_MS = 180_000
+
 const Lags = z.object({ topics: z.array(z.object({ group: z.string() })) })
 const Letters = z.object({ letters: z.array(z.unknown()) })
 
@@ -27,7 +30,7 @@ test('start --preset escrow runs the seven workers on a broker, makes their topi
   const payment = '{"command":"payout","amount":100.5}'
   const sent = await millrace(['enqueue', 'escrow.commands', payment, '--key', 'deal_1', '--engine', server.url])
   assert.equal(sent.code, 0, sent.err)
-  await until(async () => (await deeds()).length === 3, 30_000)
+  await until(async () => (await deeds()).length === 3, LIMIT_MS)
   const did = new Map((await deeds()).map(({ worker, did: what, key }) => [worker, [what, key]]))
   assert.deepEqual(did.get('payout-executor'), ['paid out', 'deal_1'])
   assert.deepEqual(did.get('refund-executor'), ['passed it over', 'deal_1'])
@@ -39,7 +42,7 @@ test('start --preset escrow runs the seven workers on a broker, makes their topi
     (await deeds())
       .filter((deed) => deed.did === 'failed: no such deal')
       .map(({ worker, attempt }) => [worker, attempt])
-  await until(async () => (await failures()).length === 2, 30_000)
+  await until(async () => (await failures()).length === 2, LIMIT_MS)
   assert.deepEqual(await failures(), [
     ['refund-executor', 1],
     ['refund-executor', 2],
@@ -47,7 +50,7 @@ test('start --preset escrow runs the seven workers on a broker, makes their topi
   await until(async () => {
     const { out } = await millrace(['dead', 'list', '--json', '--engine', `${server.url}?group=refund-executor`])
     return out.includes('no such deal')
-  }, 30_000)
+  }, LIMIT_MS)
 
   // The dashboard beside it knows the topics, and that of the dead letter by document D's endpoint.
   const page = /"url":"([^"]+)"/.exec(running.output)?.[1]

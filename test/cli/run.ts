@@ -114,8 +114,8 @@ export function jsonLines(text: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line))
 }
 
-/** Tries until the condition holds, or long enough to be sure that it never will. */
-export async function until(holds: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> {
+/** Tries until the condition holds, or long enough to be sure that it never will, also where a process starts slowly. */
+export async function until(holds: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
   const givesUpAt = performance.now() + withinMs
   while (!(await holds())) {
     if (performance.now() > givesUpAt) throw new Error(`it did not happen within ${withinMs} ms`)

@@ -29,7 +29,7 @@ describe('millrace schedules', () => {
     assert.match(await cli(...NIGHTLY, ...more), /^nightly runs next at \d{4}-\d\d-\d\dT0[12]:00:00\.000Z\n$/)
     const table = await cli('schedules')
     assert.match(table, /^NAME +TYPE +CRON +ZONE +NEXT +LAST +RUNS\n/)
-    assert.match(table, /nightly +greet +0 3 \* \* \* +Europe\/Berlin +in \d+[hm] +- +0\/5\n/)
+    assert.match(table, /nightly +greet +0 3 \* \* \* +Europe\/Berlin +in \d+[hms] +- +0\/5\n/)
     assert.doesNotMatch(table, /Ada/)
     const shown = await cli('schedules', 'show', 'nightly')
     assert.match(shown, /missed +skip\noverlap +skip\noptions +\{"priority":2,"tenant":\{"orgId":"acme"\}\}/)

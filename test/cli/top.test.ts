@@ -80,9 +80,10 @@ describe('top', () => {
     })
     t.after(() => child.kill('SIGKILL'))
     let drawn = ''
-    child.stdout.on('data', (text) => {
-      if (!drawn.includes('q or Ctrl-C') && String(text).includes('q or Ctrl-C')) child.stdin.write('q')
-      drawn += String(text)
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      const wasShown = drawn.includes('q or Ctrl-C')
+      drawn += text
+      if (!wasShown && drawn.includes('q or Ctrl-C')) child.stdin.write('q')
     })
     const [code] = await once(child, 'close')
     assert.equal(code, 0, drawn)

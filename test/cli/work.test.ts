@@ -20,6 +20,8 @@ async function store(t: TestContext): Promise<{ folder: string; file: string; ur
 }
 
 const stateOf = async (mill: Mill, id: string) => (await mill.job(id))?.state
+/** A process that runs the job may have to start first. */
+const resultOf = (mill: Mill, id: string) => mill.result(id, { timeout: '2m' })
 
 describe('millrace work', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -54,9 +56,9 @@ describe('millrace work', () => {
     const { id } = await mill.enqueue('until-file', { file: join(folder, 'never') })
     const worker = startMillrace(t, ['work', JOBS, '--drain', '300ms', '--engine', url])
     await worker.said('Job started')
+    // Both at once, and of two kinds: two of one kind may arrive as one, and one that is late is no echo.
     worker.child.kill('SIGINT')
-    await worker.said('Signal received')
-    worker.child.kill('SIGINT')
+    worker.child.kill('SIGTERM')
     assert.equal((await worker.ended).code, 0)
     const view = await mill.job(id)
     assert.partialDeepStrictEqual(view, { state: 'queued', attempt: 0, leaseOwner: null, leaseUntilMs: null })
@@ -65,7 +67,7 @@ describe('millrace work', () => {
   it('stops at once for whoever insists', async (t) => {
     const { folder, url, mill } = await store(t)
     await mill.enqueue('until-file', { file: join(folder, 'never') })
-    const worker = startMillrace(t, ['work', JOBS, '--engine', url])
+    const worker = startMillrace(t, ['work', JOBS, '--drain', '10m', '--engine', url])
     await worker.said('Job started')
     worker.child.kill('SIGTERM')
     await worker.said('Signal received')
@@ -74,9 +76,9 @@ describe('millrace work', () => {
     await until(() => {
       worker.child.kill('SIGTERM')
       return worker.child.exitCode !== null || worker.child.signalCode !== null
-    })
+    }, 120_000)
     assert.equal((await worker.ended).code, 1)
-    assert.ok(performance.now() - stoppedAt < 10_000, 'well before the drain of 30 s')
+    assert.ok(performance.now() - stoppedAt < 300_000, 'well before the drain of 10 min')
   })
 
   it('is told of a cancellation by another process', async (t) => {
@@ -97,7 +99,7 @@ describe('millrace work', () => {
     const worker = startMillrace(t, ['work', JOBS, '--engine', url])
     await worker.said('nobody awaited')
     const { id } = await mill.enqueue('greet', { name: 'Ada' })
-    assert.deepEqual(await mill.result(id), { greeting: 'Hello Ada' })
+    assert.deepEqual(await resultOf(mill, id), { greeting: 'Hello Ada' })
     worker.child.kill('SIGTERM')
     const { code, out } = await worker.ended
     assert.equal(code, 0)
@@ -123,7 +125,7 @@ describe('millrace work', () => {
     const other = await mill.enqueue('doomed', {}, { priority: 1 })
     const { id } = await mill.enqueue('greet', { name: 'Ada' })
     const worker = startMillrace(t, ['work', JOBS, '--types', 'greet', '--engine', url])
-    await mill.result(id)
+    await resultOf(mill, id)
     worker.child.kill('SIGTERM')
     await worker.ended
     assert.equal(await stateOf(mill, other.id), 'queued')
@@ -136,10 +138,10 @@ describe('millrace work', () => {
     const row = ['01ARZ3NDEKTSV4RRFFQ69G5FAV', 'greet', now, '{"name":"Python"}', now, now]
     await insertFromOutside(file, row)
     const worker = startMillrace(t, ['work', JOBS, '--engine', url])
-    assert.deepEqual(await mill.result('01ARZ3NDEKTSV4RRFFQ69G5FAV'), { greeting: 'Hello Python' })
+    assert.deepEqual(await resultOf(mill, '01ARZ3NDEKTSV4RRFFQ69G5FAV'), { greeting: 'Hello Python' })
     // And one inserted while the worker waits: it is woken, not restarted.
     await insertFromOutside(file, ['01ARZ3NDEKTSV4RRFFQ69G5FAW', ...row.slice(1)])
-    assert.deepEqual(await mill.result('01ARZ3NDEKTSV4RRFFQ69G5FAW'), { greeting: 'Hello Python' })
+    assert.deepEqual(await resultOf(mill, '01ARZ3NDEKTSV4RRFFQ69G5FAW'), { greeting: 'Hello Python' })
     worker.child.kill('SIGTERM')
     assert.equal((await worker.ended).code, 0)
   })
@@ -190,7 +192,7 @@ describe('millrace start', () => {
     assert.equal((await doomedWorker.claim({ max: 1, waitMs: 1_000, signal })).length, 1)
     const reaper = startMillrace(t, ['start', '--no-http', '--reap', '50ms', '--engine', url])
     await reaper.said('Keeper started')
-    const view = await mill.engine.inspector?.waitFor(id, { waitMs: 10_000, signal })
+    const view = await mill.engine.inspector?.waitFor(id, { waitMs: 60_000, signal })
     assert.equal(view?.state, 'dead_letter')
     assert.equal(view?.error?.code, 'ERR_LEASE_EXPIRED')
     reaper.child.kill('SIGTERM')
@@ -201,7 +203,7 @@ describe('millrace start', () => {
     const { url, mill } = await store(t)
     const { id } = await mill.enqueue('greet', { name: 'Ada' })
     const all = startMillrace(t, ['start', JOBS, '--port', '0', '--engine', url])
-    assert.deepEqual(await mill.result(id), { greeting: 'Hello Ada' })
+    assert.deepEqual(await resultOf(mill, id), { greeting: 'Hello Ada' })
     all.child.kill('SIGINT')
     assert.equal((await all.ended).code, 0)
   })
@@ -218,7 +220,7 @@ describe('millrace start', () => {
     })
     assert.equal(answer.status, 201)
     const { id } = z.object({ id: z.string() }).parse(await answer.json())
-    assert.deepEqual(await mill.result(id), { greeting: 'Hello Ada' })
+    assert.deepEqual(await resultOf(mill, id), { greeting: 'Hello Ada' })
     all.child.kill('SIGTERM')
     assert.equal((await all.ended).code, 0)
     await assert.rejects(fetch(`${address}/health`))

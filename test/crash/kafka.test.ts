@@ -8,7 +8,7 @@ test('no record is lost, out of order or settled late while members come and go 
   t.diagnostic(`seed ${seed}`)
   const report = await runKafkaChaos({
     ...{ records: 2_000, keys: 100, partitions: 6, processes: 3 },
-    ...{ jobMsMax: 250, chaosMs: 12_000, finishMs: 120_000, strikeMs: 1_000 },
+    ...{ jobMsMax: 250, chaosMs: 12_000, finishMs: 240_000, strikeMs: 1_000 },
     restarts: ['kill'],
     seed,
   })

@@ -23,8 +23,9 @@ describe('a schedule of every second, while its keepers are struck', () => {
   // A140 X066
   it('misses no tick beyond the take-over where missed ones are made up for by one', async (t) => {
     const report = await round(t, { blow: 'kill', missed: 'one', strikes: 1 })
-    // Twice the interval, rounded up to whole ticks, and what a busy machine needs to start a timer.
-    assert.ok(report.gapMsMax <= Math.ceil((2 * INTERVAL_MS) / 1_000) * 1_000 + 2_000, `${report.gapMsMax} ms`)
+    // Twice the interval, rounded up to whole ticks, and what a machine may stand still; the times themselves are tried
+    // in virtual time, with the keeper.
+    assert.ok(report.gapMsMax <= Math.ceil((2 * INTERVAL_MS) / 1_000) * 1_000 + 10_000, `${report.gapMsMax} ms`)
   })
 
   // A140 X066

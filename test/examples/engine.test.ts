@@ -33,7 +33,7 @@ test('the suite fails it when its fence is gone', async () => {
     return harness
   }
   const fencing = casesOf('port').filter(({ guarantees }) => guarantees.includes('I3'))
-  const results = await runCases(create, fencing, { caseMs: 2_000 })
+  const results = await runCases(create, fencing, { caseMs: 5_000 })
   assert.ok(results.some(({ status }) => status === 'kept'))
   assert.ok(results.some(({ status }) => status === 'failed'))
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { open } from 'millrace'
-import { ROOT, startScript, temporaryFolder } from '../cli/run.ts'
+import { ROOT, startScript, temporaryFolder, until } from '../cli/run.ts'
 
 const example = (file: string): string => join(ROOT, 'examples', file)
 
@@ -78,11 +78,9 @@ test('shutdown finishes what it can, gives back the rest and leaves nothing leas
 
 test('the route stores the job before it answers, refuses what is malformed, and shows the result', async (t) => {
   const running = startScript(t, example('http/server.ts'), [], { cwd: await temporaryFolder(t) })
-  let origin = ''
-  running.child.stdout?.on('data', (text: string) => {
-    origin ||= /http:\S+/.exec(text)?.[0] ?? ''
-  })
-  await running.said(/listening on http:\S+\n/)
+  const listening = /listening on (http:\S+)\n/
+  await running.said(listening)
+  const origin = listening.exec(running.output)?.[1] ?? assert.fail()
   const post = async (body: string, key: string) => {
     const headers = { 'idempotency-key': key, connection: 'close' }
     const response = await fetch(`${origin}/reports`, { method: 'POST', body, headers })
@@ -98,9 +96,8 @@ test('the route stores the job before it answers, refuses what is malformed, and
     const response = await fetch(`${origin}${first.body.href}`, { headers: { connection: 'close' } })
     return (await response.json()) as { state: string; result: unknown }
   }
-  let job = await look()
-  for (let turn = 0; job.state !== 'completed' && turn < 500; turn += 1) job = await look()
-  assert.deepEqual(job.result, { title: 'Report of 2026-01' })
+  await until(async () => (await look()).state === 'completed')
+  assert.deepEqual((await look()).result, { title: 'Report of 2026-01' })
   assert.equal((await fetch(`${origin}/reports/none`, { headers: { connection: 'close' } })).status, 404)
   running.child.kill('SIGTERM')
   const { code, err } = await running.ended

@@ -44,7 +44,7 @@ const error = { name: 'Error', code: null, message: 'no route', stack: null }
 const DONE: Outcome = { kind: 'complete', result: 'null', durationMs: 7 }
 
 for (const [name, create] of Object.entries(engines).filter(([name]) => name !== 'kafka')) {
-  describe(`a job is explained on ${name}`, { timeout: 120_000 }, () => {
+  describe(`a job is explained on ${name}`, { timeout: 600_000 }, () => {
     test('from its enqueuing to its end', async (t) => {
       const { explain, claim, settle, mill, advance } = await sceneOn(t, create)
       const { id } = await mill.enqueue(mail, {}, { delay: '10s', attempts: 2 })

@@ -51,7 +51,7 @@ async function board(t: { after(run: () => void): void }, queues: readonly Queue
   return `http://127.0.0.1:${server.address().port}/board/api`
 }
 
-describe('bull-board', { timeout: 60_000 }, () => {
+describe('bull-board', { timeout: 300_000 }, () => {
   test('lists our queues with their counts, shows a job, and its retry button works', async (t) => {
     const { mill, queue } = await stage(t)
     let isDown = true

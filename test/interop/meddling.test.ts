@@ -9,7 +9,7 @@ import { over, stage } from './stage.ts'
 const by = { who: 'ann', reason: 'test' }
 const signal = new AbortController().signal
 
-describe('BullMQ’s own hands on our jobs', { timeout: 60_000 }, () => {
+describe('BullMQ’s own hands on our jobs', { timeout: 300_000 }, () => {
   test('retry puts a dead letter back, and it runs once more', async (t) => {
     const { mill, queue } = await stage(t)
     let isDown = true

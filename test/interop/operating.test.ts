@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { defineJob } from 'millrace'
+import { until } from '../bullmq/stage.ts'
 import { stage } from './stage.ts'
 
 const mail = defineJob({ type: 'mail', run: () => 'sent' })
@@ -33,6 +34,8 @@ describe('operating beside BullMQ', () => {
   test('a worker’s beat stands under the engine’s prefix, in the form of document D', async (t) => {
     const { mill, redis, prefix } = await stage(t)
     await mill.work([mail], { id: 'w1', concurrency: 3 })
+    // A worker does not wait longer than a second for its first beat.
+    await until(async () => (await redis.exists(`${prefix}::worker:mail:w1`)) === 1)
     const text = await redis.get(`${prefix}::worker:mail:w1`)
     const { timestamp, status, last_message_at, consumer_lag, work } = JSON.parse(text ?? '{}')
     assert.match(timestamp, /^\d{4}-.*Z$/)

@@ -22,12 +22,12 @@ const PRODUCER = `
   await queue.close()
 `
 
-describe('jobs of a BullMQ producer', { timeout: 60_000 }, () => {
+describe('jobs of a BullMQ producer', { timeout: 300_000 }, () => {
   test('from another process are run, and their payloads validated', async (t) => {
     const { mill, prefix, url } = await stage(t)
     const { hostname, port } = new URL(url)
     const args = ['--input-type=module', '-e', PRODUCER, hostname, port, prefix]
-    const program = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 })
+    const program = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 120_000 })
     assert.equal(program.status, 0, program.stderr)
     const ran: string[] = []
     const mail = defineJob({
@@ -93,7 +93,7 @@ describe('jobs of a BullMQ producer', { timeout: 60_000 }, () => {
     await foreign.add('x', { to: 'zero' })
     await foreign.add('x', { to: 'zero, first' }, { lifo: true })
     await mill.enqueue(defineJob({ type: 'mail', payload: Mail }), { to: 'ours, one' }, { priority: 1 })
-    const late = await foreign.add('x', { to: 'late' }, { delay: 300 })
+    const late = await foreign.add('x', { to: 'late' }, { delay: 3_600_000 })
     const ran: { readonly to: string; readonly atMs: number }[] = []
     const mail = defineJob({
       type: 'mail',
@@ -101,12 +101,16 @@ describe('jobs of a BullMQ producer', { timeout: 60_000 }, () => {
       run: ({ payload }) => void ran.push({ to: payload.to, atMs: Date.now() }),
     })
     await mill.work([mail], { concurrency: 1 })
+    await until(async () => ran.length === 7)
+    // Only now: on a slow machine it would else be due, and before all the others, when the worker starts.
+    const delayedAtMs = Date.now()
+    await late.changeDelay(300)
     await over(mill, `mail#${late.id}`)
     assert.deepEqual(
       ran.map(({ to }) => to),
       ['zero, first', 'zero', 'ours, one', 'ours, three', 'three', 'seven', 'a million', 'late'],
     )
-    assert.ok((ran.at(-1)?.atMs ?? 0) >= late.timestamp + 300)
+    assert.ok((ran.at(-1)?.atMs ?? 0) >= delayedAtMs + 300)
   })
 
   test('with a deduplication id are one until it ends, and its id is free then', async (t) => {
@@ -188,15 +192,15 @@ describe('jobs of a BullMQ producer', { timeout: 60_000 }, () => {
   })
 })
 
-describe('what a BullMQ program says about a whole queue', { timeout: 60_000 }, () => {
+describe('what a BullMQ program says about a whole queue', { timeout: 300_000 }, () => {
   test('a paused queue is not worked on until it is resumed', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await stage(t, {}, 120_000)
     const foreign = queue('mail')
     await foreign.pause()
     const ran: string[] = []
     const mail = defineJob({ type: 'mail', payload: Mail, run: ({ payload }) => void ran.push(payload.to) })
     const other = defineJob({ type: 'other', run: () => 'ran' })
-    await mill.work([mail, other])
+    await mill.work([mail, other], { poll: '2m' })
     const held = await mill.enqueue(mail, { to: 'held' })
     await foreign.add('x', { to: 'held too' })
     const unclaimed = queue('other')
@@ -211,12 +215,12 @@ describe('what a BullMQ program says about a whole queue', { timeout: 60_000 }, 
     const fromMs = Date.now()
     await foreign.resume()
     await over(mill, held.id)
-    assert.ok(Date.now() - fromMs < 900, 'the resumption was heard, not polled for')
+    assert.ok(Date.now() - fromMs < 50_000, 'the resumption was heard, not polled for')
     await until(async () => ran.length === 2)
   })
 
   test('its global concurrency holds over all our workers, and a free place is taken at once', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await stage(t, {}, 120_000)
     const foreign = queue('mail')
     await foreign.setGlobalConcurrency(2)
     let [running, most, done] = [0, 0, 0]
@@ -230,28 +234,34 @@ describe('what a BullMQ program says about a whole queue', { timeout: 60_000 }, 
         done += 1
       },
     })
-    await mill.work([mail], { concurrency: 8 })
-    await mill.work([mail], { concurrency: 8 })
+    await mill.work([mail], { concurrency: 8, poll: '2m' })
+    await mill.work([mail], { concurrency: 8, poll: '2m' })
     await foreign.addBulk(Array.from({ length: 20 }, () => ({ name: 'x', data: {} })))
-    const fromMs = Date.now()
+    // Whoever had to poll for a free place would not be there within this minute.
     await until(async () => done === 20)
     assert.equal(most, 2)
-    assert.ok(Date.now() - fromMs < 1_500, `20 jobs of 10 ms, two at a time, took ${Date.now() - fromMs} ms`)
   })
 
   test('its global rate limit holds', async (t) => {
     const { mill, queue } = await stage(t)
     const foreign = queue('mail')
     await foreign.setGlobalRateLimit(3, 500)
-    const startedMs: number[] = []
-    const mail = defineJob({ type: 'mail', run: () => void startedMs.push(Date.now()) })
+    const mail = defineJob({ type: 'mail', run: () => {} })
     await mill.work([mail], { concurrency: 8 })
     await foreign.addBulk(Array.from({ length: 7 }, () => ({ name: 'x', data: {} })))
-    await until(async () => startedMs.length === 7)
-    const [first = 0] = startedMs
-    assert.deepEqual(
-      startedMs.map((ms) => Math.floor((ms - first + 30) / 500)).map((window) => Math.min(window, 2)),
-      [0, 0, 0, 1, 1, 1, 2],
+    await until(async () => (await foreign.getJobCounts('completed')).completed === 7)
+    // When Redis handed each out: its handler may start later. A window begins with the first claim after the last one.
+    const claimedMs = (await foreign.getJobs(['completed'])).map(({ processedOn = 0 }) => processedOn)
+    const windows: number[][] = []
+    for (const ms of claimedMs.toSorted((one, other) => one - other)) {
+      const window = windows.at(-1)
+      if (window?.[0] !== undefined && ms < window[0] + 500) window.push(ms)
+      else windows.push([ms])
+    }
+    assert.equal(windows.flat().length, 7)
+    assert.ok(
+      windows.every(({ length }) => length <= 3),
+      JSON.stringify(windows),
     )
   })
 })

@@ -19,12 +19,12 @@ export interface Stage {
   worker(name: string, run: (data: unknown) => Promise<unknown>, options?: Partial<WorkerOptions>): Worker
 }
 
-export async function stage(t: TestContext, options: MillOptions = {}): Promise<Stage> {
+export async function stage(t: TestContext, options: MillOptions = {}, pollMs = 1_000): Promise<Stage> {
   const server = await redisServer()
   const { url, prefix } = prefixUrl(server)
   const { hostname, port } = new URL(url)
   const connection = { host: hostname, port: Number(port), maxRetriesPerRequest: null }
-  const mill = await open(`${url}&poll=1000`, options)
+  const mill = await open(`${url}&poll=${pollMs}`, options)
   const redis = new Redis(server.url)
   const opened: { close(): Promise<unknown> }[] = []
   t.after(async () => {
@@ -55,9 +55,9 @@ export async function stage(t: TestContext, options: MillOptions = {}): Promise<
   }
 }
 
-/** The job once it is over, or as it is after ten seconds. */
+/** The job once it is over, or as it is after a minute. */
 export async function over(mill: Mill, id: string): Promise<JobView> {
-  await mill.result(id, { timeout: '10s' }).catch(() => {})
+  await mill.result(id, { timeout: '60s' }).catch(() => {})
   const view = await mill.job(id)
   if (view === null) throw new Error(`there is no job ${id}`)
   return view

@@ -5,17 +5,22 @@ import { defineJob } from 'millrace'
 import { until } from '../bullmq/stage.ts'
 import { over, stage } from './stage.ts'
 
-describe('a BullMQ worker beside ours', { timeout: 60_000 }, () => {
+describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
   test('shares the work: every job of either producer runs once', async (t) => {
     const { mill, queue, worker } = await stage(t)
     const foreign = queue('mail')
     const ran = { ours: [] as unknown[], theirs: [] as unknown[] }
-    const pause = () => new Promise((resolve) => setTimeout(resolve, 1))
+    // Nobody goes on before both are at work: else the faster one might do it all.
+    const bothAtWork = Promise.withResolvers<void>()
+    const atWork = () => {
+      if (ran.ours.length > 0 && ran.theirs.length > 0) bothAtWork.resolve()
+      return bothAtWork.promise
+    }
     const mail = defineJob({
       type: 'mail',
       run: async ({ payload }) => {
         ran.ours.push(payload)
-        await pause()
+        await atWork()
       },
     })
     const numbers = Array.from({ length: 200 }, (_, index) => index)
@@ -25,7 +30,7 @@ describe('a BullMQ worker beside ours', { timeout: 60_000 }, () => {
       'mail',
       async (data) => {
         ran.theirs.push(data)
-        await pause()
+        await atWork()
       },
       { concurrency: 4 },
     )
@@ -44,10 +49,10 @@ describe('a BullMQ worker beside ours', { timeout: 60_000 }, () => {
     let runs = 0
     const slow = defineJob({
       type: 'mail',
-      lease: '1s',
+      lease: '5s',
       run: async () => {
         runs += 1
-        await new Promise((resolve) => setTimeout(resolve, 1_800))
+        await new Promise((resolve) => setTimeout(resolve, 6_500))
         return 'done'
       },
     })

@@ -1,9 +1,9 @@
 /** A member whose event loop stands still until it is told, and which then commits as if nothing had happened. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { commitPinned, join, openMember, outcomeOf, pin } from './client.ts'
+import { commitPinned, join, openMember, outcomeOf, pin, SESSION_MS } from './client.ts'
 
 const { address, group, topic, flag } = workerData
-const member = openMember({ address, url: `kafka://${address}` }, group)
+const member = openMember({ address, url: `kafka://${address}` }, group, { sessionTimeout: SESSION_MS })
 await join(member, topic)
 const pinned = pin(member)
 parentPort?.postMessage({ joined: pinned.member })

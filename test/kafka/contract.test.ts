@@ -2,8 +2,20 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
+import { decodeProgress } from '../../src/engines/kafka/progress.ts'
 import { endOffsets, freshName, freshTopic, groupOffsets, type KafkaServer, kafkaServer } from '../servers/kafka.ts'
-import { claimed, complete, consume, eventually, openEngine, produce, SESSION_MS, startHolder, urlOf } from './stage.ts'
+import {
+  briefUrlOf,
+  claimed,
+  complete,
+  consume,
+  eventually,
+  openEngine,
+  produce,
+  SESSION_MS,
+  startHolder,
+  urlOf,
+} from './stage.ts'
 
 let server: KafkaServer
 before(async () => {
@@ -18,7 +30,7 @@ test('a partition that moves waits for what runs, longer than a session, and wha
   const topic = await freshTopic(server, 'drain', 2)
   const both = [0, 1].map((partition) => ({ topic, partition, value: '1' }))
   await produce(server, [...both, ...both])
-  const [one, two] = [await openEngine(urlOf(server, group)), await openEngine(urlOf(server, group))]
+  const [one, two] = [await openEngine(briefUrlOf(server, group)), await openEngine(urlOf(server, group))]
   t.after(() => Promise.all([one.close(), two.close()]))
   const first = await consume(one, topic)
   const held = await claimed(first, 4)
@@ -46,17 +58,22 @@ test('a member that was paused past its session is refused on waking, and change
     { topic, value: '1' },
     { topic, value: '2' },
   ])
-  const zombie = startHolder(urlOf(server, group), topic)
+  const zombie = startHolder(briefUrlOf(server, group), topic)
   t.after(() => zombie.end())
   await zombie.heard('ready')
   zombie.tell('claim')
   assert.deepEqual((await zombie.heard('claimed')).attempts, [1, 1])
-  await pass(200)
+  // A first start is stored a moment after it.
+  const areStored = async (): Promise<boolean> => {
+    const [committed] = await groupOffsets(server, group)
+    return new Map(decodeProgress(0n, committed?.metadata ?? null).trials).size === 2
+  }
+  await eventually(areStored, 'the starts')
   zombie.process.kill('SIGSTOP')
   const engine = await openEngine(urlOf(server, group))
   t.after(() => engine.close())
   const consumer = await consume(engine, topic)
-  const leases = await claimed(consumer, 2, 15_000)
+  const leases = await claimed(consumer, 2)
   assert.deepEqual(
     leases.map(({ attempt }) => attempt),
     [2, 2],
@@ -80,7 +97,7 @@ test('after a crash only the failing record comes back, at its time, and its fai
     value: String(n),
   }))
   await produce(server, records)
-  const holder = startHolder(urlOf(server, group), topic)
+  const holder = startHolder(briefUrlOf(server, group), topic)
   t.after(() => holder.end())
   await holder.heard('ready')
   holder.tell('work 199 3 4000')
@@ -91,7 +108,7 @@ test('after a crash only the failing record comes back, at its time, and its fai
   const engine = await openEngine(urlOf(server, group))
   t.after(() => engine.close())
   const consumer = await consume(engine, topic)
-  const [again, ...others] = await claimed(consumer, 1, 15_000)
+  const [again, ...others] = await claimed(consumer, 1)
   assert.ok(again)
   assert.ok(Date.now() >= dueMs - 1_000, 'it came back before its time')
   assert.deepEqual([again.job.id, again.job.key, again.attempt], [`${topic}:0:3`, 'bad', 4])

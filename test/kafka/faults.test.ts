@@ -58,7 +58,7 @@ test('a topic that is deleted keeps back no other of its worker, and is read aga
   await withAdmin(server, (admin) => admin.deleteTopics({ topics: [gone] }))
   await eventually(() => troubles.some((text) => text.includes(`${gone} was deleted`)), 'the word about it', 60_000)
   await produce(server, [{ topic: stays, value: '1' }])
-  const [first] = await claimed(consumer, 1, 30_000)
+  const [first] = await claimed(consumer, 1)
   assert.equal(first?.job.type, stays)
   // A rebalance without the topic, and one with it.
   const second = await consume(two, stays)
@@ -67,15 +67,18 @@ test('a topic that is deleted keeps back no other of its worker, and is read aga
     { topic: gone, value: '2' },
     { topic: stays, value: '3' },
   ])
-  const rest = await Promise.all([claimed(consumer, 2, 15_000), claimed(second, 2, 15_000)])
-  const payloads = rest.flat().map(({ job }) => job.payload)
-  assert.ok(payloads.includes('2') && payloads.includes('3'), payloads.join())
+  const payloads = new Set<string>()
+  await eventually(async () => {
+    const claims = await Promise.all([consumer, second].map((one) => claimed(one, 1, 500)))
+    for (const { job } of claims.flat()) payloads.add(job.payload)
+    return payloads.has('2') && payloads.has('3')
+  }, 'the records of both topics')
 })
 
 test('a broker that dies and comes back loses nothing that it had acknowledged, and the worker goes on', async (t) => {
   const server = await startKafka()
   t.after(() => server.end())
-  const mill = await open(`${urlOf(server, freshName('group'))}&timeout=1500&partitions=3`)
+  const mill = await open(`${urlOf(server, freshName('group'))}&timeout=4000&partitions=3`)
   t.after(() => mill.close())
   const ran = new Set<number>()
   const counting = defineJob({
@@ -96,7 +99,7 @@ test('a broker that dies and comes back loses nothing that it had acknowledged, 
   await server.kill()
   const startedMs = Date.now()
   await assert.rejects(enqueue(10_000, 1), (error) => error instanceof Error && 'code' in error)
-  assert.ok(Date.now() - startedMs < 5_000, 'a broker that is away was waited for too long')
+  assert.ok(Date.now() - startedMs < 15_000, 'a broker that is away was waited for too long')
   await server.start()
   await eventually(
     () =>
@@ -105,8 +108,7 @@ test('a broker that dies and comes back loses nothing that it had acknowledged, 
         () => false,
       ),
     'an enqueue after the outage',
-    30_000,
   )
-  await eventually(() => acknowledged.every((n) => ran.has(n)), 'every acknowledged job', 30_000)
-  await eventually(async () => (await mill.counts()).counting?.ready === 0, 'an empty queue', 15_000)
+  await eventually(() => acknowledged.every((n) => ran.has(n)), 'every acknowledged job')
+  await eventually(async () => (await mill.counts()).counting?.ready === 0, 'an empty queue')
 })

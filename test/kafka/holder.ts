@@ -18,7 +18,7 @@ const retry = (delayMs: number): Outcome => ({
 
 const engine = fromUrl(url, { clock: systemClock, migrate: true })
 await engine.open()
-const consumer = await engine.consume({ types: [{ type, leaseMs: 60_000 }], worker: 'holder:1:1' })
+const consumer = await engine.consume({ types: [{ type, leaseMs: 600_000 }], worker: 'holder:1:1' })
 consumer.onLost(({ lease, reason }) => say({ event: 'lost', id: lease.job.id, reason }))
 
 let held: readonly Lease[] = []
@@ -43,10 +43,10 @@ for await (const line of createInterface({ input: process.stdin })) {
   const [deed, ...rest] = line.split(' ')
   const numbers = rest.map(Number)
   if (deed === 'claim') {
-    held = await consumer.claim({ max: 10, waitMs: 10_000, signal: new AbortController().signal })
+    held = await consumer.claim({ max: 10, waitMs: 60_000, signal: new AbortController().signal })
     say({ event: 'claimed', ids: held.map(({ job }) => job.id), attempts: held.map(({ attempt }) => attempt) })
   } else if (deed === 'claim-and-die') {
-    held = await consumer.claim({ max: 1, waitMs: 20_000, signal: new AbortController().signal })
+    held = await consumer.claim({ max: 1, waitMs: 60_000, signal: new AbortController().signal })
     say({ event: 'claimed', ids: held.map(({ job }) => job.id), attempts: held.map(({ attempt }) => attempt) })
     process.kill(process.pid, 'SIGKILL')
   } else if (deed === 'block') {
@@ -54,6 +54,9 @@ for await (const line of createInterface({ input: process.stdin })) {
   } else if (deed === 'settle') {
     const lost = await consumer.settle(held.map((lease) => ({ lease, outcome: complete })))
     say({ event: 'settled', lost: lost.map(({ reason }) => reason) })
+  } else if (deed === 'leave') {
+    await engine.close()
+    say({ event: 'left' })
   } else if (deed === 'work') {
     await work(numbers[0] ?? 0, numbers[1] ?? 0, numbers[2] ?? 0)
   }

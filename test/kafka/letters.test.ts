@@ -98,6 +98,8 @@ test('while its letter cannot be written a job stays where it is and the worker 
   assert.ok(error instanceof MillraceError && error.code === 'ERR_STORAGE_FAILED')
   assert.match(error.message, /max\.message\.bytes/)
   const committed = async () => (await groupOffsets(server, group)).map(({ offset }) => offset)
+  // Its start is stored a moment after it, and nothing more than that.
+  await eventually(async () => (await committed()).length === 1, 'the commit of the start')
   assert.deepEqual([await committed(), await endOffsets(server, dlq)], [[0n], [0n]])
   await withAdmin(server, (admin) =>
     admin.incrementalAlterConfigs({

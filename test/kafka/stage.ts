@@ -16,11 +16,23 @@ export const complete: Outcome = { kind: 'complete', result: 'null', durationMs:
 export const boom = { name: 'TypeError', code: null, message: 'boom', stack: 'TypeError: boom\n    at here' }
 export const dead: Outcome = { kind: 'dead', error: boom }
 
-/** Tests wait for the end of sessions in real time, so they are short. */
-export const SESSION_MS = 2_000
+/** Tests wait for the end of sessions in real time, so they are short; a machine may stand still for a second or two. */
+export const SESSION_MS = 4_000
+/** No test waits for the end of this one, and no pause of the machine is as long. */
+const LASTING_MS = 60_000
 
+/** Of a member that is not to be lost, whatever the machine does. */
 export function urlOf(server: KafkaServer, group: string, parameters = ''): string {
-  return `${server.url}?group=${group}&session=${SESSION_MS}&heartbeat=100&drain=6000${parameters}`
+  return urlWith(server, group, LASTING_MS, parameters)
+}
+
+/** Of a member that is missed soon. */
+export function briefUrlOf(server: KafkaServer, group: string, parameters = ''): string {
+  return urlWith(server, group, SESSION_MS, parameters)
+}
+
+export function urlWith(server: KafkaServer, group: string, sessionMs: number, parameters = ''): string {
+  return `${server.url}?group=${group}&session=${sessionMs}&heartbeat=100&drain=12000${parameters}`
 }
 
 export async function openEngine(url: string): Promise<KafkaEngine> {
@@ -30,11 +42,11 @@ export async function openEngine(url: string): Promise<KafkaEngine> {
 }
 
 export function consume(engine: KafkaEngine, type: string): Promise<Consumer> {
-  return engine.consume({ types: [{ type, leaseMs: 60_000 }], worker: 'payout-executor-1' })
+  return engine.consume({ types: [{ type, leaseMs: 600_000 }], worker: 'payout-executor-1' })
 }
 
 /** Claims until there are as many as asked for, or the time is over. */
-export async function claimed(consumer: Consumer, count: number, waitMs = 8_000): Promise<readonly Lease[]> {
+export async function claimed(consumer: Consumer, count: number, waitMs = 60_000): Promise<readonly Lease[]> {
   const leases: Lease[] = []
   const untilMs = Date.now() + waitMs
   while (leases.length < count && Date.now() < untilMs) {
@@ -70,7 +82,7 @@ export async function produce(
   }
 }
 
-export async function eventually(holds: () => boolean | Promise<boolean>, what: string, ms = 10_000): Promise<void> {
+export async function eventually(holds: () => boolean | Promise<boolean>, what: string, ms = 60_000): Promise<void> {
   const untilMs = Date.now() + ms
   while (!(await holds())) {
     if (Date.now() > untilMs) throw new Error(`${what} did not come true within ${ms} ms`)
@@ -99,7 +111,7 @@ export function startHolder(url: string, type: string): Holder {
     tell: (deed) => void child.stdin.write(`${deed}\n`),
     heard: async (event) => {
       const find = (): number => lines.findIndex((line) => line.event === event)
-      await eventually(() => find() >= 0, `'${event}' of the other process`, 20_000)
+      await eventually(() => find() >= 0, `'${event}' of the other process`)
       return lines.splice(find(), 1)[0] ?? {}
     },
     end: async () => {

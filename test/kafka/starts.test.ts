@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeProgress } from '../../src/engines/kafka/progress.ts'
 import { freshName, freshTopic, groupOffsets, kafkaServer } from '../servers/kafka.ts'
-import { boom, claimed, consume, openEngine, produce, startHolder, urlOf } from './stage.ts'
+import { boom, briefUrlOf, claimed, consume, openEngine, produce, startHolder, urlOf } from './stage.ts'
 
 // X153
 test('of starts that kill their process at once, the first alone may be forgotten', async (t) => {
@@ -13,7 +13,7 @@ test('of starts that kill their process at once, the first alone may be forgotte
   await produce(server, [{ topic, key: 'bad', value: '1' }])
   const attempts: number[] = []
   for (let turn = 0; turn < 4; turn += 1) {
-    const holder = startHolder(urlOf(server, group), topic)
+    const holder = startHolder(briefUrlOf(server, group), topic)
     t.after(() => holder.end())
     await holder.heard('ready')
     holder.tell('claim-and-die')
@@ -35,7 +35,7 @@ test('a start after a failure is stored before the handler begins', async (t) =>
   t.after(() => engine.close())
   const consumer = await consume(engine, topic)
   for (const start of [1, 2, 3]) {
-    const [lease] = await claimed(consumer, 1, 20_000)
+    const [lease] = await claimed(consumer, 1)
     assert.equal(lease?.attempt, start)
     if (lease === undefined) return
     if (start > 1) {

@@ -12,7 +12,7 @@ export const skip = promtool === null ? "promtool is missing: apt-get install pr
 
 /** Empty when the tool is content, otherwise what it says. */
 export function run(...args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(promtool ?? '', args, { encoding: 'utf8', timeout: 60_000 })
+  const { status, stdout, stderr } = spawnSync(promtool ?? '', args, { encoding: 'utf8', timeout: 300_000 })
   return status === 0 ? '' : `${stdout}${stderr}`
 }
 

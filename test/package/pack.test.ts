@@ -37,7 +37,8 @@ function run(command: string, args: readonly string[], cwd: string): string {
     cwd,
     env: { ...Object.fromEntries(own), PATH: `${BIN}${path.delimiter}${process.env.PATH}` },
     encoding: 'utf8',
-    timeout: 60_000,
+    // The build compiles and bundles everything, which a slow machine needs minutes for.
+    timeout: 600_000,
   })
   const shown = `${command} ${args.join(' ')}\n${result.stdout}\n${result.stderr}\n${result.error ?? ''}`
   assert.equal(result.status, 0, shown)

@@ -13,6 +13,8 @@ import { createInterface } from 'node:readline'
 import { endBroker, SHARED_ADDRESS, startOnFreePorts } from './kafka-broker.ts'
 
 const LOOK_EVERY_MS = 500
+/** Nobody restarts this one, so nothing is gained if it takes itself for dead when the machine stands still for a while. */
+const LASTING = 'broker.session.timeout.ms=60000'
 
 const connected = new Set<Socket>()
 const runners = new Set<number>()
@@ -44,7 +46,7 @@ async function share(): Promise<void> {
     rmSync(folder, { recursive: true, force: true })
     process.exit(0)
   }
-  const broker = await startOnFreePorts(folder, { settings: [] }).then(
+  const broker = await startOnFreePorts(folder, { settings: [LASTING] }).then(
     (started) => {
       answer.resolve(`ready ${started.place.port}\n`)
       return started.broker

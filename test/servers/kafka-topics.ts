@@ -108,12 +108,14 @@ const LINE_END = '\u001e'
 
 /**
  * What the console consumer of Kafka's own jars prints of a topic from its beginning: the proof that a record is one for
- * other readers too. It ends after `count` records, or when there are no more for `idleMs`. Takes some 3 s.
+ * other readers too. It ends after `count` records, or when there are no more for `idleMs`: on a
+ * busy machine it takes seconds until the first one comes, so who knows how many there are is given a minute. Takes some
+ * 3 s.
  */
 export async function readWithConsole(
   server: Server,
   topic: string,
-  { count = 0, idleMs = 3_000 }: { readonly count?: number; readonly idleMs?: number } = {},
+  { count = 0, idleMs = count > 0 ? 60_000 : 3_000 }: { readonly count?: number; readonly idleMs?: number } = {},
 ): Promise<readonly ConsoleRecord[]> {
   const { program, classPath } = kafkaJars()
   const printed = ['print.partition', 'print.offset', 'print.headers', 'print.key', 'print.value']

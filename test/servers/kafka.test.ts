@@ -24,13 +24,18 @@ const own = async (settings?: Parameters<typeof startKafka>[0]): Promise<OwnKafk
 }
 after(() => Promise.all(started.map((server) => server.end())))
 
-async function produce(server: KafkaServer, topic: string, values: readonly string[]): Promise<void> {
+async function produce(
+  server: KafkaServer,
+  topic: string,
+  values: readonly string[],
+  requestTimeout = 60_000,
+): Promise<void> {
   const producer = new Producer({
     clientId: 'millrace-tests',
     bootstrapBrokers: [server.address],
     serializers: stringSerializers,
     retries: 0,
-    requestTimeout: 3_000,
+    requestTimeout,
   })
   try {
     const messages = values.map((value) => ({ topic, partition: 0, key: 'k', value, headers: { from: 'test' } }))
@@ -90,7 +95,7 @@ test('a frozen broker answers nobody, and goes on where it was', async () => {
   const topic = await freshTopic(server)
   await produce(server, topic, ['a'])
   await server.freeze()
-  await assert.rejects(produce(server, topic, ['b']), /Request timed out|produce failed/i)
+  await assert.rejects(produce(server, topic, ['b'], 3_000), /Request timed out|produce failed/i)
   await server.thaw()
   await produce(server, topic, ['c'])
   // What was written into the open connection is still read: a send that timed out may yet land.

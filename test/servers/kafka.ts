@@ -59,7 +59,7 @@ async function joinShared(): Promise<KafkaServer> {
     if (answer.startsWith('ready ')) return serverAt(`127.0.0.1:${answer.slice('ready '.length)}`)
     if (answer.startsWith('failed ')) throw new Error(answer.slice('failed '.length))
     // Nobody listens yet, or the last one has just gone.
-    if (tries === 200) throw new Error('the Kafka that the tests share did not start')
+    if (tries === 1_200) throw new Error('the Kafka that the tests share did not start')
     if (tries % 40 === 1) {
       if (answer === 'ECONNREFUSED' && !SHARED_ADDRESS.startsWith('\0')) rmSync(SHARED_ADDRESS, { force: true })
       // In a session of its own: it must outlive this process, and a Ctrl-C that is meant for the tests.

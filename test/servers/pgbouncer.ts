@@ -85,7 +85,7 @@ function freePort(): Promise<number> {
 }
 
 async function listening(port: number): Promise<void> {
-  for (let tries = 0; tries < 500; tries += 1) {
+  for (let tries = 0; tries < 6_000; tries += 1) {
     const isOpen = await new Promise<boolean>((resolve) => {
       const socket = createConnection(port, '127.0.0.1')
       socket.once('connect', () => resolve(true)).once('error', () => resolve(false))

@@ -12,7 +12,7 @@ import { type TcpProxy, tcpProxy } from '../fixtures/tcp-proxy.ts'
 import { dropSchema, postgresServer, query, schemaUrl } from '../servers/postgres.ts'
 
 /** A connection that stands and answers nothing, as behind a firewall that forgot it or a machine that lost its power. */
-describe('half-open connections', { timeout: 60_000 }, () => {
+describe('half-open connections', { timeout: 300_000 }, () => {
   const never = new AbortController().signal
   const settings = { clock: systemClock, migrate: false }
   const complete = { kind: 'complete', result: '1', durationMs: 1 } as const
@@ -30,11 +30,11 @@ describe('half-open connections', { timeout: 60_000 }, () => {
     readonly consumer: Consumer
   }
 
-  /** Statements are not prepared, so that the wire sees their text. */
+  /** Statements are not prepared, so that the wire sees their text. A busy machine answers them well within three seconds. */
   async function stage(t: TestContext, options = 'listen=false&pool=2'): Promise<Stage> {
     await query(direct, `delete from ${schema}.jobs`)
     const proxy = await tcpProxy(t, direct)
-    const engine = await openEngine(`${proxy.url}&prepare=false&timeout=500&${options}`, settings)
+    const engine = await openEngine(`${proxy.url}&prepare=false&timeout=3000&${options}`, settings)
     t.after(() => engine.close())
     const consumer = await engine.consume({ types: [{ type: 'greet', leaseMs: 60_000 }], worker: 'w' })
     return { proxy, engine, consumer }
@@ -102,13 +102,13 @@ describe('half-open connections', { timeout: 60_000 }, () => {
     proxy.freeze()
     const startedAtMs = systemClock.monotonicMs()
     await engine.close()
-    assert.ok(systemClock.monotonicMs() - startedAtMs < 5_000, 'it waited for a goodbye that cannot come')
+    assert.ok(systemClock.monotonicMs() - startedAtMs < 30_000, 'it waited for a goodbye that cannot come')
   })
 
   test('a worker whose every connection dies in silence goes on when the wire does, and loses nothing', async (t) => {
     await query(direct, `delete from ${schema}.jobs`)
     const proxy = await tcpProxy(t, direct)
-    const mill = await open(`${proxy.url}&timeout=1000`)
+    const mill = await open(`${proxy.url}&timeout=3000`)
     t.after(() => mill.close())
     const outside = await open(direct)
     t.after(() => outside.close())
@@ -137,7 +137,7 @@ describe('half-open connections', { timeout: 60_000 }, () => {
     while (((await steady())?.inProgress ?? 0) > 0) await systemClock.sleep(20)
     assert.ok(((await steady())?.completed ?? 0) < 1_400, 'it was over before the wire died')
     proxy.thaw()
-    for (const { id } of receipts) await outside.result(id, { timeout: '40s' })
+    for (const { id } of receipts) await outside.result(id, { timeout: '3m' })
     await keeper.stop()
     assert.equal((await steady())?.completed, 1_500)
     const again = [...starts.values()].filter((count) => count > 1).length

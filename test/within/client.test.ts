@@ -47,7 +47,8 @@ test('an INSERT that notifies in its transaction wakes a worker when it commits'
   await client.query('commit')
   const startedAtMs = systemClock.monotonicMs()
   await ran.promise
-  assert.ok(systemClock.monotonicMs() - startedAtMs < 5_000)
+  // The poll would come after a minute.
+  assert.ok(systemClock.monotonicMs() - startedAtMs < 40_000)
 })
 
 test('transactions that hold every connection of a pool shared with the mill do not wait for each other', async () => {
@@ -67,7 +68,7 @@ test('transactions that hold every connection of a pool shared with the mill do 
   await mill.close()
 })
 
-test('a pool of one connection is enough: nothing keeps it for itself', { timeout: 20_000 }, async (t) => {
+test('a pool of one connection is enough: nothing keeps it for itself', { timeout: 180_000 }, async (t) => {
   const { schema, pool } = stage()
   const single = new pg.Pool({ ...pool.options, max: 1 })
   const settings = { clock: systemClock, migrate: false }
@@ -79,5 +80,5 @@ test('a pool of one connection is enough: nothing keeps it for itself', { timeou
   const startedAtMs = systemClock.monotonicMs()
   await mill.work([welcome])
   assert.equal(await mill.result(await mill.enqueue(welcome, { name: 'Gus' })), 'welcomed Gus')
-  assert.ok(systemClock.monotonicMs() - startedAtMs < 3_000, 'LISTEN kept the connection')
+  assert.ok(systemClock.monotonicMs() - startedAtMs < 20_000, 'LISTEN kept the connection')
 })

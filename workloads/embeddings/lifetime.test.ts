@@ -154,7 +154,7 @@ const failsOnce = `
 
 async function runScript(script: string): Promise<Readonly<Record<string, unknown>>> {
   const flags = ['--conditions=millrace-source', '--input-type=module', '--eval', script]
-  const { stdout } = await promisify(execFile)(process.execPath, flags, { timeout: 30_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, flags, { timeout: 120_000 })
   return JSON.parse(stdout)
 }
 
@@ -167,7 +167,7 @@ describe('real time', () => {
 
   // X140
   test('draining does, until the retry is done', async () => {
-    const left = await runScript(`${failsOnce}; drained = await queue.drain(20_000)`)
+    const left = await runScript(`${failsOnce}; drained = await queue.drain(100_000)`)
     assert.deepEqual([left.runs, left.retrying, left.drained], [2, 0, true])
   })
 
@@ -176,7 +176,7 @@ describe('real time', () => {
     const store = new MemoryEmbeddings()
     const queue = createEmbeddingQueue({ embed: (content) => [content.length], store })
     queue.enqueue({ entryType: 'tool', entryId: 'e', versionId: 'v', content: 'four' })
-    assert.equal(await queue.drain(10_000), true)
+    assert.equal(await queue.drain(60_000), true)
     assert.deepEqual(store.get('tool', 'e')?.vector, [4])
     await queue.close()
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
 import { need } from '../../needs.ts'
 import { outliving } from '../../partitions.ts'
-import { complete, idsOf, never, promptly, rejection } from '../../stage.ts'
+import { complete, idsOf, never, rejection } from '../../stage.ts'
 
 export const closing: CaseFile = {
   level: 'port',
@@ -24,9 +24,9 @@ export const closing: CaseFile = {
       guarantees: ['I8'],
       async run(stage) {
         const unopened = await stage.harness.other()
-        await promptly(unopened.close(), 'closing what was never opened', 2_000)
+        await stage.promptly(unopened.close(), 'closing what was never opened')
         const rival = await stage.other()
-        await promptly(Promise.all([rival.close(), rival.close()]), 'closing twice', 2_000)
+        await stage.promptly(Promise.all([rival.close(), rival.close()]), 'closing twice')
         await rival.close()
       },
     },
@@ -78,8 +78,8 @@ export const closing: CaseFile = {
         const consumer = await stage.consume({ on: rival })
         await stage.put()
         await rival.close()
-        assert.deepEqual(await promptly(stage.take(consumer), 'the claim'), [])
-        await promptly(consumer.close(), 'closing the consumer')
+        assert.deepEqual(await stage.promptly(stage.take(consumer), 'the claim'), [])
+        await stage.promptly(consumer.close(), 'closing the consumer')
         await stage.expectCounts({ ready: 1 })
       },
     },

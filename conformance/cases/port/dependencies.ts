@@ -91,7 +91,7 @@ export const dependent: CaseFile = {
         const second = await stage.put(after([first.id]))
         const [here, there] = [await stage.consume(), await stage.consume({ on: await stage.other() })]
         const lease = await stage.one(here)
-        const waiting = stage.take(there, 1, { waitMs: 2_000 })
+        const waiting = stage.take(there, 1, { waitMs: 60_000 })
         await stage.settle(here, lease, complete)
         assert.deepEqual(idsOf(await stage.within(2_000, waiting, 'the claim')), [second.id])
       },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { DeadLetters, Engine } from '../../../src/engine/engine.ts'
 import type { CaseFile } from '../../case.ts'
 import { cancellation, dependencies, latest, need, requeue } from '../../needs.ts'
-import { complete, dead, idsOf, promptly, release, retry } from '../../stage.ts'
+import { complete, dead, idsOf, release, retry } from '../../stage.ts'
 import { after, claimable, settleJob, threeAfter } from '../../succession.ts'
 
 const by = { who: 'suite', reason: 'test' }
@@ -162,7 +162,7 @@ export const bereft: CaseFile = {
           await stage.none(consumer, 'a dead letter may still be replayed')
           const waiting = stage.take(consumer, 1, { waitMs: 2_000 })
           assert.equal(await act(first.id), true)
-          assert.deepEqual(idsOf(await promptly(waiting, 'the claim')), [second.id])
+          assert.deepEqual(idsOf(await stage.promptly(waiting, 'the claim')), [second.id])
         }
       },
     },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Inspector } from '../../../src/engine/engine.ts'
 import type { CaseFile } from '../../case.ts'
 import { cancellation, inspection, need, requeue } from '../../needs.ts'
-import { boom, complete, dead, never, promptly, release, retry, type Stage } from '../../stage.ts'
+import { boom, complete, dead, never, release, retry, type Stage } from '../../stage.ts'
 
 const by = { who: 'suite', reason: 'test' }
 
@@ -26,7 +26,10 @@ export const inspecting: CaseFile = {
         const id = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
         assert.equal(await inspectorOf(stage).find(id), null)
         assert.deepEqual(await inspectorOf(stage).history(id), [])
-        assert.equal(await promptly(inspectorOf(stage).waitFor(id, { waitMs: 0, signal: never }), 'the answer'), null)
+        assert.equal(
+          await stage.promptly(inspectorOf(stage).waitFor(id, { waitMs: 0, signal: never }), 'the answer'),
+          null,
+        )
       },
     },
     {
@@ -222,7 +225,10 @@ export const inspecting: CaseFile = {
         const { id } = await stage.put()
         const consumer = await stage.consume()
         await stage.settle(consumer, await stage.one(consumer), complete)
-        const view = await promptly(inspectorOf(stage).waitFor(id, { waitMs: 60_000, signal: never }), 'the answer')
+        const view = await stage.promptly(
+          inspectorOf(stage).waitFor(id, { waitMs: 60_000, signal: never }),
+          'the answer',
+        )
         assert.equal(view?.state, 'completed')
       },
     },
@@ -237,7 +243,7 @@ export const inspecting: CaseFile = {
         const abort = new AbortController()
         const aborted = inspectorOf(stage).waitFor(id, { waitMs: 60_000, signal: abort.signal })
         setImmediate(() => abort.abort())
-        assert.equal((await promptly(aborted, 'the end of an aborted wait'))?.state, 'queued')
+        assert.equal((await stage.promptly(aborted, 'the end of an aborted wait'))?.state, 'queued')
       },
     },
   ],

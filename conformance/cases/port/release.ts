@@ -32,9 +32,9 @@ export const releasing: CaseFile = {
         const consumer = await stage.consume()
         await stage.settle(consumer, await stage.one(consumer), release(RETRY_MS))
         await stage.expectCounts({ delayed: 1 })
-        await stage.harness.advance(RETRY_MS * 0.6)
+        await stage.harness.advance(RETRY_MS * 0.4)
         await stage.none(consumer, 'a deferred job was handed out too early')
-        await stage.harness.advance(RETRY_MS * 0.4 + 1)
+        await stage.harness.advance(RETRY_MS * 0.6 + 1)
         assert.equal((await stage.one(consumer)).attempt, 1)
       },
     },

@@ -18,9 +18,9 @@ export const retrying: CaseFile = {
         await stage.settle(consumer, await stage.one(consumer), retry(RETRY_MS))
         await stage.expectCounts({ delayed: 1 })
         await stage.none(consumer, 'a retry was handed out before its delay')
-        await stage.harness.advance(RETRY_MS * 0.6)
+        await stage.harness.advance(RETRY_MS * 0.4)
         await stage.none(consumer, 'a retry was handed out before its delay')
-        await stage.harness.advance(RETRY_MS * 0.4 + 1)
+        await stage.harness.advance(RETRY_MS * 0.6 + 1)
         const again = await stage.one(consumer)
         assert.deepEqual([again.job.id, again.attempt], [id, 2])
       },

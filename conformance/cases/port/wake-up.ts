@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
 import { DELAY_MS, delay, latest, need, RETRY_MS, retryDelay } from '../../needs.ts'
-import { complete, first, idsOf, never, promptly, release, retry } from '../../stage.ts'
+import { complete, first, idsOf, never, release, retry } from '../../stage.ts'
 
 const LONG_MS = 60_000
 /** How long a claim may sleep on after work has come in through another view. */
@@ -20,7 +20,7 @@ export const wakingUp: CaseFile = {
         const claim = consumer.claim({ max: 5, waitMs: LONG_MS, signal: never })
         await stage.harness.advance(50)
         const { id } = await stage.put()
-        assert.deepEqual(idsOf(await promptly(claim, 'the claim')), [id])
+        assert.deepEqual(idsOf(await stage.promptly(claim, 'the claim')), [id])
       },
     },
     {
@@ -102,7 +102,7 @@ export const wakingUp: CaseFile = {
         await stage.within(NOTICE_MS, Promise.race(claims), 'the first claim')
         await stage.harness.advance(50)
         abort.abort()
-        const received = (await promptly(Promise.all(claims), 'the end of the claims')).flat()
+        const received = (await stage.promptly(Promise.all(claims), 'the end of the claims')).flat()
         assert.deepEqual(idsOf(received), [id])
       },
     },

@@ -27,7 +27,7 @@ export const crashes: CaseFile = {
           const successor = start('worker')
           assert.deepEqual(await successor.heard('started'), { event: 'started', id, attempt: 2 })
           successor.go()
-          assert.equal(await mill.result(id, { timeout: '8s' }), 'by start 2')
+          assert.equal(await mill.result(id, { timeout: '60s' }), 'by start 2')
           assert.equal((await mill.job(id))?.attempt, 2)
         }),
     },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { defineJob } from '../../../src/job/definition.ts'
 import type { CaseFile } from '../../case.ts'
 import { cancellation, inspection, need, reaping, recovery, survival } from '../../needs.ts'
-import { eventually, onProcesses } from '../../process/child.ts'
+import { eventually, LASTING_LEASE_MS, onProcesses } from '../../process/child.ts'
 import type { Deed } from '../../process/protocol.ts'
 
 const waits: Deed = 'wait-for-go'
@@ -18,21 +18,25 @@ export const signals: CaseFile = {
       guarantees: ['I8', 'I2'],
       ...need(survival, inspection),
       run: (stage) =>
-        onProcesses(stage, async ({ mill, start }) => {
-          const worker = start('worker')
-          await worker.heard('ready')
-          const job = defineJob({ type: stage.type })
-          const [ending, endless] = [await mill.enqueue(job, waits), await mill.enqueue(job, heeds)]
-          await eventually(() => worker.all('started').length === 2, 'both starts')
-          worker.signal('SIGTERM')
-          worker.go()
-          assert.equal(await worker.exited(), 0)
-          assert.deepEqual(worker.all('aborted'), [{ event: 'aborted', id: endless.id, code: 'ERR_STOPPING' }])
-          assert.equal((await mill.job(ending.id))?.state, 'completed')
-          const given = await mill.job(endless.id)
-          assert.deepEqual([given?.state, given?.attempt, given?.leaseOwner], ['queued', 0, null])
-          assert.equal((await mill.counts())[stage.type]?.inProgress, 0)
-        }),
+        onProcesses(
+          stage,
+          async ({ mill, start }) => {
+            const worker = start('worker')
+            await worker.heard('ready')
+            const job = defineJob({ type: stage.type })
+            const [ending, endless] = [await mill.enqueue(job, waits), await mill.enqueue(job, heeds)]
+            await eventually(() => worker.all('started').length === 2, 'both starts')
+            worker.signal('SIGTERM')
+            worker.go()
+            assert.equal(await worker.exited(), 0)
+            assert.deepEqual(worker.all('aborted'), [{ event: 'aborted', id: endless.id, code: 'ERR_STOPPING' }])
+            assert.equal((await mill.job(ending.id))?.state, 'completed')
+            const given = await mill.job(endless.id)
+            assert.deepEqual([given?.state, given?.attempt, given?.leaseOwner], ['queued', 0, null])
+            assert.equal((await mill.counts())[stage.type]?.inProgress, 0)
+          },
+          { leaseMs: LASTING_LEASE_MS },
+        ),
     },
     {
       name: 'a worker process paused past its lease hears on waking that it has lost, and its outcome is not recorded',
@@ -48,7 +52,7 @@ export const signals: CaseFile = {
           const successor = start('worker')
           assert.equal((await successor.heard('started')).attempt, 2)
           successor.go()
-          assert.equal(await mill.result(id, { timeout: '8s' }), 'by start 2')
+          assert.equal(await mill.result(id, { timeout: '60s' }), 'by start 2')
           paused.go()
           paused.signal('SIGCONT')
           assert.equal((await paused.heard('lost')).id, id)
@@ -88,7 +92,7 @@ export const signals: CaseFile = {
           const successor = start('worker')
           await successor.heard('started')
           successor.go()
-          assert.equal(await mill.result(id, { timeout: '8s' }), 'by start 2')
+          assert.equal(await mill.result(id, { timeout: '60s' }), 'by start 2')
           holder.go()
           holder.signal('SIGCONT')
           assert.equal((await holder.heard('lost')).id, id)
@@ -100,17 +104,21 @@ export const signals: CaseFile = {
       guarantees: ['I3'],
       ...need(survival, cancellation, inspection),
       run: (stage) =>
-        onProcesses(stage, async ({ mill, start }) => {
-          const worker = start('worker')
-          await worker.heard('ready')
-          const { id } = await mill.enqueue(defineJob({ type: stage.type }), heeds)
-          await worker.heard('started')
-          assert.equal(await mill.cancel(id), true)
-          assert.deepEqual(await worker.heard('aborted'), { event: 'aborted', id, code: 'ERR_LEASE_LOST' })
-          assert.equal((await worker.heard('lost')).reason, 'cancelled')
-          assert.deepEqual(worker.all('settled'), [])
-          assert.equal((await mill.job(id))?.ended, 'cancelled')
-        }),
+        onProcesses(
+          stage,
+          async ({ mill, start }) => {
+            const worker = start('worker')
+            await worker.heard('ready')
+            const { id } = await mill.enqueue(defineJob({ type: stage.type }), heeds)
+            await worker.heard('started')
+            assert.equal(await mill.cancel(id), true)
+            assert.deepEqual(await worker.heard('aborted'), { event: 'aborted', id, code: 'ERR_LEASE_LOST' })
+            assert.equal((await worker.heard('lost')).reason, 'cancelled')
+            assert.deepEqual(worker.all('settled'), [])
+            assert.equal((await mill.job(id))?.ended, 'cancelled')
+          },
+          { leaseMs: LASTING_LEASE_MS },
+        ),
     },
   ],
 }

@@ -27,7 +27,7 @@ function faulty(...codes: readonly string[]): { readonly database: Database; rea
     },
     close: async () => {},
   }
-  const database = new Database({ source, names: namesIn('x'), clock: systemClock, prepare: false, answerMs: 1_000 })
+  const database = new Database({ source, names: namesIn('x'), clock: systemClock, prepare: false, answerMs: 60_000 })
   return { database, tries: () => tries }
 }
 

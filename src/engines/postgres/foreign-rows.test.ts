@@ -34,7 +34,7 @@ after(async () => {
 
 describe('rows that other programs write into Postgres', () => {
   test('a plain INSERT of a type and a payload is a job, and a waiting worker notices it by itself', async () => {
-    const claim = consumer.claim({ max: 1, waitMs: 10_000, signal: never })
+    const claim = consumer.claim({ max: 1, waitMs: 60_000, signal: never })
     // By then the claim has looked and waits.
     for (let look = 0; look < 5; look += 1) await engine.ping()
     await psql(`insert into @jobs (type, payload) values ('greet', '{"name": "Ada"}')`)

