@@ -30,6 +30,11 @@ export async function encodePayload(definition: AnyJob, payload: unknown, bytesM
  * anything, so every way this fails is a PayloadError.
  */
 export async function decodePayload(definition: AnyJob, text: string, version: number): Promise<unknown> {
+  return validate(definition, readPayload(definition, text, version))
+}
+
+/** The same but for the schema: where there is none this is all, and nothing has to be waited for. */
+export function readPayload(definition: AnyJob, text: string, version: number): unknown {
   let payload: unknown
   try {
     payload = JSON.parse(text)
@@ -40,7 +45,7 @@ export async function decodePayload(definition: AnyJob, text: string, version: n
       { cause: error },
     )
   }
-  return validate(definition, upcast(definition, payload, version))
+  return upcast(definition, payload, version)
 }
 
 function upcast(definition: AnyJob, payload: unknown, version: number): unknown {

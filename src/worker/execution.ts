@@ -3,7 +3,7 @@ import type { LostReason, Outcome } from '../engine/outcome.ts'
 import { JobTimeoutError, NonRetryable, StoppingError } from '../errors.ts'
 import type { Predecessors } from '../job/job.ts'
 import { keepOf } from '../job/keep.ts'
-import { decodePayload, encodeProgress, encodeResult } from '../job/payload.ts'
+import { decodePayload, encodeProgress, encodeResult, readPayload } from '../job/payload.ts'
 import { decide } from '../job/policy.ts'
 import type { Turn } from '../job/predecessors.ts'
 import { type ContextParts, HandlerContext } from './context.ts'
@@ -75,7 +75,9 @@ export class Execution {
         this.release(held, NOT_YET)
         return
       }
-      const payload = await decodePayload(held.type.definition, job.payload, job.payloadVersion)
+      const { definition } = held.type
+      const decode = definition.schema === null ? readPayload : decodePayload
+      const payload = await decode(definition, job.payload, job.payloadVersion)
       if (held.phase !== 'running') return
       const answer = await runAsCurrent(
         new HandlerContext(held, payload, turn?.after ?? NOBODY, this.#contextParts),

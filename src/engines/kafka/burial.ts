@@ -15,7 +15,7 @@ export function burialOf(
   about: { readonly group: string; readonly worker: string; readonly nowMs: number },
 ): Burial {
   const { held, holding, lease } = grip
-  const { firstFailureMs } = holding.watermark.trialOf(held.record.offset)
+  const { firstFailureMs } = holding.watermark.trialOf(held.offset)
   const letter = toDeadLetter({
     record: held.record,
     error,

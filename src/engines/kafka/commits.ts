@@ -139,7 +139,7 @@ function topicsOf(holdings: readonly Holding[]): CommittedTopic[] {
     const committed = topics.get(topic) ?? { name: topic, partitions: [] }
     committed.partitions.push({
       partitionIndex: partition,
-      committedOffset: watermark.position,
+      committedOffset: BigInt(watermark.position),
       committedLeaderEpoch: -1,
       committedMetadata: watermark.encode(),
     })

@@ -1,14 +1,15 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
-import type { Lease, Lost, Outcome, Settlement } from '../../engine/outcome.ts'
+import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { ClosedError, EngineError, UnsupportedError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
 import { AlarmClock } from './alarm-clock.ts'
 import { type Burial, burialOf } from './burial.ts'
 import type { NewRecord } from './dead-letters/record.ts'
 import { isKafkaError } from './driver.ts'
-import type { Holding } from './holding.ts'
+import type { Held, Holding } from './holding.ts'
 import { type Grip, Leases } from './leases.ts'
 import { Ownership, type OwnershipParts } from './ownership.ts'
+import { applyOutcome, finish } from './settling.ts'
 import { Troubles } from './troubles.ts'
 
 export interface ConsumerParts extends Pick<OwnershipParts, 'client' | 'admin' | 'options'> {
@@ -89,12 +90,9 @@ export class KafkaConsumer implements Consumer {
   }
 
   /** Those whose start is stored as far as it must be; the others go back. */
-  async #stored(leases: readonly Lease[]): Promise<readonly Lease[]> {
-    const risky = leases.flatMap(({ token, attempt }) => {
-      const grip = this.#leases.find(token)
-      return grip?.holding.isRisky(grip.held.record.offset, attempt) ? [grip] : []
-    })
-    if (risky.length === 0) return leases
+  async #stored(grips: readonly Grip[]): Promise<readonly Lease[]> {
+    const risky = grips.filter(({ holding, held, lease }) => holding.isRisky(held.offset, lease.attempt))
+    if (risky.length === 0) return grips.map(({ lease }) => lease)
     try {
       await this.#ownership.commits.commit([...new Set(risky.map(({ holding }) => holding))])
     } catch (error) {
@@ -102,38 +100,47 @@ export class KafkaConsumer implements Consumer {
       for (const { lease } of risky) {
         const grip = this.#leases.remove(lease.token)
         const again = { kind: 'release', delayMs: AGAIN_MS, reason: 'not stored' } as const
-        if (grip !== null) this.#apply(grip, again, this.#parts.clock.nowMs())
+        if (grip !== null) this.#moved(new Set([applyOutcome(grip, again, this.#parts.clock.nowMs())]))
       }
     }
     // Partitions may have moved meanwhile; and the time that it took is not taken from the handlers.
     const nowMs = this.#parts.clock.nowMs()
-    return leases.flatMap(({ token }) => this.#leases.again(token, nowMs) ?? [])
+    return grips.flatMap(({ lease }) => this.#leases.again(lease.token, nowMs) ?? [])
   }
 
-  #take({ max, perType = {} }: ClaimRequest): readonly Lease[] {
+  #take({ max, perType = {} }: ClaimRequest): readonly Grip[] {
     const nowMs = this.#parts.clock.nowMs()
     if (this.#ownership.isFenced || this.#ownership.commits.isStuck) return []
     for (const grip of this.#leases.removeExpired(nowMs)) this.#putBack(grip, nowMs)
     const holdings = [...this.#ownership.holdings]
     const room = new Map([...this.#types].map(([topic, { type }]) => [topic, perType[type] ?? max]))
-    const leases: Lease[] = []
+    const grips: Grip[] = []
     this.#turn += 1
     // From each partition in turn, so that none waits behind a long one.
-    for (let isAny = true; isAny && leases.length < max; ) {
+    for (let isAny = true; isAny && grips.length < max; ) {
       isAny = false
-      for (let index = 0; index < holdings.length && leases.length < max; index += 1) {
+      for (let index = 0; index < holdings.length && grips.length < max; index += 1) {
         const holding = holdings[(index + this.#turn) % holdings.length]
         const left = holding === undefined ? 0 : (room.get(holding.topic) ?? 0)
-        const held = left > 0 ? holding?.take(nowMs) : null
+        const held = left > 0 && holding !== undefined ? this.#next(holding, nowMs) : null
         const type = this.#types.get(holding?.topic ?? '')
-        if (holding === undefined || held === null || held === undefined || type === undefined) continue
-        leases.push(this.#leases.grant(holding, held, type, nowMs))
+        if (holding === undefined || held === null || type === undefined) continue
+        grips.push(this.#leases.grant(holding, held, type, nowMs))
         room.set(holding.topic, left - 1)
-        this.#ownership.commits.mark(holding)
         isAny = true
       }
     }
-    return leases
+    this.#ownership.started(new Set(grips.map(({ holding }) => holding)))
+    return grips
+  }
+
+  #next(holding: Holding, nowMs: number): Held | null {
+    try {
+      return holding.take(nowMs)
+    } catch (error) {
+      this.#ownership.broken(holding, error)
+      return null
+    }
   }
 
   /** Until something may be claimable, or the time is over. */
@@ -166,6 +173,7 @@ export class KafkaConsumer implements Consumer {
     const lost: Lost[] = []
     const buried: Burial[] = []
     const applied: string[] = []
+    const moved = new Set<Holding>()
     for (const { lease, outcome } of settlements) {
       if (this.#applied.has(lease.token)) continue
       const reason = this.#leases.refusal(lease.token, nowMs)
@@ -173,10 +181,11 @@ export class KafkaConsumer implements Consumer {
       if (reason !== null || grip === null) lost.push({ lease, reason: wasFenced ? 'revoked' : (reason ?? 'expired') })
       else if (outcome.kind === 'dead') buried.push(burialOf(grip, outcome.error, { group, worker, nowMs }))
       else {
-        this.#apply(grip, outcome, nowMs)
+        moved.add(applyOutcome(grip, outcome, nowMs))
         applied.push(lease.token)
       }
     }
+    this.#moved(moved)
     if (buried.length > 0) lost.push(...(await this.#bury(buried, applied)))
     for (const { lease } of settlements) this.#applied.delete(lease.token)
     this.#leaveWhenIdle()
@@ -194,45 +203,27 @@ export class KafkaConsumer implements Consumer {
       for (const token of applied) this.#applied.add(token)
       throw error
     }
-    return buried.flatMap(({ grip }): readonly Lost[] => {
-      if (grip.holding.isLost) return [{ lease: grip.lease, reason: 'revoked' }]
-      this.#finish(grip)
-      return []
-    })
+    const [gone, here] = [
+      buried.filter(({ grip }) => grip.holding.isLost),
+      buried.filter(({ grip }) => !grip.holding.isLost),
+    ]
+    this.#moved(new Set(here.map(({ grip }) => finish(grip))))
+    return gone.map(({ grip }) => ({ lease: grip.lease, reason: 'revoked' }))
   }
 
-  #apply(grip: Grip, outcome: Exclude<Outcome, { kind: 'dead' }>, nowMs: number): void {
-    const { holding, held } = grip
-    const { offset } = held.record
-    switch (outcome.kind) {
-      case 'complete':
-        this.#finish(grip)
-        return
-      case 'retry':
-        holding.watermark.defer(offset, nowMs + outcome.delayMs, nowMs)
-        break
-      case 'release':
-        holding.watermark.release(offset, nowMs + outcome.delayMs)
-        break
-      default:
-        outcome satisfies never
+  /** Records of these were settled or parked. Told once for all, because most come by the hundred. */
+  #moved(holdings: ReadonlySet<Holding>): void {
+    let isAnyWaiting = false
+    for (const holding of holdings) {
+      isAnyWaiting ||= holding.isWaiting
+      this.#ownership.settled(holding)
     }
-    holding.lanes.park(held, nowMs + ('delayMs' in outcome ? outcome.delayMs : 0))
-    this.#ownership.settled(holding)
-    this.#alarm.wake()
-  }
-
-  #finish({ holding, held }: Grip): void {
-    const wasWaiting = holding.lanes.count > holding.lanes.out
-    holding.watermark.finish(held.record.offset)
-    holding.lanes.finish(held)
-    this.#ownership.settled(holding)
-    if (wasWaiting) this.#alarm.wake()
+    if (isAnyWaiting) this.#alarm.wake()
   }
 
   /** The lease ran out: the start counts, and the record is due at once. */
   #putBack({ holding, held }: Grip, nowMs: number): void {
-    holding.watermark.defer(held.record.offset, nowMs, nowMs)
+    holding.watermark.defer(held.offset, nowMs, nowMs)
     holding.lanes.park(held, nowMs)
     this.#ownership.settled(holding)
   }

@@ -56,7 +56,7 @@ function addPartition(
     readonly nowMs: number
   },
 ): void {
-  const { finished, trials } = decodeProgress(place.offset, place.metadata)
+  const { finished, trials } = decodeProgress(Number(place.offset), place.metadata)
   const finishedAbove = countOf(finished)
   let [delayed, inProgress] = [0, 0]
   for (const [, { starts, dueMs }] of trials) {

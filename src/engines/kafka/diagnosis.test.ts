@@ -175,7 +175,7 @@ describe('the group is judged', () => {
   })
 
   test('by records that are old and not settled, and those that were deleted unsettled', () => {
-    const metadata = encodeProgress(3n, { finished: [[4n, 5n]], trials: [] })
+    const metadata = encodeProgress(3, { finished: [[4, 5]], trials: [] })
     const old = topic([{ begin: 0n, end: 9n, young: 6n, committed: committed(3n, metadata) }])
     assert.match(told(judgeOverdue(surveyOf({ jobs: [old] }))), /^warning: 2 records of 'jobs'/)
     const settled = topic([{ end: 9n, young: 6n, committed: committed(6n) }])

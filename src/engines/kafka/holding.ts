@@ -1,8 +1,9 @@
 import { isForAnotherGroup } from './dead-letters/headers.ts'
-import type { LogRecord } from './dead-letters/record.ts'
 import type { Hold } from './hold.ts'
 import { Lanes } from './lanes.ts'
+import type { LoggedRecord } from './logged-record.ts'
 import { laneOf } from './record.ts'
+import type { RecordCursor } from './record-cursor.ts'
 import { Watermark } from './watermark.ts'
 
 /** Under which membership a partition is held: a commit is made with it, and refused when it is over. */
@@ -22,13 +23,16 @@ export function nameOf({ topic, partition }: PartitionName): string {
 
 /** A record in memory. */
 export interface Held {
-  readonly record: LogRecord
+  readonly record: LoggedRecord
+  readonly offset: number
   readonly key: string | null
   readonly bytes: number
 }
 
 const COUNT_MAX = 4_096
 const BYTES_MAX = 16 * 1_024 * 1_024
+/** With less than this in hand, more is fetched while it is worked on. */
+const HUNGRY_BYTES = 512 * 1_024
 
 /** One partition that this member owns, from its assignment to its loss. */
 export class Holding implements PartitionName {
@@ -36,7 +40,8 @@ export class Holding implements PartitionName {
   readonly partition: number
   readonly watermark: Watermark
   readonly lanes: Lanes<Held>
-  epoch: Epoch
+  #epoch: Epoch
+  #membership: string
   /** Whether something is to be committed that is not yet. */
   isDirty = false
   /** It moves to another member: what runs may finish, and nothing else starts. */
@@ -44,7 +49,11 @@ export class Holding implements PartitionName {
   /** It belongs to somebody else: nothing that was handed out counts any more. */
   isLost = false
   readonly #group: string
-  readonly #doubtfulBelow: bigint
+  readonly #doubtfulBelow: number
+  /** Fetched and not read: reading happens when somebody can take what is read. */
+  readonly #unread: RecordCursor[] = []
+  #unreadBytes = 0
+  #fetchedTo: number
 
   constructor(
     { topic, partition }: PartitionName,
@@ -53,46 +62,126 @@ export class Holding implements PartitionName {
   ) {
     this.topic = topic
     this.partition = partition
-    this.watermark = new Watermark(start.offset, start.metadata)
+    this.#fetchedTo = Number(start.offset)
+    this.watermark = new Watermark(this.#fetchedTo, start.metadata)
     this.lanes = new Lanes({ countMax: COUNT_MAX, bytesMax: BYTES_MAX, hold: options.hold })
-    this.epoch = options.epoch
+    this.#epoch = options.epoch
+    this.#membership = this.#describe()
     this.#group = options.group
-    this.#doubtfulBelow = start.doubtfulBelow
+    this.#doubtfulBelow = Number(start.doubtfulBelow)
+  }
+
+  get epoch(): Epoch {
+    return this.#epoch
+  }
+
+  set epoch(epoch: Epoch) {
+    this.#epoch = epoch
+    this.#membership = this.#describe()
+  }
+
+  /** Where it is held, and under which membership, as one word. */
+  get membership(): string {
+    return this.#membership
+  }
+
+  #describe(): string {
+    const { memberId, generationId } = this.#epoch
+    return `${memberId}/${generationId}/${this.topic}/${this.partition}`
   }
 
   /**
    * Whether this start is to be stored before it begins. A first start is told to the broker a moment later, so a
    * crash may forget it; one that may not be the first would then be forgotten again and again.
    */
-  isRisky(offset: bigint, attempt: number): boolean {
+  isRisky(offset: number, attempt: number): boolean {
     return attempt > 1 || offset < this.#doubtfulBelow
   }
 
   /** Whether more of it should be fetched. */
   get isHungry(): boolean {
-    return !this.isLost && !this.isDraining && !this.lanes.isFull && !this.watermark.isFull
+    return this.#unreadBytes < HUNGRY_BYTES && this.#hasRoom && !this.isLost && !this.isDraining
   }
 
-  add(record: LogRecord): void {
-    if (record.offset < this.watermark.readTo) return
-    if (!this.watermark.read(record.offset)) return
-    if (isForAnotherGroup(record.headers, this.#group)) {
-      this.watermark.finish(record.offset)
-      return
-    }
-    const bytes = (record.key?.length ?? 0) + (record.value?.length ?? 0)
-    this.lanes.add({ record, key: laneOf(record), bytes })
+  /** Where fetching goes on. */
+  get fetchedTo(): number {
+    return this.#fetchedTo
   }
 
-  /** The next record that is due now. */
+  /** Whether something is in hand that nobody works on. */
+  get isWaiting(): boolean {
+    return this.#unread.length > 0 || this.lanes.count > this.lanes.out
+  }
+
+  /** What was fetched from `fetchedTo` on. False when it brings no record. */
+  feed(cursor: RecordCursor): boolean {
+    const isAny = cursor.count > 0
+    this.#fetchedTo = cursor.end
+    this.#unread.push(cursor)
+    this.#unreadBytes += cursor.bytes
+    this.#dropRead()
+    return isAny
+  }
+
+  /** What has not been fetched below this does not exist any more. */
+  skipTo(offset: number): void {
+    this.#fetchedTo = offset
+    const last = this.#unread.at(-1)
+    if (last === undefined) this.watermark.readUpTo(offset)
+    else last.end = offset
+  }
+
+  /** Forgets what was fetched and not read: it is to be fetched again. */
+  rewind(): void {
+    this.#unread.length = 0
+    this.#unreadBytes = 0
+    this.#fetchedTo = this.watermark.readTo
+  }
+
+  /** The next record that is due now. Throws when the log is no log; then `rewind`. */
   take(nowMs: number): Held | null {
     if (this.isLost || this.isDraining) return null
     for (;;) {
       const held = this.lanes.take(nowMs)
-      if (held === null) return null
-      const { dueMs } = this.watermark.trialOf(held.record.offset)
+      if (held === null) {
+        if (this.#hasRoom && !this.lanes.isHeld && this.#readNext()) continue
+        return null
+      }
+      const { dueMs } = this.watermark.trialOf(held.offset)
       if (dueMs <= nowMs) return held
       this.lanes.park(held, dueMs)
     }
+  }
+
+  get #hasRoom(): boolean {
+    return !this.lanes.isFull && !this.watermark.isFull
+  }
+
+  /** One record further. False when nothing is left to read. */
+  #readNext(): boolean {
+    const record = this.#unread[0]?.next() ?? null
+    if (record === null) return false
+    // A batch comes whole, also with what stands before the place that was asked for.
+    if (record.at >= this.watermark.readTo) this.#add(record)
+    this.#dropRead()
+    return true
+  }
+
+  /** What has no records left is passed, with what was compacted away behind them and the marks of transactions. */
+  #dropRead(): void {
+    for (let [cursor] = this.#unread; cursor?.count === 0; [cursor] = this.#unread) {
+      this.#unread.shift()
+      this.#unreadBytes -= cursor.bytes
+      this.watermark.readUpTo(cursor.end)
+    }
+  }
+
+  #add(record: LoggedRecord): void {
+    if (!this.watermark.read(record.at)) return
+    if (isForAnotherGroup(record.headers, this.#group)) {
+      this.watermark.finish(record.at)
+      return
+    }
+    this.lanes.add({ record, offset: record.at, key: laneOf(record), bytes: record.bytes })
   }
 }

@@ -75,7 +75,7 @@ export class Lanes<Item extends Waiting> {
 
   /** The next record that may run now, or null. What was parked and is due again goes before what has never run. */
   take(nowMs: number): Item | null {
-    const lane = this.#takeDue(nowMs) ?? (this.#isHeld ? null : this.#takeReady())
+    const lane = this.#takeDue(nowMs) ?? (this.isHeld ? null : this.#takeReady())
     const item = lane?.items[0]
     if (lane === null || item === undefined) return null
     this.#out.set(item, lane)
@@ -122,7 +122,8 @@ export class Lanes<Item extends Waiting> {
     return this.#out.size
   }
 
-  get #isHeld(): boolean {
+  /** Nothing but what holds the partition may be taken. */
+  get isHeld(): boolean {
     return this.#options.hold === 'partition' && this.#again.size > 0
   }
 

@@ -35,17 +35,18 @@ export class Leases {
   }
 
   /** Hands a record out: counts the start, and gives it a token that no other claim has had and that says where it stood. */
-  grant(holding: Holding, held: Held, { leaseMs, attempts }: SubscribedType, nowMs: number): Lease {
-    const { topic, partition, offset } = held.record
-    const attempt = holding.watermark.start(offset)
-    const { job, verdict } = toJob(held.record, { prefix: this.#prefix, ...(attempts !== undefined && { attempts }) })
+  grant(holding: Holding, held: Held, { leaseMs, attempts }: SubscribedType, nowMs: number): Grip {
+    const attempt = holding.watermark.start(held.offset)
+    const { job, verdict } = toJob(held.record, this.#prefix, attempts)
     this.#claims += 1
-    const token = `${holding.epoch.memberId}/${holding.epoch.generationId}/${topic}/${partition}/${offset}/${this.#claims}`
+    const token = `${holding.membership}/${held.offset}/${this.#claims}`
     const expiresAtMs = nowMs + leaseMs
-    this.#noneBeforeMs = Math.min(this.#noneBeforeMs, expiresAtMs)
-    const lease: Lease = { job, attempt, token, expiresAtMs, ...(verdict !== null && { verdict }) }
-    this.#grips.set(token, { lease, leaseMs, holding, held, expiresAtMs })
-    return lease
+    if (expiresAtMs < this.#noneBeforeMs) this.#noneBeforeMs = expiresAtMs
+    const lease: Lease =
+      verdict === null ? { job, attempt, token, expiresAtMs } : { job, attempt, token, expiresAtMs, verdict }
+    const grip: Grip = { lease, leaseMs, holding, held, expiresAtMs }
+    this.#grips.set(token, grip)
+    return grip
   }
 
   /** The same lease from now on; null when it is gone. */

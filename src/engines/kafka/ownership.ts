@@ -24,8 +24,8 @@ export interface OwnershipParts {
 }
 
 const RELOAD_MS = 200
-/** How long a claim that may not wait still looks at the log. */
-const LOOK_MS = 1_000
+/** How long a claim that may not wait still looks at the log. Ample: a broker answers within milliseconds. */
+const LOOK_MS = 5_000
 const STEP_MS = 5
 
 /** The partitions that are ours: from joining the group over reading and committing to giving them away. */
@@ -92,6 +92,18 @@ export class Ownership {
     return this.#member.pulse.known(this.#parts.options.answerMs)
   }
 
+  /** What was fetched is no log: it is fetched again, after a moment. */
+  broken(holding: Holding, error: unknown): void {
+    holding.rewind()
+    this.#reader.pause(error)
+  }
+
+  /** Somebody has looked for records. That these were handed out is committed soon; what was read leaves room for more. */
+  started(holdings: ReadonlySet<Holding>): void {
+    for (const holding of holdings) this.commits.mark(holding)
+    this.#reader.pump()
+  }
+
   /** A record was settled or parked: committed soon, and what it kept back may be read. */
   settled(holding: Holding): void {
     this.commits.mark(holding)
@@ -99,7 +111,7 @@ export class Ownership {
     if (holding.isDraining) for (const look of this.#drained) look()
   }
 
-  /** Resolves when all that is in the log now has been read, as far as there is room for it, or after a second. */
+  /** Resolves when all that is in the log now has been read, as far as there is room for it, or after five seconds. */
   async caughtUp(): Promise<void> {
     const { clock, admin } = this.#parts
     const untilMs = clock.monotonicMs() + LOOK_MS
@@ -108,7 +120,7 @@ export class Ownership {
     const ends = await offsetsOf(admin, hungry, -1n)
     this.#reader.pump()
     const isBehind = (holding: Holding): boolean =>
-      holding.isHungry && holding.watermark.readTo < (ends.get(nameOf(holding)) ?? 0n)
+      holding.isHungry && holding.fetchedTo < (ends.get(nameOf(holding)) ?? 0n)
     while (hungry.some(isBehind) && clock.monotonicMs() < untilMs && !this.#isClosed) await clock.sleep(STEP_MS)
   }
 
@@ -175,10 +187,10 @@ export class Ownership {
 
   /** Retention has removed what was to be read next: goes on with what is left. */
   #skip(holding: Holding, start: bigint): void {
-    const { topic, partition, watermark } = holding
-    const text = `records of ${topic}/${partition} from offset ${watermark.readTo} on are deleted; going on at ${start}`
+    const { topic, partition, fetchedTo } = holding
+    const text = `records of ${topic}/${partition} from offset ${fetchedTo} on are deleted; going on at ${start}`
     this.#parts.onError(new EngineError('ERR_STORAGE_FAILED', `${text}; is the retention of the topic too short?`))
-    watermark.readUpTo(start)
+    holding.skipTo(Number(start))
     this.settled(holding)
   }
 
@@ -187,16 +199,16 @@ export class Ownership {
     const [starts, ends] = await Promise.all([-2n, -1n].map((at) => offsetsOf(this.#parts.admin, [holding], at)))
     const name = nameOf(holding)
     const [start = 0n, end = 0n] = [starts?.get(name), ends?.get(name)]
-    const { readTo } = holding.watermark
+    const { fetchedTo } = holding
     if (holding.isLost) return
-    if (readTo < start) this.#skip(holding, start)
-    else if (readTo > end) this.#restart(holding, { start, end })
+    if (fetchedTo < start) this.#skip(holding, start)
+    else if (fetchedTo > end) this.#restart(holding, { start, end })
   }
 
   /** The log is shorter than what was read of it: somebody has made the topic anew, or it was cut. */
   #restart(holding: Holding, { start, end }: { readonly start: bigint; readonly end: bigint }): void {
-    const { topic, partition, watermark, epoch } = holding
-    const text = `the log of ${topic}/${partition} ends at ${end}, though it was read up to ${watermark.readTo}`
+    const { topic, partition, fetchedTo, epoch } = holding
+    const text = `the log of ${topic}/${partition} ends at ${end}, though it was read up to ${fetchedTo}`
     this.#parts.onError(new EngineError('ERR_STORAGE_FAILED', `${text}; reading it from its beginning, ${start}`))
     this.#lose([holding])
     const point = { offset: start, metadata: null, start, isFirst: true, doubtfulBelow: start }

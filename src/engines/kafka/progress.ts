@@ -14,7 +14,7 @@ export interface Trial {
 export interface Progress {
   /** Offsets at or above the position that are settled. */
   readonly finished: Iterable<Run>
-  readonly trials: Iterable<readonly [bigint, Trial]>
+  readonly trials: Iterable<readonly [number, Trial]>
 }
 
 export const METADATA_BYTES_MAX = 4_096
@@ -28,9 +28,9 @@ const STARTED_CHARS_MIN = 300
  * for what was started twice or waits. Only single starts stand in the second, because most records have just one.
  * What does not fit is left out, the least important first, so that a commit is never refused for its metadata.
  */
-export function encodeProgress(position: bigint, progress: Progress): string {
+export function encodeProgress(position: number, progress: Progress): string {
   const trials = [...progress.trials].filter(([offset, trial]) => offset >= position && isWorthTelling(trial))
-  const single = trials.filter(([, trial]) => isSingle(trial)).map(([offset]): Run => [offset, offset + 1n])
+  const single = trials.filter(([, trial]) => isSingle(trial)).map(([offset]): Run => [offset, offset + 1])
   const several = trials.filter(([, trial]) => !isSingle(trial))
   const room = METADATA_BYTES_MAX - VERSION.length - 3
   const listed = listTrials(position, several, room / 2)
@@ -41,18 +41,18 @@ export function encodeProgress(position: bigint, progress: Progress): string {
 }
 
 /** Metadata of anybody else, or of a version that is not known, tells nothing: then records may repeat. */
-export function decodeProgress(position: bigint, metadata: string | null): Progress {
+export function decodeProgress(position: number, metadata: string | null): Progress {
   const parts = metadata?.split('|') ?? []
   const [version, finished = '', started = '', listed = ''] = parts
   if (version !== VERSION || parts.length !== 4) return NOTHING
-  const trials = new Map<bigint, Trial>()
+  const trials = new Map<number, Trial>()
   for (const [from, to] of unpackRuns(position, started))
-    for (let offset = from; offset < to; offset += 1n) trials.set(offset, { starts: 1, dueMs: 0, firstFailureMs: null })
+    for (let offset = from; offset < to; offset += 1) trials.set(offset, { starts: 1, dueMs: 0, firstFailureMs: null })
   for (const entry of listed.split(',')) {
     const [delta, starts, due, first] = entry.split('.').map((part) => Number.parseInt(part, 36))
     if (delta === undefined || starts === undefined || due === undefined || Number.isNaN(delta)) continue
     const firstFailureMs = first === undefined || Number.isNaN(first) ? null : first
-    trials.set(position + BigInt(delta), { starts, dueMs: due, firstFailureMs })
+    trials.set(position + delta, { starts, dueMs: due, firstFailureMs })
   }
   return { finished: unpackRuns(position, finished), trials }
 }
@@ -66,7 +66,7 @@ function isSingle({ starts, dueMs, firstFailureMs }: Trial): boolean {
 }
 
 /** Those with the most starts first: forgetting them would let them fail for longest. */
-function listTrials(position: bigint, trials: readonly (readonly [bigint, Trial])[], roomBytes: number): string {
+function listTrials(position: number, trials: readonly (readonly [number, Trial])[], roomBytes: number): string {
   const entries: string[] = []
   let bytes = 0
   for (const [offset, trial] of trials.toSorted(([, a], [, b]) => b.starts - a.starts)) {

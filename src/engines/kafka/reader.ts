@@ -1,11 +1,9 @@
-import type { ConnectionPool, RecordsBatch } from '@platformatic/kafka'
 import type { Clock } from '../../time/clock.ts'
-import { endOf, recordsIn, toLogRecord } from './batch.ts'
-import { type Client, clientOptions, type RawConsumer } from './driver.ts'
+import type { Client } from './driver.ts'
+import { type Fetched, Fetches, type Wanted } from './fetches.ts'
 import type { Holding } from './holding.ts'
 import type { KafkaOptions } from './options.ts'
-
-type FetchResponse = Awaited<ReturnType<RawConsumer['fetch']>>
+import { RecordCursor } from './record-cursor.ts'
 
 export interface ReaderParts {
   readonly client: Client
@@ -27,17 +25,14 @@ const PARTITION_BYTES_MAX = 1_024 * 1_024
 const ERROR_MS = 200
 const OFFSET_OUT_OF_RANGE = 1
 
-interface Target {
+interface Target extends Wanted {
   readonly holding: Holding
-  readonly topicId: string
-  readonly fetchOffset: bigint
 }
 
 /** Fetches what is hungry, from each broker with one request at a time. It never joins a group and commits nothing. */
 export class Reader {
   readonly #parts: ReaderParts
-  readonly #raw: RawConsumer
-  readonly #pool: ConnectionPool
+  readonly #calls: Fetches
   readonly #busy = new Set<number>()
   readonly #fetches = new Set<Promise<void>>()
   #isStale = false
@@ -48,17 +43,7 @@ export class Reader {
 
   constructor(parts: ReaderParts) {
     this.#parts = parts
-    const { client, options } = parts
-    const base = clientOptions(options)
-    // The broker answers after WAIT_MS at the latest.
-    const requestTimeout = options.answerMs + WAIT_MS
-    this.#raw = new client.Consumer<Buffer, Buffer, Buffer, Buffer>({
-      ...base,
-      requestTimeout,
-      groupId: options.group,
-      retries: 0,
-    })
-    this.#pool = new client.ConnectionPool(base.clientId, { connectTimeout: base.connectTimeout, requestTimeout })
+    this.#calls = new Fetches(parts.client, parts.options, WAIT_MS)
   }
 
   /** Starts to fetch from every broker that nothing is asked of yet. Cheap: call it whenever something may be hungry. */
@@ -69,8 +54,10 @@ export class Reader {
       this.#isWanted = true
       return
     }
+    const hungry = [...this.#parts.holdings()].filter(({ isHungry }) => isHungry)
+    if (hungry.length === 0) return
     this.#isLooking = true
-    const fetching = this.#pumpNow().catch((error: unknown) => this.#pause(error))
+    const fetching = this.#look(hungry).catch((error: unknown) => this.pause(error))
     this.#fetches.add(fetching)
     void fetching.finally(() => {
       this.#fetches.delete(fetching)
@@ -81,75 +68,54 @@ export class Reader {
     })
   }
 
-  async #pumpNow(): Promise<void> {
-    const hungry = [...this.#parts.holdings()].filter(({ isHungry }) => isHungry)
-    if (hungry.length === 0) return
+  async #look(hungry: readonly Holding[]): Promise<void> {
     this.#isWanted = false
     const topics = [...new Set(hungry.map(({ topic }) => topic))]
-    const metadata = await this.#raw.metadata({ topics, forceUpdate: this.#isStale })
+    const metadata = await this.#calls.metadata(topics, this.#isStale)
     this.#isStale = false
     const byNode = new Map<number, Target[]>()
     for (const holding of hungry) {
-      const topic = metadata.topics.get(holding.topic)
-      const leader = topic?.partitions[holding.partition]?.leader
-      if (topic === undefined || leader === undefined || this.#busy.has(leader)) continue
-      const target = { holding, topicId: topic.id, fetchOffset: holding.watermark.readTo }
+      const { topic, partition, fetchedTo: from } = holding
+      const leader = metadata.topics.get(topic)?.partitions[partition]?.leader
+      if (leader === undefined || this.#busy.has(leader)) continue
+      const target = { topic, partition, from, holding, bytesMax: PARTITION_BYTES_MAX }
       byNode.set(leader, [...(byNode.get(leader) ?? []), target])
     }
-    for (const [node, targets] of byNode) void this.#fetch(node, targets)
+    for (const [node, targets] of byNode) void this.#fetch(metadata, node, targets)
   }
 
-  async #fetch(node: number, targets: readonly Target[]): Promise<void> {
+  async #fetch(metadata: Parameters<Fetches['fetch']>[0], node: number, targets: readonly Target[]): Promise<void> {
     this.#busy.add(node)
     try {
-      const topics = Map.groupBy(targets, ({ topicId }) => topicId)
-      const response = await this.#raw.fetch({
-        node,
-        connectionPool: this.#pool,
-        minBytes: 1,
-        maxWaitTime: WAIT_MS,
-        maxBytes: FETCH_BYTES_MAX,
-        isolationLevel: 0,
-        topics: [...topics].map(([topicId, wanted]) => ({
-          topicId,
-          partitions: wanted.map(({ holding, fetchOffset }) => ({
-            partition: holding.partition,
-            fetchOffset,
-            currentLeaderEpoch: -1,
-            lastFetchedEpoch: -1,
-            partitionMaxBytes: PARTITION_BYTES_MAX,
-          })),
-        })),
-      })
-      this.#receive(response, targets)
+      const bounds = { waitMs: WAIT_MS, bytesMax: FETCH_BYTES_MAX }
+      this.#receive(await this.#calls.fetch(metadata, node, targets, bounds))
     } catch (error) {
-      // One bad partition makes the whole call fail; what the others brought stands in the error.
-      const response: unknown = error instanceof Error ? Reflect.get(error, 'response') : undefined
-      if (isResponse(response)) this.#receive(response, targets)
       this.#isStale = true
-      this.#pause(error)
+      this.pause(error)
     } finally {
       this.#busy.delete(node)
       this.pump()
     }
   }
 
-  #receive(response: FetchResponse, targets: readonly Target[]): void {
-    const byName = new Map(targets.map((target) => [`${target.topicId}/${target.holding.partition}`, target]))
+  #receive(answer: readonly Fetched<Target>[]): void {
     let isAny = false
-    for (const { topicId, partitions } of response.responses) {
-      for (const { partitionIndex, errorCode, records } of partitions) {
-        const target = byName.get(`${topicId}/${partitionIndex}`)
-        if (target === undefined || target.holding.isLost) continue
-        if (errorCode === OFFSET_OUT_OF_RANGE) this.#parts.onOutOfRange(target.holding)
-        if (errorCode !== 0 || !records) continue
-        for (const batch of records) isAny = addBatch(target, batch) || isAny
-      }
+    for (const { wanted, errorCode, batches } of answer) {
+      const { holding, from } = wanted
+      if (holding.isLost) continue
+      if (errorCode === OFFSET_OUT_OF_RANGE) this.#parts.onOutOfRange(holding)
+      // It was skipped or begun anew meanwhile.
+      if (errorCode !== 0 || batches === null || from !== holding.fetchedTo) continue
+      isAny = holding.feed(new RecordCursor(this.#parts.client, holding, batches, from)) || isAny
     }
     if (isAny) this.#parts.onRecords()
+    // One bad partition keeps back nothing that the others brought.
+    const bad = answer.find(({ errorCode }) => errorCode !== 0)
+    if (bad !== undefined) throw new this.#parts.client.ProtocolError(bad.errorCode)
   }
 
-  #pause(error: unknown): void {
+  /** Tells of an error, and asks for nothing for a moment. */
+  pause(error: unknown): void {
     if (this.#isClosed) return
     this.#parts.onError(error)
     this.#cancelPause ??= this.#parts.clock.after(ERROR_MS, () => {
@@ -161,25 +127,6 @@ export class Reader {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelPause?.()
-    await Promise.allSettled([this.#pool.close(), ...this.#fetches])
-    await this.#raw.close(true)
+    await Promise.allSettled([this.#calls.close(), ...this.#fetches])
   }
-}
-
-/** False when it brought nothing: the marks of transactions are no records. */
-function addBatch({ holding, fetchOffset }: Target, batch: RecordsBatch): boolean {
-  let isAny = false
-  for (const record of recordsIn(batch)) {
-    const offset = batch.firstOffset + BigInt(record.offsetDelta)
-    // A batch comes whole, also with what stands before the place that was asked for.
-    if (offset < fetchOffset || offset < holding.watermark.readTo) continue
-    isAny = true
-    holding.add(toLogRecord(holding, batch, record))
-  }
-  holding.watermark.readUpTo(endOf(batch))
-  return isAny
-}
-
-function isResponse(value: unknown): value is FetchResponse {
-  return typeof value === 'object' && value !== null && Array.isArray(Reflect.get(value, 'responses'))
 }

@@ -18,6 +18,7 @@ export function isTopic(type: string): boolean {
 /** Starts in total, where neither the record nor its worker says otherwise. */
 const ATTEMPTS_DEFAULT = 3
 const PRIORITY_DEFAULT = 5
+const PAYLOAD_VERSION_DEFAULT = 1
 
 /** The names of our headers. All are optional: a record without any is a job too. */
 export const HEADERS = Object.freeze({
@@ -34,10 +35,13 @@ export const HEADERS = Object.freeze({
 export function toRecord(job: NewJob, prefix = ''): NewRecord {
   const headers = new Map<string, Buffer>([
     [HEADERS.id, Buffer.from(job.id)],
-    [HEADERS.payloadVersion, Buffer.from(String(job.payloadVersion))],
-    [HEADERS.priority, Buffer.from(String(job.priority))],
     [HEADERS.attempts, Buffer.from(String(job.attempts))],
   ])
+  // What a record without the header is taken for anyhow is not worth its bytes.
+  if (job.payloadVersion !== PAYLOAD_VERSION_DEFAULT) {
+    headers.set(HEADERS.payloadVersion, Buffer.from(String(job.payloadVersion)))
+  }
+  if (job.priority !== PRIORITY_DEFAULT) headers.set(HEADERS.priority, Buffer.from(String(job.priority)))
   if (job.tenant !== null) headers.set(HEADERS.tenant, Buffer.from(JSON.stringify(job.tenant)))
   if (job.options !== null) headers.set(HEADERS.options, Buffer.from(JSON.stringify(job.options)))
   for (const [name, value] of Object.entries(job.options?.trace ?? {})) headers.set(name, Buffer.from(value))
@@ -57,17 +61,14 @@ export interface ReadJob {
 }
 
 /** Never throws: whatever cannot be read is a job with a verdict, so that it ends as a dead letter and blocks nobody. */
-export function toJob(
-  record: LogRecord,
-  { prefix = '', attempts = ATTEMPTS_DEFAULT }: { readonly prefix?: string; readonly attempts?: number } = {},
-): ReadJob {
+export function toJob(record: LogRecord, prefix = '', attempts = ATTEMPTS_DEFAULT): ReadJob {
   const payload = payloadOf(record)
   const id = textHeader(record, HEADERS.id)
   const job: StoredJob = {
     id: id ?? originOf(record) ?? coordinatesOf(record),
     type: record.topic.slice(prefix.length),
     payload: payload.text ?? 'null',
-    payloadVersion: whole(textHeader(record, HEADERS.payloadVersion)) ?? 1,
+    payloadVersion: whole(textHeader(record, HEADERS.payloadVersion)) ?? PAYLOAD_VERSION_DEFAULT,
     priority: whole(textHeader(record, HEADERS.priority)) ?? PRIORITY_DEFAULT,
     attempts: whole(textHeader(record, HEADERS.attempts)) ?? attempts,
     createdAtMs: record.timestampMs,

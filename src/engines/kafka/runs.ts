@@ -1,5 +1,5 @@
 /** Offsets from `from` up to `to`, without `to` itself. */
-export type Run = readonly [from: bigint, to: bigint]
+export type Run = readonly [from: number, to: number]
 
 /**
  * A set of offsets that is kept as runs: what was finished above a record that waits is nearly in one piece, however
@@ -7,8 +7,8 @@ export type Run = readonly [from: bigint, to: bigint]
  */
 export class Runs implements Iterable<Run> {
   /** By where it begins, where it ends; and the other way round. */
-  readonly #ends = new Map<bigint, bigint>()
-  readonly #begins = new Map<bigint, bigint>()
+  readonly #ends = new Map<number, number>()
+  readonly #begins = new Map<number, number>()
 
   /** How many runs there are. */
   get size(): number {
@@ -16,7 +16,7 @@ export class Runs implements Iterable<Run> {
   }
 
   /** Of offsets that are not in it yet. */
-  add(from: bigint, to: bigint): void {
+  add(from: number, to: number): void {
     if (from >= to) return
     const begin = this.#begins.get(from) ?? from
     const end = this.#ends.get(to) ?? to
@@ -27,7 +27,7 @@ export class Runs implements Iterable<Run> {
   }
 
   /** Removes the run that begins there, and answers where it ended. */
-  takeFrom(begin: bigint): bigint | null {
+  takeFrom(begin: number): number | null {
     const end = this.#ends.get(begin)
     if (end === undefined) return null
     this.#ends.delete(begin)
@@ -42,21 +42,18 @@ export class Runs implements Iterable<Run> {
 }
 
 /** How many offsets are in runs that do not overlap; below a limit, if one is given. */
-export function countOf(runs: Iterable<Run>, below: bigint | null = null): number {
-  let count = 0n
-  for (const [from, to] of runs) {
-    const end = below !== null && below < to ? below : to
-    if (end > from) count += end - from
-  }
-  return Number(count)
+export function countOf(runs: Iterable<Run>, below: number = Number.POSITIVE_INFINITY): number {
+  let count = 0
+  for (const [from, to] of runs) count += Math.max(0, Math.min(to, below) - from)
+  return count
 }
 
 /** In order, and joined where they touch. */
 export function inOrder(runs: Iterable<Run>): readonly Run[] {
-  const joined: [bigint, bigint][] = []
-  for (const [from, to] of [...runs].sort(([one], [other]) => (one < other ? -1 : 1))) {
+  const joined: [number, number][] = []
+  for (const [from, to] of [...runs].sort(([one], [other]) => one - other)) {
     const last = joined.at(-1)
-    if (last !== undefined && last[1] >= from) last[1] = to > last[1] ? to : last[1]
+    if (last !== undefined && last[1] >= from) last[1] = Math.max(to, last[1])
     else joined.push([from, to])
   }
   return joined

@@ -5,91 +5,91 @@ import { PIECES_MAX, TRIALS_MAX, Watermark, WINDOW_MAX } from './watermark.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 16)
 
-function readOf(count: number, from = 0n): Watermark {
+function readOf(count: number, from = 0): Watermark {
   const mark = new Watermark(from)
-  for (let index = 0; index < count; index += 1) mark.read(from + BigInt(index))
+  for (let index = 0; index < count; index += 1) mark.read(from + index)
   return mark
 }
 
 // D33
 test('the position is the first offset that is not settled, whatever was settled above it', () => {
   const mark = readOf(5)
-  assert.equal(mark.position, 0n)
-  mark.finish(1n)
-  mark.finish(3n)
-  assert.equal(mark.position, 0n)
-  mark.finish(0n)
-  assert.equal(mark.position, 2n)
-  mark.finish(2n)
-  assert.equal(mark.position, 4n)
-  mark.finish(4n)
-  assert.equal(mark.position, 5n)
+  assert.equal(mark.position, 0)
+  mark.finish(1)
+  mark.finish(3)
+  assert.equal(mark.position, 0)
+  mark.finish(0)
+  assert.equal(mark.position, 2)
+  mark.finish(2)
+  assert.equal(mark.position, 4)
+  mark.finish(4)
+  assert.equal(mark.position, 5)
 })
 
 test('a record is settled once, and only after it was read', () => {
   const mark = readOf(1)
-  assert.equal(mark.finish(7n), false)
-  assert.equal(mark.finish(0n), true)
-  assert.equal(mark.finish(0n), false)
-  assert.equal(mark.position, 1n)
-  assert.throws(() => mark.read(0n), RangeError)
+  assert.equal(mark.finish(7), false)
+  assert.equal(mark.finish(0), true)
+  assert.equal(mark.finish(0), false)
+  assert.equal(mark.position, 1)
+  assert.throws(() => mark.read(0), RangeError)
 })
 
 test('offsets that do not exist are passed over', () => {
-  const mark = new Watermark(10n)
-  mark.read(12n)
-  mark.readUpTo(20n)
-  assert.equal(mark.position, 12n)
-  mark.finish(12n)
-  assert.equal(mark.position, 20n)
+  const mark = new Watermark(10)
+  mark.read(12)
+  mark.readUpTo(20)
+  assert.equal(mark.position, 12)
+  mark.finish(12)
+  assert.equal(mark.position, 20)
 })
 
 test('the next owner knows what was finished above the position and does not run it again', () => {
-  const mark = readOf(100, 1_000n)
-  for (let offset = 1_001n; offset < 1_100n; offset += 3n) mark.finish(offset)
+  const mark = readOf(100, 1_000)
+  for (let offset = 1_001; offset < 1_100; offset += 3) mark.finish(offset)
   const next = new Watermark(mark.position, mark.encode())
-  const again = Array.from({ length: 100 }, (_, index) => 1_000n + BigInt(index)).filter((offset) => next.read(offset))
+  const again = Array.from({ length: 100 }, (_, index) => 1_000 + index).filter((offset) => next.read(offset))
   assert.deepEqual(
     again,
-    Array.from({ length: 100 }, (_, index) => 1_000n + BigInt(index)).filter((offset) => (offset - 1_001n) % 3n !== 0n),
+    Array.from({ length: 100 }, (_, index) => 1_000 + index).filter((offset) => (offset - 1_001) % 3 !== 0),
   )
   assert.equal(next.unsettled, again.length)
   for (const offset of again) next.finish(offset)
-  assert.equal(next.position, 1_100n)
+  assert.equal(next.position, 1_100)
 })
 
 // X153
 test('the next owner knows how often each was started, when it is due and when it first failed', () => {
-  const mark = readOf(4, 50n)
-  mark.start(50n)
-  mark.start(51n)
-  mark.defer(51n, NOW_MS + 1_800_000, NOW_MS)
-  for (let turn = 0; turn < 3; turn += 1) mark.start(52n)
-  mark.start(53n)
-  mark.release(53n, 0)
+  const mark = readOf(4, 50)
+  mark.start(50)
+  mark.start(51)
+  mark.defer(51, NOW_MS + 1_800_000, NOW_MS)
+  for (let turn = 0; turn < 3; turn += 1) mark.start(52)
+  mark.start(53)
+  mark.release(53, 0)
   const next = new Watermark(mark.position, mark.encode())
-  assert.deepEqual(next.trialOf(50n), { starts: 1, dueMs: 0, firstFailureMs: null })
-  assert.deepEqual(next.trialOf(51n), { starts: 1, dueMs: NOW_MS + 1_800_000, firstFailureMs: NOW_MS })
-  assert.deepEqual(next.trialOf(52n), { starts: 3, dueMs: 0, firstFailureMs: null })
-  assert.deepEqual(next.trialOf(53n), { starts: 0, dueMs: 0, firstFailureMs: null })
-  assert.equal(next.start(51n), 2)
+  assert.deepEqual(next.trialOf(50), { starts: 1, dueMs: 0, firstFailureMs: null })
+  assert.deepEqual(next.trialOf(51), { starts: 1, dueMs: NOW_MS + 1_800_000, firstFailureMs: NOW_MS })
+  assert.deepEqual(next.trialOf(52), { starts: 3, dueMs: 0, firstFailureMs: null })
+  assert.deepEqual(next.trialOf(53), { starts: 0, dueMs: 0, firstFailureMs: null })
+  assert.equal(next.start(51), 2)
 })
 
 test('a later failure keeps the time of the first', () => {
   const mark = readOf(1)
-  mark.start(0n)
-  mark.defer(0n, NOW_MS + 5, NOW_MS)
-  mark.start(0n)
-  mark.defer(0n, NOW_MS + 99, NOW_MS + 50)
-  assert.equal(mark.trialOf(0n).firstFailureMs, NOW_MS)
+  mark.start(0)
+  mark.defer(0, NOW_MS + 5, NOW_MS)
+  mark.start(0)
+  mark.defer(0, NOW_MS + 99, NOW_MS + 50)
+  assert.equal(mark.trialOf(0).firstFailureMs, NOW_MS)
 })
 
 test('the metadata of the worst full window fits, with all trials in it', () => {
-  const mark = new Watermark(9_000_000_000n)
-  for (let index = 0; index < WINDOW_MAX; index += 1) mark.read(9_000_000_000n + BigInt(index))
-  for (let index = 1; index < WINDOW_MAX; index += 2) mark.finish(9_000_000_000n + BigInt(index))
-  for (let index = 0; index < WINDOW_MAX; index += 2) mark.start(9_000_000_000n + BigInt(index))
-  const failing = Array.from({ length: TRIALS_MAX }, (_, index) => 9_000_000_000n + BigInt(WINDOW_MAX - 2 - index * 2))
+  const mark = new Watermark(9_000_000_000)
+  for (let index = 0; index < WINDOW_MAX; index += 1) mark.read(9_000_000_000 + index)
+  for (let index = 1; index < WINDOW_MAX; index += 2) mark.finish(9_000_000_000 + index)
+  for (let index = 0; index < WINDOW_MAX; index += 2) mark.start(9_000_000_000 + index)
+  const failing = Array.from({ length: TRIALS_MAX }, (_, index) => 9_000_000_000 + WINDOW_MAX - 2 - index * 2)
   for (const offset of failing) {
     mark.start(offset)
     mark.defer(offset, NOW_MS + 1_800_000, NOW_MS)
@@ -104,49 +104,49 @@ test('the metadata of the worst full window fits, with all trials in it', () => 
 test('what does not fit is left out, and what was started most often stays', () => {
   const mark = readOf(2_000)
   for (let index = 0; index < 2_000; index += 1) {
-    mark.start(BigInt(index))
-    if (index === 1_999) for (let turn = 0; turn < 4; turn += 1) mark.start(BigInt(index))
-    mark.defer(BigInt(index), NOW_MS, NOW_MS)
+    mark.start(index)
+    if (index === 1_999) for (let turn = 0; turn < 4; turn += 1) mark.start(index)
+    mark.defer(index, NOW_MS, NOW_MS)
   }
   const metadata = mark.encode()
   assert.ok(Buffer.byteLength(metadata) <= METADATA_BYTES_MAX)
-  assert.equal(new Watermark(0n, metadata).trialOf(1_999n).starts, 5)
+  assert.equal(new Watermark(0, metadata).trialOf(1_999).starts, 5)
 })
 
 test('one record that waits for long lets any number of others pass, and the next owner knows of all', () => {
-  const mark = new Watermark(7n)
-  mark.read(7n)
-  mark.start(7n)
-  mark.defer(7n, NOW_MS + 300_000, NOW_MS)
-  for (let offset = 8n; offset < 500_000n; offset += 1n) {
+  const mark = new Watermark(7)
+  mark.read(7)
+  mark.start(7)
+  mark.defer(7, NOW_MS + 300_000, NOW_MS)
+  for (let offset = 8; offset < 500_000; offset += 1) {
     mark.read(offset)
     mark.finish(offset)
   }
   assert.equal(mark.isFull, false)
-  assert.equal(mark.position, 7n)
+  assert.equal(mark.position, 7)
   const metadata = mark.encode()
   assert.ok(metadata.length < 100, metadata)
-  const next = new Watermark(7n, metadata)
-  const again: bigint[] = []
-  for (let offset = 7n; offset < 500_002n; offset += 1n) if (next.read(offset)) again.push(offset)
-  assert.deepEqual(again, [7n, 500_000n, 500_001n])
-  assert.deepEqual(next.trialOf(7n), { starts: 1, dueMs: NOW_MS + 300_000, firstFailureMs: NOW_MS })
+  const next = new Watermark(7, metadata)
+  const again: number[] = []
+  for (let offset = 7; offset < 500_002; offset += 1) if (next.read(offset)) again.push(offset)
+  assert.deepEqual(again, [7, 500_000, 500_001])
+  assert.deepEqual(next.trialOf(7), { starts: 1, dueMs: NOW_MS + 300_000, firstFailureMs: NOW_MS })
   for (const offset of again) next.finish(offset)
-  assert.equal(next.position, 500_002n)
+  assert.equal(next.position, 500_002)
 })
 
 test('a key that waits with all that came behind it, in a window far wider than a bitmap, is told whole', () => {
-  const mark = new Watermark(0n)
-  const ofKey = (offset: bigint): boolean => offset % 1_000n === 0n
-  const last = BigInt(PIECES_MAX - 1) * 1_000n
-  for (let offset = 0n; offset <= last; offset += 1n) {
+  const mark = new Watermark(0)
+  const ofKey = (offset: number): boolean => offset % 1_000 === 0
+  const last = (PIECES_MAX - 1) * 1_000
+  for (let offset = 0; offset <= last; offset += 1) {
     mark.read(offset)
     if (!ofKey(offset)) mark.finish(offset)
   }
   assert.equal(mark.isFull, false)
-  const next = new Watermark(0n, mark.encode())
+  const next = new Watermark(0, mark.encode())
   let again = 0
-  for (let offset = 0n; offset <= last; offset += 1n) {
+  for (let offset = 0; offset <= last; offset += 1) {
     if (!next.read(offset)) continue
     again += 1
     assert.ok(ofKey(offset), String(offset))
@@ -156,17 +156,17 @@ test('a key that waits with all that came behind it, in a window far wider than 
 
 test('a window is full when it is wide and in too many pieces, or by its failures, and opens again', () => {
   const wide = readOf(WINDOW_MAX)
-  for (let index = 1; index <= PIECES_MAX; index += 1) wide.finish(BigInt(index * 2))
+  for (let index = 1; index <= PIECES_MAX; index += 1) wide.finish(index * 2)
   assert.equal(wide.isFull, true)
-  wide.finish(3n)
+  wide.finish(3)
   assert.equal(wide.isFull, false)
   const failing = readOf(TRIALS_MAX)
   for (let index = 0; index < TRIALS_MAX; index += 1) {
-    failing.start(BigInt(index))
-    failing.defer(BigInt(index), NOW_MS, NOW_MS)
+    failing.start(index)
+    failing.defer(index, NOW_MS, NOW_MS)
   }
   assert.equal(failing.isFull, true)
-  failing.finish(5n)
+  failing.finish(5)
   assert.equal(failing.isFull, false)
 })
 
@@ -182,8 +182,8 @@ test('metadata of somebody else tells nothing', () => {
     'm2|b|l|',
     'm2|x//8=|?|',
   ]) {
-    const mark = new Watermark(5n, metadata)
-    assert.equal(mark.read(5n), true, String(metadata))
-    assert.equal(mark.trialOf(5n).starts, 0, String(metadata))
+    const mark = new Watermark(5, metadata)
+    assert.equal(mark.read(5), true, String(metadata))
+    assert.equal(mark.trialOf(5).starts, 0, String(metadata))
   }
 })

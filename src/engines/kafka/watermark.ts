@@ -8,6 +8,9 @@ export const PIECES_MAX = 512
 /** Offsets with a history of failures, at most, before the partition takes no more: each takes room in the metadata. */
 export const TRIALS_MAX = 50
 
+const NEVER: Trial = Object.freeze({ starts: 0, dueMs: 0, firstFailureMs: null })
+const ONCE: Trial = Object.freeze({ starts: 1, dueMs: 0, firstFailureMs: null })
+
 /**
  * What has become of one partition's records. The position to commit is the first offset that is not settled, so a
  * crash may repeat what stands above it and never skips what stands below. What was finished above it, and how often
@@ -15,18 +18,19 @@ export const TRIALS_MAX = 50
  */
 export class Watermark {
   /** Where reading goes on: everything below was read. */
-  #readTo: bigint
+  #readTo: number
   /** The first offset that may be unsettled. */
-  #position: bigint
-  readonly #unsettled = new Set<bigint>()
+  #position: number
+  /** Read and not settled; true where one start is all that there is to tell. */
+  readonly #open = new Map<number, boolean>()
   /** Between the position and where reading goes on; also what does not exist. */
   readonly #finished = new Runs()
   /** By earlier owners, where reading has not come to yet; in order. */
   #finishedBefore: readonly Run[]
-  readonly #trials = new Map<bigint, Trial>()
+  readonly #trials = new Map<number, Trial>()
   #retried = 0
 
-  constructor(position: bigint, metadata: string | null = null) {
+  constructor(position: number, metadata: string | null = null) {
     this.#position = position
     this.#readTo = position
     const { finished, trials } = decodeProgress(position, metadata)
@@ -35,85 +39,96 @@ export class Watermark {
   }
 
   /** The offset to commit. */
-  get position(): bigint {
+  get position(): number {
     return this.#position
   }
 
-  get readTo(): bigint {
+  get readTo(): number {
     return this.#readTo
   }
 
   /** Records that were read and are not settled. */
   get unsettled(): number {
-    return this.#unsettled.size
+    return this.#open.size
   }
 
   /** No more should be read before something is settled: the next owner could not be told. */
   get isFull(): boolean {
-    const isWide = this.#readTo - this.#position >= BigInt(WINDOW_MAX)
+    const isWide = this.#readTo - this.#position >= WINDOW_MAX
     return (isWide && this.#finished.size >= PIECES_MAX) || this.#retried >= TRIALS_MAX
   }
 
   /** A record was read. False when it was finished before: by an owner whose commit could not pass it. */
-  read(offset: bigint): boolean {
+  read(offset: number): boolean {
     if (offset < this.#readTo) throw new RangeError(`offset ${offset} was read before; reading is at ${this.#readTo}`)
     this.#passOver(offset)
-    this.#readTo = offset + 1n
+    this.#readTo = offset + 1
     if (this.#wasFinished(offset)) {
-      this.#finished.add(offset, offset + 1n)
+      this.#finished.add(offset, offset + 1)
       this.#advance()
       return false
     }
-    this.#unsettled.add(offset)
+    this.#open.set(offset, false)
     return true
   }
 
   /** Everything below was read. Offsets may be missing: compacted away, or marks of transactions. */
-  readUpTo(offset: bigint): void {
+  readUpTo(offset: number): void {
     this.#passOver(offset)
     this.#advance()
   }
 
   /** How often the record was started, here and by earlier owners, and when it may be started again. */
-  trialOf(offset: bigint): Trial {
-    return this.#trials.get(offset) ?? { starts: 0, dueMs: 0, firstFailureMs: null }
+  trialOf(offset: number): Trial {
+    return this.#trials.get(offset) ?? (this.#open.get(offset) === true ? ONCE : NEVER)
   }
 
   /** Counts a start; answers how many there were with it. */
-  start(offset: bigint): number {
+  start(offset: number): number {
     const trial = this.trialOf(offset)
-    this.#setTrial(offset, { ...trial, starts: trial.starts + 1, dueMs: 0 })
+    // Nearly all records are started once, so that this much is kept where it costs least.
+    if (trial === NEVER && this.#open.has(offset)) this.#open.set(offset, true)
+    else this.#setTrial(offset, { ...trial, starts: trial.starts + 1, dueMs: 0 })
     return trial.starts + 1
   }
 
   /** It may be started again at `dueMs`. */
-  defer(offset: bigint, dueMs: number, failedAtMs: number): void {
+  defer(offset: number, dueMs: number, failedAtMs: number): void {
     const trial = this.trialOf(offset)
     this.#setTrial(offset, { ...trial, dueMs, firstFailureMs: trial.firstFailureMs ?? failedAtMs })
   }
 
   /** Nobody is to blame: the start is not counted. */
-  release(offset: bigint, dueMs: number): void {
+  release(offset: number, dueMs: number): void {
     const trial = this.trialOf(offset)
     this.#setTrial(offset, { ...trial, starts: Math.max(0, trial.starts - 1), dueMs })
   }
 
   /** Settled for good. False when it was not open. */
-  finish(offset: bigint): boolean {
-    if (!this.#unsettled.delete(offset)) return false
+  finish(offset: number): boolean {
+    if (!this.#open.delete(offset)) return false
     this.#dropTrial(offset)
-    this.#finished.add(offset, offset + 1n)
-    if (offset === this.#position) this.#advance()
+    if (offset !== this.#position) {
+      this.#finished.add(offset, offset + 1)
+      return true
+    }
+    this.#position = offset + 1
+    this.#advance()
     return true
   }
 
   encode(): string {
     const finished = [...this.#finished, ...this.#finishedBefore]
-    return encodeProgress(this.#position, { finished, trials: this.#trials })
+    return encodeProgress(this.#position, { finished, trials: this.#allTrials() })
+  }
+
+  *#allTrials(): Iterable<readonly [number, Trial]> {
+    yield* this.#trials
+    for (const [offset, isOnce] of this.#open) if (isOnce) yield [offset, ONCE]
   }
 
   /** What has not been read below this does not exist, and counts as finished. */
-  #passOver(offset: bigint): void {
+  #passOver(offset: number): void {
     if (offset <= this.#readTo) return
     for (const missing of this.#trials.keys()) if (missing >= this.#readTo && missing < offset) this.#dropTrial(missing)
     this.#finished.add(this.#readTo, offset)
@@ -122,12 +137,13 @@ export class Watermark {
   }
 
   /** Asked in the order of offsets: what lies below is forgotten. */
-  #wasFinished(offset: bigint): boolean {
+  #wasFinished(offset: number): boolean {
+    if (this.#finishedBefore.length === 0) return false
     const passed = this.#finishedBefore.findIndex(([, to]) => to > offset)
     this.#finishedBefore = passed === -1 ? [] : this.#finishedBefore.slice(passed)
     const first = this.#finishedBefore[0]
     if (first === undefined || first[0] > offset) return false
-    this.#finishedBefore = [[offset + 1n, first[1]], ...this.#finishedBefore.slice(1)]
+    this.#finishedBefore = [[offset + 1, first[1]], ...this.#finishedBefore.slice(1)]
     return true
   }
 
@@ -136,13 +152,15 @@ export class Watermark {
     this.#position = this.#finished.takeFrom(this.#position) ?? this.#position
   }
 
-  #setTrial(offset: bigint, trial: Trial): void {
+  #setTrial(offset: number, trial: Trial): void {
     this.#dropTrial(offset)
     this.#trials.set(offset, trial)
+    if (this.#open.has(offset)) this.#open.set(offset, false)
     if (isRetried(trial)) this.#retried += 1
   }
 
-  #dropTrial(offset: bigint): void {
+  #dropTrial(offset: number): void {
+    if (this.#trials.size === 0) return
     const trial = this.#trials.get(offset)
     if (trial === undefined) return
     this.#trials.delete(offset)

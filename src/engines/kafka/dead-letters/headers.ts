@@ -32,7 +32,7 @@ const OURS: ReadonlySet<string> = new Set(Object.values(REPLAY_HEADERS))
 export function dltHeaders(
   envelope: Envelope,
   record: { readonly headers: RecordHeaders; readonly timestampMs: number },
-): RecordHeaders {
+): ReadonlyMap<string, Buffer> {
   const { error_details: error } = envelope
   const written: readonly (readonly [string, Buffer])[] = [
     [DLT_HEADERS.topic, Buffer.from(envelope.original_topic)],
@@ -105,7 +105,7 @@ function headerText(headers: RecordHeaders, name: string): string | null {
 }
 
 /** A record's own headers, without those of an earlier death. */
-export function withoutDlt(headers: RecordHeaders): RecordHeaders {
+export function withoutDlt(headers: RecordHeaders): ReadonlyMap<string, Buffer> {
   return new Map([...headers].filter(([name]) => !name.startsWith('kafka_dlt-')))
 }
 
@@ -118,7 +118,7 @@ export function replayHeaders(
     readonly count: number
     readonly firstFailureAt: string
   },
-): RecordHeaders {
+): ReadonlyMap<string, Buffer> {
   const { topic, partition, offset } = replay.origin
   const origin = headers.get(REPLAY_HEADERS.origin) ?? Buffer.from(`${topic}/${partition}/${offset}`)
   const own = [...withoutDlt(headers)].filter(([name]) => !OURS.has(name))
@@ -162,6 +162,6 @@ export function readReplayHeaders(headers: RecordHeaders): ReplayFacts {
  * if (isForAnotherGroup(headers, 'refund-executor')) return
  */
 export function isForAnotherGroup(headers: RecordHeaders, group: string): boolean {
-  const { group: target } = readReplayHeaders(headers)
+  const target = headerText(headers, REPLAY_HEADERS.group)
   return target !== null && target !== group
 }

@@ -1,9 +1,9 @@
-import type { ConnectionPool } from '@platformatic/kafka'
 import type { Clock } from '../../../time/clock.ts'
-import { endOf, recordsIn, toLogRecord } from '../batch.ts'
-import { type Client, clientOptions, isKafkaError, type RawConsumer } from '../driver.ts'
+import { type Client, isKafkaError } from '../driver.ts'
+import { Fetches } from '../fetches.ts'
 import type { PartitionName } from '../holding.ts'
 import type { KafkaOptions } from '../options.ts'
+import { RecordCursor } from '../record-cursor.ts'
 import type { LogRecord } from './record.ts'
 
 export interface OffsetRange {
@@ -26,22 +26,13 @@ const LETTER_BYTES = 16 * 1_024
 export class RangeReader {
   readonly #client: Client
   readonly #clock: Clock
-  readonly #raw: RawConsumer
-  readonly #pool: ConnectionPool
+  readonly #calls: Fetches
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(client: Client, options: KafkaOptions, clock: Clock) {
     this.#client = client
     this.#clock = clock
-    const given = clientOptions(options)
-    const requestTimeout = options.answerMs + WAIT_MS
-    this.#raw = new client.Consumer<Buffer, Buffer, Buffer, Buffer>({
-      ...given,
-      requestTimeout,
-      groupId: options.group,
-      retries: 0,
-    })
-    this.#pool = new client.ConnectionPool(given.clientId, { connectTimeout: given.connectTimeout, requestTimeout })
+    this.#calls = new Fetches(client, options, WAIT_MS)
   }
 
   /** Empty when there is nothing more in the range. */
@@ -77,53 +68,30 @@ export class RangeReader {
   }
 
   async #fetchOnce(
-    { topic, partition }: PartitionName,
+    place: PartitionName,
     from: bigint,
     { to, max, isAgain }: Pick<OffsetRange, 'to' | 'max'> & { readonly isAgain: boolean },
   ): Promise<{ readonly records: readonly LogRecord[]; readonly end: bigint }> {
+    const { topic, partition } = place
     // Another leader, or a topic of the same name that was created anew, is only seen by asking again.
-    const metadata = await this.#raw.metadata({ topics: [topic], forceUpdate: isAgain })
-    const known = metadata.topics.get(topic)
-    const node = known?.partitions[partition]?.leader
-    if (known === undefined || node === undefined)
-      throw new Error(`the partition ${partition} of ${topic} has no leader`)
-    const wanted = Number(to - from) < max ? Number(to - from) : max
-    const { responses } = await this.#raw.fetch({
-      ...{
-        node,
-        connectionPool: this.#pool,
-        minBytes: 1,
-        maxWaitTime: WAIT_MS,
-        maxBytes: BYTES_MAX,
-        isolationLevel: 0,
-      },
-      topics: [
-        {
-          topicId: known.id,
-          partitions: [
-            {
-              ...{ partition, fetchOffset: from, currentLeaderEpoch: -1, lastFetchedEpoch: -1 },
-              partitionMaxBytes: Math.min(BYTES_MAX, wanted * LETTER_BYTES),
-            },
-          ],
-        },
-      ],
-    })
-    const records: LogRecord[] = []
-    let end = from
-    for (const batch of responses.flatMap(({ partitions }) => partitions).flatMap(({ records: some }) => some ?? [])) {
-      for (const one of recordsIn(batch)) {
-        const record = toLogRecord({ topic, partition }, batch, one)
-        if (record.offset >= from && record.offset < to && records.length < max) records.push(record)
-      }
-      end = endOf(batch)
+    const metadata = await this.#calls.metadata([topic], isAgain)
+    const node = metadata.topics.get(topic)?.partitions[partition]?.leader
+    if (node === undefined) throw new Error(`the partition ${partition} of ${topic} has no leader`)
+    const bytesMax = Math.min(BYTES_MAX, Math.min(Number(to - from), max) * LETTER_BYTES)
+    const wanted = { topic, partition, from: Number(from), bytesMax }
+    const [fetched] = await this.#calls.fetch(metadata, node, [wanted], { waitMs: WAIT_MS, bytesMax: BYTES_MAX })
+    if (fetched === undefined || fetched.batches === null) {
+      if (fetched !== undefined && fetched.errorCode !== 0) throw new this.#client.ProtocolError(fetched.errorCode)
+      return { records: [], end: from }
     }
-    return { records, end }
+    const cursor = new RecordCursor(this.#client, place, fetched.batches, wanted.from)
+    const records: LogRecord[] = []
+    for (let record = cursor.next(); record !== null && records.length < max; record = cursor.next())
+      if (record.offset >= from && record.offset < to) records.push(record)
+    return { records, end: BigInt(cursor.end) }
   }
 
   async close(): Promise<void> {
-    await this.#pool.close()
-    await this.#turn
-    await this.#raw.close(true)
+    await Promise.allSettled([this.#calls.close(), this.#turn])
   }
 }

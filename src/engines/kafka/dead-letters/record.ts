@@ -2,7 +2,9 @@
 import { isUtf8 } from 'node:buffer'
 
 /** A name that a producer wrote twice has its last value, as in Spring and in the client that we use. */
-export type RecordHeaders = ReadonlyMap<string, Buffer>
+export interface RecordHeaders extends Iterable<readonly [string, Buffer]> {
+  get(name: string): Buffer | undefined
+}
 
 export interface Coordinates {
   readonly topic: string
@@ -47,7 +49,11 @@ export function letterId({ topic, partition, offset }: Coordinates, group: strin
   return `${topic}/${partition}/${offset}/${group}`
 }
 
+/** What stands for bytes that are no text, and may also be text itself. */
+const REPLACEMENT = '\ufffd'
+
 /** Null for bytes that are no text: decoding them anyhow would lose what they were. */
 export function textOf(bytes: Buffer): string | null {
-  return isUtf8(bytes) ? bytes.toString('utf8') : null
+  const text = bytes.toString('utf8')
+  return text.includes(REPLACEMENT) && !isUtf8(bytes) ? null : text
 }

@@ -29,7 +29,7 @@ export function errorOf({ envelope }: TopicLetter): ErrorRecord {
 export function viewOf(letter: TopicLetter, state: StateView, prefix: string): JobView {
   const record = letter.failed()
   const attempt = letter.envelope.retry_count + 1
-  const { job } = toJob(record, { prefix, attempts: attempt })
+  const { job } = toJob(record, prefix, attempt)
   const diedMs = diedAtMs(letter)
   return {
     ...job,

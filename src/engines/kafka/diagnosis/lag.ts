@@ -66,8 +66,8 @@ export function judgeOverdue({ jobs }: Survey): readonly Finding[] {
 function overdueOf(place: PartitionView): number {
   const next = nextOf(place)
   if (place.young <= next) return 0
-  const { finished } = decodeProgress(next, place.committed?.metadata ?? null)
-  const done = countOf(finished, place.young)
+  const { finished } = decodeProgress(Number(next), place.committed?.metadata ?? null)
+  const done = countOf(finished, Number(place.young))
   return Math.max(0, Number(place.young - next) - done)
 }
 

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createRecordsBatch, type MessageToProduce } from '@platformatic/kafka'
+import { loadClient } from './driver.ts'
+import type { LoggedRecord } from './logged-record.ts'
+import { RecordCursor } from './record-cursor.ts'
+
+const client = await loadClient()
+const place = { topic: 'escrow.commands', partition: 3 }
+const TIME_MS = Date.UTC(2026, 10, 16)
+
+const cursorOf = (batches: Buffer, from = 0): RecordCursor => new RecordCursor(client, place, batches, from)
+
+function readAll(cursor: RecordCursor): readonly LoggedRecord[] {
+  const records: LoggedRecord[] = []
+  for (let record = cursor.next(); record !== null; record = cursor.next()) records.push(record)
+  return records
+}
+
+/** A batch as the client's producer writes it, at an offset as the broker gives it one. */
+function batchOf(
+  messages: readonly Omit<MessageToProduce<Buffer | null, Buffer | null, Buffer, Buffer>, 'topic'>[],
+  offset = 0,
+  compression: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd' = 'none',
+): Buffer {
+  const timed = messages.map((message, n) => ({
+    ...message,
+    topic: place.topic,
+    timestamp: BigInt(TIME_MS + n * 1_000),
+  }))
+  // The client's own type asks for keys and values that are there, though it writes those that are null.
+  const bytes = createRecordsBatch(timed as Parameters<typeof createRecordsBatch>[0], { compression }).buffer
+  bytes.writeBigInt64BE(BigInt(offset))
+  return bytes
+}
+
+const text = (n: number) => ({ key: null, value: Buffer.from(`{"n":${n}}`) })
+const numbersOf = (records: readonly LoggedRecord[]) => records.map(({ at, value }) => [at, String(value)])
+
+test('a record is read with its place, its time, its key, its value and its headers', () => {
+  const headers = new Map([
+    [Buffer.from('trace'), Buffer.from('first')],
+    [Buffer.from('größe'), Buffer.from([0xff])],
+    [Buffer.from('trace'), Buffer.from('last')],
+  ])
+  const far = 9_007_000_000_000
+  const batch = batchOf([{ key: Buffer.from('deal-7'), value: Buffer.alloc(70_000, 'x'), headers }, text(1)], far)
+  const [first, second] = readAll(cursorOf(batch, far))
+  assert.ok(first !== undefined && second !== undefined)
+  assert.deepEqual([first.topic, first.partition, first.offset], ['escrow.commands', 3, BigInt(far)])
+  assert.deepEqual([String(first.key), first.value?.length, first.timestampMs], ['deal-7', 70_000, TIME_MS])
+  // A name that was written twice has its last value.
+  assert.equal(String(first.headers.get('trace')), 'last')
+  assert.deepEqual(first.headers.get('größe'), Buffer.from([0xff]))
+  assert.equal(first.headers.get('trac'), undefined)
+  assert.deepEqual(new Map(first.headers).size, 2)
+  assert.deepEqual([second.at, second.key, second.timestampMs], [far + 1, null, TIME_MS + 1_000])
+  assert.deepEqual([...second.headers], [])
+})
+
+test('a record without a value, and one with an empty one', () => {
+  const records = readAll(
+    cursorOf(
+      batchOf([
+        { key: null, value: null },
+        { key: Buffer.alloc(0), value: Buffer.alloc(0) },
+      ]),
+    ),
+  )
+  assert.deepEqual(
+    records.map(({ key, value }) => [key?.length ?? null, value?.length ?? null]),
+    [
+      [null, null],
+      [0, 0],
+    ],
+  )
+})
+
+for (const compression of ['gzip', 'snappy', 'lz4', 'zstd'] as const) {
+  test(`what is compressed by ${compression} is read as what it was`, () => {
+    const messages = Array.from({ length: 300 }, (_, n) => text(n))
+    const records = readAll(cursorOf(batchOf(messages, 7, compression)))
+    assert.deepEqual(numbersOf(records), numbersOf(readAll(cursorOf(batchOf(messages, 7)))))
+    assert.equal(records.length, 300)
+  })
+}
+
+test('a batch that is cut is left for the next fetch', () => {
+  const [one, two] = [batchOf([text(0), text(1)], 10), batchOf([text(2)], 12)]
+  for (let cut = 1; cut <= two.length; cut += 7) {
+    const cursor = cursorOf(Buffer.concat([one, two.subarray(0, two.length - cut)]), 10)
+    assert.deepEqual([cursor.count, cursor.end], [2, 12])
+    assert.deepEqual(
+      readAll(cursor).map(({ at }) => at),
+      [10, 11],
+    )
+  }
+  assert.equal(cursorOf(Buffer.concat([one, two]), 10).end, 13)
+  assert.deepEqual([cursorOf(Buffer.alloc(0), 10).end, readAll(cursorOf(Buffer.alloc(0)))], [10, []])
+})
+
+test('marks of transactions are no records, and are passed', () => {
+  const mark = batchOf([text(9)], 11)
+  mark.writeInt16BE(mark.readInt16BE(21) | (1 << 5), 21)
+  const cursor = cursorOf(Buffer.concat([batchOf([text(0)], 10), mark, batchOf([text(1)], 12)]), 10)
+  assert.deepEqual([cursor.count, cursor.end], [2, 13])
+  assert.deepEqual(
+    readAll(cursor).map(({ at }) => at),
+    [10, 12],
+  )
+  assert.deepEqual([cursorOf(mark, 11).count, cursorOf(mark, 11).end], [0, 12])
+})
+
+test('where the topic has the time of the broker, all records of a batch have it', () => {
+  const batch = batchOf([text(0), text(1)])
+  batch.writeInt16BE(1 << 3, 21)
+  batch.writeBigInt64BE(BigInt(TIME_MS + 60_000), 35)
+  assert.deepEqual(
+    readAll(cursorOf(batch)).map(({ timestampMs }) => timestampMs),
+    [TIME_MS + 60_000, TIME_MS + 60_000],
+  )
+})
+
+test('what is no log is an error and not an endless loop', () => {
+  const old = batchOf([text(0)])
+  old.writeInt8(1, 16)
+  assert.throws(() => cursorOf(old), /before 2017/)
+  const damaged = batchOf([text(0)])
+  damaged.fill(0xff, 61)
+  assert.throws(() => readAll(cursorOf(damaged)), RangeError)
+  const short = batchOf([text(0)])
+  short.writeInt32BE(-12, 8)
+  assert.throws(() => cursorOf(short), /shorter than its own head/)
+  const unknown = batchOf([text(0)])
+  unknown.writeInt16BE(7, 21)
+  assert.throws(() => readAll(cursorOf(unknown)), /unknown way/)
+})

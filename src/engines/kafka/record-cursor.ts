@@ -1,0 +1,114 @@
+import type { Client } from './driver.ts'
+import type { PartitionName } from './holding.ts'
+import { type Cursor, LoggedRecord, readVarint } from './logged-record.ts'
+
+/** How the head of a batch is laid out. */
+const LENGTH_AT = 8
+const HEAD_BYTES = 12
+const MAGIC_AT = 16
+const ATTRIBUTES_AT = 21
+const LAST_DELTA_AT = 23
+const FIRST_TIME_AT = 27
+const LAST_TIME_AT = 35
+const COUNT_AT = 57
+const RECORDS_AT = 61
+const MAGIC = 2
+const COMPRESSION = 0b111
+const APPEND_TIME = 1 << 3
+const CONTROL = 1 << 5
+
+const NOTHING = Buffer.alloc(0)
+
+/** The records of a piece of a partition's log, as the broker sent it, each read when it is asked for. */
+export class RecordCursor {
+  /** Records that it has still to bring: those of whole batches, without the marks of transactions. */
+  count: number
+  readonly bytes: number
+  /** Where the log goes on behind it, also where the last records were compacted away. */
+  end: number
+  readonly #client: Client
+  readonly #place: PartitionName
+  readonly #batches: Buffer
+  #nextBatchAt = 0
+  #batchesEnd = 0
+  #records: Cursor = { bytes: NOTHING, at: 0 }
+  #left = 0
+  #firstOffset = 0
+  #firstTimeMs = 0
+  /** The broker's own time of all records of the batch, where the topic says so. */
+  #appendedAtMs: number | null = null
+
+  /** `from`: what was asked for. A batch comes whole, also with what stands before. */
+  constructor(client: Client, place: PartitionName, batches: Buffer, from: number) {
+    this.#client = client
+    this.#place = place
+    this.#batches = batches
+    this.bytes = batches.length
+    this.end = from
+    let count = 0
+    for (let at = 0; at + HEAD_BYTES <= batches.length; at = this.#batchesEnd) {
+      const end = at + HEAD_BYTES + batches.readInt32BE(at + LENGTH_AT)
+      if (end < at + RECORDS_AT) throw new RangeError(`a batch of ${place.topic} is shorter than its own head`)
+      // A bound on bytes may cut the last batch; it comes whole with the next fetch.
+      if (end > batches.length) break
+      if (batches[at + MAGIC_AT] !== MAGIC)
+        throw new RangeError(`the log of ${place.topic} is in a format of before 2017`)
+      this.#batchesEnd = end
+      this.end = Math.max(from, int64(batches, at) + batches.readInt32BE(at + LAST_DELTA_AT) + 1)
+      if (!isControl(batches, at)) count += batches.readInt32BE(at + COUNT_AT)
+    }
+    this.count = count
+  }
+
+  next(): LoggedRecord | null {
+    while (this.#left === 0) if (!this.#openBatch()) return null
+    this.#left -= 1
+    this.count -= 1
+    const { bytes } = this.#records
+    const length = readVarint(this.#records)
+    const begin = this.#records.at
+    const end = begin + length
+    // Its attributes are unused.
+    this.#records.at = begin + 1
+    const timeDelta = readVarint(this.#records)
+    const offset = this.#firstOffset + readVarint(this.#records)
+    // A record that waits would otherwise keep all that it came with.
+    const own = Buffer.allocUnsafe(end - this.#records.at)
+    bytes.copy(own, 0, this.#records.at, end)
+    this.#records.at = end
+    return new LoggedRecord(this.#place, offset, this.#appendedAtMs ?? this.#firstTimeMs + timeDelta, own)
+  }
+
+  /** False when there is none left. */
+  #openBatch(): boolean {
+    const at = this.#nextBatchAt
+    if (at >= this.#batchesEnd) return false
+    const batches = this.#batches
+    const attributes = batches.readInt16BE(at + ATTRIBUTES_AT)
+    this.#nextBatchAt = at + HEAD_BYTES + batches.readInt32BE(at + LENGTH_AT)
+    if (isControl(batches, at)) return true
+    this.#left = batches.readInt32BE(at + COUNT_AT)
+    this.#firstOffset = int64(batches, at)
+    this.#firstTimeMs = int64(batches, at + FIRST_TIME_AT)
+    this.#appendedAtMs = (attributes & APPEND_TIME) === 0 ? null : int64(batches, at + LAST_TIME_AT)
+    const records = batches.subarray(at + RECORDS_AT, this.#nextBatchAt)
+    this.#records = { bytes: this.#decompress(records, attributes & COMPRESSION), at: 0 }
+    return true
+  }
+
+  #decompress(bytes: Buffer, bitmask: number): Buffer {
+    if (bitmask === 0) return bytes
+    const algorithm = Object.values(this.#client.compressionsAlgorithms).find((known) => known.bitmask === bitmask)
+    if (algorithm === undefined) throw new RangeError(`the log of ${this.#place.topic} is compressed in an unknown way`)
+    return algorithm.decompressSync(bytes)
+  }
+}
+
+function isControl(batches: Buffer, at: number): boolean {
+  return (batches.readInt16BE(at + ATTRIBUTES_AT) & CONTROL) !== 0
+}
+
+/** Offsets and times are far below 2^53. */
+function int64(bytes: Buffer, at: number): number {
+  return bytes.readInt32BE(at) * 0x1_0000_0000 + bytes.readUInt32BE(at + 4)
+}
