@@ -6,7 +6,7 @@ import type { FromRenewalThread, RenewalThreadData, ToRenewalThread } from './re
 import type { Renewable } from './renewals.ts'
 
 /** A thread that has not closed its connection by then is ended. */
-const CLOSE_MS = 2_000
+const CLOSE_MS = 4_000
 
 /** It holds ids and tokens and little else, so its heap needs no room to grow. */
 const LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 }

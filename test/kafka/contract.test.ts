@@ -66,7 +66,7 @@ test('a member that was paused past its session is refused on waking, and change
   // A first start is stored a moment after it.
   const areStored = async (): Promise<boolean> => {
     const [committed] = await groupOffsets(server, group)
-    return new Map(decodeProgress(0n, committed?.metadata ?? null).trials).size === 2
+    return new Map(decodeProgress(0, committed?.metadata ?? null).trials).size === 2
   }
   await eventually(areStored, 'the starts')
   zombie.process.kill('SIGSTOP')

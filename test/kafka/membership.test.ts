@@ -3,6 +3,10 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import type { GroupProtocolsMetadataCallback } from '@platformatic/kafka'
+import { loadClient } from '../../src/engines/kafka/driver.ts'
+import { Member } from '../../src/engines/kafka/member.ts'
+import { parseUrl } from '../../src/engines/kafka/options.ts'
+import { systemClock } from '../../src/time/clock.ts'
 import { freshName, freshTopic, groupOffsets, kafkaServer, withAdmin } from '../servers/kafka.ts'
 import {
   beat,
@@ -183,4 +187,29 @@ test('a forced close leaves the group at once, so that the other does not wait f
   await first.close(true)
   await until('the second has both', () => partitionsOf(second).length === 2, LASTING_MS * 2)
   assert.ok(performance.now() - start < LASTING_MS / 2, `${performance.now() - start} ms`)
+})
+
+test('a topic that the broker does not list yet is looked for again soon, not only at the next ordinary look', async (t) => {
+  const topic = await freshTopic(server, 'unlisted')
+  const assigned: string[] = []
+  let looks = 0
+  const member = new Member({
+    client: await loadClient(),
+    options: parseUrl(`${server.url}?group=${freshName('group')}&session=60000&heartbeat=200`),
+    clock: systemClock,
+    topics: [topic],
+    existing: async () => {
+      looks += 1
+      return looks === 1 ? [] : [topic]
+    },
+    onAssigned: (partitions) => void assigned.push(...partitions.map((place) => place.topic)),
+    onRevoking: async () => {},
+    onLost: () => {},
+    onSure: () => {},
+    onError: () => {},
+  })
+  t.after(() => member.close())
+  await member.join()
+  // An ordinary look comes after 30 s.
+  await until('its partition', () => assigned.includes(topic), 20_000)
 })

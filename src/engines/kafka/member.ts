@@ -79,7 +79,8 @@ export class Member {
   async join(): Promise<void> {
     this.#topology = await this.#lookAtTopology()
     await this.raw.joinGroup({})
-    this.#lookIn(LOOK_MS)
+    // A topic that was just created may not be listed yet: then the next look comes soon, and must not be put off.
+    if (!this.#isLookingSoon) this.#lookIn(LOOK_MS)
     await this.pulse.known(this.#parts.options.answerMs)
   }
 

@@ -8,7 +8,10 @@ export interface Found<Value> {
 
 /** Asked at most this often. */
 const EVERY_MS = 1_000
-/** How many times as long as an answer took it rests: counting takes 1 % of the time at most, however many jobs there are. */
+/**
+ * How many times as long as an answer took it rests: counting takes 1 % of the time at most, however many jobs there are.
+ * The shorter one of the last two is meant, because a machine that stood still for a second says nothing about counting.
+ */
 const REST = 100
 
 /**
@@ -20,6 +23,7 @@ export class Paced<Value> {
   readonly #clock: Clock
   #last: Found<Value> | null = null
   #nextAtMs = 0
+  #tookMs = Number.POSITIVE_INFINITY
   #underWay: Promise<Found<Value>> | null = null
 
   constructor(ask: () => Promise<Value>, clock: Clock = systemClock) {
@@ -50,7 +54,9 @@ export class Paced<Value> {
       return this.#last
     } finally {
       const endedMs = this.#clock.monotonicMs()
-      this.#nextAtMs = endedMs + Math.max(EVERY_MS, (endedMs - startedMs) * REST)
+      const tookMs = endedMs - startedMs
+      this.#nextAtMs = endedMs + Math.max(EVERY_MS, Math.min(tookMs, this.#tookMs) * REST)
+      this.#tookMs = tookMs
       this.#underWay = null
     }
   }
