@@ -39,6 +39,8 @@ export interface MillEvents {
     readonly worker: string
     readonly outcome: Outcome
     readonly durationMs: number
+    /** Whether its handler was called: a job may be given back before. */
+    readonly started: boolean
   }
   'job.cancelled': { readonly id: string; readonly who: string; readonly reason: string }
   'lease.lost': {
@@ -46,6 +48,7 @@ export interface MillEvents {
     readonly attempt: number
     readonly worker: string
     readonly reason: LostReason
+    readonly started: boolean
   }
   'lease.reaped': {
     readonly job: JobFacts

@@ -145,7 +145,7 @@ test('a job given back was not processed', async () => {
   events.emit('worker.started', { worker: 'w', types: ['mail'], concurrency: 1 })
   const job = { id: 'a', type: 'mail', priority: 5, attempts: 3, tenant: null, runAtMs: 0, createdAtMs: 0 }
   const outcome = { kind: 'release', delayMs: 0, reason: 'shutdown' } as const
-  events.emit('job.settled', { job, attempt: 1, worker: 'w', outcome, durationMs: 1 })
+  events.emit('job.settled', { job, attempt: 1, worker: 'w', outcome, durationMs: 1, started: true })
   await clock.advance('10s')
   assert.equal((await presence.list())[0]?.lastJobAtMs, null)
 })

@@ -38,6 +38,7 @@ export class Execution {
   /** Never throws. The outcome comes by `onDecided`. */
   start(held: HeldJob, nowMs: number): void {
     held.phase = 'running'
+    held.isStarted = true
     held.startedAtMs = nowMs
     const { events, worker } = this.#parts
     if (events.hears('job.started')) {

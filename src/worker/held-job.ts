@@ -25,6 +25,7 @@ export class HeldJob {
   readonly type: WorkedType
   readonly heldAtMs: number
   phase: Phase = 'waiting'
+  isStarted = false
   startedAtMs = 0
   /** On the monotonic clock; meaningful from `running` on. */
   deadlineMs = Number.POSITIVE_INFINITY

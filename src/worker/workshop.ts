@@ -237,12 +237,12 @@ export class Workshop {
 
   #accepted(held: HeldJob): void {
     const { events } = this.#parts
-    const { lease, outcome, durationMs } = held
+    const { lease, outcome, durationMs, isStarted: started } = held
     if (outcome === null) return
     if (outcome.kind !== 'release') held.type.endedAtMs = held.startedAtMs + durationMs
     if (events.hears('job.settled')) {
       const { attempt } = lease
-      events.emit('job.settled', { job: held.facts, attempt, worker: this.#worker, outcome, durationMs })
+      events.emit('job.settled', { job: held.facts, attempt, worker: this.#worker, outcome, durationMs, started })
     }
     if (outcome.kind === 'complete') {
       callHook(events, held, 'onComplete', (hooks) => hooks.onComplete?.(held.running, held.answer))
@@ -260,8 +260,8 @@ export class Workshop {
     }
   }
 
-  #emitLost({ facts, lease }: HeldJob, reason: LostReason): void {
-    const lost = { job: facts, attempt: lease.attempt, worker: this.#worker, reason }
+  #emitLost({ facts, lease, isStarted: started }: HeldJob, reason: LostReason): void {
+    const lost = { job: facts, attempt: lease.attempt, worker: this.#worker, reason, started }
     this.#parts.events.emit('lease.lost', lost)
   }
 

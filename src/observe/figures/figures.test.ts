@@ -29,7 +29,7 @@ function stage(): Stage {
   const facts = (type: string): JobFacts => {
     return { id: 'x', type, priority: 5, attempts: 3, tenant: null, runAtMs: 0, createdAtMs: 0 }
   }
-  const end = { attempt: 1, worker: 'w' }
+  const end = { attempt: 1, worker: 'w', started: true }
   const settle = (type: string, outcome: 'dead' | 'retry', times: number): void =>
     repeat(times, () => {
       const kind =

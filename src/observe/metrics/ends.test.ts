@@ -24,7 +24,7 @@ test('leases that were lost are counted by reason, those that ran out by what be
   const events = new Events()
   const metrics = await attachMetrics({ events, engine: none })
   const lost = (reason: MillEvents['lease.lost']['reason']): void =>
-    events.emit('lease.lost', { job: facts, attempt: 1, worker: 'w', reason })
+    events.emit('lease.lost', { job: facts, attempt: 1, worker: 'w', reason, started: true })
   const value = async (name: string, labels: Readonly<Record<string, string>>) =>
     sampleValue(await metrics.collectMetrics(), `millrace_${name}`, labels)
   events.emit('worker.started', { worker: 'w', types: [type], concurrency: 1 })

@@ -147,13 +147,22 @@ test('what a lost lease or a stopped worker leaves behind is not active', async 
   const start = (id: string, worker: string): void => {
     const facts = { id, type, priority: 5, attempts: 3, tenant: null, runAtMs: 0, createdAtMs: 0 }
     events.emit('job.started', { job: facts, attempt: 1, worker })
-    if (id === 'lost') events.emit('lease.lost', { job: facts, attempt: 1, worker, reason: 'expired' })
+    if (id === 'lost') events.emit('lease.lost', { job: facts, attempt: 1, worker, reason: 'expired', started: true })
   }
   start('a', 'one')
   start('lost', 'one')
   start('b', 'two')
   assert.equal(await active(), 2)
+  // What is given back, or lost, before its handler was called has never been active.
+  const waiting = { id: 'c', type, priority: 5, attempts: 3, tenant: null, runAtMs: 0, createdAtMs: 0 }
+  const released = { kind: 'release', delayMs: 0, reason: 'not-started' } as const
+  const ended = { job: waiting, attempt: 1, worker: 'two', started: false }
+  events.emit('job.settled', { ...ended, outcome: released, durationMs: 0 })
+  events.emit('lease.lost', { ...ended, reason: 'expired' })
+  assert.equal(await active(), 2)
   events.emit('worker.stopped', { worker: 'one' })
+  assert.equal(await active(), 1)
+  events.emit('lease.lost', { ...ended, worker: 'one', reason: 'expired', started: true })
   assert.equal(await active(), 1)
 })
 

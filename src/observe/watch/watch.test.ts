@@ -200,7 +200,7 @@ test('a letter is an alarm as it arrives: CRITICAL where money is at stake, WARN
   die('escrow.commands')
   die('local')
   events.emit('job.settled', {
-    ...{ job: facts, attempt: 1, worker: 'w', durationMs: 1 },
+    ...{ job: facts, attempt: 1, worker: 'w', durationMs: 1, started: true },
     outcome: { kind: 'retry', delayMs: 1, error },
   })
   assert.deepEqual(
