@@ -1,5 +1,6 @@
 import type { Clock } from '../time/clock.ts'
 import type { HeldJob } from './held-job.ts'
+import type { Slots } from './slots.ts'
 
 /**
  * Watches the timeouts of all running jobs with one timer. It is armed for the earliest deadline seen and, when it
@@ -7,14 +8,14 @@ import type { HeldJob } from './held-job.ts'
  */
 export class Deadlines {
   readonly #clock: Clock
-  readonly #running: ReadonlySet<HeldJob>
+  readonly #slots: Pick<Slots, 'running'>
   readonly #onPassed: (held: HeldJob) => void
   #armedForMs = Number.POSITIVE_INFINITY
   #cancel: () => void = () => {}
 
-  constructor(clock: Clock, running: ReadonlySet<HeldJob>, onPassed: (held: HeldJob) => void) {
+  constructor(clock: Clock, slots: Pick<Slots, 'running'>, onPassed: (held: HeldJob) => void) {
     this.#clock = clock
-    this.#running = running
+    this.#slots = slots
     this.#onPassed = onPassed
   }
 
@@ -39,7 +40,7 @@ export class Deadlines {
     this.#armedForMs = Number.POSITIVE_INFINITY
     const passed: HeldJob[] = []
     let nextMs = Number.POSITIVE_INFINITY
-    for (const held of this.#running) {
+    for (const held of this.#slots.running.values()) {
       if (held.deadlineMs <= nowMs) passed.push(held)
       else if (held.deadlineMs < nextMs) nextMs = held.deadlineMs
     }

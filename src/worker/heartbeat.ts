@@ -92,7 +92,7 @@ export class Heartbeat {
     const atMs = clock.nowMs()
     // What the worker keeps on the monotonic clock, as others tell the time.
     const sinceMonotonicMs = atMs - clock.monotonicMs()
-    const running = Map.groupBy(slots.running, ({ type }) => type)
+    const running = Map.groupBy(slots.running.values(), ({ type }) => type)
     return [...slots.types].map(([type, worked]) => ({
       type,
       instance: worker,

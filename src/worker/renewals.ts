@@ -1,5 +1,6 @@
 import type { Consumer } from '../engine/engine.ts'
 import type { Lease, Lost, LostReason } from '../engine/outcome.ts'
+import { PassingMap } from '../engine/passing-map.ts'
 import type { Clock } from '../time/clock.ts'
 
 /** A lease to be kept, with what keeping it needs. The handle names it between two threads. */
@@ -22,7 +23,7 @@ interface Kept {
 
 interface Group {
   readonly leaseMs: number
-  readonly kept: Map<number, Kept>
+  readonly kept: PassingMap<number, Kept>
   cancel: (() => void) | null
   renewing: boolean
 }
@@ -81,7 +82,7 @@ export class Renewals {
   #group(leaseMs: number): Group {
     let group = this.#groups.get(leaseMs)
     if (group === undefined) {
-      group = { leaseMs, kept: new Map(), cancel: null, renewing: false }
+      group = { leaseMs, kept: new PassingMap(), cancel: null, renewing: false }
       this.#groups.set(leaseMs, group)
     }
     return group

@@ -1,3 +1,4 @@
+import { PassingMap } from '../engine/passing-map.ts'
 import { MillraceError, OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { HeldJob, WorkedType } from './held-job.ts'
@@ -6,7 +7,8 @@ import type { HeldJob, WorkedType } from './held-job.ts'
 export class Slots {
   readonly concurrency: number
   readonly types: ReadonlyMap<string, WorkedType>
-  readonly running = new Set<HeldJob>()
+  /** By handle. */
+  readonly running = new PassingMap<number, HeldJob>()
   /** Types with a concurrency of their own. */
   readonly #narrow: readonly WorkedType[]
   /** Types of this worker of which nothing may start now. */
@@ -31,12 +33,12 @@ export class Slots {
   }
 
   occupy(held: HeldJob): void {
-    this.running.add(held)
+    this.running.set(held.handle, held)
     held.type.running += 1
   }
 
   vacate(held: HeldJob): void {
-    if (this.running.delete(held)) held.type.running -= 1
+    if (this.running.delete(held.handle)) held.type.running -= 1
   }
 
   get paused(): readonly string[] {

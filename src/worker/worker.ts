@@ -187,6 +187,6 @@ class StartedWorker implements Worker {
   }
 
   #runningIds(): readonly string[] {
-    return [...this.#started.workshop.slots.running].map(({ lease }) => lease.job.id)
+    return [...this.#started.workshop.slots.running.values()].map(({ lease }) => lease.job.id)
   }
 }

@@ -1,5 +1,6 @@
 import type { Consumer } from '../engine/engine.ts'
 import type { Lease, Lost, LostReason, Outcome } from '../engine/outcome.ts'
+import { PassingMap } from '../engine/passing-map.ts'
 import { LeaseLostError } from '../errors.ts'
 import { ClaimAhead } from './claim-ahead.ts'
 import { ClaimLoop, type ClaimPlan } from './claim-loop.ts'
@@ -30,7 +31,7 @@ export class Workshop {
   readonly slots: Slots
   readonly #parts: WorkerParts
   readonly #worker: string
-  readonly #held = new Map<number, HeldJob>()
+  readonly #held = new PassingMap<number, HeldJob>()
   readonly #waiting: WaitingJobs
   readonly #ahead: ClaimAhead
   readonly #execution: Execution
@@ -55,7 +56,7 @@ export class Workshop {
       onDecided: (held) => this.#decided(held),
       onLost: (held, reason) => this.#lose(held, reason),
     })
-    this.#deadlines = new Deadlines(clock, slots.running, (held) => this.#execution.timeOut(held))
+    this.#deadlines = new Deadlines(clock, slots, (held) => this.#execution.timeOut(held))
     this.settles = new SettleQueue({
       clock,
       consumer,
@@ -123,11 +124,11 @@ export class Workshop {
   }
 
   abortAll(reason: Error): void {
-    for (const held of [...this.slots.running]) held.abort(reason)
+    for (const held of [...this.slots.running.values()]) held.abort(reason)
   }
 
   releaseAll(): void {
-    for (const held of [...this.slots.running]) this.#execution.release(held, SHUTDOWN)
+    for (const held of [...this.slots.running.values()]) this.#execution.release(held, SHUTDOWN)
   }
 
   async close(): Promise<void> {
@@ -192,7 +193,7 @@ export class Workshop {
   }
 
   #decided(held: HeldJob): void {
-    if (this.slots.running.has(held)) {
+    if (this.slots.running.has(held.handle)) {
       this.#ahead.finished(held.durationMs)
       this.#vacate(held)
     }

@@ -1,3 +1,4 @@
+import { PassingMap } from '../../engine/passing-map.ts'
 import type { Hold } from './hold.ts'
 
 /** A record that waits in memory. */
@@ -36,7 +37,7 @@ export class Lanes<Item extends Waiting> {
   #readyFrom = 0
   /** By due time, the earliest first. */
   readonly #parked: Parked<Item>[] = []
-  readonly #out = new Map<Item, Lane<Item>>()
+  readonly #out = new PassingMap<Item, Lane<Item>>()
   /** What was parked and is not finished: it holds the partition while it waits and while it runs again. */
   readonly #again = new Set<Item>()
   #count = 0

@@ -1,5 +1,6 @@
 import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease, LostReason } from '../../engine/outcome.ts'
+import { PassingMap } from '../../engine/passing-map.ts'
 import type { Held, Holding } from './holding.ts'
 import { toJob } from './record.ts'
 
@@ -19,7 +20,7 @@ const NONE: readonly Grip[] = []
  * job that it has forgotten does not keep its key back for ever.
  */
 export class Leases {
-  readonly #grips = new Map<string, Grip>()
+  readonly #grips = new PassingMap<string, Grip>()
   readonly #prefix: string
   #claims = 0
   /** No lease runs out before this: looking at each of them at every claim would cost the square of their number. */

@@ -1,5 +1,6 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
 import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
+import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
 import { type Claimed, claimExpired, claimReady, nextDueInMs, nextExpiryInMs } from './claim.ts'
@@ -15,7 +16,7 @@ const LOCKED_MS = 10
 export class PostgresConsumer implements Consumer {
   readonly #core: PostgresCore
   readonly #subscription: Subscription
-  readonly #held = new Map<string, Lease>()
+  readonly #held = new PassingMap<string, Lease>()
   readonly #listeners = new Set<(lost: Lost) => void>()
   readonly #closing = new AbortController()
   readonly #cursors = new Cursors()

@@ -1,5 +1,6 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
 import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
+import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { backgroundClock } from '../../time/clock.ts'
 import { type Claimed, claimExpired, claimReady } from './claim.ts'
@@ -21,7 +22,7 @@ export class RedisConsumer implements Consumer {
   readonly #core: RedisCore
   readonly #subscription: Subscription
   readonly #doorbell: Doorbell | null
-  readonly #held = new Map<string, Lease>()
+  readonly #held = new PassingMap<string, Lease>()
   readonly #claims = new Set<Promise<readonly Lease[]>>()
   readonly #listeners = new Set<(lost: Lost) => void>()
   readonly #closing = new AbortController()

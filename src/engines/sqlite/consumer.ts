@@ -1,5 +1,6 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
 import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
+import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
 import { claimExpired, claimReady, type Outlook, outlook, outlookExpired } from './claim.ts'
@@ -15,7 +16,7 @@ const LOST_CHECK_MS = 100
 export class SqliteConsumer implements Consumer {
   readonly #core: SqliteCore
   readonly #subscription: Subscription
-  readonly #held = new Map<string, Lease>()
+  readonly #held = new PassingMap<string, Lease>()
   /** Jobs given back whose settle is not acknowledged yet: they can be claimed again before that. */
   readonly #returning = new Map<string, Promise<unknown>>()
   readonly #listeners = new Set<(lost: Lost) => void>()

@@ -1,0 +1,58 @@
+/** With fewer than this gone, a new table would cost more than it saves. */
+const GONE_MIN = 512
+
+/**
+ * A map of what comes and goes by the hundred, such as the jobs that are held. V8 links the tables that a map has outgrown
+ * to those that follow, and one of them that has become old keeps all the next alive until the whole heap is
+ * collected, with everything that was in them. In a worker that did nothing else this was half of what the collector of
+ * garbage had to do. So the map inside is made anew as often as all of it has gone: then nothing leads from the old to
+ * the new. Whoever iterates while it changes may be shown what has just gone.
+ */
+export class PassingMap<Key, Value> implements Iterable<readonly [Key, Value]> {
+  #map = new Map<Key, Value>()
+  #gone = 0
+
+  get size(): number {
+    return this.#map.size
+  }
+
+  get(key: Key): Value | undefined {
+    return this.#map.get(key)
+  }
+
+  has(key: Key): boolean {
+    return this.#map.has(key)
+  }
+
+  set(key: Key, value: Value): this {
+    this.#map.set(key, value)
+    return this
+  }
+
+  delete(key: Key): boolean {
+    if (!this.#map.delete(key)) return false
+    this.#gone += 1
+    if (this.#gone >= GONE_MIN && this.#gone >= this.#map.size) this.#renew()
+    return true
+  }
+
+  /** One by one: `new Map(map)` asks an iterator for an object for each. */
+  #renew(): void {
+    const map = new Map<Key, Value>()
+    for (const [key, value] of this.#map) map.set(key, value)
+    this.#map = map
+    this.#gone = 0
+  }
+
+  keys(): MapIterator<Key> {
+    return this.#map.keys()
+  }
+
+  values(): MapIterator<Value> {
+    return this.#map.values()
+  }
+
+  [Symbol.iterator](): MapIterator<[Key, Value]> {
+    return this.#map[Symbol.iterator]()
+  }
+}
