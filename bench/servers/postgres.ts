@@ -1,6 +1,6 @@
 /** Databases on the server of a run: each measurement has its own, and it costs nothing to throw away. */
 import { randomBytes } from 'node:crypto'
-import { Client } from 'pg'
+import type { Client } from 'pg'
 
 /** Connections that every contender's pool may open: the default of `pg`, and of all peers that have one. */
 export const CONNECTIONS = 10
@@ -33,7 +33,7 @@ export function databaseOf(url: string): string {
 
 /** Opens a transaction that sees the database as it is now; the answer ends it, and rejects if it was lost before. */
 export async function holdTransaction(url: string): Promise<() => Promise<void>> {
-  const client = new Client({ connectionString: url, application_name: 'bench: held open' })
+  const client = await newClient({ connectionString: url, application_name: 'bench: held open' })
   // A lost connection is told to whoever ends the transaction.
   client.on('error', () => {})
   await client.connect()
@@ -46,13 +46,19 @@ export async function holdTransaction(url: string): Promise<() => Promise<void>>
 }
 
 export async function withClient<Answer>(url: string, use: (client: Client) => Promise<Answer>): Promise<Answer> {
-  const client = new Client({ connectionString: url })
+  const client = await newClient({ connectionString: url })
   await client.connect()
   try {
     return await use(client)
   } finally {
     await client.end()
   }
+}
+
+/** Loaded when it is needed: the memory of a worker on SQLite is measured in a process that loads this file. */
+async function newClient(config: ConstructorParameters<typeof Client>[0]): Promise<Client> {
+  const pg = await import('pg')
+  return new pg.Client(config)
 }
 
 function maintenanceUrl(url: string): string {

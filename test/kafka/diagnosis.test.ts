@@ -66,7 +66,7 @@ test('lag, a topic that nobody reads, letters that a broker would delete and clo
   assert.match(about(findings, 'lag'), /^error: .*13 records behind.*more than 12$/)
   assert.match(about(findings, 'workers'), /^warning: .*13 records that wait/)
   assert.match(about(findings, 'dead letters'), /^error: .*after 7 d/)
-  assert.match(about(findings, 'handlers'), /^warning: .*6 s when its partition moves.*up to 1 min/)
+  assert.match(about(findings, 'handlers'), /^warning: .*12 s when its partition moves.*up to 1 min/)
   assert.match(about(findings, 'clock'), /^warning: .* (9|10) min ahead/)
   assert.match(about(findings, 'overdue jobs'), /^ok/)
 })

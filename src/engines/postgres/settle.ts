@@ -45,16 +45,16 @@ async function settleOnce(database: Database, given: readonly Settling[], farewe
   const accepted = [...(await settlePlain(database, plain))]
   for (const settling of latest) accepted.push(...(await settleLatest(database, settling)))
   if (bounded.length > 0) accepted.push(...(await settleBounded(database, bounded, farewells)))
+  const freed = accepted.some(({ awaited }) => awaited)
+  // Nearly always. Each is accepted once, so that as many as were given are all of them.
+  if (accepted.length === given.length) return { lost: given.map(() => null), freed }
   const names = new Set(accepted.map(nameOf))
   const refused = given.filter(({ lease }) => !names.has(nameOfLease(lease)))
   const lost = await findLost(
     database,
     refused.map(({ lease }) => lease),
   )
-  return {
-    lost: given.map((settling) => lost[refused.indexOf(settling)] ?? null),
-    freed: accepted.some(({ awaited }) => awaited),
-  }
+  return { lost: given.map((settling) => lost[refused.indexOf(settling)] ?? null), freed }
 }
 
 async function settlePlain(queries: Queries, given: readonly Settling[]): Promise<readonly Accepted[]> {
