@@ -44,6 +44,8 @@ export class Member {
   /** The client has failed to join again, and does not try any more. */
   #isStranded = false
   #isClosed = false
+  /** Resolved with the end: what the client was asked for may never be answered then. */
+  readonly #over = Promise.withResolvers<void>()
 
   constructor(parts: MemberParts) {
     this.#parts = parts
@@ -78,7 +80,7 @@ export class Member {
   /** Resolves when the group has taken us in, with or without partitions, and has heard of us since. */
   async join(): Promise<void> {
     this.#topology = await this.#lookAtTopology()
-    await this.raw.joinGroup({})
+    await Promise.race([this.raw.joinGroup({}), this.#over.promise])
     // A topic that was just created may not be listed yet: then the next look comes soon, and must not be put off.
     if (!this.#isLookingSoon) this.#lookIn(LOOK_MS)
     await this.pulse.known(this.#parts.options.answerMs)
@@ -116,6 +118,10 @@ export class Member {
       this.raw[client.kOptions].retries = 0
       this.raw.emit('client:close')
       await within(clock, options.answerMs, this.raw.connections.close()).catch(() => {})
+    } finally {
+      // One that was closed while it joined would go on to beat for ever: from here on none of its calls begins.
+      this.raw[client.kPerformDeduplicated] = () => undefined
+      this.#over.resolve()
     }
   }
 
