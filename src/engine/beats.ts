@@ -71,3 +71,17 @@ function timeOf(value: unknown): number | null {
   const ms = typeof value === 'string' ? fromIso(value) : Number.NaN
   return Number.isNaN(ms) ? null : ms
 }
+
+/** A beat as a table keeps it. */
+export interface BeatRow {
+  readonly worker: string
+  readonly type: string
+  readonly beat: string
+}
+
+/** When a worker was last seen at a type, as a table keeps it. */
+export interface SeenRow {
+  readonly worker: string
+  readonly type: string
+  readonly at_ms: number
+}

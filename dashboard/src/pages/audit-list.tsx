@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../api/shapes.ts'
 import { JobId } from '../parts/id.tsx'
+import { Card } from '../parts/page.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { Ago } from '../parts/time.tsx'
 
@@ -55,4 +56,14 @@ interface AuditListProps {
 export function AuditList({ entries, showsJob = true }: AuditListProps) {
   const columns = showsJob ? [WHEN, WHO, DID, WHAT, WHY] : [WHEN, WHO, DID, WHY]
   return <Table caption="What was done by hand" columns={columns} rows={entries} keyOf={({ seq }) => String(seq)} />
+}
+
+/** What was done to one job by hand, below everything else about it. */
+export function DoneByHand({ entries }: Pick<AuditListProps, 'entries'>) {
+  if (entries.length === 0) return null
+  return (
+    <Card title="Done by hand" look="flush">
+      <AuditList entries={entries} showsJob={false} />
+    </Card>
+  )
 }

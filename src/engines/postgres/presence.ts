@@ -1,20 +1,8 @@
-import { decodeBeat, encodeBeat } from '../../engine/beats.ts'
+import { type BeatRow, decodeBeat, encodeBeat, type SeenRow } from '../../engine/beats.ts'
 import { type RememberingPresence, SEEN_MS } from '../../engine/presence.ts'
 import { arrayOf } from './arrays.ts'
 import type { PostgresCore } from './core.ts'
 import { BEAT, FORGET_WORKERS, LEAVE, LIST_BEATS, LIST_SEEN } from './presence-statements.ts'
-
-interface BeatRow {
-  readonly worker: string
-  readonly type: string
-  readonly beat: string
-}
-
-interface SeenRow {
-  readonly worker: string
-  readonly type: string
-  readonly at_ms: number
-}
 
 export function createPresence(core: PostgresCore): RememberingPresence {
   return {

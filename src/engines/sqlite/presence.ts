@@ -1,19 +1,7 @@
-import { decodeBeat, encodeBeat } from '../../engine/beats.ts'
+import { type BeatRow, decodeBeat, encodeBeat, type SeenRow } from '../../engine/beats.ts'
 import { type RememberingPresence, SEEN_MS } from '../../engine/presence.ts'
 import type { SqliteCore } from './core.ts'
 import { BEAT, FORGET_WORKERS, LEAVE, LIST_BEATS, LIST_SEEN } from './presence-statements.ts'
-
-interface BeatRow {
-  readonly worker: string
-  readonly type: string
-  readonly beat: string
-}
-
-interface SeenRow {
-  readonly worker: string
-  readonly type: string
-  readonly at_ms: number
-}
 
 /** A power cut ends every worker too, so nothing here waits for the disk. */
 export function createPresence(core: SqliteCore): RememberingPresence {

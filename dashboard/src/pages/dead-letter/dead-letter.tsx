@@ -8,7 +8,7 @@ import { Card, PageFrame } from '../../parts/page.tsx'
 import { Answered, EmptyState } from '../../parts/states.tsx'
 import { MaybeAgo } from '../../parts/time.tsx'
 import { routeTo } from '../../router/route.ts'
-import { AuditList } from '../audit-list.tsx'
+import { DoneByHand } from '../audit-list.tsx'
 import { ErrorCard } from '../job/error-card.tsx'
 import { Facts } from '../job/facts.tsx'
 import { Timeline } from '../job/timeline.tsx'
@@ -89,11 +89,7 @@ function Body({ letter }: { readonly letter: ShownLetter }) {
           <Timeline history={history} />
         </Card>
       </div>
-      {audit.length > 0 && (
-        <Card title="Done by hand" look="flush">
-          <AuditList entries={audit} showsJob={false} />
-        </Card>
-      )}
+      <DoneByHand entries={audit} />
     </>
   )
 }

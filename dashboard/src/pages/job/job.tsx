@@ -11,7 +11,7 @@ import { ProgressBar } from '../../parts/progress.tsx'
 import { Answered, EmptyState } from '../../parts/states.tsx'
 import { stateLabel } from '../../parts/words.ts'
 import { routeTo } from '../../router/route.ts'
-import { AuditList } from '../audit-list.tsx'
+import { DoneByHand } from '../audit-list.tsx'
 import { JobActions } from './actions.tsx'
 import { ErrorCard } from './error-card.tsx'
 import { Why } from './explanation.tsx'
@@ -119,11 +119,7 @@ function Body({ shown }: { readonly shown: ShownJob }) {
           </Card>
         </div>
       </div>
-      {audit.length > 0 && (
-        <Card title="Done by hand" look="flush">
-          <AuditList entries={audit} showsJob={false} />
-        </Card>
-      )}
+      <DoneByHand entries={audit} />
     </>
   )
 }
