@@ -6,6 +6,7 @@ import { openEngine } from '../../src/engine/open.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { TestClock } from '../../src/testing/clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
+import { claimAll } from '../fixtures/claim.ts'
 import { runCli } from './in-process.ts'
 import { jsonLines, temporaryFolder } from './run.ts'
 
@@ -24,7 +25,7 @@ async function store(t: TestContext) {
       Array.from({ length: count }, (_, n) => n),
     )
     const consumer = await engine.consume({ types: [{ type, leaseMs: 60_000 }], worker: 'host:1:1' })
-    const leases = await consumer.claim({ max: count, waitMs: 0, signal: new AbortController().signal })
+    const leases = await claimAll(consumer, count)
     const error = { name: 'Error', code: null, message: 'x', stack: null }
     const outcome = kind === 'dead' ? ({ kind, error } as const) : ({ kind, result: '1', durationMs: 1 } as const)
     await consumer.settle(leases.map((lease) => ({ lease, outcome })))

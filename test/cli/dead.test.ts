@@ -6,6 +6,7 @@ import type { Engine } from '../../src/engine/engine.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { systemClock } from '../../src/time/clock.ts'
+import { claimAll } from '../fixtures/claim.ts'
 import { runCli } from './in-process.ts'
 import { JOBS, jsonLines, startMillrace, temporaryFolder, until } from './run.ts'
 
@@ -39,7 +40,7 @@ async function buryMany(engine: Engine, count: number): Promise<void> {
     Array.from({ length: count }, (_, n) => n),
   )
   const consumer = await engine.consume({ types: [{ type: 'bulk', leaseMs: 60_000 }], worker: 'host:1:1' })
-  const leases = await consumer.claim({ max: count, waitMs: 1_000, signal: new AbortController().signal })
+  const leases = await claimAll(consumer, count)
   const error = { name: 'Error', code: null, message: 'x', stack: null }
   await consumer.settle(leases.map((lease) => ({ lease, outcome: { kind: 'dead', error } })))
 }

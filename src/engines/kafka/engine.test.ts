@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { claimAll } from '../../../test/fixtures/claim.ts'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import {
   endOffsets,
@@ -43,14 +44,6 @@ async function openEngine(parameters = '', group = freshName('group')): Promise<
 
 function consume(engine: KafkaEngine, type: string, worker = 'test:1:1'): Promise<Consumer> {
   return engine.consume({ types: [{ type, leaseMs: 600_000 }], worker })
-}
-
-async function claimAll(consumer: Consumer, count: number, waitMs = 60_000): Promise<Lease[]> {
-  const leases: Lease[] = []
-  const untilMs = Date.now() + waitMs
-  while (leases.length < count && Date.now() < untilMs)
-    leases.push(...(await consumer.claim({ max: count - leases.length, waitMs: untilMs - Date.now(), signal: never })))
-  return leases
 }
 
 async function settleAll(consumer: Consumer, leases: readonly Lease[], outcome: Outcome = complete): Promise<void> {

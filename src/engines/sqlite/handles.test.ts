@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, test } from 'node:test'
+import { claimAll } from '../../../test/fixtures/claim.ts'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { openEngine } from '../../engine/open.ts'
-import type { Lease } from '../../engine/outcome.ts'
 import { systemClock } from '../../time/clock.ts'
 import type { SqliteDatabase } from './database.ts'
 
@@ -13,7 +13,6 @@ import type { SqliteDatabase } from './database.ts'
 const BetterSqlite: new (path: string) => SqliteDatabase = createRequire(import.meta.url)('better-sqlite3')
 
 const SETTINGS = { clock: systemClock, migrate: true }
-const NEVER = new AbortController().signal
 
 const files = tempFiles()
 let file: string
@@ -51,10 +50,7 @@ describe('a transaction of the user’s own', () => {
       await engine.enqueue([newJob({ key: 'k' }), ...Array.from({ length: 60 }, () => newJob())])
       assert.equal((await engine.enqueue([newJob({ key: 'k' })]))[0]?.status, 'duplicate')
       const consumer = await engine.consume({ types: [{ type: 'greet', leaseMs: 60_000 }], worker: 'w' })
-      const leases: Lease[] = []
-      // A claim brings fewer at a time where the machine is slow.
-      while (leases.length < 61) leases.push(...(await consumer.claim({ max: 100, waitMs: 30_000, signal: NEVER })))
-      assert.equal(leases.length, 61)
+      const leases = await claimAll(consumer, 61)
       const outcome = { kind: 'complete', result: 'null', durationMs: 1 } as const
       assert.deepEqual(await consumer.settle(leases.map((lease) => ({ lease, outcome }))), [])
       assert.equal((await engine.counts()).greet?.completed, 61)

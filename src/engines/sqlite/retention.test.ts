@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, test } from 'node:test'
+import { claimAll } from '../../../test/fixtures/claim.ts'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
-import type { Lease } from '../../engine/outcome.ts'
 import type { RetentionRule } from '../../engine/retention.ts'
 import { TestClock } from '../../testing/clock.ts'
 import { toIso } from '../../time/iso.ts'
@@ -219,9 +219,7 @@ describe('jobs removed as they finish', () => {
     const engine = await opened()
     await engine.enqueue(Array.from({ length: 400 }, () => newJob({ type: 'a' })))
     const consumer = await engine.consume({ types: [{ type: 'a', leaseMs: 1_000 }], worker: 'host:1:1' })
-    const leases: Lease[] = []
-    // A claim brings fewer at a time where the machine is slow.
-    while (leases.length < 400) leases.push(...(await consumer.claim({ max: 400, waitMs: 0, signal: NO_WAIT })))
+    const leases = await claimAll(consumer, 400)
     const outcome = { kind: 'complete', result: '1', durationMs: 1, keep: 3 } as const
     await consumer.settle(leases.map((lease) => ({ lease, outcome })))
     assert.equal((await engine.counts()).a?.completed, 3)
