@@ -41,22 +41,6 @@ export const drained: Scenario = {
       unit: '×',
       measured: (figure) => ratioOf(figure('millrace-redis', 'rate'), figure('bullmq', 'rate')),
     },
-    {
-      family: 'kafka',
-      text: "drained on Kafka ≥ 1 × the client's own stream",
-      bound: '≥',
-      limit: 1,
-      unit: '×',
-      measured: (figure) => ratioOf(figure('millrace-kafka', 'rate'), figure('kafka-stream', 'rate')),
-    },
-    {
-      family: 'kafka',
-      text: 'drained on Kafka ≥ 1.5 × kafkajs',
-      bound: '≥',
-      limit: 1.5,
-      unit: '×',
-      measured: (figure) => ratioOf(figure('millrace-kafka', 'rate'), figure('kafkajs', 'rate')),
-    },
   ],
   async measure(scene) {
     const warmup = Math.ceil(scene.sizes.jobs / 10)

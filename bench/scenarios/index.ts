@@ -8,6 +8,7 @@ import { idle } from './idle.ts'
 import { memory } from './memory.ts'
 import { pickup } from './pickup.ts'
 import { processes } from './processes.ts'
+import { records } from './records.ts'
 import { retention } from './retention.ts'
 
 /** In the order in which they are run and shown. */
@@ -15,6 +16,7 @@ export const SCENARIOS: readonly Scenario[] = [
   enqueue,
   bulk,
   drained,
+  records,
   pickup,
   processes,
   horizon,

@@ -7,7 +7,7 @@ function staged(concurrency = 50) {
   const clock = new TestClock()
   const ahead = new ClaimAhead(clock, concurrency)
   const finish = (count: number, durationMs: number): void => {
-    for (let left = count; left > 0; left -= 1) ahead.finished(durationMs)
+    for (let left = count; left > 0; left -= 1) ahead.finished(durationMs, clock.monotonicMs())
   }
   ahead.claimed()
   return { clock, ahead, finish }

@@ -34,8 +34,9 @@ export class ClaimAhead {
     this.#concurrency = concurrency
   }
 
-  finished(durationMs: number): void {
-    this.#turnSpan()
+  /** `nowMs`: on the monotonic clock. */
+  finished(durationMs: number, nowMs: number): void {
+    this.#turnSpan(nowMs)
     this.#finishedNow += 1
     this.#durationMs += (durationMs - this.#durationMs) * NEWEST_SHARE
   }
@@ -64,8 +65,7 @@ export class ClaimAhead {
     return Math.min(Math.max(this.#finishedNow, this.#finishedBefore), inTime, this.#cap)
   }
 
-  #turnSpan(): void {
-    const nowMs = this.#clock.monotonicMs()
+  #turnSpan(nowMs: number): void {
     const ageMs = nowMs - this.#spanFromMs
     if (ageMs < SPAN_MS) return
     this.#finishedBefore = ageMs > STALE_MS ? 0 : this.#finishedNow

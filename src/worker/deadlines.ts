@@ -19,9 +19,10 @@ export class Deadlines {
     this.#onPassed = onPassed
   }
 
-  watch(held: HeldJob, nowMs: number): void {
-    held.deadlineMs = nowMs + held.timeoutMs
-    if (held.deadlineMs < this.#armedForMs) this.#arm(held.deadlineMs, nowMs)
+  /** One that starts now. */
+  watch(held: HeldJob): void {
+    const { deadlineMs } = held
+    if (deadlineMs < this.#armedForMs) this.#arm(deadlineMs, held.startedAtMs)
   }
 
   close(): void {
@@ -40,7 +41,7 @@ export class Deadlines {
     this.#armedForMs = Number.POSITIVE_INFINITY
     const passed: HeldJob[] = []
     let nextMs = Number.POSITIVE_INFINITY
-    for (const held of this.#slots.running.values()) {
+    for (const held of this.#slots.running()) {
       if (held.deadlineMs <= nowMs) passed.push(held)
       else if (held.deadlineMs < nextMs) nextMs = held.deadlineMs
     }

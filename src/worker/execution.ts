@@ -1,15 +1,15 @@
 import type { Consumer } from '../engine/engine.ts'
-import type { LostReason, Outcome } from '../engine/outcome.ts'
+import type { Lease, LostReason, Outcome } from '../engine/outcome.ts'
 import { JobTimeoutError, NonRetryable, StoppingError } from '../errors.ts'
 import type { Predecessors } from '../job/job.ts'
 import { keepOf } from '../job/keep.ts'
 import { decodePayload, encodeProgress, encodeResult, readPayload } from '../job/payload.ts'
 import { decide } from '../job/policy.ts'
-import type { Turn } from '../job/predecessors.ts'
+import type { Predecessor, Turn } from '../job/predecessors.ts'
 import { type ContextParts, HandlerContext } from './context.ts'
-import { runAsCurrent } from './current.ts'
+import { JobScope, runAsCurrent } from './current.ts'
 import type { HeldJob } from './held-job.ts'
-import { callHook } from './hooks.ts'
+import { CALLS, callHook } from './hooks.ts'
 import type { WorkerParts } from './options.ts'
 import { NOBODY, NOT_YET, turnOf } from './turns.ts'
 
@@ -28,6 +28,7 @@ export const SHUTDOWN: Outcome = Object.freeze({ kind: 'release', delayMs: 0, re
 export class Execution {
   readonly #parts: ExecutionParts
   readonly #contextParts: ContextParts
+  readonly #scope = new JobScope()
 
   constructor(parts: ExecutionParts) {
     this.#parts = parts
@@ -35,19 +36,21 @@ export class Execution {
     this.#contextParts = { log: parts.log, worker: parts.worker, report }
   }
 
+  get #tracer() {
+    return this.#parts.tracing?.tracer ?? null
+  }
+
   /** Never throws. The outcome comes by `onDecided`. */
-  start(held: HeldJob, nowMs: number): void {
+  start(held: HeldJob): void {
     held.phase = 'running'
     held.isStarted = true
-    held.startedAtMs = nowMs
     const { events, worker } = this.#parts
     if (events.hears('job.started')) {
       events.emit('job.started', { job: held.facts, attempt: held.lease.attempt, worker })
     }
-    callHook(events, held, 'onStart', (hooks) => hooks.onStart?.(held.running))
-    const tracer = this.#parts.tracing?.tracer ?? null
-    if (tracer === null) void this.#run(held)
-    else tracer.run({ job: held.lease.job, attempt: held.lease.attempt, worker }, () => void this.#run(held))
+    callHook(events, held, 'onStart', CALLS.onStart)
+    if (this.#tracer === null) this.#run(held)
+    else this.#tracer.run({ job: held.lease.job, attempt: held.lease.attempt, worker }, () => this.#run(held))
   }
 
   /** The job's time is over. Its slot is free at once, even if the handler goes on. */
@@ -64,37 +67,89 @@ export class Execution {
     this.#decide(held, outcome)
   }
 
-  async #run(held: HeldJob): Promise<void> {
-    let outcome: Outcome
+  /** What need not be waited for is not: a wait is a promise and a turn of the microtask queue, and most jobs are short. */
+  #run(held: HeldJob): void {
+    const { job } = held.lease
+    const { definition } = held.type
+    if (job.after !== null || definition.schema !== null || job.payloadVersion !== definition.version) {
+      void this.#prepareAndCall(held)
+      return
+    }
+    let payload: unknown
     try {
-      const { job, attempt, verdict } = held.lease
-      if (verdict !== undefined) throw new NonRetryable(verdict)
-      if (attempt > job.attempts) throw startedTooOften(attempt, job.attempts)
+      checkStart(held.lease)
+      payload = readPayload(definition, job.payload, job.payloadVersion)
+    } catch (error) {
+      this.#fail(held, error)
+      return
+    }
+    this.#call(held, payload, NOBODY)
+  }
+
+  async #prepareAndCall(held: HeldJob): Promise<void> {
+    const { job } = held.lease
+    let payload: unknown
+    let after = NOBODY
+    try {
+      checkStart(held.lease)
       const turn = job.after === null ? null : await this.#turn(job.after)
       if (turn?.kind === 'die') throw turn.error
       if (turn?.kind === 'wait') {
         this.release(held, NOT_YET)
         return
       }
-      const { definition } = held.type
-      const decode = definition.schema === null ? readPayload : decodePayload
-      const payload = await decode(definition, job.payload, job.payloadVersion)
-      if (held.phase !== 'running') return
-      const answer = await runAsCurrent(
-        new HandlerContext(held, payload, turn?.after ?? NOBODY, this.#contextParts),
-        held.type.run,
-      )
-      if (held.phase !== 'running') return
-      held.answer = answer
-      const result = encodeResult(job.type, answer, this.#parts.resultBytesMax)
-      const keep = keepOf(job.options?.keepCompleted, held.type.definition.keepCompleted)
-      outcome = { kind: 'complete', result, durationMs: this.#durationMs(held), ...(keep !== null && { keep }) }
+      after = turn?.after ?? NOBODY
+      payload = await decodePayload(held.type.definition, job.payload, job.payloadVersion)
     } catch (error) {
-      // After a timeout or a lost lease nobody waits for this any more.
-      if (held.phase === 'running') this.#fail(held, error)
+      this.#threw(held, error)
+      return
+    }
+    if (held.phase === 'running') this.#call(held, payload, after)
+  }
+
+  #call(held: HeldJob, payload: unknown, after: readonly Predecessor[]): void {
+    const { run } = held.type
+    let answered: unknown
+    try {
+      const context = new HandlerContext(held, payload, after, this.#contextParts)
+      // A tracer has made a context of its own, which the handler is to see.
+      answered = this.#tracer === null ? this.#scope.run(context, run) : runAsCurrent(context, run)
+    } catch (error) {
+      this.#threw(held, error)
+      return
+    }
+    if (!isThenable(answered)) this.#answered(held, answered)
+    else
+      Promise.resolve(answered).then(
+        (answer) => this.#answered(held, answer),
+        (error: unknown) => this.#threw(held, error),
+      )
+  }
+
+  #answered(held: HeldJob, answer: unknown): void {
+    // After a timeout or a lost lease nobody waits for this any more.
+    if (held.phase !== 'running') return
+    held.answer = answer
+    let outcome: Outcome
+    try {
+      outcome = this.#completion(held)
+    } catch (error) {
+      this.#fail(held, error)
       return
     }
     this.#decide(held, outcome)
+  }
+
+  #threw(held: HeldJob, error: unknown): void {
+    if (held.phase === 'running') this.#fail(held, error)
+  }
+
+  #completion(held: HeldJob): Outcome {
+    const { job } = held.lease
+    const result = encodeResult(job.type, held.answer, this.#parts.resultBytesMax)
+    const keep = keepOf(job.options?.keepCompleted, held.type.definition.keepCompleted)
+    const durationMs = this.#durationMs(held)
+    return keep === null ? { kind: 'complete', result, durationMs } : { kind: 'complete', result, durationMs, keep }
   }
 
   /** A store that does not answer is not the job's fault: it comes back, and no attempt is used. */
@@ -130,7 +185,8 @@ export class Execution {
   }
 
   #durationMs(held: HeldJob): number {
-    return Math.round(this.#parts.clock.monotonicMs() - held.startedAtMs)
+    held.endedAtMs = this.#parts.clock.monotonicMs()
+    return Math.round(held.endedAtMs - held.startedAtMs)
   }
 
   /**
@@ -165,7 +221,13 @@ export class Execution {
   }
 }
 
-/** An engine that hands a job out once too often must not make us run it (I5). */
-function startedTooOften(attempt: number, attempts: number): NonRetryable {
-  return new NonRetryable(`this would be start ${attempt} of ${attempts}; replay the job to give it new attempts`)
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}
+
+/** Throws where the job is not to be run. An engine that hands it out once too often must not make us run it (I5). */
+function checkStart({ job, attempt, verdict }: Lease): void {
+  if (verdict !== undefined) throw new NonRetryable(verdict)
+  if (attempt <= job.attempts) return
+  throw new NonRetryable(`this would be start ${attempt} of ${job.attempts}; replay the job to give it new attempts`)
 }

@@ -92,7 +92,7 @@ export class Heartbeat {
     const atMs = clock.nowMs()
     // What the worker keeps on the monotonic clock, as others tell the time.
     const sinceMonotonicMs = atMs - clock.monotonicMs()
-    const running = Map.groupBy(slots.running.values(), ({ type }) => type)
+    const running = Map.groupBy(slots.running(), ({ type }) => type)
     return [...slots.types].map(([type, worked]) => ({
       type,
       instance: worker,
@@ -112,7 +112,6 @@ export class Heartbeat {
       startedAtMs: this.#startedAtMs,
       concurrency: this.#parts.slots.concurrency,
       running: held.length,
-      // They stand in the order of their start.
       jobs: held.slice(0, JOBS_SHOWN_MAX).map(({ lease, startedAtMs }) => ({
         id: lease.job.id,
         attempt: lease.attempt,

@@ -1,6 +1,8 @@
+import type { Bagged } from '../engine/bag.ts'
 import type { Lease, Outcome } from '../engine/outcome.ts'
 import type { JobFacts } from '../events.ts'
 import type { AnyJob, Handler, RunningJob } from '../job/definition.ts'
+import type { Renewable } from './renewals.ts'
 
 /** A definition that this worker runs, and how many of it run now. */
 export interface WorkedType {
@@ -19,16 +21,17 @@ export interface WorkedType {
 export type Phase = 'waiting' | 'running' | 'settling' | 'over'
 
 /** One start of one job, from the claim until the engine has answered to its outcome. */
-export class HeldJob {
+export class HeldJob implements Bagged, Renewable {
   readonly handle: number
   readonly lease: Lease
   readonly type: WorkedType
   readonly heldAtMs: number
   phase: Phase = 'waiting'
+  bagAt = -1
   isStarted = false
   startedAtMs = 0
-  /** On the monotonic clock; meaningful from `running` on. */
-  deadlineMs = Number.POSITIVE_INFINITY
+  /** On the monotonic clock; meaningful from `settling` on, where it ran. */
+  endedAtMs = 0
   durationMs = 0
   outcome: Outcome | null = null
   /** What the handler returned or threw, kept for the hooks until the engine has accepted the outcome. */
@@ -37,6 +40,7 @@ export class HeldJob {
   #reason: Error | null = null
   #running: RunningJob | null = null
   #facts: JobFacts | null = null
+  #renewedAtMs: number | null = null
 
   constructor(handle: number, lease: Lease, type: WorkedType, heldAtMs: number) {
     this.handle = handle
@@ -51,6 +55,19 @@ export class HeldJob {
 
   get timeoutMs(): number {
     return this.lease.job.options?.timeoutMs ?? this.type.definition.timeoutMs
+  }
+
+  /** On the monotonic clock; meaningful from `running` on. */
+  get deadlineMs(): number {
+    return this.startedAtMs + this.timeoutMs
+  }
+
+  get renewedAtMs(): number {
+    return this.#renewedAtMs ?? this.heldAtMs
+  }
+
+  set renewedAtMs(atMs: number) {
+    this.#renewedAtMs = atMs
   }
 
   /** Made when first asked for: most short handlers never look at their signal, and a controller costs a microsecond. */

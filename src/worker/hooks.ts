@@ -10,7 +10,7 @@ export function callHook<Name extends keyof Hooks>(
   events: Events,
   held: HeldJob,
   name: Name,
-  call: (hooks: Hooks) => unknown,
+  call: (hooks: Hooks, held: HeldJob) => unknown,
 ): void {
   const { hooks } = held.type.definition
   if (hooks[name] === undefined) return
@@ -18,9 +18,16 @@ export function callHook<Name extends keyof Hooks>(
     events.emit('hook.error', { job: held.facts, hook: name, error })
   }
   try {
-    const answer = call(hooks)
+    const answer = call(hooks, held)
     if (answer instanceof Promise) answer.catch(report)
   } catch (error) {
     report(error)
   }
 }
+
+/** How the hooks of every start are called. Written once, because a function for each job would be made in vain for most. */
+export const CALLS = Object.freeze({
+  onStart: (hooks: Hooks, held: HeldJob) => hooks.onStart?.(held.running),
+  onComplete: (hooks: Hooks, held: HeldJob) => hooks.onComplete?.(held.running, held.answer),
+  onFailed: (hooks: Hooks, held: HeldJob) => hooks.onFailed?.(held.running, held.answer, held.outcome?.kind === 'dead'),
+})

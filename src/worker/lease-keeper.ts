@@ -18,7 +18,7 @@ export interface KeeperParts {
   readonly consumer: RenewalsParts['consumer']
   readonly worker: string
   readonly threadUrl: string | null
-  /** Everything held now: what a fall-back has to take over. */
+  /** Everything held now, but for what has been told as lost. */
   held(): Iterable<Renewable>
   onLost(handle: number, reason: LostReason): void
   onError(during: string, error: unknown): void
@@ -35,11 +35,19 @@ function expires({ lease }: Renewable): boolean {
   return lease.expiresAtMs !== null
 }
 
-function keepOnThisLoop({ clock, consumer, onLost, onError }: KeeperParts): LeaseKeeper {
-  const renewals = new Renewals({ clock, consumer, onLost, onError: (error) => onError('renew', error) })
+function keepOnThisLoop({ clock, consumer, held, onLost, onError }: KeeperParts): LeaseKeeper {
+  const renewals = new Renewals({
+    clock,
+    consumer,
+    held: () => [...held()].filter(expires),
+    onLost,
+    onError: (error) => onError('renew', error),
+  })
   return {
-    hold: (leases) => renewals.hold(leases.filter(expires)),
-    drop: (leases) => renewals.drop(leases.map(({ handle }) => handle)),
+    hold: (leases) => {
+      for (const { lease, leaseMs } of leases) if (lease.expiresAtMs !== null) renewals.watch(leaseMs)
+    },
+    drop: () => {},
     ready: Promise.resolve(),
     close: async () => renewals.close(),
   }

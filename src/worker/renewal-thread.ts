@@ -6,6 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { Consumer } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import type { Lease } from '../engine/outcome.ts'
+import { PassingMap } from '../engine/passing-map.ts'
 import { systemClock } from '../time/clock.ts'
 import type { FromRenewalThread, RenewalThreadData, ToRenewalThread } from './renewal-protocol.ts'
 import { type Renewable, Renewals } from './renewals.ts'
@@ -18,10 +19,14 @@ const send = (sent: FromRenewalThread): void => port.postMessage(sent)
 const engine = await openEngine(url, { clock: systemClock, migrate: false })
 // It never claims; the subscription of a reaper is the one that needs no types.
 const consumer: Consumer = await engine.consume({ types: 'every', worker })
+const held = new PassingMap<number, Renewable>()
 const renewals = new Renewals({
   clock: systemClock,
   consumer,
-  onLost: (handle, reason) => send({ kind: 'lost', handle, reason }),
+  held: () => held.values(),
+  onLost: (handle, reason) => {
+    if (held.delete(handle)) send({ kind: 'lost', handle, reason })
+  },
   onError: (error) => {
     const { name, message } = error instanceof Error ? error : { name: 'NonError', message: String(error) }
     send({ kind: 'error', name, message })
@@ -31,10 +36,11 @@ const renewals = new Renewals({
 port.on('message', (received: ToRenewalThread) => {
   switch (received.kind) {
     case 'hold':
-      renewals.hold(renewables(received))
+      for (const renewable of renewables(received)) held.set(renewable.handle, renewable)
+      renewals.watch(received.leaseMs)
       return
     case 'drop':
-      renewals.drop(received.handles)
+      for (const handle of received.handles) held.delete(handle)
       return
     case 'close':
       renewals.close()
@@ -49,15 +55,18 @@ port.on('message', (received: ToRenewalThread) => {
 })
 send({ kind: 'ready' })
 
-function renewables(held: Extract<ToRenewalThread, { kind: 'hold' }>): readonly Renewable[] {
-  const { type, leaseMs } = held
+function renewables(batch: Extract<ToRenewalThread, { kind: 'hold' }>): readonly Renewable[] {
+  const { type, leaseMs } = batch
+  const heldAtMs = systemClock.monotonicMs()
   let read: { readonly ids: readonly string[]; readonly tokens: readonly string[] } | null = null
-  return held.handles.map((handle, index) => ({
+  return batch.handles.map((handle, index) => ({
     handle,
     leaseMs,
-    timeoutMs: held.timeoutMs[index] ?? 0,
+    heldAtMs,
+    timeoutMs: batch.timeoutMs[index] ?? 0,
+    renewedAtMs: heldAtMs,
     get lease() {
-      read ??= { ids: JSON.parse(held.ids), tokens: JSON.parse(held.tokens) }
+      read ??= { ids: JSON.parse(batch.ids), tokens: JSON.parse(batch.tokens) }
       return leaseOf(read.ids[index] ?? '', type, read.tokens[index] ?? '')
     },
   }))

@@ -8,11 +8,13 @@ import { TestClock } from '../testing/clock.ts'
 import { keepLeases } from './lease-keeper.ts'
 import { type Renewable, Renewals } from './renewals.ts'
 
-const held = (handle: number, leaseMs: number, timeoutMs = 300_000): Renewable => ({
+const held = (handle: number, leaseMs: number, timeoutMs = 300_000, heldAtMs = 0): Renewable => ({
   handle,
   lease: leaseOf(`j${handle}`),
   leaseMs,
+  heldAtMs,
   timeoutMs,
+  renewedAtMs: heldAtMs,
 })
 
 function staged(answer: (ids: readonly string[]) => readonly LostReason[] | Error = () => []) {
@@ -20,8 +22,10 @@ function staged(answer: (ids: readonly string[]) => readonly LostReason[] | Erro
   const calls: { atMs: number; ids: readonly string[]; leaseMs: number }[] = []
   const lost: [number, LostReason][] = []
   const errors: unknown[] = []
+  const all = new Map<number, Renewable>()
   const renewals = new Renewals({
     clock,
+    held: () => all.values(),
     consumer: {
       async renew(leases, leaseMs): Promise<readonly Lost[]> {
         const ids = leases.map(({ job }) => job.id)
@@ -31,15 +35,24 @@ function staged(answer: (ids: readonly string[]) => readonly LostReason[] | Erro
         return answered.map((reason, index) => ({ lease: { ...leaseOf(ids[index] ?? '') }, reason }))
       },
     },
-    onLost: (handle, reason) => lost.push([handle, reason]),
+    onLost: (handle, reason) => {
+      lost.push([handle, reason])
+      all.delete(handle)
+    },
     onError: (error) => errors.push(error),
   })
-  return { clock, calls, lost, errors, renewals }
+  const hold = (...renewables: readonly Renewable[]): void => {
+    for (const renewable of renewables) {
+      all.set(renewable.handle, renewable)
+      renewals.watch(renewable.leaseMs)
+    }
+  }
+  return { clock, calls, lost, errors, renewals, hold, drop: (handle: number) => all.delete(handle) }
 }
 
 test('all leases of one length are renewed in one call, every third of it', async () => {
-  const { clock, calls, renewals } = staged()
-  renewals.hold([held(1, 60_000), held(2, 60_000), held(3, 9_000)])
+  const { clock, calls, renewals, hold } = staged()
+  hold(held(1, 60_000), held(2, 60_000), held(3, 9_000))
   await clock.advance('20s')
   assert.deepEqual(calls, [
     ...[3_000, 6_000, 9_000, 12_000, 15_000, 18_000].map((atMs) => ({ atMs, ids: ['j3'], leaseMs: 9_000 })),
@@ -50,10 +63,10 @@ test('all leases of one length are renewed in one call, every third of it', asyn
 })
 
 test('a young lease waits for the next round and is never older than half its length unrenewed', async () => {
-  const { clock, calls, renewals } = staged()
-  renewals.hold([held(1, 6_000)])
+  const { clock, calls, renewals, hold } = staged()
+  hold(held(1, 6_000))
   await clock.advance(1_001)
-  renewals.hold([held(2, 6_000)])
+  hold(held(2, 6_000, 300_000, clock.monotonicMs()))
   await clock.advance(999)
   assert.deepEqual(calls.at(-1), { atMs: 2_000, ids: ['j1'], leaseMs: 6_000 })
   await clock.advance('2s')
@@ -62,19 +75,19 @@ test('a young lease waits for the next round and is never older than half its le
 })
 
 test('a dropped lease is not renewed, and with nothing held no timer is left', async () => {
-  const { clock, calls, renewals } = staged()
-  renewals.hold([held(1, 3_000), held(2, 3_000)])
-  renewals.drop([1])
+  const { clock, calls, renewals, hold, drop } = staged()
+  hold(held(1, 3_000), held(2, 3_000))
+  drop(1)
   await clock.advance('1s')
   assert.deepEqual(
     calls.map(({ ids }) => ids),
     [['j2']],
   )
-  renewals.drop([2])
+  drop(2)
   await clock.advance('1s')
   assert.equal(calls.length, 1)
   assert.equal(clock.waiting, 0)
-  renewals.hold([held(3, 3_000)])
+  hold(held(3, 3_000, 300_000, clock.monotonicMs()))
   await clock.advance('1s')
   assert.deepEqual(calls.at(-1)?.ids, ['j3'])
   renewals.close()
@@ -82,8 +95,8 @@ test('a dropped lease is not renewed, and with nothing held no timer is left', a
 
 // I6: a handler stuck for ever must not keep its lease for ever.
 test('renewal ends at the timeout of the job', async () => {
-  const { clock, calls, renewals } = staged()
-  renewals.hold([held(1, 3_000, 2_500)])
+  const { clock, calls, hold } = staged()
+  hold(held(1, 3_000, 2_500))
   await clock.advance('1m')
   assert.deepEqual(
     calls.map(({ atMs }) => atMs),
@@ -92,8 +105,8 @@ test('renewal ends at the timeout of the job', async () => {
 })
 
 test('a loss is told once, and the lease is not asked for again', async () => {
-  const { clock, calls, lost, renewals } = staged((ids) => (ids.includes('j1') ? ['cancelled'] : []))
-  renewals.hold([held(1, 3_000), held(2, 3_000)])
+  const { clock, calls, lost, renewals, hold } = staged((ids) => (ids.includes('j1') ? ['cancelled'] : []))
+  hold(held(1, 3_000), held(2, 3_000))
   await clock.advance('3s')
   assert.deepEqual(lost, [[1, 'cancelled']])
   assert.deepEqual(
@@ -105,11 +118,11 @@ test('a loss is told once, and the lease is not asked for again', async () => {
 
 test('after a fault the renewal is tried again long before the lease is over', async () => {
   let faults = 2
-  const { clock, calls, errors, renewals } = staged(() => {
+  const { clock, calls, errors, renewals, hold } = staged(() => {
     faults -= 1
     return faults >= 0 ? new Error('busy') : []
   })
-  renewals.hold([held(1, 30_000)])
+  hold(held(1, 30_000))
   await clock.advance('15s')
   assert.deepEqual(
     calls.map(({ atMs }) => atMs),
@@ -122,6 +135,7 @@ test('after a fault the renewal is tried again long before the lease is over', a
 test('a lease that the engine watches itself is left alone', async () => {
   const clock = new TestClock()
   let calls = 0
+  const keptLeases: Renewable[] = []
   const keeper = keepLeases({
     clock,
     consumer: {
@@ -132,14 +146,18 @@ test('a lease that the engine watches itself is left alone', async () => {
     },
     worker: 'w',
     threadUrl: null,
-    held: () => [],
+    held: () => keptLeases,
     onLost: () => {},
     onError: () => {},
   })
-  keeper.hold([{ ...held(1, 3_000), lease: leaseOf('j1', null) }])
+  const keep = (renewable: Renewable): void => {
+    keptLeases.push(renewable)
+    keeper.hold([renewable])
+  }
+  keep({ ...held(1, 3_000), lease: leaseOf('j1', null) })
   await clock.advance('1m')
   assert.equal(calls, 0)
-  keeper.hold([held(2, 3_000)])
+  keep(held(2, 3_000, 300_000, clock.monotonicMs()))
   await clock.advance('1s')
   assert.equal(calls, 1)
   await keeper.close()
@@ -167,8 +185,8 @@ test('a worker keeps the lease of a handler that runs longer than it', async () 
 
 // I3
 test('while the store does not answer, a lease is lost when its time is surely over, and not before', async () => {
-  const { clock, lost, errors, renewals } = staged(() => new Error('store down'))
-  renewals.hold([held(1, 6_000)])
+  const { clock, lost, errors, renewals, hold } = staged(() => new Error('store down'))
+  hold(held(1, 6_000))
   await clock.advance(5_900)
   assert.deepEqual(lost, [])
   assert.ok(errors.length > 1)
@@ -179,8 +197,8 @@ test('while the store does not answer, a lease is lost when its time is surely o
 
 test('a renewal that was answered starts the time anew', async () => {
   let isDown = false
-  const { clock, lost, renewals } = staged(() => (isDown ? new Error('store down') : []))
-  renewals.hold([held(1, 6_000)])
+  const { clock, lost, renewals, hold } = staged(() => (isDown ? new Error('store down') : []))
+  hold(held(1, 6_000))
   await clock.advance(4_100)
   isDown = true
   await clock.advance(5_000)

@@ -1,6 +1,5 @@
 import type { Consumer } from '../engine/engine.ts'
 import type { Lease, Lost, LostReason } from '../engine/outcome.ts'
-import { PassingMap } from '../engine/passing-map.ts'
 import type { Clock } from '../time/clock.ts'
 
 /** A lease to be kept, with what keeping it needs. The handle names it between two threads. */
@@ -9,21 +8,16 @@ export interface Renewable {
   /** Read only when the lease is renewed: most jobs are over before, so it may be made when asked for. */
   readonly lease: Lease
   readonly leaseMs: number
+  /** On the monotonic clock. */
+  readonly heldAtMs: number
   /** Renewal ends this long after the hold began, so that a handler stuck for ever loses its lease (I6). */
   readonly timeoutMs: number
-}
-
-interface Kept {
-  readonly renewable: Renewable
-  readonly heldAtMs: number
-  readonly untilMs: number
-  /** When the lease has surely run out, unless the store answers to a renewal before. */
-  expiresAtMs: number
+  /** When its time began: when it was held, and then when each renewal was asked for that the store has answered to. */
+  renewedAtMs: number
 }
 
 interface Group {
   readonly leaseMs: number
-  readonly kept: PassingMap<number, Kept>
   cancel: (() => void) | null
   renewing: boolean
 }
@@ -31,6 +25,9 @@ interface Group {
 export interface RenewalsParts {
   readonly clock: Clock
   readonly consumer: Pick<Consumer, 'renew'>
+  /** All leases held now that expire. It is asked when a renewal is due: most jobs are over by then. */
+  held(): Iterable<Renewable>
+  /** It is not held any more. */
   onLost(handle: number, reason: LostReason): void
   onError(error: unknown): void
 }
@@ -52,25 +49,15 @@ export class Renewals {
     this.#parts = parts
   }
 
-  /** For leases that expire: one that the engine watches itself needs no renewal. */
-  hold(leases: Iterable<Renewable>): void {
-    const nowMs = this.#parts.clock.monotonicMs()
+  /** Leases of this length are held from now on. */
+  watch(leaseMs: number): void {
     if (this.#closed) return
-    for (const renewable of leases) {
-      const { handle, leaseMs, timeoutMs } = renewable
-      const group = this.#group(leaseMs)
-      group.kept.set(handle, {
-        renewable,
-        heldAtMs: nowMs,
-        untilMs: nowMs + timeoutMs,
-        expiresAtMs: nowMs + leaseMs,
-      })
-      if (group.cancel === null) this.#arm(group, leaseMs / 3)
+    let group = this.#groups.get(leaseMs)
+    if (group === undefined) {
+      group = { leaseMs, cancel: null, renewing: false }
+      this.#groups.set(leaseMs, group)
     }
-  }
-
-  drop(handles: readonly number[]): void {
-    for (const group of this.#groups.values()) for (const handle of handles) group.kept.delete(handle)
+    if (group.cancel === null) this.#arm(group, leaseMs / 3)
   }
 
   close(): void {
@@ -79,74 +66,56 @@ export class Renewals {
     this.#groups.clear()
   }
 
-  #group(leaseMs: number): Group {
-    let group = this.#groups.get(leaseMs)
-    if (group === undefined) {
-      group = { leaseMs, kept: new PassingMap(), cancel: null, renewing: false }
-      this.#groups.set(leaseMs, group)
-    }
-    return group
-  }
-
   #arm(group: Group, ms: number): void {
     if (this.#closed) return
     group.cancel?.()
     group.cancel = this.#parts.clock.after(ms, () => {
       group.cancel = null
-      // With nothing held the group sleeps until the next hold.
-      if (group.kept.size === 0) return
+      // With nothing held the group sleeps until something is.
+      if (this.#held(group).length === 0) return
       this.#arm(group, group.leaseMs / 3)
       this.#expire(group)
       void this.#renew(group)
     })
   }
 
+  #held({ leaseMs: length }: Group): readonly Renewable[] {
+    const nowMs = this.#parts.clock.monotonicMs()
+    return [...this.#parts.held()].filter(
+      ({ leaseMs, heldAtMs, timeoutMs }) => leaseMs === length && nowMs < heldAtMs + timeoutMs,
+    )
+  }
+
   async #renew(group: Group): Promise<void> {
     if (group.renewing) return
-    const due = this.#due(group)
+    const { clock, consumer, onError } = this.#parts
+    const { leaseMs } = group
+    const askedAtMs = clock.monotonicMs()
+    const due = this.#held(group).filter(({ heldAtMs }) => askedAtMs - heldAtMs >= leaseMs / 6)
     if (due.length === 0) return
     group.renewing = true
-    const askedAtMs = this.#parts.clock.monotonicMs()
     try {
-      const leases = due.map(({ renewable }) => renewable.lease)
-      for (const lost of await this.#parts.consumer.renew(leases, group.leaseMs)) this.#lose(group, lost)
-      for (const kept of due) kept.expiresAtMs = askedAtMs + group.leaseMs
+      const leases = due.map(({ lease }) => lease)
+      for (const lost of await consumer.renew(leases, leaseMs)) this.#lose(due, lost)
+      for (const renewable of due) renewable.renewedAtMs = askedAtMs
     } catch (error) {
-      this.#parts.onError(error)
+      onError(error)
       this.#expire(group)
-      this.#arm(group, Math.min(group.leaseMs / 10, RETRY_MS_MAX))
+      this.#arm(group, Math.min(leaseMs / 10, RETRY_MS_MAX))
     } finally {
       group.renewing = false
     }
   }
 
-  #due(group: Group): readonly Kept[] {
-    const nowMs = this.#parts.clock.monotonicMs()
-    const due: Kept[] = []
-    for (const [handle, kept] of group.kept) {
-      if (kept.untilMs <= nowMs) group.kept.delete(handle)
-      else if (nowMs - kept.heldAtMs >= group.leaseMs / 6) due.push(kept)
-    }
-    return due
-  }
-
   /** While the store does not answer nobody can say that a lease is lost, but after its time it is (I3). */
   #expire(group: Group): void {
     const nowMs = this.#parts.clock.monotonicMs()
-    for (const [handle, { expiresAtMs }] of group.kept) {
-      if (nowMs < expiresAtMs) continue
-      group.kept.delete(handle)
-      this.#parts.onLost(handle, 'expired')
-    }
+    for (const { handle, renewedAtMs, leaseMs } of this.#held(group))
+      if (nowMs >= renewedAtMs + leaseMs) this.#parts.onLost(handle, 'expired')
   }
 
-  #lose(group: Group, lost: Lost): void {
-    for (const [handle, { renewable }] of group.kept) {
-      const { lease } = renewable
-      if (lease.token !== lost.lease.token || lease.job.id !== lost.lease.job.id) continue
-      group.kept.delete(handle)
-      this.#parts.onLost(handle, lost.reason)
-      return
-    }
+  #lose(due: readonly Renewable[], { lease, reason }: Lost): void {
+    const lost = due.find((each) => each.lease.token === lease.token && each.lease.job.id === lease.job.id)
+    if (lost !== undefined) this.#parts.onLost(lost.handle, reason)
   }
 }

@@ -27,7 +27,8 @@ export class SettleQueue {
   readonly #parts: SettleQueueParts
   #pending: HeldJob[] = []
   #scheduled = false
-  #inFlight = 0
+  readonly #inFlight = new Set<readonly HeldJob[]>()
+  #unanswered = 0
   #giveUpAtMs = Number.POSITIVE_INFINITY
   #onIdle: (() => void)[] = []
 
@@ -37,7 +38,11 @@ export class SettleQueue {
 
   /** Outcomes that the engine has not answered to. */
   get unsettled(): number {
-    return this.#pending.length + this.#inFlight
+    return this.#pending.length + this.#unanswered
+  }
+
+  unanswered(): readonly HeldJob[] {
+    return [this.#pending, ...this.#inFlight].flat().filter(({ phase }) => phase !== 'over')
   }
 
   /** The outcome is in `held` already. */
@@ -59,15 +64,16 @@ export class SettleQueue {
     const batch = this.#pending
     this.#pending = []
     this.#scheduled = false
-    this.#inFlight += batch.length
-    void this.#settle(batch, this.#parts.clock.monotonicMs(), RETRY_MS_MIN)
+    this.#unanswered += batch.length
+    this.#inFlight.add(batch)
+    void this.#settle(batch, this.#parts.clock.monotonicMs(), RETRY_MS_MIN).finally(() => this.#inFlight.delete(batch))
     this.#parts.afterFlush()
   }
 
   async #settle(batch: readonly HeldJob[], firstTryMs: number, retryMs: number): Promise<void> {
     let lost: readonly Lost[]
     try {
-      lost = await this.#parts.consumer.settle(settlementsOf(batch))
+      lost = await this.#parts.consumer.settle(batch.filter(isDecided))
     } catch (error) {
       this.#parts.onError(error)
       await this.#retry(batch, firstTryMs, retryMs)
@@ -102,7 +108,7 @@ export class SettleQueue {
   }
 
   #forget(batch: readonly HeldJob[]): void {
-    this.#inFlight -= batch.length
+    this.#unanswered -= batch.length
     for (const held of batch) held.phase = 'over'
     this.#parts.onAnswered(batch)
     if (this.unsettled > 0) return
@@ -115,8 +121,7 @@ function fence({ job, token }: Lease): string {
   return `${job.id}\n${token}`
 }
 
-function settlementsOf(batch: readonly HeldJob[]): readonly Settlement[] {
-  const settlements: Settlement[] = []
-  for (const { lease, outcome } of batch) if (outcome !== null) settlements.push({ lease, outcome })
-  return settlements
+/** It is what the engine takes as it is. */
+function isDecided(held: HeldJob): held is HeldJob & Settlement {
+  return held.outcome !== null
 }

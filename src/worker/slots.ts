@@ -1,4 +1,4 @@
-import { PassingMap } from '../engine/passing-map.ts'
+import { Bag } from '../engine/bag.ts'
 import { MillraceError, OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { HeldJob, WorkedType } from './held-job.ts'
@@ -7,8 +7,7 @@ import type { HeldJob, WorkedType } from './held-job.ts'
 export class Slots {
   readonly concurrency: number
   readonly types: ReadonlyMap<string, WorkedType>
-  /** By handle. */
-  readonly running = new PassingMap<number, HeldJob>()
+  readonly #occupied = new Bag<HeldJob>()
   /** Types with a concurrency of their own. */
   readonly #narrow: readonly WorkedType[]
   /** Types of this worker of which nothing may start now. */
@@ -29,16 +28,28 @@ export class Slots {
   }
 
   get free(): number {
-    return this.concurrency - this.running.size
+    return this.concurrency - this.#occupied.size
+  }
+
+  get occupied(): number {
+    return this.#occupied.size
+  }
+
+  /** What runs now, in the order in which it was claimed. */
+  running(): readonly HeldJob[] {
+    return this.#occupied.values().sort((one, other) => one.handle - other.handle)
   }
 
   occupy(held: HeldJob): void {
-    this.running.set(held.handle, held)
+    this.#occupied.add(held)
     held.type.running += 1
   }
 
-  vacate(held: HeldJob): void {
-    if (this.running.delete(held.handle)) held.type.running -= 1
+  /** False when it had no slot. */
+  vacate(held: HeldJob): boolean {
+    if (!this.#occupied.delete(held)) return false
+    held.type.running -= 1
+    return true
   }
 
   get paused(): readonly string[] {

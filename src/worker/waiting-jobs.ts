@@ -20,6 +20,10 @@ export class WaitingJobs {
     return this.#jobs.length
   }
 
+  values(): readonly HeldJob[] {
+    return this.#jobs
+  }
+
   add(held: HeldJob): void {
     this.#jobs.push(held)
     if (this.#cancel === null) this.#watch()

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { z } from 'zod'
@@ -185,6 +186,45 @@ test('tenants of concurrent jobs do not mix, and a job without one has none', as
   ])
   assert.equal(currentJob(), null)
   assert.equal(currentTenant(), null)
+})
+
+test('what a worker does between jobs belongs to none of them, and sees what its starter saw', async (t) => {
+  const mill = await opened(t)
+  const asked = new AsyncLocalStorage<string>()
+  const seen: unknown[] = []
+  const saw = (where: string): void => void seen.push([where, currentJob()?.id ?? null, asked.getStore()])
+  const quick = defineJob({ type: 'quick', run: () => saw('run') })
+  mill.events.on('job.started', () => saw('started'))
+  mill.events.on('job.settled', () => saw('settled'))
+  const ids = (await mill.enqueueMany(quick, [1, 2])).map(({ id }) => id)
+  await asked.run('at start', () => mill.work([quick], { concurrency: 1 }))
+  await until(() => seen.length === 6)
+  assert.deepEqual(
+    seen.filter((each) => Array.isArray(each) && each[0] === 'run'),
+    ids.map((id) => ['run', id, 'at start']),
+  )
+  for (const where of ['started', 'settled']) {
+    const told = seen.filter((each) => Array.isArray(each) && each[0] === where)
+    assert.deepEqual(told, [
+      [where, null, 'at start'],
+      [where, null, 'at start'],
+    ])
+  }
+})
+
+test('handlers that end at once follow each other without a call within a call', async (t) => {
+  const mill = await opened(t)
+  const depths: number[] = []
+  Error.stackTraceLimit = 200
+  t.after(() => {
+    Error.stackTraceLimit = 10
+  })
+  const depth = (): number => new Error('depth').stack?.split('\n').length ?? 0
+  const quick = defineJob({ type: 'quick', run: () => void depths.push(depth()) })
+  await mill.enqueueMany(quick, Array(2_000).fill(null))
+  await mill.work([quick], { concurrency: 1 })
+  await until(() => depths.length === 2_000)
+  assert.ok(Math.max(...depths) < 40, `a handler ran ${Math.max(...depths)} calls deep`)
 })
 
 // B86

@@ -137,7 +137,7 @@ class StartedWorker implements Worker {
   }
 
   get running(): number {
-    return this.#started.workshop.slots.running.size
+    return this.#started.workshop.slots.occupied
   }
 
   stop(cause = 'stop'): Promise<void> {
@@ -187,6 +187,6 @@ class StartedWorker implements Worker {
   }
 
   #runningIds(): readonly string[] {
-    return [...this.#started.workshop.slots.running.values()].map(({ lease }) => lease.job.id)
+    return this.#started.workshop.slots.running().map(({ lease }) => lease.job.id)
   }
 }

@@ -1,13 +1,12 @@
 import type { Consumer } from '../engine/engine.ts'
 import type { Lease, Lost, LostReason, Outcome } from '../engine/outcome.ts'
-import { PassingMap } from '../engine/passing-map.ts'
 import { LeaseLostError } from '../errors.ts'
 import { ClaimAhead } from './claim-ahead.ts'
 import { ClaimLoop, type ClaimPlan } from './claim-loop.ts'
 import { Deadlines } from './deadlines.ts'
 import { Execution, SHUTDOWN } from './execution.ts'
 import { HeldJob } from './held-job.ts'
-import { callHook } from './hooks.ts'
+import { CALLS, callHook } from './hooks.ts'
 import { keepLeases, type LeaseKeeper } from './lease-keeper.ts'
 import type { ResolvedWorkerOptions, WorkerParts } from './options.ts'
 import { SettleQueue } from './settle-queue.ts'
@@ -31,7 +30,6 @@ export class Workshop {
   readonly slots: Slots
   readonly #parts: WorkerParts
   readonly #worker: string
-  readonly #held = new PassingMap<number, HeldJob>()
   readonly #waiting: WaitingJobs
   readonly #ahead: ClaimAhead
   readonly #execution: Execution
@@ -39,6 +37,7 @@ export class Workshop {
   readonly #stopListening: () => void
   #handles = 0
   #stopping = false
+  #isStarting = false
   #onDrained: () => void = () => {}
 
   constructor(parts: WorkerParts, worker: string, consumer: Consumer, slots: Slots, options: ResolvedWorkerOptions) {
@@ -63,7 +62,7 @@ export class Workshop {
       onAccepted: (held) => this.#accepted(held),
       onLost: (held, reason) => this.#emitLost(held, reason),
       onAnswered: (batch) => {
-        this.#drop(batch)
+        this.keeper.drop(batch)
         // Too many unanswered outcomes hold the claims back; this is where that ends.
         this.claims.pump()
       },
@@ -84,9 +83,9 @@ export class Workshop {
       consumer,
       worker,
       threadUrl: engine.threadUrl,
-      held: () => this.#held.values(),
+      held: () => [...this.#unsettled(), ...this.settles.unanswered()],
       onLost: (handle, reason) => {
-        const held = this.#held.get(handle)
+        const held = this.#unsettled().find((each) => each.handle === handle)
         if (held !== undefined) this.#lose(held, reason)
       },
       onError: (during, error) => this.#error(during, error),
@@ -117,18 +116,18 @@ export class Workshop {
 
   /** Resolves when no handler runs. */
   async drained(): Promise<void> {
-    if (this.slots.running.size === 0) return
+    if (this.slots.occupied === 0) return
     await new Promise<void>((resolve) => {
       this.#onDrained = resolve
     })
   }
 
   abortAll(reason: Error): void {
-    for (const held of [...this.slots.running.values()]) held.abort(reason)
+    for (const held of this.slots.running()) held.abort(reason)
   }
 
   releaseAll(): void {
-    for (const held of [...this.slots.running.values()]) this.#execution.release(held, SHUTDOWN)
+    for (const held of this.slots.running()) this.#execution.release(held, SHUTDOWN)
   }
 
   async close(): Promise<void> {
@@ -163,7 +162,6 @@ export class Workshop {
       }
       this.#handles += 1
       const held = new HeldJob(this.#handles, lease, type, nowMs)
-      this.#held.set(held.handle, held)
       batch.push(held)
     }
     this.keeper.hold(batch)
@@ -171,39 +169,42 @@ export class Workshop {
     for (const held of batch) {
       if (this.#stopping) this.#execution.release(held, SHUTDOWN)
       else if (this.slots.isPaused(held.lease.job.type)) this.#execution.release(held, PAUSED)
-      else if (this.slots.free > 0) this.#start(held, nowMs)
+      else if (this.slots.free > 0) this.#start(held)
       else this.#waiting.add(held)
     }
   }
 
-  #start(held: HeldJob, nowMs: number): void {
+  #start(held: HeldJob): void {
+    held.startedAtMs = this.#parts.clock.monotonicMs()
     this.slots.occupy(held)
-    this.#deadlines.watch(held, nowMs)
-    this.#execution.start(held, nowMs)
+    this.#deadlines.watch(held)
+    this.#execution.start(held)
   }
 
+  /** A handler that ends before it returns comes back to here; the loop that is under way starts the next. */
   #startWaiting(): void {
+    if (this.#isStarting) return
+    this.#isStarting = true
     while (!this.#stopping && this.slots.free > 0) {
       const held = this.#waiting.next()
-      if (held === undefined) return
-      const nowMs = this.#parts.clock.monotonicMs()
-      this.#ahead.waited(nowMs - held.heldAtMs)
-      this.#start(held, nowMs)
+      if (held === undefined) break
+      this.#start(held)
+      this.#ahead.waited(held.startedAtMs - held.heldAtMs)
     }
+    this.#isStarting = false
   }
 
   #decided(held: HeldJob): void {
-    if (this.slots.running.has(held.handle)) {
-      this.#ahead.finished(held.durationMs)
-      this.#vacate(held)
+    if (this.slots.vacate(held)) {
+      this.#ahead.finished(held.durationMs, held.endedAtMs)
+      this.#vacated()
     }
     this.settles.add(held)
   }
 
-  #vacate(held: HeldJob): void {
-    this.slots.vacate(held)
+  #vacated(): void {
     this.#startWaiting()
-    if (this.slots.running.size === 0) this.#onDrained()
+    if (this.slots.occupied === 0) this.#onDrained()
   }
 
   #giveBack(overdue: readonly HeldJob[]): void {
@@ -217,9 +218,9 @@ export class Workshop {
     // A job that is settling hears of its loss in the engine's answer.
     if (phase === 'settling' || phase === 'over') return
     held.phase = 'over'
-    this.#drop([held])
+    this.keeper.drop([held])
     if (phase === 'waiting') this.#waiting.remove(held)
-    else this.#vacate(held)
+    else if (this.slots.vacate(held)) this.#vacated()
     held.abort(new LeaseLostError(held.lease.job.id, reason))
     this.#emitLost(held, reason)
     this.claims.pump()
@@ -227,29 +228,28 @@ export class Workshop {
 
   #hear({ lease, reason }: Lost): void {
     const isMeant = (held: HeldJob) => held.lease.token === lease.token && held.lease.job.id === lease.job.id
-    const held = [...this.#held.values()].find(isMeant)
+    const held = this.#unsettled().find(isMeant)
     if (held !== undefined) this.#lose(held, reason)
   }
 
-  #drop(batch: readonly HeldJob[]): void {
-    for (const { handle } of batch) this.#held.delete(handle)
-    this.keeper.drop(batch)
+  /** What is held and of whose outcome nothing is decided: it can still be lost. */
+  #unsettled(): readonly HeldJob[] {
+    return [...this.slots.running(), ...this.#waiting.values()]
   }
 
   #accepted(held: HeldJob): void {
     const { events } = this.#parts
     const { lease, outcome, durationMs, isStarted: started } = held
     if (outcome === null) return
-    if (outcome.kind !== 'release') held.type.endedAtMs = held.startedAtMs + durationMs
+    if (outcome.kind !== 'release') held.type.endedAtMs = held.endedAtMs
     if (events.hears('job.settled')) {
       const { attempt } = lease
       events.emit('job.settled', { job: held.facts, attempt, worker: this.#worker, outcome, durationMs, started })
     }
     if (outcome.kind === 'complete') {
-      callHook(events, held, 'onComplete', (hooks) => hooks.onComplete?.(held.running, held.answer))
+      callHook(events, held, 'onComplete', CALLS.onComplete)
     } else if (outcome.kind !== 'release') {
-      const final = outcome.kind === 'dead'
-      callHook(events, held, 'onFailed', (hooks) => hooks.onFailed?.(held.running, held.answer, final))
+      callHook(events, held, 'onFailed', CALLS.onFailed)
     }
   }
 

@@ -14,14 +14,14 @@ export function burialOf(
   error: ErrorRecord,
   about: { readonly group: string; readonly worker: string; readonly nowMs: number },
 ): Burial {
-  const { held, holding, lease } = grip
+  const { held, holding } = grip
   const { firstFailureMs } = holding.watermark.trialOf(held.offset)
   const letter = toDeadLetter({
     record: held.record,
     error,
-    starts: lease.attempt,
+    starts: grip.attempt,
     group: about.group,
-    workerType: lease.job.type,
+    workerType: grip.job.type,
     workerInstance: about.worker,
     firstFailureMs: firstFailureMs ?? about.nowMs,
     lastFailureMs: about.nowMs,

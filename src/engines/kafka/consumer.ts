@@ -91,42 +91,45 @@ export class KafkaConsumer implements Consumer {
 
   /** Those whose start is stored as far as it must be; the others go back. */
   async #stored(grips: readonly Grip[]): Promise<readonly Lease[]> {
-    const risky = grips.filter(({ holding, held, lease }) => holding.isRisky(held.offset, lease.attempt))
-    if (risky.length === 0) return grips.map(({ lease }) => lease)
+    const risky = grips.filter(({ holding, held, attempt }) => holding.isRisky(held.offset, attempt))
+    if (risky.length === 0) return grips
+    const askedAtMs = this.#parts.clock.nowMs()
     try {
       await this.#ownership.commits.commit([...new Set(risky.map(({ holding }) => holding))])
     } catch (error) {
       this.#troubled(error)
-      for (const { lease } of risky) {
-        const grip = this.#leases.remove(lease.token)
-        const again = { kind: 'release', delayMs: AGAIN_MS, reason: 'not stored' } as const
-        if (grip !== null) this.#moved(new Set([applyOutcome(grip, again, this.#parts.clock.nowMs())]))
-      }
+      const again = { kind: 'release', delayMs: AGAIN_MS, reason: 'not stored' } as const
+      const left = risky.filter((grip) => this.#leases.remove(grip))
+      this.#moved(new Set(left.map((grip) => applyOutcome(grip, again, this.#parts.clock.nowMs()))))
     }
     // Partitions may have moved meanwhile; and the time that it took is not taken from the handlers.
-    const nowMs = this.#parts.clock.nowMs()
-    return grips.flatMap(({ lease }) => this.#leases.again(lease.token, nowMs) ?? [])
+    const tookMs = this.#parts.clock.nowMs() - askedAtMs
+    const held = grips.filter((grip) => this.#leases.find(grip) !== null)
+    for (const grip of held) this.#leases.extend(grip, grip.expiresAtMs + tookMs)
+    return held
   }
 
   #take({ max, perType = {} }: ClaimRequest): readonly Grip[] {
     const nowMs = this.#parts.clock.nowMs()
     if (this.#ownership.isFenced || this.#ownership.commits.isStuck) return []
     for (const grip of this.#leases.removeExpired(nowMs)) this.#putBack(grip, nowMs)
-    const holdings = [...this.#ownership.holdings]
-    const room = new Map([...this.#types].map(([topic, { type }]) => [topic, perType[type] ?? max]))
+    const topics = new Map([...this.#types].map(([topic, type]) => [topic, { type, left: perType[type.type] ?? max }]))
+    const sources = [...this.#ownership.holdings].flatMap((holding) => {
+      const topic = topics.get(holding.topic)
+      return topic === undefined ? [] : [{ holding, topic }]
+    })
     const grips: Grip[] = []
     this.#turn += 1
     // From each partition in turn, so that none waits behind a long one.
     for (let isAny = true; isAny && grips.length < max; ) {
       isAny = false
-      for (let index = 0; index < holdings.length && grips.length < max; index += 1) {
-        const holding = holdings[(index + this.#turn) % holdings.length]
-        const left = holding === undefined ? 0 : (room.get(holding.topic) ?? 0)
-        const held = left > 0 && holding !== undefined ? this.#next(holding, nowMs) : null
-        const type = this.#types.get(holding?.topic ?? '')
-        if (holding === undefined || held === null || type === undefined) continue
-        grips.push(this.#leases.grant(holding, held, type, nowMs))
-        room.set(holding.topic, left - 1)
+      for (let index = 0; index < sources.length && grips.length < max; index += 1) {
+        const source = sources[(index + this.#turn) % sources.length]
+        if (source === undefined || source.topic.left <= 0) continue
+        const held = this.#next(source.holding, nowMs)
+        if (held === null) continue
+        grips.push(this.#leases.grant(source.holding, held, source.topic.type, nowMs))
+        source.topic.left -= 1
         isAny = true
       }
     }
@@ -154,10 +157,12 @@ export class KafkaConsumer implements Consumer {
     const nowMs = this.#openNowMs()
     if (this.#ownership.isFenced) throw unheard()
     return leases.flatMap((lease) => {
-      const reason = this.#leases.refusal(lease.token, nowMs)
-      const grip = this.#leases.find(lease.token)
-      if (reason === null && grip !== null) this.#leases.extend(grip, nowMs + leaseMs)
-      return reason === null ? [] : [{ lease, reason }]
+      const grip = this.#leases.check(lease, nowMs)
+      if (typeof grip === 'string') return [{ lease, reason: grip }]
+      this.#leases.extend(grip, nowMs + leaseMs)
+      // What runs for long would otherwise keep all that it came with.
+      grip.held.record.detach()
+      return []
     })
   }
 
@@ -166,41 +171,44 @@ export class KafkaConsumer implements Consumer {
     const wasFenced = this.#ownership.isFenced
     if (wasFenced) await this.#ownership.known()
     const nowMs = this.#openNowMs()
-    const isHeld = ({ lease }: Settlement): boolean => this.#leases.find(lease.token) !== null
+    const isHeld = ({ lease }: Settlement): boolean => this.#leases.find(lease) !== null
     if (this.#ownership.isFenced && settlements.some(isHeld)) throw unheard()
     const { group } = this.#parts.options
     const { worker } = this.#parts.subscription
     const lost: Lost[] = []
     const buried: Burial[] = []
-    const applied: string[] = []
+    const applied: Lease[] = []
     const moved = new Set<Holding>()
     for (const { lease, outcome } of settlements) {
-      if (this.#applied.has(lease.token)) continue
-      const reason = this.#leases.refusal(lease.token, nowMs)
-      const grip = reason === null ? this.#leases.remove(lease.token) : null
-      if (reason !== null || grip === null) lost.push({ lease, reason: wasFenced ? 'revoked' : (reason ?? 'expired') })
-      else if (outcome.kind === 'dead') buried.push(burialOf(grip, outcome.error, { group, worker, nowMs }))
+      if (this.#applied.size > 0 && this.#applied.has(lease.token)) continue
+      const grip = this.#leases.check(lease, nowMs)
+      if (typeof grip === 'string') {
+        lost.push({ lease, reason: wasFenced ? 'revoked' : grip })
+        continue
+      }
+      this.#leases.remove(grip)
+      if (outcome.kind === 'dead') buried.push(burialOf(grip, outcome.error, { group, worker, nowMs }))
       else {
         moved.add(applyOutcome(grip, outcome, nowMs))
-        applied.push(lease.token)
+        applied.push(lease)
       }
     }
     this.#moved(moved)
     if (buried.length > 0) lost.push(...(await this.#bury(buried, applied)))
-    for (const { lease } of settlements) this.#applied.delete(lease.token)
+    if (this.#applied.size > 0) for (const { lease } of settlements) this.#applied.delete(lease.token)
     this.#leaveWhenIdle()
     return lost
   }
 
   /** The letter is acknowledged before its offset is settled: a crash between the two writes it again, under its key. */
-  async #bury(buried: readonly Burial[], applied: readonly string[]): Promise<readonly Lost[]> {
+  async #bury(buried: readonly Burial[], applied: readonly Lease[]): Promise<readonly Lost[]> {
     try {
       await this.#parts.bury(buried.map(({ letter }) => letter))
       if (this.#ownership.isFenced) await this.#ownership.known()
       if (this.#ownership.isFenced && buried.some(({ grip }) => !grip.holding.isLost)) throw unheard()
     } catch (error) {
       for (const { grip } of buried) if (!grip.holding.isLost) this.#leases.restore(grip)
-      for (const token of applied) this.#applied.add(token)
+      for (const { token } of applied) this.#applied.add(token)
       throw error
     }
     const [gone, here] = [
@@ -208,7 +216,7 @@ export class KafkaConsumer implements Consumer {
       buried.filter(({ grip }) => !grip.holding.isLost),
     ]
     this.#moved(new Set(here.map(({ grip }) => finish(grip))))
-    return gone.map(({ grip }) => ({ lease: grip.lease, reason: 'revoked' }))
+    return gone.map(({ grip }) => ({ lease: grip, reason: 'revoked' }))
   }
 
   /** Records of these were settled or parked. Told once for all, because most come by the hundred. */
@@ -224,7 +232,7 @@ export class KafkaConsumer implements Consumer {
   /** The lease ran out: the start counts, and the record is due at once. */
   #putBack({ holding, held }: Grip, nowMs: number): void {
     holding.watermark.defer(held.offset, nowMs, nowMs)
-    holding.lanes.park(held, nowMs)
+    holding.park(held, nowMs)
     this.#ownership.settled(holding)
   }
 
@@ -232,7 +240,7 @@ export class KafkaConsumer implements Consumer {
     const grips = this.#leases.removeOf(holding)
     if (grips.length === 0) return
     queueMicrotask(() => {
-      for (const { lease } of grips) for (const listener of this.#listeners) listener({ lease, reason: 'revoked' })
+      for (const lease of grips) for (const listener of this.#listeners) listener({ lease, reason: 'revoked' })
     })
     this.#leaveWhenIdle()
   }
@@ -241,7 +249,7 @@ export class KafkaConsumer implements Consumer {
   async report(lease: Lease): Promise<boolean> {
     const nowMs = this.#openNowMs()
     if (this.#ownership.isFenced) throw unheard()
-    return this.#leases.refusal(lease.token, nowMs) === null
+    return typeof this.#leases.check(lease, nowMs) !== 'string'
   }
 
   onLost(listener: (lost: Lost) => void): () => void {

@@ -1,8 +1,7 @@
-import { isForAnotherGroup } from './dead-letters/headers.ts'
 import type { Hold } from './hold.ts'
-import { Lanes } from './lanes.ts'
+import { Lanes, Waiting } from './lanes.ts'
 import type { LoggedRecord } from './logged-record.ts'
-import { laneOf } from './record.ts'
+import { targetGroupOf } from './record.ts'
 import type { RecordCursor } from './record-cursor.ts'
 import { Watermark } from './watermark.ts'
 
@@ -22,11 +21,19 @@ export function nameOf({ topic, partition }: PartitionName): string {
 }
 
 /** A record in memory. */
-export interface Held {
+export class Held extends Waiting {
   readonly record: LoggedRecord
   readonly offset: number
   readonly key: string | null
   readonly bytes: number
+
+  constructor(record: LoggedRecord) {
+    super()
+    this.record = record
+    this.offset = record.at
+    this.key = record.keyBytes
+    this.bytes = record.bytes
+  }
 }
 
 const COUNT_MAX = 4_096
@@ -149,8 +156,14 @@ export class Holding implements PartitionName {
       }
       const { dueMs } = this.watermark.trialOf(held.offset)
       if (dueMs <= nowMs) return held
-      this.lanes.park(held, dueMs)
+      this.park(held, dueMs)
     }
+  }
+
+  /** It stays the first of its key, and may run again at `dueMs`. */
+  park(held: Held, dueMs: number): void {
+    held.record.detach()
+    this.lanes.park(held, dueMs)
   }
 
   get #hasRoom(): boolean {
@@ -178,10 +191,11 @@ export class Holding implements PartitionName {
 
   #add(record: LoggedRecord): void {
     if (!this.watermark.read(record.at)) return
-    if (isForAnotherGroup(record.headers, this.#group)) {
+    const target = targetGroupOf(record)
+    if (target !== null && target !== this.#group) {
       this.watermark.finish(record.at)
       return
     }
-    this.lanes.add({ record, offset: record.at, key: laneOf(record), bytes: record.bytes })
+    if (!this.lanes.add(new Held(record))) record.detach()
   }
 }

@@ -1,18 +1,25 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type LaneOptions, Lanes } from './lanes.ts'
+import { type LaneOptions, Lanes, Waiting } from './lanes.ts'
 
-interface Item {
+class Item extends Waiting {
+  readonly n: number
   readonly key: string | null
   readonly bytes: number
-  readonly n: number
+
+  constructor(n: number, key: string | null, bytes: number) {
+    super()
+    this.n = n
+    this.key = key
+    this.bytes = bytes
+  }
 }
 
 function lanes(options: Partial<LaneOptions> = {}): Lanes<Item> {
   return new Lanes({ countMax: 100, bytesMax: 1_000, hold: 'key', ...options })
 }
 
-const item = (n: number, key: string | null, bytes = 1): Item => ({ key, bytes, n })
+const item = (n: number, key: string | null, bytes = 1): Item => new Item(n, key, bytes)
 
 function takeAll(from: Lanes<Item>, nowMs = 0): readonly Item[] {
   const taken: Item[] = []

@@ -1,11 +1,15 @@
-import { PassingMap } from '../../engine/passing-map.ts'
 import type { Hold } from './hold.ts'
 
-/** A record that waits in memory. */
-export interface Waiting {
+/** A record in memory. The lanes write in it how it stands, so that they need not look it up. */
+export abstract class Waiting {
   /** Records of one key run one after another; null runs beside everything. */
-  readonly key: string | null
-  readonly bytes: number
+  abstract readonly key: string | null
+  abstract readonly bytes: number
+  /** The next of its key. */
+  behind: this | null = null
+  isOut = false
+  /** It was parked, and holds the partition while it waits and while it runs again. */
+  isAgain = false
 }
 
 export interface LaneOptions {
@@ -15,13 +19,8 @@ export interface LaneOptions {
   readonly hold: Hold
 }
 
-interface Lane<Item> {
-  readonly items: Item[]
-  readonly key: string | null
-}
-
 interface Parked<Item> {
-  readonly lane: Lane<Item>
+  readonly item: Item
   readonly dueMs: number
 }
 
@@ -31,15 +30,15 @@ interface Parked<Item> {
  */
 export class Lanes<Item extends Waiting> {
   readonly #options: LaneOptions
-  readonly #byKey = new Map<string, Lane<Item>>()
-  /** Lanes whose first record may be handed out, in the order in which they became so. */
-  readonly #ready: Lane<Item>[] = []
+  /** The last record of each key. */
+  readonly #last = new Map<string, Item>()
+  /** First records of their keys that may be handed out, in the order in which they became so. */
+  readonly #ready: Item[] = []
   #readyFrom = 0
   /** By due time, the earliest first. */
   readonly #parked: Parked<Item>[] = []
-  readonly #out = new PassingMap<Item, Lane<Item>>()
-  /** What was parked and is not finished: it holds the partition while it waits and while it runs again. */
-  readonly #again = new Set<Item>()
+  #out = 0
+  #again = 0
   #count = 0
   #bytes = 0
 
@@ -60,51 +59,58 @@ export class Lanes<Item extends Waiting> {
     return this.#count >= this.#options.countMax || this.#bytes >= this.#options.bytesMax
   }
 
-  /** Behind everything of its key. */
-  add(item: Item): void {
+  /** Behind everything of its key. True when it may be handed out. */
+  add(item: Item): boolean {
     this.#count += 1
     this.#bytes += item.bytes
-    const waiting = item.key === null ? undefined : this.#byKey.get(item.key)
-    if (waiting !== undefined) {
-      waiting.items.push(item)
-      return
+    if (item.key !== null) {
+      const last = this.#last.get(item.key)
+      this.#last.set(item.key, item)
+      if (last !== undefined) {
+        last.behind = item
+        return false
+      }
     }
-    const lane: Lane<Item> = { key: item.key, items: [item] }
-    if (item.key !== null) this.#byKey.set(item.key, lane)
-    this.#ready.push(lane)
+    this.#ready.push(item)
+    return true
   }
 
   /** The next record that may run now, or null. What was parked and is due again goes before what has never run. */
   take(nowMs: number): Item | null {
-    const lane = this.#takeDue(nowMs) ?? (this.isHeld ? null : this.#takeReady())
-    const item = lane?.items[0]
-    if (lane === null || item === undefined) return null
-    this.#out.set(item, lane)
+    const item = this.#takeDue(nowMs) ?? (this.isHeld ? null : this.#takeReady())
+    if (item === null) return null
+    item.isOut = true
+    this.#out += 1
     return item
   }
 
   /** The record is settled: the next of its key may run. False when it was not handed out. */
   finish(item: Item): boolean {
-    const lane = this.#out.get(item)
-    if (lane === undefined) return false
-    this.#out.delete(item)
-    this.#again.delete(item)
-    lane.items.shift()
+    if (!this.#takeBack(item)) return false
+    if (item.isAgain) this.#again -= 1
+    item.isAgain = false
     this.#count -= 1
     this.#bytes -= item.bytes
-    if (lane.items.length > 0) this.#ready.push(lane)
-    else if (lane.key !== null) this.#byKey.delete(lane.key)
+    if (item.behind !== null) this.#ready.push(item.behind)
+    else if (item.key !== null) this.#last.delete(item.key)
+    item.behind = null
     return true
   }
 
   /** The record stays the first of its key and may run again at `dueMs`. False when it was not handed out. */
   park(item: Item, dueMs: number): boolean {
-    const lane = this.#out.get(item)
-    if (lane === undefined) return false
-    this.#out.delete(item)
-    this.#again.add(item)
+    if (!this.#takeBack(item)) return false
+    if (!item.isAgain) this.#again += 1
+    item.isAgain = true
     const at = this.#parked.findIndex((parked) => parked.dueMs > dueMs)
-    this.#parked.splice(at === -1 ? this.#parked.length : at, 0, { lane, dueMs })
+    this.#parked.splice(at === -1 ? this.#parked.length : at, 0, { item, dueMs })
+    return true
+  }
+
+  #takeBack(item: Item): boolean {
+    if (!item.isOut) return false
+    item.isOut = false
+    this.#out -= 1
     return true
   }
 
@@ -120,30 +126,34 @@ export class Lanes<Item extends Waiting> {
 
   /** Records that somebody works on. */
   get out(): number {
-    return this.#out.size
+    return this.#out
   }
 
   /** Nothing but what holds the partition may be taken. */
   get isHeld(): boolean {
-    return this.#options.hold === 'partition' && this.#again.size > 0
+    return this.#options.hold === 'partition' && this.#again > 0
   }
 
-  #takeDue(nowMs: number): Lane<Item> | null {
+  #takeDue(nowMs: number): Item | null {
     const first = this.#parked[0]
     if (first === undefined || first.dueMs > nowMs) return null
     this.#parked.shift()
-    return first.lane
+    return first.item
   }
 
-  #takeReady(): Lane<Item> | null {
-    const lane = this.#ready[this.#readyFrom]
-    if (lane === undefined) return null
+  #takeReady(): Item | null {
+    const item = this.#ready[this.#readyFrom]
+    if (item === undefined) return null
     this.#readyFrom += 1
+    if (this.#readyFrom === this.#ready.length) {
+      this.#ready.length = 0
+      this.#readyFrom = 0
+    }
     // Moving the rest down at every step would cost the square of their number.
-    if (this.#readyFrom >= 1_024 || this.#readyFrom === this.#ready.length) {
+    if (this.#readyFrom >= 1_024) {
       this.#ready.splice(0, this.#readyFrom)
       this.#readyFrom = 0
     }
-    return lane
+    return item
   }
 }

@@ -1,16 +1,49 @@
+import { Bag, type Bagged } from '../../engine/bag.ts'
 import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease, LostReason } from '../../engine/outcome.ts'
-import { PassingMap } from '../../engine/passing-map.ts'
 import type { Held, Holding } from './holding.ts'
-import { toJob } from './record.ts'
+import { type ReadJob, toJob } from './record.ts'
 
-/** A record that was handed out. */
-export interface Grip {
-  readonly lease: Lease
-  readonly leaseMs: number
-  readonly holding: Holding
-  readonly held: Held
+/** A record that was handed out: the lease that a worker has in hand, and where its record stands. */
+export class Grip implements Lease, Bagged {
+  readonly job: ReadJob['job']
+  readonly verdict?: string
+  readonly attempt: number
   expiresAtMs: number
+  bagAt = -1
+  readonly #holding: Holding
+  readonly #held: Held
+  readonly #membership: string
+  readonly #number: number
+
+  constructor(
+    holding: Holding,
+    held: Held,
+    { job, verdict }: ReadJob,
+    start: { readonly attempt: number; readonly number: number; readonly expiresAtMs: number },
+  ) {
+    this.job = job
+    if (verdict !== null) this.verdict = verdict
+    this.attempt = start.attempt
+    this.expiresAtMs = start.expiresAtMs
+    this.#number = start.number
+    this.#membership = holding.membership
+    this.#holding = holding
+    this.#held = held
+  }
+
+  /** Where the record stood, and a number that no other claim has had. Made when asked for: few ever are. */
+  get token(): string {
+    return `${this.#membership}/${this.#held.offset}/${this.#number}`
+  }
+
+  get holding(): Holding {
+    return this.#holding
+  }
+
+  get held(): Held {
+    return this.#held
+  }
 }
 
 const NONE: readonly Grip[] = []
@@ -20,7 +53,7 @@ const NONE: readonly Grip[] = []
  * job that it has forgotten does not keep its key back for ever.
  */
 export class Leases {
-  readonly #grips = new PassingMap<string, Grip>()
+  readonly #grips = new Bag<Grip>()
   readonly #prefix: string
   #claims = 0
   /** No lease runs out before this: looking at each of them at every claim would cost the square of their number. */
@@ -35,29 +68,14 @@ export class Leases {
     return this.#grips.size
   }
 
-  /** Hands a record out: counts the start, and gives it a token that no other claim has had and that says where it stood. */
+  /** Hands a record out, and counts the start. */
   grant(holding: Holding, held: Held, { leaseMs, attempts }: SubscribedType, nowMs: number): Grip {
     const attempt = holding.watermark.start(held.offset)
-    const { job, verdict } = toJob(held.record, this.#prefix, attempts)
     this.#claims += 1
-    const token = `${holding.membership}/${held.offset}/${this.#claims}`
-    const expiresAtMs = nowMs + leaseMs
-    if (expiresAtMs < this.#noneBeforeMs) this.#noneBeforeMs = expiresAtMs
-    const lease: Lease =
-      verdict === null ? { job, attempt, token, expiresAtMs } : { job, attempt, token, expiresAtMs, verdict }
-    const grip: Grip = { lease, leaseMs, holding, held, expiresAtMs }
-    this.#grips.set(token, grip)
+    const read = toJob(held.record, this.#prefix, attempts)
+    const grip = new Grip(holding, held, read, { attempt, number: this.#claims, expiresAtMs: nowMs + leaseMs })
+    this.restore(grip)
     return grip
-  }
-
-  /** The same lease from now on; null when it is gone. */
-  again(token: string, nowMs: number): Lease | null {
-    const grip = this.#grips.get(token)
-    if (grip === undefined) return null
-    const expiresAtMs = nowMs + grip.leaseMs
-    const lease = { ...grip.lease, expiresAtMs }
-    this.#grips.set(token, { ...grip, lease, expiresAtMs })
-    return lease
   }
 
   /** It holds until then. */
@@ -66,29 +84,29 @@ export class Leases {
     this.#noneBeforeMs = Math.min(this.#noneBeforeMs, untilMs)
   }
 
-  /** Null when it holds; else why it does not. */
-  refusal(token: string, nowMs: number): LostReason | null {
-    const grip = this.#grips.get(token)
-    if (grip === undefined) return 'expired'
+  /** Workers give back what they were given; of anything else the token counts. */
+  find(lease: Lease): Grip | null {
+    if (lease instanceof Grip) return this.#grips.has(lease) ? lease : null
+    return this.#grips.values().find(({ token }) => token === lease.token) ?? null
+  }
+
+  /** The grip while it holds; else why it does not. */
+  check(lease: Lease, nowMs: number): Grip | LostReason {
+    const grip = this.find(lease)
+    if (grip === null) return 'expired'
     if (grip.holding.isLost) return 'revoked'
-    return grip.expiresAtMs > nowMs ? null : 'expired'
+    return grip.expiresAtMs > nowMs ? grip : 'expired'
   }
 
-  find(token: string): Grip | null {
-    return this.#grips.get(token) ?? null
-  }
-
-  /** Takes it out of the books. */
-  remove(token: string): Grip | null {
-    const grip = this.find(token)
-    this.#grips.delete(token)
-    return grip
+  /** Takes it out of the books. False when it was not in them. */
+  remove(grip: Grip): boolean {
+    return this.#grips.delete(grip)
   }
 
   /** What could not be settled after all. */
   restore(grip: Grip): void {
-    this.#noneBeforeMs = Math.min(this.#noneBeforeMs, grip.expiresAtMs)
-    this.#grips.set(grip.lease.token, grip)
+    if (grip.expiresAtMs < this.#noneBeforeMs) this.#noneBeforeMs = grip.expiresAtMs
+    this.#grips.add(grip)
   }
 
   removeOf(holding: Holding): readonly Grip[] {
@@ -109,8 +127,6 @@ export class Leases {
   }
 
   #removeWhere(isGone: (grip: Grip) => boolean): readonly Grip[] {
-    const removed = [...this.#grips.values()].filter(isGone)
-    for (const { lease } of removed) this.#grips.delete(lease.token)
-    return removed
+    return this.#grips.values().filter((grip) => isGone(grip) && this.#grips.delete(grip))
   }
 }

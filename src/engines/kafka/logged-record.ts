@@ -1,5 +1,8 @@
-import type { LogRecord, RecordHeaders } from './dead-letters/record.ts'
+import { type LogRecord, type RecordHeaders, textOf } from './dead-letters/record.ts'
+import type { HeaderNames } from './header-names.ts'
 import type { PartitionName } from './holding.ts'
+
+const ASCII_END = 0x80
 
 /** Where reading is in some bytes. */
 export interface Cursor {
@@ -7,17 +10,26 @@ export interface Cursor {
   at: number
 }
 
-/**
- * A number as the log writes it: seven bits a byte, the lowest first, the sign in the lowest bit. By factors beyond 28
- * bits, because shifts are for 32 and times are wider.
- */
+/** A number as the log writes it: seven bits a byte, the lowest first, the sign in the lowest bit. */
 export function readVarint(cursor: Cursor): number {
+  const first = byteAt(cursor.bytes, cursor.at)
+  if (first < 0x80) {
+    cursor.at += 1
+    return (first >>> 1) ^ -(first & 1)
+  }
+  const second = byteAt(cursor.bytes, cursor.at + 1)
+  if (second >= 0x80) return readWideVarint(cursor)
+  cursor.at += 2
+  const value = (first & 0x7f) | (second << 7)
+  return (value >>> 1) ^ -(value & 1)
+}
+
+/** By factors, because shifts are for 32 bits and times are wider. */
+function readWideVarint(cursor: Cursor): number {
   const { bytes } = cursor
-  let byte = byteAt(bytes, cursor.at)
-  cursor.at += 1
-  if (byte < 0x80) return (byte >>> 1) ^ -(byte & 1)
-  let value = byte & 0x7f
-  let factor = 0x80
+  let byte: number
+  let value = 0
+  let factor = 1
   do {
     byte = byteAt(bytes, cursor.at)
     cursor.at += 1
@@ -34,34 +46,38 @@ function byteAt(bytes: Buffer, at: number): number {
 }
 
 /**
- * A record in memory of its own. What it is made of is read when it is asked for: most records are asked for their value
- * alone, and an object for each part is more than the collector of garbage keeps up with.
+ * A record where it lies, among those it came with. What it is made of is read when it is asked for: most records are
+ * asked for their value alone, and an object for each part is more than the collector of garbage keeps up with.
  */
-export class LoggedRecord implements LogRecord {
+export class LoggedRecord implements LogRecord, RecordHeaders {
   readonly topic: string
   readonly partition: number
   readonly at: number
   readonly timestampMs: number
-  readonly #bytes: Buffer
-  readonly #keyAt: number
+  #bytes: Buffer
+  #keyAt: number
   readonly #keyLength: number
-  readonly #valueAt: number
+  #valueAt: number
   readonly #valueLength: number
-  #headers: RecordHeaders | null = null
+  #end: number
+  #textsOf: HeaderNames | null = null
+  #texts: readonly (string | null)[] | null = null
 
-  /** `bytes`: from the length of the key on. */
-  constructor(place: PartitionName, at: number, timestampMs: number, bytes: Buffer) {
+  /** `cursor`: at the length of the key; left there. `end`: where the record ends. */
+  constructor(place: PartitionName, at: number, timestampMs: number, cursor: Cursor, end: number) {
     this.topic = place.topic
     this.partition = place.partition
     this.at = at
     this.timestampMs = timestampMs
-    this.#bytes = bytes
-    const cursor: Cursor = { bytes, at: 0 }
+    this.#bytes = cursor.bytes
+    const from = cursor.at
     this.#keyLength = readVarint(cursor)
     this.#keyAt = cursor.at
     cursor.at += Math.max(0, this.#keyLength)
     this.#valueLength = readVarint(cursor)
     this.#valueAt = cursor.at
+    this.#end = end
+    cursor.at = from
   }
 
   get offset(): bigint {
@@ -69,77 +85,108 @@ export class LoggedRecord implements LogRecord {
   }
 
   get bytes(): number {
-    return this.#bytes.length
+    return this.#end - this.#keyAt
   }
 
   get key(): Buffer | null {
     return this.#keyLength < 0 ? null : this.#bytes.subarray(this.#keyAt, this.#keyAt + this.#keyLength)
   }
 
+  /** The bytes of the key, one by one, so that keys that are no text stay apart. */
+  get keyBytes(): string | null {
+    return this.#keyLength < 0 ? null : this.#bytes.toString('latin1', this.#keyAt, this.#keyAt + this.#keyLength)
+  }
+
   get value(): Buffer | null {
     return this.#valueLength < 0 ? null : this.#bytes.subarray(this.#valueAt, this.#valueAt + this.#valueLength)
   }
 
-  get headers(): RecordHeaders {
-    this.#headers ??= new LoggedHeaders(this.#bytes, this.#valueAt + Math.max(0, this.#valueLength))
-    return this.#headers
+  valueText(): string | null {
+    if (this.#valueLength < 0) return 'null'
+    return textOf(this.#bytes, this.#valueAt, this.#valueAt + Math.max(0, this.#valueLength))
   }
-}
 
-/** How many numbers say where one header stands: its name's begin and end, its value's begin and end. */
-const NUMBERS = 4
+  get headers(): RecordHeaders {
+    return this
+  }
 
-/** The headers of a record where they lie, looked for by the bytes of their names. */
-class LoggedHeaders implements RecordHeaders {
-  readonly #bytes: Buffer
-  readonly #places: readonly number[]
-
-  constructor(bytes: Buffer, at: number) {
-    this.#bytes = bytes
-    const cursor: Cursor = { bytes, at }
-    const places: number[] = []
-    // A name and a value each; what is null has a length of -1 and is taken for empty.
-    for (let left = readVarint(cursor) * 2; left > 0; left -= 1) {
-      const length = Math.max(0, readVarint(cursor))
-      places.push(cursor.at, cursor.at + length)
-      cursor.at += length
-    }
-    this.#places = places
+  /** Moves it into memory of its own: one that waits for long would otherwise keep all that it came with. */
+  detach(): void {
+    if (this.#bytes.length === this.bytes) return
+    const own = Buffer.allocUnsafeSlow(this.bytes)
+    this.#bytes.copy(own, 0, this.#keyAt, this.#end)
+    this.#bytes = own
+    this.#valueAt -= this.#keyAt
+    this.#end -= this.#keyAt
+    this.#keyAt = 0
   }
 
   get(name: string): Buffer | undefined {
-    const bytes = this.#bytes
-    const wanted = encoded(name)
-    for (let index = this.#places.length - NUMBERS; index >= 0; index -= NUMBERS) {
-      const nameAt = this.#places[index] ?? 0
-      const nameEnd = this.#places[index + 1] ?? 0
-      if (nameEnd - nameAt !== wanted.length || !isAt(bytes, nameAt, wanted)) continue
-      return bytes.subarray(this.#places[index + 2], this.#places[index + 3])
+    const found = this.#find(name)
+    return found === null ? undefined : this.#bytes.subarray(found.from, found.to)
+  }
+
+  texts(names: HeaderNames): readonly (string | null)[] {
+    if (this.#texts !== null && this.#textsOf === names) return this.#texts
+    const cursor = this.#headersCursor()
+    const count = readVarint(cursor)
+    if (count === 0) return names.none
+    const texts = names.none.slice()
+    for (let left = count; left > 0; left -= 1) {
+      const nameLength = Math.max(0, readVarint(cursor))
+      const place = names.placeOf(this.#bytes, cursor.at, nameLength)
+      cursor.at += nameLength
+      const length = Math.max(0, readVarint(cursor))
+      if (place >= 0) texts[place] = textOf(this.#bytes, cursor.at, cursor.at + length)
+      cursor.at += length
     }
-    return undefined
+    this.#textsOf = names
+    this.#texts = texts
+    return texts
+  }
+
+  /** The value of the last header of that name. What is null has a length of -1 and is taken for empty. */
+  #find(name: string): { readonly from: number; readonly to: number } | null {
+    const bytes = this.#bytes
+    const cursor = this.#headersCursor()
+    let found: { readonly from: number; readonly to: number } | null = null
+    for (let left = readVarint(cursor); left > 0; left -= 1) {
+      const nameLength = Math.max(0, readVarint(cursor))
+      const nameAt = cursor.at
+      cursor.at += nameLength
+      const length = Math.max(0, readVarint(cursor))
+      if (isAt(bytes, nameAt, nameLength, name)) found = { from: cursor.at, to: cursor.at + length }
+      cursor.at += length
+    }
+    return found
   }
 
   *[Symbol.iterator](): Iterator<readonly [string, Buffer]> {
-    for (let index = 0; index < this.#places.length; index += NUMBERS) {
-      const [nameAt, nameEnd, valueAt, valueEnd] = this.#places.slice(index, index + NUMBERS)
-      yield [this.#bytes.toString('utf8', nameAt, nameEnd), this.#bytes.subarray(valueAt, valueEnd)]
+    const bytes = this.#bytes
+    const cursor = this.#headersCursor()
+    for (let left = readVarint(cursor); left > 0; left -= 1) {
+      const nameLength = Math.max(0, readVarint(cursor))
+      const name = bytes.toString('utf8', cursor.at, cursor.at + nameLength)
+      cursor.at += nameLength
+      const length = Math.max(0, readVarint(cursor))
+      yield [name, bytes.subarray(cursor.at, cursor.at + length)]
+      cursor.at += length
     }
   }
-}
 
-function isAt(bytes: Buffer, at: number, wanted: Buffer): boolean {
-  for (let index = 0; index < wanted.length; index += 1) if (bytes[at + index] !== wanted[index]) return false
-  return true
-}
-
-/** Names that were ever looked for: a dozen. */
-const names = new Map<string, Buffer>()
-
-function encoded(name: string): Buffer {
-  let bytes = names.get(name)
-  if (bytes === undefined) {
-    bytes = Buffer.from(name)
-    names.set(name, bytes)
+  #headersCursor(): Cursor {
+    return { bytes: this.#bytes, at: this.#valueAt + Math.max(0, this.#valueLength) }
   }
-  return bytes
+}
+
+/** Whether these bytes are the text. Most names differ in their last letter already, so that is looked at first. */
+function isAt(bytes: Buffer, at: number, length: number, text: string): boolean {
+  const last = text.charCodeAt(text.length - 1)
+  if (last < ASCII_END && bytes[at + length - 1] !== last) return false
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    if (code >= ASCII_END) return bytes.toString('utf8', at, at + length) === text
+    if (index >= length || bytes[at + index] !== code) return false
+  }
+  return length === text.length
 }

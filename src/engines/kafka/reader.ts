@@ -18,8 +18,10 @@ export interface ReaderParts {
   onError(error: unknown): void
 }
 
-/** How long the broker may keep a fetch open; also how long a partition that has become hungry may have to wait. */
+/** How long the broker may keep a fetch open. */
 const WAIT_MS = 500
+/** The same while others have enough in hand: they cannot be asked for before the answer, and may soon be hungry. */
+const WAIT_MS_BUSY = 25
 const FETCH_BYTES_MAX = 16 * 1_024 * 1_024
 const PARTITION_BYTES_MAX = 1_024 * 1_024
 const ERROR_MS = 200
@@ -54,10 +56,12 @@ export class Reader {
       this.#isWanted = true
       return
     }
-    const hungry = [...this.#parts.holdings()].filter(({ isHungry }) => isHungry)
+    const holdings = [...this.#parts.holdings()]
+    const hungry = holdings.filter(({ isHungry }) => isHungry)
     if (hungry.length === 0) return
     this.#isLooking = true
-    const fetching = this.#look(hungry).catch((error: unknown) => this.pause(error))
+    const waitMs = hungry.length === holdings.length ? WAIT_MS : WAIT_MS_BUSY
+    const fetching = this.#look(hungry, waitMs).catch((error: unknown) => this.pause(error))
     this.#fetches.add(fetching)
     void fetching.finally(() => {
       this.#fetches.delete(fetching)
@@ -68,7 +72,7 @@ export class Reader {
     })
   }
 
-  async #look(hungry: readonly Holding[]): Promise<void> {
+  async #look(hungry: readonly Holding[], waitMs: number): Promise<void> {
     this.#isWanted = false
     const topics = [...new Set(hungry.map(({ topic }) => topic))]
     const metadata = await this.#calls.metadata(topics, this.#isStale)
@@ -81,14 +85,18 @@ export class Reader {
       const target = { topic, partition, from, holding, bytesMax: PARTITION_BYTES_MAX }
       byNode.set(leader, [...(byNode.get(leader) ?? []), target])
     }
-    for (const [node, targets] of byNode) void this.#fetch(metadata, node, targets)
+    for (const [node, targets] of byNode) void this.#fetch(metadata, node, targets, waitMs)
   }
 
-  async #fetch(metadata: Parameters<Fetches['fetch']>[0], node: number, targets: readonly Target[]): Promise<void> {
+  async #fetch(
+    metadata: Parameters<Fetches['fetch']>[0],
+    node: number,
+    targets: readonly Target[],
+    waitMs: number,
+  ): Promise<void> {
     this.#busy.add(node)
     try {
-      const bounds = { waitMs: WAIT_MS, bytesMax: FETCH_BYTES_MAX }
-      this.#receive(await this.#calls.fetch(metadata, node, targets, bounds))
+      this.#receive(await this.#calls.fetch(metadata, node, targets, { waitMs, bytesMax: FETCH_BYTES_MAX }))
     } catch (error) {
       this.#isStale = true
       this.pause(error)

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRecordsBatch, type MessageToProduce } from '@platformatic/kafka'
+import { headerText } from './dead-letters/record.ts'
 import { loadClient } from './driver.ts'
+import { HeaderNames } from './header-names.ts'
 import type { LoggedRecord } from './logged-record.ts'
 import { RecordCursor } from './record-cursor.ts'
 
@@ -134,4 +136,57 @@ test('what is no log is an error and not an endless loop', () => {
   const unknown = batchOf([text(0)])
   unknown.writeInt16BE(7, 21)
   assert.throws(() => readAll(cursorOf(unknown)), /unknown way/)
+})
+
+test('a record that is moved into memory of its own stays what it was', () => {
+  const headers = new Map([[Buffer.from('millrace-id'), Buffer.from('a1')]])
+  const keyed = { key: Buffer.from('deal-7'), value: Buffer.from('{"n":1}'), headers }
+  const [, alone] = readAll(cursorOf(batchOf([text(0), keyed, text(2)])))
+  const [, first] = readAll(cursorOf(batchOf([text(0), keyed, text(2)])))
+  assert.ok(alone !== undefined && first !== undefined)
+  for (const time of ['once', 'twice']) {
+    alone.detach()
+    assert.deepEqual([alone.key, alone.value, alone.bytes], [first.key, first.value, first.bytes], time)
+    assert.deepEqual([alone.keyBytes, alone.valueText(), [...alone.headers]], ['deal-7', '{"n":1}', [...first.headers]])
+  }
+  assert.ok((alone.value?.buffer.byteLength ?? 0) < (first.value?.buffer.byteLength ?? 0))
+})
+
+test('headers that are looked for together are found as one by one', () => {
+  const [one, two, three] = ['millrace-id', 'millrace-attempts', 'millrace-tenant']
+  const names = new HeaderNames([one, two, three].map(String))
+  const messages = [
+    { ...text(0), headers: [one, 'a', 'millrace-ib', 'b', two, '3'] },
+    { ...text(1), headers: [two, '3', two, '44', 'x'.repeat(100), 'c'] },
+    { ...text(2), headers: [one, 'Grüße', three, '\xff'] },
+    { ...text(3), headers: [] },
+  ].map(({ headers, ...rest }) => {
+    const pairs = headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1]]] : []))
+    return {
+      ...rest,
+      headers: new Map(pairs.map(([name = '', value = '']) => [Buffer.from(name), latin1OrText(value)])),
+    }
+  })
+  const records = readAll(cursorOf(batchOf(messages)))
+  for (const record of records) {
+    const singly = names.names.map((name) => headerText(record.headers, name))
+    assert.deepEqual(record.texts(names), singly)
+    assert.equal(record.texts(names), record.texts(names), 'read anew')
+  }
+  assert.deepEqual(records[1]?.texts(names), [null, '44', null])
+  assert.deepEqual(records[2]?.texts(names), ['Grüße', null, null])
+})
+
+/** A single byte beyond ASCII is no text. */
+function latin1OrText(value: string): Buffer {
+  return value === '\xff' ? Buffer.from([0xff]) : Buffer.from(value)
+}
+
+test('keys that are no text stay apart, and no key is none', () => {
+  const keys = [Buffer.from([0xff]), Buffer.from([0xfe]), null]
+  const records = readAll(cursorOf(batchOf(keys.map((key) => ({ ...text(0), key })))))
+  assert.deepEqual(
+    records.map(({ keyBytes }) => keyBytes),
+    ['\xff', '\xfe', null],
+  )
 })

@@ -64,19 +64,17 @@ export class RecordCursor {
     while (this.#left === 0) if (!this.#openBatch()) return null
     this.#left -= 1
     this.count -= 1
-    const { bytes } = this.#records
-    const length = readVarint(this.#records)
-    const begin = this.#records.at
-    const end = begin + length
+    const records = this.#records
+    const length = readVarint(records)
+    const end = records.at + length
     // Its attributes are unused.
-    this.#records.at = begin + 1
-    const timeDelta = readVarint(this.#records)
-    const offset = this.#firstOffset + readVarint(this.#records)
-    // A record that waits would otherwise keep all that it came with.
-    const own = Buffer.allocUnsafe(end - this.#records.at)
-    bytes.copy(own, 0, this.#records.at, end)
-    this.#records.at = end
-    return new LoggedRecord(this.#place, offset, this.#appendedAtMs ?? this.#firstTimeMs + timeDelta, own)
+    records.at += 1
+    const timeDelta = readVarint(records)
+    const offset = this.#firstOffset + readVarint(records)
+    const timestampMs = this.#appendedAtMs ?? this.#firstTimeMs + timeDelta
+    const record = new LoggedRecord(this.#place, offset, timestampMs, records, end)
+    records.at = end
+    return record
   }
 
   /** False when there is none left. */

@@ -1,10 +1,18 @@
 import type { NewJob, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
 import { REPLAY_HEADERS } from './dead-letters/headers.ts'
-import { type Coordinates, type LogRecord, type NewRecord, textOf } from './dead-letters/record.ts'
+import {
+  type Coordinates,
+  headerText,
+  type LogRecord,
+  type NewRecord,
+  type RecordHeaders,
+  textOf,
+} from './dead-letters/record.ts'
+import { HeaderNames } from './header-names.ts'
 
 /** Where a record stands, as one word: also the id of a job that another producer wrote. */
-export function coordinatesOf(record: Coordinates): string {
-  return `${record.topic}:${record.partition}:${record.offset}`
+export function coordinatesOf(record: Coordinates & Pick<LogRecord, 'at'>): string {
+  return `${record.topic}:${record.partition}:${record.at ?? record.offset}`
 }
 
 /** Kafka's rule for topic names. */
@@ -31,6 +39,31 @@ export const HEADERS = Object.freeze({
   /** Tells a key that was given from one that we made up to spread jobs over the partitions. */
   key: 'millrace-key',
 })
+
+/** What is read of every record, which may have any of them from anybody. */
+const READ = new HeaderNames([
+  HEADERS.id,
+  HEADERS.payloadVersion,
+  HEADERS.priority,
+  HEADERS.attempts,
+  HEADERS.key,
+  HEADERS.tenant,
+  HEADERS.options,
+  'traceparent',
+  'tracestate',
+  REPLAY_HEADERS.origin,
+  REPLAY_HEADERS.group,
+])
+
+/** In the order of `READ`; by their places, because taking a list apart makes an object for each. */
+function textsOf(headers: RecordHeaders): readonly (string | null)[] {
+  return headers.texts?.(READ) ?? READ.names.map((name) => headerText(headers, name))
+}
+
+/** The one group that is to handle a replayed record, if there is one. */
+export function targetGroupOf({ headers }: LogRecord): string | null {
+  return textsOf(headers)[10] ?? null
+}
 
 export function toRecord(job: NewJob, prefix = ''): NewRecord {
   const headers = new Map<string, Buffer>([
@@ -63,51 +96,52 @@ export interface ReadJob {
 /** Never throws: whatever cannot be read is a job with a verdict, so that it ends as a dead letter and blocks nobody. */
 export function toJob(record: LogRecord, prefix = '', attempts = ATTEMPTS_DEFAULT): ReadJob {
   const payload = payloadOf(record)
-  const id = textHeader(record, HEADERS.id)
+  const texts = textsOf(record.headers)
+  const id = texts[0] ?? null
+  const key = texts[4] ?? null
   const job: StoredJob = {
-    id: id ?? originOf(record) ?? coordinatesOf(record),
-    type: record.topic.slice(prefix.length),
-    payload: payload.text ?? 'null',
-    payloadVersion: whole(textHeader(record, HEADERS.payloadVersion)) ?? PAYLOAD_VERSION_DEFAULT,
-    priority: whole(textHeader(record, HEADERS.priority)) ?? PRIORITY_DEFAULT,
-    attempts: whole(textHeader(record, HEADERS.attempts)) ?? attempts,
+    id: id ?? originOf(texts[9]) ?? coordinatesOf(record),
+    type: prefix === '' ? record.topic : record.topic.slice(prefix.length),
+    payload: payload ?? 'null',
+    payloadVersion: whole(texts[1]) ?? PAYLOAD_VERSION_DEFAULT,
+    priority: whole(texts[2]) ?? PRIORITY_DEFAULT,
+    attempts: whole(texts[3]) ?? attempts,
     createdAtMs: record.timestampMs,
     runAtMs: record.timestampMs,
-    key: textHeader(record, HEADERS.key) ?? (id !== undefined || record.key === null ? null : textOf(record.key)),
+    key: key ?? (id === null && record.key !== null ? textOf(record.key) : null),
     latestKey: null,
-    tenant: tenantOf(textHeader(record, HEADERS.tenant)),
-    options: optionsOf(record),
+    tenant: tenantOf(texts[5]),
+    options: optionsOf(texts[6], texts[7], texts[8]),
     after: null,
   }
-  return { job, verdict: payload.verdict }
+  const verdict = payload === null ? `the value of ${record.value?.length ?? 0} bytes is no UTF-8 text` : null
+  return { job, verdict }
 }
 
 /** A record that was replayed is the job that it was: it goes by the place where it first stood. */
-function originOf(record: LogRecord): string | null {
-  const origin = textHeader(record, REPLAY_HEADERS.origin)
-  return origin !== undefined && /^[^/]+\/\d+\/\d+$/.test(origin) ? origin.replaceAll('/', ':') : null
+function originOf(origin: Text): string | null {
+  return typeof origin === 'string' && /^[^/]+\/\d+\/\d+$/.test(origin) ? origin.replaceAll('/', ':') : null
 }
 
-/** A record without a value is a job with the payload `null`. Whether text is JSON the worker finds out, as everywhere. */
-function payloadOf({ value }: LogRecord): { readonly text: string | null; readonly verdict: string | null } {
-  if (value === null) return { text: 'null', verdict: null }
-  const text = textOf(value)
-  return { text, verdict: text === null ? `the value of ${value.length} bytes is no UTF-8 text` : null }
+/**
+ * Null for what is no text. A record without a value is a job with the payload `null`. Whether text is JSON the worker
+ * finds out, as everywhere.
+ */
+function payloadOf(record: LogRecord): string | null {
+  if (record.valueText !== undefined) return record.valueText()
+  return record.value === null ? 'null' : textOf(record.value)
 }
 
-/** A header that is no text is somebody else's. */
-function textHeader({ headers }: LogRecord, name: string): string | undefined {
-  const value = headers.get(name)
-  return value === undefined ? undefined : (textOf(value) ?? undefined)
-}
+/** Of a header; there may be none. */
+type Text = string | null | undefined
 
-function whole(text: string | undefined): number | null {
-  const value = text === undefined || text === '' ? Number.NaN : Number(text)
+function whole(text: Text): number | null {
+  const value = typeof text !== 'string' || text === '' ? Number.NaN : Number(text)
   return Number.isSafeInteger(value) && value > 0 ? value : null
 }
 
-function objectOf(text: string | undefined): object | null {
-  if (text === undefined) return null
+function objectOf(text: Text): object | null {
+  if (typeof text !== 'string') return null
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null
@@ -116,7 +150,7 @@ function objectOf(text: string | undefined): object | null {
   }
 }
 
-function tenantOf(text: string | undefined): Tenant | null {
+function tenantOf(text: Text): Tenant | null {
   const value = objectOf(text)
   const orgId: unknown = value === null ? undefined : Reflect.get(value, 'orgId')
   const workspaceId: unknown = value === null ? undefined : Reflect.get(value, 'workspaceId')
@@ -125,15 +159,8 @@ function tenantOf(text: string | undefined): Tenant | null {
 }
 
 /** Other programs that trace say so in the headers that W3C Trace Context names, and so do we besides. */
-function optionsOf(record: LogRecord): StoredOptions | null {
-  const options: StoredOptions | null = objectOf(textHeader(record, HEADERS.options))
-  const traceparent = textHeader(record, 'traceparent')
-  if (traceparent === undefined) return options
-  const tracestate = textHeader(record, 'tracestate')
-  return { ...options, trace: tracestate === undefined ? { traceparent } : { traceparent, tracestate } }
-}
-
-/** The lane of a record: its key's bytes, one by one, so that keys that are no text stay apart. */
-export function laneOf({ key }: LogRecord): string | null {
-  return key === null ? null : key.toString('latin1')
+function optionsOf(text: Text, traceparent: Text, tracestate: Text): StoredOptions | null {
+  const options: StoredOptions | null = objectOf(text)
+  if (typeof traceparent !== 'string') return options
+  return { ...options, trace: typeof tracestate === 'string' ? { traceparent, tracestate } : { traceparent } }
 }

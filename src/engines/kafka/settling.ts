@@ -26,6 +26,6 @@ export function applyOutcome(grip: Grip, outcome: Exclude<Outcome, { kind: 'dead
       outcome satisfies never
       return holding
   }
-  holding.lanes.park(held, nowMs + outcome.delayMs)
+  holding.park(held, nowMs + outcome.delayMs)
   return holding
 }

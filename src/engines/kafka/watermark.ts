@@ -1,3 +1,4 @@
+import { OpenOffsets } from './open-offsets.ts'
 import { decodeProgress, encodeProgress, type Trial } from './progress.ts'
 import { type Run, Runs } from './runs.ts'
 
@@ -21,8 +22,8 @@ export class Watermark {
   #readTo: number
   /** The first offset that may be unsettled. */
   #position: number
-  /** Read and not settled; true where one start is all that there is to tell. */
-  readonly #open = new Map<number, boolean>()
+  /** Read and not settled. */
+  readonly #open = new OpenOffsets()
   /** Between the position and where reading goes on; also what does not exist. */
   readonly #finished = new Runs()
   /** By earlier owners, where reading has not come to yet; in order. */
@@ -68,7 +69,7 @@ export class Watermark {
       this.#advance()
       return false
     }
-    this.#open.set(offset, false)
+    this.#open.add(offset)
     return true
   }
 
@@ -80,14 +81,15 @@ export class Watermark {
 
   /** How often the record was started, here and by earlier owners, and when it may be started again. */
   trialOf(offset: number): Trial {
-    return this.#trials.get(offset) ?? (this.#open.get(offset) === true ? ONCE : NEVER)
+    const told = this.#trials.size === 0 ? undefined : this.#trials.get(offset)
+    return told ?? (this.#open.isStarted(offset) ? ONCE : NEVER)
   }
 
   /** Counts a start; answers how many there were with it. */
   start(offset: number): number {
     const trial = this.trialOf(offset)
     // Nearly all records are started once, so that this much is kept where it costs least.
-    if (trial === NEVER && this.#open.has(offset)) this.#open.set(offset, true)
+    if (trial === NEVER && this.#open.has(offset)) this.#open.setStarted(offset, true)
     else this.#setTrial(offset, { ...trial, starts: trial.starts + 1, dueMs: 0 })
     return trial.starts + 1
   }
@@ -124,7 +126,7 @@ export class Watermark {
 
   *#allTrials(): Iterable<readonly [number, Trial]> {
     yield* this.#trials
-    for (const [offset, isOnce] of this.#open) if (isOnce) yield [offset, ONCE]
+    for (const offset of this.#open.started()) yield [offset, ONCE]
   }
 
   /** What has not been read below this does not exist, and counts as finished. */
@@ -155,7 +157,7 @@ export class Watermark {
   #setTrial(offset: number, trial: Trial): void {
     this.#dropTrial(offset)
     this.#trials.set(offset, trial)
-    if (this.#open.has(offset)) this.#open.set(offset, false)
+    if (this.#open.has(offset)) this.#open.setStarted(offset, false)
     if (isRetried(trial)) this.#retried += 1
   }
 

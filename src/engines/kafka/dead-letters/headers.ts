@@ -1,7 +1,7 @@
 /** Headers of dead letters and replays. Those of Spring Kafka are written as it writes them, so that its programs read ours. */
 import { fromIso } from '../../../time/iso.ts'
 import type { Envelope } from './envelope.ts'
-import { type Coordinates, type RecordHeaders, textOf } from './record.ts'
+import { type Coordinates, headerText, type RecordHeaders, textOf } from './record.ts'
 
 /** Spring's names. */
 export const DLT_HEADERS = Object.freeze({
@@ -97,11 +97,6 @@ function integerOf(bytes: Buffer | undefined): bigint | null {
 
 function atLeastZero(value: bigint): bigint | null {
   return value >= 0n ? value : null
-}
-
-function headerText(headers: RecordHeaders, name: string): string | null {
-  const bytes = headers.get(name)
-  return bytes === undefined ? null : textOf(bytes)
 }
 
 /** A record's own headers, without those of an earlier death. */
