@@ -114,16 +114,17 @@ export class Execution {
       const context = new HandlerContext(held, payload, after, this.#contextParts)
       // A tracer has made a context of its own, which the handler is to see.
       answered = this.#tracer === null ? this.#scope.run(context, run) : runAsCurrent(context, run)
+      if (isThenable(answered)) answered = Promise.resolve(answered)
     } catch (error) {
       this.#threw(held, error)
       return
     }
-    if (!isThenable(answered)) this.#answered(held, answered)
-    else
-      Promise.resolve(answered).then(
-        (answer) => this.#answered(held, answer),
+    if (answered instanceof Promise) {
+      answered.then(
+        (answer: unknown) => this.#answered(held, answer),
         (error: unknown) => this.#threw(held, error),
       )
+    } else this.#answered(held, answered)
   }
 
   #answered(held: HeldJob, answer: unknown): void {

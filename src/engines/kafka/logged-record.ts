@@ -2,8 +2,6 @@ import { type LogRecord, type RecordHeaders, textOf } from './dead-letters/recor
 import type { HeaderNames } from './header-names.ts'
 import type { PartitionName } from './holding.ts'
 
-const ASCII_END = 0x80
-
 /** Where reading is in some bytes. */
 export interface Cursor {
   readonly bytes: Buffer
@@ -103,7 +101,7 @@ export class LoggedRecord implements LogRecord, RecordHeaders {
 
   valueText(): string | null {
     if (this.#valueLength < 0) return 'null'
-    return textOf(this.#bytes, this.#valueAt, this.#valueAt + Math.max(0, this.#valueLength))
+    return textOf(this.#bytes, this.#valueAt, this.#valueAt + this.#valueLength)
   }
 
   get headers(): RecordHeaders {
@@ -122,8 +120,9 @@ export class LoggedRecord implements LogRecord, RecordHeaders {
   }
 
   get(name: string): Buffer | undefined {
-    const found = this.#find(name)
-    return found === null ? undefined : this.#bytes.subarray(found.from, found.to)
+    let found: Buffer | undefined
+    for (const [written, value] of this) if (written === name) found = value
+    return found
   }
 
   texts(names: HeaderNames): readonly (string | null)[] {
@@ -145,22 +144,6 @@ export class LoggedRecord implements LogRecord, RecordHeaders {
     return texts
   }
 
-  /** The value of the last header of that name. What is null has a length of -1 and is taken for empty. */
-  #find(name: string): { readonly from: number; readonly to: number } | null {
-    const bytes = this.#bytes
-    const cursor = this.#headersCursor()
-    let found: { readonly from: number; readonly to: number } | null = null
-    for (let left = readVarint(cursor); left > 0; left -= 1) {
-      const nameLength = Math.max(0, readVarint(cursor))
-      const nameAt = cursor.at
-      cursor.at += nameLength
-      const length = Math.max(0, readVarint(cursor))
-      if (isAt(bytes, nameAt, nameLength, name)) found = { from: cursor.at, to: cursor.at + length }
-      cursor.at += length
-    }
-    return found
-  }
-
   *[Symbol.iterator](): Iterator<readonly [string, Buffer]> {
     const bytes = this.#bytes
     const cursor = this.#headersCursor()
@@ -174,19 +157,8 @@ export class LoggedRecord implements LogRecord, RecordHeaders {
     }
   }
 
+  /** What is null, a name or a value, has a length of -1 and is taken for empty. */
   #headersCursor(): Cursor {
     return { bytes: this.#bytes, at: this.#valueAt + Math.max(0, this.#valueLength) }
   }
-}
-
-/** Whether these bytes are the text. Most names differ in their last letter already, so that is looked at first. */
-function isAt(bytes: Buffer, at: number, length: number, text: string): boolean {
-  const last = text.charCodeAt(text.length - 1)
-  if (last < ASCII_END && bytes[at + length - 1] !== last) return false
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index)
-    if (code >= ASCII_END) return bytes.toString('utf8', at, at + length) === text
-    if (index >= length || bytes[at + index] !== code) return false
-  }
-  return length === text.length
 }

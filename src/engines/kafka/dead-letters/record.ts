@@ -19,7 +19,7 @@ export interface LogRecord extends Coordinates {
   readonly key: Buffer | null
   /** Null: a tombstone. */
   readonly value: Buffer | null
-  /** As `textOf` the value, where that can be had without the bytes in between. */
+  /** As `textOf` the value, `'null'` without one, where that can be had without the bytes in between. */
   valueText?(): string | null
   readonly headers: RecordHeaders
   readonly timestampMs: number
