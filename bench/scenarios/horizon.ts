@@ -1,6 +1,5 @@
 import { inBatches, makePayloads } from '../payload.ts'
 import type { Scenario, Scene } from '../scenario.ts'
-import { holdTransaction } from '../servers/postgres.ts'
 import { type Drained, drain, steadyRate } from './draining.ts'
 
 /** Enqueues `count` more jobs, all at once, and drains them. */
@@ -40,6 +39,7 @@ export const horizon: Scenario = {
     const first = Math.ceil(jobs / 4)
     const warm = await turn(scene, 0, first)
     const before = await turn(scene, first, jobs)
+    const { holdTransaction } = await import('../servers/postgres.ts')
     const release = await holdTransaction(url)
     const meanwhile = await turn(scene, first + jobs, finished)
     const after = await turn(scene, first + jobs + finished, jobs)

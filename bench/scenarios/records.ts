@@ -1,6 +1,5 @@
 import { inBatches, makePayloads } from '../payload.ts'
 import { ratioOf, type Scenario, type Scene } from '../scenario.ts'
-import { addressOf, topicOf } from '../servers/kafka.ts'
 import { drain, steadyRate } from './draining.ts'
 
 /** For each job of other scenarios so many records: whoever reads ahead has a good part of fewer in memory at the start. */
@@ -15,7 +14,11 @@ function countOf({ sizes }: Scene): { readonly count: number; readonly warmup: n
 
 /** A producer that knows none of the contenders, in a process of its own. */
 async function fill(scene: Scene): Promise<void> {
-  const { Producer } = await import('@platformatic/kafka')
+  // Only here: every measuring process loads this module, and its memory is measured.
+  const [{ Producer }, { addressOf, topicOf }] = await Promise.all([
+    import('@platformatic/kafka'),
+    import('../servers/kafka.ts'),
+  ])
   const url = scene.place.url ?? ''
   const producer = new Producer<Buffer, Buffer, Buffer, Buffer>({
     clientId: 'bench',
