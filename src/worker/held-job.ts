@@ -2,7 +2,7 @@ import type { Bagged } from '../engine/bag.ts'
 import type { Lease, Outcome } from '../engine/outcome.ts'
 import type { JobFacts } from '../events.ts'
 import type { AnyJob, Handler, RunningJob } from '../job/definition.ts'
-import type { Renewable } from './renewals.ts'
+import type { KeptLease } from './shared-leases.ts'
 
 /** A definition that this worker runs, and how many of it run now. */
 export interface WorkedType {
@@ -21,13 +21,14 @@ export interface WorkedType {
 export type Phase = 'waiting' | 'running' | 'settling' | 'over'
 
 /** One start of one job, from the claim until the engine has answered to its outcome. */
-export class HeldJob implements Bagged, Renewable {
+export class HeldJob implements Bagged, KeptLease {
   readonly handle: number
   readonly lease: Lease
   readonly type: WorkedType
   readonly heldAtMs: number
   phase: Phase = 'waiting'
   bagAt = -1
+  slot: KeptLease['slot'] = null
   isStarted = false
   startedAtMs = 0
   /** On the monotonic clock; meaningful from `settling` on, where it ran. */

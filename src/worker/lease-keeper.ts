@@ -1,13 +1,14 @@
 import type { LostReason } from '../engine/outcome.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type Renewable, Renewals, type RenewalsParts } from './renewals.ts'
+import type { KeptLease } from './shared-leases.ts'
 import { startRenewalThread } from './thread-keeper.ts'
 
 /** Keeps what the worker holds from expiring. Every call takes a whole batch. */
 export interface LeaseKeeper {
   /** Called before the first handler of the batch: one of them may block this thread. */
-  hold(leases: readonly Renewable[]): void
-  drop(leases: readonly Renewable[]): void
+  hold(leases: readonly KeptLease[]): void
+  drop(leases: readonly KeptLease[]): void
   /** Resolves when leases are kept even if a handler blocks this thread, or when that will never be so. */
   readonly ready: Promise<void>
   close(): Promise<void>
@@ -19,7 +20,7 @@ export interface KeeperParts {
   readonly worker: string
   readonly threadUrl: string | null
   /** Everything held now, but for what has been told as lost. */
-  held(): Iterable<Renewable>
+  held(): Iterable<KeptLease>
   onLost(handle: number, reason: LostReason): void
   onError(during: string, error: unknown): void
 }

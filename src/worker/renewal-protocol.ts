@@ -6,23 +6,11 @@ export interface RenewalThreadData {
   readonly worker: string
 }
 
-/**
- * To the thread. One post for a whole batch of one type, and of its jobs only what renewing needs: copying them with
- * their payloads would cost more than running them. Ids and tokens are one text each, because most jobs are over before
- * the thread has to read it.
- */
+/** To the thread. What it is to renew stands in the pages; shared-leases.ts says how. */
 export type ToRenewalThread =
-  | {
-      readonly kind: 'hold'
-      readonly type: string
-      readonly leaseMs: number
-      readonly handles: readonly number[]
-      /** JSON of a list of texts, in the order of the handles. */
-      readonly ids: string
-      readonly tokens: string
-      readonly timeoutMs: readonly number[]
-    }
-  | { readonly kind: 'drop'; readonly handles: readonly number[] }
+  | { readonly kind: 'page'; readonly page: SharedArrayBuffer }
+  /** Leases of this length are held from now on. */
+  | { readonly kind: 'watch'; readonly leaseMs: number }
   | { readonly kind: 'close' }
 
 /** From the thread. */

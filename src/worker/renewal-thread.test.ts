@@ -146,7 +146,7 @@ test('when the thread cannot open the store, the fault is reported and renewal g
 test('what was held when the thread died is renewed here', { timeout: 120_000 }, async () => {
   const failed = Promise.withResolvers<string>()
   const taken = Promise.withResolvers<readonly Renewable[]>()
-  const held = { handle: 7, leaseMs: 1_000, heldAtMs: 0, timeoutMs: 1_000, renewedAtMs: 0, lease: LEASE }
+  const held = { handle: 7, leaseMs: 1_000, heldAtMs: 0, timeoutMs: 1_000, renewedAtMs: 0, lease: LEASE, slot: null }
   const parts = {
     clock: systemClock,
     consumer: { renew: async () => [] },

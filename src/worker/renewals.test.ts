@@ -7,14 +7,16 @@ import { defineJob } from '../job/definition.ts'
 import { TestClock } from '../testing/clock.ts'
 import { keepLeases } from './lease-keeper.ts'
 import { type Renewable, Renewals } from './renewals.ts'
+import type { KeptLease } from './shared-leases.ts'
 
-const held = (handle: number, leaseMs: number, timeoutMs = 300_000, heldAtMs = 0): Renewable => ({
+const held = (handle: number, leaseMs: number, timeoutMs = 300_000, heldAtMs = 0): KeptLease => ({
   handle,
   lease: leaseOf(`j${handle}`),
   leaseMs,
   heldAtMs,
   timeoutMs,
   renewedAtMs: heldAtMs,
+  slot: null,
 })
 
 function staged(answer: (ids: readonly string[]) => readonly LostReason[] | Error = () => []) {
@@ -74,7 +76,7 @@ test('a young lease waits for the next round and is never older than half its le
   renewals.close()
 })
 
-test('a dropped lease is not renewed, and with nothing held no timer is left', async () => {
+test('a dropped lease is not renewed, and one that comes after nothing was held is', async () => {
   const { clock, calls, renewals, hold, drop } = staged()
   hold(held(1, 3_000), held(2, 3_000))
   drop(1)
@@ -86,11 +88,11 @@ test('a dropped lease is not renewed, and with nothing held no timer is left', a
   drop(2)
   await clock.advance('1s')
   assert.equal(calls.length, 1)
-  assert.equal(clock.waiting, 0)
   hold(held(3, 3_000, 300_000, clock.monotonicMs()))
   await clock.advance('1s')
   assert.deepEqual(calls.at(-1)?.ids, ['j3'])
   renewals.close()
+  assert.equal(clock.waiting, 0)
 })
 
 // I6: a handler stuck for ever must not keep its lease for ever.
@@ -135,7 +137,7 @@ test('after a fault the renewal is tried again long before the lease is over', a
 test('a lease that the engine watches itself is left alone', async () => {
   const clock = new TestClock()
   let calls = 0
-  const keptLeases: Renewable[] = []
+  const keptLeases: KeptLease[] = []
   const keeper = keepLeases({
     clock,
     consumer: {
@@ -150,7 +152,7 @@ test('a lease that the engine watches itself is left alone', async () => {
     onLost: () => {},
     onError: () => {},
   })
-  const keep = (renewable: Renewable): void => {
+  const keep = (renewable: KeptLease): void => {
     keptLeases.push(renewable)
     keeper.hold([renewable])
   }

@@ -18,7 +18,7 @@ export interface Renewable {
 
 interface Group {
   readonly leaseMs: number
-  cancel: (() => void) | null
+  cancel: () => void
   renewing: boolean
 }
 
@@ -49,30 +49,24 @@ export class Renewals {
     this.#parts = parts
   }
 
-  /** Leases of this length are held from now on. */
+  /** Leases of this length may be held from now on. */
   watch(leaseMs: number): void {
-    if (this.#closed) return
-    let group = this.#groups.get(leaseMs)
-    if (group === undefined) {
-      group = { leaseMs, cancel: null, renewing: false }
-      this.#groups.set(leaseMs, group)
-    }
-    if (group.cancel === null) this.#arm(group, leaseMs / 3)
+    if (this.#closed || this.#groups.has(leaseMs)) return
+    const group: Group = { leaseMs, cancel: () => {}, renewing: false }
+    this.#groups.set(leaseMs, group)
+    this.#arm(group, leaseMs / 3)
   }
 
   close(): void {
     this.#closed = true
-    for (const group of this.#groups.values()) group.cancel?.()
+    for (const group of this.#groups.values()) group.cancel()
     this.#groups.clear()
   }
 
   #arm(group: Group, ms: number): void {
     if (this.#closed) return
-    group.cancel?.()
+    group.cancel()
     group.cancel = this.#parts.clock.after(ms, () => {
-      group.cancel = null
-      // With nothing held the group sleeps until something is.
-      if (this.#held(group).length === 0) return
       this.#arm(group, group.leaseMs / 3)
       this.#expire(group)
       void this.#renew(group)

@@ -3,7 +3,7 @@ import { MillraceError } from '../errors.ts'
 import { waitAtMost } from './bounded.ts'
 import type { KeeperParts, LeaseKeeper } from './lease-keeper.ts'
 import type { FromRenewalThread, RenewalThreadData, ToRenewalThread } from './renewal-protocol.ts'
-import type { Renewable } from './renewals.ts'
+import { type KeptLease, LeaseWriter } from './shared-leases.ts'
 
 /** A thread that has not closed its connection by then is ended. */
 const CLOSE_MS = 4_000
@@ -27,6 +27,8 @@ class ThreadKeeper implements LeaseKeeper {
   readonly #fallBack: () => LeaseKeeper
   readonly #thread: Thread
   readonly #exited: Promise<void>
+  readonly #leases = new LeaseWriter((page) => this.#send({ kind: 'page', page }))
+  readonly #watched = new Set<number>()
   #instead: LeaseKeeper | null = null
   #closing = false
 
@@ -56,28 +58,27 @@ class ThreadKeeper implements LeaseKeeper {
     })
   }
 
-  hold(leases: readonly Renewable[]): void {
+  hold(leases: readonly KeptLease[]): void {
     if (this.#instead !== null) {
       this.#instead.hold(leases)
       return
     }
-    const renewed = leases.filter(({ lease }) => lease.expiresAtMs !== null)
-    for (const [type, ofType] of Map.groupBy(renewed, ({ lease }) => lease.job.type)) {
-      this.#send({
-        kind: 'hold',
-        type,
-        leaseMs: ofType[0]?.leaseMs ?? 0,
-        handles: ofType.map(({ handle }) => handle),
-        ids: JSON.stringify(ofType.map(({ lease }) => lease.job.id)),
-        tokens: JSON.stringify(ofType.map(({ lease }) => lease.token)),
-        timeoutMs: ofType.map(({ timeoutMs }) => timeoutMs),
-      })
+    for (const kept of leases) {
+      if (kept.lease.expiresAtMs === null) continue
+      this.#leases.write(kept)
+      this.#watch(kept.leaseMs)
     }
   }
 
-  drop(leases: readonly Renewable[]): void {
-    if (this.#instead !== null) this.#instead.drop(leases)
-    else this.#send({ kind: 'drop', handles: leases.map(({ handle }) => handle) })
+  drop(leases: readonly KeptLease[]): void {
+    for (const kept of leases) this.#leases.crossOut(kept)
+  }
+
+  /** The thread looks every third of each length that it was told of, whether anything is held or not. */
+  #watch(leaseMs: number): void {
+    if (this.#watched.has(leaseMs)) return
+    this.#watched.add(leaseMs)
+    this.#send({ kind: 'watch', leaseMs })
   }
 
   async close(): Promise<void> {

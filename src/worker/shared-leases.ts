@@ -1,0 +1,197 @@
+/**
+ * The leases that a worker holds, in memory that its renewal thread can read. To tell the thread of each batch by a message
+ * cost more than running short jobs; now a lease is written down where the thread finds it when it is time to renew,
+ * and most are crossed out before anybody has looked.
+ */
+import type { Lease } from '../engine/outcome.ts'
+import type { Renewable } from './renewals.ts'
+
+const SLOTS_PER_PAGE = 256
+const SLOT_BYTES_MIN = 512
+
+/** Of a slot, in words of four bytes. */
+const TURN = 0
+const ID_LENGTH = 1
+const TYPE_LENGTH = 2
+const TEXT_LENGTH = 3
+/** Of a slot, in words of eight bytes. A handle is one of them: after a day or two it has outgrown four. */
+const HANDLE = 2
+const HELD_AT_MS = 3
+const LEASE_MS = 4
+const TIMEOUT_MS = 5
+/** In bytes. The id, the type and the token follow each other, two bytes for each unit, so that nothing is altered. */
+const TEXT = 48
+
+/** Each thread counts from its own start; the pages count from that of the system. */
+const STARTED_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now()
+
+/** A lease as the worker keeps it, with the slot that it has while it is written down. */
+export interface KeptLease extends Renewable {
+  slot: Slot | null
+}
+
+/**
+ * Room for one lease. It begins with a number that the writer counts up after filling it and again after crossing it out:
+ * it is odd as long as the lease is held. Whoever has read a slot and finds the number unchanged has read one lease, not
+ * parts of two.
+ */
+class Slot {
+  readonly bytes: number
+  readonly #memory: Buffer
+  readonly #words: Int32Array
+  readonly #numbers: Float64Array
+
+  constructor(page: SharedArrayBuffer, nth: number) {
+    this.bytes = page.byteLength / SLOTS_PER_PAGE
+    const at = nth * this.bytes
+    this.#memory = Buffer.from(page, at, this.bytes)
+    this.#words = new Int32Array(page, at, TEXT / 4)
+    this.#numbers = new Float64Array(page, at, TEXT / 8)
+  }
+
+  fill({ handle, lease, heldAtMs, leaseMs, timeoutMs }: Renewable, text: string): void {
+    const { id, type } = lease.job
+    this.#words[ID_LENGTH] = id.length
+    this.#words[TYPE_LENGTH] = type.length
+    this.#words[TEXT_LENGTH] = text.length
+    this.#numbers[HANDLE] = handle
+    this.#numbers[HELD_AT_MS] = heldAtMs + STARTED_MS
+    this.#numbers[LEASE_MS] = leaseMs
+    this.#numbers[TIMEOUT_MS] = timeoutMs
+    this.#memory.write(text, TEXT, 'utf16le')
+    Atomics.add(this.#words, TURN, 1)
+  }
+
+  crossOut(): void {
+    Atomics.add(this.#words, TURN, 1)
+  }
+
+  /** What is written down here: of the known ones that which it is, or a new one; null if there is nothing. */
+  read(known: ReadonlyMap<number, ReadLease>): ReadLease | null {
+    const turn = Atomics.load(this.#words, TURN)
+    if (turn % 2 === 0) return null
+    const handle = this.#numbers[HANDLE] ?? 0
+    const lease = known.get(handle) ?? this.#readNew(handle)
+    return Atomics.load(this.#words, TURN) === turn ? lease : null
+  }
+
+  #readNew(handle: number): ReadLease {
+    const [, idLength = 0, typeLength = 0, textLength = 0] = this.#words
+    const text = this.#memory.toString('utf16le', TEXT, TEXT + 2 * textLength)
+    const typeEnd = idLength + typeLength
+    const heldAtMs = (this.#numbers[HELD_AT_MS] ?? 0) - STARTED_MS
+    return {
+      handle,
+      lease: leaseOf(text.slice(0, idLength), text.slice(idLength, typeEnd), text.slice(typeEnd)),
+      heldAtMs,
+      leaseMs: this.#numbers[LEASE_MS] ?? 0,
+      timeoutMs: this.#numbers[TIMEOUT_MS] ?? 0,
+      renewedAtMs: heldAtMs,
+      isLost: false,
+    }
+  }
+}
+
+/** The worker's side. */
+export class LeaseWriter {
+  readonly #share: (page: SharedArrayBuffer) => void
+  /** By their size. */
+  readonly #free = new Map<number, Slot[]>()
+
+  /** `share` hands a page to the reader; nothing is written there yet. */
+  constructor(share: (page: SharedArrayBuffer) => void) {
+    this.#share = share
+  }
+
+  write(kept: KeptLease): void {
+    const { job, token } = kept.lease
+    const text = job.id + job.type + token
+    kept.slot = this.#take(TEXT + 2 * text.length)
+    kept.slot.fill(kept, text)
+  }
+
+  crossOut(kept: KeptLease): void {
+    const { slot } = kept
+    if (slot === null) return
+    kept.slot = null
+    slot.crossOut()
+    this.#free.get(slot.bytes)?.push(slot)
+  }
+
+  #take(bytes: number): Slot {
+    let size = SLOT_BYTES_MIN
+    while (size < bytes) size *= 2
+    let free = this.#free.get(size)
+    if (free === undefined) {
+      free = []
+      this.#free.set(size, free)
+    }
+    return free.pop() ?? this.#addPage(size, free)
+  }
+
+  #addPage(size: number, free: Slot[]): Slot {
+    const page = new SharedArrayBuffer(size * SLOTS_PER_PAGE)
+    this.#share(page)
+    const [first, ...others] = slotsOf(page)
+    free.push(...others)
+    return first
+  }
+}
+
+interface ReadLease extends Renewable {
+  isLost: boolean
+}
+
+/** The thread's side. */
+export class LeaseReader {
+  readonly #slots: Slot[] = []
+  #known: ReadonlyMap<number, ReadLease> = new Map()
+
+  add(page: SharedArrayBuffer): void {
+    this.#slots.push(...slotsOf(page))
+  }
+
+  /** All that is written down now and was not lost. One that was there at the last look is the same object. */
+  held(): readonly Renewable[] {
+    const known = new Map<number, ReadLease>()
+    for (const slot of this.#slots) {
+      const lease = slot.read(this.#known)
+      if (lease !== null) known.set(lease.handle, lease)
+    }
+    this.#known = known
+    return [...known.values()].filter(({ isLost }) => !isLost)
+  }
+
+  /** Whether it was held until now. */
+  lose(handle: number): boolean {
+    const lease = this.#known.get(handle)
+    if (lease === undefined || lease.isLost) return false
+    lease.isLost = true
+    return true
+  }
+}
+
+function slotsOf(page: SharedArrayBuffer): [Slot, ...Slot[]] {
+  const others = Array.from({ length: SLOTS_PER_PAGE - 1 }, (_, index) => new Slot(page, index + 1))
+  return [new Slot(page, 0), ...others]
+}
+
+/** `renew` reads the id, the type and the token; the rest of a lease is none of the thread's business. */
+function leaseOf(id: string, type: string, token: string): Lease {
+  const job = {
+    id,
+    type,
+    payload: 'null',
+    payloadVersion: 1,
+    priority: 5,
+    attempts: 1,
+    createdAtMs: 0,
+    runAtMs: 0,
+    key: null,
+    latestKey: null,
+    tenant: null,
+    options: null,
+    after: null,
+  }
+  return { job, attempt: 1, token, expiresAtMs: 0 }
+}
