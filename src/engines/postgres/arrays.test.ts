@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { postgresServer, query } from '../../../test/servers/postgres.ts'
-import { arrayOf } from './arrays.ts'
+import { arrayOf, arrayOfNumbers } from './arrays.ts'
 
 test('texts of any kind arrive as they are', async () => {
   const { url } = await postgresServer()
@@ -14,5 +14,13 @@ test('texts of any kind arrive as they are', async () => {
   for (const texts of arrays) {
     const [row] = await query<{ texts: string[] }>(url, 'select $1::text[] as texts', [arrayOf(texts)])
     assert.deepEqual(row?.texts, texts)
+  }
+})
+
+test('numbers of any size arrive as they are', async () => {
+  const { url } = await postgresServer()
+  for (const numbers of [[], [0], [1, -2.5, 1e-7, 1e21, Number.MAX_SAFE_INTEGER]]) {
+    const [row] = await query<{ numbers: number[] }>(url, 'select $1::float8[] as numbers', [arrayOfNumbers(numbers)])
+    assert.deepEqual(row?.numbers, numbers)
   }
 })

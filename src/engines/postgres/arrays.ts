@@ -9,6 +9,11 @@ export function arrayOf(values: readonly string[]): string {
   return `{"${(needsCare ? values.map(escaped) : values).join('","')}"}`
 }
 
+/** An array of finite numbers as Postgres reads it, for the same reason. */
+export function arrayOfNumbers(values: readonly number[]): string {
+  return `{${values.join(',')}}`
+}
+
 function escaped(value: string): string {
   return value.replaceAll(/["\\]/g, '\\$&')
 }

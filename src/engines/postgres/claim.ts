@@ -112,7 +112,7 @@ async function takeOne(
 ): Promise<readonly JobRow[]> {
   const expiresMs = nowMs + leaseMs
   const { priority = 0, since = '-infinity' } = start ?? {}
-  const rows = await queries.rows<PlainRow>(CLAIM_ONE, type, priority, since, bound, worker, token, leaseMs)
+  const rows = await queries.lists<PlainRow>(CLAIM_ONE, type, priority, since, bound, worker, token, leaseMs)
   return rows.map((row) => fromPlain(row, type, expiresMs))
 }
 

@@ -1,67 +1,103 @@
 import type { Lease, Outcome, Settlement } from '../../engine/outcome.ts'
-import { arrayOf } from './arrays.ts'
+import { arrayOf, arrayOfNumbers } from './arrays.ts'
 import type { Queries } from './database.ts'
 import { fenceOf } from './rows.ts'
 import { COMPLETE, COMPLETE_THERE } from './settle-statements.ts'
 
-/** A job under one lease: an id alone would take a late holder for the present one. */
-export interface Accepted {
-  readonly id: string
-  readonly token: string
-  /** Whether others come after it. */
+/** What became of settlements: all but these took effect. */
+export interface Applied<Item> {
+  readonly refused: readonly Item[]
+  /** Whether others come after one that took effect. */
   readonly awaited: boolean
 }
 
-export function split<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): [Item[], Item[]] {
-  const [first, second]: [Item[], Item[]] = [[], []]
-  for (const item of items) (isFirst(item) ? first : second).push(item)
-  return [first, second]
+/** A row that a statement has changed. The id alone would take a late holder for the present one. */
+export interface Accepted {
+  readonly id: string
+  readonly token: string
+  readonly awaited: boolean
 }
 
-interface Completing {
-  readonly lease: Lease
+interface Completion extends Settlement {
   readonly outcome: Extract<Outcome, { kind: 'complete' }>
 }
 
-export async function complete(queries: Queries, given: readonly Settlement[]): Promise<readonly Accepted[]> {
-  const done = given.flatMap(({ lease, outcome }) => (outcome.kind === 'complete' ? [{ lease, outcome }] : []))
-  if (done.length === 0) return []
-  const [bounded, plain] = split(done, ({ outcome }) => outcome.keep !== undefined)
-  const { accepted, left } = plain.length === 0 ? { accepted: [], left: [] } : await completeThere(queries, plain)
-  const others = [...bounded, ...left]
-  return others.length === 0 ? accepted : [...accepted, ...(await completeById(queries, others))]
+/** Nearly always nothing comes first; then nothing is copied. */
+export function split<Item>(
+  items: readonly Item[],
+  isFirst: (item: Item) => boolean,
+): readonly [first: readonly Item[], second: readonly Item[]] {
+  if (!items.some(isFirst)) return [[], items]
+  return [items.filter(isFirst), items.filter((item) => !isFirst(item))]
 }
 
-/** The hot path. A row that was renewed, or moved in any other way, is left to be looked for by its id. */
-async function completeThere(
+export function isCompletion<Item extends Settlement>(item: Item): item is Item & Completion {
+  return item.outcome.kind === 'complete'
+}
+
+/** Each is accepted once, so that as many as were given are all of them. */
+export function appliedOf<Item extends Settlement>(
+  given: readonly Item[],
+  accepted: readonly Accepted[],
+): Applied<Item> {
+  const awaited = accepted.some((each) => each.awaited)
+  if (accepted.length === given.length) return { refused: [], awaited }
+  const names = new Set(accepted.map(nameOf))
+  return { refused: given.filter(({ lease }) => !names.has(nameOfLease(lease))), awaited }
+}
+
+export function nameOfLease(lease: Lease): string {
+  return nameOf({ id: lease.job.id, token: fenceOf(lease).token })
+}
+
+export function nameOf({ id, token }: Pick<Accepted, 'id' | 'token'>): string {
+  return `${token} ${id}`
+}
+
+export async function complete<Item extends Completion>(
   queries: Queries,
-  done: readonly Completing[],
-): Promise<{ readonly accepted: readonly Accepted[]; readonly left: readonly Completing[] }> {
-  const fences = done.map(({ lease }) => fenceOf(lease))
-  const tokens = [...new Set(fences.map(({ token }) => token))]
-  const numbers = new Map(tokens.map((token, index) => [token, index + 1]))
+  done: readonly Item[],
+): Promise<Applied<Item>> {
+  const [bounded, plain] = split(done, ({ outcome }) => outcome.keep !== undefined)
+  const there = plain.length === 0 ? { refused: [], awaited: false } : await completeThere(queries, plain)
+  const others = [...bounded, ...there.refused]
+  if (others.length === 0) return there
+  const byId = appliedOf(others, await completeById(queries, others))
+  return { refused: byId.refused, awaited: there.awaited || byId.awaited }
+}
+
+/** The hot path. A row that was renewed, or moved in any other way, is refused here and to be looked for by its id. */
+async function completeThere<Item extends Completion>(queries: Queries, done: readonly Item[]): Promise<Applied<Item>> {
+  const places: string[] = []
+  const fences: number[] = []
+  const numbers = new Map<string, number>()
+  for (const { lease } of done) {
+    const { token, place } = fenceOf(lease)
+    places.push(place)
+    let number = numbers.get(token)
+    if (number === undefined) {
+      number = numbers.size + 1
+      numbers.set(token, number)
+    }
+    fences.push(number)
+  }
   const [answer] = await queries.rows<{ jobs: number; awaited: boolean; done: readonly number[] | null }>(
     COMPLETE_THERE,
-    arrayOf(fences.map(({ place }) => place)),
+    arrayOf(places),
     arrayOf(done.map(({ lease }) => lease.job.id)),
     arrayOf(done.map(({ outcome }) => outcome.result)),
-    done.map(({ outcome }) => outcome.durationMs),
-    fences.map(({ token }) => numbers.get(token) ?? 0),
-    arrayOf(tokens),
+    arrayOfNumbers(done.map(({ outcome }) => outcome.durationMs)),
+    arrayOfNumbers(fences),
+    arrayOf([...numbers.keys()]),
     done.length,
   )
-  const found = answer?.done == null ? null : new Set(answer.done)
-  const isDone = (index: number): boolean => answer?.jobs === done.length || found?.has(index + 1) === true
-  return {
-    accepted: fences.flatMap(({ token }, index) => {
-      const id = done[index]?.lease.job.id
-      return id !== undefined && isDone(index) ? [{ id, token, awaited: answer?.awaited ?? false }] : []
-    }),
-    left: done.filter((_, index) => !isDone(index)),
-  }
+  const awaited = answer?.awaited ?? false
+  if (answer?.jobs === done.length) return { refused: [], awaited }
+  const found = new Set(answer?.done)
+  return { refused: done.filter((_, index) => !found.has(index + 1)), awaited }
 }
 
-function completeById(queries: Queries, done: readonly Completing[]): Promise<readonly Accepted[]> {
+function completeById(queries: Queries, done: readonly Completion[]): Promise<readonly Accepted[]> {
   return queries.rows<Accepted>(
     COMPLETE,
     done.map(({ lease }) => lease.job.id),

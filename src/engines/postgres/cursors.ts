@@ -55,7 +55,8 @@ export class Cursors {
   advance(rows: readonly JobRow[]): void {
     this.#taken += rows.length
     if (this.#taken < WORTH_JOBS && this.#costMs < WORTH_MS) return
-    const last = new Map(rows.map((row) => [row.type, row]))
+    const last = new Map<string | null, JobRow>()
+    for (const row of rows) last.set(row.type, row)
     for (const [type, { priority, run_ms: runMs }] of last) {
       if (type === null) continue
       // Other programs store microseconds, and what was read is rounded.

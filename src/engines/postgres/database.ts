@@ -12,6 +12,8 @@ export type Statement = (names: Names) => string
 export interface Queries {
   /** Rows of one statement. Its first parameter is always the time. */
   rows<Row>(statement: Statement, ...values: readonly unknown[]): Promise<readonly Row[]>
+  /** The same, each row as the list of its values: for statements that bring hundreds of rows at a time. */
+  lists<Row extends readonly unknown[]>(statement: Statement, ...values: readonly unknown[]): Promise<readonly Row[]>
   /** Several statements without parameters. */
   script(statement: Statement): Promise<void>
 }
@@ -79,6 +81,10 @@ export class Database implements Queries {
     return this.#use((client) => this.#on(client).rows<Row>(statement, ...values))
   }
 
+  lists<Row extends readonly unknown[]>(statement: Statement, ...values: readonly unknown[]): Promise<readonly Row[]> {
+    return this.#use((client) => this.#on(client).lists<Row>(statement, ...values))
+  }
+
   script(statement: Statement): Promise<void> {
     return this.#use((client) => this.#on(client).script(statement))
   }
@@ -104,13 +110,16 @@ export class Database implements Queries {
   }
 
   #on(client: Pick<PgClient, 'query'>): Queries {
+    const ask = async (statement: Statement, values: readonly unknown[], mode: Pick<PgQuery, 'rowMode'>) => {
+      const { text, name } = this.#text(statement)
+      const query = { text, values: [this.now, ...values], ...(this.#prepare && { name }), ...mode }
+      return (await this.#send(client, query)).rows
+    }
     return {
-      rows: async <Row>(statement: Statement, ...values: readonly unknown[]) => {
-        const { text, name } = this.#text(statement)
-        const query = { text, values: [this.now, ...values], ...(this.#prepare && { name }) }
-        const { rows } = await this.#send(client, query)
-        return rows as readonly Row[]
-      },
+      rows: async <Row>(statement: Statement, ...values: readonly unknown[]) =>
+        (await ask(statement, values, {})) as readonly Row[],
+      lists: async <Row>(statement: Statement, ...values: readonly unknown[]) =>
+        (await ask(statement, values, { rowMode: 'array' })) as readonly Row[],
       script: async (statement) => void (await this.#send(client, { text: statement(this.names), values: [] })),
     }
   }

@@ -8,6 +8,8 @@ export interface PgQuery {
   /** Prepared under this name, once per connection. */
   readonly name?: string
   readonly query_timeout?: number
+  /** Rows are lists of their values, in the order of the columns. */
+  readonly rowMode?: 'array'
 }
 
 export interface PgResult {

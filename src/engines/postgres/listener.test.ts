@@ -30,6 +30,7 @@ test('a connection that listens and hears nothing is given up for a new one, and
       ears[1]?.emit('notification', { channel, payload })
       return []
     },
+    lists: async () => [],
     script: async () => {},
   }
   const listener = new Listener({

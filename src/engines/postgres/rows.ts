@@ -25,34 +25,45 @@ export interface JobRow {
   readonly place: string
 }
 
-/** A row of the usual claim: null where the value is the usual one. */
-export interface PlainRow
-  extends Omit<JobRow, 'type' | 'expires_ms' | 'attempt_count' | 'max_attempts' | 'payload_version' | 'run_ms'> {
-  readonly attempt_count: number | null
-  readonly max_attempts: number | null
-  readonly payload_version: number | null
-  readonly run_ms: number | null
-}
+/** A row of the usual claim, as `plainColumns` in statements.ts has it: null where the value is the usual one. */
+export type PlainRow = readonly [
+  id: string,
+  payload: string | null,
+  place: string,
+  priority: number,
+  attempts: number | null,
+  attemptsMax: number | null,
+  version: number | null,
+  createdMs: number,
+  runMs: number | null,
+  arrival: number | null,
+  key: string | null,
+  latestKey: string | null,
+  tenant: Tenant | null,
+  options: StoredOptions | null,
+  after: unknown,
+]
 
 export function fromPlain(row: PlainRow, type: string, expiresMs: number): JobRow {
+  const createdMs = row[7]
   return {
-    id: row.id,
+    id: row[0],
     type,
-    payload: row.payload,
-    payload_version: row.payload_version ?? 1,
-    priority: row.priority,
-    attempt_count: row.attempt_count ?? 1,
-    max_attempts: row.max_attempts ?? 3,
-    created_ms: row.created_ms,
-    run_ms: row.run_ms ?? row.created_ms,
-    arrival: row.arrival,
-    idempotency_key: row.idempotency_key,
-    latest_key: row.latest_key,
-    tenant: row.tenant,
-    options: row.options,
-    after: row.after,
+    payload: row[1],
+    payload_version: row[6] ?? 1,
+    priority: row[3],
+    attempt_count: row[4] ?? 1,
+    max_attempts: row[5] ?? 3,
+    created_ms: createdMs,
+    run_ms: row[8] ?? createdMs,
+    arrival: row[9],
+    idempotency_key: row[10],
+    latest_key: row[11],
+    tenant: row[12],
+    options: row[13],
+    after: row[14],
     expires_ms: expiresMs,
-    place: row.place,
+    place: row[2],
   }
 }
 

@@ -1,7 +1,16 @@
 import type { Farewells } from '../../engine/farewells.ts'
 import type { Lease, Lost, LostReason, Outcome, Settlement } from '../../engine/outcome.ts'
 import type { Ended, ErrorRecord } from '../../job/job.ts'
-import { type Accepted, complete, split } from './complete.ts'
+import {
+  type Accepted,
+  type Applied,
+  appliedOf,
+  complete,
+  isCompletion,
+  nameOf,
+  nameOfLease,
+  split,
+} from './complete.ts'
 import type { Database, Queries } from './database.ts'
 import { fenceOf, storable } from './rows.ts'
 import { FIND_NEWER, LOCK_JOB, LOOK_AT_LEASES, RENEW, RENEW_ONE, REPORT, SETTLE } from './settle-statements.ts'
@@ -26,10 +35,22 @@ export async function settleLeases(
   farewells: Farewells,
 ): Promise<Settled> {
   const seen = new Set<string>()
-  const isFirst = ({ lease }: Settling): boolean => seen.size < seen.add(lease.token).size
-  const [firsts, repeats] = split(given, isFirst)
+  for (const { lease } of given) seen.add(lease.token)
+  return seen.size === given.length
+    ? settleOnce(database, given, farewells)
+    : settleRepeatedly(database, given, farewells)
+}
+
+async function settleRepeatedly(
+  database: Database,
+  given: readonly Settling[],
+  farewells: Farewells,
+): Promise<Settled> {
+  const isFirst = ({ lease }: Settling, at: number) =>
+    given.findIndex((each) => each.lease.token === lease.token) === at
+  const firsts = given.filter(isFirst)
+  const repeats = given.filter((settling, at) => !isFirst(settling, at))
   const settled = await settleOnce(database, firsts, farewells)
-  if (repeats.length === 0) return settled
   const again = await settleLeases(database, repeats, farewells)
   return {
     lost: given.map(
@@ -42,14 +63,12 @@ export async function settleLeases(
 async function settleOnce(database: Database, given: readonly Settling[], farewells: Farewells): Promise<Settled> {
   const [bounded, unbounded] = split(given, ({ outcome }) => keepOf(outcome) !== null)
   const [latest, plain] = split(unbounded, isSupersedable)
-  const accepted = [...(await settlePlain(database, plain))]
-  for (const settling of latest) accepted.push(...(await settleLatest(database, settling)))
-  if (bounded.length > 0) accepted.push(...(await settleBounded(database, bounded, farewells)))
-  const freed = accepted.some(({ awaited }) => awaited)
-  // Nearly always. Each is accepted once, so that as many as were given are all of them.
-  if (accepted.length === given.length) return { lost: given.map(() => null), freed }
-  const names = new Set(accepted.map(nameOf))
-  const refused = given.filter(({ lease }) => !names.has(nameOfLease(lease)))
+  const applied = [await settlePlain(database, plain)]
+  for (const settling of latest) applied.push(await settleLatest(database, settling))
+  if (bounded.length > 0) applied.push(await settleBounded(database, bounded, farewells))
+  const { refused, awaited: freed } = joined(applied)
+  // Nearly always.
+  if (refused.length === 0) return { lost: given.map(() => null), freed }
   const lost = await findLost(
     database,
     refused.map(({ lease }) => lease),
@@ -57,9 +76,19 @@ async function settleOnce(database: Database, given: readonly Settling[], farewe
   return { lost: given.map((settling) => lost[refused.indexOf(settling)] ?? null), freed }
 }
 
-async function settlePlain(queries: Queries, given: readonly Settling[]): Promise<readonly Accepted[]> {
-  const [completions, others] = split(given, ({ outcome }) => outcome.kind === 'complete')
-  return (await Promise.all([complete(queries, completions), apply(queries, others.map(toChange))])).flat()
+function joined(applied: readonly Applied<Settling>[]): Applied<Settling> {
+  return { refused: applied.flatMap(({ refused }) => refused), awaited: applied.some(({ awaited }) => awaited) }
+}
+
+async function settlePlain(queries: Queries, given: readonly Settling[]): Promise<Applied<Settling>> {
+  const completions = given.filter(isCompletion)
+  if (completions.length === given.length) return complete(queries, completions)
+  const others = given.filter((settling) => !isCompletion(settling))
+  return joined(await Promise.all([complete(queries, completions), applyAll(queries, others)]))
+}
+
+async function applyAll(queries: Queries, given: readonly Settling[]): Promise<Applied<Settling>> {
+  return appliedOf(given, await apply(queries, given.map(toChange)))
 }
 
 /** Where a number of finished jobs is kept, what is too many goes in the same transaction. */
@@ -67,34 +96,23 @@ function settleBounded(
   database: Database,
   given: readonly Settling[],
   farewells: Farewells,
-): Promise<readonly Accepted[]> {
+): Promise<Applied<Settling>> {
   return database.transaction(async (queries) => {
-    const accepted: Accepted[] = []
+    const applied: Applied<Settling>[] = []
     for (const settling of given) {
-      accepted.push(
-        ...(await (isSupersedable(settling) ? supersedeOrApply(queries, settling) : settlePlain(queries, [settling]))),
+      applied.push(
+        await (isSupersedable(settling) ? supersedeOrApply(queries, settling) : settlePlain(queries, [settling])),
       )
     }
-    const names = new Set(accepted.map(nameOf))
-    await removeSurplus(
-      queries,
-      given.filter(({ lease }) => names.has(nameOfLease(lease))),
-      farewells,
-    )
-    return accepted
+    const all = joined(applied)
+    const accepted = given.filter((settling) => !all.refused.includes(settling))
+    await removeSurplus(queries, accepted, farewells)
+    return all
   })
 }
 
 function isSupersedable({ lease, outcome }: Settling): boolean {
   return lease.job.latestKey !== null && outcome.kind !== 'complete'
-}
-
-function nameOfLease(lease: Lease): string {
-  return nameOf({ id: lease.job.id, token: fenceOf(lease).token })
-}
-
-function nameOf({ id, token }: Pick<Accepted, 'id' | 'token'>): string {
-  return `${token} ${id}`
 }
 
 interface Line {
@@ -183,15 +201,16 @@ async function apply(queries: Queries, changes: readonly Change[]): Promise<read
 }
 
 /** The lock on the older job keeps an enqueue of a newer one before or after this, never in between (I4). */
-function settleLatest(database: Database, settling: Settling): Promise<readonly Accepted[]> {
+function settleLatest(database: Database, settling: Settling): Promise<Applied<Settling>> {
   return database.transaction((queries) => supersedeOrApply(queries, settling))
 }
 
-async function supersedeOrApply(queries: Queries, settling: Settling): Promise<readonly Accepted[]> {
+async function supersedeOrApply(queries: Queries, settling: Settling): Promise<Applied<Settling>> {
   const { job } = settling.lease
   await queries.rows(LOCK_JOB, job.id)
   const [newer] = await queries.rows<{ id: string }>(FIND_NEWER, job.type, job.latestKey)
-  return apply(queries, [newer === undefined ? toChange(settling) : toSuperseded(settling, newer.id)])
+  const change = newer === undefined ? toChange(settling) : toSuperseded(settling, newer.id)
+  return appliedOf([settling], await apply(queries, [change]))
 }
 
 /** Extends all that is still held in one statement, and only if that was not all looks for what is gone. */

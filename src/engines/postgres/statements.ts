@@ -61,7 +61,7 @@ export function jobColumns(job: string): string {
  * because each value costs the server its text and the client its reading. `fromPlain` in rows.ts puts it back.
  */
 function plainColumns(job: string): string {
-  return `${job}.id::text AS id, ${job}.payload::text AS payload, ${job}.ctid::text AS place, ${job}.priority,
+  return `${job}.id::text AS id, ${job}.payload::text AS payload, ${job}.ctid AS place, ${job}.priority,
   nullif(${job}.attempt_count, 1) AS attempt_count, nullif(${job}.max_attempts, 3) AS max_attempts,
   nullif(${job}.payload_version, 1) AS payload_version, ${ms(`${job}.created_at`)} AS created_ms,
   CASE WHEN ${job}.run_at <> ${job}.created_at THEN ${ms(`${job}.run_at`)} END AS run_ms, ${job}.arrival::float8 AS arrival,
