@@ -52,7 +52,7 @@ const POSTGRES: Family = {
     'One Postgres, started for the run on the same machine, with its own settings (fsync, synchronous_commit and full_page_writes on: a commit is on disk before anybody hears of it), serves everybody; each measurement has an empty database of its own and begins after a checkpoint.',
     `Every pool may have ${CONNECTIONS} connections; a connection that only listens is not counted.`,
   ],
-  duration: 'about a quarter of an hour',
+  duration: 'about twenty minutes',
   startServer: startDurablePostgres,
   versions: (server) => ({
     Postgres: server?.version ?? 'unknown',
@@ -68,7 +68,7 @@ const REDIS: Family = {
   terms: [
     'One Redis, started for the run on the same machine, with an append-only file that is flushed to the disk every second (a power cut may lose what was acknowledged in the last one), serves everybody; each measurement has a prefix of its own and begins after that file was written anew.',
   ],
-  duration: 'about three minutes',
+  duration: 'about four minutes',
   startServer: startLoggingRedis,
   versions: (server) => ({ Redis: server?.version ?? 'unknown', ...packageVersions('bullmq', 'ioredis') }),
 }

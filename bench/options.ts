@@ -20,6 +20,11 @@ export interface BenchOptions {
   readonly help: boolean
 }
 
+/** How many jobs there are unless told, in the words of the options. */
+function jobsOf({ name, sizes: { jobs, drained } }: Family): string {
+  return `${jobs}${drained === jobs ? '' : ` (drain: ${drained})`} for ${name}`
+}
+
 export const USAGE = `npm run bench -- [options]
 
   --family name     ${FAMILIES.map((each) => each.name).join(' or ')}; sqlite unless told
@@ -27,7 +32,7 @@ export const USAGE = `npm run bench -- [options]
   --contenders a,b  of the family; all but millrace-memory unless told
 ${FAMILIES.map((family) => `                    ${family.name}: ${namesOf(contendersOf(family))}`).join('\n')}
   --rounds N        ${ROUNDS_STANDARD} unless told
-  --jobs N          ${FAMILIES.map(({ name, sizes }) => `${sizes.jobs} for ${name}`).join(', ')} unless told
+  --jobs N          ${FAMILIES.map(jobsOf).join(', ')} unless told
   --concurrency N   ${STANDARD.concurrency} unless told
   --horizon N       jobs finished under a held transaction, ${STANDARD.horizon} unless told
   --large N         jobs in each condition of the large store, ${STANDARD.large} unless told
@@ -48,6 +53,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
   const sizes: Sizes = {
     ...family.sizes,
     jobs: wholeNumber('jobs', values.jobs, family.sizes.jobs),
+    drained: wholeNumber('jobs', values.jobs, family.sizes.drained),
     concurrency: wholeNumber('concurrency', values.concurrency, STANDARD.concurrency),
     horizon: wholeNumber('horizon', values.horizon, STANDARD.horizon),
     large: wholeNumber('large', values.large, STANDARD.large),

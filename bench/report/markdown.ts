@@ -71,7 +71,7 @@ function renderHow(family: Family, results: readonly ScenarioResult[]): string {
   return [
     '### How it is measured',
     '',
-    `- ${formatNumber(sizes.jobs)} jobs that do nothing, payloads of 200 bytes, concurrency ${sizes.concurrency}, ${rounds} rounds.`,
+    `- ${formatNumber(sizes.jobs)} jobs that do nothing${ofDrain(family)}, payloads of 200 bytes, concurrency ${sizes.concurrency}, ${rounds} rounds.`,
     ...family.terms.map((term) => `- ${term}`),
     `- Every measurement runs in a fresh process, from compiled code as it is installed; contenders take turns, round after round, so that a slow moment of the
   machine meets all of them.`,
@@ -80,6 +80,10 @@ function renderHow(family: Family, results: readonly ScenarioResult[]): string {
   \`npm run bench --${choice} --only drain,bulk --contenders ${ours},${peer} --rounds 1 --jobs 5000\`. Only a run of
   standard size rewrites this page; \`--enforce\` makes a missed target an error.`,
   ].join('\n')
+}
+
+function ofDrain({ sizes: { jobs, drained } }: Family): string {
+  return drained === jobs ? '' : ` (${formatNumber(drained)} in the drain)`
 }
 
 /** Scenarios may come from different runs; each machine and day is named once. */

@@ -43,8 +43,9 @@ export const drained: Scenario = {
     },
   ],
   async measure(scene) {
-    const warmup = Math.ceil(scene.sizes.jobs / 10)
-    const count = warmup + scene.sizes.jobs
+    const { drained } = scene.sizes
+    const warmup = Math.ceil(drained / 10)
+    const count = warmup + drained
     await enqueueAll(scene, count)
     const { arrivedMs, faults } = await drain(scene, count)
     return { values: { rate: steadyRate(arrivedMs, warmup) }, faults }

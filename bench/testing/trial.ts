@@ -16,6 +16,7 @@ import type { Sizes } from '../sizes.ts'
 
 const TINY: Sizes = {
   jobs: 300,
+  drained: 300,
   concurrency: 10,
   pickups: 20,
   claims: 10,

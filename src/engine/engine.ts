@@ -115,7 +115,7 @@ export interface Consumer {
   claim(request: ClaimRequest): Promise<readonly Lease[]>
   /**
    * Extends what is still held, all in one call, and returns what is not. It reads only `job.id`, `job.type` and
-   * `token` of a lease, because the worker's renewal thread is told no more than these.
+   * `token` of a lease, because the worker's renewal thread knows no more than these.
    */
   renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]>
   /**

@@ -52,3 +52,22 @@ test('a call is patient with a server that is away, and not with one that refuse
     { code: '28P01' },
   )
 })
+
+test('after a slow statement a connection plans anew, and not all the time', async () => {
+  const texts: string[] = []
+  const slow: PgClient = {
+    ...client,
+    query: async ({ text }) => {
+      texts.push(text)
+      if (text === 'SLOW') await systemClock.sleep(120)
+      return { rows: [], rowCount: 0 }
+    },
+  }
+  const settings = { source: sourceOfClient(slow), names: namesIn('x'), clock: systemClock, answerMs: 60_000 }
+  const database = new Database({ ...settings, prepare: true })
+  for (const text of ['QUICK', 'SLOW', 'SLOW', 'QUICK']) await database.rows(() => text)
+  assert.deepEqual(texts.splice(0), ['QUICK', 'SLOW', 'DISCARD PLANS', 'SLOW', 'QUICK'])
+  const unprepared = new Database({ ...settings, prepare: false })
+  for (const text of ['SLOW', 'QUICK']) await unprepared.rows(() => text)
+  assert.deepEqual(texts, ['SLOW', 'QUICK'])
+})

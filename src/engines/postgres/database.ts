@@ -30,6 +30,10 @@ const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 1_000
 /** Deadlocks are the server's to find and ours to repeat. */
 const CONFLICT_TRIES = 5
+/** What takes longer than this may have been planned for a table that was smaller. */
+const SLOW_MS = 100
+/** … or is slow anyhow: plans are made anew this seldom at most. */
+const REPLAN_MS = 5_000
 
 export interface DatabaseSettings {
   readonly source: Source
@@ -48,6 +52,8 @@ export class Database implements Queries {
   readonly #answerMs: number
   readonly #texts = new Map<Statement, { readonly text: string; readonly name: string }>()
   readonly #closing = new AbortController()
+  readonly #slow = new WeakSet<PgPoolClient>()
+  readonly #plannedAtMs = new WeakMap<PgPoolClient, number>()
 
   constructor({ source, names, clock, prepare, answerMs }: DatabaseSettings) {
     this.#answerMs = answerMs
@@ -140,8 +146,11 @@ export class Database implements Queries {
   async #use<Value>(run: (client: PgPoolClient) => Promise<Value>): Promise<Value> {
     for (let tries = 1; ; tries += 1) {
       const client = await this.#acquire()
+      const startedAtMs = systemClock.monotonicMs()
       try {
+        await this.#replan(client, startedAtMs)
         const value = await run(client)
+        if (systemClock.monotonicMs() - startedAtMs > SLOW_MS) this.#slow.add(client)
         client.release()
         return value
       } catch (error) {
@@ -149,6 +158,17 @@ export class Database implements Queries {
         if (!isConflict(error) || tries === CONFLICT_TRIES) throw error
       }
     }
+  }
+
+  /**
+   * The server keeps the plans of prepared statements until the next analyze. One that was made for a small table would read
+   * all of it long after it has grown; our own connections are told not to (connections.ts), a user's are not.
+   */
+  async #replan(client: PgPoolClient, nowMs: number): Promise<void> {
+    if (!this.#prepare || !this.#slow.delete(client)) return
+    if (nowMs - (this.#plannedAtMs.get(client) ?? Number.NEGATIVE_INFINITY) < REPLAN_MS) return
+    this.#plannedAtMs.set(client, nowMs)
+    await this.#send(client, { text: 'DISCARD PLANS', values: [] })
   }
 
   /** Tries again with growing, jittered pauses while the server is away. */
@@ -187,20 +207,22 @@ export class Database implements Queries {
 /** The connection of the user's own is lent to one call after the other, because a transaction fills it. */
 export function sourceOfClient(client: PgClient): Source {
   let free: Promise<void> = Promise.resolve()
+  let release = (): void => {}
+  const lent = new Proxy(client, {
+    get: (target, name) => {
+      if (name === 'release') return release
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  }) as PgPoolClient
   return {
     async acquire() {
       const turn = Promise.withResolvers<void>()
       const before = free
       free = turn.promise
       await before
-      const release = (): void => turn.resolve()
-      return new Proxy(client, {
-        get: (target, name) => {
-          if (name === 'release') return release
-          const value: unknown = Reflect.get(target, name)
-          return typeof value === 'function' ? value.bind(target) : value
-        },
-      }) as PgPoolClient
+      release = () => turn.resolve()
+      return lent
     },
     close: async () => {},
   }

@@ -1,7 +1,7 @@
 /** The statements of retention. */
 import { isAwaited } from './dependency-statements.ts'
 import type { Names } from './names.ts'
-import { ms, NOW } from './statements.ts'
+import { given, ms, NOW } from './statements.ts'
 
 /** Ids of ours grow with arrival; the walk reads by the primary key and takes no lock. */
 export const WALK = ({ jobs }: Names): string => `
@@ -9,7 +9,7 @@ SELECT id::text AS id, type, status, ended, ${ms('completed_at')} AS completed_m
 FROM ${jobs} AS jobs WHERE ($2::text IS NULL OR id::text > $2) AND type IS NOT NULL ORDER BY jobs.id::text LIMIT $3`
 
 const GONE = `job.id::text = gone.id AND ${ms('job.completed_at')} = gone.completed_ms`
-const GIVEN = `unnest($2::text[], $3::float8[]) AS gone (id, completed_ms)`
+const GIVEN = `${given('$2::text[]', '$3::float8[]')} AS gone (id, completed_ms)`
 
 /** What has changed since it was looked at stays. */
 export const REMOVE_FINISHED = (names: Names): string => `

@@ -1,6 +1,6 @@
 /** The statements of a holder: settle, renew, report. */
 import type { Names } from './names.ts'
-import { after, held, ms, NOW, NOW_ISO, owned, UNLEASED, unleased } from './statements.ts'
+import { after, given, held, ms, NOW, NOW_ISO, owned, UNLEASED, unleased } from './statements.ts'
 
 const COMPLETED = `status = 'completed', result = given.result::json, duration_ms = round(given.duration_ms),
   completed_at = (SELECT ${NOW}), completed_by = locked_by, fail_code = NULL, fail_reason = NULL, error_record = NULL,
@@ -13,7 +13,7 @@ const COMPLETED = `status = 'completed', result = given.result::json, duration_m
 export const COMPLETE_THERE = ({ jobs }: Names): string => `
 WITH done AS (
   UPDATE ONLY ${jobs} AS job SET bounded = false, ${COMPLETED}
-  FROM unnest($2::tid[], $3::text[], $4::text[], $5::float8[], $6::int[])
+  FROM ${given('$2::tid[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::int[]')}
     WITH ORDINALITY AS given (place, id, result, duration_ms, fence, nth)
   CROSS JOIN LATERAL (SELECT ($7::text[])[given.fence] AS token) AS fence
   WHERE job.ctid = given.place AND job.id::text = given.id AND ${owned('job', 'fence')}
@@ -25,7 +25,7 @@ SELECT count(*)::int AS jobs, coalesce(bool_or(awaited), false) AS awaited,
 /** Completions whose tokens hold; the ids of those come back. */
 export const COMPLETE = ({ jobs }: Names): string => `
 UPDATE ${jobs} AS job SET bounded = given.bounded, ${COMPLETED}
-FROM unnest($2::text[], $3::text[], $4::text[], $5::float8[], $6::boolean[])
+FROM ${given('$2::text[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::boolean[]')}
   AS given (id, token, result, duration_ms, bounded)
 WHERE ${held('job', 'given')}
 RETURNING given.id, given.token, job.awaited`
@@ -40,7 +40,7 @@ const DEFERRED = `(held.kind = 'retry' OR held.kind = 'release' AND held.delay_m
 export const SETTLE = ({ jobs, events, eventIdType }: Names): string => `
 WITH held AS MATERIALIZED (
   SELECT given.*, job.started_at, job.awaited FROM ${jobs} AS job
-  JOIN unnest($2::text[], $3::text[], $4::text[], $5::float8[], $6::text[], $7::text[], $8::text[], $9::text[], $10::boolean[])
+  JOIN ${given('$2::text[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::text[]', '$7::text[]', '$8::text[]', '$9::text[]', '$10::boolean[]')}
     AS given (id, token, kind, delay_ms, code, reason, record, lines, bounded) ON ${held('job', 'given')}
   FOR UPDATE OF job),
 changed AS (
@@ -78,7 +78,7 @@ export const LOCK_JOB = ({ jobs }: Names): string =>
 export const RENEW = ({ jobs }: Names): string => `
 WITH held AS MATERIALIZED (
   SELECT given.id, given.token FROM ${jobs} AS job
-  JOIN unnest($2::text[], $3::text[]) AS given (id, token) ON ${held('job', 'given')}
+  JOIN ${given('$2::text[]', '$3::text[]')} AS given (id, token) ON ${held('job', 'given')}
   FOR NO KEY UPDATE OF job SKIP LOCKED)
 UPDATE ${jobs} AS job SET lease_expires_at = ${after('$4::float8')}, last_heartbeat_at = ${NOW}, updated_at = ${NOW}
 FROM held WHERE job.id::text = held.id
@@ -100,4 +100,4 @@ export const LOOK_AT_LEASES = ({ jobs }: Names): string => `
 SELECT given.id, given.token, job.ended,
   coalesce(${owned('job', 'given')} AND job.status = 'processing', false) AS owned,
   coalesce(job.lease_expires_at > ${NOW}, false) AS alive
-FROM unnest($2::text[], $3::text[]) AS given (id, token) LEFT JOIN ${jobs} AS job ON job.id::text = given.id`
+FROM ${given('$2::text[]', '$3::text[]')} AS given (id, token) LEFT JOIN ${jobs} AS job ON job.id::text = given.id`
