@@ -109,6 +109,11 @@ export interface ClaimRequest {
 
 export interface Consumer {
   /**
+   * Whether somebody else works while a claim is under way. The worker then asks for the next one before it runs what the
+   * last has brought; otherwise after it, so that the settles of short jobs and the next claim can be one transaction.
+   */
+  readonly isRemote?: boolean
+  /**
    * At most `max` leases, each held by nobody else, the most urgent first. Empty on timeout, on abort and after close;
    * it never throws for those. Wake-ups are the engine's business: the core knows only `waitMs`.
    */

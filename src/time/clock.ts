@@ -53,6 +53,9 @@ function realClock(keepsAlive: boolean): Clock {
 
 export const systemClock: Clock = realClock(true)
 
+/** When the `monotonicMs` of this thread was 0, on a scale that all threads of the process share. */
+export const THREAD_STARTED_MS: number = Number(process.hrtime.bigint()) / 1e6 - performance.now()
+
 /** The same time, but what waits on it does not keep the process alive: for work that a process may leave behind. */
 export const backgroundClock: Clock = realClock(false)
 

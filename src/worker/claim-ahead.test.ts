@@ -33,6 +33,14 @@ test('with short jobs as many are claimed ahead as finish within 20 ms, up to 25
   assert.equal(ahead.size, 256)
 })
 
+test('where the next claim is asked for while the last is run, there may be four times as many', () => {
+  const clock = new TestClock()
+  const ahead = new ClaimAhead(clock, 50, true)
+  ahead.claimed()
+  for (let left = 5_000; left > 0; left -= 1) ahead.finished(0.1, clock.monotonicMs())
+  assert.equal(ahead.size, 1_024)
+})
+
 test('with long jobs nothing is claimed ahead, however many end at once', () => {
   const { ahead, finish } = staged()
   finish(50, 10_000)

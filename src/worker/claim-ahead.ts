@@ -3,6 +3,8 @@ import type { Clock } from '../time/clock.ts'
 /** What a claimed job should wait for its start at most, and the longest that a job counts as short. */
 const SHORT_MS = 20
 const AHEAD_MAX = 256
+/** Where the next claim is asked for while the last is run, there are two of them. */
+const AHEAD_MAX_REMOTE = 1_024
 /** Finished jobs are counted in spans of this length, because a claim can come right after another. */
 const SPAN_MS = 20
 /** What was seen longer ago than this says nothing about now. */
@@ -25,13 +27,16 @@ export class ClaimAhead {
   #finishedNow = 0
   #finishedBefore = 0
   #durationMs = 0
-  #cap = AHEAD_MAX
+  readonly #max: number
+  #cap: number
   #waitedLong = false
   #offUntilMs = 0
 
-  constructor(clock: Clock, concurrency: number) {
+  constructor(clock: Clock, concurrency: number, isRemote = false) {
     this.#clock = clock
     this.#concurrency = concurrency
+    this.#max = isRemote ? AHEAD_MAX_REMOTE : AHEAD_MAX
+    this.#cap = this.#max
   }
 
   /** `nowMs`: on the monotonic clock. */
@@ -53,7 +58,7 @@ export class ClaimAhead {
 
   /** A claim is being asked for. */
   claimed(): void {
-    this.#cap = this.#waitedLong ? Math.floor(this.#cap / 2) : Math.min(this.#cap + CAP_STEP, AHEAD_MAX)
+    this.#cap = this.#waitedLong ? Math.floor(this.#cap / 2) : Math.min(this.#cap + CAP_STEP, this.#max)
     this.#waitedLong = false
   }
 

@@ -9,10 +9,10 @@ export interface ClaimPlan {
 
 export interface ClaimLoopParts {
   readonly clock: Clock
-  readonly consumer: Pick<Consumer, 'claim'>
+  readonly consumer: Pick<Consumer, 'claim' | 'isRemote'>
   readonly pollMs: number
-  /** What to ask for now, or null when nothing more can be taken. */
-  plan(): ClaimPlan | null
+  /** What to ask for now, or null when nothing more can be taken. `inHand`: leases that were brought and not yet taken. */
+  plan(inHand: number): ClaimPlan | null
   /** Whether a claim asked for under `plan` misses work that could be taken by now. */
   isOutdated(plan: ClaimPlan): boolean
   onLeases(leases: readonly Lease[]): void
@@ -44,14 +44,14 @@ export class ClaimLoop {
     this.#parts = parts
   }
 
-  pump(): void {
+  pump(inHand = 0): void {
     if (this.#stop.signal.aborted) return
     if (this.#claim !== null) {
       // A type that was full when it was asked for has room again: ask anew, or it would wait a whole poll.
       if (this.#parts.isOutdated(this.#claim.plan)) this.#claim.abort.abort()
       return
     }
-    const plan = this.#parts.plan()
+    const plan = this.#parts.plan(inHand)
     if (plan === null) return
     const abort = new AbortController()
     this.#claim = { plan, abort, done: this.#ask(plan, abort.signal) }
@@ -68,16 +68,20 @@ export class ClaimLoop {
     const { clock, consumer, pollMs, onLeases, onError } = this.#parts
     const askedAtMs = clock.monotonicMs()
     const { max, perType } = plan
+    let leases: readonly Lease[] = []
     try {
-      const leases = await consumer.claim({ max, waitMs: pollMs, signal, ...(perType !== undefined && { perType }) })
-      if (leases.length > 0) onLeases(leases)
-      else await this.#rest(clock.monotonicMs() - askedAtMs, signal)
-      if (leases.length > 0) this.#instant = 0
+      leases = await consumer.claim({ max, waitMs: pollMs, signal, ...(perType !== undefined && { perType }) })
+      if (leases.length === 0) await this.#rest(clock.monotonicMs() - askedAtMs, signal)
     } catch (error) {
       onError(error)
       await clock.sleep(pollMs, this.#stop.signal)
     }
     this.#claim = null
+    if (leases.length > 0) {
+      this.#instant = 0
+      if (consumer.isRemote === true) this.pump(leases.length)
+      onLeases(leases)
+    }
     // Short jobs end within this turn of the event loop; asking after it lets their settle and the next claim meet in
     // one transaction.
     setImmediate(() => this.pump())

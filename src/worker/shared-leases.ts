@@ -4,6 +4,7 @@
  * and most are crossed out before anybody has looked.
  */
 import type { Lease } from '../engine/outcome.ts'
+import { THREAD_STARTED_MS } from '../time/clock.ts'
 import type { Renewable } from './renewals.ts'
 
 const SLOTS_PER_PAGE = 256
@@ -21,9 +22,6 @@ const LEASE_MS = 4
 const TIMEOUT_MS = 5
 /** In bytes. The id, the type and the token follow each other, two bytes for each unit, so that nothing is altered. */
 const TEXT = 48
-
-/** Each thread counts from its own start; the pages count from that of the system. */
-const STARTED_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
 /** A lease as the worker keeps it, with the slot that it has while it is written down. */
 export interface KeptLease extends Renewable {
@@ -55,7 +53,7 @@ class Slot {
     this.#words[TYPE_LENGTH] = type.length
     this.#words[TEXT_LENGTH] = text.length
     this.#numbers[HANDLE] = handle
-    this.#numbers[HELD_AT_MS] = heldAtMs + STARTED_MS
+    this.#numbers[HELD_AT_MS] = heldAtMs + THREAD_STARTED_MS
     this.#numbers[LEASE_MS] = leaseMs
     this.#numbers[TIMEOUT_MS] = timeoutMs
     this.#memory.write(text, TEXT, 'utf16le')
@@ -79,7 +77,7 @@ class Slot {
     const [, idLength = 0, typeLength = 0, textLength = 0] = this.#words
     const text = this.#memory.toString('utf16le', TEXT, TEXT + 2 * textLength)
     const typeEnd = idLength + typeLength
-    const heldAtMs = (this.#numbers[HELD_AT_MS] ?? 0) - STARTED_MS
+    const heldAtMs = (this.#numbers[HELD_AT_MS] ?? 0) - THREAD_STARTED_MS
     return {
       handle,
       lease: leaseOf(text.slice(0, idLength), text.slice(idLength, typeEnd), text.slice(typeEnd)),

@@ -31,6 +31,7 @@ export class Workshop {
   readonly #parts: WorkerParts
   readonly #worker: string
   readonly #waiting: WaitingJobs
+  readonly #isRemote: boolean
   readonly #ahead: ClaimAhead
   readonly #execution: Execution
   readonly #deadlines: Deadlines
@@ -47,7 +48,8 @@ export class Workshop {
     this.#worker = worker
     this.slots = slots
     this.#waiting = new WaitingJobs(clock, (overdue) => this.#giveBack(overdue))
-    this.#ahead = new ClaimAhead(clock, slots.concurrency)
+    this.#isRemote = consumer.isRemote === true
+    this.#ahead = new ClaimAhead(clock, slots.concurrency, this.#isRemote)
     this.#execution = new Execution({
       ...parts,
       worker,
@@ -73,7 +75,7 @@ export class Workshop {
       clock,
       consumer,
       pollMs: options.pollMs,
-      plan: () => this.#plan(),
+      plan: (inHand) => this.#plan(inHand),
       isOutdated: ({ perType }) => slots.isOutdated(perType),
       onLeases: (leases) => this.#take(leases),
       onError: report('claim'),
@@ -137,15 +139,20 @@ export class Workshop {
     await this.keeper.close()
   }
 
-  #plan(): ClaimPlan | null {
+  #plan(inHand: number): ClaimPlan | null {
     const { slots } = this
-    const free = slots.free - this.#waiting.size
     if (this.settles.unsettled > slots.concurrency + UNSETTLED_MAX) return null
     const ahead = slots.mayClaimAhead ? this.#ahead.size : 0
+    // What is in hand has no slots yet: only where any job may use any slot can more be asked for before it has.
+    if (inHand > 0 && ahead === 0) return null
+    const free = slots.free - this.#waiting.size - inHand
+    const room = free + ahead
     // Refilling a store of waiting jobs one by one would cost a transaction each: wait until half of it is used up.
-    if (free <= 0 && this.#waiting.size > ahead / 2) return null
+    if (free <= 0 && room < ahead / 2) return null
     const perType = slots.room()
-    const max = slots.startable(free + ahead, perType)
+    // Half of all there is room for, where the other half is run meanwhile.
+    const most = this.#isRemote && ahead > 0 ? Math.ceil((slots.concurrency + ahead) / 2) : room
+    const max = slots.startable(Math.min(room, most), perType)
     if (max <= 0) return null
     this.#ahead.claimed()
     return { max, perType }

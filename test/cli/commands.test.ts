@@ -115,7 +115,7 @@ describe('commands', () => {
     assert.doesNotMatch((await runCli(['jobs', '--engine', url])).out, /…/)
   })
 
-  it('cancels once, with who and why in the history', async (t) => {
+  it('cancels once, with who and why in the history and in the audit', async (t) => {
     const { url, cli, json, enqueue } = await store(t)
     const id = await enqueue('bill', '{}')
     assert.equal(await cli('cancel', id, '--dry-run'), `${id} would be cancelled; nothing was changed\n`)
@@ -126,6 +126,11 @@ describe('commands', () => {
     assert.equal(shown?.ended, 'cancelled')
     assert.match(JSON.stringify(shown?.history), /"cancelled".*"sent twice"/)
     assert.match(JSON.stringify(shown?.history), /"cancelled".*"ada"/)
+    const audit = await json('audit')
+    assert.equal(audit.length, 1)
+    assert.partialDeepStrictEqual(audit, [
+      { action: 'cancel', jobId: id, type: 'bill', who: 'ada', reason: 'sent twice', before: { state: 'queued' } },
+    ])
     const again = await runCli(['cancel', id, '--engine', url])
     assert.match(again.err, /is cancelled.*ERR_STATE_TRANSITION/)
     assert.equal(again.code, 1)

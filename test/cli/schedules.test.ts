@@ -43,6 +43,13 @@ describe('millrace schedules', () => {
     assert.match(await cli('schedules', 'remove', 'nightly', '--dry-run'), /would be removed; nothing was changed/)
     assert.equal((await json('schedules')).length, 1)
     assert.deepEqual(await json('schedules', 'remove', 'nightly'), [{ name: 'nightly', removed: true, dryRun: false }])
+    const audit = await json('audit')
+    assert.deepEqual(
+      audit.map(({ action, subject, type }) => [action, subject, type]),
+      ['remove', 'resume', 'pause', 'change', 'change'].map((act) => [`schedule-${act}`, 'nightly', 'greet']),
+    )
+    assert.partialDeepStrictEqual(audit[3], { before: { cron: '0 3 * * *' }, after: { cron: '*/5 * * * *' } })
+    assert.doesNotMatch(JSON.stringify(audit), /Ada/)
     for (const act of [['pause'], ['resume'], ['run'], ['remove'], ['show'], ['preview']]) {
       const { code, err } = await said('schedules', ...act, 'nightly')
       assert.equal(err, 'error: Unknown scheduled job: nightly (ERR_SCHEDULE_UNKNOWN)\n', act[0])
@@ -58,6 +65,11 @@ describe('millrace schedules', () => {
     assert.partialDeepStrictEqual(await json('job', String(run?.id), '--payload'), [
       { type: 'greet', payload: '{"name":"Ada"}' },
     ])
+    assert.partialDeepStrictEqual((await json('audit'))[0], {
+      action: 'schedule-run',
+      subject: 'nightly',
+      jobId: run?.id,
+    })
   })
 
   it('previews a cron text without a store, and a stored schedule by its name', async (t) => {

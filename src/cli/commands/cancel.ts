@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { MillraceError, UnknownJobError } from '../../errors.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { stateOf } from '../format.ts'
+import { noted } from '../noted.ts'
 import { userName } from '../who.ts'
 
 interface CancelOptions extends SharedOptions {
@@ -16,7 +17,7 @@ export function addCancel(program: Command, cli: Cli): void {
     .summary('end a job that has not finished')
     .description('End a job that has not finished, also while another process runs it.')
     .argument('<id>', 'the id that enqueue printed')
-    .option('--reason <text>', 'why; it stays in the history', 'cancelled from the command line')
+    .option('--reason <text>', 'why; it stays in the history and in the audit', 'cancelled from the command line')
     .option('--who <name>', 'who; your user name unless told')
     .option('--dry-run', 'only say whether it could be')
     .addHelpText(
@@ -34,7 +35,11 @@ async function cancelJob(cli: Cli, id: string, options: CancelOptions): Promise<
   const by = { who: options.who ?? userName(), reason: options.reason }
   const dryRun = options.dryRun === true
   await withExistingMill(cli, options.engine, async (mill) => {
-    if (!dryRun && (await mill.cancel(id, by))) return
+    const before = await mill.engine.inspector?.find(id)
+    if (!dryRun && (await mill.cancel(id, by))) {
+      const facts = before == null ? {} : { type: before.type, before: { state: before.state } }
+      return noted(cli, mill, { ...by, action: 'cancel', jobId: id, ...facts })
+    }
     const view = await mill.job(id)
     if (view === null) throw new UnknownJobError(id)
     if (dryRun && (view.state === 'queued' || view.state === 'in_progress')) return

@@ -4,7 +4,7 @@ import { type Cli, duration, examples, type SharedOptions, wholeNumber, withStor
 import { parsePayload, parseTenant, parseTime } from '../given.ts'
 import { loadJobs } from '../modules.ts'
 import { tell } from './change.ts'
-import { flagsOf } from './timetable.ts'
+import { changeSchedule, flagsOf } from './timetable.ts'
 
 interface AddFlags extends SharedOptions {
   readonly tz?: string
@@ -72,7 +72,11 @@ async function add(cli: Cli, given: Given, flags: AddFlags): Promise<void> {
   const jobs = flags.jobs === undefined ? [] : await loadJobs(flags.jobs)
   const spec = { ...toSpec(flags), type, cron, ...(payload !== undefined && { payload: parsePayload(payload) }) }
   const options = { clock: cli.clock, jobs }
-  tell(cli, flags, await withStoredMill(flags.engine, options, (mill) => mill.schedules.upsert(name, spec)))
+  const act = { name, action: 'schedule-change' } as const
+  const view = await withStoredMill(flags.engine, options, (mill) =>
+    changeSchedule(cli, mill, act, () => mill.schedules.upsert(name, spec)),
+  )
+  tell(cli, flags, view)
 }
 
 function toSpec(flags: AddFlags): Omit<ScheduleSpec, 'cron'> {

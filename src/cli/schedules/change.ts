@@ -1,10 +1,12 @@
 import type { Command } from 'commander'
+import type { Receipt } from '../../engine/engine.ts'
 import { UnknownScheduleError } from '../../errors.ts'
 import type { ScheduleView } from '../../keeper/schedule.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { formatTime } from '../format.ts'
+import { noted } from '../noted.ts'
 import { printable } from '../terminal.ts'
-import { flagsOf, withoutPayload, withSchedules } from './timetable.ts'
+import { changeSchedule, flagsOf, timesOf, withoutPayload, withSchedules } from './timetable.ts'
 
 interface RescheduleFlags extends SharedOptions {
   readonly tz?: string
@@ -31,7 +33,11 @@ export function addSchedulePause(schedules: Command, cli: Cli): void {
     .addHelpText('after', examples([['millrace schedules pause nightly', 'for the time being']]))
     .action(async (name: string, _options, command: Command) => {
       const flags = flagsOf<SharedOptions>(command)
-      tell(cli, flags, await withSchedules(cli, flags, (timetable) => timetable.pause(name)))
+      const act = { name, action: 'schedule-pause' } as const
+      const view = await withSchedules(cli, flags, (timetable, mill) =>
+        changeSchedule(cli, mill, act, () => timetable.pause(name)),
+      )
+      tell(cli, flags, view)
     })
 }
 
@@ -44,7 +50,11 @@ export function addScheduleResume(schedules: Command, cli: Cli): void {
     .addHelpText('after', examples([['millrace schedules resume nightly', 'from its next tick on']]))
     .action(async (name: string, _options, command: Command) => {
       const flags = flagsOf<SharedOptions>(command)
-      tell(cli, flags, await withSchedules(cli, flags, (timetable) => timetable.resume(name)))
+      const act = { name, action: 'schedule-resume' } as const
+      const view = await withSchedules(cli, flags, (timetable, mill) =>
+        changeSchedule(cli, mill, act, () => timetable.resume(name)),
+      )
+      tell(cli, flags, view)
     })
 }
 
@@ -63,7 +73,11 @@ export function addReschedule(schedules: Command, cli: Cli): void {
     .action(async (name: string, cron: string, _options, command: Command) => {
       const flags = flagsOf<RescheduleFlags>(command)
       const zone = flags.tz === undefined ? {} : { tz: flags.tz }
-      tell(cli, flags, await withSchedules(cli, flags, (timetable) => timetable.reschedule(name, cron, zone)))
+      const act = { name, action: 'schedule-change' } as const
+      const view = await withSchedules(cli, flags, (timetable, mill) =>
+        changeSchedule(cli, mill, act, () => timetable.reschedule(name, cron, zone)),
+      )
+      tell(cli, flags, view)
     })
 }
 
@@ -76,9 +90,17 @@ export function addScheduleRun(schedules: Command, cli: Cli): void {
     .addHelpText('after', examples([['millrace schedules run nightly', 'also while it is paused']]))
     .action(async (name: string, _options, command: Command) => {
       const flags = flagsOf<SharedOptions>(command)
-      const { id, status } = await withSchedules(cli, flags, (timetable) => timetable.runNow(name))
+      const { id, status } = await runNow(cli, name, flags)
       cli.terminal.print(flags.json ? JSON.stringify({ id, name, status }) : `${id} ${status}`)
     })
+}
+
+function runNow(cli: Cli, name: string, flags: SharedOptions): Promise<Receipt> {
+  return withSchedules(cli, flags, async (timetable, mill) => {
+    const receipt = await timetable.runNow(name)
+    await noted(cli, mill, { action: 'schedule-run', subject: name, jobId: receipt.id, after: { ...receipt } })
+    return receipt
+  })
 }
 
 export function addScheduleRemove(schedules: Command, cli: Cli): void {
@@ -99,10 +121,13 @@ One that code declares comes back when that code starts again: pause it, or remo
 
 async function remove(cli: Cli, name: string, flags: RemoveFlags): Promise<void> {
   const dryRun = flags.dryRun ?? false
-  const view = await withSchedules(cli, flags, async (timetable) => {
+  const view = await withSchedules(cli, flags, async (timetable, mill) => {
     const found = await timetable.find(name)
     if (found === null) throw new UnknownScheduleError(name)
-    if (!dryRun) await timetable.unschedule(name)
+    if (dryRun) return found
+    await timetable.unschedule(name)
+    const { type } = found
+    await noted(cli, mill, { action: 'schedule-remove', subject: name, type, before: timesOf(found) })
     return found
   })
   if (flags.json) return cli.terminal.print(JSON.stringify({ name, removed: !dryRun, dryRun }))

@@ -1,9 +1,11 @@
 /** What the commands about schedules share: how one is told. */
 import type { Command } from 'commander'
 import type { Mill } from '../../client/mill.ts'
+import type { NotedAction } from '../../engine/dead-letters.ts'
 import { overdueSchedules, type ScheduleView } from '../../keeper/schedule.ts'
 import { type Cli, type SharedOptions, withExistingMill } from '../cli.ts'
 import { formatDuration, formatTime } from '../format.ts'
+import { noted } from '../noted.ts'
 import { printTable } from '../table.ts'
 import { printable } from '../terminal.ts'
 
@@ -13,9 +15,30 @@ export const OVERDUE_MS = 60_000
 export function withSchedules<Answer>(
   cli: Cli,
   flags: SharedOptions,
-  use: (schedules: Mill['schedules']) => Promise<Answer>,
+  use: (schedules: Mill['schedules'], mill: Mill) => Promise<Answer>,
 ): Promise<Answer> {
-  return withExistingMill(cli, flags.engine, (mill) => use(mill.schedules))
+  return withExistingMill(cli, flags.engine, (mill) => use(mill.schedules, mill))
+}
+
+/** Changes a schedule, and writes that into the audit. */
+export async function changeSchedule(
+  cli: Cli,
+  mill: Mill,
+  { name, action }: { readonly name: string; readonly action: NotedAction },
+  change: () => Promise<ScheduleView>,
+): Promise<ScheduleView> {
+  const before = await mill.schedules.find(name)
+  const after = await change()
+  await noted(cli, mill, {
+    ...{ action, subject: name, type: after.type, after: timesOf(after) },
+    ...(before !== null && { before: timesOf(before) }),
+  })
+  return after
+}
+
+/** What the audit says of a schedule: never its payload. */
+export function timesOf({ cron, tz, paused, nextAtMs }: ScheduleView): Readonly<Record<string, unknown>> {
+  return { cron, tz, paused, nextAtMs }
 }
 
 export function flagsOf<Flags extends SharedOptions>(command: Command): Flags {

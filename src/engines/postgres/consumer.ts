@@ -14,6 +14,7 @@ const CLAIM_MAX = 500
 const LOCKED_MS = 10
 
 export class PostgresConsumer implements Consumer {
+  readonly isRemote = true
   readonly #core: PostgresCore
   readonly #subscription: Subscription
   readonly #held = new PassingMap<string, Lease>()

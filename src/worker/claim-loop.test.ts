@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { leaseOf } from '../../test/fixtures/lease.ts'
+import { systemClock } from '../time/clock.ts'
+import { ClaimLoop } from './claim-loop.ts'
+
+/** What a loop that has room for five says until its second claim, of a store that had two. */
+async function watched(isRemote: boolean): Promise<readonly string[]> {
+  const said: string[] = []
+  const loop = new ClaimLoop({
+    clock: systemClock,
+    consumer: {
+      isRemote,
+      async claim({ max }) {
+        said.push(`asks for ${max}`)
+        return said.length === 1 ? [leaseOf('a'), leaseOf('b')] : []
+      },
+    },
+    pollMs: 1_000,
+    plan: (inHand) => ({ max: 5 - inHand, perType: undefined }),
+    isOutdated: () => false,
+    onLeases: (leases) => said.push(`takes ${leases.length}`),
+    onError: (error) => assert.fail(String(error)),
+  })
+  loop.pump()
+  while (said.length < 3) await turn()
+  await loop.stop()
+  return said.slice(0, 3)
+}
+
+test('while somebody else looks for jobs, those that were found are run', async () => {
+  assert.deepEqual(await watched(true), ['asks for 5', 'asks for 3', 'takes 2'])
+})
+
+test('where nobody else works meanwhile, the next claim comes after the handlers, with their settles', async () => {
+  assert.deepEqual(await watched(false), ['asks for 5', 'takes 2', 'asks for 5'])
+})
