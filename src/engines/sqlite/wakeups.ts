@@ -3,8 +3,8 @@ import type { Connection } from './database.ts'
 
 /** How often data_version is read while someone waits and the file has changed within the last second. */
 const ACTIVE_MS = 3
-/** … and when it has been quiet: an idle worker then costs about 1.5 percent of a core (bench/results/idle.json). */
-const QUIET_MS = 15
+/** … and when it has been quiet: an idle worker then costs about 1.7 percent of a core (bench/results/idle.json). */
+const QUIET_MS = 20
 /** … and when nobody waits for work but leases are held: soon enough to hear of a cancellation. */
 const WATCH_MS = 100
 const QUIET_AFTER_MS = 1_000
