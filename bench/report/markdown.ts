@@ -71,7 +71,7 @@ function renderHow(family: Family, results: readonly ScenarioResult[]): string {
   return [
     '### How it is measured',
     '',
-    `- ${formatNumber(sizes.jobs)} jobs that do nothing${ofDrain(family)}, payloads of 200 bytes, concurrency ${sizes.concurrency}, ${rounds} rounds.`,
+    `- ${formatNumber(sizes.jobs)} jobs that do nothing${ofDrain(results)}, payloads of 200 bytes, concurrency ${sizes.concurrency}, ${rounds} rounds.`,
     ...family.terms.map((term) => `- ${term}`),
     `- Every measurement runs in a fresh process, from compiled code as it is installed; contenders take turns, round after round, so that a slow moment of the
   machine meets all of them.`,
@@ -82,8 +82,11 @@ function renderHow(family: Family, results: readonly ScenarioResult[]): string {
   ].join('\n')
 }
 
-function ofDrain({ sizes: { jobs, drained } }: Family): string {
-  return drained === jobs ? '' : ` (${formatNumber(drained)} in the drain)`
+/** As it was measured: a result of an earlier day may be of another size than a run of today would have. */
+function ofDrain(results: readonly ScenarioResult[]): string {
+  const sizes = results.find(({ scenario }) => scenario === 'drain')?.sizes
+  if (sizes?.drained === undefined || sizes.drained === sizes.jobs) return ''
+  return ` (${formatNumber(sizes.drained)} in the drain)`
 }
 
 /** Scenarios may come from different runs; each machine and day is named once. */
