@@ -13,12 +13,16 @@ export type ChildReport =
   | { readonly event: 'aborted'; readonly id: string; readonly code: string }
   | { readonly event: 'settled'; readonly id: string; readonly kind: string }
   | { readonly event: 'lost'; readonly id: string; readonly reason: string }
+  | { readonly event: 'stopping' }
   | { readonly event: 'stopped' }
 
 export type ChildEvent = ChildReport['event']
 
 /** What a handler does in a child; the payload of the jobs in the process cases. */
-export type Deed = 'wait-for-go' | 'heed-signal' | 'kill-process'
+export type Deed = 'wait-for-go' | 'heed-signal' | 'kill-process' | 'enqueue-after-go'
+
+/** The type of the job that `enqueue-after-go` stores. Nobody works on it. */
+export const nextTypeOf = (type: string): string => `${type}-next`
 
 export function parseOrders(text: string | undefined): ChildOrders {
   if (text === undefined) throw new Error('this module is started by the conformance suite, with its orders as JSON')

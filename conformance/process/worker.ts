@@ -1,7 +1,7 @@
 /** A process with one worker. It stops on SIGTERM and then ends by itself, if nothing is left that keeps it alive. */
 import { open } from '../../src/client/mill.ts'
 import { defineJob } from '../../src/job/definition.ts'
-import { type Deed, leave, parseOrders, report, told } from './protocol.ts'
+import { type Deed, leave, nextTypeOf, parseOrders, report, told } from './protocol.ts'
 
 const orders = parseOrders(process.argv[2])
 const go = told('go')
@@ -27,6 +27,10 @@ async function act(deed: Deed, signal: AbortSignal): Promise<void> {
     case 'kill-process':
       process.kill(process.pid, 'SIGKILL')
       return new Promise(() => {})
+    case 'enqueue-after-go':
+      await go
+      await mill.enqueue(defineJob({ type: nextTypeOf(orders.type) }), null)
+      return
     default:
       deed satisfies never
   }
@@ -35,6 +39,11 @@ async function act(deed: Deed, signal: AbortSignal): Promise<void> {
 const mill = await open(orders.url)
 mill.events.on('job.settled', ({ job: { id }, outcome }) => report({ event: 'settled', id, kind: outcome.kind }))
 mill.events.on('lease.lost', ({ job: { id }, reason }) => report({ event: 'lost', id, reason }))
+// Closed while the worker drains, as a program does on a signal: the mill takes jobs of its handlers until that is over.
+mill.events.on('worker.stopping', () => {
+  void mill.close()
+  report({ event: 'stopping' })
+})
 const worker = await mill.work([job], { signals: true, drain: orders.drainMs, reap: 100, concurrency: 4 })
 report({ event: 'ready' })
 await worker.stopped

@@ -2,7 +2,7 @@ import { admitTransaction, controlsOf, inspectorOf, pausesOf, presenceOf } from 
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import type { Pause } from '../engine/pauses.ts'
-import { ClosedError, OptionError, UnknownTypeError } from '../errors.ts'
+import { OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyJob, JobDefinition, Log } from '../job/definition.ts'
 import { type Redactor, redact } from '../job/error-record.ts'
@@ -22,6 +22,7 @@ import { newWorkerId } from '../worker/worker-id.ts'
 import { type Actor, type Note, pauseType, resumeType, writeNote } from './acts.ts'
 import { checkDefinitions, checkFilter, criticalTypes } from './checks.ts'
 import { admitFlow, type Flow, prepareFlow, type ResultOf, receiptsByName } from './flow.ts'
+import { Lifetime } from './lifetime.ts'
 import { type Preparation, prepareJobs } from './prepare.ts'
 import { awaitResult, type ResultWait } from './result.ts'
 
@@ -78,8 +79,7 @@ export class Mill {
   readonly #bytesMax: number
   readonly #known: ReadonlyMap<string, AnyJob>
   readonly #critical: Set<string>
-  readonly #started = new Set<Worker | Keeper>()
-  #closing: Promise<void> | null = null
+  readonly #lifetime = new Lifetime()
 
   /** Use `open`. */
   constructor(engine: Engine, options: MillOptions) {
@@ -130,7 +130,7 @@ export class Mill {
     payloads: readonly unknown[],
     options: EnqueueOptions & { readonly within?: Transaction },
   ) {
-    this.#assertOpen()
+    this.#lifetime.assertTakesJobs()
     const jobs = await prepareJobs(this.#preparation(), this.#definition(job), payloads, options)
     return this.#store(jobs, options.within)
   }
@@ -143,7 +143,7 @@ export class Mill {
     flow: Flow<Jobs>,
     options: { readonly within?: Transaction } = {},
   ): Promise<{ readonly [Name in keyof Jobs]: Enqueued<ResultOf<Jobs[Name]>> }> {
-    this.#assertOpen()
+    this.#lifetime.assertTakesJobs()
     admitFlow(this.engine)
     const jobs = await prepareFlow(this.#preparation(), flow, (job) => this.#definition(job))
     const receipts = await this.#store([...jobs.values()], options.within)
@@ -236,10 +236,10 @@ export class Mill {
 
   /** Starts a worker in this process. It runs until `worker.stop()` or `mill.close()`. */
   async work(jobs: readonly AnyJob[], options: WorkerOptions = {}): Promise<Worker> {
-    this.#assertOpen()
+    this.#lifetime.assertOpen()
     for (const type of criticalTypes(jobs)) this.#critical.add(type)
     const parts = { ...this.#parts(), tracing: this.tracing, log: this.#log, resultBytesMax: this.#bytesMax }
-    return this.#remember(await startWorker(parts, jobs, options))
+    return this.#lifetime.remember(await startWorker(parts, jobs, options))
   }
 
   /**
@@ -247,22 +247,12 @@ export class Mill {
    * may run: one works, the others wait to take over. It runs until `keeper.stop()` or `mill.close()`.
    */
   async keep(options: KeeperOptions = {}): Promise<Keeper> {
-    this.#assertOpen()
+    this.#lifetime.assertOpen()
     const jobs = options.jobs ?? []
     for (const type of criticalTypes(jobs)) this.#critical.add(type)
     const definitions = new Map([...this.#known, ...jobs.map((job) => [job.type, job] as const)])
     const keeper = await startKeeper({ ...this.#parts(), definitions }, options.id ?? newWorkerId(), options)
-    return this.#remember(keeper)
-  }
-
-  async #remember<Started extends Worker | Keeper>(started: Started): Promise<Started> {
-    if (this.#closing !== null) {
-      await started.stop('close')
-      throw new ClosedError('this mill')
-    }
-    this.#started.add(started)
-    void started.stopped.then(() => this.#started.delete(started))
-    return started
+    return this.#lifetime.remember(keeper)
   }
 
   /** What workers, keepers and schedules stand on. */
@@ -276,15 +266,12 @@ export class Mill {
     return { engine, events, clock: this.#clock, random: this.#random, redactor: this.#redact, prepare }
   }
 
-  /** Stops the workers and keepers of this mill, then closes the engine. A second call returns the same promise. */
+  /**
+   * Stops the workers and keepers of this mill, then closes the engine. Until the workers have stopped, their handlers
+   * may enqueue through this mill. A second call returns the same promise.
+   */
   close(): Promise<void> {
-    this.#closing ??= this.#close()
-    return this.#closing
-  }
-
-  async #close(): Promise<void> {
-    await Promise.all([...this.#started].map((started) => started.stop('close')))
-    await this.engine.close()
+    return this.#lifetime.close(() => this.engine.close())
   }
 
   #definition(job: AnyJob | string): AnyJob {
@@ -292,9 +279,5 @@ export class Mill {
     const definition = this.#known.get(job)
     if (definition === undefined) throw new UnknownTypeError(job, [...this.#known.keys()])
     return definition
-  }
-
-  #assertOpen(): void {
-    if (this.#closing !== null) throw new ClosedError('this mill')
   }
 }

@@ -1,7 +1,36 @@
 import assert from 'node:assert/strict'
+import type { Mill } from '../../../src/client/mill.ts'
+import type { Worker } from '../../../src/worker/worker.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
-import { gate, rejection } from '../../stage.ts'
+import { gate, rejection, type Stage } from '../../stage.ts'
+
+/** A handler that is drained hands on its work: one job, then several at once, then it ends well. */
+async function enqueuesWhileItDrains(stage: Stage, stop: (mill: Mill, worker: Worker) => Promise<void>): Promise<void> {
+  const mill = await stage.mill(await stage.other())
+  const next = numberedJob(stage, {}, `${stage.type}-next`)
+  const [running, hold] = [gate(), gate()]
+  const job = numberedJob(stage, {
+    attempts: 1,
+    run: async () => {
+      running.open()
+      await hold.opened
+      await mill.enqueue(next, { n: 1 })
+      await mill.enqueueMany(next, [{ n: 2 }, { n: 3 }])
+    },
+  })
+  const seen = record(mill)
+  const worker = await mill.work([job])
+  const { id } = await mill.enqueue(job, { n: 1 })
+  await stage.within(SOON_MS, running.opened, 'the start')
+  const stopped = stop(mill, worker)
+  await stage.harness.advance(100)
+  hold.open()
+  await stage.within(SOON_MS, stopped, 'the stop')
+  assert.deepEqual(seen.kinds(id), ['complete'])
+  await stage.expectCounts({ completed: 1 })
+  await stage.expectCounts({ ready: 3 }, `${stage.type}-next`)
+}
 
 export const stopping: CaseFile = {
   level: 'client',
@@ -116,6 +145,16 @@ export const stopping: CaseFile = {
         await stage.within(SOON_MS, once, 'the stop')
         await stage.within(SOON_MS, worker.stopped, 'the end of the worker')
       },
+    },
+    {
+      name: 'a handler that enqueues while its mill closes stores its jobs and completes',
+      guarantees: ['I1', 'I8'],
+      run: (stage) => enqueuesWhileItDrains(stage, (mill) => mill.close()),
+    },
+    {
+      name: 'a handler that enqueues while its worker stops stores its jobs and completes',
+      guarantees: ['I1', 'I8'],
+      run: (stage) => enqueuesWhileItDrains(stage, (_mill, worker) => worker.stop()),
     },
     {
       name: 'closing a mill stops its workers, and a closed mill refuses every call',

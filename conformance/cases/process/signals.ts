@@ -3,10 +3,11 @@ import { defineJob } from '../../../src/job/definition.ts'
 import type { CaseFile } from '../../case.ts'
 import { cancellation, inspection, need, reaping, recovery, survival } from '../../needs.ts'
 import { eventually, LASTING_LEASE_MS, onProcesses } from '../../process/child.ts'
-import type { Deed } from '../../process/protocol.ts'
+import { type Deed, nextTypeOf } from '../../process/protocol.ts'
 
 const waits: Deed = 'wait-for-go'
 const heeds: Deed = 'heed-signal'
+const handsOn: Deed = 'enqueue-after-go'
 
 export const signals: CaseFile = {
   level: 'process',
@@ -34,6 +35,28 @@ export const signals: CaseFile = {
             const given = await mill.job(endless.id)
             assert.deepEqual([given?.state, given?.attempt, given?.leaseOwner], ['queued', 0, null])
             assert.equal((await mill.counts())[stage.type]?.inProgress, 0)
+          },
+          { leaseMs: LASTING_LEASE_MS },
+        ),
+    },
+    {
+      name: 'a handler that enqueues after SIGTERM stores its job, and the process exits 0',
+      guarantees: ['I1', 'I8'],
+      ...need(survival, inspection),
+      run: (stage) =>
+        onProcesses(
+          stage,
+          async ({ mill, start }) => {
+            const worker = start('worker')
+            await worker.heard('ready')
+            const { id } = await mill.enqueue(defineJob({ type: stage.type, attempts: 1 }), handsOn)
+            await worker.heard('started')
+            worker.signal('SIGTERM')
+            await worker.heard('stopping')
+            worker.go()
+            assert.equal(await worker.exited(), 0)
+            assert.equal((await mill.job(id))?.state, 'completed')
+            assert.equal((await mill.counts())[nextTypeOf(stage.type)]?.ready, 1)
           },
           { leaseMs: LASTING_LEASE_MS },
         ),
