@@ -90,6 +90,25 @@ export const claimingMutants: readonly Mutant[] = [
     }),
   },
   {
+    flaw: 'a consumer that finds more than fifty retries claims nothing',
+    killer: 'sixty jobs that wait for their retry outlive their consumer, and all of them run again',
+    alter: () => {
+      let retries = 0
+      return {
+        consumer: (right) => {
+          const isStuck = retries > 50
+          return {
+            claim: async (request) => (isStuck ? [] : right.claim(request)),
+            settle: (settlements) => {
+              retries += settlements.filter(({ outcome }) => outcome.kind === 'retry').length
+              return right.settle(settlements)
+            },
+          }
+        },
+      }
+    },
+  },
+  {
     flaw: 'a claim ignores its abort signal',
     killer: 'a waiting claim ends at once when aborted',
     alter: () => ({ consumer: (right) => ({ claim: (request) => right.claim({ ...request, signal: never }) }) }),

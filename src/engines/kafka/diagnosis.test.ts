@@ -4,12 +4,14 @@ import { describe, test } from 'node:test'
 import type { Finding } from '../../engine/diagnosis.ts'
 import { judgeDrain, judgeOffsets, judgeSession, judgeVersion } from './diagnosis/brokers.ts'
 import { judgeGroup, judgeWorkers } from './diagnosis/group.ts'
+import { judgeRetries } from './diagnosis/held.ts'
 import { judgeClock, judgeLag, judgeLost, judgeOverdue, lagOf } from './diagnosis/lag.ts'
 import { judgeLetters } from './diagnosis/letters.ts'
 import type { GroupView, PartitionView, Survey, TopicView } from './diagnosis/survey.ts'
 import { judgeReplication, judgeRetention, judgeTopics } from './diagnosis/topics.ts'
 import { parseUrl } from './options.ts'
 import { encodeProgress } from './progress.ts'
+import { TRIALS_MAX } from './watermark.ts'
 
 const DAY_MS = 86_400_000
 const options = parseUrl('kafka://127.0.0.1:9092')
@@ -183,6 +185,19 @@ describe('the group is judged', () => {
     assert.match(told(judgeLost(surveyOf({ jobs: [old] }))), /^ok/)
     const cut = topic([{ begin: 8n, end: 9n, committed: committed(3n) }])
     assert.match(told(judgeLost(surveyOf({ jobs: [cut] }))), /^error: 5 records of 'jobs' deleted/)
+  })
+
+  test('by records in retry that keep the others of their partition back', () => {
+    const retries = (count: number): Survey => {
+      const trials = Array.from(
+        { length: count },
+        (_, n) => [3 + n, { starts: 1, dueMs: 7, firstFailureMs: 6 }] as const,
+      )
+      const metadata = encodeProgress(3, { finished: [], trials })
+      return surveyOf({ jobs: [topic([{ end: 99n, committed: committed(3n, metadata) }, { end: 9n }])] })
+    }
+    assert.match(told(judgeRetries(retries(TRIALS_MAX - 1))), /^ok/)
+    assert.match(told(judgeRetries(retries(TRIALS_MAX))), /^warning: 50 records of jobs\/0 wait for a retry/)
   })
 
   test('by records from the future', () => {

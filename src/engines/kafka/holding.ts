@@ -51,6 +51,8 @@ export class Holding implements PartitionName {
   #membership: string
   /** Whether something is to be committed that is not yet. */
   isDirty = false
+  /** Whether it was told that records in retry keep the others from being read. */
+  isToldFull = false
   /** It moves to another member: what runs may finish, and nothing else starts. */
   isDraining = false
   /** It belongs to somebody else: nothing that was handed out counts any more. */

@@ -10,6 +10,7 @@ import { offsetsOf } from './offsets.ts'
 import type { KafkaOptions } from './options.ts'
 import { Reader } from './reader.ts'
 import { type StartingPoint, startingPointsOf } from './starting-points.ts'
+import { TRIALS_MAX } from './watermark.ts'
 
 export interface OwnershipParts {
   readonly client: Client
@@ -108,7 +109,16 @@ export class Ownership {
   settled(holding: Holding): void {
     this.commits.mark(holding)
     this.#reader.pump()
+    if (holding.watermark.isFullOfRetries !== holding.isToldFull) this.#tellFull(holding)
     if (holding.isDraining) for (const look of this.#drained) look()
+  }
+
+  #tellFull(holding: Holding): void {
+    holding.isToldFull = holding.watermark.isFullOfRetries
+    if (!holding.isToldFull) return
+    const text = `${TRIALS_MAX} or more records of ${nameOf(holding)} wait for a retry`
+    const advice = 'no other record of the partition is started until one of them is settled; see why they fail'
+    this.#parts.onError(new EngineError('ERR_STORAGE_BUSY', `${text}: ${advice}`))
   }
 
   /** Resolves when all that is in the log now has been read, as far as there is room for it, or after five seconds. */

@@ -170,6 +170,41 @@ test('a window is full when it is wide and in too many pieces, or by its failure
   assert.equal(failing.isFull, false)
 })
 
+test('the next owner of more retries than a partition takes on reads them all, a bounded number at a time', () => {
+  const count = TRIALS_MAX + 30
+  const mark = readOf(count)
+  for (let offset = 0; offset < count; offset += 1) {
+    mark.start(offset)
+    if (offset % 2 === 0) mark.defer(offset, NOW_MS, NOW_MS)
+    else mark.release(offset, NOW_MS)
+  }
+  const next = new Watermark(mark.position, mark.encode())
+  assert.equal(next.isFull, false, 'nothing was read, so nothing that could be settled would ever make room')
+  for (let offset = 0; offset < TRIALS_MAX; offset += 1) next.read(offset)
+  assert.equal(next.isFull, true)
+  assert.equal(next.trialOf(0).starts, 1)
+  for (let offset = TRIALS_MAX; offset < count; offset += 1) {
+    next.finish(offset - TRIALS_MAX)
+    assert.equal(next.isFull, false, String(offset))
+    assert.equal(next.trialOf(offset).dueMs, NOW_MS)
+    next.read(offset)
+    assert.equal(next.isFull, true, String(offset))
+  }
+})
+
+test('retries that are not in the log any more keep nothing back', () => {
+  const mark = readOf(TRIALS_MAX * 2)
+  for (let offset = 0; offset < TRIALS_MAX * 2; offset += 1) mark.release(offset, NOW_MS)
+  const next = new Watermark(mark.position, mark.encode())
+  next.readUpTo(TRIALS_MAX)
+  for (let offset = TRIALS_MAX; offset < TRIALS_MAX * 2; offset += 1) {
+    assert.equal(next.isFull, false, String(offset))
+    next.read(offset)
+    next.finish(offset)
+  }
+  assert.equal(next.position, TRIALS_MAX * 2)
+})
+
 test('metadata of somebody else tells nothing', () => {
   for (const metadata of [
     null,

@@ -28,7 +28,12 @@ export class Watermark {
   readonly #finished = new Runs()
   /** By earlier owners, where reading has not come to yet; in order. */
   #finishedBefore: readonly Run[]
+  /** Also of offsets that reading has not come to yet, as an earlier owner told them. */
   readonly #trials = new Map<number, Trial>()
+  /**
+   * How many of those that were read are retried. What was told and not read yet must not count: nothing could be
+   * settled to make room for it, and the partition would never be read again.
+   */
   #retried = 0
 
   constructor(position: number, metadata: string | null = null) {
@@ -56,7 +61,11 @@ export class Watermark {
   /** No more should be read before something is settled: the next owner could not be told. */
   get isFull(): boolean {
     const isWide = this.#readTo - this.#position >= WINDOW_MAX
-    return (isWide && this.#finished.size >= PIECES_MAX) || this.#retried >= TRIALS_MAX
+    return (isWide && this.#finished.size >= PIECES_MAX) || this.isFullOfRetries
+  }
+
+  get isFullOfRetries(): boolean {
+    return this.#retried >= TRIALS_MAX
   }
 
   /** A record was read. False when it was finished before: by an owner whose commit could not pass it. */
@@ -66,10 +75,12 @@ export class Watermark {
     this.#readTo = offset + 1
     if (this.#wasFinished(offset)) {
       this.#finished.add(offset, offset + 1)
+      this.#trials.delete(offset)
       this.#advance()
       return false
     }
     this.#open.add(offset)
+    if (this.#trials.size > 0 && isRetried(this.#trials.get(offset) ?? NEVER)) this.#retried += 1
     return true
   }
 
@@ -158,7 +169,7 @@ export class Watermark {
     this.#dropTrial(offset)
     this.#trials.set(offset, trial)
     if (this.#open.has(offset)) this.#open.setStarted(offset, false)
-    if (isRetried(trial)) this.#retried += 1
+    if (offset < this.#readTo && isRetried(trial)) this.#retried += 1
   }
 
   #dropTrial(offset: number): void {
@@ -166,7 +177,7 @@ export class Watermark {
     const trial = this.#trials.get(offset)
     if (trial === undefined) return
     this.#trials.delete(offset)
-    if (isRetried(trial)) this.#retried -= 1
+    if (offset < this.#readTo && isRetried(trial)) this.#retried -= 1
   }
 }
 
