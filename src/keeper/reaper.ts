@@ -47,7 +47,8 @@ export async function reapOnce(
         if (kind === 'dead') dead += 1
         else retried += 1
       }
-      if (leases.length < batch) break
+      // Fewer than asked for do not mean that no more are left: an engine may hand out less at once.
+      if (leases.length === 0) break
     }
   } finally {
     await consumer.close()

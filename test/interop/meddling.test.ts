@@ -102,6 +102,24 @@ describe('BullMQ’s own hands on our jobs', { timeout: 300_000 }, () => {
     assert.equal(await redis.llen(`${prefix}:mail:active`), 0)
   })
 
+  test('one pass of the reaper lets go all whose predecessors were removed, beside thousands that wait for good reason', async (t) => {
+    const { mill, queue, redis, prefix } = await stage(t)
+    const first = defineJob({ type: 'first' })
+    const next = defineJob({ type: 'next' })
+    const gate = await mill.enqueue(first, {}, { delay: '10h' })
+    await mill.enqueueMany(next, [...Array(3_000).keys()], { after: gate })
+    const foreign = queue('first')
+    for (let index = 0; index < 5; index += 1) {
+      const removed = await mill.enqueue(first, index)
+      await mill.enqueue(next, index, { after: removed })
+      await (await foreign.getJob(removed.id))?.remove()
+    }
+    const reaper = await mill.engine.consume({ types: 'every', worker: 'reaper' })
+    assert.deepEqual(await reaper.claim({ max: 10, waitMs: 0, from: 'expired', signal }), [])
+    assert.deepEqual((await mill.counts()).next, { ready: 5, delayed: 3_000, inProgress: 0, completed: 0, dead: 0 })
+    assert.equal(await redis.zcard(`${prefix}:next:waiting-children`), 3_000)
+  })
+
   test('a hash deleted while it waits: nobody hangs, and the others run', async (t) => {
     const { mill, redis, prefix, queue } = await stage(t)
     const mail = defineJob({ type: 'mail', payload: z.number(), run: ({ payload }) => payload })

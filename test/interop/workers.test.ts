@@ -141,4 +141,92 @@ describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
     await reaper.claim({ max: 10, waitMs: 0, from: 'expired', signal: new AbortController().signal })
     assert.equal((await over(mill, follows.id)).result, 'ran')
   })
+
+  test('that runs a version of a latest key: the next version waits for it, and the older one is not superseded', async (t) => {
+    const gates = new Map([1, 2, 3].map((version) => [version, Promise.withResolvers<void>()]))
+    // Before the stage is cleared: a worker of BullMQ's waits for its handlers.
+    t.after(() => {
+      for (const { resolve } of gates.values()) resolve()
+    })
+    const { mill, worker, queue } = await stage(t)
+    const mail = defineJob({ type: 'mail' })
+    const running = new Set<unknown>()
+    const most: number[] = []
+    worker(
+      'mail',
+      async (data) => {
+        running.add(data)
+        most.push(running.size)
+        await gates.get(Number(data))?.promise
+        running.delete(data)
+      },
+      { concurrency: 5 },
+    )
+    const first = await mill.enqueue(mail, 1, { latest: 'l' })
+    await until(async () => running.has(1))
+    const second = await mill.enqueue(mail, 2, { latest: 'l' })
+    assert.equal(second.status, 'enqueued', 'the older one runs: nothing was replaced')
+    assert.equal((await mill.job(first.id))?.state, 'in_progress')
+    assert.equal(await queue('mail').getJobState(second.id), 'waiting-children')
+    const third = await mill.enqueue(mail, 3, { latest: 'l' })
+    assert.equal(third.status, 'replaced')
+    gates.get(1)?.resolve()
+    assert.equal((await over(mill, first.id)).state, 'completed')
+    const reaper = await mill.engine.consume({ types: 'every', worker: 'reaper' })
+    await reaper.claim({ max: 10, waitMs: 0, from: 'expired', signal: new AbortController().signal })
+    gates.get(3)?.resolve()
+    assert.equal((await over(mill, third.id)).state, 'completed')
+    assert.equal((await over(mill, second.id)).ended, 'superseded')
+    assert.deepEqual(most, [1, 1], 'one version at a time')
+  })
+
+  test('that puts a version of a latest key back: the newer one that waits for it takes its place', async (t) => {
+    const started = Promise.withResolvers<void>()
+    const fails = Promise.withResolvers<void>()
+    t.after(() => fails.resolve())
+    const { mill, worker, queue } = await stage(t)
+    const mail = defineJob({ type: 'mail' })
+    const ran: unknown[] = []
+    const bull = worker('mail', async (data) => {
+      ran.push(data)
+      started.resolve()
+      await fails.promise
+      throw new Error('no')
+    })
+    const first = await mill.enqueue(mail, 1, { latest: 'l', attempts: 5 })
+    await started.promise
+    const second = await mill.enqueue(mail, 2, { latest: 'l' })
+    await queue('mail').pause()
+    fails.resolve()
+    await until(async () => (await queue('mail').getJobState(first.id)) !== 'active')
+    await bull.close()
+    await queue('mail').resume()
+    const reaper = await mill.engine.consume({ types: 'every', worker: 'reaper' })
+    await reaper.claim({ max: 10, waitMs: 0, from: 'expired', signal: new AbortController().signal })
+    await mill.work([mail.handledBy(({ payload }) => void ran.push(payload))])
+    assert.equal((await over(mill, second.id)).state, 'completed')
+    assert.equal((await over(mill, first.id)).ended, 'superseded')
+    assert.deepEqual(ran, [1, 2])
+  })
+
+  test('that retries an old version after a newer one has run: ours does not run it', async (t) => {
+    const { mill, queue } = await stage(t)
+    const ran: unknown[] = []
+    const mail = defineJob({
+      type: 'mail',
+      attempts: 1,
+      run: ({ payload }) => {
+        ran.push(payload)
+        if (payload === 1) throw new Error('no')
+      },
+    })
+    await mill.work([mail])
+    const first = await mill.enqueue(mail, 1, { latest: 'l' })
+    await over(mill, first.id)
+    await mill.result(await mill.enqueue(mail, 2, { latest: 'l' }))
+    await (await queue('mail').getJob(first.id))?.retry()
+    await until(async () => (await mill.job(first.id))?.ended === 'superseded')
+    assert.deepEqual(ran, [1, 2])
+    assert.deepEqual((await mill.counts()).mail, { ready: 0, delayed: 0, inProgress: 0, completed: 1, dead: 0 })
+  })
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import type { Outcome } from '../../../src/engine/outcome.ts'
 import type { NewJob } from '../../../src/job/job.ts'
-import type { Case, CaseFile } from '../../case.ts'
-import { DELAY_MS, delay, inspection, latest, need, reaping, recovery } from '../../needs.ts'
-import { complete, dead, first, idsOf, retry, type Stage } from '../../stage.ts'
+import type { Case, CaseFile, Excuse } from '../../case.ts'
+import { DELAY_MS, delay, inspection, latest, need, reaping, recovery, requeue, retention } from '../../needs.ts'
+import { boom, complete, dead, first, idsOf, retry, type Stage } from '../../stage.ts'
 
 const version = (key: string, payload: string, seq: number | null = null): Partial<NewJob> => ({
   latest: { key, seq },
@@ -32,6 +32,37 @@ const superseded = ends.map(
       assert.deepEqual([view.state, view.ended], ['dead_letter', 'superseded'])
       assert.deepEqual(idsOf(await stage.take(consumer, 5)), [newer.id])
       await stage.expectCounts({ inProgress: 1 })
+    },
+  }),
+)
+
+/** The last version of a key is removed as it ends, and with it the last job of the key. */
+const removals: readonly { readonly what: string; readonly outcome: Outcome; readonly excuse: Excuse }[] = [
+  {
+    what: 'completed',
+    outcome: { kind: 'complete', result: '1', durationMs: 1, keep: 0 },
+    excuse: need(latest, retention),
+  },
+  { what: 'died', outcome: { kind: 'dead', error: boom, keep: 0 }, excuse: need(latest, retention, requeue) },
+]
+
+const forgotten = removals.map(
+  ({ what, outcome, excuse }): Case => ({
+    name: `stale seq: an older version is refused after a newer one has ${what} and was removed`,
+    guarantees: ['I4'],
+    ...excuse,
+    async run(stage) {
+      await stage.put(version('k', '"seven"', 7))
+      const consumer = await stage.consume()
+      await stage.settle(consumer, await stage.one(consumer), outcome)
+      await stage.expectCounts({})
+      for (const seq of [6, 7]) {
+        const late = await stage.put(version('k', '"late"', seq))
+        assert.equal(late.receipt.status, 'stale', `sequence ${seq} after 7`)
+      }
+      await stage.none(consumer, 'an older version ran after a newer one')
+      assert.equal((await stage.put(version('k', '"eight"', 8))).receipt.status, 'enqueued')
+      assert.equal((await stage.one(consumer)).job.payload, '"eight"')
     },
   }),
 )
@@ -177,6 +208,7 @@ export const latestKeys: CaseFile = {
         await stage.expectCounts({ inProgress: 1 })
       },
     },
+    ...forgotten,
     {
       // C04 C10
       name: 'a version without a sequence number is newer than all before it',

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import type { Lease } from '../../../src/engine/outcome.ts'
+import { Events } from '../../../src/events.ts'
+import { reapOnce } from '../../../src/keeper/reaper.ts'
 import type { CaseFile } from '../../case.ts'
 import { need, reaping, recovery } from '../../needs.ts'
 import { sharing } from '../../partitions.ts'
@@ -86,6 +89,38 @@ export const recovering: CaseFile = {
         assert.equal((await stage.take(reaper, 2, { from: 'expired' })).length, 2)
         assert.equal((await stage.take(reaper, 5, { from: 'expired' })).length, 1)
         await stage.expectCounts({ ready: 2, inProgress: 3 })
+      },
+    },
+    {
+      name: 'reaper passes: one pass recovers all that has expired, however many an engine hands out at once',
+      guarantees: ['I6'],
+      ...need(reaping),
+      async run(stage) {
+        const count = 260
+        await stage.engine.enqueue(stage.jobs(count))
+        const consumer = await stage.consume()
+        const held: Lease[] = []
+        while (held.length < count) {
+          const leases = await stage.take(consumer, count - held.length)
+          assert.ok(leases.length > 0, `${held.length} of ${count} could be claimed`)
+          held.push(...leases)
+        }
+        await stage.harness.advance(stage.leaseMs + 1)
+        const passes: unknown[] = []
+        const events = new Events()
+        events.on('reaper.pass', ({ retried, dead: buried }) => passes.push({ retried, dead: buried }))
+        const reaped = await reapOnce({
+          engine: stage.engine,
+          definitions: new Map(),
+          clock: stage.harness.clock,
+          random: () => 0.5,
+          redactor: (text) => text,
+          events,
+          worker: 'suite:1:reaper',
+        })
+        assert.deepEqual(reaped, { retried: count, dead: 0 })
+        assert.deepEqual(passes, [{ retried: count, dead: 0 }])
+        assert.equal((await stage.counts()).inProgress, 0)
       },
     },
     {

@@ -9,13 +9,23 @@ export interface LatestKey {
   queued: JobRow | null
   /** The one version in flight. */
   running: JobRow | null
-  /** Jobs of the key that the store still holds. At 0 the key is forgotten, so that idle keys cost nothing. */
+  /** Jobs of the key that the store still holds. At 0 the key is idle: only its highest version is still needed. */
   held: number
 }
 
-/** Latest keys by type and key. */
+/**
+ * Latest keys by type and key. A key outlives its jobs, so that an older version is refused also after the newer one was
+ * removed (I4); of such idle keys the `idleMax` that were used last are remembered.
+ */
 export class LatestKeys {
   readonly #keys = new Map<string, LatestKey>()
+  /** Names of the idle keys, the one that became idle first at the front. */
+  readonly #idle = new Set<string>()
+  readonly #idleMax: number
+
+  constructor(idleMax: number) {
+    this.#idleMax = idleMax
+  }
 
   get(type: string, key: string): LatestKey | null {
     return this.#keys.get(nameOf(type, key)) ?? null
@@ -41,6 +51,7 @@ export class LatestKeys {
     const name = nameOf(type, latest.key)
     const key = this.#keys.get(name) ?? { seqMax: 0, queued: null, running: null, held: 0 }
     this.#keys.set(name, key)
+    this.#idle.delete(name)
     key.seqMax = row.seq
     key.held += 1
     return key
@@ -51,7 +62,14 @@ export class LatestKeys {
     const key = this.of(row)
     if (key === null || row.job.latest === null) return
     key.held -= 1
-    if (key.held === 0) this.#keys.delete(nameOf(row.job.type, row.job.latest.key))
+    if (key.held > 0) return
+    this.#idle.add(nameOf(row.job.type, row.job.latest.key))
+    if (this.#idle.size <= this.#idleMax) return
+    for (const oldest of this.#idle) {
+      this.#idle.delete(oldest)
+      this.#keys.delete(oldest)
+      return
+    }
   }
 }
 

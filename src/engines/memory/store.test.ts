@@ -70,17 +70,21 @@ describe('what is kept', () => {
   })
 
   // C10 X133
-  test('a latest key is known as long as a job of it is, and then forgotten', () => {
+  test('a latest key outlives its jobs, and is forgotten when as many others as finished jobs are idle', () => {
     const store = new MemoryStore({ finishedMax: 1 })
     assert.equal(store.latest('t', 'k'), null)
     store.enqueue([version('1', 'k', 7)], NOW)
     assert.equal(store.latest('t', 'k')?.seqMax, 7)
     settleAll(store, complete)
-    assert.deepEqual(store.enqueue([version('2', 'k', 7)], NOW), [{ id: '2', status: 'stale' }])
-    store.enqueue([job('3')], NOW)
+    store.enqueue([version('2', 'j', 1)], NOW)
     settleAll(store, complete)
-    assert.equal(store.latest('t', 'k'), null)
-    assert.deepEqual(store.enqueue([version('4', 'k', 1)], NOW), [{ id: '4', status: 'enqueued' }])
+    assert.equal(store.find('1'), null, 'the job has made room')
+    assert.deepEqual(store.enqueue([version('3', 'k', 7)], NOW), [{ id: '3', status: 'stale' }])
+    store.enqueue([job('4')], NOW)
+    settleAll(store, complete)
+    assert.equal(store.latest('t', 'k'), null, 'j is idle now too')
+    assert.equal(store.latest('t', 'j')?.seqMax, 1)
+    assert.deepEqual(store.enqueue([version('5', 'k', 1)], NOW), [{ id: '5', status: 'enqueued' }])
   })
 
   // I9

@@ -34,7 +34,7 @@ export class MemoryStore {
   readonly graveyard: Graveyard
   readonly #table: JobTable
   readonly #backlog = new Backlog()
-  readonly #latest = new LatestKeys()
+  readonly #latest: LatestKeys
   readonly #flights = new Flights()
   readonly #dependencies: Dependencies
   #arrivals = 0
@@ -43,6 +43,7 @@ export class MemoryStore {
     const finishedMax = options.finishedMax ?? 10_000
     if (!(finishedMax >= 0)) throw new OptionError(`'finishedMax' is ${finishedMax}; give a number from 0`)
     this.#table = new JobTable(finishedMax)
+    this.#latest = new LatestKeys(finishedMax)
     this.#dependencies = new Dependencies({ table: this.#table, backlog: this.#backlog, signals: this.signals })
     this.graveyard = new Graveyard(this.#table, this.#latest, this.#dependencies)
   }
@@ -70,7 +71,7 @@ export class MemoryStore {
     return this.#table.live(type)
   }
 
-  /** What is known of a latest key; null when the store holds no job of it. */
+  /** What is known of a latest key; null when there was none, or it has been idle for too long. */
   latest(type: string, key: string): Readonly<LatestKey> | null {
     return this.#latest.get(type, key)
   }

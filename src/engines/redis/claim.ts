@@ -7,7 +7,8 @@ import type { Clock } from '../../time/clock.ts'
 import type { RedisDatabase } from './database.ts'
 import { isScheduledRun, scheduleNextRun } from './job-scheduler.ts'
 import { queueOf, typeOf } from './keys.ts'
-import { claimExpiredScript, claimScript, dropScript } from './lua/claim.ts'
+import { claimExpiredScript, claimScript, dropScript, supersedeScript, untieScript } from './lua/claim.ts'
+import { listOf } from './reading.ts'
 import { attemptOf, type Fields, readStored, toFields } from './rows.ts'
 
 export interface Claimed {
@@ -68,6 +69,28 @@ export async function claimExpired(
   return readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
 }
 
+/** Queues per look. Most have nobody who waits for others. */
+const UNTIE_QUEUES = 100
+
+/** Jobs that wait for others in vain go on: all of them, in portions, so that nobody else waits long for Redis. */
+export async function untieJobs(
+  database: RedisDatabase,
+  types: Subscription['types'],
+  signal: AbortSignal,
+): Promise<void> {
+  const queues =
+    types === 'every'
+      ? listOf(await database.call('smembers', database.keys.types)).map(String)
+      : types.map(({ type }) => queueOf(type))
+  let at = 0
+  let cursor = '0'
+  while (at < queues.length && !signal.aborted) {
+    const answer = listOf(await database.run(untieScript(), [cursor, ...queues.slice(at, at + UNTIE_QUEUES)]))
+    at += Number(answer[0])
+    cursor = String(answer[1])
+  }
+}
+
 /** A job that waits though its attempts are used up was put back by BullMQ's `retry`, which grants it one more start. */
 function granted(job: StoredJob, fields: Fields): StoredJob {
   const failed = Number(fields.get('atm') ?? 0)
@@ -90,6 +113,10 @@ async function readClaimed(
     const own = `${token}${index / 3 + 1}`
     if (job === null) {
       await database.run(dropScript(), [queue, id, own])
+      continue
+    }
+    if (fields.has('mrStale')) {
+      await database.run(supersedeScript(), [queue, id, own])
       continue
     }
     if (isScheduledRun(fields)) await scheduleNextRun(database, nowMs, { queue, bullId: id, fields })

@@ -3,7 +3,7 @@ import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { backgroundClock } from '../../time/clock.ts'
-import { type Claimed, claimExpired, claimReady } from './claim.ts'
+import { type Claimed, claimExpired, claimReady, untieJobs } from './claim.ts'
 import type { RedisCore } from './core.ts'
 import { Doorbell } from './doorbell.ts'
 import { bullId, queueOf } from './keys.ts'
@@ -78,11 +78,15 @@ export class RedisConsumer implements Consumer {
     const { clock } = this.#core
     const signal = AbortSignal.any([request.signal, this.#closing.signal])
     const untilMs = clock.nowMs() + request.waitMs
+    let isFirst = true
     while (!signal.aborted) {
       const { leases, lookInMs } = await this.#take(request)
       if (signal.aborted) return this.#giveBack(leases)
       for (const lease of leases) this.#held.set(nameOf(lease), lease)
       if (leases.length > 0) return leases
+      // A reaper asks until nothing is left, so this is done once for each of its passes.
+      if (request.from === 'expired' && isFirst) await untieJobs(this.#core.database, this.#subscription.types, signal)
+      isFirst = false
       const leftMs = untilMs - clock.nowMs()
       if (leftMs <= 0) return []
       await this.#wait(Math.max(1, Math.min(leftMs, lookInMs ?? leftMs)), request, signal)

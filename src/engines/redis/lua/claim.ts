@@ -1,4 +1,5 @@
 import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
+import { ENDED } from './ended.ts'
 import { IDENTITY, LINKS, LINKS_BULL, STARTED, UNTIE } from './links.ts'
 import { NOTES } from './notes.ts'
 
@@ -168,18 +169,16 @@ return { nextAt and math.max(0, nextAt - now) or -1, claimed }
 )
 
 /**
- * Jobs that are active and that nobody holds: their lock ran out. They are handed over with their attempt as it is. On
- * the way those are let go that wait for others in vain.
+ * Jobs that are active and that nobody holds: their lock ran out. They are handed over with their attempt as it is.
  * ARGV: time, worker, token, max, lease (ms) for types not named, number of types (-1: every), then for each: queue, lease.
  * Answers when the next lock runs out (ms from now, -1: none is held) and three values for each job, as \`claimScript\`.
  */
 export const claimExpiredScript = compose(
   'claim-expired',
-  LINKS_BULL,
+  {},
   GOES_ON_WHEN_FULL,
   NOTES,
-  LINKS,
-  UNTIE,
+  IDENTITY,
   `
 local worker, token, max = ARGV[2], ARGV[3], tonumber(ARGV[4])
 call('SET', own('reaped'), string.format('%.0f', now))
@@ -195,7 +194,6 @@ end
 local claimed, count, nextIn = {}, 0, -1
 for _, name in ipairs(queues) do
   local q = queueOf(name)
-  untie(q)
   -- The list's end was claimed first.
   local active = call('LRANGE', q.active, 0, -1)
   for index = #active, 1, -1 do
@@ -218,6 +216,56 @@ for _, name in ipairs(queues) do
   end
 end
 return { nextIn, claimed }
+`,
+)
+
+/**
+ * Lets go who waits for others in vain: a portion, so that Redis is soon free for others. ARGV: time, where to go on in
+ * the first queue ('0': at the beginning), queues. Answers how many queues are done, and where to go on in the next.
+ */
+export const untieScript = compose(
+  'untie',
+  LINKS_BULL,
+  GOES_ON_WHEN_FULL,
+  NOTES,
+  LINKS,
+  ENDED,
+  UNTIE,
+  `
+local looked, cursor = 0, ARGV[2]
+for index = 3, #ARGV do
+  local q = queueOf(ARGV[index])
+  repeat
+    local count
+    count, cursor = untie(q, cursor)
+    looked = looked + count
+    if looked >= 200 and cursor ~= '0' then return { index - 3, cursor } end
+  until cursor == '0'
+  if looked >= 200 then return { index - 2, '0' } end
+end
+return { #ARGV - 2, '0' }
+`,
+)
+
+/**
+ * A version of a latest key that another program put back after a newer one was there: it must not run. Nothing has
+ * told a handler of its start. ARGV: time, queue, id, token.
+ */
+export const supersedeScript = compose(
+  'supersede',
+  LINKS_BULL,
+  GOES_ON_WHEN_FULL,
+  NOTES,
+  LINKS,
+  ENDED,
+  `
+local q, id = queueOf(ARGV[2]), ARGV[3]
+if call('GET', q.base .. id .. ':lock') ~= ARGV[4] then return 0 end
+call('LREM', q.active, -1, id)
+call('DEL', q.base .. id .. ':lock')
+local known = call('HMGET', q[':latest:' .. moreOf(q, id).latest.key], 'running', 'queued')
+ended(q, id, 'superseded', { by = known[1] or known[2] or nil })
+return 1
 `,
 )
 

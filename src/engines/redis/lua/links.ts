@@ -40,8 +40,15 @@ local function started(q, id, fields)
     if fields[index] == 'atm' then mendCount(q, id, fields, index + 1) end
     if fields[index] == 'mrSeq' then
       local key = q[':latest:' .. moreOf(q, id).latest.key]
-      call('HSET', key, 'running', id)
-      call('HDEL', key, 'queued')
+      local known = call('HMGET', key, 'seq', 'queued')
+      -- Only another program than ours puts back a version that a newer one has followed.
+      if known[1] and tonumber(fields[index + 1]) < tonumber(known[1]) then
+        fields[#fields + 1] = 'mrStale'
+        fields[#fields + 1] = '1'
+      else
+        call('HSET', key, 'running', id)
+        if known[2] == id then call('HDEL', key, 'queued') end
+      end
     end
   end
 end
@@ -92,9 +99,14 @@ local function holdsBack(first, ifDead)
   return true
 end
 
-local function isHeld(after)
+-- \`known\`: what was found out before about the predecessors of others.
+local function isHeld(after, known)
   for _, first in ipairs(after.ids) do
-    if holdsBack(first, after.ifDead) then return true end
+    local question = first .. ' ' .. tostring(after.ifDead)
+    local answer = known and known[question]
+    if answer == nil then answer = holdsBack(first, after.ifDead) end
+    if known then known[question] = answer end
+    if answer then return true end
   end
   return false
 end
@@ -145,6 +157,11 @@ local function successorOf(q, id, latest)
   return queued and queued ~= id and queued or nil
 end
 
+-- BullMQ's workers start jobs and put them back without a word to us.
+local function isActive(q, id)
+  return call('EXISTS', q.base .. id .. ':lock') == 1 or call('LPOS', q.active, id) ~= false
+end
+
 -- Neither over nor gone. Other programs than ours end and remove jobs, and untie none.
 local function isLive(q, id)
   local facts = call('HMGET', q.base .. id, 'name', 'finishedOn', 'mrEnded')
@@ -173,9 +190,10 @@ local function over(q, id, more, isFinal)
   changed(publicId(q, id))
 end
 
--- A job of the key is removed; with the last one the key is forgotten, so that idle keys cost nothing.
+-- A job of the key is removed. With the last one the key is idle: its highest version is remembered for a week, as long
+-- as a completed job is kept by default, so that an older one is refused meanwhile.
 local function forgetVersion(q, latest)
-  if call('HINCRBY', q[':latest:' .. latest], 'held', -1) <= 0 then call('DEL', q[':latest:' .. latest]) end
+  if call('HINCRBY', q[':latest:' .. latest], 'held', -1) <= 0 then call('PEXPIRE', q[':latest:' .. latest], 604800000) end
 end
 
 -- The place of the version that gives way, so that frequent updates cannot starve a key.
@@ -188,24 +206,34 @@ local function inherit(q, job, older)
   job.run, job.delay = string.format('%.0f', due), math.max(0, due - now)
 end
 
+-- The version that waits and the one in flight (false: none), whoever started or ended or put back either of them.
+local function versionsOf(q, key, queued, running)
+  queued, running = queued and isLive(q, queued) and queued, running and isLive(q, running) and running
+  if running and not isActive(q, running) then
+    -- It waits again. Behind one that waits too it is no longer wanted.
+    if queued then ended(q, running, 'superseded', { by = queued }) else queued = running end
+    running = false
+  elseif queued and not running and isActive(q, queued) then
+    queued, running = false, queued
+  end
+  if running then call('HSET', key, 'running', running) else call('HDEL', key, 'running') end
+  return queued, running
+end
+
 local function versioned(q, job)
   local key = q[':latest:' .. job.latest]
   local known = call('HMGET', key, 'seq', 'queued', 'running')
-  if known[2] and not isLive(q, known[2]) then known[2] = false end
-  if known[3] and not isLive(q, known[3]) then
-    known[3] = false
-    call('HDEL', key, 'running')
-  end
   local highest = tonumber(known[1] or nil) or 0
   local seq = tonumber(job.seq) or highest + 1
   if seq <= highest then return 'stale', false end
+  local queued, running = versionsOf(q, key, known[2], known[3])
   job.version = seq
   call('HSET', key, 'seq', seq, 'queued', job.id)
-  call('HINCRBY', key, 'held', 1)
-  if not known[2] then return 'enqueued', known[3] ~= false end
-  inherit(q, job, known[2])
-  ended(q, known[2], 'superseded', { by = job.id })
-  return 'replaced', known[3] ~= false
+  if call('HINCRBY', key, 'held', 1) == 1 then call('PERSIST', key) end
+  if not queued then return 'enqueued', running ~= false end
+  inherit(q, job, queued)
+  ended(q, queued, 'superseded', { by = job.id })
+  return 'replaced', running ~= false
 end
 
 -- What a new job is called, and whether it has to wait for others.
@@ -221,24 +249,35 @@ end
 `
 
 /**
- * `untie(q)`: some of those that wait for others are let go if they wait in vain, because another program than ours has
- * finished or removed what they waited for. Which are looked at is left to chance, so that each has its turn.
+ * `untie(q, cursor)`: of those that wait for others, let go who waits in vain, because another program than ours has
+ * finished, removed or put back what they waited for. Looks at a portion and answers how many that were, and where to go
+ * on ('0': at the end).
  */
 export const UNTIE = `
-local function untie(q)
-  for _, id in ipairs(call('ZRANDMEMBER', q['waiting-children'], 100)) do
+local function untieVersion(q, id)
+  local key = q[':latest:' .. moreOf(q, id).latest.key]
+  local known = call('HMGET', key, 'queued', 'running')
+  local queued, running = versionsOf(q, key, known[1], known[2])
+  -- It may have been let go on the way.
+  if not call('ZSCORE', q['waiting-children'], id) then return end
+  if queued and queued ~= id then ended(q, id, 'superseded', { by = queued })
+  elseif not running then letGo(q, id) end
+end
+
+local found = {}
+
+local function untie(q, cursor)
+  local page = call('ZSCAN', q['waiting-children'], cursor, 'COUNT', 200)
+  for index = 1, #page[2], 2 do
+    local id = page[2][index]
     local facts = call('HMGET', q.base .. id, 'mrAfter', 'mrSeq')
     if facts[1] then
-      if not isHeld(cjson.decode(facts[1])) then letGo(q, id) end
+      if not isHeld(cjson.decode(facts[1]), found) then letGo(q, id) end
     elseif facts[2] then
-      local key = q[':latest:' .. moreOf(q, id).latest.key]
-      local running = call('HGET', key, 'running')
-      if not running or not isLive(q, running) then
-        call('HDEL', key, 'running')
-        letGo(q, id)
-      end
+      untieVersion(q, id)
     end
   end
+  return #page[2] / 2, page[1]
 end
 `
 
