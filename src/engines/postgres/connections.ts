@@ -1,3 +1,4 @@
+import { systemClock } from '../../time/clock.ts'
 import { type Source, sourceOfClient } from './database.ts'
 import { loadPg, type PgClient, type PgConnection, type PgPool, type PgPoolClient } from './driver.ts'
 import type { Ear } from './listener.ts'
@@ -24,6 +25,8 @@ const STATEMENT_SHARE = 0.8
 const PLANS = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
 /** A peer that is gone without a goodbye is noticed by the kernel. */
 const KEEP_ALIVE_MS = 10_000
+/** How often a call that waits for a connection looks whether the pool was ended meanwhile. */
+const ENDED_MS = 1_000
 
 export async function connectionsOf(handle: Handle): Promise<Connections> {
   if ('client' in handle) return ofClient(handle.client)
@@ -66,7 +69,7 @@ function ofPool(pool: PgPool): Connections {
   const ignore = (): void => {}
   pool.on('error', ignore)
   const acquire = async (): Promise<PgPoolClient> => {
-    const client = await pool.connect()
+    const client = await unlessEnded(pool, pool.connect())
     if (!known.has(client)) client.on('error', ignore)
     known.add(client)
     return client
@@ -79,6 +82,20 @@ function ofPool(pool: PgPool): Connections {
       return { client, close: async () => client.release(true) }
     },
   }
+}
+
+/** pg forgets who waits for a connection when the pool is ended, so a call made just before that would wait for ever. */
+function unlessEnded(pool: PgPool, connecting: Promise<PgPoolClient>): Promise<PgPoolClient> {
+  return new Promise((resolve, reject) => {
+    let isOver = false
+    const look = (): void => {
+      isOver = pool.ending === true
+      if (isOver) reject(new Error('the pool was ended while a connection was waited for'))
+      else cancel = systemClock.after(ENDED_MS, look)
+    }
+    let cancel = systemClock.after(ENDED_MS, look)
+    connecting.finally(() => cancel()).then((client) => (isOver ? client.release(true) : resolve(client)), reject)
+  })
 }
 
 function ofClient(client: PgClient): Connections {

@@ -40,6 +40,8 @@ export interface PgPoolClient extends PgClient {
 export interface PgPool {
   readonly totalCount: number
   readonly options?: { readonly max?: number }
+  /** True from the call of `end` on. */
+  readonly ending?: boolean
   connect(): Promise<PgPoolClient>
   on(event: 'error', listener: (error: Error) => void): unknown
   end(): Promise<void>

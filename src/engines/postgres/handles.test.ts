@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { claimGreetings } from '../../../test/fixtures/claim.ts'
+import { closeUnderWorker } from '../../../test/fixtures/closed-handle.ts'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import { dropSchema, type PostgresServer, postgresServer, query, schemaUrl } from '../../../test/servers/postgres.ts'
+import { open } from '../../client/mill.ts'
 import { openEngine } from '../../engine/open.ts'
 import { EngineError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
@@ -105,4 +107,24 @@ describe('handles of Postgres', () => {
     await engine.close()
     await other.close()
   })
+})
+
+describe('a handle of Postgres that is closed under a worker', () => {
+  for (const doing of ['waits', 'runs a job'] as const) {
+    test(`a pool is reported while the worker ${doing}, and nothing is thrown out of a timer`, async (t) => {
+      const pool = new pg.Pool({ connectionString: server.url, max: 4 })
+      const mill = await open(new PostgresEngine({ pool }, settings, { schema }))
+      t.after(() => mill.close())
+      // It resolves when every connection is given back, also the one that listens.
+      await closeUnderWorker(mill, () => void pool.end(), doing)
+    })
+
+    test(`a client is reported while the worker ${doing}, and nothing is thrown out of a timer`, async (t) => {
+      const client = new pg.Client({ connectionString: server.url })
+      await client.connect()
+      const mill = await open(new PostgresEngine({ client }, settings, { schema }))
+      t.after(() => mill.close())
+      await closeUnderWorker(mill, () => client.end(), doing)
+    })
+  }
 })

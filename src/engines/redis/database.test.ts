@@ -3,8 +3,10 @@ import { once } from 'node:events'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { tcpProxy } from '../../../test/fixtures/tcp-proxy.ts'
-import { freshPrefix, type OwnRedis, startRedis, withRedis } from '../../../test/servers/redis.ts'
+import { freshPrefix, type OwnRedis, redisServer, startRedis, withRedis } from '../../../test/servers/redis.ts'
+import { open } from '../../client/mill.ts'
 import { EngineError } from '../../errors.ts'
+import { defineJob } from '../../job/definition.ts'
 import { TestClock } from '../../testing/clock.ts'
 import { backgroundClock, systemClock } from '../../time/clock.ts'
 import { RedisDatabase } from './database.ts'
@@ -241,6 +243,22 @@ describe('a database in Redis', { timeout: 300_000 }, () => {
     await assert.rejects(open(prefixed).reach(), coded('ERR_ENGINE_URL', /keyPrefix 'app:'/))
   })
 })
+
+for (const ending of ['quit', 'disconnect'] as const) {
+  test(`a client of the user’s own that ends by ${ending} leaves a worker as it is`, async (t) => {
+    const client = new Redis((await redisServer()).url)
+    const mill = await open(client)
+    t.after(() => mill.close())
+    const { promise: ran, resolve } = Promise.withResolvers<void>()
+    const job = defineJob({ type: freshPrefix(), run: () => resolve() })
+    const worker = await mill.work([job], { poll: '50ms' })
+    mill.events.on('worker.error', ({ error }) => assert.fail(String(error)))
+    await client[ending]()
+    await mill.enqueue(job, null)
+    await ran
+    await worker.stop()
+  })
+}
 
 /** Aborts after the time: for tests about real connections, where no other event tells that a moment has passed. */
 function moment(ms: number): AbortSignal {

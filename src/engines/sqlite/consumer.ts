@@ -5,6 +5,7 @@ import { UnsupportedError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
 import { claimExpired, claimReady, type Outlook, outlook, outlookExpired } from './claim.ts'
 import type { SqliteCore } from './core.ts'
+import { isBusy, toEngineError } from './faults.ts'
 import { fromLeaseToken } from './rows.ts'
 import { renewLeases, reportProgress, settleLeases, toLost } from './settle.ts'
 import { FIND_LOST } from './statements.ts'
@@ -20,6 +21,7 @@ export class SqliteConsumer implements Consumer {
   /** Jobs given back whose settle is not acknowledged yet: they can be claimed again before that. */
   readonly #returning = new Map<string, Promise<unknown>>()
   readonly #listeners = new Set<(lost: Lost) => void>()
+  readonly #troubled = new Set<(error: unknown) => void>()
   readonly #closing = new AbortController()
   #unwatch: (() => void) | null = null
   #check: (() => void) | null = null
@@ -125,6 +127,11 @@ export class SqliteConsumer implements Consumer {
     }
   }
 
+  onTrouble(listener: (error: unknown) => void): () => void {
+    this.#troubled.add(listener)
+    return () => this.#troubled.delete(listener)
+  }
+
   /** Every commit of another process comes by here, so the look itself is rationed, and the last one is never skipped. */
   #findLostSoon(): void {
     if (this.#check !== null || this.#held.size === 0) return
@@ -134,9 +141,21 @@ export class SqliteConsumer implements Consumer {
     })
   }
 
-  /** A cancellation by anyone changes the database, so a change is the moment to compare. */
+  /**
+   * A cancellation by anyone changes the database, so a change is the moment to compare. It runs from a timer and after
+   * acts that are done already, so it must not throw; the next renewal finds a lost lease as well.
+   */
   findLost(): void {
     if (this.#held.size === 0 || this.#listeners.size === 0) return
+    try {
+      this.#compareLeases()
+    } catch (error) {
+      if (isBusy(error)) this.#findLostSoon()
+      else for (const listener of this.#troubled) listener(toEngineError(error, 'looking for lost leases'))
+    }
+  }
+
+  #compareLeases(): void {
     const leases = [...this.#held.values()]
     const held = JSON.stringify(leases.map((lease) => [lease.job.id, fromLeaseToken(lease.token).token]))
     const { connection } = this.#core

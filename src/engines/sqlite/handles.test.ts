@@ -3,8 +3,10 @@ import { createRequire } from 'node:module'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, test } from 'node:test'
 import { claimAll } from '../../../test/fixtures/claim.ts'
+import { closeUnderWorker } from '../../../test/fixtures/closed-handle.ts'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
+import { open } from '../../client/mill.ts'
 import { openEngine } from '../../engine/open.ts'
 import { systemClock } from '../../time/clock.ts'
 import type { SqliteDatabase } from './database.ts'
@@ -20,16 +22,17 @@ beforeEach(() => {
   file = files.next()
 })
 
+const LIBRARIES: readonly (readonly [name: string, openHandle: (path: string) => SqliteDatabase])[] = [
+  ['node:sqlite', (path) => new DatabaseSync(path)],
+  ['better-sqlite3', (path) => new BetterSqlite(path)],
+]
+
 describe('a transaction of the user’s own', () => {
-  const libraries: [name: string, open: (path: string) => SqliteDatabase][] = [
-    ['node:sqlite', (path) => new DatabaseSync(path)],
-    ['better-sqlite3', (path) => new BetterSqlite(path)],
-  ]
-  for (const [name, open] of libraries) {
+  for (const [name, openHandle] of LIBRARIES) {
     // B12
     test(`commits the job with the user's rows, or not at all (${name})`, async () => {
       const engine = await openEngine(`sqlite:${file}`, SETTINGS)
-      const mine = open(file)
+      const mine = openHandle(file)
       mine.exec('CREATE TABLE invoices (id TEXT)')
       mine.exec(`BEGIN; INSERT INTO invoices VALUES ('1')`)
       await engine.enqueue([newJob({ key: 'one' }), ...Array.from({ length: 60 }, () => newJob())], mine)
@@ -45,7 +48,7 @@ describe('a transaction of the user’s own', () => {
     })
 
     test(`works on a handle of ${name}`, async () => {
-      const handle = open(file)
+      const handle = openHandle(file)
       const engine = await openEngine(handle, SETTINGS)
       await engine.enqueue([newJob({ key: 'k' }), ...Array.from({ length: 60 }, () => newJob())])
       assert.equal((await engine.enqueue([newJob({ key: 'k' })]))[0]?.status, 'duplicate')
@@ -71,4 +74,17 @@ describe('a transaction of the user’s own', () => {
     other.close()
     await engine.close()
   })
+})
+
+describe('a handle of the user’s own that is closed under a worker', () => {
+  for (const [name, openHandle] of LIBRARIES) {
+    for (const doing of ['waits', 'runs a job'] as const) {
+      test(`is told while the worker ${doing}, and nothing is thrown out of a timer (${name})`, async (t) => {
+        const handle = openHandle(file)
+        const mill = await open(handle)
+        t.after(() => mill.close())
+        await closeUnderWorker(mill, () => handle.close(), doing)
+      })
+    }
+  }
 })

@@ -23,7 +23,7 @@ export class Wakeups {
   readonly #waiting = new Set<Listener>()
   readonly #watching = new Set<Listener>()
   /** What was seen last. It is not refreshed when a wait begins: a change just before it must still wake. */
-  #version = -1
+  #version: number | null = -1
   #changedAtMs = 0
   #intervalMs = 0
   #stop: () => void = () => {}
@@ -83,8 +83,10 @@ export class Wakeups {
     return systemClock.monotonicMs() - this.#changedAtMs < QUIET_AFTER_MS ? ACTIVE_MS : QUIET_MS
   }
 
+  /** Runs from a timer, so it must not throw: nobody could catch it, and the process would end. */
   #look(): void {
     const version = this.#read()
+    // A file that can no longer be read wakes everyone once: their own calls meet the error and report it.
     if (version !== this.#version) {
       this.#version = version
       this.notify()
@@ -93,7 +95,12 @@ export class Wakeups {
     this.#tune()
   }
 
-  #read(): number {
-    return (this.#connection.prepare(DATA_VERSION).get() as { data_version: number }).data_version
+  /** Null when the file cannot be read, such as after the user closed a handle of their own. */
+  #read(): number | null {
+    try {
+      return (this.#connection.prepare(DATA_VERSION).get() as { data_version: number }).data_version
+    } catch {
+      return null
+    }
   }
 }

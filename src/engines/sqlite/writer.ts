@@ -188,11 +188,10 @@ export class Writer {
   }
 
   #rollback(): void {
-    if (!isInTransaction(this.#connection.handle)) return
     try {
-      this.#connection.exec('ROLLBACK')
+      if (isInTransaction(this.#connection.handle)) this.#connection.exec('ROLLBACK')
     } catch {
-      // The transaction is gone already; there is nothing left to undo.
+      // The transaction is gone already, perhaps with its handle; there is nothing left to undo.
     }
   }
 
