@@ -97,7 +97,7 @@ class Crew {
   /** Resolves when the keeper campaigns. */
   async hire(): Promise<void> {
     const args = ['keep', '--engine', this.#url, '--interval', this.#options.interval, '--json']
-    const child = spawn(process.execPath, ['--conditions=millrace-source', MAIN, ...args], {
+    const child = spawn(process.execPath, [MAIN, ...args], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     if (child.pid === undefined) throw new Error('the keeper did not start')

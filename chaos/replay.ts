@@ -39,7 +39,6 @@ export interface ReplayReport {
 
 const CLI = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
 const WORKER = fileURLToPath(new URL('./replay-worker.ts', import.meta.url))
-const NODE_ARGS = ['--conditions=millrace-source']
 
 export async function runReplayChaos(options: ReplayOptions): Promise<ReplayReport> {
   const mill = await open(options.url)
@@ -117,7 +116,7 @@ class BusyWorker {
 
   /** Resolves when it has begun to complete jobs. */
   static async start(url: string): Promise<BusyWorker> {
-    const child = fork(WORKER, [url], { execArgv: NODE_ARGS, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    const child = fork(WORKER, [url], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
     for (;;) {
       const [tick] = (await once(child, 'message')) as [Tick]
       if (tick.completed > 0) return new BusyWorker(child, tick)
@@ -157,7 +156,7 @@ async function replayAll(
   { url, rateBefore }: Pick<ReplayOptions, 'url' | 'rateBefore'>,
   interruption: Promise<void> | null,
 ): Promise<Outcome> {
-  const args = [...NODE_ARGS, CLI, 'dead', 'replay-all', '--type', lostJob.type, '--engine', url, '--json']
+  const args = [CLI, 'dead', 'replay-all', '--type', lostJob.type, '--engine', url, '--json']
   if (interruption !== null && rateBefore !== undefined) args.push('--rate', String(rateBefore))
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
   let out = ''

@@ -2,7 +2,7 @@
  * Shows jobs that come after others. One page is fetched, three counts of it run side by side, and a report collects
  * them; the whole flow is stored in one transaction. One of the counts always fails: the report runs all the same.
  *
- *     node --conditions=millrace-source examples/dependencies/main.ts
+ *     node examples/dependencies/main.ts
  */
 import { defineJob, NonRetryable, open } from 'millrace'
 import { z } from 'zod'

@@ -2,7 +2,7 @@
  * Shows document A's framework: a worker as a class beside one by `defineJob`, jobs as the document writes them, its
  * tenants, counters and alerts. One mill runs both styles, and either can be swapped for the other.
  *
- *     node --conditions=millrace-source examples/framework/main.ts
+ *     node examples/framework/main.ts
  */
 import { currentTenant, defineJob, open } from 'millrace'
 import {

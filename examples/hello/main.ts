@@ -1,7 +1,7 @@
 /**
  * Shows the least there is: a job, a worker, a result. Everything is in one process and one SQLite file.
  *
- *     node --conditions=millrace-source examples/hello/main.ts Ann
+ *     node examples/hello/main.ts Ann
  */
 import { open } from 'millrace'
 import { greet } from './jobs.ts'

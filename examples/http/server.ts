@@ -3,7 +3,7 @@
  * stands. The worker is in the same process here; `millrace work` on the same file would do as well.
  * The `Idempotency-Key` header becomes the job's key, so a client that repeats its request gets the first job's id.
  *
- *     PORT=8080 node --conditions=millrace-source examples/http/server.ts
+ *     PORT=8080 node examples/http/server.ts
  *     curl -d '{"month":"2026-01"}' -H 'idempotency-key: a1' 127.0.0.1:8080/reports
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

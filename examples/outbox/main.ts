@@ -2,7 +2,7 @@
  * Shows the transactional way into Kafka: the order and the job that ships it are committed together, in SQLite, and a
  * forwarder hands the job on to the broker. What was rolled back never gets there, and the broker may be away meanwhile.
  *
- *     node --conditions=millrace-source examples/outbox/main.ts kafka://127.0.0.1:9092?group=shop
+ *     node examples/outbox/main.ts kafka://127.0.0.1:9092?group=shop
  */
 import { DatabaseSync } from 'node:sqlite'
 import { defineJob, open } from 'millrace'

@@ -1,7 +1,7 @@
 /**
  * Shows a job on the clock: declared with the job, looked at before it is trusted, changed while it runs.
  *
- *     node --conditions=millrace-source examples/schedule/main.ts
+ *     node examples/schedule/main.ts
  */
 import { defineJob, open } from 'millrace'
 import { z } from 'zod'

@@ -2,7 +2,7 @@
  * Shows a worker inside a process of your own that stops cleanly. On SIGTERM or SIGINT it takes no more jobs and gives
  * running ones `drain` to finish; then their signal aborts and they go back to the queue without using an attempt.
  *
- *     node --conditions=millrace-source examples/shutdown/main.ts     # and Ctrl-C
+ *     node examples/shutdown/main.ts     # and Ctrl-C
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineJob, open } from 'millrace'

@@ -2,7 +2,7 @@
  * Shows a job that is part of your own SQLite transaction: the user's row and the job that welcomes them are committed
  * together or not at all. No outbox, no job for a user who was never stored, no user whom nobody welcomes.
  *
- *     node --conditions=millrace-source examples/transaction/main.ts
+ *     node examples/transaction/main.ts
  */
 import { DatabaseSync } from 'node:sqlite'
 import { defineJob, open } from 'millrace'

@@ -41,7 +41,7 @@ describe('a command as a process', () => {
   it('is content when its reader has read enough', async (t) => {
     const cwd = await temporaryFolder(t)
     await millrace(['enqueue', 'greet', '{}'], { cwd })
-    const child = spawn(process.execPath, ['--conditions=millrace-source', MAIN, 'jobs'], { cwd })
+    const child = spawn(process.execPath, [MAIN, 'jobs'], { cwd })
     child.stdout.destroy()
     let err = ''
     child.stderr.setEncoding('utf8').on('data', (text: string) => {

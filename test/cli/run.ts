@@ -35,7 +35,7 @@ export class Running {
 
   constructor(script: string, args: readonly string[], settings: Settings = {}) {
     const { NO_COLOR: _, MILLRACE_ENGINE: __, NODE_TEST_CONTEXT: ___, ...env } = process.env
-    this.child = spawn(process.execPath, ['--conditions=millrace-source', script, ...args], {
+    this.child = spawn(process.execPath, [script, ...args], {
       cwd: settings.cwd ?? ROOT,
       env: { ...env, ...settings.env },
       stdio: ['pipe', 'pipe', 'pipe'],

@@ -101,7 +101,7 @@ export interface Holder {
 /** A member in a process of its own. */
 export function startHolder(url: string, type: string): Holder {
   const file = fileURLToPath(new URL('./holder.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--conditions=millrace-source', file, url, type], {
+  const child = spawn(process.execPath, [file, url, type], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const lines: Record<string, unknown>[] = []

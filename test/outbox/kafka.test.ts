@@ -100,7 +100,7 @@ for (const store of stores) {
       const receipts = await (await open(adding.engine)).enqueueMany(step(topic), upTo(25))
       const ids = receipts.map(({ id }) => id)
       const script = fileURLToPath(new URL('./killed.ts', import.meta.url))
-      const child = spawn(process.execPath, ['--conditions=millrace-source', script, url, target, '10'], {
+      const child = spawn(process.execPath, [script, url, target, '10'], {
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       t.after(() => child.kill('SIGKILL'))

@@ -1,10 +1,20 @@
 /**
  * The package as its users get it: built and packed from a copy of the sources, installed from the tarball into an empty
- * project, imported, compiled against and run. Nothing here sees the sources or the `millrace-source` condition.
+ * project, imported, compiled against and run. Nothing here sees the sources.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
@@ -12,14 +22,18 @@ import { examplesOf, ROOT } from '../readme/blocks.ts'
 
 interface Manifest {
   readonly version: string
+  readonly exports: Readonly<Record<string, unknown>>
+}
+
+interface InstalledManifest extends Manifest {
   readonly private?: boolean
-  readonly files: readonly string[]
-  readonly bin: Readonly<Record<string, string>>
   readonly exports: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
 const manifest: Manifest = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'))
-const SUBPATHS = Object.keys(manifest.exports).map((subpath) => path.posix.join('millrace', subpath))
+/** The renewal thread is a file to start as a thread, not a module to import. */
+const IMPORTED = Object.keys(manifest.exports).filter((subpath) => subpath !== './renewal-thread')
+const SUBPATHS = IMPORTED.map((subpath) => path.posix.join('millrace', subpath))
 const BIN = path.join(ROOT, 'node_modules/.bin')
 const TSC = path.join(ROOT, 'node_modules/typescript/bin/tsc')
 
@@ -48,22 +62,20 @@ function run(command: string, args: readonly string[], cwd: string): string {
 /** A copy, so that packing neither changes this working tree nor meets another run of this test in it. */
 function copySources(): void {
   mkdirSync(copy)
-  const shipped = manifest.files.filter((file) => file !== 'dist')
-  const files = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
-  const parts = [...files, 'src', 'conformance', 'workloads', 'dashboard', 'scripts', ...shipped]
-  for (const part of parts) cpSync(path.join(ROOT, part), path.join(copy, part), { recursive: true })
+  const listed = run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], ROOT).trim().split('\n')
+  for (const file of listed) if (existsSync(path.join(ROOT, file))) cpSync(path.join(ROOT, file), path.join(copy, file))
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'), 'dir')
   // What an earlier build has left must not be shipped.
-  mkdirSync(path.join(copy, 'dist/src'), { recursive: true })
-  writeFileSync(path.join(copy, 'dist/src/left-over.js'), '')
+  mkdirSync(path.join(copy, 'dist/package/dist'), { recursive: true })
+  writeFileSync(path.join(copy, 'dist/package/dist/left-over.js'), '')
 }
 
 before(() => {
   copySources()
-  run('npm', ['pack', '--pack-destination', folder, '--loglevel=error'], copy)
+  run('npm', ['run', 'package'], copy)
   mkdirSync(project)
   writeFileSync(path.join(project, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
-  const tarball = path.join(folder, `millrace-${manifest.version}.tgz`)
+  const tarball = path.join(copy, `dist/millrace-${manifest.version}.tgz`)
   const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
   run('npm', ['install', tarball, ...quiet], project)
   // The README's example brings a schema library of its own, and a consumer's compiler the types of Node.
@@ -73,18 +85,35 @@ before(() => {
   }
 })
 
+const installedManifest = (): InstalledManifest =>
+  JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8'))
+
 test('the tarball holds what was built now, and no sources or tests', () => {
-  assert.equal(manifest.private, undefined)
-  assert.ok(existsSync(path.join(installed, 'dist/src/index.js')))
-  for (const absent of ['src', 'test', 'examples', 'dist/src/left-over.js', 'dist/src/errors.test.js']) {
+  assert.equal(installedManifest().private, undefined)
+  for (const absent of ['src/index.ts', 'test', 'dist/left-over.js', 'dist/types/src/errors.test.d.ts']) {
     assert.equal(existsSync(path.join(installed, absent)), false, absent)
   }
-  for (const file of manifest.files) assert.ok(existsSync(path.join(installed, file)), file)
+  for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE', 'dist/dashboard/index.html']) {
+    assert.ok(existsSync(path.join(installed, file)), file)
+  }
+  const files = globSync('**/*', { cwd: installed, withFileTypes: true }).filter((entry) => entry.isFile())
+  assert.ok(files.length <= 900, `${files.length} files`)
+})
+
+test('every relative link of the packaged pages leads to a file of the package', () => {
+  const broken = globSync('**/*.md', { cwd: installed }).flatMap((page) => {
+    const links = readFileSync(path.join(installed, page), 'utf8').matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g)
+    const isBroken = (link: string): boolean => !existsSync(path.join(installed, path.dirname(page), link))
+    return [...links].flatMap(([, link = '']) => (isBroken(link) ? [`${page}: ${link}`] : []))
+  })
+  assert.deepEqual(broken, [])
 })
 
 test('every export is there with its types, and every one can be imported', () => {
-  for (const [subpath, { types = '', default: built = '' }] of Object.entries(manifest.exports)) {
-    for (const file of [types, built]) assert.ok(existsSync(path.join(installed, file)), `${subpath}: ${file}`)
+  for (const [subpath, conditions] of Object.entries(installedManifest().exports)) {
+    assert.deepEqual(Object.keys(conditions), ['types', 'default'], subpath)
+    for (const file of Object.values(conditions))
+      assert.ok(existsSync(path.join(installed, file)), `${subpath}: ${file}`)
   }
   const source = `for (const name of ${JSON.stringify(SUBPATHS)}) {
     const names = Object.keys(await import(name))

@@ -64,7 +64,7 @@ for (const example of runnable) {
   test(`${example.page}:${example.line} prints what the page says`, async () => {
     const { code, out, err } = await inFolder(async (folder) => {
       await writeFile(path.join(folder, 'example.ts'), example.code)
-      return run(process.execPath, ['--conditions=millrace-source', 'example.ts'], folder)
+      return run(process.execPath, ['example.ts'], folder)
     })
     assert.equal(err, '')
     assert.equal(out, example.output)

@@ -15,7 +15,7 @@ function runTest(source: string): { readonly status: number | null; readonly out
   const folder = mkdtempSync(path.join(parent, 'testing-'))
   try {
     writeFileSync(path.join(folder, 'remind.test.ts'), source)
-    const args = ['--conditions=millrace-source', '--test', '--test-reporter=tap', 'remind.test.ts']
+    const args = ['--test', '--test-reporter=tap', 'remind.test.ts']
     const { NODE_TEST_CONTEXT: _, ...env } = process.env
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, env, timeout: 300_000 })
     return { status, out: `${stdout}${stderr}` }

@@ -153,7 +153,7 @@ const failsOnce = `
 `
 
 async function runScript(script: string): Promise<Readonly<Record<string, unknown>>> {
-  const flags = ['--conditions=millrace-source', '--input-type=module', '--eval', script]
+  const flags = ['--input-type=module', '--eval', script]
   const { stdout } = await promisify(execFile)(process.execPath, flags, { timeout: 120_000 })
   return JSON.parse(stdout)
 }

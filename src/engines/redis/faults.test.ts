@@ -200,7 +200,7 @@ describe('faults of Redis', { timeout: 300_000 }, () => {
       await engine.close()
       process.stdin.destroy()
       await claiming`
-    const args = ['--conditions=millrace-source', '--input-type=module-typescript', '-e', program]
+    const args = ['--input-type=module-typescript', '-e', program]
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
     t.after(() => child.kill('SIGKILL'))
     await once(child.stdout, 'data')

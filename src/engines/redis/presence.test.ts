@@ -142,7 +142,7 @@ test('it is refreshed while the worker runs, and gone when nobody refreshes it',
 test('a worker told by a signal to stop says SHUTTING_DOWN for 60 s, and is gone when it has ended', async () => {
   const id = `signalled-${process.pid}-${freshPrefix()}`
   const script = fileURLToPath(new URL('../../../test/fixtures/present-worker.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--conditions=millrace-source', script, url, id], {
+  const child = spawn(process.execPath, [script, url, id], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const exited = once(child, 'exit')
