@@ -35,6 +35,7 @@ import { presences } from './cases/port/presence.ts'
 import { progress } from './cases/port/progress.ts'
 import { recovering } from './cases/port/recovery.ts'
 import { releasing } from './cases/port/release.ts'
+import { removalOptions } from './cases/port/removal-options.ts'
 import { retaining } from './cases/port/retention.ts'
 import { retrying } from './cases/port/retry.ts'
 import { scheduling } from './cases/port/schedules.ts'
@@ -59,6 +60,7 @@ export const table: readonly CaseFile[] = [
   burying,
   deskActs,
   retaining,
+  removalOptions,
   releasing,
   cancelling,
   dependent,

@@ -7,6 +7,8 @@ import { TestClock } from '../../src/testing/clock.ts'
 import type { Harness } from '../harness.ts'
 
 export const TYPES = ['a', 'b'] as const
+/** The type of which a number of finished jobs stays. */
+export const BOUNDED_TYPE = 'b'
 /**
  * All times are multiples of ten seconds, or a millisecond: where leases end by the server's own time, the time that the
  * test itself takes must not decide.

@@ -13,6 +13,11 @@ function withoutKeep({ lease, outcome }: Settlement): Settlement {
   return { lease, outcome: rest }
 }
 
+function asRuleOfType({ lease, outcome }: Settlement): Settlement {
+  if (outcome.kind !== 'complete' && outcome.kind !== 'dead') return { lease, outcome }
+  return { lease, outcome: { ...outcome, keepIsOwn: false } }
+}
+
 export const retentionMutants: readonly Mutant[] = [
   {
     flaw: 'a dead letter is removed by a rule without an entry in the audit',
@@ -63,6 +68,33 @@ export const retentionMutants: readonly Mutant[] = [
     killer: 'a sweep looks at no more jobs than it was told, and goes on where it ended',
     alter: () =>
       twisted(({ sweep }) => ({ sweep: async (rules, step) => ({ ...(await sweep(rules, step)), next: null }) })),
+  },
+  {
+    flaw: 'a job that is told to go takes the dead letters of its type along',
+    killer: 'removal options: a job that keeps none of its type goes alone, whether it completes or dies',
+    alter: () => ({
+      consumer: (right, engine) => ({
+        settle: async (settlements) => {
+          const lost = await right.settle(settlements)
+          for (const { lease, outcome } of settlements) {
+            if (outcome.kind !== 'dead' || outcome.keep !== 0) continue
+            const letters = (await engine.deadLetters?.list({ type: lease.job.type, limit: 100 })) ?? []
+            await engine.deadLetters?.remove(
+              letters.map(({ job }) => job.id),
+              { who: 'retention', reason: 'more than removeOnFail keeps' },
+            )
+          }
+          return lost
+        },
+      }),
+    }),
+  },
+  {
+    flaw: `a job's own number is taken for a rule of its type`,
+    killer: `removal options: a job's own number removes only those that have one of their own, and none that may stay longer`,
+    alter: () => ({
+      consumer: (right) => ({ settle: (settlements) => right.settle(settlements.map(asRuleOfType)) }),
+    }),
   },
   {
     flaw: 'how many of a type stay is ignored when a job completes',

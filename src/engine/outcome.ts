@@ -1,4 +1,5 @@
 import type { ErrorRecord, StoredJob } from '../job/job.ts'
+import type { Keep } from '../job/keep.ts'
 
 /** The right to run one job once. Every later call about this start presents it. */
 export interface Lease {
@@ -15,17 +16,15 @@ export interface Lease {
 
 /** What became of a start. The core decides it; the engine only carries it out. */
 export type Outcome =
-  | {
+  | ({
       readonly kind: 'complete'
       /** JSON text */
       readonly result: string
       readonly durationMs: number
-      /** How many completed jobs of the type stay, the newest; absent: all, until retention. */
-      readonly keep?: number
-    }
+    } & Keep)
   | { readonly kind: 'retry'; readonly delayMs: number; readonly error: ErrorRecord }
-  /** `keep`: how many dead letters of the type stay, the newest; each that goes leaves an entry in the audit. */
-  | { readonly kind: 'dead'; readonly error: ErrorRecord; readonly keep?: number }
+  /** Each dead letter that goes by `keep` leaves an entry in the audit. */
+  | ({ readonly kind: 'dead'; readonly error: ErrorRecord } & Keep)
   /** Back to the queue, the attempt given back. A delay defers it (offline, rate limit). */
   | { readonly kind: 'release'; readonly delayMs: number; readonly reason: string }
 

@@ -33,6 +33,20 @@ export const RETENTION_BY: By = Object.freeze({ who: 'retention', reason: 'older
 /** Who stands in the audit when the dead letters of a type are kept by number. */
 export const SURPLUS_BY: By = Object.freeze({ who: 'retention', reason: 'more than removeOnFail keeps' })
 
+/**
+ * Whether a finished job goes when another of its type finishes with `keep`. `newer`: how many finished ones of the type
+ * are newer, no fewer than `keep`; `own`: what its stored options say. A job's own option decides about that job
+ * alone, and a definition's about all that have none: so nothing goes that nobody gave up.
+ */
+export function isSurplus(
+  own: unknown,
+  newer: number,
+  { keepIsOwn = false }: { readonly keepIsOwn?: boolean | undefined },
+): boolean {
+  if (own === undefined) return !keepIsOwn
+  return typeof own === 'number' && own <= newer
+}
+
 export interface Retention {
   /**
    * Looks at no more than `max` jobs, in the order of their arrival, and removes with their history those that a rule

@@ -27,9 +27,9 @@ export interface TraceContext {
 export interface StoredOptions {
   readonly backoff?: Backoff
   readonly timeoutMs?: number
-  /** How many completed jobs of the type stay when this one completes; null: all, whatever the definition says. */
+  /** How many newer completed jobs of the type it stays beside, 0: none; null: it stays, whatever the definition says. */
   readonly keepCompleted?: number | null
-  /** How many dead letters of the type stay when this one dies; null: all. */
+  /** The same when it is a dead letter. */
   readonly keepDead?: number | null
   /** Of whoever enqueued it, where somebody traces. */
   readonly trace?: TraceContext

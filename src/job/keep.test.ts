@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { prepareJobs } from '../client/prepare.ts'
+import { isSurplus } from '../engine/retention.ts'
 import { MemoryEngine } from '../engines/memory/engine.ts'
 import { OptionError } from '../errors.ts'
 import { defineJob } from './definition.ts'
-import { checkAges, checkKeep, KEEP_MAX, keepOf } from './keep.ts'
+import { checkAges, checkKeep, KEEP_MAX, type Keep, keepOf } from './keep.ts'
 import { storedOptions } from './options.ts'
 import { decide } from './policy.ts'
 
@@ -25,14 +26,15 @@ test('what is no bound is refused with its name', () => {
 
 // A53: field by field.
 test("a job's own bound goes before its definition's, also when it keeps all", () => {
-  assert.equal(keepOf(undefined, 3), 3)
-  assert.equal(keepOf(7, 3), 7)
-  assert.equal(keepOf(0, null), 0)
-  assert.equal(keepOf(null, 3), null)
+  assert.deepEqual(keepOf(undefined, 3), { keep: 3 })
+  assert.deepEqual(keepOf(undefined, null), {})
+  assert.deepEqual(keepOf(7, 3), { keep: 7, keepIsOwn: true })
+  assert.deepEqual(keepOf(0, null), { keep: 0, keepIsOwn: true })
+  assert.deepEqual(keepOf(null, 3), {})
 })
 
 test('a bound that another program has stored wrongly keeps all', () => {
-  for (const own of ['0', -1, 0.5, true, {}]) assert.equal(keepOf(own, 0), null)
+  for (const own of ['0', -1, 0.5, true, {}]) assert.deepEqual(keepOf(own, 0), {})
 })
 
 test('both options travel with the job, and only if they were given', () => {
@@ -65,12 +67,28 @@ test('ages are durations or false, and what was left out stays out', () => {
 
 test('a verdict of death says how many of its type stay', () => {
   const failed = { attempt: 3, attempts: 3, backoff: { kind: 'fixed', delay: 0 }, error: new Error('x') } as const
-  const keepOfVerdict = (keepDead?: number | null) => {
+  const keepOfVerdict = (keepDead?: Keep) => {
     const verdict = decide({ ...failed, ...(keepDead !== undefined && { keepDead }) }, () => 0)
-    return verdict.kind === 'dead' ? verdict.keep : assert.fail(verdict.kind)
+    return verdict.kind === 'dead' ? [verdict.keep, verdict.keepIsOwn] : assert.fail(verdict.kind)
   }
+  assert.deepEqual(keepOfVerdict({ keep: 5 }), [5, undefined])
+  assert.deepEqual(keepOfVerdict({ keep: 0, keepIsOwn: true }), [0, true])
   assert.deepEqual(
-    [keepOfVerdict(5), keepOfVerdict(0), keepOfVerdict(null), keepOfVerdict()],
-    [5, 0, undefined, undefined],
+    [keepOfVerdict({}), keepOfVerdict()],
+    [
+      [undefined, undefined],
+      [undefined, undefined],
+    ],
   )
+})
+
+test('a finished job goes only by its own bound, or by its definition if it has none', () => {
+  assert.equal(isSurplus(undefined, 9, {}), true)
+  assert.equal(isSurplus(undefined, 9, { keepIsOwn: true }), false)
+  for (const keepIsOwn of [true, false]) {
+    assert.equal(isSurplus(null, 9, { keepIsOwn }), false)
+    assert.equal(isSurplus(9, 9, { keepIsOwn }), true)
+    assert.equal(isSurplus(10, 9, { keepIsOwn }), false)
+    assert.equal(isSurplus('0', 9, { keepIsOwn }), false)
+  }
 })

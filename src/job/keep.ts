@@ -1,8 +1,19 @@
 import { OptionError } from '../errors.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 
-/** How many finished jobs of a type stay: true none, a number the newest so many, false all of them until retention. */
+/**
+ * True, or 0: the job is removed as it finishes, and no other with it. A number: it is removed once so many newer ones
+ * of its type have finished. False: it stays until retention.
+ */
 export type RemoveOption = boolean | number
+
+/** What becomes of finished jobs when one of their type finishes; see `isSurplus` in engine/retention.ts. */
+export interface Keep {
+  /** 0: this job goes, and no other. Above: all but the newest so many of its type go. Absent: none goes. */
+  readonly keep?: number
+  /** The job's own number, and not its definition's: then only those go whose own stored options name a number. */
+  readonly keepIsOwn?: boolean
+}
 
 /** Counting them costs a step of an index each, at every completion. */
 export const KEEP_MAX = 10_000
@@ -55,8 +66,11 @@ export function checkRetention(ages: Ages, job: { readonly type: string; readonl
   )
 }
 
+const KEEPS_ALL: Keep = Object.freeze({})
+
 /** The job's own bound goes before its definition's. Another program may have stored anything: what is no bound keeps all. */
-export function keepOf(own: unknown, defined: number | null): number | null {
-  if (own === undefined) return defined
-  return typeof own === 'number' && Number.isInteger(own) && own >= 0 && own <= KEEP_MAX ? own : null
+export function keepOf(own: unknown, defined: number | null): Keep {
+  if (own === undefined) return defined === null ? KEEPS_ALL : { keep: defined }
+  const isBound = typeof own === 'number' && Number.isInteger(own) && own >= 0 && own <= KEEP_MAX
+  return isBound ? { keep: own, keepIsOwn: true } : KEEPS_ALL
 }

@@ -26,7 +26,7 @@ export interface EnqueueOptions {
   readonly backoff?: Backoff
   readonly timeout?: Duration
   readonly tenant?: Tenant
-  /** True: the job is removed as it completes. A number: so many completed jobs of the type stay, the newest. */
+  /** True: this job is removed as it completes. A number: it is removed once so many newer ones of its type have completed. */
   readonly removeOnComplete?: RemoveOption
   /** The same for dead letters; each that goes leaves an entry in the audit. Refused for critical types. */
   readonly removeOnFail?: RemoveOption

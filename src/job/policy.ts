@@ -4,11 +4,12 @@ import { type Backoff, backoffMs, checkBackoff } from './backoff.ts'
 import { isFinal } from './classify.ts'
 import { ERROR_MESSAGE_LENGTH_MAX, type Redactor, redact, toErrorRecord } from './error-record.ts'
 import type { ErrorRecord } from './job.ts'
+import type { Keep } from './keep.ts'
 
 /** What the policy answers to a failed attempt; the worker turns it into the engine's outcome as it is. */
 export type Verdict =
   | { readonly kind: 'retry'; readonly delayMs: number; readonly error: ErrorRecord }
-  | { readonly kind: 'dead'; readonly error: ErrorRecord; readonly keep?: number }
+  | ({ readonly kind: 'dead'; readonly error: ErrorRecord } & Keep)
   | { readonly kind: 'release'; readonly delayMs: number; readonly reason: string }
 
 export interface FailedAttempt {
@@ -17,8 +18,8 @@ export interface FailedAttempt {
   /** Starts allowed in total. */
   readonly attempts: number
   readonly backoff: Backoff
-  /** How many dead letters of the type stay, should this be one; null or absent: all. */
-  readonly keepDead?: number | null
+  /** How many dead letters of the type stay, should this be one; absent: all. */
+  readonly keepDead?: Keep
   readonly error: unknown
 }
 
@@ -48,8 +49,8 @@ export function decide(failed: FailedAttempt, random: () => number, redactor?: R
   return retry(failed, random, record)
 }
 
-function dead({ keepDead = null }: FailedAttempt, error: ErrorRecord): Verdict {
-  return { kind: 'dead', error, ...(keepDead !== null && { keep: keepDead }) }
+function dead({ keepDead }: FailedAttempt, error: ErrorRecord): Verdict {
+  return { kind: 'dead', error, ...keepDead }
 }
 
 function retry(failed: FailedAttempt, random: () => number, record: ErrorRecord): Verdict {

@@ -149,8 +149,7 @@ export class Execution {
     const { job } = held.lease
     const result = encodeResult(job.type, held.answer, this.#parts.resultBytesMax)
     const keep = keepOf(job.options?.keepCompleted, held.type.definition.keepCompleted)
-    const durationMs = this.#durationMs(held)
-    return keep === null ? { kind: 'complete', result, durationMs } : { kind: 'complete', result, durationMs, keep }
+    return { kind: 'complete', result, durationMs: this.#durationMs(held), ...keep }
   }
 
   /** A store that does not answer is not the job's fault: it comes back, and no attempt is used. */

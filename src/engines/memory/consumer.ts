@@ -101,11 +101,16 @@ export class MemoryConsumer implements Consumer {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
     const nowMs = this.#openNowMs()
-    return settlements.flatMap(({ lease, outcome }) => {
-      const reason = this.#parts.store.settle(lease, outcome, nowMs)
-      if (reason === null) removeSurplus(this.#parts.store, lease.job.type, outcome, nowMs)
-      return reason === null ? [] : [{ lease, reason }]
-    })
+    const { store } = this.#parts
+    const settled = settlements.map(({ lease, outcome }) => ({
+      lease,
+      outcome,
+      reason: store.settle(lease, outcome, nowMs),
+    }))
+    for (const { lease, outcome, reason } of settled) {
+      if (reason === null) removeSurplus(store, lease.job, outcome, nowMs)
+    }
+    return settled.flatMap(({ lease, reason }) => (reason === null ? [] : [{ lease, reason }]))
   }
 
   async report(lease: Lease, progress: string): Promise<boolean> {

@@ -42,8 +42,8 @@ export class Graveyard {
     return this.#table.after(serial, max)
   }
 
-  surplus(what: 'completed' | 'dead', type: string, keep: number): readonly JobRow[] {
-    return this.#table.surplus(what, type, keep)
+  finished(what: 'completed' | 'dead', type: string): readonly JobRow[] {
+    return this.#table.finishedOf(what, type)
   }
 
   /** Forgets a job that is over and that nobody has to answer for. */

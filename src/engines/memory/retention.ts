@@ -2,6 +2,7 @@ import type { Outcome } from '../../engine/outcome.ts'
 import {
   type Finished,
   givesUp,
+  isSurplus,
   RETENTION_BY,
   type Retention,
   type RetentionRule,
@@ -9,6 +10,8 @@ import {
   type Sweep,
   type SweepStep,
 } from '../../engine/retention.ts'
+import type { StoredJob } from '../../job/job.ts'
+import type { Keep } from '../../job/keep.ts'
 import type { Clock } from '../../time/clock.ts'
 import { removeLetter } from './dead-letters.ts'
 import { isDead, type JobRow } from './rows.ts'
@@ -49,11 +52,37 @@ function finishedAs(row: JobRow): Finished | null {
   return isDead(row) ? 'dead' : null
 }
 
-/** Carries out the `keep` of an outcome that was just applied. */
-export function removeSurplus(store: MemoryStore, type: string, outcome: Outcome, nowMs: number): void {
+/** Carries out the `keep` of an outcome that was just applied to this job. */
+export function removeSurplus(
+  store: MemoryStore,
+  job: Pick<StoredJob, 'id' | 'type'>,
+  outcome: Outcome,
+  nowMs: number,
+): void {
   if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep === undefined) return
   const what = outcome.kind === 'complete' ? 'completed' : 'dead'
-  for (const row of store.graveyard.surplus(what, type, outcome.keep)) remove(store, row, SURPLUS_BY, nowMs)
+  for (const row of outcome.keep === 0 ? itself(store, job.id, what) : surplus(store, job.type, what, outcome)) {
+    if (row.neededBy === 0) remove(store, row, SURPLUS_BY, nowMs)
+  }
+}
+
+/** None if a newer version of its latest key took its place instead. */
+function itself(store: MemoryStore, id: string, what: Finished): readonly JobRow[] {
+  const row = store.find(id)
+  return row !== null && finishedAs(row) === what ? [row] : []
+}
+
+function surplus(
+  store: MemoryStore,
+  type: string,
+  what: 'completed' | 'dead',
+  { keep = 0, keepIsOwn }: Keep,
+): readonly JobRow[] {
+  const rows = store.graveyard.finished(what, type)
+  return rows.filter(({ job: { options } }, newer) => {
+    const own = what === 'completed' ? options?.keepCompleted : options?.keepDead
+    return newer >= keep && isSurplus(own, newer, { keepIsOwn })
+  })
 }
 
 /** Whoever removes a dead letter, or one that was discarded, answers for it in the audit. */

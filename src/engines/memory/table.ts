@@ -66,14 +66,13 @@ export class JobTable {
     return rows
   }
 
-  /** The completed jobs or the dead letters of a type but for the `keep` newest of them. */
-  surplus(what: 'completed' | 'dead', type: string, keep: number): readonly JobRow[] {
+  /** The completed jobs or the dead letters of a type, the newest first. */
+  finishedOf(what: 'completed' | 'dead', type: string): readonly JobRow[] {
     const rows =
       what === 'completed'
         ? [...(this.#completed.get(type) ?? [])]
         : [...this.#dead].filter((row) => row.job.type === type)
-    const surplus = rows.length <= keep ? [] : rows.sort((a, b) => b.arrival - a.arrival).slice(keep)
-    return surplus.filter(({ neededBy }) => neededBy === 0)
+    return rows.sort((a, b) => b.arrival - a.arrival)
   }
 
   #completedOf(type: string): Set<JobRow> {

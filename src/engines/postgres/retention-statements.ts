@@ -28,13 +28,18 @@ export const FIND_REMOVABLE = (names: Names): string => `
 SELECT job.id::text AS id, ${NOW} AS now FROM ${names.jobs} AS job JOIN ${GIVEN} ON ${GONE}
 WHERE NOT ${isAwaited(names)}`
 
-/** All but the newest of a type. */
-export const FIND_SURPLUS = (names: Names): string => `
-SELECT id::text AS id, completed_ms FROM (
-  SELECT job.*, ${ms('completed_at')} AS completed_ms FROM ${names.jobs} AS job
-  WHERE type = $2 AND status = $3 AND bounded AND status IN ('completed', 'failed') AND ended IS NULL AND ${NOW} IS NOT NULL
-  ORDER BY arrival DESC OFFSET $4 LIMIT $5) AS job
-WHERE NOT ${isAwaited(names)} ORDER BY arrival DESC`
+/** All but the newest of a type, of those that finished with a bound; the newest first. */
+export const FIND_BEYOND = (names: Names): string => `
+SELECT job.id::text AS id, ${ms('completed_at')} AS completed_ms, options, ${isAwaited(names)} AS awaited
+FROM ${names.jobs} AS job
+WHERE type = $2 AND status = $3 AND bounded AND status IN ('completed', 'failed') AND ended IS NULL AND ${NOW} IS NOT NULL
+ORDER BY arrival DESC OFFSET $4 LIMIT $5`
+
+/** Jobs that have just finished, but for those whose place a newer version of their latest key took. */
+export const FIND_FINISHED = (names: Names): string => `
+SELECT job.id::text AS id, ${ms('completed_at')} AS completed_ms, ${isAwaited(names)} AS awaited
+FROM ${names.jobs} AS job
+WHERE id::text = ANY ($2::text[]) AND status = $3 AND ended IS NULL AND ${NOW} IS NOT NULL`
 
 /** What a row takes beside its texts, about. */
 const ROW_BYTES = 400

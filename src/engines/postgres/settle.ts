@@ -14,7 +14,7 @@ import {
 import type { Database, Queries } from './database.ts'
 import { fenceOf, storable } from './rows.ts'
 import { FIND_NEWER, LOCK_JOB, LOOK_AT_LEASES, RENEW, RENEW_ONE, REPORT, SETTLE } from './settle-statements.ts'
-import { keepOf, removeSurplus } from './surplus.ts'
+import { isKeeping, removeSurplus } from './surplus.ts'
 
 /** A settlement and whose it is. */
 export interface Settling extends Settlement {
@@ -61,7 +61,7 @@ async function settleRepeatedly(
 }
 
 async function settleOnce(database: Database, given: readonly Settling[], farewells: Farewells): Promise<Settled> {
-  const [bounded, unbounded] = split(given, ({ outcome }) => keepOf(outcome) !== null)
+  const [bounded, unbounded] = split(given, ({ outcome }) => isKeeping(outcome))
   const [latest, plain] = split(unbounded, isSupersedable)
   const applied = [await settlePlain(database, plain)]
   for (const settling of latest) applied.push(await settleLatest(database, settling))

@@ -1,4 +1,5 @@
 import type { Lease, Lost, LostReason, Outcome, Settlement } from '../../engine/outcome.ts'
+import type { Keep } from '../../job/keep.ts'
 import type { RedisDatabase } from './database.ts'
 import { bullId, queueOf } from './keys.ts'
 import { completeScript, renewScript, reportScript, settleScript } from './lua/settle.ts'
@@ -72,21 +73,25 @@ async function settleAny(
   )
 }
 
-/** Kind, text, number, how many stay, whether it has ties, stack. */
+/** Kind, text, number, how many stay, whether that is the job's own number, whether it has ties, stack. */
 function outcomeArgs(outcome: Outcome, isLinked: boolean): readonly (string | number)[] {
   const tied = isLinked ? '1' : '0'
   switch (outcome.kind) {
     case 'complete':
-      return [outcome.kind, outcome.result, outcome.durationMs, outcome.keep ?? '', tied, '']
+      return [outcome.kind, outcome.result, outcome.durationMs, ...keepArgs(outcome), tied, '']
     case 'retry':
-      return [outcome.kind, JSON.stringify(outcome.error), outcome.delayMs, '', tied, stackOf(outcome)]
+      return [outcome.kind, JSON.stringify(outcome.error), outcome.delayMs, ...keepArgs({}), tied, stackOf(outcome)]
     case 'dead':
-      return [outcome.kind, JSON.stringify(outcome.error), 0, outcome.keep ?? '', tied, stackOf(outcome)]
+      return [outcome.kind, JSON.stringify(outcome.error), 0, ...keepArgs(outcome), tied, stackOf(outcome)]
     case 'release':
-      return [outcome.kind, outcome.reason, outcome.delayMs, '', tied, '']
+      return [outcome.kind, outcome.reason, outcome.delayMs, ...keepArgs({}), tied, '']
     default:
       return outcome satisfies never
   }
+}
+
+function keepArgs({ keep, keepIsOwn }: Keep): readonly (string | number)[] {
+  return [keep ?? '', keepIsOwn === true ? '1' : '0']
 }
 
 function stackOf({ error }: Extract<Outcome, { kind: 'retry' | 'dead' }>): string {

@@ -18,12 +18,15 @@ RETURNING id`
 
 export const REMOVE_EVENTS_OF = `DELETE FROM job_events WHERE job_id IN (SELECT value FROM json_each(:ids))`
 
-/** All but the newest of a type. The ended ones have the same state as dead letters and are none. */
-export const FIND_SURPLUS = `
-SELECT number AS rowid, id, completed_at FROM (
-  SELECT rowid AS number, id, completed_at FROM job_queue INDEXED BY idx_job_queue_type
-  WHERE type = :type AND status = :status AND ended IS NULL ORDER BY rowid DESC LIMIT :max OFFSET :keep) AS job_queue
-WHERE NOT ${IS_AWAITED}`
+/** All but the newest of a type, the newest first. The ended ones have the same state as dead letters and are none. */
+export const FIND_BEYOND = `
+SELECT rowid, id, completed_at, options, ${IS_AWAITED} AS awaited FROM job_queue INDEXED BY idx_job_queue_type
+WHERE type = :type AND status = :status AND ended IS NULL ORDER BY rowid DESC LIMIT :max OFFSET :keep`
+
+/** Jobs that have just finished, but for those whose place a newer version of their latest key took. */
+export const FIND_FINISHED = `
+SELECT rowid, id, completed_at, ${IS_AWAITED} AS awaited FROM job_queue
+WHERE id IN (SELECT value FROM json_each(:ids)) AND status = :status AND ended IS NULL`
 
 export const PAGES = `
 SELECT page_count AS pages, freelist_count AS free, page_size AS bytes, auto_vacuum AS vacuum

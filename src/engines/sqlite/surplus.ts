@@ -1,23 +1,34 @@
 import type { Lost, Outcome, Settlement } from '../../engine/outcome.ts'
-import { SURPLUS_BY } from '../../engine/retention.ts'
+import { isSurplus, SURPLUS_BY } from '../../engine/retention.ts'
+import type { StoredOptions } from '../../job/job.ts'
 import type { SqliteCore } from './core.ts'
 import { removeLetter } from './dead-letters.ts'
 import { findRow } from './inspector.ts'
 import { removeFinished } from './retention.ts'
-import { FIND_SURPLUS } from './retention-statements.ts'
-import { toView } from './rows.ts'
+import { FIND_BEYOND, FIND_FINISHED } from './retention-statements.ts'
+import { parse, toView } from './rows.ts'
 
-/** Older jobs of a type removed per settle at most: the first time a type is bounded there may be a million. */
+/** Older jobs of a type looked at per settle at most: the first time a type is bounded there may be a million. */
 const OLDER_MAX = 100
 
 type Keeping = Extract<Outcome, { kind: 'complete' | 'dead' }> & { readonly keep: number }
+type Status = 'completed' | 'dead_letter'
 
 interface Bound {
-  readonly status: 'completed' | 'dead_letter'
+  readonly status: Status
   readonly type: string
   readonly keep: number
+  readonly keepIsOwn: boolean
   /** How many the call itself has added, so that it leaves no more than it found. */
   readonly added: number
+}
+
+interface Found {
+  readonly rowid: number
+  readonly id: string
+  readonly completed_at: string
+  /** Whether a job that may still run comes after it. */
+  readonly awaited: 0 | 1
 }
 
 export function isKeeping(outcome: Outcome): outcome is Keeping {
@@ -26,35 +37,56 @@ export function isKeeping(outcome: Outcome): outcome is Keeping {
 
 /**
  * Carries out the `keep` of outcomes, inside the transaction that applied them. The newest are those that arrived last.
- * Where one call settles several jobs of a type, the last one's bound counts.
+ * Where one call settles several jobs of a type with numbers of one origin, the last number counts.
  */
 export function removeSurplus(core: SqliteCore, settlements: readonly Settlement[], lost: readonly Lost[]): void {
   const bounds = new Map<string, Bound>()
+  const gone: Record<Status, string[]> = { completed: [], dead_letter: [] }
   for (const { lease, outcome } of settlements) {
     if (!isKeeping(outcome) || lost.some((loss) => loss.lease === lease)) continue
-    const { type } = lease.job
+    const { type, id } = lease.job
+    const { keep, keepIsOwn = false } = outcome
     const status = outcome.kind === 'complete' ? 'completed' : 'dead_letter'
-    const name = `${status} ${type}`
-    bounds.set(name, { status, type, keep: outcome.keep, added: (bounds.get(name)?.added ?? 0) + 1 })
+    if (keep === 0) {
+      gone[status].push(id)
+      continue
+    }
+    const name = `${status} ${keepIsOwn} ${type}`
+    bounds.set(name, { status, type, keep, keepIsOwn, added: (bounds.get(name)?.added ?? 0) + 1 })
   }
+  for (const status of ['completed', 'dead_letter'] as const) removeThese(core, gone[status], status)
   for (const bound of bounds.values()) removeBeyond(core, bound)
 }
 
-function removeBeyond(core: SqliteCore, { status, type, keep, added }: Bound): void {
+function removeThese(core: SqliteCore, ids: readonly string[], status: Status): void {
+  if (ids.length === 0) return
+  const rows = core.connection.prepare(FIND_FINISHED).all({ ids: JSON.stringify(ids), status }) as unknown as Found[]
+  remove(core, status, rows)
+}
+
+function removeBeyond(core: SqliteCore, { status, type, keep, keepIsOwn, added }: Bound): void {
+  const max = added + OLDER_MAX
+  const rows = core.connection.prepare(FIND_BEYOND).all({ status, type, keep, max }) as (Found & {
+    options: string | null
+  })[]
+  const surplus = rows.filter(({ options }, index) => {
+    const own = parse<StoredOptions | null>(options, null)
+    return isSurplus(status === 'completed' ? own?.keepCompleted : own?.keepDead, keep + index, { keepIsOwn })
+  })
+  remove(core, status, surplus)
+}
+
+function remove(core: SqliteCore, status: Status, rows: readonly Found[]): void {
   const { connection, farewells } = core
-  const rows = connection.prepare(FIND_SURPLUS).all({ status, type, keep, max: added + OLDER_MAX }) as {
-    rowid: number
-    id: string
-    completed_at: string
-  }[]
-  for (const { id } of rows) {
+  const free = rows.filter(({ awaited }) => awaited === 0)
+  for (const { id } of free) {
     const row = farewells.isExpected(id) ? findRow(core, id) : undefined
     if (row !== undefined) farewells.tell(toView(row))
   }
-  if (status === 'dead_letter') for (const { id } of rows) removeLetter(core, id, SURPLUS_BY)
+  if (status === 'dead_letter') for (const { id } of free) removeLetter(core, id, SURPLUS_BY)
   else
     removeFinished(
       connection,
-      rows.map(({ rowid, id, completed_at: completedAt }) => ({ rowid, id, completedAt })),
+      free.map(({ rowid, id, completed_at: completedAt }) => ({ rowid, id, completedAt })),
     )
 }

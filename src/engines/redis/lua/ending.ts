@@ -4,7 +4,7 @@ import { LINKS_BULL } from './links.ts'
 export const ENDING_BULL = { scripts: [...LINKS_BULL.scripts, 'removeJob'] } as const
 
 /**
- * How jobs leave, as Lua: `forget` removes one with everything of ours, `keepNewest` all but the newest of a set, and
+ * How jobs leave, as Lua: `forget` removes one with everything of ours, `keepNewest` what is surplus in a set, and
  * `audit` writes an entry about one in the same step. It stands after `NOTES` and `LINKS`.
  *
  * The audit keeps the fields of the hash as they are, so that the entry is written by the script that acts; whoever reads
@@ -71,18 +71,29 @@ local function purge(q, id, by)
   return true
 end
 
--- Removes all but the newest of 'completed' or 'failed', at most a hundred at once: the first time that a type is
--- bounded there may be a million.
-local function keepNewest(q, set, keep)
-  local surplus = call('ZCARD', q[set]) - keep
-  if surplus <= 0 then return end
-  for _, id in ipairs(call('ZRANGE', q[set], 0, math.min(surplus, 100) - 1)) do
-    if not isNeeded(q, id) then
-      if set == 'failed' then
-        purge(q, id, { who = 'retention', reason = 'more than removeOnFail keeps' })
-      else
-        forget(q, id)
-      end
+-- A dead letter that goes by removeOnFail.
+local function purgeSurplus(q, id)
+  if not isNeeded(q, id) then purge(q, id, { who = 'retention', reason = 'more than removeOnFail keeps' }) end
+end
+
+local OWN_KEEP = { completed = 'keepCompleted', failed = 'keepDead' }
+
+-- isSurplus of engine/retention.ts: a job's own option decides about that job alone, a definition's about all that have none.
+local function isSurplus(q, set, id, newer, isOwn)
+  local options = moreOf(q, id).options
+  local own
+  if type(options) == 'table' then own = options[OWN_KEEP[set]] end
+  if own == nil then return not isOwn end
+  return type(own) == 'number' and own <= newer
+end
+
+-- Removes what is surplus beyond the newest of 'completed' or 'failed', the newest first. At most a hundred are looked at:
+-- the first time that a type is bounded there may be a million.
+local function keepNewest(q, set, keep, isOwn)
+  if call('ZCARD', q[set]) <= keep then return end
+  for index, id in ipairs(call('ZREVRANGE', q[set], keep, keep + 99)) do
+    if isSurplus(q, set, id, keep + index - 1, isOwn) then
+      if set == 'failed' then purgeSurplus(q, id) elseif not isNeeded(q, id) then forget(q, id) end
     end
   end
 end

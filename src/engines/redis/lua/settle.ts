@@ -56,7 +56,7 @@ local function complete(q, id, s)
   if code < 0 then return code end
   if removes and more.latest then forgetVersion(q, more.latest.key) end
   over(q, id, more, not removes)
-  if s.keep and s.keep > 0 then keepNewest(q, 'completed', s.keep) end
+  if s.keep and s.keep > 0 then keepNewest(q, 'completed', s.keep, s.keepIsOwn) end
   return 0
 end
 
@@ -85,7 +85,7 @@ local function dead(q, id, s)
   local code = bull_moveToFinished(finishKeys(q, id, q.failed),
     { id, now, 'failedReason', fields[6], 'failed', '0', q.base, opts, cmsgpack.pack(fields) })
   over(q, id, s.isLinked and moreOf(q, id) or {}, false)
-  if s.keep then keepNewest(q, 'failed', s.keep) end
+  if s.keep == 0 then purgeSurplus(q, id) elseif s.keep then keepNewest(q, 'failed', s.keep, s.keepIsOwn) end
   return code
 end
 
@@ -145,7 +145,7 @@ end
 
 /**
  * ARGV: time, worker, number of settlements, then for each: queue, id, token, attempt, kind, text (result, error or
- * reason), number (duration or delay), how many finished ones of the type stay, 1 if the job has ties, stack. Answers for each '' or why it was lost.
+ * reason), number (duration or delay), how many finished ones of the type stay, 1 if that is the job's own number, 1 if the job has ties, stack. Answers for each '' or why it was lost.
  */
 export const settleScript = compose(
   'settle',
@@ -162,14 +162,14 @@ export const settleScript = compose(
 local answers, queues = {}, {}
 local applied = { retry = retry, dead = dead, release = release }
 for index = 1, tonumber(ARGV[3]) do
-  local at = 4 + 10 * (index - 1)
+  local at = 4 + 11 * (index - 1)
   local name, id = ARGV[at], ARGV[at + 1]
   local q = queues[name] or queueOf(name)
   queues[name] = q
   local s = {
     token = ARGV[at + 2], attempt = tonumber(ARGV[at + 3]), kind = ARGV[at + 4], text = ARGV[at + 5],
-    number = tonumber(ARGV[at + 6]), keep = tonumber(ARGV[at + 7]), isLinked = ARGV[at + 8] == '1', stack = ARGV[at + 9],
-    worker = ARGV[2],
+    number = tonumber(ARGV[at + 6]), keep = tonumber(ARGV[at + 7]), keepIsOwn = ARGV[at + 8] == '1',
+    isLinked = ARGV[at + 9] == '1', stack = ARGV[at + 10], worker = ARGV[2],
   }
   local code = s.kind == 'complete' and complete(q, id, s) or giveBack(q, id, s, applied[s.kind])
   answers[index] = code < 0 and lossOf(q, id) or ''
