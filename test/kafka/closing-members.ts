@@ -21,6 +21,7 @@ for (let nth = 0; nth < MEMBERS; nth += 1) {
     onRevoking: async () => {},
     onLost: () => {},
     onSure: () => {},
+    onTopics: () => {},
     onError: () => {},
   })
   // Whether it has come to join is not the point.

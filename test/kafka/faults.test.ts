@@ -31,6 +31,7 @@ test('partitions that are added while running are found and become ours', async 
       for (const partition of partitions) owned.delete(nameOf(partition))
     },
     onSure: () => {},
+    onTopics: () => {},
     onError: () => {},
   })
   t.after(() => member.close())

@@ -206,6 +206,7 @@ test('a topic that the broker does not list yet is looked for again soon, not on
     onRevoking: async () => {},
     onLost: () => {},
     onSure: () => {},
+    onTopics: () => {},
     onError: () => {},
   })
   t.after(() => member.close())

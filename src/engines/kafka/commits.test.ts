@@ -8,7 +8,7 @@ import { Holding } from './holding.ts'
 async function scene() {
   const clock = new TestClock()
   const told = { isAway: false, commits: 0, freed: 0 }
-  const point = { offset: 0n, metadata: null, doubtfulBelow: 0n }
+  const point = { offset: 0n, metadata: null, topicId: 'id', doubtfulBelow: 0n }
   const options = { epoch: { generationId: 1, memberId: 'm' }, hold: 'key', group: 'g' } as const
   const holding = new Holding({ topic: 't', partition: 0 }, point, options)
   const commits = new Commits({

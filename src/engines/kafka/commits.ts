@@ -135,13 +135,13 @@ function byEpoch(holdings: readonly Holding[]): ReadonlyMap<Epoch, readonly Hold
 
 function topicsOf(holdings: readonly Holding[]): CommittedTopic[] {
   const topics = new Map<string, CommittedTopic>()
-  for (const { topic, partition, watermark } of holdings) {
+  for (const { topic, topicId, partition, watermark } of holdings) {
     const committed = topics.get(topic) ?? { name: topic, partitions: [] }
     committed.partitions.push({
       partitionIndex: partition,
       committedOffset: BigInt(watermark.position),
       committedLeaderEpoch: -1,
-      committedMetadata: watermark.encode(),
+      committedMetadata: watermark.encode(topicId),
     })
     topics.set(topic, committed)
   }

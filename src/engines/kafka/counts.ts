@@ -1,7 +1,7 @@
 import type { Counts, TypeCounts } from '../../engine/engine.ts'
 import type { Admin } from './driver.ts'
 import { nameOf, type PartitionName } from './holding.ts'
-import { offsetsOf } from './offsets.ts'
+import { isFor, offsetsOf } from './offsets.ts'
 import type { KafkaOptions } from './options.ts'
 import { decodeProgress } from './progress.ts'
 import { countOf } from './runs.ts'
@@ -38,8 +38,9 @@ export async function countJobs(admin: Admin, parts: CountParts): Promise<Counts
     const total = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead }
     for (const place of partitionsOf(topic)) {
       const span = { start: starts.get(nameOf(place)) ?? 0n, end: ends.get(nameOf(place)) ?? 0n }
-      const commit = committed.get(nameOf(place)) ?? { offset: span.start, metadata: null }
-      addPartition(total, { ...span, ...commit, nowMs })
+      const known = committed.get(nameOf(place))
+      const isKnown = known !== undefined && isFor(known, found.get(topic)?.id)
+      addPartition(total, { ...span, ...(isKnown ? known : { offset: span.start, metadata: null }), nowMs })
     }
     counts[topic.slice(prefix.length)] = { ...total, completed: Math.max(0, total.completed - died) }
   }

@@ -6,6 +6,8 @@ import type { KafkaOptions } from './options.ts'
 
 /** From where to read a partition, and how much at most. */
 export interface Wanted extends PartitionName {
+  /** Asked for by this and not by its name, under which there may be another topic by now. */
+  readonly topicId: string
   readonly from: number
   readonly bytesMax: number
 }
@@ -73,10 +75,9 @@ export class Fetches {
   ): Promise<readonly Fetched<Asked>[]> {
     const broker = metadata.brokers.get(node)
     if (broker === undefined) throw new EngineError('ERR_STORAGE_BUSY', `the broker ${node} is not known yet`)
-    const idOf = ({ topic }: Wanted): string => metadata.topics.get(topic)?.id ?? ''
-    const byPlace = new Map(wanted.map((each) => [`${idOf(each)}/${each.partition}`, each]))
+    const byPlace = new Map(wanted.map((each) => [`${each.topicId}/${each.partition}`, each]))
     const [connection, version] = await Promise.all([this.#pool.get(broker), this.#version()])
-    const topics = [...Map.groupBy(wanted, idOf)].map(([topicId, partitions]) => ({
+    const topics = [...Map.groupBy(wanted, ({ topicId }) => topicId)].map(([topicId, partitions]) => ({
       topicId,
       partitions: partitions.map(({ partition, from, bytesMax }) => ({
         ...{ partition, fetchOffset: BigInt(from), partitionMaxBytes: bytesMax },

@@ -3,6 +3,7 @@ import { Lanes, Waiting } from './lanes.ts'
 import type { LoggedRecord } from './logged-record.ts'
 import { targetGroupOf } from './record.ts'
 import type { RecordCursor } from './record-cursor.ts'
+import type { StartingPoint } from './starting-points.ts'
 import { Watermark } from './watermark.ts'
 
 /** Under which membership a partition is held: a commit is made with it, and refused when it is over. */
@@ -43,16 +44,18 @@ const HUNGRY_BYTES = 512 * 1_024
 
 /** One partition that this member owns, from its assignment to its loss. */
 export class Holding implements PartitionName {
+  /** As the group gave it to us. */
+  readonly assigned: PartitionName
   readonly topic: string
   readonly partition: number
+  /** A topic that is deleted and created again has another one, and other records at the same offsets. */
+  readonly topicId: string
   readonly watermark: Watermark
   readonly lanes: Lanes<Held>
   #epoch: Epoch
   #membership: string
   /** Whether something is to be committed that is not yet. */
   isDirty = false
-  /** Whether it was told that records in retry keep the others from being read. */
-  isToldFull = false
   /** It moves to another member: what runs may finish, and nothing else starts. */
   isDraining = false
   /** It belongs to somebody else: nothing that was handed out counts any more. */
@@ -63,14 +66,17 @@ export class Holding implements PartitionName {
   readonly #unread: RecordCursor[] = []
   #unreadBytes = 0
   #fetchedTo: number
+  #wasFull = false
 
   constructor(
-    { topic, partition }: PartitionName,
-    start: { readonly offset: bigint; readonly metadata: string | null; readonly doubtfulBelow: bigint },
+    assigned: PartitionName,
+    start: Pick<StartingPoint, 'offset' | 'metadata' | 'doubtfulBelow' | 'topicId'>,
     options: { readonly epoch: Epoch; readonly hold: Hold; readonly group: string },
   ) {
-    this.topic = topic
-    this.partition = partition
+    this.assigned = assigned
+    this.topic = assigned.topic
+    this.partition = assigned.partition
+    this.topicId = start.topicId
     this.#fetchedTo = Number(start.offset)
     this.watermark = new Watermark(this.#fetchedTo, start.metadata)
     this.lanes = new Lanes({ countMax: COUNT_MAX, bytesMax: BYTES_MAX, hold: options.hold })
@@ -105,6 +111,18 @@ export class Holding implements PartitionName {
    */
   isRisky(offset: number, attempt: number): boolean {
     return attempt > 1 || offset < this.#doubtfulBelow
+  }
+
+  /** Whether the topic that has its name now is another one. Undefined where it is not known. */
+  isOther(topicId: string | undefined): boolean {
+    return topicId !== undefined && topicId !== this.topicId
+  }
+
+  /** True once whenever records in retry begin to keep the others from being read. */
+  becomesFull(): boolean {
+    const wasFull = this.#wasFull
+    this.#wasFull = this.watermark.isFullOfRetries
+    return this.#wasFull && !wasFull
   }
 
   /** Whether more of it should be fetched. */

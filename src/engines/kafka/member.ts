@@ -20,6 +20,8 @@ export interface MemberParts {
   onRevoking(partitions: readonly PartitionName[], epoch: Epoch): Promise<void>
   /** These are somebody else's already. */
   onLost(partitions: readonly PartitionName[]): void
+  /** The ids of those that are there, by name, as seen now. */
+  onTopics(ids: ReadonlyMap<string, string>): void
   /** It is sure again that what we have is ours. */
   onSure(): void
   onError(error: unknown): void
@@ -234,6 +236,7 @@ export class Member {
       this.#parts.onError(new EngineError('ERR_SCHEMA_MISSING', `${missing.join()} was deleted; create it again`))
     }
     const { topics } = await this.raw.metadata({ topics: there, forceUpdate: true })
+    this.#parts.onTopics(new Map([...topics].map(([name, { id }]) => [name, id])))
     return [...topics]
       .map(([name, { partitionsCount }]) => `${name}=${partitionsCount}`)
       .sort()

@@ -1,9 +1,28 @@
 import type { Admin } from './driver.ts'
 import { nameOf, type PartitionName } from './holding.ts'
+import { decodeProgress } from './progress.ts'
 
 export interface Committed {
   readonly offset: bigint
   readonly metadata: string | null
+}
+
+/**
+ * Whether it was committed for the topic with this id. Kafka keeps commits by the topic's name, and a member that has not
+ * noticed that its topic was deleted and created again still commits offsets of the old one. A commit that names no topic
+ * is one of another program or an earlier version, and counts.
+ */
+export function isFor({ offset, metadata }: Committed, topicId: string | undefined): boolean {
+  const named = decodeProgress(Number(offset), metadata).topicId ?? null
+  return named === null || topicId === undefined || named === topicId
+}
+
+/** By name; those that are not there are missing. */
+export async function topicIdsOf(admin: Admin, names: Iterable<string>): Promise<ReadonlyMap<string, string>> {
+  const topics = [...new Set(names)]
+  if (topics.length === 0) return new Map()
+  const { topics: found } = await admin.metadata({ topics, forceUpdate: true })
+  return new Map([...found].map(([name, { id }]) => [name, id]))
 }
 
 interface ListedPlace extends PartitionName {

@@ -1,16 +1,15 @@
-import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
 import { Commits } from './commits.ts'
 import { within } from './deadline.ts'
 import type { Admin, Client } from './driver.ts'
 import { holdOf } from './hold.ts'
 import { type Epoch, Holding, nameOf, type PartitionName } from './holding.ts'
+import { deletedRecords, fullOfRetries, recreatedTopic, shorterLog } from './log-errors.ts'
 import { Member } from './member.ts'
 import { offsetsOf } from './offsets.ts'
 import type { KafkaOptions } from './options.ts'
 import { Reader } from './reader.ts'
-import { type StartingPoint, startingPointsOf } from './starting-points.ts'
-import { TRIALS_MAX } from './watermark.ts'
+import { firstPointOf, type StartingPoint, startingPointsOf } from './starting-points.ts'
 
 export interface OwnershipParts {
   readonly client: Client
@@ -55,6 +54,11 @@ export class Ownership {
       },
       onLost: (partitions) => this.#lose(partitions),
       onSure: () => parts.onReady(),
+      onTopics: (ids) => {
+        // What is read finds out by itself; the others would hold records of the deleted topic until they need more.
+        const sated = [...this.#holdings.values()].filter(({ isHungry }) => !isHungry)
+        for (const holding of sated) if (holding.isOther(ids.get(holding.topic))) this.#recreated(holding)
+      },
     })
     this.#reader = new Reader({
       ...{ client, options, clock },
@@ -64,6 +68,7 @@ export class Ownership {
       },
       holdings: () => this.#holdings.values(),
       onRecords: () => parts.onReady(),
+      onRecreated: (holding) => this.#recreated(holding),
       onOutOfRange: (holding) => void this.#reload(holding).catch(onError),
     })
     this.commits = new Commits({
@@ -109,16 +114,8 @@ export class Ownership {
   settled(holding: Holding): void {
     this.commits.mark(holding)
     this.#reader.pump()
-    if (holding.watermark.isFullOfRetries !== holding.isToldFull) this.#tellFull(holding)
+    if (holding.becomesFull()) this.#parts.onError(fullOfRetries(holding))
     if (holding.isDraining) for (const look of this.#drained) look()
-  }
-
-  #tellFull(holding: Holding): void {
-    holding.isToldFull = holding.watermark.isFullOfRetries
-    if (!holding.isToldFull) return
-    const text = `${TRIALS_MAX} or more records of ${nameOf(holding)} wait for a retry`
-    const advice = 'no other record of the partition is started until one of them is settled; see why they fail'
-    this.#parts.onError(new EngineError('ERR_STORAGE_BUSY', `${text}: ${advice}`))
   }
 
   /** Resolves when all that is in the log now has been read, as far as there is room for it, or after five seconds. */
@@ -183,6 +180,7 @@ export class Ownership {
       if (!isOurs(partition)) continue
       holding.epoch = this.#member.epoch ?? epoch
       this.#holdings.set(nameOf(holding), holding)
+      if (point.isRecreated) this.#parts.onError(recreatedTopic(holding))
       if (point.offset < point.start) this.#skip(holding, point.start)
     }
     this.#reader.pump()
@@ -197,9 +195,7 @@ export class Ownership {
 
   /** Retention has removed what was to be read next: goes on with what is left. */
   #skip(holding: Holding, start: bigint): void {
-    const { topic, partition, fetchedTo } = holding
-    const text = `records of ${topic}/${partition} from offset ${fetchedTo} on are deleted; going on at ${start}`
-    this.#parts.onError(new EngineError('ERR_STORAGE_FAILED', `${text}; is the retention of the topic too short?`))
+    this.#parts.onError(deletedRecords(holding, start))
     holding.skipTo(Number(start))
     this.settled(holding)
   }
@@ -215,14 +211,20 @@ export class Ownership {
     else if (fetchedTo > end) this.#restart(holding, { start, end })
   }
 
-  /** The log is shorter than what was read of it: somebody has made the topic anew, or it was cut. */
-  #restart(holding: Holding, { start, end }: { readonly start: bigint; readonly end: bigint }): void {
-    const { topic, partition, fetchedTo, epoch } = holding
-    const text = `the log of ${topic}/${partition} ends at ${end}, though it was read up to ${fetchedTo}`
-    this.#parts.onError(new EngineError('ERR_STORAGE_FAILED', `${text}; reading it from its beginning, ${start}`))
+  /** Other records have the offsets: nothing that is held of it counts any more, and it is loaded as if just assigned. */
+  #recreated(holding: Holding): void {
+    if (holding.isLost || this.#isClosed) return
+    this.#parts.onError(recreatedTopic(holding))
     this.#lose([holding])
-    const point = { offset: start, metadata: null, start, isFirst: true, doubtfulBelow: start }
-    const anew = this.#hold(holding, point, epoch)
+    void this.#load([holding.assigned], this.#member.epoch ?? holding.epoch)
+  }
+
+  /** The log is shorter than what was read of it: it was cut. */
+  #restart(holding: Holding, { start, end }: { readonly start: bigint; readonly end: bigint }): void {
+    const { epoch, assigned, topicId } = holding
+    this.#parts.onError(shorterLog(holding, { start, end }))
+    this.#lose([holding])
+    const anew = this.#hold(assigned, firstPointOf(topicId, start), epoch)
     this.#holdings.set(nameOf(holding), anew)
     this.settled(anew)
   }

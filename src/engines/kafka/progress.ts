@@ -15,29 +15,35 @@ export interface Progress {
   /** Offsets at or above the position that are settled. */
   readonly finished: Iterable<Run>
   readonly trials: Iterable<readonly [number, Trial]>
+  /** The topic that the offsets belong to; null where the metadata is older than this, or nobody's. */
+  readonly topicId?: string | null
 }
 
 export const METADATA_BYTES_MAX = 4_096
 const VERSION = 'm2'
-const NOTHING: Progress = Object.freeze({ finished: [], trials: [] })
+const NOTHING: Progress = Object.freeze({ finished: [], trials: [], topicId: null })
+/** Begins the entry with the id of the topic. Earlier versions take such an entry for damaged and pass over it. */
+const TOPIC_ID = '@'
 /** What single starts have at least, however much was finished. */
 const STARTED_CHARS_MIN = 300
 
 /**
  * `m2|finished|started|trials`: runs of offsets from the position on, twice, then `offset.starts.due.first` in base 36
- * for what was started twice or waits. Only single starts stand in the second, because most records have just one.
+ * for what was started twice or waits. Only single starts stand in the second, because most records have just one. The
+ * last entry is `@` and the id of the topic: a topic that is deleted and created again has other records at the offsets.
  * What does not fit is left out, the least important first, so that a commit is never refused for its metadata.
  */
 export function encodeProgress(position: number, progress: Progress): string {
   const trials = [...progress.trials].filter(([offset, trial]) => offset >= position && isWorthTelling(trial))
   const single = trials.filter(([, trial]) => isSingle(trial)).map(([offset]): Run => [offset, offset + 1])
   const several = trials.filter(([, trial]) => !isSingle(trial))
-  const room = METADATA_BYTES_MAX - VERSION.length - 3
+  const id = progress.topicId ? [TOPIC_ID + progress.topicId] : []
+  const room = METADATA_BYTES_MAX - VERSION.length - 4 - id.join().length
   const listed = listTrials(position, several, room / 2)
   const left = room - listed.length
   const finished = packRuns(position, inOrder(progress.finished), left - STARTED_CHARS_MIN)
   const started = packRuns(position, inOrder(single), left - finished.length)
-  return `${VERSION}|${finished}|${started}|${listed}`
+  return `${VERSION}|${finished}|${started}|${[...(listed === '' ? [] : [listed]), ...id].join()}`
 }
 
 /** Metadata of anybody else, or of a version that is not known, tells nothing: then records may repeat. */
@@ -46,15 +52,17 @@ export function decodeProgress(position: number, metadata: string | null): Progr
   const [version, finished = '', started = '', listed = ''] = parts
   if (version !== VERSION || parts.length !== 4) return NOTHING
   const trials = new Map<number, Trial>()
+  const entries = listed.split(',')
+  const id = entries.findLast((entry) => entry.startsWith(TOPIC_ID))
   for (const [from, to] of unpackRuns(position, started))
     for (let offset = from; offset < to; offset += 1) trials.set(offset, { starts: 1, dueMs: 0, firstFailureMs: null })
-  for (const entry of listed.split(',')) {
+  for (const entry of entries) {
     const [delta, starts, due, first] = entry.split('.').map((part) => Number.parseInt(part, 36))
     if (delta === undefined || starts === undefined || due === undefined || Number.isNaN(delta)) continue
     const firstFailureMs = first === undefined || Number.isNaN(first) ? null : first
     trials.set(position + delta, { starts, dueMs: due, firstFailureMs })
   }
-  return { finished: unpackRuns(position, finished), trials }
+  return { finished: unpackRuns(position, finished), trials, topicId: id?.slice(TOPIC_ID.length) ?? null }
 }
 
 function isWorthTelling({ starts, dueMs }: Trial): boolean {

@@ -13,6 +13,8 @@ export interface ReaderParts {
   holdings(): Iterable<Holding>
   /** Records were added to partitions. */
   onRecords(): void
+  /** Under its name there is another topic now. */
+  onRecreated(holding: Holding): void
   /** What it had read to is not in the log any more, or not yet. */
   onOutOfRange(holding: Holding): void
   onError(error: unknown): void
@@ -75,14 +77,24 @@ export class Reader {
   async #look(hungry: readonly Holding[], waitMs: number): Promise<void> {
     this.#isWanted = false
     const topics = [...new Set(hungry.map(({ topic }) => topic))]
-    const metadata = await this.#calls.metadata(topics, this.#isStale)
+    const wasStale = this.#isStale
+    // Before the call: a fetch that fails meanwhile makes what it answers stale again.
     this.#isStale = false
+    const metadata = await this.#calls.metadata(topics, wasStale).catch((error: unknown) => {
+      this.#isStale = true
+      throw error
+    })
     const byNode = new Map<number, Target[]>()
     for (const holding of hungry) {
-      const { topic, partition, fetchedTo: from } = holding
+      const { topic, topicId, partition, fetchedTo: from } = holding
+      // What was known before may be older than the holding. A leader that does not know its topic any more refuses.
+      if (wasStale && holding.isOther(metadata.topics.get(topic)?.id)) {
+        this.#parts.onRecreated(holding)
+        continue
+      }
       const leader = metadata.topics.get(topic)?.partitions[partition]?.leader
       if (leader === undefined || this.#busy.has(leader)) continue
-      const target = { topic, partition, from, holding, bytesMax: PARTITION_BYTES_MAX }
+      const target = { topic, topicId, partition, from, holding, bytesMax: PARTITION_BYTES_MAX }
       byNode.set(leader, [...(byNode.get(leader) ?? []), target])
     }
     for (const [node, targets] of byNode) void this.#fetch(metadata, node, targets, waitMs)

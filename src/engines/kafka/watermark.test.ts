@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { METADATA_BYTES_MAX } from './progress.ts'
+import { decodeProgress, METADATA_BYTES_MAX } from './progress.ts'
 import { PIECES_MAX, TRIALS_MAX, Watermark, WINDOW_MAX } from './watermark.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 16)
+const TOPIC_ID = '2f1c8a4e-0000-4000-8000-9b6f1e2d3c4b'
 
 function readOf(count: number, from = 0): Watermark {
   const mark = new Watermark(from)
@@ -95,8 +96,9 @@ test('the metadata of the worst full window fits, with all trials in it', () => 
     mark.defer(offset, NOW_MS + 1_800_000, NOW_MS)
   }
   assert.ok(mark.isFull)
-  const metadata = mark.encode()
+  const metadata = mark.encode(TOPIC_ID)
   assert.ok(Buffer.byteLength(metadata) <= METADATA_BYTES_MAX, `${Buffer.byteLength(metadata)} bytes`)
+  assert.equal(decodeProgress(mark.position, metadata).topicId, TOPIC_ID)
   const next = new Watermark(mark.position, metadata)
   for (const offset of failing) assert.equal(next.trialOf(offset).starts, 2)
 })
@@ -203,6 +205,20 @@ test('retries that are not in the log any more keep nothing back', () => {
     next.finish(offset)
   }
   assert.equal(next.position, TRIALS_MAX * 2)
+})
+
+test('the metadata names the topic that its offsets belong to, and says the rest with and without it', () => {
+  const mark = readOf(3, 7)
+  mark.start(8)
+  mark.defer(8, NOW_MS + 5, NOW_MS)
+  mark.finish(9)
+  const [named, nameless] = [mark.encode(TOPIC_ID), mark.encode()]
+  assert.equal(named, `${nameless},@${TOPIC_ID}`)
+  assert.equal(decodeProgress(7, named).topicId, TOPIC_ID)
+  assert.equal(decodeProgress(7, nameless).topicId, null)
+  assert.deepEqual(new Map(decodeProgress(7, named).trials), new Map(decodeProgress(7, nameless).trials))
+  assert.equal(new Watermark(0).encode(TOPIC_ID), `m2|||@${TOPIC_ID}`)
+  assert.deepEqual([...decodeProgress(0, `m2|||@${TOPIC_ID}`).trials], [])
 })
 
 test('metadata of somebody else tells nothing', () => {

@@ -130,9 +130,10 @@ export class Watermark {
     return true
   }
 
-  encode(): string {
+  /** For the metadata of a commit. `topicId`: of the topic that the offsets belong to. */
+  encode(topicId: string | null = null): string {
     const finished = [...this.#finished, ...this.#finishedBefore]
-    return encodeProgress(this.#position, { finished, trials: this.#allTrials() })
+    return encodeProgress(this.#position, { finished, trials: this.#allTrials(), topicId })
   }
 
   *#allTrials(): Iterable<readonly [number, Trial]> {

@@ -75,10 +75,12 @@ export class RangeReader {
     const { topic, partition } = place
     // Another leader, or a topic of the same name that was created anew, is only seen by asking again.
     const metadata = await this.#calls.metadata([topic], isAgain)
-    const node = metadata.topics.get(topic)?.partitions[partition]?.leader
-    if (node === undefined) throw new Error(`the partition ${partition} of ${topic} has no leader`)
+    const found = metadata.topics.get(topic)
+    const node = found?.partitions[partition]?.leader
+    if (found === undefined || node === undefined)
+      throw new Error(`the partition ${partition} of ${topic} has no leader`)
     const bytesMax = Math.min(BYTES_MAX, Math.min(Number(to - from), max) * LETTER_BYTES)
-    const wanted = { topic, partition, from: Number(from), bytesMax }
+    const wanted = { topic, topicId: found.id, partition, from: Number(from), bytesMax }
     const [fetched] = await this.#calls.fetch(metadata, node, [wanted], { waitMs: WAIT_MS, bytesMax: BYTES_MAX })
     if (fetched === undefined || fetched.batches === null) {
       if (fetched !== undefined && fetched.errorCode !== 0) throw new this.#client.ProtocolError(fetched.errorCode)

@@ -2,7 +2,7 @@
 import { DLQ_SUFFIX, dlqTopicOf } from '../dead-letters/record.ts'
 import type { Admin, Client } from '../driver.ts'
 import { nameOf, type PartitionName } from '../holding.ts'
-import { type Committed, committedOf, newestOf, offsetsOf } from '../offsets.ts'
+import { type Committed, committedOf, isFor, newestOf, offsetsOf } from '../offsets.ts'
 import { type KafkaOptions, statesTopicOf } from '../options.ts'
 import { usedTopics } from '../used-topics.ts'
 import { configsOf, type Settings } from './settings.ts'
@@ -136,11 +136,12 @@ async function viewsOf(
       const place = nameOf({ topic: name, partition })
       const [begin, end] = [begins.get(place) ?? 0n, ends.get(place) ?? 0n]
       const young = youngs.get(place) ?? -1n
+      const known = committed.get(place)
       return {
         ...{ topic: name, partition, leader, replicas: replicas.length, inSync: isr.length, begin, end },
         young: young < 0n ? end : young,
         newestMs: newest.get(place) ?? null,
-        committed: committed.get(place) ?? null,
+        committed: known !== undefined && isFor(known, topic.id) ? known : null,
       }
     })
     return { name, partitions, settings: settings.get(name) ?? new Map() }
