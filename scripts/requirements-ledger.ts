@@ -41,7 +41,7 @@ export function collect(ids: readonly string[], sources: ReadonlyMap<string, str
   for (const [file, source] of sources) {
     for (const id of citedIds(source)) {
       const files = citations.get(id)
-      if (files === undefined) throw new Error(`${file} cites ${id}, which is not in docs/requirements.md`)
+      if (files === undefined) throw new Error(`${file} cites ${id}, which is not in test/requirements.md`)
       files.push(file)
     }
   }

@@ -1,14 +1,14 @@
-/** `npm run requirements`: writes into docs/requirements.md who cites each row, and prints the rows that nobody cites. */
+/** `npm run requirements`: writes into test/requirements.md who cites each row, and prints the rows that nobody cites. */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { collect, rowIds, summary, withCitations } from './requirements-ledger.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
-const LEDGER = path.join(ROOT, 'docs/requirements.md')
+const LEDGER = path.join(ROOT, 'test/requirements.md')
 
 /** Where proof is kept: the tests of every folder, and all of the suite and the benchmarks, whose cases are no test files. */
-const PROOF = ['{src,workloads,scripts,chaos}/**/*.test.ts', 'test/**/*.ts', 'conformance/**/*.ts', 'bench/**/*.ts']
+const PROOF = ['{src,workloads,scripts}/**/*.test.ts', 'test/**/*.ts', 'conformance/**/*.ts', 'bench/**/*.ts']
 /** Samples of citations, which prove nothing. */
 const NO_PROOF = new Set(['scripts/requirements.test.ts'])
 

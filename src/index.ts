@@ -43,7 +43,7 @@ export type { AtWork, Beat, JobAtWork, Presence, RememberingPresence, Seen } fro
 export type { Finished, Retention, RetentionRule, Sweep, SweepStep } from './engine/retention.ts'
 export type { ScheduleRecord, Schedules } from './engine/schedules.ts'
 export * from './errors.ts'
-export { type AlertFacts, type EventName, Events, type JobFacts, type MillEvents } from './events.ts'
+export type { AlertFacts, EventName, Events, JobFacts, MillEvents } from './events.ts'
 export { type ExplainOptions, explainJob } from './explain/explain.ts'
 export type { Because, ExplainedJob, Explanation } from './explain/explanation.ts'
 export { type GraphNode, graphOf } from './explain/graph.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { runKafkaChaos } from '../../chaos/kafka.ts'
+import { runKafkaChaos } from '../chaos/kafka.ts'
 
 // D33 X153
 test('no record is lost, out of order or settled late while members come and go and the broker is killed', async (t) => {

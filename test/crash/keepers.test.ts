@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { type KeeperChaosOptions, runKeeperChaos } from '../../chaos/keepers.ts'
+import { type KeeperChaosOptions, runKeeperChaos } from '../chaos/keepers.ts'
 
 const INTERVAL_MS = 500
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { runRedisChaos } from '../../chaos/redis.ts'
+import { runRedisChaos } from '../chaos/redis.ts'
 
 const JOBS = 2_000
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { runReplayChaos } from '../../chaos/replay.ts'
+import { runReplayChaos } from '../chaos/replay.ts'
 import { temporaryFolder } from '../cli/run.ts'
 
 // B127 X034 X035

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { runServerChaos } from '../../chaos/postgres.ts'
+import { runServerChaos } from '../chaos/postgres.ts'
 
 const JOBS = 1_500
 

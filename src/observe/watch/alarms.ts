@@ -1,4 +1,4 @@
-/** Document D's alert rules over one look at everything. The same rules stand as PromQL in ops/prometheus. */
+/** Document D's alert rules over one look at everything. The same rules stand as PromQL in examples/monitoring/prometheus. */
 import type { Events, MillEvents } from '../../events.ts'
 import { isMissing, isQuiet, isStopTooLong, type WatchedWorker } from './conditions.ts'
 import { type LagLimits, lagSeverity, type Severity } from './lag.ts'

@@ -1,5 +1,5 @@
 /** A busy worker that says ten times a second how many jobs it has completed: `replay-worker.ts <engine url>`. */
-import { open } from '../src/index.ts'
+import { open } from '../../src/index.ts'
 import { busyJob } from './replay-jobs.ts'
 
 const mill = await open(process.argv[2] ?? '')

@@ -7,7 +7,7 @@ import { WATCH_METRIC_NAMES } from '../../src/observe/metrics/watch.ts'
 import { ESCROW_TOPICS, ESCROW_WORKERS } from '../../workloads/escrow/topology.ts'
 import { alertsIn, check as checkRules, type Expectation, run, type Series, series, skip } from './promtool.ts'
 
-const RULES = fileURLToPath(new URL('../../ops/prometheus/escrow.rules.yml', import.meta.url))
+const RULES = fileURLToPath(new URL('../../examples/monitoring/prometheus/escrow.rules.yml', import.meta.url))
 const check = (input: readonly Series[], expected: readonly Expectation[]) => checkRules(RULES, input, expected)
 
 // D61..D65 X159

@@ -1,15 +1,15 @@
 /**
  * Worker processes in one consumer group, killed, paused and sent away at random, and the broker restarted twice, while
- * they work through records of 500 keys. `node chaos/kafka.ts` runs the whole; `CHAOS_SEED` repeats a run.
+ * they work through records of 500 keys. `node test/chaos/kafka.ts` runs the whole; `CHAOS_SEED` repeats a run.
  */
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Mill, open } from '../src/index.ts'
-import { seededRandom } from '../src/testing/random.ts'
-import { startKafka } from '../test/servers/kafka.ts'
+import { type Mill, open } from '../../src/index.ts'
+import { seededRandom } from '../../src/testing/random.ts'
+import { startKafka } from '../servers/kafka.ts'
 import { Crew } from './crew.ts'
 import { machineMs } from './history.ts'
 import { chaosJob } from './job.ts'

@@ -1,10 +1,10 @@
 /**
  * Worker processes on Postgres, killed and paused at random, and the server restarted three times meanwhile: in an
- * orderly way, without a goodbye, and once more. It syncs every commit. `node chaos/postgres.ts` runs the full minute.
+ * orderly way, without a goodbye, and once more. It syncs every commit. `node test/chaos/postgres.ts` runs the full minute.
  */
-import { migrate } from '../src/engines/postgres/module.ts'
-import { systemClock } from '../src/time/clock.ts'
-import { schemaUrl, startPostgres } from '../test/servers/postgres.ts'
+import { migrate } from '../../src/engines/postgres/module.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { schemaUrl, startPostgres } from '../servers/postgres.ts'
 import { type ChaosOptions, type ChaosReport, runKillChaos } from './kill.ts'
 
 const RESTARTS = ['restart', 'crash', 'restart'] as const

@@ -11,7 +11,7 @@ import { drain, openForTest } from '../../src/testing/index.ts'
 import { parseExposition } from '../fixtures/exposition.ts'
 import { run, skip } from './promtool.ts'
 
-const OPS = fileURLToPath(new URL('../../ops/', import.meta.url))
+const OPS = fileURLToPath(new URL('../../examples/monitoring/', import.meta.url))
 const read = (file: string): string => readFileSync(path.join(OPS, file), 'utf8')
 
 interface Panel {

@@ -1,6 +1,6 @@
 /**
  * Keeper processes on one engine, the active one killed or paused again and again, while a schedule of every second runs.
- * `node chaos/keepers.ts` runs the full minute of each; the test suite runs short ones.
+ * `node test/chaos/keepers.ts` runs the full minute of each; the test suite runs short ones.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { decodeTime } from 'ulid'
-import { defineJob, type Mill, open } from '../src/index.ts'
+import { defineJob, type Mill, open } from '../../src/index.ts'
 
 export interface KeeperChaosOptions {
   readonly keepers: number
@@ -39,7 +39,7 @@ export interface KeeperChaosReport {
   readonly lateMsMax: number
 }
 
-const MAIN = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const OFFICE = 'keeper:reap+schedules+retention'
 const SECOND_MS = 1_000
 /** For what comes within a second or two where the machine is not busy with something else. */

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { alertsIn, check as checkRules, type Expectation, run, type Series, series, skip } from './promtool.ts'
 
-const RULES = fileURLToPath(new URL('../../ops/prometheus/millrace.rules.yml', import.meta.url))
+const RULES = fileURLToPath(new URL('../../examples/monitoring/prometheus/millrace.rules.yml', import.meta.url))
 const check = (input: readonly Series[], expected: readonly Expectation[], intervalSeconds?: number) =>
   checkRules(RULES, input, expected, intervalSeconds)
 

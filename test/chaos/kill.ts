@@ -1,13 +1,13 @@
 /**
  * Worker processes on one engine, killed and paused at random while they work through a backlog.
- * `node chaos/kill.ts [engine url]` runs the full minute; the test suite runs a short one.
+ * `node test/chaos/kill.ts [engine url]` runs the full minute; the test suite runs a short one.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type JobView, type Mill, open } from '../src/index.ts'
-import { seededRandom } from '../src/testing/random.ts'
+import { type JobView, type Mill, open } from '../../src/index.ts'
+import { seededRandom } from '../../src/testing/random.ts'
 import { Crew } from './crew.ts'
 import { judge, type Verdict } from './history.ts'
 import { chaosJob } from './job.ts'

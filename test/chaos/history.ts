@@ -1,4 +1,4 @@
-import type { JobView } from '../src/job/job.ts'
+import type { JobView } from '../../src/job/job.ts'
 
 /** What a worker process wrote down, one line each, before and after it ran a handler. */
 export interface Line {

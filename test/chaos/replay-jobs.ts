@@ -1,4 +1,4 @@
-import { defineJob } from '../src/index.ts'
+import { defineJob } from '../../src/index.ts'
 
 /** What the worker is busy with while the desk is at work. */
 export const busyJob = defineJob({ type: 'busy' })

@@ -1,12 +1,12 @@
 /**
  * Worker processes on Redis, killed and paused at random, and the server restarted three times meanwhile.
- * `node chaos/redis.ts [always|everysec]` runs the full minute.
+ * `node test/chaos/redis.ts [always|everysec]` runs the full minute.
  *
  * With `appendfsync always` what Redis acknowledged is in its file, and it is killed without a goodbye too. With
  * `everysec`, what most people run, a killed Redis may have lost what it acknowledged in the last second, whoever its
  * clients are; so there it is only restarted in an orderly way, which writes everything first.
  */
-import { prefixUrl, startRedis } from '../test/servers/redis.ts'
+import { prefixUrl, startRedis } from '../servers/redis.ts'
 import { type ChaosOptions, type ChaosReport, runKillChaos } from './kill.ts'
 
 export type Fsync = 'always' | 'everysec'

@@ -1,6 +1,6 @@
 /**
  * All dead letters are replayed by the command line, which is interrupted and called again, beside a worker that has
- * more to do than it can. `node chaos/replay.ts [engine url]` replays a hundred thousand; the test suite fewer.
+ * more to do than it can. `node test/chaos/replay.ts [engine url]` replays a hundred thousand; the test suite fewer.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { type AnyJob, type Mill, NonRetryable, open, openDesk } from '../src/index.ts'
+import { type AnyJob, type Mill, NonRetryable, open, openDesk } from '../../src/index.ts'
 import { busyJob, lostJob } from './replay-jobs.ts'
 
 export interface ReplayOptions {
@@ -37,7 +37,7 @@ export interface ReplayReport {
   readonly violations: readonly string[]
 }
 
-const CLI = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const WORKER = fileURLToPath(new URL('./replay-worker.ts', import.meta.url))
 
 export async function runReplayChaos(options: ReplayOptions): Promise<ReplayReport> {

@@ -2,7 +2,7 @@
 import { openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { open } from '../src/index.ts'
+import { open } from '../../src/index.ts'
 import { type Line, machineMs } from './history.ts'
 import { chaosJob } from './job.ts'
 

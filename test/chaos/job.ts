@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defineJob } from '../src/index.ts'
+import { defineJob } from '../../src/index.ts'
 
 /** Short leases, so that a run of a minute sees many recoveries; attempts enough that being killed is rarely the end. */
 export const chaosJob = defineJob({
