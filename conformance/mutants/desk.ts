@@ -50,4 +50,9 @@ export const deskMutants: readonly Mutant[] = [
       }))
     },
   },
+  {
+    flaw: 'a list of dead letters does not heed the time before which they died',
+    killer: 'the desk acts on what it has counted: letters that die later are left alone',
+    alter: () => twisted((right) => ({ list: ({ beforeMs: _, ...filter }) => right.list(filter) })),
+  },
 ]

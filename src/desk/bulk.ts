@@ -1,6 +1,6 @@
 import { OptionError } from '../errors.ts'
 import type { Clock } from '../time/clock.ts'
-import type { Letter } from './selection.ts'
+import { type Letter, pinned, type Selection } from './selection.ts'
 
 /** Why a letter was left as it is. `changed`: it is no dead letter any more, its key is taken, or a newer version came. */
 export type Refusal = 'replayed-too-often' | 'critical' | 'changed'
@@ -17,8 +17,13 @@ export interface BulkProgress {
 export interface BulkOutcome extends BulkProgress {
   /** Nothing was changed: `done` says how many would have been. */
   readonly dryRun: boolean
-  /** The signal aborted. Repeating the call goes on where this one ended. */
+  /** The signal aborted. Repeating the call goes on where this one ended. A dry run has then counted only some. */
   readonly interrupted: boolean
+  /**
+   * What was looked at, and nothing that dies later: after a dry run, act on this to do exactly what it said. An
+   * interrupted one stands for all that were there when it began.
+   */
+  readonly selection: Selection
 }
 
 export interface BulkOptions {
@@ -35,6 +40,7 @@ export interface BulkOptions {
 export interface Bulk {
   readonly clock: Clock
   readonly total: number | null
+  readonly selection: Selection
   pages(pageMax: number): AsyncIterable<readonly Letter[]>
   /** What stands against acting on a letter, before it is tried. */
   against(letter: Letter): Refusal | null
@@ -44,6 +50,8 @@ export interface Bulk {
 
 /** One page is one transaction where the engine can: large enough to be quick, small enough not to hold up a worker. */
 const PAGE_MAX = 100
+/** A dry run holds no lock, so that its pages may be larger. */
+const DRY_PAGE_MAX = 200
 const PAGES_PER_SECOND = 10
 /** How many times as long as it worked the desk rests when it was given no rate. */
 const REST = 3
@@ -51,13 +59,14 @@ const REST = 3
 export async function runBulk(bulk: Bulk, options: BulkOptions): Promise<BulkOutcome> {
   const { dryRun = false, onProgress, signal } = options
   const rate = checkRate(options.rate)
-  const pageMax = Math.max(1, Math.min(PAGE_MAX, Math.ceil(rate / PAGES_PER_SECOND)))
+  const pageMax = dryRun ? DRY_PAGE_MAX : Math.max(1, Math.min(PAGE_MAX, Math.ceil(rate / PAGES_PER_SECOND)))
   const startedMs = bulk.clock.monotonicMs()
   const refused: Partial<Record<Refusal, number>> = {}
   const refuse = (why: Refusal): void => {
     refused[why] = (refused[why] ?? 0) + 1
   }
   let [seen, done, interrupted] = [0, 0, signal?.aborted ?? false]
+  let newest: Letter | undefined
   const progress = (): BulkProgress => ({ seen, done, refused: { ...refused }, total: bulk.total })
   for await (const page of interrupted ? [] : bulk.pages(pageMax)) {
     const pageStartedMs = bulk.clock.monotonicMs()
@@ -69,6 +78,7 @@ export async function runBulk(bulk: Bulk, options: BulkOptions): Promise<BulkOut
     }
     const answers = dryRun ? admitted.map(() => true) : await bulk.act(admitted)
     seen += page.length
+    newest ??= page[0]
     for (const answer of answers) {
       if (answer) done += 1
       else refuse('changed')
@@ -82,7 +92,7 @@ export async function runBulk(bulk: Bulk, options: BulkOptions): Promise<BulkOut
     interrupted = signal?.aborted ?? false
     if (interrupted) break
   }
-  return { ...progress(), dryRun, interrupted }
+  return { ...progress(), dryRun, interrupted, selection: pinned(bulk.selection, newest, interrupted ? null : seen) }
 }
 
 function checkRate(rate: number | undefined): number {

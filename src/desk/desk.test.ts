@@ -42,6 +42,42 @@ describe('looking', () => {
     assert.equal((groups[0]?.newestAtMs ?? 0) - (groups[0]?.oldestAtMs ?? 0), 10)
   })
 
+  test('a group’s selection is what was counted: letters that die later are left alone', async (t) => {
+    const { desk, bury } = await start(t)
+    const [first, second] = [await bury('bill', 'no invoice 1'), await bury('bill', 'no invoice 2')]
+    const [group] = await desk.groups()
+    const later = await bury('bill', 'no invoice 3')
+    assert.ok(group)
+    const { done, refused } = await desk.replayAll(group.selection, ann)
+    assert.deepEqual([group.count, done, refused], [2, 2, {}])
+    assert.deepEqual(idsOf(await desk.list()), [later])
+    assert.equal((await desk.causes()).seen, 1)
+    assert.ok(first !== second)
+  })
+
+  test('a dry run answers with the selection that it looked at, and later letters do not join it', async (t) => {
+    const { desk, bury } = await start(t)
+    for (let n = 0; n < 3; n += 1) await bury('bill', `no invoice ${n}`)
+    for (const selection of [{}, { type: 'bill' }, { limit: 2 }]) {
+      const dry = await desk.replayAll(selection, ann, { dryRun: true })
+      await bury('bill', 'no invoice 9')
+      const again = await desk.replayAll(dry.selection, ann, { dryRun: true })
+      assert.deepEqual(again, dry)
+    }
+    const none = await desk.replayAll({ type: 'erase' }, ann, { dryRun: true })
+    await bury('erase')
+    assert.equal((await desk.replayAll(none.selection, ann)).done, 0)
+  })
+
+  test('causes that are not counted to the end say so, and their selection still means all of them', async (t) => {
+    const { desk, bury } = await start(t)
+    for (let n = 0; n < 3; n += 1) await bury('bill', `no invoice ${n}`)
+    const { groups, seen, complete } = await desk.causes({}, { signal: AbortSignal.abort() })
+    assert.deepEqual([groups, seen, complete], [[], 0, false])
+    const { groups: all, complete: isComplete } = await desk.causes()
+    assert.deepEqual([all[0]?.count, isComplete], [3, true])
+  })
+
   // A170
   test('shows one with its history and audit, and says when there is none', async (t) => {
     const { desk, bury } = await start(t)

@@ -9,7 +9,7 @@ import { PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import { encodePayload } from '../job/payload.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type BulkOptions, type BulkOutcome, type Refusal, runBulk } from './bulk.ts'
-import { groupLetters, type LetterGroup } from './groups.ts'
+import { type Causes, groupLetters, type LetterGroup } from './groups.ts'
 import { type Letter, type LetterFilter, pagesOf, type Selection, toLetter } from './selection.ts'
 
 export interface DeskOptions {
@@ -39,6 +39,8 @@ const REPLAYS_MAX_DEFAULT = 3
 const LIST_LIMIT_DEFAULT = 100
 const LIST_LIMIT_MAX = 10_000
 const SCAN_PAGE = 1_000
+/** An engine in this process reads a page in one go, and the workers wait meanwhile. */
+const GROUP_PAGE = 200
 
 /**
  * Opens the dead-letter desk of a mill.
@@ -92,7 +94,12 @@ export class Desk {
 
   /** What has gone wrong, and how often: dead letters by the fingerprint of their error, the largest group first. */
   async groups(filter: LetterFilter = {}): Promise<readonly LetterGroup[]> {
-    return groupLetters(pagesOf(this.#letters, filter, SCAN_PAGE))
+    return (await this.causes(filter)).groups
+  }
+
+  /** The same with the number of letters counted. An aborted `signal` ends the counting early. */
+  async causes(filter: LetterFilter = {}, options: { readonly signal?: AbortSignal } = {}): Promise<Causes> {
+    return groupLetters(pagesOf(this.#letters, filter, GROUP_PAGE), filter, options.signal)
   }
 
   async show(id: string): Promise<ShownLetter> {
@@ -194,7 +201,8 @@ export class Desk {
       for (const [index, letter] of letters.entries()) if (answers[index] === true) rules.told(letter)
       return answers
     }
-    return runBulk({ clock: this.#clock, total: await this.#total(selection), pages, ...rules, act }, options)
+    const total = await this.#total(selection)
+    return runBulk({ clock: this.#clock, selection, total, pages, ...rules, act }, options)
   }
 
   #tell(action: DeskAction, { job }: Letter, { who }: By): void {
@@ -205,6 +213,8 @@ export class Desk {
   async #total(selection: Selection): Promise<number | null> {
     if ('ids' in selection) return new Set(selection.ids).size
     const { type, fingerprint, sinceMs, beforeMs, limit = Number.POSITIVE_INFINITY } = selection
+    // As a dry run or a group answers it: the limit is the count.
+    if (beforeMs !== undefined && Number.isFinite(limit)) return limit
     if (fingerprint !== undefined || sinceMs !== undefined || beforeMs !== undefined) return null
     const counts = Object.entries(await this.#engine.counts())
     const dead = counts.filter(([name]) => type === undefined || name === type).map(([, { dead }]) => dead)

@@ -1,5 +1,5 @@
 import { normalise } from './fingerprint.ts'
-import type { Letter } from './selection.ts'
+import { type Letter, type LetterFilter, pinned, type Selection } from './selection.ts'
 
 /** The dead letters of one cause. */
 export interface LetterGroup {
@@ -12,18 +12,57 @@ export interface LetterGroup {
   readonly newestAtMs: number
   /** The newest one's id, to look at. */
   readonly newestId: string
+  /** The letters counted here, and none that die later: for `replayAll`, `discard` and `purge`. */
+  readonly selection: LetterFilter
 }
 
-/** The largest group first. */
-export async function groupLetters(pages: AsyncIterable<readonly Letter[]>): Promise<readonly LetterGroup[]> {
-  const groups = new Map<string, LetterGroup>()
-  for await (const page of pages) {
+/** Dead letters by cause, the largest group first. */
+export interface Causes {
+  readonly groups: readonly LetterGroup[]
+  /** Letters counted. */
+  readonly seen: number
+  /** False when counting was stopped: then each count is a lower bound, and there may be causes that are not listed. */
+  readonly complete: boolean
+  /** The letters counted here, and none that die later. When counting was stopped: all that were there when it began. */
+  readonly selection: Selection
+}
+
+type Counted = Omit<LetterGroup, 'selection'>
+
+export async function groupLetters(
+  pages: AsyncIterable<readonly Letter[]>,
+  filter: LetterFilter,
+  signal?: AbortSignal,
+): Promise<Causes> {
+  const groups = new Map<string, Counted>()
+  let newest: Letter | undefined
+  let [seen, complete] = [0, signal?.aborted !== true]
+  for await (const page of complete ? pages : []) {
+    newest ??= page[0]
+    seen += page.length
     for (const letter of page) groups.set(letter.fingerprint, added(groups.get(letter.fingerprint), letter))
+    complete = signal?.aborted !== true
+    if (!complete) break
   }
-  return [...groups.values()].sort((a, b) => b.count - a.count || b.newestAtMs - a.newestAtMs)
+  const sorted = [...groups.values()].sort((a, b) => b.count - a.count || b.newestAtMs - a.newestAtMs)
+  return {
+    groups: sorted.map((group) => ({ ...group, selection: selectionOf(group, filter, complete) })),
+    ...{ seen, complete },
+    selection: pinned(filter, newest, complete ? seen : null),
+  }
 }
 
-function added(group: LetterGroup | undefined, { fingerprint, job, error }: Letter): LetterGroup {
+function selectionOf({ type, fingerprint, newestAtMs, count }: Counted, filter: LetterFilter, complete: boolean) {
+  const { sinceMs } = filter
+  return {
+    ...{ type, fingerprint },
+    ...(sinceMs !== undefined && { sinceMs }),
+    beforeMs: newestAtMs + 1,
+    ...(complete && { limit: count }),
+  }
+}
+
+function added(group: Counted | undefined, { fingerprint, job, error }: Letter): Counted {
   const atMs = job.completedAtMs ?? job.updatedAtMs
   if (group !== undefined) return { ...group, count: group.count + 1, oldestAtMs: Math.min(group.oldestAtMs, atMs) }
   return {

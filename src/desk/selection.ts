@@ -38,6 +38,19 @@ export function checkFilter(filter: LetterFilter): LetterFilter {
 }
 
 /**
+ * The same selection without what dies later. `newest` is the first letter that it found; `count` is how many it found, or
+ * null when not all were counted. Deaths are listed by time, so the time of the newest one separates them from later ones;
+ * the count bounds what a death with an earlier time, from a machine whose clock is behind, could add.
+ */
+export function pinned(selection: Selection, newest: Letter | undefined, count: number | null): Selection {
+  if ('ids' in selection) return selection
+  // Nothing died before the beginning of time, so this finds nothing for ever.
+  if (newest === undefined) return { ...selection, beforeMs: 0 }
+  const beforeMs = (newest.job.completedAtMs ?? newest.job.updatedAtMs) + 1
+  return { ...selection, beforeMs, ...(count !== null && { limit: count }) }
+}
+
+/**
  * The letters of a selection, newest first, page by page. What dies while this runs is newer than every later page, so
  * a letter that is replayed and dies again is not met a second time.
  */
@@ -71,5 +84,7 @@ async function* filtered(deadLetters: DeadLetters, filter: LetterFilter, pageMax
     const last = page.at(-1)?.job
     if (last === undefined || page.length < pageMax) return
     after = { completedAtMs: last.completedAtMs ?? 0, id: last.id }
+    // An engine in this process answers without waiting for anything, and must not keep timers and requests from running.
+    await new Promise<void>((resolve) => setImmediate(resolve))
   }
 }

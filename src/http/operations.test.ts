@@ -5,7 +5,10 @@ import { capturingLog, type LogLine } from '../testing/capture.ts'
 import { TestClock } from '../testing/clock.ts'
 import { type OperationStart, Operations, type OperationView } from './operations.ts'
 
-const outcome: BulkOutcome = { seen: 2, done: 1, refused: { critical: 1 }, total: 2, dryRun: false, interrupted: false }
+const outcome: BulkOutcome = {
+  ...{ seen: 2, done: 1, refused: { critical: 1 }, total: 2 },
+  ...{ dryRun: false, interrupted: false, selection: {} },
+}
 
 function open() {
   const lines: LogLine[] = []

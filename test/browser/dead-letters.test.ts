@@ -1,7 +1,7 @@
 /** The desk in a browser, as a newcomer uses it: what failed, why, mend it, send it again. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AnyJob, defineJob, type Mill } from 'millrace'
+import { type AnyJob, defineJob, type Mill, type Worker } from 'millrace'
 import { eventually } from '../../conformance/process/child.ts'
 import { convertPrice } from '../../examples/tour/jobs.ts'
 import { LIMIT_MS } from './browser.ts'
@@ -62,13 +62,14 @@ function printerJob() {
   return { printer, print }
 }
 
-async function buryLabels(mill: Mill, print: AnyJob, count: number): Promise<void> {
-  await mill.work([print])
+async function buryLabels(mill: Mill, print: AnyJob, count: number): Promise<Worker> {
+  const worker = await mill.work([print])
   await mill.enqueueMany(
     print,
     Array.from({ length: count }, (_, n) => ({ n })),
   )
   await eventually(async () => (await mill.counts())[print.type]?.dead === count, 'the dead letters', LIMIT_MS)
+  return worker
 }
 
 test('all letters of a filter are selected, tried, replayed at a rate, and seen to go', async (t) => {
@@ -83,8 +84,7 @@ test('all letters of a filter are selected, tried, replayed at a rate, and seen 
   await bar.getByText('all dead letters selected').waitFor()
   await bar.getByRole('button', { name: 'Replay…' }).click()
 
-  const dialog = page.getByRole('dialog', { name: 'Replay all dead letters?' })
-  await dialog.getByRole('button', { name: 'Dry run' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Replay 60 dead letters?' })
   await dialog.getByText('60 of 60 would be replayed.').waitFor()
   assert.equal((await mill.counts())[print.type]?.dead, 60)
   printer.hasPaper = true
@@ -104,6 +104,26 @@ test('all letters of a filter are selected, tried, replayed at a rate, and seen 
     .getByRole('row', { name: /local replayed print-label .* paper is in/ })
     .first()
     .waitFor()
+})
+
+test('a cause with thousands of letters is counted whole, and what is replayed is what was shown', async (t) => {
+  const { print } = printerJob()
+  const { mill, visit } = await serve(t, { jobs: [print] })
+  const worker = await buryLabels(mill, print, 2_345)
+  const page = await visit('dead-letters')
+  const groups = page.getByRole('listitem').filter({ hasText: 'out of paper' })
+  await groups.getByText('2,345', { exact: true }).waitFor()
+  // Three more die of the same cause after the page was shown: they are not meant.
+  await mill.enqueueMany(print, [{ n: -1 }, { n: -2 }, { n: -3 }])
+  await eventually(async () => (await mill.counts())[print.type]?.dead === 2_348, 'the later ones', LIMIT_MS)
+  await worker.stop()
+  await groups.getByRole('button', { name: 'Replay all 2,345 of this cause' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Replay 2,345 dead letters?' })
+  await dialog.getByText('2,345 of 2,345 would be replayed.').waitFor()
+  await dialog.getByRole('button', { name: 'Replay', exact: true }).click()
+  await page.getByRole('region', { name: 'Bulk operations' }).getByText('Replayed 2,345.').waitFor()
+  const counts = (await mill.counts())[print.type]
+  assert.deepEqual([counts?.dead, counts?.ready], [3, 2_345])
 })
 
 test('letters are discarded only with a reason, and the discard is undone', async (t) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { openDesk } from '../../../src/desk/desk.ts'
 import type { By, DeadLetters } from '../../../src/engine/dead-letters.ts'
 import type { CaseFile } from '../../case.ts'
 import { inspection, keys, need, requeue } from '../../needs.ts'
@@ -52,6 +53,24 @@ export const deskActs: CaseFile = {
         const newestMs = (await letters(stage).list({ limit: 1 }))[0]?.job.completedAtMs ?? 0
         assert.deepEqual(await listed(stage, { sinceMs: newestMs }), pages.slice(0, 1))
         assert.deepEqual(await listed(stage, { beforeMs: newestMs }), pages.slice(1))
+      },
+    },
+    {
+      name: 'the desk acts on what it has counted: letters that die later are left alone',
+      guarantees: ['I9'],
+      ...need(requeue),
+      async run(stage) {
+        const desk = openDesk(stage)
+        const shown = [await bury(stage), await bury(stage), await bury(stage)]
+        await stage.harness.advance(10)
+        const { groups, seen, complete: isComplete, selection } = await desk.causes()
+        assert.deepEqual([groups.map(({ count }) => count), seen, isComplete], [[3], 3, true])
+        const later = await bury(stage)
+        const dry = await desk.replayAll(groups[0]?.selection ?? {}, by, { dryRun: true })
+        assert.deepEqual([dry.done, (await desk.replayAll(selection, by, { dryRun: true })).done], [3, 3])
+        assert.equal((await desk.discard(dry.selection, by)).done, 3)
+        assert.deepEqual(await listed(stage), [later])
+        for (const id of shown) assert.equal((await letters(stage).find(id))?.job.ended, 'discarded')
       },
     },
     {

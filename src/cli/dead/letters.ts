@@ -4,10 +4,13 @@ import type { BulkOptions, BulkOutcome } from '../../desk/bulk.ts'
 import { type Desk, openDesk } from '../../desk/desk.ts'
 import type { LetterFilter, Selection } from '../../desk/selection.ts'
 import { MillraceError, OptionError } from '../../errors.ts'
+import { toIso } from '../../time/iso.ts'
 import { type Cli, duration, type SharedOptions, wholeNumber, withExistingMill } from '../cli.ts'
+import { parseTime } from '../given.ts'
 import { loadJobs } from '../modules.ts'
 import { progressBar } from '../progress.ts'
 import { onStopSignals } from '../stop-signals.ts'
+import type { Terminal } from '../terminal.ts'
 import { userName } from '../who.ts'
 
 export interface FilterFlags {
@@ -15,6 +18,7 @@ export interface FilterFlags {
   readonly error?: string
   readonly newerThan?: number
   readonly olderThan?: number
+  readonly before?: number
   readonly limit?: number
 }
 
@@ -39,7 +43,16 @@ export function withFilter(command: Command): Command {
     .option('--error <fingerprint>', 'only of this cause, as dead list --groups names it')
     .option('--newer-than <duration>', 'only what died within this time, such as 1h', duration)
     .option('--older-than <duration>', 'only what died longer ago than this', duration)
+    .option(
+      '--before <time>',
+      'only what died before this time (ISO 8601), as dead list --groups and --dry-run print it',
+      before,
+    )
     .option('--limit <n>', 'how many at most', wholeNumber)
+}
+
+function before(text: string): number {
+  return parseTime(text, '--before').getTime()
 }
 
 export function withWho(command: Command): Command {
@@ -48,12 +61,16 @@ export function withWho(command: Command): Command {
 
 export function toFilter({ clock }: Cli, flags: FilterFlags): LetterFilter {
   const { type, error, newerThan, olderThan, limit } = flags
+  if (flags.before !== undefined && olderThan !== undefined) {
+    throw new OptionError('--before and --older-than are given; choose one')
+  }
   const nowMs = clock.nowMs()
   return {
     ...(type !== undefined && { type }),
     ...(error !== undefined && { fingerprint: error }),
     ...(newerThan !== undefined && { sinceMs: nowMs - newerThan }),
     ...(olderThan !== undefined && { beforeMs: nowMs - olderThan }),
+    ...(flags.before !== undefined && { beforeMs: flags.before }),
     ...(limit !== undefined && { limit }),
   }
 }
@@ -133,10 +150,17 @@ function tell({ terminal }: Cli, flags: BulkFlags, done: string, outcome: BulkOu
     return
   }
   terminal.print(outcome.dryRun ? `${outcome.done} would be ${done}; nothing was changed` : `${outcome.done} ${done}`)
+  if (outcome.dryRun) tellBefore(terminal, outcome.selection)
   for (const name of ['replayed-too-often', 'critical', 'changed'] as const) {
     const count = outcome.refused[name]
     if (count !== undefined) terminal.print(`${count} left as they are: ${REASONS[name]}`)
   }
+}
+
+/** How to act on what was just counted, and on nothing that dies later. */
+export function tellBefore(terminal: Terminal, selection: Selection): void {
+  if ('ids' in selection || selection.beforeMs === undefined || selection.beforeMs === 0) return
+  terminal.print(terminal.paint('dim', `exactly these: add --before ${toIso(selection.beforeMs)}`))
 }
 
 function complain(words: { readonly done: string; readonly selection: Selection }, outcome: BulkOutcome): void {

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { LetterGroup } from '../../desk/groups.ts'
+import type { Causes } from '../../desk/groups.ts'
 import type { Letter } from '../../desk/selection.ts'
 import type { AuditEntry } from '../../engine/dead-letters.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { formatDuration, formatTime } from '../format.ts'
 import { printTable } from '../table.ts'
 import { printable } from '../terminal.ts'
-import { type FilterFlags, toFilter, withDesk, withFilter } from './letters.ts'
+import { type FilterFlags, tellBefore, toFilter, withDesk, withFilter } from './letters.ts'
 
 interface ListFlags extends SharedOptions, FilterFlags {
   readonly groups?: true
@@ -37,11 +37,17 @@ export function addDeadList(dead: Command, cli: Cli): void {
 
 async function list(cli: Cli, flags: ListFlags): Promise<void> {
   const filter = toFilter(cli, flags)
-  if (flags.groups) return printGroups(cli, flags, await withDesk(cli, flags, (desk) => desk.groups(filter)))
+  if (flags.groups) return printGroups(cli, flags, await withDesk(cli, flags, (desk) => desk.causes(filter)))
   const letters = await withDesk(cli, flags, (desk) => desk.list({ limit: LIMIT_DEFAULT, ...filter }))
   if (flags.json) for (const letter of letters) cli.terminal.print(JSON.stringify(withoutPayload(letter)))
   else if (letters.length === 0) cli.terminal.print('No dead letters.')
-  else printLetters(cli, letters)
+  else {
+    printLetters(cli, letters)
+    const limit = filter.limit ?? LIMIT_DEFAULT
+    if (letters.length === limit) {
+      cli.terminal.print(cli.terminal.paint('dim', `the newest ${limit}; there may be more: --limit, or --groups`))
+    }
+  }
 }
 
 function withoutPayload({ job, ...rest }: Letter): object {
@@ -74,7 +80,7 @@ function printLetters({ terminal, clock }: Cli, letters: readonly Letter[]): voi
   printTable(terminal, columns, rows)
 }
 
-function printGroups({ terminal, clock }: Cli, flags: ListFlags, groups: readonly LetterGroup[]): void {
+function printGroups({ terminal, clock }: Cli, flags: ListFlags, { groups, selection }: Causes): void {
   if (flags.json) {
     for (const group of groups) terminal.print(JSON.stringify(group))
     return
@@ -101,6 +107,7 @@ function printGroups({ terminal, clock }: Cli, flags: ListFlags, groups: readonl
     printable(group.error),
   ])
   printTable(terminal, columns, rows)
+  tellBefore(terminal, selection)
 }
 
 export function addDeadShow(dead: Command, cli: Cli): void {

@@ -29,7 +29,7 @@ export const Selection = z.union([
     fingerprint: fingerprint.optional(),
     sinceMs: z.number().int().min(0).max(TIME_MS_MAX).optional(),
     beforeMs: z.number().int().min(0).max(TIME_MS_MAX).optional(),
-    limit: z.number().int().min(1).max(1_000_000).optional(),
+    limit: z.number().int().min(1).max(1_000_000_000).optional(),
   }),
 ])
 
@@ -40,7 +40,10 @@ const BulkOutcome = z.object({
   /** How many there are to look at, where that is known without looking. */
   total: z.number().nullable(),
   dryRun: z.boolean(),
+  /** Whether a dry run was stopped because it took too long: then its counts are lower bounds. */
   interrupted: z.boolean(),
+  /** What was counted, and nothing that dies later: send it back to act on exactly these letters. */
+  selection: Selection,
 })
 
 /** A bulk act that goes on after the answer. Follow it by its id, or by the event stream. */
@@ -52,7 +55,7 @@ export const Operation = z.object({
   reason: z.string(),
   startedAtMs: z.number(),
   endedAtMs: z.number().nullable(),
-  progress: BulkOutcome.omit({ dryRun: true, interrupted: true }),
+  progress: BulkOutcome.omit({ dryRun: true, interrupted: true, selection: true }),
   /** What ended it, where it failed. */
   error: z.string().nullable(),
 })
@@ -103,11 +106,16 @@ export const DEAD_LETTER_ROUTES = routes({
           oldestAtMs: z.number(),
           newestAtMs: z.number(),
           newestId: z.string(),
+          /** The letters counted in this group, and none that die later. */
+          selection: Selection,
         }),
       ),
-      /** Letters looked at; more than this are not grouped, the newest are. */
+      /** Letters counted, the newest first. */
       scanned: z.number(),
+      /** False when counting them all would have taken too long: then each count is a lower bound. */
       complete: z.boolean(),
+      /** All letters of the filter that were there when counting began, and none that die later. */
+      selection: Selection,
     }),
   },
   showDeadLetter: {

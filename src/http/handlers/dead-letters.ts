@@ -1,6 +1,6 @@
 import type { BulkOutcome } from '../../desk/bulk.ts'
 import type { Desk } from '../../desk/desk.ts'
-import { type Letter, type Selection, toLetter } from '../../desk/selection.ts'
+import { type Letter, type LetterFilter, type Selection, toLetter } from '../../desk/selection.ts'
 import { deadLettersOf } from '../../engine/admission.ts'
 import { AUDIT_ACTIONS, type DeadLetterFilter } from '../../engine/dead-letters.ts'
 import { OptionError, UnsupportedError } from '../../errors.ts'
@@ -14,8 +14,8 @@ import { refusePlaceholder } from './acts.ts'
 import { given } from './shown.ts'
 import { auditOf, detailOf, summaryOf } from './views.ts'
 
-/** Groups are made of so many letters at most, the newest: more would keep whoever looks waiting. */
-const GROUPED_MAX = 1_000
+/** Counting takes no longer than this, or the caller would wait; what was not reached makes the counts lower bounds. */
+const COUNT_MS = 5_000
 
 type LetterRoutes = Handlers<keyof typeof DEAD_LETTER_ROUTES>
 
@@ -51,10 +51,11 @@ function lookingAt(
         next: next === null ? null : toCursor([next.completedAtMs, next.id]),
       }
     },
-    async groupDeadLetters({ query }) {
-      const groups = await deskOf(parts).groups({ ...given(query), limit: GROUPED_MAX })
-      const scanned = groups.reduce((sum, { count }) => sum + count, 0)
-      return { groups, scanned, complete: scanned < GROUPED_MAX }
+    async groupDeadLetters({ query }, { signal }) {
+      const { groups, seen, complete, selection } = await counting(parts, signal, (until) =>
+        deskOf(parts).causes(given(query), { signal: until }),
+      )
+      return { groups, scanned: seen, complete, selection: shownSelection(selection) }
     },
     async showDeadLetter({ params: { id } }) {
       const { job, error, fingerprint, history, audit } = await deskOf(parts).show(id)
@@ -134,8 +135,11 @@ async function bulk(
   const by = given({ who: caller.who, reason })
   const options = given({ force, rate })
   if (dryRun) {
-    const outcome = await desk[ACTS[kind]](selection, by, { ...options, dryRun, signal })
-    return { outcome: { ...outcome, refused: { ...outcome.refused } }, operation: null }
+    const outcome = await counting(parts, signal, (until) =>
+      desk[ACTS[kind]](selection, by, { ...options, dryRun, signal: until }),
+    )
+    const shown = { ...outcome, refused: { ...outcome.refused }, selection: shownSelection(outcome.selection) }
+    return { outcome: shown, operation: null }
   }
   const operation = parts.operations.start({
     kind,
@@ -146,7 +150,31 @@ async function bulk(
   return { outcome: null, operation }
 }
 
-type ShownOutcome = Omit<BulkOutcome, 'refused'> & { readonly refused: Readonly<Record<string, number>> }
+type ShownOutcome = Omit<BulkOutcome, 'refused' | 'selection'> & {
+  readonly refused: Readonly<Record<string, number>>
+  readonly selection: ShownSelection
+}
+
+type ShownSelection = LetterFilter | { readonly ids: string[] }
+
+function shownSelection(selection: Selection): ShownSelection {
+  return 'ids' in selection ? { ids: [...selection.ids] } : selection
+}
+
+/** Counts until it is done, the caller goes away, or the time is up. */
+async function counting<Answer>(
+  { clock }: Parts,
+  signal: AbortSignal,
+  count: (until: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  const late = new AbortController()
+  const cancel = clock.after(COUNT_MS, () => late.abort())
+  try {
+    return await count(AbortSignal.any([signal, late.signal]))
+  } finally {
+    cancel()
+  }
+}
 
 function following({ operations }: Parts): Pick<LetterRoutes, 'listOperations' | 'showOperation' | 'stopOperation'> {
   return {

@@ -20,11 +20,19 @@ export const DEAD_LETTER_CASES: Cases<keyof typeof DEAD_LETTER_ROUTES> = {
     const { fingerprint = '' } = first.items.find(({ error }) => error.message === 'odd') ?? {}
     assert.equal((await ask('listDeadLetters', { query: { fingerprint } })).items.length, 2)
   },
-  async groupDeadLetters({ ask, bury }) {
+  async groupDeadLetters(stage) {
+    const { ask, mill, bury } = stage
     for (const text of ['no invoice 1', 'no invoice 2', 'other']) await bury('bill', text)
-    const { groups, scanned, complete } = await ask('groupDeadLetters', {})
+    const { groups, scanned, complete, selection } = await ask('groupDeadLetters', {})
     assert.deepEqual([scanned, complete, groups.map(({ count }) => count)], [3, true, [2, 1]])
     assert.equal(groups[0]?.error, 'Error: no invoice <n>')
+    const later = await bury('bill', 'no invoice 3')
+    const body = { selection: groups[0]?.selection ?? {} }
+    const { operation } = await ask('replayDeadLetters', { body })
+    assert.equal((await ended(stage, operation?.id ?? '')).progress.done, 2, 'what was shown is what is done')
+    assert.equal((await mill.job(later))?.state, 'dead_letter')
+    const rest = await ask('discardDeadLetters', { body: { selection, reason: 'old', dryRun: true } })
+    assert.equal(rest.outcome?.done, 1)
   },
   async showDeadLetter({ ask, send, bury }) {
     const id = await bury('bill', 'boom', { n: 1, pin: '1234' })

@@ -9,7 +9,8 @@ import { whole } from '../../parts/format.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { ErrorState } from '../../parts/states.tsx'
 import { refusalText } from '../../parts/words.ts'
-import { type Selection, selectionText } from './selection-words.ts'
+import { type Selection, touchedText } from './selection-words.ts'
+import { useCount } from './use-count.ts'
 
 export type BulkKind = Operation['kind']
 
@@ -52,25 +53,26 @@ interface Form {
   readonly force: boolean
 }
 
-function send(
-  api: Api,
-  kind: BulkKind,
-  selection: Selection,
-  form: Form,
-  dryRun: boolean,
-): Promise<Result<BulkAnswer>> {
+interface Asked {
+  readonly kind: BulkKind
+  readonly selection: Selection
+  readonly form: Form
+  readonly dryRun: boolean
+}
+
+function send(api: Api, { kind, selection, form, dryRun }: Asked, signal?: AbortSignal): Promise<Result<BulkAnswer>> {
   const rate = Number(form.rate)
-  const body = { selection, dryRun, force: form.force, ...(form.rate.trim() !== '' && { rate }) }
+  const body = { selection, dryRun, force: form.force, ...(form.rate.trim() !== '' && !dryRun && { rate }) }
   const given = form.reason.trim()
   // A dry run changes nothing, so nobody has to say why before it.
   const reason = given === '' && dryRun ? 'dry run' : given
   switch (kind) {
     case 'replay':
-      return api.call('replayDeadLetters', { body: { ...body, ...(given !== '' && { reason }) } })
+      return api.call('replayDeadLetters', { body: { ...body, ...(given !== '' && { reason }) } }, signal)
     case 'discard':
-      return api.call('discardDeadLetters', { body: { ...body, reason } })
+      return api.call('discardDeadLetters', { body: { ...body, reason } }, signal)
     case 'purge':
-      return api.call('purgeDeadLetters', { body: { ...body, reason } })
+      return api.call('purgeDeadLetters', { body: { ...body, reason } }, signal)
     default:
       return kind satisfies never
   }
@@ -87,35 +89,31 @@ export function BulkDialog({ kind, selection, onStarted, onClose }: BulkDialogPr
   const api = useApi()
   const words = WORDS[kind]
   const [form, setForm] = useState<Form>({ reason: '', rate: '', force: false })
-  const [checked, setChecked] = useState<BulkOutcome | null>(null)
-  const dry = useAct(() => send(api, kind, selection, form, true))
-  const real = useAct(() => send(api, kind, selection, form, false))
-  const problem = real.problem ?? dry.problem
-  const check = async (): Promise<void> => {
-    real.clear()
-    const answer = await dry.run()
-    setChecked(answer?.outcome ?? null)
-  }
+  const { outcome, problem: uncounted } = useCount(selection, form.force, (counted, signal) =>
+    send(api, { kind, selection: counted, form, dryRun: true }, signal),
+  )
+  // What was counted is what is acted on, so the number in the title holds.
+  const real = useAct(() => send(api, { kind, selection: outcome?.selection ?? selection, form, dryRun: false }))
+  const problem = real.problem ?? uncounted
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault()
+    if (outcome === null) return
     const answer = await real.run()
     if (answer?.operation) onStarted(answer.operation)
   }
+  const isReady = outcome !== null && outcome.done > 0 && !real.isBusy
   return (
-    <Dialog title={`${words.verb} ${selectionText(selection)}?`} onClose={onClose}>
+    <Dialog title={`${words.verb} ${touchedText(selection, outcome)}?`} onClose={onClose}>
       <form onSubmit={submit}>
         <p>{words.text}</p>
         <BulkFields kind={kind} form={form} setForm={setForm} />
-        {checked !== null && <DryRun outcome={checked} words={words} />}
+        <DryRun outcome={outcome} words={words} isFailed={uncounted !== null} />
         {problem !== null && <ErrorState problem={problem} />}
         <div class="dialog-foot">
           <button type="button" class="button" onClick={onClose}>
             Back
           </button>
-          <button type="button" class="button" disabled={dry.isBusy} onClick={() => void check()}>
-            Dry run
-          </button>
-          <button type="submit" class={`button ${words.danger ? 'danger' : 'primary'}`} disabled={real.isBusy}>
+          <button type="submit" class={`button ${words.danger ? 'danger' : 'primary'}`} disabled={!isReady}>
             {words.verb}
           </button>
         </div>
@@ -162,15 +160,30 @@ function BulkFields({ kind, form, setForm }: BulkFieldsProps) {
   )
 }
 
-function DryRun({ outcome, words }: { readonly outcome: BulkOutcome; readonly words: Words }) {
+interface DryRunProps {
+  readonly outcome: BulkOutcome | null
+  readonly words: Words
+  readonly isFailed: boolean
+}
+
+function DryRun({ outcome, words, isFailed }: DryRunProps) {
+  if (isFailed) return null
+  if (outcome === null) {
+    return (
+      <p class="quiet" role="status">
+        Counting…
+      </p>
+    )
+  }
   return (
     <div class="notice tone-run" role="status">
       <Icon name="check" />
       <div>
         <strong>
+          {outcome.interrupted && 'At least '}
           {whole(outcome.done)} of {whole(outcome.seen)} would be {words.done}.
         </strong>{' '}
-        Nothing has been changed.
+        Nothing has been changed. Letters that die from now on are left alone.
         <Refusals refused={outcome.refused} />
       </div>
     </div>

@@ -1,4 +1,5 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import type { Answer, Routes } from '../../api/shapes.ts'
 import { useAnswer } from '../../api/use-answer.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { PageFrame } from '../../parts/page.tsx'
@@ -60,10 +61,12 @@ export function DeadLettersPage({ query }: { readonly query: Route['query'] }) {
       <Pagination trail={trail} next={letters.value?.next ?? null} />
       <BulkBar
         selected={selected}
-        filter={filter}
+        filter={{ ...filter, beforeMs: shownBeforeMs(groups.value) }}
         hasMore={letters.value?.next !== null || trail.page > 1}
         onSelect={setSelected}
-        act={(kind) => setAsked({ kind, selection: selectionOf(selected, filter) })}
+        act={(kind) =>
+          setAsked({ kind, selection: selectionOf(selected, { ...filter, beforeMs: shownBeforeMs(groups.value) }) })
+        }
       />
       {asked !== null && (
         <BulkDialog
@@ -78,6 +81,11 @@ export function DeadLettersPage({ query }: { readonly query: Route['query'] }) {
       )}
     </PageFrame>
   )
+}
+
+/** The groups are loaded with the list: what died after they were counted is not on the page. */
+function shownBeforeMs(counted: Answer<Routes['groupDeadLetters']> | null): number | undefined {
+  return counted === null || 'ids' in counted.selection ? undefined : counted.selection.beforeMs
 }
 
 function LetterFilters({ filter }: { readonly filter: LetterFilter }) {

@@ -21,13 +21,13 @@ export function Groups({ groups, scanned, complete, chosen, act }: GroupsProps) 
   return (
     <Card
       title="By cause"
-      aside={complete ? undefined : <span class="quiet">the newest {whole(scanned)} are grouped</span>}
+      aside={complete ? undefined : <span class="quiet">only the newest {whole(scanned)} are counted</span>}
       look="flush"
     >
       <ul class="groups">
         {shown.map((group) => (
           <li key={`${group.type} ${group.fingerprint}`}>
-            <Group group={group} share={group.count / most} act={act} />
+            <Group group={group} isLeast={!complete} share={group.count / most} act={act} />
           </li>
         ))}
       </ul>
@@ -37,21 +37,23 @@ export function Groups({ groups, scanned, complete, chosen, act }: GroupsProps) 
 
 interface GroupProps {
   readonly group: LetterGroup
+  /** The count is a lower bound. */
+  readonly isLeast: boolean
   readonly share: number
   readonly act: GroupsProps['act']
 }
 
-function Group({ group, share, act }: GroupProps) {
-  const { type, fingerprint, count, error, oldestAtMs, newestAtMs } = group
-  const selection = { type, fingerprint }
+function Group({ group, isLeast, share, act }: GroupProps) {
+  const { type, fingerprint, selection, error, oldestAtMs, newestAtMs } = group
+  const count = `${isLeast ? 'at least ' : ''}${whole(group.count)}`
   return (
     <div class="group">
       <div class="group-count">
-        <strong class="figures">{whole(count)}</strong>
+        <strong class="figures">{count}</strong>
         <meter min={0} max={1} value={share} aria-label={`${count} of this cause`} />
       </div>
       <div class="group-text">
-        <a href={routeTo('dead-letters', null, selection)}>{error}</a>
+        <a href={routeTo('dead-letters', null, { type, fingerprint })}>{error}</a>
         <p class="quiet">
           {type} · newest <Ago atMs={newestAtMs} />
           {oldestAtMs !== newestAtMs && (
@@ -66,7 +68,7 @@ function Group({ group, share, act }: GroupProps) {
           icon="again"
           needs="operator"
           look="small"
-          label={`Replay all ${count} of this cause`}
+          label={isLeast ? 'Replay all of this cause' : `Replay all ${count} of this cause`}
           onClick={() => act('replay', selection)}
         >
           Replay
@@ -75,7 +77,7 @@ function Group({ group, share, act }: GroupProps) {
           icon="bin"
           needs="operator"
           look="small"
-          label={`Discard all ${count} of this cause`}
+          label={isLeast ? 'Discard all of this cause' : `Discard all ${count} of this cause`}
           onClick={() => act('discard', selection)}
         >
           Discard
