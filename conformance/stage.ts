@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as realSleep } from 'node:timers/promises'
 import { type Mill, type MillOptions, open } from '../src/client/mill.ts'
 import type { ClaimRequest, Consumer, Engine, Receipt, SubscribedType, TypeCounts } from '../src/engine/engine.ts'
-import type { Lease, Lost, Outcome } from '../src/engine/outcome.ts'
+import type { Lease, NotApplied, Outcome } from '../src/engine/outcome.ts'
 import { newJobId } from '../src/job/id.ts'
 import type { ErrorRecord, JobView, NewJob } from '../src/job/job.ts'
 import { systemClock } from '../src/time/clock.ts'
@@ -140,7 +140,7 @@ export class Stage {
   }
 
   /** Settles one lease and insists that it was refused. */
-  async refused(consumer: Consumer, lease: Lease, outcome: Outcome): Promise<Lost> {
+  async refused(consumer: Consumer, lease: Lease, outcome: Outcome): Promise<NotApplied> {
     const lost = await consumer.settle([{ lease, outcome }])
     assert.equal(lost.length, 1, `a ${outcome.kind} without a valid lease was accepted`)
     assert.equal(first(lost).lease.token, lease.token, 'the loss names another lease')

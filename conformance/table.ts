@@ -4,6 +4,7 @@ import { flows } from './cases/client/dependencies.ts'
 import { clientEnqueue } from './cases/client/enqueue.ts'
 import { failures } from './cases/client/failures.ts'
 import { handlers } from './cases/client/handlers.ts'
+import { hostileFailures } from './cases/client/hostile.ts'
 import { leaseKeeping } from './cases/client/leases.ts'
 import { workerLimits } from './cases/client/limits.ts'
 import { operating } from './cases/client/operating.ts'
@@ -82,6 +83,7 @@ export const table: readonly CaseFile[] = [
   clientEnqueue,
   handlers,
   failures,
+  hostileFailures,
   removing,
   payloads,
   leaseKeeping,

@@ -3,49 +3,53 @@
  * A message says what is wrong and what to do next.
  */
 
-export type ErrorCode =
-  | 'ERR_PAYLOAD_INVALID'
-  | 'ERR_PAYLOAD_TOO_LARGE'
-  | 'ERR_PAYLOAD_NOT_JSON'
-  | 'ERR_PAYLOAD_VERSION'
-  | 'ERR_RESULT_NOT_JSON'
-  | 'ERR_RESULT_TOO_LARGE'
-  | 'ERR_OPTION_INVALID'
-  | 'ERR_TYPE_UNKNOWN'
-  | 'ERR_JOB_UNKNOWN'
-  | 'ERR_JOB_DEAD'
-  | 'ERR_JOB_ENDED'
-  | 'ERR_JOB_TIMEOUT'
-  | 'ERR_JOB_DUPLICATE'
-  | 'ERR_PREDECESSOR_DEAD'
-  | 'ERR_SCHEDULE_UNKNOWN'
-  | 'ERR_SCHEDULE_UNREADABLE'
-  | 'ERR_HANDLER_MISSING'
-  | 'ERR_LEASE_LOST'
-  | 'ERR_LEASE_EXPIRED'
-  | 'ERR_STOPPING'
-  | 'ERR_WAIT_TIMEOUT'
-  | 'ERR_ENGINE_URL'
-  | 'ERR_MODULE_MISSING'
-  | 'ERR_MODULE_INVALID'
-  | 'ERR_UNSUPPORTED'
-  | 'ERR_CLOSED'
-  | 'ERR_STATE_TRANSITION'
-  | 'ERR_DESK_REFUSED'
-  | 'ERR_STORAGE_OPEN'
-  | 'ERR_STORAGE_READONLY'
-  | 'ERR_STORAGE_FULL'
-  | 'ERR_STORAGE_NOT_A_DATABASE'
-  | 'ERR_STORAGE_BUSY'
-  | 'ERR_STORAGE_FAILED'
-  | 'ERR_SCHEMA_NEWER'
-  | 'ERR_SCHEMA_MISSING'
-  | 'ERR_SQLITE_VERSION'
-  | 'ERR_UNHEALTHY'
-  | 'ERR_NON_RETRYABLE'
-  | 'ERR_RETRY_AFTER'
-  | 'ERR_OFFLINE'
-  | 'ERR_THROWN'
+export const ERROR_CODES = [
+  'ERR_PAYLOAD_INVALID',
+  'ERR_PAYLOAD_TOO_LARGE',
+  'ERR_PAYLOAD_NOT_JSON',
+  'ERR_PAYLOAD_VERSION',
+  'ERR_RESULT_NOT_JSON',
+  'ERR_RESULT_TOO_LARGE',
+  'ERR_OPTION_INVALID',
+  'ERR_TYPE_UNKNOWN',
+  'ERR_JOB_UNKNOWN',
+  'ERR_JOB_DEAD',
+  'ERR_JOB_ENDED',
+  'ERR_JOB_TIMEOUT',
+  'ERR_JOB_DUPLICATE',
+  'ERR_PREDECESSOR_DEAD',
+  'ERR_SCHEDULE_UNKNOWN',
+  'ERR_SCHEDULE_UNREADABLE',
+  'ERR_HANDLER_MISSING',
+  'ERR_LEASE_LOST',
+  'ERR_LEASE_EXPIRED',
+  'ERR_STOPPING',
+  'ERR_WAIT_TIMEOUT',
+  'ERR_ENGINE_URL',
+  'ERR_MODULE_MISSING',
+  'ERR_MODULE_INVALID',
+  'ERR_UNSUPPORTED',
+  'ERR_CLOSED',
+  'ERR_STATE_TRANSITION',
+  'ERR_DESK_REFUSED',
+  'ERR_STORAGE_OPEN',
+  'ERR_STORAGE_READONLY',
+  'ERR_STORAGE_FULL',
+  'ERR_STORAGE_NOT_A_DATABASE',
+  'ERR_STORAGE_BUSY',
+  'ERR_STORAGE_FAILED',
+  'ERR_STORAGE_REFUSED',
+  'ERR_SCHEMA_NEWER',
+  'ERR_SCHEMA_MISSING',
+  'ERR_SQLITE_VERSION',
+  'ERR_UNHEALTHY',
+  'ERR_NON_RETRYABLE',
+  'ERR_RETRY_AFTER',
+  'ERR_OFFLINE',
+  'ERR_THROWN',
+] as const
+
+export type ErrorCode = (typeof ERROR_CODES)[number]
 
 export class MillraceError extends Error {
   readonly code: ErrorCode
@@ -54,6 +58,47 @@ export class MillraceError extends Error {
     super(message, options)
     this.name = new.target.name
     this.code = code
+  }
+}
+
+const OUR_CODES: ReadonlySet<unknown> = new Set(ERROR_CODES)
+
+/** A field of anything that was thrown. One that throws when it is read, such as a getter or a revoked Proxy, is not there. */
+export function fieldOf(thrown: unknown, name: string): unknown {
+  try {
+    return (typeof thrown === 'object' && thrown !== null) || typeof thrown === 'function'
+      ? Reflect.get(thrown, name)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Whether it is an error of ours with one of these codes, or with any. It is recognised by its code and not by its class,
+ * because a program may hold two copies of this package, and the handler may throw the other one's.
+ */
+export function isMillraceError(thrown: unknown, ...codes: readonly ErrorCode[]): thrown is MillraceError {
+  const code = fieldOf(thrown, 'code')
+  if (!OUR_CODES.has(code) || typeof fieldOf(thrown, 'message') !== 'string') return false
+  return codes.length === 0 || codes.some((one) => one === code)
+}
+
+/** `instanceof Error` for anything that was thrown: a revoked Proxy makes the operator itself throw. */
+export function isError(thrown: unknown): thrown is Error {
+  try {
+    return thrown instanceof Error
+  } catch {
+    return false
+  }
+}
+
+/** What an error says, for a log or another error's message. It never throws; redact it before it is stored. */
+export function messageOf(thrown: unknown): string {
+  try {
+    return isError(thrown) ? String(thrown.message) : String(thrown)
+  } catch {
+    return `something of type ${typeof thrown} that cannot be read`
   }
 }
 

@@ -1,7 +1,7 @@
 /** Two engines in one time: the memory engine as the model, another one as the thing that is tried. */
 import assert from 'node:assert/strict'
 import type { Consumer, Engine } from '../../src/engine/engine.ts'
-import type { Lease, Lost } from '../../src/engine/outcome.ts'
+import type { Lease, NotApplied } from '../../src/engine/outcome.ts'
 import type { JobEvent, JobView } from '../../src/job/job.ts'
 import { TestClock } from '../../src/testing/clock.ts'
 import type { Harness } from '../harness.ts'
@@ -124,7 +124,7 @@ export const REAPER = 2
 export const leased = ({ job, attempt, expiresAtMs }: Lease): unknown => ({ job, attempt, expiresAtMs })
 
 /** Which leases are lost. Why a lease is gone that was given up long ago, engines remember differently. */
-export const lostOf = (lost: readonly Lost[]): unknown =>
+export const lostOf = (lost: readonly NotApplied[]): unknown =>
   lost.map(({ lease }) => `${lease.job.id} ${lease.attempt}`).sort()
 
 /** Types without jobs may be left out or be all zeros. */

@@ -1,4 +1,4 @@
-import type { Lease, Lost, Settlement } from '../../src/engine/outcome.ts'
+import type { Lease, NotApplied, Settlement } from '../../src/engine/outcome.ts'
 import { never } from '../stage.ts'
 import { type Mutant, Newest } from './mutant.ts'
 
@@ -55,7 +55,7 @@ export const fencingMutants: readonly Mutant[] = [
     alter: () => ({
       consumer: (right) => ({
         settle: async (settlements) => {
-          const lost: Lost[] = []
+          const lost: NotApplied[] = []
           for (const settlement of settlements) {
             lost.push(...(await right.settle([settlement])))
             if (lost.length > 0) break

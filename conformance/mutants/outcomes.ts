@@ -59,6 +59,21 @@ export const outcomeMutants: readonly Mutant[] = [
     alter: () => twisted((outcome) => (outcome.kind === 'dead' ? { ...outcome, error: blank } : outcome)),
   },
   {
+    flaw: 'text that the store cannot keep fails the whole batch',
+    killer:
+      'an outcome whose text the store cannot keep is stored without it or refused alone, and nothing of its batch is lost',
+    alter: () => ({
+      consumer: (right) => ({
+        settle: async (settlements) => {
+          for (const { outcome } of settlements) {
+            if (JSON.stringify(outcome).includes('\\u0000')) throw new Error('invalid byte sequence')
+          }
+          return right.settle(settlements)
+        },
+      }),
+    }),
+  },
+  {
     flaw: 'a dead job is completed',
     killer: 'a dead job is counted and never handed out again',
     alter: () =>

@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { type ErrorCode, MillraceError } from '../errors.ts'
+import { type ErrorCode, fieldOf, isError, isMillraceError, messageOf } from '../errors.ts'
 import { printable, type Terminal } from './terminal.ts'
 
 /** What the shell sees. A script may rely on these three. */
@@ -30,14 +30,14 @@ export interface Complaint {
 /** Any error as one line for a person and one number for a script. Null when commander only showed help. */
 export function toComplaint(error: unknown): Complaint | null {
   if (error instanceof CommanderError) return fromCommander(error)
-  if (error instanceof MillraceError) {
+  if (isMillraceError(error)) {
     const exitCode = USAGE_CODES.has(error.code) ? EXIT.usage : EXIT.failed
     return { code: error.code, message: error.message, exitCode }
   }
-  const code = error instanceof Error ? Reflect.get(error, 'code') : undefined
+  const code = fieldOf(error, 'code')
   return {
     code: typeof code === 'string' ? code : 'ERR_UNEXPECTED',
-    message: `${error instanceof Error ? error.message : String(error)}; run it again with --debug to see where`,
+    message: `${messageOf(error)}; run it again with --debug to see where`,
     exitCode: EXIT.failed,
   }
 }
@@ -67,7 +67,7 @@ export function report(error: unknown, terminal: Terminal, shown: { json?: true;
 }
 
 function stackOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
+  if (!isError(error)) return messageOf(error)
   const own = error.stack ?? String(error)
   return error.cause === undefined ? own : `${own}\ncaused by ${stackOf(error.cause)}`
 }

@@ -2,7 +2,7 @@ import { admitTransaction, controlsOf, inspectorOf, pausesOf, presenceOf } from 
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import type { Pause } from '../engine/pauses.ts'
-import { OptionError, UnknownTypeError } from '../errors.ts'
+import { messageOf, OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyJob, JobDefinition, Log } from '../job/definition.ts'
 import { type Redactor, redact } from '../job/error-record.ts'
@@ -91,7 +91,7 @@ export class Mill {
     this.#redact = own === undefined ? redact : (text) => own(redact(text))
     this.#bytesMax = options.payloadBytesMax ?? PAYLOAD_BYTES_MAX_DEFAULT
     this.#known = new Map((options.jobs ?? []).map((job) => [job.type, job]))
-    this.events = new Events((error) => this.#log.error('An event listener threw', { error: String(error) }))
+    this.events = new Events((error) => this.#log.error('An event listener threw', { error: messageOf(error) }))
     this.#critical = new Set(criticalTypes(options.jobs ?? []))
     this.schedules = new Timetable({ ...this.#parts(), definitions: this.#known })
     if (options.log !== undefined) attachLog(this.events, options.log)

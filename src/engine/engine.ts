@@ -11,7 +11,7 @@ import type { DeadLetters } from './dead-letters.ts'
 import type { DiagnoseOptions, Finding } from './diagnosis.ts'
 import type { Leadership } from './leadership.ts'
 import type { Outbox } from './outbox.ts'
-import type { Lease, Lost, Settlement } from './outcome.ts'
+import type { Lease, Lost, NotApplied, Settlement } from './outcome.ts'
 import type { Pauses } from './pauses.ts'
 import type { RememberingPresence } from './presence.ts'
 import type { Retention } from './retention.ts'
@@ -125,9 +125,10 @@ export interface Consumer {
   renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]>
   /**
    * Applies each outcome if, and only if, its token still holds and has not expired; returns what it refused. Atomic
-   * per lease. A rejection means unknown: the lease may be lost, it is never to be taken as done.
+   * per lease. A rejection means unknown: the lease may be lost, it is never to be taken as done. What the store cannot
+   * keep for its text is answered as `unstorable`, and harms no other outcome of the batch.
    */
-  settle(settlements: readonly Settlement[]): Promise<readonly Lost[]>
+  settle(settlements: readonly Settlement[]): Promise<readonly NotApplied[]>
   /** Stores the progress of a running job; fenced like `settle`. Resolves to false when the lease is gone. */
   report(lease: Lease, progress: string): Promise<boolean>
   /** Losses the engine learns of by itself: revoked, superseded, cancelled. Returns the unsubscriber. */

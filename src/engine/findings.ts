@@ -1,4 +1,4 @@
-import { ClosedError } from '../errors.ts'
+import { isMillraceError, messageOf } from '../errors.ts'
 import type { Finding } from './diagnosis.ts'
 
 export function ok(subject: string, detail: string): Finding {
@@ -22,8 +22,8 @@ export async function looked(
     const found = await look()
     return 'severity' in found ? [found] : found
   } catch (error) {
-    if (error instanceof ClosedError) throw error
-    const reason = error instanceof Error ? error.message : String(error)
+    if (isMillraceError(error, 'ERR_CLOSED')) throw error
+    const reason = messageOf(error)
     return [failure(subject, `could not be looked at: ${reason}`, 'Mend the other findings first, then look again.')]
   }
 }

@@ -39,3 +39,16 @@ export interface Lost {
   readonly lease: Lease
   readonly reason: LostReason
 }
+
+/**
+ * The store refused an outcome for the text in it, which its encoding or a rule of its own does not allow. The lease still
+ * holds: the core settles it again with `withoutText`.
+ */
+export interface Unstorable {
+  readonly lease: Lease
+  readonly reason: 'unstorable'
+  readonly error: unknown
+}
+
+/** Why an outcome was not applied. */
+export type NotApplied = Lost | Unstorable

@@ -1,6 +1,6 @@
 import { inspectorOf } from '../engine/admission.ts'
 import type { Engine } from '../engine/engine.ts'
-import { ClosedError, UnknownJobError } from '../errors.ts'
+import { isMillraceError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { ANSWER_MS, answerWithin } from '../observe/deadline.ts'
 import { errorText } from '../observe/error-text.ts'
@@ -40,7 +40,7 @@ export async function explainJob(
     const facts = await answerWithin(clock, GATHER_MS, `looking at job ${id}`, () => gatherFacts(asked))
     return toExplanation(decide(facts), facts.nowMs)
   } catch (error) {
-    if (error instanceof UnknownJobError || error instanceof ClosedError) throw error
+    if (isMillraceError(error, 'ERR_JOB_UNKNOWN', 'ERR_CLOSED')) throw error
     const down = await pingError(engine, clock)
     if (down === null) throw error
     const reasons = [{ kind: 'engine-down', engine: engine.name, error: errorText(down) }] as const

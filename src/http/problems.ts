@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { z } from 'zod'
-import { type ErrorCode, MillraceError } from '../errors.ts'
+import { type ErrorCode, isMillraceError } from '../errors.ts'
 import type { Log } from '../job/definition.ts'
 import { toErrorRecord } from '../job/error-record.ts'
 import type { Problem } from './contract/shapes.ts'
@@ -79,8 +79,8 @@ export function toProblem(error: unknown, log: Log): Answered {
     const { status, code, message, issues, headers } = error
     return { status, body: { code, message, ...(issues.length > 0 && { issues: [...issues] }) }, headers }
   }
-  const status = error instanceof MillraceError ? STATUS[error.code] : undefined
-  if (error instanceof MillraceError && status !== undefined) {
+  const status = isMillraceError(error) ? STATUS[error.code] : undefined
+  if (isMillraceError(error) && status !== undefined) {
     return { status, body: { code: error.code, message: error.message }, headers: {} }
   }
   const id = randomUUID()

@@ -1,4 +1,4 @@
-import { MillraceError, NonRetryable, PayloadError, PredecessorError, ResultError } from '../errors.ts'
+import { type ErrorCode, fieldOf, isMillraceError } from '../errors.ts'
 
 /** Failures of the way, not of the work (A69–A73, X040). */
 const TRANSIENT_NAMES = new Set(['NetworkError', 'TimeoutError', 'AbortError'])
@@ -14,18 +14,9 @@ const TRANSIENT_CODES = new Set([
 ])
 const TRANSIENT_STATUSES = new Set([408, 425, 429])
 
-/** Errors of HTTP clients carry `status`, those of Node carry `code`. A field that throws when read is not there. */
-function field(error: unknown, name: string): unknown {
-  try {
-    return typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** The status of an HTTP answer that is an error. Exit codes of child processes have the same name and end at 255. */
+/** The status of an HTTP answer that is an error, as HTTP clients' errors carry it. Exit codes of child processes have the same name and end at 255. */
 function httpStatus(error: unknown): number | null {
-  const status = field(error, 'status')
+  const status = fieldOf(error, 'status')
   return typeof status === 'number' && status >= 300 ? status : null
 }
 
@@ -38,22 +29,31 @@ export function isRetryable(error: unknown): boolean {
   for (let depth = 0; depth <= CAUSES_MAX && cause !== undefined; depth += 1) {
     const status = httpStatus(cause)
     if (status !== null) return status >= 500 || TRANSIENT_STATUSES.has(status)
-    const code = field(cause, 'code')
+    const code = fieldOf(cause, 'code')
     if (typeof code === 'string' && TRANSIENT_CODES.has(code)) return true
-    const name = field(cause, 'name')
+    const name = fieldOf(cause, 'name')
     if (typeof name === 'string' && TRANSIENT_NAMES.has(name)) return true
-    cause = field(cause, 'cause')
+    cause = fieldOf(cause, 'cause')
   }
   return false
 }
+
+/** Of ours, those that another try cannot change. */
+const FINAL_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'ERR_NON_RETRYABLE',
+  'ERR_RESULT_NOT_JSON',
+  'ERR_RESULT_TOO_LARGE',
+  'ERR_PREDECESSOR_DEAD',
+  'ERR_PAYLOAD_INVALID',
+  'ERR_PAYLOAD_TOO_LARGE',
+  'ERR_PAYLOAD_NOT_JSON',
+])
 
 /**
  * Whether a failed attempt is final whatever attempts are left (X023). Unknown errors are retried; only errors that
  * carry an HTTP status are judged by document A's list.
  */
 export function isFinal(error: unknown): boolean {
-  if (error instanceof NonRetryable || error instanceof ResultError || error instanceof PredecessorError) return true
-  if (error instanceof PayloadError) return error.code !== 'ERR_PAYLOAD_VERSION'
-  if (error instanceof MillraceError) return false
+  if (isMillraceError(error)) return FINAL_CODES.has(error.code)
   return httpStatus(error) !== null && !isRetryable(error)
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { NonRetryable } from '../errors.ts'
 import { ERROR_MESSAGE_LENGTH_MAX, ERROR_STACK_LENGTH_MAX, redact, toErrorRecord } from './error-record.ts'
 
@@ -50,7 +51,7 @@ test('message and stack pass the redactor and a length cap', () => {
   assert.equal(ERROR_MESSAGE_LENGTH_MAX, 2_000)
   assert.equal(ERROR_STACK_LENGTH_MAX, 500)
   assert.ok(record.message.startsWith('mail to [email]: long'))
-  assert.ok(record.message.endsWith('…'))
+  assert.ok(record.message.endsWith('...'), 'an ellipsis that a database of any encoding can keep')
   assert.doesNotMatch(record.stack ?? '', /a@b/)
 })
 
@@ -111,5 +112,45 @@ test('the redactor is linear: a megabyte without a space takes no noticeable tim
     const tookMs = performance.now() - startedMs
     // A step that looks back at each character would take minutes.
     assert.ok(tookMs < 20_000, `${tookMs} ms`)
+  }
+})
+
+test('whatever an error says, its record can be stored: well-formed, without NUL, cut between two characters', () => {
+  const pieces = fc.constantFrom('a', '\0', '\ud83d', '\ude00', '😀', 'é', ' ', '\n')
+  const text = fc.tuple(fc.array(pieces, { maxLength: 6 }), fc.nat(2_100)).map(([start, repeats]) => {
+    const unit = start.join('')
+    return unit.repeat(Math.min(repeats, 1 + Math.floor(9_000 / Math.max(1, unit.length))))
+  })
+  fc.assert(
+    fc.property(text, text, text, text, (name, code, message, stack) => {
+      const record = toErrorRecord(Object.assign(new Error(message), { name, code, stack }))
+      const bounds = { name: 200, code: 200, message: ERROR_MESSAGE_LENGTH_MAX, stack: ERROR_STACK_LENGTH_MAX }
+      for (const [field, lengthMax] of Object.entries(bounds)) {
+        const kept: unknown = Reflect.get(record, field)
+        assert.ok(typeof kept === 'string', field)
+        assert.ok(kept.length <= lengthMax && kept.isWellFormed() && !kept.includes('\0'), field)
+      }
+    }),
+  )
+})
+
+test('a character at the edge of the cap is kept whole or left out', () => {
+  for (const padding of ['', 'x']) {
+    const { message } = toErrorRecord(new Error(`${padding}${'😀'.repeat(5_000)}`))
+    assert.equal(message.replaceAll('😀', ''), `${padding}...`)
+    assert.ok(message.length >= ERROR_MESSAGE_LENGTH_MAX - 1)
+  }
+})
+
+test('values that throw when they are looked at become a record', () => {
+  const revoked = (target: object): unknown => {
+    const { proxy, revoke } = Proxy.revocable(target, {})
+    revoke()
+    return proxy
+  }
+  for (const thrown of [revoked({}), revoked(new Error('x')), revoked(() => {})]) {
+    const { name, code, message } = toErrorRecord(thrown)
+    assert.deepEqual([name, code], ['NonError', 'ERR_THROWN'])
+    assert.match(message, /^the handler threw (object|function)$/)
   }
 })

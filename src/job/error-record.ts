@@ -1,4 +1,6 @@
+import { isError } from '../errors.ts'
 import type { ErrorRecord } from './job.ts'
+import { clip, cut, storable } from './storable.ts'
 
 export const ERROR_MESSAGE_LENGTH_MAX = 2_000
 export const ERROR_STACK_LENGTH_MAX = 500
@@ -38,27 +40,30 @@ export const redact: Redactor = (text) =>
     })
     .replace(LONG_NUMBER, '[number]')
 
-/** What is kept of anything a handler threw: an Error, a string, undefined. It never throws itself. */
+/**
+ * What is kept of anything a handler threw: an Error, a string, undefined. It never throws itself, and every store can
+ * keep what it returns: redacted, clipped between two characters, without NUL and without half a surrogate pair.
+ */
 export function toErrorRecord(error: unknown, redactor: Redactor = redact): ErrorRecord {
-  if (!(error instanceof Error)) {
-    const message = storable(() => describe(error), redactor, ERROR_MESSAGE_LENGTH_MAX)
+  if (!isError(error)) {
+    const message = kept(() => describe(error), redactor, ERROR_MESSAGE_LENGTH_MAX)
     return { name: 'NonError', code: 'ERR_THROWN', message: message ?? WITHHELD, stack: null }
   }
   return {
-    name: storable(() => onlyText(error.name), redactor, ERROR_NAME_LENGTH_MAX) ?? 'Error',
-    code: storable(() => onlyText(Reflect.get(error, 'code')), redactor, ERROR_NAME_LENGTH_MAX),
-    message: storable(() => asText(error.message), redactor, ERROR_MESSAGE_LENGTH_MAX) ?? WITHHELD,
-    stack: storable(() => onlyText(error.stack), redactor, ERROR_STACK_LENGTH_MAX),
+    name: kept(() => onlyText(error.name), redactor, ERROR_NAME_LENGTH_MAX) ?? 'Error',
+    code: kept(() => onlyText(Reflect.get(error, 'code')), redactor, ERROR_NAME_LENGTH_MAX),
+    message: kept(() => asText(error.message), redactor, ERROR_MESSAGE_LENGTH_MAX) ?? WITHHELD,
+    stack: kept(() => onlyText(error.stack), redactor, ERROR_STACK_LENGTH_MAX),
   }
 }
 
 const WITHHELD = 'the text of the error was withheld: it could not be read or redacted'
 
 /** Null for what is no text, cannot be read, or makes the redactor throw: then it is safer unsaid. */
-function storable(read: () => string | null, redactor: Redactor, lengthMax: number): string | null {
+function kept(read: () => string | null, redactor: Redactor, lengthMax: number): string | null {
   try {
     const text = read()
-    return text === null ? null : clip(redactor(excerpt(text, lengthMax * 4)), lengthMax)
+    return text === null ? null : storable(clip(redactor(excerpt(text, lengthMax * 4)), lengthMax))
   } catch {
     return null
   }
@@ -76,7 +81,7 @@ function asText(value: unknown): string {
 /** The redactor sees more than is kept, and whole words, so that no secret is cut into something it does not know. */
 function excerpt(text: string, lengthMax: number): string {
   if (text.length <= lengthMax) return text
-  const start = text.slice(0, lengthMax)
+  const start = cut(text, lengthMax)
   const lastSpace = start.lastIndexOf(' ')
   return lastSpace > lengthMax / 2 ? start.slice(0, lastSpace) : start
 }
@@ -87,8 +92,4 @@ function describe(thrown: unknown): string {
   } catch {
     return `the handler threw ${typeof thrown}`
   }
-}
-
-function clip(text: string, lengthMax: number): string {
-  return text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1)}…`
 }

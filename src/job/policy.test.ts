@@ -129,3 +129,60 @@ test('whatever is thrown, there is a verdict', () => {
     ),
   )
 })
+
+/** The same module again, as a second copy of the package in a program's node_modules is. */
+async function secondCopy(): Promise<typeof import('../errors.ts')> {
+  const copy: typeof import('../errors.ts') = await import(new URL('../errors.ts?second-copy', import.meta.url).href)
+  assert.notEqual(copy.Offline, Offline)
+  return copy
+}
+
+test('errors of a second copy of the package mean what they mean in the first', async () => {
+  const copy = await secondCopy()
+  const verdicts = (errors: typeof copy) =>
+    [
+      new errors.NonRetryable('no'),
+      new errors.RetryAfter('90s', 'later'),
+      new errors.Offline('away', { delay: '5s' }),
+      new errors.PayloadError('ERR_PAYLOAD_VERSION', 'version 2'),
+      new errors.PayloadError('ERR_PAYLOAD_INVALID', 'Invalid payload'),
+      new errors.ResultError('ERR_RESULT_TOO_LARGE', 'large'),
+      new errors.PredecessorError({ id: 'a', type: null, state: 'dead' }),
+      Object.assign(new errors.JobTimeoutError('a', 5), { status: 404 }),
+    ].map((error) => {
+      const verdict = decide(failed({ error }), random)
+      return verdict.kind === 'dead' ? 'dead' : `${verdict.kind} ${verdict.delayMs}`
+    })
+  assert.deepEqual(verdicts(copy), [
+    'dead',
+    'retry 90000',
+    'release 5000',
+    'release 10000',
+    'dead',
+    'dead',
+    'dead',
+    'retry 7000',
+  ])
+  assert.deepEqual(verdicts(await import('../errors.ts')), verdicts(copy))
+})
+
+test('a value that throws when it is looked at gets a verdict like any other', () => {
+  const throwing = (): never => {
+    throw new Error('hands off')
+  }
+  const { proxy, revoke } = Proxy.revocable(new Offline(), {})
+  revoke()
+  const values: readonly unknown[] = [
+    proxy,
+    new Proxy(() => {}, { get: throwing, getPrototypeOf: throwing, has: throwing }),
+    Object.defineProperty(new Error('x'), 'code', { get: throwing }),
+    Object.defineProperty(new Error('x'), 'status', { get: throwing }),
+  ]
+  for (const error of values) {
+    assert.equal(decide(failed({ error }), random).kind, 'retry')
+    assert.equal(decide(failed({ error, attempt: 3 }), random).kind, 'dead')
+  }
+  // Only the delay cannot be read: it is offline all the same.
+  const offline = Object.defineProperty(new Offline(), 'delay', { get: throwing })
+  assert.deepEqual(decide(failed({ error: offline }), random), { kind: 'release', delayMs: 60_000, reason: 'offline' })
+})

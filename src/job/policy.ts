@@ -1,10 +1,11 @@
-import { Offline, OptionError, PayloadError, RetryAfter } from '../errors.ts'
+import { fieldOf, isMillraceError } from '../errors.ts'
 import { parseDurationMs } from '../time/duration.ts'
 import { type Backoff, backoffMs, checkBackoff } from './backoff.ts'
 import { isFinal } from './classify.ts'
 import { ERROR_MESSAGE_LENGTH_MAX, type Redactor, redact, toErrorRecord } from './error-record.ts'
 import type { ErrorRecord } from './job.ts'
 import type { Keep } from './keep.ts'
+import { cut, storable } from './storable.ts'
 
 /** What the policy answers to a failed attempt; the worker turns it into the engine's outcome as it is. */
 export type Verdict =
@@ -37,11 +38,11 @@ const OFFLINE_DELAY_MS = 60_000
  */
 export function decide(failed: FailedAttempt, random: () => number, redactor?: Redactor): Verdict {
   const { error } = failed
-  if (error instanceof Offline) {
-    const delayMs = attemptTo(() => parseDurationMs(error.delay, 'Offline.delay'))
+  if (isMillraceError(error, 'ERR_OFFLINE')) {
+    const delayMs = attemptTo(() => chosenMs(error, 'Offline.delay'))
     return { kind: 'release', delayMs: typeof delayMs === 'number' ? delayMs : OFFLINE_DELAY_MS, reason: 'offline' }
   }
-  if (error instanceof PayloadError && error.code === 'ERR_PAYLOAD_VERSION') {
+  if (isMillraceError(error, 'ERR_PAYLOAD_VERSION')) {
     return { kind: 'release', delayMs: NEWER_PAYLOAD_DELAY_MS, reason: 'payload-version' }
   }
   const record = toErrorRecord(error, redactor)
@@ -60,11 +61,17 @@ function retry(failed: FailedAttempt, random: () => number, record: ErrorRecord)
     return backoffMs(failed.backoff, failed.attempt, random)
   })
   if (typeof backoff !== 'number') return dead(failed, withNote(record, backoff))
-  if (!(error instanceof RetryAfter)) return { kind: 'retry', delayMs: backoff, error: record }
-  const chosen = attemptTo(() => parseDurationMs(error.delay, 'RetryAfter.delay'))
+  if (!isMillraceError(error, 'ERR_RETRY_AFTER')) return { kind: 'retry', delayMs: backoff, error: record }
+  const chosen = attemptTo(() => chosenMs(error, 'RetryAfter.delay'))
   return typeof chosen === 'number'
     ? { kind: 'retry', delayMs: chosen, error: record }
     : { kind: 'retry', delayMs: backoff, error: withNote(record, chosen) }
+}
+
+/** The delay that a handler chose. */
+function chosenMs(error: unknown, name: string): number {
+  const delay = fieldOf(error, 'delay')
+  return parseDurationMs(typeof delay === 'number' ? delay : String(delay), name)
 }
 
 /** What was computed, or why it could not be: a handler's delay and a stored backoff can be anything. */
@@ -72,13 +79,13 @@ function attemptTo(compute: () => number): number | string {
   try {
     return compute()
   } catch (error) {
-    return error instanceof OptionError ? error.message : 'the delay could not be computed'
+    return isMillraceError(error, 'ERR_OPTION_INVALID') ? error.message : 'the delay could not be computed'
   }
 }
 
 const NOTE_LENGTH_MAX = 200
 
 function withNote(record: ErrorRecord, note: string): ErrorRecord {
-  const tail = ` (${redact(note).slice(0, NOTE_LENGTH_MAX)})`
-  return { ...record, message: `${record.message.slice(0, ERROR_MESSAGE_LENGTH_MAX - tail.length)}${tail}` }
+  const tail = ` (${storable(cut(redact(note), NOTE_LENGTH_MAX))})`
+  return { ...record, message: `${cut(record.message, ERROR_MESSAGE_LENGTH_MAX - tail.length)}${tail}` }
 }

@@ -1,5 +1,6 @@
 import type { Consumer, Engine } from '../engine/engine.ts'
 import type { Lease, Settlement } from '../engine/outcome.ts'
+import { refusedText, withoutText } from '../engine/without-text.ts'
 import { MillraceError } from '../errors.ts'
 import type { Events } from '../events.ts'
 import { backoffPresets } from '../job/backoff.ts'
@@ -60,15 +61,37 @@ export async function reapOnce(
 async function recover(parts: ReaperParts, consumer: Consumer, leases: readonly Lease[]) {
   if (leases.length === 0) return []
   const settlements = leases.map((lease): Settlement => ({ lease, outcome: verdict(parts, lease) }))
-  const lost = await consumer.settle(settlements)
-  const gone = new Set(lost.map(({ lease }) => lease.job.id))
-  const recovered = settlements.filter(({ lease }) => !gone.has(lease.job.id))
+  const recovered = await settleAll(parts, consumer, settlements)
   for (const { lease, outcome } of recovered) {
     const { id, type, priority, attempts, tenant, runAtMs, createdAtMs } = lease.job
     const job = { id, type, priority, attempts, tenant, runAtMs, createdAtMs }
     parts.events.emit('lease.reaped', { job, attempt: lease.attempt, worker: parts.worker, outcome })
   }
   return recovered.map(({ outcome }) => outcome)
+}
+
+/** Those that took effect. What the store refuses for its text is settled without it, so that one job cannot stop a pass. */
+async function settleAll(
+  parts: ReaperParts,
+  consumer: Consumer,
+  settlements: readonly Settlement[],
+): Promise<readonly Settlement[]> {
+  const refusals = new Map((await consumer.settle(settlements)).map((refusal) => [refusal.lease.job.id, refusal]))
+  const applied = settlements.filter(({ lease }) => !refusals.has(lease.job.id))
+  const unstorable: Settlement[] = []
+  for (const { lease, outcome } of settlements) {
+    const refusal = refusals.get(lease.job.id)
+    if (refusal?.reason !== 'unstorable') continue
+    parts.events.emit('keeper.error', {
+      keeper: parts.worker,
+      during: 'reap',
+      error: refusedText(lease, outcome, refusal.error),
+    })
+    unstorable.push({ lease, outcome: withoutText(outcome) })
+  }
+  if (unstorable.length === 0) return applied
+  const again = new Set((await consumer.settle(unstorable)).map(({ lease }) => lease.job.id))
+  return [...applied, ...unstorable.filter(({ lease }) => !again.has(lease.job.id))]
 }
 
 /** What becomes of a start whose holder is gone. */

@@ -1,3 +1,4 @@
+import { messageOf } from '../errors.ts'
 import type { Events, JobFacts, MillEvents } from '../events.ts'
 import type { Log } from '../job/definition.ts'
 import type { Tenant } from '../job/job.ts'
@@ -59,7 +60,7 @@ async function send({ alerter, log }: AlertParts, alert: Alert): Promise<void> {
   } catch (error) {
     log.error('An alert could not be sent', {
       title: alert.title,
-      error: error instanceof Error ? error.message : String(error),
+      error: messageOf(error),
     })
   }
 }

@@ -1,7 +1,7 @@
 import type { Events } from '../events.ts'
 import type { Log } from '../job/definition.ts'
-import { redact } from '../job/error-record.ts'
 import { toIso } from '../time/iso.ts'
+import { errorText } from './error-text.ts'
 
 /** Lines about keepers and their schedules. Returns the detachers. */
 export function logKeeper(events: Events, log: Log): readonly (() => void)[] {
@@ -15,8 +15,7 @@ export function logKeeper(events: Events, log: Log): readonly (() => void)[] {
       log.info('Keeper stopped', { keeper_id: keeper })
     }),
     events.on('keeper.error', ({ keeper, during, error }) => {
-      const text = error instanceof Error ? error.message : String(error)
-      log.error('Keeper error', { keeper_id: keeper, during, error: redact(text) })
+      log.error('Keeper error', { keeper_id: keeper, during, error: errorText(error) })
     }),
     // A136
     events.on('schedule.registered', ({ name, type, cron, tz, nextAtMs }) =>

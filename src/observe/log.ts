@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import type { DestinationStream } from 'pino'
 import type { Events, MillEvents } from '../events.ts'
 import type { Log } from '../job/definition.ts'
-import { redact } from '../job/error-record.ts'
+import { errorText } from './error-text.ts'
 import { logKeeper } from './log-keeper.ts'
 
 const nothing = (): void => {}
@@ -45,10 +45,6 @@ function about({ job, attempt, worker }: JobMoment) {
   return { job_id: job.id, job_type: job.type, worker_id: worker, attempts: attempt }
 }
 
-function messageOf(error: unknown): string {
-  return redact(error instanceof Error ? error.message : String(error))
-}
-
 /**
  * Writes a line for each event. Lines carry ids and sizes, never payloads or results (I12, B200); progress only at
  * debug, as the handler reported it (A68). Returns the detacher.
@@ -76,7 +72,7 @@ function logJobs(events: Events, log: Log): readonly (() => void)[] {
     events.on('job.settled', (event) => logSettled(log, event)),
     events.on('job.cancelled', ({ id, who, reason }) => log.info('Job cancelled', { job_id: id, who, reason })),
     events.on('hook.error', ({ job, hook, error }) =>
-      log.error('A hook failed', { job_id: job.id, job_type: job.type, hook, error: messageOf(error) }),
+      log.error('A hook failed', { job_id: job.id, job_type: job.type, hook, error: errorText(error) }),
     ),
   ]
 }
@@ -155,7 +151,7 @@ function logWorker(events: Events, log: Log): readonly (() => void)[] {
       log.info('Worker stopped', { worker_id: worker })
     }),
     events.on('worker.error', ({ worker, during, error }) =>
-      log.error('Worker error', { worker_id: worker, during, error: messageOf(error) }),
+      log.error('Worker error', { worker_id: worker, during, error: errorText(error) }),
     ),
   ]
 }

@@ -1,6 +1,6 @@
 import type { Consumer } from '../engine/engine.ts'
 import type { Lease, LostReason, Outcome } from '../engine/outcome.ts'
-import { JobTimeoutError, NonRetryable, StoppingError } from '../errors.ts'
+import { isMillraceError, JobTimeoutError, NonRetryable } from '../errors.ts'
 import type { Predecessors } from '../job/job.ts'
 import { keepOf } from '../job/keep.ts'
 import { decodePayload, encodeProgress, encodeResult, readPayload } from '../job/payload.ts'
@@ -114,17 +114,18 @@ export class Execution {
       const context = new HandlerContext(held, payload, after, this.#contextParts)
       // A tracer has made a context of its own, which the handler is to see.
       answered = this.#tracer === null ? this.#scope.run(context, run) : runAsCurrent(context, run)
-      if (isThenable(answered)) answered = Promise.resolve(answered)
+      if (isThenable(answered)) {
+        Promise.resolve(answered).then(
+          (answer: unknown) => this.#answered(held, answer),
+          (error: unknown) => this.#threw(held, error),
+        )
+        return
+      }
     } catch (error) {
       this.#threw(held, error)
       return
     }
-    if (answered instanceof Promise) {
-      answered.then(
-        (answer: unknown) => this.#answered(held, answer),
-        (error: unknown) => this.#threw(held, error),
-      )
-    } else this.#answered(held, answered)
+    this.#answered(held, answered)
   }
 
   #answered(held: HeldJob, answer: unknown): void {
@@ -165,7 +166,7 @@ export class Execution {
 
   #fail(held: HeldJob, error: unknown): void {
     held.answer = error
-    this.#decide(held, held.abortReason instanceof StoppingError ? SHUTDOWN : this.#verdict(held, error))
+    this.#decide(held, isMillraceError(held.abortReason, 'ERR_STOPPING') ? SHUTDOWN : this.#verdict(held, error))
   }
 
   #verdict({ lease, type }: HeldJob, error: unknown): Outcome {

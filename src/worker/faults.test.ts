@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { type Mill, open } from '../client/mill.ts'
 import type { Consumer } from '../engine/engine.ts'
+import type { Settlement } from '../engine/outcome.ts'
+import { messageOf } from '../errors.ts'
 import type { MillEvents } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
 import { TestClock } from '../testing/clock.ts'
@@ -193,4 +195,68 @@ test('no more is claimed while the store has too many outcomes unanswered', asyn
     for (const answer of answers.splice(0)) answer()
     await turn()
   }
+})
+
+/** A store that refuses outcomes whose text has a word in it, as a database of another encoding would. */
+function refusing(consumer: Consumer, word: string): void {
+  const settle = consumer.settle.bind(consumer)
+  consumer.settle = async (settlements) => {
+    const isRefused = ({ outcome }: Settlement): boolean => JSON.stringify(outcome).includes(word)
+    const refused = settlements.filter(isRefused)
+    const lost = await settle(settlements.filter((settlement) => !isRefused(settlement)))
+    return [
+      ...lost,
+      ...refused.map(({ lease }) => ({ lease, reason: 'unstorable', error: new Error('no such character') }) as const),
+    ]
+  }
+}
+
+test('an outcome whose text the store refuses is settled without it at once, and the others of its batch as they are', async (t) => {
+  const { mill, errors } = await staged(t, (consumer) => refusing(consumer, '€'))
+  const failed: unknown[] = []
+  const job = defineJob({
+    type: 'a',
+    attempts: 1,
+    run: ({ payload }) => {
+      if (payload === 'throw') throw new Error('5 € are missing')
+      return payload
+    },
+    hooks: { onFailed: (_job, error) => void failed.push(Reflect.get(Object(error), 'code') ?? 'no code') },
+  })
+  const [thrown, returned, plain] = await mill.enqueueMany(job, ['throw', '5 €', '5 $'])
+  await mill.work([job])
+  await turns()
+  const views = await Promise.all([thrown, returned, plain].map((receipt) => mill.job(receipt?.id ?? '')))
+  assert.deepEqual(
+    views.map((view) => [view?.state, view?.result, view?.error?.code]),
+    [
+      ['dead_letter', null, 'ERR_STORAGE_REFUSED'],
+      ['dead_letter', null, 'ERR_STORAGE_REFUSED'],
+      ['completed', '5 $', undefined],
+    ],
+  )
+  // What the store did not take is told: the error's own words, never a result.
+  const told = errors.map(({ during, error }) => `${during}: ${messageOf(error)}`)
+  assert.equal(told.length, 2)
+  assert.match(told[0] ?? '', /settle: .*'dead' of job .* without it: 5 € are missing/)
+  assert.doesNotMatch(told[1] ?? '', /€/)
+  assert.deepEqual(failed, ['no code', 'ERR_STORAGE_REFUSED'])
+})
+
+test('a store that refuses an outcome even without its text is asked again until the lease is over', async (t) => {
+  let calls = 0
+  const { mill, clock, errors } = await staged(t, (consumer) => {
+    const settle = consumer.settle.bind(consumer)
+    consumer.settle = async (settlements) => {
+      calls += 1
+      if (calls > 4) return settle(settlements)
+      return settlements.map(({ lease }) => ({ lease, reason: 'unstorable', error: new Error('no') }) as const)
+    }
+  })
+  const job = defineJob({ type: 'a', attempts: 1, run: () => 'done' })
+  const { id } = await mill.enqueue(job, null)
+  await mill.work([job])
+  await clock.advance('10s')
+  assert.equal((await mill.job(id))?.error?.code, 'ERR_STORAGE_REFUSED')
+  assert.equal(errors.length, 4)
 })

@@ -1,5 +1,6 @@
 import type { Bagged } from '../engine/bag.ts'
 import type { Lease, Outcome } from '../engine/outcome.ts'
+import { ResultError } from '../errors.ts'
 import type { JobFacts } from '../events.ts'
 import type { AnyJob, Handler, RunningJob } from '../job/definition.ts'
 import type { KeptLease } from './shared-leases.ts'
@@ -42,12 +43,30 @@ export class HeldJob implements Bagged, KeptLease {
   #running: RunningJob | null = null
   #facts: JobFacts | null = null
   #renewedAtMs: number | null = null
+  #isWithoutText = false
 
   constructor(handle: number, lease: Lease, type: WorkedType, heldAtMs: number) {
     this.handle = handle
     this.lease = lease
     this.type = type
     this.heldAtMs = heldAtMs
+  }
+
+  /** Whether the store has refused the text of its outcome. */
+  get isWithoutText(): boolean {
+    return this.#isWithoutText
+  }
+
+  /** The outcome is replaced. Hooks of a completion that became a dead letter are told that error, not the result. */
+  loseText(withoutText: (outcome: Outcome) => Outcome): void {
+    const { outcome } = this
+    if (outcome === null) return
+    this.#isWithoutText = true
+    const bare = withoutText(outcome)
+    this.outcome = bare
+    if (outcome.kind === 'complete' && bare.kind === 'dead') {
+      this.answer = new ResultError('ERR_STORAGE_REFUSED', bare.error.message)
+    }
   }
 
   get leaseMs(): number {

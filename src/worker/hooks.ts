@@ -12,12 +12,12 @@ export function callHook<Name extends keyof Hooks>(
   name: Name,
   call: (hooks: Hooks, held: HeldJob) => unknown,
 ): void {
-  const { hooks } = held.type.definition
-  if (hooks[name] === undefined) return
   const report = (error: unknown): void => {
     events.emit('hook.error', { job: held.facts, hook: name, error })
   }
   try {
+    const { hooks } = held.type.definition
+    if (hooks[name] === undefined) return
     const answer = call(hooks, held)
     if (answer instanceof Promise) answer.catch(report)
   } catch (error) {

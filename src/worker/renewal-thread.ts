@@ -5,6 +5,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Consumer } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
+import { isError, messageOf } from '../errors.ts'
 import { systemClock } from '../time/clock.ts'
 import type { FromRenewalThread, RenewalThreadData, ToRenewalThread } from './renewal-protocol.ts'
 import { Renewals } from './renewals.ts'
@@ -27,8 +28,7 @@ const renewals = new Renewals({
     if (leases.lose(handle)) send({ kind: 'lost', handle, reason })
   },
   onError: (error) => {
-    const { name, message } = error instanceof Error ? error : { name: 'NonError', message: String(error) }
-    send({ kind: 'error', name, message })
+    send({ kind: 'error', name: isError(error) ? error.name : 'NonError', message: messageOf(error) })
   },
 })
 

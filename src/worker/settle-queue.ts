@@ -1,5 +1,6 @@
 import type { Consumer } from '../engine/engine.ts'
-import type { Lease, Lost, LostReason, Settlement } from '../engine/outcome.ts'
+import type { Lease, LostReason, NotApplied, Settlement, Unstorable } from '../engine/outcome.ts'
+import { refusedText, withoutText } from '../engine/without-text.ts'
 import type { Clock } from '../time/clock.ts'
 import type { HeldJob } from './held-job.ts'
 
@@ -71,15 +72,25 @@ export class SettleQueue {
   }
 
   async #settle(batch: readonly HeldJob[], firstTryMs: number, retryMs: number): Promise<void> {
-    let lost: readonly Lost[]
+    let refused: readonly NotApplied[]
     try {
-      lost = await this.#parts.consumer.settle(batch.filter(isDecided))
+      refused = await this.#parts.consumer.settle(batch.filter(isDecided))
     } catch (error) {
       this.#parts.onError(error)
       await this.#retry(batch, firstTryMs, retryMs)
       return
     }
-    this.#answer(batch, lost)
+    const unstorable = this.#answer(batch, refused)
+    if (unstorable.length > 0) await this.#settleWithoutText(unstorable, firstTryMs, retryMs)
+  }
+
+  /** What the store refuses even then is tried again like anything else that fails. */
+  async #settleWithoutText(batch: readonly HeldJob[], firstTryMs: number, retryMs: number): Promise<void> {
+    const again = batch.filter(({ isWithoutText }) => !isWithoutText)
+    const hopeless = batch.filter(({ isWithoutText }) => isWithoutText)
+    for (const held of again) held.loseText(withoutText)
+    if (again.length > 0) await this.#settle(again, firstTryMs, retryMs)
+    if (hopeless.length > 0) await this.#retry(hopeless, firstTryMs, retryMs)
   }
 
   async #retry(batch: readonly HeldJob[], firstTryMs: number, retryMs: number): Promise<void> {
@@ -97,14 +108,26 @@ export class SettleQueue {
     await Promise.all(halves.map((half) => this.#settle(half, firstTryMs, nextMs)))
   }
 
-  #answer(batch: readonly HeldJob[], lost: readonly Lost[]): void {
-    const reasons = new Map(lost.map(({ lease, reason }) => [fence(lease), reason]))
+  /** Returns those whose text was refused: they are still held. */
+  #answer(batch: readonly HeldJob[], refused: readonly NotApplied[]): readonly HeldJob[] {
+    const refusals = new Map(refused.map((refusal) => [fence(refusal.lease), refusal]))
+    const unstorable: HeldJob[] = []
     for (const held of batch) {
-      const reason = reasons.size === 0 ? undefined : reasons.get(fence(held.lease))
-      if (reason === undefined) this.#parts.onAccepted(held)
-      else this.#parts.onLost(held, reason)
+      const refusal = refusals.size === 0 ? undefined : refusals.get(fence(held.lease))
+      if (refusal === undefined) this.#parts.onAccepted(held)
+      else if (refusal.reason !== 'unstorable') this.#parts.onLost(held, refusal.reason)
+      else {
+        this.#tell(held, refusal)
+        unstorable.push(held)
+      }
     }
-    this.#forget(batch)
+    const answered = unstorable.length === 0 ? batch : batch.filter((held) => !unstorable.includes(held))
+    if (answered.length > 0) this.#forget(answered)
+    return unstorable
+  }
+
+  #tell({ lease, outcome }: HeldJob, { error }: Unstorable): void {
+    if (outcome !== null) this.#parts.onError(refusedText(lease, outcome, error))
   }
 
   #forget(batch: readonly HeldJob[]): void {

@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { MillraceError, NonRetryable, OptionError } from '../../src/errors.ts'
+import { isError, isMillraceError, NonRetryable, OptionError } from '../../src/errors.ts'
 import { isFinal, isRetryable } from '../../src/job/classify.ts'
 import {
   defineJob,
@@ -151,7 +151,7 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
   #judged(error: unknown): unknown {
     // Millrace's own errors say what is to happen: NonRetryable, RetryAfter, Offline.
     const isOverridden = this.isRetryable !== BaseWorker.prototype.isRetryable
-    if (!isOverridden || error instanceof MillraceError) return error
+    if (!isOverridden || isMillraceError(error)) return error
     if (!this.isRetryable(error)) return new Final(error)
     return isFinal(error) ? new Transient(error) : error
   }
@@ -218,7 +218,7 @@ class Transient extends Error {
 }
 
 function lookLike(copy: Error, error: unknown): void {
-  if (!(error instanceof Error)) return
+  if (!isError(error)) return
   copy.name = error.name
   if (error.stack !== undefined) copy.stack = error.stack
 }

@@ -66,6 +66,28 @@ export const settlingBatches: CaseFile = {
       },
     },
     {
+      name: 'an outcome whose text the store cannot keep is stored without it or refused alone, and nothing of its batch is lost',
+      guarantees: ['I3', 'I9'],
+      async run(stage) {
+        await stage.engine.enqueue(stage.jobs(2))
+        const consumer = await stage.consume()
+        const [odd, other] = await stage.take(consumer, 2)
+        assert.ok(odd && other)
+        const text = 'a\u0000b\ud83dc'
+        const error = { name: text, code: text, message: text, stack: text }
+        const refused = await consumer.settle([
+          { lease: other, outcome: complete },
+          { lease: odd, outcome: { kind: 'dead', error } },
+        ])
+        // Where it is refused its lease still holds, and without the text it is taken.
+        for (const { lease, reason } of refused) {
+          assert.deepEqual([lease.token, reason], [odd.token, 'unstorable'])
+          await stage.settle(consumer, odd, dead)
+        }
+        await stage.expectCounts({ completed: 1, dead: 1 })
+      },
+    },
+    {
       name: 'an empty batch changes nothing',
       guarantees: ['I3'],
       async run(stage) {

@@ -1,4 +1,4 @@
-import { EngineError } from '../../errors.ts'
+import { EngineError, isMillraceError, messageOf } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { NewRecord } from './dead-letters/record.ts'
 import { within } from './deadline.ts'
@@ -83,8 +83,8 @@ export class RecordProducer {
   }
 
   #explain(error: unknown): unknown {
-    if (error instanceof EngineError) return error
-    const text = error instanceof Error ? error.message : String(error)
+    if (isMillraceError(error)) return error
+    const text = messageOf(error)
     if (isKafkaError(this.#client, error, 'MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'))
       return new EngineError(
         'ERR_STORAGE_FAILED',

@@ -1,14 +1,52 @@
-import type { Lease, Outcome, Settlement } from '../../engine/outcome.ts'
+import type { Lease, Outcome, Settlement, Unstorable } from '../../engine/outcome.ts'
 import { arrayOf, arrayOfNumbers } from './arrays.ts'
 import type { Queries } from './database.ts'
+import { isRefusedText } from './faults.ts'
 import { fenceOf } from './rows.ts'
 import { COMPLETE, COMPLETE_THERE } from './settle-statements.ts'
 
 /** What became of settlements: all but these took effect. */
 export interface Applied<Item> {
   readonly refused: readonly Item[]
+  /** Those whose text the server did not take. */
+  readonly unstorable: readonly Unstorable[]
   /** Whether others come after one that took effect. */
   readonly awaited: boolean
+}
+
+export const NOTHING_APPLIED: Applied<never> = Object.freeze({ refused: [], unstorable: [], awaited: false })
+
+export function joined<Item>(applied: readonly Applied<Item>[]): Applied<Item> {
+  return {
+    refused: applied.flatMap(({ refused }) => refused),
+    unstorable: applied.flatMap(({ unstorable }) => unstorable),
+    awaited: applied.some(({ awaited }) => awaited),
+  }
+}
+
+/** How a statement is run. Inside a transaction its failure has to end that, so there it is run as it is. */
+export type Guard = <Item extends Settlement>(
+  given: readonly Item[],
+  run: (given: readonly Item[]) => Promise<Applied<Item>>,
+) => Promise<Applied<Item>>
+
+export const unguarded: Guard = (given, run) => run(given)
+
+/** One settlement whose text is refused does not take the others of its statement with it: each is then tried alone. */
+export const alone: Guard = async (given, run) => {
+  try {
+    return await run(given)
+  } catch (error) {
+    if (!isRefusedText(error)) throw error
+    const [only, ...others] = given
+    if (only === undefined) throw error
+    if (others.length === 0) {
+      return { ...NOTHING_APPLIED, unstorable: [{ lease: only.lease, reason: 'unstorable', error }] }
+    }
+    const applied: Applied<(typeof given)[number]>[] = []
+    for (const one of given) applied.push(await alone([one], run))
+    return joined(applied)
+  }
 }
 
 /** A row that a statement has changed. The id alone would take a late holder for the present one. */
@@ -41,9 +79,9 @@ export function appliedOf<Item extends Settlement>(
   accepted: readonly Accepted[],
 ): Applied<Item> {
   const awaited = accepted.some((each) => each.awaited)
-  if (accepted.length === given.length) return { refused: [], awaited }
+  if (accepted.length === given.length) return { ...NOTHING_APPLIED, awaited }
   const names = new Set(accepted.map(nameOf))
-  return { refused: given.filter(({ lease }) => !names.has(nameOfLease(lease))), awaited }
+  return { ...NOTHING_APPLIED, refused: given.filter(({ lease }) => !names.has(nameOfLease(lease))), awaited }
 }
 
 export function nameOfLease(lease: Lease): string {
@@ -57,13 +95,15 @@ export function nameOf({ id, token }: Pick<Accepted, 'id' | 'token'>): string {
 export async function complete<Item extends Completion>(
   queries: Queries,
   done: readonly Item[],
+  guard: Guard,
 ): Promise<Applied<Item>> {
   const [bounded, plain] = split(done, ({ outcome }) => outcome.keep !== undefined)
-  const there = plain.length === 0 ? { refused: [], awaited: false } : await completeThere(queries, plain)
+  const there: Applied<Item> =
+    plain.length === 0 ? NOTHING_APPLIED : await guard(plain, (items) => completeThere(queries, items))
   const others = [...bounded, ...there.refused]
   if (others.length === 0) return there
-  const byId = appliedOf(others, await completeById(queries, others))
-  return { refused: byId.refused, awaited: there.awaited || byId.awaited }
+  const byId = await guard(others, async (items) => appliedOf(items, await completeById(queries, items)))
+  return joined([{ ...there, refused: [] }, byId])
 }
 
 /** The hot path. A row that was renewed, or moved in any other way, is refused here and to be looked for by its id. */
@@ -92,9 +132,9 @@ async function completeThere<Item extends Completion>(queries: Queries, done: re
     done.length,
   )
   const awaited = answer?.awaited ?? false
-  if (answer?.jobs === done.length) return { refused: [], awaited }
+  if (answer?.jobs === done.length) return { ...NOTHING_APPLIED, awaited }
   const found = new Set(answer?.done)
-  return { refused: done.filter((_, index) => !found.has(index + 1)), awaited }
+  return { ...NOTHING_APPLIED, refused: done.filter((_, index) => !found.has(index + 1)), awaited }
 }
 
 function completeById(queries: Queries, done: readonly Completion[]): Promise<readonly Accepted[]> {

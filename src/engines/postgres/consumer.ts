@@ -1,5 +1,5 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
-import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
+import type { Lease, Lost, NotApplied, Settlement } from '../../engine/outcome.ts'
 import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
@@ -106,7 +106,7 @@ export class PostgresConsumer implements Consumer {
     return this.#core.call('renew', (database) => renewLeases(database, leases, leaseMs))
   }
 
-  async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
+  async settle(settlements: readonly Settlement[]): Promise<readonly NotApplied[]> {
     if (settlements.length === 0) return []
     // From here on a loss is told by the answer, not by `onLost`.
     for (const { lease } of settlements) this.#held.delete(lease.token)

@@ -1,7 +1,7 @@
 import type { Receipt } from '../../engine/engine.ts'
 import { Farewells } from '../../engine/farewells.ts'
 import { Gather } from '../../engine/gather.ts'
-import type { Lost } from '../../engine/outcome.ts'
+import type { NotApplied } from '../../engine/outcome.ts'
 import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { type Clock, watchEvery } from '../../time/clock.ts'
@@ -41,7 +41,7 @@ export class PostgresCore {
   readonly listener: Listener
   readonly farewells = new Farewells()
   readonly enqueues: Gather<NewJob, Receipt>
-  readonly settles: Gather<Settling, Lost | null>
+  readonly settles: Gather<Settling, NotApplied | null>
   readonly #consumers = new Set<CoreConsumer>()
   readonly #pollMs: number
   #stopWatching: (() => void) | null = null
@@ -74,7 +74,7 @@ export class PostgresCore {
     }
   }
 
-  async #settle(settlings: readonly Settling[]): Promise<readonly (Lost | null)[]> {
+  async #settle(settlings: readonly Settling[]): Promise<readonly (NotApplied | null)[]> {
     const { lost, freed } = await settleLeases(this.database, settlings, this.farewells)
     if (freed) this.added({ mayPrecede: true })
     return lost

@@ -12,6 +12,7 @@ import {
   type PayloadEdit,
 } from '../../engine/dead-letters.ts'
 import type { JobEventName } from '../../job/job.ts'
+import { storable } from '../../job/storable.ts'
 import { toIso } from '../../time/iso.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
@@ -29,7 +30,7 @@ import {
 } from './desk-statements.ts'
 import { LOCK_JOB } from './inspect-statements.ts'
 import { findRow } from './inspector.ts'
-import { storable, toView, type ViewRow } from './rows.ts'
+import { toView, type ViewRow } from './rows.ts'
 
 export function createDeadLetters(core: PostgresCore): DeadLetters {
   /** Whatever is done here may let others go on that came after the letter. */

@@ -1,4 +1,4 @@
-import { EngineError, type ErrorCode, MillraceError } from '../../errors.ts'
+import { EngineError, type ErrorCode, isMillraceError, type MillraceError } from '../../errors.ts'
 
 function codeOf(error: unknown): string {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
@@ -31,6 +31,11 @@ export function isStarting(error: unknown): boolean {
 /** A value in it was refused: nothing has changed, and without that value it would succeed. */
 export function isRefusedValue(error: unknown): boolean {
   return /^(22|23)/.test(codeOf(error))
+}
+
+/** The text of a value was refused: by the encoding, by the length or type of a column, or by a check of the table's owner. */
+export function isRefusedText(error: unknown): boolean {
+  return /^(22|23514$)/.test(codeOf(error))
 }
 
 /** Rolled back as a whole because of others: doing the same again is safe and helps. */
@@ -100,7 +105,7 @@ function textOf(error: unknown): string {
 
 /** Every foreign error as a coded one. Our own pass through. */
 export function toEngineError(error: unknown, during: string): MillraceError {
-  if (error instanceof MillraceError) return error
+  if (isMillraceError(error)) return error
   const [code, advice] = adviceFor(error)
   return new EngineError(code, `Postgres: ${during}: ${textOf(error)}; ${advice}`, { cause: error })
 }

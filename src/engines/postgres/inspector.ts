@@ -1,10 +1,11 @@
 import type { Controls, Counts, Inspector, TypeCounts } from '../../engine/engine.ts'
 import type { JobView } from '../../job/job.ts'
+import { storable } from '../../job/storable.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
 import { readHistory } from './history.ts'
 import { CANCEL, COUNT_JOBS, FIND_JOB, listJobs, OLDEST_DUE } from './inspect-statements.ts'
-import { storable, toStatus, toView, type ViewRow } from './rows.ts'
+import { toStatus, toView, type ViewRow } from './rows.ts'
 
 export async function findRow(queries: Queries, id: string): Promise<ViewRow | null> {
   return (await queries.rows<ViewRow>(FIND_JOB, id))[0] ?? null

@@ -1,7 +1,7 @@
 import type { Pauses } from '../../engine/pauses.ts'
+import { storable } from '../../job/storable.ts'
 import type { PostgresCore } from './core.ts'
 import { LIST_PAUSES, PAUSE, RESUME } from './presence-statements.ts'
-import { storable } from './rows.ts'
 
 interface PauseRow {
   readonly type: string

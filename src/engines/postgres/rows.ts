@@ -194,8 +194,3 @@ function toErrorRecord(row: ViewRow): ErrorRecord | null {
   if (row.fail_code === null && row.fail_reason === null) return null
   return { name: 'Error', code: row.fail_code, message: row.fail_reason ?? row.fail_code ?? '', stack: null }
 }
-
-/** Postgres stores neither NUL nor half a surrogate pair as text. */
-export function storable(text: string): string {
-  return text.replaceAll('\0', '\uFFFD').toWellFormed()
-}

@@ -1,18 +1,23 @@
 import type { Farewells } from '../../engine/farewells.ts'
-import type { Lease, Lost, LostReason, Outcome, Settlement } from '../../engine/outcome.ts'
+import type { Lease, Lost, LostReason, NotApplied, Outcome, Settlement } from '../../engine/outcome.ts'
 import type { Ended, ErrorRecord } from '../../job/job.ts'
+import { storable, storableRecord } from '../../job/storable.ts'
 import {
   type Accepted,
   type Applied,
+  alone,
   appliedOf,
   complete,
+  type Guard,
   isCompletion,
+  joined,
   nameOf,
   nameOfLease,
   split,
+  unguarded,
 } from './complete.ts'
 import type { Database, Queries } from './database.ts'
-import { fenceOf, storable } from './rows.ts'
+import { fenceOf } from './rows.ts'
 import { FIND_NEWER, LOCK_JOB, LOOK_AT_LEASES, RENEW, RENEW_ONE, REPORT, SETTLE } from './settle-statements.ts'
 import { isKeeping, removeSurplus } from './surplus.ts'
 
@@ -23,7 +28,7 @@ export interface Settling extends Settlement {
 
 export interface Settled {
   /** For each why it was refused, or null. */
-  readonly lost: readonly (Lost | null)[]
+  readonly lost: readonly (NotApplied | null)[]
   /** Whether others came after one of them, and may go on now. */
   readonly freed: boolean
 }
@@ -63,28 +68,29 @@ async function settleRepeatedly(
 async function settleOnce(database: Database, given: readonly Settling[], farewells: Farewells): Promise<Settled> {
   const [bounded, unbounded] = split(given, ({ outcome }) => isKeeping(outcome))
   const [latest, plain] = split(unbounded, isSupersedable)
-  const applied = [await settlePlain(database, plain)]
-  for (const settling of latest) applied.push(await settleLatest(database, settling))
-  if (bounded.length > 0) applied.push(await settleBounded(database, bounded, farewells))
-  const { refused, awaited: freed } = joined(applied)
+  const applied = [await settlePlain(database, plain, alone)]
+  for (const settling of latest) applied.push(await alone([settling], () => settleLatest(database, settling)))
+  if (bounded.length > 0)
+    applied.push(await alone(bounded, (settlings) => settleBounded(database, settlings, farewells)))
+  const { refused, unstorable, awaited: freed } = joined(applied)
   // Nearly always.
-  if (refused.length === 0) return { lost: given.map(() => null), freed }
-  const lost = await findLost(
-    database,
-    refused.map(({ lease }) => lease),
-  )
-  return { lost: given.map((settling) => lost[refused.indexOf(settling)] ?? null), freed }
+  if (refused.length + unstorable.length === 0) return { lost: given.map(() => null), freed }
+  const gone = refused.map(({ lease }) => lease)
+  const byToken = new Map<string, NotApplied>()
+  for (const refusal of [...(await findLost(database, gone)), ...unstorable]) byToken.set(refusal.lease.token, refusal)
+  return { lost: given.map(({ lease }) => byToken.get(lease.token) ?? null), freed }
 }
 
-function joined(applied: readonly Applied<Settling>[]): Applied<Settling> {
-  return { refused: applied.flatMap(({ refused }) => refused), awaited: applied.some(({ awaited }) => awaited) }
-}
-
-async function settlePlain(queries: Queries, given: readonly Settling[]): Promise<Applied<Settling>> {
+async function settlePlain(queries: Queries, given: readonly Settling[], guard: Guard): Promise<Applied<Settling>> {
   const completions = given.filter(isCompletion)
-  if (completions.length === given.length) return complete(queries, completions)
+  if (completions.length === given.length) return complete(queries, completions, guard)
   const others = given.filter((settling) => !isCompletion(settling))
-  return joined(await Promise.all([complete(queries, completions), applyAll(queries, others)]))
+  return joined<Settling>(
+    await Promise.all([
+      complete(queries, completions, guard),
+      guard(others, (settlings) => applyAll(queries, settlings)),
+    ]),
+  )
 }
 
 async function applyAll(queries: Queries, given: readonly Settling[]): Promise<Applied<Settling>> {
@@ -101,7 +107,9 @@ function settleBounded(
     const applied: Applied<Settling>[] = []
     for (const settling of given) {
       applied.push(
-        await (isSupersedable(settling) ? supersedeOrApply(queries, settling) : settlePlain(queries, [settling])),
+        await (isSupersedable(settling)
+          ? supersedeOrApply(queries, settling)
+          : settlePlain(queries, [settling], unguarded)),
       )
     }
     const all = joined(applied)
@@ -142,18 +150,15 @@ function toChange({ lease, outcome, worker }: Settling): Change {
   })
   switch (outcome.kind) {
     case 'retry': {
-      const lines = [failure(line, outcome.error), line('retried', { delayMs: outcome.delayMs })]
-      return { lease, kind: 'retry', delayMs: outcome.delayMs, error: outcome.error, lines, bounded: false }
+      const error = storableRecord(outcome.error)
+      const lines = [failure(line, error), line('retried', { delayMs: outcome.delayMs })]
+      return { lease, kind: 'retry', delayMs: outcome.delayMs, error, lines, bounded: false }
     }
-    case 'dead':
-      return {
-        lease,
-        kind: 'dead',
-        delayMs: 0,
-        error: outcome.error,
-        lines: [failure(line, outcome.error), line('dead')],
-        bounded: outcome.keep !== undefined,
-      }
+    case 'dead': {
+      const error = storableRecord(outcome.error)
+      const lines = [failure(line, error), line('dead')]
+      return { lease, kind: 'dead', delayMs: 0, error, lines, bounded: outcome.keep !== undefined }
+    }
     case 'release': {
       const lines = [line('released', { reason: storable(outcome.reason), delayMs: outcome.delayMs })]
       return { lease, kind: 'release', delayMs: outcome.delayMs, error: null, lines, bounded: false }
@@ -168,7 +173,7 @@ function toChange({ lease, outcome, worker }: Settling): Change {
 
 /** `failed` is passed through on the way to queued or dead_letter, and stands here. */
 function failure(line: (type: string, details: Line['details']) => Line, error: ErrorRecord): Line {
-  return line('failed', { name: error.name, code: error.code, message: storable(error.message) })
+  return line('failed', { name: error.name, code: error.code, message: error.message })
 }
 
 /** An older version of a latest key whose newer one waits is not run again. */
@@ -181,7 +186,7 @@ function toSuperseded(settling: Settling, by: string): Change {
 }
 
 function errorOf(outcome: Outcome): ErrorRecord | null {
-  return outcome.kind === 'retry' || outcome.kind === 'dead' ? outcome.error : null
+  return outcome.kind === 'retry' || outcome.kind === 'dead' ? storableRecord(outcome.error) : null
 }
 
 async function apply(queries: Queries, changes: readonly Change[]): Promise<readonly Accepted[]> {
@@ -193,7 +198,7 @@ async function apply(queries: Queries, changes: readonly Change[]): Promise<read
     changes.map(({ kind }) => kind),
     changes.map(({ delayMs }) => delayMs),
     changes.map(({ error }) => error?.code ?? null),
-    changes.map(({ error }) => (error === null ? null : storable(error.message))),
+    changes.map(({ error }) => error?.message ?? null),
     changes.map(({ error }) => (error === null ? null : JSON.stringify(error))),
     changes.map(({ lines }) => JSON.stringify(lines)),
     changes.map(({ bounded }) => bounded),

@@ -1,4 +1,4 @@
-import { EngineError, type ErrorCode, MillraceError } from '../../errors.ts'
+import { EngineError, type ErrorCode, isMillraceError, type MillraceError } from '../../errors.ts'
 
 function codeOf(error: unknown): string {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
@@ -107,7 +107,7 @@ function adviceFor(error: unknown): readonly [code: ErrorCode, advice: string] {
 
 /** Every foreign error as a coded one. Our own pass through. */
 export function toEngineError(error: unknown, during: string): MillraceError {
-  if (error instanceof MillraceError) return error
+  if (isMillraceError(error)) return error
   const [code, advice] = adviceFor(error)
   // What the driver says about its retries would send a reader looking for a setting.
   const said = advice === UNKNOWN ? '' : `${textOf(error)}; `
@@ -124,7 +124,7 @@ function adviceUnsent(reason: unknown): readonly [code: ErrorCode, advice: strin
 
 /** There is no connection yet, and this is why. */
 export function toOpenError(error: unknown): MillraceError {
-  if (error instanceof MillraceError) return error
+  if (isMillraceError(error)) return error
   const [code, advice] = adviceUnsent(error)
   return new EngineError(code, `Redis: connecting: ${textOf(error)}; ${advice}`, { cause: error })
 }

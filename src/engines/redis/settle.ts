@@ -1,5 +1,7 @@
 import type { Lease, Lost, LostReason, Outcome, Settlement } from '../../engine/outcome.ts'
+import type { ErrorRecord } from '../../job/job.ts'
 import type { Keep } from '../../job/keep.ts'
+import { storableRecord } from '../../job/storable.ts'
 import type { RedisDatabase } from './database.ts'
 import { bullId, queueOf } from './keys.ts'
 import { completeScript, renewScript, reportScript, settleScript } from './lua/settle.ts'
@@ -80,9 +82,9 @@ function outcomeArgs(outcome: Outcome, isLinked: boolean): readonly (string | nu
     case 'complete':
       return [outcome.kind, outcome.result, outcome.durationMs, ...keepArgs(outcome), tied, '']
     case 'retry':
-      return [outcome.kind, JSON.stringify(outcome.error), outcome.delayMs, ...keepArgs({}), tied, stackOf(outcome)]
+      return [outcome.kind, textOf(outcome.error), outcome.delayMs, ...keepArgs({}), tied, stackOf(outcome)]
     case 'dead':
-      return [outcome.kind, JSON.stringify(outcome.error), 0, ...keepArgs(outcome), tied, stackOf(outcome)]
+      return [outcome.kind, textOf(outcome.error), 0, ...keepArgs(outcome), tied, stackOf(outcome)]
     case 'release':
       return [outcome.kind, outcome.reason, outcome.delayMs, ...keepArgs({}), tied, '']
     default:
@@ -92,6 +94,10 @@ function outcomeArgs(outcome: Outcome, isLinked: boolean): readonly (string | nu
 
 function keepArgs({ keep, keepIsOwn }: Keep): readonly (string | number)[] {
   return [keep ?? '', keepIsOwn === true ? '1' : '0']
+}
+
+function textOf(error: ErrorRecord): string {
+  return JSON.stringify(storableRecord(error))
 }
 
 function stackOf({ error }: Extract<Outcome, { kind: 'retry' | 'dead' }>): string {

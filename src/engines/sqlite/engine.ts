@@ -5,7 +5,7 @@ import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } fro
 import type { EngineSettings } from '../../engine/open.ts'
 import type { Outbox } from '../../engine/outbox.ts'
 import { EngineShell, type Facets } from '../../engine/shell.ts'
-import { EngineError } from '../../errors.ts'
+import { isMillraceError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { SqliteConsumer } from './consumer.ts'
 import { SqliteCore } from './core.ts'
@@ -128,7 +128,7 @@ export class SqliteEngine extends EngineShell<SqliteCore> implements Engine {
         assertCurrent(core.connection)
         return true
       } catch (error) {
-        if (error instanceof EngineError && error.code === 'ERR_SCHEMA_MISSING') return false
+        if (isMillraceError(error, 'ERR_SCHEMA_MISSING')) return false
         throw error
       }
     })

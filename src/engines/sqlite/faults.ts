@@ -1,4 +1,4 @@
-import { EngineError, type ErrorCode, MillraceError } from '../../errors.ts'
+import { EngineError, type ErrorCode, isMillraceError, type MillraceError } from '../../errors.ts'
 
 /** SQLite's primary result codes that mean something to a caller. */
 const PRIMARY = { BUSY: 5, LOCKED: 6, READONLY: 8, IOERR: 10, CORRUPT: 11, FULL: 13, CANTOPEN: 14, NOTADB: 26 } as const
@@ -52,7 +52,7 @@ const ADVICE: Readonly<Record<number, readonly [ErrorCode, string]>> = {
 
 /** Every foreign error as a coded one. Our own pass through. */
 export function toEngineError(error: unknown, during: string): MillraceError {
-  if (error instanceof MillraceError) return error
+  if (isMillraceError(error)) return error
   const code = primaryCode(error)
   const [known, advice] = (code === null ? undefined : ADVICE[code]) ?? ['ERR_STORAGE_FAILED', 'see the cause']
   const text = error instanceof Error ? error.message : String(error)

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { MigrationPlan } from '../../engine/open.ts'
-import { EngineError } from '../../errors.ts'
+import { isMillraceError } from '../../errors.ts'
 import { Connection } from './database.ts'
 import { toEngineError } from './faults.ts'
 import { assertCurrent, pendingMigrations, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
@@ -30,6 +30,6 @@ function refuseNewer(connection: Connection): void {
   try {
     assertCurrent(connection)
   } catch (error) {
-    if (!(error instanceof EngineError) || error.code !== 'ERR_SCHEMA_MISSING') throw error
+    if (!isMillraceError(error, 'ERR_SCHEMA_MISSING')) throw error
   }
 }

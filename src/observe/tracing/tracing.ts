@@ -1,7 +1,7 @@
 import type { Span, SpanAttributes } from '@opentelemetry/api'
 import { EngineError } from '../../errors.ts'
 import type { Events, MillEvents } from '../../events.ts'
-import { redact } from '../../job/error-record.ts'
+import { redact, toErrorRecord } from '../../job/error-record.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { TracedStart, Tracer, Tracing } from '../../job/tracing.ts'
 import { errorText } from '../error-text.ts'
@@ -72,7 +72,7 @@ class JobSpans implements Tracer {
     try {
       return await context.with(trace.setSpan(context.active(), span), () => store(traced))
     } catch (error) {
-      this.#fail(span, { name: error instanceof Error ? error.name : 'Error', message: errorText(error) })
+      this.#fail(span, { name: toErrorRecord(error).name, message: errorText(error) })
       throw error
     } finally {
       span.end()

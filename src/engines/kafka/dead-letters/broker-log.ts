@@ -1,4 +1,4 @@
-import { EngineError } from '../../../errors.ts'
+import { EngineError, isMillraceError, messageOf } from '../../../errors.ts'
 import type { Clock } from '../../../time/clock.ts'
 import { within } from '../deadline.ts'
 import type { Admin, Client } from '../driver.ts'
@@ -200,7 +200,7 @@ export class BrokerLog implements DeadLetterLog {
 
 /** Whoever operates meets a code, whatever the client called it. */
 function toEngineError(error: unknown): EngineError {
-  if (error instanceof EngineError) return error
-  const text = error instanceof Error ? error.message : String(error)
+  if (isMillraceError(error)) return error
+  const text = messageOf(error)
   return new EngineError('ERR_STORAGE_FAILED', `Kafka did not answer as it should: ${text}`, { cause: error })
 }

@@ -1,6 +1,6 @@
 import type { By, PayloadEdit } from '../../../engine/dead-letters.ts'
 import { Gather } from '../../../engine/gather.ts'
-import { EngineError } from '../../../errors.ts'
+import { isMillraceError } from '../../../errors.ts'
 import type { Clock } from '../../../time/clock.ts'
 import type { GroupLookup } from './group-lookup.ts'
 import type { TopicLetter } from './letter.ts'
@@ -39,7 +39,7 @@ export class GroupActs {
     this.#acting = new Gather((acts) => this.#actNow(acts), {
       ...{ flightsMax: 1, itemsMax: ITEMS_MAX },
       // Found out before anything was claimed: whose topic is there need not suffer for the other.
-      isWorthRepeating: (error) => error instanceof EngineError && error.code === 'ERR_SCHEMA_MISSING',
+      isWorthRepeating: (error) => isMillraceError(error, 'ERR_SCHEMA_MISSING'),
     })
   }
 

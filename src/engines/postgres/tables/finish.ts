@@ -48,12 +48,11 @@ export async function finishJob(access: TableAccess, call: Call): Promise<Servic
 }
 
 function failure({ settings }: TableAccess, { code, reason, retryable = true }: FinishDetails): unknown[] {
-  // Errors are redacted and cut in one place; a NUL, which Postgres cannot store, must not keep a job from failing.
+  // Errors are redacted, cut and made storable in one place.
   const record = toErrorRecord(Object.assign(new Error(String(reason ?? '')), { code: code ?? null }))
-  const storable = (text: string | null): string | null => text?.replaceAll('\0', '') ?? null
   return [
-    storable(record.code),
-    reason === undefined ? null : storable(record.message),
+    record.code,
+    reason === undefined ? null : record.message,
     retryable,
     settings.backoffBaseMs,
     settings.backoffMaxMs,

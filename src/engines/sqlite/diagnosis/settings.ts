@@ -1,7 +1,7 @@
 /** What the connection was told: the version, the journal, how commits reach the disk. */
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { failure, ok, warning } from '../../../engine/findings.ts'
-import { EngineError } from '../../../errors.ts'
+import { isMillraceError } from '../../../errors.ts'
 import { assertVersionText, type Connection, type Synchronous } from '../database.ts'
 
 export function lookAtVersion(version: string): Finding {
@@ -9,7 +9,7 @@ export function lookAtVersion(version: string): Finding {
     assertVersionText(version)
     return ok('sqlite version', `SQLite ${version}, which does not have the WAL-reset fault`)
   } catch (error) {
-    if (!(error instanceof EngineError)) throw error
+    if (!isMillraceError(error)) throw error
     return failure(
       'sqlite version',
       `SQLite ${version} has the WAL-reset fault: two connections can corrupt the file`,
