@@ -42,7 +42,28 @@ export type { Pause, Pauses } from './engine/pauses.ts'
 export type { AtWork, Beat, JobAtWork, Presence, RememberingPresence, Seen } from './engine/presence.ts'
 export type { Finished, Retention, RetentionRule, Sweep, SweepStep } from './engine/retention.ts'
 export type { ScheduleRecord, Schedules } from './engine/schedules.ts'
-export * from './errors.ts'
+export {
+  ClosedError,
+  EngineError,
+  type ErrorCode,
+  JobEndedError,
+  JobTimeoutError,
+  LeaseLostError,
+  MillraceError,
+  NonRetryable,
+  Offline,
+  OptionError,
+  PayloadError,
+  PredecessorError,
+  ResultError,
+  RetryAfter,
+  StoppingError,
+  UnknownJobError,
+  UnknownScheduleError,
+  UnknownTypeError,
+  UnsupportedError,
+  WaitTimeoutError,
+} from './errors.ts'
 export type { AlertFacts, EventName, Events, JobFacts, MillEvents } from './events.ts'
 export { type ExplainOptions, explainJob } from './explain/explain.ts'
 export type { Because, ExplainedJob, Explanation } from './explain/explanation.ts'

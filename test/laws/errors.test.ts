@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import * as errors from '../../src/errors.ts'
+import * as index from '../../src/index.ts'
 import { sourceFiles } from './source.ts'
 
 /** Classes of errors that one module declares and another might test for. */
@@ -17,4 +19,15 @@ test('our errors are recognised by their code, never by their class: a program m
   )
   assert.deepEqual(found, [], `use isMillraceError(error, 'ERR_...') of src/errors.ts`)
   assert.match('if (error instanceof Offline) {', tested)
+})
+
+test('every class of error is a public name', () => {
+  const isClass = (value: unknown): boolean => Object(value).prototype instanceof Error
+  const classes = Object.entries(errors).flatMap(([name, value]) => (isClass(value) ? [name] : []))
+  assert.ok(classes.length > 15)
+  assert.deepEqual(
+    classes.filter((name) => !(name in index)),
+    [],
+    'list it in src/index.ts',
+  )
 })
