@@ -45,6 +45,7 @@ import { transactionalEnqueue } from './cases/port/transactions.ts'
 import { waiting } from './cases/port/waiting.ts'
 import { wakingUp } from './cases/port/wake-up.ts'
 import { crashes } from './cases/process/crashes.ts'
+import { frozenProcesses } from './cases/process/frozen.ts'
 import { signals } from './cases/process/signals.ts'
 
 export const table: readonly CaseFile[] = [
@@ -93,6 +94,7 @@ export const table: readonly CaseFile[] = [
   keeping,
   operating,
   crashes,
+  frozenProcesses,
   signals,
 ]
 

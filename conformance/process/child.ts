@@ -20,13 +20,16 @@ export async function eventually(holds: () => boolean | Promise<boolean>, what: 
   }
 }
 
+/** Each is a file of this folder. */
+type ChildModule = 'worker' | 'holder' | 'producer' | 'claimer'
+
 /** A process of the suite, seen from the case that started it. */
 export class Child {
   readonly said: ChildReport[] = []
   readonly #process: ChildProcess
   readonly #exited: Promise<unknown>
 
-  constructor(module: 'worker' | 'holder' | 'producer', orders: ChildOrders) {
+  constructor(module: ChildModule, orders: ChildOrders) {
     // The source runs as TypeScript, the package as JavaScript; the child has the extension of this file.
     const file = new URL(`./${module}.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url)
     this.#process = fork(file, [JSON.stringify(orders)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
@@ -74,7 +77,7 @@ export class Child {
 export interface ProcessStage {
   readonly mill: Mill
   readonly orders: ChildOrders
-  start(module: 'worker' | 'holder' | 'producer'): Child
+  start(module: ChildModule): Child
 }
 
 /** Cases wait for its end in real time; a machine may stand still for a second. */

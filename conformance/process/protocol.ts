@@ -14,6 +14,7 @@ export type ChildReport =
   | { readonly event: 'settled'; readonly id: string; readonly kind: string }
   | { readonly event: 'lost'; readonly id: string; readonly reason: string }
   | { readonly event: 'stopping' }
+  | { readonly event: 'freezing' }
   | { readonly event: 'stopped' }
 
 export type ChildEvent = ChildReport['event']
@@ -29,8 +30,9 @@ export function parseOrders(text: string | undefined): ChildOrders {
   return JSON.parse(text)
 }
 
-export function report(said: ChildReport): void {
-  process.send?.(said)
+/** `sent` is called when the parent can read it. */
+export function report(said: ChildReport, sent: () => void = () => {}): void {
+  process.send?.(said, sent)
 }
 
 /** Resolves when the parent says `go`. */

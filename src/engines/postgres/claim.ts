@@ -1,23 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { ClaimRequest, SubscribedType, Subscription } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
+import { systemClock } from '../../time/clock.ts'
 import type { Cursor, Cursors } from './cursors.ts'
 import type { Database, Queries } from './database.ts'
+import { CLAIM_LIMITED, NAME_LIMITS, READ_CLAIMED } from './limit-statements.ts'
 import { fromPlain, type JobRow, type PlainRow, toLease } from './rows.ts'
-import {
-  BURY_EXHAUSTED,
-  CLAIM,
-  CLAIM_EXPIRED,
-  CLAIM_ONE,
-  CLAIM_SILENT,
-  COUNT_STARTS,
-  FORGET_STARTS,
-  LOCK_LIMITS,
-  NAME_LIMITS,
-  NEXT_DUE,
-  NEXT_EXPIRY,
-  RECORD_STARTS,
-} from './statements.ts'
+import { BURY_EXHAUSTED, CLAIM, CLAIM_EXPIRED, CLAIM_ONE, CLAIM_SILENT, NEXT_DUE, NEXT_EXPIRY } from './statements.ts'
 
 type Bounds = Pick<ClaimRequest, 'max' | 'perType'>
 
@@ -72,28 +61,47 @@ interface Taking {
 
 async function take(queries: Queries, { lanes, max, worker, cursors, nowMs }: Taking): Promise<readonly Lease[]> {
   const token = newToken(worker)
-  const starts = lanes.map((lane) => cursors.of(lane.type))
-  const finished = cursors.measure(starts.some((start) => start !== null))
   const [only, ...others] = lanes
-  const rows =
+  const rows = await measured(cursors, lanes, (starts) =>
     only !== undefined && others.length === 0
-      ? await takeOne(
+      ? takeOne(
           queries,
           { ...only, bound: Math.min(max, only.bound) },
           { worker, token, start: starts[0] ?? null, nowMs },
         )
-      : await queries.rows<JobRow>(
-          CLAIM,
-          lanes.map((lane) => lane.type),
-          lanes.map((lane) => lane.bound),
-          lanes.map((lane) => lane.leaseMs),
-          starts.map((start) => start?.priority ?? 0),
-          starts.map((start) => start?.since ?? '-infinity'),
-          max,
-          worker,
-          token,
-        )
+      : queries.rows<JobRow>(CLAIM, ...columnsOf(lanes, starts), max, worker, token),
+  )
+  return accept(queries, rows, { token, cursors })
+}
+
+async function measured<Row>(
+  cursors: Cursors,
+  lanes: readonly Lane[],
+  claim: (starts: readonly (Cursor | null)[]) => Promise<readonly Row[]>,
+): Promise<readonly Row[]> {
+  const starts = lanes.map((lane) => cursors.of(lane.type))
+  const finished = cursors.measure(starts.some((start) => start !== null))
+  const rows = await claim(starts)
   finished()
+  return rows
+}
+
+/** The first five parameters of a claim of several types. */
+function columnsOf(lanes: readonly Lane[], starts: readonly (Cursor | null)[]): readonly unknown[] {
+  return [
+    lanes.map((lane) => lane.type),
+    lanes.map((lane) => lane.bound),
+    lanes.map((lane) => lane.leaseMs),
+    starts.map((start) => start?.priority ?? 0),
+    starts.map((start) => start?.since ?? '-infinity'),
+  ]
+}
+
+function accept(
+  queries: Queries,
+  rows: readonly JobRow[],
+  { token, cursors }: { readonly token: string; readonly cursors: Cursors },
+): Promise<readonly Lease[]> {
   const ordered = [...rows].sort(byUrgency)
   cursors.advance(ordered)
   return bury(queries, ordered, token)
@@ -134,48 +142,65 @@ async function bury(queries: Queries, rows: readonly JobRow[], token: string): P
   return rows.filter((row) => !exhausted.includes(row)).map((row) => toLease(row, token))
 }
 
-interface StartsRow {
-  readonly type: string
-  readonly starts: number
-  readonly oldest_ms: number | null
-  readonly now_ms: number
+interface LimitedRow {
+  readonly ids: readonly string[] | null
+  /** Of how many limited types the row was free. */
+  readonly locked: number
+  readonly free_ms: number | null
 }
 
+/** Claims of one limited type are short and come one after the other: so often is one that stood in the way waited for. */
+const LIMIT_TRIES = 8
+const LIMIT_WAIT_MS = 5
+
 /** Claims of one limited type come one after the other over all processes; only so can the window be counted. */
-function claimLimited(
-  database: Database,
-  { lanes, limited, max, worker, cursors, nowMs }: Taking & { readonly limited: readonly SubscribedType[] },
-): Promise<Claimed> {
-  const types = limited.map((type) => type.type)
-  const windows = limited.map((type) => type.limit?.perMs ?? 0)
-  return database.transaction(async (queries) => {
-    await queries.rows(NAME_LIMITS, types)
-    await queries.rows(LOCK_LIMITS, types)
-    const counted = await queries.rows<StartsRow>(COUNT_STARTS, types, windows)
-    let freeInMs: number | null = null
-    const open = lanes.flatMap((lane) => {
-      const limit = limited.find((type) => type.type === lane.type)?.limit
-      const used = counted.find((row) => row.type === lane.type)
-      if (limit === undefined || used === undefined) return [lane]
-      const left = limit.max - used.starts
-      if (left > 0) return [{ ...lane, bound: Math.min(lane.bound, left) }]
-      if (used.oldest_ms !== null)
-        freeInMs = Math.min(freeInMs ?? Number.POSITIVE_INFINITY, used.oldest_ms + limit.perMs - used.now_ms)
-      return []
-    })
-    const leases = open.length === 0 ? [] : await take(queries, { lanes: open, max, worker, cursors, nowMs })
-    const starts = types.map((type) => leases.filter((lease) => lease.job.type === type).length)
-    if (starts.some((count) => count > 0)) {
-      const started = types.filter((_, index) => (starts[index] ?? 0) > 0)
-      await queries.rows(FORGET_STARTS, types, windows)
-      await queries.rows(
-        RECORD_STARTS,
-        started,
-        starts.filter((count) => count > 0),
-      )
+async function claimLimited(database: Database, taking: TakingLimited): Promise<Claimed> {
+  const types = taking.limited.map((type) => type.type)
+  for (let tries = 1; ; tries += 1) {
+    const token = newToken(taking.worker)
+    const row = await takeLimited(database, taking, token)
+    const freeInMs = row?.free_ms ?? null
+    if (row !== undefined && row.ids !== null) {
+      const rows = await database.rows<JobRow>(READ_CLAIMED, row.ids, token)
+      return { leases: await accept(database, rows, { token, cursors: taking.cursors }), freeInMs }
     }
-    return { leases, freeInMs }
-  })
+    const isAll = row?.locked === types.length
+    if (isAll || tries === LIMIT_TRIES) return { leases: [], freeInMs: isAll ? freeInMs : LIMIT_WAIT_MS }
+    // Or someone has removed the row.
+    if (tries === 1) await nameLimits(database, taking.limited)
+    else await systemClock.sleep(LIMIT_WAIT_MS * Math.random())
+  }
+}
+
+/** Makes the row that claims of a limited type lock. Before the first one. */
+export async function nameLimits(database: Database, types: readonly SubscribedType[]): Promise<void> {
+  const limited = types.filter((type) => type.limit !== undefined).map((type) => type.type)
+  if (limited.length > 0) await database.rows(NAME_LIMITS, limited)
+}
+
+interface TakingLimited extends Taking {
+  readonly limited: readonly SubscribedType[]
+}
+
+async function takeLimited(
+  database: Database,
+  { lanes, limited, max, worker, cursors }: TakingLimited,
+  token: string,
+): Promise<LimitedRow | undefined> {
+  const limits = lanes.map((lane) => limited.find((type) => type.type === lane.type)?.limit ?? null)
+  const [row] = await measured(cursors, lanes, (starts) =>
+    database.rows<LimitedRow>(
+      CLAIM_LIMITED,
+      ...columnsOf(lanes, starts),
+      max,
+      worker,
+      token,
+      limits.map((limit) => limit?.max ?? null),
+      limits.map((limit) => limit?.perMs ?? null),
+      limited.map((type) => type.type),
+    ),
+  )
+  return row
 }
 
 /** How long until the next job of these types falls due: 0 when one is due already, null when none waits. */

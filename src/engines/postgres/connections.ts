@@ -56,8 +56,11 @@ function connectionOf({ connectionString, pooled, answerMs }: PostgresAddress): 
     connectionTimeoutMillis: Math.min(CONNECT_MS, answerMs),
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    // A pooler takes no settings at the start of a connection.
-    ...(!pooled && { options: PLANS.map((name) => `-c ${name}=off`).join(' ') }),
+    // A pooler takes no settings at the start of a connection. The last one: a claim is not committed before its answer is
+    // sent, so a process that is frozen with its socket full would keep what it has locked for as long as it is frozen.
+    ...(!pooled && {
+      options: [...PLANS.map((name) => `-c ${name}=off`), `-c tcp_user_timeout=${answerMs}`].join(' '),
+    }),
     ...(!pooled && { statement_timeout: Math.ceil(answerMs * STATEMENT_SHARE) }),
   }
 }

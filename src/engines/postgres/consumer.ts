@@ -3,7 +3,7 @@ import type { Lease, Lost, NotApplied, Settlement } from '../../engine/outcome.t
 import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
-import { type Claimed, claimExpired, claimReady, nextDueInMs, nextExpiryInMs } from './claim.ts'
+import { type Claimed, claimExpired, claimReady, nameLimits, nextDueInMs, nextExpiryInMs } from './claim.ts'
 import type { PostgresCore } from './core.ts'
 import { Cursors } from './cursors.ts'
 import { findTaken, renewLeases, reportProgress, settleLeases } from './settle.ts'
@@ -21,6 +21,7 @@ export class PostgresConsumer implements Consumer {
   readonly #listeners = new Set<(lost: Lost) => void>()
   readonly #closing = new AbortController()
   readonly #cursors = new Cursors()
+  #hasLimits = false
   #looking = false
   #lookAgain = false
 
@@ -76,6 +77,8 @@ export class PostgresConsumer implements Consumer {
         worker: this.#subscription.worker,
         cursors: this.#cursors,
       }
+      if (!this.#hasLimits) await nameLimits(database, claiming.types)
+      this.#hasLimits = true
       const wasAhead = this.#cursors.isActive
       const claimed = await claimReady(database, claiming)
       if (!wasAhead || claimed.leases.length > 0 || request.waitMs > 0) return claimed

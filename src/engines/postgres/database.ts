@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { backgroundClock, type Clock, systemClock } from '../../time/clock.ts'
 import { toIso } from '../../time/iso.ts'
 import type { PgClient, PgPoolClient, PgQuery } from './driver.ts'
-import { isConflict, isConnectionFault, isStarting, toEngineError } from './faults.ts'
+import { isConflict, isConnectionFault, isStarting, isUndone, toEngineError } from './faults.ts'
 import type { Names } from './names.ts'
 
 /** A statement of one of the *statements.ts files: text that depends on nothing but the names of the tables. */
@@ -30,6 +30,12 @@ const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 1_000
 /** Deadlocks are the server's to find and ours to repeat. */
 const CONFLICT_TRIES = 5
+/**
+ * How long a transaction may stand still between two statements; a third of what an answer may take where that is less. A
+ * process that is frozen or cut off in the middle of one keeps its locks for so long, and who waits for them gets them
+ * before their own statement is given up.
+ */
+const IDLE_MS_MAX = 10_000
 /** What takes longer than this may have been planned for a table that was smaller. */
 const SLOW_MS = 100
 /** … or is slow anyhow: plans are made anew this seldom at most. */
@@ -52,11 +58,13 @@ export class Database implements Queries {
   readonly #answerMs: number
   readonly #texts = new Map<Statement, { readonly text: string; readonly name: string }>()
   readonly #closing = new AbortController()
+  readonly #begin: string
   readonly #slow = new WeakSet<PgPoolClient>()
   readonly #plannedAtMs = new WeakMap<PgPoolClient, number>()
 
   constructor({ source, names, clock, prepare, answerMs }: DatabaseSettings) {
     this.#answerMs = answerMs
+    this.#begin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(Math.min(answerMs / 3, IDLE_MS_MAX))}`
     this.#names = names
     this.#source = source
     this.#clock = clock
@@ -98,7 +106,7 @@ export class Database implements Queries {
   /** All or nothing, and run again from the start when the server rolled it back because of others. */
   transaction<Value>(run: (queries: Queries) => Promise<Value>): Promise<Value> {
     return this.#use(async (client) => {
-      await this.#send(client, { text: 'BEGIN', values: [] })
+      await this.#send(client, { text: this.#begin, values: [] })
       try {
         const value = await run(this.#on(client))
         await this.#send(client, { text: 'COMMIT', values: [] })
@@ -155,7 +163,7 @@ export class Database implements Queries {
         return value
       } catch (error) {
         client.release(isConnectionFault(error))
-        if (!isConflict(error) || tries === CONFLICT_TRIES) throw error
+        if (!(isConflict(error) || isUndone(error)) || tries === CONFLICT_TRIES) throw error
       }
     }
   }

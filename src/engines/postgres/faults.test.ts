@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { connect, createServer, type Server, type Socket } from 'node:net'
 import { before, describe, test } from 'node:test'
 import pg from 'pg'
 import { newJob } from '../../../test/fixtures/new-job.ts'
+import { openWire } from '../../../test/fixtures/wire.ts'
 import { type PostgresServer, query, schemaUrl, startPostgres } from '../../../test/servers/postgres.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { openEngine } from '../../engine/open.ts'
@@ -163,46 +162,5 @@ async function repeat<Value>(call: () => Promise<Value>): Promise<Value> {
       if (tries === 200) throw error
       await systemClock.sleep(50)
     }
-  }
-}
-
-/** A proxy that can stop forwarding without closing anything: half-open TCP. */
-async function openWire(address: string) {
-  const target = new URL(address)
-  const sockets = new Set<Socket>()
-  let frozen = false
-  const proxy: Server = createServer((socket) => {
-    const server = connect(Number(target.port), target.hostname)
-    for (const [from, to] of [
-      [socket, server],
-      [server, socket],
-    ] as const) {
-      sockets.add(from)
-      from.on('error', () => {})
-      from.on('close', () => to.destroy())
-      from.on('data', (bytes) => {
-        if (!frozen) to.write(bytes)
-      })
-    }
-  })
-  proxy.listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  const opened = proxy.address()
-  const port = typeof opened === 'object' && opened !== null ? opened.port : 0
-  const near = new URL(address)
-  near.port = String(port)
-  return {
-    url: near.href,
-    freeze: () => {
-      frozen = true
-    },
-    thaw: () => {
-      frozen = false
-    },
-    close: async () => {
-      for (const socket of sockets) socket.destroy()
-      proxy.close()
-      await once(proxy, 'close')
-    },
   }
 }

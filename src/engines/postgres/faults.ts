@@ -23,6 +23,14 @@ export function isConnectionFault(error: unknown): boolean {
   return SOCKET.includes(code) || SERVER_AWAY.includes(code) || code.startsWith('08') || BROKEN.test(error.message)
 }
 
+/**
+ * The connection is of no more use, and what was to be sent over it was not, or the server ended it because a transaction
+ * stood still: nothing has happened, and doing it again on another connection is safe.
+ */
+export function isUndone(error: unknown): boolean {
+  return error instanceof Error && (codeOf(error) === '25P03' || /not queryable/.test(error.message))
+}
+
 /** The server is there and will answer in a moment, or stops and is perhaps about to come back. */
 export function isStarting(error: unknown): boolean {
   return codeOf(error) === '57P03'

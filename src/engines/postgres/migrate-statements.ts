@@ -34,7 +34,7 @@ export const WRITE_VERSION = ({ versions }: Names): string =>
 
 /** All that a worker, a client or a keeper needs, and nothing that changes the schema or the audit. */
 export function workerRights(names: Names): readonly { readonly rights: string; readonly on: readonly string[] }[] {
-  const jobs = [names.jobs, names.events, names.latest, names.limits, names.starts, names.edges]
+  const jobs = [names.jobs, names.events, names.latest, names.limits, names.edges]
   const beside = [names.schedules, names.leaders, names.presence, names.pauses, names.outbox]
   return [
     { rights: 'SELECT, INSERT, UPDATE, DELETE', on: [...jobs, ...beside] },

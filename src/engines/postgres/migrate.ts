@@ -13,6 +13,7 @@ import {
 import { jobsSql } from './migrations/0001-jobs.ts'
 import { presenceSql } from './migrations/0002-presence.ts'
 import { outboxSql } from './migrations/0003-outbox.ts'
+import { limitsSql } from './migrations/0004-limits.ts'
 import { type ColumnTypes, type Names, namesIn } from './names.ts'
 
 interface Migration {
@@ -26,6 +27,7 @@ const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'jobs', sql: jobsSql },
   { version: 2, name: 'presence', sql: presenceSql },
   { version: 3, name: 'outbox', sql: outboxSql },
+  { version: 4, name: 'limits', sql: limitsSql },
 ]
 
 /** The whole schema, as an empty database gets it. */

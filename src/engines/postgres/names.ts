@@ -27,7 +27,6 @@ export interface Names {
   readonly eventNumbers: string
   readonly latest: string
   readonly limits: string
-  readonly starts: string
   readonly edges: string
   readonly schedules: string
   readonly leaders: string
@@ -56,7 +55,6 @@ export function namesIn(schema: string, types: Partial<ColumnTypes> = {}): Names
     eventNumbers: table('millrace_event_numbers'),
     latest: table('millrace_latest'),
     limits: table('millrace_limits'),
-    starts: table('millrace_starts'),
     edges: table('millrace_edges'),
     schedules: table('millrace_schedules'),
     leaders: table('millrace_leaders'),

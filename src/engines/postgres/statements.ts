@@ -154,20 +154,6 @@ function probe(jobs: string, lane: string, columns: string, bound: string): stri
       ORDER BY ${DUE}, arrival LIMIT ${bound}`
 }
 
-/** Counting happens where the start happens (I2). */
-function lease(jobs: string): string {
-  return `UPDATE ${jobs} AS job SET status = 'processing', attempt_count = attempt_count + 1, locked_by = $8, lease_token = $9,
-  lease_expires_at = ${after('taken.lease_ms')}, last_heartbeat_at = ${NOW}, started_at = ${NOW}, updated_at = ${NOW},
-  run_at = ${DUE}, next_earliest_run_at = NULL
-FROM taken WHERE job.id = taken.id
-RETURNING ${jobColumns('job')}`
-}
-
-const PLACES = `
-  SELECT lane.type, lane.bound, lane.lease_ms, rank.priority,
-    CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END AS since
-  FROM ${LANES} CROSS JOIN generate_series(1, 10) AS rank (priority)`
-
 /**
  * The most urgent due jobs of one type, at most $5: the probes are made in order of priority, until there are enough.
  * Nearly every claim is this one, so what is the same for all rows is worked out once, in subqueries, and the rows that it
@@ -185,12 +171,15 @@ WHERE job.ctid = ANY (ARRAY(
 RETURNING ${plainColumns('job')}`
 
 /**
- * The most urgent due jobs, at most $7 and of each type at most its bound. First it is counted, without a lock, how many
- * of each type and priority are to be taken; then exactly as many are locked, whichever are free, so that two claims
- * never wait for each other and none locks more than it takes.
+ * CTEs up to the rows that are leased, of `lanes`: the most urgent due jobs, at most $7 and of each type at most its bound.
+ * First it is counted, without a lock, how many of each type and priority are to be taken; then exactly as many are
+ * locked, whichever are free, so that two claims never wait for each other and none locks more than it takes.
  */
-export const CLAIM = ({ jobs }: Names): string => `
-WITH places AS (${PLACES}),
+export function taken(jobs: string, lanes: string): string {
+  return `places AS (
+  SELECT lane.type, lane.bound, lane.lease_ms, rank.priority,
+    CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END AS since
+  FROM ${lanes} CROSS JOIN generate_series(1, 10) AS rank (priority)),
 wanted AS (
   SELECT type, priority, since, lease_ms, count(*) AS jobs FROM (
     SELECT * FROM (
@@ -202,8 +191,21 @@ wanted AS (
   GROUP BY type, priority, since, lease_ms),
 taken AS MATERIALIZED (
   SELECT picked.id, wanted.lease_ms FROM wanted CROSS JOIN LATERAL (
-      ${probe(jobs, 'wanted', 'id', 'wanted.jobs')} FOR UPDATE SKIP LOCKED) AS picked)
-${lease(jobs)}`
+      ${probe(jobs, 'wanted', 'id', 'wanted.jobs')} FOR UPDATE SKIP LOCKED) AS picked)`
+}
+
+/** Counting happens where the start happens (I2). */
+export function lease(jobs: string, columns: string): string {
+  return `UPDATE ${jobs} AS job SET status = 'processing', attempt_count = attempt_count + 1, locked_by = $8, lease_token = $9,
+  lease_expires_at = ${after('taken.lease_ms')}, last_heartbeat_at = ${NOW}, started_at = ${NOW}, updated_at = ${NOW},
+  run_at = ${DUE}, next_earliest_run_at = NULL
+FROM taken WHERE job.id = taken.id
+RETURNING ${columns}`
+}
+
+export const CLAIM = ({ jobs }: Names): string => `
+WITH ${taken(jobs, LANES)}
+${lease(jobs, jobColumns('job'))}`
 
 /** When the next job of these types falls due; null when none waits. */
 export const NEXT_DUE = ({ jobs }: Names): string => `
@@ -258,26 +260,3 @@ export const CLAIM_SILENT = (names: Names): string => claimExpired(names, true)
 export const NEXT_EXPIRY = ({ jobs }: Names): string => `
 SELECT ${ms('min(lease_expires_at)')} AS next_ms, ${ms(NOW)} AS now_ms FROM ${jobs}
 WHERE status = 'processing' AND type IS NOT NULL AND ($2::text[] IS NULL OR type = ANY ($2::text[]))`
-
-// Rate limits --------------------------------------------------------------------------------------------------------
-
-export const NAME_LIMITS = ({ limits }: Names): string => `
-INSERT INTO ${limits} (type) SELECT given FROM unnest($2::text[]) AS given WHERE ${NOW} IS NOT NULL ON CONFLICT DO NOTHING`
-
-/** Two claims of one limited type come one after the other; in order of the name, so that they cannot lock each other out. */
-export const LOCK_LIMITS = ({ limits }: Names): string => `
-SELECT type, ${NOW} AS now FROM ${limits} WHERE type = ANY ($2::text[]) ORDER BY type FOR UPDATE`
-
-export const COUNT_STARTS = ({ starts }: Names): string => `
-SELECT given.type, coalesce(sum(start.starts), 0)::float8 AS starts, ${ms('min(start.at)')} AS oldest_ms, ${ms(NOW)} AS now_ms
-FROM unnest($2::text[], $3::float8[]) AS given (type, per_ms)
-LEFT JOIN ${starts} AS start ON start.type = given.type AND start.at > ${NOW} - given.per_ms * interval '1 millisecond'
-GROUP BY given.type`
-
-export const FORGET_STARTS = ({ starts }: Names): string => `
-DELETE FROM ${starts} USING unnest($2::text[], $3::float8[]) AS given (type, per_ms)
-WHERE ${starts}.type = given.type AND at <= ${NOW} - given.per_ms * interval '1 millisecond'`
-
-export const RECORD_STARTS = ({ starts }: Names): string => `
-INSERT INTO ${starts} (type, at, starts)
-SELECT given.type, ${NOW}, given.starts FROM unnest($2::text[], $3::int[]) AS given (type, starts)`

@@ -5,6 +5,7 @@ import type { Database, Statement } from '../database.ts'
 import * as dependency from '../dependency-statements.ts'
 import * as desk from '../desk-statements.ts'
 import * as inspect from '../inspect-statements.ts'
+import * as limit from '../limit-statements.ts'
 import { schemaSql } from '../migrate.ts'
 import { ADDED_COLUMNS, LEASE_COLUMNS } from '../migrations/0001-jobs.ts'
 import { quote } from '../names.ts'
@@ -32,10 +33,13 @@ interface FoundColumn {
   readonly required: boolean
 }
 
-/** Each CREATE INDEX or CREATE TRIGGER of the migrations. */
+/** Each CREATE INDEX or CREATE TRIGGER of the migrations whose table no later one drops. */
 export function partsOf(sql: string, kind: 'INDEX' | 'TRIGGER'): readonly Part[] {
   const create = new RegExp(`^CREATE (?:UNIQUE )?${kind} (?:IF NOT EXISTS )?(\\w+)[^;]*;`, 'gm')
-  return [...sql.matchAll(create)].map(([text, name = '']) => ({ name, sql: text.replace(/\s+/g, ' ') }))
+  const gone = [...sql.matchAll(/^DROP TABLE IF EXISTS ([^;]+);/gm)].map(([, table]) => ` ON ${table} `)
+  return [...sql.matchAll(create)]
+    .map(([text, name = '']) => ({ name, sql: text.replace(/\s+/g, ' ') }))
+    .filter((part) => !gone.some((table) => part.sql.includes(table)))
 }
 
 export async function lookAtSchema(database: Database): Promise<readonly Finding[]> {
@@ -106,7 +110,7 @@ function compare(
 
 /** Those that are one statement. A statement that the server cannot parse fails at every call: that is what drift costs. */
 export function ownStatements(): readonly (readonly [name: string, statement: Statement])[] {
-  return [statements, settle, desk, inspect, schedule, retention, dependency, presence, outbox].flatMap((file) =>
+  return [statements, limit, settle, desk, inspect, schedule, retention, dependency, presence, outbox].flatMap((file) =>
     Object.entries(file).flatMap(([name, made]) =>
       typeof made === 'function' && /^[A-Z][A-Z_]+$/.test(name) ? [[name, made as Statement] as const] : [],
     ),

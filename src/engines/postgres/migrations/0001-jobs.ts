@@ -235,12 +235,12 @@ CREATE TABLE IF NOT EXISTS ${names.latest} (
 
 -- Recent claims of rate-limited types, one row per claim call; the lock on the type's row keeps two claims apart.
 CREATE TABLE IF NOT EXISTS ${names.limits} (type TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS ${names.starts} (
+CREATE TABLE IF NOT EXISTS ${startsTable(names)} (
   type TEXT NOT NULL,
   at TIMESTAMPTZ NOT NULL,
   starts INT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS idx_millrace_starts_type ON ${names.starts} (type, at);
+CREATE INDEX IF NOT EXISTS idx_millrace_starts_type ON ${startsTable(names)} (type, at);
 
 -- Which job comes after which, for those that may still run: and whether it is held back by it.
 CREATE TABLE IF NOT EXISTS ${names.edges} (
@@ -265,6 +265,11 @@ CREATE TABLE IF NOT EXISTS ${names.leaders} (
   term BIGINT NOT NULL,
   expires_at TIMESTAMPTZ NOT NULL
 );`
+}
+
+/** Migration 4 removes it. */
+export function startsTable({ schema }: Names): string {
+  return `${quote(schema)}.${quote('millrace_starts')}`
 }
 
 /** Every act at the dead-letter desk. It outlives the jobs, and nobody rewrites it. */

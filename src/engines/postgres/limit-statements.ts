@@ -1,0 +1,73 @@
+/** The statements of rate limits. */
+import type { Names } from './names.ts'
+import { jobColumns, lease, ms, NOW, taken } from './statements.ts'
+
+/** In order of the name, so that two who add the same ones do not wait for each other. */
+export const NAME_LIMITS = ({ limits }: Names): string => `
+INSERT INTO ${limits} (type) SELECT given FROM unnest($2::text[]) AS given WHERE ${NOW} IS NOT NULL ORDER BY given
+ON CONFLICT DO NOTHING`
+
+/** So many starts are kept of one window at most: those that are nearer to each other than a part of it count as one. */
+const PARTS = 200
+
+/**
+ * Claims jobs of types of which some are limited. $2 to $9 as in CLAIM, then for each lane its limit, null where it has
+ * none ($10 starts within $11 milliseconds), and the limited types ($12).
+ *
+ * It is one statement, so that the lock on a type's row ends with it, whatever becomes of who sent it: a worker that was
+ * frozen, or cut off, between two statements of a transaction would hold up all others. For the same reason only ids come
+ * back: the server does not commit before it has sent its answer, and payloads may be more than a frozen worker's socket takes.
+ *
+ * The recent starts stand in the row that is locked, because that is the one row that a statement sees as it is now, not
+ * as it was when the statement began. The time is read when all locks are held: what is counted and what is recorded
+ * lie on the same side of every other claim. A type whose row another claim holds is left out, and told as 'unlocked'.
+ */
+export const CLAIM_LIMITED = ({ jobs, limits }: Names): string => `
+WITH locked AS MATERIALIZED (
+  SELECT type, started_at, started FROM ${limits} WHERE type = ANY ($12::text[]) ORDER BY type FOR UPDATE SKIP LOCKED),
+moment AS MATERIALIZED (
+  SELECT coalesce($1::timestamptz, clock_timestamp()) AS now, types FROM (SELECT count(*)::int AS types FROM locked) AS counted),
+lanes AS MATERIALIZED (
+  SELECT * FROM unnest($2::text[], $3::int[], $4::float8[], $5::int[], $6::timestamptz[], $10::float8[], $11::float8[])
+    AS lane (type, bound, lease_ms, at_priority, since, starts_max, per_ms)),
+-- A start in the future is one of a clock that was set back since: it counts as one of now, and so for one window at most.
+recent AS MATERIALIZED (
+  SELECT lane.type, least(start.at, moment.now) AS at, start.starts, start.at > moment.now AS is_future
+  FROM moment CROSS JOIN lanes AS lane JOIN locked ON locked.type = lane.type
+  CROSS JOIN LATERAL unnest(locked.started_at, locked.started) AS start (at, starts)
+  WHERE start.at > moment.now - lane.per_ms * interval '1 millisecond'),
+judged AS MATERIALIZED (
+  SELECT lane.type, lane.starts_max - coalesce(used.starts, 0) AS starts_left, coalesce(used.is_future, false) AS is_future,
+    ${ms(`used.oldest - moment.now`)} + lane.per_ms AS free_ms
+  FROM moment CROSS JOIN lanes AS lane JOIN locked ON locked.type = lane.type LEFT JOIN (
+    SELECT type, sum(starts) AS starts, min(at) AS oldest, bool_or(is_future) AS is_future FROM recent GROUP BY type) AS used
+    ON used.type = lane.type),
+open AS MATERIALIZED (
+  SELECT lane.type, least(lane.bound, coalesce(judged.starts_left, lane.bound))::int AS bound, lane.lease_ms, lane.at_priority,
+    lane.since
+  FROM lanes AS lane LEFT JOIN judged ON judged.type = lane.type
+  WHERE lane.starts_max IS NULL OR judged.starts_left > 0),
+${taken(jobs, 'open AS lane')},
+leased AS (
+  ${lease(jobs, 'job.id, job.type, job.attempt_count <= greatest(1, job.max_attempts) AS is_start')}),
+begun AS (
+  SELECT type, (SELECT count(*) FROM leased WHERE leased.type = judged.type AND is_start)::int AS starts FROM judged),
+kept AS (
+  SELECT type, array_agg(at ORDER BY at) AS started_at, array_agg(starts ORDER BY at) AS started FROM (
+    SELECT given.type, max(given.at) AS at, sum(given.starts)::int AS starts
+    FROM (SELECT type, at, starts FROM recent UNION ALL SELECT begun.type, moment.now, begun.starts FROM begun, moment) AS given
+    JOIN lanes AS lane ON lane.type = given.type WHERE given.starts > 0
+    GROUP BY given.type, floor(date_part('epoch', given.at) * 1000 * ${PARTS} / lane.per_ms)) AS part
+  GROUP BY type),
+recorded AS (
+  UPDATE ${limits} AS known SET started_at = kept.started_at, started = kept.started
+  FROM kept JOIN begun ON begun.type = kept.type JOIN judged ON judged.type = kept.type
+  WHERE known.type = kept.type AND (begun.starts > 0 OR judged.is_future))
+SELECT (SELECT array_agg(id::text) FROM leased) AS ids, moment.types AS locked,
+  (SELECT min(free_ms) FROM judged WHERE starts_left <= 0) AS free_ms
+FROM moment`
+
+/** What a claim has taken. */
+export const READ_CLAIMED = ({ jobs }: Names): string => `
+SELECT ${jobColumns('job')}, ${NOW} AS now FROM ${jobs} AS job
+WHERE job.id::text = ANY ($2::text[]) AND job.lease_token = $3 AND job.status = 'processing'`
