@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs'
 import { Worker as Thread } from 'node:worker_threads'
-import { MillraceError } from '../errors.ts'
+import { MillraceError, messageOf } from '../errors.ts'
 import { waitAtMost } from './bounded.ts'
 import type { KeeperParts, LeaseKeeper } from './lease-keeper.ts'
 import type { FromRenewalThread, RenewalThreadData, ToRenewalThread } from './renewal-protocol.ts'
@@ -11,13 +12,37 @@ const CLOSE_MS = 4_000
 /** It holds ids and tokens and little else, so its heap needs no room to grow. */
 const LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 }
 
-/** The source runs as TypeScript, the package as JavaScript; the thread's file has the extension of this one. */
-function threadFile(): URL {
-  return new URL(`./renewal-thread.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url)
+/**
+ * The source runs as TypeScript, the package as JavaScript; the thread's file has the extension of this one. Null where it
+ * is not beside this file, because a bundler has put the program into one: a bundle as CommonJS has no `import.meta.url`.
+ */
+function threadFile(): URL | null {
+  const here: unknown = import.meta.url
+  if (typeof here !== 'string') return null
+  const file = new URL(`./renewal-thread.${here.endsWith('.ts') ? 'ts' : 'js'}`, here)
+  return existsSync(file) ? file : null
 }
 
+const BUNDLED =
+  'the file of the renewal thread is not there, because this program was bundled; keep millrace out of the bundle (external)'
+
 export function startRenewalThread(parts: KeeperParts, url: string, fallBack: () => LeaseKeeper): LeaseKeeper {
-  return new ThreadKeeper(parts, url, fallBack)
+  const file = threadFile()
+  if (file !== null) return new ThreadKeeper(parts, { file, url }, fallBack)
+  reportMissing(parts, new MillraceError('ERR_MODULE_MISSING', BUNDLED))
+  return fallBack()
+}
+
+/**
+ * Told on standard error as well, once for every worker: a program that listens to no events and has no log would learn of
+ * it only when a job has run twice.
+ */
+function reportMissing({ worker, onError }: KeeperParts, error: unknown): void {
+  onError('renewal thread', error)
+  process.emitWarning(
+    `worker ${worker} has no renewal thread: a handler that blocks the event loop for longer than its lease loses it, and the job runs again. ${messageOf(error)}`,
+    { type: 'MillraceWarning', code: 'MILLRACE_NO_RENEWAL_THREAD' },
+  )
 }
 
 /** This thread's side of the renewal thread. If that one dies, renewal goes on here and the fault is reported. */
@@ -31,14 +56,15 @@ class ThreadKeeper implements LeaseKeeper {
   readonly #watched = new Set<number>()
   #instead: LeaseKeeper | null = null
   #closing = false
+  #isReady = false
 
-  constructor(parts: KeeperParts, url: string, fallBack: () => LeaseKeeper) {
+  constructor(parts: KeeperParts, { file, url }: { file: URL; url: string }, fallBack: () => LeaseKeeper) {
     this.#parts = parts
     this.#fallBack = fallBack
     const workerData: RenewalThreadData = { url, worker: parts.worker }
     // The process has been told already that SQLite is experimental in this Node.
     const execArgv = ['--disable-warning=ExperimentalWarning']
-    const thread = new Thread(threadFile(), { workerData, execArgv, name: 'millrace-renewal', resourceLimits: LIMITS })
+    const thread = new Thread(file, { workerData, execArgv, name: 'millrace-renewal', resourceLimits: LIMITS })
     this.#thread = thread
     const ready = Promise.withResolvers<void>()
     this.ready = ready.promise
@@ -54,6 +80,7 @@ class ThreadKeeper implements LeaseKeeper {
       if (received.kind !== 'ready') return this.#receive(received)
       // From here on the worker keeps the process alive, not its thread; until here someone waits for it.
       thread.unref()
+      this.#isReady = true
       ready.resolve()
     })
   }
@@ -112,7 +139,8 @@ class ThreadKeeper implements LeaseKeeper {
   #failed(error: unknown): void {
     if (this.#closing || this.#instead !== null) return
     this.#instead = this.#fallBack()
-    this.#parts.onError('renewal thread', error)
+    if (this.#isReady) this.#parts.onError('renewal thread', error)
+    else reportMissing(this.#parts, error)
     this.#instead.hold([...this.#parts.held()])
   }
 }
