@@ -24,7 +24,7 @@ function threadFile(): URL | null {
 }
 
 const BUNDLED =
-  'the file of the renewal thread is not there, because this program was bundled; keep millrace out of the bundle (external)'
+  'the file of the renewal thread is not there, because this program was bundled; keep millrace out of the bundle (external), or build millrace/renewal-thread beside it as renewal-thread.js'
 
 export function startRenewalThread(parts: KeeperParts, url: string, fallBack: () => LeaseKeeper): LeaseKeeper {
   const file = threadFile()
