@@ -7,7 +7,7 @@ import { decodeProgress } from './progress.ts'
 import { countOf } from './runs.ts'
 import { lookUpTopics } from './used-topics.ts'
 
-export interface CountParts extends Pick<KafkaOptions, 'group' | 'prefix' | 'desk'> {
+export interface CountParts extends Pick<KafkaOptions, 'group' | 'prefix' | 'desk' | 'isolation'> {
   /** Topics that this process has used. */
   readonly topics: Iterable<string>
   readonly nowMs: number
@@ -17,7 +17,7 @@ export interface CountParts extends Pick<KafkaOptions, 'group' | 'prefix' | 'des
 
 /**
  * Jobs of the group by topic, from the log and the commits: what was settled is what the commits have passed and the log
- * still has. Records that were compacted away, and marks of transactions, count as completed.
+ * still has. Records that were compacted away or aborted, and marks of transactions, count as completed.
  */
 export async function countJobs(admin: Admin, parts: CountParts): Promise<Counts> {
   const { prefix, nowMs } = parts
@@ -29,7 +29,7 @@ export async function countJobs(admin: Admin, parts: CountParts): Promise<Counts
   const all = jobs.flatMap(partitionsOf)
   const [starts, ends, letters] = await Promise.all([
     offsetsOf(admin, all, -2n),
-    offsetsOf(admin, all, -1n),
+    offsetsOf(admin, all, -1n, parts.isolation),
     parts.tally(jobs),
   ])
   const counts: Record<string, TypeCounts> = {}

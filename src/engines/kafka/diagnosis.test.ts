@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import type { Finding } from '../../engine/diagnosis.ts'
 import { judgeDrain, judgeOffsets, judgeSession, judgeVersion } from './diagnosis/brokers.ts'
 import { judgeGroup, judgeWorkers } from './diagnosis/group.ts'
-import { judgeRetries } from './diagnosis/held.ts'
+import { judgeRetries, judgeTransactions } from './diagnosis/held.ts'
 import { judgeClock, judgeLag, judgeLost, judgeOverdue, lagOf } from './diagnosis/lag.ts'
 import { judgeLetters } from './diagnosis/letters.ts'
 import type { GroupView, PartitionView, Survey, TopicView } from './diagnosis/survey.ts'
@@ -18,6 +18,7 @@ const options = parseUrl('kafka://127.0.0.1:9092')
 
 const partition = (of: Partial<PartitionView> = {}): PartitionView => ({
   ...{ topic: 'jobs', partition: 0, leader: 1, replicas: 3, inSync: 3, begin: 0n, end: 0n, young: 0n },
+  ...{ stable: of.end ?? 0n, recent: of.end ?? 0n },
   ...{ newestMs: null, committed: null },
   ...of,
 })
@@ -198,6 +199,18 @@ describe('the group is judged', () => {
     }
     assert.match(told(judgeRetries(retries(TRIALS_MAX - 1))), /^ok/)
     assert.match(told(judgeRetries(retries(TRIALS_MAX))), /^warning: 50 records of jobs\/0 wait for a retry/)
+  })
+
+  test('by transactions that are open for long', () => {
+    const judged = (
+      stable: bigint,
+      recent: bigint,
+      isolation: 'read_committed' | 'read_uncommitted' = 'read_committed',
+    ) => told(judgeTransactions(surveyOf({ jobs: [topic([{ end: 9n, stable, recent }])] }), { isolation }))
+    assert.match(judged(9n, 9n), /^ok/)
+    assert.match(judged(5n, 5n), /^ok/)
+    assert.match(judged(5n, 6n), /^warning: 4 records of jobs\/0 from offset 5 on wait for the end of a transaction/)
+    assert.match(judged(5n, 6n, 'read_uncommitted'), /^ok: .*read_uncommitted/)
   })
 
   test('by records from the future', () => {

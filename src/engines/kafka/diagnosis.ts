@@ -3,7 +3,7 @@ import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import { looked } from '../../engine/findings.ts'
 import { lookAtBrokers, lookAtLatency, lookAtTimeouts, lookAtVersion } from './diagnosis/brokers.ts'
 import { judgeGroup, judgeWorkers } from './diagnosis/group.ts'
-import { judgeRetries } from './diagnosis/held.ts'
+import { judgeRetries, judgeTransactions } from './diagnosis/held.ts'
 import { judgeClock, judgeLag, judgeLost, judgeOverdue } from './diagnosis/lag.ts'
 import { judgeLetters } from './diagnosis/letters.ts'
 import { type Survey, type SurveyParts, survey } from './diagnosis/survey.ts'
@@ -37,6 +37,7 @@ function judge(found: Survey, { options, lag = {}, nowMs }: Examination): readon
     ...judgeLag(found, options.prefix, lag),
     ...judgeOverdue(found),
     ...judgeRetries(found),
+    ...judgeTransactions(found, options),
     ...judgeLost(found),
     judgeClock(found, nowMs),
   ]

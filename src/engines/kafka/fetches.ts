@@ -1,8 +1,9 @@
 import type { API, ConnectionPool } from '@platformatic/kafka'
 import { EngineError } from '../../errors.ts'
+import type { AbortedTransaction } from './aborted.ts'
 import { type Client, clientOptions, type RawConsumer } from './driver.ts'
 import type { PartitionName } from './holding.ts'
-import type { KafkaOptions } from './options.ts'
+import type { Isolation, KafkaOptions } from './options.ts'
 
 /** From where to read a partition, and how much at most. */
 export interface Wanted extends PartitionName {
@@ -18,6 +19,8 @@ export interface Fetched<Asked extends Wanted = Wanted> {
   /** Of Kafka; 0 for none. */
   readonly errorCode: number
   readonly batches: Buffer | null
+  /** Transactions with records among these that were aborted. None are told to who reads the uncommitted. */
+  readonly aborted: readonly AbortedTransaction[]
 }
 
 export interface FetchBounds {
@@ -39,7 +42,9 @@ const VERSION_MIN = 13
 const VERSION_MAX = 17
 /** No session: every call says all that it wants, and the broker remembers nothing. */
 const [NO_SESSION, NO_EPOCH] = [0, -1]
-const READ_UNCOMMITTED = 0
+/** With the second, the broker sends nothing from the first record of an open transaction on, and tells of aborts. */
+const LEVELS = Object.freeze({ read_uncommitted: 0, read_committed: 1 }) satisfies Record<Isolation, number>
+const NO_ABORTS: readonly AbortedTransaction[] = []
 /** A call answers as soon as there is a byte. */
 const BYTES_MIN = 1
 
@@ -51,10 +56,12 @@ export class Fetches {
   readonly #client: Client
   readonly #raw: RawConsumer
   readonly #pool: ConnectionPool
+  readonly #isolation: Isolation
 
   /** `waitMs`: the longest that a call will want to be kept open. */
-  constructor(client: Client, options: KafkaOptions, waitMs: number) {
+  constructor(client: Client, options: KafkaOptions, waitMs: number, isolation: Isolation) {
     this.#client = client
+    this.#isolation = isolation
     const given = { ...clientOptions(options), requestTimeout: options.answerMs + waitMs }
     this.#raw = new client.Consumer<Buffer, Buffer, Buffer, Buffer>({ ...given, groupId: options.group, retries: 0 })
     const { clientId, connectTimeout, requestTimeout } = given
@@ -91,7 +98,7 @@ export class Fetches {
           waitMs,
           BYTES_MIN,
           bytesMax,
-          READ_UNCOMMITTED,
+          LEVELS[this.#isolation],
           NO_SESSION,
           NO_EPOCH,
           topics,
@@ -151,12 +158,14 @@ function parsePartition(reader: ResponseReader) {
   const errorCode = reader.readInt16()
   // The ends of the log: all of it, its stable part, and its beginning.
   for (let bound = 0; bound < 3; bound += 1) reader.readInt64()
-  // Aborted transactions; whoever reads the uncommitted is not told of any.
-  reader.readNullableArray((aborted) => [aborted.readInt64(), aborted.readInt64()])
+  const aborted = reader.readNullableArray((transaction) => {
+    const producerId = transaction.readInt64()
+    return { producerId, firstOffset: Number(transaction.readInt64()) }
+  })
   // A replica that might be nearer.
   reader.readInt32()
   const length = reader.readUnsignedVarInt() - 1
   const batches = length > 0 ? reader.buffer.slice(reader.position, reader.position + length) : null
   reader.skip(Math.max(0, length))
-  return { partition, errorCode, batches }
+  return { partition, errorCode, batches, aborted: aborted ?? NO_ABORTS }
 }

@@ -1,5 +1,6 @@
 import type { Admin } from './driver.ts'
 import { nameOf, type PartitionName } from './holding.ts'
+import type { Isolation } from './options.ts'
 import { decodeProgress } from './progress.ts'
 
 export interface Committed {
@@ -30,13 +31,17 @@ interface ListedPlace extends PartitionName {
   readonly timestamp: bigint
 }
 
-/** The offset at a time, or -1n for the end of the log and -2n for its start; by the name of the partition. */
+/**
+ * The offset at a time, or -1n for the end of the log and -2n for its start; by the name of the partition. To who reads the
+ * committed, the log ends where the first open transaction begins.
+ */
 export async function offsetsOf(
   admin: Admin,
   partitions: readonly PartitionName[],
   timestamp: bigint,
+  isolation: Isolation = 'read_uncommitted',
 ): Promise<ReadonlyMap<string, bigint>> {
-  const listed = await listOffsets(admin, partitions, timestamp)
+  const listed = await listOffsets(admin, partitions, timestamp, isolation)
   return new Map(listed.map((place) => [nameOf(place), place.offset]))
 }
 
@@ -56,13 +61,15 @@ async function listOffsets(
   admin: Admin,
   partitions: readonly PartitionName[],
   timestamp: bigint,
+  isolation: Isolation = 'read_uncommitted',
 ): Promise<readonly ListedPlace[]> {
   if (partitions.length === 0) return []
   const topics = [...Map.groupBy(partitions, ({ topic }) => topic)].map(([name, members]) => ({
     name,
     partitions: members.map(({ partition }) => ({ partitionIndex: partition, timestamp })),
   }))
-  return (await admin.listOffsets({ topics })).flatMap(({ name, partitions: found }) =>
+  const isolationLevel = isolation === 'read_committed' ? 1 : 0
+  return (await admin.listOffsets({ topics, isolationLevel })).flatMap(({ name, partitions: found }) =>
     found.map((place) => ({ ...place, topic: name, partition: place.partitionIndex })),
   )
 }

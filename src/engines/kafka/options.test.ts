@@ -15,6 +15,7 @@ test('a URL names brokers and a group, and the rest has defaults', () => {
     partitions: 6,
     prefix: '',
     hold: { otherwise: 'key', topics: {} },
+    isolation: 'read_committed',
     desk: 'millrace.dlq',
   })
   assert.deepEqual(parseUrl('kafka://a,b:1234,[::1]:9,[::1]').brokers, ['a:9092', 'b:1234', '[::1]:9', '[::1]:9092'])
@@ -46,6 +47,8 @@ test('whatever would change nothing in silence is refused with what to write ins
     'kafka://a b',
     'kafka://a/topic',
     'kafka://a?gruop=g',
+    'kafka://a?isolation=committed',
+    'kafka://a?isolation=',
     'kafka://a?group=g&group=h',
     'kafka://a?group=',
     'kafka://a?group=a/b',

@@ -2,6 +2,12 @@ import { EngineError } from '../../errors.ts'
 import { redact } from '../../job/error-record.ts'
 import { type Holds, parseHolds } from './hold.ts'
 
+/**
+ * What is read of transactions, as other consumers of Kafka call it. Committed: records of aborted ones never, and nothing
+ * from the first record of an open one on, until it ends. Uncommitted: every record, as soon as it is written.
+ */
+export type Isolation = 'read_committed' | 'read_uncommitted'
+
 /** How the engine is set up, by its URL. */
 export interface KafkaOptions {
   /** `host:port` of some brokers; the others are found through them. */
@@ -21,6 +27,7 @@ export interface KafkaOptions {
   readonly prefix: string
   /** What a record that waits for its retry keeps back, by topic. */
   readonly hold: Holds
+  readonly isolation: Isolation
   /** What the topics of the dead-letter desk begin with. All who work on one broker's letters have the same. */
   readonly desk: string
 }
@@ -43,7 +50,7 @@ const NUMBERS = Object.freeze({
 })
 type NumberName = keyof typeof NUMBERS
 
-const OWN: readonly string[] = ['group', 'prefix', 'hold', 'desk', ...Object.keys(NUMBERS)]
+const OWN: readonly string[] = ['group', 'prefix', 'hold', 'isolation', 'desk', ...Object.keys(NUMBERS)]
 const FORM = `give 'kafka://host:9092,host:9092?group=name'; the parameters are ${OWN.join(', ')}`
 const URL_FORM = /^kafka:\/\/([^/?#]+)\/?(?:\?([^#]*))?$/
 const BROKER = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
@@ -78,6 +85,8 @@ export function parseUrl(text: string): KafkaOptions {
   const hold = parseHolds(parameters.get('hold') ?? 'key')
   if (hold === null)
     return refuse(`has hold=${parameters.get('hold')}; it is 'key' or 'partition', or such as 'key,topic:partition'`)
+  const isolation = parameters.get('isolation') ?? 'read_committed'
+  if (!isIsolation(isolation)) return refuse(`has isolation=${isolation}; it is 'read_committed' or 'read_uncommitted'`)
   const prefix = parameters.get('prefix') ?? ''
   if (!PREFIX.test(prefix)) refuse(`has the prefix '${prefix}'; it may have letters, digits and ._- alone`)
   const desk = parameters.get('desk') ?? 'millrace.dlq'
@@ -96,8 +105,13 @@ export function parseUrl(text: string): KafkaOptions {
     partitions: whole('partitions'),
     prefix,
     hold,
+    isolation,
     desk,
   }
+}
+
+function isIsolation(text: string): text is Isolation {
+  return text === 'read_committed' || text === 'read_uncommitted'
 }
 
 function isBroker(text: string): boolean {

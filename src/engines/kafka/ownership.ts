@@ -68,6 +68,7 @@ export class Ownership {
       },
       holdings: () => this.#holdings.values(),
       onRecords: () => parts.onReady(),
+      onPassed: (holding) => this.commits.mark(holding),
       onRecreated: (holding) => this.#recreated(holding),
       onOutOfRange: (holding) => void this.#reload(holding).catch(onError),
     })
@@ -120,11 +121,11 @@ export class Ownership {
 
   /** Resolves when all that is in the log now has been read, as far as there is room for it, or after five seconds. */
   async caughtUp(): Promise<void> {
-    const { clock, admin } = this.#parts
+    const { clock, admin, options } = this.#parts
     const untilMs = clock.monotonicMs() + LOOK_MS
     const hungry = [...this.#holdings.values()].filter(({ isHungry }) => isHungry)
     if (hungry.length === 0) return
-    const ends = await offsetsOf(admin, hungry, -1n)
+    const ends = await offsetsOf(admin, hungry, -1n, options.isolation)
     this.#reader.pump()
     const isBehind = (holding: Holding): boolean =>
       holding.isHungry && holding.fetchedTo < (ends.get(nameOf(holding)) ?? 0n)

@@ -13,6 +13,8 @@ export interface ReaderParts {
   holdings(): Iterable<Holding>
   /** Records were added to partitions. */
   onRecords(): void
+  /** It has come further without a record: aborted ones, or the marks of transactions. */
+  onPassed(holding: Holding): void
   /** Under its name there is another topic now. */
   onRecreated(holding: Holding): void
   /** What it had read to is not in the log any more, or not yet. */
@@ -47,7 +49,7 @@ export class Reader {
 
   constructor(parts: ReaderParts) {
     this.#parts = parts
-    this.#calls = new Fetches(parts.client, parts.options, WAIT_MS)
+    this.#calls = new Fetches(parts.client, parts.options, WAIT_MS, parts.options.isolation)
   }
 
   /** Starts to fetch from every broker that nothing is asked of yet. Cheap: call it whenever something may be hungry. */
@@ -120,13 +122,15 @@ export class Reader {
 
   #receive(answer: readonly Fetched<Target>[]): void {
     let isAny = false
-    for (const { wanted, errorCode, batches } of answer) {
+    for (const { wanted, errorCode, batches, aborted } of answer) {
       const { holding, from } = wanted
       if (holding.isLost) continue
       if (errorCode === OFFSET_OUT_OF_RANGE) this.#parts.onOutOfRange(holding)
       // It was skipped or begun anew meanwhile.
       if (errorCode !== 0 || batches === null || from !== holding.fetchedTo) continue
-      isAny = holding.feed(new RecordCursor(this.#parts.client, holding, batches, from)) || isAny
+      const { position } = holding.watermark
+      isAny = holding.feed(new RecordCursor(this.#parts.client, holding, batches, from, aborted)) || isAny
+      if (holding.watermark.position !== position) this.#parts.onPassed(holding)
     }
     if (isAny) this.#parts.onRecords()
     // One bad partition keeps back nothing that the others brought.

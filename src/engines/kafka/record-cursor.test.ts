@@ -113,6 +113,69 @@ test('marks of transactions are no records, and are passed', () => {
   assert.deepEqual([cursorOf(mark, 11).count, cursorOf(mark, 11).end], [0, 12])
 })
 
+/** As a transactional producer has written it. */
+function ofProducer(batch: Buffer, producerId: number, attributes = 0): Buffer {
+  batch.writeInt16BE(batch.readInt16BE(21) | TRANSACTIONAL | attributes, 21)
+  batch.writeBigInt64BE(BigInt(producerId), 43)
+  return batch
+}
+
+/** The mark at the end of a transaction, as a broker writes it: its key is a version and a type. */
+function markOf(producerId: number, offset: number, type: 'abort' | 'commit'): Buffer {
+  const key = Buffer.from([0, 0, 0, type === 'abort' ? 0 : 1])
+  return ofProducer(batchOf([{ key, value: Buffer.alloc(6) }], offset), producerId, CONTROL)
+}
+
+const [TRANSACTIONAL, CONTROL] = [1 << 4, 1 << 5]
+
+test('of what a producer has written, what lies before the mark of an abort is dropped, and nothing else', () => {
+  const batches = [
+    ofProducer(batchOf([text(0), text(1)], 10, 'gzip'), 7),
+    ofProducer(batchOf([text(2)], 12), 8),
+    batchOf([text(3)], 13),
+    ofProducer(batchOf([text(4)], 14), 7),
+    markOf(7, 15, 'abort'),
+    // The next two transactions of the same producer: one that counts, and one more that does not.
+    ofProducer(batchOf([text(5)], 16), 7),
+    markOf(7, 17, 'commit'),
+    markOf(8, 18, 'commit'),
+    ofProducer(batchOf([text(6)], 19), 7),
+    markOf(7, 20, 'abort'),
+    batchOf([text(7)], 21),
+  ]
+  const aborted = [
+    { producerId: 7n, firstOffset: 19 },
+    { producerId: 7n, firstOffset: 10 },
+  ]
+  const cursor = new RecordCursor(client, place, Buffer.concat(batches), 10, aborted)
+  assert.deepEqual([cursor.count, cursor.end], [4, 22])
+  assert.deepEqual(
+    readAll(cursor).map(({ at }) => at),
+    [12, 13, 16, 21],
+  )
+  assert.equal(cursor.count, 0)
+  const all = cursorOf(Buffer.concat(batches), 10)
+  assert.deepEqual(
+    readAll(all).map(({ at }) => at),
+    [10, 11, 12, 13, 14, 16, 19, 21],
+  )
+})
+
+test('an abort is known where the transaction began before the fetch or its mark comes after it', () => {
+  const aborted = [{ producerId: 7n, firstOffset: 2 }]
+  const middle = Buffer.concat([ofProducer(batchOf([text(0)], 10), 7), ofProducer(batchOf([text(1)], 11), 7)])
+  const cursor = new RecordCursor(client, place, middle, 10, aborted)
+  assert.deepEqual([cursor.count, cursor.end, readAll(cursor)], [0, 12, []])
+  // One that begins behind what was sent concerns nothing of it.
+  const later = new RecordCursor(client, place, middle, 10, [{ producerId: 7n, firstOffset: 12 }])
+  assert.equal(later.count, 2)
+  // Compaction may leave the head of a batch alone.
+  const bare = markOf(7, 10, 'abort').subarray(0, 61)
+  bare.writeInt32BE(61 - 12, 8)
+  bare.writeInt32BE(0, 57)
+  assert.deepEqual(new RecordCursor(client, place, bare, 10, aborted).end, 11)
+})
+
 test('where the topic has the time of the broker, all records of a batch have it', () => {
   const batch = batchOf([text(0), text(1)])
   batch.writeInt16BE(1 << 3, 21)

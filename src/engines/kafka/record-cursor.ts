@@ -1,3 +1,4 @@
+import { type AbortedTransaction, AbortFilter } from './aborted.ts'
 import type { Client } from './driver.ts'
 import type { PartitionName } from './holding.ts'
 import { type Cursor, LoggedRecord, readVarint } from './logged-record.ts'
@@ -10,18 +11,21 @@ const ATTRIBUTES_AT = 21
 const LAST_DELTA_AT = 23
 const FIRST_TIME_AT = 27
 const LAST_TIME_AT = 35
+const PRODUCER_ID_AT = 43
 const COUNT_AT = 57
 const RECORDS_AT = 61
 const MAGIC = 2
 const COMPRESSION = 0b111
 const APPEND_TIME = 1 << 3
+const TRANSACTIONAL = 1 << 4
 const CONTROL = 1 << 5
 
 const NOTHING = Buffer.alloc(0)
+const NONE: readonly AbortedTransaction[] = []
 
 /** The records of a piece of a partition's log, as the broker sent it, each read when it is asked for. */
 export class RecordCursor {
-  /** Records that it has still to bring: those of whole batches, without the marks of transactions. */
+  /** Records that it has still to bring: those of whole batches, without the marks of transactions and what was aborted. */
   count: number
   readonly bytes: number
   /** Where the log goes on behind it, also where the last records were compacted away. */
@@ -29,6 +33,8 @@ export class RecordCursor {
   readonly #client: Client
   readonly #place: PartitionName
   readonly #batches: Buffer
+  /** Where batches begin that were aborted. Null where the broker tells of no abort, as nearly always. */
+  readonly #aborted: Set<number> | null
   #nextBatchAt = 0
   #batchesEnd = 0
   #records: Cursor = { bytes: NOTHING, at: 0 }
@@ -38,13 +44,15 @@ export class RecordCursor {
   /** The broker's own time of all records of the batch, where the topic says so. */
   #appendedAtMs: number | null = null
 
-  /** `from`: what was asked for. A batch comes whole, also with what stands before. */
-  constructor(client: Client, place: PartitionName, batches: Buffer, from: number) {
+  /** `from`: what was asked for. A batch comes whole, also with what stands before. `aborted`: as the broker told it. */
+  constructor(client: Client, place: PartitionName, batches: Buffer, from: number, aborted = NONE) {
     this.#client = client
     this.#place = place
     this.#batches = batches
     this.bytes = batches.length
     this.end = from
+    const filter = aborted.length === 0 ? null : new AbortFilter(aborted)
+    this.#aborted = filter === null ? null : new Set()
     let count = 0
     for (let at = 0; at + HEAD_BYTES <= batches.length; at = this.#batchesEnd) {
       const end = at + HEAD_BYTES + batches.readInt32BE(at + LENGTH_AT)
@@ -54,8 +62,10 @@ export class RecordCursor {
       if (batches[at + MAGIC_AT] !== MAGIC)
         throw new RangeError(`the log of ${place.topic} is in a format of before 2017`)
       this.#batchesEnd = end
-      this.end = Math.max(from, int64(batches, at) + batches.readInt32BE(at + LAST_DELTA_AT) + 1)
-      if (!isControl(batches, at)) count += batches.readInt32BE(at + COUNT_AT)
+      const next = int64(batches, at) + batches.readInt32BE(at + LAST_DELTA_AT) + 1
+      this.end = Math.max(from, next)
+      if (filter !== null && isDropped(filter, batches, at, next - 1)) this.#aborted?.add(at)
+      else if (!isControl(batches, at)) count += batches.readInt32BE(at + COUNT_AT)
     }
     this.count = count
   }
@@ -84,7 +94,7 @@ export class RecordCursor {
     const batches = this.#batches
     const attributes = batches.readInt16BE(at + ATTRIBUTES_AT)
     this.#nextBatchAt = at + HEAD_BYTES + batches.readInt32BE(at + LENGTH_AT)
-    if (isControl(batches, at)) return true
+    if (isControl(batches, at) || this.#aborted?.has(at) === true) return true
     this.#left = batches.readInt32BE(at + COUNT_AT)
     this.#firstOffset = int64(batches, at)
     this.#firstTimeMs = int64(batches, at + FIRST_TIME_AT)
@@ -104,6 +114,13 @@ export class RecordCursor {
 
 function isControl(batches: Buffer, at: number): boolean {
   return (batches.readInt16BE(at + ATTRIBUTES_AT) & CONTROL) !== 0
+}
+
+function isDropped(filter: AbortFilter, batches: Buffer, at: number, lastOffset: number): boolean {
+  const producerId = batches.readBigInt64BE(at + PRODUCER_ID_AT)
+  const isTransactional = (batches.readInt16BE(at + ATTRIBUTES_AT) & TRANSACTIONAL) !== 0
+  const head = { lastOffset, producerId, isTransactional, isControl: isControl(batches, at) }
+  return filter.drops(head, batches.readInt32BE(at + COUNT_AT) === 0 ? null : { bytes: batches, at: at + RECORDS_AT })
 }
 
 /** Offsets and times are far below 2^53. */

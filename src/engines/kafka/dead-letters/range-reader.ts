@@ -32,7 +32,8 @@ export class RangeReader {
   constructor(client: Client, options: KafkaOptions, clock: Clock) {
     this.#client = client
     this.#clock = clock
-    this.#calls = new Fetches(client, options, WAIT_MS)
+    // These topics are our own, and nothing is written to them in transactions.
+    this.#calls = new Fetches(client, options, WAIT_MS, 'read_uncommitted')
   }
 
   /** Empty when there is nothing more in the range. */

@@ -15,6 +15,10 @@ export interface PartitionView extends PartitionName {
   readonly inSync: number
   readonly begin: bigint
   readonly end: bigint
+  /** Where the first open transaction begins; `end` where none is open. */
+  readonly stable: bigint
+  /** The first record that is younger than OPEN_MS; `end` where none is. */
+  readonly recent: bigint
   /** The first record that is younger than OVERDUE_MS; `end` where none is. */
   readonly young: bigint
   /** By its producer's clock. Null where there is none. */
@@ -56,6 +60,9 @@ export interface Survey {
 
 /** A record that is older and not settled is overdue. */
 export const OVERDUE_MS = 3_600_000
+
+/** A transaction that is open for longer holds its partition back. */
+export const OPEN_MS = 60_000
 
 const TOPIC_SETTINGS = [
   'cleanup.policy',
@@ -124,9 +131,11 @@ async function viewsOf(
   const led = [...topics].flatMap(([topic, { partitions }]) =>
     partitions.flatMap(({ leader }, partition) => (leader < 0 ? [] : [{ topic, partition }])),
   )
-  const [begins, ends, youngs, newest, settings] = await Promise.all([
+  const [begins, ends, stables, recents, youngs, newest, settings] = await Promise.all([
     offsetsOf(admin, led, -2n),
     offsetsOf(admin, led, -1n),
+    offsetsOf(admin, led, -1n, 'read_committed'),
+    offsetsOf(admin, led, BigInt(nowMs - OPEN_MS)),
     offsetsOf(admin, led, BigInt(nowMs - OVERDUE_MS)),
     newestOf(admin, led),
     configsOf(admin, client.ConfigResourceTypes.TOPIC, names, TOPIC_SETTINGS),
@@ -135,10 +144,12 @@ async function viewsOf(
     const partitions = topic.partitions.map(({ leader, replicas, isr }, partition): PartitionView => {
       const place = nameOf({ topic: name, partition })
       const [begin, end] = [begins.get(place) ?? 0n, ends.get(place) ?? 0n]
-      const young = youngs.get(place) ?? -1n
+      const [young, recent] = [youngs.get(place) ?? -1n, recents.get(place) ?? -1n]
       const known = committed.get(place)
       return {
         ...{ topic: name, partition, leader, replicas: replicas.length, inSync: isr.length, begin, end },
+        stable: stables.get(place) ?? end,
+        recent: recent < 0n ? end : recent,
         young: young < 0n ? end : young,
         newestMs: newest.get(place) ?? null,
         committed: known !== undefined && isFor(known, topic.id) ? known : null,
