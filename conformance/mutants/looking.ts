@@ -16,6 +16,14 @@ export const lookingMutants: readonly Mutant[] = [
     alter: () => ({ engine: (right) => inspecting(right, ({ find }) => ({ waitFor: (id) => find(id) })) }),
   },
   {
+    flaw: 'a job’s history keeps its oldest lines and loses the newest',
+    killer: 'the history of a job has an end: the oldest lines go first, and the line of its enqueue stays',
+    alter: () => ({
+      engine: (right) =>
+        inspecting(right, (inspector) => ({ history: async (id) => (await inspector.history(id)).slice(0, 150) })),
+    }),
+  },
+  {
     flaw: 'nothing of a job’s history is kept',
     killer: 'the history tells a job’s life in order',
     alter: () => ({ engine: (right) => inspecting(right, () => ({ history: async () => [] })) }),

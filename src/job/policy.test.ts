@@ -71,6 +71,13 @@ test('Offline gives the job back without using an attempt, even at the last one'
   assert.equal(verdict.delayMs, 5_000)
 })
 
+test('Offline without a delay is deferred all the same', () => {
+  for (const delay of [0, 1, '99ms']) {
+    const verdict = decide(failed({ error: new Offline('away', { delay }) }), random)
+    assert.deepEqual(verdict, { kind: 'release', delayMs: 100, reason: 'offline' })
+  }
+})
+
 test('a payload from a newer version waits for a newer worker without using an attempt', () => {
   const error = new PayloadError('ERR_PAYLOAD_VERSION', 'version 2')
   const verdict = decide(failed({ attempt: 3, error }), random)

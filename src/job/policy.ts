@@ -28,6 +28,8 @@ export interface FailedAttempt {
 const NEWER_PAYLOAD_DELAY_MS = 10_000
 
 const OFFLINE_DELAY_MS = 60_000
+/** It uses no attempt, so without a pause a handler that is offline would be started as fast as the store can. */
+const OFFLINE_DELAY_MS_MIN = 100
 
 /**
  * What becomes of a failed attempt. Pure: the same failure, the same answer. It never throws, because a start without
@@ -40,7 +42,8 @@ export function decide(failed: FailedAttempt, random: () => number, redactor?: R
   const { error } = failed
   if (isMillraceError(error, 'ERR_OFFLINE')) {
     const delayMs = attemptTo(() => chosenMs(error, 'Offline.delay'))
-    return { kind: 'release', delayMs: typeof delayMs === 'number' ? delayMs : OFFLINE_DELAY_MS, reason: 'offline' }
+    const chosen = typeof delayMs === 'number' ? Math.max(delayMs, OFFLINE_DELAY_MS_MIN) : OFFLINE_DELAY_MS
+    return { kind: 'release', delayMs: chosen, reason: 'offline' }
   }
   if (isMillraceError(error, 'ERR_PAYLOAD_VERSION')) {
     return { kind: 'release', delayMs: NEWER_PAYLOAD_DELAY_MS, reason: 'payload-version' }

@@ -179,6 +179,27 @@ export const failures: CaseFile = {
       },
     },
     {
+      name: 'Offline without a delay is deferred all the same, so that the job does not spin',
+      guarantees: ['I2'],
+      async run(stage) {
+        const mill = await stage.mill()
+        const startsMs: number[] = []
+        const job = numberedJob(stage, {
+          run: () => {
+            startsMs.push(stage.nowMs)
+            if (startsMs.length < 4) throw new Offline('no network', { delay: 0 })
+          },
+        })
+        const seen = record(mill)
+        await mill.work([job])
+        const { id } = await mill.enqueue(job, { n: 1 })
+        await stage.until(SOON_MS, () => seen.settled.length === 4, 'all outcomes')
+        const gaps = startsMs.slice(1).map((atMs, index) => atMs - (startsMs[index] ?? 0))
+        assert.ok(Math.min(...gaps) >= 90, `starts ${gaps.join(', ')} ms apart`)
+        assert.deepEqual(seen.kinds(id), ['release', 'release', 'release', 'complete'])
+      },
+    },
+    {
       // A09 A43 B88
       name: 'a handler that runs too long is aborted, and that counts as a failed attempt',
       guarantees: ['I2', 'I6'],

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Inspector } from '../../../src/engine/engine.ts'
+import { HISTORY_MAX } from '../../../src/job/history.ts'
 import type { CaseFile } from '../../case.ts'
 import { cancellation, inspection, need, requeue } from '../../needs.ts'
 import { boom, complete, dead, never, release, retry, type Stage } from '../../stage.ts'
@@ -18,6 +19,25 @@ export const inspecting: CaseFile = {
   level: 'port',
   concept: 'Looking at jobs',
   cases: [
+    {
+      name: 'the history of a job has an end: the oldest lines go first, and the line of its enqueue stays',
+      guarantees: ['I9'],
+      ...need(inspection),
+      async run(stage) {
+        const { id } = await stage.put({ attempts: 1_000 })
+        const consumer = await stage.consume()
+        // Every other start is given back and counts nothing.
+        const starts = HISTORY_MAX
+        for (let start = 0; start < starts; start += 1) {
+          await stage.settle(consumer, await stage.one(consumer), start % 2 === 0 ? release() : retry())
+        }
+        const history = (await stage.engine.inspector?.history(id)) ?? []
+        assert.ok(history.length <= HISTORY_MAX && history.length > HISTORY_MAX / 2, `${history.length} lines`)
+        assert.deepEqual([history[0]?.name, history.at(-1)?.name], ['enqueued', 'retried'])
+        assert.equal(history.at(-1)?.attempt, starts / 2, 'the newest line is there')
+        assert.ok((history[1]?.attempt ?? 0) > 1, 'the oldest lines are gone')
+      },
+    },
     {
       name: 'an unknown job is null and has no history',
       guarantees: ['I1'],

@@ -1,5 +1,6 @@
 import type { PayloadEdit } from '../../engine/dead-letters.ts'
 import type { Lease, Lost } from '../../engine/outcome.ts'
+import { HISTORY_MAX } from '../../job/history.ts'
 import type { Ended, ErrorRecord, JobEvent, JobEventName, JobView, NewJob, StoredJob } from '../../job/job.ts'
 import type { JobState } from '../../job/states.ts'
 import type { Heaped } from './heap.ts'
@@ -122,6 +123,8 @@ export function record(
   const { worker = null, detail = null } = more
   row.updatedAtMs = nowMs
   row.history.push({ jobId: row.job.id, atMs: nowMs, name, attempt: row.attempt, worker, detail })
+  // The first line tells when it was enqueued, and stays.
+  if (row.history.length > HISTORY_MAX) row.history.splice(1, 1)
 }
 
 export function toStoredJob(row: JobRow): StoredJob {

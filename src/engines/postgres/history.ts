@@ -1,3 +1,4 @@
+import { newestHistory } from '../../job/history.ts'
 import { JOB_EVENT_NAMES, type JobEvent, type JobEventName } from '../../job/job.ts'
 import { fromIso } from '../../time/iso.ts'
 import type { Queries } from './database.ts'
@@ -52,5 +53,5 @@ export async function readHistory(queries: Queries, row: ViewRow): Promise<reado
     const detail = { durationMs: row.duration_ms }
     add({ atMs: row.completed_ms, name: 'completed', attempt: row.attempt_count, worker, detail })
   }
-  return events
+  return newestHistory(events)
 }

@@ -1,4 +1,5 @@
 /** The statements of a holder: settle, renew, report. */
+import { HISTORY_MAX } from '../../job/history.ts'
 import type { Names } from './names.ts'
 import { after, given, held, ms, NOW, NOW_ISO, owned, UNLEASED, unleased } from './statements.ts'
 
@@ -30,11 +31,16 @@ FROM ${given('$2::text[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::bool
 WHERE ${held('job', 'given')}
 RETURNING given.id, given.token, job.awaited`
 
+/** Lines of the table of jobs; other tables may have jobs of the same id. */
+const OURS = (alias: string): string => `coalesce(${alias}.data ->> 'table', 'jobs') = 'jobs'`
+/** As many lines as one outcome adds, which the statement itself does not see yet. */
+const LINES_MAX = 2
+
 const QUEUED_AGAIN = `held.kind IN ('retry', 'release')`
 const DEFERRED = `(held.kind = 'retry' OR held.kind = 'release' AND held.delay_ms > 0)`
 
 /**
- * Every other outcome whose token holds, each with its lines of history; the ids of those come back. The first line of
+ * Every other outcome whose token holds, each with its lines of history, of which the oldest go where there are too many; the ids of those come back. The first line of
  * each tells when the start was, because that leaves the row. Without a delay a released job keeps its place.
  */
 export const SETTLE = ({ jobs, events, eventIdType }: Names): string => `
@@ -63,7 +69,12 @@ noted AS (
       jsonb_build_object('details', line.value -> 'details' || jsonb_build_object('startedAtMs', ${ms('held.started_at')}))
       ELSE '{}' END
   FROM held CROSS JOIN LATERAL jsonb_array_elements(held.lines::jsonb) WITH ORDINALITY AS line (value, nth)
-  ORDER BY held.id, line.nth)
+  ORDER BY held.id, line.nth),
+trimmed AS (
+  DELETE FROM ${events} AS event USING held CROSS JOIN LATERAL (
+    SELECT seq FROM ${events} AS line WHERE line.job_id = held.id::${eventIdType} AND ${OURS('line')}
+    ORDER BY line.job_id DESC, line.seq DESC OFFSET ${HISTORY_MAX - LINES_MAX} LIMIT 1) AS oldest
+  WHERE event.job_id = held.id::${eventIdType} AND event.seq <= oldest.seq AND ${OURS('event')})
 SELECT id, token, awaited FROM held`
 
 /** Whether a newer job of the latest key waits behind the one that is held, which this locks. */

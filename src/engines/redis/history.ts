@@ -1,3 +1,4 @@
+import { newestHistory } from '../../job/history.ts'
 import { JOB_EVENT_NAMES, type JobEvent, type JobEventName } from '../../job/job.ts'
 import { attemptOf, parse, type Row, startsOf, timeOf, toView } from './rows.ts'
 
@@ -16,9 +17,8 @@ export function readHistory(row: Row, log: readonly unknown[]): readonly JobEven
     if (noted !== null) lines.push(noted)
   }
   for (const event of untold(row, lines)) lines.push(event)
-  return lines
-    .filter(({ name }, index) => name !== 'started' || lines[index - 1]?.name !== 'expired')
-    .map((event) => ({ jobId: view.id, ...event }))
+  const told = lines.filter(({ name }, index) => name !== 'started' || lines[index - 1]?.name !== 'expired')
+  return newestHistory(told.map((event) => ({ jobId: view.id, ...event })))
 }
 
 function untold({ place, fields }: Row, lines: readonly Line[]): readonly Line[] {

@@ -1,8 +1,9 @@
+import { HISTORY_MAX, newestHistory } from '../../job/history.ts'
 import type { JobEvent, JobEventName } from '../../job/job.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
 import { parse, toMs, type ViewRow } from './rows.ts'
-import { READ_EVENTS, RECORD_EVENT } from './statements.ts'
+import { READ_EVENTS, RECORD_EVENT, TRIM_EVENTS } from './statements.ts'
 
 export interface NewEvent {
   readonly id: string
@@ -21,7 +22,11 @@ export function recordEvent(connection: Connection, event: NewEvent, nowMs: numb
     worker: event.worker,
     detail: event.detail === null ? null : JSON.stringify(event.detail),
   })
+  if (REPEATED.has(event.name)) connection.prepare(TRIM_EVENTS).run({ id: event.id, kept: HISTORY_MAX })
 }
+
+/** What can happen to one job without end. */
+const REPEATED: ReadonlySet<JobEventName> = new Set<JobEventName>(['failed', 'released', 'expired'])
 
 interface EventRow {
   readonly at: string
@@ -63,5 +68,5 @@ export function readHistory(connection: Connection, row: ViewRow): readonly JobE
       detail: { durationMs: row.duration_ms },
     })
   }
-  return events
+  return newestHistory(events)
 }

@@ -227,4 +227,9 @@ WHERE id = :id AND status IN ('queued', 'in_progress')`
 export const RECORD_EVENT = `
 INSERT INTO job_events (job_id, at, name, attempt, worker, detail) VALUES (:id, :now, :name, :attempt, :worker, :detail)`
 
+/** All but the newest of a job's lines go. */
+export const TRIM_EVENTS = `
+DELETE FROM job_events WHERE job_id = :id AND seq <=
+  (SELECT seq FROM job_events WHERE job_id = :id ORDER BY seq DESC LIMIT 1 OFFSET :kept)`
+
 export const READ_EVENTS = `SELECT at, name, attempt, worker, detail FROM job_events WHERE job_id = :id ORDER BY seq`

@@ -1,3 +1,5 @@
+import { HISTORY_MAX } from '../../../job/history.ts'
+
 /**
  * The job's history beyond what its hash tells: JSON lines in BullMQ's own log of the job. `noteStart` is called before
  * the traces of a start are overwritten; a start that a reaper took over (its token begins with 'x') was noted then.
@@ -9,8 +11,10 @@ local function attemptsOf(q, id)
 end
 
 local function note(q, id, event, attempt, worker, detail, at)
-  call('RPUSH', q.base .. id .. ':logs',
+  local log = q.base .. id .. ':logs'
+  local lines = call('RPUSH', log,
     cjson.encode({ at = at or now, event = event, attempt = attempt, worker = worker, detail = detail }))
+  if lines > ${HISTORY_MAX} then call('LTRIM', log, -${HISTORY_MAX}, -1) end
 end
 
 local function noteStart(q, id, attempt)
