@@ -18,8 +18,20 @@ export interface Harness {
   destroy(): Promise<void>
   /** Begins a transaction of the user's own. Needed where `capabilities.transactionalEnqueue`. */
   transaction?(): Promise<OwnTransaction>
+  /**
+   * A further view of the same data, over a wire that can lose answers. Give it where the engine speaks to a server that
+   * keeps leases; without it the suite loses answers by leaving before they come.
+   */
+  lossyView?(): Promise<LossyView>
   /** Where another process reaches the same data. Needed where the engine survives a process crash. */
   readonly url?: string
+}
+
+/** A view of the data from which answers get lost. The suite opens it; the harness closes it. */
+export interface LossyView {
+  readonly engine: Engine
+  /** The next request is carried out, and its connection breaks before the answer arrives. */
+  loseNextAnswer(): void
 }
 
 /** A transaction begun outside the engine, with a table of the user's own in it. */

@@ -30,6 +30,7 @@ import { latestKeys } from './cases/port/latest.ts'
 import { leading } from './cases/port/leadership.ts'
 import { leases } from './cases/port/leases.ts'
 import { rateLimits } from './cases/port/limits.ts'
+import { lostClaims } from './cases/port/lost-claims.ts'
 import { claimOrder } from './cases/port/order.ts'
 import { pausedTypes } from './cases/port/pauses.ts'
 import { presences } from './cases/port/presence.ts'
@@ -57,6 +58,7 @@ export const table: readonly CaseFile[] = [
   fencing,
   leases,
   recovering,
+  lostClaims,
   attempts,
   retrying,
   burying,

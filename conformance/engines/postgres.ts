@@ -3,6 +3,7 @@ import type { Engine } from '../../src/engine/engine.ts'
 import { fromUrl, migrate } from '../../src/engines/postgres/module.ts'
 import { TestClock } from '../../src/testing/clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
+import { type LossyWire, lossyWire } from '../../test/servers/lossy-wire.ts'
 import { dropSchema, type PostgresServer, postgresServer, query, schemaUrl } from '../../test/servers/postgres.ts'
 import type { Harness, OwnTransaction } from '../harness.ts'
 
@@ -12,6 +13,7 @@ export async function postgresHarness(clock: TestClock = new TestClock()): Promi
   const { url, schema } = await freshSchema(server)
   const views: Engine[] = []
   const clients: pg.Client[] = []
+  const wires: LossyWire[] = []
   const view = async (): Promise<Engine> => {
     const engine = fromUrl(`${url}&pool=4`, { clock, migrate: false })
     views.push(engine)
@@ -24,6 +26,13 @@ export async function postgresHarness(clock: TestClock = new TestClock()): Promi
     clock,
     url,
     other: view,
+    async lossyView() {
+      const wire = await lossyWire(url)
+      wires.push(wire)
+      const lossy = fromUrl(`${wire.url}&pool=4`, { clock, migrate: false })
+      views.push(lossy)
+      return { engine: lossy, loseNextAnswer: wire.loseNextAnswer }
+    },
     // One that is closed has nothing under way.
     advance: (ms) => advance(clock, ms, () => engine.ping().catch(() => {})),
     transaction: async () => {
@@ -34,6 +43,7 @@ export async function postgresHarness(clock: TestClock = new TestClock()): Promi
     },
     destroy: async () => {
       for (const opened of views) await opened.close()
+      for (const wire of wires) wire.close()
       for (const client of clients) await client.end()
       await recycle(server, { url, schema })
     },

@@ -2,6 +2,7 @@ import { Redis } from 'ioredis'
 import type { Engine } from '../../src/engine/engine.ts'
 import { fromUrl } from '../../src/engines/redis/module.ts'
 import { TestClock } from '../../src/testing/clock.ts'
+import { type LossyWire, lossyWire } from '../../test/servers/lossy-wire.ts'
 import { dropPrefix, prefixUrl, redisServer } from '../../test/servers/redis.ts'
 import type { Harness } from '../harness.ts'
 
@@ -14,6 +15,7 @@ export async function redisHarness(clock: TestClock = new TestClock()): Promise<
   const { url, prefix } = prefixUrl(server)
   const outside = new Redis(server.url)
   const views: Engine[] = []
+  const wires: LossyWire[] = []
   const view = async (): Promise<Engine> => {
     const engine = fromUrl(url, { clock, migrate: true })
     views.push(engine)
@@ -26,9 +28,17 @@ export async function redisHarness(clock: TestClock = new TestClock()): Promise<
     clock,
     url,
     other: view,
+    async lossyView() {
+      const wire = await lossyWire(url)
+      wires.push(wire)
+      const lossy = fromUrl(wire.url, { clock, migrate: true })
+      views.push(lossy)
+      return { engine: lossy, loseNextAnswer: wire.loseNextAnswer }
+    },
     advance: (ms) => advance(clock, ms, (passedMs) => age(outside, prefix, passedMs)),
     destroy: async () => {
       for (const opened of views) await opened.close()
+      for (const wire of wires) wire.close()
       outside.disconnect()
       await dropPrefix(server.url, prefix)
     },

@@ -115,7 +115,8 @@ export interface Consumer {
   readonly isRemote?: boolean
   /**
    * At most `max` leases, each held by nobody else, the most urgent first. Empty on timeout, on abort and after close;
-   * it never throws for those. Wake-ups are the engine's business: the core knows only `waitMs`.
+   * it never throws for those. Wake-ups are the engine's business: the core knows only `waitMs`. A rejection brings
+   * nobody a lease: where an answer was lost the engine takes back what the claim has leased, and its start does not count.
    */
   claim(request: ClaimRequest): Promise<readonly Lease[]>
   /**

@@ -24,24 +24,29 @@ export interface Claimed {
 }
 
 /** One token for the whole batch: with the job's id it is unique to this claim. It begins with its holder. */
-function newToken(worker: string): string {
+export function newToken(worker: string): string {
   return `${worker} ${randomBytes(12).toString('base64url')}`
 }
 
 /** Takes the most urgent due jobs of a consumer's types. */
-export async function claimReady(database: Database, { types, bounds, worker, cursors }: Claiming): Promise<Claimed> {
+export async function claimReady(
+  database: Database,
+  { types, bounds, worker, token, cursors }: Claiming,
+): Promise<Claimed> {
   const lanes = types.map((type) => laneOf(type, bounds)).filter((lane) => lane.bound > 0)
   if (lanes.length === 0) return { leases: [], freeInMs: null }
   const { nowMs } = database
   const limited = types.filter((type) => type.limit !== undefined && lanes.some((lane) => lane.type === type.type))
-  if (limited.length > 0) return claimLimited(database, { lanes, limited, max: bounds.max, worker, cursors, nowMs })
-  return { leases: await take(database, { lanes, max: bounds.max, worker, cursors, nowMs }), freeInMs: null }
+  if (limited.length > 0)
+    return claimLimited(database, { lanes, limited, max: bounds.max, worker, token, cursors, nowMs })
+  return { leases: await take(database, { lanes, max: bounds.max, worker, token, cursors, nowMs }), freeInMs: null }
 }
 
 interface Claiming {
   readonly types: readonly SubscribedType[]
   readonly bounds: Bounds
   readonly worker: string
+  readonly token: string
   readonly cursors: Cursors
 }
 
@@ -56,11 +61,12 @@ interface Taking {
   readonly lanes: readonly Lane[]
   readonly max: number
   readonly worker: string
+  readonly token: string
   readonly cursors: Cursors
 }
 
-async function take(queries: Queries, { lanes, max, worker, cursors, nowMs }: Taking): Promise<readonly Lease[]> {
-  const token = newToken(worker)
+async function take(queries: Queries, taking: Taking): Promise<readonly Lease[]> {
+  const { lanes, max, worker, token, cursors, nowMs } = taking
   const [only, ...others] = lanes
   const rows = await measured(cursors, lanes, (starts) =>
     only !== undefined && others.length === 0
@@ -157,12 +163,11 @@ const LIMIT_WAIT_MS = 5
 async function claimLimited(database: Database, taking: TakingLimited): Promise<Claimed> {
   const types = taking.limited.map((type) => type.type)
   for (let tries = 1; ; tries += 1) {
-    const token = newToken(taking.worker)
-    const row = await takeLimited(database, taking, token)
+    const row = await takeLimited(database, taking)
     const freeInMs = row?.free_ms ?? null
     if (row !== undefined && row.ids !== null) {
-      const rows = await database.rows<JobRow>(READ_CLAIMED, row.ids, token)
-      return { leases: await accept(database, rows, { token, cursors: taking.cursors }), freeInMs }
+      const rows = await database.rows<JobRow>(READ_CLAIMED, row.ids, taking.token)
+      return { leases: await accept(database, rows, taking), freeInMs }
     }
     const isAll = row?.locked === types.length
     if (isAll || tries === LIMIT_TRIES) return { leases: [], freeInMs: isAll ? freeInMs : LIMIT_WAIT_MS }
@@ -184,8 +189,7 @@ interface TakingLimited extends Taking {
 
 async function takeLimited(
   database: Database,
-  { lanes, limited, max, worker, cursors }: TakingLimited,
-  token: string,
+  { lanes, limited, max, worker, token, cursors }: TakingLimited,
 ): Promise<LimitedRow | undefined> {
   const limits = lanes.map((lane) => limited.find((type) => type.type === lane.type)?.limit ?? null)
   const [row] = await measured(cursors, lanes, (starts) =>
@@ -250,11 +254,10 @@ export const SILENCE_MS = 300_000
 export async function claimExpired(
   database: Database,
   subscription: Subscription,
-  max: number,
+  { max, token }: { readonly max: number; readonly token: string },
 ): Promise<readonly Lease[]> {
   const { types, worker } = subscription
   const leaseMs = types === 'every' ? REAPER_LEASE_MS : Math.max(...types.map((type) => type.leaseMs))
-  const token = newToken(worker)
   const found: JobRow[] = []
   for (const statement of [CLAIM_EXPIRED, CLAIM_SILENT]) {
     const left = max - found.length

@@ -3,10 +3,11 @@ import type { Lease, Lost, NotApplied, Settlement } from '../../engine/outcome.t
 import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
-import { type Claimed, claimExpired, claimReady, nameLimits, nextDueInMs, nextExpiryInMs } from './claim.ts'
+import { type Claimed, claimExpired, claimReady, nameLimits, newToken, nextDueInMs, nextExpiryInMs } from './claim.ts'
 import type { PostgresCore } from './core.ts'
 import { Cursors } from './cursors.ts'
 import { findTaken, renewLeases, reportProgress, settleLeases } from './settle.ts'
+import { type LostClaim, takeBackClaims } from './take-back.ts'
 
 /** Rows per claim: a bigger one holds its locks longer than it saves. */
 const CLAIM_MAX = 500
@@ -36,8 +37,10 @@ export class PostgresConsumer implements Consumer {
     const untilMs = clock.nowMs() + request.waitMs
     while (!signal.aborted) {
       const seen = wakeups.changes
-      const { leases, freeInMs } = await this.#take(request)
-      if (signal.aborted) return this.#giveBack(leases)
+      const { worker } = this.#subscription
+      const claim: LostClaim = { token: newToken(worker), worker, from: request.from ?? 'ready' }
+      const { leases, freeInMs } = await this.#core.lostClaims.guard(claim, () => this.#take(request, claim))
+      if (signal.aborted) return this.#giveBack(leases, claim)
       for (const lease of leases) this.#held.set(lease.token, lease)
       if (leases.length > 0) return leases
       if (clock.nowMs() >= untilMs) return []
@@ -55,28 +58,29 @@ export class PostgresConsumer implements Consumer {
   }
 
   /** The claim was ended while its statement was on the way: nobody would run what it brought. */
-  async #giveBack(leases: readonly Lease[]): Promise<readonly Lease[]> {
+  async #giveBack(leases: readonly Lease[], claim: LostClaim): Promise<readonly Lease[]> {
     if (leases.length === 0) return []
-    const { worker } = this.#subscription
+    const core = this.#core
     const outcome = { kind: 'release', delayMs: 0, reason: 'the claim was ended' } as const
-    const released = leases.map((lease) => ({ lease, outcome, worker }))
-    await this.#core.call('claim', (database) => settleLeases(database, released, this.#core.farewells))
-    this.#core.added({ mayPrecede: true })
+    const released = leases.map((lease) => ({ lease, outcome, worker: claim.worker }))
+    await core.lostClaims.guard(claim, () =>
+      core.call('claim', async (database) => {
+        // What a reaper took over must not be released: the start of its dead holder has counted.
+        if (claim.from === 'expired') await takeBackClaims(core, [claim])
+        else await settleLeases(database, released, core.farewells)
+      }),
+    )
+    core.added({ mayPrecede: true })
     return []
   }
 
-  #take(request: ClaimRequest): Promise<Claimed> {
+  #take(request: ClaimRequest, { token, worker }: LostClaim): Promise<Claimed> {
     const max = Math.min(request.max, CLAIM_MAX)
     return this.#core.call('claim', async (database) => {
       if (request.from === 'expired') {
-        return { leases: await claimExpired(database, this.#subscription, max), freeInMs: null }
+        return { leases: await claimExpired(database, this.#subscription, { max, token }), freeInMs: null }
       }
-      const claiming = {
-        types: this.#types(),
-        bounds: { ...request, max },
-        worker: this.#subscription.worker,
-        cursors: this.#cursors,
-      }
+      const claiming = { types: this.#types(), bounds: { ...request, max }, worker, token, cursors: this.#cursors }
       if (!this.#hasLimits) await nameLimits(database, claiming.types)
       this.#hasLimits = true
       const wasAhead = this.#cursors.isActive

@@ -1,6 +1,7 @@
 import type { Receipt } from '../../engine/engine.ts'
 import { Farewells } from '../../engine/farewells.ts'
 import { Gather } from '../../engine/gather.ts'
+import { LostClaims } from '../../engine/lost-claims.ts'
 import type { NotApplied } from '../../engine/outcome.ts'
 import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
@@ -10,6 +11,7 @@ import { insertPlain } from './enqueue.ts'
 import { isRefusedValue, toEngineError } from './faults.ts'
 import { type Ear, Listener, type Tidings } from './listener.ts'
 import { type Settling, settleLeases } from './settle.ts'
+import { type LostClaim, takeBackClaims } from './take-back.ts'
 import { Wakeups } from './wakeups.ts'
 
 /** Statements on their way at once, for each kind: enough to keep the server busy, few enough to gather well. */
@@ -40,6 +42,7 @@ export class PostgresCore {
   readonly results: Wakeups
   readonly listener: Listener
   readonly farewells = new Farewells()
+  readonly lostClaims = new LostClaims<LostClaim>((claims) => takeBackClaims(this, claims))
   readonly enqueues: Gather<NewJob, Receipt>
   readonly settles: Gather<Settling, NotApplied | null>
   readonly #consumers = new Set<CoreConsumer>()
@@ -129,7 +132,7 @@ export class PostgresCore {
     await Promise.all([...this.#consumers].map((consumer) => consumer.close()))
     this.wakeups.close()
     this.results.close()
-    await Promise.all([this.enqueues.idle(), this.settles.idle()])
+    await Promise.all([this.enqueues.idle(), this.settles.idle(), this.lostClaims.close()])
     this.#closed = true
     await this.listener.close()
     await this.database.close()

@@ -1,15 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import type { ClaimRequest, SubscribedType, Subscription } from '../../engine/engine.ts'
-import type { Lease } from '../../engine/outcome.ts'
+import { LOST_CLAIM_REASON } from '../../engine/lost-claims.ts'
+import type { Lease, Settlement } from '../../engine/outcome.ts'
 import type { StoredJob } from '../../job/job.ts'
 import { LEASE_DEFAULT_MS } from '../../job/options.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { RedisDatabase } from './database.ts'
 import { isScheduledRun, scheduleNextRun } from './job-scheduler.ts'
 import { queueOf, typeOf } from './keys.ts'
-import { claimExpiredScript, claimScript, dropScript, supersedeScript, untieScript } from './lua/claim.ts'
+import { claimExpiredScript, claimScript } from './lua/claim.ts'
+import { dropScript, supersedeScript, takeBackScript } from './lua/take-back.ts'
+import { untieScript } from './lua/untie.ts'
 import { listOf } from './reading.ts'
 import { attemptOf, type Fields, readStored, toFields } from './rows.ts'
+import { settleLeases } from './settle.ts'
 
 export interface Claimed {
   readonly leases: readonly Lease[]
@@ -21,19 +25,26 @@ interface Claiming {
   readonly database: RedisDatabase
   readonly clock: Clock
   readonly worker: string
+  /** Followed by a number it is the token of each job. */
+  readonly token: string
 }
 
 /** Tokens are new at every claim: a random start for this process, a number for the call, another for the job. */
 const ORIGIN = randomBytes(6).toString('base64url')
 let calls = 0
 
-function nextToken(mark: 'c' | 'x'): string {
+export function nextToken(from: ClaimRequest['from']): string {
   calls += 1
-  return `${mark}${ORIGIN}.${calls.toString(36)}.`
+  return `${from === 'expired' ? REAPED : 'c'}${ORIGIN}.${calls.toString(36)}.`
 }
 
+/** What the token of a reaper's claim begins with; Lua's `isReaped` looks for the same. */
+const REAPED = 'x'
+/** How long a reaper that names no types holds what it took over: ample for one settle, short if it dies too. */
+const REAPER_LEASE_MS = 30_000
+
 export async function claimReady(
-  { database, clock, worker }: Claiming,
+  { database, clock, worker, token }: Claiming,
   types: readonly SubscribedType[],
   { max, perType = {} }: Pick<ClaimRequest, 'max' | 'perType'>,
 ): Promise<Claimed> {
@@ -41,7 +52,6 @@ export async function claimReady(
     .map((subscribed) => ({ ...subscribed, bound: Math.min(max, perType[subscribed.type] ?? max) }))
     .filter(({ bound }) => bound > 0)
   if (wanted.length === 0) return { leases: [], lookInMs: null }
-  const token = nextToken('c')
   const args = wanted.flatMap(({ type, leaseMs, bound, limit }) => [
     queueOf(type),
     leaseMs,
@@ -56,17 +66,49 @@ export async function claimReady(
 
 /** What nobody holds any more, of the types asked for or of every type that Millrace has met here. */
 export async function claimExpired(
-  { database, clock, worker }: Claiming,
+  { database, clock, worker, token }: Claiming,
   types: Subscription['types'],
   max: number,
 ): Promise<Claimed> {
-  const token = nextToken('x')
   const named = types === 'every' ? [] : types
   const args = named.flatMap(({ type, leaseMs }) => [queueOf(type), leaseMs])
   const count = types === 'every' ? -1 : named.length
-  const answer = await database.run(claimExpiredScript(), [worker, token, max, LEASE_DEFAULT_MS, count, ...args])
+  const answer = await database.run(claimExpiredScript(), [worker, token, max, REAPER_LEASE_MS, count, ...args])
   const leaseOf = new Map(named.map(({ type, leaseMs }) => [type, leaseMs]))
-  return readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
+  return readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? REAPER_LEASE_MS)
+}
+
+/** A claim whose answer was lost. */
+export interface LostClaim {
+  readonly token: string
+  readonly worker: string
+  readonly types: Subscription['types']
+}
+
+/**
+ * Undoes claims that have happened, and answers those. Jobs that were ready are ready again, with a start that does not
+ * count; what a reaper took over is expired again.
+ */
+export async function takeBackClaims(
+  database: RedisDatabase,
+  claims: readonly LostClaim[],
+): Promise<readonly LostClaim[]> {
+  const found: LostClaim[] = []
+  for (const claim of claims) {
+    const queues = claim.types === 'every' ? [] : claim.types.map(({ type }) => queueOf(type))
+    const answer = listOf(await database.run(takeBackScript(), [claim.token, ...queues]))
+    const released: Settlement[] = []
+    for (let index = 1; index < answer.length; index += 4) {
+      const [queue, id, token, fields] = answer.slice(index, index + 4)
+      const job = readStored(typeOf(String(queue)), String(id), toFields(fields))
+      if (job === null) continue
+      const lease = { job, attempt: attemptOf(toFields(fields)), token: String(token), expiresAtMs: null }
+      released.push({ lease, outcome: { kind: 'release', delayMs: 0, reason: LOST_CLAIM_REASON } })
+    }
+    if (released.length > 0) await settleLeases(database, claim.worker, released)
+    if (Number(answer[0]) > 0) found.push(claim)
+  }
+  return found
 }
 
 /** Queues per look. Most have nobody who waits for others. */

@@ -3,7 +3,15 @@ import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { backgroundClock } from '../../time/clock.ts'
-import { type Claimed, claimExpired, claimReady, untieJobs } from './claim.ts'
+import {
+  type Claimed,
+  claimExpired,
+  claimReady,
+  type LostClaim,
+  nextToken,
+  takeBackClaims,
+  untieJobs,
+} from './claim.ts'
 import type { RedisCore } from './core.ts'
 import { Doorbell } from './doorbell.ts'
 import { bullId, queueOf } from './keys.ts'
@@ -80,8 +88,10 @@ export class RedisConsumer implements Consumer {
     const untilMs = clock.nowMs() + request.waitMs
     let isFirst = true
     while (!signal.aborted) {
-      const { leases, lookInMs } = await this.#take(request)
-      if (signal.aborted) return this.#giveBack(leases)
+      const { types, worker } = this.#subscription
+      const claim: LostClaim = { token: nextToken(request.from), worker, types }
+      const { leases, lookInMs } = await this.#core.lostClaims.guard(claim, () => this.#take(request, claim))
+      if (signal.aborted) return this.#giveBack(leases, request, claim)
       for (const lease of leases) this.#held.set(nameOf(lease), lease)
       if (leases.length > 0) return leases
       // A reaper asks until nothing is left, so this is done once for each of its passes.
@@ -99,11 +109,10 @@ export class RedisConsumer implements Consumer {
     else await this.#doorbell.wait(ms, signal)
   }
 
-  #take(request: ClaimRequest): Promise<Claimed> {
+  #take(request: ClaimRequest, { token, worker, types }: LostClaim): Promise<Claimed> {
     const { database, clock } = this.#core
-    const { types, worker } = this.#subscription
     const max = Math.min(request.max, CLAIM_MAX)
-    const claiming = { database, clock, worker }
+    const claiming = { database, clock, worker, token }
     if (request.from === 'expired') return claimExpired(claiming, types, max)
     return claimReady(claiming, this.#types(), { ...request, max })
   }
@@ -117,11 +126,16 @@ export class RedisConsumer implements Consumer {
   }
 
   /** The claim was ended while it was on its way: nobody would run what it brought. */
-  async #giveBack(leases: readonly Lease[]): Promise<readonly Lease[]> {
+  async #giveBack(leases: readonly Lease[], { from }: ClaimRequest, claim: LostClaim): Promise<readonly Lease[]> {
     if (leases.length === 0) return []
+    const { database, lostClaims } = this.#core
     const outcome = { kind: 'release', delayMs: 0, reason: 'the claim was ended' } as const
     const released = leases.map((lease) => ({ lease, outcome })).toReversed()
-    await settleLeases(this.#core.database, this.#subscription.worker, released)
+    // What a reaper took over must not be released: the start of its dead holder has counted.
+    await lostClaims.guard(claim, async () => {
+      if (from === 'expired') await takeBackClaims(database, [claim])
+      else await settleLeases(database, claim.worker, released)
+    })
     return []
   }
 

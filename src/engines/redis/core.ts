@@ -1,8 +1,10 @@
 import type { Receipt } from '../../engine/engine.ts'
 import { Farewells } from '../../engine/farewells.ts'
 import { Gather } from '../../engine/gather.ts'
+import { LostClaims } from '../../engine/lost-claims.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
+import { type LostClaim, takeBackClaims } from './claim.ts'
 import type { RedisConsumer } from './consumer.ts'
 import type { RedisDatabase } from './database.ts'
 import { Endings } from './endings.ts'
@@ -19,6 +21,7 @@ export class RedisCore {
   readonly pollMs: number
   readonly farewells = new Farewells()
   readonly endings: Endings
+  readonly lostClaims: LostClaims<LostClaim>
   readonly #enqueues: Gather<NewJob, Receipt>
   readonly #consumers = new Set<RedisConsumer>()
 
@@ -27,6 +30,7 @@ export class RedisCore {
     this.clock = clock
     this.pollMs = pollMs
     this.endings = new Endings(database, clock)
+    this.lostClaims = new LostClaims((claims) => takeBackClaims(database, claims))
     this.#enqueues = new Gather((jobs) => storeJobs(database, jobs), {
       flightsMax: FLIGHTS_MAX,
       itemsMax: ITEMS_MAX,
@@ -50,7 +54,7 @@ export class RedisCore {
   /** Ends claims that wait, lets calls on their way finish, and refuses new ones. */
   async close(): Promise<void> {
     await Promise.all([...this.#consumers].map((consumer) => consumer.close()))
-    await this.#enqueues.idle()
+    await Promise.all([this.#enqueues.idle(), this.lostClaims.close()])
     this.endings.close()
     this.database.close()
   }

@@ -1,6 +1,5 @@
 import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
-import { ENDED } from './ended.ts'
-import { IDENTITY, LINKS, LINKS_BULL, STARTED, UNTIE } from './links.ts'
+import { IDENTITY, STARTED } from './links.ts'
 import { NOTES } from './notes.ts'
 
 /**
@@ -216,70 +215,5 @@ for _, name in ipairs(queues) do
   end
 end
 return { nextIn, claimed }
-`,
-)
-
-/**
- * Lets go who waits for others in vain: a portion, so that Redis is soon free for others. ARGV: time, where to go on in
- * the first queue ('0': at the beginning), queues. Answers how many queues are done, and where to go on in the next.
- */
-export const untieScript = compose(
-  'untie',
-  LINKS_BULL,
-  GOES_ON_WHEN_FULL,
-  NOTES,
-  LINKS,
-  ENDED,
-  UNTIE,
-  `
-local looked, cursor = 0, ARGV[2]
-for index = 3, #ARGV do
-  local q = queueOf(ARGV[index])
-  repeat
-    local count
-    count, cursor = untie(q, cursor)
-    looked = looked + count
-    if looked >= 200 and cursor ~= '0' then return { index - 3, cursor } end
-  until cursor == '0'
-  if looked >= 200 then return { index - 2, '0' } end
-end
-return { #ARGV - 2, '0' }
-`,
-)
-
-/**
- * A version of a latest key that another program put back after a newer one was there: it must not run. Nothing has
- * told a handler of its start. ARGV: time, queue, id, token.
- */
-export const supersedeScript = compose(
-  'supersede',
-  LINKS_BULL,
-  GOES_ON_WHEN_FULL,
-  NOTES,
-  LINKS,
-  ENDED,
-  `
-local q, id = queueOf(ARGV[2]), ARGV[3]
-if call('GET', q.base .. id .. ':lock') ~= ARGV[4] then return 0 end
-call('LREM', q.active, -1, id)
-call('DEL', q.base .. id .. ':lock')
-local known = call('HMGET', q[':latest:' .. moreOf(q, id).latest.key], 'running', 'queued')
-ended(q, id, 'superseded', { by = known[1] or known[2] or nil })
-return 1
-`,
-)
-
-/** A job whose hash is gone is nobody's. ARGV: time, queue, id, token. */
-export const dropScript = compose(
-  'drop',
-  {},
-  GOES_ON_WHEN_FULL,
-  IDENTITY,
-  `
-local q, id = queueOf(ARGV[2]), ARGV[3]
-if call('GET', q.base .. id .. ':lock') ~= ARGV[4] then return 0 end
-call('LREM', q.active, -1, id)
-call('ZREM', own('index'), publicId(q, id) .. ':' .. q.name)
-return call('DEL', q.base .. id, q.base .. id .. ':lock', q.base .. id .. ':logs')
 `,
 )

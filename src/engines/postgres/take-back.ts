@@ -1,0 +1,41 @@
+import { LOST_CLAIM_REASON } from '../../engine/lost-claims.ts'
+import type { PostgresCore } from './core.ts'
+import { type JobRow, toLease } from './rows.ts'
+import { settleLeases } from './settle.ts'
+import { EXPIRE_AGAIN, FIND_CLAIMED } from './take-back-statements.ts'
+
+/** A claim whose answer was lost. */
+export interface LostClaim {
+  readonly token: string
+  readonly worker: string
+  readonly from: 'ready' | 'expired'
+}
+
+/**
+ * Undoes claims that have happened, and answers those. Jobs that were ready are ready again, with a start that does not
+ * count; what a reaper took over is expired again.
+ */
+export async function takeBackClaims(core: PostgresCore, claims: readonly LostClaim[]): Promise<readonly LostClaim[]> {
+  const tokensOf = (from: LostClaim['from']) => claims.filter((claim) => claim.from === from).map(({ token }) => token)
+  const [ready, reaped] = [tokensOf('ready'), tokensOf('expired')]
+  const found = [
+    ...(ready.length === 0 ? [] : await release(core, claims, ready)),
+    ...(reaped.length === 0 ? [] : await core.database.rows<{ token: string }>(EXPIRE_AGAIN, reaped)),
+  ]
+  const tokens = new Set(found.map(({ token }) => token))
+  return claims.filter(({ token }) => tokens.has(token))
+}
+
+async function release(core: PostgresCore, claims: readonly LostClaim[], tokens: readonly string[]) {
+  const rows = await core.database.rows<JobRow & { readonly token: string }>(FIND_CLAIMED, tokens)
+  if (rows.length === 0) return rows
+  const outcome = { kind: 'release', delayMs: 0, reason: LOST_CLAIM_REASON } as const
+  const released = rows.map((row) => ({
+    lease: toLease(row, row.token),
+    outcome,
+    worker: claims.find(({ token }) => token === row.token)?.worker ?? '',
+  }))
+  await settleLeases(core.database, released, core.farewells)
+  core.added({ mayPrecede: true })
+  return rows
+}
