@@ -31,6 +31,8 @@ export interface StoredOptions {
   readonly keepCompleted?: number | null
   /** The same when it is a dead letter. */
   readonly keepDead?: number | null
+  /** The key that a finished job had, where the store has no other place to remember it. */
+  readonly releasedKey?: string
   /** Of whoever enqueued it, where somebody traces. */
   readonly trace?: TraceContext
 }

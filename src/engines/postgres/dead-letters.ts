@@ -28,9 +28,10 @@ import {
   REQUEUE_DEAD,
   UNDISCARD,
 } from './desk-statements.ts'
+import { releaseKeys } from './enqueue.ts'
 import { LOCK_JOB } from './inspect-statements.ts'
 import { findRow } from './inspector.ts'
-import { toView, type ViewRow } from './rows.ts'
+import { keyOf, toView, type ViewRow } from './rows.ts'
 
 export function createDeadLetters(core: PostgresCore): DeadLetters {
   /** Whatever is done here may let others go on that came after the letter. */
@@ -98,9 +99,10 @@ async function requeue(queries: Queries, id: string, by: By, edit: PayloadEdit |
   const row = await lockRow(queries, id)
   if (row === null || !isDead(row)) return false
   if (row.latest_key !== null && !(await isLatest(queries, row))) return false
-  const key = row.idempotency_key
+  const key = keyOf(row)
   if (key !== null && (await queries.rows(FIND_LIVE_KEY, key)).length > 0) return false
-  await queries.rows(REQUEUE_DEAD, id, edit?.payload ?? null, edit?.payloadVersion ?? null)
+  if (key !== row.idempotency_key) await releaseKeys(queries, [{ key }])
+  await queries.rows(REQUEUE_DEAD, id, edit?.payload ?? null, edit?.payloadVersion ?? null, key)
   await recordAct(queries, { row, by, action: 'replay', event: 'replayed', withPayload: edit !== null })
   return true
 }

@@ -18,7 +18,7 @@ export const REQUEUE_DEAD = ({ jobs, payloadType }: Names): string => `
 UPDATE ${jobs} SET status = 'queued', attempt_count = 0, run_at = ${NOW}, next_earliest_run_at = NULL, fail_code = NULL,
   fail_reason = NULL, error_record = NULL, completed_at = NULL, started_at = NULL, progress = NULL, blocked = false,
   payload = coalesce($3::text::${payloadType}, payload), payload_version = coalesce($4::int, payload_version),
-  replays = replays + 1, ${UNLEASED}
+  replays = replays + 1, idempotency_key = $5, ${UNLEASED}
 WHERE id::text = $2 AND ${DEAD}`
 
 /** Whether a live job has the key. */

@@ -3,7 +3,15 @@ import type { NewJob } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
 import type { Queries } from './database.ts'
 import { link, refuseUnknown } from './dependencies.ts'
-import { ENQUEUE, ENQUEUE_LATEST, FIND_KNOWN, FIND_LATEST, SUPERSEDE_WAITING, TAKE_LATEST_SEQ } from './statements.ts'
+import {
+  ENQUEUE,
+  ENQUEUE_LATEST,
+  FIND_KNOWN,
+  FIND_LATEST,
+  RELEASE_KEYS,
+  SUPERSEDE_WAITING,
+  TAKE_LATEST_SEQ,
+} from './statements.ts'
 
 /** A job with nothing that another row could contradict but its id: one statement stores any number of them. */
 export function isPlain(job: NewJob): boolean {
@@ -57,6 +65,8 @@ async function insertKeyed(queries: Queries, jobs: readonly NewJob[]): Promise<r
       queries,
       open.map((index) => jobs[index]).filter((job) => job !== undefined),
     )
+    // Not at once: nearly always the job of the key has just finished, and the key is free.
+    if (tries > 0) await releaseKeys(queries, jobs)
     for (const [place, index] of open.entries()) {
       const id = known[place] ?? null
       const job = jobs[index]
@@ -64,7 +74,19 @@ async function insertKeyed(queries: Queries, jobs: readonly NewJob[]): Promise<r
       else if (job !== undefined) receipts[index] = receiptsOf([job], await insert(queries, [job]))[0]
     }
   }
-  return receipts.map((receipt, index) => receipt ?? duplicate(jobs, index))
+  return receipts.map((receipt) => {
+    if (receipt !== undefined) return receipt
+    // Neither stored nor a duplicate of anything: the call is repeated, or fails.
+    throw Object.assign(new Error('a key was taken and given up again and again'), { code: '40001' })
+  })
+}
+
+/** From finished rows of a table that lets no two rows have one key. */
+export async function releaseKeys(queries: Queries, jobs: readonly { readonly key: string | null }[]): Promise<void> {
+  await queries.rows(
+    RELEASE_KEYS,
+    jobs.flatMap(({ key }) => key ?? []),
+  )
 }
 
 async function findKnown(queries: Queries, jobs: readonly NewJob[]): Promise<readonly (string | null)[]> {

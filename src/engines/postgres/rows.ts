@@ -103,6 +103,11 @@ export function toStoredJob(row: JobRow): StoredJob {
   }
 }
 
+/** Also one that it gave up when it had finished: see RELEASE_KEYS. */
+export function keyOf(row: JobRow): string | null {
+  return row.idempotency_key ?? (isRecord(row.options) ? row.options.releasedKey : null) ?? null
+}
+
 /** JSON that another program wrote may be anything; what is no object is as good as absent. */
 function isRecord<Value extends object>(value: Value | null): value is Value {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -172,6 +177,7 @@ export function toStatus(state: JobState): string | null {
 export function toView(row: ViewRow): JobView {
   return {
     ...toStoredJob(row),
+    key: keyOf(row),
     state: toState(row.status),
     ended: row.ended,
     attempt: row.attempt_count,

@@ -111,6 +111,16 @@ SELECT coalesce(
   ${NOW} AS now
 FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS given (id, key, nth) ORDER BY nth`
 
+/**
+ * Only a table that was there before Millrace can have an index that lets no two rows have one key, whatever became of
+ * them. Then a finished row gives up its key, and remembers it for a replay.
+ */
+export const RELEASE_KEYS = ({ jobs }: Names): string => `
+UPDATE ${jobs} SET idempotency_key = NULL,
+  options = ((CASE WHEN json_typeof(options::json) = 'object' THEN options::jsonb ELSE '{}' END)
+    || jsonb_build_object('releasedKey', idempotency_key))::json
+WHERE idempotency_key = ANY ($2::text[]) AND status IN ('completed', 'failed') AND ${NOW} IS NOT NULL`
+
 /** The next number of a latest key, or the given one if it is above all before it; no row comes back when it is stale. */
 export const TAKE_LATEST_SEQ = ({ latest }: Names): string => `
 INSERT INTO ${latest} AS known (type, latest_key, seq) SELECT $2::text, $3::text, coalesce($4::bigint, 1) WHERE ${NOW} IS NOT NULL

@@ -27,10 +27,10 @@ import {
   REQUEUE_DEAD,
   UNDISCARD,
 } from './desk-statements.ts'
+import { takeKey } from './enqueue.ts'
 import { recordEvent } from './history.ts'
 import { findRow } from './inspector.ts'
 import { parse, toView, type ViewRow } from './rows.ts'
-import { FIND_BY_KEY } from './statements.ts'
 
 export function createDeadLetters(core: SqliteCore): DeadLetters {
   return {
@@ -93,8 +93,8 @@ function requeue(core: SqliteCore, id: string, by: By, edit: PayloadEdit | null)
   const row = findRow(core, id)
   if (row === undefined || !isDead(row)) return false
   if (row.latest_key !== null && !isLatest(core, row)) return false
-  const key = row.released_key
-  if (key !== null && connection.prepare(FIND_BY_KEY).get({ key }) !== undefined) return false
+  const key = row.idempotency_key ?? row.released_key
+  if (key !== null && takeKey(connection, key, id) !== null) return false
   const now = toIso(clock.nowMs())
   const change = { payload: edit?.payload ?? null, version: edit?.payloadVersion ?? null }
   connection.prepare(REQUEUE_DEAD).run({ id, now, key, ...change })

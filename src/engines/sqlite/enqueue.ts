@@ -11,6 +11,7 @@ import {
   FIND_LATEST,
   INSERT_ONE,
   insertAlike,
+  RELEASE_KEY,
   SUPERSEDE_WAITING,
   TAKE_LATEST_SEQ,
 } from './statements.ts'
@@ -147,8 +148,19 @@ function findKnown(connection: Connection, job: NewJob): string | null {
   const same = connection.prepare(FIND_ID).get({ id: job.id }) as { id: string } | undefined
   if (same !== undefined) return same.id
   if (job.key === null) return null
-  const keyed = connection.prepare(FIND_BY_KEY).get({ key: job.key }) as { id: string } | undefined
-  return keyed?.id ?? null
+  return takeKey(connection, job.key)
+}
+
+/**
+ * The live job that has the key, or null. Our own jobs give their key up as they finish; from a row that another program
+ * has finished, or that was there before Millrace, it is taken here (I7). Inside a write transaction.
+ */
+export function takeKey(connection: Connection, key: string, forId?: string): string | null {
+  const keyed = connection.prepare(FIND_BY_KEY).get({ key }) as { id: string; finished: 0 | 1 } | undefined
+  if (keyed === undefined || keyed.id === forId) return null
+  if (keyed.finished === 0) return keyed.id
+  connection.prepare(RELEASE_KEY).run({ key })
+  return null
 }
 
 interface Place {

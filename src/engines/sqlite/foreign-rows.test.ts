@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, test } from 'node:test'
 import { claimGreetings } from '../../../test/fixtures/claim.ts'
+import { newJob } from '../../../test/fixtures/new-job.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { openEngine } from '../../engine/open.ts'
 import { systemClock } from '../../time/clock.ts'
@@ -47,6 +48,39 @@ describe('rows of other programs', () => {
       ['fine'],
     )
     assert.equal((await engine.counts()).greet?.dead, 1)
+    handle.close()
+    await engine.close()
+  })
+
+  // I7
+  for (const status of ['completed', 'dead_letter']) {
+    test(`a row that another program left as ${status} does not keep its key from the next job`, async () => {
+      const engine = await openEngine(`sqlite:${file}`, SETTINGS)
+      const handle = new DatabaseSync(file)
+      insert(handle, 'finished', { status, idempotency_key: 'k', completed_at: new Date(0).toISOString() })
+      const job = newJob({ type: 'greet', key: 'k' })
+      assert.deepEqual(await engine.enqueue([job]), [{ id: job.id, status: 'enqueued' }])
+      assert.deepEqual(await engine.enqueue([newJob({ type: 'greet', key: 'k' })]), [
+        { id: job.id, status: 'duplicate' },
+      ])
+      assert.equal((await engine.inspector?.find('finished'))?.key, 'k')
+      handle.close()
+      await engine.close()
+    })
+  }
+
+  test('a dead letter of another program has its key again when it is replayed, unless a live job has it', async () => {
+    const engine = await openEngine(`sqlite:${file}`, SETTINGS)
+    const handle = new DatabaseSync(file)
+    const finished = { completed_at: new Date(0).toISOString() }
+    insert(handle, 'dead', { status: 'dead_letter', idempotency_key: 'k', ...finished })
+    const by = { who: 'ann', reason: 'again' }
+    const live = newJob({ type: 'greet', key: 'k' })
+    await engine.enqueue([live])
+    assert.equal(await engine.deadLetters?.requeue('dead', by), false)
+    await engine.controls?.cancel(live.id, by)
+    assert.equal(await engine.deadLetters?.requeue('dead', by), true)
+    assert.deepEqual(await engine.enqueue([newJob({ type: 'greet', key: 'k' })]), [{ id: 'dead', status: 'duplicate' }])
     handle.close()
     await engine.close()
   })

@@ -30,7 +30,11 @@ VALUES (:rowid, :id, :type, :payload, :version, :priority, :due, :attempts, :now
 ON CONFLICT DO NOTHING`
 
 export const FIND_ID = `SELECT id FROM job_queue WHERE id = :id`
-export const FIND_BY_KEY = `SELECT id FROM job_queue WHERE idempotency_key = :key`
+/** The column is unique whatever the state, so also a job that another program has finished may be in the way. */
+export const FIND_BY_KEY = `
+SELECT id, status IN ('completed', 'dead_letter') AS finished FROM job_queue WHERE idempotency_key = :key`
+export const RELEASE_KEY = `
+UPDATE job_queue SET ${KEY_RELEASED} WHERE idempotency_key = :key AND status IN ('completed', 'dead_letter')`
 
 /** Takes the next number of a latest key, or the given one if it is above all before it; no row comes back when it is stale. */
 export const TAKE_LATEST_SEQ = `
