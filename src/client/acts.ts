@@ -2,9 +2,16 @@
 import { deadLettersOf, pausesOf } from '../engine/admission.ts'
 import type { AuditNote, By, NotedAction } from '../engine/dead-letters.ts'
 import type { Engine } from '../engine/engine.ts'
+import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 
 /** Who acts and why, as far as it is said. */
 export type Actor = Partial<By>
+
+const ACTOR_NAMES: OptionNames<Actor> = { who: true, reason: true }
+
+export function checkActor(by: Actor, of: string): void {
+  refuseUnknown(by, ACTOR_NAMES, of)
+}
 
 /** An act for the audit. What is left out is not a part of it. */
 export interface Note extends By {

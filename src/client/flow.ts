@@ -2,7 +2,8 @@ import type { Engine, Receipt } from '../engine/engine.ts'
 import { OptionError, UnsupportedError } from '../errors.ts'
 import type { AnyJob, JobDefinition } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
-import type { EnqueueOptions } from '../job/options.ts'
+import { refuseUnknown } from '../job/known-options.ts'
+import { ENQUEUE_NAMES, type EnqueueOptions } from '../job/options.ts'
 import { type Preparation, prepareJobs } from './prepare.ts'
 
 type PayloadOf<Job> = Job extends JobDefinition<infer Input, infer _, infer __> ? Input : unknown
@@ -46,6 +47,7 @@ export async function prepareFlow(
     const step = steps[name]
     if (step === undefined) continue
     const { job, payload, after, ...options } = step
+    refuseUnknown<EnqueueOptions>(options, ENQUEUE_NAMES, `step '${name}'`)
     const ids = listOf(after).map((one) => (typeof one === 'string' ? (jobs.get(one)?.id ?? one) : one))
     const prepared = await prepareJobs(preparation, definitionOf(job), [payload], {
       ...options,

@@ -7,6 +7,7 @@ import { Events } from '../events.ts'
 import type { AnyJob, JobDefinition, Log } from '../job/definition.ts'
 import { type Redactor, redact } from '../job/error-record.ts'
 import type { JobEvent, JobView, NewJob } from '../job/job.ts'
+import { refuseUnknown } from '../job/known-options.ts'
 import { type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import type { Tracing } from '../job/tracing.ts'
 import { type Keeper, type KeeperOptions, startKeeper } from '../keeper/keeper.ts'
@@ -19,8 +20,15 @@ import { type Clock, systemClock } from '../time/clock.ts'
 import type { WorkerOptions } from '../worker/options.ts'
 import { startWorker, type Worker } from '../worker/worker.ts'
 import { newWorkerId } from '../worker/worker-id.ts'
-import { type Actor, type Note, pauseType, resumeType, writeNote } from './acts.ts'
-import { checkDefinitions, checkFilter, criticalTypes } from './checks.ts'
+import { type Actor, checkActor, type Note, pauseType, resumeType, writeNote } from './acts.ts'
+import {
+  checkDefinitions,
+  checkFilter,
+  criticalTypes,
+  ENQUEUE_WITHIN_NAMES,
+  MILL_NAMES,
+  WITHIN_NAMES,
+} from './checks.ts'
 import { admitFlow, type Flow, prepareFlow, type ResultOf, receiptsByName } from './flow.ts'
 import { Lifetime } from './lifetime.ts'
 import { type Preparation, prepareJobs } from './prepare.ts'
@@ -56,6 +64,7 @@ export interface Enqueued<Result> extends Receipt {
  * const mill = await open('sqlite:./millrace.db')
  */
 export async function open(target: string | object, options: MillOptions = {}): Promise<Mill> {
+  refuseUnknown(options, MILL_NAMES, 'open')
   const bytesMax = options.payloadBytesMax ?? PAYLOAD_BYTES_MAX_DEFAULT
   if (!Number.isInteger(bytesMax) || bytesMax < 1)
     throw new OptionError(`'payloadBytesMax' is ${bytesMax}; give bytes from 1`)
@@ -131,6 +140,7 @@ export class Mill {
     options: EnqueueOptions & { readonly within?: Transaction },
   ) {
     this.#lifetime.assertTakesJobs()
+    refuseUnknown(options, ENQUEUE_WITHIN_NAMES, 'enqueue')
     const jobs = await prepareJobs(this.#preparation(), this.#definition(job), payloads, options)
     return this.#store(jobs, options.within)
   }
@@ -144,6 +154,7 @@ export class Mill {
     options: { readonly within?: Transaction } = {},
   ): Promise<{ readonly [Name in keyof Jobs]: Enqueued<ResultOf<Jobs[Name]>> }> {
     this.#lifetime.assertTakesJobs()
+    refuseUnknown(options, WITHIN_NAMES, 'enqueueFlow')
     admitFlow(this.engine)
     const jobs = await prepareFlow(this.#preparation(), flow, (job) => this.#definition(job))
     const receipts = await this.#store([...jobs.values()], options.within)
@@ -192,6 +203,7 @@ export class Mill {
 
   /** Ends a job that has not finished, also while another process runs it. False if it is unknown or finished. */
   async cancel(id: string, by: Actor = {}): Promise<boolean> {
+    checkActor(by, 'cancel')
     const act = { who: by.who ?? 'api', reason: by.reason ?? 'cancelled' }
     const cancelled = await controlsOf(this.engine).cancel(id, act)
     if (cancelled) this.events.emit('job.cancelled', { id, ...act })
@@ -208,11 +220,13 @@ export class Mill {
    * those that run go on. False if it was paused already. The audit has an entry of it.
    */
   async pause(type: string, by: Actor = {}): Promise<boolean> {
+    checkActor(by, 'pause')
     return pauseType(this.engine, type, { who: by.who ?? 'api', reason: by.reason ?? 'paused' })
   }
 
   /** Lets a type go on. False if it was not paused. The audit has an entry of it. */
   async resume(type: string, by: Actor = {}): Promise<boolean> {
+    checkActor(by, 'resume')
     return resumeType(this.engine, type, { who: by.who ?? 'api', reason: by.reason ?? 'resumed' })
   }
 

@@ -3,8 +3,9 @@ import type { Engine } from '../engine/engine.ts'
 import { OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { newJobId } from '../job/id.ts'
-import type { NewJob } from '../job/job.ts'
+import type { NewJob, Tenant } from '../job/job.ts'
 import { checkKeepDead } from '../job/keep.ts'
+import { refuseUnknown } from '../job/known-options.ts'
 import {
   checkAttempts,
   checkDue,
@@ -59,15 +60,22 @@ function resolve(definition: AnyJob, options: EnqueueOptions, nowMs: number): Om
     ...checkDue(options, nowMs),
     key: options.key === undefined ? null : checkKey(options.key, 'key'),
     latest: resolveLatest(options.latest),
-    tenant: options.tenant === undefined ? null : checkTenant(options.tenant),
+    tenant: options.tenant === undefined ? null : tenantOf(options.tenant),
     options: storedOptions(options),
     after: checkAfter(options),
   }
 }
 
+function tenantOf(tenant: Tenant): Tenant {
+  const checked = checkTenant(tenant)
+  refuseUnknown(tenant, { orgId: true, workspaceId: true }, `'tenant'`)
+  return checked
+}
+
 function resolveLatest(latest: EnqueueOptions['latest']): NewJob['latest'] {
   if (latest === undefined) return null
   if (typeof latest === 'string') return { key: checkKey(latest, 'latest'), seq: null }
+  refuseUnknown(latest, { key: true, seq: true }, `'latest'`)
   if (!Number.isSafeInteger(latest.seq) || latest.seq < 1) {
     throw new OptionError(`'latest.seq' is ${latest.seq}; give a whole number from 1, growing with every version`)
   }

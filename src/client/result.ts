@@ -1,6 +1,7 @@
 import { inspectorOf } from '../engine/admission.ts'
 import type { Engine } from '../engine/engine.ts'
 import { JobEndedError, UnknownJobError, WaitTimeoutError } from '../errors.ts'
+import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 
 export interface ResultWait {
@@ -9,8 +10,11 @@ export interface ResultWait {
   readonly signal?: AbortSignal
 }
 
+const WAIT_NAMES: OptionNames<ResultWait> = { timeout: true, signal: true }
+
 /** What a job's handler returned, as JSON gave it back. */
 export async function awaitResult(engine: Engine, id: string, wait: ResultWait): Promise<unknown> {
+  refuseUnknown(wait, WAIT_NAMES, 'result')
   const waitMs = parseDurationMs(wait.timeout ?? '30s', 'timeout')
   const signal = wait.signal ?? new AbortController().signal
   const view = await inspectorOf(engine).waitFor(id, { waitMs, signal })

@@ -1,4 +1,5 @@
 import { OptionError } from '../errors.ts'
+import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import type { Clock } from '../time/clock.ts'
 import { type Letter, pinned, type Selection } from './selection.ts'
 
@@ -37,6 +38,14 @@ export interface BulkOptions {
   readonly force?: boolean
 }
 
+const BULK_NAMES: OptionNames<BulkOptions> = {
+  dryRun: true,
+  rate: true,
+  onProgress: true,
+  signal: true,
+  force: true,
+}
+
 export interface Bulk {
   readonly clock: Clock
   readonly total: number | null
@@ -57,6 +66,7 @@ const PAGES_PER_SECOND = 10
 const REST = 3
 
 export async function runBulk(bulk: Bulk, options: BulkOptions): Promise<BulkOutcome> {
+  refuseUnknown(options, BULK_NAMES, 'an act on many letters')
   const { dryRun = false, onProgress, signal } = options
   const rate = checkRate(options.rate)
   const pageMax = dryRun ? DRY_PAGE_MAX : Math.max(1, Math.min(PAGE_MAX, Math.ceil(rate / PAGES_PER_SECOND)))

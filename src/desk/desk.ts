@@ -5,6 +5,7 @@ import { MillraceError, OptionError } from '../errors.ts'
 import { Events } from '../events.ts'
 import { type AnyJob, defineJob } from '../job/definition.ts'
 import type { JobEvent } from '../job/job.ts'
+import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import { encodePayload } from '../job/payload.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
@@ -23,6 +24,14 @@ export interface DeskOptions {
   readonly clock?: Clock
 }
 
+const DESK_NAMES: OptionNames<DeskOptions> = {
+  jobs: true,
+  critical: true,
+  replaysMax: true,
+  payloadBytesMax: true,
+  clock: true,
+}
+
 /** Who acts. A reason is needed to discard or purge, and welcome otherwise. */
 export interface Acting {
   readonly who: string
@@ -33,6 +42,14 @@ export interface ShownLetter extends Letter {
   readonly history: readonly JobEvent[]
   /** What was done to it at the desk, newest first. */
   readonly audit: readonly AuditEntry[]
+}
+
+const AUDIT_NAMES: OptionNames<AuditFilter> = {
+  jobId: true,
+  who: true,
+  action: true,
+  limit: true,
+  before: true,
 }
 
 const REPLAYS_MAX_DEFAULT = 3
@@ -66,6 +83,7 @@ export class Desk {
 
   /** Use `openDesk`. */
   constructor(engine: Engine, options: DeskOptions, events: Events = new Events()) {
+    refuseUnknown(options, DESK_NAMES, 'openDesk')
     const jobs = options.jobs ?? []
     this.#engine = engine
     this.#events = events
@@ -117,6 +135,7 @@ export class Desk {
     by: Acting,
     options: { readonly payload?: unknown; readonly force?: boolean; readonly dryRun?: boolean } = {},
   ): Promise<void> {
+    refuseUnknown(options, { payload: true, force: true, dryRun: true }, 'replay')
     const act = checkActing(by, 'replay')
     const letter = await this.#find(id)
     const edit = options.payload === undefined ? undefined : await this.#edit(letter, options.payload)
@@ -182,6 +201,7 @@ export class Desk {
 
   /** What was done at the desk, newest first; a hundred entries unless told. */
   async audit(filter: Partial<AuditFilter> = {}): Promise<readonly AuditEntry[]> {
+    refuseUnknown(filter, AUDIT_NAMES, 'audit')
     return this.#letters.audit({ ...filter, limit: checkLimit(filter.limit ?? LIST_LIMIT_DEFAULT) })
   }
 
@@ -254,7 +274,9 @@ function notReplayable({ job }: Letter): MillraceError {
 }
 
 /** An act that takes work away must say why; who did it must be known for every act. */
-function checkActing({ who, reason = '' }: Acting, action: DeskAction): By {
+function checkActing(by: Acting, action: DeskAction): By {
+  refuseUnknown(by, { who: true, reason: true }, action)
+  const { who, reason = '' } = by
   if (who.trim() === '') throw new OptionError(`'who' is empty; say who does this`)
   const text = reason.trim()
   if (text === '' && (action === 'discard' || action === 'purge')) {

@@ -1,5 +1,6 @@
 import type { DeadLetter, DeadLetters } from '../engine/dead-letters.ts'
 import { OptionError } from '../errors.ts'
+import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { fingerprint } from './fingerprint.ts'
 
 export interface LetterFilter {
@@ -14,6 +15,14 @@ export interface LetterFilter {
   readonly limit?: number
 }
 
+const FILTER_NAMES: OptionNames<LetterFilter> = {
+  type: true,
+  fingerprint: true,
+  sinceMs: true,
+  beforeMs: true,
+  limit: true,
+}
+
 /** Named letters, or all that a filter finds. An empty filter finds every dead letter. */
 export type Selection = LetterFilter | { readonly ids: readonly string[] }
 
@@ -26,6 +35,7 @@ export function toLetter(letter: DeadLetter): Letter {
 }
 
 export function checkFilter(filter: LetterFilter): LetterFilter {
+  refuseUnknown(filter, FILTER_NAMES, 'a filter of dead letters')
   const { limit } = filter
   if (limit !== undefined && (!Number.isSafeInteger(limit) || limit < 1)) {
     throw new OptionError(`'limit' is ${limit}; give a whole number from 1, or leave it out`)
@@ -59,6 +69,7 @@ export async function* pagesOf(
   selection: Selection,
   pageMax: number,
 ): AsyncGenerator<readonly Letter[]> {
+  if ('ids' in selection) refuseUnknown(selection, { ids: true }, 'a selection by ids')
   if ('ids' in selection) yield* named(deadLetters, selection.ids, pageMax)
   else yield* filtered(deadLetters, checkFilter(selection), pageMax)
 }

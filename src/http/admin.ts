@@ -3,6 +3,7 @@ import { getRequestListener } from '@hono/node-server'
 import type { Mill } from '../client/mill.ts'
 import { openDesk } from '../desk/desk.ts'
 import { OptionError } from '../errors.ts'
+import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { silentLog } from '../observe/log.ts'
 import { attachMetrics } from '../observe/metrics/metrics.ts'
 import { startSampling } from '../observe/sampling/index.ts'
@@ -32,6 +33,23 @@ export interface Admin {
   close(): Promise<void>
 }
 
+const ADMIN_NAMES: OptionNames<AdminOptions> = {
+  jobs: true,
+  tokens: true,
+  alerting: true,
+  sampler: true,
+  topics: true,
+  metrics: true,
+  hosts: true,
+  page: true,
+  basePath: true,
+  publicHealth: true,
+  health: true,
+  peer: true,
+  clock: true,
+  log: true,
+}
+
 /**
  * Makes the HTTP API and the dashboard of a mill. Without tokens it answers callers on this machine alone.
  *
@@ -40,6 +58,7 @@ export interface Admin {
  * const { url } = await admin.listen()
  */
 export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
+  refuseUnknown(options, ADMIN_NAMES, 'createAdmin')
   const { tokens = [], clock = systemClock } = options
   const authenticate = authentication(tokens)
   const basePath = checkBasePath(options.basePath ?? '')
@@ -75,7 +94,9 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
   return {
     fetch,
     node: (request, response) => node(withParsedBody(request), response),
-    async listen({ port = PORT_DEFAULT, host = HOST_DEFAULT } = {}) {
+    async listen(at: { readonly port?: number; readonly host?: string } = {}) {
+      refuseUnknown(at, { port: true, host: true }, 'listen')
+      const { port = PORT_DEFAULT, host = HOST_DEFAULT } = at
       checkListenHost(host, parts.hasTokens)
       const started = await listenOn(node, { port, host })
       // Counted before the first page asks; a store that is away is told to that one.

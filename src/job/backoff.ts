@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
+import { type OptionNames, refuseUnknown } from './known-options.ts'
 
 /** What is added to, or taken from, the computed delay so that failures of one cause do not return in step. */
 export type Jitter = 'none' | 'equal' | 'full' | { readonly add: Duration }
@@ -77,6 +78,18 @@ export function checkBackoff(backoff: Backoff): void {
   if (backoff.kind === 'list') checkDelays(backoff.delays)
   if (backoff.kind === 'exponential') checkExponential(backoff)
   backoffMs(backoff, 1, () => 0)
+}
+
+const BACKOFF_NAMES = {
+  exponential: { kind: true, base: true, max: true, jitter: true, firstExponent: true },
+  fixed: { kind: true, delay: true, jitter: true },
+  list: { kind: true, delays: true, jitter: true },
+} satisfies { readonly [Kind in Backoff['kind']]: OptionNames<Extract<Backoff, { kind: Kind }>> }
+
+/** Where a backoff is written. One that is stored may have names that a newer version knows. */
+export function checkBackoffNames(backoff: Backoff): void {
+  checkKind(backoff)
+  refuseUnknown<object>(backoff, BACKOFF_NAMES[backoff.kind], `'backoff'`)
 }
 
 const KINDS: ReadonlySet<unknown> = new Set(['exponential', 'fixed', 'list'])

@@ -1,9 +1,10 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { OptionError } from '../errors.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
-import { type Backoff, checkBackoff } from './backoff.ts'
+import { type Backoff, checkBackoff, checkBackoffNames } from './backoff.ts'
 import type { Tenant } from './job.ts'
 import { type Ages, type AgesMs, checkKeep, checkKeepDead, checkRetention, type RemoveOption } from './keep.ts'
+import { type OptionNames, refuseUnknown } from './known-options.ts'
 import {
   ATTEMPTS_DEFAULT,
   checkAttempts,
@@ -129,6 +130,44 @@ const TYPE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 
 const DEFAULT_BACKOFF: Backoff = { kind: 'exponential', base: '1s', max: '1h', jitter: { add: '1s' } }
 
+const SPEC_NAMES: OptionNames<JobSpec<StandardSchemaV1, unknown>> = {
+  type: true,
+  payload: true,
+  version: true,
+  upcast: true,
+  attempts: true,
+  backoff: true,
+  timeout: true,
+  priority: true,
+  lease: true,
+  concurrency: true,
+  limit: true,
+  critical: true,
+  removeOnComplete: true,
+  removeOnFail: true,
+  retention: true,
+  schedule: true,
+  hooks: true,
+  run: true,
+}
+
+const HOOK_NAMES: OptionNames<Hooks> = {
+  onStart: true,
+  onComplete: true,
+  onFailed: true,
+  onProgress: true,
+}
+
+const LIMIT_NAMES: OptionNames<NonNullable<JobSpec<StandardSchemaV1, unknown>['limit']>> = { max: true, per: true }
+
+/** A name that is not known is a mistake, also in what the options consist of. */
+function checkNames(spec: Pick<JobSpec<StandardSchemaV1, unknown>, 'backoff' | 'limit' | 'hooks'>): void {
+  refuseUnknown<object>(spec, SPEC_NAMES, 'defineJob')
+  if (spec.backoff !== undefined) checkBackoffNames(spec.backoff)
+  if (spec.limit !== undefined) refuseUnknown(spec.limit, LIMIT_NAMES, `'limit'`)
+  if (spec.hooks !== undefined) refuseUnknown(spec.hooks, HOOK_NAMES, `'hooks'`)
+}
+
 /**
  * Defines a job: its type, its payload's schema and how it is to be run.
  *
@@ -138,6 +177,7 @@ const DEFAULT_BACKOFF: Backoff = { kind: 'exponential', base: '1s', max: '1h', j
 export function defineJob<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown, unknown>, Result = unknown>(
   spec: JobSpec<Schema, Result>,
 ): JobDefinition<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>, Result> {
+  checkNames(spec)
   checkType(spec.type)
   checkBackoff(spec.backoff ?? DEFAULT_BACKOFF)
   const definition = {

@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
+import { type OptionNames, refuseUnknown } from './known-options.ts'
 
 /**
  * True, or 0: the job is removed as it finishes, and no other with it. A number: it is removed once so many newer ones
@@ -47,7 +48,10 @@ export interface Ages {
 /** The same in milliseconds; null: for ever. What is left out is left to the next in line. */
 export type AgesMs = { readonly [What in keyof Ages]: number | null }
 
-export function checkAges(ages: Ages, name: string): AgesMs {
+export const AGE_NAMES: OptionNames<Ages> = { completed: true, ended: true, dead: true }
+
+export function checkAges({ completed, ended, dead }: Ages, name: string): AgesMs {
+  const ages = { completed, ended, dead }
   const whats = ['completed', 'ended', 'dead'] as const
   return Object.fromEntries(
     whats.flatMap((what) => {
@@ -59,6 +63,7 @@ export function checkAges(ages: Ages, name: string): AgesMs {
 }
 
 export function checkRetention(ages: Ages, job: { readonly type: string; readonly critical: boolean }): AgesMs {
+  refuseUnknown(ages, AGE_NAMES, `'retention'`)
   const agesMs = checkAges(ages, 'retention')
   if (!job.critical || agesMs.dead === undefined || agesMs.dead === null) return agesMs
   throw new OptionError(

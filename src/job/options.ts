@@ -1,8 +1,9 @@
 import { OptionError } from '../errors.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
-import { type Backoff, checkBackoff } from './backoff.ts'
+import { type Backoff, checkBackoff, checkBackoffNames } from './backoff.ts'
 import type { Predecessors, StoredOptions, Tenant } from './job.ts'
 import { checkKeep, type RemoveOption } from './keep.ts'
+import type { OptionNames } from './known-options.ts'
 
 /** A key whose newest job wins; `seq` orders versions when arrival order is not their order. */
 export type Latest = string | { readonly key: string; readonly seq: number }
@@ -34,6 +35,22 @@ export interface EnqueueOptions {
   readonly after?: JobRef | readonly JobRef[]
   /** What happens when one of `after` becomes a dead letter; `wait` for its replay unless told. */
   readonly ifDead?: Predecessors['ifDead']
+}
+
+export const ENQUEUE_NAMES: OptionNames<EnqueueOptions> = {
+  key: true,
+  latest: true,
+  priority: true,
+  delay: true,
+  at: true,
+  attempts: true,
+  backoff: true,
+  timeout: true,
+  tenant: true,
+  removeOnComplete: true,
+  removeOnFail: true,
+  after: true,
+  ifDead: true,
 }
 
 export const PRIORITY_DEFAULT = 5
@@ -103,7 +120,10 @@ export function checkTimeoutMs(timeout: Duration): number {
 
 /** The overrides that travel with the job because the worker, not the client, needs them. */
 export function storedOptions(options: EnqueueOptions): StoredOptions | null {
-  if (options.backoff !== undefined) checkBackoff(options.backoff)
+  if (options.backoff !== undefined) {
+    checkBackoffNames(options.backoff)
+    checkBackoff(options.backoff)
+  }
   const timeoutMs = options.timeout === undefined ? undefined : checkTimeoutMs(options.timeout)
   const { removeOnComplete, removeOnFail } = options
   const stored: StoredOptions = {

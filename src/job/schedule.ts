@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.ts'
 import { parseCron } from '../time/cron.ts'
+import { type OptionNames, refuseUnknown } from './known-options.ts'
 import type { EnqueueOptions } from './options.ts'
 
 /** What every run of a schedule is enqueued with. A run has its own id and time, so it takes no key and no delay. */
@@ -60,8 +61,33 @@ export function checkScheduleName(name: string): string {
   )
 }
 
+const SCHEDULE_NAMES: OptionNames<ScheduleSpec> = {
+  cron: true,
+  tz: true,
+  timezone: true,
+  start: true,
+  end: true,
+  limit: true,
+  missed: true,
+  overlap: true,
+  payload: true,
+  options: true,
+}
+
+const RUN_NAMES: OptionNames<ScheduledOptions> = {
+  priority: true,
+  attempts: true,
+  backoff: true,
+  timeout: true,
+  tenant: true,
+  removeOnComplete: true,
+  removeOnFail: true,
+}
+
 /** Refuses what could never run as meant, before anything is stored. */
 export function checkSchedule(spec: ScheduleSpec): SchedulePlan {
+  refuseUnknown(spec, SCHEDULE_NAMES, 'a schedule')
+  if (spec.options !== undefined) refuseUnknown(spec.options, RUN_NAMES, `a schedule's 'options'`)
   const tz = spec.tz ?? spec.timezone ?? 'UTC'
   parseCron(spec.cron, tz)
   const missed = checkOneOf('missed', spec.missed ?? 'one', MISSED_POLICIES)
@@ -85,8 +111,9 @@ export function checkSchedule(spec: ScheduleSpec): SchedulePlan {
 }
 
 export function checkDeclared(type: string, declared: DeclaredSchedule): SchedulePlan & { readonly name: string } {
-  const spec = typeof declared === 'string' ? { cron: declared } : declared
-  return { ...checkSchedule(spec), name: checkScheduleName(spec.name ?? type) }
+  const { name = type, ...spec }: ScheduleSpec & { readonly name?: string } =
+    typeof declared === 'string' ? { cron: declared } : declared
+  return { ...checkSchedule(spec), name: checkScheduleName(name) }
 }
 
 function checkOneOf<Value extends string>(name: string, value: Value, known: readonly Value[]): Value {

@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
+import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import { declareSchedules } from './declare.ts'
 import { reapDuty, retentionDuty, schedulesDuty } from './duties.ts'
@@ -27,6 +28,15 @@ export interface KeeperOptions {
   readonly id?: string
 }
 
+const KEEPER_NAMES: OptionNames<KeeperOptions> = {
+  interval: true,
+  reap: true,
+  jobs: true,
+  schedules: true,
+  retention: true,
+  id: true,
+}
+
 /** Whoever runs what is due on the clock: reaping, schedules and tidying up. */
 export interface Keeper {
   readonly id: string
@@ -44,6 +54,7 @@ const INTERVAL_MS_LEAST = 250
 
 /** Stores the declared schedules, then begins to campaign. */
 export async function startKeeper(parts: KeeperParts, id: string, options: KeeperOptions): Promise<Keeper> {
+  refuseUnknown(options, KEEPER_NAMES, 'keep')
   const reapMs = checkReapMs(options.reap)
   const intervalMs = parseDurationMs(options.interval ?? intervalFor(reapMs), 'interval')
   if (intervalMs < INTERVAL_MS_MIN) {

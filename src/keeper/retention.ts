@@ -5,7 +5,8 @@ import type { Finished, Retention, RetentionRule, Sweep, SweepStep } from '../en
 import { OptionError } from '../errors.ts'
 import type { Events } from '../events.ts'
 import type { AnyJob } from '../job/definition.ts'
-import { type Ages, type AgesMs, checkAges } from '../job/keep.ts'
+import { AGE_NAMES, type Ages, type AgesMs, checkAges } from '../job/keep.ts'
+import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import type { Clock } from '../time/clock.ts'
 
 /** How long finished jobs stay. Dead letters stay for ever unless told, and those of critical types whatever is told here. */
@@ -21,8 +22,13 @@ const DAY_MS = 86_400_000
 const DEFAULT_AGES: Required<AgesMs> = { completed: 7 * DAY_MS, ended: 7 * DAY_MS, dead: null }
 const WHATS: readonly Finished[] = ['completed', 'ended', 'dead']
 
+const POLICY_NAMES: OptionNames<RetentionPolicy> = { ...AGE_NAMES, bytes: true, types: true }
+
 /** Throws what is wrong with a policy; worth asking before the first pass. */
 export function checkPolicy(policy: RetentionPolicy): void {
+  refuseUnknown(policy, POLICY_NAMES, `'retention'`)
+  for (const [type, ages] of Object.entries(policy.types ?? {}))
+    refuseUnknown(ages, AGE_NAMES, `'retention.types.${type}'`)
   rulesOf(policy, [], 0)
   const { bytes } = policy
   if (bytes === undefined || (Number.isSafeInteger(bytes) && bytes > 0)) return

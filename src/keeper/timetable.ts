@@ -5,6 +5,7 @@ import type { ScheduleRecord } from '../engine/schedules.ts'
 import { OptionError, UnknownScheduleError, UnsupportedError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
+import { refuseUnknown } from '../job/known-options.ts'
 import { checkSchedule, checkScheduleName, type SchedulePlan, type ScheduleSpec } from '../job/schedule.ts'
 import { parseCron } from '../time/cron.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
@@ -111,7 +112,9 @@ export class Timetable {
   }
 
   /** Runs at other times from now on, with the same payload and options (A138). */
-  reschedule(name: string, cron: string, { tz }: { readonly tz?: string } = {}): Promise<ScheduleView> {
+  async reschedule(name: string, cron: string, options: { readonly tz?: string } = {}): Promise<ScheduleView> {
+    refuseUnknown(options, { tz: true }, 'reschedule')
+    const { tz } = options
     return this.#change(name, 'rescheduled', (before, nowMs) => {
       const state = { ...before, cron, tz: tz ?? before.tz }
       parseCron(cron, state.tz)

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type { DestinationStream } from 'pino'
 import type { Events, MillEvents } from '../events.ts'
 import type { Log } from '../job/definition.ts'
+import { refuseUnknown } from '../job/known-options.ts'
 import { errorText } from './error-text.ts'
 import { logKeeper } from './log-keeper.ts'
 
@@ -21,7 +22,9 @@ export interface LogOptions {
 const require = createRequire(import.meta.url)
 
 /** A log of JSON lines: `level` in words, `time` in ISO-8601, `msg`, and the fields. */
-export function createLog({ level = 'info', destination, name }: LogOptions = {}): Log {
+export function createLog(options: LogOptions = {}): Log {
+  refuseUnknown(options, { level: true, destination: true, name: true }, 'createLog')
+  const { level = 'info', destination, name } = options
   // Loaded when first used: a program that only enqueues should not wait 20 ms for a logger.
   const { pino }: typeof import('pino') = require('pino')
   const settings = {

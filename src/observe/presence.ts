@@ -2,6 +2,7 @@ import type { Beat, Presence } from '../engine/presence.ts'
 import { OptionError } from '../errors.ts'
 import type { Events, MillEvents } from '../events.ts'
 import type { Log } from '../job/definition.ts'
+import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import { ANSWER_MS, answerWithin } from './deadline.ts'
@@ -23,6 +24,16 @@ export interface PresenceOptions {
   readonly clock?: Clock
 }
 
+const PRESENCE_NAMES: OptionNames<PresenceOptions> = {
+  presence: true,
+  lag: true,
+  log: true,
+  every: true,
+  ttl: true,
+  stoppingTtl: true,
+  clock: true,
+}
+
 /**
  * Lets the workers of a mill say that they live, in a store besides the engine's own: when they start, every 10 s, while
  * they stop, and goodbye. Attach before they start. A presence that fails or hangs never disturbs them. Returns the
@@ -32,6 +43,7 @@ export interface PresenceOptions {
  * const detach = attachPresence(mill, { presence: new MemoryPresence(), log })
  */
 export function attachPresence(mill: { readonly events: Events }, options: PresenceOptions): () => Promise<void> {
+  refuseUnknown(options, PRESENCE_NAMES, 'attachPresence')
   const announcer = new Announcer(options)
   const { events } = mill
   const detachers = [

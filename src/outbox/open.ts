@@ -3,6 +3,7 @@ import type { Engine } from '../engine/engine.ts'
 import { makeEngine, openEngine } from '../engine/open.ts'
 import type { OutboxSize } from '../engine/outbox.ts'
 import { OptionError } from '../errors.ts'
+import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import { newWorkerId } from '../worker/worker-id.ts'
@@ -36,6 +37,20 @@ export interface OutboxOptions {
   readonly migrate?: boolean
 }
 
+const OUTBOX_NAMES: OptionNames<OutboxOptions> = {
+  store: true,
+  target: true,
+  name: true,
+  forward: true,
+  poll: true,
+  interval: true,
+  batch: true,
+  onError: true,
+  clock: true,
+  random: true,
+  migrate: true,
+}
+
 export interface OpenedOutbox {
   /** For `open`: jobs that are enqueued there go into the outbox; all else is the target's. */
   readonly engine: Engine
@@ -60,6 +75,7 @@ const INTERVAL_MS_MIN = 20
  * const mill = await open(outbox.engine)
  */
 export async function openOutbox(options: OutboxOptions): Promise<OpenedOutbox> {
+  refuseUnknown(options, OUTBOX_NAMES, 'openOutbox')
   const { name = 'outbox', forward = true, batch = 500, onError = () => {} } = options
   if (name === '') throw new OptionError(`'name' is empty; leave it out, or give the outbox a name`)
   if (!Number.isInteger(batch) || batch < 1 || batch > BATCH_MAX) {

@@ -2,6 +2,7 @@ import type { Mill } from '../client/mill.ts'
 import type { Outcome } from '../engine/outcome.ts'
 import { MillraceError, OptionError, WaitTimeoutError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
+import { refuseUnknown } from '../job/known-options.ts'
 import { systemClock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import type { Worker } from '../worker/worker.ts'
@@ -32,6 +33,7 @@ export type Drained = Readonly<Record<Outcome['kind'], number>>
  * assert.equal((await drain(mill, [greet])).complete, 1)
  */
 export async function drain(mill: Mill, jobs: readonly AnyJob[], options: DrainOptions = {}): Promise<Drained> {
+  refuseUnknown(options, { max: true, timeout: true, concurrency: true }, 'drain')
   const { max = 1_000, concurrency = 1 } = options
   if (!Number.isInteger(max) || max < 1) throw new OptionError(`'max' is ${max}; give a whole number from 1`)
   const timeoutMs = parseDurationMs(options.timeout ?? '10s', 'timeout')

@@ -3,6 +3,7 @@ import { OptionError } from '../errors.ts'
 import type { Events } from '../events.ts'
 import type { Log } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
+import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import type { Tracing } from '../job/tracing.ts'
 import type { Prepare } from '../keeper/parts.ts'
 import type { RetentionPolicy } from '../keeper/retention.ts'
@@ -30,6 +31,18 @@ export interface WorkerOptions {
   readonly signals?: boolean
 }
 
+const WORKER_NAMES: OptionNames<WorkerOptions> = {
+  concurrency: true,
+  drain: true,
+  poll: true,
+  reap: true,
+  keeper: true,
+  retention: true,
+  presence: true,
+  id: true,
+  signals: true,
+}
+
 export interface ResolvedWorkerOptions {
   readonly concurrency: number
   readonly drainMs: number
@@ -55,6 +68,7 @@ export interface WorkerParts {
 }
 
 export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
+  refuseUnknown(options, WORKER_NAMES, 'work')
   const concurrency = options.concurrency ?? 10
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new OptionError(`'concurrency' is ${concurrency}; give a whole number from 1`)

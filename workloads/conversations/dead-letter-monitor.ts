@@ -1,6 +1,7 @@
 import type { Engine } from '../../src/engine/engine.ts'
 import { Events } from '../../src/events.ts'
 import type { Log } from '../../src/job/definition.ts'
+import { refuseUnknown } from '../../src/job/known-options.ts'
 import { startAlerting } from '../../src/observe/alerting/alerting.ts'
 import { figureRules } from '../../src/observe/alerting/figure-rules.ts'
 import type { Alerter } from '../../src/observe/alerts.ts'
@@ -24,7 +25,9 @@ export interface DeadLetterMonitorOptions {
  * and then once an hour. A look or an alert that fails is logged, and the next look comes all the same. Returns the end
  * of it. It is `startAlerting` with one rule, for programs that have an alerter.
  */
-export function monitorDeadLetters({ engine, alerter, ...others }: DeadLetterMonitorOptions): () => void {
+export function monitorDeadLetters(options: DeadLetterMonitorOptions): () => void {
+  refuseUnknown(options, { engine: true, alerter: true, clock: true, log: true }, 'monitorDeadLetters')
+  const { engine, alerter, ...others } = options
   const rules = figureRules({ deadLetterCount: DEAD_LETTERS_MAX }).filter(({ name }) => name === 'dead_letter_count')
   const alerting = startAlerting(
     { engine, events: new Events() },

@@ -6,6 +6,7 @@ import { type Backoff, backoffMs, backoffPresets } from '../../src/job/backoff.t
 import { redact } from '../../src/job/error-record.ts'
 import { newJobId } from '../../src/job/id.ts'
 import type { JobView } from '../../src/job/job.ts'
+import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import {
   ATTEMPTS_DEFAULT,
   checkAttempts,
@@ -32,6 +33,14 @@ export interface CreateJob {
   readonly maxRetries?: number
 }
 
+const CREATE_NAMES: OptionNames<CreateJob> = {
+  type: true,
+  payload: true,
+  idempotencyKey: true,
+  priority: true,
+  maxRetries: true,
+}
+
 export interface RepositoryOptions {
   /** The types that `dequeue` takes: a worker without the handler must not use up a job's attempts (X117). */
   readonly types: readonly string[]
@@ -40,6 +49,15 @@ export interface RepositoryOptions {
   readonly backoff?: Backoff
   readonly clock?: Clock
   readonly random?: () => number
+}
+
+const REPOSITORY_NAMES: OptionNames<RepositoryOptions> = {
+  types: true,
+  worker: true,
+  leaseMs: true,
+  backoff: true,
+  clock: true,
+  random: true,
 }
 
 const NO_WAIT = new AbortController().signal
@@ -57,6 +75,7 @@ export class JobQueueRepository {
   #consumer: Promise<Consumer> | null = null
 
   constructor(engine: Engine, options: RepositoryOptions) {
+    refuseUnknown(options, REPOSITORY_NAMES, 'JobQueueRepository')
     this.#engine = engine
     this.#options = options
     this.#clock = options.clock ?? systemClock
@@ -64,6 +83,7 @@ export class JobQueueRepository {
 
   /** Throws `ERR_JOB_DUPLICATE` when a live job has the key. */
   async create(job: CreateJob): Promise<JobView> {
+    refuseUnknown(job, CREATE_NAMES, 'create')
     const receipt = await this.#insert(job)
     if (receipt.status === 'duplicate') {
       throw new MillraceError(

@@ -3,6 +3,7 @@ import type { Engine } from '../../src/engine/engine.ts'
 import { OptionError } from '../../src/errors.ts'
 import type { Log } from '../../src/job/definition.ts'
 import { redact } from '../../src/job/error-record.ts'
+import { refuseUnknown } from '../../src/job/known-options.ts'
 import { verdict } from '../../src/keeper/reaper.ts'
 import { sweepOnce } from '../../src/keeper/retention.ts'
 import { silentLog } from '../../src/observe/log.ts'
@@ -34,6 +35,7 @@ export class Maintenance {
   readonly #log: Log
 
   constructor(engine: Engine, options: MaintenanceOptions) {
+    refuseUnknown(options, { worker: true, clock: true, log: true, random: true }, 'Maintenance')
     this.#engine = engine
     this.#options = options
     this.#clock = options.clock ?? systemClock

@@ -1,6 +1,7 @@
 import { OptionError } from '../../src/errors.ts'
 import { type Backoff, backoffPresets, checkBackoff, type Jitter } from '../../src/job/backoff.ts'
 import type { Log } from '../../src/job/definition.ts'
+import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import { checkAttempts, checkTimeoutMs } from '../../src/job/options.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import type { Clock } from '../../src/time/clock.ts'
@@ -54,6 +55,20 @@ export interface EmbeddingQueueOptions {
   readonly log?: Log
 }
 
+const QUEUE_NAMES: OptionNames<EmbeddingQueueOptions> = {
+  embed: true,
+  store: true,
+  maxConcurrency: true,
+  maxRetries: true,
+  timeoutMs: true,
+  dlqMax: true,
+  jitter: true,
+  drainMs: true,
+  clock: true,
+  random: true,
+  log: true,
+}
+
 export interface ResolvedOptions {
   readonly embed: Embed
   readonly store: EmbeddingStore
@@ -69,6 +84,7 @@ export interface ResolvedOptions {
 }
 
 export function resolveOptions(options: EmbeddingQueueOptions): ResolvedOptions {
+  refuseUnknown(options, QUEUE_NAMES, 'createEmbeddingQueue')
   const backoff: Backoff = { ...backoffPresets.embedding, jitter: options.jitter ?? 'none' }
   checkBackoff(backoff)
   return {

@@ -1,5 +1,6 @@
 import { EngineError } from '../../errors.ts'
 import { redact } from '../../job/error-record.ts'
+import { nearest } from '../../job/known-options.ts'
 
 /** How the engine is set up, by its URL or by whoever has a pool. */
 export interface PostgresOptions {
@@ -37,7 +38,17 @@ export const DEFAULTS: Required<PostgresOptions> = Object.freeze({
 const OWN = ['schema', 'pooler', 'prepare', 'pool', 'poll', 'timeout', 'listen', 'grant'] as const
 const FORM = `give 'postgres://user:password@host:5432/database?schema=public'; ours are ${OWN.join(', ')}`
 
-/** `postgres://…?schema=…`. Parameters that are not ours (`sslmode` and the like) go to the driver. */
+/** Those of libpq, of `pg` and of its connection strings. */
+const DRIVERS = new Set(
+  `application_name binary channel_binding client_encoding connect_timeout connectionTimeoutMillis database dbname encoding
+  fallback_application_name gssencmode gsslib host hostaddr idle_in_transaction_session_timeout idleTimeoutMillis keepalives
+  keepalives_count keepalives_idle keepalives_interval krbsrvname load_balance_hosts lock_timeout max options passfile password
+  pgbouncer port query_timeout replication require_auth requirepeer requiressl service ssl ssl_max_protocol_version
+  ssl_min_protocol_version sslcert sslcompression sslcrl sslcrldir sslkey sslmode sslnegotiation sslpassword sslrootcert sslsni
+  statement_timeout target_session_attrs tcp_user_timeout uselibpqcompat user`.split(/\s+/),
+)
+
+/** `postgres://…?schema=…`. Parameters of the driver (`sslmode` and the like) go to the driver, and no others. */
 export function parseUrl(text: string): PostgresAddress {
   const url = URL.parse(text)
   const refuse = (why: string): never => {
@@ -47,6 +58,11 @@ export function parseUrl(text: string): PostgresAddress {
   if (url.hostname === '' && url.pathname === '') refuse('names no server')
   const given = new Map(OWN.map((name) => [name, url.searchParams.get(name)]))
   for (const name of OWN) url.searchParams.delete(name)
+  for (const name of url.searchParams.keys()) {
+    if (DRIVERS.has(name)) continue
+    const near = nearest(name, [...OWN, ...DRIVERS])
+    refuse(`has an unknown parameter '${name}'${near === null ? '' : `; did you mean '${near}'?`}`)
+  }
   const pooler = given.get('pooler') ?? 'session'
   if (pooler !== 'session' && pooler !== 'transaction') refuse(`has an unknown pooler '${pooler}'`)
   const pooled = pooler === 'transaction'

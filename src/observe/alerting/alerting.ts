@@ -2,6 +2,7 @@ import type { Engine } from '../../engine/engine.ts'
 import { OptionError } from '../../errors.ts'
 import type { Events } from '../../events.ts'
 import type { Log } from '../../job/definition.ts'
+import { type OptionNames, refuseUnknown } from '../../job/known-options.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { type Duration, parseDurationMs } from '../../time/duration.ts'
 import { answerWithin } from '../deadline.ts'
@@ -35,6 +36,19 @@ export interface AlertingOptions {
   readonly clock?: Clock
 }
 
+const ALERTING_NAMES: OptionNames<AlertingOptions> = {
+  rules: true,
+  sinks: true,
+  every: true,
+  repeat: true,
+  window: true,
+  figures: true,
+  health: true,
+  watch: true,
+  log: true,
+  clock: true,
+}
+
 export interface Alerting {
   /** Alerts that are pending or fire, oldest first, then the last hundred that were resolved. */
   current(): readonly AlertState[]
@@ -61,6 +75,7 @@ export function startAlerting(
   mill: { readonly events: Events; readonly engine: Engine },
   options: AlertingOptions,
 ): Alerting {
+  refuseUnknown(options, ALERTING_NAMES, 'startAlerting')
   return new Looking(mill.events, mill.engine, options)
 }
 

@@ -1,3 +1,4 @@
+import { refuseUnknown } from '../../job/known-options.ts'
 /** Rules over document A's health checks, and over dead letters of types that matter most. */
 import type { Health, HealthStatus, HealthWord } from '../health/health.ts'
 import { type AlertRule, type Breach, NO_BREACH } from './rule.ts'
@@ -98,7 +99,9 @@ const RULES: readonly HealthRule[] = [
  * @example
  * const rules = healthRules({ critical: ['data-deletion', 'webhook-dispatch', 'audit-export'] })
  */
-export function healthRules({ critical = [] }: HealthRuleOptions = {}): readonly AlertRule[] {
+export function healthRules(options: HealthRuleOptions = {}): readonly AlertRule[] {
+  refuseUnknown(options, { critical: true }, 'healthRules')
+  const { critical = [] } = options
   const overChecks = RULES.map(
     ({ check, status, raisedBy, text, ...rule }): AlertRule => ({
       ...rule,

@@ -1,5 +1,6 @@
 import { MillraceError, OptionError } from '../../errors.ts'
 import type { Log } from '../../job/definition.ts'
+import { refuseUnknown } from '../../job/known-options.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { type Duration, parseDurationMs } from '../../time/duration.ts'
 import { toIso } from '../../time/iso.ts'
@@ -44,6 +45,7 @@ const RETRY_AFTER_MS = 1_000
  * const sink = webhookSink('https://hooks.example.com/alerts', { headers: { authorization: 'Bearer …' } })
  */
 export function webhookSink(url: string, options: WebhookOptions = {}): AlertSink {
+  refuseUnknown(options, { headers: true, timeout: true, clock: true }, 'webhookSink')
   const { headers = {}, clock = systemClock } = options
   const timeoutMs = parseDurationMs(options.timeout ?? '5s', 'timeout')
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {

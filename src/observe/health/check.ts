@@ -1,6 +1,7 @@
 import type { Counts, Engine, Inspector } from '../../engine/engine.ts'
 import type { Presence } from '../../engine/presence.ts'
 import { OptionError } from '../../errors.ts'
+import { type OptionNames, refuseUnknown } from '../../job/known-options.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { ANSWER_MS, answerWithin } from '../deadline.ts'
 import { errorText } from '../error-text.ts'
@@ -24,6 +25,13 @@ export interface HealthOptions {
   readonly clock?: Clock
 }
 
+const HEALTH_NAMES: OptionNames<HealthOptions> = {
+  presence: true,
+  minWorkers: true,
+  deadLetterThreshold: true,
+  clock: true,
+}
+
 /** A mill, or whatever has its engine. */
 export interface Examined {
   readonly engine: Pick<Engine, 'ping' | 'counts'> & { readonly inspector?: Pick<Inspector, 'oldestDue'> }
@@ -37,6 +45,7 @@ export interface Examined {
  * const { status, details } = await checkHealth(mill, { presence })
  */
 export async function checkHealth({ engine }: Examined, options: HealthOptions): Promise<Health> {
+  refuseUnknown(options, HEALTH_NAMES, 'checkHealth')
   const { presence, minWorkers = 1, deadLetterThreshold = 100, clock = systemClock } = options
   checkWhole('minWorkers', minWorkers, 0)
   checkWhole('deadLetterThreshold', deadLetterThreshold, 1)

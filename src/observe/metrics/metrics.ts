@@ -1,6 +1,7 @@
 import type { Engine } from '../../engine/engine.ts'
 import { OptionError } from '../../errors.ts'
 import type { Events } from '../../events.ts'
+import { type OptionNames, refuseUnknown } from '../../job/known-options.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { Watch } from '../watch/watch.ts'
 import { collectorOf, type Metrics } from './collector.ts'
@@ -25,6 +26,8 @@ export interface MetricsOptions {
 }
 
 /** A mill, or whatever has its events and its engine. */
+const METRICS_NAMES: OptionNames<MetricsOptions> = { prefix: true, topics: true, clock: true }
+
 export interface Measured {
   readonly events: Events
   readonly engine: Pick<Engine, 'name' | 'counts' | 'inspector' | 'presence'>
@@ -47,6 +50,7 @@ const INSTRUMENTS = [measureJobs, measureRunning, measureQueues, measureFigures,
  * response.setHeader('content-type', metrics.contentType).end(await metrics.collectMetrics())
  */
 export async function attachMetrics(mill: Measured, options: MetricsOptions = {}): Promise<MillMetrics> {
+  refuseUnknown(options, METRICS_NAMES, 'attachMetrics')
   const { prefix = 'millrace_', clock = systemClock } = options
   if (!PREFIX.test(prefix)) {
     throw new OptionError(`'prefix' is '${prefix}'; give letters, digits, _ and :, not beginning with a digit`)

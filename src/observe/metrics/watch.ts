@@ -1,5 +1,6 @@
 import type { Counter, Gauge } from 'prom-client'
 import type { Events, MillEvents } from '../../events.ts'
+import { type OptionNames, refuseUnknown } from '../../job/known-options.ts'
 import type { Reading, Watch } from '../watch/watch.ts'
 import { collectorOf, type Metrics } from './collector.ts'
 import type { Instrument, MetricParts } from './instrument.ts'
@@ -28,6 +29,8 @@ export interface WatchMetricsOptions {
   readonly workerOf?: (type: string) => string
 }
 
+const WATCH_NAMES: OptionNames<WatchMetricsOptions> = { watch: true, dlqTopicOf: true, workerOf: true }
+
 export interface WatchMetrics extends Metrics {
   /** Counts a replay; give it to the desk of dead letters. */
   readonly onReplayed: (dlqTopic: string) => void
@@ -49,6 +52,7 @@ export async function attachWatchMetrics(
   mill: { readonly events: Events },
   options: WatchMetricsOptions,
 ): Promise<WatchMetrics> {
+  refuseUnknown(options, WATCH_NAMES, 'attachWatchMetrics')
   const { default: prom } = await import('prom-client')
   const registry = new prom.Registry()
   const topics = measureTopics({ prom, registry, events: mill.events }, options)
