@@ -197,8 +197,8 @@ export class StoppingError extends MillraceError {
 }
 
 export class WaitTimeoutError extends MillraceError {
-  constructor(what: string, waitMs: number) {
-    super('ERR_WAIT_TIMEOUT', `${what} did not happen within ${waitMs} ms`)
+  constructor(what: string, waitMs: number, options: ErrorOptions = {}) {
+    super('ERR_WAIT_TIMEOUT', `${what} did not happen within ${waitMs} ms`, options)
   }
 }
 

@@ -4,7 +4,7 @@ import type { AnyJob, JobDefinition } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
 import { refuseUnknown } from '../job/known-options.ts'
 import { ENQUEUE_NAMES, type EnqueueOptions } from '../job/options.ts'
-import { type Preparation, prepareJobs } from './prepare.ts'
+import { located, type Preparation, prepareJobs } from './prepare.ts'
 
 type PayloadOf<Job> = Job extends JobDefinition<infer Input, infer _, infer __> ? Input : unknown
 export type ResultOf<Job> = Job extends JobDefinition<infer _, infer __, infer Result> ? Result : unknown
@@ -52,7 +52,7 @@ export async function prepareFlow(
     const prepared = await prepareJobs(preparation, definitionOf(job), [payload], {
       ...options,
       ...(after !== undefined && { after: ids }),
-    })
+    }).catch((error: unknown) => Promise.reject(located(error, `step '${name}'`)))
     for (const one of prepared) jobs.set(name, one)
   }
   return jobs

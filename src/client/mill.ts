@@ -198,7 +198,7 @@ export class Mill {
    */
   async result<Result = unknown>(of: string | Enqueued<Result>, wait: ResultWait = {}): Promise<Result> {
     // The handler's type is the caller's knowledge: what is stored is its JSON.
-    return (await awaitResult(this.engine, typeof of === 'string' ? of : of.id, wait)) as Result
+    return (await awaitResult(this.engine, this.#clock, typeof of === 'string' ? of : of.id, wait)) as Result
   }
 
   /** Ends a job that has not finished, also while another process runs it. False if it is unknown or finished. */

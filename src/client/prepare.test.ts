@@ -6,6 +6,7 @@ import { MemoryEngine } from '../engines/memory/index.ts'
 import { OptionError, PayloadError, UnsupportedError } from '../errors.ts'
 import { defineJob } from '../job/definition.ts'
 import type { EnqueueOptions } from '../job/options.ts'
+import { open } from './mill.ts'
 import { prepareJobs } from './prepare.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15)
@@ -115,4 +116,22 @@ test('an override that the engine cannot keep is refused, as a definition would 
   // More starts than the definition has let the exponential backoff grow beyond the limit.
   await assert.rejects(prepare({ attempts: 20 }, [{ to: 'a' }], engine), UnsupportedError)
   await assert.rejects(prepare({ at: new Date(NOW_MS + 60_001) }, [{ to: 'a' }], engine), UnsupportedError)
+})
+
+test('the bad item of a batch is named by its index, and the bad step of a flow by its name', async (t) => {
+  const mill = await open('memory:', { payloadBytesMax: 20 })
+  t.after(() => mill.close())
+  const job = defineJob({ type: 'small' })
+  const large = 'x'.repeat(30)
+  const inMany = mill.enqueueMany(job, ['a', 'b', large, 'c'])
+  await assert.rejects(inMany, (error) => {
+    assert.ok(error instanceof PayloadError)
+    assert.match(error.message, /^payloads\[2\]: the payload of 'small' has 32 bytes/)
+    assert.match(error.stack ?? '', /payloads\[2\]/)
+    return true
+  })
+  assert.deepEqual(await mill.counts(), {})
+  await assert.rejects(mill.enqueue(job, large), /^PayloadError: the payload of 'small'/)
+  const flow = { first: { job, payload: 'a' }, second: { job, payload: large, after: ['first'] } } as const
+  await assert.rejects(mill.enqueueFlow(flow), /^PayloadError: step 'second': the payload of 'small'/)
 })

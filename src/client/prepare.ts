@@ -36,13 +36,27 @@ export async function prepareJobs(
   const backoff = options.backoff ?? definition.backoff
   admitDefinition(engine, { ...definition, backoff, attempts: shared.attempts })
   const jobs: NewJob[] = []
-  for (const payload of payloads) {
-    const text = await encodePayload(definition, payload, payloadBytesMax)
-    const job = { ...shared, id: newJobId(nowMs), payload: text }
-    admitJob(engine, job, nowMs)
-    jobs.push(job)
+  for (const [index, payload] of payloads.entries()) {
+    try {
+      const text = await encodePayload(definition, payload, payloadBytesMax)
+      const job = { ...shared, id: newJobId(nowMs), payload: text }
+      admitJob(engine, job, nowMs)
+      jobs.push(job)
+    } catch (error) {
+      throw payloads.length === 1 ? error : located(error, `payloads[${index}]`)
+    }
   }
   return jobs
+}
+
+/** The same error, whose message begins with the place of the bad item: one of a thousand could not be found otherwise. */
+export function located(error: unknown, place: string): unknown {
+  if (!(error instanceof Error)) return error
+  const message = `${place}: ${error.message}`
+  // The stack holds the message as it was, and is what a log prints.
+  if (error.stack !== undefined) error.stack = error.stack.replace(error.message, () => message)
+  error.message = message
+  return error
 }
 
 function resolve(definition: AnyJob, options: EnqueueOptions, nowMs: number): Omit<NewJob, 'id' | 'payload'> {
