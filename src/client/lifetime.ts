@@ -1,6 +1,10 @@
 import { ClosedError } from '../errors.ts'
 import type { Keeper } from '../keeper/keeper.ts'
+import type { Clock } from '../time/clock.ts'
 import type { Worker } from '../worker/worker.ts'
+
+/** How long closing the engine may take; the workers have stopped by then. */
+const CLOSE_MS = 3_000
 
 /** From the opening of a mill to its close: the workers and keepers that it has started, and what it still accepts. */
 export class Lifetime {
@@ -8,6 +12,14 @@ export class Lifetime {
   #closing: Promise<void> | null = null
   /** Workers that drain may still run handlers, and these may enqueue; after that nobody may. */
   #isDrained = false
+  readonly #clock: Clock
+  readonly #onLate: (ms: number) => void
+
+  /** `onLate` is told when the engine was not waited for any longer. */
+  constructor(clock: Clock, onLate: (ms: number) => void) {
+    this.#clock = clock
+    this.#onLate = onLate
+  }
 
   /** Refuses new workers and keepers from the first `close` on. */
   assertOpen(): void {
@@ -40,6 +52,15 @@ export class Lifetime {
     this.#isDrained = started.length === 0
     await Promise.all(started.map((each) => each.stop('close')))
     this.#isDrained = true
-    await closeEngine()
+    await this.#closeWithin(closeEngine())
+  }
+
+  /** A store that does not answer is not waited for (I8): what was not acknowledged by now was not promised either. */
+  async #closeWithin(closing: Promise<void>): Promise<void> {
+    const over = new AbortController()
+    const late = this.#clock.sleep(CLOSE_MS, over.signal).then(() => {
+      if (!over.signal.aborted) this.#onLate(CLOSE_MS)
+    })
+    await Promise.race([closing, late]).finally(() => over.abort())
   }
 }

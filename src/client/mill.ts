@@ -88,7 +88,7 @@ export class Mill {
   readonly #bytesMax: number
   readonly #known: ReadonlyMap<string, AnyJob>
   readonly #critical: Set<string>
-  readonly #lifetime = new Lifetime()
+  readonly #lifetime: Lifetime
 
   /** Use `open`. */
   constructor(engine: Engine, options: MillOptions) {
@@ -97,6 +97,9 @@ export class Mill {
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? Math.random
     this.#log = options.log ?? silentLog
+    this.#lifetime = new Lifetime(this.#clock, (ms) =>
+      this.#log.error('The engine did not close in time and is left behind', { waited_ms: ms }),
+    )
     this.#redact = own === undefined ? redact : (text) => own(redact(text))
     this.#bytesMax = options.payloadBytesMax ?? PAYLOAD_BYTES_MAX_DEFAULT
     this.#known = new Map((options.jobs ?? []).map((job) => [job.type, job]))
@@ -282,7 +285,8 @@ export class Mill {
 
   /**
    * Stops the workers and keepers of this mill, then closes the engine. Until the workers have stopped, their handlers
-   * may enqueue through this mill. A second call returns the same promise.
+   * may enqueue through this mill. It takes at most the longest `drain` of its workers and 8 s, also when the store does
+   * not answer. A second call returns the same promise.
    */
   close(): Promise<void> {
     return this.#lifetime.close(() => this.engine.close())

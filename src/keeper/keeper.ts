@@ -51,6 +51,8 @@ export interface Keeper {
 const INTERVAL_MS_MIN = 20
 const INTERVAL_MS_DEFAULT = 5_000
 const INTERVAL_MS_LEAST = 250
+/** How long a stop waits for a pass under way and for the office to be given up. */
+const STOP_MS = 5_000
 
 /** Stores the declared schedules, then begins to campaign. */
 export async function startKeeper(parts: KeeperParts, id: string, options: KeeperOptions): Promise<Keeper> {
@@ -140,9 +142,12 @@ class StartedKeeper implements Keeper {
     return this.#office.isHeld
   }
 
-  stop(): Promise<void> {
+  /** A store that does not answer is not waited for: what the keeper holds runs out by itself. */
+  async stop(): Promise<void> {
     this.#stop.abort()
-    return this.stopped
+    const over = new AbortController()
+    await Promise.race([this.stopped, this.#parts.clock.sleep(STOP_MS, over.signal)])
+    over.abort()
   }
 
   async #run(): Promise<void> {

@@ -222,6 +222,42 @@ test('a store that hangs or fails does not keep a worker from stopping', async (
   assert.deepEqual(seen, ['worker.stopping', 'worker.error', 'worker.error', 'worker.stopped'])
 })
 
+// I8
+test('with a store that answers nothing a stop takes the drain and 5 s, and a close 3 s more', async (t) => {
+  for (const busy of [true, false]) {
+    const { mill, clock, seen } = await staged()
+    const never = () => new Promise<never>(() => {})
+    let isAway = false
+    const consume = mill.engine.consume.bind(mill.engine)
+    t.mock.method(mill.engine, 'consume', async (subscription: Parameters<typeof consume>[0]) => {
+      const consumer = await consume(subscription)
+      for (const name of ['claim', 'renew', 'settle', 'close'] as const) {
+        const call = consumer[name].bind(consumer) as (...given: readonly unknown[]) => Promise<never>
+        consumer[name] = (...given: readonly unknown[]) => (isAway ? never() : call(...given))
+      }
+      return consumer
+    })
+    const [beat, gone] = [mill.engine.presence?.beat, mill.engine.presence?.gone]
+    assert.ok(beat && gone && mill.engine.presence && mill.engine.leadership)
+    t.mock.method(mill.engine.presence, 'gone', never)
+    t.mock.method(mill.engine.leadership, 'resign', never)
+    t.mock.method(mill.engine, 'close', never)
+    const job = defineJob({ type: 'a', run: () => never() })
+    if (busy) await mill.enqueue(job, null)
+    await mill.work([job], { drain: '30s' })
+    await turns()
+    isAway = true
+    const startedMs = clock.monotonicMs()
+    const closed = mill.close().then(() => clock.monotonicMs() - startedMs)
+    while (!seen.includes('worker.stopped') && clock.monotonicMs() < 60_000) await clock.advance(100)
+    const stopMs = clock.monotonicMs() - startedMs
+    assert.ok(stopMs <= (busy ? 35_000 : 5_000), `the stop took ${stopMs} ms`)
+    await clock.advance('3s')
+    const closeMs = await closed
+    assert.ok(closeMs <= (busy ? 38_000 : 8_000), `the close took ${closeMs} ms`)
+  }
+})
+
 // B131 X110
 test('signals stop the worker when it was told so, and its listeners are gone afterwards', async () => {
   const { mill } = await staged()

@@ -18,7 +18,8 @@ export interface Worker {
   /** Jobs whose handlers run now. */
   readonly running: number
   /**
-   * Takes no more jobs, waits up to `drain` for running handlers, then aborts them and gives their jobs back (I8).
+   * Takes no more jobs, waits up to `drain` for running handlers, then aborts them and gives their jobs back (I8). All of
+   * it takes at most `drain` and 5 s, also when the store does not answer.
    * Legal twice: the second call returns the same promise. It never rejects.
    */
   stop(cause?: string): Promise<void>
@@ -30,8 +31,14 @@ export interface Worker {
 const GRACE_MS = 1_000
 /** How long a start waits for the first beat, so that whoever looks right after it sees the worker, and a stop for the last. */
 const BEAT_MS = 1_000
-/** What the store gets for the last outcomes, and for ending a claim or a pass of the reaper. */
-const STORE_MS = 5_000
+/** After the drain a stop takes no longer than this, whatever the store does (examples/deploy). */
+const STOP_MS = 5_000
+/** Of that, what ending a claim or a pass of the reaper gets; both were told to end when the stop began. */
+const CLAIM_END_MS = 2_000
+/** … and what is left for closing when the last outcomes have taken the rest. */
+const CLOSE_MS = 500
+/** How long a start waits for the renewal thread. */
+const THREAD_MS = 5_000
 /** With leases shorter than this, nothing is claimed before the renewal thread runs. */
 const LEASE_MS_LONG = 10_000
 
@@ -52,7 +59,7 @@ export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], g
   const pauses = watchPauses(parts, id, workshop)
   const heartbeat = options.presence ? heartbeatOf(parts, id, slots) : null
   const isShort = jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)
-  if (isShort) await waitAtMost(parts.clock, STORE_MS, workshop.keeper.ready)
+  if (isShort) await waitAtMost(parts.clock, THREAD_MS, workshop.keeper.ready)
   events.emit('worker.started', { worker: id, types: [...types.keys()], concurrency: options.concurrency })
   const stopKeeper = await keepWithin(parts, id, jobs, given)
   if (heartbeat !== null) await waitAtMost(parts.clock, BEAT_MS, heartbeat.start())
@@ -156,13 +163,15 @@ class StartedWorker implements Worker {
     pauses?.close()
     const quiet = Promise.all([workshop.stopTaking(), stopKeeper()])
     const drained = await waitAtMost(clock, options.drainMs, workshop.drained())
+    const endMs = clock.monotonicMs() + STOP_MS
+    const leftMs = (): number => Math.max(0, endMs - clock.monotonicMs())
     if (!drained) await this.#abort()
-    await this.#bounded('claim', quiet)
-    await this.#bounded('settle', workshop.settles.idle(STORE_MS))
-    await this.#bounded('close', workshop.close())
-    await this.#bounded('close', consumer.close())
+    await this.#bounded('claim', quiet, Math.min(CLAIM_END_MS, leftMs()))
+    const settleMs = Math.max(0, leftMs() - CLOSE_MS)
+    await this.#bounded('settle', workshop.settles.idle(settleMs), settleMs)
+    await this.#bounded('close', Promise.all([workshop.close(), consumer.close()]), leftMs())
     // It reports its own trouble. Whoever stops must not wait for long only to say so.
-    if (heartbeat !== null) await waitAtMost(clock, BEAT_MS, heartbeat.goodbye())
+    if (heartbeat !== null) await waitAtMost(clock, Math.min(BEAT_MS, leftMs()), heartbeat.goodbye())
     // Not before: a terminal's Ctrl-C reaches the process twice under npm, and the second must not cut the drain short.
     for (const signal of SIGNALS) process.removeListener(signal, this.#onSignal)
     events.emit('worker.stopped', { worker: this.id })
@@ -178,12 +187,12 @@ class StartedWorker implements Worker {
   }
 
   /** Stopping goes on, whatever the store does (I8). */
-  async #bounded(during: string, step: Promise<unknown>): Promise<void> {
+  async #bounded(during: string, step: Promise<unknown>, ms: number): Promise<void> {
     const { parts } = this.#started
     const report = (error: unknown): void => parts.events.emit('worker.error', { worker: this.id, during, error })
     step.catch(report)
-    if (await waitAtMost(parts.clock, STORE_MS, step)) return
-    report(new Error(`stopping did not wait longer than ${STORE_MS} ms for this; what is still leased will be reaped`))
+    if (await waitAtMost(parts.clock, ms, step)) return
+    report(new Error(`stopping did not wait longer than ${ms} ms for this; what is still leased will be reaped`))
   }
 
   #runningIds(): readonly string[] {

@@ -48,7 +48,7 @@ async function stopped(t: TestContext, args: readonly string[], signal: NodeJS.S
 // X125 B164
 test('pm2 waits longer than the drain, and its SIGINT lets the running job finish', async (t) => {
   assert.ok(app)
-  assert.equal(app.kill_timeout, 35_000)
+  assert.equal(app.kill_timeout, 40_000)
   assert.equal(app.script, INSTALLED)
   const args = argumentsOf(`${app.script} ${app.args}`)
   assert.deepEqual(args, ['work', 'jobs.ts', '--drain', '30s'])
@@ -59,7 +59,7 @@ test('pm2 waits longer than the drain, and its SIGINT lets the running job finis
 
 // X125 B164
 test('systemd waits longer than the drain, and its SIGTERM lets the running job finish', async (t) => {
-  assert.equal(setting('TimeoutStopSec'), '35')
+  assert.equal(setting('TimeoutStopSec'), '40')
   assert.equal(setting('KillSignal'), 'SIGTERM')
   const args = argumentsOf(setting('ExecStart'))
   assert.deepEqual(args, ['work', 'jobs.ts', '--drain', '30s', '--json'])
