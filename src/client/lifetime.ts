@@ -1,4 +1,5 @@
 import { ClosedError } from '../errors.ts'
+import type { Log } from '../job/definition.ts'
 import type { Keeper } from '../keeper/keeper.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Worker } from '../worker/worker.ts'
@@ -13,12 +14,11 @@ export class Lifetime {
   /** Workers that drain may still run handlers, and these may enqueue; after that nobody may. */
   #isDrained = false
   readonly #clock: Clock
-  readonly #onLate: (ms: number) => void
+  readonly #log: Log
 
-  /** `onLate` is told when the engine was not waited for any longer. */
-  constructor(clock: Clock, onLate: (ms: number) => void) {
+  constructor(clock: Clock, log: Log) {
     this.#clock = clock
-    this.#onLate = onLate
+    this.#log = log
   }
 
   /** Refuses new workers and keepers from the first `close` on. */
@@ -59,7 +59,7 @@ export class Lifetime {
   async #closeWithin(closing: Promise<void>): Promise<void> {
     const over = new AbortController()
     const late = this.#clock.sleep(CLOSE_MS, over.signal).then(() => {
-      if (!over.signal.aborted) this.#onLate(CLOSE_MS)
+      if (!over.signal.aborted) this.#log.error('The engine did not close in time', { waited_ms: CLOSE_MS })
     })
     await Promise.race([closing, late]).finally(() => over.abort())
   }

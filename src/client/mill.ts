@@ -97,9 +97,7 @@ export class Mill {
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? Math.random
     this.#log = options.log ?? silentLog
-    this.#lifetime = new Lifetime(this.#clock, (ms) =>
-      this.#log.error('The engine did not close in time and is left behind', { waited_ms: ms }),
-    )
+    this.#lifetime = new Lifetime(this.#clock, this.#log)
     this.#redact = own === undefined ? redact : (text) => own(redact(text))
     this.#bytesMax = options.payloadBytesMax ?? PAYLOAD_BYTES_MAX_DEFAULT
     this.#known = new Map((options.jobs ?? []).map((job) => [job.type, job]))
