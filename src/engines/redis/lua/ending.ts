@@ -49,7 +49,7 @@ end
 
 -- Removes a job that is over, with all that belongs to it. False for one that BullMQ holds: locked, or the next run of
 -- one of its schedulers.
-local function forget(q, id)
+forget = function(q, id)
   local more, public = moreOf(q, id), publicId(q, id)
   -- Afterwards its hash is gone, and with it what it came after.
   unlink(q, id)

@@ -55,7 +55,7 @@ end
 `
 
 const TIES = `
-local ended
+local ended, forget
 
 -- The queue and BullMQ's id of a job by the id that the rest of Millrace knows; nil when there is no such job.
 local function find(id)
@@ -136,7 +136,14 @@ end
 local function unlink(q, id)
   local after = call('HGET', q.base .. id, 'mrAfter')
   if not after then return end
-  for _, first in ipairs(cjson.decode(after).ids) do call('SREM', own('after:' .. first), q.name .. ':' .. id) end
+  for _, first in ipairs(cjson.decode(after).ids) do
+    -- The last one that needed a job which was to go as it finished takes it along. Scripts that remove nothing leave it
+    -- to retention.
+    if call('SREM', own('after:' .. first), q.name .. ':' .. id) == 1 and forget and call('EXISTS', own('after:' .. first)) == 0 then
+      local home, firstId = find(first)
+      if home and call('HEXISTS', home.base .. firstId, 'mrGoes') == 1 then forget(home, firstId) end
+    end
+  end
 end
 
 -- The version is no longer in flight, and no longer the one that waits; the next may start.

@@ -55,6 +55,7 @@ local function complete(q, id, s)
   local code = finish(q, id, s, removes)
   if code < 0 then return code end
   if removes and more.latest then forgetVersion(q, more.latest.key) end
+  if s.keep == 0 and not removes then call('HSET', q.base .. id, 'mrGoes', 1) end
   over(q, id, more, not removes)
   if s.keep and s.keep > 0 then keepNewest(q, 'completed', s.keep, s.keepIsOwn) end
   return 0
