@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import * as v from 'valibot'
 import { z } from 'zod'
 import { type ErrorCode, MillraceError, OptionError, PayloadError, ResultError } from '../errors.ts'
@@ -96,11 +97,58 @@ test('the message of a hopeless payload stays short', async () => {
   )
 })
 
-test('a payload that is not JSON is refused', async () => {
-  for (const payload of [undefined, () => 1, Symbol('s'), 10n, { big: 10n }, cycle()]) {
-    const refused = refusedWith('ERR_PAYLOAD_NOT_JSON', /payload of 'unchecked' is not JSON; pass plain objects/)
-    await assert.rejects(encodePayload(unchecked, payload, MIB), refused)
+class Money {
+  readonly cents = 5
+}
+
+function nested(levels: number): unknown {
+  let value: unknown = 1
+  for (let level = 0; level < levels; level += 1) value = [value]
+  return value
+}
+
+test('a payload of which JSON would lose something is refused, with the place', async () => {
+  const cases: readonly (readonly [payload: unknown, message: RegExp])[] = [
+    [undefined, /has undefined, which JSON cannot keep; pass plain objects/],
+    [() => 1, /has a function, which/],
+    [Symbol('s'), /has a symbol, which/],
+    [10n, /has a BigInt, which/],
+    [{ big: 10n }, /has a BigInt at 'big', which/],
+    [{ a: { b: [1, Number.NaN] } }, /has NaN at 'a\.b\[1\]', which JSON cannot keep/],
+    [{ ratio: Number.POSITIVE_INFINITY }, /has Infinity at 'ratio'/],
+    [{ by: new Map([['a', 1]]) }, /has an object of the class Map at 'by'/],
+    [[new Set([1])], /has an object of the class Set at '\[0\]'/],
+    [{ error: new TypeError('x') }, /has an object of the class TypeError at 'error'/],
+    [{ later: Promise.resolve(1) }, /has an object of the class Promise at 'later'/],
+    [{ run: () => 1 }, /has a function at 'run'/],
+    [{ price: new Money() }, /has an object of the class Money at 'price'/],
+    [{ bytes: new Uint8Array(2) }, /has an object of the class Uint8Array at 'bytes'/],
+    [[1, undefined], /has undefined at '\[1\]'/],
+    // biome-ignore lint/suspicious/noSparseArray: what is tested
+    [[1, , 2], /has a hole at '\[1\]'/],
+    [{ at: new Date(Number.NaN) }, /has an invalid Date at 'at'/],
+    [cycle(), /has more than 1000 levels, or a circle at 'self\.self\./],
+    [nested(1_001), /has more than 1000 levels, or a circle/],
+    [nested(100_000), /has more than 1000 levels, or a circle/],
+  ]
+  for (const [payload, message] of cases) {
+    await assert.rejects(encodePayload(unchecked, payload, MIB), refusedWith('ERR_PAYLOAD_NOT_JSON', message))
   }
+})
+
+test('a payload that JSON gives back is stored: dates and others by their toJSON, properties that are undefined left out', async () => {
+  const cases: readonly (readonly [payload: unknown, text: string])[] = [
+    [{ at: new Date(0), gone: undefined }, '{"at":"1970-01-01T00:00:00.000Z"}'],
+    [{ link: new URL('http://127.0.0.1/a') }, '{"link":"http://127.0.0.1/a"}'],
+    [Object.assign(Object.create(null), { a: 1 }), '{"a":1}'],
+    [runInNewContext('({ a: [1, { b: null }] })'), '{"a":[1,{"b":null}]}'],
+    [{ toJSON: 'a name' }, '{"toJSON":"a name"}'],
+    [nested(1_000), JSON.stringify(nested(1_000))],
+  ]
+  for (const [payload, text] of cases) assert.equal(await encodePayload(unchecked, payload, MIB), text)
+})
+
+test('a payload that is not JSON is refused', async () => {
   const thrower = {
     toJSON: () => {
       throw new Error('no')
@@ -172,9 +220,12 @@ test('an upcast that throws is a payload that does not fit; a newer version is f
 test('a result is JSON text within the limit; nothing becomes null', () => {
   assert.equal(encodeResult('t', undefined, 10), 'null')
   assert.equal(encodeResult('t', { a: 1 }, 10), '{"a":1}')
-  for (const result of [10n, () => 1, cycle()]) {
+  const lost = [Number.NaN, { by: new Map() }, [new Set()], { error: new Error('x') }, [Promise.resolve()]]
+  for (const result of [10n, () => 1, cycle(), ...lost]) {
     assert.throws(() => encodeResult('t', result, MIB), refusedWith('ERR_RESULT_NOT_JSON', /the work was done/))
   }
+  // The work was done: what JSON takes in its own way is no reason for a dead letter.
+  assert.equal(encodeResult('t', { a: [undefined, new Money()], close: () => 1 }, MIB), '{"a":[null,{"cents":5}]}')
   assert.throws(() => encodeResult('t', 'x'.repeat(10), 11), refusedWith('ERR_RESULT_TOO_LARGE', /more than 11 bytes/))
   assert.throws(() => encodeResult('t', 10n, MIB), ResultError)
 })

@@ -1,19 +1,14 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { OptionError, PayloadError, ResultError } from '../errors.ts'
 import type { AnyJob } from './definition.ts'
+import { findLoss } from './json.ts'
 
 /**
  * Turns a payload into the text that is stored and checks that against the schema, because it is what the worker will
  * see: a Date in it is a text by then. Nothing is stored when it throws.
  */
 export async function encodePayload(definition: AnyJob, payload: unknown, bytesMax: number): Promise<string> {
-  const text = toJson(payload)
-  if (text === undefined) {
-    throw new PayloadError(
-      'ERR_PAYLOAD_NOT_JSON',
-      `the payload of '${definition.type}' is not JSON; pass plain objects, arrays, text, numbers, true, false or null`,
-    )
-  }
+  const text = encodeUnchecked(definition.type, payload)
   const bytes = Buffer.byteLength(text)
   if (bytes > bytesMax) {
     throw new PayloadError(
@@ -23,6 +18,17 @@ export async function encodePayload(definition: AnyJob, payload: unknown, bytesM
   }
   if (definition.schema !== null) await validate(definition, JSON.parse(text))
   return text
+}
+
+/** The text alone, for a type without a definition. */
+export function encodeUnchecked(type: string, payload: unknown): string {
+  const text = toJson(payload)
+  const loss = lossOf(payload, text)
+  if (text !== undefined && loss === '') return text
+  throw new PayloadError(
+    'ERR_PAYLOAD_NOT_JSON',
+    `the payload of '${type}' ${loss || 'is not JSON'}; pass plain objects, arrays, text, numbers, true, false or null`,
+  )
 }
 
 /**
@@ -102,10 +108,11 @@ function pathOf(path: IssuePath): string {
 export function encodeResult(type: string, result: unknown, bytesMax: number): string {
   if (result === undefined) return 'null'
   const text = toJson(result)
-  if (text === undefined) {
+  const loss = lossOf(result, text, { isLenient: true })
+  if (text === undefined || loss !== '') {
     throw new ResultError(
       'ERR_RESULT_NOT_JSON',
-      `the handler of '${type}' returned something that is not JSON; the work was done, so it is not retried`,
+      `the handler of '${type}' returned something that ${loss || 'is not JSON'}; the work was done, so it is not retried`,
     )
   }
   if (Buffer.byteLength(text) > bytesMax) {
@@ -123,6 +130,17 @@ export function encodeProgress(type: string, progress: unknown, bytesMax: number
     throw new OptionError(`the progress of '${type}' is not JSON or is above ${bytesMax} bytes`)
   }
   return text
+}
+
+/** What JSON would lose of a value, as the end of a sentence; '' for nothing. `text` is undefined where it failed. */
+function lossOf(value: unknown, text: string | undefined, rule?: { readonly isLenient: boolean }): string {
+  try {
+    const loss = findLoss(value, rule)
+    if (loss === null) return text === undefined ? 'is not JSON' : ''
+    return `has ${loss.what}${loss.path === '' ? '' : ` at '${loss.path}'`}, which JSON cannot keep`
+  } catch {
+    return 'is not JSON'
+  }
 }
 
 /** Undefined for what JSON cannot carry: functions, symbols, BigInt, cycles, and objects whose toJSON throws. */

@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.ts'
 import { parseCron } from '../time/cron.ts'
+import { findLoss } from './json.ts'
 import { type OptionNames, refuseUnknown } from './known-options.ts'
 import type { EnqueueOptions } from './options.ts'
 
@@ -136,6 +137,11 @@ function checkLimit(limit: number | undefined): number | null {
 
 /** As it will be read back from the store. */
 function plain<Value>(name: string, value: Value): Value {
+  const loss = findLoss(value)
+  if (loss !== null)
+    throw new OptionError(
+      `'${name}' of a schedule has ${loss.what}${loss.path && ` at '${loss.path}'`}, which JSON cannot keep`,
+    )
   const text = JSON.stringify(value)
   if (text !== undefined) return JSON.parse(text)
   throw new OptionError(`'${name}' of a schedule must be JSON, because it is stored`)

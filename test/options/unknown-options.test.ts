@@ -86,7 +86,10 @@ const CALLS: Readonly<Record<string, () => unknown>> = {
   checkHealth: () => checkHealth(mill, wrong({ presence: new MemoryPresence() })),
   createLog: () => createLog(wrong({})),
   createAdmin: () => createAdmin(mill, wrong({})),
-  'admin.listen': () => createAdmin(mill, { page: null }).listen(wrong({ port: 0 })),
+  'admin.listen': async () => {
+    const admin = createAdmin(mill, { page: null })
+    await admin.listen(wrong({ port: 0 })).finally(() => admin.close())
+  },
   openOutbox: () => openOutbox(wrong({ store: 'sqlite::memory:', target: 'memory:' })),
   openForTest: () => openForTest(wrong({})),
   drain: () => drain(mill, [job], wrong({})),

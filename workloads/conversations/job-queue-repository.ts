@@ -15,6 +15,7 @@ import {
   LEASE_DEFAULT_MS,
   PRIORITY_DEFAULT,
 } from '../../src/job/options.ts'
+import { encodeUnchecked } from '../../src/job/payload.ts'
 import { decide } from '../../src/job/policy.ts'
 import type { JobState } from '../../src/job/states.ts'
 import { reapOnce } from '../../src/keeper/reaper.ts'
@@ -107,9 +108,7 @@ export class JobQueueRepository {
   }
 
   async #insert(job: CreateJob) {
-    const payload = JSON.stringify(job.payload)
-    if (payload === undefined)
-      throw new MillraceError('ERR_PAYLOAD_NOT_JSON', `the payload of '${job.type}' is not JSON`)
+    const payload = encodeUnchecked(job.type, job.payload)
     const [receipt] = await this.#engine.enqueue([
       {
         id: newJobId(this.#clock.nowMs()),
