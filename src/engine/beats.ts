@@ -34,12 +34,13 @@ export function decodeBeat(owner: { readonly type: string; readonly instance: st
 }
 
 function workOf(value: unknown): AtWork | null {
-  const { host, pid, startedAtMs, concurrency, running, jobs } = fieldsOf(value)
+  const { host, pid, process, startedAtMs, concurrency, running, jobs } = fieldsOf(value)
   const figures = [pid, startedAtMs, concurrency, running]
   if (typeof host !== 'string' || figures.some((figure) => typeof figure !== 'number')) return null
   return {
     host,
     pid: Number(pid),
+    ...(typeof process === 'string' && { process }),
     startedAtMs: Number(startedAtMs),
     concurrency: Number(concurrency),
     running: Number(running),

@@ -14,6 +14,8 @@ export interface JobAtWork {
 export interface AtWork {
   readonly host: string
   readonly pid: number
+  /** Of its process, and of no other: numbers of processes are used again. */
+  readonly process?: string
   readonly startedAtMs: number
   /** Handlers at once at most, over all its types. */
   readonly concurrency: number

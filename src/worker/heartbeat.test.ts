@@ -7,6 +7,7 @@ import { Mill } from '../index.ts'
 import { defineJob } from '../job/definition.ts'
 import { TestClock } from '../testing/clock.ts'
 import { openForTest } from '../testing/open.ts'
+import { PROCESS_TAG } from './distinct-id.ts'
 
 const mail = defineJob({ type: 'mail', run: () => 1 })
 const sms = defineJob({ type: 'sms', run: () => 1 })
@@ -16,7 +17,15 @@ test('a worker says in the engine that it lives, at once and every 10 s, without
   await using t = await openForTest()
   const startMs = t.clock.nowMs()
   const worker = await t.mill.work([mail, sms], { id: 'w', concurrency: 4 })
-  const work = { host: hostname(), pid: process.pid, startedAtMs: startMs, concurrency: 4, running: 0, jobs: [] }
+  const work = {
+    host: hostname(),
+    pid: process.pid,
+    process: PROCESS_TAG,
+    startedAtMs: startMs,
+    concurrency: 4,
+    running: 0,
+    jobs: [],
+  }
   const said = { instance: 'w', status: 'RUNNING', lastJobAtMs: null, lag: null, stoppingSinceMs: null, work }
   const beats = async () => (await t.mill.engine.presence?.list()) ?? []
   assert.deepEqual(await beats(), [

@@ -3,6 +3,7 @@ import { type AtWork, type Beat, JOBS_SHOWN_MAX, type Presence } from '../engine
 import { WaitTimeoutError } from '../errors.ts'
 import type { Clock } from '../time/clock.ts'
 import { waitAtMost } from './bounded.ts'
+import { PROCESS_TAG } from './distinct-id.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Slots } from './slots.ts'
 
@@ -109,6 +110,7 @@ export class Heartbeat {
     return {
       host: hostname(),
       pid: process.pid,
+      process: PROCESS_TAG,
       startedAtMs: this.#startedAtMs,
       concurrency: this.#parts.slots.concurrency,
       running: held.length,

@@ -25,7 +25,10 @@ export interface WorkerOptions {
   readonly retention?: RetentionPolicy | false
   /** False: this worker does not say in the engine's store that it lives, so `mill.workers()` does not show it. */
   readonly presence?: boolean
-  /** `hostname:pid:suffix` unless told. */
+  /**
+   * Default: `hostname:pid:suffix`. Where another living worker has the id, this one gets a suffix, and a `worker.error`
+   * event says so.
+   */
   readonly id?: string
   /** Stop gracefully on SIGTERM and SIGINT. Off unless told, because the process is the user's. */
   readonly signals?: boolean

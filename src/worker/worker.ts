@@ -5,6 +5,7 @@ import type { AnyJob } from '../job/definition.ts'
 import { declareSchedules } from '../keeper/declare.ts'
 import { checkReapMs, startKeeper } from '../keeper/keeper.ts'
 import { waitAtMost } from './bounded.ts'
+import { type DistinctId, distinctId } from './distinct-id.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions, type WorkerParts } from './options.ts'
 import { PauseWatch } from './pause-watch.ts'
@@ -52,8 +53,11 @@ export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], g
     throw new OptionError(`'reap' is given, but the ${engine.name} engine recovers expired leases itself; leave it out`)
   }
   checkReapMs(given.reap)
-  const id = options.id ?? newWorkerId()
-  const consumer = await engine.consume({ types: jobs.map(subscribed), worker: id })
+  const { id, release } = await idOf(parts, options)
+  const consumer = await engine.consume({ types: jobs.map(subscribed), worker: id }).catch((error: unknown) => {
+    release()
+    throw error
+  })
   const slots = new Slots(options.concurrency, types)
   const workshop = new Workshop(parts, id, consumer, slots, options)
   const pauses = watchPauses(parts, id, workshop)
@@ -66,7 +70,11 @@ export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], g
   // Last, and no wait after it: whoever starts a worker must have it in hand when its first job runs.
   await pauses?.start()
   workshop.claims.pump()
-  return new StartedWorker({ parts, id, consumer, workshop, options, stopKeeper, heartbeat, pauses })
+  return new StartedWorker({ parts, id, consumer, workshop, options, stopKeeper, heartbeat, pauses, release })
+}
+
+async function idOf(parts: WorkerParts, { id }: ResolvedWorkerOptions): Promise<DistinctId> {
+  return id === null ? { id: newWorkerId(), release: () => {} } : distinctId(parts, id)
 }
 
 /** Null where the engine cannot pause a type. */
@@ -122,6 +130,8 @@ interface Started {
   readonly stopKeeper: () => Promise<void>
   readonly heartbeat: Heartbeat | null
   readonly pauses: PauseWatch | null
+  /** Another worker may have its id from then on. */
+  release(): void
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
@@ -156,7 +166,7 @@ class StartedWorker implements Worker {
   }
 
   async #stop(cause: string): Promise<void> {
-    const { parts, consumer, workshop, options, stopKeeper, heartbeat, pauses } = this.#started
+    const { parts, consumer, workshop, options, stopKeeper, heartbeat, pauses, release } = this.#started
     const { clock, events } = parts
     events.emit('worker.stopping', { worker: this.id, running: this.#runningIds(), cause })
     heartbeat?.stopping()
@@ -172,6 +182,7 @@ class StartedWorker implements Worker {
     await this.#bounded('close', Promise.all([workshop.close(), consumer.close()]), leftMs())
     // It reports its own trouble. Whoever stops must not wait for long only to say so.
     if (heartbeat !== null) await waitAtMost(clock, Math.min(BEAT_MS, leftMs()), heartbeat.goodbye())
+    release()
     // Not before: a terminal's Ctrl-C reaches the process twice under npm, and the second must not cut the drain short.
     for (const signal of SIGNALS) process.removeListener(signal, this.#onSignal)
     events.emit('worker.stopped', { worker: this.id })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { Mill } from '../../../src/client/mill.ts'
 import { presenceOf } from '../../../src/engine/admission.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
@@ -36,6 +37,34 @@ export const operating: CaseFile = {
         await stage.expectCounts({ ready: 4 })
         assert.equal(await mills[1].resume(stage.type), true)
         await stage.until(SOON_MS, () => ran.length === 5, 'the runs after the resume')
+      },
+    },
+    {
+      name: 'workers that were given one id are told apart, and it is said',
+      guarantees: ['I12'],
+      ...need(presence),
+      async run(stage) {
+        const mills = [await stage.mill(), await stage.mill(await stage.other())] as const
+        const told: string[] = []
+        for (const mill of mills) {
+          mill.events.on('worker.error', ({ during, error }) =>
+            told.push(`${during} ${Reflect.get(Object(error), 'code')}`),
+          )
+        }
+        const job = numberedJob(stage, { run: () => null })
+        const start = (mill: Mill) => mill.work([job], { id: 'same' })
+        const workers = [
+          ...(await stage.within(SOON_MS, Promise.all([start(mills[0]), start(mills[0])]), 'two starts at once')),
+          await stage.within(SOON_MS, start(mills[1]), 'a start elsewhere'),
+        ]
+        const ids = workers.map(({ id }) => id).sort()
+        assert.equal(new Set(ids).size, 3)
+        assert.ok(ids.includes('same'), 'the first has the id that it was given')
+        assert.deepEqual((await mills[0].workers()).map(({ id }) => id).sort(), ids)
+        assert.deepEqual(told, ['start ERR_OPTION_INVALID', 'start ERR_OPTION_INVALID'])
+        for (const worker of workers) await stage.within(SOON_MS, worker.stop(), 'the stop')
+        const again = await stage.within(SOON_MS, start(mills[1]), 'a start after the stop')
+        assert.equal(again.id, 'same')
       },
     },
     {
