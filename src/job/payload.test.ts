@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { runInNewContext } from 'node:vm'
 import * as v from 'valibot'
 import { z } from 'zod'
 import { type ErrorCode, MillraceError, OptionError, PayloadError, ResultError } from '../errors.ts'
@@ -141,7 +140,8 @@ test('a payload that JSON gives back is stored: dates and others by their toJSON
     [{ at: new Date(0), gone: undefined }, '{"at":"1970-01-01T00:00:00.000Z"}'],
     [{ link: new URL('http://127.0.0.1/a') }, '{"link":"http://127.0.0.1/a"}'],
     [Object.assign(Object.create(null), { a: 1 }), '{"a":1}'],
-    [runInNewContext('({ a: [1, { b: null }] })'), '{"a":[1,{"b":null}]}'],
+    // As an object of another realm: what it inherits from is the last of its chain, and not ours.
+    [Object.assign(Object.create(Object.create(null)), { a: [1, { b: null }] }), '{"a":[1,{"b":null}]}'],
     [{ toJSON: 'a name' }, '{"toJSON":"a name"}'],
     [nested(1_000), JSON.stringify(nested(1_000))],
   ]
