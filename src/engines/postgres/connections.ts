@@ -23,6 +23,8 @@ const STATEMENT_SHARE = 0.8
  * connections of our own are told to use one. Just-in-time compilation would take longer than any of them.
  */
 const PLANS = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
+/** Every statement is written for it, whatever the database's default is. A blank in a value is escaped. */
+const ISOLATION = '-c default_transaction_isolation=read\\ committed'
 /** A peer that is gone without a goodbye is noticed by the kernel. */
 const KEEP_ALIVE_MS = 10_000
 /** How often a call that waits for a connection looks whether the pool was ended meanwhile. */
@@ -59,7 +61,7 @@ function connectionOf({ connectionString, pooled, answerMs }: PostgresAddress): 
     // A pooler takes no settings at the start of a connection. The last one: a claim is not committed before its answer is
     // sent, so a process that is frozen with its socket full would keep what it has locked for as long as it is frozen.
     ...(!pooled && {
-      options: [...PLANS.map((name) => `-c ${name}=off`), `-c tcp_user_timeout=${answerMs}`].join(' '),
+      options: [...PLANS.map((name) => `-c ${name}=off`), `-c tcp_user_timeout=${answerMs}`, ISOLATION].join(' '),
     }),
     ...(!pooled && { statement_timeout: Math.ceil(answerMs * STATEMENT_SHARE) }),
   }

@@ -29,7 +29,9 @@ const CONNECT_MS = 5_000
 const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 1_000
 /** Deadlocks are the server's to find and ours to repeat. */
-const CONFLICT_TRIES = 5
+const CONFLICT_TRIES = 8
+/** … after a pause, so that those who were in each other's way are not there again at once. */
+const CONFLICT_PAUSE_MS = 20
 /**
  * How long a transaction may stand still between two statements; a third of what an answer may take where that is less. A
  * process that is frozen or cut off in the middle of one keeps its locks for so long, and who waits for them gets them
@@ -59,6 +61,7 @@ export class Database implements Queries {
   readonly #texts = new Map<Statement, { readonly text: string; readonly name: string }>()
   readonly #closing = new AbortController()
   readonly #begin: string
+  #beginsEach = false
   readonly #slow = new WeakSet<PgPoolClient>()
   readonly #plannedAtMs = new WeakMap<PgPoolClient, number>()
 
@@ -81,6 +84,14 @@ export class Database implements Queries {
     this.#texts.clear()
   }
 
+  /**
+   * The connections are not ours to set up, and their default is another isolation level than statements are written for:
+   * each then gets a transaction of its own.
+   */
+  beginEach(): void {
+    this.#beginsEach = true
+  }
+
   /** The time that statements are given: null where the server's clock decides (I11). */
   get now(): string | null {
     return this.#clock === systemClock || this.#clock === backgroundClock ? null : toIso(this.#clock.nowMs())
@@ -92,10 +103,12 @@ export class Database implements Queries {
   }
 
   rows<Row>(statement: Statement, ...values: readonly unknown[]): Promise<readonly Row[]> {
+    if (this.#beginsEach) return this.transaction((queries) => queries.rows<Row>(statement, ...values))
     return this.#use((client) => this.#on(client).rows<Row>(statement, ...values))
   }
 
   lists<Row extends readonly unknown[]>(statement: Statement, ...values: readonly unknown[]): Promise<readonly Row[]> {
+    if (this.#beginsEach) return this.transaction((queries) => queries.lists<Row>(statement, ...values))
     return this.#use((client) => this.#on(client).lists<Row>(statement, ...values))
   }
 
@@ -164,6 +177,7 @@ export class Database implements Queries {
       } catch (error) {
         client.release(isConnectionFault(error))
         if (!(isConflict(error) || isUndone(error)) || tries === CONFLICT_TRIES) throw error
+        await systemClock.sleep(CONFLICT_PAUSE_MS * tries * Math.random())
       }
     }
   }

@@ -1,6 +1,6 @@
 /** The statements of jobs that come after others. What happens at the end of a job is in the triggers of the schema. */
 import type { Names } from './names.ts'
-import { given, NOW } from './statements.ts'
+import { given, lockOrder, NOW } from './statements.ts'
 
 export const FIND_IDS = ({ jobs }: Names): string =>
   `SELECT id::text AS id, ${NOW} AS now FROM ${jobs} WHERE id::text = ANY ($2::text[])`
@@ -8,7 +8,7 @@ export const FIND_IDS = ({ jobs }: Names): string =>
 /** The lock keeps the end of a first before or after the link, never in between. */
 export const AWAIT = ({ jobs }: Names): string => `
 UPDATE ${jobs} AS job SET awaited = true FROM (
-  SELECT id FROM ${jobs} WHERE id::text = ANY ($2::text[]) AND ${NOW} IS NOT NULL ORDER BY id FOR UPDATE) AS first
+  SELECT id FROM ${jobs} AS one WHERE id::text = ANY ($2::text[]) AND ${NOW} IS NOT NULL ORDER BY ${lockOrder('one')} FOR UPDATE) AS first
 WHERE job.id = first.id`
 
 /** One that is not there any more holds nobody back. */

@@ -5,7 +5,8 @@ import { NOW } from './statements.ts'
 /** What opening must know before it touches a table. */
 export const LOOK_AT_SERVER = (): string => `
 SELECT current_setting('server_version_num')::int AS version, pg_is_in_recovery() AS standby,
-  to_regclass($2) IS NOT NULL AS migrated, ${NOW} AS now`
+  to_regclass($2) IS NOT NULL AS migrated,
+  current_setting('default_transaction_isolation') AS isolation, ${NOW} AS now`
 
 /** How the columns that a user's own table may have had before us were declared. */
 export const READ_TYPES = ({ jobs, events }: Names): string => {

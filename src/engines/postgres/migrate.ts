@@ -44,6 +44,7 @@ interface ServerRow {
   readonly version: number
   readonly standby: boolean
   readonly migrated: boolean
+  readonly isolation: string
 }
 
 /** 0 for a schema that Millrace has never touched. */
@@ -57,6 +58,7 @@ async function schemaVersion(database: Database): Promise<number> {
   if (server.standby) {
     throw new EngineError('ERR_STORAGE_READONLY', 'this Postgres is a standby; give the address of the primary')
   }
+  if (server.isolation !== 'read committed') database.beginEach()
   if (!server.migrated) return 0
   return (await database.rows<{ version: number }>(READ_VERSION))[0]?.version ?? 0
 }

@@ -65,8 +65,18 @@ async function settleRepeatedly(
   }
 }
 
+/** By id, as everyone locks jobs (lock-statements.ts). What a claim has brought nearly always is. */
+function inOrder(given: readonly Settling[]): readonly Settling[] {
+  const isBefore = (one: Settling, other: Settling): boolean => one.lease.job.id < other.lease.job.id
+  const isOrdered = given.every((settling, at) => {
+    const previous = given[at - 1]
+    return previous === undefined || !isBefore(settling, previous)
+  })
+  return isOrdered ? given : [...given].sort((one, other) => (isBefore(one, other) ? -1 : isBefore(other, one) ? 1 : 0))
+}
+
 async function settleOnce(database: Database, given: readonly Settling[], farewells: Farewells): Promise<Settled> {
-  const [bounded, unbounded] = split(given, ({ outcome }) => isKeeping(outcome))
+  const [bounded, unbounded] = split(inOrder(given), ({ outcome }) => isKeeping(outcome))
   const [latest, plain] = split(unbounded, isSupersedable)
   const applied = [await settlePlain(database, plain, alone)]
   for (const settling of latest) applied.push(await alone([settling], () => settleLatest(database, settling)))

@@ -56,6 +56,14 @@ export function given(...arrays: readonly string[]): string {
   return `unnest(${arrays.map((array) => `(SELECT ${array})`).join(', ')})`
 }
 
+/**
+ * The order in which rows of jobs are locked: first those in flight, by their ids as JavaScript sorts them, because that is
+ * how a settle locks them; then those that wait, which the triggers of that settle come to last.
+ */
+export function lockOrder(job: string): string {
+  return `${job}.status <> 'processing', ${job}.id::text COLLATE "C"`
+}
+
 /** What a worker needs of a job; `JobRow` in rows.ts has the same names. */
 export function jobColumns(job: string): string {
   return `${job}.id::text AS id, ${job}.type, ${job}.payload::text AS payload, ${job}.payload_version, ${job}.priority,
@@ -92,14 +100,36 @@ const GIVEN_JOBS = `unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::in
     $9::timestamptz[], $10::text[], $11::text[], $12::text[])
   WITH ORDINALITY AS given (id, type, payload, version, priority, attempts, delay_ms, run_at, key, tenant, options, nth)`
 
+const JOB_COLUMNS = `id, type, payload, payload_version, priority, max_attempts, run_at, next_earliest_run_at,
+  created_at, updated_at, idempotency_key, tenant, options`
+
+function jobValues({ idType, payloadType }: Names): string {
+  return `id::${idType}, type, payload::${payloadType}, version, priority, attempts, due, CASE WHEN due > ${NOW} THEN due END,
+  ${NOW}, ${NOW}, key, tenant::json, options::json`
+}
+
 /** Any number of jobs. Those whose id exists or whose key is live are left out; the rest comes back. */
-export const ENQUEUE = ({ jobs, idType, payloadType }: Names): string => `
-INSERT INTO ${jobs} (id, type, payload, payload_version, priority, max_attempts, run_at, next_earliest_run_at,
-  created_at, updated_at, idempotency_key, tenant, options)
-SELECT id::${idType}, type, payload::${payloadType}, version, priority, attempts, due, CASE WHEN due > ${NOW} THEN due END,
-  ${NOW}, ${NOW}, key, tenant::json, options::json
+export const ENQUEUE = (names: Names): string => `
+INSERT INTO ${names.jobs} (${JOB_COLUMNS})
+SELECT ${jobValues(names)}
 FROM (SELECT given.*, coalesce(given.run_at, ${after('delay_ms')}) AS due FROM ${GIVEN_JOBS}) AS given
 ORDER BY nth
+ON CONFLICT DO NOTHING
+RETURNING id::text AS id`
+
+/**
+ * The same for jobs of which several have a key. An insert waits for whoever is inserting the same key, so they are
+ * stored in the order of their keys, and two batches never wait for each other; their places in the queue ($13, or the next
+ * ones) are given out in their own order.
+ */
+export const ENQUEUE_KEYED = (names: Names): string => `
+INSERT INTO ${names.jobs} (${JOB_COLUMNS}, arrival)
+SELECT ${jobValues(names)}, arrival
+FROM (
+  SELECT given.*, coalesce(given.run_at, ${after('delay_ms')}) AS due,
+    coalesce(($13::bigint[])[given.nth], nextval(${literal(names.arrivals)})) AS arrival
+  FROM (SELECT * FROM ${GIVEN_JOBS} ORDER BY nth) AS given) AS placed
+ORDER BY key, nth
 ON CONFLICT DO NOTHING
 RETURNING id::text AS id`
 
@@ -124,7 +154,7 @@ WHERE idempotency_key = ANY ($2::text[]) AND status IN ('completed', 'failed') A
 /** The next number of a latest key, or the given one if it is above all before it; no row comes back when it is stale. */
 export const TAKE_LATEST_SEQ = ({ latest }: Names): string => `
 INSERT INTO ${latest} AS known (type, latest_key, seq) SELECT $2::text, $3::text, coalesce($4::bigint, 1) WHERE ${NOW} IS NOT NULL
-ON CONFLICT (type, latest_key) DO UPDATE SET seq = coalesce($4::bigint, known.seq + 1)
+ON CONFLICT (type, latest_key) DO UPDATE SET seq = coalesce($4::bigint, greatest(known.seq, 0) + 1)
 WHERE $4::bigint IS NULL OR $4::bigint > known.seq
 RETURNING seq::float8 AS seq`
 
@@ -134,12 +164,9 @@ SELECT id::text AS id, status, attempt_count, ${DUE} AS due, arrival::text AS ar
 FROM ${jobs} WHERE type = $2 AND latest_key = $3 AND ${LIVE} ORDER BY arrival FOR UPDATE`
 
 /** One job with a latest key, in the place that the job it replaces has left. */
-export const ENQUEUE_LATEST = ({ jobs, arrivals, idType, payloadType }: Names): string => `
-INSERT INTO ${jobs} (id, type, payload, payload_version, priority, max_attempts, run_at, next_earliest_run_at,
-  created_at, updated_at, idempotency_key, tenant, options, latest_key, latest_seq, blocked, arrival)
-SELECT id::${idType}, type, payload::${payloadType}, version, priority, attempts, due, CASE WHEN due > ${NOW} THEN due END,
-  ${NOW}, ${NOW}, key, tenant::json, options::json, $13, $14::bigint, $15::boolean,
-  coalesce($17::bigint, nextval(${literal(arrivals)}))
+export const ENQUEUE_LATEST = (names: Names): string => `
+INSERT INTO ${names.jobs} (${JOB_COLUMNS}, latest_key, latest_seq, blocked, arrival)
+SELECT ${jobValues(names)}, $13, $14::bigint, $15::boolean, coalesce($17::bigint, nextval(${literal(names.arrivals)}))
 FROM (SELECT given.*, least(coalesce(given.run_at, ${after('delay_ms')}), $16::timestamptz) AS due FROM ${GIVEN_JOBS}) AS given
 ON CONFLICT DO NOTHING
 RETURNING id::text AS id`

@@ -6,6 +6,7 @@ import * as dependency from '../dependency-statements.ts'
 import * as desk from '../desk-statements.ts'
 import * as inspect from '../inspect-statements.ts'
 import * as limit from '../limit-statements.ts'
+import * as lock from '../lock-statements.ts'
 import { schemaSql } from '../migrate.ts'
 import { ADDED_COLUMNS, LEASE_COLUMNS } from '../migrations/0001-jobs.ts'
 import { quote } from '../names.ts'
@@ -110,10 +111,11 @@ function compare(
 
 /** Those that are one statement. A statement that the server cannot parse fails at every call: that is what drift costs. */
 export function ownStatements(): readonly (readonly [name: string, statement: Statement])[] {
-  return [statements, limit, settle, desk, inspect, schedule, retention, dependency, presence, outbox].flatMap((file) =>
-    Object.entries(file).flatMap(([name, made]) =>
-      typeof made === 'function' && /^[A-Z][A-Z_]+$/.test(name) ? [[name, made as Statement] as const] : [],
-    ),
+  return [statements, limit, lock, settle, desk, inspect, schedule, retention, dependency, presence, outbox].flatMap(
+    (file) =>
+      Object.entries(file).flatMap(([name, made]) =>
+        typeof made === 'function' && /^[A-Z][A-Z_]+$/.test(name) ? [[name, made as Statement] as const] : [],
+      ),
   )
 }
 
