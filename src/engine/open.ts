@@ -20,8 +20,8 @@ export interface EngineModule {
   fromHandle(handle: object, settings: EngineSettings): Engine | null
   /** Present where the engine has a schema. Looks only: a store that is not there yet is not created. */
   planMigrations?(url: string, settings: EngineSettings): Promise<MigrationPlan>
-  /** Present where opening never migrates. Brings the schema to the present version; repeating is harmless. */
-  migrate?(url: string, settings: EngineSettings): Promise<void>
+  /** Present where opening never migrates. Brings the schema to the present version and tells what it did; repeating is harmless. */
+  migrate?(url: string, settings: EngineSettings): Promise<MigrationPlan>
   /** Present where leases in tables of the user's own can be watched. */
   readonly ownTables?: OwnTables
   /** Present where queues are topics of a broker. `groups` are those whose lag is told; that of the URL unless given. */
@@ -78,11 +78,13 @@ export async function planMigrations(url: string, settings: EngineSettings): Pro
   return module.planMigrations === undefined ? null : module.planMigrations(url, settings)
 }
 
-/** Creates or upgrades the store's schema: where opening does that, by opening. */
-export async function applyMigrations(url: string, settings: EngineSettings): Promise<void> {
+/** Creates or upgrades the store's schema: where opening does that, by opening. What was done comes back; null where there is none. */
+export async function applyMigrations(url: string, settings: EngineSettings): Promise<MigrationPlan | null> {
   const module = await moduleOf(url)
   if (module.migrate !== undefined) return module.migrate(url, settings)
-  await (await openEngine(url, { ...settings, migrate: true })).close()
+  const plan = await planMigrations(url, settings)
+  if (plan !== null) await (await openEngine(url, { ...settings, migrate: true })).close()
+  return plan
 }
 
 /** For tables of the user's own. Throws an UnsupportedError where the engine's database cannot hold any. */

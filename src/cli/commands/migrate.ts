@@ -31,14 +31,13 @@ async function migrate(cli: Cli, options: MigrateOptions): Promise<void> {
   if (options.tables !== undefined) return migrateOwnTables(cli, options, options.tables)
   const { terminal, clock } = cli
   const settings = { clock, migrate: true }
-  const plan = await planMigrations(options.engine, settings)
+  const plan = await (options.dryRun ? planMigrations : applyMigrations)(options.engine, settings)
   if (plan === null) {
     const [engine = ''] = options.engine.split(':')
     throw new UnsupportedError({ engine, limit: 'has no schema, so there is nothing to migrate' })
   }
   const { version, latest, pending } = plan
   const names = pending.map((migration) => migration.name)
-  if (!options.dryRun) await applyMigrations(options.engine, settings)
   if (options.json) {
     terminal.print(JSON.stringify({ from: version, to: latest, dryRun: options.dryRun ?? false, pending }))
     return

@@ -11,7 +11,7 @@ import { PostgresCore } from './core.ts'
 import { Database } from './database.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { diagnose } from './diagnosis.ts'
-import { insertJobs, isPlain } from './enqueue.ts'
+import { insertJobs, isOneStatement, isPlain } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
 import { withIds } from './ids.ts'
 import { countJobs, createControls, createInspector } from './inspector.ts'
@@ -122,7 +122,11 @@ export class PostgresEngine extends EngineShell<PostgresCore> implements Engine 
     if (within !== undefined) return this.#within.enqueue(core, jobs, within)
     if (jobs.length === 0) return []
     const receipts = await core.call('enqueue', (database) =>
-      jobs.every(isPlain) ? core.enqueues.add(jobs) : database.transaction((queries) => insertJobs(queries, jobs)),
+      jobs.every(isPlain)
+        ? core.enqueues.add(jobs)
+        : isOneStatement(jobs)
+          ? insertJobs(database, jobs)
+          : database.transaction((queries) => insertJobs(queries, jobs)),
     )
     core.added({ mayPrecede: jobs.some((job) => job.runAtMs !== null || job.latest !== null) })
     return receipts

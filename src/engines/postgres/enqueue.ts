@@ -20,6 +20,11 @@ export function isPlain(job: NewJob): boolean {
   return job.key === null && job.latest === null && job.after === null
 }
 
+/** One job with a key and nothing else needs no transaction: only one of its statements can store it. */
+export function isOneStatement(jobs: readonly NewJob[]): boolean {
+  return jobs.length === 1 && jobs.every(({ latest, after }) => latest === null && after === null)
+}
+
 /** Plain jobs. One statement, so all or nothing. */
 export async function insertPlain(queries: Queries, jobs: readonly NewJob[]): Promise<readonly Receipt[]> {
   return receiptsOf(jobs, await insert(queries, jobs)).map((receipt, index) => receipt ?? duplicate(jobs, index))

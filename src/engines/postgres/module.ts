@@ -39,8 +39,8 @@ export function planMigrations(url: string, settings: EngineSettings): Promise<M
   return withDatabase(url, settings, planMigrationsOf)
 }
 
-/** Creates or upgrades the tables, and gives the rights of a worker to the role in `?grant=`. */
-export function migrate(url: string, settings: EngineSettings): Promise<void> {
+/** Creates or upgrades the tables and tells what it did, and gives the rights of a worker to the role in `?grant=`. */
+export function migrate(url: string, settings: EngineSettings): Promise<MigrationPlan> {
   return withDatabase(url, settings, applyMigrations)
 }
 

@@ -3,6 +3,7 @@ import type { Finding } from '../../../engine/diagnosis.ts'
 import { failure, formatAge, ok, warning } from '../../../engine/findings.ts'
 import { systemClock } from '../../../time/clock.ts'
 import type { Queries } from '../database.ts'
+import { ARRAY_NULLS_ADVICE, ARRAY_NULLS_OFF, ENCODING_ADVICE, wrongEncoding } from '../migrate.ts'
 import { LOOK_AT_CONNECTIONS, LOOK_AT_SETTINGS } from './statements.ts'
 
 interface Settings {
@@ -12,6 +13,8 @@ interface Settings {
   readonly pages: string
   readonly commit: string
   readonly autovacuum: string
+  readonly encoding: string
+  readonly array_nulls: string
   readonly clock_ms: number
   readonly notifications: number
 }
@@ -32,6 +35,7 @@ export async function lookAtServer(queries: Queries): Promise<readonly Finding[]
     lookAtDurability(settings),
     lookAtClock(settings.clock_ms, beforeMs, afterMs),
     lookAtNotifications(settings.notifications),
+    ...lookAtTexts(settings),
     ...lookAtAutovacuum(settings.autovacuum),
   ]
 }
@@ -83,6 +87,15 @@ function lookAtNotifications(usage: number): Finding {
     `${used}: when it is full, every commit that notifies fails, and enqueues with it`,
     `A session that listens stays in a long transaction; find it in pg_stat_activity (query LIKE 'LISTEN%', state 'idle in transaction') and end it.`,
   )
+}
+
+function lookAtTexts({ encoding, array_nulls: arrayNulls }: Settings): readonly Finding[] {
+  return [
+    ...(encoding === 'UTF8'
+      ? []
+      : [failure('encoding', wrongEncoding(encoding), `Move the jobs: ${ENCODING_ADVICE}.`)]),
+    ...(arrayNulls === 'on' ? [] : [failure('array_nulls', ARRAY_NULLS_OFF, `As its owner ${ARRAY_NULLS_ADVICE}.`)]),
+  ]
 }
 
 function lookAtAutovacuum(autovacuum: string): readonly Finding[] {

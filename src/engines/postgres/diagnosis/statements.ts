@@ -12,6 +12,7 @@ export const LOOK_AT_SETTINGS = (): string => `
 SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
   current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages,
   current_setting('synchronous_commit') AS commit, current_setting('autovacuum') AS autovacuum,
+  current_setting('server_encoding') AS encoding, current_setting('array_nulls') AS array_nulls,
   ${ms('clock_timestamp()')} AS clock_ms, pg_notification_queue_usage() AS notifications, ${NOW} AS now`
 
 export const LOOK_AT_CONNECTIONS = (): string => `

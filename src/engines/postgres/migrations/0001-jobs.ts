@@ -104,7 +104,6 @@ function addColumn(qualified: string, name: string, definition: string): string 
 
 export function jobsSql(names: Names): string {
   return [
-    `CREATE SCHEMA IF NOT EXISTS ${quote(names.schema)};`,
     jobsTable(names),
     textId(names),
     arrival(names),
