@@ -5,7 +5,6 @@ import { type PostgresServer, postgresServer, query, schemaUrl } from '../../../
 import { openEngine } from '../../engine/open.ts'
 import { EngineError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
-import { SCHEMA_VERSION, schemaSql } from './migrate.ts'
 import { jobsSql } from './migrations/0001-jobs.ts'
 import { migrate, planMigrations } from './module.ts'
 import { namesIn } from './names.ts'
@@ -184,50 +183,6 @@ describe('the schema of Postgres', () => {
     const done = plans.map(({ version, latest, pending }) => `${version} to ${latest}: ${pending.length}`).sort()
     const last = plans[0]?.latest ?? 0
     assert.deepEqual(done, [`0 to ${last}: ${last}`, ...Array(4).fill(`${last} to ${last}: 0`)])
-  })
-
-  test('a database whose encoding cannot keep JSON is refused by migrate and named by the doctor', async () => {
-    for (const encoding of ['LATIN1', 'SQL_ASCII']) {
-      const name = `case_${process.pid}_${encoding.toLowerCase()}`
-      await query(
-        server.url,
-        `create database ${name} encoding '${encoding}' lc_collate 'C' lc_ctype 'C' template template0`,
-      )
-      const url = server.url.replace(/\/postgres$/, `/${name}`)
-      for (const call of [migrate, planMigrations])
-        await assert.rejects(call(url, settings), new RegExp(`encoding ${encoding}.*UTF8`, 's'))
-      // One that was migrated before this was refused.
-      const names = namesIn('public')
-      await query(
-        url,
-        `create table millrace_schema (version int primary key, name text, applied_at timestamptz); ${schemaSql(names)}; insert into millrace_schema values (${SCHEMA_VERSION}, 'x', now())`,
-      )
-      const engine = await openEngine(url, settings)
-      const found = (await engine.diagnose?.({}))?.find(({ subject }) => subject === 'encoding')
-      assert.deepEqual([found?.severity, found?.detail.includes(encoding)], ['error', true])
-      await engine.close()
-      await query(server.url, `drop database ${name} with (force)`)
-    }
-  })
-
-  test('a database with array_nulls = off is refused by migrate, by opening, and named by the doctor', async () => {
-    const name = `case_${process.pid}_nulls`
-    await query(server.url, `create database ${name}`)
-    const url = server.url.replace(/\/postgres$/, `/${name}`)
-    await migrate(url, settings)
-    // A connection that was opened before knows nothing of it; one of the doctor's that is opened later does.
-    const engine = await openEngine(`${url}?pool=1&listen=false`, settings)
-    await query(server.url, `alter database ${name} set array_nulls = off`)
-    for (const call of [migrate, planMigrations, openEngine])
-      await assert.rejects(call(url, settings), /array_nulls is off/)
-    await query(server.url, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
-    let found: string | undefined
-    for (let tries = 0; found === undefined && tries < 100; tries += 1) {
-      found = (await engine.diagnose?.({}))?.find(({ subject }) => subject === 'array_nulls')?.severity
-    }
-    assert.equal(found, 'error')
-    await engine.close()
-    await query(server.url, `drop database ${name} with (force)`)
   })
 
   test('a schema of the first version is brought up to date, with its jobs and its audit', async () => {
