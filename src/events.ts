@@ -105,6 +105,14 @@ export interface MillEvents {
     readonly tickMs: number
     readonly jobId: string
   }
+  /** Nothing was enqueued for `count` ticks since `firstMs`, because no keeper ran then; `isLeast` when there were more. */
+  'schedule.missed': {
+    readonly name: string
+    readonly type: string
+    readonly count: number
+    readonly isLeast: boolean
+    readonly firstMs: number
+  }
   /** By an act in this process. */
   'schedule.changed': { readonly name: string; readonly change: string }
   /** A dead letter was dealt with, at a desk of this mill. */

@@ -21,13 +21,14 @@ export async function fire(
   if (dueMs === null) return record
   const state = readState(record)
   const nowMs = clock.nowMs()
-  const { ticks, seenMs } = dueTicks(state, dueMs, nowMs, graceMs)
+  const { ticks, seenMs, missed } = dueTicks(state, dueMs, nowMs, graceMs)
   const isSkipped = ticks.length > 0 && (await overlaps(parts, state))
   const jobs = isSkipped ? [] : await prepareTicks(parts, { ...state, name }, ticks)
   const after: ScheduleState = {
     ...state,
     runs: state.runs + jobs.length,
     skips: state.skips + (isSkipped ? ticks.length : 0),
+    missedTicks: state.missedTicks + (missed?.count ?? 0),
     lastTickMs: jobs.length === 0 ? state.lastTickMs : (ticks.at(-1) ?? null),
     lastJobId: jobs.at(-1)?.id ?? state.lastJobId,
   }
@@ -38,6 +39,7 @@ export async function fire(
     const tickMs = ticks[index] ?? dueMs
     events.emit('schedule.fired', { name, type: state.type, tickMs, lateMs: nowMs - tickMs, jobId: id, status })
   }
+  if (missed !== null) events.emit('schedule.missed', { name, type: state.type, ...missed })
   if (isSkipped)
     events.emit('schedule.skipped', { name, type: state.type, tickMs: dueMs, jobId: state.lastJobId ?? '' })
   return next

@@ -19,6 +19,8 @@ export interface ScheduleState extends SchedulePlan {
   readonly runs: number
   /** Ticks left out because the run before was still live. */
   readonly skips: number
+  /** Ticks that nothing was enqueued for, because no keeper ran then. A lower bound where one gap had more than 1000. */
+  readonly missedTicks: number
   readonly lastTickMs: number | null
   readonly lastJobId: string | null
   /** As the code declared it last; null when it was made at run time alone. */
@@ -58,6 +60,7 @@ export function readState(record: ScheduleRecord): ScheduleState {
     paused: body.paused === true,
     runs: numberOr(body.runs, 0),
     skips: numberOr(body.skips, 0),
+    missedTicks: numberOr(body.missedTicks, 0),
     lastTickMs: numberOr(body.lastTickMs, null),
     lastJobId: typeof body.lastJobId === 'string' ? body.lastJobId : null,
     // Only ever compared and copied, field by field.

@@ -94,6 +94,7 @@ describe('due ticks', () => {
     assert.deepEqual(dueTicks(everySecond('one'), due, due + 10_500, 0), {
       ticks: [due + 10_000],
       seenMs: due + 10_500,
+      missed: { count: 10, isLeast: false, firstMs: due },
     })
     const year = 365 * 86_400_000
     const startedAt = performance.now()

@@ -11,7 +11,19 @@ export interface DueTicks {
   readonly ticks: readonly number[]
   /** The schedule goes on with the first tick after this. That may be due already: then there is more to make up for. */
   readonly seenMs: number
+  /** Due times that nothing is enqueued for, because no keeper ran then; null when there are none. */
+  readonly missed: MissedTicks | null
 }
+
+export interface MissedTicks {
+  readonly count: number
+  /** There are more: counting was stopped. */
+  readonly isLeast: boolean
+  readonly firstMs: number
+}
+
+/** Missed ticks are counted up to here: a schedule of every second misses 31 million in a year. */
+export const MISSED_COUNT_MAX = 1_000
 
 /** Runs made up for in one step: each step is one transaction, which must not hold others up. */
 export const STEP_TICKS_MAX = 100
@@ -31,7 +43,17 @@ export function nextTick(schedule: Timed, afterMs: number): number | null {
 export function dueTicks(schedule: Timed, dueMs: number, nowMs: number, graceMs: number): DueTicks {
   const cron = parseCron(schedule.cron, schedule.tz)
   const ticks = chosen(cron, schedule, dueMs, nowMs, graceMs)
-  return { ticks, seenMs: schedule.missed === 'all' ? (ticks.at(-1) ?? nowMs) : nowMs }
+  const seenMs = schedule.missed === 'all' ? (ticks.at(-1) ?? nowMs) : nowMs
+  const missed =
+    schedule.missed === 'all' ? null : missedTicks(cron, dueMs, Math.min(nowMs, schedule.endMs ?? nowMs), ticks)
+  return { ticks, seenMs, missed }
+}
+
+function missedTicks(cron: Cron, dueMs: number, untilMs: number, ticks: readonly number[]): MissedTicks | null {
+  const endMs = ticks[0] ?? untilMs + 1
+  let [count, tickMs]: [number, number | null] = [0, dueMs]
+  for (; tickMs !== null && tickMs < endMs && count < MISSED_COUNT_MAX; tickMs = cron.next(tickMs)) count += 1
+  return count === 0 ? null : { count, isLeast: tickMs !== null && tickMs < endMs, firstMs: dueMs }
 }
 
 function chosen(cron: Cron, schedule: Timed, dueMs: number, nowMs: number, graceMs: number): readonly number[] {

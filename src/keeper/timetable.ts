@@ -42,7 +42,15 @@ const PREVIEW_COUNT_MAX = 1_000
 
 export function freshState(declaration: Declaration, defaults: TypeDefaults | null): ScheduleState {
   const { type, ...plan } = declaration
-  const nothing = { paused: false, runs: 0, skips: 0, lastTickMs: null, lastJobId: null, declared: null }
+  const nothing = {
+    paused: false,
+    runs: 0,
+    skips: 0,
+    missedTicks: 0,
+    lastTickMs: null,
+    lastJobId: null,
+    declared: null,
+  }
   return { ...plan, type, defaults, ...nothing }
 }
 

@@ -39,6 +39,13 @@ export function logKeeper(events: Events, log: Log): readonly (() => void)[] {
         tick: toIso(tickMs),
       }),
     ),
+    events.on('schedule.missed', ({ name, type, count, isLeast, firstMs }) =>
+      log.warn('Schedule missed ticks: no keeper ran then', {
+        ...{ schedule: name, job_type: type, count },
+        ...(isLeast && { at_least: true }),
+        first: toIso(firstMs),
+      }),
+    ),
     events.on('schedule.changed', ({ name, change }) => log.info('Schedule changed', { schedule: name, change })),
   ]
 }

@@ -39,6 +39,7 @@ const NAMES = {
   'schedule.registered': true,
   'schedule.fired': true,
   'schedule.skipped': true,
+  'schedule.missed': true,
   'schedule.changed': true,
   'retention.pass': true,
   'desk.acted': true,

@@ -69,9 +69,8 @@ describe('the notation', () => {
     ])
   })
 
-  test('a 29th of February is found, and a 30th never', () => {
+  test('a 29th of February is found', () => {
     assert.deepEqual(runs('0 12 29 2 *', 'UTC', '2096-03-01T00:00:00Z', 1), ['2104-02-29T12:00:00Z'])
-    assert.equal(parseCron('0 0 30 2 *').next(0), null)
   })
 
   test('the run is strictly after, to the second', () => {
@@ -81,6 +80,18 @@ describe('the notation', () => {
       '2026-01-01T23:59:59Z',
       '2026-01-02T00:00:00Z',
     ])
+  })
+
+  test('a day that exists only in some years, or besides a weekday, is none that never comes', () => {
+    assert.deepEqual(runs('0 0 29 2 *', 'UTC', '2026-01-01T00:00:00Z', 1), ['2028-02-29T00:00:00Z'])
+    // With both given either is enough, so the Mondays of February run.
+    assert.deepEqual(runs('0 0 30 2 MON', 'UTC', '2026-02-01T00:00:00Z', 1), ['2026-02-02T00:00:00Z'])
+    assert.deepEqual(runs('0 0 13 * FRI', 'UTC', '2026-03-01T00:00:00Z', 3), [
+      '2026-03-06T00:00:00Z',
+      '2026-03-13T00:00:00Z',
+      '2026-03-20T00:00:00Z',
+    ])
+    assert.deepEqual(runs('*/59 * * * *', 'UTC', '2026-01-01T00:00:00Z', 1), ['2026-01-01T00:59:00Z'])
   })
 
   test('nonsense is refused', () => {
@@ -97,6 +108,15 @@ describe('the notation', () => {
       '*/0 * * * *',
       'a * * * *',
       '1-2-3 * * * *',
+      '*/5/2 * * * *',
+      '*/ * * * *',
+      '1-10/2/3 * * * *',
+      '*/99999999 * * * *',
+      '*/60 * * * *',
+      '0 */24 * * *',
+      '0 0 30 2 *',
+      '0 0 31 4,6,9,11 *',
+      '0 0 0 30,31 FEB ?',
     ]) {
       assert.throws(() => parseCron(text), { code: 'ERR_OPTION_INVALID' }, text)
     }

@@ -4,6 +4,9 @@ import { zoneOffsets } from './zone.ts'
 /**
  * A time table in cron's notation: five fields (minute hour day month weekday), or six with the second first.
  *
+ * With both a day and a weekday given, either is enough: `0 0 13 * FRI` is every 13th and every Friday. A field that starts
+ * with `*` counts as not given.
+ *
  * Daylight saving, as cron has always meant it: a schedule with fixed hours runs once a day. A time that the clocks
  * skip runs at the moment they jump, also where midnight is what is skipped; a time that they repeat runs at its first
  * occurrence. A schedule whose hour field starts with `*` counts real time and simply goes on.
@@ -128,17 +131,30 @@ function parseFields(text: string): Fields {
   }
   const [second = '0', minute = '', hour = '', day = '', month = '', weekday = ''] =
     parts.length === 5 ? ['0', ...parts] : parts
+  const days = parseField(day, { name: 'day', min: 1, max: 31 })
+  const months = parseField(month, { name: 'month', min: 1, max: 12, words: MONTHS, firstWord: 1 })
+  const eitherDay = !isOpen(day) && !isOpen(weekday)
+  if (!eitherDay && !isEverDay(days, months)) {
+    throw new OptionError(`'${text}' never runs: no month of '${month}' has a day of '${day}'; give a day that exists`)
+  }
   const weekdays = parseField(weekday, { name: 'weekday', min: 0, max: 7, words: WEEKDAYS, firstWord: 0 })
   return {
     seconds: [...parseField(second, { name: 'second', min: 0, max: 59 })].sort((one, other) => one - other),
     minutes: parseField(minute, { name: 'minute', min: 0, max: 59 }),
     hours: parseField(hour, { name: 'hour', min: 0, max: 23 }),
-    days: parseField(day, { name: 'day', min: 1, max: 31 }),
-    months: parseField(month, { name: 'month', min: 1, max: 12, words: MONTHS, firstWord: 1 }),
+    ...{ days, months },
     weekdays: new Set([...weekdays].map((value) => value % 7)),
-    eitherDay: !isOpen(day) && !isOpen(weekday),
+    eitherDay,
     hasFixedHours: !isOpen(hour),
   }
+}
+
+const LONGEST = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Whether one of the days is ever a day of one of the months. */
+function isEverDay(days: ReadonlySet<number>, months: ReadonlySet<number>): boolean {
+  const first = Math.min(...days)
+  return [...months].some((month) => first <= (LONGEST[month - 1] ?? 0))
 }
 
 function isOpen(field: string): boolean {
@@ -156,10 +172,16 @@ interface Range {
 function parseField(field: string, range: Range): ReadonlySet<number> {
   const values = new Set<number>()
   for (const part of field.split(',')) {
-    const [span = '', step] = part.split('/')
+    const [span = '', step, ...rest] = part.split('/')
+    if (rest.length > 0) refuse(field, range)
     const [from, to] = parseSpan(span, range, step !== undefined)
     const stride = step === undefined ? 1 : Number(step)
-    if (!Number.isInteger(stride) || stride < 1) refuse(field, range)
+    if (step === '' || !Number.isInteger(stride) || stride < 1) refuse(field, range)
+    if (step !== undefined && stride > range.max - range.min) {
+      throw new OptionError(
+        `'${field}' has a step of ${step}, but a ${range.name} goes from ${range.min} to ${range.max}; give a smaller step, or the one value that is meant`,
+      )
+    }
     for (let value = from; value <= to; value += stride) values.add(value)
   }
   return values

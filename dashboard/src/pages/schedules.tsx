@@ -124,7 +124,7 @@ function ScheduleCard({ schedule, act }: ScheduleCardProps) {
 }
 
 function ScheduleFacts({ schedule }: { readonly schedule: Schedule }) {
-  const { lastTickMs, lastJobId, runs, skips } = schedule
+  const { lastTickMs, lastJobId, runs, skips, missedTicks } = schedule
   return (
     <dl class="facts">
       <div>
@@ -138,6 +138,7 @@ function ScheduleFacts({ schedule }: { readonly schedule: Schedule }) {
         <dd>
           {whole(runs)}
           {skips > 0 && `, ${whole(skips)} skipped because the one before was not over`}
+          {missedTicks > 0 && `, ${whole(missedTicks)} missed because no keeper ran`}
         </dd>
       </div>
     </dl>

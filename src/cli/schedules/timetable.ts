@@ -73,6 +73,8 @@ export function printSchedules({ terminal, clock }: Cli, views: readonly Schedul
     { title: 'NEXT' },
     { title: 'LAST' },
     { title: 'RUNS', align: 'right' },
+    { title: 'SKIPPED', align: 'right' },
+    { title: 'MISSED', align: 'right' },
   ] as const
   const rows = views.map((view) => {
     const next = nextOf(view, nowMs)
@@ -84,6 +86,8 @@ export function printSchedules({ terminal, clock }: Cli, views: readonly Schedul
       next.startsWith('OVERDUE') ? terminal.paint('red', next) : next,
       view.lastTickMs === null ? '-' : `${formatDuration(nowMs - view.lastTickMs)} ago`,
       view.limit === null ? String(view.runs) : `${view.runs}/${view.limit}`,
+      String(view.skips),
+      String(view.missedTicks),
     ]
   })
   printTable(terminal, columns, rows)
@@ -100,7 +104,8 @@ export function printFacts({ terminal, clock }: Cli, view: ScheduleView, withPay
     ['end', view.endMs === null ? null : formatTime(view.endMs)],
     ['runs', view.limit === null ? String(view.runs) : `${view.runs} of ${view.limit}`],
     ['skipped', view.skips === 0 ? null : `${view.skips} because the run before had not ended`],
-    ['missed', view.missed],
+    ['missed', view.missedTicks === 0 ? null : `${view.missedTicks} because no keeper ran`],
+    ['if missed', view.missed],
     ['overlap', view.overlap],
     ['options', Object.keys(view.options).length === 0 ? null : JSON.stringify(view.options)],
     ['last', view.lastTickMs === null ? null : formatTime(view.lastTickMs)],

@@ -63,6 +63,8 @@ const Schedule = z.object({
   lastJobId: z.string().nullable(),
   runs: z.number(),
   skips: z.number(),
+  /** Ticks that nothing was enqueued for, because no keeper ran then. */
+  missedTicks: z.number(),
   overdue: z.boolean(),
 })
 

@@ -11,6 +11,7 @@ import { measureLeases } from './leases.ts'
 import { measureLetters } from './letters.ts'
 import { measureQueues } from './queues.ts'
 import { measureRunning } from './running.ts'
+import { measureSchedules } from './schedules.ts'
 import { measureTables, type TableMetrics } from './tables.ts'
 import { measureTopics, type WatchMetrics, type WatchMetricsOptions } from './watch.ts'
 
@@ -39,7 +40,15 @@ export interface MillMetrics extends Metrics, Pick<WatchMetrics, 'onReplayed'> {
 }
 
 const PREFIX = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
-const INSTRUMENTS = [measureJobs, measureRunning, measureQueues, measureFigures, measureLeases, measureLetters]
+const INSTRUMENTS = [
+  measureJobs,
+  measureRunning,
+  measureQueues,
+  measureFigures,
+  measureLeases,
+  measureLetters,
+  measureSchedules,
+]
 
 /**
  * Measures a mill for Prometheus: everything of documents A, B, D and E, each series labelled with its engine. Attach

@@ -32,6 +32,7 @@ export const METRIC_NAMES = Object.freeze({
   reaperPass: 'reaper_pass_duration_ms',
   jobsReplayed: 'jobs_replayed_total',
   jobsDiscarded: 'jobs_discarded_total',
+  scheduleTicksSkipped: 'schedule_ticks_skipped_total',
   engineUp: 'engine_up',
 })
 
