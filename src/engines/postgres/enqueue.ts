@@ -44,12 +44,12 @@ export async function insertJobs(queries: Queries, jobs: readonly NewJob[]): Pro
 }
 
 /**
- * One job alone locks one thing after the other in the order of lock-statements.ts anyway, unless it comes after others and
- * has a key too.
+ * Keys alone are stored by one statement in their order. One job alone locks one thing after the other in the order of
+ * lock-statements.ts anyway, unless it comes after others and has a key too.
  */
 async function lockAhead(queries: Queries, jobs: readonly NewJob[]): Promise<void> {
   const [job, ...others] = jobs
-  if (job === undefined || jobs.every(isPlain)) return
+  if (job === undefined || jobs.every(({ latest, after }) => latest === null && after === null)) return
   if (others.length === 0 && (job.after === null || (job.key === null && job.latest === null))) return
   const latest = jobs.flatMap((each) => (each.latest === null ? [] : [{ type: each.type, key: each.latest.key }]))
   const [types, names] = [latest.map(({ type }) => type), latest.map(({ key }) => key)]
