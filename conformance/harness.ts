@@ -14,6 +14,11 @@ export interface Harness {
   other(): Promise<Engine>
   /** Lets that much of the engine's time pass: virtual clocks jump, real ones wait. The suite itself never sleeps. */
   advance(ms: number): Promise<void>
+  /**
+   * Sets the engine's wall clock by so many milliseconds while no time passes. Default: `clock.step(ms)`, where the clock
+   * is a TestClock; needed where the store has a clock of its own that the test clock stands for.
+   */
+  step?(ms: number): Promise<void>
   /** Closes every view and removes the data. */
   destroy(): Promise<void>
   /** Begins a transaction of the user's own. Needed where `capabilities.transactionalEnqueue`. */

@@ -5,6 +5,7 @@ import type { ClaimRequest, Consumer, Engine, Receipt, SubscribedType, TypeCount
 import type { Lease, NotApplied, Outcome } from '../src/engine/outcome.ts'
 import { newJobId } from '../src/job/id.ts'
 import type { ErrorRecord, JobView, NewJob } from '../src/job/job.ts'
+import { TestClock } from '../src/testing/clock.ts'
 import { systemClock } from '../src/time/clock.ts'
 import type { Harness } from './harness.ts'
 
@@ -166,6 +167,14 @@ export class Stage {
     assert.ok(taken, 'the reaper did not find the expired lease')
     await this.settle(reaper, taken, retry())
     await reaper.close()
+  }
+
+  /** Sets the wall clock by so many milliseconds; no time passes. */
+  async step(ms: number): Promise<void> {
+    const { harness } = this
+    if (harness.step !== undefined) return harness.step(ms)
+    assert.ok(harness.clock instanceof TestClock, 'give the harness a `step`, or a TestClock')
+    harness.clock.step(ms)
   }
 
   async counts(type: string = this.type, on: Engine = this.engine): Promise<TypeCounts> {

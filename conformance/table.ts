@@ -1,5 +1,6 @@
 /** The one table of cases that every engine is held to. A meta-test sees to it that no file of `cases/` is missing. */
 import type { Case, CaseFile, Level } from './case.ts'
+import { steppedWorkers } from './cases/client/clock-steps.ts'
 import { flows } from './cases/client/dependencies.ts'
 import { clientEnqueue } from './cases/client/enqueue.ts'
 import { failures } from './cases/client/failures.ts'
@@ -14,6 +15,7 @@ import { keeping } from './cases/client/schedules.ts'
 import { stopping } from './cases/client/stopping.ts'
 import { attempts } from './cases/port/attempts.ts'
 import { cancelling } from './cases/port/cancel.ts'
+import { clockSteps } from './cases/port/clock-steps.ts'
 import { closing } from './cases/port/closing.ts'
 import { counting } from './cases/port/counts.ts'
 import { burying } from './cases/port/dead-letters.ts'
@@ -57,6 +59,7 @@ export const table: readonly CaseFile[] = [
   exclusivity,
   fencing,
   leases,
+  clockSteps,
   recovering,
   lostClaims,
   attempts,
@@ -94,6 +97,7 @@ export const table: readonly CaseFile[] = [
   flows,
   stopping,
   keeping,
+  steppedWorkers,
   operating,
   crashes,
   frozenProcesses,

@@ -64,6 +64,11 @@ export interface MillEvents {
   'worker.stopped': { readonly worker: string }
   /** The worker goes on after this; `during` says what it was doing. */
   'worker.error': { readonly worker: string; readonly during: string; readonly error: unknown }
+  /**
+   * The wall clock of this machine was set, forward or (negative) back, or the machine was suspended for as long. Leases,
+   * rate limits and recovery go on by elapsed time.
+   */
+  'clock.stepped': { readonly stepMs: number; readonly atMs: number }
   'hook.error': { readonly job: JobFacts; readonly hook: string; readonly error: unknown }
   /** Jobs removed by age and for space, and whether the pass was ended before it was through. */
   'retention.pass': {

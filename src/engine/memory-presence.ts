@@ -10,6 +10,11 @@ interface Kept {
 export class PresenceBoard {
   readonly kept = new Map<string, Kept>()
   readonly seen = new Map<string, Seen>()
+
+  /** The clock was set by so much. */
+  shift(ms: number): void {
+    for (const [key, { beat, untilMs }] of this.kept) this.kept.set(key, { beat, untilMs: untilMs + ms })
+  }
 }
 
 /**

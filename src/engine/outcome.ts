@@ -52,3 +52,8 @@ export interface Unstorable {
 
 /** Why an outcome was not applied. */
 export type NotApplied = Lost | Unstorable
+
+/** Lost because its time was over, not because somebody ended the job. */
+export function isExpired(lost: NotApplied | null | undefined): lost is Lost {
+  return lost?.reason === 'expired'
+}

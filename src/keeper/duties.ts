@@ -1,6 +1,6 @@
 import { schedulesOf } from '../engine/admission.ts'
 import type { Duty, Tenure } from './duty.ts'
-import { fire } from './firing.ts'
+import { fire, setBack } from './firing.ts'
 import type { KeeperParts, ScheduleParts } from './parts.ts'
 import { reapOnce } from './reaper.ts'
 import { type RetentionPolicy, retainOnce } from './retention.ts'
@@ -47,17 +47,28 @@ export function retentionDuty(parts: KeeperParts, policy: RetentionPolicy): Duty
  * seen after `intervalMs` at most. A tick is late, not missed, up to twice that.
  */
 export function schedulesDuty(parts: ScheduleParts, keeper: string, intervalMs: number): Duty {
+  const looked = new WeakMap<AbortSignal, number>()
   return {
     name: 'schedules',
-    perform: (tenure) => fireDue(parts, keeper, intervalMs, tenure),
-    onChange: (wake) => parts.events.on('schedule.changed', wake),
+    perform: async (tenure) => {
+      const nowMs = parts.clock.nowMs()
+      // Whoever had the office before may have known another time; so may this process at its last look.
+      const maySetBack = nowMs < (looked.get(tenure.signal) ?? Number.POSITIVE_INFINITY)
+      looked.set(tenure.signal, nowMs)
+      return fireDue(parts, { keeper, intervalMs, maySetBack }, tenure)
+    },
+    onChange: (wake) => {
+      const stops = [parts.events.on('schedule.changed', wake), parts.events.on('clock.stepped', wake)]
+      return () => {
+        for (const stop of stops) stop()
+      }
+    },
   }
 }
 
 async function fireDue(
   parts: ScheduleParts,
-  keeper: string,
-  intervalMs: number,
+  { keeper, intervalMs, maySetBack }: { keeper: string; intervalMs: number; maySetBack: boolean },
   { signal, holds }: Tenure,
 ): Promise<number> {
   const { clock, engine, events } = parts
@@ -65,6 +76,7 @@ async function fireDue(
   for (const record of await schedulesOf(engine).list()) {
     let current: typeof record | null = record
     try {
+      if (maySetBack) current = await setBack(parts, record)
       while (current?.nextAtMs !== null && current !== null && current.nextAtMs <= clock.nowMs()) {
         if (signal.aborted || !(await holds())) return 0
         current = await fire(parts, current, 2 * intervalMs)

@@ -4,7 +4,7 @@ import type { ScheduleRecord } from '../engine/schedules.ts'
 import type { ScheduleParts } from './parts.ts'
 import { prepareTicks } from './runs.ts'
 import { readState, type ScheduleState } from './schedule.ts'
-import { dueTicks, nextTick } from './ticks.ts'
+import { dueTicks, nextTick, tickAfterSetBack } from './ticks.ts'
 
 /**
  * Enqueues what a due schedule has to run and stores how far it is, in one step. Of several keepers that try, one
@@ -42,6 +42,20 @@ export async function fire(
   if (missed !== null) events.emit('schedule.missed', { name, type: state.type, ...missed })
   if (isSkipped)
     events.emit('schedule.skipped', { name, type: state.type, tickMs: dueMs, jobId: state.lastJobId ?? '' })
+  return next
+}
+
+/** Lets a schedule go on after the clock was set back. Answers with the record as it is now, or null as `fire` does. */
+export async function setBack(parts: ScheduleParts, record: ScheduleRecord): Promise<ScheduleRecord | null> {
+  const { clock, engine, events } = parts
+  if (record.nextAtMs === null) return record
+  const state = readState(record)
+  const nextAtMs = tickAfterSetBack(state, record.nextAtMs, clock.nowMs())
+  if (nextAtMs === null) return record
+  const after: ScheduleState = { ...state, setBacks: (state.setBacks ?? 0) + 1 }
+  const next = { name: record.name, revision: randomUUID(), nextAtMs, body: JSON.stringify(after) }
+  if ((await schedulesOf(engine).save(next, record.revision, [])) === null) return null
+  events.emit('schedule.changed', { name: record.name, change: 'set back with the clock' })
   return next
 }
 

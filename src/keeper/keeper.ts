@@ -2,6 +2,7 @@ import { OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
+import { clockWatch } from './clock-watch.ts'
 import { declareSchedules } from './declare.ts'
 import { reapDuty, retentionDuty, schedulesDuty } from './duties.ts'
 import type { Duty, Tenure } from './duty.ts'
@@ -130,6 +131,7 @@ class StartedKeeper implements Keeper {
       intervalMs,
       leadership: parts.engine.leadership ?? null,
       clock: parts.clock,
+      onLook: clockWatch(parts.clock, parts.events),
       onTaken: (tenure, number) => this.#begin(tenure, number),
       onLost: () => parts.events.emit('keeper.waiting', { keeper: id }),
       onError: (error) => this.#report('campaign', error),

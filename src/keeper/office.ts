@@ -9,6 +9,8 @@ export interface OfficeParts {
   /** Null where the engine has no leadership: then everybody holds the office. */
   readonly leadership: Leadership | null
   readonly clock: Clock
+  /** Before every campaign. */
+  onLook?(): void
   onTaken(tenure: Tenure, number: number): void
   onLost(): void
   onError(error: unknown): void
@@ -48,7 +50,10 @@ export class Office {
   /** Takes, renews or watches the office until the signal aborts; then gives it up. */
   async keep(stop: AbortSignal): Promise<void> {
     const { clock } = this.#parts
-    while (!stop.aborted) await clock.sleep(await this.#look(), stop)
+    while (!stop.aborted) {
+      this.#parts.onLook?.()
+      await clock.sleep(await this.#look(), stop)
+    }
     this.#isClosed = true
     await this.#campaign
     this.#leave()

@@ -21,11 +21,11 @@ export async function prepareRun(parts: ScheduleParts, schedule: Runnable): Prom
 
 export async function prepareTicks(
   parts: ScheduleParts,
-  schedule: Runnable & { readonly name: string },
+  schedule: Runnable & { readonly name: string; readonly setBacks?: number },
   ticks: readonly number[],
 ): Promise<readonly NewJob[]> {
   const [first] = ticks
   if (first === undefined) return []
   const job = await prepareRun(parts, schedule)
-  return ticks.map((tickMs) => ({ ...job, id: runId(schedule.name, tickMs) }))
+  return ticks.map((tickMs) => ({ ...job, id: runId(schedule.name, tickMs, schedule.setBacks) }))
 }

@@ -23,6 +23,8 @@ export interface ScheduleState extends SchedulePlan {
   readonly missedTicks: number
   readonly lastTickMs: number | null
   readonly lastJobId: string | null
+  /** How often the clock was set back behind ticks that had run, and the schedule went on from there. */
+  readonly setBacks?: number
   /** As the code declared it last; null when it was made at run time alone. */
   readonly declared: Declaration | null
 }
@@ -63,6 +65,7 @@ export function readState(record: ScheduleRecord): ScheduleState {
     missedTicks: numberOr(body.missedTicks, 0),
     lastTickMs: numberOr(body.lastTickMs, null),
     lastJobId: typeof body.lastJobId === 'string' ? body.lastJobId : null,
+    ...(typeof body.setBacks === 'number' && { setBacks: body.setBacks }),
     // Only ever compared and copied, field by field.
     declared: asObject(body.declared) as Declaration | null,
   }

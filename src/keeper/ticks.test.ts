@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { checkSchedule, type ScheduleSpec } from '../job/schedule.ts'
 import { runId } from './run-id.ts'
-import { dueTicks, nextTick, STEP_TICKS_MAX, type Timed } from './ticks.ts'
+import { dueTicks, nextTick, STEP_TICKS_MAX, type Timed, tickAfterSetBack } from './ticks.ts'
 
 const at = (text: string): number => Date.parse(text)
 const iso = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString().replace('.000', ''))
@@ -135,4 +135,27 @@ test('a run has one id: a ULID of its time, different for every name and tick', 
   const others = [runId('weekly', at('2026-01-01T03:00:00Z')), runId('nightly', at('2026-01-01T03:00:01Z'))]
   assert.equal(new Set([id, ...others]).size, 3)
   assert.ok(id < (others[1] ?? ''), 'a later run sorts after an earlier one')
+})
+
+describe('a clock set back', () => {
+  const after = (cron: string, next: string, now: string): string | null =>
+    iso(tickAfterSetBack(timed({ cron }), at(next), at(now)))
+
+  test('a schedule that would wait for several ticks goes on from now', () => {
+    assert.equal(after('* * * * *', '2026-01-01T12:01:00Z', '2026-01-01T11:00:30Z'), '2026-01-01T11:01:00Z')
+  })
+
+  test('a single tick that has run does not run twice', () => {
+    assert.equal(after('30 11 * * *', '2026-01-02T11:30:00Z', '2026-01-01T11:00:00Z'), null)
+  })
+
+  test('seconds between the clocks of two keepers are no step', () => {
+    assert.equal(after('* * * * * *', '2026-01-01T12:00:05Z', '2026-01-01T12:00:00Z'), null)
+  })
+
+  test('what runs again has another id than the first time', () => {
+    const tickMs = at('2026-01-01T11:01:00Z')
+    assert.equal(runId('often', tickMs), runId('often', tickMs, 0))
+    assert.notEqual(runId('often', tickMs), runId('often', tickMs, 1))
+  })
 })

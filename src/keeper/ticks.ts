@@ -36,6 +36,21 @@ export function nextTick(schedule: Timed, afterMs: number): number | null {
   return tickMs === null || (endMs !== null && tickMs > endMs) ? null : tickMs
 }
 
+/** Keepers on machines whose clocks are not quite the same must not take each other's ticks for a clock set back. */
+const SET_BACK_MS_MIN = 10_000
+
+/**
+ * Where a schedule goes on after the clock was set back, or null when it simply goes on. One that would wait for more than
+ * one tick it has had already goes on from now. One that would wait for a single tick does wait: that tick has run, and
+ * it does not run twice.
+ */
+export function tickAfterSetBack(schedule: Timed, nextAtMs: number, nowMs: number): number | null {
+  const tickMs = nextTick(schedule, nowMs)
+  if (tickMs === null || nextAtMs - tickMs < SET_BACK_MS_MIN) return null
+  const secondMs = nextTick(schedule, tickMs)
+  return secondMs !== null && secondMs < nextAtMs ? tickMs : null
+}
+
 /**
  * What a keeper that looks at `nowMs` has to do about a schedule due since `dueMs`. A tick is not missed as long as it is
  * no older than `graceMs`, which is what a change of keepers may take.

@@ -58,6 +58,9 @@ export function attachLog(events: Events, log: Log): () => void {
     ...logLeases(events, log),
     ...logWorker(events, log),
     ...logKeeper(events, log),
+    events.on('clock.stepped', ({ stepMs }) =>
+      log.warn(`The clock of this machine was set ${stepMs < 0 ? 'back' : 'forward'}`, { step_ms: Math.round(stepMs) }),
+    ),
   ]
   return () => {
     for (const detach of detachers) detach()

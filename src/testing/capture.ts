@@ -29,6 +29,7 @@ const NAMES = {
   'worker.overdue': true,
   'worker.stopped': true,
   'worker.error': true,
+  'clock.stepped': true,
   'hook.error': true,
   'reaper.pass': true,
   'keeper.started': true,

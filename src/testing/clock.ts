@@ -3,6 +3,7 @@ import { type Clock, sleepWith } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 
 interface Timer {
+  /** On the monotonic clock. */
   readonly atMs: number
   readonly order: number
   run(): void
@@ -19,22 +20,22 @@ const TURNS_PER_TIMER = 4
  * await clock.advance('3d')
  */
 export class TestClock implements Clock {
-  readonly #startMs: number
-  #nowMs: number
+  #monotonicMs = 0
+  /** What the wall clock is ahead of the monotonic one. */
+  #offsetMs: number
   #order = 0
   readonly #timers = new Set<Timer>()
 
   constructor(startMs: number = Date.UTC(2026, 0, 1)) {
-    this.#startMs = startMs
-    this.#nowMs = startMs
+    this.#offsetMs = startMs
   }
 
   nowMs(): number {
-    return this.#nowMs
+    return this.#monotonicMs + this.#offsetMs
   }
 
   monotonicMs(): number {
-    return this.#nowMs - this.#startMs
+    return this.#monotonicMs
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -42,7 +43,7 @@ export class TestClock implements Clock {
   }
 
   after(ms: number, run: () => void): () => void {
-    const timer: Timer = { atMs: this.#nowMs + Math.max(0, ms), order: this.#order, run }
+    const timer: Timer = { atMs: this.#monotonicMs + Math.max(0, ms), order: this.#order, run }
     this.#order += 1
     this.#timers.add(timer)
     return () => void this.#timers.delete(timer)
@@ -53,16 +54,24 @@ export class TestClock implements Clock {
     return this.#timers.size
   }
 
+  /**
+   * Sets the wall clock forward, or back with a negative number of milliseconds, as an operator or a time server does.
+   * No time passes: timers and the monotonic clock stay where they are.
+   */
+  step(ms: number): void {
+    this.#offsetMs += ms
+  }
+
   async advance(duration: Duration): Promise<void> {
-    const untilMs = this.#nowMs + parseDurationMs(duration, 'advance')
+    const untilMs = this.#monotonicMs + parseDurationMs(duration, 'advance')
     await settle()
     for (let timer = this.#next(untilMs); timer !== null; timer = this.#next(untilMs)) {
       this.#timers.delete(timer)
-      this.#nowMs = Math.max(this.#nowMs, timer.atMs)
+      this.#monotonicMs = Math.max(this.#monotonicMs, timer.atMs)
       timer.run()
       await settle()
     }
-    this.#nowMs = untilMs
+    this.#monotonicMs = untilMs
     await settle()
   }
 

@@ -15,6 +15,8 @@ export interface ClaimLoopParts {
   plan(inHand: number): ClaimPlan | null
   /** Whether a claim asked for under `plan` misses work that could be taken by now. */
   isOutdated(plan: ClaimPlan): boolean
+  /** Before every claim. */
+  onLook?(): void
   onLeases(leases: readonly Lease[]): void
   onError(error: unknown): void
 }
@@ -66,6 +68,7 @@ export class ClaimLoop {
 
   async #ask(plan: ClaimPlan, signal: AbortSignal): Promise<void> {
     const { clock, consumer, pollMs, onLeases, onError } = this.#parts
+    this.#parts.onLook?.()
     const askedAtMs = clock.monotonicMs()
     const { max, perType } = plan
     let leases: readonly Lease[] = []

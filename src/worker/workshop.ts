@@ -1,6 +1,7 @@
 import type { Consumer } from '../engine/engine.ts'
 import type { Lease, Lost, LostReason, Outcome } from '../engine/outcome.ts'
 import { LeaseLostError } from '../errors.ts'
+import { clockWatch } from '../keeper/clock-watch.ts'
 import { ClaimAhead } from './claim-ahead.ts'
 import { ClaimLoop, type ClaimPlan } from './claim-loop.ts'
 import { Deadlines } from './deadlines.ts'
@@ -77,6 +78,7 @@ export class Workshop {
       pollMs: options.pollMs,
       plan: (inHand) => this.#plan(inHand),
       isOutdated: ({ perType }) => slots.isOutdated(perType),
+      onLook: clockWatch(clock, parts.events),
       onLeases: (leases) => this.#take(leases),
       onError: report('claim'),
     })

@@ -25,12 +25,18 @@ export class Backlog {
     this.#lanes.add(row)
   }
 
-  remove(row: JobRow): void {
-    this.#lanes.remove(row)
+  /** Whether it was there. */
+  remove(row: JobRow): boolean {
+    return this.#lanes.remove(row)
   }
 
   watchLimits(types: readonly SubscribedType[]): void {
     for (const { type, limit } of types) if (limit !== undefined) this.#rates.watch(type, limit)
+  }
+
+  /** The clock was set by so much: the windows of the limits go with it. */
+  shiftLimits(ms: number): void {
+    this.#rates.shift(ms)
   }
 
   /** Takes out at most `max` jobs that are due, the most urgent over all the types first. */

@@ -37,7 +37,7 @@ export class MemoryConsumer implements Consumer {
     const attempt = this.#attempt(request)
     const stops = [request.signal, this.#closing.signal, this.#parts.engineClosed]
     if (request.max < 1 || stops.some((stop) => stop.aborted)) return []
-    const leases = attempt.take(this.#parts.clock.nowMs())
+    const leases = attempt.take(this.#nowMs())
     return leases.length > 0 || request.waitMs <= 0 ? leases : this.#waitFor(attempt, request.waitMs, stops)
   }
 
@@ -64,7 +64,7 @@ export class MemoryConsumer implements Consumer {
   /** Sleeps until a job is queued or falls due, or a lease runs out: never in steps. */
   #waitFor(attempt: Attempt, waitMs: number, stops: readonly AbortSignal[]): Promise<readonly Lease[]> {
     const { store, clock } = this.#parts
-    const deadlineMs = clock.nowMs() + waitMs
+    const deadlineMs = clock.monotonicMs() + waitMs
     return new Promise((resolve) => {
       let cancelTimer = (): void => {}
       const finish = (leases: readonly Lease[]): void => {
@@ -75,15 +75,15 @@ export class MemoryConsumer implements Consumer {
       }
       const look = (): void => {
         cancelTimer()
-        const nowMs = clock.nowMs()
+        const nowMs = this.#nowMs()
         const leases = attempt.take(nowMs)
-        if (leases.length > 0 || nowMs >= deadlineMs) finish(leases)
+        if (leases.length > 0 || clock.monotonicMs() >= deadlineMs) finish(leases)
         else arm(nowMs)
       }
       const arm = (nowMs: number): void => {
-        const untilMs = Math.min(deadlineMs, attempt.nextMs(nowMs))
+        const leftMs = Math.min(deadlineMs - clock.monotonicMs(), attempt.nextMs(nowMs) - nowMs)
         // A claim that could be served at this very moment has been: at least a tick passes before the next look.
-        cancelTimer = clock.after(Math.max(1, untilMs - nowMs), look)
+        cancelTimer = clock.after(Math.max(1, leftMs), look)
       }
       const stopListening = store.signals.onQueued(look)
       const stopAborting = onAbort(stops, () => finish([]))
@@ -135,6 +135,12 @@ export class MemoryConsumer implements Consumer {
 
   #openNowMs(): number {
     if (this.#parts.engineClosed.aborted) throw new ClosedError('the memory engine')
-    return this.#parts.clock.nowMs()
+    return this.#nowMs()
+  }
+
+  #nowMs(): number {
+    const { store, clock } = this.#parts
+    store.time.follow(clock)
+    return clock.nowMs()
   }
 }

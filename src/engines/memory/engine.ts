@@ -161,6 +161,7 @@ export class MemoryEngine implements Engine {
   /** The store, if this engine is still open. */
   #open(): MemoryStore {
     if (this.#closing.signal.aborted) throw new ClosedError('the memory engine')
+    this.#store.time.follow(this.#clock)
     return this.#store
   }
 }

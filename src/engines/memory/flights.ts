@@ -56,6 +56,11 @@ export class Flights {
     return picks
   }
 
+  /** The clock was set by so much: what is left of every lease stays. */
+  shift(ms: number): void {
+    for (const row of this.#rows.values()) if (row.held !== null) row.held.expiresAtMs += ms
+  }
+
   /** When `expired` could find something, should no lease be renewed meanwhile. */
   nextExpiryMs(demand: ExpiredDemand): number {
     let nextMs = Number.POSITIVE_INFINITY

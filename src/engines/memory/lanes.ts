@@ -10,8 +10,8 @@ class Lane {
     this.#delayed.push(row)
   }
 
-  remove(row: JobRow): void {
-    if (!this.#ready.remove(row)) this.#delayed.remove(row)
+  remove(row: JobRow): boolean {
+    return this.#ready.remove(row) || this.#delayed.remove(row)
   }
 
   /** The most urgent job that is due. */
@@ -39,9 +39,9 @@ export class Lanes {
     lane.add(row)
   }
 
-  /** Harmless for a row that stands in no lane. */
-  remove(row: JobRow): void {
-    this.#byType.get(row.job.type)?.remove(row)
+  /** Whether it stood in a lane. */
+  remove(row: JobRow): boolean {
+    return this.#byType.get(row.job.type)?.remove(row) ?? false
   }
 
   head(type: string, nowMs: number): JobRow | undefined {

@@ -26,6 +26,11 @@ export class Offices {
     return toTerm(held, nowMs)
   }
 
+  /** The clock was set by so much. */
+  shift(ms: number): void {
+    for (const [office, held] of this.#held) this.#held.set(office, { ...held, untilMs: held.untilMs + ms })
+  }
+
   resign(office: string, holder: string): void {
     if (this.#held.get(office)?.holder === holder) this.#held.delete(office)
   }

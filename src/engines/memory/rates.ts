@@ -28,6 +28,11 @@ export class Rates {
     }
   }
 
+  /** The clock was set by so much. */
+  shift(ms: number): void {
+    for (const claims of this.#claims.values()) claims.times = claims.times.map((atMs) => atMs + ms)
+  }
+
   /** How many more may be claimed now. */
   room(type: string, limit: Limit, nowMs: number): number {
     return Math.max(0, limit.max - this.#inWindow(type, limit, nowMs).length)

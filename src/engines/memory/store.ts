@@ -1,3 +1,4 @@
+// Longer than 300 lines because every rule about a job's state is here, in one class that the other engines are compared with.
 import type { By, DeadLetterFilter, PayloadEdit } from '../../engine/dead-letters.ts'
 import type { Counts, JobFilter, Receipt, SubscribedType } from '../../engine/engine.ts'
 import { PresenceBoard } from '../../engine/memory-presence.ts'
@@ -15,6 +16,7 @@ import { PausedTypes } from './pauses.ts'
 import { type Claimant, isDead, isDueBefore, isFinished, type JobRow, newRow, record, renew, toView } from './rows.ts'
 import { Signals } from './signals.ts'
 import { JobTable } from './table.ts'
+import { StoreTime } from './time.ts'
 
 export interface MemoryStoreOptions {
   /** How many completed, cancelled and superseded jobs are kept to be looked at: 10 000 unless told. */
@@ -32,6 +34,7 @@ export class MemoryStore {
   readonly pauses = new PausedTypes()
   readonly presence = new PresenceBoard()
   readonly graveyard: Graveyard
+  readonly time: StoreTime
   readonly #table: JobTable
   readonly #backlog = new Backlog()
   readonly #latest: LatestKeys
@@ -46,6 +49,7 @@ export class MemoryStore {
     this.#latest = new LatestKeys(finishedMax)
     this.#dependencies = new Dependencies({ table: this.#table, backlog: this.#backlog, signals: this.signals })
     this.graveyard = new Graveyard(this.#table, this.#latest, this.#dependencies)
+    this.time = new StoreTime(this, { table: this.#table, backlog: this.#backlog, flights: this.#flights })
   }
 
   find(id: string): JobRow | null {

@@ -1,5 +1,5 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
-import type { Lease, Lost, NotApplied, Settlement } from '../../engine/outcome.ts'
+import { isExpired, type Lease, type Lost, type NotApplied, type Settlement } from '../../engine/outcome.ts'
 import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
@@ -13,6 +13,8 @@ import { type LostClaim, takeBackClaims } from './take-back.ts'
 const CLAIM_MAX = 500
 /** What is due and could not be taken is locked by someone who is about to take it or to let it go. */
 const LOCKED_MS = 10
+/** Renewals look at the server's clock this often at most. */
+const LOOK_MS = 2_000
 
 export class PostgresConsumer implements Consumer {
   readonly isRemote = true
@@ -20,6 +22,7 @@ export class PostgresConsumer implements Consumer {
   readonly #subscription: Subscription
   readonly #held = new PassingMap<string, Lease>()
   readonly #listeners = new Set<(lost: Lost) => void>()
+  readonly #troubles = new Set<(error: unknown) => void>()
   readonly #closing = new AbortController()
   readonly #cursors = new Cursors()
   #hasLimits = false
@@ -34,7 +37,7 @@ export class PostgresConsumer implements Consumer {
   async claim(request: ClaimRequest): Promise<readonly Lease[]> {
     const { clock, wakeups } = this.#core
     const signal = AbortSignal.any([request.signal, this.#closing.signal])
-    const untilMs = clock.nowMs() + request.waitMs
+    const untilMs = clock.monotonicMs() + request.waitMs
     while (!signal.aborted) {
       const seen = wakeups.changes
       const { worker } = this.#subscription
@@ -43,14 +46,14 @@ export class PostgresConsumer implements Consumer {
       if (signal.aborted) return this.#giveBack(leases, claim)
       for (const lease of leases) this.#held.set(lease.token, lease)
       if (leases.length > 0) return leases
-      if (clock.nowMs() >= untilMs) return []
+      if (clock.monotonicMs() >= untilMs) return []
       const dueInMs = await this.#nextInMs(request)
       // A locked row is looked at again in a moment; one that a rate limit holds back when that lets it through.
       const soonestMs = Math.min(
         freeInMs ?? Number.POSITIVE_INFINITY,
         dueInMs === null || (dueInMs === 0 && freeInMs !== null) ? Number.POSITIVE_INFINITY : dueInMs,
       )
-      const leftMs = untilMs - clock.nowMs()
+      const leftMs = untilMs - clock.monotonicMs()
       if (soonestMs === 0) await systemClock.sleep(LOCKED_MS * (0.5 + Math.random()), signal)
       else if (leftMs > 0) await wakeups.wait(Math.max(1, Math.min(leftMs, soonestMs)), { seen, signal })
     }
@@ -76,7 +79,10 @@ export class PostgresConsumer implements Consumer {
 
   #take(request: ClaimRequest, { token, worker }: LostClaim): Promise<Claimed> {
     const max = Math.min(request.max, CLAIM_MAX)
+    const { steps, schema } = this.#core
     return this.#core.call('claim', async (database) => {
+      schema.assertKnown()
+      if (request.from === 'expired' || steps.isStepped) await steps.follow()
       if (request.from === 'expired') {
         return { leases: await claimExpired(database, this.#subscription, { max, token }), freeInMs: null }
       }
@@ -110,7 +116,19 @@ export class PostgresConsumer implements Consumer {
 
   renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]> {
     if (leases.length === 0) return Promise.resolve([])
-    return this.#core.call('renew', (database) => renewLeases(database, leases, leaseMs))
+    const { steps } = this.#core
+    return this.#core.call('renew', async (database) => {
+      await steps.follow(LOOK_MS)
+      return steps.ask(
+        () => renewLeases(database, leases, leaseMs),
+        (lost) => {
+          if (!lost.some(isExpired)) return null
+          const expired = lost.filter(isExpired).map(({ lease }) => lease)
+          const others = lost.filter((one) => !isExpired(one))
+          return async () => [...others, ...(await renewLeases(database, expired, leaseMs))]
+        },
+      )
+    })
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly NotApplied[]> {
@@ -130,12 +148,24 @@ export class PostgresConsumer implements Consumer {
   }
 
   report(lease: Lease, progress: string): Promise<boolean> {
-    return this.#core.call('report', (database) => reportProgress(database, lease, progress))
+    return this.#core.call('report', (database) => {
+      const report = (): Promise<boolean> => reportProgress(database, lease, progress)
+      return this.#core.steps.ask(report, (isStored) => (isStored ? null : report))
+    })
   }
 
   onLost(listener: (lost: Lost) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  onTrouble(listener: (error: unknown) => void): () => void {
+    this.#troubles.add(listener)
+    return () => void this.#troubles.delete(listener)
+  }
+
+  tellTrouble(error: unknown): void {
+    for (const listener of this.#troubles) listener(error)
   }
 
   /** One look at a time; what comes meanwhile is covered by one more. */

@@ -2,7 +2,8 @@ import type { Receipt } from '../../engine/engine.ts'
 import { Farewells } from '../../engine/farewells.ts'
 import { Gather } from '../../engine/gather.ts'
 import { LostClaims } from '../../engine/lost-claims.ts'
-import type { NotApplied } from '../../engine/outcome.ts'
+import { isExpired, type NotApplied } from '../../engine/outcome.ts'
+import { clockStepped, StoreSteps } from '../../engine/store-steps.ts'
 import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { type Clock, watchEvery } from '../../time/clock.ts'
@@ -10,6 +11,9 @@ import type { Database } from './database.ts'
 import { insertPlain } from './enqueue.ts'
 import { isRefusedValue, toEngineError } from './faults.ts'
 import { type Ear, Listener, type Tidings } from './listener.ts'
+import { assertCurrent } from './migrate.ts'
+import { SchemaWatch } from './schema-watch.ts'
+import { serverClock } from './server-clock.ts'
 import { type Settling, settleLeases } from './settle.ts'
 import { type LostClaim, takeBackClaims } from './take-back.ts'
 import { Wakeups } from './wakeups.ts'
@@ -22,6 +26,7 @@ const ITEMS_MAX = 1_000
 const RESULT_POLL_MS = 100
 
 interface CoreConsumer {
+  tellTrouble(error: unknown): void
   close(): Promise<void>
   findLost(): void
   resetCursors(): void
@@ -45,6 +50,8 @@ export class PostgresCore {
   readonly lostClaims = new LostClaims<LostClaim>((claims) => takeBackClaims(this, claims))
   readonly enqueues: Gather<NewJob, Receipt>
   readonly settles: Gather<Settling, NotApplied | null>
+  readonly steps: StoreSteps
+  readonly schema: SchemaWatch
   readonly #consumers = new Set<CoreConsumer>()
   readonly #pollMs: number
   #stopWatching: (() => void) | null = null
@@ -56,6 +63,8 @@ export class PostgresCore {
     this.#pollMs = pollMs
     this.wakeups = new Wakeups(clock, pollMs)
     this.results = new Wakeups(clock, Math.min(RESULT_POLL_MS, pollMs))
+    this.schema = new SchemaWatch(clock, () => assertCurrent(database))
+    this.steps = new StoreSteps(clock, { ...serverClock(database), onStep: (stepMs) => this.#followed(stepMs) })
     const size = { flightsMax: FLIGHTS_MAX, itemsMax: ITEMS_MAX, isWorthRepeating: isRefusedValue }
     this.enqueues = new Gather((jobs) => insertPlain(database, jobs), size)
     this.settles = new Gather((settlings) => this.#settle(settlings), size)
@@ -77,10 +86,30 @@ export class PostgresCore {
     }
   }
 
-  async #settle(settlings: readonly Settling[]): Promise<readonly (NotApplied | null)[]> {
+  #settle(settlings: readonly Settling[]): Promise<readonly (NotApplied | null)[]> {
+    return this.steps.ask(
+      () => this.#settleOnce(settlings),
+      (lost) => {
+        if (!lost.some(isExpired)) return null
+        return async () => {
+          const refused = settlings.filter((_, index) => isExpired(lost[index]))
+          const again = [...(await this.#settleOnce(refused))]
+          return lost.map((one) => (isExpired(one) ? (again.shift() ?? null) : one))
+        }
+      },
+    )
+  }
+
+  async #settleOnce(settlings: readonly Settling[]): Promise<readonly (NotApplied | null)[]> {
     const { lost, freed } = await settleLeases(this.database, settlings, this.farewells)
     if (freed) this.added({ mayPrecede: true })
     return lost
+  }
+
+  #followed(stepMs: number): void {
+    const error = clockStepped('Postgres', stepMs)
+    for (const consumer of this.#consumers) consumer.tellTrouble(error)
+    this.added({ mayPrecede: true })
   }
 
   #hear(tidings: Tidings): void {

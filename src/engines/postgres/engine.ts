@@ -95,6 +95,7 @@ export class PostgresEngine extends EngineShell<PostgresCore> implements Engine 
     }
     const core = new PostgresCore({ database, clock, pollMs, connect: listen ? () => connections.listen() : null })
     core.listener.start()
+    await core.call('reading the clock', () => core.steps.follow())
     const facets = {
       inspector: createInspector(core),
       controls: createControls(core),
@@ -118,6 +119,7 @@ export class PostgresEngine extends EngineShell<PostgresCore> implements Engine 
 
   async enqueue(given: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
     const core = this.core
+    core.schema.assertKnown()
     const jobs = withIds(given, core.database.names.idType)
     if (within !== undefined) return this.#within.enqueue(core, jobs, within)
     if (jobs.length === 0) return []

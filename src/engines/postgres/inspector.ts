@@ -40,13 +40,13 @@ export function createInspector(core: PostgresCore): Inspector {
         return row === null ? [] : readHistory(database, row)
       }),
     async waitFor(id, { waitMs, signal }) {
-      const untilMs = core.clock.nowMs() + waitMs
+      const untilMs = core.clock.monotonicMs() + waitMs
       const stopExpecting = core.farewells.expect(id)
       try {
         for (;;) {
           const seen = core.results.changes
           const view = (await find(id)) ?? core.farewells.of(id)
-          const leftMs = untilMs - core.clock.nowMs()
+          const leftMs = untilMs - core.clock.monotonicMs()
           if (view === null || isOver(view) || leftMs <= 0 || signal.aborted) return view
           await core.results.wait(leftMs, { seen, signal })
         }

@@ -17,6 +17,9 @@ export function createLeadership(core: PostgresCore): Leadership {
   return {
     campaign: (office, holder, leaseMs) =>
       core.call('campaign', async (database) => {
+        // Every keeper comes by here every few seconds, so that a step of the server's clock is noticed soon.
+        core.schema.assertKnown()
+        await core.steps.follow()
         for (let tries = 0; tries < TRIES; tries += 1) {
           // While another's term runs it only reads, so that keepers that wait leave no dead rows behind.
           const before = await findLeader(database, office)

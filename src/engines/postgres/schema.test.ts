@@ -133,6 +133,33 @@ describe('the schema of Postgres', () => {
     assert.deepEqual(await query(server.url, `select owner from ${schema}.jobs where type is null`), [{ owner: 'bob' }])
   })
 
+  test('a newer schema ends claims and enqueues of a running process, and lets it settle what it holds', async () => {
+    const { url, schema } = schemaUrl(server)
+    await migrate(url, settings)
+    const engine = await openEngine(url, settings)
+    after(() => engine.close())
+    await engine.enqueue([newJob(), newJob()])
+    const consumer = await engine.consume({ types: [{ type: newJob().type, leaseMs: 60_000 }], worker: 'one' })
+    const claim = () => consumer.claim({ max: 1, waitMs: 0, signal: new AbortController().signal })
+    const [lease] = await claim()
+    assert.ok(lease)
+    await query(server.url, `insert into ${schema}.millrace_schema values (99, 'later', now())`)
+    const isRefused = async (call: () => Promise<unknown>): Promise<boolean> =>
+      call().then(
+        () => false,
+        (error: unknown) => refusal('ERR_SCHEMA_NEWER')(error),
+      )
+    const untilMs = systemClock.monotonicMs() + 10_000
+    while (!(await isRefused(() => engine.enqueue([newJob()])))) {
+      assert.ok(systemClock.monotonicMs() < untilMs, 'enqueue still answers')
+      await systemClock.sleep(50)
+    }
+    await assert.rejects(claim(), refusal('ERR_SCHEMA_NEWER'))
+    assert.deepEqual(await consumer.renew([lease], 60_000), [])
+    const outcome = { kind: 'complete', result: 'null', durationMs: 1 } as const
+    assert.deepEqual(await consumer.settle([{ lease, outcome }]), [])
+  })
+
   test('opening never migrates: it says what to run, and a newer schema is refused', async () => {
     const { url, schema } = schemaUrl(server)
     const plan = await planMigrations(url, settings)

@@ -1,5 +1,5 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
-import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
+import { isExpired, type Lease, type Lost, type Settlement } from '../../engine/outcome.ts'
 import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { backgroundClock } from '../../time/clock.ts'
@@ -16,12 +16,15 @@ import type { RedisCore } from './core.ts'
 import { Doorbell } from './doorbell.ts'
 import { bullId, queueOf } from './keys.ts'
 import { lastView } from './last-view.ts'
+import { retakeLocks } from './server-clock.ts'
 import { renewLeases, reportProgress, settleLeases } from './settle.ts'
 
 /** Jobs per script: Redis does nothing else meanwhile. */
 const CLAIM_MAX = 100
 /** A reaper looks again after this at the latest, because a lock that somebody deletes runs out unannounced. */
 const EXPIRED_MS = 1_000
+/** Renewals look at the server's clock this often at most. */
+const LOOK_MS = 2_000
 
 /** How long `consume` waits for the connection that listens. */
 const LISTEN_MS = 1_000
@@ -33,6 +36,7 @@ export class RedisConsumer implements Consumer {
   readonly #held = new PassingMap<string, Lease>()
   readonly #claims = new Set<Promise<readonly Lease[]>>()
   readonly #listeners = new Set<(lost: Lost) => void>()
+  readonly #troubles = new Set<(error: unknown) => void>()
   readonly #closing = new AbortController()
   readonly #listening = Promise.withResolvers<void>()
   readonly #stopListening: () => void
@@ -72,6 +76,8 @@ export class RedisConsumer implements Consumer {
     const { database } = this.#core
     // A server whose memory is full refuses it; the first claim makes up for it.
     await database.call('sadd', database.keys.types, ...types.map(({ type }) => queueOf(type))).catch(() => {})
+    const leases = types.flatMap(({ type, leaseMs }) => [queueOf(type), leaseMs])
+    await database.call('hset', database.keys.leases, ...leases).catch(() => {})
   }
 
   claim(request: ClaimRequest): Promise<readonly Lease[]> {
@@ -85,7 +91,7 @@ export class RedisConsumer implements Consumer {
   async #claim(request: ClaimRequest): Promise<readonly Lease[]> {
     const { clock } = this.#core
     const signal = AbortSignal.any([request.signal, this.#closing.signal])
-    const untilMs = clock.nowMs() + request.waitMs
+    const untilMs = clock.monotonicMs() + request.waitMs
     let isFirst = true
     while (!signal.aborted) {
       const { types, worker } = this.#subscription
@@ -97,7 +103,7 @@ export class RedisConsumer implements Consumer {
       // A reaper asks until nothing is left, so this is done once for each of its passes.
       if (request.from === 'expired' && isFirst) await untieJobs(this.#core.database, this.#subscription.types, signal)
       isFirst = false
-      const leftMs = untilMs - clock.nowMs()
+      const leftMs = untilMs - clock.monotonicMs()
       if (leftMs <= 0) return []
       await this.#wait(Math.max(1, Math.min(leftMs, lookInMs ?? leftMs)), request, signal)
     }
@@ -109,8 +115,9 @@ export class RedisConsumer implements Consumer {
     else await this.#doorbell.wait(ms, signal)
   }
 
-  #take(request: ClaimRequest, { token, worker, types }: LostClaim): Promise<Claimed> {
-    const { database, clock } = this.#core
+  async #take(request: ClaimRequest, { token, worker, types }: LostClaim): Promise<Claimed> {
+    const { database, clock, steps } = this.#core
+    if (request.from === 'expired' || steps.isStepped) await steps.follow()
     const max = Math.min(request.max, CLAIM_MAX)
     const claiming = { database, clock, worker, token }
     if (request.from === 'expired') return claimExpired(claiming, types, max)
@@ -140,14 +147,25 @@ export class RedisConsumer implements Consumer {
   }
 
   async renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]> {
-    return leases.length === 0 ? [] : renewLeases(this.#core.database, leases, leaseMs)
+    if (leases.length === 0) return []
+    const { database, steps } = this.#core
+    await steps.follow(LOOK_MS)
+    return this.#unlessStepped(leases, (asked) => renewLeases(database, asked, leaseMs), leaseMs)
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
     if (settlements.length === 0) return []
     // From here on a loss is told by the answer, not by `onLost`.
     for (const { lease } of settlements) this.#held.delete(nameOf(lease))
-    const lost = await settleLeases(this.#core.database, this.#subscription.worker, settlements)
+    const { worker } = this.#subscription
+    const lost = await this.#unlessStepped(
+      settlements.map(({ lease }) => lease),
+      (asked) => {
+        const meant = new Set(asked)
+        const those = settlements.filter(({ lease }) => meant.has(lease))
+        return settleLeases(this.#core.database, worker, those)
+      },
+    )
     this.#bidFarewell(settlements, lost)
     return lost
   }
@@ -164,8 +182,36 @@ export class RedisConsumer implements Consumer {
     endings.notify()
   }
 
-  report(lease: Lease, progress: string): Promise<boolean> {
-    return reportProgress(this.#core.database, lease, progress)
+  async report(lease: Lease, progress: string): Promise<boolean> {
+    const report = (): Promise<boolean> => reportProgress(this.#core.database, lease, progress)
+    return (await report()) || ((await this.#retake([lease])) && report())
+  }
+
+  /** What is refused because a step of the server's clock ended its lock is asked for once more, with the lock taken back. */
+  async #unlessStepped(
+    leases: readonly Lease[],
+    ask: (leases: readonly Lease[]) => Promise<readonly Lost[]>,
+    leaseMs?: number,
+  ): Promise<readonly Lost[]> {
+    const lost = await ask(leases)
+    const expired = lost.filter(isExpired).map(({ lease }) => lease)
+    if (expired.length === 0 || !(await this.#retake(expired, leaseMs))) return lost
+    return [...lost.filter((one) => !isExpired(one)), ...(await ask(expired))]
+  }
+
+  async #retake(leases: readonly Lease[], leaseMs?: number): Promise<boolean> {
+    const { database, steps } = this.#core
+    await steps.follow()
+    return retakeLocks(database, this.#subscription.worker, leases, leaseMs)
+  }
+
+  onTrouble(listener: (error: unknown) => void): () => void {
+    this.#troubles.add(listener)
+    return () => void this.#troubles.delete(listener)
+  }
+
+  tellTrouble(error: unknown): void {
+    for (const listener of this.#troubles) listener(error)
   }
 
   onLost(listener: (lost: Lost) => void): () => void {

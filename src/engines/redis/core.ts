@@ -2,6 +2,7 @@ import type { Receipt } from '../../engine/engine.ts'
 import { Farewells } from '../../engine/farewells.ts'
 import { Gather } from '../../engine/gather.ts'
 import { LostClaims } from '../../engine/lost-claims.ts'
+import { clockStepped, StoreSteps } from '../../engine/store-steps.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
 import { type LostClaim, takeBackClaims } from './claim.ts'
@@ -9,6 +10,7 @@ import type { RedisConsumer } from './consumer.ts'
 import type { RedisDatabase } from './database.ts'
 import { Endings } from './endings.ts'
 import { storeJobs } from './enqueue.ts'
+import { serverClock } from './server-clock.ts'
 
 /** Redis does one thing at a time: a second batch on its way is enough to keep it busy. */
 const FLIGHTS_MAX = 2
@@ -22,6 +24,7 @@ export class RedisCore {
   readonly farewells = new Farewells()
   readonly endings: Endings
   readonly lostClaims: LostClaims<LostClaim>
+  readonly steps: StoreSteps
   readonly #enqueues: Gather<NewJob, Receipt>
   readonly #consumers = new Set<RedisConsumer>()
 
@@ -29,6 +32,7 @@ export class RedisCore {
     this.database = database
     this.clock = clock
     this.pollMs = pollMs
+    this.steps = new StoreSteps(clock, { ...serverClock(database), onStep: (stepMs) => this.#followed(stepMs) })
     this.endings = new Endings(database, clock)
     this.lostClaims = new LostClaims((claims) => takeBackClaims(database, claims))
     this.#enqueues = new Gather((jobs) => storeJobs(database, jobs), {
@@ -41,6 +45,11 @@ export class RedisCore {
   /** Calls of one turn share a script, unless an error of one would be an error of all. */
   enqueue(jobs: readonly NewJob[]): Promise<readonly Receipt[]> {
     return jobs.every(({ after }) => after === null) ? this.#enqueues.add(jobs) : storeJobs(this.database, jobs)
+  }
+
+  #followed(stepMs: number): void {
+    const error = clockStepped('Redis', stepMs)
+    for (const consumer of this.#consumers) consumer.tellTrouble(error)
   }
 
   remember(consumer: RedisConsumer): void {

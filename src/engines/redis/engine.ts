@@ -70,12 +70,13 @@ export class RedisEngine extends EngineShell<RedisCore> implements Engine {
     const database = new RedisDatabase({ source: this.#source, clock, options: this.#options })
     await database.reach()
     const core = new RedisCore(database, clock, this.#options.pollMs)
+    await core.steps.follow()
     const facets = {
       inspector: createInspector(core),
       controls: createControls(core),
       deadLetters: createDeadLetters(core),
       schedules: createSchedules(database),
-      leadership: createLeadership(database),
+      leadership: createLeadership(core),
       retention: createRetention(core),
       presence: new RedisPresence(database, database.keys.presence, async () => {}),
       pauses: createPauses(database),

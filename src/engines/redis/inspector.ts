@@ -58,14 +58,14 @@ async function waitFor(
   id: string,
   { waitMs, signal }: Parameters<Inspector['waitFor']>[1],
 ): Promise<JobView | null> {
-  const untilMs = clock.nowMs() + waitMs
+  const untilMs = clock.monotonicMs() + waitMs
   const stopExpecting = farewells.expect(id)
   try {
     for (;;) {
       const seen = endings.changes
       const row = await findRow(database, id)
       const view = (row === null ? null : toView(row)) ?? farewells.of(id)
-      const ms = untilMs - clock.nowMs()
+      const ms = untilMs - clock.monotonicMs()
       if (row === null || view === null || isOver(view) || ms <= 0 || signal.aborted) return view
       await endings.wait(row, { ms, seen, signal })
     }

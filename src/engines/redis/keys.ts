@@ -28,6 +28,8 @@ export interface Keys {
   readonly paused: string
   /** Before the keys of workers' beats, which are document D's. */
   readonly presence: string
+  /** Hash: queue → how long its leases are, for when a step of the server's clock has ended them. */
+  readonly leases: string
   /** Where a holder hears that its job was cancelled. */
   readonly lost: string
   office(office: string): string
@@ -38,6 +40,7 @@ export function keysOf(prefix: string): Keys {
   return Object.freeze({
     prefix,
     types: own('types'),
+    leases: own('leases'),
     index: own('index'),
     keys: own('keys'),
     audit: own('audit'),

@@ -1,6 +1,6 @@
 import type { Leadership, Term } from '../../engine/leadership.ts'
 import { EngineError } from '../../errors.ts'
-import type { RedisDatabase } from './database.ts'
+import type { RedisCore } from './core.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 /**
@@ -43,9 +43,11 @@ const resignScript = compose(
 /** ARGV: time, office. */
 const leaderScript = compose('leader', {}, TERM, `return term()`)
 
-export function createLeadership(database: RedisDatabase): Leadership {
+export function createLeadership({ database, steps }: RedisCore): Leadership {
   return {
     async campaign(office, holder, leaseMs) {
+      // Every keeper comes by here every few seconds, so that a step of the server's clock is noticed soon.
+      await steps.follow()
       const term = toTerm(await database.run(campaignScript(), [office, holder, leaseMs]))
       if (term === null)
         throw new EngineError('ERR_STORAGE_FAILED', `Redis: campaign: no answer; is '${office}' a hash?`)

@@ -33,19 +33,24 @@ export class SqliteConsumer implements Consumer {
 
   async claim(request: ClaimRequest): Promise<readonly Lease[]> {
     const { clock, wakeups } = this.#core
-    const untilMs = clock.nowMs() + request.waitMs
+    const untilMs = clock.monotonicMs() + request.waitMs
     const signal = AbortSignal.any([request.signal, this.#closing.signal])
     while (!signal.aborted) {
-      const next = await this.#core.read('claim', () => this.#outlook(request))
+      if (this.#core.isBehind) await this.#core.followClock()
+      const next = await this.#core.read('claim', () => {
+        this.#core.assertUsable()
+        return this.#outlook(request)
+      })
       if (next.ready) {
         const leases = await this.#core.writeVolatile('claim', () => (signal.aborted ? [] : this.#take(request)))
         for (const lease of leases) this.#held.set(lease.token, lease)
         if (this.#returning.size > 0) await this.#returned(leases)
         if (leases.length > 0) return leases
       }
-      const nowMs = clock.nowMs()
-      if (nowMs >= untilMs) return []
-      await wakeups.wait(Math.max(1, Math.min(untilMs, next.ready ? nowMs : (next.nextMs ?? untilMs)) - nowMs), signal)
+      const leftMs = untilMs - clock.monotonicMs()
+      if (leftMs <= 0) return []
+      const nextInMs = next.ready ? 0 : (next.nextMs ?? Number.POSITIVE_INFINITY) - clock.nowMs()
+      await wakeups.wait(Math.max(1, Math.min(leftMs, nextInMs)), signal)
     }
     return []
   }

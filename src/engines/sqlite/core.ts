@@ -1,8 +1,10 @@
 import { Farewells } from '../../engine/farewells.ts'
 import { ClosedError, type MillraceError } from '../../errors.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
-import type { Connection } from './database.ts'
+import { type Connection, fileOf } from './database.ts'
 import { isBusy, toEngineError } from './faults.ts'
+import { FileClock } from './file-clock.ts'
+import { FileWatch } from './file-watch.ts'
 import { Wakeups } from './wakeups.ts'
 import { WalSync } from './wal-sync.ts'
 import { Writer } from './writer.ts'
@@ -23,6 +25,8 @@ export class SqliteCore {
   readonly farewells = new Farewells()
   readonly #writer: Writer
   readonly #walSync: WalSync | null
+  readonly #fileClock: FileClock
+  #fileWatch: FileWatch | null = null
   readonly #consumers = new Set<CoreConsumer>()
   #closed = false
 
@@ -33,7 +37,39 @@ export class SqliteCore {
     this.wakeups = new Wakeups(connection, clock)
     this.#walSync = walFile === null ? null : new WalSync(walFile)
     const walSync = this.#walSync
-    this.#writer = new Writer(connection, walSync === null ? null : () => walSync.sync())
+    this.#fileClock = new FileClock(connection, clock, () => this.wakeups.notify())
+    this.#writer = new Writer(connection, {
+      sync: walSync === null ? null : () => walSync.sync(),
+      watch: {
+        begin: () => {
+          this.#fileWatch?.assertSame()
+          this.#fileClock.begin()
+        },
+        committed: () => this.#fileClock.committed(),
+      },
+    })
+  }
+
+  /** Once the schema is there. */
+  async opened(): Promise<void> {
+    await this.read('reading the clock', () => this.#fileClock.watch())
+    this.#fileWatch = new FileWatch(this.connection, fileOf(this.connection.handle))
+  }
+
+  /** Before anything new is begun: throws where the file was replaced, or migrated by a newer Millrace. */
+  assertUsable(): void {
+    this.#fileWatch?.assertSame()
+    this.#fileWatch?.assertKnown()
+  }
+
+  /** Whether the times in the file are not those of the clock: it was set, or the file does not know it yet. */
+  get isBehind(): boolean {
+    return this.#fileClock.isBehind
+  }
+
+  /** For who may only read: every write does the same first. */
+  followClock(): Promise<void> {
+    return this.writeVolatile('following the clock', () => {})
   }
 
   get claimMax(): number {

@@ -103,6 +103,7 @@ export class SqliteEngine extends EngineShell<SqliteCore> implements Engine {
       )
       if (this.#settings.migrate) await this.#migrate(core)
       else await core.read('checking the schema', () => assertCurrent(connection))
+      await core.opened()
       if (owned) forbidSchemaChanges(connection.handle)
     } catch (error) {
       if (owned) connection.close()
@@ -141,16 +142,20 @@ export class SqliteEngine extends EngineShell<SqliteCore> implements Engine {
   }
 
   async ping(): Promise<void> {
-    await this.core.read('ping', () => assertCurrent(this.core.connection))
+    await this.core.read('ping', () => {
+      this.core.assertUsable()
+      assertCurrent(this.core.connection)
+    })
   }
 
   async enqueue(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
     const core = this.core
     if (within !== undefined) return this.#enqueueWithin(jobs, within)
     if (jobs.length === 0) return []
-    const receipts = await core.write('enqueue', (careful) =>
-      insertJobs(core.connection, jobs, { nowMs: core.clock.nowMs(), careful }),
-    )
+    const receipts = await core.write('enqueue', (careful) => {
+      core.assertUsable()
+      return insertJobs(core.connection, jobs, { nowMs: core.clock.nowMs(), careful })
+    })
     core.wakeups.notify()
     return receipts
   }
@@ -159,6 +164,7 @@ export class SqliteEngine extends EngineShell<SqliteCore> implements Engine {
   #enqueueWithin(jobs: readonly NewJob[], within: Transaction): readonly Receipt[] {
     const theirs = connectionWithin(this.core, within)
     try {
+      this.core.assertUsable()
       return insertWithin(theirs, jobs, this.#settings.clock.nowMs())
     } catch (error) {
       throw toEngineError(error, 'enqueuing within your transaction')

@@ -47,12 +47,12 @@ export function createInspector(core: SqliteCore): Inspector {
         return row === undefined ? [] : readHistory(core.connection, row)
       }),
     async waitFor(id, { waitMs, signal }) {
-      const untilMs = core.clock.nowMs() + waitMs
+      const untilMs = core.clock.monotonicMs() + waitMs
       const stopExpecting = core.farewells.expect(id)
       try {
         for (;;) {
           const view = (await find(id)) ?? core.farewells.of(id)
-          const leftMs = untilMs - core.clock.nowMs()
+          const leftMs = untilMs - core.clock.monotonicMs()
           if (view === null || isOver(view) || leftMs <= 0 || signal.aborted) return view
           await core.wakeups.wait(leftMs, signal)
         }

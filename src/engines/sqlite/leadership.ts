@@ -13,7 +13,11 @@ export function createLeadership(core: SqliteCore): Leadership {
   return {
     /** While another's term runs it only reads: keepers that wait never take the write lock. */
     async campaign(office, holder, leaseMs) {
-      const before = await core.read('leader', () => findLeader(core, office))
+      if (core.isBehind) await core.followClock()
+      const before = await core.read('leader', () => {
+        core.assertUsable()
+        return findLeader(core, office)
+      })
       if (before !== null && before.holder !== holder) return before
       return core.writeVolatile('campaign', () => takeOffice(core, office, holder, leaseMs))
     },

@@ -4,6 +4,7 @@ import type { Connection } from './database.ts'
 import { ADDED_COLUMNS, CANONICAL_TABLE, INDEXES_AND_TABLES } from './migrations/0001-job-queue.ts'
 import { PRESENCE_AND_PAUSES } from './migrations/0002-presence.ts'
 import { OUTBOX } from './migrations/0003-outbox.ts'
+import { CLOCK } from './migrations/0004-clock.ts'
 
 interface Migration {
   readonly version: number
@@ -26,6 +27,7 @@ const MIGRATIONS: readonly Migration[] = [
   },
   { version: 2, name: 'presence', statements: () => [PRESENCE_AND_PAUSES] },
   { version: 3, name: 'outbox', statements: () => [OUTBOX] },
+  { version: 4, name: 'clock', statements: () => [CLOCK] },
 ]
 
 export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0
@@ -75,7 +77,7 @@ export function assertCurrent(connection: Connection): void {
 }
 
 /** A newer Millrace may have given columns another meaning: touching them could lose jobs. */
-function assertNotNewer(connection: Connection): void {
+export function assertNotNewer(connection: Connection): void {
   const version = schemaVersion(connection)
   if (version <= SCHEMA_VERSION) return
   throw new EngineError(

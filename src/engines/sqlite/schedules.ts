@@ -23,7 +23,10 @@ export function createSchedules(core: SqliteCore): Schedules {
         return row === undefined ? null : toRecord(row)
       }),
     async save(record, expected, jobs) {
-      const receipts = await core.write('schedule', (careful) => save(core, { record, expected, jobs, careful }))
+      const receipts = await core.write('schedule', (careful) => {
+        core.assertUsable()
+        return save(core, { record, expected, jobs, careful })
+      })
       if (receipts !== null && receipts.length > 0) core.wakeups.notify()
       return receipts
     },

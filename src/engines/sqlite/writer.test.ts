@@ -14,7 +14,7 @@ function staged(sync: (() => Promise<void>) | null = null) {
       .prepare('SELECT x FROM t ORDER BY rowid')
       .all()
       .map((row) => row.x)
-  return { writer: new Writer(connection, sync), put, stored }
+  return { writer: new Writer(connection, { sync }), put, stored }
 }
 
 test('a call that fails fails alone, and the others of its turn are stored in order', async () => {

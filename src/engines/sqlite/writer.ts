@@ -36,6 +36,20 @@ const SLICE_MS = 6
 /** Thrown by a call that took a shortcut and met the rare case: undo everything and run it again, alone and with care. */
 export class NeedsCare extends Error {}
 
+/** Looks after what must be right before anything is written. */
+export interface TransactionWatch {
+  /** First in every transaction. */
+  begin(): void
+  committed(): void
+}
+
+interface WriterParts {
+  /** Brings commits to the disk where SQLite does not do it in the commit itself. */
+  readonly sync: (() => Promise<void>) | null
+  readonly watch?: TransactionWatch
+  readonly random?: () => number
+}
+
 /**
  * The one path by which this process writes. All calls made within one turn of the event loop share one transaction
  * (group commit): a settle and the claim that follows it cost one fsync, and so do a hundred concurrent enqueues.
@@ -49,6 +63,7 @@ export class NeedsCare extends Error {}
 export class Writer {
   readonly #connection: Connection
   readonly #sync: (() => Promise<void>) | null
+  readonly #watch: TransactionWatch | null
   readonly #random: () => number
   #queue: Operation[] = []
   #gathering = false
@@ -57,10 +72,10 @@ export class Writer {
   #synced: Promise<void> = Promise.resolve()
   #claimMax = CLAIM_MAX
 
-  /** `sync` brings commits to the disk where SQLite does not do it in the commit itself. */
-  constructor(connection: Connection, sync: (() => Promise<void>) | null, random: () => number = Math.random) {
+  constructor(connection: Connection, { sync, watch, random = Math.random }: WriterParts) {
     this.#connection = connection
     this.#sync = sync
+    this.#watch = watch ?? null
     this.#random = random
   }
 
@@ -139,6 +154,13 @@ export class Writer {
   #transact(): void {
     const done: Done[] = []
     const startedAtMs = systemClock.monotonicMs()
+    try {
+      this.#watch?.begin()
+    } catch (error) {
+      this.#rollback()
+      this.#rejectAll(this.#queue, toEngineError(error, 'starting a transaction'))
+      return
+    }
     for (let operation = this.#queue.shift(); operation !== undefined; operation = this.#queue.shift()) {
       try {
         done.push({ operation, value: operation.run(operation.isAlone) })
@@ -157,6 +179,7 @@ export class Writer {
       for (const { operation } of done) operation.reject(toEngineError(error, 'committing'))
       return
     }
+    this.#watch?.committed()
     this.#adapt(systemClock.monotonicMs() - startedAtMs)
     this.#acknowledge(done)
   }

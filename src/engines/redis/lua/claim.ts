@@ -115,7 +115,8 @@ local function take(kind)
   kind.left = kind.left - 1
   if kind.limit then
     call('ZADD', q[':rate'], now, own)
-    call('PEXPIRE', q[':rate'], kind.window + 60000)
+    -- The claims of a window outlive a clock that is set forward by up to a day.
+    call('PEXPIRE', q[':rate'], kind.window + 86400000)
     if kind.left == 0 then sooner(now + kind.window) end
   end
   started(q, id, job[1])

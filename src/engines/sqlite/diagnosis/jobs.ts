@@ -2,13 +2,17 @@
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { failure, formatAge, ok, plural, warning } from '../../../engine/findings.ts'
 import { fromIso, toIso } from '../../../time/iso.ts'
+import { READ_CLOCK } from '../clock-statements.ts'
 import type { Connection } from '../database.ts'
+import type { ClockRow } from '../file-clock.ts'
 import { COUNT_EXPIRED, COUNT_LEASELESS, COUNT_OVERDUE, LAST_SIGN, NEWEST_ROWS } from './statements.ts'
 
 /** How many of the newest rows a look may read. */
 const LOOK_MAX = 10_000
 /** Two readings of one clock differ by less; processes on one machine share it. */
 const CLOCK_TOLERANCE_MS = 5_000
+/** How long the doctor goes on to name a step of the clock. */
+const STEP_TOLD_MS = 86_400_000
 const OVERDUE_MS = 3_600_000
 /** A worker that runs claims a due job within milliseconds, unless all its slots are taken. */
 const UNWORKED_MS = 5 * 60_000
@@ -21,12 +25,23 @@ export function lookAtClock(connection: Connection, nowMs: number): Finding {
     .toSorted((left, right) => right.aheadMs - left.aheadMs)
   const [furthest] = ahead
   if (furthest === undefined) {
+    const step = connection.handle.prepare(READ_CLOCK).get() as Partial<ClockRow> | undefined
+    const agoMs = nowMs - (step?.stepped_at_ms ?? Number.NEGATIVE_INFINITY)
+    if (agoMs < STEP_TOLD_MS) return stepped(step?.step_ms ?? 0, agoMs)
     return ok('clock', `none of the newest ${plural(rows.length, 'job')} was created in the future`)
   }
   return failure(
     'clock',
     `${plural(ahead.length, 'job')} created in the future, ${furthest.id} by ${formatAge(furthest.aheadMs)}: a clock is or was wrong, so leases and delays are too`,
     `Compare this machine's clock (${toIso(nowMs)}) with a time server and keep it synchronised; jobs that are due too late can be cancelled and enqueued again.`,
+  )
+}
+
+function stepped(stepMs: number, agoMs: number): Finding {
+  return warning(
+    'clock',
+    `the clock of this machine was set ${stepMs < 0 ? 'back' : 'forward'} by ${formatAge(Math.abs(stepMs))}, ${formatAge(Math.max(0, agoMs))} ago, or it was suspended; leases and rate limits were moved with it`,
+    `Keep the clock synchronised with a time server that corrects it in small steps.`,
   )
 }
 

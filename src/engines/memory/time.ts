@@ -1,0 +1,62 @@
+import type { PresenceBoard } from '../../engine/memory-presence.ts'
+import type { Clock } from '../../time/clock.ts'
+import { ClockSteps } from '../../time/steps.ts'
+import type { Backlog } from './backlog.ts'
+import type { Flights } from './flights.ts'
+import type { Offices } from './leadership.ts'
+import type { Signals } from './signals.ts'
+import type { JobTable } from './table.ts'
+
+interface Timed {
+  readonly signals: Signals
+  readonly offices: Offices
+  readonly presence: PresenceBoard
+}
+
+interface Jobs {
+  readonly table: JobTable
+  readonly backlog: Backlog
+  readonly flights: Flights
+}
+
+/** Keeps the times in a store right when the clock of its engines is set. */
+export class StoreTime {
+  readonly #store: Timed
+  readonly #jobs: Jobs
+  #followed: { readonly clock: Clock; readonly steps: ClockSteps } | null = null
+
+  constructor(store: Timed, jobs: Jobs) {
+    this.#store = store
+    this.#jobs = jobs
+  }
+
+  /**
+   * Notices that the clock was set, and moves what counts elapsed time with it: leases, rate limits, offices, presence.
+   * When it was set back, jobs that were due stay due and retries keep their delay; every other due time is a time of
+   * day, and stays. Engines over one store share a clock; one with another clock is not asked.
+   */
+  follow(clock: Clock): void {
+    this.#followed ??= { clock, steps: new ClockSteps(clock) }
+    const stepMs = this.#followed.clock === clock ? this.#followed.steps.take() : 0
+    if (stepMs === 0) return
+    this.#jobs.flights.shift(stepMs)
+    this.#jobs.backlog.shiftLimits(stepMs)
+    this.#store.offices.shift(stepMs)
+    this.#store.presence.shift(stepMs)
+    if (stepMs < 0) this.#keepDue(clock.nowMs(), -stepMs)
+    // Whoever waits looks with the next step: this may be called from within such a look.
+    this.#store.signals.noteQueued()
+  }
+
+  #keepDue(nowMs: number, backMs: number): void {
+    const { table, backlog } = this.#jobs
+    const wasMs = nowMs + backMs
+    for (const row of table.list({ state: 'queued', limit: Number.POSITIVE_INFINITY })) {
+      const isMoved = row.dueMs > nowMs && (row.dueMs <= wasMs || (row.attempt > 0 && row.dueMs <= wasMs + backMs))
+      if (!isMoved) continue
+      const isClaimable = backlog.remove(row)
+      row.dueMs -= backMs
+      if (isClaimable) backlog.add(row)
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { statSync } from 'node:fs'
+import { EngineError } from '../../errors.ts'
+import { systemClock } from '../../time/clock.ts'
+import type { Connection } from './database.ts'
+import { assertNotNewer } from './migrate.ts'
+
+/** How often the file and its schema are looked at while they are used. */
+const LOOK_MS = 500
+
+/**
+ * Notices what other programs do to a file that is open. SQLite goes on with a file that was deleted or replaced: what it
+ * writes there is gone with this process. And a newer Millrace may migrate the file while this one runs.
+ */
+export class FileWatch {
+  readonly #connection: Connection
+  /** Each with the inode that was opened; null until it is there. */
+  readonly #inodes = new Map<string, string | null>()
+  readonly #file: string
+  #fileLookedMs = Number.NEGATIVE_INFINITY
+  #schemaLookedMs = Number.NEGATIVE_INFINITY
+
+  /** `file`: empty for a database in memory, which nobody can replace. */
+  constructor(connection: Connection, file: string) {
+    this.#connection = connection
+    this.#file = file
+    if (file === '') return
+    for (const path of [file, `${file}-wal`, `${file}-shm`]) this.#inodes.set(path, inodeOf(path))
+  }
+
+  /** Throws where the file is not the one that was opened. */
+  assertSame(): void {
+    const nowMs = systemClock.monotonicMs()
+    if (nowMs - this.#fileLookedMs < LOOK_MS) return
+    for (const [path, opened] of this.#inodes) {
+      const inode = inodeOf(path)
+      if (opened === null) this.#inodes.set(path, inode)
+      else if (inode !== opened) throw replaced(this.#file, path, inode === null)
+    }
+    this.#fileLookedMs = nowMs
+  }
+
+  /** Throws where a newer Millrace has migrated the file. Nothing new is begun then; what is held may be settled. */
+  assertKnown(): void {
+    const nowMs = systemClock.monotonicMs()
+    if (nowMs - this.#schemaLookedMs < LOOK_MS) return
+    assertNotNewer(this.#connection)
+    this.#schemaLookedMs = nowMs
+  }
+}
+
+function inodeOf(path: string): string | null {
+  const found = statSync(path, { throwIfNoEntry: false, bigint: true })
+  return found === undefined ? null : `${found.dev}:${found.ino}`
+}
+
+function replaced(file: string, path: string, isGone: boolean): EngineError {
+  return new EngineError(
+    'ERR_STORAGE_REPLACED',
+    `SQLite: ${path} was ${isGone ? 'deleted' : 'replaced'} while it was open, so nothing can be stored safely; stop every process that uses ${file}, restore it from a backup if jobs are missing, and start again`,
+  )
+}
