@@ -28,3 +28,12 @@ export function burialOf(
   })
   return { grip, letter }
 }
+
+/** What is done with: the starts that are ours to finish, and those whose partition has moved meanwhile. */
+export function written(
+  buried: readonly Burial[],
+  refused: ReadonlyMap<NewRecord, unknown>,
+): { readonly here: readonly Grip[]; readonly gone: readonly Grip[] } {
+  const grips = buried.filter(({ letter }) => !refused.has(letter)).map(({ grip }) => grip)
+  return { here: grips.filter(({ holding }) => !holding.isLost), gone: grips.filter(({ holding }) => holding.isLost) }
+}

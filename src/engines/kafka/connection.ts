@@ -29,7 +29,7 @@ export async function connect(options: KafkaOptions, clock: Clock): Promise<Conn
     })
   }
   const producer = new RecordProducer(client, options, clock)
-  const topics = new Topics(client, admin, options.partitions)
+  const topics = new Topics(client, admin, { partitions: options.partitions, clock })
   const log = new BrokerLog({ client, admin, producer, topics, options, clock })
   return { client, admin, producer, topics, log }
 }

@@ -1,23 +1,26 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
 import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
-import { ClosedError, EngineError, UnsupportedError } from '../../errors.ts'
+import { ClosedError, UnsupportedError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
 import { AlarmClock } from './alarm-clock.ts'
-import { type Burial, burialOf } from './burial.ts'
+import { type Burial, burialOf, written } from './burial.ts'
+import { explainCommit } from './commit-room.ts'
 import type { NewRecord } from './dead-letters/record.ts'
+import { unheard } from './deadline.ts'
 import { isKafkaError } from './driver.ts'
 import type { Held, Holding } from './holding.ts'
 import { type Grip, Leases } from './leases.ts'
+import type { WrittenLetters } from './letter-writer.ts'
 import { Ownership, type OwnershipParts } from './ownership.ts'
 import { applyOutcome, finish } from './settling.ts'
 import { Troubles } from './troubles.ts'
 
-export interface ConsumerParts extends Pick<OwnershipParts, 'client' | 'admin' | 'options'> {
+export interface ConsumerParts extends Pick<OwnershipParts, 'client' | 'admin' | 'options' | 'existing'> {
   readonly clock: Clock
   readonly subscription: Subscription
   readonly engineClosed: AbortSignal
-  /** Resolves when the letters are acknowledged by all replicas. */
-  bury(letters: readonly NewRecord[]): Promise<void>
+  /** Resolves when the letters are acknowledged by all replicas, apart from those that were refused. */
+  bury(letters: readonly NewRecord[]): Promise<WrittenLetters>
   onClosed(consumer: KafkaConsumer): void
 }
 
@@ -35,7 +38,8 @@ export class KafkaConsumer implements Consumer {
   readonly #leases: Leases
   readonly #troubles: Troubles
   readonly #troubled = (error: unknown): void => {
-    if (!isKafkaError(this.#parts.client, error, ...ORDINARY)) this.#troubles.tell(error)
+    const { client } = this.#parts
+    if (!isKafkaError(client, error, ...ORDINARY)) this.#troubles.tell(explainCommit(client, error))
   }
   readonly #listeners = new Set<(lost: Lost) => void>()
   readonly #closing = new AbortController()
@@ -47,14 +51,14 @@ export class KafkaConsumer implements Consumer {
 
   constructor(parts: ConsumerParts) {
     this.#parts = parts
-    const { types } = parts.subscription
-    const { client, admin, options, clock } = parts
+    const { client, admin, options, clock, existing, subscription } = parts
+    const { types } = subscription
     this.#types = new Map(types === 'every' ? [] : types.map((type) => [options.prefix + type.type, type]))
     this.#leases = new Leases(options.prefix)
     this.#troubles = new Troubles(clock)
     this.#alarm = new AlarmClock(clock)
     this.#ownership = new Ownership({
-      ...{ client, admin, options, clock, onError: this.#troubled },
+      ...{ client, admin, options, clock, existing, onError: this.#troubled },
       topics: [...this.#types.keys()],
       onReady: () => this.#alarm.wake(),
       onLost: (holding) => this.#lose(holding),
@@ -173,8 +177,7 @@ export class KafkaConsumer implements Consumer {
     const nowMs = this.#openNowMs()
     const isHeld = ({ lease }: Settlement): boolean => this.#leases.find(lease) !== null
     if (this.#ownership.isFenced && settlements.some(isHeld)) throw unheard()
-    const { group } = this.#parts.options
-    const { worker } = this.#parts.subscription
+    const [{ group }, { worker }] = [this.#parts.options, this.#parts.subscription]
     const lost: Lost[] = []
     const buried: Burial[] = []
     const applied: Lease[] = []
@@ -200,23 +203,29 @@ export class KafkaConsumer implements Consumer {
     return lost
   }
 
-  /** The letter is acknowledged before its offset is settled: a crash between the two writes it again, under its key. */
+  /**
+   * The letter is acknowledged before its offset is settled: a crash between the two writes it again, under its key. One
+   * that is refused keeps back its own record alone; the call rejects for it, and its repetition writes no other again.
+   */
   async #bury(buried: readonly Burial[], applied: readonly Lease[]): Promise<readonly Lost[]> {
+    const settled = [...applied]
+    let left = buried
     try {
-      await this.#parts.bury(buried.map(({ letter }) => letter))
+      const { refused, alarms } = await this.#parts.bury(buried.map(({ letter }) => letter))
+      for (const alarm of alarms) this.#troubled(alarm)
       if (this.#ownership.isFenced) await this.#ownership.known()
       if (this.#ownership.isFenced && buried.some(({ grip }) => !grip.holding.isLost)) throw unheard()
+      const { here, gone } = written(buried, refused)
+      this.#moved(new Set(here.map(finish)))
+      settled.push(...here)
+      left = buried.filter(({ letter }) => refused.has(letter))
+      for (const error of refused.values()) throw error
+      return gone.map((lease) => ({ lease, reason: 'revoked' }))
     } catch (error) {
-      for (const { grip } of buried) if (!grip.holding.isLost) this.#leases.restore(grip)
-      for (const { token } of applied) this.#applied.add(token)
+      for (const { grip } of left) if (!grip.holding.isLost) this.#leases.restore(grip)
+      for (const { token } of settled) this.#applied.add(token)
       throw error
     }
-    const [gone, here] = [
-      buried.filter(({ grip }) => grip.holding.isLost),
-      buried.filter(({ grip }) => !grip.holding.isLost),
-    ]
-    this.#moved(new Set(here.map(({ grip }) => finish(grip))))
-    return gone.map(({ grip }) => ({ lease: grip, reason: 'revoked' }))
   }
 
   /** Records of these were settled or parked. Told once for all, because most come by the hundred. */
@@ -288,12 +297,4 @@ export class KafkaConsumer implements Consumer {
     if (this.#parts.engineClosed.aborted) throw new ClosedError('the kafka engine')
     return this.#parts.clock.nowMs()
   }
-}
-
-/** Whether the leases still hold is unknown, so nothing may be done with them and none may be called lost. */
-function unheard(): EngineError {
-  return new EngineError(
-    'ERR_STORAGE_BUSY',
-    'the broker has not been heard for a session; what is held will be known then',
-  )
 }

@@ -20,3 +20,11 @@ export async function within<Value>(
     cancel()
   }
 }
+
+/** Whether the leases still hold is unknown, so nothing may be done with them and none may be called lost. */
+export function unheard(): EngineError {
+  return new EngineError(
+    'ERR_STORAGE_BUSY',
+    'the broker has not been heard for a session; what is held will be known then',
+  )
+}

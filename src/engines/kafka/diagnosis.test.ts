@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Finding } from '../../engine/diagnosis.ts'
-import { judgeDrain, judgeOffsets, judgeSession, judgeVersion } from './diagnosis/brokers.ts'
+import { judgeCommitRoom, judgeDrain, judgeOffsets, judgeSession, judgeVersion } from './diagnosis/brokers.ts'
 import { judgeGroup, judgeWorkers } from './diagnosis/group.ts'
 import { judgeRetries, judgeTransactions } from './diagnosis/held.ts'
 import { judgeClock, judgeLag, judgeLost, judgeOverdue, lagOf } from './diagnosis/lag.ts'
@@ -56,6 +56,11 @@ describe('a broker is judged', () => {
     assert.match(judged(0, 17), /^warning: .*3\.9/)
     assert.match(judged(0, 12), /^error: too old/)
     assert.match(told(judgeVersion([])), /^error/)
+  })
+
+  test('by what it lets a commit say', () => {
+    assert.deepEqual([judgeCommitRoom(4_096), judgeCommitRoom(null)], [[], []])
+    assert.match(told(judgeCommitRoom(256)), /^error: .*256 bytes \(offset\.metadata\.max\.bytes\).*needs 4096/)
   })
 
   test('by the sessions that it allows, and the session by its beats', () => {
@@ -117,17 +122,17 @@ describe('topics are judged', () => {
     const judged = (settings: Readonly<Record<string, string>>): string => {
       const letters = topic(
         [{ end: 3n }],
-        { 'cleanup.policy': 'delete', 'retention.ms': '-1', ...settings },
+        { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'max.message.bytes': '100000', ...settings },
         'jobs.dlq',
       )
       return told(judgeLetters(surveyOf({ letters: new Map([['jobs', letters]]) }), true))
     }
-    assert.equal(judged({}), 'ok: 3 letters in 1 topic, and no broker deletes them')
+    assert.equal(judged({}), 'ok: 3 records in 1 topic, and no broker deletes them')
     assert.match(judged({ 'retention.ms': String(30 * DAY_MS - 1) }), /^error: .*after 29 d.*30 d are promised/)
     assert.match(judged({ 'retention.ms': String(30 * DAY_MS) }), /^warning: .*without archiving/)
     assert.match(judged({ 'retention.bytes': '1000' }), /^warning: .*1000 bytes/)
     assert.match(judged({ 'cleanup.policy': 'compact' }), /^warning: .*cannot be cut off/)
-    assert.match(judged({ 'max.message.bytes': '999' }), /^warning: .*999 bytes and 'jobs' 1000/)
+    assert.match(judged({ 'max.message.bytes': '1000' }), /^warning: .*1000 bytes and 'jobs' 1000.*in parts/)
     assert.match(told(judgeLetters(surveyOf(), true)), /^ok/)
     const states = (policy: string): Survey =>
       surveyOf({ states: topic([{}], { 'cleanup.policy': policy }, 'desk-states') })

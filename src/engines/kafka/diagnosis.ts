@@ -1,7 +1,7 @@
 /** `millrace doctor` for Kafka: what can go wrong with brokers, topics and the group, looked at, each with what to do about it. */
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import { looked } from '../../engine/findings.ts'
-import { lookAtBrokers, lookAtLatency, lookAtTimeouts, lookAtVersion } from './diagnosis/brokers.ts'
+import { lookAtBrokers, lookAtCommits, lookAtLatency, lookAtTimeouts, lookAtVersion } from './diagnosis/brokers.ts'
 import { judgeGroup, judgeWorkers } from './diagnosis/group.ts'
 import { judgeRetries, judgeTransactions } from './diagnosis/held.ts'
 import { judgeClock, judgeLag, judgeLost, judgeOverdue } from './diagnosis/lag.ts'
@@ -19,6 +19,7 @@ export async function diagnose(examination: Examination): Promise<readonly Findi
     ['brokers', () => lookAtBrokers(admin, options)],
     ['latency', () => lookAtLatency(admin)],
     ['timeouts', () => lookAtTimeouts(admin, client, options, handlerMs)],
+    ['commits', () => lookAtCommits(admin, client)],
     ['topics', async () => judge(await survey(examination), examination)],
   ]
   const findings: Finding[] = []

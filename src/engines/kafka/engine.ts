@@ -6,16 +6,19 @@ import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } fro
 import type { EngineSettings } from '../../engine/open.ts'
 import { ClosedError, EngineError, UnsupportedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
+import { throwIfNoRoom } from './commit-room.ts'
 import { type Connection, connect, disconnect } from './connection.ts'
 import { KafkaConsumer } from './consumer.ts'
 import { countJobs } from './counts.ts'
 import { GroupLetters } from './dead-letters/group-letters.ts'
-import { dlqTopicOf, type NewRecord } from './dead-letters/record.ts'
+import { dlqTopicOf } from './dead-letters/record.ts'
 import { within } from './deadline.ts'
 import { diagnose } from './diagnosis.ts'
+import { LetterWriter } from './letter-writer.ts'
 import type { KafkaOptions } from './options.ts'
 import { isTopic, toRecord } from './record.ts'
 import { lookUpTopics } from './used-topics.ts'
+import { writeTo } from './writes.ts'
 
 const RETRY_DELAY_MS_MAX = 30 * 60_000
 
@@ -52,6 +55,7 @@ function capabilitiesOf({ sessionMs, drainMs }: KafkaOptions): Capabilities {
 
 interface Connected extends Connection {
   readonly letters: GroupLetters
+  readonly writer: LetterWriter
 }
 
 /** Topics as queues, the consumer group as the lease, the key as the order. */
@@ -90,7 +94,8 @@ export class KafkaEngine implements Engine {
     const { log, topics: used } = connection
     const topics = async (): Promise<readonly string[]> =>
       (await lookUpTopics(this.#open().admin, this.#options, used.known)).jobs
-    return { ...connection, letters: new GroupLetters({ ...this.#options, log, clock, topics }) }
+    const letters = new GroupLetters({ ...this.#options, log, clock, topics })
+    return { ...connection, letters, writer: new LetterWriter(connection) }
   }
 
   get deadLetters(): DeadLetters {
@@ -107,8 +112,7 @@ export class KafkaEngine implements Engine {
     for (const { type } of jobs) this.#admitType(type)
     const records = jobs.map((job) => toRecord(job, this.#options.prefix))
     if (records.length === 0) return []
-    await topics.ensure(records.map(({ topic }) => topic))
-    await producer.send(records)
+    await writeTo(topics, records, 'jobs', () => producer.send(records))
     return jobs.map(({ id }) => ({ id, status: 'enqueued' }))
   }
 
@@ -125,25 +129,19 @@ export class KafkaEngine implements Engine {
     const { client, admin, topics } = this.#open()
     const types = subscription.types === 'every' ? [] : subscription.types.map(({ type }) => type)
     for (const type of types) this.#admitType(type)
-    await topics.ensure(types.map((type) => this.#options.prefix + type))
+    const { clock } = this.#settings
+    const names = types.map((type) => this.#options.prefix + type)
+    await Promise.all([topics.ensure(names), types.length > 0 && throwIfNoRoom(admin, client, clock)])
     const consumer = new KafkaConsumer({
-      ...{ client, admin, subscription, options: this.#options, clock: this.#settings.clock },
+      ...{ client, admin, subscription, options: this.#options, clock },
+      existing: (onError) => topics.listReading(names, onError),
       engineClosed: this.#closing.signal,
-      bury: (letters) => this.#bury(letters),
+      bury: (letters) => this.#open().writer.write(letters),
       onClosed: (closed) => void this.#consumers.delete(closed),
     })
     this.#consumers.add(consumer)
     await consumer.open()
     return consumer
-  }
-
-  async #bury(letters: readonly NewRecord[]): Promise<void> {
-    const { producer, topics } = this.#open()
-    await topics.ensure(
-      letters.map(({ topic }) => topic),
-      'dead-letters',
-    )
-    await producer.send(letters)
   }
 
   async counts(): Promise<Counts> {

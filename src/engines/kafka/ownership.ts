@@ -17,6 +17,7 @@ export interface OwnershipParts {
   readonly options: KafkaOptions
   readonly clock: Clock
   readonly topics: readonly string[]
+  existing(onError: (error: unknown) => void): Promise<readonly string[]>
   /** Something may be claimable that was not. */
   onReady(): void
   onLost(holding: Holding): void
@@ -46,7 +47,8 @@ export class Ownership {
       if (!this.#isClosed) parts.onError(error)
     }
     this.#member = new Member({
-      ...{ client, options, clock, topics: parts.topics, onError, existing: () => parts.admin.listTopics() },
+      ...{ client, options, clock, topics: parts.topics, onError },
+      existing: () => parts.existing(onError),
       onAssigned: (fresh, epoch) => this.#assigned(fresh, epoch),
       onRevoking: (partitions, epoch) => {
         this.#continueIn(epoch)

@@ -11,8 +11,22 @@ interface Pending {
   reject(error: unknown): void
 }
 
+/** What goes out in one request, and whose it is. */
+interface Portion {
+  readonly records: NewRecord[]
+  readonly calls: Set<Pending>
+  bytes: number
+}
+
 /** What waits for a broker that is away is bounded in time: after it a call is answered by an error. */
 const ATTEMPTS = 5
+/**
+ * A broker takes the records of a partition in one request together or not at all, and by default no more than a
+ * megabyte of them.
+ */
+export const PORTION_BYTES_MAX = 768 * 1_024
+/** What a record takes beside its key, value and headers, at most. */
+const RECORD_BYTES = 64
 
 /**
  * Writes records with acks=all and without duplicates of its own. Calls of one turn of the event loop go out together,
@@ -57,21 +71,61 @@ export class RecordProducer {
     })
   }
 
-  async #flush(): Promise<void> {
-    const batch = this.#pending
-    this.#pending = []
-    this.#isScheduled = false
+  /**
+   * The same in a request of its own: what is wrong with these harms nobody else's, and those of one partition are
+   * written together or not at all. Answers where they stand, as far as the broker has said so.
+   */
+  async sendAlone(records: readonly NewRecord[]): Promise<readonly { partition: number; offset: bigint }[]> {
+    if (records.length === 0) return []
     try {
-      const sending = this.#sendNow(batch.flatMap(({ records }) => records))
-      await within(this.#clock, this.#answerMs, sending, 'the records may still be written')
-      for (const { resolve } of batch) resolve()
+      return await this.#bounded(this.#sendNow(records))
     } catch (error) {
-      for (const { reject } of batch) reject(this.#explain(error))
+      if (records.length > 1 || !this.isTooLarge(error)) throw this.#explain(error)
+    }
+    try {
+      // What counts is the size on the wire; one that came compressed may not fit otherwise. Every client reads gzip.
+      return await this.#bounded(this.#sendNow(records, { compression: 'gzip' }))
+    } catch (error) {
+      throw this.#explain(error)
     }
   }
 
-  async #sendNow(records: readonly NewRecord[]): Promise<void> {
-    await this.#raw.send({
+  #bounded<Value>(sending: Promise<Value>): Promise<Value> {
+    return within(this.#clock, this.#answerMs, sending, 'the records may still be written')
+  }
+
+  /** Whether records were refused because they are larger than their topic takes. Of one topic none was written then. */
+  isTooLarge(error: unknown): boolean {
+    const cause = isMillraceError(error) ? error.cause : error
+    return isKafkaError(this.#client, cause, 'MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE')
+  }
+
+  async #flush(): Promise<void> {
+    const calls = this.#pending
+    this.#pending = []
+    this.#isScheduled = false
+    const failed = new Set<Pending>()
+    for (const portion of portionsOf(calls)) {
+      // Of a call whose beginning was refused the rest is not written either.
+      if ([...portion.calls].every((call) => failed.has(call))) continue
+      try {
+        await this.sendAlone(portion.records)
+      } catch (error) {
+        for (const call of portion.calls) {
+          failed.add(call)
+          call.reject(error)
+        }
+      }
+    }
+    for (const call of calls) if (!failed.has(call)) call.resolve()
+  }
+
+  async #sendNow(
+    records: readonly NewRecord[],
+    options: { compression?: 'gzip' } = {},
+  ): Promise<readonly { partition: number; offset: bigint }[]> {
+    const { offsets = [] } = await this.#raw.send({
+      ...options,
       messages: records.map(({ topic, partition, key, value, headers }) => ({
         topic,
         ...(partition !== undefined && { partition }),
@@ -80,12 +134,13 @@ export class RecordProducer {
         headers: new Map([...headers].map(([name, bytes]) => [Buffer.from(name), bytes])),
       })),
     })
+    return offsets
   }
 
   #explain(error: unknown): unknown {
     if (isMillraceError(error)) return error
     const text = messageOf(error)
-    if (isKafkaError(this.#client, error, 'MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'))
+    if (this.isTooLarge(error))
       return new EngineError(
         'ERR_STORAGE_FAILED',
         `a record is larger than the topic takes; raise its max.message.bytes`,
@@ -97,4 +152,35 @@ export class RecordProducer {
   async close(): Promise<void> {
     await this.#raw.close(true)
   }
+}
+
+/** What a record takes in a request, at most. */
+export function bytesOf({ key, value, headers }: NewRecord): number {
+  let bytes = RECORD_BYTES + (key?.length ?? 0) + (value?.length ?? 0)
+  for (const [name, header] of headers) bytes += name.length * 3 + header.length + 8
+  return bytes
+}
+
+/** In the order of the calls. A call that fits into one portion is not torn apart. */
+function portionsOf(calls: readonly Pending[]): readonly Portion[] {
+  const portions: Portion[] = []
+  let last: Portion | undefined
+  const begin = (): Portion => {
+    last = { records: [], calls: new Set(), bytes: 0 }
+    portions.push(last)
+    return last
+  }
+  for (const call of calls) {
+    const sizes = call.records.map(bytesOf)
+    const total = sizes.reduce((sum, bytes) => sum + bytes, 0)
+    let portion = last === undefined || last.bytes + total > PORTION_BYTES_MAX ? begin() : last
+    for (const [index, record] of call.records.entries()) {
+      const bytes = sizes[index] ?? 0
+      if (portion.bytes > 0 && portion.bytes + bytes > PORTION_BYTES_MAX) portion = begin()
+      portion.records.push(record)
+      portion.calls.add(call)
+      portion.bytes += bytes
+    }
+  }
+  return portions
 }

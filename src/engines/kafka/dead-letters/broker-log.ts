@@ -7,8 +7,10 @@ import { offsetsOf } from '../offsets.ts'
 import { type KafkaOptions, statesTopicOf } from '../options.ts'
 import type { RecordProducer } from '../producer.ts'
 import type { Topics } from '../topics.ts'
+import { writeTo } from '../writes.ts'
 import { type AuditedAct, type DlqAudit, decodeAudit, encodeAudit } from './audit.ts'
 import type { DeadLetterLog, PartitionRange } from './log.ts'
+import { readWhole } from './parts.ts'
 import { RangeReader } from './range-reader.ts'
 import type { NewRecord } from './record.ts'
 import { decodeState, encodeState } from './state-codec.ts'
@@ -44,7 +46,7 @@ export class BrokerLog implements DeadLetterLog {
   #turn: Promise<unknown> = Promise.resolve()
   /** A look that has not begun: all who ask meanwhile share it. */
   #next: Promise<StateBook> | null = null
-  #ensured: Promise<void> | null = null
+  #checked: Promise<void> | null = null
 
   constructor(parts: BrokerParts) {
     this.#parts = parts
@@ -71,7 +73,7 @@ export class BrokerLog implements DeadLetterLog {
 
   async readRange(topic: string, partition: number, range: Parameters<DeadLetterLog['readRange']>[2]) {
     try {
-      return await this.#open().read({ topic, partition }, range)
+      return await readWhole((place, part) => this.#open().read(place, part), { topic, partition }, range)
     } catch (error) {
       throw toEngineError(error)
     }
@@ -118,22 +120,33 @@ export class BrokerLog implements DeadLetterLog {
   }
 
   async write(states: readonly StateRecord[], audit: readonly DlqAudit[] = []): Promise<void> {
-    this.#ensured ??= this.#ensureStates()
-    try {
-      await this.#ensured
-    } catch (error) {
-      this.#ensured = null
-      throw error
-    }
     const encoded = [...states.map(encodeState), ...audit.map(encodeAudit)]
     const place = { topic: this.#statesTopic, partition: 0, headers: NO_HEADERS }
-    await this.#parts.producer.send(encoded.map((record) => ({ ...place, ...record })))
+    const records = encoded.map((record) => ({ ...place, ...record }))
+    const { topics, producer } = this.#parts
+    await writeTo(topics, records, 'states', async () => {
+      await this.#checkStates()
+      try {
+        await producer.sendAlone(records)
+      } catch (error) {
+        // Who has deleted the topic may also have created it, otherwise.
+        this.#checked = null
+        throw error
+      }
+    })
   }
 
-  /** Made when something is to be written for the first time: who only looks needs no right to create topics. */
-  async #ensureStates(): Promise<void> {
-    const { topics, admin, clock, options } = this.#parts
-    await topics.ensure([this.#statesTopic], 'states')
+  #checkStates(): Promise<void> {
+    this.#checked ??= this.#checkStatesNow().catch((error: unknown) => {
+      this.#checked = null
+      throw error
+    })
+    return this.#checked
+  }
+
+  /** Asked when something is to be written for the first time: who only looks needs no right to create topics. */
+  async #checkStatesNow(): Promise<void> {
+    const { admin, clock, options } = this.#parts
     const untilMs = clock.monotonicMs() + options.answerMs
     // The broker hears of a new topic a moment after its controller has answered.
     while ((await this.#statesRange()) === null && clock.monotonicMs() < untilMs) await clock.sleep(STEP_MS)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { toErrorRecord } from '../../../job/error-record.ts'
+import { encodeEnvelope } from './encode-envelope.ts'
 import { buildEnvelope, type Failure, originalKey, originalValue } from './envelope.ts'
 import { readEnvelope } from './read-envelope.ts'
 
@@ -90,6 +91,11 @@ const KEEPERS: readonly (Buffer | null)[] = [
   Buffer.from('{ "a" : 1 }'),
   Buffer.from('{"id":12345678901234567890}'),
   Buffer.from('{"a":1,"a":2}'),
+  Buffer.from(' {"a": [1.0, {"original_value": 2.0}] }\r\n'),
+  Buffer.from('\t7'),
+  Buffer.from('null '),
+  Buffer.from('{"original_value":{"b":1.0},"original_text":"x"}'),
+  Buffer.from('"\\\\\\" , } "  '),
   Buffer.from('"\\u00e9"'),
   Buffer.from('\ufeff{"a":1}'),
   Buffer.from('{"__proto__":{"a":1}}'),
@@ -101,15 +107,36 @@ const KEEPERS: readonly (Buffer | null)[] = [
 // D38 D49 X164
 test('every value and key comes back byte by byte, through JSON', () => {
   const roundTrip = (value: Buffer | null, key: Buffer | null): void => {
-    const read = readEnvelope(Buffer.from(JSON.stringify(buildEnvelope(failure({ value, key })))))
-    assert.ok(read !== null)
-    assert.deepEqual(originalValue(read), value)
-    assert.deepEqual(originalKey(read), key)
+    const envelope = buildEnvelope(failure({ value, key }))
+    // As it is written now, and as earlier versions wrote it.
+    for (const text of [encodeEnvelope(envelope), JSON.stringify(envelope)]) {
+      const read = readEnvelope(Buffer.from(text))
+      assert.ok(read !== null)
+      assert.deepEqual(originalValue(read), value)
+      assert.deepEqual(originalKey(read), key)
+    }
   }
   for (const value of KEEPERS) roundTrip(value, value)
   const bytes = fc.option(fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array)))
   const json = fc.json().map((text) => Buffer.from(text))
-  fc.assert(fc.property(fc.oneof(bytes, json), bytes, roundTrip), { seed: 7, numRuns: 500 })
+  const pretty = fc.json().map((text) => Buffer.from(` ${JSON.stringify(JSON.parse(text), null, 2)}\n`))
+  fc.assert(fc.property(fc.oneof(bytes, json, pretty), bytes, roundTrip), { seed: 7, numRuns: 500 })
+})
+
+// D38
+test('a letter has the value once, also where JSON written anew would differ, and every reader of JSON reads it', () => {
+  const value = `${JSON.stringify({ amount: 1, text: 'y'.repeat(100_000) }, null, 2)}\n`.replace('1', '100.50')
+  const text = encodeEnvelope(buildEnvelope(failure({ value: Buffer.from(value) })))
+  assert.ok(text.length < value.length + 2_000, `${text.length} for a value of ${value.length}`)
+  assert.deepEqual(JSON.parse(text).original_value, { amount: 100.5, text: 'y'.repeat(100_000) })
+})
+
+test('an envelope of another program keeps numbers that a double cannot', () => {
+  const theirs =
+    '{"original_topic": "a", "original_partition": 0, "original_offset": 1, "original_value": {"id": 12345678901234567890}}'
+  const read = readEnvelope(Buffer.from(theirs))
+  assert.ok(read !== null)
+  assert.equal(originalValue(read)?.toString(), '{"id": 12345678901234567890}')
 })
 
 test('an envelope of another program is read with what it has', () => {

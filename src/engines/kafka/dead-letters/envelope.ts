@@ -32,7 +32,10 @@ export interface Envelope {
   readonly original_key_encoding?: 'base64'
   /** Present where the error had one. */
   readonly error_code?: string
-  /** The value as it was written, where JSON written anew would differ: 100.50, spaces, integers beyond 2^53. */
+  /**
+   * The value as it was written, where JSON written anew would differ: 100.50, spaces, integers beyond 2^53. In the letter
+   * itself the value stands so, once: see encode-envelope.ts.
+   */
   readonly original_text?: string
 }
 

@@ -1,6 +1,7 @@
 /** Headers of dead letters and replays. Those of Spring Kafka are written as it writes them, so that its programs read ours. */
 import { fromIso } from '../../../time/iso.ts'
 import type { Envelope } from './envelope.ts'
+import { withoutParts } from './parts.ts'
 import { type Coordinates, headerText, type RecordHeaders, textOf } from './record.ts'
 
 /** Spring's names. */
@@ -101,7 +102,7 @@ function atLeastZero(value: bigint): bigint | null {
 
 /** A record's own headers, without those of an earlier death. */
 export function withoutDlt(headers: RecordHeaders): ReadonlyMap<string, Buffer> {
-  return new Map([...headers].filter(([name]) => !name.startsWith('kafka_dlt-')))
+  return new Map([...withoutParts(headers)].filter(([name]) => !name.startsWith('kafka_dlt-')))
 }
 
 /** What a replay adds. What the record had of an earlier replay is replaced, except where it first stood. */

@@ -1,4 +1,5 @@
 import { toIso } from '../../../time/iso.ts'
+import { encodeEnvelope } from './encode-envelope.ts'
 import { buildEnvelope, type Envelope, type Failure, originalKey, originalValue } from './envelope.ts'
 import { dltHeaders, readDltHeaders, readReplayHeaders, replayHeaders, withoutDlt } from './headers.ts'
 import { readEnvelope } from './read-envelope.ts'
@@ -10,11 +11,15 @@ export interface TopicLetter {
   readonly id: string
   /** Where the letter stands, not what failed. */
   readonly at: Coordinates
+  /** The first offset of it: before `at` where it was written in parts. */
+  readonly begin: bigint
+  /** Parts of it are deleted, and its value with them. */
+  readonly isTorn: boolean
   readonly deadAtMs: number
   readonly envelope: Envelope
   /** The record that failed, as it was; where nobody knows what failed, the letter itself. */
   failed(): LogRecord
-  /** The record to write for a replay; null when nobody can say where it came from. */
+  /** The record to write for a replay; null when nobody can say where it came from, or what it was. */
   replayed(): NewRecord | null
 }
 
@@ -35,7 +40,7 @@ export function toDeadLetter(dead: DeadRecord): NewRecord {
   return {
     topic: dlqTopicOf(dead.record.topic),
     key: Buffer.from(letterId(dead.record, dead.group)),
-    value: Buffer.from(JSON.stringify(envelope)),
+    value: Buffer.from(encodeEnvelope(envelope)),
     headers: dltHeaders(envelope, dead.record),
   }
 }
@@ -54,9 +59,12 @@ export function readLetter(record: LogRecord): TopicLetter {
     offset: originOffset(record, envelope),
   }
   const isKnown = envelope.original_topic !== ''
+  const isTorn = record.parts?.isTorn ?? false
   return {
     id: isKnown ? letterId(origin, envelope.consumer_group) : letterId(record, ''),
     at: { topic, partition, offset },
+    begin: record.parts?.begin ?? offset,
+    isTorn,
     deadAtMs: record.timestampMs,
     envelope,
     failed: () => ({
@@ -66,7 +74,7 @@ export function readLetter(record: LogRecord): TopicLetter {
       headers: withoutDlt(record.headers),
       timestampMs: readDltHeaders(record.headers).timestampMs ?? record.timestampMs,
     }),
-    replayed: () => (isKnown ? replayOf(record, envelope, origin) : null),
+    replayed: () => (isKnown && !isTorn ? replayOf(record, envelope, origin) : null),
   }
 }
 
@@ -123,12 +131,12 @@ function originOffset(record: LogRecord, envelope: Envelope): bigint {
 /** One line of an archive: everything that the letter said, as JSON. */
 export function archiveLine(letter: TopicLetter, archivedAtMs: number): string {
   const { topic, partition, offset } = letter.at
-  return JSON.stringify({
+  const place = JSON.stringify({
     archived_at: toIso(archivedAtMs),
     id: letter.id,
     dlq_topic: topic,
     dlq_partition: partition,
     dlq_offset: Number(offset),
-    ...letter.envelope,
   })
+  return `${place.slice(0, -1)},${encodeEnvelope(letter.envelope).slice(1)}`
 }

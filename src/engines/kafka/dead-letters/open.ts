@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../../../time/clock.ts'
 import { type Connection, connect, disconnect } from '../connection.ts'
 import { lagsOf } from '../lags.ts'
 import { archiveTopicOf, type KafkaOptions, parseUrl } from '../options.ts'
+import { writeTo } from '../writes.ts'
 import { archiveLetters } from './archive.ts'
 import { DlqEndpoints } from './endpoints.ts'
 import { LetterIndex } from './letter-index.ts'
@@ -117,11 +118,11 @@ export class OpenTopicDesk extends DlqEndpoints {
   async #writeArchive(lines: readonly string[]): Promise<void> {
     const { topics, producer } = this.#connection
     const topic = archiveTopicOf(this.#options)
-    await topics.ensure([topic], 'archive')
     let some: Buffer[] = []
     let bytes = 0
     const flush = async (): Promise<void> => {
-      await producer.send(some.map((value) => ({ topic, partition: 0, key: null, value, headers: new Map() })))
+      const records = some.map((value) => ({ topic, partition: 0, key: null, value, headers: new Map() }))
+      await writeTo(topics, records, 'archive', () => producer.send(records))
       some = []
       bytes = 0
     }

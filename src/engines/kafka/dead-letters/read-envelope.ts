@@ -1,4 +1,5 @@
 import { fromIso, toIso } from '../../../time/iso.ts'
+import { writtenText } from './encode-envelope.ts'
 import type { Envelope } from './envelope.ts'
 import { textOf } from './record.ts'
 
@@ -9,14 +10,16 @@ type Fields = Partial<Readonly<Record<string, unknown>>>
  * does not say where the record came from: then it is no envelope, whatever else it says.
  */
 export function readEnvelope(value: Buffer | null): Envelope | null {
-  const fields = value === null ? null : fieldsOf(value)
-  if (fields === null) return null
+  const text = value === null ? null : textOf(value)
+  const fields = text === null ? null : fieldsOf(text)
+  if (text === null || fields === null) return null
   const topic = fields.original_topic
   const partition = wholeOf(fields.original_partition)
   const offset = wholeOf(fields.original_offset)
   if (typeof topic !== 'string' || topic === '' || partition === null || offset === null) return null
   const details = isFields(fields.error_details) ? fields.error_details : {}
   const isBase64 = fields.original_encoding === 'base64' && typeof fields.original_value === 'string'
+  const original = originalText(text, fields, isBase64)
   return {
     original_topic: topic,
     original_partition: partition,
@@ -38,13 +41,17 @@ export function readEnvelope(value: Buffer | null): Envelope | null {
     ...(isBase64 && { original_encoding: 'base64' as const }),
     ...(fields.original_key_encoding === 'base64' && { original_key_encoding: 'base64' as const }),
     ...(typeof fields.error_code === 'string' && { error_code: fields.error_code }),
-    ...(typeof fields.original_text === 'string' && { original_text: fields.original_text }),
+    ...(original !== undefined && { original_text: original }),
   }
 }
 
-function fieldsOf(value: Buffer): Fields | null {
-  const text = textOf(value)
-  if (text === null) return null
+/** Letters of earlier versions have the text in a field of its own, beside the value. */
+function originalText(text: string, fields: Fields, isBase64: boolean): string | undefined {
+  if (typeof fields.original_text === 'string') return fields.original_text
+  return isBase64 ? undefined : writtenText(text, fields.original_value, fields.original_margins)
+}
+
+function fieldsOf(text: string): Fields | null {
   try {
     const parsed: unknown = JSON.parse(text)
     return isFields(parsed) ? parsed : null

@@ -25,6 +25,8 @@ export interface LogRecord extends Coordinates {
   readonly timestampMs: number
   /** The offset as a plain number, where it is known as one: making a text of it is quicker. */
   readonly at?: number
+  /** Of a letter that was written in parts: where the first stands, and whether some of them are deleted. */
+  readonly parts?: { readonly begin: bigint; readonly isTorn: boolean }
 }
 
 /** What is to be written. Without a partition the producer chooses by the key. */

@@ -32,10 +32,21 @@ export const DLQ_TOPIC_CONFIG: Readonly<Record<string, string>> = Object.freeze(
   'retention.bytes': '-1',
 })
 
-/** The states' topic: one partition, the last record of each key for ever. */
+/** What a letter takes beside the value of its record: the envelope, and the error once more in the headers. */
+const AROUND_BYTES = 64 * 1_024
+/** The largest that a topic can be set to take. */
+const TOPIC_BYTES_MAX = 2 ** 31 - 1
+
+/** How large the letter of a record may be whose topic takes so many bytes: what is no JSON grows by a third. */
+export function letterBytesMax(recordBytes: number): number {
+  return Math.min(TOPIC_BYTES_MAX, Math.ceil((recordBytes * 4) / 3) + AROUND_BYTES)
+}
+
+/** The states' topic: one partition, the last record of each key for ever. An entry of the audit may hold two payloads. */
 export const STATES_TOPIC_CONFIG: Readonly<Record<string, string>> = Object.freeze({
   'cleanup.policy': 'compact',
   'retention.ms': '-1',
+  'max.message.bytes': String(10 * 1_024 * 1_024),
 })
 
 /** Lines of the archive are a little longer than the letters that they tell of. */
@@ -62,11 +73,16 @@ export interface ArchivePlan {
 export function archivePlan(letters: readonly JudgedLetter[]): ArchivePlan {
   const archive: TopicLetter[] = []
   const cuts = new Map<number, bigint>()
-  const held = new Set<number>()
+  /** By partition, where what is kept begins: parts of a letter may stand before others. */
+  const kept = new Map<number, bigint>()
   for (const { letter, fate } of letters) {
+    const { partition } = letter.at
+    const begin = kept.get(partition)
+    if (fate === 'keep' && (begin === undefined || letter.begin < begin)) kept.set(partition, letter.begin)
+  }
+  for (const { letter } of letters) {
     const { partition, offset } = letter.at
-    if (fate === 'keep') held.add(partition)
-    if (held.has(partition)) continue
+    if (offset >= (kept.get(partition) ?? offset + 1n)) continue
     archive.push(letter)
     cuts.set(partition, offset + 1n)
   }

@@ -204,6 +204,9 @@ export class TopicDesk {
   }
 
   #against(letter: TopicLetter, { force = false }: { readonly force?: boolean }): DlqAnswer | null {
+    if (letter.isTorn) {
+      return refusal('unknown-origin', `parts of letter ${letter.id} are deleted from its topic; discard it`)
+    }
     if (letter.replayed() === null) {
       return refusal(
         'unknown-origin',

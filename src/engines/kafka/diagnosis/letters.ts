@@ -2,7 +2,7 @@
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { failure, formatAge, ok, plural, warning } from '../../../engine/findings.ts'
 import { dlqTopicOf } from '../dead-letters/record.ts'
-import { LETTER_AGE_MAX_MS } from '../dead-letters/retention.ts'
+import { LETTER_AGE_MAX_MS, letterBytesMax } from '../dead-letters/retention.ts'
 import { numberOf, type Settings } from './settings.ts'
 import type { Survey, TopicView } from './survey.ts'
 
@@ -18,7 +18,7 @@ export function judgeLetters({ jobs, letters, states }: Survey, creates: boolean
     .flatMap(({ partitions }) => partitions)
     .reduce((sum, { begin, end }) => sum + Number(end - begin), 0)
   return [
-    ok('dead letters', `${plural(count, 'letter')} in ${plural(letters.size, 'topic')}, and no broker deletes them`),
+    ok('dead letters', `${plural(count, 'record')} in ${plural(letters.size, 'topic')}, and no broker deletes them`),
   ]
 }
 
@@ -85,15 +85,17 @@ function judgeStates(states: TopicView | null): readonly Finding[] {
   ]
 }
 
-/** A letter holds its record and more. One that does not fit keeps the offset back. */
+/** A letter holds its record and more. One that does not fit is written in parts. */
 function judgeSize(topic: TopicView, name: string, settings: Settings): readonly Finding[] {
   const [record, letter] = [topic.settings, settings].map((of) => numberOf(of, 'max.message.bytes') ?? 0)
-  if (record === undefined || letter === undefined || letter >= record) return []
+  if (record === undefined || letter === undefined) return []
+  const needed = letterBytesMax(record)
+  if (letter >= needed) return []
   return [
     warning(
       'dead letters',
-      `'${name}' takes ${letter} bytes and '${topic.name}' ${record}: a large job that dies will stop its partition`,
-      `kafka-configs.sh --alter --topic ${name} --add-config max.message.bytes=${record * 2}`,
+      `'${name}' takes ${letter} bytes and '${topic.name}' ${record}: the letter of a large job is written in parts, which other programs cannot read`,
+      `kafka-configs.sh --alter --topic ${name} --add-config max.message.bytes=${needed}`,
     ),
   ]
 }
