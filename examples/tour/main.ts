@@ -45,7 +45,6 @@ function readSettings(): Settings | null {
 }
 
 async function tour(settings: Settings): Promise<void> {
-  const mill = await open(settings.url)
   const stop = new AbortController()
   let stoppedAtMs = 0
   const onSignal = (): void => {
@@ -55,28 +54,54 @@ async function tour(settings: Settings): Promise<void> {
     stoppedAtMs ||= Date.now()
     stop.abort()
   }
+  // Before the first await, so that a signal while the store is being opened ends the tour too.
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
+  const opening = open(settings.url)
+  const stopped = new Promise<null>((resolve) => stop.signal.addEventListener('abort', () => resolve(null)))
+  const mill = await Promise.race([opening, stopped])
+  if (mill === null) {
+    // Nothing is held yet, so there is nothing to wait for.
+    process.exit(0)
+  }
+  try {
+    await show(mill, settings, { stop, stopped })
+  } finally {
+    await mill.close()
+  }
+}
+
+async function show(
+  mill: Mill,
+  settings: Settings,
+  { stop, stopped }: { readonly stop: AbortController; readonly stopped: Promise<null> },
+): Promise<void> {
   const live = process.stdout.isTTY === true && process.env.TERM !== 'dumb' && mill.engine.capabilities.inspection
   const jobs = jobsFor(mill.engine)
   const admin = createAdmin(mill, { jobs })
-  const page = await listen(admin, settings.port)
-  const show = live ? showLive(mill, settings.url, page, stop.signal) : showLines(mill, settings.url, page)
-  // A view that cannot read the store ends the tour; the error is thrown where the view is awaited.
-  show.catch(() => stop.abort())
   try {
-    const worker = await mill.work(jobs, { concurrency: 8, drain: '5s' })
-    await (settings.once ? feedOnce : feedForever)(mill, stop.signal)
-    stop.abort()
-    await show
-    console.log(worker.running === 0 ? 'Stopping.' : `Stopping: ${worker.running} running, up to 5 s to finish.`)
-    await worker.stop('tour')
-    await sayGoodbye(mill)
+    const page = await listen(admin, settings.port)
+    const view = live ? showLive(mill, settings.url, page, stop.signal) : showLines(mill, settings.url, page)
+    // A view that cannot read the store ends the tour; the error is thrown where the view is awaited.
+    view.catch(() => stop.abort())
+    try {
+      const starting = mill.work(jobs, { concurrency: 8, drain: '5s' })
+      starting.catch(() => {})
+      // A worker that is stopped while it starts ends with the mill.
+      const worker = await Promise.race([starting, stopped])
+      if (worker === null) return
+      await (settings.once ? feedOnce : feedForever)(mill, stop.signal)
+      stop.abort()
+      await view
+      console.log(worker.running === 0 ? 'Stopping.' : `Stopping: ${worker.running} running, up to 5 s to finish.`)
+      await worker.stop('tour')
+      await sayGoodbye(mill)
+    } finally {
+      stop.abort()
+      await view.catch(() => {})
+    }
   } finally {
-    stop.abort()
-    await show.catch(() => {})
     await admin.close()
-    await mill.close()
   }
 }
 

@@ -5,6 +5,7 @@ import { EngineError, UnsupportedError } from '../errors.ts'
 import { redact } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
 import { parseDurationMs } from '../time/duration.ts'
+import type { StopRequest } from './stop-signals.ts'
 import type { Terminal } from './terminal.ts'
 
 /** What every command stands on. */
@@ -46,11 +47,35 @@ export function withStoredMill<Answer>(
   use: (mill: Mill) => Promise<Answer>,
 ): Promise<Answer> {
   return withMill(url, options, (mill) => {
-    const { name, capabilities } = mill.engine
-    if (capabilities.survives !== 'nothing') return use(mill)
-    const limit = `keeps its jobs only while one process lives, so this command cannot reach them; use ${ENGINE_DEFAULT}`
-    throw new UnsupportedError({ engine: name, limit })
+    throwIfNotStored(mill)
+    return use(mill)
   })
+}
+
+function throwIfNotStored({ engine: { name, capabilities } }: Mill): void {
+  if (capabilities.survives !== 'nothing') return
+  const limit = `keeps its jobs only while one process lives, so this command cannot reach them; use ${ENGINE_DEFAULT}`
+  throw new UnsupportedError({ engine: name, limit })
+}
+
+/**
+ * The same for a command that runs until it is stopped. A stop while the store is being opened is heard at once: then
+ * `use` is not called.
+ */
+export async function withStoredMillUntil(
+  stop: StopRequest,
+  url: string,
+  options: MillOptions,
+  use: (mill: Mill) => Promise<void>,
+): Promise<void> {
+  const mill = await stop.unlessStopped(open(url, options), (late) => late.close())
+  if (mill === null) return
+  try {
+    throwIfNotStored(mill)
+    await use(mill)
+  } finally {
+    await mill.close()
+  }
 }
 
 /** Looks into a store that must be there already: a mistyped path gets an error, not a new empty database. */

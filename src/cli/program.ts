@@ -59,7 +59,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   const program = buildProgram({ terminal, clock: systemClock })
   try {
     await program.parseAsync(args, { from: 'user' })
-    return EXIT.done
+    return terminal.lostReader ? EXIT.failed : EXIT.done
   } catch (error) {
     return report(error, terminal, program.opts<SharedOptions>())
   }
@@ -102,5 +102,6 @@ const HELP = `${examples([
 
 Exit codes:
   0  done
-  1  failed: an unknown id, a job that has finished already, a store that cannot be opened or read
+  1  failed: an unknown id, a job that has finished already, a store that cannot be opened or read,
+     a worker whose log nobody read to its end
   2  wrong usage: the command line, or a file it names, has to change`

@@ -6,7 +6,16 @@ import type { Terminal } from './terminal.ts'
 
 function terminal(columns: number | null): Terminal & { readonly out: PassThrough } {
   const out = new PassThrough()
-  return { out, columns, print: () => {}, complain: () => {}, paint: (_style, text) => text, flush: async () => {} }
+  return {
+    out,
+    columns,
+    print: () => {},
+    complain: () => {},
+    paint: (_style, text) => text,
+    flush: async () => {},
+    outliveReader: () => {},
+    lostReader: false,
+  }
 }
 
 test('a terminal gets one line that rewrites itself and is cleared', () => {

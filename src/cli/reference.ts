@@ -14,6 +14,8 @@ const NOWHERE: Terminal = {
   complain: () => {},
   paint: (_style, text) => text,
   flush: async () => {},
+  outliveReader: () => {},
+  lostReader: false,
 }
 
 export function documentCommands(): string {

@@ -1,10 +1,10 @@
 import type { Mill } from '../client/mill.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { KeeperOptions } from '../keeper/keeper.ts'
-import { type Cli, type SharedOptions, withStoredMill } from './cli.ts'
+import { type Cli, type SharedOptions, withStoredMillUntil } from './cli.ts'
 import { type LogLevel, openLog } from './log.ts'
 import { type Serve, serveNothing } from './serving.ts'
-import { onStopSignals } from './stop-signals.ts'
+import { StopRequest } from './stop-signals.ts'
 
 export interface KeeperFlags extends SharedOptions {
   readonly interval?: number
@@ -13,37 +13,41 @@ export interface KeeperFlags extends SharedOptions {
   readonly logLevel: LogLevel
 }
 
-/** A keeper alone, until SIGTERM or SIGINT. */
+/** A keeper alone, until SIGTERM or SIGINT. Its acts are short, so there is nothing to cut short for whoever insists. */
 export async function runKeeper(
   cli: Cli,
-  jobs: readonly AnyJob[],
+  load: () => Promise<readonly AnyJob[]>,
   flags: KeeperFlags,
   serve: Serve = serveNothing,
 ): Promise<void> {
+  const stop = new StopRequest(cli.clock)
+  cli.terminal.outliveReader()
   const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
-  const options: KeeperOptions = {
-    jobs,
-    ...(flags.interval !== undefined && { interval: flags.interval }),
-    ...(flags.reap !== true && { reap: flags.reap }),
-  }
-  await withStoredMill(flags.engine, { log, clock: cli.clock }, async (mill) => {
-    const serving = await serve(mill, jobs, log)
-    try {
-      await keepUntilStopped(cli, mill, options)
-    } finally {
-      await serving.close()
+  try {
+    const jobs = await stop.unlessStopped(load())
+    if (jobs === null) return
+    const options: KeeperOptions = {
+      jobs,
+      ...(flags.interval !== undefined && { interval: flags.interval }),
+      ...(flags.reap !== true && { reap: flags.reap }),
     }
-  })
+    await withStoredMillUntil(stop, flags.engine, { log, clock: cli.clock }, async (mill) => {
+      const serving = await stop.unlessStopped(serve(mill, jobs, log), (late) => late.close())
+      if (serving === null) return
+      try {
+        await keepUntilStopped(stop, mill, options)
+      } finally {
+        await serving.close()
+      }
+    })
+  } finally {
+    stop.close()
+  }
 }
 
-async function keepUntilStopped({ clock }: Cli, mill: Mill, options: KeeperOptions): Promise<void> {
-  const keeper = await mill.keep(options)
-  // Its acts are short, so there is nothing to cut short for whoever insists.
-  const unsubscribe = onStopSignals(
-    clock,
-    () => void keeper.stop(),
-    () => {},
-  )
-  await keeper.stopped
-  unsubscribe()
+async function keepUntilStopped(stop: StopRequest, mill: Mill, options: KeeperOptions): Promise<void> {
+  const keeper = await stop.unlessStopped(mill.keep(options), (late) => late.stop())
+  if (keeper === null) return
+  await stop.unlessStopped(keeper.stopped)
+  await keeper.stop()
 }

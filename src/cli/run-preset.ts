@@ -8,6 +8,7 @@ import { openLog } from './log.ts'
 import { type Deed, loadPreset, type Preset } from './presets.ts'
 import { untilStopped, type WorkerFlags, workerOptions } from './run-worker.ts'
 import type { Serve, Serving } from './serving.ts'
+import { StopRequest } from './stop-signals.ts'
 
 export interface PresetFlags extends SharedOptions, WorkerFlags {
   /** A file that gets a line of JSON for everything a handler did. */
@@ -16,7 +17,8 @@ export interface PresetFlags extends SharedOptions, WorkerFlags {
 
 /** All workers of a preset in this process, until SIGTERM or SIGINT. */
 export async function runPreset(cli: Cli, name: string, flags: PresetFlags, serve: Serve): Promise<void> {
-  const preset = await loadPreset(name)
+  const stop = new StopRequest(cli.clock)
+  cli.terminal.outliveReader()
   const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
   const { record } = flags
   const note = (deed: Deed): void => {
@@ -24,16 +26,20 @@ export async function runPreset(cli: Cli, name: string, flags: PresetFlags, serv
     appendFileSync(record, `${JSON.stringify({ at: toIso(cli.clock.nowMs()), ...deed })}\n`)
   }
   const mills: Mill[] = []
-  let serving: Serving = { close: async () => {} }
+  let serving: Serving | null = null
   try {
-    const workers = await startAll(cli, preset, { flags, log, note, mills })
+    const preset = await stop.unlessStopped(loadPreset(name))
+    if (preset === null) return
+    const workers = await startAll(cli, preset, { flags, log, note, mills, stop })
     const [first] = mills
-    if (first !== undefined) serving = await serve(first, [], log, preset.watched)
+    if (workers === null || first === undefined) return
+    serving = await stop.unlessStopped(serve(first, [], log, preset.watched), (late) => late.close())
     for (const [command, what] of preset.examples(flags.engine)) log.info('To try it', { type: command, shows: what })
-    await untilStopped(cli, workers, log)
+    await untilStopped(stop, workers, log)
   } finally {
-    await serving.close()
+    await serving?.close()
     await Promise.all(mills.map((mill) => mill.close()))
+    stop.close()
   }
 }
 
@@ -43,15 +49,22 @@ interface Starting {
   readonly note: (deed: Deed) => void
   /** What was opened, also if a later one fails. */
   readonly mills: Mill[]
+  readonly stop: StopRequest
 }
 
-async function startAll(cli: Cli, preset: Preset, { flags, log, note, mills }: Starting): Promise<readonly Worker[]> {
+/** Null if it is to stop before all have started. */
+async function startAll(cli: Cli, preset: Preset, starting: Starting): Promise<readonly Worker[] | null> {
+  const { flags, log, note, mills, stop } = starting
   const workers: Worker[] = []
   for (const { id, engine, jobs } of preset.workers(flags.engine, note)) {
-    const mill = await open(engine, { log, clock: cli.clock })
+    const mill = await stop.unlessStopped(open(engine, { log, clock: cli.clock }), (late) => late.close())
+    if (mill === null) return null
     mills.push(mill)
-    if (workers.length === 0) await preset.prepare(mill)
-    workers.push(await mill.work(jobs, { ...workerOptions(flags), id }))
+    if (workers.length === 0) await stop.unlessStopped(preset.prepare(mill))
+    const options = { ...workerOptions(flags), id }
+    const worker = await stop.unlessStopped(mill.work(jobs, options), (late) => late.stop())
+    if (worker === null) return null
+    workers.push(worker)
   }
   return workers
 }

@@ -1,6 +1,6 @@
 /** What `start` and `work` share: a worker in this process, from its first log line to its clean end. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { open } from '../client/mill.ts'
+import { type Mill, open } from '../client/mill.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import { toErrorRecord } from '../job/error-record.ts'
 import type { WorkerOptions } from '../worker/options.ts'
@@ -9,7 +9,7 @@ import { type Cli, duration, type SharedOptions, wholeNumber } from './cli.ts'
 import { EXIT } from './exit.ts'
 import { LOG_LEVELS, type LogLevel, openLog } from './log.ts'
 import { type Serve, serveNothing } from './serving.ts'
-import { onStopSignals } from './stop-signals.ts'
+import { StopRequest } from './stop-signals.ts'
 
 export interface WorkerFlags {
   readonly types?: readonly string[]
@@ -51,24 +51,51 @@ export function workerOptions(flags: WorkerFlags): WorkerOptions {
   }
 }
 
-/** Resolves when the worker has stopped and the engine is closed; rejects if a handler broke the process. */
+/**
+ * Resolves when the worker has stopped and the engine is closed; rejects if a handler broke the process. `load` brings
+ * the jobs.
+ */
 export async function runWorker(
   cli: Cli,
-  jobs: readonly AnyJob[],
+  load: () => Promise<readonly AnyJob[]>,
   flags: SharedOptions & WorkerFlags,
   serve: Serve = serveNothing,
 ): Promise<void> {
+  const stop = new StopRequest(cli.clock)
+  cli.terminal.outliveReader()
   const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
-  const mill = await open(flags.engine, { log, clock: cli.clock })
   try {
-    const serving = await serve(mill, jobs, log)
+    const jobs = await stop.unlessStopped(load())
+    if (jobs === null) return
+    const mill = await stop.unlessStopped(open(flags.engine, { log, clock: cli.clock }), (late) => late.close())
+    if (mill === null) return
     try {
-      await untilStopped(cli, [await mill.work(jobs, workerOptions(flags))], log)
+      await workUntilStopped(stop, { mill, jobs, log, flags, serve })
     } finally {
-      await serving.close()
+      await mill.close()
     }
   } finally {
-    await mill.close()
+    stop.close()
+  }
+}
+
+interface Work {
+  readonly mill: Mill
+  readonly jobs: readonly AnyJob[]
+  readonly log: Log
+  readonly flags: WorkerFlags
+  readonly serve: Serve
+}
+
+async function workUntilStopped(stop: StopRequest, { mill, jobs, log, flags, serve }: Work): Promise<void> {
+  const serving = await stop.unlessStopped(serve(mill, jobs, log), (late) => late.close())
+  if (serving === null) return
+  try {
+    // One that is stopped while it starts ends with the mill.
+    const worker = await stop.unlessStopped(mill.work(jobs, workerOptions(flags)), (late) => late.stop())
+    if (worker !== null) await untilStopped(stop, [worker], log)
+  } finally {
+    await serving.close()
   }
 }
 
@@ -77,10 +104,10 @@ export async function runWorker(
  * thrown outside of any promise leaves handlers in an unknown state: the worker drains, so that nothing stays leased,
  * and the process ends with a failure for its supervisor to see.
  */
-export async function untilStopped({ clock }: Cli, workers: readonly Worker[], log: Log): Promise<void> {
+export async function untilStopped(stop: StopRequest, workers: readonly Worker[], log: Log): Promise<void> {
   const failures: unknown[] = []
   const ids = { worker_id: workers.map(({ id }) => id).join() }
-  const stop = (cause: string): void => {
+  const stopAll = (cause: string): void => {
     for (const worker of workers) void worker.stop(cause)
   }
   const onRejection = (error: unknown): void => {
@@ -89,18 +116,21 @@ export async function untilStopped({ clock }: Cli, workers: readonly Worker[], l
   const onException = (error: unknown): void => {
     log.error('An exception was thrown outside of any handler; the worker stops', { ...ids, ...factsOf(error) })
     failures.push(error)
-    stop('exception')
+    stopAll('exception')
   }
-  const unsubscribe = onStopSignals(clock, stop, () => {
+  const onStop = (): void => stopAll(String(stop.signal.reason))
+  stop.onInsist(() => {
     log.warn('Stopped at once by a second signal; what is still leased will be reaped', ids)
     process.exit(EXIT.failed)
   })
+  stop.signal.addEventListener('abort', onStop, { once: true })
+  if (stop.signal.aborted) onStop()
   process.on('unhandledRejection', onRejection)
   process.on('uncaughtException', onException)
   try {
     await Promise.all(workers.map(({ stopped }) => stopped))
   } finally {
-    unsubscribe()
+    stop.signal.removeEventListener('abort', onStop)
     process.off('unhandledRejection', onRejection)
     process.off('uncaughtException', onException)
   }

@@ -12,6 +12,13 @@ export interface Terminal {
   complain(line: string): void
   /** Coloured on a terminal, plain elsewhere and under NO_COLOR. */
   paint(style: Style, text: string): string
+  /**
+   * For a command that works: it goes on when nobody reads its log any more, and says so by its exit code. The reader of a
+   * command that answers has what it wanted, so such a command ends then.
+   */
+  outliveReader(): void
+  /** Whether a command that works has lost the reader of its log. */
+  readonly lostReader: boolean
   /** Resolves when everything printed has been handed to the system. */
   flush(): Promise<void>
 }
@@ -22,10 +29,17 @@ export type Surroundings = Pick<NodeJS.Process, 'stdout' | 'stderr' | 'env'>
 
 export function systemTerminal({ stdout, stderr, env }: Surroundings = process): Terminal {
   const coloured = stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb'
-  // `millrace jobs | head` closes the pipe early: the reader has what it wanted, so this is no error.
+  let [outlivesReader, lostReader] = [false, false]
   stdout.on('error', (error) => {
-    if (Reflect.get(error, 'code') === 'EPIPE') process.exit(0)
-    throw error
+    if (Reflect.get(error, 'code') !== 'EPIPE') throw error
+    // `millrace jobs | head` closes the pipe early: the reader has what it wanted, so this is no error.
+    if (!outlivesReader) process.exit(0)
+    if (!lostReader) stderr.write('nobody reads the log any more; the command goes on without it\n')
+    lostReader = true
+  })
+  // With `2>&1 | head` the reader of errors is gone too, and there is nobody left to tell.
+  stderr.on('error', (error) => {
+    if (Reflect.get(error, 'code') !== 'EPIPE') throw error
   })
   return {
     out: stdout,
@@ -33,6 +47,12 @@ export function systemTerminal({ stdout, stderr, env }: Surroundings = process):
     print: (line) => void stdout.write(`${line}\n`),
     complain: (line) => void stderr.write(`${line}\n`),
     paint: (style, text) => (coloured ? styleText(style, text, { validateStream: false }) : text),
+    outliveReader: () => {
+      outlivesReader = true
+    },
+    get lostReader() {
+      return lostReader
+    },
     flush: async () => {
       await Promise.all([flushed(stdout), flushed(stderr)])
     },

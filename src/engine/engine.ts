@@ -91,6 +91,8 @@ export interface Subscription {
   readonly types: readonly SubscribedType[] | 'every'
   /** The worker's id: `hostname:pid:suffix`. */
   readonly worker: string
+  /** Aborts when the worker is stopped before it has begun: who still waits to be taken in gives up, and rejects. */
+  readonly signal?: AbortSignal
 }
 
 export interface ClaimRequest {

@@ -277,3 +277,24 @@ test('signals stop the worker when it was told so, and its listeners are gone af
   }
   await mill.close()
 })
+
+test('a signal before the store has taken the worker in ends the start: it is stopped, and its listeners are gone', async () => {
+  const { mill, seen } = await staged()
+  const job = defineJob({ type: 'a', run: () => {} })
+  const before = process.listenerCount('SIGTERM')
+  const [asked, heard] = [Promise.withResolvers<void>(), Promise.withResolvers<unknown>()]
+  // As Kafka does while the rest of a group joins.
+  mill.engine.consume = ({ signal }) => {
+    asked.resolve()
+    signal?.addEventListener('abort', () => heard.resolve(signal.reason))
+    return new Promise(() => {})
+  }
+  const starting = mill.work([job], { signals: true })
+  assert.equal(process.listenerCount('SIGTERM'), before + 1)
+  await asked.promise
+  process.emit('SIGTERM', 'SIGTERM')
+  await (await starting).stopped
+  assert.equal(await heard.promise, 'SIGTERM')
+  assert.deepEqual([seen, process.listenerCount('SIGTERM')], [['worker.stopped'], before])
+  await mill.close()
+})

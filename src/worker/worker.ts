@@ -44,7 +44,7 @@ const THREAD_MS = 5_000
 const LEASE_MS_LONG = 10_000
 
 export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], given: WorkerOptions): Promise<Worker> {
-  const { engine, events } = parts
+  const { engine } = parts
   const options = resolveWorkerOptions(given)
   const types = workedTypes(jobs)
   for (const { definition } of types.values()) admitDefinition(engine, definition)
@@ -53,11 +53,39 @@ export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], g
     throw new OptionError(`'reap' is given, but the ${engine.name} engine recovers expired leases itself; leave it out`)
   }
   checkReapMs(given.reap)
+  // Before the first wait: a start waits for the store, and with Kafka for a whole group.
+  const early = new AbortController()
+  const onSignal = (signal: NodeJS.Signals): void => early.abort(signal)
+  if (options.signals) for (const signal of SIGNALS) process.on(signal, onSignal)
+  try {
+    return await startUnless(early.signal, { parts, jobs, given, options, types })
+  } finally {
+    for (const signal of SIGNALS) process.removeListener(signal, onSignal)
+  }
+}
+
+interface Starting {
+  readonly parts: WorkerParts
+  readonly jobs: readonly AnyJob[]
+  readonly given: WorkerOptions
+  readonly options: ResolvedWorkerOptions
+  readonly types: ReturnType<typeof workedTypes>
+}
+
+async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worker> {
+  const { parts, jobs, given, options, types } = starting
+  const { engine, events } = parts
   const { id, release } = await idOf(parts, options)
-  const consumer = await engine.consume({ types: jobs.map(subscribed), worker: id }).catch((error: unknown) => {
+  const consumer = await unlessAborted(stop, () =>
+    engine.consume({ types: jobs.map(subscribed), worker: id, signal: stop }),
+  ).catch((error: unknown) => {
     release()
     throw error
   })
+  if (consumer === null) {
+    release()
+    return neverStarted(parts, id)
+  }
   const slots = new Slots(options.concurrency, types)
   const workshop = new Workshop(parts, id, consumer, slots, options)
   const pauses = watchPauses(parts, id, workshop)
@@ -69,12 +97,35 @@ export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], g
   if (heartbeat !== null) await waitAtMost(parts.clock, BEAT_MS, heartbeat.start())
   // Last, and no wait after it: whoever starts a worker must have it in hand when its first job runs.
   await pauses?.start()
-  workshop.claims.pump()
-  return new StartedWorker({ parts, id, consumer, workshop, options, stopKeeper, heartbeat, pauses, release })
+  const started = { parts, id, consumer, workshop, options, stopKeeper, heartbeat, pauses, release }
+  const worker = new StartedWorker(started)
+  if (stop.aborted) void worker.stop(String(stop.reason))
+  else workshop.claims.pump()
+  return worker
 }
 
 async function idOf(parts: WorkerParts, { id }: ResolvedWorkerOptions): Promise<DistinctId> {
   return id === null ? { id: newWorkerId(), release: () => {} } : distinctId(parts, id)
+}
+
+/** Null if it aborts first; a consumer that comes late is closed. */
+async function unlessAborted(stop: AbortSignal, consume: () => Promise<Consumer>): Promise<Consumer | null> {
+  if (stop.aborted) return null
+  const { promise: aborted, resolve } = Promise.withResolvers<null>()
+  const onAbort = (): void => resolve(null)
+  stop.addEventListener('abort', onAbort, { once: true })
+  const consuming = consume()
+  const consumer = await Promise.race([consuming, aborted])
+  stop.removeEventListener('abort', onAbort)
+  if (consumer === null) void consuming.then((late) => late.close()).catch(() => {})
+  return consumer
+}
+
+/** What whoever starts a worker has in hand when a signal was quicker. */
+function neverStarted({ events }: WorkerParts, id: string): Worker {
+  events.emit('worker.stopped', { worker: id })
+  const stopped = Promise.resolve()
+  return { id, running: 0, stopped, stop: () => stopped }
 }
 
 /** Null where the engine cannot pause a type. */

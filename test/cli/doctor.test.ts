@@ -25,6 +25,8 @@ function printed(json: boolean, paint: Terminal['paint'] = (_style, text) => tex
     complain: () => {},
     paint,
     flush: async () => {},
+    outliveReader: () => {},
+    lostReader: false,
   }
   printFindings(terminal, FINDINGS, json)
   return out

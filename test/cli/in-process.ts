@@ -23,6 +23,8 @@ export async function runCli(args: readonly string[], columns: number | null = n
     },
     paint: (_style, text) => text,
     flush: async () => {},
+    outliveReader: () => {},
+    lostReader: false,
   }
   return { code: await run(args, terminal), out, err }
 }

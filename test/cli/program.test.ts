@@ -14,6 +14,8 @@ const terminal: Terminal = {
   complain: () => {},
   paint: (_style, text) => text,
   flush: async () => {},
+  outliveReader: () => {},
+  lostReader: false,
 }
 const root = treeOf(buildProgram({ terminal, clock: systemClock }))
 const nodes = nodesOf(root).filter(({ path }) => path.length > 0)

@@ -28,7 +28,10 @@ function screenOf(columns: number, rows: number): { readonly terminal: Terminal;
   })
   const print = (line: string): void => void out.write(`${line}\n`)
   const terminal = { out, columns, print, complain: print, paint: (_: unknown, text: string) => text }
-  return { terminal: { ...terminal, flush: async () => {} }, drawn: () => drawn }
+  return {
+    terminal: { ...terminal, flush: async () => {}, outliveReader: () => {}, lostReader: false },
+    drawn: () => drawn,
+  }
 }
 
 describe('top', () => {

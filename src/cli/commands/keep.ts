@@ -30,6 +30,6 @@ Start as many as you like: one is active, and the others wait to take over. A ti
     )
     .action(async (modules: readonly string[], _options, command: Command) => {
       const flags = command.optsWithGlobals<KeeperFlags>()
-      await runKeeper(cli, modules.length === 0 ? [] : await loadJobs(modules), flags)
+      await runKeeper(cli, async () => (modules.length === 0 ? [] : loadJobs(modules)), flags)
     })
 }

@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander'
 import { PORT_DEFAULT } from '../../http/index.ts'
 import type { AnyJob } from '../../job/definition.ts'
-import { type Cli, examples, type SharedOptions, withStoredMill } from '../cli.ts'
+import { type Cli, examples, type SharedOptions, withStoredMillUntil } from '../cli.ts'
 import { LOG_LEVELS, type LogLevel, openLog } from '../log.ts'
 import { loadJobs } from '../modules.ts'
 import { addServingOptions, type ServingFlags, startServing } from '../serving.ts'
-import { onStopSignals } from '../stop-signals.ts'
+import { StopRequest } from '../stop-signals.ts'
 
 interface ServeFlags extends SharedOptions, ServingFlags {
   readonly json?: true
@@ -38,29 +38,26 @@ Other users of the machine can see a command line: prefer MILLRACE_TOKENS, which
     )
     .action(async (modules: readonly string[], _options, command: Command) => {
       const flags = command.optsWithGlobals<ServeFlags>()
-      await serve(cli, modules.length === 0 ? [] : await loadJobs(modules), flags)
+      await serve(cli, async () => (modules.length === 0 ? [] : loadJobs(modules)), flags)
     })
 }
 
-async function serve(cli: Cli, jobs: readonly AnyJob[], flags: ServeFlags): Promise<void> {
-  const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
-  await withStoredMill(flags.engine, { log, clock: cli.clock, jobs }, async (mill) => {
-    const serving = await startServing(cli, mill, { jobs, flags, log })
-    await stopSignal(cli)
-    await serving.close()
-  })
-}
-
 /** A server has nothing to drain that a second signal could cut short. */
-function stopSignal({ clock }: Cli): Promise<void> {
-  return new Promise((resolve) => {
-    const unsubscribe = onStopSignals(
-      clock,
-      () => {
-        unsubscribe()
-        resolve()
-      },
-      () => {},
-    )
-  })
+async function serve(cli: Cli, load: () => Promise<readonly AnyJob[]>, flags: ServeFlags): Promise<void> {
+  const stop = new StopRequest(cli.clock)
+  cli.terminal.outliveReader()
+  const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
+  try {
+    const jobs = await stop.unlessStopped(load())
+    if (jobs === null) return
+    await withStoredMillUntil(stop, flags.engine, { log, clock: cli.clock, jobs }, async (mill) => {
+      const starting = startServing(cli, mill, { jobs, flags, log })
+      const serving = await stop.unlessStopped(starting, (late) => late.close())
+      if (serving === null) return
+      await stop.unlessStopped(new Promise(() => {}))
+      await serving.close()
+    })
+  } finally {
+    stop.close()
+  }
 }

@@ -55,7 +55,7 @@ async function start(cli: Cli, modules: readonly string[], flags: StartFlags): P
     return runPreset(cli, flags.preset, flags, serve)
   }
   if (flags.record !== undefined) throw new OptionError('--record is what a preset did; add --preset')
-  if (modules.length > 0) return runWorker(cli, await loadHandledJobs(modules, flags.types ?? null), flags, serve)
+  if (modules.length > 0) return runWorker(cli, () => loadHandledJobs(modules, flags.types ?? null), flags, serve)
   if (flags.types !== undefined) throw new OptionError(`--types chooses among jobs; name the module that exports them`)
-  return runKeeper(cli, [], flags, serve)
+  return runKeeper(cli, async () => [], flags, serve)
 }

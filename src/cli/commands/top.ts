@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { OptionError } from '../../errors.ts'
 import { type Cli, duration, examples, type SharedOptions, wholeNumber, withExistingMill } from '../cli.ts'
+import { EXIT } from '../exit.ts'
 import { onQuitKey } from '../quit-key.ts'
 import { Screen } from '../screen.ts'
 import { onStopSignals } from '../stop-signals.ts'
@@ -38,10 +39,17 @@ async function top(cli: Cli, options: TopOptions): Promise<void> {
   const { terminal, clock } = cli
   const live = terminal.columns !== null && options.json === undefined
   const times = options.times ?? (live || options.json ? Number.POSITIVE_INFINITY : 1)
+  const stop = new AbortController()
+  const quit = (): void => stop.abort()
+  // It holds nothing: whoever stops it while the store is being opened need not wait for that.
+  let isOpen = false
+  const stopListening = onStopSignals(
+    clock,
+    () => (isOpen ? quit() : process.exit(EXIT.done)),
+    () => process.exit(EXIT.done),
+  )
   await withExistingMill(cli, options.engine, async (mill) => {
-    const stop = new AbortController()
-    const quit = (): void => stop.abort()
-    const stopListening = onStopSignals(clock, quit, quit)
+    isOpen = true
     const view = live ? openView(cli, quit) : printer(cli, options)
     const watch = new TopWatch(mill, options.engine, clock)
     try {
@@ -52,9 +60,8 @@ async function top(cli: Cli, options: TopOptions): Promise<void> {
       }
     } finally {
       view.close()
-      stopListening()
     }
-  })
+  }).finally(stopListening)
 }
 
 function checkOptions({ interval, times }: TopOptions): void {

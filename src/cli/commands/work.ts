@@ -22,6 +22,6 @@ export function addWork(program: Command, cli: Cli): void {
     )
     .action(async (modules: readonly string[], _options, command: Command) => {
       const flags = command.optsWithGlobals<SharedOptions & WorkerFlags>()
-      await runWorker(cli, await loadHandledJobs(modules, flags.types ?? null), flags)
+      await runWorker(cli, () => loadHandledJobs(modules, flags.types ?? null), flags)
     })
 }

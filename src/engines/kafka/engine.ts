@@ -130,8 +130,11 @@ export class KafkaEngine implements Engine {
     const types = subscription.types === 'every' ? [] : subscription.types.map(({ type }) => type)
     for (const type of types) this.#admitType(type)
     const { clock } = this.#settings
+    const { signal } = subscription
     const names = types.map((type) => this.#options.prefix + type)
     await Promise.all([topics.ensure(names), types.length > 0 && throwIfNoRoom(admin, client, clock)])
+    // Closed meanwhile: whoever joined now would be a member that nobody knows of.
+    this.#throwIfClosed()
     const consumer = new KafkaConsumer({
       ...{ client, admin, subscription, options: this.#options, clock },
       existing: (onError) => topics.listReading(names, onError),
@@ -140,7 +143,11 @@ export class KafkaEngine implements Engine {
       onClosed: (closed) => void this.#consumers.delete(closed),
     })
     this.#consumers.add(consumer)
-    await consumer.open()
+    const giveUp = (): void => void consumer.leave()
+    signal?.addEventListener('abort', giveUp, { once: true })
+    if (signal?.aborted === true) giveUp()
+    await consumer.open().finally(() => signal?.removeEventListener('abort', giveUp))
+    if (signal?.aborted === true) throw new ClosedError('the consumer')
     return consumer
   }
 

@@ -31,6 +31,7 @@ export interface MemberParts {
 const LOOK_MS = 30_000
 /** The same while something is wrong with them. */
 const LOOK_SOON_MS = 1_000
+const STEP_MS = 10
 
 /** A place in the consumer group: it joins, beats and leaves, and knows which partitions are ours. It reads nothing. */
 export class Member {
@@ -46,6 +47,8 @@ export class Member {
   /** The client has failed to join again, and does not try any more. */
   #isStranded = false
   #isClosed = false
+  #isJoining = false
+  #checking: Promise<void> = Promise.resolve()
   /** Resolved with the end: what the client was asked for may never be answered then. */
   readonly #over = Promise.withResolvers<void>()
 
@@ -82,7 +85,12 @@ export class Member {
   /** Resolves when the group has taken us in, with or without partitions, and has heard of us since. */
   async join(): Promise<void> {
     this.#topology = await this.#lookAtTopology()
-    await Promise.race([this.raw.joinGroup({}), this.#over.promise])
+    if (this.#isClosed) return
+    this.#isJoining = true
+    await Promise.race([this.raw.joinGroup({}), this.#over.promise]).finally(() => {
+      this.#isJoining = false
+    })
+    if (this.#isClosed) return
     // A topic that was just created may not be listed yet: then the next look comes soon, and must not be put off.
     if (!this.#isLookingSoon) this.#lookIn(LOOK_MS)
     await this.pulse.known(this.#parts.options.answerMs)
@@ -112,6 +120,7 @@ export class Member {
     this.#cancelLook()
     this.pulse.stop()
     const { clock, options, client } = this.#parts
+    if (this.#isJoining) await within(clock, options.answerMs, this.#leaveWhileJoining()).catch(() => {})
     await within(clock, options.answerMs, this.calls.close()).catch(() => {})
     try {
       await within(clock, options.answerMs, this.raw.close(true))
@@ -125,6 +134,20 @@ export class Member {
       this.raw[client.kPerformDeduplicated] = () => undefined
       this.#over.resolve()
     }
+  }
+
+  /**
+   * The broker reads nothing more from the member's own connection until everybody else has joined too, so this goes by
+   * another. Whoever does not leave is waited for by the rest of the group, for a session.
+   */
+  async #leaveWhileJoining(): Promise<void> {
+    const { clock, options, client } = this.#parts
+    // It must not join once more when it hears that it has left.
+    this.raw[client.kPerformDeduplicated] = () => undefined
+    // The broker gives a member its id at once.
+    while (this.#isJoining && this.raw.memberId === null) await clock.sleep(STEP_MS)
+    const { memberId } = this.raw
+    if (memberId !== null) await this.calls.call('LeaveGroup', options.group, [{ memberId }])
   }
 
   #joined(): void {
@@ -215,8 +238,14 @@ export class Member {
     })
   }
 
-  /** Joins again if the topics are others, or have other partitions, than when we last joined. */
-  async checkTopology(): Promise<void> {
+  /** Joins again if the topics are others, or have other partitions, than when we last joined. One look at a time. */
+  checkTopology(): Promise<void> {
+    const checking = this.#checking.then(() => this.#checkTopologyNow())
+    this.#checking = checking.catch(() => {})
+    return checking
+  }
+
+  async #checkTopologyNow(): Promise<void> {
     const topology = await this.#lookAtTopology()
     if ((topology === this.#topology && !this.#isStranded) || this.#isClosed) return
     this.#isStranded = false
