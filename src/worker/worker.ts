@@ -168,8 +168,13 @@ async function keepWithin(
   return () => started.stop()
 }
 
+/**
+ * A limit is on starts and engines count claims, which they tell in whole milliseconds: a handler that starts in the next
+ * one must not come too early for its window.
+ */
 function subscribed({ type, leaseMs, limit, attempts }: AnyJob) {
-  return limit === null ? { type, leaseMs, attempts } : { type, leaseMs, limit, attempts }
+  if (limit === null) return { type, leaseMs, attempts }
+  return { type, leaseMs, limit: { ...limit, perMs: limit.perMs + 1 }, attempts }
 }
 
 interface Started {

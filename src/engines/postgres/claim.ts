@@ -4,7 +4,7 @@ import type { Lease } from '../../engine/outcome.ts'
 import { systemClock } from '../../time/clock.ts'
 import type { Cursor, Cursors } from './cursors.ts'
 import type { Database, Queries } from './database.ts'
-import { CLAIM_LIMITED, NAME_LIMITS, READ_CLAIMED } from './limit-statements.ts'
+import { CLAIM_LIMITED, MOVE_STARTS, NAME_LIMITS, READ_CLAIMED } from './limit-statements.ts'
 import { fromPlain, type JobRow, type PlainRow, toLease } from './rows.ts'
 import { BURY_EXHAUSTED, CLAIM, CLAIM_EXPIRED, CLAIM_ONE, CLAIM_SILENT, NEXT_DUE, NEXT_EXPIRY } from './statements.ts'
 
@@ -153,6 +153,8 @@ interface LimitedRow {
   /** Of how many limited types the row was free. */
   readonly locked: number
   readonly free_ms: number | null
+  /** When the claim was recorded, as the server tells the time. */
+  readonly now_ms: number
 }
 
 /** Claims of one limited type are short and come one after the other: so often is one that stood in the way waited for. */
@@ -167,7 +169,9 @@ async function claimLimited(database: Database, taking: TakingLimited): Promise<
     const freeInMs = row?.free_ms ?? null
     if (row !== undefined && row.ids !== null) {
       const rows = await database.rows<JobRow>(READ_CLAIMED, row.ids, taking.token)
-      return { leases: await accept(database, rows, taking), freeInMs }
+      const leases = await accept(database, rows, taking)
+      if (leases.length > 0) moveStarts(database, types, row.now_ms)
+      return { leases, freeInMs }
     }
     const isAll = row?.locked === types.length
     if (isAll || tries === LIMIT_TRIES) return { leases: [], freeInMs: isAll ? freeInMs : LIMIT_WAIT_MS }
@@ -175,6 +179,14 @@ async function claimLimited(database: Database, taking: TakingLimited): Promise<
     if (tries === 1) await nameLimits(database, taking.limited)
     else await systemClock.sleep(LIMIT_WAIT_MS * Math.random())
   }
+}
+
+/**
+ * After this turn of the event loop, in which the handlers start. Nobody waits for it: should it fail, the window counts
+ * from the claim, and what is wrong with the server the next claim tells.
+ */
+function moveStarts(database: Database, types: readonly string[], sinceMs: number): void {
+  setImmediate(() => void database.rows(MOVE_STARTS, types, sinceMs).catch(() => {}))
 }
 
 /** Makes the row that claims of a limited type lock. Before the first one. */

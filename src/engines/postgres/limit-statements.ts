@@ -30,11 +30,13 @@ moment AS MATERIALIZED (
 lanes AS MATERIALIZED (
   SELECT * FROM unnest($2::text[], $3::int[], $4::float8[], $5::int[], $6::timestamptz[], $10::float8[], $11::float8[])
     AS lane (type, bound, lease_ms, at_priority, since, starts_max, per_ms)),
--- A start in the future is one of a clock that was set back since: it counts as one of now, and so for one window at most.
+-- A start a window or more in the future is one of a clock that was set back since: it counts as one of now, and so for
+-- one window at most. A nearer one may have been moved by its claim while this one was on the way.
 recent AS MATERIALIZED (
-  SELECT lane.type, least(start.at, moment.now) AS at, start.starts, start.at > moment.now AS is_future
+  SELECT lane.type, CASE WHEN future.is_far THEN moment.now ELSE start.at END AS at, start.starts, future.is_far AS is_future
   FROM moment CROSS JOIN lanes AS lane JOIN locked ON locked.type = lane.type
   CROSS JOIN LATERAL unnest(locked.started_at, locked.started) AS start (at, starts)
+  CROSS JOIN LATERAL (SELECT start.at > moment.now + lane.per_ms * interval '1 millisecond' AS is_far) AS future
   WHERE start.at > moment.now - lane.per_ms * interval '1 millisecond'),
 judged AS MATERIALIZED (
   SELECT lane.type, lane.starts_max - coalesce(used.starts, 0) AS starts_left, coalesce(used.is_future, false) AS is_future,
@@ -63,7 +65,7 @@ recorded AS (
   UPDATE ${limits} AS known SET started_at = kept.started_at, started = kept.started
   FROM kept JOIN begun ON begun.type = kept.type JOIN judged ON judged.type = kept.type
   WHERE known.type = kept.type AND (begun.starts > 0 OR judged.is_future))
-SELECT (SELECT array_agg(id::text) FROM leased) AS ids, moment.types AS locked,
+SELECT (SELECT array_agg(id::text) FROM leased) AS ids, moment.types AS locked, ${ms('moment.now')} AS now_ms,
   (SELECT min(free_ms) FROM judged WHERE starts_left <= 0) AS free_ms
 FROM moment`
 
@@ -71,3 +73,14 @@ FROM moment`
 export const READ_CLAIMED = ({ jobs }: Names): string => `
 SELECT ${jobColumns('job')}, ${NOW} AS now FROM ${jobs} AS job
 WHERE job.id::text = ANY ($2::text[]) AND job.lease_token = $3 AND job.status = 'processing'`
+
+/**
+ * A claim is recorded before its answer is on the way; its handlers start when that has arrived. What a claim has recorded
+ * ($3, or later) is moved to now, so that the window counts from the starts. Written over the row's own columns, which
+ * Postgres reads anew when it had to wait for the row.
+ */
+export const MOVE_STARTS = ({ limits }: Names): string => `
+UPDATE ${limits} AS known SET started_at = ARRAY(
+  SELECT CASE WHEN ${ms('start.at')} >= $3::float8 THEN greatest(start.at, coalesce($1::timestamptz, clock_timestamp())) ELSE start.at END
+  FROM unnest(known.started_at) WITH ORDINALITY AS start (at, nth) ORDER BY start.nth)
+WHERE known.type = ANY ($2::text[])`

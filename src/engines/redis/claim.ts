@@ -9,6 +9,7 @@ import type { RedisDatabase } from './database.ts'
 import { isScheduledRun, scheduleNextRun } from './job-scheduler.ts'
 import { queueOf, typeOf } from './keys.ts'
 import { claimExpiredScript, claimScript } from './lua/claim.ts'
+import { moveStartsScript } from './lua/limits.ts'
 import { dropScript, supersedeScript, takeBackScript } from './lua/take-back.ts'
 import { untieScript } from './lua/untie.ts'
 import { listOf } from './reading.ts'
@@ -61,7 +62,24 @@ export async function claimReady(
   ])
   const answer = await database.run(claimScript(), [worker, token, max, wanted.length, ...args])
   const leaseOf = new Map(wanted.map(({ type, leaseMs }) => [type, leaseMs]))
-  return readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
+  const claimed = await readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
+  const limited = new Set(wanted.flatMap(({ type, limit }) => (limit === undefined ? [] : [type])))
+  if (limited.size > 0)
+    moveStarts(
+      database,
+      claimed.leases.filter(({ job }) => limited.has(job.type)),
+    )
+  return claimed
+}
+
+/**
+ * After this turn of the event loop, in which the handlers start. Nobody waits for it: should it fail, the window of the
+ * limit counts from the claim, and what is wrong with the server the next claim tells.
+ */
+function moveStarts(database: RedisDatabase, leases: readonly Lease[]): void {
+  if (leases.length === 0) return
+  const args = leases.flatMap(({ job, token }) => [queueOf(job.type), token])
+  setImmediate(() => void database.run(moveStartsScript(), args).catch(() => {}))
 }
 
 /** What nobody holds any more, of the types asked for or of every type that Millrace has met here. */

@@ -13,6 +13,7 @@ import {
   FORGET_STARTS,
   LEASE_EXPIRED,
   LEASE_ROWS,
+  MOVE_STARTS,
   NEXT_EXPIRY,
   PEEK,
   PROBE,
@@ -168,6 +169,20 @@ function recordStarts(connection: Connection, lanes: readonly Lane[], rows: read
     if (starts === 0) continue
     connection.prepare(FORGET_STARTS).run({ type: type.type, sinceMs: nowMs - type.limit.perMs })
     connection.prepare(RECORD_STARTS).run({ type: type.type, nowMs, starts })
+  }
+}
+
+/**
+ * A claim is recorded before it is committed; its handlers start after that. The window of a rate limit counts from the
+ * starts, so what was recorded since `sinceMs` is moved to now.
+ */
+export function moveStarts(
+  connection: Connection,
+  types: readonly SubscribedType[],
+  { sinceMs, nowMs }: { readonly sinceMs: number; readonly nowMs: number },
+): void {
+  for (const { type, limit } of types) {
+    if (limit !== undefined) connection.prepare(MOVE_STARTS).run({ type, sinceMs, nowMs })
   }
 }
 

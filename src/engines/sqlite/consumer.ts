@@ -3,7 +3,7 @@ import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
-import { claimExpired, claimReady, type Outlook, outlook, outlookExpired } from './claim.ts'
+import { claimExpired, claimReady, moveStarts, type Outlook, outlook, outlookExpired } from './claim.ts'
 import type { SqliteCore } from './core.ts'
 import { isBusy, toEngineError } from './faults.ts'
 import { fromLeaseToken } from './rows.ts'
@@ -25,10 +25,15 @@ export class SqliteConsumer implements Consumer {
   readonly #closing = new AbortController()
   #unwatch: (() => void) | null = null
   #check: (() => void) | null = null
+  readonly #isLimited: boolean
+  /** When jobs were last claimed. */
+  #takenAtMs = 0
 
   constructor(core: SqliteCore, subscription: Subscription) {
     this.#core = core
     this.#subscription = subscription
+    const { types } = subscription
+    this.#isLimited = types !== 'every' && types.some(({ limit }) => limit !== undefined)
   }
 
   async claim(request: ClaimRequest): Promise<readonly Lease[]> {
@@ -45,7 +50,10 @@ export class SqliteConsumer implements Consumer {
         const leases = await this.#core.writeVolatile('claim', () => (signal.aborted ? [] : this.#take(request)))
         for (const lease of leases) this.#held.set(lease.token, lease)
         if (this.#returning.size > 0) await this.#returned(leases)
-        if (leases.length > 0) return leases
+        if (leases.length > 0) {
+          if (this.#isLimited && request.from !== 'expired') this.#moveStarts()
+          return leases
+        }
       }
       const leftMs = untilMs - clock.monotonicMs()
       if (leftMs <= 0) return []
@@ -53,6 +61,19 @@ export class SqliteConsumer implements Consumer {
       await wakeups.wait(Math.max(1, Math.min(leftMs, nextInMs)), signal)
     }
     return []
+  }
+
+  /**
+   * After this turn of the event loop, in which the handlers start. Nobody waits for it: should it fail, the window of the
+   * limit counts from the claim, and what is wrong with the file the next claim tells.
+   */
+  #moveStarts(): void {
+    const { connection, clock } = this.#core
+    const sinceMs = this.#takenAtMs
+    setImmediate(() => {
+      const move = (): void => moveStarts(connection, this.#types(), { sinceMs, nowMs: clock.nowMs() })
+      void this.#core.writeVolatile('claim', move).catch(() => {})
+    })
   }
 
   /**
@@ -75,9 +96,9 @@ export class SqliteConsumer implements Consumer {
   #take(request: ClaimRequest): readonly Lease[] {
     const { connection, clock } = this.#core
     const max = Math.min(request.max, this.#core.claimMax)
-    return request.from === 'expired'
-      ? claimExpired(connection, this.#subscription, max, clock.nowMs())
-      : claimReady(connection, this.#types(), { ...request, max }, this.#subscription.worker, clock.nowMs())
+    if (request.from === 'expired') return claimExpired(connection, this.#subscription, max, clock.nowMs())
+    this.#takenAtMs = clock.nowMs()
+    return claimReady(connection, this.#types(), { ...request, max }, this.#subscription.worker, this.#takenAtMs)
   }
 
   #types(): readonly SubscribedType[] {

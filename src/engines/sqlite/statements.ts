@@ -103,6 +103,8 @@ SELECT min(lease_until) AS due FROM job_queue INDEXED BY idx_job_queue_lease_exp
 
 export const COUNT_STARTS = `
 SELECT coalesce(sum(starts), 0) AS starts, min(at_ms) AS oldest_ms FROM job_starts WHERE type = :type AND at_ms > :sinceMs`
+/** What a claim has recorded counts from now. */
+export const MOVE_STARTS = `UPDATE job_starts SET at_ms = :nowMs WHERE type = :type AND at_ms >= :sinceMs AND at_ms < :nowMs`
 export const FORGET_STARTS = `DELETE FROM job_starts WHERE type = :type AND at_ms <= :sinceMs`
 export const RECORD_STARTS = `INSERT INTO job_starts (type, at_ms, starts) VALUES (:type, :nowMs, :starts)`
 
