@@ -35,8 +35,11 @@ export interface Harness {
 /** A view of the data from which answers get lost. The suite opens it; the harness closes it. */
 export interface LossyView {
   readonly engine: Engine
-  /** The next request is carried out, and its connection breaks before the answer arrives. */
-  loseNextAnswer(): void
+  /**
+   * The next request with this text in it is carried out, and its connection breaks before the answer arrives. The engine
+   * may ask other things at any time, so the suite names the worker whose claim it means.
+   */
+  loseNextAnswer(requestText: string): void
 }
 
 /** A transaction begun outside the engine, with a table of the user's own in it. */

@@ -18,6 +18,9 @@ export const dead: Outcome = { kind: 'dead', error: boom }
 export const retry = (delayMs = 0): Outcome => ({ kind: 'retry', delayMs, error: boom })
 export const release = (delayMs = 0): Outcome => ({ kind: 'release', delayMs, reason: 'staged' })
 
+/** The worker id of `Stage.reaper`. */
+export const REAPER = 'suite:1:reaper'
+
 const NOTHING: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
 const STEP_MS = 10
 const REAL_LOOKS = 5
@@ -99,7 +102,7 @@ export class Stage {
 
   /** A reaper: it may claim only what has expired. */
   async reaper(on: Engine = this.engine): Promise<Consumer> {
-    return on.consume({ types: 'every', worker: 'suite:1:reaper' })
+    return on.consume({ types: 'every', worker: REAPER })
   }
 
   async other(): Promise<Engine> {

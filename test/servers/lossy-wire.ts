@@ -5,15 +5,15 @@ import { createConnection, createServer, type Socket } from 'node:net'
 export interface LossyWire {
   /** The server's URL with the wire's port. */
   readonly url: string
-  /** The next request passes, and its connection is reset when the answer comes. */
-  loseNextAnswer(): void
+  /** The next request with this text in it passes, and its connection is reset when the answer comes. */
+  loseNextAnswer(requestText: string): void
   close(): void
 }
 
 export async function lossyWire(serverUrl: string): Promise<LossyWire> {
   const target = new URL(serverUrl)
   const sockets = new Set<Socket>()
-  let losesNext = false
+  let losesNext: string | null = null
   const server = createServer((client) => {
     const upstream = createConnection(Number(target.port), target.hostname)
     let losesAnswer = false
@@ -29,8 +29,10 @@ export async function lossyWire(serverUrl: string): Promise<LossyWire> {
       })
     }
     client.on('data', (bytes) => {
-      losesAnswer ||= losesNext
-      losesNext = false
+      if (losesNext !== null && bytes.includes(losesNext)) {
+        losesAnswer = true
+        losesNext = null
+      }
       upstream.write(bytes)
     })
     upstream.on('data', (bytes) => {
@@ -46,8 +48,8 @@ export async function lossyWire(serverUrl: string): Promise<LossyWire> {
   url.port = String(typeof address === 'object' ? address?.port : '')
   return {
     url: url.href,
-    loseNextAnswer: () => {
-      losesNext = true
+    loseNextAnswer: (requestText) => {
+      losesNext = requestText
     },
     close: () => {
       for (const socket of sockets) socket.destroy()

@@ -3,18 +3,22 @@ import type { ClaimRequest, Consumer } from '../../../src/engine/engine.ts'
 import type { Lease } from '../../../src/engine/outcome.ts'
 import type { CaseFile } from '../../case.ts'
 import { need, reaping } from '../../needs.ts'
-import { complete, first, idsOf, rejection, release, type Stage } from '../../stage.ts'
+import { complete, first, idsOf, REAPER, rejection, release, type Stage } from '../../stage.ts'
 
 /** Real time, because the store's answers take it. */
 const SOON_MS = 2_000
 
+const WORKER = 'suite:1:forgetful'
+
 /**
  * A consumer, and a claim of its that is carried out and whose answer nobody receives. Where there is a wire the answer is
  * lost on it; elsewhere the caller leaves before the answer comes, and `claimInVain` brings what an engine that answers
- * at once has told it all the same. One claim must have been made before, so that the next request is the claim itself.
+ * at once has told it all the same. One claim must have been made before, so that the next request of the worker is the
+ * claim itself.
  */
 async function forgetful(
   stage: Stage,
+  worker: string,
   open: (on: Stage['engine']) => Promise<Consumer>,
 ): Promise<{ readonly consumer: Consumer; claimInVain(from: 'ready' | 'expired'): Promise<readonly Lease[]> }> {
   const lossy = await stage.harness.lossyView?.()
@@ -26,7 +30,7 @@ async function forgetful(
       const gone = new AbortController()
       const request: ClaimRequest = { max: 5, waitMs: 0, signal: gone.signal, from }
       if (lossy !== undefined) {
-        lossy.loseNextAnswer()
+        lossy.loseNextAnswer(worker)
         assert.match(await rejection(consumer.claim(request)), /^ERR_STORAGE/)
         return []
       }
@@ -45,7 +49,7 @@ export const lostClaims: CaseFile = {
       name: 'lost claims: a start that nobody was told of does not count, and its job is soon ready again',
       guarantees: ['I2', 'I5', 'I6'],
       async run(stage) {
-        const { consumer, claimInVain } = await forgetful(stage, (on) => stage.consume({ on }))
+        const { consumer, claimInVain } = await forgetful(stage, WORKER, (on) => stage.consume({ on, worker: WORKER }))
         await stage.put()
         await stage.settle(consumer, await stage.one(consumer), complete)
         const jobs = stage.jobs(3, { attempts: 1 })
@@ -67,7 +71,7 @@ export const lostClaims: CaseFile = {
       guarantees: ['I5', 'I6'],
       ...need(reaping),
       async run(stage) {
-        const { consumer: reaper, claimInVain } = await forgetful(stage, (on) => stage.reaper(on))
+        const { consumer: reaper, claimInVain } = await forgetful(stage, REAPER, (on) => stage.reaper(on))
         assert.deepEqual(await stage.take(reaper, 5, { from: 'expired' }), [])
         await stage.put({ attempts: 2 })
         const lost = await stage.one(await stage.consume())
