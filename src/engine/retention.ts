@@ -47,6 +47,9 @@ export function isSurplus(
   return typeof own === 'number' && own <= newer
 }
 
+/** How long the highest number of a latest key is remembered after the last job of the key that could still run. */
+export const LATEST_IDLE_MS = 604_800_000
+
 export interface Retention {
   /**
    * Looks at no more than `max` jobs, in the order of their arrival, and removes with their history those that a rule
@@ -55,7 +58,10 @@ export interface Retention {
   sweep(rules: readonly RetentionRule[], step: SweepStep): Promise<Sweep>
   /** What the jobs take now, without what is free already. */
   usedBytes(): Promise<number>
-  /** Gives a little free space back to the file system. False when there is none left to give. */
+  /**
+   * Forgets a little of what nobody needs any more, and gives a little free space back to the file system. False when
+   * there is nothing left to do.
+   */
   compact(): Promise<boolean>
 }
 

@@ -15,6 +15,7 @@ import { jobsSql } from './migrations/0001-jobs.ts'
 import { presenceSql } from './migrations/0002-presence.ts'
 import { outboxSql } from './migrations/0003-outbox.ts'
 import { limitsSql } from './migrations/0004-limits.ts'
+import { latestKeysSql } from './migrations/0005-latest-keys.ts'
 import { type ColumnTypes, type Names, namesIn } from './names.ts'
 
 interface Migration {
@@ -29,6 +30,7 @@ const MIGRATIONS: readonly Migration[] = [
   { version: 2, name: 'presence', sql: presenceSql },
   { version: 3, name: 'outbox', sql: outboxSql },
   { version: 4, name: 'limits', sql: limitsSql },
+  { version: 5, name: 'latest-keys', sql: latestKeysSql },
 ]
 
 /** The whole schema, as an empty database gets it. */

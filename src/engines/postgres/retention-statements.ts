@@ -41,6 +41,31 @@ SELECT job.id::text AS id, ${ms('completed_at')} AS completed_ms, ${isAwaited(na
 FROM ${names.jobs} AS job
 WHERE id::text = ANY ($2::text[]) AND status = $3 AND ended IS NULL AND ${NOW} IS NOT NULL`
 
+/** A condition on `known`: one that waits, runs, or may be replayed. Each half has an index of its own. */
+const isUsed = ({ jobs }: Names): string => `(
+  EXISTS (SELECT 1 FROM ${jobs} AS job WHERE job.type = known.type AND job.latest_key = known.latest_key
+    AND job.latest_key IS NOT NULL AND job.status IN ('queued', 'processing'))
+  OR EXISTS (SELECT 1 FROM ${jobs} AS job WHERE job.type = known.type AND job.latest_key = known.latest_key
+    AND job.latest_key IS NOT NULL AND job.status = 'failed' AND coalesce(job.ended, 'discarded') = 'discarded'))`
+
+/**
+ * The next latest keys after one: those that are idle are marked, those that have been for long are forgotten, and the last
+ * one looked at comes back. An enqueue that takes a key at this moment clears the mark first, or begins anew after it.
+ */
+export const FORGET_IDLE_LATEST = (names: Names): string => `
+WITH walked AS MATERIALIZED (
+  SELECT type, latest_key, seq, idle_since, ${isUsed(names)} AS used FROM ${names.latest} AS known
+  WHERE (type, latest_key) > ($2::text, $3::text) ORDER BY type, latest_key LIMIT $4),
+forgotten AS (
+  DELETE FROM ${names.latest} AS known USING walked
+  WHERE known.type = walked.type AND known.latest_key = walked.latest_key AND NOT walked.used
+    AND known.idle_since <= ${NOW} - make_interval(secs => $5::float8 / 1000)),
+marked AS (
+  UPDATE ${names.latest} AS known SET idle_since = CASE WHEN walked.used THEN NULL ELSE ${NOW} END FROM walked
+  WHERE known.type = walked.type AND known.latest_key = walked.latest_key
+    AND walked.used = (walked.idle_since IS NOT NULL) AND known.seq = walked.seq)
+SELECT type, latest_key, count(*) OVER ()::int AS looked FROM walked ORDER BY type DESC, latest_key DESC LIMIT 1`
+
 /** What a row takes beside its texts, about. */
 const ROW_BYTES = 400
 

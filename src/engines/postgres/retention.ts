@@ -2,6 +2,7 @@ import type { By } from '../../engine/dead-letters.ts'
 import {
   type Finished,
   givesUp,
+  LATEST_IDLE_MS,
   RETENTION_BY,
   type Retention,
   type RetentionRule,
@@ -12,9 +13,13 @@ import type { Ended } from '../../job/job.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
 import { removeLetter } from './dead-letters.ts'
-import { FIND_REMOVABLE, REMOVE_FINISHED, USED_BYTES, WALK } from './retention-statements.ts'
+import { FIND_REMOVABLE, FORGET_IDLE_LATEST, REMOVE_FINISHED, USED_BYTES, WALK } from './retention-statements.ts'
+
+const LATEST_PORTION = 500
 
 export function createRetention(core: PostgresCore): Retention {
+  /** The latest key that was looked at last in this pass. */
+  let after: readonly [type: string, latestKey: string] = ['', '']
   return {
     sweep: (rules, step) => sweep(core, rules, step),
     usedBytes: async () => {
@@ -22,7 +27,19 @@ export function createRetention(core: PostgresCore): Retention {
       return row?.bytes ?? 0
     },
     // Vacuum is the server's own.
-    compact: () => core.call('compact', async () => false),
+    compact: async () => {
+      const [last] = await core.call('latest keys', (database) =>
+        database.rows<{ type: string; latest_key: string; looked: number }>(
+          FORGET_IDLE_LATEST,
+          ...after,
+          LATEST_PORTION,
+          LATEST_IDLE_MS,
+        ),
+      )
+      const isEnd = last === undefined || last.looked < LATEST_PORTION
+      after = isEnd ? ['', ''] : [last.type, last.latest_key]
+      return !isEnd
+    },
   }
 }
 

@@ -154,7 +154,7 @@ WHERE idempotency_key = ANY ($2::text[]) AND status IN ('completed', 'failed') A
 /** The next number of a latest key, or the given one if it is above all before it; no row comes back when it is stale. */
 export const TAKE_LATEST_SEQ = ({ latest }: Names): string => `
 INSERT INTO ${latest} AS known (type, latest_key, seq) SELECT $2::text, $3::text, coalesce($4::bigint, 1) WHERE ${NOW} IS NOT NULL
-ON CONFLICT (type, latest_key) DO UPDATE SET seq = coalesce($4::bigint, greatest(known.seq, 0) + 1)
+ON CONFLICT (type, latest_key) DO UPDATE SET seq = coalesce($4::bigint, greatest(known.seq, 0) + 1), idle_since = NULL
 WHERE $4::bigint IS NULL OR $4::bigint > known.seq
 RETURNING seq::float8 AS seq`
 

@@ -5,6 +5,7 @@ import { ADDED_COLUMNS, CANONICAL_TABLE, INDEXES_AND_TABLES } from './migrations
 import { PRESENCE_AND_PAUSES } from './migrations/0002-presence.ts'
 import { OUTBOX } from './migrations/0003-outbox.ts'
 import { CLOCK } from './migrations/0004-clock.ts'
+import { LATEST_IDLE } from './migrations/0005-latest-keys.ts'
 
 interface Migration {
   readonly version: number
@@ -13,14 +14,18 @@ interface Migration {
   statements(connection: Connection): readonly string[]
 }
 
+function hasColumn({ handle }: Connection, table: 'job_queue' | 'job_latest', name: string): boolean {
+  const columns = handle.prepare(`PRAGMA table_info(${table})`).all() as { name: string }[]
+  return columns.some((column) => column.name === name)
+}
+
 /** In order; a migration is never edited once released, only followed by another. */
 const MIGRATIONS: readonly Migration[] = [
   {
     version: 1,
     name: 'job-queue',
     statements(connection) {
-      const columns = connection.handle.prepare('PRAGMA table_info(job_queue)').all() as { name: string }[]
-      const missing = ADDED_COLUMNS.filter((added) => !columns.some((column) => column.name === added.name))
+      const missing = ADDED_COLUMNS.filter(({ name }) => !hasColumn(connection, 'job_queue', name))
       const additions = missing.map(({ name, definition }) => `ALTER TABLE job_queue ADD COLUMN ${name} ${definition};`)
       return [CANONICAL_TABLE, ...additions, INDEXES_AND_TABLES]
     },
@@ -28,6 +33,11 @@ const MIGRATIONS: readonly Migration[] = [
   { version: 2, name: 'presence', statements: () => [PRESENCE_AND_PAUSES] },
   { version: 3, name: 'outbox', statements: () => [OUTBOX] },
   { version: 4, name: 'clock', statements: () => [CLOCK] },
+  {
+    version: 5,
+    name: 'latest-keys',
+    statements: (connection) => (hasColumn(connection, 'job_latest', 'idle_since') ? [] : [LATEST_IDLE]),
+  },
 ]
 
 export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0

@@ -28,6 +28,19 @@ export const FIND_FINISHED = `
 SELECT rowid, id, completed_at, ${IS_AWAITED} AS awaited FROM job_queue
 WHERE id IN (SELECT value FROM json_each(:ids)) AND status = :status AND ended IS NULL`
 
+/** The next keys after one, and whether a job of each may still run: one that waits, runs, or may be replayed. */
+const LATEST = `
+SELECT type, latest_key, idle_since, EXISTS (
+  SELECT 1 FROM job_queue WHERE job_queue.type = job_latest.type AND job_queue.latest_key = job_latest.latest_key
+    AND (status <> 'completed' AND ended IS NULL OR ended = 'discarded')) AS used
+FROM job_latest`
+export const FIND_LATEST_KEY = `${LATEST} WHERE type = :type AND latest_key = :latestKey`
+export const WALK_LATEST = `
+${LATEST} WHERE (type, latest_key) > (:type, :latestKey) ORDER BY type, latest_key LIMIT :max`
+
+export const MARK_LATEST = `UPDATE job_latest SET idle_since = :idleSince WHERE type = :type AND latest_key = :latestKey`
+export const FORGET_LATEST = `DELETE FROM job_latest WHERE type = :type AND latest_key = :latestKey`
+
 export const PAGES = `
 SELECT page_count AS pages, freelist_count AS free, page_size AS bytes, auto_vacuum AS vacuum
 FROM pragma_page_count, pragma_freelist_count, pragma_page_size, pragma_auto_vacuum`

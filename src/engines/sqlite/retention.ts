@@ -15,6 +15,7 @@ import type { SqliteCore } from './core.ts'
 import type { Connection } from './database.ts'
 import { removeLetter } from './dead-letters.ts'
 import { findRow } from './inspector.ts'
+import { latestKeys } from './latest-keys.ts'
 import { Portions } from './portions.ts'
 import {
   IS_KEPT_FOR_OTHERS,
@@ -32,11 +33,12 @@ const RESERVE = 0.1
 
 export function createRetention(core: SqliteCore): Retention {
   const removals = new Portions({ least: 10, most: 500, aimMs: TRANSACTION_MS })
+  const keys = latestKeys(core)
   const vacuums = new Portions({ least: 8, most: 400, aimMs: TRANSACTION_MS })
   return {
     sweep: (rules, step) => sweep(core, removals, rules, step),
     usedBytes: () => core.read('used bytes', () => usedBytes(core.connection)),
-    compact: () => compact(core, vacuums),
+    compact: async () => (await keys.forgetIdle()) || compact(core, vacuums),
   }
 }
 

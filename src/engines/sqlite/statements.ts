@@ -39,7 +39,7 @@ UPDATE job_queue SET ${KEY_RELEASED} WHERE idempotency_key = :key AND status IN 
 /** Takes the next number of a latest key, or the given one if it is above all before it; no row comes back when it is stale. */
 export const TAKE_LATEST_SEQ = `
 INSERT INTO job_latest (type, latest_key, seq) VALUES (:type, :latestKey, coalesce(:seq, 1))
-ON CONFLICT (type, latest_key) DO UPDATE SET seq = coalesce(:seq, job_latest.seq + 1)
+ON CONFLICT (type, latest_key) DO UPDATE SET seq = coalesce(:seq, job_latest.seq + 1), idle_since = NULL
 WHERE :seq IS NULL OR :seq > job_latest.seq
 RETURNING seq`
 
