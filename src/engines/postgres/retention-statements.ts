@@ -50,20 +50,24 @@ const isUsed = ({ jobs }: Names): string => `(
 
 /**
  * The next latest keys after one: those that are idle are marked, those that have been for long are forgotten, and the last
- * one looked at comes back. An enqueue that takes a key at this moment clears the mark first, or begins anew after it.
+ * one looked at comes back. It waits for nobody: a key that an enqueue holds at this moment is left for the next pass.
  */
 export const FORGET_IDLE_LATEST = (names: Names): string => `
 WITH walked AS MATERIALIZED (
   SELECT type, latest_key, seq, idle_since, ${isUsed(names)} AS used FROM ${names.latest} AS known
   WHERE (type, latest_key) > ($2::text, $3::text) ORDER BY type, latest_key LIMIT $4),
+due AS MATERIALIZED (
+  SELECT known.type, known.latest_key, walked.used, known.idle_since IS NOT NULL AS marked
+  FROM ${names.latest} AS known JOIN walked ON walked.type = known.type AND walked.latest_key = known.latest_key
+  WHERE known.seq = walked.seq AND (walked.used = (known.idle_since IS NOT NULL)
+    OR NOT walked.used AND known.idle_since <= ${NOW} - make_interval(secs => $5::float8 / 1000))
+  FOR UPDATE OF known SKIP LOCKED),
 forgotten AS (
-  DELETE FROM ${names.latest} AS known USING walked
-  WHERE known.type = walked.type AND known.latest_key = walked.latest_key AND NOT walked.used
-    AND known.idle_since <= ${NOW} - make_interval(secs => $5::float8 / 1000)),
+  DELETE FROM ${names.latest} AS known USING due
+  WHERE known.type = due.type AND known.latest_key = due.latest_key AND due.marked AND NOT due.used),
 marked AS (
-  UPDATE ${names.latest} AS known SET idle_since = CASE WHEN walked.used THEN NULL ELSE ${NOW} END FROM walked
-  WHERE known.type = walked.type AND known.latest_key = walked.latest_key
-    AND walked.used = (walked.idle_since IS NOT NULL) AND known.seq = walked.seq)
+  UPDATE ${names.latest} AS known SET idle_since = CASE WHEN due.used THEN NULL ELSE ${NOW} END FROM due
+  WHERE known.type = due.type AND known.latest_key = due.latest_key AND due.marked = due.used)
 SELECT type, latest_key, count(*) OVER ()::int AS looked FROM walked ORDER BY type DESC, latest_key DESC LIMIT 1`
 
 /** What a row takes beside its texts, about. */
