@@ -153,5 +153,31 @@ export const enqueueing: CaseFile = {
         await stage.expectCounts({ ready: 1_000 })
       },
     },
+    {
+      name: 'a batch of three thousand that is repeated stores only what was missing',
+      guarantees: ['I1', 'I7'],
+      ...need(idempotentEnqueue),
+      async run(stage) {
+        const jobs = stage.jobs(3_000)
+        await stage.engine.enqueue(jobs.slice(500, 1_500))
+        const receipts = await stage.engine.enqueue(jobs)
+        assert.deepEqual(
+          receipts,
+          jobs.map(({ id }, index) => ({ id, status: index >= 500 && index < 1_500 ? 'duplicate' : 'enqueued' })),
+        )
+        await stage.expectCounts({ ready: 3_000 })
+      },
+    },
+    {
+      name: 'a batch of three thousand that fails at its end stores nothing',
+      guarantees: ['I1'],
+      ...need(atomicEnqueue),
+      async run(stage) {
+        await assert.rejects(stage.engine.enqueue([...stage.jobs(3_000), unreadable(stage)]))
+        await stage.expectCounts({})
+        await stage.engine.enqueue([stage.job()])
+        await stage.expectCounts({ ready: 1 })
+      },
+    },
   ],
 }

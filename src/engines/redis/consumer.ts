@@ -16,6 +16,7 @@ import type { RedisCore } from './core.ts'
 import { Doorbell } from './doorbell.ts'
 import { bullId, queueOf } from './keys.ts'
 import { lastView } from './last-view.ts'
+import { finishBatches } from './portions.ts'
 import { retakeLocks } from './server-clock.ts'
 import { renewLeases, reportProgress, settleLeases } from './settle.ts'
 
@@ -101,7 +102,10 @@ export class RedisConsumer implements Consumer {
       for (const lease of leases) this.#held.set(nameOf(lease), lease)
       if (leases.length > 0) return leases
       // A reaper asks until nothing is left, so this is done once for each of its passes.
-      if (request.from === 'expired' && isFirst) await untieJobs(this.#core.database, this.#subscription.types, signal)
+      if (request.from === 'expired' && isFirst) {
+        await untieJobs(this.#core.database, this.#subscription.types, signal)
+        await finishBatches(this.#core.database, signal)
+      }
       isFirst = false
       const leftMs = untilMs - clock.monotonicMs()
       if (leftMs <= 0) return []

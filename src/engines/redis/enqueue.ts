@@ -5,11 +5,12 @@ import type { RedisDatabase } from './database.ts'
 import { queueOf } from './keys.ts'
 import { enqueueScript } from './lua/enqueue.ts'
 import { enqueuePlainScript } from './lua/enqueue-plain.ts'
+import { PORTION, storeInPortions } from './portions.ts'
 
 /** Redis does nothing else while it stores a batch, and takes no more than a million arguments. */
 const BATCH_MAX = 50_000
 
-/** One step: all jobs or none. */
+/** All jobs or none. */
 export async function storeJobs(database: RedisDatabase, jobs: readonly NewJob[]): Promise<readonly Receipt[]> {
   if (jobs.length > BATCH_MAX) {
     throw new EngineError(
@@ -17,8 +18,18 @@ export async function storeJobs(database: RedisDatabase, jobs: readonly NewJob[]
       `${jobs.length} jobs in one batch would stop Redis for too long; split it into batches of ${BATCH_MAX} at most`,
     )
   }
-  const script = jobs.every(isPlain) ? enqueuePlainScript() : enqueueScript()
-  return receiptsFrom(jobs, await database.run(script, enqueueArgs(jobs)))
+  return receiptsFrom(jobs, await answerTo(database, jobs))
+}
+
+function answerTo(database: RedisDatabase, jobs: readonly NewJob[]): Promise<unknown> {
+  if (!jobs.every(isPlain)) return database.run(enqueueScript(), enqueueArgs(jobs))
+  if (jobs.length > PORTION && areDistinct(jobs)) return storeInPortions(database, jobs)
+  return database.run(enqueuePlainScript(), enqueueArgs(jobs))
+}
+
+/** In portions the first of two with one id could be over before the second is looked at. */
+function areDistinct(jobs: readonly NewJob[]): boolean {
+  return new Set(jobs.map(({ id }) => id)).size === jobs.length
 }
 
 /** Tied to no other job. */

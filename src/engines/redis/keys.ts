@@ -33,6 +33,8 @@ export interface Keys {
   /** Where a holder hears that its job was cancelled. */
   readonly lost: string
   office(office: string): string
+  /** List of a portion of a large batch that is not published yet; expires unless the batch is committed. */
+  staged(batch: string, portion: number): string
 }
 
 export function keysOf(prefix: string): Keys {
@@ -49,6 +51,7 @@ export function keysOf(prefix: string): Keys {
     presence: own(''),
     lost: own('lost'),
     office: (office: string) => own(`office:${office}`),
+    staged: (batch: string, portion: number) => own(`staged:${batch}:${portion}`),
   })
 }
 

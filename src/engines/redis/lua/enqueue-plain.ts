@@ -1,16 +1,16 @@
 import { compose } from '../scripts.ts'
 import { STORED } from './enqueue.ts'
 
-/**
- * Jobs without ties to others, which nearly every job is: the steps of BullMQ's addPrioritizedJob, of which those that
- * concern the queue are done once for the batch. test/bullmq pins the text that this follows. ARGV as for
- * `enqueueScript`; no job has a key, a latest key or a predecessor.
- */
-export const enqueuePlainScript = compose(
-  'enqueue-plain',
-  { functions: ['getOrSetMaxEvents', 'promoteDelayedJobs', 'storeAndEnqueueJob', 'storeJob'] },
-  STORED,
-  `
+/** What of BullMQ `PLAIN` calls. */
+export const PLAIN_FUNCTIONS: readonly string[] = [
+  'getOrSetMaxEvents',
+  'promoteDelayedJobs',
+  'storeAndEnqueueJob',
+  'storeJob',
+]
+
+/** Stores the jobs that ARGV holds and leaves in `answers` a word and an id for each. */
+export const PLAIN = `
 local count, queues, answers, indexed, seen = tonumber(ARGV[2]), {}, {}, {}, {}
 
 -- Ids grow with time: where none is stored between the first and the last of these, none of them is.
@@ -89,6 +89,17 @@ for index = 1, count do
 end
 for _, queue in pairs(queues) do addAll(queue.q.prioritized, queue.ready) end
 addAll(own('index'), indexed)
-return answers
-`,
+`
+
+/**
+ * Jobs without ties to others, which nearly every job is: the steps of BullMQ's addPrioritizedJob, of which those that
+ * concern the queue are done once for the batch. test/bullmq pins the text that this follows. ARGV as for
+ * `enqueueScript`; no job has a key, a latest key or a predecessor.
+ */
+export const enqueuePlainScript = compose(
+  'enqueue-plain',
+  { functions: PLAIN_FUNCTIONS },
+  STORED,
+  PLAIN,
+  'return answers',
 )
