@@ -46,7 +46,7 @@ class Machine {
       FAKETIME_NO_CACHE: '1',
       DONT_FAKE_MONOTONIC: '1',
     }
-    const execArgv = ['--conditions=millrace-source', '--disable-warning=ExperimentalWarning']
+    const execArgv = ['--disable-warning=ExperimentalWarning']
     const file = new URL('./clock-worker.ts', import.meta.url)
     const child = fork(file, [this.url, types], { env, execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
     children.push(child)
