@@ -7,7 +7,8 @@ import { printable, type Style } from './terminal.ts'
 export { formatDuration, stateOf }
 
 export function formatTime(ms: number | null): string {
-  return ms === null ? '-' : toIso(ms)
+  if (ms === null) return '-'
+  return Number.isFinite(ms) ? toIso(ms) : 'unreadable'
 }
 
 export function styleOf(view: JobView): Style {
@@ -38,6 +39,8 @@ function turnOf({ after }: JobView): string {
 export function detailOf(view: JobView, nowMs: number): string {
   const error = view.error === null ? '' : printable(view.error.message)
   if (view.state === 'queued') {
+    if (!Number.isFinite(view.runAtMs)) return 'never due: its time cannot be read'
+    if (!Number.isInteger(view.priority)) return 'never due: its priority is not a whole number'
     const due = view.runAtMs > nowMs ? `due in ${formatDuration(view.runAtMs - nowMs)}` : turnOf(view)
     return error === '' ? due : `${due}, after: ${error}`
   }

@@ -12,6 +12,7 @@ export type Because =
   | 'running'
   | 'lease-expired'
   | 'waits-for-jobs'
+  | 'unreadable'
   | 'delayed'
   | 'older-version-runs'
   | 'paused'

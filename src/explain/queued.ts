@@ -15,7 +15,7 @@ const WONDER_MS = 5_000
 export function decideQueued(facts: Facts): Decision {
   const { job, presence, definition } = facts
   const crew = presence === null ? null : crewOf(job.type, presence, definition?.concurrency ?? null)
-  const holdups = [waits, delayed, olderVersion, paused, limited].flatMap((look) => look(facts) ?? [])
+  const holdups = [unreadable, waits, delayed, olderVersion, paused, limited].flatMap((look) => look(facts) ?? [])
   const lacking = noWorker(facts, crew)
   const [first, ...rest] = lacking === null ? holdups : [...holdups, lacking]
   if (first !== undefined) return { reasons: [first, ...rest], notes: turnNotes(facts) }
@@ -43,8 +43,18 @@ function holdsBack({ state, ended }: JobView, ifDead: 'wait' | 'run' | 'die'): b
   return state !== 'completed'
 }
 
+/** A claim looks for whole priorities and for times that it can compare. */
+function unreadable({ job }: Facts): readonly Reason[] {
+  const isPriority = Number.isInteger(job.priority)
+  return [
+    ...(Number.isFinite(job.runAtMs) ? [] : [{ kind: 'unreadable', field: 'due time', value: job.runAtMs } as const]),
+    ...(isPriority ? [] : [{ kind: 'unreadable', field: 'priority', value: job.priority } as const]),
+  ]
+}
+
 function delayed(facts: Facts): Reason | null {
   const { job, nowMs } = facts
+  if (!Number.isFinite(job.runAtMs)) return null
   return job.runAtMs <= nowMs ? null : { kind: 'delayed', untilMs: job.runAtMs, putOff: putOffBy(facts) }
 }
 

@@ -55,6 +55,8 @@ export type Reason =
       readonly notLookedUp: number
       readonly ifDead: Predecessors['ifDead']
     }
+  /** Another program wrote a value that no claim finds. */
+  | { readonly kind: 'unreadable'; readonly field: 'due time' | 'priority'; readonly value: number }
   | { readonly kind: 'delayed'; readonly untilMs: number; readonly putOff: PutOff }
   | { readonly kind: 'older-version-runs'; readonly latestKey: string; readonly job: ExplainedJob }
   | { readonly kind: 'paused'; readonly pause: Pause }

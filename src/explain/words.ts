@@ -22,6 +22,8 @@ export function sayReason(reason: Reason, nowMs: number): string {
       return sayHeld(reason, nowMs, when)
     case 'waits-for-jobs':
       return sayWaits(reason)
+    case 'unreadable':
+      return sayUnreadable(reason)
     case 'delayed':
       return `It is delayed until ${when(reason.untilMs)}${sayPutOff(reason.putOff)}.`
     case 'older-version-runs':
@@ -46,6 +48,12 @@ export function sayReason(reason: Reason, nowMs: number): string {
       reason satisfies never
       return ''
   }
+}
+
+function sayUnreadable({ field, value }: Extract<Reason, { kind: 'unreadable' }>): string {
+  if (field === 'priority')
+    return `Its priority is ${value}, so no worker ever starts it: another program wrote it. Store a whole number from 1 to 10.`
+  return `Its due time cannot be read, so no worker ever starts it: another program wrote it. Store it as 2026-11-16T12:00:00.000Z.`
 }
 
 type When = (ms: number) => string

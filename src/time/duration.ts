@@ -34,6 +34,7 @@ const UNITS = Object.entries(UNIT_MS)
 
 /** A duration in the largest unit that it fills: 850 ms, 12s, 5m, 3h, 2d. */
 export function formatDuration(ms: number): string {
+  if (Number.isNaN(ms)) return '?'
   for (const [unit, unitMs] of UNITS) if (ms >= unitMs) return `${Math.floor(ms / unitMs)}${unit}`
   return `${Math.max(0, Math.round(ms))} ms`
 }

@@ -6,8 +6,11 @@ export function toIso(ms: number): string {
 /** Jobs of one batch share their times, so the last answer is often the next one. */
 let recent = { text: '', ms: Number.NaN }
 
-/** Reads any ISO-8601 time; NaN for text that is none. */
+/**
+ * Reads an ISO-8601 time with a date such as 2026-11-16; NaN for any other text. Date.parse knows more forms, but their
+ * text order is not their time order, so a store that compares texts would not find them when they are due.
+ */
 export function fromIso(text: string): number {
-  if (text !== recent.text) recent = { text, ms: Date.parse(text) }
+  if (text !== recent.text) recent = { text, ms: text[4] === '-' && text[7] === '-' ? Date.parse(text) : Number.NaN }
   return recent.ms
 }

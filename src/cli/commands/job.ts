@@ -53,7 +53,10 @@ async function showJob(cli: Cli, id: string, options: JobOptions): Promise<void>
 
 function printFacts({ terminal, clock }: Cli, view: JobView, withPayload: boolean): void {
   const nowMs = clock.nowMs()
-  const due = view.state === 'queued' && view.runAtMs > nowMs ? ` (in ${formatDuration(view.runAtMs - nowMs)})` : ''
+  const due =
+    view.state === 'queued' && Number.isFinite(view.runAtMs) && view.runAtMs > nowMs
+      ? ` (in ${formatDuration(view.runAtMs - nowMs)})`
+      : ''
   const tenant = view.tenant === null ? null : [view.tenant.orgId, view.tenant.workspaceId].filter(Boolean).join('/')
   const lease = view.leaseOwner === null ? null : `${view.leaseOwner} until ${formatTime(view.leaseUntilMs)}`
   const facts: readonly (readonly [name: string, value: string | null])[] = [

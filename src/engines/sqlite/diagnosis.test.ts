@@ -47,7 +47,7 @@ describe('settings', () => {
     const subjects = 'sqlite version,journal mode,synchronous,file system,wal size,disk space,free space'
     assert.equal(
       findings.map(({ subject }) => subject).join(),
-      `${subjects},clock,stuck jobs,overdue jobs,workers,schedules,schema,integrity`,
+      `${subjects},clock,stuck jobs,readable rows,overdue jobs,workers,schedules,schema,integrity`,
     )
     const far = { mounts: async () => 'server:/x / nfs rw 0 0\n', freeBytes: async () => 1, fileBytes: async () => 2 }
     const worse = await diagnose(core, { ...examination, machine: far, walBytesMax: 1 })

@@ -4,7 +4,7 @@ import { looked } from '../../engine/findings.ts'
 import type { SqliteCore } from './core.ts'
 import { fileOf } from './database.ts'
 import { lookAtFile, type Machine, thisMachine, WAL_BYTES_MAX } from './diagnosis/file.ts'
-import { lookAtClock, lookAtLeases, lookAtOverdue, lookAtWorkers } from './diagnosis/jobs.ts'
+import { lookAtClock, lookAtLeases, lookAtOverdue, lookAtRows, lookAtWorkers } from './diagnosis/jobs.ts'
 import { lookAtOutboxes } from './diagnosis/outbox.ts'
 import { lookAtSchedules } from './diagnosis/schedules.ts'
 import { lookAtSchema } from './diagnosis/schema.ts'
@@ -39,6 +39,7 @@ export async function diagnose(core: SqliteCore, examination: Examination): Prom
     ['free space', () => lookAtSpace(connection)],
     ['clock', () => lookAtClock(connection, nowMs)],
     ['stuck jobs', () => lookAtLeases(connection, nowMs, recoveryMaxMs)],
+    ['readable rows', () => lookAtRows(connection)],
     ['overdue jobs', () => lookAtOverdue(connection, nowMs)],
     ['workers', () => lookAtWorkers(connection, nowMs)],
     ['schedules', () => lookAtSchedules(connection, nowMs)],

@@ -61,9 +61,10 @@ export const JobSummary = z.object({
   error: ErrorRecord.omit({ stack: true }).nullable(),
   leaseOwner: z.string().nullable(),
   leaseUntilMs: z.number().nullable(),
-  createdAtMs: z.number(),
-  runAtMs: z.number(),
-  updatedAtMs: z.number(),
+  /** These three are null where another program wrote a time that cannot be read. */
+  createdAtMs: z.number().nullable(),
+  runAtMs: z.number().nullable(),
+  updatedAtMs: z.number().nullable(),
   startedAtMs: z.number().nullable(),
   completedAtMs: z.number().nullable(),
   durationMs: z.number().nullable(),
@@ -82,7 +83,8 @@ export const JobDetail = JobSummary.extend({
 
 export const JobEvent = z.object({
   jobId: z.string(),
-  atMs: z.number(),
+  /** Null where another program wrote a time that cannot be read. */
+  atMs: z.number().nullable(),
   name: z.string(),
   attempt: z.number(),
   worker: z.string().nullable(),

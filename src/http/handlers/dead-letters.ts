@@ -12,7 +12,7 @@ import type { Call, Handlers } from '../routing.ts'
 import { scan } from '../scan.ts'
 import { refusePlaceholder } from './acts.ts'
 import { given } from './shown.ts'
-import { auditOf, detailOf, summaryOf } from './views.ts'
+import { auditOf, detailOf, historyOf, summaryOf } from './views.ts'
 
 /** Counting takes no longer than this, or the caller would wait; what was not reached makes the counts lower bounds. */
 const COUNT_MS = 5_000
@@ -61,7 +61,7 @@ function lookingAt(
       const { job, error, fingerprint, history, audit } = await deskOf(parts).show(id)
       return {
         job: detailOf(job, redaction),
-        ...{ error, fingerprint, history },
+        ...{ error, fingerprint, history: historyOf(history) },
         audit: audit.map((entry) => auditOf(entry, redaction)),
         checked: parts.jobs.has(job.type),
         redacted: redaction.payload(job.type, job.payload).redacted,

@@ -12,7 +12,7 @@ import type { Handlers } from '../routing.ts'
 import { scan } from '../scan.ts'
 import { noted, refusePlaceholder } from './acts.ts'
 import { given } from './shown.ts'
-import { auditOf, detailOf, summaryOf } from './views.ts'
+import { auditOf, detailOf, historyOf, summaryOf } from './views.ts'
 
 const AUDIT_SHOWN_MAX = 100
 
@@ -44,7 +44,7 @@ export function jobHandlers(parts: Parts): Handlers<keyof typeof JOB_ROUTES> {
       ])
       return {
         job: detailOf(job, redaction),
-        history,
+        history: historyOf(history),
         graph,
         explanation,
         audit: audit.map((entry) => auditOf(entry, redaction)),

@@ -1,18 +1,38 @@
 /** How jobs and audit entries are shown: with the contract's fields, and without secrets. */
 import type { z } from 'zod'
 import type { AuditEntry } from '../../engine/dead-letters.ts'
-import type { JobView } from '../../job/job.ts'
+import type { JobEvent, JobView } from '../../job/job.ts'
 import type { AuditEntry as AuditShape, JobDetail, JobSummary } from '../contract/shapes.ts'
 import type { Redaction } from '../redaction.ts'
 import type { Shown } from './shown.ts'
 
 export function summaryOf(job: JobView, redaction: Redaction): Shown<z.output<typeof JobSummary>> {
-  return { ...job, progress: redaction.named(job.progress) }
+  return { ...job, ...timesOf(job), progress: redaction.named(job.progress) }
+}
+
+/** JSON has no NaN. */
+const finite = (ms: number | null): number | null => (Number.isFinite(ms) ? ms : null)
+
+/** Times of rows that other programs wrote may be unreadable. */
+function timesOf(job: JobView) {
+  return {
+    createdAtMs: finite(job.createdAtMs),
+    runAtMs: finite(job.runAtMs),
+    updatedAtMs: finite(job.updatedAtMs),
+    startedAtMs: finite(job.startedAtMs),
+    completedAtMs: finite(job.completedAtMs),
+    leaseUntilMs: finite(job.leaseUntilMs),
+  }
+}
+
+export function historyOf(history: readonly JobEvent[]) {
+  return history.map((event) => ({ ...event, atMs: finite(event.atMs) }))
 }
 
 export function detailOf(job: JobView, redaction: Redaction): Shown<z.output<typeof JobDetail>> {
   return {
     ...job,
+    ...timesOf(job),
     payload: redaction.payload(job.type, job.payload).value,
     progress: redaction.named(job.progress),
     result: redaction.named(job.result),

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { JobDetail } from '../../api/shapes.ts'
 import { duration } from '../../parts/format.ts'
-import { Ago, Exact } from '../../parts/time.tsx'
+import { Ago, Exact, MaybeAgo } from '../../parts/time.tsx'
 
 type Fact = readonly [name: string, value: ComponentChildren]
 
@@ -22,8 +22,8 @@ function factsOf(job: JobDetail): readonly Fact[] {
   const facts: readonly (Fact | false)[] = [
     ['Attempts', `${job.attempt} of at most ${job.attempts}`],
     ['Priority', `${job.priority}${job.priority === 1 ? ' (first)' : ''}`],
-    ['Enqueued', <Exact key="at" atMs={job.createdAtMs} />],
-    job.state === 'queued' && ['Due', <Ago key="at" atMs={job.runAtMs} />],
+    ['Enqueued', job.createdAtMs === null ? 'unreadable' : <Exact key="at" atMs={job.createdAtMs} />],
+    job.state === 'queued' && ['Due', <MaybeAgo key="at" atMs={job.runAtMs} otherwise="unreadable" />],
     job.startedAtMs !== null && ['Started', <Exact key="at" atMs={job.startedAtMs} />],
     job.completedAtMs !== null && ['Ended', <Exact key="at" atMs={job.completedAtMs} />],
     job.durationMs !== null && ['Took', duration(job.durationMs)],

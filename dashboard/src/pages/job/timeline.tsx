@@ -1,7 +1,7 @@
 import type { JobEvent } from '../../api/shapes.ts'
 import { duration } from '../../parts/format.ts'
 import { Icon } from '../../parts/icon.tsx'
-import { Ago } from '../../parts/time.tsx'
+import { MaybeAgo } from '../../parts/time.tsx'
 import { eventLabel } from '../../parts/words.ts'
 
 /** The job's life, the first moment on top, with the time between two moments. */
@@ -21,7 +21,7 @@ const TRIES = new Set(['started', 'completed', 'failed', 'retried', 'released', 
 
 function Moment({ event, before }: { readonly event: JobEvent; readonly before: JobEvent | null }) {
   const { text, tone, icon } = eventLabel(event)
-  const gapMs = before === null ? 0 : event.atMs - before.atMs
+  const gapMs = before === null ? 0 : (event.atMs ?? 0) - (before.atMs ?? event.atMs ?? 0)
   return (
     <li class={`moment tone-${tone}`}>
       <span class="moment-sign">
@@ -32,7 +32,8 @@ function Moment({ event, before }: { readonly event: JobEvent; readonly before: 
           <strong>{text}</strong>
           {event.attempt > 0 && TRIES.has(event.name) && <span class="quiet">attempt {event.attempt}</span>}
           <span class="moment-time">
-            {gapMs > 0 && <span class="quiet figures">+{duration(gapMs)}</span>} <Ago atMs={event.atMs} />
+            {gapMs > 0 && <span class="quiet figures">+{duration(gapMs)}</span>}{' '}
+            <MaybeAgo atMs={event.atMs} otherwise="unreadable" />
           </span>
         </p>
         {detailLines(event).map((line) => (

@@ -4,7 +4,7 @@ import { duration, readProgress } from '../../parts/format.ts'
 import { JobId } from '../../parts/id.tsx'
 import { ProgressBar } from '../../parts/progress.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { Ago, Since } from '../../parts/time.tsx'
+import { MaybeAgo, Since } from '../../parts/time.tsx'
 import { routeTo } from '../../router/route.ts'
 
 const COLUMNS: readonly Column<JobSummary>[] = [
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<JobSummary>[] = [
     ),
   },
   { key: 'took', title: 'Took', align: 'end', cell: (job) => <Took job={job} /> },
-  { key: 'changed', title: 'Changed', align: 'end', cell: ({ updatedAtMs }) => <Ago atMs={updatedAtMs} /> },
+  { key: 'changed', title: 'Changed', align: 'end', cell: ({ updatedAtMs }) => <MaybeAgo atMs={updatedAtMs} /> },
 ]
 
 interface JobsTableProps {

@@ -5,7 +5,7 @@ import { fromIso, toIso } from '../../../time/iso.ts'
 import { READ_CLOCK } from '../clock-statements.ts'
 import type { Connection } from '../database.ts'
 import type { ClockRow } from '../file-clock.ts'
-import { COUNT_EXPIRED, COUNT_LEASELESS, COUNT_OVERDUE, LAST_SIGN, NEWEST_ROWS } from './statements.ts'
+import { COUNT_EXPIRED, COUNT_LEASELESS, COUNT_OVERDUE, LAST_SIGN, NEWEST_ROWS, UNREADABLE_ROWS } from './statements.ts'
 
 /** How many of the newest rows a look may read. */
 const LOOK_MAX = 10_000
@@ -13,6 +13,8 @@ const LOOK_MAX = 10_000
 const CLOCK_TOLERANCE_MS = 5_000
 /** How long the doctor goes on to name a step of the clock. */
 const STEP_TOLD_MS = 86_400_000
+/** Queued rows that are looked at for values of other programs, the newest. */
+const ROWS_MAX = 100_000
 const OVERDUE_MS = 3_600_000
 /** A worker that runs claims a due job within milliseconds, unless all its slots are taken. */
 const UNWORKED_MS = 5 * 60_000
@@ -69,6 +71,41 @@ export function lookAtLeases(connection: Connection, nowMs: number, recoveryMaxM
     )
   }
   return findings.length > 0 ? findings : [ok('stuck jobs', 'no lease ran out longer ago than recovery takes')]
+}
+
+/** So many are named; the rest is counted. */
+const NAMED_MAX = 20
+
+/** Each is named, because nothing else tells of a job that never starts. */
+export function lookAtRows(connection: Connection): readonly Finding[] {
+  const rows = connection.handle.prepare(UNREADABLE_ROWS).all({ max: ROWS_MAX }) as unknown[] as Unreadable[]
+  if (rows.length === 0)
+    return [ok('readable rows', 'every queued job looked at has a time and a priority that can be read')]
+  const findings = rows
+    .slice(0, NAMED_MAX)
+    .map(({ id, priority, due }) =>
+      failure(
+        'readable rows',
+        Number.isInteger(priority)
+          ? `job ${id} never runs: its scheduled_at is '${due}', which is not an ISO 8601 time`
+          : `job ${id} never runs: its priority is ${priority}, which is not a whole number`,
+        Number.isInteger(priority)
+          ? 'Another program wrote it. Update the row with a time such as 2026-11-16T12:00:00.000Z.'
+          : 'Another program wrote it. Update the row with a whole number from 1 to 10.',
+      ),
+    )
+  const left = rows.length - findings.length
+  if (left === 0) return findings
+  return [
+    ...findings,
+    failure('readable rows', `${plural(left, 'more job')} that never run`, 'Mend the program that writes them first.'),
+  ]
+}
+
+interface Unreadable {
+  readonly id: string
+  readonly priority: number
+  readonly due: string
 }
 
 interface Overdue {

@@ -5,6 +5,12 @@
 
 export const NEWEST_ROWS = `SELECT id, created_at FROM job_queue ORDER BY rowid DESC LIMIT :max`
 
+/** Rows of other programs that no claim finds: it compares times as text and looks for whole priorities. */
+export const UNREADABLE_ROWS = `
+SELECT id, priority, scheduled_at AS due FROM (SELECT id, priority, scheduled_at FROM job_queue WHERE status = 'queued' ORDER BY rowid DESC LIMIT :max)
+WHERE typeof(priority) <> 'integer' OR typeof(scheduled_at) <> 'text' OR julianday(scheduled_at) IS NULL
+  OR scheduled_at NOT GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'`
+
 export const COUNT_EXPIRED = `
 SELECT count(*) AS jobs, min(lease_until) AS oldest FROM job_queue
 WHERE status = 'in_progress' AND lease_until <= :before`
