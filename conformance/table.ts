@@ -26,6 +26,7 @@ import { diagnosing } from './cases/port/diagnosis.ts'
 import { enqueueing } from './cases/port/enqueue.ts'
 import { exclusivity } from './cases/port/exclusivity.ts'
 import { fencing } from './cases/port/fencing.ts'
+import { histories } from './cases/port/history.ts'
 import { inspecting } from './cases/port/inspector.ts'
 import { idempotencyKeys } from './cases/port/keys.ts'
 import { latestKeys } from './cases/port/latest.ts'
@@ -74,6 +75,7 @@ export const table: readonly CaseFile[] = [
   bereft,
   rateLimits,
   progress,
+  histories,
   inspecting,
   counting,
   diagnosing,

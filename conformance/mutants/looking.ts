@@ -29,6 +29,19 @@ export const lookingMutants: readonly Mutant[] = [
     alter: () => ({ engine: (right) => inspecting(right, () => ({ history: async () => [] })) }),
   },
   {
+    flaw: 'a failure in the history has its error spread over the detail',
+    killer: 'the detail of a line has one shape on every engine',
+    alter: () => ({
+      engine: (right) =>
+        inspecting(right, ({ history }) => ({
+          history: async (id) =>
+            (await history(id)).map((event) =>
+              event.name === 'failed' ? { ...event, detail: { ...Object(event.detail?.error) } } : event,
+            ),
+        })),
+    }),
+  },
+  {
     flaw: 'jobs are listed oldest first',
     killer: 'jobs are listed newest first, page by page',
     alter: () => ({

@@ -12,3 +12,17 @@ export function newestHistory(events: readonly JobEvent[]): readonly JobEvent[] 
   if (first === undefined || events.length <= HISTORY_MAX) return events
   return first.name === 'enqueued' ? [first, ...events.slice(1 - HISTORY_MAX)] : events.slice(-HISTORY_MAX)
 }
+
+/**
+ * What a line says, from what an engine stored: without the start that it keeps there to tell it as a line of its own, and
+ * with the error of a failure in one place on every engine.
+ */
+export function historyDetail(
+  stored: Readonly<Record<string, unknown>> | null | undefined,
+): Readonly<Record<string, unknown>> | null {
+  if (stored === null || stored === undefined) return null
+  const { startedAtMs: _, name, code = null, message, stack = null, ...rest } = stored
+  if (typeof name === 'string' && typeof message === 'string') return { ...rest, error: { name, code, message, stack } }
+  const { startedAtMs: __, ...detail } = stored
+  return Object.keys(detail).length === 0 ? null : detail
+}

@@ -1,4 +1,4 @@
-import { newestHistory } from '../../job/history.ts'
+import { historyDetail, newestHistory } from '../../job/history.ts'
 import { JOB_EVENT_NAMES, type JobEvent, type JobEventName } from '../../job/job.ts'
 import { fromIso } from '../../time/iso.ts'
 import type { Queries } from './database.ts'
@@ -43,8 +43,7 @@ export async function readHistory(queries: Queries, row: ViewRow): Promise<reado
     if (name === null) continue
     const { attempt = row.attempt_count, worker = null, details } = data
     addStart(details?.startedAtMs, attempt, worker)
-    const detail = details === undefined || details === null || Object.keys(details).length === 0 ? null : details
-    add({ atMs: fromIso(data.at), name, attempt, worker, detail })
+    add({ atMs: fromIso(data.at), name, attempt, worker, detail: historyDetail(details) })
   }
   const completed = row.status === 'completed'
   const worker = completed ? row.completed_by : row.locked_by

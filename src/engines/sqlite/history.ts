@@ -1,4 +1,4 @@
-import { HISTORY_MAX, newestHistory } from '../../job/history.ts'
+import { HISTORY_MAX, historyDetail, newestHistory } from '../../job/history.ts'
 import type { JobEvent, JobEventName } from '../../job/job.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
@@ -53,7 +53,13 @@ export function readHistory(connection: Connection, row: ViewRow): readonly JobE
   for (const event of stored) {
     const detail = parse<Record<string, unknown> | null>(event.detail, null)
     addStart(detail?.startedAtMs, event.attempt, event.worker)
-    add({ atMs: fromIso(event.at), name: event.name, attempt: event.attempt, worker: event.worker, detail })
+    add({
+      atMs: fromIso(event.at),
+      name: event.name,
+      attempt: event.attempt,
+      worker: event.worker,
+      detail: historyDetail(detail),
+    })
   }
   const completed = row.status === 'completed'
   const worker = completed ? row.completed_by : row.lease_owner

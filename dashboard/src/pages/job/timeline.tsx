@@ -50,9 +50,9 @@ function Moment({ event, before }: { readonly event: JobEvent; readonly before: 
 /** What an event says beside its name. Fields that this page does not know are shown as they are. */
 function detailLines({ detail }: JobEvent): readonly string[] {
   if (detail === null) return []
-  const { error, delayMs, durationMs, who, reason, by, message, name: _, code: __, startedAtMs: ___, ...rest } = detail
+  const { error, delayMs, durationMs, who, reason, by, ...rest } = detail
   const lines = [
-    errorLine(error) ?? errorLine({ message: message ?? null }),
+    errorLine(error),
     typeof delayMs === 'number' && delayMs > 0 ? `after ${duration(delayMs)}` : null,
     typeof durationMs === 'number' ? `took ${duration(durationMs)}` : null,
     typeof who === 'string' ? `by ${who}` : null,
