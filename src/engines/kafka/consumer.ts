@@ -54,7 +54,7 @@ export class KafkaConsumer implements Consumer {
     const { client, admin, options, clock, existing, subscription } = parts
     const { types } = subscription
     this.#types = new Map(types === 'every' ? [] : types.map((type) => [options.prefix + type.type, type]))
-    this.#leases = new Leases(options.prefix)
+    this.#leases = new Leases(options.prefix, clock)
     this.#troubles = new Troubles(clock)
     this.#alarm = new AlarmClock(clock)
     this.#ownership = new Ownership({
@@ -80,14 +80,14 @@ export class KafkaConsumer implements Consumer {
     const stops = [request.signal, this.#closing.signal, this.#parts.engineClosed]
     const isOver = (): boolean => stops.some(({ aborted }) => aborted)
     if (request.max < 1 || isOver()) return []
-    const untilMs = this.#parts.clock.nowMs() + request.waitMs
+    const untilMs = this.#parts.clock.monotonicMs() + request.waitMs
     let leases = await this.#stored(this.#take(request))
     if (leases.length === 0 && request.waitMs <= 0) {
       await this.#ownership.caughtUp().catch(this.#troubled)
       if (!isOver()) leases = await this.#stored(this.#take(request))
     }
-    while (leases.length === 0 && !isOver() && this.#parts.clock.nowMs() < untilMs) {
-      await this.#sleep(untilMs, stops)
+    while (leases.length === 0 && !isOver() && this.#parts.clock.monotonicMs() < untilMs) {
+      await this.#sleep(this.#parts.clock.nowMs() + untilMs - this.#parts.clock.monotonicMs(), stops)
       if (!isOver()) leases = await this.#stored(this.#take(request))
     }
     return leases
@@ -97,7 +97,7 @@ export class KafkaConsumer implements Consumer {
   async #stored(grips: readonly Grip[]): Promise<readonly Lease[]> {
     const risky = grips.filter(({ holding, held, attempt }) => holding.isRisky(held.offset, attempt))
     if (risky.length === 0) return grips
-    const askedAtMs = this.#parts.clock.nowMs()
+    const askedAtMs = this.#parts.clock.monotonicMs()
     try {
       await this.#ownership.commits.commit([...new Set(risky.map(({ holding }) => holding))])
     } catch (error) {
@@ -107,7 +107,7 @@ export class KafkaConsumer implements Consumer {
       this.#moved(new Set(left.map((grip) => applyOutcome(grip, again, this.#parts.clock.nowMs()))))
     }
     // Partitions may have moved meanwhile; and the time that it took is not taken from the handlers.
-    const tookMs = this.#parts.clock.nowMs() - askedAtMs
+    const tookMs = this.#parts.clock.monotonicMs() - askedAtMs
     const held = grips.filter((grip) => this.#leases.find(grip) !== null)
     for (const grip of held) this.#leases.extend(grip, grip.expiresAtMs + tookMs)
     return held

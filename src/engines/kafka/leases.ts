@@ -1,6 +1,8 @@
 import { Bag, type Bagged } from '../../engine/bag.ts'
 import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease, LostReason } from '../../engine/outcome.ts'
+import type { Clock } from '../../time/clock.ts'
+import { ClockSteps } from '../../time/steps.ts'
 import type { Held, Holding } from './holding.ts'
 import { type ReadJob, toJob } from './record.ts'
 
@@ -57,11 +59,21 @@ export class Leases {
   readonly #prefix: string
   #claims = 0
   /** No lease runs out before this: looking at each of them at every claim would cost the square of their number. */
+  readonly #steps: ClockSteps
   #noneBeforeMs = Number.POSITIVE_INFINITY
 
   /** `prefix`: what topics begin with before the type. */
-  constructor(prefix: string) {
+  constructor(prefix: string, clock: Clock) {
     this.#prefix = prefix
+    this.#steps = new ClockSteps(clock)
+  }
+
+  /** What is left of every lease stays when the clock is set. */
+  #followClock(): void {
+    const stepMs = this.#steps.take()
+    if (stepMs === 0) return
+    for (const grip of this.#grips.values()) grip.expiresAtMs += stepMs
+    this.#noneBeforeMs += stepMs
   }
 
   get size(): number {
@@ -92,6 +104,7 @@ export class Leases {
 
   /** The grip while it holds; else why it does not. */
   check(lease: Lease, nowMs: number): Grip | LostReason {
+    this.#followClock()
     const grip = this.find(lease)
     if (grip === null) return 'expired'
     if (grip.holding.isLost) return 'revoked'
@@ -114,6 +127,7 @@ export class Leases {
   }
 
   removeExpired(nowMs: number): readonly Grip[] {
+    this.#followClock()
     if (nowMs < this.#noneBeforeMs) return NONE
     const removed = this.#removeWhere(({ expiresAtMs }) => expiresAtMs <= nowMs)
     this.#noneBeforeMs = this.nextExpiryMs
