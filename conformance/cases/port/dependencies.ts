@@ -237,7 +237,11 @@ export const dependent: CaseFile = {
         assert.equal(await sweep(), 0, 'a job that is retried will ask again')
         await settleJob(stage, consumer, second.id, DONE)
         await stage.harness.advance(10)
-        assert.equal(await sweep(), 2)
+        // An engine may have removed the first with the end of the second, because it was told to keep none.
+        await sweep()
+        const { inspector } = stage.engine
+        const left = await Promise.all([first.id, second.id].map((id) => inspector?.find(id)))
+        assert.deepEqual(left, [null, null])
       },
     },
     {
