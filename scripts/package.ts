@@ -110,7 +110,8 @@ function linksOf(page: string): string[] {
     .filter((link) => existsSync(path.join(ROOT, link)))
 }
 
-function publishedManifest(): Record<string, unknown> {
+/** The package.json of the package: it points at the built files, and has nothing that only this repository needs. */
+export function publishedManifest() {
   const { private: _, scripts: __, devDependencies: ___, overrides: ____, allowScripts: _____, ...published } = manifest
   const built = Object.entries(manifest.exports).map(([subpath, source]) => {
     const types = `./dist/types/${source.replace(/^\.\//, '').replace(/\.ts$/, '.d.ts')}`

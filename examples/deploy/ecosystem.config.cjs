@@ -9,7 +9,7 @@ module.exports = {
   apps: [
     {
       name: 'millrace-worker',
-      script: 'node_modules/millrace/dist/src/cli/main.js',
+      script: 'node_modules/millrace/dist/bin/millrace.js',
       args: 'work jobs.ts --drain 30s',
       env: { MILLRACE_ENGINE: 'sqlite:./millrace.db' },
       // Cluster mode would share nothing here; more workers are more processes of this kind.

@@ -4,12 +4,12 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { defineJob, open } from 'millrace'
+import { publishedManifest } from '../../scripts/package.ts'
 import { MAIN, ROOT, Running, temporaryFolder } from '../cli/run.ts'
 
 const DEPLOY = join(ROOT, 'examples/deploy')
-const manifest: { bin: { millrace: string } } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 /** Where an installed package has the command line. */
-const INSTALLED = join('node_modules/millrace', manifest.bin.millrace)
+const INSTALLED = join('node_modules/millrace', publishedManifest().bin.millrace ?? '')
 
 interface App {
   readonly script: string
