@@ -32,7 +32,7 @@ export class ArrayConsumer implements Consumer {
   }
 
   #take({ max, from = 'ready', perType = {} }: ClaimRequest): readonly Lease[] {
-    const nowMs = this.#engine.clock.nowMs()
+    const nowMs = this.#engine.clock.monotonicMs()
     const room = new Map(Object.entries(perType))
     const leases: Lease[] = []
     for (const row of this.#engine.store().rows) {
@@ -43,7 +43,8 @@ export class ArrayConsumer implements Consumer {
       // A dead holder's start was counted when it claimed.
       if (from === 'ready') row.attempt += 1
       Object.assign(row, { state: 'inProgress', token: randomUUID(), leaseUntilMs: nowMs + leaseMs })
-      leases.push({ job: row.job, attempt: row.attempt, token: row.token, expiresAtMs: row.leaseUntilMs })
+      const expiresAtMs = this.#engine.clock.nowMs() + leaseMs
+      leases.push({ job: row.job, attempt: row.attempt, token: row.token, expiresAtMs })
     }
     return leases
   }
@@ -56,7 +57,7 @@ export class ArrayConsumer implements Consumer {
   }
 
   async renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]> {
-    const nowMs = this.#engine.clock.nowMs()
+    const nowMs = this.#engine.clock.monotonicMs()
     return leases.flatMap((lease) => {
       const row = this.#held(lease)
       if (row === undefined) return [{ lease, reason: 'expired' as const }]
@@ -66,7 +67,7 @@ export class ArrayConsumer implements Consumer {
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
-    const nowMs = this.#engine.clock.nowMs()
+    const nowMs = this.#engine.clock.monotonicMs()
     const lost = settlements.flatMap(({ lease, outcome }) => {
       const row = this.#held(lease)
       if (row === undefined) return [{ lease, reason: 'expired' as const }]
@@ -91,7 +92,7 @@ export class ArrayConsumer implements Consumer {
 
   /** The fence: held under this very token, and not for longer than the lease. */
   #held({ job, token }: Lease): Row | undefined {
-    const nowMs = this.#engine.clock.nowMs()
+    const nowMs = this.#engine.clock.monotonicMs()
     const row = this.#engine.store().rows.find((candidate) => candidate.job.id === job.id)
     return row?.state === 'inProgress' && row.token === token && row.leaseUntilMs > nowMs ? row : undefined
   }

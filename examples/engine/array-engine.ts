@@ -48,6 +48,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
 export interface Row {
   readonly job: StoredJob
   state: 'queued' | 'inProgress' | 'completed' | 'dead'
+  /** Like `leaseUntilMs` by the monotonic clock, so that nothing is early or late when somebody sets the other one. */
   dueMs: number
   attempt: number
   /** The fence: new at every claim. */
@@ -110,9 +111,8 @@ export class ArrayEngine implements Engine {
 
   async enqueue(jobs: readonly NewJob[]): Promise<readonly Receipt[]> {
     const store = this.store()
-    const nowMs = this.clock.nowMs()
     // Made before any is stored: a batch is stored whole or not at all.
-    const made = jobs.map((job) => toRow(job, nowMs))
+    const made = jobs.map((job) => toRow(job, this.clock))
     const receipts = made.map((row): Receipt => {
       const { id } = row.job
       if (store.rows.some(({ job }) => job.id === id)) return { id, status: 'duplicate' }
@@ -131,7 +131,7 @@ export class ArrayEngine implements Engine {
   async counts(): Promise<Counts> {
     const counts = new Map<string, TypeCounts>()
     for (const { job, state, dueMs } of this.store().rows) {
-      const name = state !== 'queued' ? state : dueMs <= this.clock.nowMs() ? 'ready' : 'delayed'
+      const name = state !== 'queued' ? state : dueMs <= this.clock.monotonicMs() ? 'ready' : 'delayed'
       const of = counts.get(job.type) ?? NO_JOBS
       counts.set(job.type, { ...of, [name]: of[name] + 1 })
     }
@@ -139,8 +139,9 @@ export class ArrayEngine implements Engine {
   }
 }
 
-function toRow({ delayMs, runAtMs, latest: _, ...job }: NewJob, nowMs: number): Row {
-  const dueMs = runAtMs ?? nowMs + delayMs
-  const stored = { ...job, latestKey: null, createdAtMs: nowMs, runAtMs: dueMs }
+function toRow({ delayMs, runAtMs, latest: _, ...job }: NewJob, clock: Clock): Row {
+  const nowMs = clock.nowMs()
+  const stored = { ...job, latestKey: null, createdAtMs: nowMs, runAtMs: runAtMs ?? nowMs + delayMs }
+  const dueMs = clock.monotonicMs() + stored.runAtMs - nowMs
   return { job: stored, state: 'queued', dueMs, attempt: 0, token: randomUUID(), leaseUntilMs: 0 }
 }

@@ -34,6 +34,29 @@ test('a claim in doubt is looked for until it is found, also after looks that fa
   assert.deepEqual(looks, [['one'], ['one'], ['one']])
 })
 
+test('a claim that is lost after an earlier one was found, or while one is not found yet, is looked for at once', async () => {
+  const looks: string[][] = []
+  const heard = new Map(['one', 'two', 'three'].map((claim) => [claim, Promise.withResolvers<void>()]))
+  const claims = new LostClaims<string>(async (given) => {
+    looks.push([...given])
+    for (const claim of given) heard.get(claim)?.resolve()
+    // 'two' never comes back: the pause until its next look grows.
+    return given.filter((claim) => claim !== 'two')
+  })
+  const alive = setInterval(() => {}, 1_000)
+  for (const claim of ['one', 'two', 'three']) {
+    await assert.rejects(
+      claims.guard(claim, () => Promise.reject(lost)),
+      lost,
+    )
+    await heard.get(claim)?.promise
+  }
+  await claims.close()
+  clearInterval(alive)
+  const found = looks.flat().filter((claim) => claim !== 'two')
+  assert.deepEqual(found, ['one', 'three'], 'each that was found is asked for once')
+})
+
 test('an answer is passed on, and an error that says that nothing happened is looked for by nobody', async () => {
   const claims = new LostClaims<string>(() => assert.fail('nothing is in doubt'))
   assert.equal(await claims.guard('one', async () => 7), 7)

@@ -14,6 +14,13 @@ const RETRY_MS = 250
 /** How long an engine that closes waits for the look that is under way. */
 const CLOSE_MS = 1_000
 
+interface Look {
+  /** How many there were. */
+  readonly count: number
+  /** When the next one is due, by the monotonic clock. */
+  readonly dueMs: number
+}
+
 /**
  * Claims whose answer never arrived. The store may have leased jobs to this process that nobody here knows of: they would
  * wait until the lease runs out, and count as a start though no handler saw them. Each such claim is looked for as soon as
@@ -21,9 +28,9 @@ const CLOSE_MS = 1_000
  */
 export class LostClaims<Claim> {
   readonly #takeBack: (claims: readonly Claim[]) => Promise<readonly Claim[]>
-  /** How often each was looked for. */
-  readonly #looks = new Map<Claim, number>()
+  readonly #looks = new Map<Claim, Look>()
   readonly #closing = new AbortController()
+  #pause = new AbortController()
   #looking: Promise<void> | null = null
 
   /** `takeBack` undoes the claims that have happened, and answers those. */
@@ -43,35 +50,44 @@ export class LostClaims<Claim> {
 
   #add(claim: Claim): void {
     if (this.#closing.signal.aborted) return
-    this.#looks.set(claim, 0)
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = null
-    })
+    this.#looks.set(claim, { count: 0, dueMs: backgroundClock.monotonicMs() })
+    this.#pause.abort()
+    this.#looking ??= this.#lookUntilFound()
   }
 
-  async #look(): Promise<void> {
+  async #lookUntilFound(): Promise<void> {
     const { signal } = this.#closing
     while (this.#looks.size > 0 && !signal.aborted) {
-      const isAnswered = await this.#lookOnce()
-      const pauses = [...this.#looks.values()].map((looks) => PAUSES_MS[looks] ?? 0)
-      await backgroundClock.sleep(isAnswered ? Math.min(...pauses) : RETRY_MS, signal)
+      const dueMs = Math.min(...[...this.#looks.values()].map((look) => look.dueMs))
+      this.#pause = new AbortController()
+      // Also ended by a claim that is lost meanwhile, which is due at once.
+      await backgroundClock.sleep(
+        Math.max(0, dueMs - backgroundClock.monotonicMs()),
+        AbortSignal.any([signal, this.#pause.signal]),
+      )
+      if (!signal.aborted) await this.#lookOnce()
     }
+    // In the turn of the last check, so that the next claim that is lost starts a new round.
+    this.#looking = null
   }
 
-  /** False when the store did not answer. */
-  async #lookOnce(): Promise<boolean> {
-    const claims = [...this.#looks.keys()]
+  async #lookOnce(): Promise<void> {
+    const nowMs = backgroundClock.monotonicMs()
+    const claims = [...this.#looks].flatMap(([claim, { dueMs }]) => (dueMs <= nowMs ? [claim] : []))
+    if (claims.length === 0) return
     try {
       const found = new Set(await this.#takeBack(claims))
       for (const claim of claims) {
-        const looks = (this.#looks.get(claim) ?? 0) + 1
-        if (found.has(claim) || looks === PAUSES_MS.length) this.#looks.delete(claim)
-        else this.#looks.set(claim, looks)
+        const count = (this.#looks.get(claim)?.count ?? 0) + 1
+        const pauseMs = PAUSES_MS[count]
+        if (found.has(claim) || pauseMs === undefined) this.#looks.delete(claim)
+        else this.#looks.set(claim, { count, dueMs: nowMs + pauseMs })
       }
-      return true
     } catch {
       // The worker has told that the store is away, and goes on telling it as long as it claims.
-      return false
+      for (const claim of claims) {
+        this.#looks.set(claim, { count: this.#looks.get(claim)?.count ?? 0, dueMs: nowMs + RETRY_MS })
+      }
     }
   }
 
