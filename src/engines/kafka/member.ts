@@ -31,6 +31,7 @@ export interface MemberParts {
 const LOOK_MS = 30_000
 /** The same while something is wrong with them. */
 const LOOK_SOON_MS = 1_000
+const LOOK_RETRIES = 3
 const STEP_MS = 10
 
 /** A place in the consumer group: it joins, beats and leaves, and knows which partitions are ours. It reads nothing. */
@@ -246,7 +247,8 @@ export class Member {
   }
 
   async #checkTopologyNow(): Promise<void> {
-    const topology = await this.#lookAtTopology()
+    // The member's calls are repeated for ever; a topic that was deleted since it was listed would then be the last look.
+    const topology = await this.#lookAtTopology({ retries: LOOK_RETRIES })
     if ((topology === this.#topology && !this.#isStranded) || this.#isClosed) return
     this.#isStranded = false
     await this.raw.joinGroup({})
@@ -254,7 +256,7 @@ export class Member {
   }
 
   /** One topic that is gone would make the client fail for all, so it is told of those that are there. */
-  async #lookAtTopology(): Promise<string> {
+  async #lookAtTopology(calls: { readonly retries?: number } = {}): Promise<string> {
     const existing = new Set(await this.#parts.existing())
     const there = this.#parts.topics.filter((topic) => existing.has(topic))
     const missing = this.#parts.topics.filter((topic) => !existing.has(topic))
@@ -264,7 +266,7 @@ export class Member {
       this.look()
       this.#parts.onError(new EngineError('ERR_SCHEMA_MISSING', `${missing.join()} was deleted; create it again`))
     }
-    const { topics } = await this.raw.metadata({ topics: there, forceUpdate: true })
+    const { topics } = await this.raw.metadata({ topics: there, forceUpdate: true, ...calls })
     this.#parts.onTopics(new Map([...topics].map(([name, { id }]) => [name, id])))
     return [...topics]
       .map(([name, { partitionsCount }]) => `${name}=${partitionsCount}`)
