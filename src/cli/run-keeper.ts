@@ -2,9 +2,10 @@ import type { Mill } from '../client/mill.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { KeeperOptions } from '../keeper/keeper.ts'
 import { type Cli, type SharedOptions, withStoredMillUntil } from './cli.ts'
-import { type LogLevel, openLog } from './log.ts'
+import type { LogLevel } from './log.ts'
 import { type Serve, serveNothing } from './serving.ts'
-import { StopRequest } from './stop-signals.ts'
+import type { StopRequest } from './stop-signals.ts'
+import { runUntilStopped } from './until-stopped.ts'
 
 export interface KeeperFlags extends SharedOptions {
   readonly interval?: number
@@ -20,12 +21,7 @@ export async function runKeeper(
   flags: KeeperFlags,
   serve: Serve = serveNothing,
 ): Promise<void> {
-  const stop = new StopRequest(cli.clock)
-  cli.terminal.outliveReader()
-  const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
-  try {
-    const jobs = await stop.unlessStopped(load())
-    if (jobs === null) return
+  await runUntilStopped(cli, load, flags, async ({ stop, log, jobs }) => {
     const options: KeeperOptions = {
       jobs,
       ...(flags.interval !== undefined && { interval: flags.interval }),
@@ -40,9 +36,7 @@ export async function runKeeper(
         await serving.close()
       }
     })
-  } finally {
-    stop.close()
-  }
+  })
 }
 
 async function keepUntilStopped(stop: StopRequest, mill: Mill, options: KeeperOptions): Promise<void> {

@@ -7,9 +7,10 @@ import type { WorkerOptions } from '../worker/options.ts'
 import type { Worker } from '../worker/worker.ts'
 import { type Cli, duration, type SharedOptions, wholeNumber } from './cli.ts'
 import { EXIT } from './exit.ts'
-import { LOG_LEVELS, type LogLevel, openLog } from './log.ts'
+import { LOG_LEVELS, type LogLevel } from './log.ts'
 import { type Serve, serveNothing } from './serving.ts'
-import { StopRequest } from './stop-signals.ts'
+import type { StopRequest } from './stop-signals.ts'
+import { runUntilStopped } from './until-stopped.ts'
 
 export interface WorkerFlags {
   readonly types?: readonly string[]
@@ -61,12 +62,7 @@ export async function runWorker(
   flags: SharedOptions & WorkerFlags,
   serve: Serve = serveNothing,
 ): Promise<void> {
-  const stop = new StopRequest(cli.clock)
-  cli.terminal.outliveReader()
-  const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
-  try {
-    const jobs = await stop.unlessStopped(load())
-    if (jobs === null) return
+  await runUntilStopped(cli, load, flags, async ({ stop, log, jobs }) => {
     const mill = await stop.unlessStopped(open(flags.engine, { log, clock: cli.clock }), (late) => late.close())
     if (mill === null) return
     try {
@@ -74,9 +70,7 @@ export async function runWorker(
     } finally {
       await mill.close()
     }
-  } finally {
-    stop.close()
-  }
+  })
 }
 
 interface Work {

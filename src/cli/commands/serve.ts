@@ -2,10 +2,10 @@ import { type Command, Option } from 'commander'
 import { PORT_DEFAULT } from '../../http/index.ts'
 import type { AnyJob } from '../../job/definition.ts'
 import { type Cli, examples, type SharedOptions, withStoredMillUntil } from '../cli.ts'
-import { LOG_LEVELS, type LogLevel, openLog } from '../log.ts'
+import { LOG_LEVELS, type LogLevel } from '../log.ts'
 import { loadJobs } from '../modules.ts'
 import { addServingOptions, type ServingFlags, startServing } from '../serving.ts'
-import { StopRequest } from '../stop-signals.ts'
+import { runUntilStopped } from '../until-stopped.ts'
 
 interface ServeFlags extends SharedOptions, ServingFlags {
   readonly json?: true
@@ -44,12 +44,7 @@ Other users of the machine can see a command line: prefer MILLRACE_TOKENS, which
 
 /** A server has nothing to drain that a second signal could cut short. */
 async function serve(cli: Cli, load: () => Promise<readonly AnyJob[]>, flags: ServeFlags): Promise<void> {
-  const stop = new StopRequest(cli.clock)
-  cli.terminal.outliveReader()
-  const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
-  try {
-    const jobs = await stop.unlessStopped(load())
-    if (jobs === null) return
+  await runUntilStopped(cli, load, flags, async ({ stop, log, jobs }) => {
     await withStoredMillUntil(stop, flags.engine, { log, clock: cli.clock, jobs }, async (mill) => {
       const starting = startServing(cli, mill, { jobs, flags, log })
       const serving = await stop.unlessStopped(starting, (late) => late.close())
@@ -57,7 +52,5 @@ async function serve(cli: Cli, load: () => Promise<readonly AnyJob[]>, flags: Se
       await stop.unlessStopped(new Promise(() => {}))
       await serving.close()
     })
-  } finally {
-    stop.close()
-  }
+  })
 }
