@@ -1,7 +1,8 @@
 /** Workers, schedules, queues, alerts and the audit, each with what is done on its page. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Alerting, type AlertRule, defineJob, startAlerting } from 'millrace'
+import { defineJob } from 'millrace'
+import { type Alerting, type AlertRule, startAlerting } from 'millrace/observe'
 import { eventually } from '../../conformance/process/child.ts'
 import { LIMIT_MS } from './browser.ts'
 import { useDashboard } from './stage.ts'

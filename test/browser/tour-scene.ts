@@ -1,7 +1,8 @@
 /** The tour after a minute of work: two workers, a paused queue, dead letters, and somebody who looks after them. */
 import type { TestContext } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
-import { type Alerting, healthRules, type Mill, startAlerting } from 'millrace'
+import type { Mill } from 'millrace'
+import { type Alerting, healthRules, startAlerting } from 'millrace/observe'
 import { eventually } from '../../conformance/process/child.ts'
 import { feedForever } from '../../examples/tour/feed.ts'
 import { checksum, convertPrice, countPrimes, indexDocs, jobsFor, parseLedger } from '../../examples/tour/jobs.ts'

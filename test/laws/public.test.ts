@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import * as millrace from '../../src/index.ts'
+import * as observe from '../../src/observe/index.ts'
 import { ROOT, sourceFiles } from './source.ts'
 
 interface Package {
@@ -39,7 +40,7 @@ function hasExample(name: string): boolean {
 }
 
 test('every public function, class and value is shown in use, by an example above it, in the docs or in examples/', () => {
-  const names = Object.keys(millrace)
+  const names = [...Object.keys(millrace), ...Object.keys(observe)]
   assert.ok(names.includes('defineJob') && names.includes('open') && names.length > 25)
   const undocumented = names.filter((name) => !hasExample(name) && !new RegExp(`\\b${name}\\b`).test(written))
   assert.deepEqual(undocumented, [])

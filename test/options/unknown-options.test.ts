@@ -1,22 +1,18 @@
 /** Wherever a user passes options, a name that is not known is refused: it would change nothing, and nobody would be told. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { createLog, defineJob, type Mill, open, openDesk } from 'millrace'
+import { createAdmin } from 'millrace/http'
 import {
   attachMetrics,
   attachPresence,
   attachWatchMetrics,
   checkHealth,
-  createLog,
-  defineJob,
   healthRules,
   MemoryPresence,
-  type Mill,
-  open,
-  openDesk,
   startAlerting,
   webhookSink,
-} from 'millrace'
-import { createAdmin } from 'millrace/http'
+} from 'millrace/observe'
 import { openOutbox } from 'millrace/outbox'
 import { drain, openForTest } from 'millrace/testing'
 import { JobQueueRepository, monitorDeadLetters } from 'millrace/workloads/conversations'

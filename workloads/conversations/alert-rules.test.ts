@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineJob, startAlerting } from '../../src/index.ts'
+import { defineJob } from '../../src/index.ts'
+import { startAlerting } from '../../src/observe/index.ts'
 import { openForTest } from '../../src/testing/index.ts'
 import { conversationRules } from './alert-rules.ts'
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Alert, defineJob, NonRetryable } from '../../src/index.ts'
+import { defineJob, NonRetryable } from '../../src/index.ts'
+import type { Alert } from '../../src/observe/index.ts'
 import { drain } from '../../src/testing/drain.ts'
 import { openForTest } from '../../src/testing/open.ts'
 import { MONITOR_EVERY_MS, monitorDeadLetters } from './dead-letter-monitor.ts'

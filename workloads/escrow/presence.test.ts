@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { attachPresence, defineJob, MemoryPresence } from '../../src/index.ts'
+import { defineJob } from '../../src/index.ts'
+import { attachPresence, MemoryPresence } from '../../src/observe/index.ts'
 import { openForTest } from '../../src/testing/index.ts'
 import { presenceAs } from './presence.ts'
 

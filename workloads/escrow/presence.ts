@@ -1,4 +1,4 @@
-import type { Presence } from '../../src/index.ts'
+import type { Presence } from '../../src/observe/index.ts'
 
 /**
  * A presence in which a worker goes by its own name. Three workers read `escrow.commands`; by the type of their jobs
