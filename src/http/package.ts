@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { moduleFile } from '../engine/module-file.ts'
 
 interface Found {
   readonly root: string
@@ -18,13 +20,13 @@ function find(folder: string): Found | null {
   return parent === folder ? null : find(parent)
 }
 
-const found = find(import.meta.dirname)
+const found = find(fileURLToPath(new URL('.', moduleFile())))
 
 export function packageVersion(): string {
   return found?.version ?? 'unknown'
 }
 
-/** The folder that holds the package, or null where somebody has bundled it. */
+/** The folder of the package; null in a bundle. */
 export function packageRoot(): string | null {
   return found?.root ?? null
 }

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { type Mill, open } from '../client/mill.ts'
@@ -221,4 +223,29 @@ test('createLog writes JSON lines from its level up, each named once', () => {
   assert.deepEqual({ ...first, time: '' }, { level: 'info', time: '', name: 'millrace', job_id: 'j', msg: 'Hello' })
   assert.equal(second.name, 'worker:send')
   assert.equal(written[1]?.match(/"name"/g)?.length, 1)
+})
+
+test('createLog writes a line for fields that JSON cannot hold', () => {
+  const written: string[] = []
+  const log = createLog({ destination: { write: (line) => void written.push(line) } })
+  const circular: Record<string, unknown> = { bytes: 1n }
+  circular.self = circular
+  log.info('Big', { bytes: 12n, error: new TypeError('no') })
+  log.info('Circular', { circular })
+  const [big, second] = written.map((line) => JSON.parse(line))
+  assert.deepEqual([big.bytes, big.error.type, big.error.message], ['12', 'TypeError', 'no'])
+  assert.equal(second.msg, 'Circular')
+  assert.match(second.circular, /Circular/)
+})
+
+test('a program goes on when the reader of its log goes away', async () => {
+  const source = `
+    const { createLog } = await import(${JSON.stringify(new URL('./log.ts', import.meta.url).href)})
+    const log = createLog()
+    process.stdout.once('error', () => setImmediate(() => process.exit(7)))
+    setInterval(() => log.info('line'), 1)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', source], { stdio: ['ignore', 'pipe', 'inherit'] })
+  child.stdout.once('data', () => child.stdout.destroy())
+  const [code] = await once(child, 'exit')
+  assert.equal(code, 7)
 })

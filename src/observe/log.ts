@@ -1,8 +1,10 @@
-import { createRequire } from 'node:module'
-import type { DestinationStream } from 'pino'
+import { inspect } from 'node:util'
+import { isError } from '../errors.ts'
 import type { Events, MillEvents } from '../events.ts'
 import type { Log } from '../job/definition.ts'
 import { refuseUnknown } from '../job/known-options.ts'
+import { systemClock } from '../time/clock.ts'
+import { toIso } from '../time/iso.ts'
 import { errorText } from './error-text.ts'
 import { logKeeper } from './log-keeper.ts'
 
@@ -10,35 +12,56 @@ const nothing = (): void => {}
 
 export const silentLog: Log = Object.freeze({ debug: nothing, info: nothing, warn: nothing, error: nothing })
 
+const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
 export interface LogOptions {
-  /** The least severe level that is written; `info` unless told. */
-  readonly level?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
-  /** Where lines go; standard output unless told. */
-  readonly destination?: DestinationStream
-  /** Stands in every line that does not name its own writer. */
+  /** The least severe level that is written. Default: `info`. */
+  readonly level?: (typeof LEVELS)[number]
+  /** Where lines go. Default: standard output. */
+  readonly destination?: { write(line: string): unknown }
+  /** Added to every line that has no `name` field. */
   readonly name?: string
 }
-
-const require = createRequire(import.meta.url)
 
 /** A log of JSON lines: `level` in words, `time` in ISO-8601, `msg`, and the fields. */
 export function createLog(options: LogOptions = {}): Log {
   refuseUnknown(options, { level: true, destination: true, name: true }, 'createLog')
-  const { level = 'info', destination, name } = options
-  // Loaded when first used: a program that only enqueues should not wait 20 ms for a logger.
-  const { pino }: typeof import('pino') = require('pino')
-  const settings = {
-    level,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
-  }
-  const lines = destination === undefined ? pino(settings) : pino(settings, destination)
+  const { level = 'info', destination = standardOutput(), name } = options
+  const lowest = LEVELS.indexOf(level)
   const write =
     (severity: keyof Log): Log[keyof Log] =>
-    (text, fields) =>
-      lines[severity](name === undefined ? { ...fields } : { name, ...fields }, text)
+    (msg, fields) => {
+      if (LEVELS.indexOf(severity) < lowest) return
+      const head = { level: severity, time: toIso(systemClock.nowMs()), ...(name === undefined ? {} : { name }) }
+      destination.write(`${jsonLine({ ...head, ...fields, msg })}\n`)
+    }
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+let output: NodeJS.WriteStream | null = null
+
+/** Standard output whose reader may go away (`| head`): the program then goes on without its log. */
+function standardOutput(): NodeJS.WriteStream {
+  output ??= process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
+  return output
+}
+
+/** A field that JSON cannot hold is written as text: a log line must never fail the job that writes it. */
+function jsonLine(fields: Readonly<Record<string, unknown>>): string {
+  try {
+    return JSON.stringify(fields, (_, value: unknown) => {
+      if (typeof value === 'bigint') return String(value)
+      return isError(value) ? { type: value.name, message: value.message, stack: value.stack } : value
+    })
+  } catch {
+    const texts = Object.entries(fields).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? value : inspect(value),
+    ])
+    return JSON.stringify(Object.fromEntries(texts))
+  }
 }
 
 type JobMoment = Pick<MillEvents['job.claimed'], 'job' | 'attempt' | 'worker'>

@@ -1,7 +1,11 @@
 import type { LostReason } from '../engine/outcome.ts'
 
+/** Changes with the messages and the layout of the pages, because a bundle may find the thread of another version. */
+export const RENEWAL_PROTOCOL = 1
+
 /** What the renewal thread is started with. */
 export interface RenewalThreadData {
+  readonly protocol: number
   readonly url: string
   readonly worker: string
 }

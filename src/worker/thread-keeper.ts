@@ -1,9 +1,17 @@
 import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
 import { Worker as Thread } from 'node:worker_threads'
+import { moduleFile } from '../engine/module-file.ts'
 import { MillraceError, messageOf } from '../errors.ts'
 import { waitAtMost } from './bounded.ts'
 import type { KeeperParts, LeaseKeeper } from './lease-keeper.ts'
-import type { FromRenewalThread, RenewalThreadData, ToRenewalThread } from './renewal-protocol.ts'
+import {
+  type FromRenewalThread,
+  RENEWAL_PROTOCOL,
+  type RenewalThreadData,
+  type ToRenewalThread,
+} from './renewal-protocol.ts'
 import { type KeptLease, LeaseWriter } from './shared-leases.ts'
 
 /** A thread that has not closed its connection by then is ended. */
@@ -13,18 +21,24 @@ const CLOSE_MS = 4_000
 const LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 }
 
 /**
- * The source runs as TypeScript, the package as JavaScript; the thread's file has the extension of this one. Null where it
- * is not beside this file, because a bundler has put the program into one: a bundle as CommonJS has no `import.meta.url`.
+ * A bundled program has the thread's file beside it, when it was built as a second entry, or in the installed package.
+ * Null when neither is there.
  */
 function threadFile(): URL | null {
-  const here: unknown = import.meta.url
-  if (typeof here !== 'string') return null
-  const file = new URL(`./renewal-thread.${here.endsWith('.ts') ? 'ts' : 'js'}`, here)
-  return existsSync(file) ? file : null
+  const here = moduleFile()
+  for (const extension of ['js', 'mjs', 'cjs']) {
+    const beside = new URL(`./renewal-thread.${extension}`, here)
+    if (existsSync(beside)) return beside
+  }
+  try {
+    return pathToFileURL(createRequire(here).resolve('millrace/renewal-thread'))
+  } catch {
+    return null
+  }
 }
 
 const BUNDLED =
-  'the file of the renewal thread is not there, because this program was bundled; keep millrace out of the bundle (external), or build millrace/renewal-thread beside it as renewal-thread.js'
+  'this program was bundled without the file of the renewal thread; build millrace/renewal-thread as a second entry, named renewal-thread, beside the bundle, or keep millrace out of the bundle (external)'
 
 export function startRenewalThread(parts: KeeperParts, url: string, fallBack: () => LeaseKeeper): LeaseKeeper {
   const file = threadFile()
@@ -61,7 +75,7 @@ class ThreadKeeper implements LeaseKeeper {
   constructor(parts: KeeperParts, { file, url }: { file: URL; url: string }, fallBack: () => LeaseKeeper) {
     this.#parts = parts
     this.#fallBack = fallBack
-    const workerData: RenewalThreadData = { url, worker: parts.worker }
+    const workerData: RenewalThreadData = { protocol: RENEWAL_PROTOCOL, url, worker: parts.worker }
     // The process has been told already that SQLite is experimental in this Node.
     const execArgv = ['--disable-warning=ExperimentalWarning']
     const thread = new Thread(file, { workerData, execArgv, name: 'millrace-renewal', resourceLimits: LIMITS })

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { moduleFile } from '../../engine/module-file.ts'
 import { EngineError } from '../../errors.ts'
 
 /** BullMQ's scripts that we call, with the number of keys each takes: another number would mean another script. */
@@ -37,7 +38,7 @@ function texts(): Texts {
 function load(): Texts {
   let scripts: Texts['scripts']
   try {
-    scripts = createRequire(import.meta.url)('bullmq/dist/cjs/scripts')
+    scripts = createRequire(moduleFile())('bullmq/dist/cjs/scripts')
   } catch (error) {
     throw new EngineError('ERR_MODULE_MISSING', 'To use Redis: npm install bullmq@6 ioredis', { cause: error })
   }

@@ -3,6 +3,7 @@
  * it too, or a schedule ends with the first run that we take.
  */
 import { createRequire } from 'node:module'
+import { moduleFile } from '../../engine/module-file.ts'
 import type { RedisDatabase } from './database.ts'
 import { nextRunScript } from './lua/job-scheduler.ts'
 import { type Fields, parse } from './rows.ts'
@@ -29,7 +30,7 @@ let strategy: RepeatStrategy | null = null
 
 /** BullMQ's own reading of a pattern. */
 function repeatStrategy(): RepeatStrategy {
-  strategy ??= createRequire(import.meta.url)('bullmq').defaultRepeatStrategy as RepeatStrategy
+  strategy ??= createRequire(moduleFile())('bullmq').defaultRepeatStrategy as RepeatStrategy
   return strategy
 }
 
