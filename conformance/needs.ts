@@ -16,7 +16,7 @@ import {
 import type { Capabilities } from '../src/engine/capabilities.ts'
 import { UnsupportedError } from '../src/errors.ts'
 import { defineJob } from '../src/job/definition.ts'
-import { newJobId } from '../src/job/id.ts'
+import { newJobId } from '../src/job/job.ts'
 import type { EnqueueOptions } from '../src/job/options.ts'
 import type { Excuse } from './case.ts'
 import { complete, first, idsOf, never, type Stage } from './stage.ts'

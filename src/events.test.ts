@@ -96,9 +96,9 @@ test('next resolves with the first event that matches and then listens no more',
 
 test('whether anyone hears an event is known beforehand', () => {
   const events = new Events()
-  assert.equal(events.hears('worker.stopped'), false)
+  assert.equal(events.hasListener('worker.stopped'), false)
   const off = events.on('worker.stopped', () => {})
-  assert.deepEqual([events.hears('worker.stopped'), events.hears('job.cancelled')], [true, false])
+  assert.deepEqual([events.hasListener('worker.stopped'), events.hasListener('job.cancelled')], [true, false])
   off()
-  assert.equal(events.hears('worker.stopped'), false)
+  assert.equal(events.hasListener('worker.stopped'), false)
 })

@@ -172,7 +172,7 @@ export class Events {
   }
 
   /** Whether anyone listens: a hot path asks before it builds an event that nobody would hear. */
-  hears(name: EventName): boolean {
+  hasListener(name: EventName): boolean {
     const listeners = this.#listeners.get(name)
     return listeners !== undefined && listeners.length > 0
   }

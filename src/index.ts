@@ -1,4 +1,4 @@
-export type { Actor, Note } from './client/acts.ts'
+export type { Actor, Note } from './client/audit.ts'
 export type { Flow, FlowStep } from './client/flow.ts'
 export { type Enqueued, Mill, type MillOptions, open } from './client/mill.ts'
 export type { BulkOptions, BulkOutcome, BulkProgress, Refusal } from './desk/bulk.ts'
@@ -69,7 +69,6 @@ export { type ExplainOptions, explainJob } from './explain/explain.ts'
 export type { Because, ExplainedJob, Explanation } from './explain/explanation.ts'
 export { type GraphNode, graphOf } from './explain/graph.ts'
 export { type Backoff, backoffMs, backoffPresets, type Jitter } from './job/backoff.ts'
-export { isRetryable } from './job/classify.ts'
 export {
   type AnyJob,
   defineJob,
@@ -93,14 +92,17 @@ export type {
   StoredOptions,
   Tenant,
   TraceContext,
+  TracedStart,
+  Tracer,
+  Tracing,
 } from './job/job.ts'
 export type { Ages, AgesMs, RemoveOption } from './job/keep.ts'
-export { contentKey } from './job/keys.ts'
 export type { EnqueueOptions, JobRef, Latest } from './job/options.ts'
+export { contentKey } from './job/options.ts'
+export { isRetryable } from './job/policy.ts'
 export type { Predecessor } from './job/predecessors.ts'
 export type { DeclaredSchedule, ScheduledOptions, SchedulePlan, ScheduleSpec } from './job/schedule.ts'
 export { JOB_STATES, type JobState } from './job/states.ts'
-export type { TracedStart, Tracer, Tracing } from './job/tracing.ts'
 export { fromUrgency } from './job/urgency.ts'
 export type { Keeper, KeeperOptions } from './keeper/keeper.ts'
 export { housekeepingSchedules } from './keeper/presets.ts'
@@ -160,6 +162,6 @@ export {
 export type { WorkedTypeView, WorkerCondition, WorkerView } from './observe/watch/workers.ts'
 export { type Clock, systemClock } from './time/clock.ts'
 export type { Duration } from './time/duration.ts'
-export { currentJob, currentTenant } from './worker/current.ts'
+export { currentJob, currentTenant } from './worker/context.ts'
 export type { WorkerOptions } from './worker/options.ts'
 export type { Worker } from './worker/worker.ts'

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import type { Lease, Outcome } from '../../src/engine/outcome.ts'
 import { UnknownJobError } from '../../src/errors.ts'
-import { newJobId } from '../../src/job/id.ts'
 import type { NewJob } from '../../src/job/job.ts'
+import { newJobId } from '../../src/job/job.ts'
 import { never } from '../stage.ts'
 import { BOUNDED_TYPE, type Held, LEASE_MS, leased, lostOf, REAPER, TYPES, UNIT_MS, type World } from './world.ts'
 

@@ -1,4 +1,4 @@
-import type { Note } from '../client/acts.ts'
+import type { Note } from '../client/audit.ts'
 import type { Mill } from '../client/mill.ts'
 import type { By } from '../engine/dead-letters.ts'
 import { errorText } from '../observe/error-text.ts'

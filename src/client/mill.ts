@@ -6,10 +6,9 @@ import { messageOf, OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyJob, JobDefinition, Log } from '../job/definition.ts'
 import { type Redactor, redact } from '../job/error-record.ts'
-import type { JobEvent, JobView, NewJob } from '../job/job.ts'
+import type { JobEvent, JobView, NewJob, Tracing } from '../job/job.ts'
 import { refuseUnknown } from '../job/known-options.ts'
 import { type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
-import type { Tracing } from '../job/tracing.ts'
 import { type Keeper, type KeeperOptions, startKeeper } from '../keeper/keeper.ts'
 import type { Prepare } from '../keeper/parts.ts'
 import { Timetable } from '../keeper/timetable.ts'
@@ -20,7 +19,9 @@ import { type Clock, systemClock } from '../time/clock.ts'
 import type { WorkerOptions } from '../worker/options.ts'
 import { startWorker, type Worker } from '../worker/worker.ts'
 import { newWorkerId } from '../worker/worker-id.ts'
-import { type Actor, checkActor, type Note, pauseType, resumeType, writeNote } from './acts.ts'
+import { type Actor, checkActor, type Note, pauseType, resumeType, writeNote } from './audit.ts'
+import { admitFlow, type Flow, prepareFlow, type ResultOf, receiptsByName } from './flow.ts'
+import { Lifetime } from './lifetime.ts'
 import {
   checkDefinitions,
   checkFilter,
@@ -28,9 +29,7 @@ import {
   ENQUEUE_WITHIN_NAMES,
   MILL_NAMES,
   WITHIN_NAMES,
-} from './checks.ts'
-import { admitFlow, type Flow, prepareFlow, type ResultOf, receiptsByName } from './flow.ts'
-import { Lifetime } from './lifetime.ts'
+} from './options.ts'
 import { type Preparation, prepareJobs } from './prepare.ts'
 import { awaitResult, type ResultWait } from './result.ts'
 
@@ -170,7 +169,7 @@ export class Mill {
     if (within !== undefined) admitTransaction(this.engine)
     const store = (traced: readonly NewJob[]) => this.engine.enqueue(traced, within)
     const receipts = await (this.tracing.tracer?.enqueue(jobs, store) ?? store(jobs))
-    if (!this.events.hears('job.enqueued')) return receipts
+    if (!this.events.hasListener('job.enqueued')) return receipts
     receipts.forEach(({ id, status }, index) => {
       const { type = '', payload = '' } = jobs[index] ?? {}
       this.events.emit('job.enqueued', { id, type, status, bytes: Buffer.byteLength(payload) })

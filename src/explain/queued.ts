@@ -1,6 +1,6 @@
 /** Why a queued job has not started. */
 import type { JobView } from '../job/job.ts'
-import { takeTurn } from '../job/predecessors.ts'
+import { readinessOf } from '../job/predecessors.ts'
 import { QUIET_MS } from '../observe/watch/conditions.ts'
 import { type Crew, crewOf } from './crew.ts'
 import { explainedJob } from './explanation.ts'
@@ -133,7 +133,7 @@ function isBefore(one: JobView, other: JobView): boolean {
 /** What is going to happen when its turn comes. */
 function turnNotes({ job, predecessors }: Facts): readonly Note[] {
   if (job.after === null || predecessors.length < job.after.ids.length) return []
-  const turn = takeTurn(job.after, predecessors)
+  const turn = readinessOf(job.after, predecessors)
   return turn.kind === 'die' ? [{ kind: 'will-die', error: turn.error.message }] : []
 }
 

@@ -1,3 +1,4 @@
+import { monotonicFactory } from 'ulid'
 import type { Backoff } from './backoff.ts'
 import type { JobState } from './states.ts'
 
@@ -130,4 +131,59 @@ export interface JobEvent {
   readonly attempt: number
   readonly worker: string | null
   readonly detail: Readonly<Record<string, unknown>> | null
+}
+
+/** How a trace follows a job from whoever enqueues it to whoever runs it. Nothing here knows who traces. */
+/** One start of a job, as a tracer is told of it. */
+export interface TracedStart {
+  readonly job: StoredJob
+  readonly attempt: number
+  readonly worker: string
+}
+
+/** Stands around the two places where a job passes from one process to another. */
+export interface Tracer {
+  /** Calls `store` with the jobs as they are to be stored: with the trace that they belong to. */
+  enqueue<T>(jobs: readonly NewJob[], store: (jobs: readonly NewJob[]) => Promise<T>): Promise<T>
+  /** Calls `run`, once and at once, so that whatever it does belongs to the trace of the job. */
+  run(start: TracedStart, run: () => void): void
+}
+
+/** Where a mill's tracer stands. Null costs nothing but this look. */
+export interface Tracing {
+  tracer: Tracer | null
+}
+
+/**
+ * How many lines of history a job has at most. A job that is retried or deferred for weeks would otherwise grow without
+ * end. The oldest go first, but for the line that tells when the job was enqueued. Engines may store fewer.
+ */
+export const HISTORY_MAX = 200
+
+/** The lines that are shown, of all that a job's record tells. */
+export function newestHistory(events: readonly JobEvent[]): readonly JobEvent[] {
+  const [first] = events
+  if (first === undefined || events.length <= HISTORY_MAX) return events
+  return first.name === 'enqueued' ? [first, ...events.slice(1 - HISTORY_MAX)] : events.slice(-HISTORY_MAX)
+}
+
+/**
+ * What a line says, from what an engine stored: without the start that it keeps there to tell it as a line of its own, and
+ * with the error of a failure in one place on every engine.
+ */
+export function historyDetail(
+  stored: Readonly<Record<string, unknown>> | null | undefined,
+): Readonly<Record<string, unknown>> | null {
+  if (stored === null || stored === undefined) return null
+  const { startedAtMs: _, name, code = null, message, stack = null, ...rest } = stored
+  if (typeof name === 'string' && typeof message === 'string') return { ...rest, error: { name, code, message, stack } }
+  const { startedAtMs: __, ...detail } = stored
+  return Object.keys(detail).length === 0 ? null : detail
+}
+
+const nextUlid = monotonicFactory()
+
+/** A ULID: sortable by creation time, and strictly increasing within this process (X122). */
+export function newJobId(nowMs: number): string {
+  return nextUlid(nowMs)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OptionError } from '../errors.ts'
 import type { JobView, Predecessors } from './job.ts'
-import { checkAfter, PREDECESSORS_MAX, readPredecessors, redirect, takeTurn } from './predecessors.ts'
+import { checkAfter, PREDECESSORS_MAX, readinessOf, readPredecessors, redirect } from './predecessors.ts'
 
 const refused = (options: Parameters<typeof checkAfter>[0], text: RegExp): void =>
   assert.throws(
@@ -49,7 +49,7 @@ function viewOf(fate: Fate): JobView | null {
 }
 
 const turn = (ifDead: Predecessors['ifDead'], ...fates: Fate[]) =>
-  takeTurn({ ids: fates.map((_, index) => `job-${index}`), ifDead }, fates.map(viewOf))
+  readinessOf({ ids: fates.map((_, index) => `job-${index}`), ifDead }, fates.map(viewOf))
 
 test('what becomes of a job, by what became of those before it', () => {
   const table: readonly (readonly [Fate, wait: string, run: string, die: string])[] = [

@@ -59,14 +59,14 @@ export function readPredecessors(stored: unknown): Predecessors | null {
 }
 
 /** What is to become of a claimed job that came after others. */
-export type Turn =
+export type Readiness =
   | { readonly kind: 'run'; readonly after: readonly Predecessor[] }
   /** One of them is under way again: somebody has replayed it. */
   | { readonly kind: 'wait' }
   | { readonly kind: 'die'; readonly error: PredecessorError }
 
 /** Pure: the same predecessors, the same answer. `found` stands in the order of `ids`, null for those that are gone. */
-export function takeTurn({ ids, ifDead }: Predecessors, found: readonly (JobView | null)[]): Turn {
+export function readinessOf({ ids, ifDead }: Predecessors, found: readonly (JobView | null)[]): Readiness {
   const after: Predecessor[] = []
   for (const [index, id] of ids.entries()) {
     const one = describe(id, found[index] ?? null)

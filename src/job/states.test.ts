@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MillraceError } from '../errors.ts'
-import { type Actor, assertMove, canMove, JOB_STATES, type JobState } from './states.ts'
+import { assertMove, canMove, JOB_STATES, type JobState, type Mover } from './states.ts'
 
 type Move = `${JobState} ${JobState}`
 
@@ -13,7 +13,7 @@ const AUTOMATIC: readonly Move[] = [
   'failed queued',
   'failed dead_letter',
 ]
-const ADDED: Readonly<Record<Actor, readonly Move[]>> = {
+const ADDED: Readonly<Record<Mover, readonly Move[]>> = {
   core: [],
   producer: ['queued dead_letter'],
   operator: ['queued dead_letter', 'in_progress dead_letter', 'dead_letter queued'],

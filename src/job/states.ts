@@ -13,7 +13,7 @@ export function stateOf({ state, ended }: { readonly state: JobState; readonly e
  * Who causes a transition: engines and the core act automatically, a producer supersedes by enqueuing a newer job of
  * the same latest key, an operator is a named person at the desk, the CLI or the API.
  */
-export type Actor = 'core' | 'producer' | 'operator'
+export type Mover = 'core' | 'producer' | 'operator'
 
 const AUTOMATIC: Readonly<Record<JobState, readonly JobState[]>> = {
   queued: ['in_progress'],
@@ -26,17 +26,17 @@ const AUTOMATIC: Readonly<Record<JobState, readonly JobState[]>> = {
 type Moves = Readonly<Partial<Record<JobState, readonly JobState[]>>>
 
 /** A job that a person or a newer job ended is kept as a dead letter whose `ended` says why. */
-const ADDED: Readonly<Record<Actor, Moves>> = {
+const ADDED: Readonly<Record<Mover, Moves>> = {
   core: {},
   producer: { queued: ['dead_letter'] },
   operator: { queued: ['dead_letter'], in_progress: ['dead_letter'], dead_letter: ['queued'] },
 }
 
-export function canMove(from: JobState, to: JobState, by: Actor = 'core'): boolean {
+export function canMove(from: JobState, to: JobState, by: Mover = 'core'): boolean {
   return AUTOMATIC[from].includes(to) || (ADDED[by][from]?.includes(to) ?? false)
 }
 
-export function assertMove(from: JobState, to: JobState, by: Actor = 'core'): void {
+export function assertMove(from: JobState, to: JobState, by: Mover = 'core'): void {
   if (canMove(from, to, by)) return
   throw new MillraceError(
     'ERR_STATE_TRANSITION',

@@ -194,7 +194,7 @@ test('a detached log hears nothing more', () => {
   detach()
   events.emit('worker.stopped', { worker: 'w' })
   assert.equal(lines.length, before)
-  assert.equal(events.hears('worker.stopped'), false)
+  assert.equal(events.hasListener('worker.stopped'), false)
 })
 
 test('a worker error is logged by its text, redacted', () => {

@@ -1,4 +1,5 @@
 import type { Clock } from '../time/clock.ts'
+import type { ActiveJob } from './active-job.ts'
 
 /** What a claimed job should wait for its start at most, and the longest that a job counts as short. */
 const SHORT_MS = 20
@@ -76,5 +77,71 @@ export class ClaimAhead {
     this.#finishedBefore = ageMs > STALE_MS ? 0 : this.#finishedNow
     this.#finishedNow = 0
     this.#spanFromMs = nowMs
+  }
+}
+
+/** No claimed job waits longer than this for its start; then another worker may have it. */
+const WAIT_MS_MAX = 50
+
+/** Jobs claimed ahead of their slots, first come first served. */
+export class WaitingJobs {
+  readonly #clock: Clock
+  readonly #onOverdue: (overdue: readonly ActiveJob[]) => void
+  #jobs: ActiveJob[] = []
+  #cancel: (() => void) | null = null
+
+  constructor(clock: Clock, onOverdue: (overdue: readonly ActiveJob[]) => void) {
+    this.#clock = clock
+    this.#onOverdue = onOverdue
+  }
+
+  get size(): number {
+    return this.#jobs.length
+  }
+
+  values(): readonly ActiveJob[] {
+    return this.#jobs
+  }
+
+  add(active: ActiveJob): void {
+    this.#jobs.push(active)
+    if (this.#cancel === null) this.#watch()
+  }
+
+  next(): ActiveJob | undefined {
+    return this.#jobs.shift()
+  }
+
+  remove(active: ActiveJob): void {
+    this.#jobs = this.#jobs.filter((other) => other !== active)
+  }
+
+  /** Takes those of some types out. */
+  takeOut(isMeant: (type: string) => boolean): readonly ActiveJob[] {
+    const [out, left]: [ActiveJob[], ActiveJob[]] = [[], []]
+    for (const active of this.#jobs) (isMeant(active.lease.job.type) ? out : left).push(active)
+    this.#jobs = left
+    return out
+  }
+
+  /** Takes all of them out, for good. */
+  clear(): readonly ActiveJob[] {
+    this.#cancel?.()
+    this.#cancel = null
+    return this.#jobs.splice(0)
+  }
+
+  /** The timer runs on when the jobs have started: stopping and starting it for every batch would cost more. */
+  #watch(): void {
+    this.#cancel = this.#clock.after(WAIT_MS_MAX, () => {
+      this.#cancel = null
+      const nowMs = this.#clock.monotonicMs()
+      const overdue: ActiveJob[] = []
+      const isOverdue = (active: ActiveJob | undefined) =>
+        active !== undefined && nowMs - active.heldAtMs >= WAIT_MS_MAX
+      while (isOverdue(this.#jobs[0])) overdue.push(...this.#jobs.splice(0, 1))
+      if (this.#jobs.length > 0) this.#watch()
+      if (overdue.length > 0) this.#onOverdue(overdue)
+    })
   }
 }

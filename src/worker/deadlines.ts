@@ -1,5 +1,5 @@
 import type { Clock } from '../time/clock.ts'
-import type { HeldJob } from './held-job.ts'
+import type { ActiveJob } from './active-job.ts'
 import type { Slots } from './slots.ts'
 
 /**
@@ -9,20 +9,20 @@ import type { Slots } from './slots.ts'
 export class Deadlines {
   readonly #clock: Clock
   readonly #slots: Pick<Slots, 'running'>
-  readonly #onPassed: (held: HeldJob) => void
+  readonly #onPassed: (active: ActiveJob) => void
   #armedForMs = Number.POSITIVE_INFINITY
   #cancel: () => void = () => {}
 
-  constructor(clock: Clock, slots: Pick<Slots, 'running'>, onPassed: (held: HeldJob) => void) {
+  constructor(clock: Clock, slots: Pick<Slots, 'running'>, onPassed: (active: ActiveJob) => void) {
     this.#clock = clock
     this.#slots = slots
     this.#onPassed = onPassed
   }
 
   /** One that starts now. */
-  watch(held: HeldJob): void {
-    const { deadlineMs } = held
-    if (deadlineMs < this.#armedForMs) this.#arm(deadlineMs, held.startedAtMs)
+  watch(active: ActiveJob): void {
+    const { deadlineMs } = active
+    if (deadlineMs < this.#armedForMs) this.#arm(deadlineMs, active.startedAtMs)
   }
 
   close(): void {
@@ -39,13 +39,13 @@ export class Deadlines {
   #sweep(): void {
     const nowMs = this.#clock.monotonicMs()
     this.#armedForMs = Number.POSITIVE_INFINITY
-    const passed: HeldJob[] = []
+    const passed: ActiveJob[] = []
     let nextMs = Number.POSITIVE_INFINITY
-    for (const held of this.#slots.running()) {
-      if (held.deadlineMs <= nowMs) passed.push(held)
-      else if (held.deadlineMs < nextMs) nextMs = held.deadlineMs
+    for (const active of this.#slots.running()) {
+      if (active.deadlineMs <= nowMs) passed.push(active)
+      else if (active.deadlineMs < nextMs) nextMs = active.deadlineMs
     }
     if (nextMs !== Number.POSITIVE_INFINITY) this.#arm(nextMs, nowMs)
-    for (const held of passed) this.#onPassed(held)
+    for (const active of passed) this.#onPassed(active)
   }
 }

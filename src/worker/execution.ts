@@ -1,24 +1,22 @@
-import type { Consumer } from '../engine/engine.ts'
+import { inspectorOf } from '../engine/admission.ts'
+import type { Consumer, Engine } from '../engine/engine.ts'
 import type { Lease, LostReason, Outcome } from '../engine/outcome.ts'
 import { isMillraceError, JobTimeoutError, NonRetryable } from '../errors.ts'
 import type { Predecessors } from '../job/job.ts'
 import { keepOf } from '../job/keep.ts'
 import { decodePayload, encodeProgress, encodeResult, readPayload } from '../job/payload.ts'
 import { decide } from '../job/policy.ts'
-import type { Predecessor, Turn } from '../job/predecessors.ts'
-import { type ContextParts, HandlerContext } from './context.ts'
-import { JobScope, runAsCurrent } from './current.ts'
-import type { HeldJob } from './held-job.ts'
-import { CALLS, callHook } from './hooks.ts'
+import { type Predecessor, type Readiness, readinessOf } from '../job/predecessors.ts'
+import { type ActiveJob, callHook, HOOK_CALLS } from './active-job.ts'
+import { type ContextParts, HandlerContext, JobScope, runAsCurrent } from './context.ts'
 import type { WorkerParts } from './options.ts'
-import { NOBODY, NOT_YET, turnOf } from './turns.ts'
 
 export interface ExecutionParts extends WorkerParts {
   readonly worker: string
   readonly consumer: Consumer
-  /** The outcome is decided and stands in `held`; the handler's slot is free from here on. */
-  onDecided(held: HeldJob): void
-  onLost(held: HeldJob, reason: LostReason): void
+  /** The outcome is decided and stands in `active`; the handler's slot is free from here on. */
+  onDecided(active: ActiveJob): void
+  onLost(active: ActiveJob, reason: LostReason): void
 }
 
 /** Why a stopping worker gives a job back. */
@@ -32,7 +30,7 @@ export class Execution {
 
   constructor(parts: ExecutionParts) {
     this.#parts = parts
-    const report = (held: HeldJob, value: unknown): Promise<boolean> => this.#report(held, value)
+    const report = (active: ActiveJob, value: unknown): Promise<boolean> => this.#report(active, value)
     this.#contextParts = { log: parts.log, worker: parts.worker, report }
   }
 
@@ -41,135 +39,135 @@ export class Execution {
   }
 
   /** Never throws. The outcome comes by `onDecided`. */
-  start(held: HeldJob): void {
-    held.phase = 'running'
-    held.isStarted = true
+  start(active: ActiveJob): void {
+    active.phase = 'running'
+    active.isStarted = true
     const { events, worker } = this.#parts
-    if (events.hears('job.started')) {
-      events.emit('job.started', { job: held.facts, attempt: held.lease.attempt, worker })
+    if (events.hasListener('job.started')) {
+      events.emit('job.started', { job: active.facts, attempt: active.lease.attempt, worker })
     }
-    callHook(events, held, 'onStart', CALLS.onStart)
-    if (this.#tracer === null) this.#run(held)
-    else this.#tracer.run({ job: held.lease.job, attempt: held.lease.attempt, worker }, () => this.#run(held))
+    callHook(events, active, 'onStart', HOOK_CALLS.onStart)
+    if (this.#tracer === null) this.#run(active)
+    else this.#tracer.run({ job: active.lease.job, attempt: active.lease.attempt, worker }, () => this.#run(active))
   }
 
   /** The job's time is over. Its slot is free at once, even if the handler goes on. */
-  timeOut(held: HeldJob): void {
-    if (held.phase !== 'running') return
-    const error = new JobTimeoutError(held.lease.job.type, held.timeoutMs)
-    this.#fail(held, error)
-    held.abort(error)
+  timeOut(active: ActiveJob): void {
+    if (active.phase !== 'running') return
+    const error = new JobTimeoutError(active.lease.job.type, active.timeoutMs)
+    this.#fail(active, error)
+    active.abort(error)
   }
 
   /** Gives a job back that has not started, or whose handler did not heed a stopping worker. */
-  release(held: HeldJob, outcome: Outcome): void {
-    if (held.phase !== 'waiting' && held.phase !== 'running') return
-    this.#decide(held, outcome)
+  release(active: ActiveJob, outcome: Outcome): void {
+    if (active.phase !== 'waiting' && active.phase !== 'running') return
+    this.#decide(active, outcome)
   }
 
   /** What need not be waited for is not: a wait is a promise and a turn of the microtask queue, and most jobs are short. */
-  #run(held: HeldJob): void {
-    const { job } = held.lease
-    const { definition } = held.type
+  #run(active: ActiveJob): void {
+    const { job } = active.lease
+    const { definition } = active.type
     if (job.after !== null || definition.schema !== null || job.payloadVersion !== definition.version) {
-      void this.#prepareAndCall(held)
+      void this.#prepareAndCall(active)
       return
     }
     let payload: unknown
     try {
-      checkStart(held.lease)
+      checkStart(active.lease)
       payload = readPayload(definition, job.payload, job.payloadVersion)
     } catch (error) {
-      this.#fail(held, error)
+      this.#fail(active, error)
       return
     }
-    this.#call(held, payload, NOBODY)
+    this.#call(active, payload, NO_PREDECESSORS)
   }
 
-  async #prepareAndCall(held: HeldJob): Promise<void> {
-    const { job } = held.lease
+  async #prepareAndCall(active: ActiveJob): Promise<void> {
+    const { job } = active.lease
     let payload: unknown
-    let after = NOBODY
+    let after = NO_PREDECESSORS
     try {
-      checkStart(held.lease)
+      checkStart(active.lease)
       const turn = job.after === null ? null : await this.#turn(job.after)
       if (turn?.kind === 'die') throw turn.error
       if (turn?.kind === 'wait') {
-        this.release(held, NOT_YET)
+        this.release(active, WAITS_FOR_PREDECESSORS)
         return
       }
-      after = turn?.after ?? NOBODY
-      payload = await decodePayload(held.type.definition, job.payload, job.payloadVersion)
+      after = turn?.after ?? NO_PREDECESSORS
+      payload = await decodePayload(active.type.definition, job.payload, job.payloadVersion)
     } catch (error) {
-      this.#threw(held, error)
+      this.#threw(active, error)
       return
     }
-    if (held.phase === 'running') this.#call(held, payload, after)
+    if (active.phase === 'running') this.#call(active, payload, after)
   }
 
-  #call(held: HeldJob, payload: unknown, after: readonly Predecessor[]): void {
-    const { run } = held.type
+  #call(active: ActiveJob, payload: unknown, after: readonly Predecessor[]): void {
+    const { run } = active.type
     let answered: unknown
     try {
-      const context = new HandlerContext(held, payload, after, this.#contextParts)
+      const context = new HandlerContext(active, payload, after, this.#contextParts)
       // A tracer has made a context of its own, which the handler is to see.
       answered = this.#tracer === null ? this.#scope.run(context, run) : runAsCurrent(context, run)
       if (isThenable(answered)) {
         Promise.resolve(answered).then(
-          (answer: unknown) => this.#answered(held, answer),
-          (error: unknown) => this.#threw(held, error),
+          (answer: unknown) => this.#answered(active, answer),
+          (error: unknown) => this.#threw(active, error),
         )
         return
       }
     } catch (error) {
-      this.#threw(held, error)
+      this.#threw(active, error)
       return
     }
-    this.#answered(held, answered)
+    this.#answered(active, answered)
   }
 
-  #answered(held: HeldJob, answer: unknown): void {
+  #answered(active: ActiveJob, answer: unknown): void {
     // After a timeout or a lost lease nobody waits for this any more.
-    if (held.phase !== 'running') return
-    held.answer = answer
+    if (active.phase !== 'running') return
+    active.answer = answer
     let outcome: Outcome
     try {
-      outcome = this.#completion(held)
+      outcome = this.#completion(active)
     } catch (error) {
-      this.#fail(held, error)
+      this.#fail(active, error)
       return
     }
-    this.#decide(held, outcome)
+    this.#decide(active, outcome)
   }
 
-  #threw(held: HeldJob, error: unknown): void {
-    if (held.phase === 'running') this.#fail(held, error)
+  #threw(active: ActiveJob, error: unknown): void {
+    if (active.phase === 'running') this.#fail(active, error)
   }
 
-  #completion(held: HeldJob): Outcome {
-    const { job } = held.lease
-    const result = encodeResult(job.type, held.answer, this.#parts.resultBytesMax)
-    const keep = keepOf(job.options?.keepCompleted, held.type.definition.keepCompleted)
-    return { kind: 'complete', result, durationMs: this.#durationMs(held), ...keep }
+  #completion(active: ActiveJob): Outcome {
+    const { job } = active.lease
+    const result = encodeResult(job.type, active.answer, this.#parts.resultBytesMax)
+    const keep = keepOf(job.options?.keepCompleted, active.type.definition.keepCompleted)
+    return { kind: 'complete', result, durationMs: this.#durationMs(active), ...keep }
   }
 
   /** A store that does not answer is not the job's fault: it comes back, and no attempt is used. */
-  async #turn(after: Predecessors): Promise<Turn> {
+  async #turn(after: Predecessors): Promise<Readiness> {
     const { engine, events, worker } = this.#parts
     try {
-      return await turnOf(engine, after)
+      return await lookUpReadiness(engine, after)
     } catch (error) {
       events.emit('worker.error', { worker, during: 'predecessors', error })
       return { kind: 'wait' }
     }
   }
 
-  #fail(held: HeldJob, error: unknown): void {
-    held.answer = error
-    this.#decide(held, isMillraceError(held.abortReason, 'ERR_STOPPING') ? SHUTDOWN : this.#verdict(held, error))
+  #fail(active: ActiveJob, error: unknown): void {
+    active.answer = error
+    this.#decide(active, isMillraceError(active.abortReason, 'ERR_STOPPING') ? SHUTDOWN : this.#verdict(active, error))
   }
 
-  #verdict({ lease, type }: HeldJob, error: unknown): Outcome {
+  #verdict({ lease, type }: ActiveJob, error: unknown): Outcome {
     const { job, attempt } = lease
     const backoff = job.options?.backoff ?? type.definition.backoff
     const keepDead = keepOf(job.options?.keepDead, type.definition.keepDead)
@@ -177,47 +175,47 @@ export class Execution {
     return decide(failed, this.#parts.random, this.#parts.redactor)
   }
 
-  #decide(held: HeldJob, outcome: Outcome): void {
-    if (outcome.kind === 'complete') held.durationMs = outcome.durationMs
-    else if (held.phase === 'running') held.durationMs = this.#durationMs(held)
-    held.outcome = outcome
-    held.phase = 'settling'
-    this.#parts.onDecided(held)
+  #decide(active: ActiveJob, outcome: Outcome): void {
+    if (outcome.kind === 'complete') active.durationMs = outcome.durationMs
+    else if (active.phase === 'running') active.durationMs = this.#durationMs(active)
+    active.outcome = outcome
+    active.phase = 'settling'
+    this.#parts.onDecided(active)
   }
 
-  #durationMs(held: HeldJob): number {
-    held.endedAtMs = this.#parts.clock.monotonicMs()
-    return Math.round(held.endedAtMs - held.startedAtMs)
+  #durationMs(active: ActiveJob): number {
+    active.endedAtMs = this.#parts.clock.monotonicMs()
+    return Math.round(active.endedAtMs - active.startedAtMs)
   }
 
   /**
    * Not `async`: progress that is not JSON throws here, into the handler. A store that cannot take it at the moment is
    * reported and forgiven, because a handler that does not wait for its progress must not take the process down.
    */
-  #report(held: HeldJob, value: unknown): Promise<boolean> {
-    const text = encodeProgress(held.lease.job.type, value, this.#parts.resultBytesMax)
-    if (held.phase !== 'running') return Promise.resolve(false)
-    return this.#store(held, value, text)
+  #report(active: ActiveJob, value: unknown): Promise<boolean> {
+    const text = encodeProgress(active.lease.job.type, value, this.#parts.resultBytesMax)
+    if (active.phase !== 'running') return Promise.resolve(false)
+    return this.#store(active, value, text)
   }
 
-  async #store(held: HeldJob, value: unknown, text: string): Promise<boolean> {
+  async #store(active: ActiveJob, value: unknown, text: string): Promise<boolean> {
     const { consumer, events, worker } = this.#parts
-    const { lease } = held
+    const { lease } = active
     try {
       if (!(await consumer.report(lease, text))) {
         // The engine tells why only when asked to renew.
-        const [lost] = await consumer.renew([lease], held.leaseMs)
-        this.#parts.onLost(held, lost?.reason ?? 'expired')
+        const [lost] = await consumer.renew([lease], active.leaseMs)
+        this.#parts.onLost(active, lost?.reason ?? 'expired')
         return false
       }
     } catch (error) {
       events.emit('worker.error', { worker, during: 'progress', error })
-      return held.phase === 'running'
+      return active.phase === 'running'
     }
-    if (events.hears('job.progress')) {
-      events.emit('job.progress', { job: held.facts, attempt: lease.attempt, worker, progress: value })
+    if (events.hasListener('job.progress')) {
+      events.emit('job.progress', { job: active.facts, attempt: lease.attempt, worker, progress: value })
     }
-    callHook(events, held, 'onProgress', (hooks) => hooks.onProgress?.(held.running, value))
+    callHook(events, active, 'onProgress', (hooks) => hooks.onProgress?.(active.running, value))
     return true
   }
 }
@@ -231,4 +229,19 @@ function checkStart({ job, attempt, verdict }: Lease): void {
   if (verdict !== undefined) throw new NonRetryable(verdict)
   if (attempt <= job.attempts) return
   throw new NonRetryable(`this would be start ${attempt} of ${job.attempts}; replay the job to give it new attempts`)
+}
+
+/** The engine holds such a job back by itself; the delay is for one that does not. */
+export const WAITS_FOR_PREDECESSORS: Outcome = Object.freeze({
+  kind: 'release',
+  delayMs: 1_000,
+  reason: 'predecessors',
+})
+
+export const NO_PREDECESSORS: readonly Predecessor[] = Object.freeze([])
+
+/** Looks up what became of the jobs that a claimed one comes after. */
+export async function lookUpReadiness(engine: Engine, after: Predecessors): Promise<Readiness> {
+  const inspector = inspectorOf(engine)
+  return readinessOf(after, await Promise.all(after.ids.map((id) => inspector.find(id))))
 }

@@ -7,7 +7,7 @@ import { Mill } from '../index.ts'
 import { defineJob } from '../job/definition.ts'
 import { TestClock } from '../testing/clock.ts'
 import { openForTest } from '../testing/open.ts'
-import { PROCESS_TAG } from './distinct-id.ts'
+import { PROCESS_TAG } from './worker-id.ts'
 
 const mail = defineJob({ type: 'mail', run: () => 1 })
 const sms = defineJob({ type: 'sms', run: () => 1 })

@@ -2,10 +2,10 @@ import { hostname } from 'node:os'
 import { type AtWork, type Beat, JOBS_SHOWN_MAX, type Presence } from '../engine/presence.ts'
 import { WaitTimeoutError } from '../errors.ts'
 import type { Clock } from '../time/clock.ts'
-import { waitAtMost } from './bounded.ts'
-import { PROCESS_TAG } from './distinct-id.ts'
-import type { HeldJob } from './held-job.ts'
+import { waitAtMost } from '../time/wait.ts'
+import type { ActiveJob } from './active-job.ts'
 import type { Slots } from './slots.ts'
+import { PROCESS_TAG } from './worker-id.ts'
 
 /** D05, D06, X155: how often a worker says that it lives, and how long that holds. */
 const EVERY_MS = 10_000
@@ -106,15 +106,15 @@ export class Heartbeat {
     }))
   }
 
-  #workOf(held: readonly HeldJob[], sinceMonotonicMs: number): AtWork {
+  #workOf(active: readonly ActiveJob[], sinceMonotonicMs: number): AtWork {
     return {
       host: hostname(),
       pid: process.pid,
       process: PROCESS_TAG,
       startedAtMs: this.#startedAtMs,
       concurrency: this.#parts.slots.concurrency,
-      running: held.length,
-      jobs: held.slice(0, JOBS_SHOWN_MAX).map(({ lease, startedAtMs }) => ({
+      running: active.length,
+      jobs: active.slice(0, JOBS_SHOWN_MAX).map(({ lease, startedAtMs }) => ({
         id: lease.job.id,
         attempt: lease.attempt,
         startedAtMs: Math.round(sinceMonotonicMs + startedAtMs),

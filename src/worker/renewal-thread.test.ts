@@ -10,11 +10,11 @@ import { type Mill, open } from '../client/mill.ts'
 import type { MillEvents } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
 import { redact } from '../job/error-record.ts'
-import { reapOnce } from '../keeper/reaper.ts'
+import { reapOnce } from '../renewer/reaper.ts'
 import { systemClock } from '../time/clock.ts'
-import type { LeaseKeeper } from './lease-keeper.ts'
+import type { LeaseRenewer } from './lease-renewer.ts'
+import { startRenewalThread } from './lease-renewer.ts'
 import type { Renewable } from './renewals.ts'
-import { startRenewalThread } from './thread-keeper.ts'
 
 const LEASE = leaseOf('j', 1)
 
@@ -63,7 +63,7 @@ async function startReaper(t: TestContext, url: string): Promise<() => Promise<{
   const workerData = {
     url,
     index: new URL('../index.ts', import.meta.url).href,
-    reaper: new URL('../keeper/reaper.ts', import.meta.url).href,
+    reaper: new URL('../renewer/reaper.ts', import.meta.url).href,
   }
   const thread = new Thread(new URL(`data:text/javascript,${encodeURIComponent(REAPER)}`), { workerData })
   t.after(() => thread.terminate())
@@ -157,18 +157,18 @@ test('what was held when the thread died is renewed here', { timeout: 120_000 },
     onError: (during: string) => failed.resolve(during),
   }
   const closed: string[] = []
-  const instead: LeaseKeeper = {
+  const instead: LeaseRenewer = {
     hold: (leases) => taken.resolve(leases),
     drop: () => {},
     ready: Promise.resolve(),
     close: async () => void closed.push('instead'),
   }
-  const keeper = startRenewalThread(parts, 'sqlite:/nowhere/at/all/jobs.db', () => instead)
-  keeper.hold([held])
+  const renewer = startRenewalThread(parts, 'sqlite:/nowhere/at/all/jobs.db', () => instead)
+  renewer.hold([held])
   assert.deepEqual(await taken.promise, [held])
   assert.equal(await failed.promise, 'renewal thread')
-  await keeper.ready
-  await keeper.close()
+  await renewer.ready
+  await renewer.close()
   assert.deepEqual(closed, ['instead'])
 })
 

@@ -5,11 +5,11 @@ import { open } from '../client/mill.ts'
 import type { Lost, LostReason } from '../engine/outcome.ts'
 import { defineJob } from '../job/definition.ts'
 import { TestClock } from '../testing/clock.ts'
-import { keepLeases } from './lease-keeper.ts'
+import { startLeaseRenewer } from './lease-renewer.ts'
 import { type Renewable, Renewals } from './renewals.ts'
-import type { KeptLease } from './shared-leases.ts'
+import type { SharedLease } from './shared-leases.ts'
 
-const held = (handle: number, leaseMs: number, timeoutMs = 300_000, heldAtMs = 0): KeptLease => ({
+const held = (handle: number, leaseMs: number, timeoutMs = 300_000, heldAtMs = 0): SharedLease => ({
   handle,
   lease: leaseOf(`j${handle}`),
   leaseMs,
@@ -137,8 +137,8 @@ test('after a fault the renewal is tried again long before the lease is over', a
 test('a lease that the engine watches itself is left alone', async () => {
   const clock = new TestClock()
   let calls = 0
-  const keptLeases: KeptLease[] = []
-  const keeper = keepLeases({
+  const keptLeases: SharedLease[] = []
+  const renewer = startLeaseRenewer({
     clock,
     consumer: {
       async renew() {
@@ -152,9 +152,9 @@ test('a lease that the engine watches itself is left alone', async () => {
     onLost: () => {},
     onError: () => {},
   })
-  const keep = (renewable: KeptLease): void => {
+  const keep = (renewable: SharedLease): void => {
     keptLeases.push(renewable)
-    keeper.hold([renewable])
+    renewer.hold([renewable])
   }
   keep({ ...held(1, 3_000), lease: leaseOf('j1', null) })
   await clock.advance('1m')
@@ -162,7 +162,7 @@ test('a lease that the engine watches itself is left alone', async () => {
   keep(held(2, 3_000, 300_000, clock.monotonicMs()))
   await clock.advance('1s')
   assert.equal(calls, 1)
-  await keeper.close()
+  await renewer.close()
   assert.equal(clock.waiting, 0)
 })
 

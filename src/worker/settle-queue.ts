@@ -2,7 +2,7 @@ import type { Consumer } from '../engine/engine.ts'
 import type { Lease, LostReason, NotApplied, Settlement, Unstorable } from '../engine/outcome.ts'
 import { refusedText, withoutText } from '../engine/without-text.ts'
 import type { Clock } from '../time/clock.ts'
-import type { HeldJob } from './held-job.ts'
+import type { ActiveJob } from './active-job.ts'
 
 const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 2_000
@@ -10,10 +10,10 @@ const RETRY_MS_MAX = 2_000
 export interface SettleQueueParts {
   readonly clock: Clock
   readonly consumer: Pick<Consumer, 'settle'>
-  onAccepted(held: HeldJob): void
-  onLost(held: HeldJob, reason: LostReason): void
+  onAccepted(active: ActiveJob): void
+  onLost(active: ActiveJob, reason: LostReason): void
   /** Whatever the answer, these are no longer held. */
-  onAnswered(batch: readonly HeldJob[]): void
+  onAnswered(batch: readonly ActiveJob[]): void
   onError(error: unknown): void
   /** Called in the same turn of the event loop as `settle`, so that the engine can settle and claim in one transaction. */
   afterFlush(): void
@@ -26,9 +26,9 @@ export interface SettleQueueParts {
  */
 export class SettleQueue {
   readonly #parts: SettleQueueParts
-  #pending: HeldJob[] = []
+  #pending: ActiveJob[] = []
   #scheduled = false
-  readonly #inFlight = new Set<readonly HeldJob[]>()
+  readonly #inFlight = new Set<readonly ActiveJob[]>()
   #unanswered = 0
   #giveUpAtMs = Number.POSITIVE_INFINITY
   #onIdle: (() => void)[] = []
@@ -42,13 +42,13 @@ export class SettleQueue {
     return this.#pending.length + this.#unanswered
   }
 
-  unanswered(): readonly HeldJob[] {
+  unanswered(): readonly ActiveJob[] {
     return [this.#pending, ...this.#inFlight].flat().filter(({ phase }) => phase !== 'over')
   }
 
-  /** The outcome is in `held` already. */
-  add(held: HeldJob): void {
-    this.#pending.push(held)
+  /** The outcome is in `active` already. */
+  add(active: ActiveJob): void {
+    this.#pending.push(active)
     if (this.#scheduled) return
     this.#scheduled = true
     setImmediate(() => this.#flush())
@@ -71,7 +71,7 @@ export class SettleQueue {
     this.#parts.afterFlush()
   }
 
-  async #settle(batch: readonly HeldJob[], firstTryMs: number, retryMs: number): Promise<void> {
+  async #settle(batch: readonly ActiveJob[], firstTryMs: number, retryMs: number): Promise<void> {
     let refused: readonly NotApplied[]
     try {
       refused = await this.#parts.consumer.settle(batch.filter(isDecided))
@@ -85,21 +85,21 @@ export class SettleQueue {
   }
 
   /** What the store refuses even then is tried again like anything else that fails. */
-  async #settleWithoutText(batch: readonly HeldJob[], firstTryMs: number, retryMs: number): Promise<void> {
+  async #settleWithoutText(batch: readonly ActiveJob[], firstTryMs: number, retryMs: number): Promise<void> {
     const again = batch.filter(({ isWithoutText }) => !isWithoutText)
     const hopeless = batch.filter(({ isWithoutText }) => isWithoutText)
-    for (const held of again) held.loseText(withoutText)
+    for (const active of again) active.dropText(withoutText)
     if (again.length > 0) await this.#settle(again, firstTryMs, retryMs)
     if (hopeless.length > 0) await this.#retry(hopeless, firstTryMs, retryMs)
   }
 
-  async #retry(batch: readonly HeldJob[], firstTryMs: number, retryMs: number): Promise<void> {
+  async #retry(batch: readonly ActiveJob[], firstTryMs: number, retryMs: number): Promise<void> {
     const { clock } = this.#parts
     const againAtMs = clock.monotonicMs() + retryMs
-    const isHopeless = (held: HeldJob) => againAtMs >= firstTryMs + held.leaseMs || againAtMs >= this.#giveUpAtMs
+    const isHopeless = (active: ActiveJob) => againAtMs >= firstTryMs + active.leaseMs || againAtMs >= this.#giveUpAtMs
     const hopeless = batch.filter(isHopeless)
     if (hopeless.length > 0) this.#forget(hopeless)
-    const hopeful = batch.filter((held) => !hopeless.includes(held))
+    const hopeful = batch.filter((active) => !hopeless.includes(active))
     if (hopeful.length === 0) return
     await clock.sleep(retryMs)
     const middle = Math.ceil(hopeful.length / 2)
@@ -109,30 +109,30 @@ export class SettleQueue {
   }
 
   /** Returns those whose text was refused: they are still held. */
-  #answer(batch: readonly HeldJob[], refused: readonly NotApplied[]): readonly HeldJob[] {
+  #answer(batch: readonly ActiveJob[], refused: readonly NotApplied[]): readonly ActiveJob[] {
     const refusals = new Map(refused.map((refusal) => [fence(refusal.lease), refusal]))
-    const unstorable: HeldJob[] = []
-    for (const held of batch) {
-      const refusal = refusals.size === 0 ? undefined : refusals.get(fence(held.lease))
-      if (refusal === undefined) this.#parts.onAccepted(held)
-      else if (refusal.reason !== 'unstorable') this.#parts.onLost(held, refusal.reason)
+    const unstorable: ActiveJob[] = []
+    for (const active of batch) {
+      const refusal = refusals.size === 0 ? undefined : refusals.get(fence(active.lease))
+      if (refusal === undefined) this.#parts.onAccepted(active)
+      else if (refusal.reason !== 'unstorable') this.#parts.onLost(active, refusal.reason)
       else {
-        this.#tell(held, refusal)
-        unstorable.push(held)
+        this.#tell(active, refusal)
+        unstorable.push(active)
       }
     }
-    const answered = unstorable.length === 0 ? batch : batch.filter((held) => !unstorable.includes(held))
+    const answered = unstorable.length === 0 ? batch : batch.filter((active) => !unstorable.includes(active))
     if (answered.length > 0) this.#forget(answered)
     return unstorable
   }
 
-  #tell({ lease, outcome }: HeldJob, { error }: Unstorable): void {
+  #tell({ lease, outcome }: ActiveJob, { error }: Unstorable): void {
     if (outcome !== null) this.#parts.onError(refusedText(lease, outcome, error))
   }
 
-  #forget(batch: readonly HeldJob[]): void {
+  #forget(batch: readonly ActiveJob[]): void {
     this.#unanswered -= batch.length
-    for (const held of batch) held.phase = 'over'
+    for (const active of batch) active.phase = 'over'
     this.#parts.onAnswered(batch)
     if (this.unsettled > 0) return
     for (const resolve of this.#onIdle.splice(0)) resolve()
@@ -145,6 +145,6 @@ function fence({ job, token }: Lease): string {
 }
 
 /** It is what the engine takes as it is. */
-function isDecided(held: HeldJob): held is HeldJob & Settlement {
-  return held.outcome !== null
+function isDecided(active: ActiveJob): active is ActiveJob & Settlement {
+  return active.outcome !== null
 }

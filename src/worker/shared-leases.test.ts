@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker as Thread } from 'node:worker_threads'
 import { leaseOf } from '../../test/fixtures/lease.ts'
-import { type KeptLease, LeaseReader, LeaseWriter } from './shared-leases.ts'
+import { LeaseReader, LeaseWriter, type SharedLease } from './shared-leases.ts'
 
-function kept(handle: number, id = `j${handle}`): KeptLease {
+function kept(handle: number, id = `j${handle}`): SharedLease {
   const lease = leaseOf(id)
   return { handle, lease, leaseMs: 60_000, heldAtMs: 5, timeoutMs: 300_000, renewedAtMs: 5, slot: null }
 }

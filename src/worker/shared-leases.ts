@@ -24,7 +24,7 @@ const TIMEOUT_MS = 5
 const TEXT = 48
 
 /** A lease as the worker keeps it, with the slot that it has while it is written down. */
-export interface KeptLease extends Renewable {
+export interface SharedLease extends Renewable {
   slot: Slot | null
 }
 
@@ -101,14 +101,14 @@ export class LeaseWriter {
     this.#share = share
   }
 
-  write(kept: KeptLease): void {
+  write(kept: SharedLease): void {
     const { job, token } = kept.lease
     const text = job.id + job.type + token
     kept.slot = this.#take(TEXT + 2 * text.length)
     kept.slot.fill(kept, text)
   }
 
-  crossOut(kept: KeptLease): void {
+  crossOut(kept: SharedLease): void {
     const { slot } = kept
     if (slot === null) return
     kept.slot = null

@@ -1,13 +1,13 @@
 import { Bag } from '../engine/bag.ts'
 import { MillraceError, OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
-import type { HeldJob, WorkedType } from './held-job.ts'
+import type { ActiveJob, WorkedType } from './active-job.ts'
 
 /** Places for handlers: so many in the worker, and fewer for a type that says so. */
 export class Slots {
   readonly concurrency: number
   readonly types: ReadonlyMap<string, WorkedType>
-  readonly #occupied = new Bag<HeldJob>()
+  readonly #occupied = new Bag<ActiveJob>()
   /** Types with a concurrency of their own. */
   readonly #narrow: readonly WorkedType[]
   /** Types of this worker of which nothing may start now. */
@@ -36,19 +36,19 @@ export class Slots {
   }
 
   /** What runs now, in the order in which it was claimed. */
-  running(): readonly HeldJob[] {
+  running(): readonly ActiveJob[] {
     return this.#occupied.values().sort((one, other) => one.handle - other.handle)
   }
 
-  occupy(held: HeldJob): void {
-    this.#occupied.add(held)
-    held.type.running += 1
+  occupy(active: ActiveJob): void {
+    this.#occupied.add(active)
+    active.type.running += 1
   }
 
   /** False when it had no slot. */
-  vacate(held: HeldJob): boolean {
-    if (!this.#occupied.delete(held)) return false
-    held.type.running -= 1
+  vacate(active: ActiveJob): boolean {
+    if (!this.#occupied.delete(active)) return false
+    active.type.running -= 1
     return true
   }
 

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { type Mill, open } from '../client/mill.ts'
 import { defineJob } from '../job/definition.ts'
 import { TestClock } from '../testing/clock.ts'
-import { currentJob, currentTenant } from './current.ts'
+import { currentJob, currentTenant } from './context.ts'
 
 async function opened(t: { after(run: () => Promise<void>): void }, clock?: TestClock): Promise<Mill> {
   const mill = await open('memory:', { random: () => 0, ...(clock && { clock }) })

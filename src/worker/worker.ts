@@ -4,14 +4,13 @@ import { OptionError, StoppingError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { declareSchedules } from '../keeper/declare.ts'
 import { checkReapMs, startKeeper } from '../keeper/keeper.ts'
-import { waitAtMost } from './bounded.ts'
-import { type DistinctId, distinctId } from './distinct-id.ts'
+import { waitAtMost } from '../time/wait.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions, type WorkerParts } from './options.ts'
 import { PauseWatch } from './pause-watch.ts'
 import { Slots, workedTypes } from './slots.ts'
-import { newWorkerId } from './worker-id.ts'
-import { Workshop } from './workshop.ts'
+import { type DistinctId, distinctId, newWorkerId } from './worker-id.ts'
+import { WorkerRuntime } from './worker-runtime.ts'
 
 /** A running worker. */
 export interface Worker {
@@ -87,20 +86,20 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
     return neverStarted(parts, id)
   }
   const slots = new Slots(options.concurrency, types)
-  const workshop = new Workshop(parts, id, consumer, slots, options)
-  const pauses = watchPauses(parts, id, workshop)
+  const runtime = new WorkerRuntime(parts, id, consumer, slots, options)
+  const pauses = watchPauses(parts, id, runtime)
   const heartbeat = options.presence ? heartbeatOf(parts, id, slots) : null
   const isShort = jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)
-  if (isShort) await waitAtMost(parts.clock, THREAD_MS, workshop.keeper.ready)
+  if (isShort) await waitAtMost(parts.clock, THREAD_MS, runtime.leaseRenewer.ready)
   events.emit('worker.started', { worker: id, types: [...types.keys()], concurrency: options.concurrency })
   const stopKeeper = await keepWithin(parts, id, jobs, given)
   if (heartbeat !== null) await waitAtMost(parts.clock, BEAT_MS, heartbeat.start())
   // Last, and no wait after it: whoever starts a worker must have it in hand when its first job runs.
   await pauses?.start()
-  const started = { parts, id, consumer, workshop, options, stopKeeper, heartbeat, pauses, release }
+  const started = { parts, id, consumer, runtime, options, stopKeeper, heartbeat, pauses, release }
   const worker = new StartedWorker(started)
   if (stop.aborted) void worker.stop(String(stop.reason))
-  else workshop.claims.pump()
+  else runtime.claims.pump()
   return worker
 }
 
@@ -129,13 +128,17 @@ function neverStarted({ events }: WorkerParts, id: string): Worker {
 }
 
 /** Null where the engine cannot pause a type. */
-function watchPauses({ engine, events, clock }: WorkerParts, worker: string, workshop: Workshop): PauseWatch | null {
+function watchPauses(
+  { engine, events, clock }: WorkerParts,
+  worker: string,
+  runtime: WorkerRuntime,
+): PauseWatch | null {
   const { pauses } = engine
   if (pauses === undefined) return null
   return new PauseWatch({
     clock,
     pauses,
-    onChange: (paused) => workshop.pause(paused),
+    onChange: (paused) => runtime.pause(paused),
     onError: (error) => events.emit('worker.error', { worker, during: 'pauses', error }),
   })
 }
@@ -181,7 +184,7 @@ interface Started {
   readonly parts: WorkerParts
   readonly id: string
   readonly consumer: Consumer
-  readonly workshop: Workshop
+  readonly runtime: WorkerRuntime
   readonly options: ResolvedWorkerOptions
   readonly stopKeeper: () => Promise<void>
   readonly heartbeat: Heartbeat | null
@@ -210,7 +213,7 @@ class StartedWorker implements Worker {
   }
 
   get running(): number {
-    return this.#started.workshop.slots.occupied
+    return this.#started.runtime.slots.occupied
   }
 
   stop(cause = 'stop'): Promise<void> {
@@ -222,20 +225,20 @@ class StartedWorker implements Worker {
   }
 
   async #stop(cause: string): Promise<void> {
-    const { parts, consumer, workshop, options, stopKeeper, heartbeat, pauses, release } = this.#started
+    const { parts, consumer, runtime, options, stopKeeper, heartbeat, pauses, release } = this.#started
     const { clock, events } = parts
     events.emit('worker.stopping', { worker: this.id, running: this.#runningIds(), cause })
     heartbeat?.stopping()
     pauses?.close()
-    const quiet = Promise.all([workshop.stopTaking(), stopKeeper()])
-    const drained = await waitAtMost(clock, options.drainMs, workshop.drained())
+    const quiet = Promise.all([runtime.stopTaking(), stopKeeper()])
+    const drained = await waitAtMost(clock, options.drainMs, runtime.drained())
     const endMs = clock.monotonicMs() + STOP_MS
     const leftMs = (): number => Math.max(0, endMs - clock.monotonicMs())
     if (!drained) await this.#abort()
     await this.#bounded('claim', quiet, Math.min(CLAIM_END_MS, leftMs()))
     const settleMs = Math.max(0, leftMs() - CLOSE_MS)
-    await this.#bounded('settle', workshop.settles.idle(settleMs), settleMs)
-    await this.#bounded('close', Promise.all([workshop.close(), consumer.close()]), leftMs())
+    await this.#bounded('settle', runtime.settles.idle(settleMs), settleMs)
+    await this.#bounded('close', Promise.all([runtime.close(), consumer.close()]), leftMs())
     // It reports its own trouble. Whoever stops must not wait for long only to say so.
     if (heartbeat !== null) await waitAtMost(clock, Math.min(BEAT_MS, leftMs()), heartbeat.goodbye())
     release()
@@ -245,12 +248,12 @@ class StartedWorker implements Worker {
   }
 
   async #abort(): Promise<void> {
-    const { parts, workshop, options } = this.#started
+    const { parts, runtime, options } = this.#started
     const running = this.#runningIds()
     parts.events.emit('worker.overdue', { worker: this.id, running, drainMs: options.drainMs })
-    workshop.abortAll(new StoppingError())
-    await waitAtMost(parts.clock, GRACE_MS, workshop.drained())
-    workshop.releaseAll()
+    runtime.abortAll(new StoppingError())
+    await waitAtMost(parts.clock, GRACE_MS, runtime.drained())
+    runtime.releaseAll()
   }
 
   /** Stopping goes on, whatever the store does (I8). */
@@ -263,6 +266,6 @@ class StartedWorker implements Worker {
   }
 
   #runningIds(): readonly string[] {
-    return this.#started.workshop.slots.running().map(({ lease }) => lease.job.id)
+    return this.#started.runtime.slots.running().map(({ lease }) => lease.job.id)
   }
 }

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { ENGINE_SCHEMES } from '../../src/engine/open.ts'
 import { ERROR_CODES } from '../../src/errors.ts'
-import { type Actor, canMove, JOB_STATES, type JobState } from '../../src/job/states.ts'
+import { canMove, JOB_STATES, type JobState, type Mover } from '../../src/job/states.ts'
 import { ROOT } from './blocks.ts'
 
 const read = (page: string): string => readFileSync(path.join(ROOT, page), 'utf8')
@@ -23,7 +23,7 @@ function rowsOf(page: string, columns: number): readonly (readonly string[])[] {
 
 const ACTORS = ['core', 'producer', 'operator'] as const
 const isState = (text: string): text is JobState => JOB_STATES.some((state) => state === text)
-const isActor = (text: string): text is Actor => ACTORS.some((actor) => actor === text)
+const isActor = (text: string): text is Mover => ACTORS.some((actor) => actor === text)
 
 // B43..B51 X082
 test('the table of transitions in the docs is the one in the code', () => {

@@ -4,8 +4,8 @@ import { EngineError, MillraceError } from '../../src/errors.ts'
 import { Events } from '../../src/events.ts'
 import { type Backoff, backoffMs, backoffPresets } from '../../src/job/backoff.ts'
 import { redact } from '../../src/job/error-record.ts'
-import { newJobId } from '../../src/job/id.ts'
 import type { JobView } from '../../src/job/job.ts'
+import { newJobId } from '../../src/job/job.ts'
 import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import {
   ATTEMPTS_DEFAULT,

@@ -1,6 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { isError, isMillraceError, NonRetryable, OptionError } from '../../src/errors.ts'
-import { isFinal, isRetryable } from '../../src/job/classify.ts'
 import {
   defineJob,
   type Hooks,
@@ -11,10 +10,11 @@ import {
 } from '../../src/job/definition.ts'
 import { toErrorRecord } from '../../src/job/error-record.ts'
 import type { Tenant } from '../../src/job/job.ts'
+import { isFinal, isRetryable } from '../../src/job/policy.ts'
 import type { Predecessor } from '../../src/job/predecessors.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { type Clock, systemClock } from '../../src/time/clock.ts'
-import { currentTenant } from '../../src/worker/current.ts'
+import { currentTenant } from '../../src/worker/context.ts'
 import { specOfAny, type TypeOptions } from './defaults.ts'
 import { type Metrics, noMetrics, prefixed } from './metrics.ts'
 import { type Limiter, toLimit } from './options.ts'

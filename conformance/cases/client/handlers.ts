@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { LeaseLostError } from '../../../src/errors.ts'
-import { currentTenant } from '../../../src/worker/current.ts'
+import { currentTenant } from '../../../src/worker/context.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
 import { cancellation, delay, inspection, need, priority } from '../../needs.ts'

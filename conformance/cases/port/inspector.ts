@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Inspector } from '../../../src/engine/engine.ts'
-import { HISTORY_MAX } from '../../../src/job/history.ts'
+import { HISTORY_MAX } from '../../../src/job/job.ts'
 import type { CaseFile } from '../../case.ts'
 import { cancellation, inspection, need, requeue } from '../../needs.ts'
 import { boom, complete, dead, never, release, retry, type Stage } from '../../stage.ts'

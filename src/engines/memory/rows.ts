@@ -1,7 +1,7 @@
 import type { PayloadEdit } from '../../engine/dead-letters.ts'
 import type { Lease, Lost } from '../../engine/outcome.ts'
-import { HISTORY_MAX } from '../../job/history.ts'
 import type { Ended, ErrorRecord, JobEvent, JobEventName, JobView, NewJob, StoredJob } from '../../job/job.ts'
+import { HISTORY_MAX } from '../../job/job.ts'
 import type { JobState } from '../../job/states.ts'
 import type { Heaped } from './heap.ts'
 

@@ -11,8 +11,8 @@ import {
   type DeskAction,
   type PayloadEdit,
 } from '../../engine/dead-letters.ts'
+import { storable } from '../../job/error-record.ts'
 import type { JobEventName } from '../../job/job.ts'
-import { storable } from '../../job/storable.ts'
 import { toIso } from '../../time/iso.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'

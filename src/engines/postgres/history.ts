@@ -1,5 +1,4 @@
-import { historyDetail, newestHistory } from '../../job/history.ts'
-import { JOB_EVENT_NAMES, type JobEvent, type JobEventName } from '../../job/job.ts'
+import { historyDetail, JOB_EVENT_NAMES, type JobEvent, type JobEventName, newestHistory } from '../../job/job.ts'
 import { fromIso } from '../../time/iso.ts'
 import type { Queries } from './database.ts'
 import { READ_EVENTS } from './inspect-statements.ts'

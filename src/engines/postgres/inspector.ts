@@ -1,6 +1,6 @@
 import type { Controls, Counts, Inspector, TypeCounts } from '../../engine/engine.ts'
+import { storable } from '../../job/error-record.ts'
 import type { JobView } from '../../job/job.ts'
-import { storable } from '../../job/storable.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
 import { readHistory } from './history.ts'

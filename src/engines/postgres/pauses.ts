@@ -1,5 +1,5 @@
 import type { Pauses } from '../../engine/pauses.ts'
-import { storable } from '../../job/storable.ts'
+import { storable } from '../../job/error-record.ts'
 import type { PostgresCore } from './core.ts'
 import { LIST_PAUSES, PAUSE, RESUME } from './presence-statements.ts'
 

@@ -1,5 +1,5 @@
 /** The statements of a holder: settle, renew, report. */
-import { HISTORY_MAX } from '../../job/history.ts'
+import { HISTORY_MAX } from '../../job/job.ts'
 import type { Names } from './names.ts'
 import { after, given, held, ms, NOW, NOW_ISO, owned, UNLEASED, unleased } from './statements.ts'
 

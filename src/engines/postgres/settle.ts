@@ -1,7 +1,7 @@
 import type { Farewells } from '../../engine/farewells.ts'
 import type { Lease, Lost, LostReason, NotApplied, Outcome, Settlement } from '../../engine/outcome.ts'
+import { storable, storableRecord } from '../../job/error-record.ts'
 import type { Ended, ErrorRecord } from '../../job/job.ts'
-import { storable, storableRecord } from '../../job/storable.ts'
 import {
   type Accepted,
   type Applied,

@@ -1,5 +1,4 @@
-import { newestHistory } from '../../job/history.ts'
-import { JOB_EVENT_NAMES, type JobEvent, type JobEventName } from '../../job/job.ts'
+import { JOB_EVENT_NAMES, type JobEvent, type JobEventName, newestHistory } from '../../job/job.ts'
 import { attemptOf, parse, type Row, startsOf, timeOf, toView } from './rows.ts'
 
 type Line = Omit<JobEvent, 'jobId'>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { newJob, scene } from '../../../test/bullmq/scene.ts'
-import { newJobId } from '../../job/id.ts'
+import { newJobId } from '../../job/job.ts'
 
 const by = { who: 'ann', reason: 'test' }
 const never = new AbortController().signal

@@ -1,7 +1,7 @@
 import type { Lease, Lost, LostReason, Outcome, Settlement } from '../../engine/outcome.ts'
+import { storableRecord } from '../../job/error-record.ts'
 import type { ErrorRecord } from '../../job/job.ts'
 import type { Keep } from '../../job/keep.ts'
-import { storableRecord } from '../../job/storable.ts'
 import type { RedisDatabase } from './database.ts'
 import { bullId, queueOf } from './keys.ts'
 import { completeScript, renewScript, reportScript, settleScript } from './lua/settle.ts'

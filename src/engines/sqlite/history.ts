@@ -1,5 +1,5 @@
-import { HISTORY_MAX, historyDetail, newestHistory } from '../../job/history.ts'
 import type { JobEvent, JobEventName } from '../../job/job.ts'
+import { HISTORY_MAX, historyDetail, newestHistory } from '../../job/job.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
 import { parse, toMs, type ViewRow } from './rows.ts'

@@ -1,4 +1,4 @@
-import { HISTORY_MAX } from '../../../job/history.ts'
+import { HISTORY_MAX } from '../../../job/job.ts'
 
 /**
  * The job's history beyond what its hash tells: JSON lines in BullMQ's own log of the job. `noteStart` is called before

@@ -3,16 +3,68 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { Worker as Thread } from 'node:worker_threads'
 import { moduleFile } from '../engine/module-file.ts'
+import type { LostReason } from '../engine/outcome.ts'
 import { MillraceError, messageOf } from '../errors.ts'
-import { waitAtMost } from './bounded.ts'
-import type { KeeperParts, LeaseKeeper } from './lease-keeper.ts'
+import { type Clock, systemClock } from '../time/clock.ts'
+import { waitAtMost } from '../time/wait.ts'
 import {
   type FromRenewalThread,
   RENEWAL_PROTOCOL,
   type RenewalThreadData,
   type ToRenewalThread,
 } from './renewal-protocol.ts'
-import { type KeptLease, LeaseWriter } from './shared-leases.ts'
+import { type Renewable, Renewals, type RenewalsParts } from './renewals.ts'
+import { LeaseWriter, type SharedLease } from './shared-leases.ts'
+
+/** Keeps what the worker holds from expiring. Every call takes a whole batch. */
+export interface LeaseRenewer {
+  /** Called before the first handler of the batch: one of them may block this thread. */
+  hold(leases: readonly SharedLease[]): void
+  drop(leases: readonly SharedLease[]): void
+  /** Resolves when leases are kept even if a handler blocks this thread, or when that will never be so. */
+  readonly ready: Promise<void>
+  close(): Promise<void>
+}
+
+export interface LeaseRenewerParts {
+  readonly clock: Clock
+  readonly consumer: RenewalsParts['consumer']
+  readonly worker: string
+  readonly threadUrl: string | null
+  /** Everything held now, but for what has been told as lost. */
+  held(): Iterable<SharedLease>
+  onLost(handle: number, reason: LostReason): void
+  onError(during: string, error: unknown): void
+}
+
+/** A thread can share the system's clock, never a test's: with any other clock renewal stays on this loop. */
+export function startLeaseRenewer(parts: LeaseRenewerParts): LeaseRenewer {
+  if (parts.threadUrl === null || parts.clock !== systemClock) return renewOnThisLoop(parts)
+  return startRenewalThread(parts, parts.threadUrl, () => renewOnThisLoop(parts))
+}
+
+/** A lease without an end is watched by the engine itself. */
+function expires({ lease }: Renewable): boolean {
+  return lease.expiresAtMs !== null
+}
+
+function renewOnThisLoop({ clock, consumer, held, onLost, onError }: LeaseRenewerParts): LeaseRenewer {
+  const renewals = new Renewals({
+    clock,
+    consumer,
+    held: () => [...held()].filter(expires),
+    onLost,
+    onError: (error) => onError('renew', error),
+  })
+  return {
+    hold: (leases) => {
+      for (const { lease, leaseMs } of leases) if (lease.expiresAtMs !== null) renewals.watch(leaseMs)
+    },
+    drop: () => {},
+    ready: Promise.resolve(),
+    close: async () => renewals.close(),
+  }
+}
 
 /** A thread that has not closed its connection by then is ended. */
 const CLOSE_MS = 4_000
@@ -40,9 +92,9 @@ function threadFile(): URL | null {
 const BUNDLED =
   'this program was bundled without the file of the renewal thread; build millrace/renewal-thread as a second entry, named renewal-thread, beside the bundle, or keep millrace out of the bundle (external)'
 
-export function startRenewalThread(parts: KeeperParts, url: string, fallBack: () => LeaseKeeper): LeaseKeeper {
+export function startRenewalThread(parts: LeaseRenewerParts, url: string, fallBack: () => LeaseRenewer): LeaseRenewer {
   const file = threadFile()
-  if (file !== null) return new ThreadKeeper(parts, { file, url }, fallBack)
+  if (file !== null) return new ThreadRenewer(parts, { file, url }, fallBack)
   reportMissing(parts, new MillraceError('ERR_MODULE_MISSING', BUNDLED))
   return fallBack()
 }
@@ -51,7 +103,7 @@ export function startRenewalThread(parts: KeeperParts, url: string, fallBack: ()
  * Told on standard error as well, once for every worker: a program that listens to no events and has no log would learn of
  * it only when a job has run twice.
  */
-function reportMissing({ worker, onError }: KeeperParts, error: unknown): void {
+function reportMissing({ worker, onError }: LeaseRenewerParts, error: unknown): void {
   onError('renewal thread', error)
   process.emitWarning(
     `worker ${worker} has no renewal thread: a handler that blocks the event loop for longer than its lease loses it, and the job runs again. ${messageOf(error)}`,
@@ -60,19 +112,19 @@ function reportMissing({ worker, onError }: KeeperParts, error: unknown): void {
 }
 
 /** This thread's side of the renewal thread. If that one dies, renewal goes on here and the fault is reported. */
-class ThreadKeeper implements LeaseKeeper {
+class ThreadRenewer implements LeaseRenewer {
   readonly ready: Promise<void>
-  readonly #parts: KeeperParts
-  readonly #fallBack: () => LeaseKeeper
+  readonly #parts: LeaseRenewerParts
+  readonly #fallBack: () => LeaseRenewer
   readonly #thread: Thread
   readonly #exited: Promise<void>
   readonly #leases = new LeaseWriter((page) => this.#send({ kind: 'page', page }))
   readonly #watched = new Set<number>()
-  #instead: LeaseKeeper | null = null
+  #instead: LeaseRenewer | null = null
   #closing = false
   #isReady = false
 
-  constructor(parts: KeeperParts, { file, url }: { file: URL; url: string }, fallBack: () => LeaseKeeper) {
+  constructor(parts: LeaseRenewerParts, { file, url }: { file: URL; url: string }, fallBack: () => LeaseRenewer) {
     this.#parts = parts
     this.#fallBack = fallBack
     const workerData: RenewalThreadData = { protocol: RENEWAL_PROTOCOL, url, worker: parts.worker }
@@ -99,7 +151,7 @@ class ThreadKeeper implements LeaseKeeper {
     })
   }
 
-  hold(leases: readonly KeptLease[]): void {
+  hold(leases: readonly SharedLease[]): void {
     if (this.#instead !== null) {
       this.#instead.hold(leases)
       return
@@ -111,7 +163,7 @@ class ThreadKeeper implements LeaseKeeper {
     }
   }
 
-  drop(leases: readonly KeptLease[]): void {
+  drop(leases: readonly SharedLease[]): void {
     for (const kept of leases) this.#leases.crossOut(kept)
   }
 

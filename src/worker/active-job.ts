@@ -1,9 +1,9 @@
 import type { Bagged } from '../engine/bag.ts'
 import type { Lease, Outcome } from '../engine/outcome.ts'
 import { ResultError } from '../errors.ts'
-import type { JobFacts } from '../events.ts'
-import type { AnyJob, Handler, RunningJob } from '../job/definition.ts'
-import type { KeptLease } from './shared-leases.ts'
+import type { Events, JobFacts } from '../events.ts'
+import type { AnyJob, Handler, Hooks, RunningJob } from '../job/definition.ts'
+import type { SharedLease } from './shared-leases.ts'
 
 /** A definition that this worker runs, and how many of it run now. */
 export interface WorkedType {
@@ -22,14 +22,14 @@ export interface WorkedType {
 export type Phase = 'waiting' | 'running' | 'settling' | 'over'
 
 /** One start of one job, from the claim until the engine has answered to its outcome. */
-export class HeldJob implements Bagged, KeptLease {
+export class ActiveJob implements Bagged, SharedLease {
   readonly handle: number
   readonly lease: Lease
   readonly type: WorkedType
   readonly heldAtMs: number
   phase: Phase = 'waiting'
   bagAt = -1
-  slot: KeptLease['slot'] = null
+  slot: SharedLease['slot'] = null
   isStarted = false
   startedAtMs = 0
   /** On the monotonic clock; meaningful from `settling` on, where it ran. */
@@ -58,7 +58,7 @@ export class HeldJob implements Bagged, KeptLease {
   }
 
   /** The outcome is replaced. Hooks of a completion that became a dead letter are told that error, not the result. */
-  loseText(withoutText: (outcome: Outcome) => Outcome): void {
+  dropText(withoutText: (outcome: Outcome) => Outcome): void {
     const { outcome } = this
     if (outcome === null) return
     this.#isWithoutText = true
@@ -132,3 +132,34 @@ function factsOf({ job }: Lease, type: string): JobFacts {
   const { id, priority, attempts, tenant, runAtMs, createdAtMs } = job
   return { id, type, priority, attempts, tenant, runAtMs, createdAtMs }
 }
+
+/**
+ * Calls a job's hooks. They watch: none is waited for, and an error in one, thrown or rejected, becomes a `hook.error`
+ * event and changes nothing about the job.
+ */
+export function callHook<Name extends keyof Hooks>(
+  events: Events,
+  active: ActiveJob,
+  name: Name,
+  call: (hooks: Hooks, active: ActiveJob) => unknown,
+): void {
+  const report = (error: unknown): void => {
+    events.emit('hook.error', { job: active.facts, hook: name, error })
+  }
+  try {
+    const { hooks } = active.type.definition
+    if (hooks[name] === undefined) return
+    const answer = call(hooks, active)
+    if (answer instanceof Promise) answer.catch(report)
+  } catch (error) {
+    report(error)
+  }
+}
+
+/** How the hooks of every start are called. Written once, because a function for each job would be made in vain for most. */
+export const HOOK_CALLS = Object.freeze({
+  onStart: (hooks: Hooks, active: ActiveJob) => hooks.onStart?.(active.running),
+  onComplete: (hooks: Hooks, active: ActiveJob) => hooks.onComplete?.(active.running, active.answer),
+  onFailed: (hooks: Hooks, active: ActiveJob) =>
+    hooks.onFailed?.(active.running, active.answer, active.outcome?.kind === 'dead'),
+})

@@ -2,17 +2,15 @@ import type { Consumer } from '../engine/engine.ts'
 import type { Lease, Lost, LostReason, Outcome } from '../engine/outcome.ts'
 import { LeaseLostError } from '../errors.ts'
 import { clockWatch } from '../keeper/clock-watch.ts'
-import { ClaimAhead } from './claim-ahead.ts'
+import { ActiveJob, callHook, HOOK_CALLS } from './active-job.ts'
+import { ClaimAhead, WaitingJobs } from './claim-ahead.ts'
 import { ClaimLoop, type ClaimPlan } from './claim-loop.ts'
 import { Deadlines } from './deadlines.ts'
 import { Execution, SHUTDOWN } from './execution.ts'
-import { HeldJob } from './held-job.ts'
-import { CALLS, callHook } from './hooks.ts'
-import { keepLeases, type LeaseKeeper } from './lease-keeper.ts'
+import { type LeaseRenewer, startLeaseRenewer } from './lease-renewer.ts'
 import type { ResolvedWorkerOptions, WorkerParts } from './options.ts'
 import { SettleQueue } from './settle-queue.ts'
 import type { Slots } from './slots.ts'
-import { WaitingJobs } from './waiting-jobs.ts'
 
 /** With so many outcomes unanswered beyond the slots, the store is too slow to be given more work. */
 const UNSETTLED_MAX = 1_024
@@ -21,13 +19,13 @@ const NOT_STARTED: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason
 const PAUSED: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'paused' })
 
 /**
- * Where jobs go through a worker: claimed, waiting, running, settling. It owns every held job from the claim until the
+ * Where jobs go through a worker: claimed, waiting, running, settling. It owns every active job from the claim until the
  * engine's answer; the parts it is made of know nothing of each other.
  */
-export class Workshop {
+export class WorkerRuntime {
   readonly claims: ClaimLoop
   readonly settles: SettleQueue
-  readonly keeper: LeaseKeeper
+  readonly leaseRenewer: LeaseRenewer
   readonly slots: Slots
   readonly #parts: WorkerParts
   readonly #worker: string
@@ -55,17 +53,17 @@ export class Workshop {
       ...parts,
       worker,
       consumer,
-      onDecided: (held) => this.#decided(held),
-      onLost: (held, reason) => this.#lose(held, reason),
+      onDecided: (active) => this.#decided(active),
+      onLost: (active, reason) => this.#lose(active, reason),
     })
-    this.#deadlines = new Deadlines(clock, slots, (held) => this.#execution.timeOut(held))
+    this.#deadlines = new Deadlines(clock, slots, (active) => this.#execution.timeOut(active))
     this.settles = new SettleQueue({
       clock,
       consumer,
-      onAccepted: (held) => this.#accepted(held),
-      onLost: (held, reason) => this.#emitLost(held, reason),
+      onAccepted: (active) => this.#accepted(active),
+      onLost: (active, reason) => this.#emitLost(active, reason),
       onAnswered: (batch) => {
-        this.keeper.drop(batch)
+        this.leaseRenewer.drop(batch)
         // Too many unanswered outcomes hold the claims back; this is where that ends.
         this.claims.pump()
       },
@@ -82,15 +80,15 @@ export class Workshop {
       onLeases: (leases) => this.#take(leases),
       onError: report('claim'),
     })
-    this.keeper = keepLeases({
+    this.leaseRenewer = startLeaseRenewer({
       clock,
       consumer,
       worker,
       threadUrl: engine.threadUrl,
       held: () => [...this.#unsettled(), ...this.settles.unanswered()],
       onLost: (handle, reason) => {
-        const held = this.#unsettled().find((each) => each.handle === handle)
-        if (held !== undefined) this.#lose(held, reason)
+        const active = this.#unsettled().find((each) => each.handle === handle)
+        if (active !== undefined) this.#lose(active, reason)
       },
       onError: (during, error) => this.#error(during, error),
     })
@@ -106,7 +104,7 @@ export class Workshop {
   /** Starts nothing more and gives back what has not started. Resolves when no claim is under way. */
   async stopTaking(): Promise<void> {
     this.#stopping = true
-    for (const held of this.#waiting.clear()) this.#execution.release(held, SHUTDOWN)
+    for (const active of this.#waiting.clear()) this.#execution.release(active, SHUTDOWN)
     await this.claims.stop()
   }
 
@@ -114,7 +112,8 @@ export class Workshop {
   pause(paused: ReadonlySet<string>): void {
     if (!this.slots.pause(paused)) return
     this.#parts.events.emit('worker.paused', { worker: this.#worker, types: this.slots.paused })
-    for (const held of this.#waiting.takeOut((type) => this.slots.isPaused(type))) this.#execution.release(held, PAUSED)
+    for (const active of this.#waiting.takeOut((type) => this.slots.isPaused(type)))
+      this.#execution.release(active, PAUSED)
     this.claims.pump()
   }
 
@@ -127,18 +126,18 @@ export class Workshop {
   }
 
   abortAll(reason: Error): void {
-    for (const held of this.slots.running()) held.abort(reason)
+    for (const active of this.slots.running()) active.abort(reason)
   }
 
   releaseAll(): void {
-    for (const held of this.slots.running()) this.#execution.release(held, SHUTDOWN)
+    for (const active of this.slots.running()) this.#execution.release(active, SHUTDOWN)
   }
 
   async close(): Promise<void> {
     this.#stopListening()
     this.#deadlines.close()
     this.#waiting.clear()
-    await this.keeper.close()
+    await this.leaseRenewer.close()
   }
 
   #plan(inHand: number): ClaimPlan | null {
@@ -162,7 +161,7 @@ export class Workshop {
 
   #take(leases: readonly Lease[]): void {
     const nowMs = this.#parts.clock.monotonicMs()
-    const batch: HeldJob[] = []
+    const batch: ActiveJob[] = []
     for (const lease of leases) {
       const type = this.slots.types.get(lease.job.type)
       if (type === undefined) {
@@ -170,24 +169,24 @@ export class Workshop {
         continue
       }
       this.#handles += 1
-      const held = new HeldJob(this.#handles, lease, type, nowMs)
-      batch.push(held)
+      const active = new ActiveJob(this.#handles, lease, type, nowMs)
+      batch.push(active)
     }
-    this.keeper.hold(batch)
+    this.leaseRenewer.hold(batch)
     this.#emitClaimed(batch)
-    for (const held of batch) {
-      if (this.#stopping) this.#execution.release(held, SHUTDOWN)
-      else if (this.slots.isPaused(held.lease.job.type)) this.#execution.release(held, PAUSED)
-      else if (this.slots.free > 0) this.#start(held)
-      else this.#waiting.add(held)
+    for (const active of batch) {
+      if (this.#stopping) this.#execution.release(active, SHUTDOWN)
+      else if (this.slots.isPaused(active.lease.job.type)) this.#execution.release(active, PAUSED)
+      else if (this.slots.free > 0) this.#start(active)
+      else this.#waiting.add(active)
     }
   }
 
-  #start(held: HeldJob): void {
-    held.startedAtMs = this.#parts.clock.monotonicMs()
-    this.slots.occupy(held)
-    this.#deadlines.watch(held)
-    this.#execution.start(held)
+  #start(active: ActiveJob): void {
+    active.startedAtMs = this.#parts.clock.monotonicMs()
+    this.slots.occupy(active)
+    this.#deadlines.watch(active)
+    this.#execution.start(active)
   }
 
   /** A handler that ends before it returns comes back to here; the loop that is under way starts the next. */
@@ -195,20 +194,20 @@ export class Workshop {
     if (this.#isStarting) return
     this.#isStarting = true
     while (!this.#stopping && this.slots.free > 0) {
-      const held = this.#waiting.next()
-      if (held === undefined) break
-      this.#start(held)
-      this.#ahead.waited(held.startedAtMs - held.heldAtMs)
+      const active = this.#waiting.next()
+      if (active === undefined) break
+      this.#start(active)
+      this.#ahead.waited(active.startedAtMs - active.heldAtMs)
     }
     this.#isStarting = false
   }
 
-  #decided(held: HeldJob): void {
-    if (this.slots.vacate(held)) {
-      this.#ahead.finished(held.durationMs, held.endedAtMs)
+  #decided(active: ActiveJob): void {
+    if (this.slots.vacate(active)) {
+      this.#ahead.finished(active.durationMs, active.endedAtMs)
       this.#vacated()
     }
-    this.settles.add(held)
+    this.settles.add(active)
   }
 
   #vacated(): void {
@@ -216,61 +215,61 @@ export class Workshop {
     if (this.slots.occupied === 0) this.#onDrained()
   }
 
-  #giveBack(overdue: readonly HeldJob[]): void {
+  #giveBack(overdue: readonly ActiveJob[]): void {
     this.#ahead.penalize()
-    for (const held of overdue) this.#execution.release(held, NOT_STARTED)
+    for (const active of overdue) this.#execution.release(active, NOT_STARTED)
   }
 
   /** The lease is gone: nothing that the handler still does will be recorded, and its slot is free (I3). */
-  #lose(held: HeldJob, reason: LostReason): void {
-    const { phase } = held
+  #lose(active: ActiveJob, reason: LostReason): void {
+    const { phase } = active
     // A job that is settling hears of its loss in the engine's answer.
     if (phase === 'settling' || phase === 'over') return
-    held.phase = 'over'
-    this.keeper.drop([held])
-    if (phase === 'waiting') this.#waiting.remove(held)
-    else if (this.slots.vacate(held)) this.#vacated()
-    held.abort(new LeaseLostError(held.lease.job.id, reason))
-    this.#emitLost(held, reason)
+    active.phase = 'over'
+    this.leaseRenewer.drop([active])
+    if (phase === 'waiting') this.#waiting.remove(active)
+    else if (this.slots.vacate(active)) this.#vacated()
+    active.abort(new LeaseLostError(active.lease.job.id, reason))
+    this.#emitLost(active, reason)
     this.claims.pump()
   }
 
   #hear({ lease, reason }: Lost): void {
-    const isMeant = (held: HeldJob) => held.lease.token === lease.token && held.lease.job.id === lease.job.id
-    const held = this.#unsettled().find(isMeant)
-    if (held !== undefined) this.#lose(held, reason)
+    const isMeant = (active: ActiveJob) => active.lease.token === lease.token && active.lease.job.id === lease.job.id
+    const active = this.#unsettled().find(isMeant)
+    if (active !== undefined) this.#lose(active, reason)
   }
 
   /** What is held and of whose outcome nothing is decided: it can still be lost. */
-  #unsettled(): readonly HeldJob[] {
+  #unsettled(): readonly ActiveJob[] {
     return [...this.slots.running(), ...this.#waiting.values()]
   }
 
-  #accepted(held: HeldJob): void {
+  #accepted(active: ActiveJob): void {
     const { events } = this.#parts
-    const { lease, outcome, durationMs, isStarted: started } = held
+    const { lease, outcome, durationMs, isStarted: started } = active
     if (outcome === null) return
-    if (outcome.kind !== 'release') held.type.endedAtMs = held.endedAtMs
-    if (events.hears('job.settled')) {
+    if (outcome.kind !== 'release') active.type.endedAtMs = active.endedAtMs
+    if (events.hasListener('job.settled')) {
       const { attempt } = lease
-      events.emit('job.settled', { job: held.facts, attempt, worker: this.#worker, outcome, durationMs, started })
+      events.emit('job.settled', { job: active.facts, attempt, worker: this.#worker, outcome, durationMs, started })
     }
     if (outcome.kind === 'complete') {
-      callHook(events, held, 'onComplete', CALLS.onComplete)
+      callHook(events, active, 'onComplete', HOOK_CALLS.onComplete)
     } else if (outcome.kind !== 'release') {
-      callHook(events, held, 'onFailed', CALLS.onFailed)
+      callHook(events, active, 'onFailed', HOOK_CALLS.onFailed)
     }
   }
 
-  #emitClaimed(batch: readonly HeldJob[]): void {
+  #emitClaimed(batch: readonly ActiveJob[]): void {
     const { events } = this.#parts
-    if (!events.hears('job.claimed')) return
+    if (!events.hasListener('job.claimed')) return
     for (const { facts, lease } of batch) {
       events.emit('job.claimed', { job: facts, attempt: lease.attempt, worker: this.#worker })
     }
   }
 
-  #emitLost({ facts, lease, isStarted: started }: HeldJob, reason: LostReason): void {
+  #emitLost({ facts, lease, isStarted: started }: ActiveJob, reason: LostReason): void {
     const lost = { job: facts, attempt: lease.attempt, worker: this.#worker, reason, started }
     this.#parts.events.emit('lease.lost', lost)
   }

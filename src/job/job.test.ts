@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeTime } from 'ulid'
-import { newJobId } from './id.ts'
+import { newJobId } from './job.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15)
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../time/clock.ts'
+import type { Clock } from './clock.ts'
 
 /** Waits for `done`, but no longer than `ms`. True when it came in time; a rejection counts as done. */
 export async function waitAtMost(clock: Clock, ms: number, done: Promise<unknown>): Promise<boolean> {

@@ -12,7 +12,7 @@ import {
   ResultError,
   RetryAfter,
 } from '../errors.ts'
-import { isFinal, isRetryable } from './classify.ts'
+import { isFinal, isRetryable } from './policy.ts'
 
 const named = (name: string): Error => Object.assign(new Error('x'), { name })
 const coded = (code: string): Error => Object.assign(new Error('x'), { code })
