@@ -3,7 +3,7 @@
 export { MemoryPresence } from '../engine/memory-presence.ts'
 export type { AtWork, Beat, JobAtWork, Presence, RememberingPresence, Seen } from '../engine/presence.ts'
 export type { AlertFacts } from '../events.ts'
-export type { TracedStart, Tracer, Tracing } from '../job/tracing.ts'
+export type { TracedStart, Tracer, Tracing } from '../job/job.ts'
 export { type Alerting, type AlertingOptions, startAlerting } from './alerting/alerting.ts'
 export type { AlertNotice, AlertState } from './alerting/evaluator.ts'
 export { checkAlerts, type FigureAlert, type FigureLimits, figureRules } from './alerting/figure-rules.ts'

@@ -10,7 +10,7 @@ import { type Mill, open } from '../client/mill.ts'
 import type { MillEvents } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
 import { redact } from '../job/error-record.ts'
-import { reapOnce } from '../renewer/reaper.ts'
+import { reapOnce } from '../keeper/reaper.ts'
 import { systemClock } from '../time/clock.ts'
 import type { LeaseRenewer } from './lease-renewer.ts'
 import { startRenewalThread } from './lease-renewer.ts'
@@ -63,7 +63,7 @@ async function startReaper(t: TestContext, url: string): Promise<() => Promise<{
   const workerData = {
     url,
     index: new URL('../index.ts', import.meta.url).href,
-    reaper: new URL('../renewer/reaper.ts', import.meta.url).href,
+    reaper: new URL('../keeper/reaper.ts', import.meta.url).href,
   }
   const thread = new Thread(new URL(`data:text/javascript,${encodeURIComponent(REAPER)}`), { workerData })
   t.after(() => thread.terminate())
