@@ -2,10 +2,10 @@ import type { ClaimRequest, Consumer, Subscription } from '../../engine/engine.t
 import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { ClosedError, OptionError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import { onAbort } from './aborts.ts'
 import { removeSurplus } from './retention.ts'
 import type { Claimant } from './rows.ts'
 import type { MemoryStore } from './store.ts'
+import { onAbort } from './wakeups.ts'
 
 export interface ConsumerParts {
   readonly store: MemoryStore
@@ -85,7 +85,7 @@ export class MemoryConsumer implements Consumer {
         // A claim that could be served at this very moment has been: at least a tick passes before the next look.
         cancelTimer = clock.after(Math.max(1, leftMs), look)
       }
-      const stopListening = store.signals.onQueued(look)
+      const stopListening = store.wakeups.onQueued(look)
       const stopAborting = onAbort(stops, () => finish([]))
       arm(clock.nowMs())
     })
@@ -140,7 +140,7 @@ export class MemoryConsumer implements Consumer {
 
   #nowMs(): number {
     const { store, clock } = this.#parts
-    store.time.follow(clock)
+    store.clock.follow(clock)
     return clock.nowMs()
   }
 }

@@ -8,8 +8,11 @@ import {
   matchesAudit,
 } from '../../engine/dead-letters.ts'
 import type { Clock } from '../../time/clock.ts'
-import { isDead, type JobRow, toView } from './rows.ts'
+import type { Dependencies } from './dependencies.ts'
+import type { LatestKeys } from './latest-keys.ts'
+import { isDead, type JobRow, record, toView } from './rows.ts'
 import type { MemoryStore } from './store.ts'
+import type { JobTable } from './table.ts'
 
 /** The store's own acts, each with an audit entry. Engines over one store share the audit as they share the jobs. */
 export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLetters {
@@ -33,7 +36,7 @@ export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLe
       audited(id, {
         by,
         action: 'undo',
-        perform: (store, nowMs) => store.graveyard.undiscard(id, by, nowMs),
+        perform: (store, nowMs) => store.deadLetters.undiscard(id, by, nowMs),
       }),
     remove: async (ids, by) => ids.filter((id) => removeLetter(open(), id, by, clock.nowMs())).length,
     note: async ({ who, reason, action, jobId, type, subject, before, after }) => {
@@ -42,7 +45,7 @@ export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLe
     },
     audit: async (filter) =>
       open()
-        .graveyard.audit.filter((entry) => matchesAudit(entry, filter))
+        .deadLetters.audit.filter((entry) => matchesAudit(entry, filter))
         .reverse()
         .slice(0, filter.limit),
   }
@@ -50,7 +53,7 @@ export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLe
 
 /** Forgets a dead letter or a discarded job; only the audit remembers it. False unless it is one. */
 export function removeLetter(store: MemoryStore, id: string, by: By, nowMs: number): boolean {
-  return recordAct(store, id, nowMs, { by, action: 'purge', perform: () => store.graveyard.remove(id) })
+  return recordAct(store, id, nowMs, { by, action: 'purge', perform: () => store.deadLetters.remove(id) })
 }
 
 interface Act {
@@ -71,14 +74,70 @@ function recordAct(store: MemoryStore, id: string, nowMs: number, act: Act): boo
   const { who, reason } = by
   const about = { jobId: id, type: row.job.type, subject: null }
   addEntry(store, { atMs: nowMs, who, reason, action, ...about, before, after })
-  store.signals.ring()
+  store.wakeups.ring()
   return true
 }
 
-function addEntry({ graveyard }: MemoryStore, entry: Omit<AuditEntry, 'seq'>): void {
-  graveyard.audit.push({ seq: graveyard.audit.length + 1, ...entry })
+function addEntry({ deadLetters }: MemoryStore, entry: Omit<AuditEntry, 'seq'>): void {
+  deadLetters.audit.push({ seq: deadLetters.audit.length + 1, ...entry })
 }
 
 function toDeadLetter(row: JobRow): DeadLetter[] {
   return row.error === null ? [] : [{ job: toView(row), error: row.error }]
+}
+
+/** What can be done to jobs that do not run again, and who did it. The store's own rules are about those that may. */
+export class DeadLetterStore {
+  /** Every act at the dead-letter desk, oldest first. */
+  readonly audit: AuditEntry[] = []
+  readonly #table: JobTable
+  readonly #latest: LatestKeys
+  readonly #dependencies: Dependencies
+
+  constructor(table: JobTable, latest: LatestKeys, dependencies: Dependencies) {
+    this.#table = table
+    this.#latest = latest
+    this.#dependencies = dependencies
+  }
+
+  /** A dead letter again, with the time of death that it had. False unless it is discarded and still held. */
+  undiscard(id: string, by: By, nowMs: number): boolean {
+    const row = this.#table.get(id)
+    if (row?.ended !== 'discarded') return false
+    Object.assign(row, { ended: null, completedAtMs: this.#diedAtMs(id) ?? row.completedAtMs })
+    this.#table.restore(row)
+    this.#dependencies.changed(row)
+    record(row, 'dead', nowMs, { detail: { ...by, undone: 'discarded' } })
+    return true
+  }
+
+  /** Forgets a dead letter or a discarded job. False unless it is one. */
+  remove(id: string): boolean {
+    const row = this.#table.get(id)
+    if (row === null || !(isDead(row) || row.ended === 'discarded')) return false
+    this.forget(row)
+    return true
+  }
+
+  /** Jobs in the order of their arrival, whatever their state. */
+  after(serial: number, max: number): readonly JobRow[] {
+    return this.#table.after(serial, max)
+  }
+
+  finished(what: 'completed' | 'dead', type: string): readonly JobRow[] {
+    return this.#table.finishedOf(what, type)
+  }
+
+  /** Forgets a job that is over and that nobody has to answer for. */
+  forget(row: JobRow): void {
+    this.#table.remove(row)
+    this.#latest.remove(row)
+    this.#dependencies.removed(row)
+  }
+
+  #diedAtMs(id: string): number | null {
+    const discarded = this.audit.findLast((entry) => entry.jobId === id && entry.action === 'discard')
+    const atMs = discarded?.before.completedAtMs
+    return typeof atMs === 'number' ? atMs : null
+  }
 }

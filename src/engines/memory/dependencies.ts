@@ -4,13 +4,13 @@ import type { NewJob, Predecessors } from '../../job/job.ts'
 import { redirect } from '../../job/predecessors.ts'
 import type { Backlog } from './backlog.ts'
 import { isDead, isFinished, type JobRow } from './rows.ts'
-import type { Signals } from './signals.ts'
 import type { JobTable } from './table.ts'
+import type { Wakeups } from './wakeups.ts'
 
 interface Parts {
   readonly table: JobTable
   readonly backlog: Backlog
-  readonly signals: Signals
+  readonly wakeups: Wakeups
 }
 
 /** Which jobs come after which. A job that is over for good waits for nobody; a dead letter may be replayed. */
@@ -67,11 +67,11 @@ export class Dependencies {
 
   #move(row: JobRow): void {
     if (row.state !== 'queued') return
-    const { backlog, signals } = this.#parts
+    const { backlog, wakeups } = this.#parts
     backlog.remove(row)
     if (row.waitingFor > 0) return
     backlog.add(row)
-    signals.noteQueued()
+    wakeups.noteQueued()
   }
 
   /** Told when a row has finished: what comes after it hears of it, and what it came after is no longer needed by it. */

@@ -18,7 +18,6 @@ import type { Schedules } from '../../engine/schedules.ts'
 import { ClosedError, UnsupportedError } from '../../errors.ts'
 import type { JobView, NewJob } from '../../job/job.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
-import { onAbort } from './aborts.ts'
 import { MemoryConsumer } from './consumer.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createLeadership } from './leadership.ts'
@@ -28,6 +27,7 @@ import { createRetention } from './retention.ts'
 import { isDueBefore, isFinished, type JobRow, toView } from './rows.ts'
 import { createSchedules } from './schedules.ts'
 import { MemoryStore } from './store.ts'
+import { onAbort } from './wakeups.ts'
 
 export interface MemoryEngineOptions {
   readonly clock?: Clock
@@ -152,7 +152,7 @@ export class MemoryEngine implements Engine {
         resolve(view)
       }
       const giveUp = (): void => finish(toView(row))
-      const stopListening = this.#store.signals.onFinished(id, finish)
+      const stopListening = this.#store.wakeups.onFinished(id, finish)
       const cancelTimer = this.#clock.after(wait.waitMs, giveUp)
       const stopAborting = onAbort(stops, giveUp)
     })
@@ -161,7 +161,7 @@ export class MemoryEngine implements Engine {
   /** The store, if this engine is still open. */
   #open(): MemoryStore {
     if (this.#closing.signal.aborted) throw new ClosedError('the memory engine')
-    this.#store.time.follow(this.#clock)
+    this.#store.clock.follow(this.#clock)
     return this.#store
   }
 }

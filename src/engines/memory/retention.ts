@@ -25,7 +25,7 @@ export function createRetention(open: () => MemoryStore, clock: Clock): Retentio
     sweep: async (rules, step) => sweep(open(), rules, step, clock.nowMs()),
     usedBytes: async () =>
       open()
-        .graveyard.after(0, Number.POSITIVE_INFINITY)
+        .deadLetters.after(0, Number.POSITIVE_INFINITY)
         .reduce((sum, row) => sum + bytesOf(row), 0),
     // What is removed is free at once.
     compact: async () => false,
@@ -33,7 +33,7 @@ export function createRetention(open: () => MemoryStore, clock: Clock): Retentio
 }
 
 function sweep(store: MemoryStore, rules: readonly RetentionRule[], step: SweepStep, nowMs: number): Sweep {
-  const rows = store.graveyard.after(Number(step.from ?? 0), step.max)
+  const rows = store.deadLetters.after(Number(step.from ?? 0), step.max)
   const gone = rows.filter((row) => isGivenUp(row, rules))
   if (step.dryRun !== true) for (const row of gone) remove(store, row, step.by ?? RETENTION_BY, nowMs)
   const last = rows.length < step.max ? undefined : rows.at(-1)
@@ -78,7 +78,7 @@ function surplus(
   what: 'completed' | 'dead',
   { keep = 0, keepIsOwn }: Keep,
 ): readonly JobRow[] {
-  const rows = store.graveyard.finished(what, type)
+  const rows = store.deadLetters.finished(what, type)
   return rows.filter(({ job: { options } }, newer) => {
     const own = what === 'completed' ? options?.keepCompleted : options?.keepDead
     return newer >= keep && isSurplus(own, newer, { keepIsOwn })
@@ -87,7 +87,7 @@ function surplus(
 
 /** Whoever removes a dead letter, or one that was discarded, answers for it in the audit. */
 function remove(store: MemoryStore, row: JobRow, by: typeof RETENTION_BY, nowMs: number): void {
-  if (!removeLetter(store, row.job.id, by, nowMs)) store.graveyard.forget(row)
+  if (!removeLetter(store, row.job.id, by, nowMs)) store.deadLetters.forget(row)
 }
 
 function bytesOf({ job, result, progress }: JobRow): number {

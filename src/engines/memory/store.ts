@@ -7,16 +7,16 @@ import type { ScheduleRecord } from '../../engine/schedules.ts'
 import { OptionError } from '../../errors.ts'
 import type { Ended, NewJob } from '../../job/job.ts'
 import { Backlog, type Demand } from './backlog.ts'
+import { StoreClock } from './clock.ts'
+import { DeadLetterStore } from './dead-letters.ts'
 import { Dependencies, eachRedirected } from './dependencies.ts'
-import { type ExpiredDemand, Flights } from './flights.ts'
-import { Graveyard } from './graveyard.ts'
-import { type LatestKey, LatestKeys } from './latest.ts'
+import { type LatestKey, LatestKeys } from './latest-keys.ts'
 import { Offices } from './leadership.ts'
+import { type ExpiredDemand, Leases } from './leases.ts'
 import { PausedTypes } from './pauses.ts'
 import { type Claimant, isDead, isDueBefore, isFinished, type JobRow, newRow, record, renew, toView } from './rows.ts'
-import { Signals } from './signals.ts'
 import { JobTable } from './table.ts'
-import { StoreTime } from './time.ts'
+import { Wakeups } from './wakeups.ts'
 
 export interface MemoryStoreOptions {
   /** How many completed, cancelled and superseded jobs are kept to be looked at: 10 000 unless told. */
@@ -28,17 +28,17 @@ export interface MemoryStoreOptions {
  * it is given. Engines over the same store see the same jobs. Random tests hold the other engines against this one.
  */
 export class MemoryStore {
-  readonly signals = new Signals()
+  readonly wakeups = new Wakeups()
   readonly offices = new Offices()
   readonly schedules = new Map<string, ScheduleRecord>()
   readonly pauses = new PausedTypes()
   readonly presence = new PresenceBoard()
-  readonly graveyard: Graveyard
-  readonly time: StoreTime
+  readonly deadLetters: DeadLetterStore
+  readonly clock: StoreClock
   readonly #table: JobTable
   readonly #backlog = new Backlog()
   readonly #latest: LatestKeys
-  readonly #flights = new Flights()
+  readonly #flights = new Leases()
   readonly #dependencies: Dependencies
   #arrivals = 0
 
@@ -47,9 +47,9 @@ export class MemoryStore {
     if (!(finishedMax >= 0)) throw new OptionError(`'finishedMax' is ${finishedMax}; give a number from 0`)
     this.#table = new JobTable(finishedMax)
     this.#latest = new LatestKeys(finishedMax)
-    this.#dependencies = new Dependencies({ table: this.#table, backlog: this.#backlog, signals: this.signals })
-    this.graveyard = new Graveyard(this.#table, this.#latest, this.#dependencies)
-    this.time = new StoreTime(this, { table: this.#table, backlog: this.#backlog, flights: this.#flights })
+    this.#dependencies = new Dependencies({ table: this.#table, backlog: this.#backlog, wakeups: this.wakeups })
+    this.deadLetters = new DeadLetterStore(this.#table, this.#latest, this.#dependencies)
+    this.clock = new StoreClock(this, { table: this.#table, backlog: this.#backlog, flights: this.#flights })
   }
 
   find(id: string): JobRow | null {
@@ -83,7 +83,7 @@ export class MemoryStore {
   enqueue(jobs: readonly NewJob[], nowMs: number): readonly Receipt[] {
     this.#dependencies.check(jobs, (job) => this.#latest.nextSeq(job) === 'stale')
     const receipts = eachRedirected(jobs, (job) => this.#enqueueOne(job, nowMs))
-    this.signals.ring()
+    this.wakeups.ring()
     return receipts
   }
 
@@ -120,7 +120,7 @@ export class MemoryStore {
     const key = this.#latest.of(row)
     if (key !== null) key.queued = row
     if (row.waitingFor === 0 && (key === null || key.running === null)) this.#backlog.add(row)
-    this.signals.noteQueued()
+    this.wakeups.noteQueued()
   }
 
   /** Claims of limited types are counted from here on. */
@@ -179,7 +179,7 @@ export class MemoryStore {
     const row = this.#flights.heldBy(lease, nowMs)
     if (row === null) return this.#lossOf(lease)
     this.#apply(row, outcome, nowMs)
-    this.signals.ring()
+    this.wakeups.ring()
     return null
   }
 
@@ -231,13 +231,13 @@ export class MemoryStore {
 
   /** The row is no longer in flight; the version that waited for it may run. */
   #land(row: JobRow): void {
-    this.#flights.letGo(row)
+    this.#flights.release(row)
     const key = this.#latest.of(row)
     if (key === null || key.running !== row) return
     key.running = null
     if (key.queued === null) return
     this.#backlog.add(key.queued)
-    this.signals.noteQueued()
+    this.wakeups.noteQueued()
   }
 
   #end(row: JobRow, ended: Ended, nowMs: number, detail: Readonly<Record<string, unknown>> | null = null): void {
@@ -253,7 +253,7 @@ export class MemoryStore {
     if (key?.queued === row) key.queued = null
     row.state = state
     row.completedAtMs = nowMs
-    this.signals.finished(row.job.id, () => toView(row))
+    this.wakeups.finished(row.job.id, () => toView(row))
     const removed = this.#table.finish(row)
     this.#dependencies.finished(row)
     for (const gone of removed) {
@@ -268,7 +268,7 @@ export class MemoryStore {
     const { held } = row
     this.#end(row, 'cancelled', nowMs, { ...by })
     held?.onLost({ lease: held.lease, reason: 'cancelled' })
-    this.signals.ring()
+    this.wakeups.ring()
     return true
   }
 
@@ -281,11 +281,11 @@ export class MemoryStore {
     if (row === null || !isDead(row) || this.#table.liveOf(row.job.key) !== null) return false
     if (row.seq !== null && row.seq < (this.#latest.of(row)?.seqMax ?? 0)) return false
     record(row, 'replayed', nowMs, { detail: { ...by } })
-    this.#table.revive(row)
+    this.#table.unfinish(row)
     renew(row, edit, nowMs)
     this.#queue(row)
     this.#dependencies.changed(row)
-    this.signals.ring()
+    this.wakeups.ring()
     return true
   }
 
@@ -293,7 +293,7 @@ export class MemoryStore {
   discard(id: string, by: By, nowMs: number): boolean {
     const row = this.#table.get(id)
     if (row === null || !isDead(row)) return false
-    this.#table.revive(row)
+    this.#table.unfinish(row)
     this.#end(row, 'discarded', nowMs, { ...by })
     return true
   }

@@ -105,13 +105,13 @@ export class JobTable {
   }
 
   /** A dead letter lives again. Its key is its own again unless another live job has it by now. */
-  revive(row: JobRow): void {
+  unfinish(row: JobRow): void {
     this.#dead.delete(row)
     this.#enliven(row)
   }
 
   /** A discarded job is a dead letter again. */
-  rebury(row: JobRow): void {
+  restore(row: JobRow): void {
     this.#unfile(row)
     this.#dead.add(row)
   }

@@ -9,8 +9,7 @@ import {
 } from '../../engine/dead-letters.ts'
 import type { RedisDatabase } from './database.ts'
 import { publicId, typeOf } from './keys.ts'
-import { listOf, toPlace } from './reading.ts'
-import { parse, toView } from './rows.ts'
+import { listOf, parse, toPlace, toView } from './rows.ts'
 import { compose } from './scripts.ts'
 
 /** Entries read at once. */

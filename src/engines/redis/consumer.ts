@@ -1,7 +1,8 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
-import { isExpired, type Lease, type Lost, type Settlement } from '../../engine/outcome.ts'
+import { isExpired, type Lease, type Lost, type Outcome, type Settlement } from '../../engine/outcome.ts'
 import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
+import type { JobView } from '../../job/job.ts'
 import { backgroundClock } from '../../time/clock.ts'
 import {
   type Claimed,
@@ -12,13 +13,12 @@ import {
   takeBackClaims,
   untieJobs,
 } from './claim.ts'
+import { retakeLocks } from './clock.ts'
 import type { RedisCore } from './core.ts'
-import { Doorbell } from './doorbell.ts'
 import { bullId, queueOf } from './keys.ts'
-import { lastView } from './last-view.ts'
-import { finishBatches } from './portions.ts'
-import { retakeLocks } from './server-clock.ts'
+import { finishBatches } from './large-batch.ts'
 import { renewLeases, reportProgress, settleLeases } from './settle.ts'
+import { Wakeups } from './wakeups.ts'
 
 /** Jobs per script: Redis does nothing else meanwhile. */
 const CLAIM_MAX = 100
@@ -33,7 +33,7 @@ const LISTEN_MS = 1_000
 export class RedisConsumer implements Consumer {
   readonly #core: RedisCore
   readonly #subscription: Subscription
-  readonly #doorbell: Doorbell | null
+  readonly #doorbell: Wakeups | null
   readonly #held = new PassingMap<string, Lease>()
   readonly #claims = new Set<Promise<readonly Lease[]>>()
   readonly #listeners = new Set<(lost: Lost) => void>()
@@ -50,7 +50,7 @@ export class RedisConsumer implements Consumer {
     this.#doorbell =
       subscription.types === 'every'
         ? null
-        : new Doorbell(
+        : new Wakeups(
             database.blocker(),
             clock,
             subscription.types.map(({ type }) => `${prefix}:${queueOf(type)}:marker`),
@@ -244,4 +244,26 @@ export class RedisConsumer implements Consumer {
 /** As a cancellation is published. */
 function nameOf({ job }: Lease): string {
   return `${queueOf(job.type)}:${bullId(job.type, job.id)}`
+}
+
+/** How a job ended that is removed with its end; null for an outcome after which a job stays. */
+export function lastView({ job, attempt }: Lease, outcome: Outcome, nowMs: number): JobView | null {
+  if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep !== 0) return null
+  const isComplete = outcome.kind === 'complete'
+  return {
+    ...job,
+    state: isComplete ? 'completed' : 'dead_letter',
+    ended: null,
+    attempt,
+    replays: 0,
+    progress: null,
+    result: isComplete ? JSON.parse(outcome.result) : null,
+    error: isComplete ? null : outcome.error,
+    leaseOwner: null,
+    leaseUntilMs: null,
+    updatedAtMs: nowMs,
+    startedAtMs: null,
+    completedAtMs: nowMs,
+    durationMs: isComplete ? outcome.durationMs : null,
+  }
 }

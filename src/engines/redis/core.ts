@@ -6,11 +6,11 @@ import { clockStepped, StoreSteps } from '../../engine/store-steps.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
 import { type LostClaim, takeBackClaims } from './claim.ts'
+import { redisClock } from './clock.ts'
 import type { RedisConsumer } from './consumer.ts'
 import type { RedisDatabase } from './database.ts'
 import { Endings } from './endings.ts'
 import { storeJobs } from './enqueue.ts'
-import { serverClock } from './server-clock.ts'
 
 /** Redis does one thing at a time: a second batch on its way is enough to keep it busy. */
 const FLIGHTS_MAX = 2
@@ -32,7 +32,7 @@ export class RedisCore {
     this.database = database
     this.clock = clock
     this.pollMs = pollMs
-    this.steps = new StoreSteps(clock, { ...serverClock(database), onStep: (stepMs) => this.#followed(stepMs) })
+    this.steps = new StoreSteps(clock, { ...redisClock(database), onStep: (stepMs) => this.#followed(stepMs) })
     this.endings = new Endings(database, clock)
     this.lostClaims = new LostClaims((claims) => takeBackClaims(database, claims))
     this.#enqueues = new Gather((jobs) => storeJobs(database, jobs), {

@@ -1,14 +1,12 @@
 import { ClosedError, EngineError } from '../../errors.ts'
 import { backgroundClock, type Clock, systemClock } from '../../time/clock.ts'
-import { Blocker } from './blocker.ts'
+import { Connection } from './connection.ts'
 import { clientFor, connectionOptions, type RedisClient, type RedisValue } from './driver.ts'
 import { isScriptMissing, toEngineError, toOpenError } from './faults.ts'
 import { type Keys, keysOf } from './keys.ts'
-import { Link } from './link.ts'
 import { isPrefix, type RedisAddress, type RedisOptions } from './options.ts'
 import type { Script } from './scripts.ts'
-import { assertUsable, type Info, parseInfo } from './server-check.ts'
-import { type Listener, Subscriber } from './subscriber.ts'
+import { BlockingConnection, type Listener, Subscriber } from './wakeups.ts'
 
 /** Where an engine gets its connections from: an address, or a client of the user's own, which only tells the way. */
 export type Source = { readonly address: RedisAddress } | { readonly client: RedisClient }
@@ -32,9 +30,9 @@ export class RedisDatabase {
   readonly #clock: Clock
   readonly #source: Source
   readonly #answerMs: number
-  readonly #blockers = new Set<Blocker>()
+  readonly #blockers = new Set<BlockingConnection>()
   #template: RedisClient | null = null
-  #link: Link | null = null
+  #link: Connection | null = null
   #subscriber: Subscriber | null = null
   #closed = false
 
@@ -57,7 +55,7 @@ export class RedisDatabase {
     try {
       this.#template ??= 'address' in this.#source ? await clientFor(this.#source.address) : this.#source.client
       assertSingle(this.#template)
-      this.#link ??= new Link(this.#connection('millrace', this.#answerMs), this.#answerMs)
+      this.#link ??= new Connection(this.#connection('millrace', this.#answerMs), this.#answerMs)
       await this.#link.connect(Math.min(OPEN_MS_MAX, this.#answerMs))
       const left = Math.max(1, untilMs - systemClock.monotonicMs())
       assertUsable(await within(left, this.info()))
@@ -107,10 +105,10 @@ export class RedisDatabase {
   }
 
   /** A connection that may wait for work; who asked for it closes it. Connects with the first wait. */
-  blocker(): Blocker {
+  blocker(): BlockingConnection {
     this.#opened()
-    const link = new Link(this.#connection('millrace:wait', null), this.#answerMs)
-    const blocker = new Blocker(link, this.#answerMs, () => this.#blockers.delete(blocker))
+    const link = new Connection(this.#connection('millrace:wait', null), this.#answerMs)
+    const blocker = new BlockingConnection(link, this.#answerMs, () => this.#blockers.delete(blocker))
     this.#blockers.add(blocker)
     return blocker
   }
@@ -128,7 +126,7 @@ export class RedisDatabase {
     return this.#template.duplicate(connectionOptions({ name, connectMs, answerMs }))
   }
 
-  #opened(): Link {
+  #opened(): Connection {
     if (this.#link === null || this.#closed) throw new ClosedError('this Redis engine')
     return this.#link
   }
@@ -162,6 +160,58 @@ function assertSingle(client: RedisClient): void {
     throw new EngineError(
       'ERR_ENGINE_URL',
       `this client has the keyPrefix '${client.options.keyPrefix}', which Lua scripts do not see; leave it out and give ?prefix= in a URL`,
+    )
+  }
+}
+
+/** What `INFO` says, by name. */
+export type Info = ReadonlyMap<string, string>
+
+export function parseInfo(text: string): Info {
+  const lines = text.split('\r\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]))
+}
+
+/** BullMQ 6 starts from 5.0 and recommends this; from here on the commands are there that Millrace uses. */
+export const VERSION_MIN = '6.2.0'
+
+export function isOlder(version: string, than: string): boolean {
+  const [left, right] = [version, than].map((text) => text.split('.').map(Number))
+  for (const [at, wanted] of (right ?? []).entries()) {
+    const found = left?.[at] ?? 0
+    if (found !== wanted) return found < wanted
+  }
+  return false
+}
+
+export const SET_POLICY = 'CONFIG SET maxmemory-policy noeviction'
+
+/** Whether jobs are safe on this server and BullMQ's scripts run there; throws with what to do. */
+export function assertUsable(info: Info): void {
+  const version = info.get('redis_version') ?? ''
+  if (version !== '' && isOlder(version, VERSION_MIN)) {
+    throw new EngineError(
+      'ERR_STORAGE_OPEN',
+      `Redis ${version} is too old; upgrade the server to ${VERSION_MIN} or later, which BullMQ recommends too`,
+    )
+  }
+  if (info.get('redis_mode') === 'cluster' || info.get('cluster_enabled') === '1') {
+    throw new EngineError(
+      'ERR_STORAGE_OPEN',
+      'this Redis is part of a cluster, which is not supported: a job and its idempotency key may lie on two servers; give the address of a single primary',
+    )
+  }
+  if (info.get('role') === 'slave') {
+    throw new EngineError(
+      'ERR_STORAGE_READONLY',
+      `this Redis is a replica of ${info.get('master_host')}:${info.get('master_port')}; give the address of the primary`,
+    )
+  }
+  const policy = info.get('maxmemory_policy') ?? 'noeviction'
+  if (policy !== 'noeviction') {
+    throw new EngineError(
+      'ERR_STORAGE_OPEN',
+      `this Redis may throw away jobs when its memory is full (maxmemory-policy is '${policy}'); run: redis-cli ${SET_POLICY} (and put 'maxmemory-policy noeviction' into redis.conf, or set it with your provider)`,
     )
   }
 }

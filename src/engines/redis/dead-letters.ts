@@ -5,11 +5,13 @@ import type { RedisValue } from './driver.ts'
 import type { Endings } from './endings.ts'
 import { findRow } from './inspector.ts'
 import { publicId, queueOf, typeOf } from './keys.ts'
-import { discardScript, lettersScript, removeScript, requeueScript, undiscardScript } from './lua/desk.ts'
+import { HISTORY } from './lua/history.ts'
+import { ENDED, LINKS } from './lua/links.ts'
 import { rowsScript } from './lua/looking.ts'
-import { listOf, toRows } from './reading.ts'
-import { parse, type Row, toView } from './rows.ts'
+import { REMOVAL, REMOVAL_BULL } from './lua/removal.ts'
+import { listOf, parse, type Row, toRows, toView } from './rows.ts'
 import type { Script } from './scripts.ts'
+import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 /** Letters removed by one script: Redis does nothing else meanwhile. */
 const REMOVED_MAX = 100
@@ -122,3 +124,148 @@ export async function removeLetters(database: RedisDatabase, ids: readonly strin
   }
   return removed
 }
+
+const LIBRARY = [HISTORY, LINKS, ENDED, REMOVAL] as const
+
+/**
+ * The newest dead letters of each queue: as many as are asked for, and those that died in the same millisecond as the
+ * last, because BullMQ's order within it is not ours. ARGV: time, how many, died at or after, died before, at or before
+ * (each '' for any), queues (none: all). Answers time, queue and BullMQ's id of each in turn.
+ */
+export const lettersScript = compose(
+  'letters',
+  {},
+  `
+local limit, since = tonumber(ARGV[2]), ARGV[3] == '' and '-inf' or ARGV[3]
+local newest = ARGV[5] ~= '' and ARGV[5] or '+inf'
+if ARGV[4] ~= '' and (newest == '+inf' or tonumber(ARGV[4]) <= tonumber(newest)) then newest = '(' .. ARGV[4] end
+local queues, found = {}, {}
+for index = 6, #ARGV do queues[#queues + 1] = ARGV[index] end
+if #queues == 0 then queues = call('SMEMBERS', KEYS[1]) end
+for _, name in ipairs(queues) do
+  local q = queueOf(name)
+  local count, at, last, isEnough = 0, 0, nil, false
+  repeat
+    local page = call('ZREVRANGEBYSCORE', q.failed, newest, since, 'WITHSCORES', 'LIMIT', at, 200)
+    for index = 1, #page, 2 do
+      isEnough = count >= limit and page[index + 1] ~= last
+      if isEnough then break end
+      if call('HEXISTS', q.base .. page[index], 'data') == 1 then
+        last = page[index + 1]
+        -- Which of these were on the page before, the caller knows.
+        if last ~= ARGV[5] then count = count + 1 end
+        found[#found + 1] = last
+        found[#found + 1] = name
+        found[#found + 1] = page[index]
+      end
+    end
+    at = at + 200
+  until isEnough or #page < 400
+end
+return found
+`,
+)
+
+/**
+ * ARGV: time, id, who, reason, and for an edited payload: the payload, and the field \`mr\` before and after. 1 when it is
+ * done, 0 when it is refused, -1 when \`mr\` was another.
+ */
+export const requeueScript = compose(
+  'requeue',
+  {
+    scripts: [...REMOVAL_BULL.scripts, 'reprocessJob'],
+    functions: ['isQueuePausedOrMaxed', 'promoteDelayedJobs'],
+  },
+  ...LIBRARY,
+  `
+local q, id = find(ARGV[2])
+if not q or placeOf(q, id) ~= 'failed' then return 0 end
+local key, by, isEdited = q.base .. id, { who = ARGV[3], reason = ARGV[4] }, ARGV[5] ~= nil
+local more, seq = moreOf(q, id), tonumber(call('HGET', key, 'mrSeq') or nil)
+if more.key and holderOf(more.key) then return 0 end
+local latest = more.latest and q[':latest:' .. more.latest.key]
+if latest and seq and seq < (tonumber(call('HGET', latest, 'seq') or nil) or 0) then return 0 end
+if isEdited and (call('HGET', key, 'mr') or '') ~= ARGV[6] then return -1 end
+
+local before = portrait(q, id, isEdited)
+note(q, id, 'replayed', attemptsOf(q, id), nil, by)
+-- What fell due before goes before.
+promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc,
+  isQueuePausedOrMaxed(q.meta, q.active))
+local done = bull_reprocessJob(
+  { key, q.events, q.failed, q.wait, q.meta, q.active, q.marker, q.prioritized, q.pc },
+  { id, 'LPUSH', 'failedReason', 'failed', '1', '1' })
+if done ~= 1 then return 0 end
+call('HDEL', key, 'stc', 'stacktrace', 'progress', 'pb', 'mrError', 'mrTook')
+call('HSET', key, 'delay', 0, 'mrRun', now, 'mrAt', now)
+call('HINCRBY', key, 'mrReplays', 1)
+if isEdited then
+  call('HSET', key, 'data', ARGV[5])
+  if ARGV[7] ~= '' then call('HSET', key, 'mr', ARGV[7]) else call('HDEL', key, 'mr') end
+end
+if more.key then call('HSET', own('keys'), more.key, q.name .. ':' .. id) end
+if latest then call('HSET', latest, 'queued', id) end
+local after = call('HGET', key, 'mrAfter')
+if after and isHeld(cjson.decode(after)) and takeOut(q, id) then call('ZADD', q['waiting-children'], now, id) end
+changed(publicId(q, id))
+audit(q, id, 'replay', by, before, portrait(q, id, isEdited), isEdited)
+return 1
+`,
+)
+
+/** ARGV: time, id, who, reason. The time of death is kept for who undoes it. */
+export const discardScript = compose(
+  'discard',
+  REMOVAL_BULL,
+  GOES_ON_WHEN_FULL,
+  ...LIBRARY,
+  `
+local q, id = find(ARGV[2])
+if not q or placeOf(q, id) ~= 'failed' then return 0 end
+local by, before = { who = ARGV[3], reason = ARGV[4] }, portrait(q, id)
+local died = call('ZSCORE', q.failed, id)
+ended(q, id, 'discarded', by)
+call('HSET', q.base .. id, 'mrDied', died)
+audit(q, id, 'discard', by, before, portrait(q, id))
+return 1
+`,
+)
+
+/** ARGV: time, id, who, reason. */
+export const undiscardScript = compose(
+  'undiscard',
+  REMOVAL_BULL,
+  ...LIBRARY,
+  `
+local q, id = find(ARGV[2])
+if not q or call('HGET', q.base .. id, 'mrEnded') ~= 'discarded' then return 0 end
+local by, before = { who = ARGV[3], reason = ARGV[4] }, portrait(q, id)
+local died = call('HGET', q.base .. id, 'mrDied') or now
+call('HDEL', q.base .. id, 'mrEnded', 'mrDied')
+call('HSET', q.base .. id, 'finishedOn', died, 'mrAt', now)
+call('ZREM', q[':ended'], id)
+call('ZADD', q.failed, died, id)
+note(q, id, 'dead', attemptsOf(q, id), nil, { who = by.who, reason = by.reason, undone = 'discarded' })
+changed(publicId(q, id))
+audit(q, id, 'undo', by, before, portrait(q, id))
+return 1
+`,
+)
+
+/** ARGV: time, who, reason, ids. Answers how many were dead letters or discarded, and are gone. */
+export const removeScript = compose(
+  'remove',
+  REMOVAL_BULL,
+  GOES_ON_WHEN_FULL,
+  ...LIBRARY,
+  `
+local by, removed = { who = ARGV[2], reason = ARGV[3] }, 0
+for index = 4, #ARGV do
+  local q, id = find(ARGV[index])
+  if q and (placeOf(q, id) == 'failed' or call('HGET', q.base .. id, 'mrEnded') == 'discarded') and purge(q, id, by) then
+    removed = removed + 1
+  end
+end
+return removed
+`,
+)

@@ -3,12 +3,11 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { freshPrefix, type OwnRedis, startRedis, withRedis } from '../../../test/servers/redis.ts'
 import type { Finding } from '../../engine/diagnosis.ts'
 import { systemClock } from '../../time/clock.ts'
-import { RedisDatabase } from './database.ts'
+import { parseInfo, RedisDatabase } from './database.ts'
 import { judgeIndex } from './diagnosis/queues.ts'
 import { judgeClock, judgeMemory, judgePersistence, judgeRole, judgeVersion, judgeWrites } from './diagnosis/server.ts'
 import { diagnose } from './diagnosis.ts'
 import { DEFAULTS, parseUrl } from './options.ts'
-import { parseInfo } from './server-check.ts'
 
 const MIB = 1024 * 1024
 const info = (fields: Readonly<Record<string, string | number>>) =>

@@ -1,7 +1,7 @@
 import { type Clock, sleepWith, watchEvery } from '../../time/clock.ts'
 import type { RedisDatabase } from './database.ts'
 import { overScript } from './lua/looking.ts'
-import { listOf } from './reading.ts'
+import { listOf } from './rows.ts'
 
 /** How soon the end of a job is seen that another process brought about. One question is asked for all who wait. */
 const POLL_MS = 30

@@ -3,9 +3,9 @@ import { EngineError, UnknownJobError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { RedisDatabase } from './database.ts'
 import { queueOf } from './keys.ts'
+import { PORTION, storeInPortions } from './large-batch.ts'
 import { enqueueScript } from './lua/enqueue.ts'
 import { enqueuePlainScript } from './lua/enqueue-plain.ts'
-import { PORTION, storeInPortions } from './portions.ts'
 
 /** Redis does nothing else while it stores a batch, and takes no more than a million arguments. */
 const BATCH_MAX = 50_000

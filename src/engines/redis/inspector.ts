@@ -17,8 +17,7 @@ import {
   rowsScript,
   walkScript,
 } from './lua/looking.ts'
-import { listOf, toRow, toRows } from './reading.ts'
-import { type Place, type Row, toView } from './rows.ts'
+import { listOf, type Place, type Row, toRow, toRows, toView } from './rows.ts'
 
 export interface InspectorParts {
   readonly database: RedisDatabase

@@ -12,10 +12,9 @@ import type { NewJob } from '../../job/job.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { RedisDatabase } from './database.ts'
 import { enqueueArgs } from './enqueue.ts'
+import { commitScript, publishScript, storeInPortions } from './large-batch.ts'
 import { enqueuePlainScript } from './lua/enqueue-plain.ts'
-import { commitScript, publishScript } from './lua/portions.ts'
 import { parseUrl } from './options.ts'
-import { storeInPortions } from './portions.ts'
 import type { Script } from './scripts.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))

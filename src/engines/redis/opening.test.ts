@@ -8,10 +8,9 @@ import { startRedis, withRedis } from '../../../test/servers/redis.ts'
 import { openEngine } from '../../engine/open.ts'
 import { EngineError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
-import { RedisDatabase } from './database.ts'
+import { assertUsable, parseInfo, RedisDatabase } from './database.ts'
 import { parseUrl } from './options.ts'
 import { compose } from './scripts.ts'
-import { assertUsable, parseInfo } from './server-check.ts'
 
 const coded = (code: string, text: RegExp) => (error: unknown) =>
   error instanceof EngineError && error.code === code && text.test(error.message)

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readHistory } from './history.ts'
-import { toRow } from './reading.ts'
-import { attemptOf, type Place, type Row, readStored, toFields, toView } from './rows.ts'
+import { attemptOf, type Place, type Row, readStored, toFields, toRow, toView } from './rows.ts'
 
 const ID = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
 

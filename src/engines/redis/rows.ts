@@ -2,7 +2,7 @@ import type { Ended, ErrorRecord, JobView, StoredJob, StoredOptions, Tenant } fr
 import { ATTEMPTS_DEFAULT } from '../../job/options.ts'
 import { readPredecessors } from '../../job/predecessors.ts'
 import type { JobState } from '../../job/states.ts'
-import { publicId } from './keys.ts'
+import { publicId, typeOf } from './keys.ts'
 
 /** A job's hash. Another program may have written it: every field may be missing, and hold anything. */
 export type Fields = ReadonlyMap<string, string>
@@ -233,4 +233,42 @@ function toTime(ms: number): number {
 export function timeOf(fields: Fields, name: string): number | null {
   const ms = toNumber(fields.get(name))
   return ms === null ? null : toTime(ms)
+}
+
+const PLACES: readonly Place[] = [
+  'wait',
+  'paused',
+  'prioritized',
+  'delayed',
+  'waiting-children',
+  'active',
+  'completed',
+  'failed',
+  'ended',
+]
+
+export function toPlace(word: unknown): Place {
+  return PLACES.find((place) => place === word) ?? 'unknown'
+}
+
+/** What a script answered for one job; null for one that is not there. */
+export function toRow(answer: unknown): Row | null {
+  const [queue, bullId, place, runsOut, flat] = listOf(answer)
+  if (typeof queue !== 'string' || typeof bullId !== 'string') return null
+  return {
+    queue,
+    type: typeOf(queue),
+    bullId,
+    place: toPlace(place),
+    fields: toFields(flat),
+    lockUntilMs: runsOut === '' || runsOut === undefined ? null : Number(runsOut),
+  }
+}
+
+export function toRows(answer: unknown): readonly Row[] {
+  return listOf(answer).flatMap((each) => toRow(each) ?? [])
+}
+
+export function listOf(answer: unknown): readonly unknown[] {
+  return Array.isArray(answer) ? answer : []
 }

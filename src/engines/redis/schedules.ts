@@ -1,10 +1,9 @@
 import type { ScheduleRecord, Schedules } from '../../engine/schedules.ts'
 import type { RedisDatabase } from './database.ts'
 import { enqueueArgs, receiptsFrom } from './enqueue.ts'
-import { ENDED } from './lua/ended.ts'
 import { ENQUEUE, ENQUEUE_BULL } from './lua/enqueue.ts'
-import { LINKS } from './lua/links.ts'
-import { NOTES } from './lua/notes.ts'
+import { HISTORY } from './lua/history.ts'
+import { ENDED, LINKS } from './lua/links.ts'
 import { compose } from './scripts.ts'
 
 /**
@@ -14,7 +13,7 @@ import { compose } from './scripts.ts'
 const saveScript = compose(
   'schedule',
   ENQUEUE_BULL,
-  NOTES,
+  HISTORY,
   LINKS,
   ENDED,
   ENQUEUE,

@@ -4,7 +4,7 @@ import { failure, formatAge, formatBytes, ok, warning } from '../../../engine/fi
 import { judgeLatency, measureLatency } from '../../../engine/latency.ts'
 import { systemClock } from '../../../time/clock.ts'
 import type { RedisDatabase } from '../database.ts'
-import { type Info, isOlder, SET_POLICY, VERSION_MIN } from '../server-check.ts'
+import { type Info, isOlder, SET_POLICY, VERSION_MIN } from '../database.ts'
 
 /** The oldest version that its makers still mend in 2026. */
 const MAINTAINED = '7.2.0'

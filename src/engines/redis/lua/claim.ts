@@ -1,6 +1,6 @@
 import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
+import { HISTORY } from './history.ts'
 import { IDENTITY, STARTED } from './links.ts'
-import { NOTES } from './notes.ts'
 
 /**
  * ARGV: time, worker, token, max, number of types, then for each: queue, lease (ms), bound, limit, window (ms). Answers
@@ -177,7 +177,7 @@ export const claimExpiredScript = compose(
   'claim-expired',
   {},
   GOES_ON_WHEN_FULL,
-  NOTES,
+  HISTORY,
   IDENTITY,
   `
 local worker, token, max = ARGV[2], ARGV[3], tonumber(ARGV[4])

@@ -1,8 +1,7 @@
 import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
-import { ENDED } from './ended.ts'
-import { ENDING, ENDING_BULL } from './ending.ts'
-import { LINKS } from './links.ts'
-import { NOTES } from './notes.ts'
+import { HISTORY } from './history.ts'
+import { ENDED, LINKS } from './links.ts'
+import { REMOVAL, REMOVAL_BULL } from './removal.ts'
 
 /**
  * ARGV: time, id, who, reason. 0 when there is no such job or it is over. The holder of a running one is fenced by the
@@ -11,14 +10,14 @@ import { NOTES } from './notes.ts'
 export const cancelScript = compose(
   'cancel',
   {
-    scripts: ENDING_BULL.scripts,
+    scripts: REMOVAL_BULL.scripts,
     functions: ['removeDeduplicationKeyIfNeededOnRemoval', 'removeParentDependencyKey'],
   },
   GOES_ON_WHEN_FULL,
-  NOTES,
+  HISTORY,
   LINKS,
   ENDED,
-  ENDING,
+  REMOVAL,
   `
 local q, id = find(ARGV[2])
 if not q then return 0 end

@@ -1,7 +1,6 @@
 import { type BullParts, compose } from '../scripts.ts'
-import { ENDED } from './ended.ts'
-import { LINKS, LINKS_BULL } from './links.ts'
-import { NOTES } from './notes.ts'
+import { HISTORY } from './history.ts'
+import { ENDED, LINKS, LINKS_BULL } from './links.ts'
 
 const FUNCTIONS = ['getOrSetMaxEvents', 'promoteDelayedJobs', 'storeAndEnqueueJob', 'storeJob']
 
@@ -142,7 +141,7 @@ export const ENQUEUE: string = [STORED, PREDECESSORS, STORE].join('')
 export const enqueueScript = compose(
   'enqueue',
   ENQUEUE_BULL,
-  NOTES,
+  HISTORY,
   LINKS,
   ENDED,
   ENQUEUE,

@@ -1,7 +1,7 @@
 import { compose } from '../scripts.ts'
-import { ENDING, ENDING_BULL } from './ending.ts'
+import { HISTORY } from './history.ts'
 import { LINKS } from './links.ts'
-import { NOTES } from './notes.ts'
+import { REMOVAL, REMOVAL_BULL } from './removal.ts'
 
 /**
  * `rowOf(q, id)`: a job as the answer has it: queue, BullMQ's id, place, when its lock runs out ('' without one) and the
@@ -21,10 +21,10 @@ end
 /** ARGV: time, and ids as Millrace knows them. Answers a row for each, or 0. */
 export const findScript = compose(
   'find',
-  ENDING_BULL,
-  NOTES,
+  REMOVAL_BULL,
+  HISTORY,
   LINKS,
-  ENDING,
+  REMOVAL,
   ROWS,
   `
 local rows = {}
@@ -39,10 +39,10 @@ return rows
 /** ARGV: time, id. Answers its row and the lines of its log, or 0. */
 export const historyScript = compose(
   'history',
-  ENDING_BULL,
-  NOTES,
+  REMOVAL_BULL,
+  HISTORY,
   LINKS,
-  ENDING,
+  REMOVAL,
   ROWS,
   `
 local q, id = find(ARGV[2])
@@ -54,10 +54,10 @@ return { rowOf(q, id), call('LRANGE', q.base .. id .. ':logs', 0, -1) }
 /** ARGV: time, then for each job: queue, BullMQ's id. Answers a row for each. */
 export const rowsScript = compose(
   'rows',
-  ENDING_BULL,
-  NOTES,
+  REMOVAL_BULL,
+  HISTORY,
   LINKS,
-  ENDING,
+  REMOVAL,
   ROWS,
   `
 local rows = {}
@@ -118,10 +118,10 @@ return found
  */
 export const walkScript = compose(
   'walk',
-  ENDING_BULL,
-  NOTES,
+  REMOVAL_BULL,
+  HISTORY,
   LINKS,
-  ENDING,
+  REMOVAL,
   ROWS,
   `
 local most, limit, only = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
@@ -180,10 +180,10 @@ return answers
  */
 export const oldestScript = compose(
   'oldest',
-  ENDING_BULL,
-  NOTES,
+  REMOVAL_BULL,
+  HISTORY,
   LINKS,
-  ENDING,
+  REMOVAL,
   ROWS,
   `
 local rows = {}

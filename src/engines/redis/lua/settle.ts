@@ -1,8 +1,7 @@
 import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
-import { ENDED } from './ended.ts'
-import { ENDING, ENDING_BULL } from './ending.ts'
-import { IDENTITY, LINKS } from './links.ts'
-import { NOTES } from './notes.ts'
+import { HISTORY } from './history.ts'
+import { ENDED, IDENTITY, LINKS } from './links.ts'
+import { REMOVAL, REMOVAL_BULL } from './removal.ts'
 
 /** What a job's end leaves to those that waited for it, and why a token no longer holds. */
 const FENCE = `
@@ -150,12 +149,12 @@ end
  */
 export const settleScript = compose(
   'settle',
-  { scripts: ['moveToFinished', 'moveToDelayed', 'retryJob', 'moveJobFromActiveToWait', ...ENDING_BULL.scripts] },
+  { scripts: ['moveToFinished', 'moveToDelayed', 'retryJob', 'moveJobFromActiveToWait', ...REMOVAL_BULL.scripts] },
   GOES_ON_WHEN_FULL,
-  NOTES,
+  HISTORY,
   LINKS,
   ENDED,
-  ENDING,
+  REMOVAL,
   FENCE,
   FINISH,
   OUTCOMES,

@@ -1,8 +1,7 @@
 /** Claims that nobody is to run: their answer was lost, or what they brought must not run. */
 import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
-import { ENDED } from './ended.ts'
-import { IDENTITY, LINKS, LINKS_BULL } from './links.ts'
-import { NOTES } from './notes.ts'
+import { HISTORY } from './history.ts'
+import { ENDED, IDENTITY, LINKS, LINKS_BULL } from './links.ts'
 
 /**
  * What a claim holds whose answer was lost: the locks whose tokens begin with the claim's. What a reaper took over is
@@ -14,7 +13,7 @@ export const takeBackScript = compose(
   'take-back',
   {},
   GOES_ON_WHEN_FULL,
-  NOTES,
+  HISTORY,
   `
 local token, queues, found = ARGV[2], {}, { 0 }
 for index = 3, #ARGV do queues[#queues + 1] = ARGV[index] end
@@ -57,7 +56,7 @@ export const supersedeScript = compose(
   'supersede',
   LINKS_BULL,
   GOES_ON_WHEN_FULL,
-  NOTES,
+  HISTORY,
   LINKS,
   ENDED,
   `

@@ -1,7 +1,6 @@
 import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
-import { ENDED } from './ended.ts'
-import { LINKS, LINKS_BULL } from './links.ts'
-import { NOTES } from './notes.ts'
+import { HISTORY } from './history.ts'
+import { ENDED, LINKS, LINKS_BULL } from './links.ts'
 
 /**
  * `untie(q, cursor)`: of those that wait for others, let go who waits in vain, because another program than ours has
@@ -44,7 +43,7 @@ export const untieScript = compose(
   'untie',
   LINKS_BULL,
   GOES_ON_WHEN_FULL,
-  NOTES,
+  HISTORY,
   LINKS,
   ENDED,
   UNTIE,

@@ -1,4 +1,4 @@
-export interface Limit {
+export interface RateLimit {
   readonly max: number
   readonly perMs: number
 }
@@ -7,11 +7,11 @@ export interface Limit {
  * When jobs of limited types were claimed. A claim counts for the half-open window [claim, claim + perMs), whoever made
  * it, and also when the job was released afterwards: the limit is on starts.
  */
-export class Rates {
+export class RateLimits {
   readonly #claims = new Map<string, { times: number[]; perMsMax: number }>()
 
   /** Claims of a type are remembered from the first limit on it. */
-  watch(type: string, limit: Limit): void {
+  watch(type: string, limit: RateLimit): void {
     const claims = this.#claims.get(type) ?? { times: [], perMsMax: 0 }
     claims.perMsMax = Math.max(claims.perMsMax, limit.perMs)
     this.#claims.set(type, claims)
@@ -34,18 +34,18 @@ export class Rates {
   }
 
   /** How many more may be claimed now. */
-  room(type: string, limit: Limit, nowMs: number): number {
+  room(type: string, limit: RateLimit, nowMs: number): number {
     return Math.max(0, limit.max - this.#inWindow(type, limit, nowMs).length)
   }
 
   /** When the next claim is allowed: now, if there is room. */
-  nextMs(type: string, limit: Limit, nowMs: number): number {
+  nextMs(type: string, limit: RateLimit, nowMs: number): number {
     const times = this.#inWindow(type, limit, nowMs)
     const leaving = times[times.length - limit.max]
     return leaving === undefined ? nowMs : leaving + limit.perMs
   }
 
-  #inWindow(type: string, limit: Limit, nowMs: number): readonly number[] {
+  #inWindow(type: string, limit: RateLimit, nowMs: number): readonly number[] {
     const times = this.#claims.get(type)?.times ?? []
     const first = times.findIndex((atMs) => atMs > nowMs - limit.perMs)
     return first === -1 ? [] : times.slice(first)

@@ -4,7 +4,7 @@ import type { JobView } from '../../job/job.ts'
  * What wakes those who wait on the store: claims, when a job was queued; `waitFor`, when a job has finished.
  * Claims are woken once per step, after it is whole, because they claim from within the call.
  */
-export class Signals {
+export class Wakeups {
   readonly #claims = new Set<() => void>()
   readonly #waits = new Map<string, Set<(view: JobView) => void>>()
   #queued = false
@@ -42,5 +42,13 @@ export class Signals {
     this.#waits.delete(id)
     const view = toView()
     for (const listener of listeners) listener(view)
+  }
+}
+
+/** Calls back at the first abort of any of them. Unlike AbortSignal.any it leaves nothing behind on a long-lived signal. */
+export function onAbort(signals: readonly AbortSignal[], listener: () => void): () => void {
+  for (const signal of signals) signal.addEventListener('abort', listener, { once: true })
+  return () => {
+    for (const signal of signals) signal.removeEventListener('abort', listener)
   }
 }

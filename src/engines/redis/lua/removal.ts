@@ -1,7 +1,7 @@
 import { LINKS_BULL } from './links.ts'
 
 /** What BullMQ's own scripts `ENDING` calls, with those of `LINKS`. */
-export const ENDING_BULL = { scripts: [...LINKS_BULL.scripts, 'removeJob'] } as const
+export const REMOVAL_BULL = { scripts: [...LINKS_BULL.scripts, 'removeJob'] } as const
 
 /**
  * How jobs leave, as Lua: `forget` removes one with everything of ours, `keepNewest` what is surplus in a set, and
@@ -10,7 +10,7 @@ export const ENDING_BULL = { scripts: [...LINKS_BULL.scripts, 'removeJob'] } as 
  * The audit keeps the fields of the hash as they are, so that the entry is written by the script that acts; whoever reads
  * it makes the view. Payloads, results and stacks stay out of it.
  */
-export const ENDING = `
+export const REMOVAL = `
 local UNAUDITED = { data = true, returnvalue = true, progress = true, stacktrace = true, failedReason = true }
 
 -- The name of BullMQ's set that a job is in, 'ended' for ours, 'unknown' for none. A long list is not searched.

@@ -2,13 +2,13 @@ import type { PresenceBoard } from '../../engine/memory-presence.ts'
 import type { Clock } from '../../time/clock.ts'
 import { ClockSteps } from '../../time/steps.ts'
 import type { Backlog } from './backlog.ts'
-import type { Flights } from './flights.ts'
 import type { Offices } from './leadership.ts'
-import type { Signals } from './signals.ts'
+import type { Leases } from './leases.ts'
 import type { JobTable } from './table.ts'
+import type { Wakeups } from './wakeups.ts'
 
 interface Timed {
-  readonly signals: Signals
+  readonly wakeups: Wakeups
   readonly offices: Offices
   readonly presence: PresenceBoard
 }
@@ -16,11 +16,11 @@ interface Timed {
 interface Jobs {
   readonly table: JobTable
   readonly backlog: Backlog
-  readonly flights: Flights
+  readonly flights: Leases
 }
 
 /** Keeps the times in a store right when the clock of its engines is set. */
-export class StoreTime {
+export class StoreClock {
   readonly #store: Timed
   readonly #jobs: Jobs
   #followed: { readonly clock: Clock; readonly steps: ClockSteps } | null = null
@@ -45,7 +45,7 @@ export class StoreTime {
     this.#store.presence.shift(stepMs)
     if (stepMs < 0) this.#keepDue(clock.nowMs(), -stepMs)
     // Whoever waits looks with the next step: this may be called from within such a look.
-    this.#store.signals.noteQueued()
+    this.#store.wakeups.noteQueued()
   }
 
   #keepDue(nowMs: number, backMs: number): void {

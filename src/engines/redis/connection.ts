@@ -12,7 +12,7 @@ const REVIVE_MS = 500
  * One connection, kept up for ever. A call waits for it until its deadline and is then refused; what was sent once is
  * never sent again, unless the server said that it did nothing.
  */
-export class Link {
+export class Connection {
   readonly #client: RedisClient
   readonly #waitMs: number
   readonly #waiting = new Set<() => void>()

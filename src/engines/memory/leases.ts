@@ -10,7 +10,7 @@ import { type Claimant, type JobRow, toStoredJob } from './rows.ts'
 export type ExpiredDemand = Omit<Demand, 'types'> & { readonly types: readonly SubscribedType[] | 'every' }
 
 /** The jobs in flight and the fence around them. */
-export class Flights {
+export class Leases {
   readonly #rows = new PassingMap<string, JobRow>()
 
   /** Gives the job to a claimant under a fresh token; whoever held it before holds nothing any more. */
@@ -22,7 +22,7 @@ export class Flights {
     return lease
   }
 
-  letGo(row: JobRow): void {
+  release(row: JobRow): void {
     row.held = null
     this.#rows.delete(row.job.id)
   }

@@ -4,7 +4,7 @@ import { HISTORY_MAX } from '../../../job/job.ts'
  * The job's history beyond what its hash tells: JSON lines in BullMQ's own log of the job. `noteStart` is called before
  * the traces of a start are overwritten; a start that a reaper took over (its token begins with 'x') was noted then.
  */
-export const NOTES = `
+export const HISTORY = `
 local function attemptsOf(q, id)
   local counts = call('HMGET', q.base .. id, 'atm', 'stc')
   return (tonumber(counts[1] or nil) or 0) + (tonumber(counts[2] or nil) or 0)
