@@ -2,9 +2,10 @@
  * `npm run start:reaper`: the reaper of document E as a service of its own, for pm2 or systemd, until SIGTERM or SIGINT.
  * With `--once`, one run: for cron. The database is DATABASE_URL or `--engine`; the figures come from the environment.
  */
-import { runReaper } from '../src/engines/postgres/tables/program.ts'
+
 import { createLog } from '../src/observe/log.ts'
 import { systemClock } from '../src/time/clock.ts'
+import { runReaper } from '../workloads/job-tables/service.ts'
 
 const log = createLog({ name: 'reaper' })
 const stopping = new AbortController()

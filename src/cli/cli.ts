@@ -5,6 +5,7 @@ import { EngineError, UnsupportedError } from '../errors.ts'
 import { redact } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
 import { parseDurationMs } from '../time/duration.ts'
+import type { CliExtensions } from './extensions.ts'
 import type { StopRequest } from './stop-signals.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -12,6 +13,7 @@ import type { Terminal } from './terminal.ts'
 export interface Cli {
   readonly terminal: Terminal
   readonly clock: Clock
+  readonly extensions: CliExtensions
 }
 
 /** The options that every command takes. */

@@ -1,7 +1,6 @@
 import { InvalidArgumentError } from 'commander'
-import { ownTablesOf } from '../engine/open.ts'
-import type { ReapedRow } from '../engine/own-tables.ts'
 import type { Cli, SharedOptions } from './cli.ts'
+import type { ReapedRow } from './extensions.ts'
 import { printable } from './terminal.ts'
 
 /** An option that names tables, separated by commas. */
@@ -13,14 +12,14 @@ export function tableNames(text: string): readonly string[] {
 
 /** `millrace reap --tables`: one run of document E's reaper over tables of the user's own. */
 export async function reapOwnTables(
-  { terminal }: Cli,
+  { terminal, extensions }: Cli,
   options: SharedOptions,
   tables: readonly string[],
 ): Promise<void> {
   const rows: ReapedRow[] = []
-  const { reap } = await ownTablesOf(options.engine)
+  const { jobTables } = await extensions.jobTables()
   const said = { environment: process.env, onReaped: (row: ReapedRow) => void rows.push(row) }
-  const { requeuedIds, failedIds } = await reap(options.engine, tables, said)
+  const { requeuedIds, failedIds } = await jobTables.reap(options.engine, tables, said)
   for (const { table, id, action, attempt, lockedBy } of rows) {
     terminal.print(
       options.json
@@ -34,13 +33,13 @@ export async function reapOwnTables(
 
 /** `millrace migrate --tables`: the lease columns for tables of the user's own. */
 export async function migrateOwnTables(
-  { terminal }: Cli,
+  { terminal, extensions }: Cli,
   options: SharedOptions & { readonly dryRun?: true },
   tables: readonly string[],
 ): Promise<void> {
   const dryRun = options.dryRun ?? false
-  const { migrate } = await ownTablesOf(options.engine)
-  const { statements } = await migrate(options.engine, tables, { dryRun })
+  const { jobTables } = await extensions.jobTables()
+  const { statements } = await jobTables.migrate(options.engine, tables, { dryRun })
   if (options.json) return terminal.print(JSON.stringify({ tables, dryRun, statements }))
   if (statements.length === 0) return terminal.print(`${tables.join(', ')}: nothing is missing.`)
   if (dryRun) return terminal.print(`${statements.join(';\n\n')};\n\n-- nothing was changed`)

@@ -26,6 +26,7 @@ import { addTop } from './commands/top.ts'
 import { addWork } from './commands/work.ts'
 import { addWorkers } from './commands/workers.ts'
 import { EXIT, type ExitCode, report } from './exit.ts'
+import type { CliExtensions } from './extensions.ts'
 import type { Terminal } from './terminal.ts'
 
 const COMMANDS = [
@@ -55,8 +56,8 @@ const COMMANDS = [
 ]
 
 /** Runs one command line to its end and answers with the exit code; it never throws and never exits by itself. */
-export async function run(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
-  const program = buildProgram({ terminal, clock: systemClock })
+export async function run(args: readonly string[], terminal: Terminal, extensions: CliExtensions): Promise<ExitCode> {
+  const program = buildProgram({ terminal, clock: systemClock, extensions })
   try {
     await program.parseAsync(args, { from: 'user' })
     return terminal.lostReader ? EXIT.failed : EXIT.done

@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream'
 import type { Command } from 'commander'
 import { systemClock } from '../time/clock.ts'
+import type { CliExtensions } from './extensions.ts'
 import { buildProgram } from './program.ts'
 import type { Terminal } from './terminal.ts'
 import { type CommandNode, nodesOf, teachingOf, treeOf } from './walk.ts'
@@ -18,8 +19,8 @@ const NOWHERE: Terminal = {
   lostReader: false,
 }
 
-export function documentCommands(): string {
-  const program = buildProgram({ terminal: NOWHERE, clock: systemClock })
+export function documentCommands(extensions: CliExtensions): string {
+  const program = buildProgram({ terminal: NOWHERE, clock: systemClock, extensions })
   const root = treeOf(program)
   const { remarks } = teachingOf(program)
   return `${[

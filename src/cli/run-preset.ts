@@ -4,8 +4,8 @@ import type { Log } from '../job/definition.ts'
 import { toIso } from '../time/iso.ts'
 import type { Worker } from '../worker/worker.ts'
 import type { Cli, SharedOptions } from './cli.ts'
+import { type Deed, loadPreset, type Preset } from './extensions.ts'
 import { openLog } from './log.ts'
-import { type Deed, loadPreset, type Preset } from './presets.ts'
 import { untilStopped, type WorkerFlags, workerOptions } from './run-worker.ts'
 import type { Serve, Serving } from './serving.ts'
 import { StopRequest } from './stop-signals.ts'
@@ -28,7 +28,7 @@ export async function runPreset(cli: Cli, name: string, flags: PresetFlags, serv
   const mills: Mill[] = []
   let serving: Serving | null = null
   try {
-    const preset = await stop.unlessStopped(loadPreset(name))
+    const preset = await stop.unlessStopped(loadPreset(cli.extensions, name))
     if (preset === null) return
     const workers = await startAll(cli, preset, { flags, log, note, mills, stop })
     const [first] = mills

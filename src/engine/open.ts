@@ -2,7 +2,6 @@ import { EngineError, UnsupportedError } from '../errors.ts'
 import { redact } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Engine } from './engine.ts'
-import type { OwnTables } from './own-tables.ts'
 import type { TopicsOfBroker } from './topics.ts'
 
 /** What every engine is given when it is opened by URL or by a user's own handle. */
@@ -22,8 +21,6 @@ export interface EngineModule {
   planMigrations?(url: string, settings: EngineSettings): Promise<MigrationPlan>
   /** Present where opening never migrates. Brings the schema to the present version and tells what it did; repeating is harmless. */
   migrate?(url: string, settings: EngineSettings): Promise<MigrationPlan>
-  /** Present where leases in tables of the user's own can be watched. */
-  readonly ownTables?: OwnTables
   /** Present where queues are topics of a broker. `groups` are those whose lag is told; that of the URL unless given. */
   openTopics?(
     url: string,
@@ -85,14 +82,6 @@ export async function applyMigrations(url: string, settings: EngineSettings): Pr
   const plan = await planMigrations(url, settings)
   if (plan !== null) await (await openEngine(url, { ...settings, migrate: true })).close()
   return plan
-}
-
-/** For tables of the user's own. Throws an UnsupportedError where the engine's database cannot hold any. */
-export async function ownTablesOf(url: string): Promise<OwnTables> {
-  const { ownTables } = await moduleOf(url)
-  if (ownTables !== undefined) return ownTables
-  const [engine = ''] = url.split(':')
-  throw new UnsupportedError({ engine, limit: 'does not watch tables of your own; give a postgres:// URL' })
 }
 
 /** Null where queues are no topics. */

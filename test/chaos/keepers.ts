@@ -39,7 +39,7 @@ export interface KeeperChaosReport {
   readonly lateMsMax: number
 }
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../bin/millrace.ts', import.meta.url))
 const OFFICE = 'keeper:reap+schedules+retention'
 const SECOND_MS = 1_000
 /** For what comes within a second or two where the machine is not busy with something else. */

@@ -37,7 +37,7 @@ export interface ReplayReport {
   readonly violations: readonly string[]
 }
 
-const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../../bin/millrace.ts', import.meta.url))
 const WORKER = fileURLToPath(new URL('./replay-worker.ts', import.meta.url))
 
 export async function runReplayChaos(options: ReplayOptions): Promise<ReplayReport> {

@@ -1,5 +1,6 @@
 /** Runs a command line in this process: fast enough to try every way to get it wrong. */
 import { PassThrough } from 'node:stream'
+import { extensions } from '../../bin/extensions.ts'
 import { run } from '../../src/cli/program.ts'
 import type { Terminal } from '../../src/cli/terminal.ts'
 
@@ -26,5 +27,5 @@ export async function runCli(args: readonly string[], columns: number | null = n
     outliveReader: () => {},
     lostReader: false,
   }
-  return { code: await run(args, terminal), out, err }
+  return { code: await run(args, terminal, extensions), out, err }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { describe, it } from 'node:test'
+import { extensions } from '../../bin/extensions.ts'
 import { buildProgram } from '../../src/cli/program.ts'
 import type { Terminal } from '../../src/cli/terminal.ts'
 import { leavesOf, nodesOf, optionsOf, teachingOf, treeOf } from '../../src/cli/walk.ts'
@@ -17,7 +18,7 @@ const terminal: Terminal = {
   outliveReader: () => {},
   lostReader: false,
 }
-const root = treeOf(buildProgram({ terminal, clock: systemClock }))
+const root = treeOf(buildProgram({ terminal, clock: systemClock, extensions }))
 const nodes = nodesOf(root).filter(({ path }) => path.length > 0)
 const leaves = leavesOf(root)
 

@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
-export const MAIN = join(ROOT, 'src/cli/main.ts')
+export const MAIN = join(ROOT, 'bin/millrace.ts')
 export const FIXTURES = join(import.meta.dirname, 'fixtures')
 export const JOBS = join(FIXTURES, 'jobs.ts')
 

@@ -3,6 +3,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { describe, it } from 'node:test'
+import { extensions } from '../../bin/extensions.ts'
 import { run } from '../../src/cli/program.ts'
 import type { Terminal } from '../../src/cli/terminal.ts'
 import { runCli } from './in-process.ts'
@@ -47,7 +48,7 @@ describe('top', () => {
   it('draws in place on a terminal, and leaves the screen as it was', async (t) => {
     const engine = await storeWithJobs(await temporaryFolder(t))
     const { terminal, drawn } = screenOf(80, 24)
-    assert.equal(await run(['top', '--times', '3', '--interval', '100ms', ...engine], terminal), 0)
+    assert.equal(await run(['top', '--times', '3', '--interval', '100ms', ...engine], terminal, extensions), 0)
     const frames = drawn().split(`${ESC}[H`).slice(1)
     assert.equal(frames.length, 3)
     assert.match(frames[0] ?? '', /total +3 .* - +-/)

@@ -2,7 +2,6 @@ import { type Command, Option } from 'commander'
 import { OptionError } from '../../errors.ts'
 import { type Cli, examples } from '../cli.ts'
 import { loadHandledJobs } from '../modules.ts'
-import { PRESET_NAMES } from '../presets.ts'
 import { runKeeper } from '../run-keeper.ts'
 import { type PresetFlags, runPreset } from '../run-preset.ts'
 import { addWorkerOptions, runWorker } from '../run-worker.ts'
@@ -25,7 +24,9 @@ export function addStart(program: Command, cli: Cli): void {
     .argument('[jobs...]', 'modules (.ts, .js, .mjs) that export jobs with handlers; none: no worker')
   addServingOptions(addWorkerOptions(command))
     .option('--no-http', 'without the HTTP API and the dashboard')
-    .addOption(new Option('--preset <name>', 'workers to try instead of your own').choices(PRESET_NAMES))
+    .addOption(
+      new Option('--preset <name>', 'workers to try instead of your own').choices(Object.keys(cli.extensions.presets)),
+    )
     .option('--record <file>', 'with --preset: a line of JSON for everything that a handler did')
     .addHelpText(
       'after',

@@ -9,8 +9,6 @@ import { applyMigrations, planMigrationsOf } from './migrate.ts'
 import { namesIn } from './names.ts'
 import { parseUrl } from './options.ts'
 
-export { ownTables } from './tables/own-tables.ts'
-
 /** `postgres://user:password@host:5432/database?schema=public`. */
 export function fromUrl(url: string, settings: EngineSettings): Engine {
   const address = parseUrl(url)

@@ -6,7 +6,7 @@ interface Tags {
   readonly stage?: string
 }
 
-/** Where the reaper of document E reports; it is what `millrace/postgres/tables` asks for as `metrics`. */
+/** Where the reaper of document E reports; it is what `millrace/workloads/job-tables` asks for as `metrics`. */
 export interface TableMetrics {
   count(name: 'reaper.requeues' | 'reaper.failures', tags: Tags): void
   measure(name: 'reaper.scan_duration_ms' | 'reaper.queue_age_ms', value: number, tags: Tags): void

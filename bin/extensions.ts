@@ -1,0 +1,7 @@
+import type { CliExtensions } from '../src/cli/extensions.ts'
+
+/** The workloads that the command line can run. Each is loaded by the command that needs it. */
+export const extensions: CliExtensions = {
+  presets: { escrow: () => import('../workloads/escrow/preset.ts') },
+  jobTables: () => import('../workloads/job-tables/commands.ts'),
+}

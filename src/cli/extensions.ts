@@ -1,0 +1,73 @@
+/**
+ * What the command line offers beyond the library. The entry of the program registers it (`bin/millrace.ts`), so that
+ * nothing in src names a workload. Every entry is loaded when a command asks for it.
+ */
+import type { Mill } from '../client/mill.ts'
+import { OptionError } from '../errors.ts'
+import type { AnyJob } from '../job/definition.ts'
+import type { WatchedTopics } from './serving.ts'
+
+export interface CliExtensions {
+  /** By the name that `millrace start --preset` takes. */
+  readonly presets: Readonly<Record<string, () => Promise<{ readonly preset: Preset }>>>
+  /** `millrace reap --tables` and `millrace migrate --tables`. */
+  readonly jobTables: () => Promise<{ readonly jobTables: JobTableCommands }>
+}
+
+/** A topology that can be tried without writing code: workers whose handlers only record what they would have done. */
+export interface Preset {
+  /** Throws an OptionError when it cannot run on that engine. */
+  workers(engine: string, record: (deed: Deed) => void): readonly PresetWorker[]
+  /** Creates what is missing. */
+  prepare(mill: Mill): Promise<void>
+  readonly watched: WatchedTopics
+  /** Commands that show it at work, and what each of them shows. */
+  examples(engine: string): readonly (readonly [command: string, what: string])[]
+}
+
+export interface PresetWorker {
+  /** Its id in logs, heartbeats and dead letters. */
+  readonly id: string
+  /** Workers that each read all of a topic need their own group, so every worker has its own URL. */
+  readonly engine: string
+  readonly jobs: readonly AnyJob[]
+}
+
+/** What a preset's handler did, as one line of the record. */
+export type Deed = Readonly<Record<string, unknown>>
+
+export async function loadPreset({ presets }: CliExtensions, name: string): Promise<Preset> {
+  const load = Object.hasOwn(presets, name) ? presets[name] : undefined
+  if (load !== undefined) return (await load()).preset
+  const known = Object.keys(presets).map((one) => `'${one}'`)
+  throw new OptionError(`there is no preset '${name}'; choose ${known.join(', ')}`)
+}
+
+/** Leases in job tables that the user created: a second kind of table beside the engine's own. */
+export interface JobTableCommands {
+  /** One run over the tables. The settings come from the environment. */
+  reap(
+    url: string,
+    tables: readonly string[],
+    options: {
+      readonly environment: Readonly<Record<string, string | undefined>>
+      readonly onReaped: (row: ReapedRow) => void
+    },
+  ): Promise<{ readonly requeuedIds: readonly string[]; readonly failedIds: readonly string[] }>
+  /** Adds the missing columns in one transaction and returns the statements; with `dryRun` it only returns them. */
+  migrate(
+    url: string,
+    tables: readonly string[],
+    options: { readonly dryRun: boolean },
+  ): Promise<{ readonly statements: readonly string[] }>
+}
+
+/** What happened to one row, reported after the commit. */
+export interface ReapedRow {
+  readonly action: 'requeued' | 'failed'
+  readonly table: string
+  readonly id: string
+  readonly attempt: number
+  /** The worker that held it last. */
+  readonly lockedBy: string | null
+}

@@ -1,0 +1,85 @@
+import { loadPg } from '../../src/engines/postgres/driver.ts'
+import { parseUrl } from '../../src/engines/postgres/options.ts'
+import { UnsupportedError } from '../../src/errors.ts'
+import type { Database, Row } from './database.ts'
+import { migrateTables, type TablesPlan } from './migration.ts'
+import { type Reaped, Reaper, type ReaperResult } from './reaper.ts'
+import { type Environment, readTableSettings } from './settings.ts'
+
+/** What `millrace reap --tables` and `millrace migrate --tables` call. */
+export const jobTables = {
+  reap(
+    url: string,
+    tables: readonly string[],
+    { environment, onReaped }: { readonly environment: Environment; readonly onReaped: (reaped: Reaped) => void },
+  ): Promise<ReaperResult> {
+    const settings = readTableSettings(environment)
+    return using(url, ({ database, schema }) => new Reaper(database, { tables, schema, settings, onReaped }).runOnce())
+  },
+
+  migrate(url: string, tables: readonly string[], { dryRun }: { readonly dryRun: boolean }): Promise<TablesPlan> {
+    return using(url, ({ database, schema }) => migrateTables(database, { tables, schema, dryRun }))
+  },
+}
+
+async function using<Answer>(url: string, run: (connected: Connected) => Promise<Answer>): Promise<Answer> {
+  const [engine = ''] = url.split(':')
+  if (!/^postgres(?:ql)?$/.test(engine)) {
+    throw new UnsupportedError({ engine, limit: 'cannot hold job tables of your own; give a postgres:// URL' })
+  }
+  const connected = await connectTo(url)
+  try {
+    return await run(connected)
+  } finally {
+    await connected.close()
+  }
+}
+
+/** A database reached by its URL, for the reaper as a program of its own. */
+export interface Connected {
+  readonly database: Database
+  readonly schema: string
+  close(): Promise<void>
+}
+
+/** A reaper sends one statement at a time; the second connection is for what stays behind of a broken first. */
+const CONNECTIONS_MAX = 2
+const CONNECT_MS = 5_000
+/** After this, a connection that no longer answers is given up, also when the network dropped it in silence. */
+const ANSWER_MS = 30_000
+
+export async function connectTo(url: string): Promise<Connected> {
+  const { connectionString, schema, pooled } = parseUrl(url)
+  const { createPool } = await loadPg()
+  const pool = createPool(
+    {
+      connectionString,
+      application_name: 'millrace-reaper',
+      connectionTimeoutMillis: CONNECT_MS,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+      // A transaction pooler takes no startup parameters.
+      ...(pooled ? {} : { statement_timeout: ANSWER_MS }),
+    },
+    CONNECTIONS_MAX,
+  )
+  // The next statement finds out by itself; without a listener, an idle connection that ends would end the process.
+  pool.on('error', () => {})
+  const query: Database['query'] = async (text, values = []) => {
+    const client = await pool.connect()
+    let isBroken = true
+    try {
+      const answer = await client.query({ text, values, query_timeout: ANSWER_MS })
+      isBroken = false
+      // Several statements in one text, as a migration sends, are answered by a list, which has no rows.
+      return { rows: (answer.rows ?? []).filter(isRow) }
+    } finally {
+      client.release(isBroken)
+    }
+  }
+  return { database: { query }, schema, close: () => pool.end() }
+}
+
+function isRow(row: unknown): row is Row {
+  return typeof row === 'object' && row !== null
+}

@@ -1,0 +1,36 @@
+export type { AccessOptions } from './access.ts'
+export type { Database, RefusalCode, Row, ServiceResult } from './database.ts'
+export type { FinishDetails, FinishedJob } from './finish.ts'
+export {
+  type AtAttempt,
+  type InTable,
+  type JobTables,
+  type JobTablesOptions,
+  type KeepOptions,
+  openJobTables,
+} from './job-tables.ts'
+export type { LeaseKeeper } from './lease-renewer.ts'
+export type { LeasedJob } from './leases.ts'
+export { migrateTables, type TablesPlan } from './migration.ts'
+export type { ColumnValues, QueueAge } from './queue.ts'
+export { type Reaped, Reaper, type ReaperOptions, type ReaperResult } from './reaper.ts'
+export type { Republish, RequeuedJob } from './reaper-report.ts'
+export {
+  CountedMetrics,
+  type ReaperCounter,
+  type ReaperMeasure,
+  type ReaperMetrics,
+  type ReaperTags,
+} from './reaper-report.ts'
+export { type ReaperService, startReaper } from './service.ts'
+export {
+  deadlineMs,
+  type Environment,
+  factorOf,
+  readTableSettings,
+  requeueDelayMs,
+  type SlaFactors,
+  type Started,
+  type TableSettings,
+} from './settings.ts'
+export { JOB_TABLES, type JobTable, type PlaceOptions } from './shape.ts'
