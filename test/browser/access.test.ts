@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { defineJob } from 'millrace'
 import { eventually } from '../../conformance/process/child.ts'
 import { LIMIT_MS } from './browser.ts'
-import { useDashboard } from './stage.ts'
+import { useDashboard } from './served-dashboard.ts'
 
 const serve = useDashboard()
 const greet = defineJob({ type: 'greet', run: () => 'Hello' })

@@ -4,10 +4,10 @@ import { defineJob, open } from 'millrace'
 import { eventually } from '../../conformance/process/child.ts'
 import { openTopicDesk } from '../../src/engines/kafka/index.ts'
 import { ESCROW_WORKERS, escrowLagLimits } from '../../workloads/escrow/index.ts'
-import { urlOf } from '../kafka/stage.ts'
+import { urlOf } from '../kafka/kafka-fixtures.ts'
 import { createTopic, startKafka } from '../servers/kafka.ts'
 import { LIMIT_MS } from './browser.ts'
-import type { Serve, Served } from './stage.ts'
+import type { Serve, Served } from './served-dashboard.ts'
 
 /** How far each is behind. */
 const BEHIND: Readonly<Record<string, number>> = {

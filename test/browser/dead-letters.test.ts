@@ -5,7 +5,7 @@ import { type AnyJob, defineJob, type Mill, type Worker } from 'millrace'
 import { eventually } from '../../conformance/process/child.ts'
 import { convertPrice } from '../../examples/tour/jobs.ts'
 import { LIMIT_MS } from './browser.ts'
-import { useDashboard } from './stage.ts'
+import { useDashboard } from './served-dashboard.ts'
 
 const serve = useDashboard()
 

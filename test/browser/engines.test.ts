@@ -10,7 +10,7 @@ import { freshName, freshTopic, kafkaServer } from '../servers/kafka.ts'
 import { dropSchema, postgresServer, schemaUrl } from '../servers/postgres.ts'
 import { dropPrefix, prefixUrl, redisServer } from '../servers/redis.ts'
 import { LIMIT_MS } from './browser.ts'
-import { type Store, useDashboard } from './stage.ts'
+import { type Store, useDashboard } from './served-dashboard.ts'
 
 const serve = useDashboard()
 

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { seriousFaults } from './axe.ts'
 import { PHONE } from './browser.ts'
 import { goTo, MARKUP, setFullScene } from './full-scene.ts'
-import { useDashboard } from './stage.ts'
+import { useDashboard } from './served-dashboard.ts'
 
 const serve = useDashboard()
 

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { z } from 'zod'
 import { eventually } from '../../conformance/process/child.ts'
 import { LIMIT_MS } from './browser.ts'
-import type { Serve, Served } from './stage.ts'
+import type { Serve, Served } from './served-dashboard.ts'
 
 /** Each runs `ran` if it ever becomes part of a page. */
 export const MARKUP = `<img src=x onerror="ran()"><script>ran()</script>"><svg onload="ran()">`

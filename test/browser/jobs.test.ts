@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineJob } from 'millrace'
 import { z } from 'zod'
-import { useDashboard } from './stage.ts'
+import { useDashboard } from './served-dashboard.ts'
 
 const serve = useDashboard()
 const greet = defineJob({ type: 'greet', run: () => 'Hello' })

@@ -5,7 +5,7 @@ import { defineJob } from 'millrace'
 import { type Alerting, type AlertRule, startAlerting } from 'millrace/observe'
 import { eventually } from '../../conformance/process/child.ts'
 import { LIMIT_MS } from './browser.ts'
-import { useDashboard } from './stage.ts'
+import { useDashboard } from './served-dashboard.ts'
 
 const serve = useDashboard()
 const greet = defineJob({ type: 'greet', run: () => 'Hello' })

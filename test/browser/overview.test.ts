@@ -4,7 +4,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { defineJob } from 'millrace'
-import { useDashboard } from './stage.ts'
+import { useDashboard } from './served-dashboard.ts'
 
 const serve = useDashboard()
 const greet = defineJob({ type: 'greet', run: () => 'Hello' })

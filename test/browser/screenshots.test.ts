@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { setBrokerScene } from './broker-scene.ts'
 import { PHONE } from './browser.ts'
-import { useDashboard } from './stage.ts'
+import { useDashboard } from './served-dashboard.ts'
 
 const FOLDER = resolve(import.meta.dirname, '../../docs/screenshots')
 const BYTES_MAX = 150_000

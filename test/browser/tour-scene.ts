@@ -7,7 +7,7 @@ import { eventually } from '../../conformance/process/child.ts'
 import { feedForever } from '../../examples/tour/feed.ts'
 import { checksum, convertPrice, countPrimes, indexDocs, jobsFor, parseLedger } from '../../examples/tour/jobs.ts'
 import { LIMIT_MS } from './browser.ts'
-import type { Serve, Served } from './stage.ts'
+import type { Serve, Served } from './served-dashboard.ts'
 
 const WORKED_MS = 75_000
 const ADA = { who: 'ada', reason: 'the search cluster is being upgraded' }

@@ -1,10 +1,10 @@
 /** Where BullMQ keeps what: keys, fields of a job's hash, scores, the marker and the events. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bullStage, claimed, until } from './stage.ts'
+import { claimed, plainQueue, until } from './plain-queue.ts'
 
 test('a waiting job is a hash with its name, data, opts, timestamp, delay and priority', async (t) => {
-  const { queue, hash } = await bullStage(t)
+  const { queue, hash } = await plainQueue(t)
   const job = await queue.add('mail', { to: 'x' }, { attempts: 4 })
   assert.deepEqual(await hash(job), {
     name: 'mail',
@@ -17,7 +17,7 @@ test('a waiting job is a hash with its name, data, opts, timestamp, delay and pr
 })
 
 test('a claim adds processedOn, pb and ats; progress and completion their own fields', async (t) => {
-  const { queue, worker, hash } = await bullStage(t)
+  const { queue, worker, hash } = await plainQueue(t)
   const added = await queue.add('mail', {}, { deduplication: { id: 'once' } })
   const claiming = worker({ name: 'kitchen' })
   const job = await claimed(claiming, 'mine')
@@ -33,7 +33,7 @@ test('a claim adds processedOn, pb and ats; progress and completion their own fi
 })
 
 test('a failure leaves failedReason, the list of stacks and atm', async (t) => {
-  const { queue, worker, hash } = await bullStage(t)
+  const { queue, worker, hash } = await plainQueue(t)
   const added = await queue.add('mail', {})
   const job = await claimed(worker(), 'mine')
   await job.moveToFailed(new Error('no such box'), 'mine', false)
@@ -44,7 +44,7 @@ test('a failure leaves failedReason, the list of stacks and atm', async (t) => {
 })
 
 test('opts keep what BullMQ does not know, and data its very text', async (t) => {
-  const { queue, hash } = await bullStage(t)
+  const { queue, hash } = await plainQueue(t)
   const options = { attempts: 2, ours: { version: 3, options: ['a'] } }
   const job = await queue.add('mail', { text: 'ä \u2028 "', n: 1.5 }, options)
   assert.deepEqual(JSON.parse((await hash(job)).opts ?? ''), options)
@@ -57,7 +57,7 @@ test('opts keep what BullMQ does not know, and data its very text', async (t) =>
 })
 
 test('fields of others in a hash survive its whole life', async (t) => {
-  const { queue, worker, hash, redis, key } = await bullStage(t)
+  const { queue, worker, hash, redis, key } = await plainQueue(t)
   const added = await queue.add('mail', {}, { attempts: 2 })
   await redis.hset(key(String(added.id)), 'mr', 'ours')
   const claiming = worker()
@@ -67,7 +67,7 @@ test('fields of others in a hash survive its whole life', async (t) => {
 })
 
 test('each state has its key and its kind', async (t) => {
-  const { queue, worker, redis, key } = await bullStage(t)
+  const { queue, worker, redis, key } = await plainQueue(t)
   const claiming = worker()
   const settle = async (name: string): Promise<void> => {
     await queue.add(name, {})
@@ -97,7 +97,7 @@ test('each state has its key and its kind', async (t) => {
 })
 
 test('a job that waits for children is in the sorted set waiting-children', async (t) => {
-  const { queue, redis, key, worker } = await bullStage(t)
+  const { queue, redis, key, worker } = await plainQueue(t)
   const parent = await queue.add('parent', {})
   const job = await claimed(worker(), 'mine')
   await redis.sadd(key(`${parent.id}:dependencies`), key('child'))
@@ -107,7 +107,7 @@ test('a job that waits for children is in the sorted set waiting-children', asyn
 })
 
 test('a paused queue keeps its jobs in wait, is marked in meta, and hands nothing out', async (t) => {
-  const { queue, redis, key, worker } = await bullStage(t)
+  const { queue, redis, key, worker } = await plainQueue(t)
   await queue.pause()
   const job = await queue.add('a', {})
   assert.equal(await redis.hget(key('meta'), 'paused'), '1')
@@ -117,7 +117,7 @@ test('a paused queue keeps its jobs in wait, is marked in meta, and hands nothin
 })
 
 test('the score of a priority is priority · 2^32 + a counter; 0 goes to wait, before all of them', async (t) => {
-  const { queue, redis, key, worker } = await bullStage(t)
+  const { queue, redis, key, worker } = await plainQueue(t)
   const second = await queue.add('second', {}, { priority: 2 })
   const first = await queue.add('first', {}, { priority: 1 })
   const later = await queue.add('later', {}, { priority: 2 })
@@ -133,7 +133,7 @@ test('the score of a priority is priority · 2^32 + a counter; 0 goes to wait, b
 })
 
 test('the score of a delay is its due time in ms · 4096 + n', async (t) => {
-  const { queue, redis, key, worker } = await bullStage(t)
+  const { queue, redis, key, worker } = await plainQueue(t)
   const due = Date.now() + 60_000
   const jobs = [
     await queue.add('a', {}, { timestamp: due - 1_000, delay: 1_000 }),
@@ -149,7 +149,7 @@ test('the score of a delay is its due time in ms · 4096 + n', async (t) => {
 })
 
 test('the marker: member 0 of score 0 when there is work, member 1 with the next due time', async (t) => {
-  const { queue, redis, key } = await bullStage(t)
+  const { queue, redis, key } = await plainQueue(t)
   const due = Date.now() + 60_000
   await queue.add('later', {}, { timestamp: due - 500, delay: 500 })
   assert.deepEqual(await redis.bzpopmin(key('marker'), 1), [key('marker'), '1', String(due)])
@@ -160,7 +160,7 @@ test('the marker: member 0 of score 0 when there is work, member 1 with the next
 })
 
 test('a claim puts the marker back, so that whoever waits too is woken', async (t) => {
-  const { queue, redis, key, worker } = await bullStage(t)
+  const { queue, redis, key, worker } = await plainQueue(t)
   await queue.addBulk([
     { name: 'a', data: {} },
     { name: 'b', data: {} },
@@ -171,7 +171,7 @@ test('a claim puts the marker back, so that whoever waits too is woken', async (
 })
 
 test('the stream of events is trimmed to about as many as meta says, 10 000 unless told', async (t) => {
-  const { queue, redis, key } = await bullStage(t)
+  const { queue, redis, key } = await plainQueue(t)
   await queue.add('a', {})
   assert.equal(await redis.hget(key('meta'), 'opts.maxLenEvents'), '10000')
   await redis.hset(key('meta'), 'opts.maxLenEvents', '100')
@@ -181,7 +181,7 @@ test('the stream of events is trimmed to about as many as meta says, 10 000 unle
 })
 
 test('a deduplication id is a key that holds the job from its enqueue to its end', async (t) => {
-  const { queue, redis, key, worker } = await bullStage(t)
+  const { queue, redis, key, worker } = await plainQueue(t)
   const options = { deduplication: { id: 'once' } }
   const first = await queue.add('a', { n: 1 }, options)
   const second = await queue.add('a', { n: 2 }, options)
@@ -196,7 +196,7 @@ test('a deduplication id is a key that holds the job from its enqueue to its end
 })
 
 test('a job id that is there already stores nothing', async (t) => {
-  const { queue, hash, redis, key } = await bullStage(t)
+  const { queue, hash, redis, key } = await plainQueue(t)
   await queue.add('a', { n: 1 }, { jobId: 'mine' })
   await queue.add('a', { n: 2 }, { jobId: 'mine' })
   assert.equal((await hash('mine')).data, '{"n":1}')
@@ -204,7 +204,7 @@ test('a job id that is there already stores nothing', async (t) => {
 })
 
 test('addBulk is many commands and not one step: others see a part of it', async (t) => {
-  const { queue, redis, key } = await bullStage(t)
+  const { queue, redis, key } = await plainQueue(t)
   await queue.waitUntilReady()
   const before = await callsOf(redis)
   await queue.addBulk(Array.from({ length: 20 }, () => ({ name: 'a', data: {} })))

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Worker } from 'bullmq'
-import { bullStage, claimed, codeOf, type Stage, until } from './stage.ts'
+import { claimed, codeOf, type PlainQueue, plainQueue, until } from './plain-queue.ts'
 
 test('the lock is a key beside the job that holds the token, and lasts as long as told', async (t) => {
-  const { queue, worker, redis, key } = await bullStage(t)
+  const { queue, worker, redis, key } = await plainQueue(t)
   const { id } = await queue.add('a', {})
   await claimed(worker({ lockDuration: 600_000 }), 'mine')
   assert.equal(await redis.get(key(`${id}:lock`)), 'mine')
@@ -14,7 +14,7 @@ test('the lock is a key beside the job that holds the token, and lasts as long a
 })
 
 test('a stale token extends nothing: extendLock answers 0, extendJobLocks names the job', async (t) => {
-  const { queue, worker, redis, key } = await bullStage(t)
+  const { queue, worker, redis, key } = await plainQueue(t)
   const { id } = await queue.add('a', {})
   const claiming = worker()
   const job = await claimed(claiming, 'mine')
@@ -26,7 +26,7 @@ test('a stale token extends nothing: extendLock answers 0, extendJobLocks names 
 })
 
 test('completing with the token of another is -6, and the job stays with its holder', async (t) => {
-  const { queue, worker, redis, key } = await bullStage(t)
+  const { queue, worker, redis, key } = await plainQueue(t)
   const { id } = await queue.add('a', {})
   const job = await claimed(worker(), 'mine')
   await redis.set(key(`${id}:lock`), 'another')
@@ -36,7 +36,7 @@ test('completing with the token of another is -6, and the job stays with its hol
 })
 
 test('completing without a lock is -2', async (t) => {
-  const { queue, worker, redis, key } = await bullStage(t)
+  const { queue, worker, redis, key } = await plainQueue(t)
   const { id } = await queue.add('a', {})
   const job = await claimed(worker(), 'mine')
   await redis.del(key(`${id}:lock`))
@@ -44,7 +44,7 @@ test('completing without a lock is -2', async (t) => {
 })
 
 test('completing what is not active is -3, with the lock as it should be', async (t) => {
-  const { queue, worker, redis, key } = await bullStage(t)
+  const { queue, worker, redis, key } = await plainQueue(t)
   const { id } = await queue.add('a', {})
   const job = await claimed(worker(), 'mine')
   await redis.lrem(key('active'), 0, String(id))
@@ -52,7 +52,7 @@ test('completing what is not active is -3, with the lock as it should be', async
 })
 
 test('completing a job whose hash is gone is -1', async (t) => {
-  const { queue, worker, redis, key } = await bullStage(t)
+  const { queue, worker, redis, key } = await plainQueue(t)
   const { id } = await queue.add('a', {})
   const job = await claimed(worker(), 'mine')
   await redis.del(key(String(id)))
@@ -60,7 +60,7 @@ test('completing a job whose hash is gone is -1', async (t) => {
 })
 
 test('completing twice is refused the second time', async (t) => {
-  const { queue, worker } = await bullStage(t)
+  const { queue, worker } = await plainQueue(t)
   await queue.add('a', {})
   const job = await claimed(worker(), 'mine')
   await job.moveToCompleted('first', 'mine', false)
@@ -68,23 +68,23 @@ test('completing twice is refused the second time', async (t) => {
 })
 
 test('recovery takes two looks: the first notes what is active, the second takes those without a lock', async (t) => {
-  const stage = await bullStage(t)
-  const { queue, worker, redis, key, hash } = stage
+  const plain = await plainQueue(t)
+  const { queue, worker, redis, key, hash } = plain
   const { id } = await queue.add('a', {})
   const claiming = worker({ maxStalledCount: 100 })
   await claimed(claiming, 'mine')
   await redis.del(key(`${id}:lock`))
-  await look(claiming, stage)
+  await look(claiming, plain)
   assert.deepEqual(await redis.smembers(key('stalled')), [id])
   assert.deepEqual(await redis.lrange(key('active'), 0, -1), [id])
-  await look(claiming, stage)
+  await look(claiming, plain)
   assert.deepEqual(await redis.lrange(key('wait'), 0, -1), [id])
   assert.equal((await hash(String(id))).stc, '1')
 })
 
 test('a stall counts on the job: the attempt is attemptsMade + stalledCounter + 1', async (t) => {
-  const stage = await bullStage(t)
-  const { queue, worker } = stage
+  const plain = await plainQueue(t)
+  const { queue, worker } = plain
   const { id } = await queue.add('a', {}, { attempts: 9 })
   const claiming = worker({ maxStalledCount: 100 })
   const first = await claimed(claiming, 'one')
@@ -92,7 +92,7 @@ test('a stall counts on the job: the attempt is attemptsMade + stalledCounter + 
   await first.moveToFailed(new Error('again'), 'one', false)
   const second = await claimed(claiming, 'two')
   assert.equal(second.attemptsMade + second.stalledCounter + 1, 2)
-  await stall(claiming, stage, id)
+  await stall(claiming, plain, id)
   const third = await claimed(claiming, 'three')
   assert.equal(third.attemptsMade + third.stalledCounter + 1, 3)
   await third.moveToWait('three')
@@ -102,12 +102,12 @@ test('a stall counts on the job: the attempt is attemptsMade + stalledCounter + 
 })
 
 test('with a low maxStalledCount a stalled job comes back with a failure that claiming by hand does not apply', async (t) => {
-  const stage = await bullStage(t)
-  const { queue, worker, hash } = stage
+  const plain = await plainQueue(t)
+  const { queue, worker, hash } = plain
   const { id } = await queue.add('a', {})
   const claiming = worker({ maxStalledCount: 0 })
   await claimed(claiming, 'one')
-  await stall(claiming, stage, id)
+  await stall(claiming, plain, id)
   const again = await claimed(claiming, 'two')
   assert.match(String(again.deferredFailure), /stalled more than allowable limit/)
   assert.equal((await hash(String(id))).defa, again.deferredFailure)
@@ -120,7 +120,7 @@ test('with a low maxStalledCount a stalled job comes back with a failure that cl
 })
 
 test('a blocking getNextJob cannot be aborted: closing waits for its whole timeout', async (t) => {
-  const { worker, redis } = await bullStage(t)
+  const { worker, redis } = await plainQueue(t)
   const claiming = worker({ drainDelay: 3 })
   // It blocks only once it has seen that there is nothing.
   assert.equal(await claiming.getNextJob('mine', { block: false }), undefined)
@@ -133,14 +133,14 @@ test('a blocking getNextJob cannot be aborted: closing waits for its whole timeo
 })
 
 /** One look for stalled jobs, as BullMQ's worker takes it once in each interval. */
-async function look(worker: Worker, { redis, key }: Stage): Promise<void> {
+async function look(worker: Worker, { redis, key }: PlainQueue): Promise<void> {
   await redis.del(key('stalled-check'))
   await worker.startStalledCheckTimer()
   await until(async () => (await redis.exists(key('stalled-check'))) === 1)
 }
 
-async function stall(worker: Worker, stage: Stage, id: string | undefined): Promise<void> {
-  await stage.redis.del(stage.key(`${id}:lock`))
-  await look(worker, stage)
-  await look(worker, stage)
+async function stall(worker: Worker, plain: PlainQueue, id: string | undefined): Promise<void> {
+  await plain.redis.del(plain.key(`${id}:lock`))
+  await look(worker, plain)
+  await look(worker, plain)
 }

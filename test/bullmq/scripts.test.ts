@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
 import { BULL_SCRIPTS } from '../../src/engines/redis/bullmq.ts'
-import { bullStage } from './stage.ts'
+import { plainQueue } from './plain-queue.ts'
 
 interface Text {
   readonly name: string
@@ -55,7 +55,7 @@ for (const [name, keys] of Object.entries(KEYS))
     })
 
     test('stands inside a function that takes KEYS and ARGV', async (t) => {
-      const { redis } = await bullStage(t)
+      const { redis } = await plainQueue(t)
       const lua = `local function bull(KEYS, ARGV)\n${text?.content}\nend\nreturn type(bull)`
       assert.equal(await redis.eval(lua, 0), 'function')
     })
@@ -110,7 +110,7 @@ test('every function stands at the margin and ends there, none within another', 
 })
 
 test('a wrapped one called twice does what BullMQ does in two calls', async (t) => {
-  const { redis, queue, key } = await bullStage(t)
+  const { redis, queue, key } = await plainQueue(t)
   await queue.addBulk([
     { name: 'a', data: 1 },
     { name: 'b', data: 2 },

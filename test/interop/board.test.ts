@@ -8,8 +8,8 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import type { Queue } from 'bullmq'
 import { defineJob } from 'millrace'
 import { z } from 'zod'
-import { until } from '../bullmq/stage.ts'
-import { over, stage } from './stage.ts'
+import { until } from '../bullmq/plain-queue.ts'
+import { besideBullmq, over } from './beside-bullmq.ts'
 
 interface App {
   use(path: string, router: unknown): void
@@ -53,7 +53,7 @@ async function board(t: { after(run: () => void): void }, queues: readonly Queue
 
 describe('bull-board', { timeout: 300_000 }, () => {
   test('lists our queues with their counts, shows a job, and its retry button works', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     let isDown = true
     const mail = defineJob({
       type: 'mail:out',

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { defineJob, openDesk } from 'millrace'
 import { z } from 'zod'
-import { until } from '../bullmq/stage.ts'
-import { over, stage } from './stage.ts'
+import { until } from '../bullmq/plain-queue.ts'
+import { besideBullmq, over } from './beside-bullmq.ts'
 
 const by = { who: 'ann', reason: 'test' }
 const child = defineJob({
@@ -25,7 +25,7 @@ const one = (fails = false, opts: object = {}) => ({
 
 describe('a flow of BullMQ’s own', { timeout: 300_000 }, () => {
   test('its parent runs in our worker once we have completed its children, whose results BullMQ shows', async (t) => {
-    const { mill, flows, queue } = await stage(t)
+    const { mill, flows, queue } = await besideBullmq(t)
     const { job, children = [] } = await flows().add({
       name: 'p',
       queueName: 'parent',
@@ -52,7 +52,7 @@ describe('a flow of BullMQ’s own', { timeout: 300_000 }, () => {
   })
 
   test('a parent of BullMQ’s own worker is released by children of ours, also of ones that are not kept', async (t) => {
-    const { mill, flows, worker } = await stage(t)
+    const { mill, flows, worker } = await besideBullmq(t)
     const ran = Promise.withResolvers<void>()
     worker('parent', async () => ran.resolve())
     const brief = defineJob({ type: 'child', removeOnComplete: true, run: () => 'x' })
@@ -62,7 +62,7 @@ describe('a flow of BullMQ’s own', { timeout: 300_000 }, () => {
   })
 
   test('a parent waits while a child is a dead letter, and goes on when it is replayed', async (t) => {
-    const { mill, flows } = await stage(t)
+    const { mill, flows } = await besideBullmq(t)
     let isDown = true
     const flaky = defineJob({
       type: 'child',
@@ -83,7 +83,7 @@ describe('a flow of BullMQ’s own', { timeout: 300_000 }, () => {
   })
 
   test('failParentOnFailure buries a parent of ours without running it', async (t) => {
-    const { mill, flows } = await stage(t)
+    const { mill, flows } = await besideBullmq(t)
     const runs: string[] = []
     const parent = defineJob({ type: 'parent', run: ({ job }) => void runs.push(job.id) })
     const settled: string[] = []
@@ -100,7 +100,7 @@ describe('a flow of BullMQ’s own', { timeout: 300_000 }, () => {
   })
 
   test('ignoreDependencyOnFailure and removeDependencyOnFailure let it run', async (t) => {
-    const { mill, flows } = await stage(t)
+    const { mill, flows } = await besideBullmq(t)
     const parent = defineJob({ type: 'parent', run: () => 'whole' })
     await mill.work([child, parent])
     const children = [
@@ -113,7 +113,7 @@ describe('a flow of BullMQ’s own', { timeout: 300_000 }, () => {
   })
 
   test('a child that is purged, or cancelled, holds its parent no more', async (t) => {
-    const { mill, flows } = await stage(t)
+    const { mill, flows } = await besideBullmq(t)
     const parent = defineJob({ type: 'parent', run: () => 'whole' })
     await mill.work([child, parent])
     const children = [one(true), one(false, { delay: 3_600_000 })]

@@ -3,15 +3,15 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { defineJob } from 'millrace'
 import { z } from 'zod'
-import { until } from '../bullmq/stage.ts'
-import { over, stage } from './stage.ts'
+import { until } from '../bullmq/plain-queue.ts'
+import { besideBullmq, over } from './beside-bullmq.ts'
 
 const by = { who: 'ann', reason: 'test' }
 const signal = new AbortController().signal
 
 describe('BullMQ’s own hands on our jobs', { timeout: 300_000 }, () => {
   test('retry puts a dead letter back, and it runs once more', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     let isDown = true
     const mail = defineJob({
       type: 'mail',
@@ -33,7 +33,7 @@ describe('BullMQ’s own hands on our jobs', { timeout: 300_000 }, () => {
   })
 
   test('promote runs a delayed job now', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const mail = defineJob({ type: 'mail', run: () => 'sent' })
     await mill.work([mail])
     const { id } = await mill.enqueue(mail, {}, { delay: '1h' })
@@ -42,7 +42,7 @@ describe('BullMQ’s own hands on our jobs', { timeout: 300_000 }, () => {
   })
 
   test('remove takes a waiting job, its key is free and a newer version of its latest key is stored', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const mail = defineJob({ type: 'mail' })
     const [keyed, version] = [
       await mill.enqueue(mail, 1, { key: 'k', delay: '1h' }),
@@ -62,7 +62,7 @@ describe('BullMQ’s own hands on our jobs', { timeout: 300_000 }, () => {
   })
 
   test('a version whose older one was removed while it ran is run', async (t) => {
-    const { mill, redis, prefix } = await stage(t)
+    const { mill, redis, prefix } = await besideBullmq(t)
     const mail = defineJob({ type: 'mail' })
     const consumer = await mill.engine.consume({ types: [{ type: 'mail', leaseMs: 60_000 }], worker: 'w' })
     const older = await mill.enqueue(mail, 1, { latest: 'l' })
@@ -74,7 +74,7 @@ describe('BullMQ’s own hands on our jobs', { timeout: 300_000 }, () => {
   })
 
   test('drain, clean and obliterate leave nothing that we trip over', async (t) => {
-    const { mill, queue, redis, prefix } = await stage(t)
+    const { mill, queue, redis, prefix } = await besideBullmq(t)
     const foreign = queue('mail')
     const mail = defineJob({ type: 'mail', payload: z.number() })
     const after = defineJob({ type: 'after', run: () => 'ran' })
@@ -103,7 +103,7 @@ describe('BullMQ’s own hands on our jobs', { timeout: 300_000 }, () => {
   })
 
   test('one pass of the reaper lets go all whose predecessors were removed, beside thousands that wait for good reason', async (t) => {
-    const { mill, queue, redis, prefix } = await stage(t)
+    const { mill, queue, redis, prefix } = await besideBullmq(t)
     const first = defineJob({ type: 'first' })
     const next = defineJob({ type: 'next' })
     const gate = await mill.enqueue(first, {}, { delay: '10h' })
@@ -121,7 +121,7 @@ describe('BullMQ’s own hands on our jobs', { timeout: 300_000 }, () => {
   })
 
   test('a hash deleted while it waits: nobody hangs, and the others run', async (t) => {
-    const { mill, redis, prefix, queue } = await stage(t)
+    const { mill, redis, prefix, queue } = await besideBullmq(t)
     const mail = defineJob({ type: 'mail', payload: z.number(), run: ({ payload }) => payload })
     const receipts = await mill.enqueueMany(mail, [1, 2, 3])
     const foreign = await queue('mail').add('x', 4)
@@ -135,7 +135,7 @@ describe('BullMQ’s own hands on our jobs', { timeout: 300_000 }, () => {
   })
 
   test('a hash deleted while it runs: the result is refused, its place is cleared, and the others run', async (t) => {
-    const { mill, redis, prefix } = await stage(t)
+    const { mill, redis, prefix } = await besideBullmq(t)
     const [started, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const lost: string[] = []
     mill.events.on('lease.lost', ({ job }) => lost.push(job.id))

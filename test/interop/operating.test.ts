@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { defineJob } from 'millrace'
-import { until } from '../bullmq/stage.ts'
-import { stage } from './stage.ts'
+import { until } from '../bullmq/plain-queue.ts'
+import { besideBullmq } from './beside-bullmq.ts'
 
 const mail = defineJob({ type: 'mail', run: () => 'sent' })
 
 describe('operating beside BullMQ', () => {
   test('our pause is none of BullMQ’s, and BullMQ’s is left as it is', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const theirs = queue('mail')
     await mill.enqueue(mail, null)
     await mill.pause('mail')
@@ -21,7 +21,7 @@ describe('operating beside BullMQ', () => {
   })
 
   test('a type that we have paused is still worked on by BullMQ’s own workers', async (t) => {
-    const { mill, queue, worker } = await stage(t)
+    const { mill, queue, worker } = await besideBullmq(t)
     await mill.pause('mail')
     await mill.work([mail])
     const ran = Promise.withResolvers<unknown>()
@@ -32,7 +32,7 @@ describe('operating beside BullMQ', () => {
 
   // D02 D03
   test('a worker’s beat stands under the engine’s prefix, in the form of document D', async (t) => {
-    const { mill, redis, prefix } = await stage(t)
+    const { mill, redis, prefix } = await besideBullmq(t)
     await mill.work([mail], { id: 'w1', concurrency: 3 })
     // A worker does not wait longer than a second for its first beat.
     await until(async () => (await redis.exists(`${prefix}::worker:mail:w1`)) === 1)

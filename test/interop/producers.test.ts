@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { currentJob, defineJob } from 'millrace'
 import { z } from 'zod'
-import { until } from '../bullmq/stage.ts'
-import { over, stage } from './stage.ts'
+import { until } from '../bullmq/plain-queue.ts'
+import { besideBullmq, over } from './beside-bullmq.ts'
 
 const Mail = z.object({ to: z.string() })
 
@@ -24,7 +24,7 @@ const PRODUCER = `
 
 describe('jobs of a BullMQ producer', { timeout: 300_000 }, () => {
   test('from another process are run, and their payloads validated', async (t) => {
-    const { mill, prefix, url } = await stage(t)
+    const { mill, prefix, url } = await besideBullmq(t)
     const { hostname, port } = new URL(url)
     const args = ['--input-type=module', '-e', PRODUCER, hostname, port, prefix]
     const program = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 120_000 })
@@ -52,7 +52,7 @@ describe('jobs of a BullMQ producer', { timeout: 300_000 }, () => {
   })
 
   test('are retried by the definition’s policy as often as they say, and then are dead letters that can be replayed', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const plain = await queue('mail').add(
       'x',
       { to: 'ann' },
@@ -84,7 +84,7 @@ describe('jobs of a BullMQ producer', { timeout: 300_000 }, () => {
   })
 
   test('come in BullMQ’s order among ours: 0 before all, then 1 and up, late ones when due', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const foreign = queue('mail')
     await foreign.add('x', { to: 'seven' }, { priority: 7 })
     await mill.enqueue(defineJob({ type: 'mail', payload: Mail }), { to: 'ours, three' }, { priority: 3 })
@@ -114,7 +114,7 @@ describe('jobs of a BullMQ producer', { timeout: 300_000 }, () => {
   })
 
   test('with a deduplication id are one until it ends, and its id is free then', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const foreign = queue('mail')
     const options = { deduplication: { id: 'once' } }
     const first = await foreign.add('x', { to: 'a' }, options)
@@ -130,7 +130,7 @@ describe('jobs of a BullMQ producer', { timeout: 300_000 }, () => {
   })
 
   test('that died free their deduplication id too, and keepLastIfActive brings the last one', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const foreign = queue('mail')
     const options = { deduplication: { id: 'once', keepLastIfActive: true }, attempts: 1 }
     const first = await foreign.add('x', { to: 'a' }, options)
@@ -153,7 +153,7 @@ describe('jobs of a BullMQ producer', { timeout: 300_000 }, () => {
   })
 
   test('whose data is no JSON, or no object, or missing, die or vanish and stop nobody', async (t) => {
-    const { mill, queue, redis, prefix } = await stage(t)
+    const { mill, queue, redis, prefix } = await besideBullmq(t)
     const foreign = queue('mail')
     const [torn, flat, huge] = [
       await foreign.add('x', { to: 'a' }),
@@ -180,7 +180,7 @@ describe('jobs of a BullMQ producer', { timeout: 300_000 }, () => {
 
   // X067
   test('of a queue with a slash are jobs of the type with a colon', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const foreign = queue('mail/urgent')
     const plain = await foreign.add('x', { to: 'ann' })
     const urgent = defineJob({ type: 'mail:urgent', payload: Mail, run: ({ payload }) => payload.to })
@@ -194,7 +194,7 @@ describe('jobs of a BullMQ producer', { timeout: 300_000 }, () => {
 
 describe('what a BullMQ program says about a whole queue', { timeout: 300_000 }, () => {
   test('a paused queue is not worked on until it is resumed', async (t) => {
-    const { mill, queue } = await stage(t, {}, 120_000)
+    const { mill, queue } = await besideBullmq(t, {}, 120_000)
     const foreign = queue('mail')
     await foreign.pause()
     const ran: string[] = []
@@ -220,7 +220,7 @@ describe('what a BullMQ program says about a whole queue', { timeout: 300_000 },
   })
 
   test('its global concurrency holds over all our workers, and a free place is taken at once', async (t) => {
-    const { mill, queue } = await stage(t, {}, 120_000)
+    const { mill, queue } = await besideBullmq(t, {}, 120_000)
     const foreign = queue('mail')
     await foreign.setGlobalConcurrency(2)
     let [running, most, done] = [0, 0, 0]
@@ -243,7 +243,7 @@ describe('what a BullMQ program says about a whole queue', { timeout: 300_000 },
   })
 
   test('its global rate limit holds', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const foreign = queue('mail')
     await foreign.setGlobalRateLimit(3, 500)
     const mail = defineJob({ type: 'mail', run: () => {} })

@@ -4,12 +4,12 @@ import { describe, test } from 'node:test'
 import type { Queue } from 'bullmq'
 import { defineJob, NonRetryable } from 'millrace'
 import { z } from 'zod'
-import { until } from '../bullmq/stage.ts'
-import { over, stage } from './stage.ts'
+import { until } from '../bullmq/plain-queue.ts'
+import { besideBullmq, over } from './beside-bullmq.ts'
 
 describe('a BullMQ reader', { timeout: 300_000 }, () => {
   test('finds our jobs in every state', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const [foreign, letterbox] = [queue('mail'), queue('letter')]
     // Nobody works on these.
     const letter = defineJob({ type: 'letter', payload: z.string() })
@@ -67,7 +67,7 @@ describe('a BullMQ reader', { timeout: 300_000 }, () => {
   })
 
   test('hears of our jobs in the stream of events', async (t) => {
-    const { mill, events } = await stage(t)
+    const { mill, events } = await besideBullmq(t)
     const heard: string[] = []
     const stream = await events('mail')
     const ids = new Map<string, string>()
@@ -111,7 +111,7 @@ describe('a BullMQ reader', { timeout: 300_000 }, () => {
   })
 
   test('who waits for one of our jobs gets its result, or its error', async (t) => {
-    const { mill, queue, events } = await stage(t)
+    const { mill, queue, events } = await besideBullmq(t)
     const stream = await events('mail')
     const mail = defineJob({
       type: 'mail',
@@ -131,7 +131,7 @@ describe('a BullMQ reader', { timeout: 300_000 }, () => {
   })
 
   test('reads what happened to a job beyond the happy path in its logs', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     let starts = 0
     const mail = defineJob({
       type: 'mail',

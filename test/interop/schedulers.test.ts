@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { defineJob } from 'millrace'
-import { until } from '../bullmq/stage.ts'
-import { stage } from './stage.ts'
+import { until } from '../bullmq/plain-queue.ts'
+import { besideBullmq } from './beside-bullmq.ts'
 
 describe('a job scheduler of BullMQ’s own', { timeout: 300_000 }, () => {
   test('with an interval goes on in our worker, each run once, with its template', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const foreign = queue('report')
     const runs: { readonly id: string; readonly payload: unknown }[] = []
     const report = defineJob({ type: 'report', run: ({ job, payload }) => void runs.push({ id: job.id, payload }) })
@@ -33,7 +33,7 @@ describe('a job scheduler of BullMQ’s own', { timeout: 300_000 }, () => {
   })
 
   test('with a pattern has its next run at the pattern’s next time, and the count that BullMQ keeps', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const foreign = queue('report')
     const runs: string[] = []
     const report = defineJob({ type: 'report', run: ({ job }) => void runs.push(job.id) })
@@ -50,7 +50,7 @@ describe('a job scheduler of BullMQ’s own', { timeout: 300_000 }, () => {
   })
 
   test('ends where its limit is reached, and when it is removed', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const foreign = queue('report')
     const runs: string[] = []
     const report = defineJob({ type: 'report', run: ({ job }) => void runs.push(job.id) })
@@ -63,7 +63,7 @@ describe('a job scheduler of BullMQ’s own', { timeout: 300_000 }, () => {
   })
 
   test('goes on though a run fails, and though its pattern cannot be read the run itself is run', async (t) => {
-    const { mill, queue, redis, prefix } = await stage(t)
+    const { mill, queue, redis, prefix } = await besideBullmq(t)
     const foreign = queue('report')
     const ids = new Set<string>()
     const report = defineJob({
@@ -86,7 +86,7 @@ describe('a job scheduler of BullMQ’s own', { timeout: 300_000 }, () => {
   })
 
   test('is shared with a worker of BullMQ’s own without a run twice', async (t) => {
-    const { mill, queue, worker } = await stage(t)
+    const { mill, queue, worker } = await besideBullmq(t)
     const foreign = queue('report')
     const [ours, theirs]: [string[], string[]] = [[], []]
     const report = defineJob({ type: 'report', run: ({ job }) => void ours.push(job.id) })

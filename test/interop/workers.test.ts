@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { defineJob } from 'millrace'
-import { until } from '../bullmq/stage.ts'
-import { over, stage } from './stage.ts'
+import { until } from '../bullmq/plain-queue.ts'
+import { besideBullmq, over } from './beside-bullmq.ts'
 
 describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
   test('shares the work: every job of either producer runs once', async (t) => {
-    const { mill, queue, worker } = await stage(t)
+    const { mill, queue, worker } = await besideBullmq(t)
     const foreign = queue('mail')
     const ran = { ours: [] as unknown[], theirs: [] as unknown[] }
     // Nobody goes on before both are at work: else the faster one might do it all.
@@ -45,7 +45,7 @@ describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
   })
 
   test('leaves a long job of ours alone while its lease is renewed', async (t) => {
-    const { mill, queue, worker } = await stage(t)
+    const { mill, queue, worker } = await besideBullmq(t)
     let runs = 0
     const slow = defineJob({
       type: 'mail',
@@ -66,7 +66,7 @@ describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
   })
 
   test('that finds a job of a dead worker of ours hands it back, and the start it had counts', async (t) => {
-    const { mill, redis, prefix, worker, queue } = await stage(t)
+    const { mill, redis, prefix, worker, queue } = await besideBullmq(t)
     const consumer = await mill.engine.consume({ types: [{ type: 'mail', leaseMs: 60_000 }], worker: 'dead' })
     const mail = defineJob({ type: 'mail', attempts: 5, run: ({ job }) => job.attempt })
     const { id } = await mill.enqueue(mail, {})
@@ -87,7 +87,7 @@ describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
   })
 
   test('that has given a job up for stalling too often leaves it to us to bury', async (t) => {
-    const { mill, redis, prefix, queue } = await stage(t)
+    const { mill, redis, prefix, queue } = await besideBullmq(t)
     const runs: string[] = []
     const mail = defineJob({ type: 'mail', run: ({ job }) => void runs.push(job.id) })
     const job = await queue('mail').add('x', {})
@@ -102,7 +102,7 @@ describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
   })
 
   test('jobs that only BullMQ added are recovered by our reaper too', async (t) => {
-    const { mill, queue, redis, prefix } = await stage(t)
+    const { mill, queue, redis, prefix } = await besideBullmq(t)
     const job = await queue('mail').add('x', {}, { attempts: 2 })
     const consumer = await mill.engine.consume({ types: [{ type: 'mail', leaseMs: 60_000 }], worker: 'dead' })
     const signal = new AbortController().signal
@@ -116,7 +116,7 @@ describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
   })
 
   test('completes a job of ours: its key is free, what comes after it and the next version of a latest key go on', async (t) => {
-    const { mill, worker } = await stage(t)
+    const { mill, worker } = await besideBullmq(t)
     const mail = defineJob({ type: 'mail' })
     const next = defineJob({ type: 'next', run: () => 'ran' })
     const first = await mill.enqueue(mail, 1, { key: 'k' })
@@ -148,7 +148,7 @@ describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
     t.after(() => {
       for (const { resolve } of gates.values()) resolve()
     })
-    const { mill, worker, queue } = await stage(t)
+    const { mill, worker, queue } = await besideBullmq(t)
     const mail = defineJob({ type: 'mail' })
     const running = new Set<unknown>()
     const most: number[] = []
@@ -184,7 +184,7 @@ describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
     const started = Promise.withResolvers<void>()
     const fails = Promise.withResolvers<void>()
     t.after(() => fails.resolve())
-    const { mill, worker, queue } = await stage(t)
+    const { mill, worker, queue } = await besideBullmq(t)
     const mail = defineJob({ type: 'mail' })
     const ran: unknown[] = []
     const bull = worker('mail', async (data) => {
@@ -210,7 +210,7 @@ describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
   })
 
   test('that retries an old version after a newer one has run: ours does not run it', async (t) => {
-    const { mill, queue } = await stage(t)
+    const { mill, queue } = await besideBullmq(t)
     const ran: unknown[] = []
     const mail = defineJob({
       type: 'mail',

@@ -5,7 +5,7 @@ import { KafkaEngine } from '../../src/engines/kafka/engine.ts'
 import { parseUrl } from '../../src/engines/kafka/options.ts'
 import { type Clock, systemClock } from '../../src/time/clock.ts'
 import { freshName, freshTopic, type KafkaServer, kafkaServer } from '../servers/kafka.ts'
-import { claimed, complete, consume, never, produce, urlOf } from './stage.ts'
+import { claimed, complete, consume, never, produce, urlOf } from './kafka-fixtures.ts'
 
 let server: KafkaServer
 before(async () => {

@@ -5,7 +5,7 @@ import { open } from '../../src/client/mill.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { newJob } from '../fixtures/new-job.ts'
 import { freshName, startKafka } from '../servers/kafka.ts'
-import { openEngine, urlOf } from './stage.ts'
+import { openEngine, urlOf } from './kafka-fixtures.ts'
 
 test('a broker whose commits may say too little is found when a worker starts, and by the doctor', async (t) => {
   const server = await startKafka({ 'offset.metadata.max.bytes': '256' })

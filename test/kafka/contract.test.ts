@@ -15,7 +15,7 @@ import {
   SESSION_MS,
   startHolder,
   urlOf,
-} from './stage.ts'
+} from './kafka-fixtures.ts'
 
 let server: KafkaServer
 before(async () => {

@@ -15,7 +15,7 @@ import {
   kafkaServer,
   withAdmin,
 } from '../servers/kafka.ts'
-import { claimed, consume, dead, eventually, openEngine, produce, urlOf } from './stage.ts'
+import { claimed, consume, dead, eventually, openEngine, produce, urlOf } from './kafka-fixtures.ts'
 
 let server: KafkaServer
 before(async () => {

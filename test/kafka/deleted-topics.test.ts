@@ -15,7 +15,7 @@ import {
   withAdmin,
 } from '../servers/kafka.ts'
 import { ann, stageDesk } from './desk-stage.ts'
-import { eventually, produce, urlOf } from './stage.ts'
+import { eventually, produce, urlOf } from './kafka-fixtures.ts'
 
 let server: KafkaServer
 before(async () => {

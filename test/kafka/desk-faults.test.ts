@@ -8,7 +8,7 @@ import { EngineError } from '../../src/errors.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { createTopic, endOffsets, kafkaServer, startKafka } from '../servers/kafka.ts'
 import { ann, stageDesk } from './desk-stage.ts'
-import { eventually } from './stage.ts'
+import { eventually } from './kafka-fixtures.ts'
 
 test('a broker that is away is told with a code, nothing is claimed meanwhile, and the same desk goes on', async (t) => {
   const server = await startKafka()

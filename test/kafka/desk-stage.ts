@@ -4,7 +4,7 @@ import { type Mill, open } from '../../src/client/mill.ts'
 import { type OpenTopicDesk, type OpenTopicDeskOptions, openTopicDesk } from '../../src/engines/kafka/index.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { freshName, freshTopic, type KafkaServer } from '../servers/kafka.ts'
-import { eventually, produce, urlOf } from './stage.ts'
+import { eventually, produce, urlOf } from './kafka-fixtures.ts'
 
 export const ann = { who: 'ann', reason: 'the bank is back' }
 

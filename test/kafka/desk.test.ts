@@ -14,7 +14,7 @@ import {
   withAdmin,
 } from '../servers/kafka.ts'
 import { ann, stageDesk } from './desk-stage.ts'
-import { eventually, produce } from './stage.ts'
+import { eventually, produce } from './kafka-fixtures.ts'
 
 let server: KafkaServer
 before(async () => {

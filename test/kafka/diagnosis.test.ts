@@ -13,7 +13,7 @@ import {
   kafkaServer,
   withAdmin,
 } from '../servers/kafka.ts'
-import { claimed, complete, consume, eventually, openEngine, produce, urlOf } from './stage.ts'
+import { claimed, complete, consume, eventually, openEngine, produce, urlOf } from './kafka-fixtures.ts'
 
 let server: KafkaServer
 before(async () => {

@@ -9,7 +9,7 @@ import { parseUrl } from '../../src/engines/kafka/options.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { createTopic, freshName, freshTopic, kafkaServer, startKafka, withAdmin } from '../servers/kafka.ts'
-import { claimed, consume, eventually, openEngine, produce, urlOf } from './stage.ts'
+import { claimed, consume, eventually, openEngine, produce, urlOf } from './kafka-fixtures.ts'
 
 test('partitions that are added while running are found and become ours', async (t) => {
   const server = await kafkaServer()

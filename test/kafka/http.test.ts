@@ -5,7 +5,7 @@ import { openTopicDesk } from '../../src/engines/kafka/index.ts'
 import { stageOn } from '../fixtures/admin.ts'
 import { endOffsets, type KafkaServer, kafkaServer } from '../servers/kafka.ts'
 import { stageDesk } from './desk-stage.ts'
-import { eventually } from './stage.ts'
+import { eventually } from './kafka-fixtures.ts'
 
 let server: KafkaServer
 before(async () => {

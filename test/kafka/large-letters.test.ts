@@ -10,7 +10,7 @@ import { defineJob } from '../../src/job/definition.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { createTopic, endOffsets, groupOffsets, type KafkaServer, kafkaServer } from '../servers/kafka.ts'
 import { ann, type DeskStage, stageDesk } from './desk-stage.ts'
-import { claimed, consume, dead, eventually, openEngine, produce } from './stage.ts'
+import { claimed, consume, dead, eventually, openEngine, produce } from './kafka-fixtures.ts'
 
 let server: KafkaServer
 before(async () => {

@@ -6,7 +6,7 @@ import type { Outcome } from '../../src/engine/outcome.ts'
 import { TRIALS_MAX } from '../../src/engines/kafka/watermark.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { freshName, freshTopic, kafkaServer } from '../servers/kafka.ts'
-import { boom, claimed, complete, consume, eventually, openEngine, produce, urlOf } from './stage.ts'
+import { boom, claimed, complete, consume, eventually, openEngine, produce, urlOf } from './kafka-fixtures.ts'
 
 const server = await kafkaServer()
 const MANY = TRIALS_MAX + 10

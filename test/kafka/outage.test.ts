@@ -17,7 +17,7 @@ import {
   startHolder,
   urlOf,
   urlWith,
-} from './stage.ts'
+} from './kafka-fixtures.ts'
 
 /** Longer than the session of the workers. */
 const AWAY_MS = 8_000

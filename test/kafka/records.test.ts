@@ -5,7 +5,7 @@ import { Producer } from '@platformatic/kafka'
 import { open } from '../../src/client/mill.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { createTopic, freshName, freshTopic, type KafkaServer, kafkaServer, withAdmin } from '../servers/kafka.ts'
-import { claimed, complete, consume, eventually, openEngine, produce, urlOf } from './stage.ts'
+import { claimed, complete, consume, eventually, openEngine, produce, urlOf } from './kafka-fixtures.ts'
 
 let server: KafkaServer
 before(async () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { Consumer } from '../../src/engine/engine.ts'
 import type { Lease } from '../../src/engine/outcome.ts'
 import { freshName, freshTopic, groupOffsets, kafkaServer, withAdmin } from '../servers/kafka.ts'
-import { claimed, complete, consume, eventually, openEngine, produce, urlOf } from './stage.ts'
+import { claimed, complete, consume, eventually, openEngine, produce, urlOf } from './kafka-fixtures.ts'
 
 const server = await kafkaServer()
 const OLD = 40

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { open } from '../../src/client/mill.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { freshName, freshTopic, kafkaServer } from '../servers/kafka.ts'
-import { eventually, produce, urlOf } from './stage.ts'
+import { eventually, produce, urlOf } from './kafka-fixtures.ts'
 
 const server = await kafkaServer()
 const RECORDS = 4_000

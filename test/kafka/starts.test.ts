@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeProgress } from '../../src/engines/kafka/progress.ts'
 import { freshName, freshTopic, groupOffsets, kafkaServer } from '../servers/kafka.ts'
-import { boom, briefUrlOf, claimed, consume, openEngine, produce, startHolder, urlOf } from './stage.ts'
+import { boom, briefUrlOf, claimed, consume, openEngine, produce, startHolder, urlOf } from './kafka-fixtures.ts'
 
 // X153
 test('of starts that kill their process at once, the first alone may be forgotten', async (t) => {

@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { Kafka, logLevel, Partitioners, type Producer, type Transaction } from 'kafkajs'
 import type { Consumer } from '../../src/engine/engine.ts'
 import { endOffsets, freshName, freshTopic, groupOffsets, kafkaServer } from '../servers/kafka.ts'
-import { claimed, complete, consume, eventually, never, openEngine, produce, urlOf } from './stage.ts'
+import { claimed, complete, consume, eventually, never, openEngine, produce, urlOf } from './kafka-fixtures.ts'
 
 const server = await kafkaServer()
 const producers: Producer[] = []

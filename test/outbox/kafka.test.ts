@@ -11,12 +11,12 @@ import { defineJob } from '../../src/job/definition.ts'
 import type { StoredJob } from '../../src/job/job.ts'
 import { type OpenedOutbox, openOutbox } from '../../src/outbox/index.ts'
 import { tempFiles } from '../fixtures/temp-files.ts'
-import { claimed, complete, consume, eventually, openEngine, urlOf } from '../kafka/stage.ts'
+import { claimed, complete, consume, eventually, openEngine, urlOf } from '../kafka/kafka-fixtures.ts'
 import { freshName, freshTopic, type KafkaServer, kafkaServer, startKafka } from '../servers/kafka.ts'
-import { storeStages } from './stage.ts'
+import { outboxStores } from './outbox-stores.ts'
 
 const files = tempFiles()
-const stores = storeStages()
+const stores = outboxStores()
 let server: KafkaServer
 before(async () => {
   server = await kafkaServer()

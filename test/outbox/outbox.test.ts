@@ -12,8 +12,8 @@ import type { NewJob } from '../../src/job/job.ts'
 import { type OpenedOutbox, type OutboxOptions, openOutbox } from '../../src/outbox/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { newJob } from '../fixtures/new-job.ts'
-import { eventually } from '../kafka/stage.ts'
-import { storeStages } from './stage.ts'
+import { eventually } from '../kafka/kafka-fixtures.ts'
+import { outboxStores } from './outbox-stores.ts'
 
 const note = defineJob({ type: 'note', payload: z.number() })
 
@@ -41,7 +41,7 @@ class Target extends MemoryEngine {
 
 const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
 
-for (const store of storeStages()) {
+for (const store of outboxStores()) {
   describe(`an outbox in ${store.name}`, () => {
     async function opened(
       t: TestContext,

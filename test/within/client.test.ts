@@ -5,13 +5,13 @@ import { PostgresEngine } from '../../src/engines/postgres/index.ts'
 import { defineJob, open } from '../../src/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { postgresServer } from '../servers/postgres.ts'
-import { welcome, withinStage } from './stage.ts'
+import { useUserDatabase, welcome } from './user-database.ts'
 
-const stage = withinStage(2)
+const database = useUserDatabase(2)
 
 // What Prisma, a trigger, a function or another language does: it needs no Millrace to enqueue.
 test('a plain INSERT within any transaction is a job, or none if it is rolled back', async () => {
-  const { pool, schema, mill, stored } = stage()
+  const { pool, schema, mill, stored } = database()
   const client = await pool.connect()
   for (const end of ['rollback', 'commit']) {
     await client.query('begin')
@@ -28,7 +28,7 @@ test('a plain INSERT within any transaction is a job, or none if it is rolled ba
 })
 
 test('an INSERT that notifies in its transaction wakes a worker when it commits', async (t) => {
-  const { pool, schema } = stage()
+  const { pool, schema } = database()
   const address = new URL((await postgresServer()).url)
   const [options, client] = [{ schema, poll: '60000' }, await pool.connect()]
   for (const [name, value] of Object.entries(options)) address.searchParams.set(name, value)
@@ -52,7 +52,7 @@ test('an INSERT that notifies in its transaction wakes a worker when it commits'
 })
 
 test('transactions that hold every connection of a pool shared with the mill do not wait for each other', async () => {
-  const { pool, schema } = stage()
+  const { pool, schema } = database()
   const settings = { clock: systemClock, migrate: false }
   const mill = await open(new PostgresEngine({ pool }, settings, { schema, listen: false }))
   const clients = [await pool.connect(), await pool.connect()]
@@ -69,7 +69,7 @@ test('transactions that hold every connection of a pool shared with the mill do 
 })
 
 test('a pool of one connection is enough: nothing keeps it for itself', { timeout: 180_000 }, async (t) => {
-  const { schema, pool } = stage()
+  const { schema, pool } = database()
   const single = new pg.Pool({ ...pool.options, max: 1 })
   const settings = { clock: systemClock, migrate: false }
   const mill = await open(new PostgresEngine({ pool: single }, settings, { schema }))

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import { pgTable, text } from 'drizzle-orm/pg-core'
-import { welcome, withinStage } from './stage.ts'
+import { useUserDatabase, welcome } from './user-database.ts'
 
-const stage = withinStage()
+const database = useUserDatabase()
 const users = pgTable('users', { name: text().primaryKey() })
 
 async function signUp(name: string): Promise<string> {
-  const { pool, mill } = stage()
+  const { pool, mill } = database()
   const client = await pool.connect()
   try {
     // On a client of its own, `transaction` begins and commits on that client, so the job is part of it.
@@ -23,7 +23,7 @@ async function signUp(name: string): Promise<string> {
 }
 
 test('a job is stored with the rows of a Drizzle transaction, or not at all', async () => {
-  const { mill, stored } = stage()
+  const { mill, stored } = database()
   const id = await signUp('Ann')
   assert.deepEqual(await stored(), [['Ann'], ['Ann']])
   await assert.rejects(signUp('Ann'), /users/)
@@ -33,7 +33,7 @@ test('a job is stored with the rows of a Drizzle transaction, or not at all', as
 })
 
 test('a savepoint of Drizzle takes its job back with it', async () => {
-  const { pool, mill, stored } = stage()
+  const { pool, mill, stored } = database()
   const client = await pool.connect()
   await drizzle(client).transaction(async (tx) => {
     await tx.insert(users).values({ name: 'Bea' })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely'
-import { welcome, withinStage } from './stage.ts'
+import { useUserDatabase, welcome } from './user-database.ts'
 
 interface Tables {
   readonly users: { readonly name: string }
 }
 
-const stage = withinStage()
+const database = useUserDatabase()
 
 /** Statements of Millrace as statements of the transaction. */
 const within = (trx: Transaction<Tables>) => ({
@@ -17,14 +17,14 @@ const within = (trx: Transaction<Tables>) => ({
 
 async function signUp(db: Kysely<Tables>, name: string): Promise<string> {
   return db.transaction().execute(async (trx) => {
-    const receipt = await stage().mill.enqueue(welcome, { name }, { within: within(trx) })
+    const receipt = await database().mill.enqueue(welcome, { name }, { within: within(trx) })
     await trx.insertInto('users').values({ name }).execute()
     return receipt.id
   })
 }
 
 test('a job is stored with the rows of a Kysely transaction, or not at all', async () => {
-  const { mill, pool, stored } = stage()
+  const { mill, pool, stored } = database()
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   const id = await signUp(db, 'Ann')
   assert.deepEqual(await stored(), [['Ann'], ['Ann']])
@@ -35,7 +35,7 @@ test('a job is stored with the rows of a Kysely transaction, or not at all', asy
 })
 
 test('outside of a transaction it is refused, and says so', async () => {
-  const { mill, pool, stored } = stage()
+  const { mill, pool, stored } = database()
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   const outside = {
     query: ({ text, values }: { text: string; values: readonly unknown[] }) =>

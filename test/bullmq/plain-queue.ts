@@ -5,7 +5,7 @@ import { type Job, Queue, Worker, type WorkerOptions } from 'bullmq'
 import { Redis } from 'ioredis'
 import { dropPrefix, freshPrefix, redisServer } from '../servers/redis.ts'
 
-export interface Stage {
+export interface PlainQueue {
   readonly queue: Queue
   /** A connection of the test's own, to look and to meddle. */
   readonly redis: Redis
@@ -18,7 +18,7 @@ export interface Stage {
 
 const QUEUE = 'facts'
 
-export async function bullStage(t: TestContext): Promise<Stage> {
+export async function plainQueue(t: TestContext): Promise<PlainQueue> {
   const { url } = await redisServer()
   const prefix = freshPrefix()
   const { hostname, port } = new URL(url)

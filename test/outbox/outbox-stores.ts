@@ -13,7 +13,7 @@ export interface OwnTransaction {
   end(how: 'COMMIT' | 'ROLLBACK'): Promise<void>
 }
 
-export interface StoreStage {
+export interface OutboxStore {
   readonly name: string
   /** Of a new store that is migrated. */
   url(): Promise<string>
@@ -22,11 +22,11 @@ export interface StoreStage {
 }
 
 /** Call it at the top of a test file. */
-export function storeStages(): readonly StoreStage[] {
+export function outboxStores(): readonly OutboxStore[] {
   return [sqliteStage(), postgresStage()]
 }
 
-function sqliteStage(): StoreStage {
+function sqliteStage(): OutboxStore {
   const files = tempFiles()
   let file = ''
   return {
@@ -49,7 +49,7 @@ function sqliteStage(): StoreStage {
   }
 }
 
-function postgresStage(): StoreStage {
+function postgresStage(): OutboxStore {
   const made: string[] = []
   let server = ''
   let schema = ''

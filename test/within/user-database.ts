@@ -13,7 +13,7 @@ export const welcome = defineJob({
   run: ({ payload }) => `welcomed ${payload.name}`,
 })
 
-export interface WithinStage {
+export interface UserDatabase {
   readonly mill: Mill
   readonly pool: pg.Pool
   readonly schema: string
@@ -21,9 +21,9 @@ export interface WithinStage {
   stored(): Promise<readonly [users: readonly string[], welcomes: readonly string[]]>
 }
 
-/** Call it at the top of a test file; the stage is there once its tests run. */
-export function withinStage(poolMax = 4): () => WithinStage {
-  let stage: WithinStage | null = null
+/** Call it at the top of a test file; the database is ready once its tests run. */
+export function useUserDatabase(poolMax = 4): () => UserDatabase {
+  let database: UserDatabase | null = null
   let url = ''
   before(async () => {
     const server = await postgresServer()
@@ -34,7 +34,7 @@ export function withinStage(poolMax = 4): () => WithinStage {
     const pool = new pg.Pool({ connectionString: server.url, max: poolMax, options: `-c search_path=${made.schema}` })
     const names = async (text: string): Promise<readonly string[]> =>
       (await query<{ name: string }>(url, text.replaceAll('@', `${made.schema}.`))).map(({ name }) => name)
-    stage = {
+    database = {
       mill: await open(url),
       pool,
       schema: made.schema,
@@ -45,12 +45,12 @@ export function withinStage(poolMax = 4): () => WithinStage {
     }
   })
   after(async () => {
-    await stage?.mill.close()
-    await stage?.pool.end()
-    if (stage !== null) await dropSchema(url, stage.schema)
+    await database?.mill.close()
+    await database?.pool.end()
+    if (database !== null) await dropSchema(url, database.schema)
   })
   return () => {
-    if (stage === null) throw new Error('the stage is not set yet')
-    return stage
+    if (database === null) throw new Error('the tests have not started yet')
+    return database
   }
 }

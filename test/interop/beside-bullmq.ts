@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { type JobView, type Mill, type MillOptions, open } from 'millrace'
 import { dropPrefix, prefixUrl, redisServer } from '../servers/redis.ts'
 
-export interface Stage {
+export interface BesideBullmq {
   readonly mill: Mill
   readonly url: string
   readonly prefix: string
@@ -19,7 +19,7 @@ export interface Stage {
   worker(name: string, run: (data: unknown) => Promise<unknown>, options?: Partial<WorkerOptions>): Worker
 }
 
-export async function stage(t: TestContext, options: MillOptions = {}, pollMs = 1_000): Promise<Stage> {
+export async function besideBullmq(t: TestContext, options: MillOptions = {}, pollMs = 1_000): Promise<BesideBullmq> {
   const server = await redisServer()
   const { url, prefix } = prefixUrl(server)
   const { hostname, port } = new URL(url)
