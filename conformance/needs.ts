@@ -134,9 +134,9 @@ export const requeue: Excuse = {
     const by = { who: 'suite', reason: 'twin' }
     const letters = deadLettersOf(stage.engine)
     const acts = [
-      () => letters.requeue(id, by),
-      () => letters.discard(id, by),
-      () => letters.undiscard(id, by),
+      () => letters.requeue([id], by),
+      () => letters.discard([id], by),
+      () => letters.undiscard([id], by),
       () => letters.remove([id], by),
     ]
     for (const act of acts) {

@@ -191,7 +191,7 @@ export class Stage {
 
   async view(id: string, on: Engine = this.engine): Promise<JobView> {
     assert.ok(on.inspector, 'the engine declares inspection and has no inspector')
-    const view = await on.inspector.find(id)
+    const [view] = await on.inspector.find([id])
     assert.ok(view, `job ${id} cannot be found`)
     return view
   }

@@ -222,19 +222,19 @@ const cancel = onJob('cancel', (world, id) =>
 )
 
 const requeue = onJob('requeue', (world, id) =>
-  world.both(({ engine }) => engine.deadLetters?.requeue(id, by) ?? Promise.resolve(false)),
+  world.both(({ engine }) => engine.deadLetters?.requeue([id], by) ?? Promise.resolve([false])),
 )
 
 const discard = onJob('discard', (world, id) =>
-  world.both(({ engine }) => engine.deadLetters?.discard(id, by) ?? Promise.resolve(false)),
+  world.both(({ engine }) => engine.deadLetters?.discard([id], by) ?? Promise.resolve([false])),
 )
 
 const undiscard = onJob('undiscard', (world, id) =>
-  world.both(({ engine }) => engine.deadLetters?.undiscard(id, by) ?? Promise.resolve(false)),
+  world.both(({ engine }) => engine.deadLetters?.undiscard([id], by) ?? Promise.resolve([false])),
 )
 
 const purge = onJob('purge', (world, id) =>
-  world.both(({ engine }) => engine.deadLetters?.remove([id], by) ?? Promise.resolve(0)),
+  world.both(({ engine }) => engine.deadLetters?.remove([id], by) ?? Promise.resolve([false])),
 )
 
 const advance = fc

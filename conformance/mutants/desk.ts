@@ -13,7 +13,7 @@ export const deskMutants: readonly Mutant[] = [
   {
     flaw: 'discarding says yes to what is no dead letter',
     killer: 'what was refused at the desk leaves no audit entry',
-    alter: () => twisted((right) => ({ discard: async (id, by) => (await right.discard(id, by)) || true })),
+    alter: () => twisted((right) => ({ discard: async (ids, by) => (await right.discard(ids, by)).map(() => true) })),
   },
   {
     flaw: 'removing forgets the audit of the removed',
@@ -32,7 +32,7 @@ export const deskMutants: readonly Mutant[] = [
   {
     flaw: 'a replay keeps the stored payload although an edited one was given',
     killer: 'a replay counts, and takes an edited payload in place of the stored one',
-    alter: () => twisted((right) => ({ requeue: (id, by) => right.requeue(id, by) })),
+    alter: () => twisted((right) => ({ requeue: (ids, by) => right.requeue(ids, by) })),
   },
   {
     flaw: 'a page of dead letters starts again at the newest',
@@ -40,7 +40,9 @@ export const deskMutants: readonly Mutant[] = [
     alter: () => {
       let pages = 0
       return twisted((right) => ({
-        list: ({ after, ...filter }) => {
+        list: (wanted) => {
+          if ('ids' in wanted) return right.list(wanted)
+          const { after, ...filter } = wanted
           pages += 1
           // A suite that waits for an empty page must not wait for ever.
           return pages > 20
@@ -53,6 +55,13 @@ export const deskMutants: readonly Mutant[] = [
   {
     flaw: 'a list of dead letters does not heed the time before which they died',
     killer: 'the desk acts on what it has counted: letters that die later are left alone',
-    alter: () => twisted((right) => ({ list: ({ beforeMs: _, ...filter }) => right.list(filter) })),
+    alter: () =>
+      twisted((right) => ({
+        list: (wanted) => {
+          if ('ids' in wanted) return right.list(wanted)
+          const { beforeMs: _, ...filter } = wanted
+          return right.list(filter)
+        },
+      })),
   },
 ]

@@ -146,7 +146,7 @@ export const fencingMutants: readonly Mutant[] = [
       engine: (right) => ({
         controls: {
           cancel: async (id, by) => {
-            if ((await right.inspector?.find(id))?.state === 'in_progress') return true
+            if ((await right.inspector?.find([id]))?.[0]?.state === 'in_progress') return true
             return (await right.controls?.cancel(id, by)) ?? false
           },
         },

@@ -13,7 +13,9 @@ export const lookingMutants: readonly Mutant[] = [
   {
     flaw: 'waiting for a job answers at once, whatever the job does',
     killer: 'waiting for a job ends as soon as another view completes it',
-    alter: () => ({ engine: (right) => inspecting(right, ({ find }) => ({ waitFor: (id) => find(id) })) }),
+    alter: () => ({
+      engine: (right) => inspecting(right, ({ find }) => ({ waitFor: async (id) => (await find([id]))[0] ?? null })),
+    }),
   },
   {
     flaw: 'a job’s history keeps its oldest lines and loses the newest',

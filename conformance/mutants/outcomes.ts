@@ -100,9 +100,9 @@ export const outcomeMutants: readonly Mutant[] = [
           ...(right.deadLetters && {
             deadLetters: {
               ...right.deadLetters,
-              requeue: async (id, by, edit) => {
-                back.add(id)
-                return (await right.deadLetters?.requeue(id, by, edit)) ?? false
+              requeue: async (ids, by, edit) => {
+                for (const id of ids) back.add(id)
+                return (await right.deadLetters?.requeue(ids, by, edit)) ?? []
               },
             },
           }),
@@ -121,9 +121,9 @@ export const outcomeMutants: readonly Mutant[] = [
           ...(right.deadLetters && {
             deadLetters: {
               ...right.deadLetters,
-              requeue: async (id, by, edit) => {
-                used.set(id, (await right.inspector?.find(id))?.attempt ?? 0)
-                return (await right.deadLetters?.requeue(id, by, edit)) ?? false
+              requeue: async (ids, by, edit) => {
+                for (const job of (await right.inspector?.find(ids)) ?? []) used.set(job?.id ?? '', job?.attempt ?? 0)
+                return (await right.deadLetters?.requeue(ids, by, edit)) ?? []
               },
             },
           }),

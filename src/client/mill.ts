@@ -179,7 +179,7 @@ export class Mill {
 
   /** The job as it is now, or null. */
   async job(id: string): Promise<JobView | null> {
-    return inspectorOf(this.engine).find(id)
+    return (await inspectorOf(this.engine).find([id]))[0] ?? null
   }
 
   /** Jobs, newest first. */

@@ -149,7 +149,8 @@ export class Desk {
       if (letter.job.ended !== null) throw notReplayable(letter)
       return
     }
-    if (!(await this.#letters.requeue(id, act, edit))) throw notReplayable(letter)
+    const [isDone] = await this.#letters.requeue([id], act, edit)
+    if (isDone !== true) throw notReplayable(letter)
     this.#tell('replay', letter, act)
   }
 
@@ -159,8 +160,7 @@ export class Desk {
     return this.#bulk(selection, options, {
       told: (letter) => this.#tell('replay', letter, act),
       against: (letter) => (this.#isTired(letter) ? 'replayed-too-often' : null),
-      // Together, so that an engine that commits in groups does so once.
-      act: (letters) => Promise.all(letters.map(({ job }) => this.#letters.requeue(job.id, act))),
+      act: (ids) => this.#letters.requeue(ids, act),
     })
   }
 
@@ -170,16 +170,16 @@ export class Desk {
     return this.#bulk(selection, options, {
       told: (letter) => this.#tell('discard', letter, act),
       against: () => null,
-      act: (letters) => Promise.all(letters.map(({ job }) => this.#letters.discard(job.id, act))),
+      act: (ids) => this.#letters.discard(ids, act),
     })
   }
 
   /** Makes a discarded job the dead letter that it was. */
   async undo(id: string, by: Acting): Promise<void> {
     const act = checkActing(by, 'undo')
-    const undone = await this.#letters.undiscard(id, act)
+    const [isUndone] = await this.#letters.undiscard([id], act)
     const letter = await this.#find(id)
-    if (undone) {
+    if (isUndone === true) {
       this.#tell('undo', letter, act)
       return
     }
@@ -195,7 +195,7 @@ export class Desk {
     return this.#bulk(selection, options, {
       told: (letter) => this.#tell('purge', letter, act),
       against: ({ job }) => (job.ended === null && this.#critical.has(job.type) ? 'critical' : null),
-      act: (letters) => Promise.all(letters.map(async ({ job }) => (await this.#letters.remove([job.id], act)) === 1)),
+      act: (ids) => this.#letters.remove(ids, act),
     })
   }
 
@@ -210,14 +210,14 @@ export class Desk {
     options: BulkOptions,
     rules: {
       against(letter: Letter): Refusal | null
-      act(letters: readonly Letter[]): Promise<readonly boolean[]>
+      act(ids: readonly string[]): Promise<readonly boolean[]>
       /** Of each letter that was really acted on. */
       told(letter: Letter): void
     },
   ): Promise<BulkOutcome> {
     const pages = (pageMax: number) => pagesOf(this.#letters, selection, pageMax)
     const act = async (letters: readonly Letter[]): Promise<readonly boolean[]> => {
-      const answers = await rules.act(letters)
+      const answers = await rules.act(letters.map(({ job }) => job.id))
       for (const [index, letter] of letters.entries()) if (answers[index] === true) rules.told(letter)
       return answers
     }
@@ -249,8 +249,8 @@ export class Desk {
   }
 
   async #find(id: string): Promise<Letter> {
-    const letter = await this.#letters.find(id)
-    if (letter !== null) return toLetter(letter)
+    const [letter] = await this.#letters.list({ ids: [id] })
+    if (letter !== undefined) return toLetter(letter)
     throw new MillraceError(
       'ERR_JOB_UNKNOWN',
       `Dead letter not found: ${id}; it is none, was replayed or was removed: look at the job and at the audit`,

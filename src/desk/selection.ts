@@ -77,8 +77,7 @@ export async function* pagesOf(
 async function* named(deadLetters: DeadLetters, ids: readonly string[], pageMax: number) {
   const distinct = [...new Set(ids)]
   for (let from = 0; from < distinct.length; from += pageMax) {
-    const found = await Promise.all(distinct.slice(from, from + pageMax).map((id) => deadLetters.find(id)))
-    yield found.filter((letter) => letter !== null).map(toLetter)
+    yield (await deadLetters.list({ ids: distinct.slice(from, from + pageMax) })).map(toLetter)
   }
 }
 

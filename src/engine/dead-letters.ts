@@ -95,23 +95,29 @@ export interface AuditFilter {
   readonly before?: number
 }
 
-/** Each act is one atomic step together with its audit entry; one that answers false or 0 has changed and written nothing. */
+/**
+ * An act on several letters answers for each id, in order, whether it was done. A call is one transaction where the engine
+ * has transactions. Each letter changes together with its audit entry; one answered with false has changed nothing and has
+ * no entry. An id that is given twice is acted on once.
+ */
 export interface DeadLetters {
-  /** Newest first: by the time of death, then by id. */
-  list(filter: DeadLetterFilter): Promise<readonly DeadLetter[]>
-  /** Null unless the job is a dead letter, or was one and is discarded. */
-  find(id: string): Promise<DeadLetter | null>
+  /**
+   * Newest first: by the time of death, then by id. With `ids`: those of them that are dead letters, or were and are
+   * discarded, in the order of `ids`.
+   */
+  list(filter: DeadLetterFilter | { readonly ids: readonly string[] }): Promise<readonly DeadLetter[]>
   /**
    * Back to the queue under its own id, with all its options, its tenant and its key, no attempts used and `replays`
-   * one higher. False unless it is a dead letter, so of two who replay one letter, one succeeds.
+   * one higher. False unless it is a dead letter, so of two callers that replay one letter, one succeeds. `edit` is for a
+   * single id.
    */
-  requeue(id: string, by: By, edit?: PayloadEdit): Promise<boolean>
+  requeue(ids: readonly string[], by: By, edit?: PayloadEdit): Promise<readonly boolean[]>
   /** A dead letter ends `discarded`: no longer listed or counted, but kept. False unless it is a dead letter. */
-  discard(id: string, by: By): Promise<boolean>
+  discard(ids: readonly string[], by: By): Promise<readonly boolean[]>
   /** The dead letter that it was, with its time of death. False unless it is discarded and still kept. */
-  undiscard(id: string, by: By): Promise<boolean>
-  /** Deletes those that are dead letters or discarded, with their history. Returns how many. */
-  remove(ids: readonly string[], by: By): Promise<number>
+  undiscard(ids: readonly string[], by: By): Promise<readonly boolean[]>
+  /** Deletes a job with its history. False unless it is a dead letter or discarded. */
+  remove(ids: readonly string[], by: By): Promise<readonly boolean[]>
   /** Writes an entry for an act that was none of these. */
   note(note: AuditNote): Promise<void>
   /** Newest first. */

@@ -161,7 +161,8 @@ export interface JobFilter {
 }
 
 export interface Inspector {
-  find(id: string): Promise<JobView | null>
+  /** Each in the order of its id; null for a job that is unknown or removed. */
+  find(ids: readonly string[]): Promise<readonly (JobView | null)[]>
   /** Newest first, page by page. A version that took the place of an older one of its latest key may stand there. */
   list(filter: JobFilter): Promise<readonly JobView[]>
   /** The queued job that has been due longest, whatever it waits for. Null when none is due. */

@@ -50,7 +50,7 @@ export interface Asked {
 export async function gatherFacts(asked: Asked): Promise<Facts> {
   const { engine, inspector, id } = asked
   const { recovery, recoveryMaxMs } = engine.capabilities
-  const job = await inspector.find(id)
+  const [job = null] = await inspector.find([id])
   if (job === null) throw new UnknownJobError(id)
   const history = await inspector.history(id)
   const isOver = job.state === 'completed' || job.state === 'dead_letter'
@@ -93,7 +93,7 @@ async function presenceOf({ presence }: Engine): Promise<Facts['presence']> {
 
 function predecessorsOf(inspector: Inspector, { after }: JobView): Promise<readonly (JobView | null)[]> {
   const ids = after?.ids.slice(0, PREDECESSORS_LOOKED_UP_MAX) ?? []
-  return Promise.all(ids.map((id) => inspector.find(id)))
+  return inspector.find(ids)
 }
 
 async function successorOf(
@@ -102,7 +102,7 @@ async function successorOf(
   history: readonly JobEvent[],
 ): Promise<JobView | null> {
   const by = ended === 'superseded' ? history.findLast(({ name }) => name === 'superseded')?.detail?.by : null
-  return typeof by === 'string' ? inspector.find(by) : null
+  return typeof by === 'string' ? ((await inspector.find([by]))[0] ?? null) : null
 }
 
 async function peersOf(inspector: Inspector, type: string): Promise<Facts['peers']> {

@@ -25,7 +25,7 @@ export const GRAPH_NODES_MAX = 200
  */
 export async function graphOf({ engine }: { readonly engine: Engine }, id: string): Promise<readonly GraphNode[]> {
   const inspector = inspectorOf(engine)
-  const job = await inspector.find(id)
+  const [job = null] = await inspector.find([id])
   if (job === null) throw new UnknownJobError(id)
   return nodesBefore(inspector, job)
 }
@@ -37,7 +37,7 @@ async function nodesBefore(inspector: Inspector, job: JobView): Promise<readonly
   while (next.length > 0 && nodes.length < GRAPH_NODES_MAX) {
     const ids = [...new Set(next)].filter((id) => !met.has(id)).slice(0, GRAPH_NODES_MAX - nodes.length)
     for (const id of ids) met.add(id)
-    const found = (await Promise.all(ids.map((id) => inspector.find(id)))).filter((view) => view !== null)
+    const found = (await inspector.find(ids)).filter((view) => view !== null)
     nodes.push(...found.map(toNode))
     next = found.flatMap(({ after }) => after?.ids ?? [])
   }

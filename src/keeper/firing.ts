@@ -62,6 +62,6 @@ export async function setBack(parts: ScheduleParts, record: ScheduleRecord): Pro
 /** Whether the run before is still waiting or running, and this schedule's runs may not overlap (X066). */
 async function overlaps({ engine }: ScheduleParts, state: ScheduleState): Promise<boolean> {
   if (state.overlap === 'allow' || state.lastJobId === null) return false
-  const last = await engine.inspector?.find(state.lastJobId)
+  const [last] = (await engine.inspector?.find([state.lastJobId])) ?? []
   return last?.state === 'queued' || last?.state === 'in_progress'
 }

@@ -242,6 +242,5 @@ export const NO_PREDECESSORS: readonly Predecessor[] = Object.freeze([])
 
 /** Looks up what became of the jobs that a claimed one comes after. */
 export async function lookUpReadiness(engine: Engine, after: Predecessors): Promise<Readiness> {
-  const inspector = inspectorOf(engine)
-  return readinessOf(after, await Promise.all(after.ids.map((id) => inspector.find(id))))
+  return readinessOf(after, await inspectorOf(engine).find(after.ids))
 }

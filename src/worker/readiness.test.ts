@@ -14,7 +14,7 @@ async function staged(t: { after(run: () => Promise<void>): void }, change: (vie
   const clock = new TestClock()
   const engine = new MemoryEngine({ clock })
   const find = engine.inspector.find.bind(engine.inspector)
-  engine.inspector.find = async (id) => change(await find(id))
+  engine.inspector.find = async (ids) => (await find(ids)).map(change)
   const mill = await open(engine, { clock, random: () => 0 })
   t.after(async () => {
     const closed = mill.close()

@@ -121,7 +121,7 @@ describe('a flow of BullMQ’s own', { timeout: 300_000 }, () => {
     const [failed, late] = flow.children?.map(({ job }) => `child#${job.id}`) ?? []
     assert.ok(failed && late)
     await until(async () => (await mill.job(failed))?.state === 'dead_letter')
-    assert.equal((await mill.engine.deadLetters?.remove([failed], by)) ?? 0, 1)
+    assert.deepEqual(await mill.engine.deadLetters?.remove([failed], by), [true])
     assert.equal((await mill.job(`parent#${flow.job.id}`))?.state, 'queued')
     assert.equal(await mill.cancel(late, by), true)
     assert.equal((await over(mill, `parent#${flow.job.id}`)).result, 'whole')

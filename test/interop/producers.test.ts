@@ -78,7 +78,7 @@ describe('jobs of a BullMQ producer', { timeout: 300_000 }, () => {
     assert.deepEqual(starts, [1, 2])
     isDown = false
     const letters = mill.engine.deadLetters
-    assert.equal(await letters?.requeue(id, { who: 'ann', reason: 'the box is back' }), true)
+    assert.deepEqual(await letters?.requeue([id], { who: 'ann', reason: 'the box is back' }), [true])
     assert.equal((await over(mill, id)).result, 'sent')
     assert.deepEqual(starts, [1, 2, 1])
   })

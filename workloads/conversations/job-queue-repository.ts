@@ -161,7 +161,7 @@ export class JobQueueRepository {
   }
 
   async findById(id: string): Promise<JobView | null> {
-    return (await this.#engine.inspector?.find(id)) ?? null
+    return (await this.#engine.inspector?.find([id]))?.[0] ?? null
   }
 
   async findByStatus(state: JobState, limit = 100): Promise<readonly JobView[]> {
@@ -194,7 +194,7 @@ export class JobQueueRepository {
 
   /** False unless the job is a dead letter. */
   async retryDeadLetterJob(id: string): Promise<boolean> {
-    return (await this.#engine.deadLetters?.requeue(id, OPERATOR)) ?? false
+    return (await this.#engine.deadLetters?.requeue([id], OPERATOR))?.[0] ?? false
   }
 
   /** How many went back to the queue. */
@@ -203,8 +203,9 @@ export class JobQueueRepository {
     let retried = 0
     for (;;) {
       const letters = (await this.#engine.deadLetters?.list({ type, limit: page })) ?? []
-      let moved = 0
-      for (const { job } of letters) if (await this.retryDeadLetterJob(job.id)) moved += 1
+      const ids = letters.map(({ job }) => job.id)
+      const done = (await this.#engine.deadLetters?.requeue(ids, OPERATOR)) ?? []
+      const moved = done.filter((isDone) => isDone).length
       retried += moved
       if (letters.length < page || moved === 0) return retried
     }

@@ -51,16 +51,20 @@ export function deskStorage(mill: Mill): DeadLetterStorage {
     },
     async markRetried(id, newJobId) {
       const letter = await letterOf(letters, id)
-      return letter !== null && letters.discard(letter.job.id, { who: WHO, reason: `${RETRIED_AS}${newJobId}` })
+      if (letter === null) return false
+      const [isDone = false] = await letters.discard([letter.job.id], {
+        who: WHO,
+        reason: `${RETRIED_AS}${newJobId}`,
+      })
+      return isDone
     },
     async deleteMany(ids) {
       const by = { who: WHO, reason: 'purged' }
-      const removed = await letters.remove(
-        ids.map(jobIdOf).filter((id) => id !== null),
-        by,
-      )
+      const remove = async (some: readonly string[]): Promise<number> =>
+        (await letters.remove(some, by)).filter((isDone) => isDone).length
+      const removed = await remove(ids.map(jobIdOf).filter((id) => id !== null))
       if (removed === ids.length) return removed
-      return removed + (await letters.remove(await foreignIds(letters, ids, ids.length - removed), by))
+      return removed + (await remove(await foreignIds(letters, ids, ids.length - removed)))
     },
   }
 }
@@ -69,7 +73,7 @@ export function deskStorage(mill: Mill): DeadLetterStorage {
 async function letterOf(letters: DeadLetters, id: string): Promise<DeadLetter | null> {
   const jobId = jobIdOf(id)
   if (jobId === null) return null
-  const letter = (await letters.find(jobId)) ?? (await letters.find(id.toLowerCase()))
+  const [letter = null] = await letters.list({ ids: [jobId, id.toLowerCase()] })
   if (letter !== null || !isHashed(id)) return letter
   for await (const other of matching(letters, {})) {
     if (uuidOf(other.job.id) === id.toLowerCase()) return other
@@ -84,7 +88,7 @@ async function retriedLetterOf(letters: DeadLetters, id: string): Promise<DeadLe
     const filter = { who: WHO, action: 'discard', limit: PAGE } as const
     const page = await letters.audit(before === undefined ? filter : { ...filter, before })
     const found = page.find(({ jobId }) => uuidOf(jobId) === id)
-    if (found !== undefined) return letters.find(found.jobId)
+    if (found !== undefined) return (await letters.list({ ids: [found.jobId] }))[0] ?? null
     before = page.at(-1)?.seq
     if (page.length < PAGE || before === undefined) return null
   }

@@ -52,7 +52,7 @@ test('a job of the engine that has used its attempts is a dead letter that says 
   await claimGreetings(engine)
   await expire()
   assert.deepEqual((await reaper.runOnce()).failedIds, [job.id])
-  const view = await engine.inspector?.find(job.id)
+  const [view] = (await engine.inspector?.find([job.id])) ?? []
   assert.equal(view?.state, 'dead_letter')
   assert.equal(view?.error?.message, 'lease_expired')
   assert.ok(view?.completedAtMs !== null && view?.completedAtMs !== undefined)
@@ -75,7 +75,7 @@ test('a job of the engine that is scheduled for later is neither due nor claimab
   }
   assert.equal((await claimJob(now.id, 'worker-1', 60, { table: 'jobs' })).ok, true)
   assert.equal((await finishJob(now.id, true, {}, { table: 'jobs', workerId: 'worker-1' })).ok, true)
-  const view = await engine.inspector?.find(now.id)
+  const [view] = (await engine.inspector?.find([now.id])) ?? []
   assert.equal(view?.state, 'completed')
   assert.ok(view?.completedAtMs !== null && view?.completedAtMs !== undefined)
 })

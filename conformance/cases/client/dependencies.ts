@@ -222,7 +222,7 @@ export const flows: CaseFile = {
         await stage.harness.advance(200)
         await stage.expectCounts({ delayed: 1, dead: 1 })
         isBroken = false
-        assert.equal(await stage.engine.deadLetters?.requeue(flow.a.id, by), true)
+        assert.deepEqual(await stage.engine.deadLetters?.requeue([flow.a.id], by), [true])
         assert.deepEqual(await stage.within(SOON_MS, mill.result(flow.b), 'the result'), [1, 2])
       },
     },

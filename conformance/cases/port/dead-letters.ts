@@ -86,7 +86,7 @@ export const burying: CaseFile = {
         const consumer = await stage.consume()
         await stage.settle(consumer, await stage.one(consumer), retry())
         await stage.settle(consumer, await stage.one(consumer), dead)
-        assert.equal(await desk(stage).requeue(id, by), true)
+        assert.deepEqual(await desk(stage).requeue([id], by), [true])
         await stage.expectCounts({ ready: 1 })
         const { job, attempt } = await stage.one(consumer)
         assert.equal(attempt, 1, 'attempts were not given back')
@@ -107,7 +107,7 @@ export const burying: CaseFile = {
         const consumer = await stage.consume()
         await stage.settle(consumer, await stage.one(consumer), dead)
         await stage.harness.advance(100)
-        assert.equal(await desk(stage).requeue(id, by), true)
+        assert.deepEqual(await desk(stage).requeue([id], by), [true])
         const view = await stage.view(id)
         assert.deepEqual([view.state, view.error, view.attempt, view.completedAtMs], ['queued', null, 0, null])
         assert.ok(view.runAtMs <= stage.nowMs)
@@ -120,13 +120,13 @@ export const burying: CaseFile = {
       ...need(requeue),
       async run(stage) {
         const { id } = await stage.put()
-        assert.equal(await desk(stage).requeue(id, by), false, 'a queued job')
+        assert.deepEqual(await desk(stage).requeue([id], by), [false], 'a queued job')
         const consumer = await stage.consume()
         const lease = await stage.one(consumer)
-        assert.equal(await desk(stage).requeue(id, by), false, 'a running job')
+        assert.deepEqual(await desk(stage).requeue([id], by), [false], 'a running job')
         await stage.settle(consumer, lease, complete)
-        assert.equal(await desk(stage).requeue(id, by), false, 'a completed job')
-        assert.equal(await desk(stage).requeue('01ARZ3NDEKTSV4RRFFQ69G5FAV', by), false, 'an unknown job')
+        assert.deepEqual(await desk(stage).requeue([id], by), [false], 'a completed job')
+        assert.deepEqual(await desk(stage).requeue(['01ARZ3NDEKTSV4RRFFQ69G5FAV'], by), [false], 'an unknown job')
         await stage.expectCounts({ completed: 1 })
       },
     },
@@ -138,7 +138,7 @@ export const burying: CaseFile = {
         const { id } = await stage.put({ key: 'k' })
         const consumer = await stage.consume()
         await stage.settle(consumer, await stage.one(consumer), dead)
-        assert.equal(await desk(stage).requeue(id, by), true)
+        assert.deepEqual(await desk(stage).requeue([id], by), [true])
         assert.deepEqual((await stage.put({ key: 'k' })).receipt, { id, status: 'duplicate' })
       },
     },
@@ -151,7 +151,7 @@ export const burying: CaseFile = {
         const consumer = await stage.consume()
         await stage.settle(consumer, await stage.one(consumer), dead)
         const second = await stage.put({ key: 'k' })
-        assert.equal(await desk(stage).requeue(id, by), false)
+        assert.deepEqual(await desk(stage).requeue([id], by), [false])
         assert.deepEqual(idsOf(await stage.take(consumer, 5)), [second.id])
         await stage.expectCounts({ inProgress: 1, dead: 1 })
       },
@@ -166,11 +166,11 @@ export const burying: CaseFile = {
         const consumer = await stage.consume()
         await stage.settle(consumer, await stage.one(consumer), dead)
         await stage.put({ latest: { key: 'k', seq: null } })
-        assert.equal(await desk(stage).requeue(old.id, by), false, 'a newer version waits')
+        assert.deepEqual(await desk(stage).requeue([old.id], by), [false], 'a newer version waits')
         const newer = await stage.one(consumer)
-        assert.equal(await desk(stage).requeue(old.id, by), false, 'a newer version runs')
+        assert.deepEqual(await desk(stage).requeue([old.id], by), [false], 'a newer version runs')
         await stage.settle(consumer, newer, complete)
-        assert.equal(await desk(stage).requeue(old.id, by), false, 'a newer version has run')
+        assert.deepEqual(await desk(stage).requeue([old.id], by), [false], 'a newer version has run')
       },
     },
     {
@@ -181,8 +181,8 @@ export const burying: CaseFile = {
         const id = await bury(stage, stage.type, 'x')
         const rival = await stage.other()
         assert.ok(rival.deadLetters)
-        const answers = await Promise.all([desk(stage).requeue(id, by), rival.deadLetters.requeue(id, by)])
-        assert.deepEqual([...answers].sort(), [false, true])
+        const answers = await Promise.all([desk(stage).requeue([id], by), rival.deadLetters.requeue([id], by)])
+        assert.deepEqual(answers.flat().sort(), [false, true])
         assert.deepEqual(idsOf(await stage.take(await stage.consume(), 5)), [id])
       },
     },
@@ -194,7 +194,7 @@ export const burying: CaseFile = {
         const { id } = await stage.put()
         assert.equal(await stage.engine.controls?.cancel(id, by), true)
         assert.deepEqual(await desk(stage).list({ limit: 10 }), [])
-        assert.equal(await desk(stage).requeue(id, by), false)
+        assert.deepEqual(await desk(stage).requeue([id], by), [false])
         await stage.expectCounts({})
       },
     },

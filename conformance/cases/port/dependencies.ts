@@ -240,7 +240,7 @@ export const dependent: CaseFile = {
         // An engine may have removed the first with the end of the second, because it was told to keep none.
         await sweep()
         const { inspector } = stage.engine
-        const left = await Promise.all([first.id, second.id].map((id) => inspector?.find(id)))
+        const left = await inspector?.find([first.id, second.id])
         assert.deepEqual(left, [null, null])
       },
     },

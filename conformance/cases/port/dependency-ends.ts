@@ -27,7 +27,7 @@ export const bereft: CaseFile = {
         const consumer = await stage.consume()
         await settleJob(stage, consumer, first.id, dead)
         assert.deepEqual(await claimable(stage, consumer), [ids.run, ids.die].sort())
-        assert.equal(await desk(stage.engine).requeue(first.id, by), true)
+        assert.deepEqual(await desk(stage.engine).requeue([first.id], by), [true])
         await settleJob(stage, consumer, first.id, retry())
         await settleJob(stage, consumer, first.id, complete)
         assert.deepEqual(await claimable(stage, consumer), [ids.wait])
@@ -43,7 +43,7 @@ export const bereft: CaseFile = {
         await settleJob(stage, consumer, first.id, dead)
         const ids = await threeAfter(stage, first.id)
         assert.deepEqual(await claimable(stage, consumer), [ids.run, ids.die].sort())
-        await desk(stage.engine).requeue(first.id, by)
+        await desk(stage.engine).requeue([first.id], by)
         await settleJob(stage, consumer, first.id, complete)
         assert.deepEqual(await claimable(stage, consumer), [ids.wait])
       },
@@ -58,7 +58,7 @@ export const bereft: CaseFile = {
         const { run, die, wait } = await threeAfter(stage, first.id)
         await settleJob(stage, consumer, first.id, dead)
         await stage.expectCounts({ ready: 2, delayed: 1, dead: 1 })
-        await desk(stage.engine).requeue(first.id, by)
+        await desk(stage.engine).requeue([first.id], by)
         await stage.expectCounts({ ready: 1, delayed: 3 })
         await settleJob(stage, consumer, first.id, complete)
         assert.deepEqual(await claimable(stage, consumer), [run, die, wait].sort())
@@ -74,7 +74,7 @@ export const bereft: CaseFile = {
         const consumer = await stage.consume()
         await settleJob(stage, consumer, first.id, dead)
         const lease = await stage.one(consumer)
-        await desk(stage.engine).requeue(first.id, by)
+        await desk(stage.engine).requeue([first.id], by)
         await stage.settle(consumer, lease, release())
         await settleJob(stage, consumer, first.id, complete)
         const again = await stage.one(consumer)
@@ -93,7 +93,7 @@ export const bereft: CaseFile = {
           await settleJob(stage, consumer, first.id, dead)
           await settleJob(stage, consumer, second.id, dead)
           const ids = order === 'first' ? [first.id, second.id] : [second.id, first.id]
-          for (const id of ids) assert.equal(await desk(stage.engine).requeue(id, by), true)
+          for (const id of ids) assert.deepEqual(await desk(stage.engine).requeue([id], by), [true])
           await settleJob(stage, consumer, first.id, complete)
           await settleJob(stage, consumer, second.id, complete)
         }
@@ -110,7 +110,7 @@ export const bereft: CaseFile = {
         const consumer = await stage.consume()
         await settleJob(stage, consumer, first.id, dead)
         await settleJob(stage, consumer, second.id, dead)
-        await desk(stage.engine).requeue(second.id, by)
+        await desk(stage.engine).requeue([second.id], by)
         assert.deepEqual(await claimable(stage, consumer), [second.id])
       },
     },
@@ -151,17 +151,14 @@ export const bereft: CaseFile = {
       async run(stage) {
         const consumer = await stage.consume()
         const letters = desk(stage.engine)
-        const acts = [
-          async (id: string) => letters.discard(id, by),
-          async (id: string) => (await letters.remove([id], by)) === 1,
-        ]
+        const acts = [async (id: string) => letters.discard([id], by), async (id: string) => letters.remove([id], by)]
         for (const act of acts) {
           const first = await stage.put()
           const second = await stage.put(after([first.id]))
           await settleJob(stage, consumer, first.id, dead)
           await stage.none(consumer, 'a dead letter may still be replayed')
           const waiting = stage.take(consumer, 1, { waitMs: 2_000 })
-          assert.equal(await act(first.id), true)
+          assert.deepEqual(await act(first.id), [true])
           assert.deepEqual(idsOf(await stage.promptly(waiting, 'the claim')), [second.id])
         }
       },
@@ -175,11 +172,11 @@ export const bereft: CaseFile = {
         const second = await stage.put(after([first.id]))
         const consumer = await stage.consume()
         await settleJob(stage, consumer, first.id, dead)
-        await desk(stage.engine).discard(first.id, by)
+        await desk(stage.engine).discard([first.id], by)
         await stage.expectCounts({ ready: 1 })
-        await desk(stage.engine).undiscard(first.id, by)
+        await desk(stage.engine).undiscard([first.id], by)
         await stage.expectCounts({ delayed: 1, dead: 1 })
-        await desk(stage.engine).requeue(first.id, by)
+        await desk(stage.engine).requeue([first.id], by)
         await settleJob(stage, consumer, first.id, complete)
         await settleJob(stage, consumer, second.id, complete)
       },

@@ -70,7 +70,7 @@ export const deskActs: CaseFile = {
         assert.deepEqual([dry.done, (await desk.replayAll(selection, by, { dryRun: true })).done], [3, 3])
         assert.equal((await desk.discard(dry.selection, by)).done, 3)
         assert.deepEqual(await listed(stage), [later])
-        for (const id of shown) assert.equal((await letters(stage).find(id))?.job.ended, 'discarded')
+        for (const id of shown) assert.equal((await letters(stage).list({ ids: [id] }))[0]?.job.ended, 'discarded')
       },
     },
     {
@@ -79,13 +79,13 @@ export const deskActs: CaseFile = {
       ...need(requeue),
       async run(stage) {
         const id = await bury(stage)
-        await letters(stage).discard(id, by)
+        await letters(stage).discard([id], by)
         const note = { who: 'ann', reason: 'why "so"', jobId: null, type: null, subject: null, before: {}, after: null }
         await letters(stage).note({ ...note, action: 'cancel', jobId: id, type: stage.type, before: { tags: [] } })
         await stage.harness.advance(10)
         const after = { cron: '* * * * *', of: [{ n: 1 }] }
         await letters(stage).note({ ...note, action: 'schedule-change', subject: 'nightly', after })
-        await letters(stage).undiscard(id, by)
+        await letters(stage).undiscard([id], by)
         assert.deepEqual(await actions(stage), ['undo', 'schedule-change', 'cancel', 'discard'])
         const [, changed, cancelled] = await letters(stage).audit({ limit: 100 })
         const { seq = 0, atMs = 0, ...told } = changed ?? {}
@@ -109,7 +109,7 @@ export const deskActs: CaseFile = {
       ...need(requeue, inspection),
       async run(stage) {
         const id = await bury(stage, { payload: '"old"', tenant: { orgId: 'org' } })
-        assert.equal(await letters(stage).requeue(id, by, { payload: '"new"', payloadVersion: 3 }), true)
+        assert.deepEqual(await letters(stage).requeue([id], by, { payload: '"new"', payloadVersion: 3 }), [true])
         const consumer = await stage.consume()
         const { job } = await stage.one(consumer)
         assert.deepEqual([job.id, job.payload, job.payloadVersion, job.tenant], [id, '"new"', 3, { orgId: 'org' }])
@@ -125,12 +125,12 @@ export const deskActs: CaseFile = {
       ...need(requeue),
       async run(stage) {
         const id = await bury(stage)
-        assert.equal(await letters(stage).discard(id, by), true)
-        assert.equal(await letters(stage).discard(id, by), false, 'a second time')
+        assert.deepEqual(await letters(stage).discard([id], by), [true])
+        assert.deepEqual(await letters(stage).discard([id], by), [false], 'a second time')
         assert.deepEqual(await listed(stage), [])
         await stage.expectCounts({})
-        assert.equal(await letters(stage).requeue(id, by), false)
-        assert.equal((await letters(stage).find(id))?.job.ended, 'discarded')
+        assert.deepEqual(await letters(stage).requeue([id], by), [false])
+        assert.equal((await letters(stage).list({ ids: [id] }))[0]?.job.ended, 'discarded')
         await stage.none(await stage.consume(), 'a discarded job was handed out')
       },
     },
@@ -140,17 +140,19 @@ export const deskActs: CaseFile = {
       ...need(requeue, keys),
       async run(stage) {
         const id = await bury(stage, { key: 'k' })
-        const { updatedAtMs: _, ...before } = (await letters(stage).find(id))?.job ?? assert.fail('not found')
+        const { updatedAtMs: _, ...before } =
+          (await letters(stage).list({ ids: [id] }))[0]?.job ?? assert.fail('not found')
         await stage.harness.advance(50)
-        assert.equal(await letters(stage).undiscard(id, by), false, 'it is not discarded yet')
-        assert.equal(await letters(stage).discard(id, by), true)
+        assert.deepEqual(await letters(stage).undiscard([id], by), [false], 'it is not discarded yet')
+        assert.deepEqual(await letters(stage).discard([id], by), [true])
         await stage.harness.advance(50)
-        assert.equal(await letters(stage).undiscard(id, by), true)
-        assert.equal(await letters(stage).undiscard(id, by), false, 'a second time')
-        const { updatedAtMs: __, ...after } = (await letters(stage).find(id))?.job ?? assert.fail('not found')
+        assert.deepEqual(await letters(stage).undiscard([id], by), [true])
+        assert.deepEqual(await letters(stage).undiscard([id], by), [false], 'a second time')
+        const { updatedAtMs: __, ...after } =
+          (await letters(stage).list({ ids: [id] }))[0]?.job ?? assert.fail('not found')
         assert.deepEqual(after, before)
         await stage.expectCounts({ dead: 1 })
-        assert.equal(await letters(stage).requeue(id, by), true)
+        assert.deepEqual(await letters(stage).requeue([id], by), [true])
         assert.deepEqual((await stage.put({ key: 'k' })).receipt, { id, status: 'duplicate' })
       },
     },
@@ -161,20 +163,40 @@ export const deskActs: CaseFile = {
       ...need(requeue, inspection),
       async run(stage) {
         const [gone, discarded, kept] = [await bury(stage), await bury(stage), await bury(stage)]
-        await letters(stage).discard(discarded, by)
+        await letters(stage).discard([discarded], by)
         const done = await stage.put()
         const consumer = await stage.consume()
         await stage.settle(consumer, await stage.one(consumer), complete)
         const waiting = await stage.put()
         const ids = [gone, discarded, done.id, waiting.id, '01ARZ3NDEKTSV4RRFFQ69G5FAV']
-        assert.equal(await letters(stage).remove(ids, by), 2)
-        assert.equal(await letters(stage).remove(ids, by), 0, 'a second time')
+        assert.deepEqual(await letters(stage).remove(ids, by), [true, true, false, false, false])
+        assert.ok(!(await letters(stage).remove(ids, by)).includes(true), 'a second time')
         for (const id of [gone, discarded]) {
-          assert.equal(await stage.engine.inspector?.find(id), null)
+          assert.deepEqual(await stage.engine.inspector?.find([id]), [null])
           assert.deepEqual(await stage.engine.inspector?.history(id), [])
         }
         assert.deepEqual(await listed(stage), [kept])
         await stage.expectCounts({ ready: 1, completed: 1, dead: 1 })
+      },
+    },
+    {
+      name: 'an act on several letters answers for each in order, and acts once on an id that is given twice',
+      guarantees: ['I9'],
+      ...need(requeue),
+      async run(stage) {
+        const [first, second] = [await bury(stage), await bury(stage)]
+        const { id: waiting } = await stage.put()
+        const ids = [second, waiting, first, second]
+        const once = [true, false, true, false]
+        assert.deepEqual(await letters(stage).discard(ids, by), once)
+        const shown = (await letters(stage).list({ ids })).map(({ job }) => job.id)
+        assert.deepEqual([...new Set(shown)], [second, first], 'letters by ids, in the order of the ids')
+        assert.deepEqual(await letters(stage).undiscard(ids, by), once)
+        assert.deepEqual(await letters(stage).requeue(ids, by), once)
+        assert.deepEqual(await actions(stage), ['replay', 'replay', 'undo', 'undo', 'discard', 'discard'])
+        assert.deepEqual(await letters(stage).remove(ids, by), [false, false, false, false])
+        await stage.expectCounts({ ready: 3 })
+        assert.deepEqual(await letters(stage).requeue([], by), [])
       },
     },
     {
@@ -184,9 +206,9 @@ export const deskActs: CaseFile = {
       ...need(requeue),
       async run(stage) {
         const id = await bury(stage)
-        await letters(stage).discard(id, { who: 'ann', reason: 'sent by hand' })
-        await letters(stage).undiscard(id, by)
-        await letters(stage).requeue(id, by)
+        await letters(stage).discard([id], { who: 'ann', reason: 'sent by hand' })
+        await letters(stage).undiscard([id], by)
+        await letters(stage).requeue([id], by)
         const consumer = await stage.consume()
         await stage.settle(consumer, await stage.one(consumer), dead)
         await letters(stage).remove([id], by)
@@ -210,13 +232,13 @@ export const deskActs: CaseFile = {
         const { id } = await stage.put()
         assert.deepEqual(
           [
-            await letters(stage).requeue(id, by),
-            await letters(stage).discard(id, by),
-            await letters(stage).undiscard(id, by),
+            await letters(stage).requeue([id], by),
+            await letters(stage).discard([id], by),
+            await letters(stage).undiscard([id], by),
             await letters(stage).remove([id], by),
-            await letters(stage).find(id),
+            await letters(stage).list({ ids: [id] }),
           ],
-          [false, false, false, 0, null],
+          [[false], [false], [false], [false], []],
         )
         assert.deepEqual(await actions(stage), [])
         await stage.expectCounts({ ready: 1 })
@@ -231,16 +253,16 @@ export const deskActs: CaseFile = {
         const id = await bury(stage)
         const rival = (await stage.other()).deadLetters ?? assert.fail('the other view has no dead letters')
         const answers = await Promise.all([
-          letters(stage).requeue(id, by),
-          rival.requeue(id, by),
-          letters(stage).requeue(id, by),
-          rival.requeue(id, by),
+          letters(stage).requeue([id], by),
+          rival.requeue([id], by),
+          letters(stage).requeue([id], by),
+          rival.requeue([id], by),
         ])
-        assert.equal(answers.filter((answer) => answer).length, 1)
+        assert.equal(answers.flat().filter((isDone) => isDone).length, 1)
         assert.deepEqual(await actions(stage), ['replay'])
         const consumer = await stage.consume()
         await stage.settle(consumer, await stage.one(consumer), dead)
-        await Promise.all([letters(stage).requeue(id, by), rival.discard(id, by)])
+        await Promise.all([letters(stage).requeue([id], by), rival.discard([id], by)])
         assert.equal((await actions(stage)).length, 2, 'a letter was both replayed and discarded')
       },
     },

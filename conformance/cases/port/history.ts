@@ -17,9 +17,9 @@ export const histories: CaseFile = {
         for (const outcome of [retry(), release(), dead])
           await stage.settle(consumer, await stage.one(consumer), outcome)
         const by = { who: 'ann', reason: 'why' }
-        await stage.engine.deadLetters?.discard(id, by)
-        await stage.engine.deadLetters?.undiscard(id, by)
-        await stage.engine.deadLetters?.requeue(id, by)
+        await stage.engine.deadLetters?.discard([id], by)
+        await stage.engine.deadLetters?.undiscard([id], by)
+        await stage.engine.deadLetters?.requeue([id], by)
         await stage.settle(consumer, await stage.one(consumer), complete)
         const history = (await stage.engine.inspector?.history(id)) ?? []
         assert.deepEqual(

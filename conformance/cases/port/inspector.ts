@@ -39,12 +39,18 @@ export const inspecting: CaseFile = {
       },
     },
     {
-      name: 'an unknown job is null and has no history',
+      name: 'jobs are found in the order of their ids; an unknown one is null and has no history',
       guarantees: ['I1'],
       ...need(inspection),
       async run(stage) {
         const id = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
-        assert.equal(await inspectorOf(stage).find(id), null)
+        const [one, other] = [await stage.put(), await stage.put()]
+        const found = await inspectorOf(stage).find([other.id, id, one.id, other.id])
+        assert.deepEqual(
+          found.map((job) => job?.id ?? null),
+          [other.id, null, one.id, other.id],
+        )
+        assert.deepEqual(await inspectorOf(stage).find([]), [])
         assert.deepEqual(await inspectorOf(stage).history(id), [])
         assert.equal(
           await stage.promptly(inspectorOf(stage).waitFor(id, { waitMs: 0, signal: never }), 'the answer'),
@@ -199,7 +205,7 @@ export const inspecting: CaseFile = {
         const buried = await stage.put()
         const consumer = await stage.consume()
         await stage.settle(consumer, await stage.one(consumer), dead)
-        await stage.engine.deadLetters?.requeue(buried.id, by)
+        await stage.engine.deadLetters?.requeue([buried.id], by)
         assert.deepEqual((await names(stage, buried.id)).slice(-2), ['dead', 'replayed'])
         await stage.engine.controls?.cancel(buried.id, by)
         assert.equal((await names(stage, buried.id)).at(-1), 'cancelled')

@@ -15,8 +15,8 @@ async function finish(stage: Stage, outcome: Outcome, fields: Parameters<Stage['
   return id
 }
 
-const stored = (stage: Stage, ids: readonly string[]): Promise<readonly boolean[]> =>
-  Promise.all(ids.map(async (id) => (await stage.engine.inspector?.find(id)) !== null))
+const stored = async (stage: Stage, ids: readonly string[]): Promise<readonly boolean[]> =>
+  ((await stage.engine.inspector?.find(ids)) ?? []).map((job) => job !== null)
 
 export const removalOptions: CaseFile = {
   level: 'port',

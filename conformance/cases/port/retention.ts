@@ -36,7 +36,7 @@ async function sweepAll(
 }
 
 const stored = async (stage: Stage, ids: readonly string[]): Promise<readonly boolean[]> =>
-  Promise.all(ids.map(async (id) => (await stage.engine.inspector?.find(id)) !== null))
+  ((await stage.engine.inspector?.find(ids)) ?? []).map((job) => job !== null)
 
 const purged = async (stage: Stage) =>
   (await stage.engine.deadLetters?.audit({ limit: 100, action: 'purge' }))?.map(({ who, jobId }) => [who, jobId])
@@ -130,8 +130,8 @@ export const retaining: CaseFile = {
         const discarded = await finish(stage, dead)
         const replayed = await finish(stage, dead)
         const by = { who: 'suite', reason: 'test' }
-        await stage.engine.deadLetters?.discard(discarded, by)
-        await stage.engine.deadLetters?.requeue(replayed, by)
+        await stage.engine.deadLetters?.discard([discarded], by)
+        await stage.engine.deadLetters?.requeue([replayed], by)
         const beforeMs = stage.nowMs + 1_000
         assert.equal(await sweepAll(stage, [{ what: 'dead', beforeMs }]), 1)
         assert.deepEqual(await purged(stage), [['retention', letter]])
@@ -249,7 +249,7 @@ export const retaining: CaseFile = {
         const waited = stage.engine.inspector?.waitFor(id, { waitMs: 1_000, signal: never })
         await stage.settle(consumer, lease, { ...done, result: '"told"', keep: 0 })
         assert.equal((await waited)?.result, 'told')
-        assert.equal(await stage.engine.inspector?.find(id), null)
+        assert.deepEqual(await stage.engine.inspector?.find([id]), [null])
       },
     },
   ],

@@ -35,7 +35,7 @@ async function cancelJob(cli: Cli, id: string, options: CancelOptions): Promise<
   const by = { who: options.who ?? userName(), reason: options.reason }
   const dryRun = options.dryRun === true
   await withExistingMill(cli, options.engine, async (mill) => {
-    const before = await mill.engine.inspector?.find(id)
+    const [before] = (await mill.engine.inspector?.find([id])) ?? []
     if (!dryRun && (await mill.cancel(id, by))) {
       const facts = before == null ? {} : { type: before.type, before: { state: before.state } }
       return noted(cli, mill, { ...by, action: 'cancel', jobId: id, ...facts })

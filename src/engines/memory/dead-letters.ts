@@ -16,29 +16,31 @@ import type { JobTable } from './table.ts'
 
 /** The store's own acts, each with an audit entry. Engines over one store share the audit as they share the jobs. */
 export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLetters {
-  const audited = (id: string, act: Act): boolean => recordAct(open(), id, clock.nowMs(), act)
+  const audited = (ids: readonly string[], act: Act): readonly boolean[] => {
+    const store = open()
+    return ids.map((id) => recordAct(store, id, clock.nowMs(), act))
+  }
   return {
-    list: async (filter) => open().dead(filter).flatMap(toDeadLetter),
-    find: async (id) => {
-      const row = open().find(id)
-      return row !== null && (isDead(row) || row.ended === 'discarded') ? (toDeadLetter(row)[0] ?? null) : null
-    },
-    requeue: async (id, by, edit) =>
-      audited(id, {
+    list: async (filter) => ('ids' in filter ? named(open(), filter.ids) : open().dead(filter)).flatMap(toDeadLetter),
+    requeue: async (ids, by, edit) =>
+      audited(ids, {
         by,
         action: 'replay',
         withPayload: edit !== undefined,
-        perform: (store, nowMs) => store.requeue(id, by, nowMs, edit),
+        perform: (store, id, nowMs) => store.requeue(id, by, nowMs, edit),
       }),
-    discard: async (id, by) =>
-      audited(id, { by, action: 'discard', perform: (store, nowMs) => store.discard(id, by, nowMs) }),
-    undiscard: async (id, by) =>
-      audited(id, {
+    discard: async (ids, by) =>
+      audited(ids, { by, action: 'discard', perform: (store, id, nowMs) => store.discard(id, by, nowMs) }),
+    undiscard: async (ids, by) =>
+      audited(ids, {
         by,
         action: 'undo',
-        perform: (store, nowMs) => store.deadLetters.undiscard(id, by, nowMs),
+        perform: (store, id, nowMs) => store.deadLetters.undiscard(id, by, nowMs),
       }),
-    remove: async (ids, by) => ids.filter((id) => removeLetter(open(), id, by, clock.nowMs())).length,
+    remove: async (ids, by) => {
+      const store = open()
+      return ids.map((id) => removeLetter(store, id, by, clock.nowMs()))
+    },
     note: async ({ who, reason, action, jobId, type, subject, before, after }) => {
       const about = { jobId: jobId ?? '', type: type ?? '', subject }
       addEntry(open(), { atMs: clock.nowMs(), who, reason, action, ...about, before, after })
@@ -60,7 +62,7 @@ interface Act {
   readonly by: By
   readonly action: DeskAction
   readonly withPayload?: boolean
-  perform(store: MemoryStore, nowMs: number): boolean
+  perform(store: MemoryStore, id: string, nowMs: number): boolean
 }
 
 function recordAct(store: MemoryStore, id: string, nowMs: number, act: Act): boolean {
@@ -68,7 +70,7 @@ function recordAct(store: MemoryStore, id: string, nowMs: number, act: Act): boo
   const row = store.find(id)
   if (row === null) return false
   const before = auditView(toView(row), withPayload)
-  if (!act.perform(store, nowMs)) return false
+  if (!act.perform(store, id, nowMs)) return false
   const left = store.find(id)
   const after = left === null ? null : auditView(toView(left), withPayload)
   const { who, reason } = by
@@ -80,6 +82,11 @@ function recordAct(store: MemoryStore, id: string, nowMs: number, act: Act): boo
 
 function addEntry({ deadLetters }: MemoryStore, entry: Omit<AuditEntry, 'seq'>): void {
   deadLetters.audit.push({ seq: deadLetters.audit.length + 1, ...entry })
+}
+
+function named(store: MemoryStore, ids: readonly string[]): readonly JobRow[] {
+  const rows = ids.map((id) => store.find(id)).filter((row) => row !== null)
+  return rows.filter((row) => isDead(row) || row.ended === 'discarded')
 }
 
 function toDeadLetter(row: JobRow): DeadLetter[] {

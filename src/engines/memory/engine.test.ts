@@ -90,7 +90,7 @@ describe('waiting', () => {
     assert.ok(lease)
     await consumer.settle([{ lease, outcome: complete }])
     assert.deepEqual((await waiting)?.result, { ok: true })
-    assert.equal(await engine.inspector.find(receipt.id), null)
+    assert.deepEqual(await engine.inspector.find([receipt.id]), [null])
     assert.equal(clock.waiting, 0)
   })
 

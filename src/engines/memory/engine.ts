@@ -83,7 +83,10 @@ export class MemoryEngine implements Engine {
     this.#clock = options.clock ?? systemClock
     this.#store = options.store ?? new MemoryStore()
     this.inspector = {
-      find: async (id) => viewOrNull(this.#open().find(id)),
+      find: async (ids) => {
+        const store = this.#open()
+        return ids.map((id) => viewOrNull(store.find(id)))
+      },
       list: async (filter) => this.#open().list(filter).map(toView),
       oldestDue: async () => this.#oldestDue(),
       history: async (id) => [...(this.#open().find(id)?.history ?? [])],

@@ -29,35 +29,28 @@ import {
   UNDISCARD,
 } from './desk-statements.ts'
 import { releaseKeys } from './enqueue.ts'
-import { LOCK_JOB } from './inspect-statements.ts'
+import { FIND_JOBS, LOCK_JOBS } from './inspect-statements.ts'
 import { findRow } from './inspector.ts'
 import { keyOf, toView, type ViewRow } from './rows.ts'
 
 export function createDeadLetters(core: PostgresCore): DeadLetters {
-  /** Whatever is done here may let others go on that came after the letter. */
-  const act = async <Value>(name: string, run: (queries: Queries) => Promise<Value>): Promise<Value> => {
-    const done = await core.call(name, (database) => database.transaction(run))
-    if (done !== false && done !== 0) core.changed()
-    return done
+  /** Jobs that come after a letter may go on after any of these acts. */
+  const act = async (name: string, ids: readonly string[], perform: Perform): Promise<readonly boolean[]> => {
+    const done = await core.call(name, (database) => database.transaction((queries) => actOn(queries, ids, perform)))
+    if (done.size > 0) core.changed()
+    // An id that is given twice was acted on once.
+    return ids.map((id) => done.delete(id))
   }
   return {
     list: (filter) =>
-      core.call('dead letters', async (database) => (await listRows(database, filter)).map(toDeadLetter)),
-    find: (id) =>
-      core.call('dead letter', async (database) => {
-        const row = await findRow(database, id)
-        return row !== null && (isDead(row) || isDiscarded(row)) ? toDeadLetter(row) : null
+      core.call('dead letters', async (database) => {
+        const rows = 'ids' in filter ? await namedRows(database, filter.ids) : await listRows(database, filter)
+        return rows.map(toDeadLetter)
       }),
-    requeue: (id, by, edit) => act('requeue', (queries) => requeue(queries, id, by, edit ?? null)),
-    discard: (id, by) => act('discard', (queries) => discard(queries, id, by)),
-    undiscard: (id, by) => act('undiscard', (queries) => undiscard(queries, id, by)),
-    remove: (ids, by) =>
-      act('purge', async (queries) => {
-        let removed = 0
-        // In one order, so that two who purge the same letters do not lock each other out.
-        for (const id of [...new Set(ids)].sort()) if (await removeLetter(queries, id, by)) removed += 1
-        return removed
-      }),
+    requeue: (ids, by, edit) => act('requeue', ids, (queries, row) => requeue(queries, row, by, edit ?? null)),
+    discard: (ids, by) => act('discard', ids, (queries, row) => discard(queries, row, by)),
+    undiscard: (ids, by) => act('undiscard', ids, (queries, row) => undiscard(queries, row, by)),
+    remove: (ids, by) => act('purge', ids, (queries, row) => removeRow(queries, row, by)),
     note: (note) => core.call('note', (database) => record(database, note)),
     audit: (filter) => core.call('audit', (database) => readAudit(database, filter)),
   }
@@ -71,8 +64,22 @@ function isDiscarded(row: ViewRow): boolean {
   return row.status === 'failed' && row.ended === 'discarded'
 }
 
-async function lockRow(queries: Queries, id: string): Promise<ViewRow | null> {
-  return (await queries.rows<ViewRow>(LOCK_JOB, id))[0] ?? null
+/** Acts on a locked row. False when it is not in the state for it. */
+type Perform = (queries: Queries, row: ViewRow) => Promise<boolean>
+
+/** In a transaction; the ids of those that it was done to. */
+async function actOn(queries: Queries, ids: readonly string[], perform: Perform): Promise<Set<string>> {
+  const done = new Set<string>()
+  for (const row of await queries.rows<ViewRow>(LOCK_JOBS, [...new Set(ids)])) {
+    if (await perform(queries, row)) done.add(row.id)
+  }
+  return done
+}
+
+async function namedRows(queries: Queries, ids: readonly string[]): Promise<readonly ViewRow[]> {
+  const rows = new Map((await queries.rows<ViewRow>(FIND_JOBS, ids)).map((row) => [row.id, row]))
+  const named = ids.map((id) => rows.get(id)).filter((row) => row !== undefined)
+  return named.filter((row) => isDead(row) || isDiscarded(row))
 }
 
 function listRows(queries: Queries, filter: DeadLetterFilter): Promise<readonly ViewRow[]> {
@@ -95,14 +102,13 @@ function toDeadLetter(row: ViewRow): DeadLetter {
 }
 
 /** The key goes back to its job only if no other live job has taken it; a newer version of a latest key stays the last. */
-async function requeue(queries: Queries, id: string, by: By, edit: PayloadEdit | null): Promise<boolean> {
-  const row = await lockRow(queries, id)
-  if (row === null || !isDead(row)) return false
+async function requeue(queries: Queries, row: ViewRow, by: By, edit: PayloadEdit | null): Promise<boolean> {
+  if (!isDead(row)) return false
   if (row.latest_key !== null && !(await isLatest(queries, row))) return false
   const key = keyOf(row)
   if (key !== null && (await queries.rows(FIND_LIVE_KEY, key)).length > 0) return false
   if (key !== row.idempotency_key) await releaseKeys(queries, [{ key }])
-  await queries.rows(REQUEUE_DEAD, id, edit?.payload ?? null, edit?.payloadVersion ?? null, key)
+  await queries.rows(REQUEUE_DEAD, row.id, edit?.payload ?? null, edit?.payloadVersion ?? null, key)
   await recordAct(queries, { row, by, action: 'replay', event: 'replayed', withPayload: edit !== null })
   return true
 }
@@ -113,27 +119,28 @@ async function isLatest(queries: Queries, row: ViewRow): Promise<boolean> {
   return highest === undefined || (row.latest_seq ?? 0) >= highest.seq
 }
 
-async function discard(queries: Queries, id: string, by: By): Promise<boolean> {
-  const row = await lockRow(queries, id)
-  if (row === null || !isDead(row)) return false
-  await queries.rows(DISCARD_DEAD, id)
+async function discard(queries: Queries, row: ViewRow, by: By): Promise<boolean> {
+  if (!isDead(row)) return false
+  await queries.rows(DISCARD_DEAD, row.id)
   await recordAct(queries, { row, by, action: 'discard', event: 'discarded' })
   return true
 }
 
-async function undiscard(queries: Queries, id: string, by: By): Promise<boolean> {
-  const row = await lockRow(queries, id)
-  if (row === null || !isDiscarded(row)) return false
-  await queries.rows(UNDISCARD, id)
+async function undiscard(queries: Queries, row: ViewRow, by: By): Promise<boolean> {
+  if (!isDiscarded(row)) return false
+  await queries.rows(UNDISCARD, row.id)
   await recordAct(queries, { row, by, action: 'undo', event: 'dead' })
   return true
 }
 
 /** In a transaction. False unless it is a dead letter or was one and is discarded. */
 export async function removeLetter(queries: Queries, id: string, by: By): Promise<boolean> {
-  const row = await lockRow(queries, id)
-  if (row === null || !(isDead(row) || isDiscarded(row))) return false
-  await queries.rows(REMOVE_JOB, id)
+  return (await actOn(queries, [id], (_, row) => removeRow(queries, row, by))).size > 0
+}
+
+async function removeRow(queries: Queries, row: ViewRow, by: By): Promise<boolean> {
+  if (!(isDead(row) || isDiscarded(row))) return false
+  await queries.rows(REMOVE_JOB, row.id)
   await recordAct(queries, { row, by, action: 'purge', event: null })
   return true
 }

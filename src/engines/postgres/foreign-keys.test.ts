@@ -42,7 +42,7 @@ describe('a table where keys are unique for ever', () => {
       )
       const again = await engine.enqueue([newJob({ type: 'greet', key: 'k' })])
       assert.deepEqual(again, [{ id: jobs[0]?.id, status: 'duplicate' }])
-      assert.equal((await engine.inspector?.find('finished'))?.key, 'k')
+      assert.equal((await engine.inspector?.find(['finished']))?.[0]?.key, 'k')
     })
   }
 
@@ -52,9 +52,9 @@ describe('a table where keys are unique for ever', () => {
     const by = { who: 'ann', reason: 'again' }
     const live = newJob({ type: 'greet', key: 'k' })
     await engine.enqueue([live])
-    assert.equal(await engine.deadLetters?.requeue('finished', by), false)
+    assert.deepEqual(await engine.deadLetters?.requeue(['finished'], by), [false])
     await engine.controls?.cancel(live.id, by)
-    assert.equal(await engine.deadLetters?.requeue('finished', by), true)
+    assert.deepEqual(await engine.deadLetters?.requeue(['finished'], by), [true])
     const again = await engine.enqueue([newJob({ type: 'greet', key: 'k' })])
     assert.deepEqual(again, [{ id: 'finished', status: 'duplicate' }])
   })

@@ -43,7 +43,7 @@ describe('rows that other programs write into Postgres', () => {
     assert.equal(lease.job.payload, '{"name": "Ada"}')
     assert.deepEqual([lease.attempt, lease.job.attempts, lease.job.priority], [1, 3, 5])
     assert.deepEqual(await consumer.settle([{ lease, outcome: complete }]), [])
-    assert.equal((await engine.inspector?.find(lease.job.id))?.state, 'completed')
+    assert.equal((await engine.inspector?.find([lease.job.id]))?.[0]?.state, 'completed')
   })
 
   // E41 E42 X178
@@ -77,7 +77,7 @@ describe('rows that other programs write into Postgres', () => {
   test('a row put back with its attempts used up is buried, not started once more', async () => {
     await psql(`insert into @jobs (id, type, attempt_count) values ('worn', 'greet', 3)`)
     assert.deepEqual(await take(), [])
-    const view = await engine.inspector?.find('worn')
+    const [view] = (await engine.inspector?.find(['worn'])) ?? []
     assert.deepEqual([view?.state, view?.attempt, view?.error?.code], ['dead_letter', 3, 'attempts_used'])
   })
 

@@ -9,11 +9,11 @@ export function viewColumns(job: string): string {
   ${job}.duration_ms::float8 AS duration_ms, ${job}.latest_seq::float8 AS latest_seq, ${job}.replays`
 }
 
-export const FIND_JOB = ({ jobs }: Names): string =>
-  `SELECT ${viewColumns('job')}, ${NOW} AS now FROM ${jobs} AS job WHERE job.id::text = $2`
+export const FIND_JOBS = ({ jobs }: Names): string =>
+  `SELECT ${viewColumns('job')}, ${NOW} AS now FROM ${jobs} AS job WHERE job.id::text = ANY($2::text[])`
 
-/** The lock lets one of two who act on a job come first. */
-export const LOCK_JOB = (names: Names): string => `${FIND_JOB(names)} FOR UPDATE`
+/** The lock lets one of two callers that act on a job come first. In one order, so that they do not wait for each other. */
+export const LOCK_JOBS = (names: Names): string => `${FIND_JOBS(names)} ORDER BY job.id::text FOR UPDATE`
 
 type Statement = (names: Names) => string
 

@@ -4,11 +4,11 @@ import type { JobView } from '../../job/job.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
 import { readHistory } from './history.ts'
-import { CANCEL, COUNT_JOBS, FIND_JOB, listJobs, OLDEST_DUE } from './inspect-statements.ts'
+import { CANCEL, COUNT_JOBS, FIND_JOBS, listJobs, OLDEST_DUE } from './inspect-statements.ts'
 import { toStatus, toView, type ViewRow } from './rows.ts'
 
 export async function findRow(queries: Queries, id: string): Promise<ViewRow | null> {
-  return (await queries.rows<ViewRow>(FIND_JOB, id))[0] ?? null
+  return (await queries.rows<ViewRow>(FIND_JOBS, [id]))[0] ?? null
 }
 
 function isOver(view: JobView): boolean {
@@ -21,7 +21,12 @@ export function createInspector(core: PostgresCore): Inspector {
     return row === null ? null : toView(row)
   }
   return {
-    find,
+    async find(ids) {
+      if (ids.length === 0) return []
+      const rows = await core.call('find', (database) => database.rows<ViewRow>(FIND_JOBS, ids))
+      const views = new Map(rows.map((row) => [row.id, toView(row)]))
+      return ids.map((id) => views.get(id) ?? null)
+    },
     async list(filter) {
       const status = filter.state === undefined ? null : toStatus(filter.state)
       if (filter.state !== undefined && status === null) return []

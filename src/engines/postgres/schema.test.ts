@@ -262,7 +262,9 @@ describe('the schema of Postgres', () => {
       const leases = await consumer.claim({ max: 5, waitMs: 0, signal: new AbortController().signal })
       const error = { name: 'Error', code: null, message: 'no', stack: null }
       assert.deepEqual(await consumer.settle(leases.map((lease) => ({ lease, outcome: { kind: 'dead', error } }))), [])
-      assert.equal(await engine.deadLetters?.discard(leases[0]?.job.id ?? '', { who: 'ann', reason: 'test' }), true)
+      assert.deepEqual(await engine.deadLetters?.discard([leases[0]?.job.id ?? ''], { who: 'ann', reason: 'test' }), [
+        true,
+      ])
       await engine.leadership?.campaign('keeper', 'me', 1_000)
       const beat = { type: 'mail', instance: 'w', status: 'RUNNING', atMs: systemClock.nowMs() } as const
       await engine.presence?.beat([{ ...beat, lastJobAtMs: null, lag: null, stoppingSinceMs: null }], 1_000)

@@ -3,7 +3,7 @@ import { readAudit, writeNote } from './audit.ts'
 import type { RedisDatabase } from './database.ts'
 import type { RedisValue } from './driver.ts'
 import type { Endings } from './endings.ts'
-import { findRow } from './inspector.ts'
+import { findRow, findRows } from './inspector.ts'
 import { publicId, queueOf, typeOf } from './keys.ts'
 import { HISTORY } from './lua/history.ts'
 import { ENDED, LINKS } from './lua/links.ts'
@@ -13,8 +13,8 @@ import { listOf, parse, type Row, toRows, toView } from './rows.ts'
 import type { Script } from './scripts.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
-/** Letters removed by one script: Redis does nothing else meanwhile. */
-const REMOVED_MAX = 100
+/** Letters that one script acts on: Redis does nothing else meanwhile. */
+const LETTERS_MAX = 100
 
 interface Parts {
   readonly database: RedisDatabase
@@ -22,26 +22,39 @@ interface Parts {
 }
 
 export function createDeadLetters({ database, endings }: Parts): DeadLetters {
-  const act = async (script: Script, ...args: readonly RedisValue[]): Promise<boolean> => {
-    const isDone = (await database.run(script, args)) === 1
-    if (isDone) endings.notify()
-    return isDone
+  const act = async (
+    script: Script,
+    ids: readonly string[],
+    args: readonly RedisValue[],
+  ): Promise<readonly boolean[]> => {
+    const done: boolean[] = []
+    for (let from = 0; from < ids.length; from += LETTERS_MAX) {
+      const answers = listOf(await database.run(script, [...args, ...ids.slice(from, from + LETTERS_MAX)]))
+      done.push(...answers.map((answer) => answer === 1))
+    }
+    if (done.includes(true)) endings.notify()
+    return done
   }
   return {
-    list: (filter) => listLetters(database, filter),
-    async find(id) {
-      const row = await findRow(database, id)
-      const isLetter = row?.place === 'failed' || row?.fields.get('mrEnded') === 'discarded'
-      return row !== null && isLetter ? toLetter(row) : null
-    },
-    requeue: (id, by, edit) =>
-      edit === undefined ? act(requeueScript(), id, by.who, by.reason) : requeueEdited(database, id, by, edit),
-    discard: (id, { who, reason }) => act(discardScript(), id, who, reason),
-    undiscard: (id, { who, reason }) => act(undiscardScript(), id, who, reason),
-    remove: (ids, by) => removeLetters(database, ids, by),
+    list: (filter) => ('ids' in filter ? namedLetters(database, filter.ids) : listLetters(database, filter)),
+    requeue: (ids, by, edit) =>
+      edit === undefined
+        ? act(requeueScript(), ids, [by.who, by.reason, '', '', ''])
+        : Promise.all(ids.map((id) => requeueEdited(database, id, by, edit))),
+    discard: (ids, { who, reason }) => act(discardScript(), ids, [who, reason]),
+    undiscard: (ids, { who, reason }) => act(undiscardScript(), ids, [who, reason]),
+    remove: (ids, { who, reason }) => act(removeScript(), ids, [who, reason]),
     note: (note) => writeNote(database, note),
     audit: (filter) => readAudit(database, filter),
   }
+}
+
+async function namedLetters(database: RedisDatabase, ids: readonly string[]): Promise<readonly DeadLetter[]> {
+  const letters = (await findRows(database, ids)).map((row) => {
+    const isLetter = row?.place === 'failed' || row?.fields.get('mrEnded') === 'discarded'
+    return row !== null && isLetter ? toLetter(row) : null
+  })
+  return letters.filter((letter) => letter !== null)
 }
 
 function toLetter(row: Row): DeadLetter | null {
@@ -102,8 +115,8 @@ async function requeueEdited(database: RedisDatabase, id: string, by: By, edit: 
     const row = await findRow(database, id)
     if (row === null) return false
     const before = row.fields.get('mr') ?? ''
-    const args = [id, by.who, by.reason, edit.payload, before, withVersion(before, edit.payloadVersion)]
-    const answer = await database.run(requeueScript(), args)
+    const args = [by.who, by.reason, edit.payload, before, withVersion(before, edit.payloadVersion), id]
+    const [answer] = listOf(await database.run(requeueScript(), args))
     if (answer !== -1) return answer === 1
   }
   return false
@@ -114,15 +127,6 @@ function withVersion(text: string, version: number): string {
   const { v: _, ...more } = typeof stored === 'object' && stored !== null ? { v: null, ...stored } : { v: null }
   const after = version === 1 ? more : { ...more, v: version }
   return Object.keys(after).length === 0 ? '' : JSON.stringify(after)
-}
-
-export async function removeLetters(database: RedisDatabase, ids: readonly string[], by: By): Promise<number> {
-  let removed = 0
-  for (let from = 0; from < ids.length; from += REMOVED_MAX) {
-    const args = [by.who, by.reason, ...ids.slice(from, from + REMOVED_MAX)]
-    removed += Number(await database.run(removeScript(), args))
-  }
-  return removed
 }
 
 const LIBRARY = [HISTORY, LINKS, ENDED, REMOVAL] as const
@@ -167,8 +171,8 @@ return found
 )
 
 /**
- * ARGV: time, id, who, reason, and for an edited payload: the payload, and the field \`mr\` before and after. 1 when it is
- * done, 0 when it is refused, -1 when \`mr\` was another.
+ * ARGV: time, who, reason, an edited payload with the field `mr` before and after (each '' for none), ids. Answers for each
+ * id: 1 when it is done, 0 when it is refused, -1 when `mr` was another.
  */
 export const requeueScript = compose(
   'requeue',
@@ -178,94 +182,108 @@ export const requeueScript = compose(
   },
   ...LIBRARY,
   `
-local q, id = find(ARGV[2])
-if not q or placeOf(q, id) ~= 'failed' then return 0 end
-local key, by, isEdited = q.base .. id, { who = ARGV[3], reason = ARGV[4] }, ARGV[5] ~= nil
-local more, seq = moreOf(q, id), tonumber(call('HGET', key, 'mrSeq') or nil)
-if more.key and holderOf(more.key) then return 0 end
-local latest = more.latest and q[':latest:' .. more.latest.key]
-if latest and seq and seq < (tonumber(call('HGET', latest, 'seq') or nil) or 0) then return 0 end
-if isEdited and (call('HGET', key, 'mr') or '') ~= ARGV[6] then return -1 end
+local by, isEdited = { who = ARGV[2], reason = ARGV[3] }, ARGV[4] ~= ''
+local function requeue(q, id)
+  if not q or placeOf(q, id) ~= 'failed' then return 0 end
+  local key = q.base .. id
+  local more, seq = moreOf(q, id), tonumber(call('HGET', key, 'mrSeq') or nil)
+  if more.key and holderOf(more.key) then return 0 end
+  local latest = more.latest and q[':latest:' .. more.latest.key]
+  if latest and seq and seq < (tonumber(call('HGET', latest, 'seq') or nil) or 0) then return 0 end
+  if isEdited and (call('HGET', key, 'mr') or '') ~= ARGV[5] then return -1 end
 
-local before = portrait(q, id, isEdited)
-note(q, id, 'replayed', attemptsOf(q, id), nil, by)
--- What fell due before goes before.
-promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc,
-  isQueuePausedOrMaxed(q.meta, q.active))
-local done = bull_reprocessJob(
-  { key, q.events, q.failed, q.wait, q.meta, q.active, q.marker, q.prioritized, q.pc },
-  { id, 'LPUSH', 'failedReason', 'failed', '1', '1' })
-if done ~= 1 then return 0 end
-call('HDEL', key, 'stc', 'stacktrace', 'progress', 'pb', 'mrError', 'mrTook')
-call('HSET', key, 'delay', 0, 'mrRun', now, 'mrAt', now)
-call('HINCRBY', key, 'mrReplays', 1)
-if isEdited then
-  call('HSET', key, 'data', ARGV[5])
-  if ARGV[7] ~= '' then call('HSET', key, 'mr', ARGV[7]) else call('HDEL', key, 'mr') end
+  local before = portrait(q, id, isEdited)
+  note(q, id, 'replayed', attemptsOf(q, id), nil, by)
+  -- What fell due before goes before.
+  promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc,
+    isQueuePausedOrMaxed(q.meta, q.active))
+  local done = bull_reprocessJob(
+    { key, q.events, q.failed, q.wait, q.meta, q.active, q.marker, q.prioritized, q.pc },
+    { id, 'LPUSH', 'failedReason', 'failed', '1', '1' })
+  if done ~= 1 then return 0 end
+  call('HDEL', key, 'stc', 'stacktrace', 'progress', 'pb', 'mrError', 'mrTook')
+  call('HSET', key, 'delay', 0, 'mrRun', now, 'mrAt', now)
+  call('HINCRBY', key, 'mrReplays', 1)
+  if isEdited then
+    call('HSET', key, 'data', ARGV[4])
+    if ARGV[6] ~= '' then call('HSET', key, 'mr', ARGV[6]) else call('HDEL', key, 'mr') end
+  end
+  if more.key then call('HSET', own('keys'), more.key, q.name .. ':' .. id) end
+  if latest then call('HSET', latest, 'queued', id) end
+  local after = call('HGET', key, 'mrAfter')
+  if after and isHeld(cjson.decode(after)) and takeOut(q, id) then call('ZADD', q['waiting-children'], now, id) end
+  changed(publicId(q, id))
+  audit(q, id, 'replay', by, before, portrait(q, id, isEdited), isEdited)
+  return 1
 end
-if more.key then call('HSET', own('keys'), more.key, q.name .. ':' .. id) end
-if latest then call('HSET', latest, 'queued', id) end
-local after = call('HGET', key, 'mrAfter')
-if after and isHeld(cjson.decode(after)) and takeOut(q, id) then call('ZADD', q['waiting-children'], now, id) end
-changed(publicId(q, id))
-audit(q, id, 'replay', by, before, portrait(q, id, isEdited), isEdited)
-return 1
+local answers = {}
+for index = 7, #ARGV do answers[#answers + 1] = requeue(find(ARGV[index])) end
+return answers
 `,
 )
 
-/** ARGV: time, id, who, reason. The time of death is kept for who undoes it. */
+/** ARGV: time, who, reason, ids. Answers 1 for each that is done. The time of death is kept for an undo. */
 export const discardScript = compose(
   'discard',
   REMOVAL_BULL,
   GOES_ON_WHEN_FULL,
   ...LIBRARY,
   `
-local q, id = find(ARGV[2])
-if not q or placeOf(q, id) ~= 'failed' then return 0 end
-local by, before = { who = ARGV[3], reason = ARGV[4] }, portrait(q, id)
-local died = call('ZSCORE', q.failed, id)
-ended(q, id, 'discarded', by)
-call('HSET', q.base .. id, 'mrDied', died)
-audit(q, id, 'discard', by, before, portrait(q, id))
-return 1
+local by, answers = { who = ARGV[2], reason = ARGV[3] }, {}
+for index = 4, #ARGV do
+  local q, id = find(ARGV[index])
+  local isDead = q and placeOf(q, id) == 'failed'
+  if isDead then
+    local before, died = portrait(q, id), call('ZSCORE', q.failed, id)
+    ended(q, id, 'discarded', by)
+    call('HSET', q.base .. id, 'mrDied', died)
+    audit(q, id, 'discard', by, before, portrait(q, id))
+  end
+  answers[#answers + 1] = isDead and 1 or 0
+end
+return answers
 `,
 )
 
-/** ARGV: time, id, who, reason. */
+/** ARGV: time, who, reason, ids. Answers 1 for each that is done. */
 export const undiscardScript = compose(
   'undiscard',
   REMOVAL_BULL,
   ...LIBRARY,
   `
-local q, id = find(ARGV[2])
-if not q or call('HGET', q.base .. id, 'mrEnded') ~= 'discarded' then return 0 end
-local by, before = { who = ARGV[3], reason = ARGV[4] }, portrait(q, id)
-local died = call('HGET', q.base .. id, 'mrDied') or now
-call('HDEL', q.base .. id, 'mrEnded', 'mrDied')
-call('HSET', q.base .. id, 'finishedOn', died, 'mrAt', now)
-call('ZREM', q[':ended'], id)
-call('ZADD', q.failed, died, id)
-note(q, id, 'dead', attemptsOf(q, id), nil, { who = by.who, reason = by.reason, undone = 'discarded' })
-changed(publicId(q, id))
-audit(q, id, 'undo', by, before, portrait(q, id))
-return 1
+local by, answers = { who = ARGV[2], reason = ARGV[3] }, {}
+for index = 4, #ARGV do
+  local q, id = find(ARGV[index])
+  local isDiscarded = q and call('HGET', q.base .. id, 'mrEnded') == 'discarded'
+  if isDiscarded then
+    local before, died = portrait(q, id), call('HGET', q.base .. id, 'mrDied') or now
+    call('HDEL', q.base .. id, 'mrEnded', 'mrDied')
+    call('HSET', q.base .. id, 'finishedOn', died, 'mrAt', now)
+    call('ZREM', q[':ended'], id)
+    call('ZADD', q.failed, died, id)
+    note(q, id, 'dead', attemptsOf(q, id), nil, { who = by.who, reason = by.reason, undone = 'discarded' })
+    changed(publicId(q, id))
+    audit(q, id, 'undo', by, before, portrait(q, id))
+  end
+  answers[#answers + 1] = isDiscarded and 1 or 0
+end
+return answers
 `,
 )
 
-/** ARGV: time, who, reason, ids. Answers how many were dead letters or discarded, and are gone. */
+/** ARGV: time, who, reason, ids. Answers 1 for each that was a dead letter or discarded, and is gone. */
 export const removeScript = compose(
   'remove',
   REMOVAL_BULL,
   GOES_ON_WHEN_FULL,
   ...LIBRARY,
   `
-local by, removed = { who = ARGV[2], reason = ARGV[3] }, 0
+local by, answers = { who = ARGV[2], reason = ARGV[3] }, {}
 for index = 4, #ARGV do
   local q, id = find(ARGV[index])
-  if q and (placeOf(q, id) == 'failed' or call('HGET', q.base .. id, 'mrEnded') == 'discarded') and purge(q, id, by) then
-    removed = removed + 1
-  end
+  local isLetter = q and (placeOf(q, id) == 'failed' or call('HGET', q.base .. id, 'mrEnded') == 'discarded')
+  answers[#answers + 1] = isLetter and purge(q, id, by) and 1 or 0
 end
-return removed
+return answers
 `,
 )

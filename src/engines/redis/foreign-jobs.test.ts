@@ -50,7 +50,7 @@ describe('jobs of a plain BullMQ producer', { timeout: 300_000 }, () => {
     await queue.add('welcome', { to: 'c' }, { priority: 3 })
     const [ours] = await engine.enqueue([newJob()])
     assert.deepEqual((await engine.counts()).mail, { ready: 3, delayed: 1, inProgress: 0, completed: 0, dead: 0 })
-    const view = await inspector.find('mail#2')
+    const [view] = await inspector.find(['mail#2'])
     assert.deepEqual([view?.payload, view?.attempts, view?.state], ['{"to":"b"}', 7, 'queued'])
     const listed = (await inspector.list({ limit: 10 })).map(({ id }) => id)
     assert.deepEqual(listed, ['mail#3', 'mail#2', 'mail#1', ours?.id])
@@ -61,7 +61,7 @@ describe('jobs of a plain BullMQ producer', { timeout: 300_000 }, () => {
     )
     assert.equal((await inspector.oldestDue())?.id, 'mail#1')
     // The number is that of a job in another queue.
-    assert.equal(await inspector.find('other#1'), null)
+    assert.deepEqual(await inspector.find(['other#1']), [null])
   })
 
   test('are cancelled like ours, and BullMQ’s workers do not get them', async (t) => {
@@ -73,7 +73,7 @@ describe('jobs of a plain BullMQ producer', { timeout: 300_000 }, () => {
     const ran: unknown[] = []
     await work(1, async () => ran.push(1))
     assert.deepEqual(
-      [(await inspector.find('mail#1'))?.ended, (await inspector.find('mail#2'))?.state, ran.length],
+      [(await inspector.find(['mail#1']))[0]?.ended, (await inspector.find(['mail#2']))[0]?.state, ran.length],
       ['cancelled', 'completed', 1],
     )
     assert.equal((await inspector.history('mail#1')).at(-1)?.name, 'cancelled')
@@ -108,7 +108,7 @@ describe('jobs of a plain BullMQ producer', { timeout: 300_000 }, () => {
       assert.deepEqual(await consumer.settle([{ lease, outcome }]), [])
       const [parent] = await consumer.claim({ max: 1, waitMs: 10_000, signal: never })
       assert.equal(parent?.job.id, `mail#${job.id}`)
-      assert.equal((await inspector.find(`mail#${job.id}`))?.state, 'in_progress')
+      assert.equal((await inspector.find([`mail#${job.id}`]))[0]?.state, 'in_progress')
       await consumer.close()
     }
   })
@@ -132,10 +132,10 @@ describe('jobs of a plain BullMQ producer', { timeout: 300_000 }, () => {
     const found = await letters.list({ limit: 10 })
     assert.deepEqual(found.map(({ job }) => job.id).sort(), ['mail#1', 'mail#2', 'mail#3'])
     assert.equal(found[0]?.error.message, 'no route')
-    assert.equal(await letters.requeue('mail#1', by, { payload: '"edited"', payloadVersion: 2 }), true)
-    assert.equal(await letters.discard('mail#2', by), true)
-    assert.equal(await letters.remove(['mail#3', 'mail#1'], by), 1)
-    const view = await inspector.find('mail#1')
+    assert.deepEqual(await letters.requeue(['mail#1'], by, { payload: '"edited"', payloadVersion: 2 }), [true])
+    assert.deepEqual(await letters.discard(['mail#2'], by), [true])
+    assert.deepEqual(await letters.remove(['mail#3', 'mail#1'], by), [true, false])
+    const [view] = await inspector.find(['mail#1'])
     assert.deepEqual([view?.payload, view?.payloadVersion, view?.attempt, view?.replays], ['"edited"', 2, 0, 1])
     assert.deepEqual((await engine.counts()).mail, { ready: 1, delayed: 0, inProgress: 0, completed: 0, dead: 0 })
     assert.deepEqual(
@@ -147,7 +147,7 @@ describe('jobs of a plain BullMQ producer', { timeout: 300_000 }, () => {
       ],
     )
     await work(1, async () => 'sent')
-    assert.equal((await inspector.find('mail#1'))?.result, 'sent')
+    assert.equal((await inspector.find(['mail#1']))[0]?.result, 'sent')
   })
 
   test('who waits for one hears when a worker of BullMQ’s own completes it', async (t) => {
@@ -170,7 +170,7 @@ describe('jobs of a plain BullMQ producer', { timeout: 300_000 }, () => {
       max: 10,
     })
     assert.deepEqual(swept, { removed: 1, next: null })
-    assert.equal(await inspector.find('mail#1'), null)
+    assert.deepEqual(await inspector.find(['mail#1']), [null])
     assert.equal(await redis.zcard(`${prefix}::index`), 0)
   })
 })

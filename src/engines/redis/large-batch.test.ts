@@ -186,7 +186,7 @@ test('of a large batch that is repeated only what is missing is stored, and dela
   assert.deepEqual({ ready, delayed }, { ready: 1_250, delayed: 1_250 })
   const due = new Set<number | null>()
   for (const { id } of [jobs[1], jobs[1_999], jobs[2_499]].filter((job) => job !== undefined)) {
-    due.add((await engine.inspector?.find(id))?.runAtMs ?? null)
+    due.add((await engine.inspector?.find([id]))?.[0]?.runAtMs ?? null)
   }
   assert.equal(due.size, 1)
 })

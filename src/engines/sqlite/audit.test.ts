@@ -20,7 +20,7 @@ async function start() {
 // X013
 test('nobody changes or deletes an audit entry, not even by hand', async () => {
   const { database, engine } = await start()
-  assert.equal(await engine.deadLetters.discard('a', by), true)
+  assert.deepEqual(await engine.deadLetters.discard(['a'], by), [true])
   assert.throws(() => database.exec(`UPDATE job_audit SET who = 'bob'`), /job_audit is append-only/)
   assert.throws(() => database.exec('DELETE FROM job_audit'), /job_audit is append-only/)
   const [entry, ...more] = await engine.deadLetters.audit({ limit: 10 })
@@ -33,12 +33,12 @@ test('an act whose audit entry cannot be written does not happen', async () => {
   database.exec(`CREATE TRIGGER full BEFORE INSERT ON job_audit BEGIN SELECT RAISE(ABORT, 'no room'); END`)
   const { deadLetters } = engine
   for (const act of [
-    () => deadLetters.discard('a', by),
-    () => deadLetters.requeue('a', by),
+    () => deadLetters.discard(['a'], by),
+    () => deadLetters.requeue(['a'], by),
     () => deadLetters.remove(['a'], by),
   ]) {
     await assert.rejects(act(), /no room/)
-    assert.equal((await deadLetters.find('a'))?.job.ended, null)
+    assert.equal((await deadLetters.list({ ids: ['a'] }))[0]?.job.ended, null)
   }
   assert.deepEqual(
     (await deadLetters.list({ limit: 10 })).map(({ job }) => job.id),
@@ -49,10 +49,10 @@ test('an act whose audit entry cannot be written does not happen', async () => {
 
 test('a removed job leaves no history behind', async () => {
   const { database, engine } = await start()
-  await engine.deadLetters.discard('a', by)
+  await engine.deadLetters.discard(['a'], by)
   const events = (): unknown => database.prepare('SELECT count(*) AS events FROM job_events').get()
   assert.deepEqual({ ...Object(events()) }, { events: 1 })
-  assert.equal(await engine.deadLetters.remove(['a'], by), 1)
+  assert.deepEqual(await engine.deadLetters.remove(['a'], by), [true])
   assert.deepEqual({ ...Object(events()) }, { events: 0 })
   await engine.close()
 })

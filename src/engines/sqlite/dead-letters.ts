@@ -34,27 +34,25 @@ import { parse, toView, type ViewRow } from './rows.ts'
 
 export function createDeadLetters(core: SqliteCore): DeadLetters {
   return {
-    list: (filter) => core.read('dead letters', () => listRows(core, filter).map(toDeadLetter)),
-    find: (id) =>
-      core.read('dead letter', () => {
-        const row = findRow(core, id)
-        return row !== undefined && (isDead(row) || isDiscarded(row)) ? toDeadLetter(row) : null
-      }),
-    async requeue(id, by, edit) {
-      const requeued = await core.write('requeue', () => requeue(core, id, by, edit ?? null))
-      if (requeued) core.changed()
+    list: (filter) =>
+      core.read('dead letters', () =>
+        ('ids' in filter ? namedRows(core, filter.ids) : listRows(core, filter)).map(toDeadLetter),
+      ),
+    async requeue(ids, by, edit) {
+      const requeued = await core.write('requeue', () => ids.map((id) => requeue(core, id, by, edit ?? null)))
+      if (requeued.includes(true)) core.changed()
       return requeued
     },
-    // Whoever came after a job that is discarded or removed may be claimed now.
-    async discard(id, by) {
-      const discarded = await core.write('discard', () => discard(core, id, by))
-      if (discarded) core.wakeups.notify()
+    // Jobs that come after one that is discarded or removed may be claimed now.
+    async discard(ids, by) {
+      const discarded = await core.write('discard', () => ids.map((id) => discard(core, id, by)))
+      if (discarded.includes(true)) core.wakeups.notify()
       return discarded
     },
-    undiscard: (id, by) => core.write('undiscard', () => undiscard(core, id, by)),
+    undiscard: (ids, by) => core.write('undiscard', () => ids.map((id) => undiscard(core, id, by))),
     async remove(ids, by) {
-      const removed = await core.write('purge', () => ids.filter((id) => removeLetter(core, id, by)).length)
-      if (removed > 0) core.wakeups.notify()
+      const removed = await core.write('purge', () => ids.map((id) => removeLetter(core, id, by)))
+      if (removed.includes(true)) core.wakeups.notify()
       return removed
     },
     note: (note) => core.write('note', () => record(core, note)),
@@ -68,6 +66,11 @@ function isDead(row: ViewRow): boolean {
 
 function isDiscarded(row: ViewRow): boolean {
   return row.status === 'dead_letter' && row.ended === 'discarded'
+}
+
+function namedRows(core: SqliteCore, ids: readonly string[]): ViewRow[] {
+  const rows = ids.map((id) => findRow(core, id)).filter((row) => row !== undefined)
+  return rows.filter((row) => isDead(row) || isDiscarded(row))
 }
 
 function listRows(core: SqliteCore, filter: DeadLetterFilter): ViewRow[] {

@@ -69,7 +69,7 @@ test('a dead letter keeps its links for a replay, and loses them when it is purg
   await settleAll(done)
   await settleAll(dead)
   assert.equal(links(), 1)
-  await engine.deadLetters?.discard(second, by)
+  await engine.deadLetters?.discard([second], by)
   assert.equal(links(), 1)
   await engine.deadLetters?.remove([second], by)
   assert.equal(links(), 0)

@@ -63,7 +63,7 @@ describe('rows of other programs', () => {
       assert.deepEqual(await engine.enqueue([newJob({ type: 'greet', key: 'k' })]), [
         { id: job.id, status: 'duplicate' },
       ])
-      assert.equal((await engine.inspector?.find('finished'))?.key, 'k')
+      assert.equal((await engine.inspector?.find(['finished']))?.[0]?.key, 'k')
       handle.close()
       await engine.close()
     })
@@ -77,9 +77,9 @@ describe('rows of other programs', () => {
     const by = { who: 'ann', reason: 'again' }
     const live = newJob({ type: 'greet', key: 'k' })
     await engine.enqueue([live])
-    assert.equal(await engine.deadLetters?.requeue('dead', by), false)
+    assert.deepEqual(await engine.deadLetters?.requeue(['dead'], by), [false])
     await engine.controls?.cancel(live.id, by)
-    assert.equal(await engine.deadLetters?.requeue('dead', by), true)
+    assert.deepEqual(await engine.deadLetters?.requeue(['dead'], by), [true])
     assert.deepEqual(await engine.enqueue([newJob({ type: 'greet', key: 'k' })]), [{ id: 'dead', status: 'duplicate' }])
     handle.close()
     await engine.close()
@@ -91,7 +91,7 @@ describe('rows of other programs', () => {
     insert(handle, 'odd', { tenant: '{', options: 'nope', predecessors: '{"ids":7}', progress: '[', result: '(' })
     const [lease] = await claimGreetings(engine)
     assert.deepEqual([lease?.job.tenant, lease?.job.options, lease?.job.after], [null, null, null])
-    assert.equal((await engine.inspector?.find('odd'))?.progress, null)
+    assert.equal((await engine.inspector?.find(['odd']))?.[0]?.progress, null)
     handle.close()
     await engine.close()
   })

@@ -27,13 +27,12 @@ function isOver(view: JobView): boolean {
 }
 
 export function createInspector(core: SqliteCore): Inspector {
-  const find = (id: string): Promise<JobView | null> =>
-    core.read('find', () => {
-      const row = findRow(core, id)
-      return row === undefined ? null : toView(row)
-    })
+  const viewOf = (id: string): JobView | null => {
+    const row = findRow(core, id)
+    return row === undefined ? null : toView(row)
+  }
   return {
-    find,
+    find: (ids) => core.read('find', () => ids.map(viewOf)),
     list: (filter: JobFilter) => core.read('list', () => listRows(core.connection, filter).map(toView)),
     oldestDue: () =>
       core.read('oldestDue', () => {
@@ -51,7 +50,7 @@ export function createInspector(core: SqliteCore): Inspector {
       const stopExpecting = core.farewells.expect(id)
       try {
         for (;;) {
-          const view = (await find(id)) ?? core.farewells.of(id)
+          const view = (await core.read('find', () => viewOf(id))) ?? core.farewells.of(id)
           const leftMs = untilMs - core.clock.monotonicMs()
           if (view === null || isOver(view) || leftMs <= 0 || signal.aborted) return view
           await core.wakeups.wait(leftMs, signal)

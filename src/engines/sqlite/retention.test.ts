@@ -207,7 +207,7 @@ describe('jobs removed as they finish', () => {
       const [lease] = await consumer.claim({ max: 1, waitMs: 0, signal: NO_WAIT })
       assert.ok(lease)
       await consumer.settle([{ lease, outcome: { kind: 'complete', result: '1', durationMs: 1, keep: 1 } }])
-      assert.equal((await engine.inspector.find(lease.job.id))?.state, 'completed')
+      assert.equal((await engine.inspector.find([lease.job.id]))[0]?.state, 'completed')
       return (await engine.counts()).a?.completed ?? 0
     }
     assert.deepEqual([await settleOne(), await settleOne(), await settleOne()], [150, 50, 1])

@@ -1,4 +1,3 @@
-import { inspectorOf } from '../../engine/admission.ts'
 import { MillraceError, UnknownJobError } from '../../errors.ts'
 import { explainJob } from '../../explain/explain.ts'
 import { graphOf } from '../../explain/graph.ts'
@@ -64,16 +63,16 @@ export function jobHandlers(parts: Parts): Handlers<keyof typeof JOB_ROUTES> {
       return receipt
     },
     async cancelJob({ params: { id }, body: { reason } }, { caller }) {
-      const before = await mill.engine.inspector?.find(id)
+      const [before] = (await mill.engine.inspector?.find([id])) ?? []
       const act = { who: caller.who, reason: reason ?? 'cancel' }
-      if (!(await mill.cancel(id, act))) throw notCancelled(id, (await mill.engine.inspector?.find(id)) ?? null)
+      if (!(await mill.cancel(id, act))) throw notCancelled(id, await mill.job(id))
       const type = before?.type
       const facts = { state: before?.state ?? null }
       await noted(parts, caller, { action: 'cancel', jobId: id, type, reason, before: facts })
       return { id, cancelled: true }
     },
     async retryJob({ params: { id }, body: { reason, force } }, { caller }) {
-      const job = await mill.engine.inspector?.find(id)
+      const [job] = (await mill.engine.inspector?.find([id])) ?? []
       if (job === null) throw new UnknownJobError(id)
       if (job !== undefined && job.state !== 'dead_letter') throw notDead(job)
       await parts.desk?.replay(id, given({ who: caller.who, reason }), { force })
@@ -83,7 +82,7 @@ export function jobHandlers(parts: Parts): Handlers<keyof typeof JOB_ROUTES> {
 }
 
 async function found({ mill }: Parts, id: string): Promise<JobView> {
-  const job = await inspectorOf(mill.engine).find(id)
+  const job = await mill.job(id)
   if (job === null) throw new UnknownJobError(id)
   return job
 }

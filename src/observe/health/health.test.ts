@@ -45,7 +45,7 @@ const beat = (instance: string, status: Beat['status'] = 'RUNNING', type = 'mail
 
 const inspector = (oldestDue: Inspector['oldestDue']): Inspector => ({
   oldestDue,
-  find: async () => null,
+  find: async () => [],
   list: async () => [],
   history: async () => [],
   waitFor: async () => null,

@@ -64,19 +64,19 @@ test("each group has its own letters; those that name no group are everybody's",
   log.append({ topic: DLQ, key: null, value: Buffer.from('whose?'), headers: new Map() })
   assert.deepEqual([...(await idsOf(letters))].sort(), [mine, `${DLQ}:0:2`].sort())
   assert.deepEqual(await letters.tally(['stage.pay']), new Map([['stage.pay', { died: 2, dead: 2 }]]))
-  assert.equal(await letters.requeue(`${DLQ}:0:2`, by), false, 'nobody knows where it came from')
-  assert.equal(await letters.discard(`${DLQ}:0:2`, by), true)
+  assert.deepEqual(await letters.requeue([`${DLQ}:0:2`], by), [false], 'nobody knows where it came from')
+  assert.deepEqual(await letters.discard([`${DLQ}:0:2`], by), [true])
 })
 
 test('a discard that was undone stays undone when the states are compacted', async () => {
   const { letters, log, die } = stage()
   const id = die('a')
-  assert.equal(await letters.discard(id, by), true)
+  assert.deepEqual(await letters.discard([id], by), [true])
   log.compact()
-  assert.equal(await letters.undiscard(id, by), true)
+  assert.deepEqual(await letters.undiscard([id], by), [true])
   log.compact()
   assert.deepEqual(await idsOf(letters), [id])
-  assert.equal(await letters.requeue(id, by), true)
+  assert.deepEqual(await letters.requeue([id], by), [true])
   log.compact()
   assert.deepEqual(await idsOf(letters), [])
   assert.deepEqual(
@@ -89,9 +89,9 @@ test('a discard that was undone stays undone when the states are compacted', asy
 test('a discarded letter is removed by one of two, and not brought back by the other', async () => {
   const { letters, die } = stage()
   const id = die('a')
-  await letters.discard(id, by)
-  const answers = await Promise.all([letters.remove([id], by), letters.undiscard(id, by), letters.remove([id], by)])
-  assert.equal(answers.filter((answer) => answer === true || answer === 1).length, 1)
+  await letters.discard([id], by)
+  const answers = await Promise.all([letters.remove([id], by), letters.undiscard([id], by), letters.remove([id], by)])
+  assert.equal(answers.flat().filter((isDone) => isDone).length, 1)
   assert.equal((await letters.audit({ limit: 10 })).length, 2)
 })
 
@@ -99,7 +99,7 @@ test('whoever claims a letter after it was resolved does not have it', async () 
   const { letters, log, die, desk } = stage()
   const id = die('a')
   const [listed] = await desk.list('stage.pay')
-  await letters.discard(id, by)
+  await letters.discard([id], by)
   const letter = listed?.letter.id ?? ''
   await log.write([claimRecord({ letter, claim: 'slow', atMs: 1, by })])
   const book = await log.states()
@@ -113,12 +113,12 @@ test('a replay of which nobody knows whether it was written waits for an operato
   const { letters, desk, log, die } = stage()
   const id = die('a')
   log.produceError = new Error('the broker is away')
-  await assert.rejects(letters.requeue(id, by), /away/)
+  await assert.rejects(letters.requeue([id], by), /away/)
   log.produceError = null
-  assert.deepEqual([await idsOf(letters), await letters.requeue(id, by)], [[id], false])
+  assert.deepEqual([await idsOf(letters), await letters.requeue([id], by)], [[id], [false]])
   assert.deepEqual(await letters.audit({ limit: 10 }), [])
   assert.equal((await desk.release({ topic: DLQ, offset: 0 }, { by })).done, true)
-  assert.equal(await letters.requeue(id, by), true)
+  assert.deepEqual(await letters.requeue([id], by), [true])
 })
 
 test('a letter whose topic is gone is not claimed', async () => {
@@ -127,8 +127,8 @@ test('a letter whose topic is gone is not claimed', async () => {
     ...{ topic: 'stage.gone', partition: 0, offset: 7n, key: null, value: null, headers: new Map(), timestampMs: 1 },
   }
   log.append({ ...letterOf(gone, 'payout-executor'), topic: DLQ })
-  await assert.rejects(letters.requeue('stage.gone:0:7', by), EngineError)
-  assert.equal(await letters.discard('stage.gone:0:7', by), true, 'it was left claimed')
+  await assert.rejects(letters.requeue(['stage.gone:0:7'], by), EngineError)
+  assert.deepEqual(await letters.discard(['stage.gone:0:7'], by), [true], 'it was left claimed')
 })
 
 // D54

@@ -34,7 +34,8 @@ export class GroupLetters implements DeadLetters {
     this.#acts = new GroupActs(parts, this.#lookup)
   }
 
-  async list(filter: DeadLetterFilter): Promise<readonly DeadLetter[]> {
+  async list(filter: DeadLetterFilter | { readonly ids: readonly string[] }): Promise<readonly DeadLetter[]> {
+    if ('ids' in filter) return this.#named(filter.ids)
     const { type, sinceMs = Number.NEGATIVE_INFINITY, beforeMs = Number.POSITIVE_INFINITY, after, limit } = filter
     const topics = type === undefined ? await this.#parts.topics() : [this.#parts.prefix + type]
     const { letters, book } = await this.#lookup.look(topics)
@@ -46,28 +47,25 @@ export class GroupLetters implements DeadLetters {
     return (await this.#lookup.read(found)).map((letter) => this.#shown({ letter, state: book.of(letter.id) }))
   }
 
-  async find(id: string): Promise<DeadLetter | null> {
-    const [found = null] = await this.#lookup.find([{ id, from: ['pending', 'claimed', 'discarded'] }])
-    return found === null ? null : this.#shown(found)
+  async #named(ids: readonly string[]): Promise<readonly DeadLetter[]> {
+    const found = await this.#lookup.find(ids.map((id) => ({ id, from: ['pending', 'claimed', 'discarded'] })))
+    return found.filter((letter) => letter !== null).map((letter) => this.#shown(letter))
   }
 
-  requeue(id: string, by: By, edit?: PayloadEdit): Promise<boolean> {
-    return this.#act({ id, from: ['pending'], to: 'replayed', action: 'replay', by, ...(edit && { edit }) })
+  requeue(ids: readonly string[], by: By, edit?: PayloadEdit): Promise<readonly boolean[]> {
+    return this.#act(ids, { from: ['pending'], to: 'replayed', action: 'replay', by, ...(edit && { edit }) })
   }
 
-  discard(id: string, by: By): Promise<boolean> {
-    return this.#act({ id, from: ['pending'], to: 'discarded', action: 'discard', by })
+  discard(ids: readonly string[], by: By): Promise<readonly boolean[]> {
+    return this.#act(ids, { from: ['pending'], to: 'discarded', action: 'discard', by })
   }
 
-  undiscard(id: string, by: By): Promise<boolean> {
-    return this.#act({ id, from: ['discarded'], to: 'pending', action: 'undo', by })
+  undiscard(ids: readonly string[], by: By): Promise<readonly boolean[]> {
+    return this.#act(ids, { from: ['discarded'], to: 'pending', action: 'undo', by })
   }
 
-  async remove(ids: readonly string[], by: By): Promise<number> {
-    const acts = [...new Set(ids)].map(
-      (id): JobAct => ({ id, from: ['pending', 'discarded'], to: 'removed', action: 'purge', by }),
-    )
-    return (await this.#acts.act(acts)).filter((isDone) => isDone).length
+  remove(ids: readonly string[], by: By): Promise<readonly boolean[]> {
+    return this.#act(ids, { from: ['pending', 'discarded'], to: 'removed', action: 'purge', by })
   }
 
   async note({ who, reason, action, jobId, type, subject, before, after }: AuditNote): Promise<void> {
@@ -102,8 +100,7 @@ export class GroupLetters implements DeadLetters {
     return { job: viewOf(letter, state, this.#parts.prefix), error: errorOf(letter) }
   }
 
-  async #act(act: JobAct): Promise<boolean> {
-    const [isDone = false] = await this.#acts.act([act])
-    return isDone
+  #act(ids: readonly string[], act: Omit<JobAct, 'id'>): Promise<readonly boolean[]> {
+    return this.#acts.act(ids.map((id) => ({ ...act, id })))
   }
 }
