@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { ClaimRequest, Consumer, Lease, Lost, Outcome, Settlement, Subscription } from 'millrace'
+import type { ClaimRequest, Consumer, Lease, Lost, Outcome, Settlement, Subscription } from 'millrace/engine'
 import type { ArrayEngine, Row } from './array-engine.ts'
 
 /** A job falls due without anybody telling, so a waiting claim looks this often. */

@@ -15,7 +15,7 @@ import {
   type StoredJob,
   type Subscription,
   type TypeCounts,
-} from 'millrace'
+} from 'millrace/engine'
 import { ArrayConsumer } from './array-consumer.ts'
 
 const CAPABILITIES: Capabilities = Object.freeze({

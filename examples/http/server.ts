@@ -8,7 +8,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
-import { defineJob, open, PayloadError } from 'millrace'
+import { defineJob, type ErrorCode, isMillraceError, open } from 'millrace'
 import { z } from 'zod'
 
 const report = defineJob({
@@ -20,10 +20,12 @@ const report = defineJob({
 const mill = await open('sqlite:./reports.db', { jobs: [report] })
 const worker = await mill.work([report])
 
+const PAYLOAD_CODES: readonly ErrorCode[] = ['ERR_PAYLOAD_INVALID', 'ERR_PAYLOAD_NOT_JSON', 'ERR_PAYLOAD_TOO_LARGE']
+
 const server = createServer((request, response) => {
   route(request, response).catch((error: unknown) => {
     // What the caller did wrong is theirs to know; anything else is not.
-    const isTheirs = error instanceof PayloadError || error instanceof SyntaxError
+    const isTheirs = isMillraceError(error, ...PAYLOAD_CODES) || error instanceof SyntaxError
     answer(response, isTheirs ? 400 : 500, { error: isTheirs ? error.message : 'internal error' })
   })
 })

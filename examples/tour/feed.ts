@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Mill, UnsupportedError } from 'millrace'
+import { isMillraceError, type Mill } from 'millrace'
 import {
   checksum,
   collectReport,
@@ -49,7 +49,7 @@ async function feedRound(mill: Mill, signal: AbortSignal): Promise<Round> {
 
 /** What an engine cannot do is left out of its tour. */
 function unlessUnsupported(error: unknown): void {
-  if (!(error instanceof UnsupportedError)) throw error
+  if (!isMillraceError(error, 'ERR_UNSUPPORTED')) throw error
 }
 
 /** Rounds without end, until the signal. What was promised is kept: a job that waits for its file finds it later too. */

@@ -8,7 +8,8 @@ import { glob, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/pro
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type AnyJob, defineJob, type Engine, NonRetryable } from 'millrace'
+import { type AnyJob, defineJob, NonRetryable } from 'millrace'
+import type { Engine } from 'millrace/engine'
 import { z } from 'zod'
 
 /** The repository: what the tour reads. */

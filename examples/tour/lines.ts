@@ -1,4 +1,5 @@
-import type { Mill, Outcome } from 'millrace'
+import type { Mill } from 'millrace'
+import type { Outcome } from 'millrace/engine'
 
 /** What the tour promises to show; each is crossed off when it has happened once. */
 const KINDS = ['completed', 'retried', 'dead', 'progress', 'delayed', 'superseded', 'cancelled'] as const

@@ -3,7 +3,7 @@
  * the terminal, on ./millrace.db. Ctrl-C drains and stops.
  */
 import { parseArgs } from 'node:util'
-import { type Mill, MillraceError, open } from 'millrace'
+import { isMillraceError, type Mill, open } from 'millrace'
 import { type Admin, createAdmin, PORT_DEFAULT } from 'millrace/http'
 import { Screen } from '../../src/cli/screen.ts'
 import { feedForever, feedOnce, pause } from './feed.ts'
@@ -151,7 +151,7 @@ try {
   else await tour(settings)
 } catch (error) {
   const usage = error instanceof TypeError && String(Reflect.get(error, 'code')).startsWith('ERR_PARSE_ARGS')
-  const code = error instanceof MillraceError ? ` (${error.code})` : ''
+  const code = isMillraceError(error) ? ` (${error.code})` : ''
   console.error(`error: ${error instanceof Error ? error.message : String(error)}${code}`)
   process.exitCode = usage ? 2 : 1
 }

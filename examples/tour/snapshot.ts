@@ -1,4 +1,5 @@
-import type { JobView, Mill, TypeCounts } from 'millrace'
+import type { JobView, Mill } from 'millrace'
+import type { TypeCounts } from 'millrace/engine'
 import { totalOf } from '../../src/cli/counts.ts'
 
 /** What one frame of the view shows. */

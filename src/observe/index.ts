@@ -1,4 +1,4 @@
-/** `millrace/observe`: metrics, health, alerts, traces and logs. */
+/** `millrace/observe`: metrics, health, alerts and traces. */
 
 export { MemoryPresence } from '../engine/memory-presence.ts'
 export type { AtWork, Beat, JobAtWork, Presence, RememberingPresence, Seen } from '../engine/presence.ts'
@@ -29,7 +29,6 @@ export {
   watchHealth,
   withComponents,
 } from './health/watch.ts'
-export { createLog, type LogOptions, silentLog } from './log.ts'
 export type { Metrics } from './metrics/collector.ts'
 export { attachMetrics, type Measured, type MetricsOptions, type MillMetrics } from './metrics/metrics.ts'
 export type { TableMetrics } from './metrics/tables.ts'

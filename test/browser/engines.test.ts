@@ -1,7 +1,8 @@
 /** The same page on every engine: it shows what the engine can, and says what it cannot. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AnyJob, defineJob, type Mill, NonRetryable, systemClock, type Worker } from 'millrace'
+import { type AnyJob, defineJob, type Mill, NonRetryable, type Worker } from 'millrace'
+import { systemClock } from 'millrace/engine'
 import type { Page } from 'playwright-core'
 import { eventually } from '../../conformance/process/child.ts'
 import { openTopicDesk } from '../../src/engines/kafka/index.ts'

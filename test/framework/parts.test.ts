@@ -1,7 +1,8 @@
 /** Document A's picture: a dispatcher, a queue, worker pools and a monitor, each a program of its own. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { defineJob, type Mill, NonRetryable, open, openDesk, systemClock } from 'millrace'
+import { defineJob, type Mill, NonRetryable, open, openDesk } from 'millrace'
+import { systemClock } from 'millrace/engine'
 import type { Alert } from 'millrace/observe'
 import { SqliteEngine } from 'millrace/sqlite'
 import { TestClock } from 'millrace/testing'

@@ -1,6 +1,7 @@
 /** Document D's seven workers with handlers that only note what they would have done, for `millrace start --preset escrow`. */
 import { KafkaEngine } from '../../src/engines/kafka/index.ts'
-import { type AnyJob, defineJob, type Mill, OptionError } from '../../src/index.ts'
+import { OptionError } from '../../src/errors.ts'
+import { type AnyJob, defineJob, type Mill } from '../../src/index.ts'
 import { ESCROW_TOPICS, ESCROW_WORKERS, type EscrowWorker, escrowLagLimits } from './topology.ts'
 
 type Note = (deed: Readonly<Record<string, unknown>>) => void

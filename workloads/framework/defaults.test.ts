@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { defineJob, JobTimeoutError } from '../../src/index.ts'
+import { JobTimeoutError } from '../../src/errors.ts'
+import { defineJob } from '../../src/index.ts'
 import { drain, openForTest } from '../../src/testing/index.ts'
 import { effectiveOptions, JOB_DEFAULTS, JOB_TYPES, JobDispatcher, type JobType, specOf } from './index.ts'
 

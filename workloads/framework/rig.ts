@@ -1,5 +1,5 @@
 /** A worker for the tests of this folder. */
-import type { RunningJob } from '../../src/index.ts'
+import type { RunningJob } from '../../src/job/definition.ts'
 import type { LogLine, TestMill } from '../../src/testing/index.ts'
 import { BaseWorker, type Metrics, type WorkerConfig, type WorkerJob, type WorkerOutlets } from './index.ts'
 

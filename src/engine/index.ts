@@ -1,0 +1,47 @@
+/** `millrace/engine`: what the author of an engine implements, receives and throws. */
+
+export { ClosedError, EngineError, MillraceError, UnknownJobError, UnsupportedError } from '../errors.ts'
+export type {
+  ErrorRecord,
+  JobEvent,
+  JobView,
+  NewJob,
+  Predecessors,
+  StoredJob,
+  StoredOptions,
+  Tenant,
+} from '../job/job.ts'
+export type { JobState } from '../job/states.ts'
+export { type Clock, systemClock } from '../time/clock.ts'
+export type { Capabilities } from './capabilities.ts'
+export type {
+  AuditEntry,
+  AuditFilter,
+  AuditNote,
+  By,
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetters,
+  PayloadEdit,
+} from './dead-letters.ts'
+export type { DiagnoseOptions, Finding } from './diagnosis.ts'
+export type {
+  ClaimRequest,
+  Consumer,
+  Controls,
+  Counts,
+  Engine,
+  Inspector,
+  JobFilter,
+  Receipt,
+  SubscribedType,
+  Subscription,
+  Transaction,
+  TypeCounts,
+} from './engine.ts'
+export type { Leadership, Term } from './leadership.ts'
+export type { Lease, Lost, LostReason, NotApplied, Outcome, Settlement, Unstorable } from './outcome.ts'
+export type { Pause, Pauses } from './pauses.ts'
+export type { AtWork, Beat, JobAtWork, Presence, RememberingPresence, Seen } from './presence.ts'
+export type { Finished, Retention, RetentionRule, Sweep, SweepStep } from './retention.ts'
+export type { ScheduleRecord, Schedules } from './schedules.ts'
