@@ -1,5 +1,5 @@
 import { toEngineError } from '../../src/engines/postgres/faults.ts'
-import { LEASE_COLUMNS } from '../../src/engines/postgres/migrations/0001-jobs.ts'
+import { LEASE_COLUMNS } from '../../src/engines/postgres/jobs-table.ts'
 import { quote } from '../../src/engines/postgres/names.ts'
 import { EngineError } from '../../src/errors.ts'
 import { type Database, textOf } from './database.ts'

@@ -1,12 +1,108 @@
 import { randomBytes } from 'node:crypto'
-import type { ClaimRequest, SubscribedType, Subscription } from '../../engine/engine.ts'
+import type { ClaimRequest, SubscribedType } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
-import { systemClock } from '../../time/clock.ts'
 import type { Cursor, Cursors } from './cursors.ts'
 import type { Database, Queries } from './database.ts'
-import { CLAIM_LIMITED, MOVE_STARTS, NAME_LIMITS, READ_CLAIMED } from './limit-statements.ts'
+import { after, CLAIMABLE, DUE, event, given, jobColumns, ms, NOW, UNLEASED } from './fragments.ts'
+import type { Names } from './names.ts'
+import { claimLimited } from './rate-limits.ts'
 import { fromPlain, type JobRow, type PlainRow, toLease } from './rows.ts'
-import { BURY_EXHAUSTED, CLAIM, CLAIM_EXPIRED, CLAIM_ONE, CLAIM_SILENT, NEXT_DUE, NEXT_EXPIRY } from './statements.ts'
+
+/**
+ * The same of a job whose type is known, for the claim that nearly every claim is: what has its usual value is left out,
+ * because each value costs the server its text and the client its reading. `fromPlain` in rows.ts puts it back.
+ */
+function plainColumns(job: string): string {
+  return `${job}.id::text AS id, ${job}.payload::text AS payload, ${job}.ctid AS place, ${job}.priority,
+  nullif(${job}.attempt_count, 1) AS attempt_count, nullif(${job}.max_attempts, 3) AS max_attempts,
+  nullif(${job}.payload_version, 1) AS payload_version, ${ms(`${job}.created_at`)} AS created_ms,
+  CASE WHEN ${job}.run_at <> ${job}.created_at THEN ${ms(`${job}.run_at`)} END AS run_ms, ${job}.arrival::float8 AS arrival,
+  ${job}.idempotency_key, ${job}.latest_key, ${job}.tenant, ${job}.options, ${job}.after`
+}
+
+const LANES = `unnest($2::text[], $3::int[], $4::float8[], $5::int[], $6::timestamptz[])
+  AS lane (type, bound, lease_ms, at_priority, since)`
+
+/** The first due jobs of one type and priority: one seek on the index, whatever else the table holds. */
+function probe(jobs: string, lane: string, columns: string, bound: string): string {
+  return `SELECT ${columns} FROM ${jobs}
+      WHERE type = ${lane}.type AND priority = ${lane}.priority AND ${CLAIMABLE} AND ${DUE} <= ${NOW} AND ${DUE} >= ${lane}.since
+      ORDER BY ${DUE}, arrival LIMIT ${bound}`
+}
+
+/**
+ * The most urgent due jobs of one type, at most $5: the probes are made in order of priority, until there are enough.
+ * Nearly every claim is this one, so what is the same for all rows is worked out once, in subqueries, and the rows that it
+ * has locked are found again by their place. That is one of this very table: hence ONLY.
+ */
+export const CLAIM_ONE = ({ jobs }: Names): string => `
+UPDATE ONLY ${jobs} AS job SET status = 'processing', attempt_count = attempt_count + 1, locked_by = $6, lease_token = $7,
+  lease_expires_at = (SELECT ${after('$8::float8')}), last_heartbeat_at = (SELECT ${NOW}), started_at = (SELECT ${NOW}),
+  updated_at = (SELECT ${NOW}), run_at = ${DUE}, next_earliest_run_at = NULL
+WHERE job.ctid = ANY (ARRAY(
+  SELECT picked.ctid FROM (
+    SELECT $2::text AS type, rank AS priority, CASE WHEN rank = $3::int THEN $4::timestamptz ELSE '-infinity' END AS since
+    FROM generate_series(1, 10) AS rank) AS place CROSS JOIN LATERAL (
+      ${probe(`ONLY ${jobs}`, 'place', 'ctid', '$5')} FOR UPDATE SKIP LOCKED) AS picked LIMIT $5))
+RETURNING ${plainColumns('job')}`
+
+/**
+ * CTEs up to the rows that are leased, of `lanes`: the most urgent due jobs, at most $7 and of each type at most its bound.
+ * First it is counted, without a lock, how many of each type and priority are to be taken; then exactly as many are
+ * locked, whichever are free, so that two claims never wait for each other and none locks more than it takes.
+ */
+export function taken(jobs: string, lanes: string): string {
+  return `places AS (
+  SELECT lane.type, lane.bound, lane.lease_ms, rank.priority,
+    CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END AS since
+  FROM ${lanes} CROSS JOIN generate_series(1, 10) AS rank (priority)),
+wanted AS (
+  SELECT type, priority, since, lease_ms, count(*) AS jobs FROM (
+    SELECT * FROM (
+      SELECT place.*, found.due, found.arrival,
+        row_number() OVER (PARTITION BY place.type ORDER BY place.priority, found.due, found.arrival) AS nth
+      FROM places AS place CROSS JOIN LATERAL (
+      ${probe(jobs, 'place', `${DUE} AS due, arrival`, 'place.bound')}) AS found) AS candidate
+    WHERE nth <= bound ORDER BY priority, due, arrival LIMIT $7) AS chosen
+  GROUP BY type, priority, since, lease_ms),
+taken AS MATERIALIZED (
+  SELECT picked.id, wanted.lease_ms FROM wanted CROSS JOIN LATERAL (
+      ${probe(jobs, 'wanted', 'id', 'wanted.jobs')} FOR UPDATE SKIP LOCKED) AS picked)`
+}
+
+/** Counting happens where the start happens (I2). */
+export function lease(jobs: string, columns: string): string {
+  return `UPDATE ${jobs} AS job SET status = 'processing', attempt_count = attempt_count + 1, locked_by = $8, lease_token = $9,
+  lease_expires_at = ${after('taken.lease_ms')}, last_heartbeat_at = ${NOW}, started_at = ${NOW}, updated_at = ${NOW},
+  run_at = ${DUE}, next_earliest_run_at = NULL
+FROM taken WHERE job.id = taken.id
+RETURNING ${columns}`
+}
+
+export const CLAIM = ({ jobs }: Names): string => `
+WITH ${taken(jobs, LANES)}
+${lease(jobs, jobColumns('job'))}`
+
+/** When the next job of these types falls due; null when none waits. */
+export const NEXT_DUE = ({ jobs }: Names): string => `
+SELECT ${ms('min(found.due)')} AS next_ms, ${ms(NOW)} AS now_ms
+FROM unnest($2::text[], $3::int[], $4::timestamptz[]) AS lane (type, at_priority, since)
+CROSS JOIN generate_series(1, 10) AS rank (priority) CROSS JOIN LATERAL (
+  SELECT ${DUE} AS due FROM ${jobs} WHERE type = lane.type AND priority = rank.priority AND ${CLAIMABLE}
+    AND ${DUE} >= CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END
+  ORDER BY ${DUE}, arrival LIMIT 1) AS found`
+
+/** Another program may have put back a job whose attempts are used up. It is not started once more (I5). */
+export const BURY_EXHAUSTED = ({ jobs, events, eventIdType }: Names): string => `
+WITH buried AS (
+  UPDATE ${jobs} AS job SET status = 'failed', completed_at = ${NOW}, attempt_count = attempt_count - 1,
+    fail_code = 'attempts_used', started_at = NULL,
+    fail_reason = 'all ' || max_attempts || ' attempts were used before it was put back; replay it instead', ${UNLEASED}
+  FROM ${given('$2::text[]')} AS given (id) WHERE job.id::text = given.id AND job.lease_token = $3
+  RETURNING job.id, job.attempt_count, job.fail_reason)
+INSERT INTO ${events} (job_id, data)
+SELECT id::text::${eventIdType}, ${event({ type: `'dead'`, attempt: 'attempt_count', worker: 'NULL' }, `jsonb_build_object('error', fail_reason)`)}
+FROM buried`
 
 type Bounds = Pick<ClaimRequest, 'max' | 'perType'>
 
@@ -55,7 +151,7 @@ function laneOf(type: SubscribedType, bounds: Bounds): Lane {
   return { type: type.type, leaseMs: type.leaseMs, bound }
 }
 
-interface Taking {
+export interface Taking {
   /** Not later than the statement. */
   readonly nowMs: number
   readonly lanes: readonly Lane[]
@@ -80,7 +176,7 @@ async function take(queries: Queries, taking: Taking): Promise<readonly Lease[]>
   return accept(queries, rows, { token, cursors })
 }
 
-async function measured<Row>(
+export async function measured<Row>(
   cursors: Cursors,
   lanes: readonly Lane[],
   claim: (starts: readonly (Cursor | null)[]) => Promise<readonly Row[]>,
@@ -93,7 +189,7 @@ async function measured<Row>(
 }
 
 /** The first five parameters of a claim of several types. */
-function columnsOf(lanes: readonly Lane[], starts: readonly (Cursor | null)[]): readonly unknown[] {
+export function columnsOf(lanes: readonly Lane[], starts: readonly (Cursor | null)[]): readonly unknown[] {
   return [
     lanes.map((lane) => lane.type),
     lanes.map((lane) => lane.bound),
@@ -103,7 +199,7 @@ function columnsOf(lanes: readonly Lane[], starts: readonly (Cursor | null)[]): 
   ]
 }
 
-function accept(
+export function accept(
   queries: Queries,
   rows: readonly JobRow[],
   { token, cursors }: { readonly token: string; readonly cursors: Cursors },
@@ -148,77 +244,6 @@ async function bury(queries: Queries, rows: readonly JobRow[], token: string): P
   return rows.filter((row) => !exhausted.includes(row)).map((row) => toLease(row, token))
 }
 
-interface LimitedRow {
-  readonly ids: readonly string[] | null
-  /** Of how many limited types the row was free. */
-  readonly locked: number
-  readonly free_ms: number | null
-  /** When the claim was recorded, as the server tells the time. */
-  readonly now_ms: number
-}
-
-/** Claims of one limited type are short and come one after the other: so often is one that stood in the way waited for. */
-const LIMIT_TRIES = 8
-const LIMIT_WAIT_MS = 5
-
-/** Claims of one limited type come one after the other over all processes; only so can the window be counted. */
-async function claimLimited(database: Database, taking: TakingLimited): Promise<Claimed> {
-  const types = taking.limited.map((type) => type.type)
-  for (let tries = 1; ; tries += 1) {
-    const row = await takeLimited(database, taking)
-    const freeInMs = row?.free_ms ?? null
-    if (row !== undefined && row.ids !== null) {
-      const rows = await database.rows<JobRow>(READ_CLAIMED, row.ids, taking.token)
-      const leases = await accept(database, rows, taking)
-      if (leases.length > 0) moveStarts(database, types, row.now_ms)
-      return { leases, freeInMs }
-    }
-    const isAll = row?.locked === types.length
-    if (isAll || tries === LIMIT_TRIES) return { leases: [], freeInMs: isAll ? freeInMs : LIMIT_WAIT_MS }
-    // Or someone has removed the row.
-    if (tries === 1) await nameLimits(database, taking.limited)
-    else await systemClock.sleep(LIMIT_WAIT_MS * Math.random())
-  }
-}
-
-/**
- * After this turn of the event loop, in which the handlers start. Nobody waits for it: should it fail, the window counts
- * from the claim, and what is wrong with the server the next claim tells.
- */
-function moveStarts(database: Database, types: readonly string[], sinceMs: number): void {
-  setImmediate(() => void database.rows(MOVE_STARTS, types, sinceMs).catch(() => {}))
-}
-
-/** Makes the row that claims of a limited type lock. Before the first one. */
-export async function nameLimits(database: Database, types: readonly SubscribedType[]): Promise<void> {
-  const limited = types.filter((type) => type.limit !== undefined).map((type) => type.type)
-  if (limited.length > 0) await database.rows(NAME_LIMITS, limited)
-}
-
-interface TakingLimited extends Taking {
-  readonly limited: readonly SubscribedType[]
-}
-
-async function takeLimited(
-  database: Database,
-  { lanes, limited, max, worker, token, cursors }: TakingLimited,
-): Promise<LimitedRow | undefined> {
-  const limits = lanes.map((lane) => limited.find((type) => type.type === lane.type)?.limit ?? null)
-  const [row] = await measured(cursors, lanes, (starts) =>
-    database.rows<LimitedRow>(
-      CLAIM_LIMITED,
-      ...columnsOf(lanes, starts),
-      max,
-      worker,
-      token,
-      limits.map((limit) => limit?.max ?? null),
-      limits.map((limit) => limit?.perMs ?? null),
-      limited.map((type) => type.type),
-    ),
-  )
-  return row
-}
-
 /** How long until the next job of these types falls due: 0 when one is due already, null when none waits. */
 export async function nextDueInMs(
   database: Database,
@@ -239,43 +264,12 @@ export async function nextDueInMs(
   )
 }
 
-interface NextRow {
+export interface NextRow {
   readonly next_ms: number | null
   readonly now_ms: number
 }
 
-function leftMs([row]: readonly NextRow[]): number | null {
+export function leftMs([row]: readonly NextRow[]): number | null {
   if (row === undefined || row.next_ms === null) return null
   return Math.max(0, row.next_ms - row.now_ms)
-}
-
-export async function nextExpiryInMs(database: Database, subscription: Subscription): Promise<number | null> {
-  return leftMs(await database.rows<NextRow>(NEXT_EXPIRY, typesOf(subscription)))
-}
-
-function typesOf({ types }: Subscription): readonly string[] | null {
-  return types === 'every' ? null : types.map((type) => type.type)
-}
-
-/** How long a reaper holds what it took over: ample for one settle, short if it dies too. */
-const REAPER_LEASE_MS = 30_000
-/** A row that is processing and has no lease was marked by another program: so long may it be silent (E47, X173). */
-export const SILENCE_MS = 300_000
-
-/** Hands expired jobs to the reaper under a fresh token. */
-export async function claimExpired(
-  database: Database,
-  subscription: Subscription,
-  { max, token }: { readonly max: number; readonly token: string },
-): Promise<readonly Lease[]> {
-  const { types, worker } = subscription
-  const leaseMs = types === 'every' ? REAPER_LEASE_MS : Math.max(...types.map((type) => type.leaseMs))
-  const found: JobRow[] = []
-  for (const statement of [CLAIM_EXPIRED, CLAIM_SILENT]) {
-    const left = max - found.length
-    if (left <= 0) break
-    const rows = await database.rows<JobRow>(statement, left, typesOf(subscription), worker, token, SILENCE_MS, leaseMs)
-    found.push(...rows)
-  }
-  return found.map((row) => toLease(row, token))
 }

@@ -1,9 +1,38 @@
 import type { Lease, Outcome, Settlement, Unstorable } from '../../engine/outcome.ts'
-import { arrayOf, arrayOfNumbers } from './arrays.ts'
 import type { Queries } from './database.ts'
+import { arrayOf, arrayOfNumbers } from './driver.ts'
 import { isRefusedText } from './faults.ts'
+import { given, held, NOW, owned, unleased } from './fragments.ts'
+import type { Names } from './names.ts'
 import { fenceOf } from './rows.ts'
-import { COMPLETE, COMPLETE_THERE } from './settle-statements.ts'
+
+const COMPLETED = `status = 'completed', result = given.result::json, duration_ms = round(given.duration_ms),
+  completed_at = (SELECT ${NOW}), completed_by = locked_by, fail_code = NULL, fail_reason = NULL, error_record = NULL,
+  ${unleased(`(SELECT ${NOW})`)}`
+
+/**
+ * Completions whose tokens hold, of rows that are still where their claim has put them: nearly all. Others are not found,
+ * and COMPLETE looks for them by id. What comes back is one row: how many, and which if not all of them.
+ */
+export const COMPLETE_THERE = ({ jobs }: Names): string => `
+WITH done AS (
+  UPDATE ONLY ${jobs} AS job SET bounded = false, ${COMPLETED}
+  FROM ${given('$2::tid[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::int[]')}
+    WITH ORDINALITY AS given (place, id, result, duration_ms, fence, nth)
+  CROSS JOIN LATERAL (SELECT ($7::text[])[given.fence] AS token) AS fence
+  WHERE job.ctid = given.place AND job.id::text = given.id AND ${owned('job', 'fence')}
+    AND (job.status = 'processing' AND job.lease_expires_at > (SELECT ${NOW})) IS TRUE
+  RETURNING given.nth, job.awaited)
+SELECT count(*)::int AS jobs, coalesce(bool_or(awaited), false) AS awaited,
+  CASE WHEN count(*) < $8::int THEN array_agg(nth::int) END AS done FROM done`
+
+/** Completions whose tokens hold; the ids of those come back. */
+export const COMPLETE = ({ jobs }: Names): string => `
+UPDATE ${jobs} AS job SET bounded = given.bounded, ${COMPLETED}
+FROM ${given('$2::text[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::boolean[]')}
+  AS given (id, token, result, duration_ms, bounded)
+WHERE ${held('job', 'given')}
+RETURNING given.id, given.token, job.awaited`
 
 /** What became of settlements: all but these took effect. */
 export interface Applied<Item> {

@@ -1,9 +1,9 @@
+import { Socket } from 'node:net'
 import { systemClock } from '../../time/clock.ts'
 import { type Source, sourceOfClient } from './database.ts'
 import { loadPg, type PgClient, type PgConnection, type PgPool, type PgPoolClient } from './driver.ts'
-import type { Ear } from './listener.ts'
 import type { PostgresAddress } from './options.ts'
-import { Sockets } from './sockets.ts'
+import type { Ear } from './wakeups.ts'
 
 /** Where an engine gets its connections from: an address, or what the user has opened. */
 export type Handle = { readonly pool: PgPool } | { readonly client: PgClient } | { readonly address: PostgresAddress }
@@ -105,4 +105,32 @@ function unlessEnded(pool: PgPool, connecting: Promise<PgPoolClient>): Promise<P
 
 function ofClient(client: PgClient): Connections {
   return { source: sourceOfClient(client), listen: async () => ({ client, close: async () => {} }) }
+}
+
+/** A server that is there takes leave at once. */
+const GOODBYE_MS = 1_000
+
+/**
+ * The sockets under connections of our own. The driver waits without end for the goodbye of a server that is gone in
+ * silence, and such a socket keeps the process alive; here it can be cut off.
+ */
+export class Sockets {
+  readonly #open = new Set<Socket>()
+
+  /** What the driver opens a connection with. */
+  readonly create = (): Socket => {
+    const socket = new Socket()
+    this.#open.add(socket)
+    socket.once('close', () => this.#open.delete(socket))
+    return socket
+  }
+
+  /** Resolves when the driver has ended, and cuts off what does not let it. */
+  async ended(driver: Promise<unknown>): Promise<void> {
+    const over = new AbortController()
+    const end = driver.finally(() => over.abort())
+    await Promise.race([end, systemClock.sleep(GOODBYE_MS, over.signal)])
+    for (const socket of this.#open) socket.destroy()
+    await end
+  }
 }

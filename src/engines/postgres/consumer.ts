@@ -3,10 +3,13 @@ import { isExpired, type Lease, type Lost, type NotApplied, type Settlement } fr
 import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
-import { type Claimed, claimExpired, claimReady, nameLimits, newToken, nextDueInMs, nextExpiryInMs } from './claim.ts'
+import { type Claimed, claimReady, newToken, nextDueInMs } from './claim.ts'
 import type { PostgresCore } from './core.ts'
 import { Cursors } from './cursors.ts'
-import { findTaken, renewLeases, reportProgress, settleLeases } from './settle.ts'
+import { claimExpired, nextExpiryInMs } from './expired.ts'
+import { findTaken, renewLeases, reportProgress } from './leases.ts'
+import { nameLimits } from './rate-limits.ts'
+import { settleLeases } from './settle.ts'
 import { type LostClaim, takeBackClaims } from './take-back.ts'
 
 /** Rows per claim: a bigger one holds its locks longer than it saves. */

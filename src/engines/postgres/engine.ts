@@ -13,7 +13,6 @@ import { createDeadLetters } from './dead-letters.ts'
 import { diagnose } from './diagnosis.ts'
 import { insertJobs, isOneStatement, isPlain } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
-import { withIds } from './ids.ts'
 import { countJobs, createControls, createInspector } from './inspector.ts'
 import { createLeadership } from './leadership.ts'
 import { adoptTypes, assertCurrent } from './migrate.ts'
@@ -23,8 +22,9 @@ import { createOutbox } from './outbox.ts'
 import { createPauses } from './pauses.ts'
 import { createPresence } from './presence.ts'
 import { createRetention } from './retention.ts'
+import { withIds } from './rows.ts'
 import { createSchedules } from './schedules.ts'
-import { Within } from './within.ts'
+import { Within } from './transactions.ts'
 
 const CAPABILITIES: Capabilities = Object.freeze({
   // What is committed outlives the processes and a crash of the server. The loss of its disk it outlives only with a

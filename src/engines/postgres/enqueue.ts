@@ -3,17 +3,82 @@ import type { NewJob } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
 import type { Queries } from './database.ts'
 import { link, refuseUnknown } from './dependencies.ts'
-import { LOCK_JOBS, LOCK_LATEST, TAKE_ARRIVALS } from './lock-statements.ts'
-import {
-  ENQUEUE,
-  ENQUEUE_KEYED,
-  ENQUEUE_LATEST,
-  FIND_KNOWN,
-  FIND_LATEST,
-  RELEASE_KEYS,
-  SUPERSEDE_WAITING,
-  TAKE_LATEST_SEQ,
-} from './statements.ts'
+import { after, given, LIVE, lockOrder, NOW } from './fragments.ts'
+import { insertLatest, LOCK_LATEST } from './latest-keys.ts'
+import { literal, type Names } from './names.ts'
+
+/**
+ * The jobs with these ids ($2), the live ones of these keys ($3), and the live ones of these types ($4) and latest keys
+ * ($5); of these only the ones in flight if $6.
+ */
+export const LOCK_JOBS = ({ jobs }: Names): string => `
+SELECT job.id::text AS id, ${NOW} AS now FROM ${jobs} AS job WHERE job.id IN (
+  SELECT id FROM ${jobs} WHERE id::text = ANY ($2::text[])
+  UNION SELECT other.id FROM ${given('$3::text[]')} AS wanted (key)
+    JOIN ${jobs} AS other ON other.idempotency_key = wanted.key AND other.${LIVE}
+  UNION SELECT other.id FROM ${given('$4::text[]', '$5::text[]')} AS wanted (type, latest_key)
+    JOIN ${jobs} AS other ON other.type = wanted.type AND other.latest_key = wanted.latest_key AND other.${LIVE})
+  AND (job.status = 'processing' OR NOT $6::boolean)
+ORDER BY ${lockOrder('job')} FOR UPDATE OF job`
+
+/** Places in the queue, for jobs that are not stored in the order in which they were given. */
+export const TAKE_ARRIVALS = ({ arrivals }: Names): string => `
+SELECT nextval('${arrivals.replaceAll("'", "''")}')::text AS arrival, ${NOW} AS now FROM generate_series(1, $2::int)`
+
+export const GIVEN_JOBS = `unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::int[], $7::int[], $8::float8[],
+    $9::timestamptz[], $10::text[], $11::text[], $12::text[])
+  WITH ORDINALITY AS given (id, type, payload, version, priority, attempts, delay_ms, run_at, key, tenant, options, nth)`
+
+export const JOB_COLUMNS = `id, type, payload, payload_version, priority, max_attempts, run_at, next_earliest_run_at,
+  created_at, updated_at, idempotency_key, tenant, options`
+
+export function jobValues({ idType, payloadType }: Names): string {
+  return `id::${idType}, type, payload::${payloadType}, version, priority, attempts, due, CASE WHEN due > ${NOW} THEN due END,
+  ${NOW}, ${NOW}, key, tenant::json, options::json`
+}
+
+/** Any number of jobs. Those whose id exists or whose key is live are left out; the rest comes back. */
+export const ENQUEUE = (names: Names): string => `
+INSERT INTO ${names.jobs} (${JOB_COLUMNS})
+SELECT ${jobValues(names)}
+FROM (SELECT given.*, coalesce(given.run_at, ${after('delay_ms')}) AS due FROM ${GIVEN_JOBS}) AS given
+ORDER BY nth
+ON CONFLICT DO NOTHING
+RETURNING id::text AS id`
+
+/**
+ * The same for jobs of which several have a key. An insert waits for whoever is inserting the same key, so they are
+ * stored in the order of their keys, and two batches never wait for each other; their places in the queue ($13, or the next
+ * ones) are given out in their own order.
+ */
+export const ENQUEUE_KEYED = (names: Names): string => `
+INSERT INTO ${names.jobs} (${JOB_COLUMNS}, arrival)
+SELECT ${jobValues(names)}, arrival
+FROM (
+  SELECT given.*, coalesce(given.run_at, ${after('delay_ms')}) AS due,
+    coalesce(($13::bigint[])[given.nth], nextval(${literal(names.arrivals)})) AS arrival
+  FROM (SELECT * FROM ${GIVEN_JOBS} ORDER BY nth) AS given) AS placed
+ORDER BY key, nth
+ON CONFLICT DO NOTHING
+RETURNING id::text AS id`
+
+/** Which job is in the way of each: the one with its id, else the live one with its key. */
+export const FIND_KNOWN = ({ jobs }: Names): string => `
+SELECT coalesce(
+    (SELECT id::text FROM ${jobs} WHERE id::text = given.id),
+    (SELECT id::text FROM ${jobs} WHERE idempotency_key = given.key AND ${LIVE})) AS id,
+  ${NOW} AS now
+FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS given (id, key, nth) ORDER BY nth`
+
+/**
+ * Only a table that was there before Millrace can have an index that lets no two rows have one key, whatever became of
+ * them. Then a finished row gives up its key, and remembers it for a replay.
+ */
+export const RELEASE_KEYS = ({ jobs }: Names): string => `
+UPDATE ${jobs} SET idempotency_key = NULL,
+  options = ((CASE WHEN json_typeof(options::json) = 'object' THEN options::jsonb ELSE '{}' END)
+    || jsonb_build_object('releasedKey', idempotency_key))::json
+WHERE idempotency_key = ANY ($2::text[]) AND status IN ('completed', 'failed') AND ${NOW} IS NOT NULL`
 
 /** A job with nothing that another row could contradict but its id: one statement stores any number of them. */
 export function isPlain(job: NewJob): boolean {
@@ -164,7 +229,7 @@ export async function releaseKeys(queries: Queries, jobs: readonly { readonly ke
   )
 }
 
-async function findKnown(queries: Queries, jobs: readonly NewJob[]): Promise<readonly (string | null)[]> {
+export async function findKnown(queries: Queries, jobs: readonly NewJob[]): Promise<readonly (string | null)[]> {
   const rows = await queries.rows<{ id: string | null }>(
     FIND_KNOWN,
     jobs.map((job) => job.id),
@@ -191,7 +256,7 @@ function receiptsOf(jobs: readonly NewJob[], stored: Set<string>): readonly (Rec
   return jobs.map(({ id }) => (stored.delete(id) ? { id, status: 'enqueued' } : undefined))
 }
 
-function columnsOf(jobs: readonly NewJob[]): readonly unknown[] {
+export function columnsOf(jobs: readonly NewJob[]): readonly unknown[] {
   return [
     jobs.map((job) => job.id),
     jobs.map((job) => job.type),
@@ -205,41 +270,4 @@ function columnsOf(jobs: readonly NewJob[]): readonly unknown[] {
     jobs.map((job) => (job.tenant === null ? null : JSON.stringify(job.tenant))),
     jobs.map((job) => (job.options === null ? null : JSON.stringify(job.options))),
   ]
-}
-
-interface LatestRow {
-  readonly id: string
-  readonly status: string
-  readonly due: Date
-  readonly arrival: string | null
-}
-
-/** A waiting older job ends superseded and leaves its place; a running one is waited for. */
-async function insertLatest(
-  queries: Queries,
-  job: NewJob,
-  latest: NonNullable<NewJob['latest']>,
-  arrival: string | null,
-): Promise<Receipt> {
-  const [known] = await findKnown(queries, [job])
-  if (known !== null && known !== undefined) return { id: known, status: 'duplicate' }
-  const [taken] = await queries.rows<{ seq: number }>(TAKE_LATEST_SEQ, job.type, latest.key, latest.seq)
-  if (taken === undefined) return { id: job.id, status: 'stale' }
-  const others = await queries.rows<LatestRow>(FIND_LATEST, job.type, latest.key)
-  const running = others.some((other) => other.status === 'processing')
-  const waiting = others.filter((other) => other.status === 'queued')
-  for (const other of waiting) await queries.rows(SUPERSEDE_WAITING, other.id, job.id)
-  const [place] = waiting
-  const rows = await queries.rows<{ id: string }>(
-    ENQUEUE_LATEST,
-    ...columnsOf([job]),
-    latest.key,
-    taken.seq,
-    running,
-    place?.due ?? null,
-    place?.arrival ?? arrival,
-  )
-  // The key was taken by someone else in this very moment: what was superseded above stays so only if this is stored.
-  if (rows.length === 0) throw Object.assign(new Error('the key was taken meanwhile'), { code: '40001' })
-  return { id: job.id, status: waiting.length > 0 ? 'replaced' : 'enqueued' }
 }

@@ -1,7 +1,7 @@
 import { historyDetail, JOB_EVENT_NAMES, type JobEvent, type JobEventName, newestHistory } from '../../job/job.ts'
 import { fromIso } from '../../time/iso.ts'
 import type { Queries } from './database.ts'
-import { READ_EVENTS } from './inspect-statements.ts'
+import { READ_EVENTS } from './inspector.ts'
 import type { ViewRow } from './rows.ts'
 
 /** What stands in `job_events`; the reaper of document E writes no attempt and no worker. */

@@ -1,4 +1,4 @@
 export type { PgClient, PgPool } from './driver.ts'
 export { PostgresEngine } from './engine.ts'
-export { SCHEMA_VERSION } from './migrate.ts'
+export { SCHEMA_VERSION } from './migrations.ts'
 export type { PostgresOptions } from './options.ts'

@@ -3,9 +3,76 @@ import { storable } from '../../job/error-record.ts'
 import type { JobView } from '../../job/job.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
+import { DUE, event, LIVE, ms, NOW, UNLEASED, viewColumns } from './fragments.ts'
 import { readHistory } from './history.ts'
-import { CANCEL, COUNT_JOBS, FIND_JOBS, listJobs, OLDEST_DUE } from './inspect-statements.ts'
+import type { Names } from './names.ts'
 import { toStatus, toView, type ViewRow } from './rows.ts'
+
+export const FIND_JOBS = ({ jobs }: Names): string =>
+  `SELECT ${viewColumns('job')}, ${NOW} AS now FROM ${jobs} AS job WHERE job.id::text = ANY($2::text[])`
+
+/** The lock lets one of two callers that act on a job come first. In one order, so that they do not wait for each other. */
+export const LOCK_JOBS = (names: Names): string => `${FIND_JOBS(names)} ORDER BY job.id::text FOR UPDATE`
+
+type Statement = (names: Names) => string
+
+const LISTS = new Map<string, Statement>()
+
+/**
+ * Newest first. The status is one of our own words and stands in the text, so that the server plans by how many there are
+ * of it: a rare one by its index, a frequent one along the ids.
+ */
+export function listJobs(
+  status: string | null,
+  given: { readonly type: boolean; readonly before: boolean },
+): Statement {
+  const key = `${status} ${given.type} ${given.before}`
+  const known = LISTS.get(key)
+  if (known !== undefined) return known
+  const conditions = [
+    'job.type IS NOT NULL',
+    status !== null && `job.status = '${status}'`,
+    given.type && 'job.type = $3',
+    given.before && `job.id::text < $${given.type ? 4 : 3}`,
+  ]
+  const statement: Statement = ({ jobs }) => `
+SELECT ${viewColumns('job')}, ${NOW} AS now FROM ${jobs} AS job
+WHERE ${conditions.filter(Boolean).join(' AND ')} ORDER BY job.id::text DESC LIMIT $2`
+  LISTS.set(key, statement)
+  return statement
+}
+
+/** Reads all that are queued: for those who look, not for those who work. */
+export const OLDEST_DUE = ({ jobs }: Names): string => `
+SELECT ${viewColumns('job')} FROM ${jobs} AS job
+WHERE status = 'queued' AND type IS NOT NULL AND ${DUE} <= ${NOW} ORDER BY ${DUE}, arrival LIMIT 1`
+
+export const COUNT_JOBS = ({ jobs }: Names): string => `
+SELECT type,
+  count(*) FILTER (WHERE status = 'queued' AND ${DUE} <= ${NOW} AND waiting_for = 0)::float8 AS ready,
+  count(*) FILTER (WHERE status = 'queued' AND NOT (${DUE} <= ${NOW} AND waiting_for = 0))::float8 AS delayed,
+  count(*) FILTER (WHERE status = 'processing')::float8 AS in_progress,
+  count(*) FILTER (WHERE status = 'completed')::float8 AS completed,
+  count(*) FILTER (WHERE status = 'failed' AND ended IS NULL)::float8 AS dead
+FROM ${jobs} WHERE type IS NOT NULL GROUP BY type`
+
+export const READ_EVENTS = ({ events }: Names): string =>
+  `SELECT data, ${NOW} AS now FROM ${events} WHERE job_id::text = $2 AND coalesce(data ->> 'table', 'jobs') = 'jobs' ORDER BY seq`
+
+/** A live job ends, whoever holds it. */
+export const CANCEL = ({ jobs, events, eventIdType }: Names): string => `
+WITH live AS MATERIALIZED (
+  SELECT id, attempt_count, started_at, status FROM ${jobs} WHERE id::text = $2 AND ${LIVE} FOR UPDATE),
+ended AS (
+  UPDATE ${jobs} AS job SET status = 'failed', ended = 'cancelled', completed_at = ${NOW}, ${UNLEASED}
+  FROM live WHERE job.id = live.id),
+noted AS (
+  INSERT INTO ${events} (job_id, data)
+  SELECT id::text::${eventIdType}, ${event(
+    { type: `'cancelled'`, attempt: 'attempt_count', worker: 'NULL' },
+    `jsonb_build_object('who', $3::text, 'reason', $4::text, 'startedAtMs', ${ms('started_at')})`,
+  )} FROM live)
+SELECT id::text AS id FROM live`
 
 export async function findRow(queries: Queries, id: string): Promise<ViewRow | null> {
   return (await queries.rows<ViewRow>(FIND_JOBS, [id]))[0] ?? null

@@ -1,44 +1,74 @@
 import type { MigrationPlan } from '../../engine/open.ts'
-import { EngineError } from '../../errors.ts'
+import { EngineError, isMillraceError, type MillraceError } from '../../errors.ts'
+import type { Clock } from '../../time/clock.ts'
 import type { Database } from './database.ts'
 import { toEngineError } from './faults.ts'
-import {
-  CREATE_HOME,
-  grantSql,
-  LOCK_MIGRATION,
-  LOOK_AT_SERVER,
-  READ_TYPES,
-  READ_VERSION,
-  writeVersion,
-} from './migrate-statements.ts'
-import { jobsSql } from './migrations/0001-jobs.ts'
-import { presenceSql } from './migrations/0002-presence.ts'
-import { outboxSql } from './migrations/0003-outbox.ts'
-import { limitsSql } from './migrations/0004-limits.ts'
-import { latestKeysSql } from './migrations/0005-latest-keys.ts'
-import { type ColumnTypes, type Names, namesIn } from './names.ts'
+import { NOW } from './fragments.ts'
+import { MIGRATIONS, SCHEMA_VERSION } from './migrations.ts'
+import { type ColumnTypes, literal, type Names, namesIn, quote } from './names.ts'
 
-interface Migration {
-  readonly version: number
-  readonly name: string
-  sql(names: Names): string
+/** What opening must know before it touches a table. */
+export const LOOK_AT_SERVER = (): string => `
+SELECT current_setting('server_version_num')::int AS version, pg_is_in_recovery() AS standby,
+  to_regclass($2) IS NOT NULL AS migrated,
+  current_setting('default_transaction_isolation') AS isolation, current_setting('server_encoding') AS encoding,
+  current_setting('array_nulls') AS array_nulls, ${NOW} AS now`
+
+/** How the columns that a user's own table may have had before us were declared. */
+export const READ_TYPES = ({ jobs, events }: Names): string => {
+  const typeOf = (table: string, column: string): string => `(SELECT format_type(atttypid, NULL) FROM pg_attribute
+    WHERE attrelid = to_regclass('${table.replaceAll("'", "''")}') AND attname = '${column}' AND NOT attisdropped)`
+  return `SELECT ${typeOf(jobs, 'id')} AS "idType", ${typeOf(jobs, 'payload')} AS "payloadType",
+  ${typeOf(events, 'job_id')} AS "eventIdType", ${NOW} AS now`
 }
 
-/** In order; a migration is never edited once released, only followed by another. */
-const MIGRATIONS: readonly Migration[] = [
-  { version: 1, name: 'jobs', sql: jobsSql },
-  { version: 2, name: 'presence', sql: presenceSql },
-  { version: 3, name: 'outbox', sql: outboxSql },
-  { version: 4, name: 'limits', sql: limitsSql },
-  { version: 5, name: 'latest-keys', sql: latestKeysSql },
-]
+export const READ_VERSION = ({ versions }: Names): string =>
+  `SELECT coalesce(max(version), 0) AS version, ${NOW} AS now FROM ${versions}`
 
-/** The whole schema, as an empty database gets it. */
-export function schemaSql(names: Names): string {
-  return MIGRATIONS.map(({ sql }) => sql(names)).join('\n\n')
+/** Two who migrate at once come one after the other, and the second finds nothing to do. It waits for as long as the first takes. */
+export const LOCK_MIGRATION = ({ schema }: Names): string => `
+SELECT pg_advisory_xact_lock(hashtext('millrace_schema'), hashtext(${literal(schema)}));
+SET LOCAL lock_timeout = '10s';`
+
+/** CREATE SCHEMA needs a right on the database even where the schema is there, which its owner need not have. */
+export const CREATE_HOME = ({ schema, versions }: Names): string => `
+DO $$ BEGIN
+  IF to_regnamespace(${literal(quote(schema))}) IS NULL THEN
+    CREATE SCHEMA ${quote(schema)};
+  END IF;
+END $$;
+CREATE TABLE IF NOT EXISTS ${versions} (
+  version INT PRIMARY KEY,
+  name TEXT NOT NULL,
+  applied_at TIMESTAMPTZ NOT NULL
+);`
+
+export function writeVersion(version: number, name: string): (names: Names) => string {
+  return ({ versions }) =>
+    `INSERT INTO ${versions} (version, name, applied_at) VALUES (${version}, ${literal(name)}, now()) ON CONFLICT DO NOTHING;`
 }
 
-export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0
+/** All that a worker, a client or a keeper needs, and nothing that changes the schema or the audit. */
+export function workerRights(names: Names): readonly { readonly rights: string; readonly on: readonly string[] }[] {
+  const jobs = [names.jobs, names.events, names.latest, names.limits, names.edges]
+  const beside = [names.schedules, names.leaders, names.presence, names.pauses, names.outbox]
+  return [
+    { rights: 'SELECT, INSERT, UPDATE, DELETE', on: [...jobs, ...beside] },
+    { rights: 'SELECT, INSERT', on: [names.audit] },
+    { rights: 'SELECT', on: [names.versions] },
+    { rights: 'USAGE', on: [names.arrivals, names.eventNumbers] },
+  ]
+}
+
+export function grantSql(names: Names, role: string): string {
+  const to = `TO ${quote(role)}`
+  return [
+    `GRANT USAGE ON SCHEMA ${quote(names.schema)} ${to};`,
+    ...workerRights(names).map(
+      ({ rights, on }) => `GRANT ${rights} ON ${rights === 'USAGE' ? 'SEQUENCE ' : ''}${on.join(', ')} ${to};`,
+    ),
+  ].join('\n')
+}
 
 /** gen_random_uuid and what the claim is built of are there from this one on. */
 const SERVER_MIN = 130_000
@@ -171,4 +201,49 @@ function assertNotNewer(version: number): void {
     'ERR_SCHEMA_NEWER',
     `the database has schema version ${version}, this Millrace knows ${SCHEMA_VERSION}; upgrade Millrace, nothing was changed`,
   )
+}
+
+/** How often the version is looked at while the engine is used. */
+const LOOK_MS = 1_000
+
+/**
+ * Notices that a newer Millrace has migrated the schema while this one runs. The look goes on beside the calls, so that none
+ * waits for it; what it found holds for those that come after it.
+ */
+export class SchemaWatch {
+  readonly #clock: Clock
+  readonly #look: () => Promise<void>
+  #lookedMs: number
+  #isLooking = false
+  #newer: MillraceError | null = null
+
+  /** `look` rejects with ERR_SCHEMA_NEWER where that is so. */
+  constructor(clock: Clock, look: () => Promise<void>) {
+    this.#clock = clock
+    this.#look = look
+    this.#lookedMs = clock.monotonicMs()
+  }
+
+  /** Before anything new is begun: throws where the schema is newer. What is held may be settled all the same. */
+  assertKnown(): void {
+    const nowMs = this.#clock.monotonicMs()
+    if (!this.#isLooking && nowMs - this.#lookedMs >= LOOK_MS) {
+      this.#lookedMs = nowMs
+      void this.#lookNow()
+    }
+    if (this.#newer !== null) throw this.#newer
+  }
+
+  async #lookNow(): Promise<void> {
+    this.#isLooking = true
+    try {
+      await this.#look()
+      this.#newer = null
+    } catch (error) {
+      // Any other trouble is told by the calls that meet it.
+      if (isMillraceError(error, 'ERR_SCHEMA_NEWER')) this.#newer = error
+    } finally {
+      this.#isLooking = false
+    }
+  }
 }

@@ -3,11 +3,13 @@ import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { dropSchema, type PostgresServer, postgresServer, query, schemaUrl } from '../../../test/servers/postgres.ts'
 import { systemClock } from '../../time/clock.ts'
+import { COMPLETE, COMPLETE_THERE } from './complete.ts'
 import type { Statement } from './database.ts'
+import { LOOK_AT_LEASES, RENEW } from './leases.ts'
 import { migrate } from './module.ts'
 import { namesIn } from './names.ts'
-import { REMOVE_FINISHED } from './retention-statements.ts'
-import { COMPLETE, COMPLETE_THERE, LOOK_AT_LEASES, RENEW, SETTLE } from './settle-statements.ts'
+import { REMOVE_FINISHED } from './retention.ts'
+import { SETTLE } from './settle.ts'
 
 const JOBS = 20_000
 const HELD = 300

@@ -1,6 +1,7 @@
 /** The statements of presence and of pauses. */
+
+import { after, ms, NOW } from './fragments.ts'
 import type { Names } from './names.ts'
-import { after, ms, NOW } from './statements.ts'
 
 /** All types of a worker at once. */
 export const BEAT = ({ presence }: Names): string => `

@@ -1,7 +1,7 @@
 import { type BeatRow, decodeBeat, encodeBeat, type SeenRow } from '../../engine/beats.ts'
 import { type RememberingPresence, SEEN_MS } from '../../engine/presence.ts'
-import { arrayOf } from './arrays.ts'
 import type { PostgresCore } from './core.ts'
+import { arrayOf } from './driver.ts'
 import { BEAT, FORGET_WORKERS, LEAVE, LIST_BEATS, LIST_SEEN } from './presence-statements.ts'
 
 export function createPresence(core: PostgresCore): RememberingPresence {

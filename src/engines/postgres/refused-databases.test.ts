@@ -3,7 +3,7 @@ import { before, describe, test } from 'node:test'
 import { type PostgresServer, postgresServer, query } from '../../../test/servers/postgres.ts'
 import { openEngine } from '../../engine/open.ts'
 import { systemClock } from '../../time/clock.ts'
-import { SCHEMA_VERSION, schemaSql } from './migrate.ts'
+import { SCHEMA_VERSION, schemaSql } from './migrations.ts'
 import { migrate, planMigrations } from './module.ts'
 import { namesIn } from './names.ts'
 

@@ -13,7 +13,44 @@ import type { Ended } from '../../job/job.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
 import { removeLetter } from './dead-letters.ts'
-import { FIND_REMOVABLE, FORGET_IDLE_LATEST, REMOVE_FINISHED, USED_BYTES, WALK } from './retention-statements.ts'
+import { isAwaited } from './dependencies.ts'
+import { given, ms, NOW } from './fragments.ts'
+import { FORGET_IDLE_LATEST } from './latest-keys.ts'
+import type { Names } from './names.ts'
+
+/** Ids of ours grow with arrival; the walk reads by the primary key and takes no lock. */
+export const WALK = ({ jobs }: Names): string => `
+SELECT id::text AS id, type, status, ended, ${ms('completed_at')} AS completed_ms, ${NOW} AS now
+FROM ${jobs} AS jobs WHERE ($2::text IS NULL OR id::text > $2) AND type IS NOT NULL ORDER BY jobs.id::text LIMIT $3`
+
+const GONE = `job.id::text = gone.id AND ${ms('job.completed_at')} = gone.completed_ms`
+
+const GIVEN = `${given('$2::text[]', '$3::float8[]')} AS gone (id, completed_ms)`
+
+/** What has changed since it was looked at stays. */
+export const REMOVE_FINISHED = (names: Names): string => `
+WITH removed AS (
+  DELETE FROM ${names.jobs} AS job USING ${GIVEN}
+  WHERE ${GONE} AND (job.status = 'completed' OR job.status = 'failed' AND job.ended IN ('cancelled', 'superseded'))
+    AND NOT ${isAwaited(names)} AND ${NOW} IS NOT NULL
+  RETURNING job.id),
+forgotten AS (
+  DELETE FROM ${names.events} AS event USING removed
+  WHERE event.job_id::text = removed.id::text AND coalesce(event.data ->> 'table', 'jobs') = 'jobs')
+SELECT id::text AS id FROM removed`
+
+/** Those of the given ones that may go. */
+export const FIND_REMOVABLE = (names: Names): string => `
+SELECT job.id::text AS id, ${NOW} AS now FROM ${names.jobs} AS job JOIN ${GIVEN} ON ${GONE}
+WHERE NOT ${isAwaited(names)}`
+
+/** What a row takes beside its texts, about. */
+const ROW_BYTES = 400
+
+/** What the rows hold, not the files: space that vacuum has not given back yet is free for the next jobs. */
+export const USED_BYTES = ({ jobs }: Names): string => `
+SELECT coalesce(sum(${ROW_BYTES} + coalesce(octet_length(payload::text), 0) + coalesce(octet_length(result::text), 0)), 0)::float8 AS bytes,
+  ${NOW} AS now FROM ${jobs}`
 
 const LATEST_PORTION = 500
 

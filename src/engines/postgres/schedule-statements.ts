@@ -1,6 +1,7 @@
 /** The statements of schedules and of the keeper's office. */
+
+import { after, ms, NOW } from './fragments.ts'
 import type { Names } from './names.ts'
-import { after, ms, NOW } from './statements.ts'
 
 const SCHEDULE = `name, revision, ${ms('next_at')} AS next_ms, body`
 

@@ -5,7 +5,7 @@ import { type PostgresServer, postgresServer, query, schemaUrl } from '../../../
 import { openEngine } from '../../engine/open.ts'
 import { EngineError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
-import { jobsSql } from './migrations/0001-jobs.ts'
+import { jobsSql } from './jobs-table.ts'
 import { migrate, planMigrations } from './module.ts'
 import { namesIn } from './names.ts'
 

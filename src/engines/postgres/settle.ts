@@ -1,7 +1,7 @@
 import type { Farewells } from '../../engine/farewells.ts'
-import type { Lease, Lost, LostReason, NotApplied, Outcome, Settlement } from '../../engine/outcome.ts'
+import type { Lease, NotApplied, Outcome, Settlement } from '../../engine/outcome.ts'
 import { storable, storableRecord } from '../../job/error-record.ts'
-import type { Ended, ErrorRecord } from '../../job/job.ts'
+import { type ErrorRecord, HISTORY_MAX } from '../../job/job.ts'
 import {
   type Accepted,
   type Applied,
@@ -11,15 +11,71 @@ import {
   type Guard,
   isCompletion,
   joined,
-  nameOf,
-  nameOfLease,
   split,
   unguarded,
 } from './complete.ts'
 import type { Database, Queries } from './database.ts'
+import { after, given, held, ms, NOW, NOW_ISO, UNLEASED } from './fragments.ts'
+import { isKeeping, removeSurplus } from './keep-limits.ts'
+import { findLost } from './leases.ts'
+import type { Names } from './names.ts'
 import { fenceOf } from './rows.ts'
-import { FIND_NEWER, LOCK_JOB, LOOK_AT_LEASES, RENEW, RENEW_ONE, REPORT, SETTLE } from './settle-statements.ts'
-import { isKeeping, removeSurplus } from './surplus.ts'
+
+/** Lines of the table of jobs; other tables may have jobs of the same id. */
+const OURS = (alias: string): string => `coalesce(${alias}.data ->> 'table', 'jobs') = 'jobs'`
+
+/** As many lines as one outcome adds, which the statement itself does not see yet. */
+const LINES_MAX = 2
+
+const QUEUED_AGAIN = `held.kind IN ('retry', 'release')`
+
+const DEFERRED = `(held.kind = 'retry' OR held.kind = 'release' AND held.delay_ms > 0)`
+
+/**
+ * Every other outcome whose token holds, each with its lines of history, of which the oldest go where there are too many; the ids of those come back. The first line of
+ * each tells when the start was, because that leaves the row. Without a delay a released job keeps its place.
+ */
+export const SETTLE = ({ jobs, events, eventIdType }: Names): string => `
+WITH held AS MATERIALIZED (
+  SELECT given.*, job.started_at, job.awaited FROM ${jobs} AS job
+  JOIN ${given('$2::text[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::text[]', '$7::text[]', '$8::text[]', '$9::text[]', '$10::boolean[]')}
+    AS given (id, token, kind, delay_ms, code, reason, record, lines, bounded) ON ${held('job', 'given')}
+  FOR UPDATE OF job),
+changed AS (
+  UPDATE ${jobs} AS job SET
+    status = CASE WHEN ${QUEUED_AGAIN} THEN 'queued' ELSE 'failed' END,
+    ended = CASE WHEN held.kind = 'superseded' THEN 'superseded' END,
+    attempt_count = attempt_count - CASE WHEN held.kind = 'release' THEN 1 ELSE 0 END,
+    run_at = CASE WHEN ${DEFERRED} THEN ${after('held.delay_ms')} ELSE run_at END,
+    next_earliest_run_at = CASE WHEN ${DEFERRED} THEN ${after('held.delay_ms')} END,
+    started_at = CASE WHEN ${QUEUED_AGAIN} THEN NULL ELSE job.started_at END,
+    completed_at = CASE WHEN ${QUEUED_AGAIN} THEN NULL ELSE ${NOW} END,
+    fail_code = CASE WHEN held.kind = 'release' THEN fail_code ELSE held.code END,
+    fail_reason = CASE WHEN held.kind = 'release' THEN fail_reason ELSE held.reason END,
+    error_record = CASE WHEN held.kind = 'release' THEN error_record ELSE held.record::json END,
+    bounded = held.bounded, ${UNLEASED}
+  FROM held WHERE job.id::text = held.id),
+noted AS (
+  INSERT INTO ${events} (job_id, data)
+  SELECT held.id::${eventIdType}, line.value || jsonb_build_object('table', 'jobs', 'at', ${NOW_ISO}) || CASE WHEN line.nth = 1 THEN
+      jsonb_build_object('details', line.value -> 'details' || jsonb_build_object('startedAtMs', ${ms('held.started_at')}))
+      ELSE '{}' END
+  FROM held CROSS JOIN LATERAL jsonb_array_elements(held.lines::jsonb) WITH ORDINALITY AS line (value, nth)
+  ORDER BY held.id, line.nth),
+trimmed AS (
+  DELETE FROM ${events} AS event USING held CROSS JOIN LATERAL (
+    SELECT seq FROM ${events} AS line WHERE line.job_id = held.id::${eventIdType} AND ${OURS('line')}
+    ORDER BY line.job_id DESC, line.seq DESC OFFSET ${HISTORY_MAX - LINES_MAX} LIMIT 1) AS oldest
+  WHERE event.job_id = held.id::${eventIdType} AND event.seq <= oldest.seq AND ${OURS('event')})
+SELECT id, token, awaited FROM held`
+
+/** Whether a newer job of the latest key waits behind the one that is held, which this locks. */
+export const FIND_NEWER = ({ jobs }: Names): string => `
+SELECT newer.id::text AS id, ${NOW} AS now FROM ${jobs} AS newer
+WHERE newer.type = $2 AND newer.latest_key = $3 AND newer.status = 'queued'`
+
+export const LOCK_JOB = ({ jobs }: Names): string =>
+  `SELECT id::text AS id, ${NOW} AS now FROM ${jobs} WHERE id::text = $2 FOR UPDATE`
 
 /** A settlement and whose it is. */
 export interface Settling extends Settlement {
@@ -226,62 +282,4 @@ async function supersedeOrApply(queries: Queries, settling: Settling): Promise<A
   const [newer] = await queries.rows<{ id: string }>(FIND_NEWER, job.type, job.latestKey)
   const change = newer === undefined ? toChange(settling) : toSuperseded(settling, newer.id)
   return appliedOf([settling], await apply(queries, [change]))
-}
-
-/** Extends all that is still held in one statement, and only if that was not all looks for what is gone. */
-export async function renewLeases(
-  database: Database,
-  leases: readonly Lease[],
-  leaseMs: number,
-): Promise<readonly Lost[]> {
-  const renewed = await database.rows<Accepted>(RENEW, ...fences(leases), leaseMs)
-  if (renewed.length === leases.length) return []
-  const held = new Set(renewed.map(nameOf))
-  const lost: Lost[] = []
-  for (const lease of leases) {
-    if (held.has(nameOfLease(lease))) continue
-    const again = await database.rows(RENEW_ONE, lease.job.id, fenceOf(lease).token, leaseMs)
-    if (again.length === 0) lost.push(...(await findLost(database, [lease])))
-  }
-  return lost
-}
-
-function fences(leases: readonly Lease[]): readonly [ids: readonly string[], tokens: readonly string[]] {
-  return [leases.map((lease) => lease.job.id), leases.map((lease) => fenceOf(lease).token)]
-}
-
-export async function reportProgress(database: Database, lease: Lease, progress: string): Promise<boolean> {
-  return (await database.rows(REPORT, lease.job.id, fenceOf(lease).token, progress)).length === 1
-}
-
-interface LookedAt {
-  readonly id: string
-  readonly token: string
-  readonly ended: Ended | null
-  readonly owned: boolean
-  readonly alive: boolean
-}
-
-/** Why each of these leases, which were refused, is gone. */
-export async function findLost(database: Database, leases: readonly Lease[]): Promise<readonly Lost[]> {
-  if (leases.length === 0) return []
-  const rows = await database.rows<LookedAt>(LOOK_AT_LEASES, ...fences(leases))
-  return leases.map((lease) => {
-    const row = rows.find(({ id, token }) => id === lease.job.id && token === fenceOf(lease).token)
-    return { lease, reason: lostReason(row?.ended ?? null) }
-  })
-}
-
-/** Those of the held leases that someone took away, an expiry nobody has acted on not counted. */
-export async function findTaken(database: Database, leases: readonly Lease[]): Promise<readonly Lost[]> {
-  const rows = await database.rows<LookedAt>(LOOK_AT_LEASES, ...fences(leases))
-  return leases.flatMap((lease) => {
-    const row = rows.find(({ id, token }) => id === lease.job.id && token === fenceOf(lease).token)
-    return row?.owned === true ? [] : [{ lease, reason: lostReason(row?.ended ?? null) }]
-  })
-}
-
-function lostReason(ended: Ended | null): LostReason {
-  if (ended === 'superseded') return 'superseded'
-  return ended === null ? 'expired' : 'cancelled'
 }

@@ -1,6 +1,11 @@
-import { type Clock, sleepWith, watchEvery } from '../../time/clock.ts'
+import { randomBytes } from 'node:crypto'
+import { type Clock, sleepWith, systemClock, watchEvery } from '../../time/clock.ts'
+import type { Queries } from './database.ts'
+import type { PgClient, PgNotification } from './driver.ts'
+import { NOW } from './fragments.ts'
+import { type Names, quote } from './names.ts'
 
-type Listener = () => void
+type Wake = () => void
 
 /** The poll is spread so that many processes do not ask at once. */
 const JITTER = 0.25
@@ -12,7 +17,7 @@ const JITTER = 0.25
 export class Wakeups {
   readonly #clock: Clock
   readonly #pollMs: number
-  readonly #waiting = new Set<Listener>()
+  readonly #waiting = new Set<Wake>()
   #changes = 0
   #stop: (() => void) | null = null
 
@@ -61,5 +66,169 @@ export class Wakeups {
     }
     const everyMs = this.#pollMs * (1 - JITTER + 2 * JITTER * Math.random())
     this.#stop ??= watchEvery(everyMs, () => this.notify())
+  }
+}
+
+export const NOTIFY = (): string => `SELECT pg_notify($2, $3) WHERE ${NOW} IS NOT NULL`
+
+/**
+ * What is told: there is new work; there is work that may stand before what was taken last; someone lost a lease; is
+ * this connection still heard.
+ */
+export type Tidings = 'work' | 'earlier' | 'lost' | 'beat'
+
+/** A connection that stays, for LISTEN, and what gives it back. */
+export interface Ear {
+  readonly client: PgClient
+  close(): Promise<void>
+}
+
+/** How often work is announced at most: every NOTIFY takes one lock of the whole server when it commits. */
+const ANNOUNCE_MS = 10
+
+/** How often the way from a pool's connection to the listening one is tried, and how long it may take. */
+const BEAT_MS = 15_000
+
+const ANSWER_MS = 5_000
+
+const RETRY_MS_MIN = 100
+
+const RETRY_MS_MAX = 30_000
+
+interface ListenerSettings {
+  readonly queries: Queries
+  readonly names: Names
+  /** Null where there is no connection that could listen. */
+  readonly connect: (() => Promise<Ear>) | null
+  hear(tidings: Tidings): void
+}
+
+/**
+ * Tells other processes of this schema and hears of theirs. It only saves time: whoever waits also polls.
+ *
+ * A connection that is open and yet deaf (a pooler took it, a proxy forgot it) would go unnoticed, so a beat is sent
+ * through another connection and must come back through this one; if it does not, a new connection is made.
+ */
+export class Listener {
+  readonly #settings: ListenerSettings
+  /** Our own tidings come back to us; this tells them apart. */
+  readonly #self = randomBytes(6).toString('base64url')
+  readonly #closing = new AbortController()
+  #announced = Number.NEGATIVE_INFINITY
+  #announcing: (() => void) | null = null
+  #beat: (() => void) | null = null
+  #listening: Promise<void> = Promise.resolve()
+  #isHeard = false
+  #isEarlier = false
+
+  constructor(settings: ListenerSettings) {
+    this.#settings = settings
+  }
+
+  /** Whether the last beat came back. */
+  get isHeard(): boolean {
+    return this.#isHeard
+  }
+
+  start(): void {
+    const { connect } = this.#settings
+    if (connect !== null) this.#listening = this.#keepListening(connect)
+  }
+
+  /** There may be work: at once, and then at most once in a while, the last time never left out. */
+  announce(tidings: 'work' | 'earlier'): void {
+    if (tidings === 'earlier') this.#isEarlier = true
+    if (this.#announcing !== null || this.#closing.signal.aborted) return
+    const leftMs = this.#announced + ANNOUNCE_MS - systemClock.monotonicMs()
+    if (leftMs <= 0) {
+      this.#announceNow()
+      return
+    }
+    this.#announcing = systemClock.after(leftMs, () => {
+      this.#announcing = null
+      this.#announceNow()
+    })
+  }
+
+  #announceNow(): void {
+    this.#announced = systemClock.monotonicMs()
+    const tidings = this.#isEarlier ? 'earlier' : 'work'
+    this.#isEarlier = false
+    void this.tell(tidings)
+  }
+
+  /** Within the given transaction, or by itself. Failing is harmless: the others poll. */
+  async tell(tidings: Tidings, queries: Queries = this.#settings.queries): Promise<void> {
+    await queries.rows(NOTIFY, this.#settings.names.channel, `${tidings} ${this.#self}`).catch(() => {})
+  }
+
+  /** The way by which a user's transaction tells when it commits. */
+  async tellWithin(queries: Queries): Promise<void> {
+    await queries.rows(NOTIFY, this.#settings.names.channel, 'earlier')
+  }
+
+  async #keepListening(connect: () => Promise<Ear>): Promise<void> {
+    let waitMs = RETRY_MS_MIN
+    while (!this.#closing.signal.aborted) {
+      const wasHeard = await this.#listen(connect).catch(() => false)
+      this.#isHeard = false
+      if (this.#closing.signal.aborted) return
+      // What was said meanwhile was not heard.
+      this.#settings.hear('earlier')
+      this.#settings.hear('lost')
+      waitMs = wasHeard ? RETRY_MS_MIN : Math.min(waitMs * 2, RETRY_MS_MAX)
+      await systemClock.sleep(waitMs * (0.5 + Math.random()), this.#closing.signal)
+    }
+  }
+
+  /** Resolves when the connection is gone or deaf: whether it had been heard at all. */
+  async #listen(connect: () => Promise<Ear>): Promise<boolean> {
+    const { names } = this.#settings
+    const ear = await connect()
+    const gone = new AbortController()
+    const end = (): void => gone.abort()
+    const hear = (notification: PgNotification): void => {
+      if (notification.channel === names.channel) this.#hear(notification.payload ?? '')
+    }
+    ear.client.on('notification', hear)
+    ear.client.on('end', end)
+    ear.client.on('error', end)
+    try {
+      await ear.client.query({ text: `LISTEN ${quote(names.channel)}`, values: [], query_timeout: ANSWER_MS })
+      const ended = AbortSignal.any([gone.signal, this.#closing.signal])
+      let wasHeard = false
+      while (!ended.aborted) {
+        if (!(await this.#isAnswered(ended))) break
+        wasHeard = true
+        this.#isHeard = true
+        await systemClock.sleep(BEAT_MS, ended)
+      }
+      return wasHeard
+    } finally {
+      ear.client.removeListener('notification', hear)
+      ear.client.removeListener('end', end)
+      await ear.close().catch(() => {})
+    }
+  }
+
+  #isAnswered(ended: AbortSignal): Promise<boolean> {
+    const answered = new AbortController()
+    this.#beat = () => answered.abort()
+    void this.tell('beat')
+    return systemClock.sleep(ANSWER_MS, AbortSignal.any([answered.signal, ended])).then(() => answered.signal.aborted)
+  }
+
+  #hear(payload: string): void {
+    const [tidings, from] = payload.split(' ')
+    const isOwn = from === this.#self
+    if (tidings === 'beat' && isOwn) this.#beat?.()
+    if (isOwn) return
+    if (tidings === 'work' || tidings === 'earlier' || tidings === 'lost') this.#settings.hear(tidings)
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#announcing?.()
+    await this.#listening
   }
 }

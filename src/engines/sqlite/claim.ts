@@ -1,62 +1,52 @@
 import { randomBytes } from 'node:crypto'
-import type { ClaimRequest, SubscribedType, Subscription } from '../../engine/engine.ts'
+import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
 import { reviewSuccessors } from './dependencies.ts'
+import { JOB_COLUMNS, KEY_RELEASED, UNLEASED } from './fragments.ts'
 import { recordEvent } from './history.ts'
-import { type ExpiredRow, type JobColumns, type JobRow, toJobRow, toLease, toMs } from './rows.ts'
-import {
-  BURY_EXHAUSTED,
-  COUNT_STARTS,
-  FIND_EXPIRED,
-  FORGET_STARTS,
-  LEASE_EXPIRED,
-  LEASE_ROWS,
-  MOVE_STARTS,
-  NEXT_EXPIRY,
-  PEEK,
-  PROBE,
-  READ_LANE,
-  READ_ROWS,
-  RECORD_STARTS,
-} from './statements.ts'
+import { type Bounds, type Lane, openLanes, recordStarts } from './rate-limits.ts'
+import { type JobColumns, type JobRow, toJobRow, toLease } from './rows.ts'
+
+/** The earliest due time of each (type, priority) that has claimable jobs: one index seek each, whatever else is stored. */
+export const PEEK = `
+SELECT type, priority, due FROM (
+  SELECT types.value AS type, ranks.value AS priority,
+    (SELECT scheduled_at FROM job_queue INDEXED BY idx_job_queue_claim
+      WHERE type = types.value AND priority = ranks.value AND status = 'queued' AND waiting_for = 0
+      ORDER BY scheduled_at LIMIT 1) AS due
+  FROM json_each('[1,2,3,4,5,6,7,8,9,10]') AS ranks CROSS JOIN json_each(:types) AS types)
+WHERE due IS NOT NULL ORDER BY priority`
+
+/** The first due jobs of one type and priority. */
+export const READ_LANE = `
+SELECT ${JOB_COLUMNS} FROM job_queue INDEXED BY idx_job_queue_claim
+WHERE type = :type AND priority = :priority AND status = 'queued' AND waiting_for = 0 AND scheduled_at <= :now
+ORDER BY scheduled_at, rowid LIMIT :max`
+
+/** The same from the index alone, for merging several types of one priority. */
+export const PROBE = `
+SELECT rowid, scheduled_at, type FROM job_queue INDEXED BY idx_job_queue_claim
+WHERE type = :type AND priority = :priority AND status = 'queued' AND waiting_for = 0 AND scheduled_at <= :now
+ORDER BY scheduled_at, rowid LIMIT :max`
+
+export const READ_ROWS = `SELECT ${JOB_COLUMNS} FROM job_queue WHERE rowid IN (SELECT value FROM json_each(:rows))`
+
+/** Counting happens where the start happens, so a crash counts (I2). */
+export const LEASE_ROWS = `
+UPDATE job_queue SET status = 'in_progress', lease_owner = :worker, lease_until = :until, lease_token = :token,
+  started_at = :now, updated_at = :now, attempts = attempts + 1
+WHERE rowid IN (SELECT value FROM json_each(:rows))`
+
+export const BURY_EXHAUSTED = `
+UPDATE job_queue SET status = 'dead_letter', completed_at = :now, error = :error, ${KEY_RELEASED}, ${UNLEASED} WHERE rowid = :rowid`
 
 /** When there will be something to claim, as far as the database knows now. */
 export interface Outlook {
   readonly ready: boolean
   /** The next moment something falls due; null when nothing is scheduled. */
   readonly nextMs: number | null
-}
-
-type Bounds = Pick<ClaimRequest, 'max' | 'perType'>
-
-interface Lane {
-  readonly type: SubscribedType
-  /** How many of the type may be claimed now. */
-  readonly max: number
-  /** When the rate limit lets the next one through, if it holds any back now. */
-  readonly freeAtMs: number | null
-}
-
-function openLanes(
-  connection: Connection,
-  types: readonly SubscribedType[],
-  bounds: Bounds,
-  nowMs: number,
-): readonly Lane[] {
-  return types.map((type) => {
-    const max = Math.min(bounds.max, bounds.perType?.[type.type] ?? bounds.max)
-    if (type.limit === undefined) return { type, max, freeAtMs: null }
-    const sinceMs = nowMs - type.limit.perMs
-    const used = connection.prepare(COUNT_STARTS).get({ type: type.type, sinceMs }) as {
-      starts: number
-      oldest_ms: number | null
-    }
-    const left = Math.max(0, type.limit.max - used.starts)
-    const freeAtMs = left > 0 || used.oldest_ms === null ? null : used.oldest_ms + type.limit.perMs
-    return { type, max: Math.min(max, left), freeAtMs }
-  })
 }
 
 interface Peeked {
@@ -90,12 +80,6 @@ export function outlook(
     consider(fromIso(due))
   }
   return { ready: false, nextMs }
-}
-
-export function outlookExpired(connection: Connection, nowMs: number): Outlook {
-  const { due } = connection.prepare(NEXT_EXPIRY).get() as { due: string | null }
-  const nextMs = toMs(due)
-  return { ready: nextMs !== null && nextMs <= nowMs, nextMs }
 }
 
 /** Takes the most urgent due jobs. Inside a write transaction. */
@@ -162,32 +146,8 @@ function byDueThenArrival(one: Probed, other: Probed): number {
   return one.scheduled_at < other.scheduled_at ? -1 : 1
 }
 
-function recordStarts(connection: Connection, lanes: readonly Lane[], rows: readonly JobRow[], nowMs: number): void {
-  for (const { type } of lanes) {
-    if (type.limit === undefined) continue
-    const starts = rows.filter((row) => row.type === type.type).length
-    if (starts === 0) continue
-    connection.prepare(FORGET_STARTS).run({ type: type.type, sinceMs: nowMs - type.limit.perMs })
-    connection.prepare(RECORD_STARTS).run({ type: type.type, nowMs, starts })
-  }
-}
-
-/**
- * A claim is recorded before it is committed; its handlers start after that. The window of a rate limit counts from the
- * starts, so what was recorded since `sinceMs` is moved to now.
- */
-export function moveStarts(
-  connection: Connection,
-  types: readonly SubscribedType[],
-  { sinceMs, nowMs }: { readonly sinceMs: number; readonly nowMs: number },
-): void {
-  for (const { type, limit } of types) {
-    if (limit !== undefined) connection.prepare(MOVE_STARTS).run({ type, sinceMs, nowMs })
-  }
-}
-
 /** One token for the whole batch: with the job's id it is unique to this claim. */
-function newToken(): string {
+export function newToken(): string {
   return randomBytes(9).toString('base64url')
 }
 
@@ -211,38 +171,4 @@ function lease(
     })
   }
   return rows.map((row) => toLease(row, row.attempts + 1, token, nowMs + (leaseMs.get(row.type) ?? 0)))
-}
-
-/** How long a reaper holds what it took over: ample for one settle, short if it dies too. */
-const REAPER_LEASE_MS = 30_000
-
-/** Hands expired jobs to the reaper under a fresh token. Inside a write transaction. */
-export function claimExpired(
-  connection: Connection,
-  subscription: Subscription,
-  max: number,
-  nowMs: number,
-): readonly Lease[] {
-  const { types, worker } = subscription
-  const only = types === 'every' ? null : JSON.stringify(types.map((type) => type.type))
-  const rows = connection.prepare(FIND_EXPIRED).all({ now: toIso(nowMs), max, only }) as ExpiredRow[]
-  if (rows.length === 0) return []
-  const leaseMs = types === 'every' ? REAPER_LEASE_MS : Math.max(...types.map((type) => type.leaseMs))
-  const token = newToken()
-  connection.prepare(LEASE_EXPIRED).run({
-    worker,
-    token,
-    until: toIso(nowMs + leaseMs),
-    now: toIso(nowMs),
-    rows: JSON.stringify(rows.map((row) => row.rowid)),
-  })
-  for (const row of rows) {
-    const detail = { startedAtMs: toMs(row.started_at) }
-    recordEvent(
-      connection,
-      { id: row.id, name: 'expired', attempt: row.attempts, worker: row.lease_owner, detail },
-      nowMs,
-    )
-  }
-  return rows.map((row) => toLease(row, row.attempts, token, nowMs + leaseMs))
 }

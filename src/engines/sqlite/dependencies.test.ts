@@ -9,7 +9,7 @@ import type { Outcome } from '../../engine/outcome.ts'
 import type { Predecessors } from '../../job/job.ts'
 import { systemClock } from '../../time/clock.ts'
 import { Connection } from './database.ts'
-import * as statements from './dependency-statements.ts'
+import * as dependencies from './dependencies.ts'
 import { applyMigrations } from './migrate.ts'
 
 const by = { who: 'test', reason: 'test' }
@@ -86,8 +86,8 @@ test('a job of another program that is put back with its attempts used up lets t
 test('every statement finds its rows by an index', () => {
   const memory = new DatabaseSync(':memory:')
   applyMigrations(new Connection(memory), 0)
-  for (const [name, sql] of Object.entries(statements)) {
-    if (!/^\s*(?:SELECT|UPDATE|DELETE)/.test(sql)) continue
+  for (const [name, sql] of Object.entries<unknown>({ ...dependencies })) {
+    if (typeof sql !== 'string' || !/^\s*(?:SELECT|UPDATE|DELETE)/.test(sql)) continue
     const plan = memory.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[]
     const scans = plan.map(({ detail }) => detail).filter((detail) => /^SCAN (?:job_queue|job_after)/.test(detail))
     // The one look whether there is any link at all stops at the first.

@@ -20,7 +20,7 @@ import {
 } from './database.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { diagnose } from './diagnosis.ts'
-import { insertJobs, insertWithin } from './enqueue.ts'
+import { insertJobs } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
 import { assertLocal, readMounts } from './file-system.ts'
 import { countJobs, createControls, createInspector } from './inspector.ts'
@@ -31,7 +31,7 @@ import { createPauses } from './pauses.ts'
 import { createPresence } from './presence.ts'
 import { createRetention } from './retention.ts'
 import { createSchedules } from './schedules.ts'
-import { connectionWithin } from './within.ts'
+import { connectionWithin, insertWithin } from './transactions.ts'
 
 /** A pass comes every 33 s at most, and another keeper takes over within 10 s of an end; it begins with a pass. */
 const RECOVERY_MAX_MS = 45_000

@@ -3,7 +3,16 @@ import { HISTORY_MAX, historyDetail, newestHistory } from '../../job/job.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
 import { parse, toMs, type ViewRow } from './rows.ts'
-import { READ_EVENTS, RECORD_EVENT, TRIM_EVENTS } from './statements.ts'
+
+export const RECORD_EVENT = `
+INSERT INTO job_events (job_id, at, name, attempt, worker, detail) VALUES (:id, :now, :name, :attempt, :worker, :detail)`
+
+/** All but the newest of a job's lines go. */
+export const TRIM_EVENTS = `
+DELETE FROM job_events WHERE job_id = :id AND seq <=
+  (SELECT seq FROM job_events WHERE job_id = :id ORDER BY seq DESC LIMIT 1 OFFSET :kept)`
+
+export const READ_EVENTS = `SELECT at, name, attempt, worker, detail FROM job_events WHERE job_id = :id ORDER BY seq`
 
 export interface NewEvent {
   readonly id: string

@@ -1,22 +1,75 @@
 import type { Controls, Counts, Inspector, JobFilter, TypeCounts } from '../../engine/engine.ts'
 import type { JobView } from '../../job/job.ts'
 import type { JobState } from '../../job/states.ts'
+import { JOB_STATES } from '../../job/states.ts'
 import { toIso } from '../../time/iso.ts'
 import type { SqliteCore } from './core.ts'
+import type { Connection } from './database.ts'
 import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
+import { KEY_RELEASED, UNLEASED, VIEW_COLUMNS } from './fragments.ts'
 import { readHistory, recordEvent } from './history.ts'
-import { listRows } from './listing.ts'
+import { UNBLOCK_LATEST } from './latest-keys.ts'
 import { toMs, toView, type ViewRow } from './rows.ts'
-import {
-  COUNT_DEAD,
-  COUNT_HELD_BACK,
-  COUNT_READY,
-  COUNT_STATES,
-  END_LIVE,
-  FIND_JOB,
-  OLDEST_DUE,
-  UNBLOCK_LATEST,
-} from './statements.ts'
+
+export const FIND_JOB = `SELECT ${VIEW_COLUMNS} FROM job_queue WHERE id = :id`
+
+/** Types that have jobs. One probe per type on the index, however many jobs there are. */
+export const TYPES = `
+WITH RECURSIVE types(type) AS (
+  SELECT min(type) FROM job_queue
+  UNION ALL
+  SELECT (SELECT min(type) FROM job_queue WHERE type > types.type) FROM types WHERE types.type IS NOT NULL)
+SELECT type FROM types WHERE type IS NOT NULL`
+
+/** Where a page ends: the job itself, or the next below it when it has been removed since. */
+export const PLACE_BEFORE = `
+SELECT rowid - (id = :id) AS place FROM job_queue WHERE id <= :id ORDER BY id DESC LIMIT 1`
+
+/** The newest up to a place. Rowids grow with arrival, and an index on a type and a state has its rowids in order. */
+export const NEWEST = `SELECT rowid FROM job_queue WHERE rowid <= :place ORDER BY rowid DESC LIMIT :limit`
+
+export const NEWEST_OF = `
+SELECT rowid FROM job_queue INDEXED BY idx_job_queue_type
+WHERE type = :type AND status = :state AND rowid <= :place ORDER BY rowid DESC LIMIT :limit`
+
+export const VIEW_ROWS = `
+SELECT ${VIEW_COLUMNS} FROM job_queue WHERE rowid IN (SELECT value FROM json_each(:rowids)) ORDER BY rowid DESC`
+
+/** The first of each priority is one probe on the index; the oldest of these is read. */
+export const OLDEST_DUE = `
+WITH RECURSIVE priorities(priority) AS (
+  SELECT min(priority) FROM job_queue INDEXED BY idx_job_queue_dequeue WHERE status = 'queued'
+  UNION ALL
+  SELECT (
+    SELECT min(priority) FROM job_queue INDEXED BY idx_job_queue_dequeue
+    WHERE status = 'queued' AND priority > priorities.priority)
+  FROM priorities WHERE priorities.priority IS NOT NULL)
+SELECT ${VIEW_COLUMNS} FROM job_queue WHERE rowid IN (
+  SELECT (
+    SELECT rowid FROM job_queue INDEXED BY idx_job_queue_dequeue
+    WHERE status = 'queued' AND priority = priorities.priority AND scheduled_at <= :now
+    ORDER BY scheduled_at, rowid LIMIT 1)
+  FROM priorities)
+ORDER BY scheduled_at, rowid LIMIT 1`
+
+export const COUNT_STATES = `SELECT type, status, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_type GROUP BY type, status`
+
+export const COUNT_READY = `
+SELECT type, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_claim
+WHERE status = 'queued' AND waiting_for = 0 AND scheduled_at <= :now GROUP BY type`
+
+/** Due, but behind an older job of their latest key that is in flight. */
+export const COUNT_HELD_BACK = `
+SELECT type, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_latest
+WHERE latest_key IS NOT NULL AND status = 'queued' AND waiting_for > 0 AND scheduled_at <= :now GROUP BY type`
+
+export const COUNT_DEAD = `
+SELECT type, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_dead
+WHERE status = 'dead_letter' AND ended IS NULL GROUP BY type`
+
+export const END_LIVE = `
+UPDATE job_queue SET status = 'dead_letter', ended = :ended, completed_at = :now, ${KEY_RELEASED}, ${UNLEASED}
+WHERE id = :id AND status IN ('queued', 'in_progress')`
 
 export function findRow(core: SqliteCore, id: string): ViewRow | undefined {
   return core.connection.prepare(FIND_JOB).get({ id }) as ViewRow | undefined
@@ -125,4 +178,42 @@ export function createControls(core: SqliteCore): Controls {
       return cancelled
     },
   }
+}
+
+interface Place {
+  readonly rowid: number
+}
+
+export function listRows(connection: Connection, filter: JobFilter): ViewRow[] {
+  const place = placeOf(connection, filter.before)
+  if (place === null) return []
+  const rowids = newest(connection, filter, place)
+  return connection.prepare(VIEW_ROWS).all({ rowids: JSON.stringify(rowids) }) as ViewRow[]
+}
+
+/** Null when nothing is below the job. */
+function placeOf(connection: Connection, before: string | undefined): number | null {
+  if (before === undefined) return Number.MAX_SAFE_INTEGER
+  const found = connection.prepare(PLACE_BEFORE).get({ id: before }) as { place: number } | undefined
+  return found?.place ?? null
+}
+
+function newest(connection: Connection, { state, type, limit }: JobFilter, place: number): readonly number[] {
+  if (state === undefined && type === undefined) {
+    return (connection.prepare(NEWEST).all({ place, limit }) as unknown as Place[]).map(({ rowid }) => rowid)
+  }
+  const types = type === undefined ? typesOf(connection) : [type]
+  const states = state === undefined ? JOB_STATES : [state]
+  const statement = connection.prepare(NEWEST_OF)
+  const rowids = types.flatMap((one) =>
+    states.flatMap((each) => statement.all({ type: one, state: each, place, limit }) as unknown as Place[]),
+  )
+  return rowids
+    .map(({ rowid }) => rowid)
+    .sort((a, b) => b - a)
+    .slice(0, limit)
+}
+
+function typesOf(connection: Connection): readonly string[] {
+  return (connection.prepare(TYPES).all() as { type: string }[]).map(({ type }) => type)
 }

@@ -1,46 +1,11 @@
-import { EngineError } from '../../errors.ts'
+import { existsSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import type { MigrationPlan } from '../../engine/open.ts'
+import { EngineError, isMillraceError } from '../../errors.ts'
 import { toIso } from '../../time/iso.ts'
-import type { Connection } from './database.ts'
-import { ADDED_COLUMNS, CANONICAL_TABLE, INDEXES_AND_TABLES } from './migrations/0001-job-queue.ts'
-import { PRESENCE_AND_PAUSES } from './migrations/0002-presence.ts'
-import { OUTBOX } from './migrations/0003-outbox.ts'
-import { CLOCK } from './migrations/0004-clock.ts'
-import { LATEST_IDLE } from './migrations/0005-latest-keys.ts'
-
-interface Migration {
-  readonly version: number
-  readonly name: string
-  /** What it runs against the schema as it is, in order. */
-  statements(connection: Connection): readonly string[]
-}
-
-function hasColumn({ handle }: Connection, table: 'job_queue' | 'job_latest', name: string): boolean {
-  const columns = handle.prepare(`PRAGMA table_info(${table})`).all() as { name: string }[]
-  return columns.some((column) => column.name === name)
-}
-
-/** In order; a migration is never edited once released, only followed by another. */
-const MIGRATIONS: readonly Migration[] = [
-  {
-    version: 1,
-    name: 'job-queue',
-    statements(connection) {
-      const missing = ADDED_COLUMNS.filter(({ name }) => !hasColumn(connection, 'job_queue', name))
-      const additions = missing.map(({ name, definition }) => `ALTER TABLE job_queue ADD COLUMN ${name} ${definition};`)
-      return [CANONICAL_TABLE, ...additions, INDEXES_AND_TABLES]
-    },
-  },
-  { version: 2, name: 'presence', statements: () => [PRESENCE_AND_PAUSES] },
-  { version: 3, name: 'outbox', statements: () => [OUTBOX] },
-  { version: 4, name: 'clock', statements: () => [CLOCK] },
-  {
-    version: 5,
-    name: 'latest-keys',
-    statements: (connection) => (hasColumn(connection, 'job_latest', 'idle_since') ? [] : [LATEST_IDLE]),
-  },
-]
-
-export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0
+import { Connection } from './database.ts'
+import { toEngineError } from './faults.ts'
+import { MIGRATIONS, SCHEMA_VERSION } from './migrations.ts'
 
 /** Named after us, because the file may be the user's own and user_version theirs. */
 const VERSION_TABLE = `
@@ -94,4 +59,32 @@ export function assertNotNewer(connection: Connection): void {
     'ERR_SCHEMA_NEWER',
     `the database has schema version ${version}, this Millrace knows ${SCHEMA_VERSION}; upgrade Millrace, nothing was changed`,
   )
+}
+
+/** A command that only looks may wait this long for a checkpoint of someone else. */
+const BUSY_MS = 1_000
+
+/** What opening the file with `migrate` would change. Read-only: a file that is missing stays missing. */
+export function planMigrationsOf(file: string): MigrationPlan {
+  const isThere = file !== ':memory:' && existsSync(file)
+  try {
+    const handle = new DatabaseSync(isThere ? file : ':memory:', { readOnly: isThere, timeout: BUSY_MS })
+    const connection = new Connection(handle)
+    try {
+      refuseNewer(connection)
+      return { version: schemaVersion(connection), latest: SCHEMA_VERSION, pending: pendingMigrations(connection) }
+    } finally {
+      connection.close()
+    }
+  } catch (error) {
+    throw toEngineError(error, `reading ${file}`)
+  }
+}
+
+function refuseNewer(connection: Connection): void {
+  try {
+    assertCurrent(connection)
+  } catch (error) {
+    if (!isMillraceError(error, 'ERR_SCHEMA_MISSING')) throw error
+  }
 }

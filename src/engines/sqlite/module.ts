@@ -3,7 +3,7 @@ import type { EngineSettings, MigrationPlan } from '../../engine/open.ts'
 import { EngineError } from '../../errors.ts'
 import { isSqliteDatabase } from './database.ts'
 import { SqliteEngine, type SqliteOptions } from './engine.ts'
-import { planMigrationsOf } from './plan.ts'
+import { planMigrationsOf } from './migrate.ts'
 
 const FORM = `give 'sqlite:./file.db', optionally with '?synchronous=full' (the default) or '?synchronous=normal'`
 

@@ -11,8 +11,7 @@ import { toIso } from '../../time/iso.ts'
 import { Connection } from './database.ts'
 import { lookAtSpace } from './diagnosis/space.ts'
 import { SqliteEngine } from './engine.ts'
-import { Portions } from './portions.ts'
-import { REMOVE_FINISHED } from './retention-statements.ts'
+import { Portions, REMOVE_FINISHED } from './retention.ts'
 
 const DAY_MS = 86_400_000
 const NO_WAIT = new AbortController().signal

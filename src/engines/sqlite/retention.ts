@@ -10,21 +10,39 @@ import {
 } from '../../engine/retention.ts'
 import type { Ended } from '../../job/job.ts'
 import type { JobState } from '../../job/states.ts'
+import { systemClock } from '../../time/clock.ts'
 import { fromIso } from '../../time/iso.ts'
 import type { SqliteCore } from './core.ts'
 import type { Connection } from './database.ts'
 import { removeLetter } from './dead-letters.ts'
+import { IS_AWAITED } from './dependencies.ts'
 import { findRow } from './inspector.ts'
 import { latestKeys } from './latest-keys.ts'
-import { Portions } from './portions.ts'
-import {
-  IS_KEPT_FOR_OTHERS,
-  PAGES,
-  REMOVE_EVENTS_OF,
-  REMOVE_FINISHED,
-  vacuumPages,
-  WALK,
-} from './retention-statements.ts'
+
+/** Row numbers grow with arrival; reading takes no lock. */
+export const WALK = `
+SELECT rowid, id, type, status, ended, completed_at FROM job_queue WHERE rowid > :from ORDER BY rowid LIMIT :max`
+
+export const IS_KEPT_FOR_OTHERS = `SELECT 1 AS found FROM job_queue WHERE id = :id AND ${IS_AWAITED}`
+
+/** Rows are [rowid, id, completed_at]: what has changed since it was looked at stays. */
+export const REMOVE_FINISHED = `
+DELETE FROM job_queue WHERE rowid IN (
+  SELECT job_queue.rowid FROM json_each(:rows) AS gone CROSS JOIN job_queue ON job_queue.rowid = gone.value ->> 0
+  WHERE job_queue.id = gone.value ->> 1 AND completed_at = gone.value ->> 2 AND NOT ${IS_AWAITED}
+    AND (status = 'completed' OR (status = 'dead_letter' AND ended IN ('cancelled', 'superseded'))))
+RETURNING id`
+
+export const REMOVE_EVENTS_OF = `DELETE FROM job_events WHERE job_id IN (SELECT value FROM json_each(:ids))`
+
+export const PAGES = `
+SELECT page_count AS pages, freelist_count AS free, page_size AS bytes, auto_vacuum AS vacuum
+FROM pragma_page_count, pragma_freelist_count, pragma_page_size, pragma_auto_vacuum`
+
+/** Moves the last pages of the file into free ones before them. */
+export function vacuumPages(count: number): string {
+  return `PRAGMA incremental_vacuum(${count})`
+}
 
 /** A transaction longer than this is felt by those who wait for the lock. */
 const TRANSACTION_MS = 4
@@ -165,4 +183,40 @@ async function compact(core: SqliteCore, portions: Portions): Promise<boolean> {
 function surplusPages(connection: Connection): number {
   const { pages, free, vacuum } = readPages(connection)
   return vacuum === 2 ? free - Math.ceil(pages * RESERVE) : 0
+}
+
+/** How much one transaction takes on, so that it lasts about as long as it should, whatever the machine and the rows. */
+export class Portions {
+  readonly #least: number
+  readonly #most: number
+  readonly #aimMs: number
+  #size: number
+
+  constructor({ least, most, aimMs }: { readonly least: number; readonly most: number; readonly aimMs: number }) {
+    this.#least = least
+    this.#most = most
+    this.#aimMs = aimMs
+    this.#size = least
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Runs `work` on `count` things, and takes more or fewer next time by how long it took. */
+  timed<Value>(count: number, work: () => Value): Value {
+    const startedAtMs = systemClock.monotonicMs()
+    const value = work()
+    this.#adapt(count, systemClock.monotonicMs() - startedAtMs)
+    return value
+  }
+
+  /** Grows by no more than a half at a time, because one fast transaction says little about the next. */
+  #adapt(count: number, tookMs: number): void {
+    const fitting = tookMs > 0 ? (count * this.#aimMs) / tookMs : this.#most
+    const next = Math.floor(Math.min(fitting, this.#size * 1.5 + 1))
+    // A small rest at the end of a step is no reason to take less.
+    if (count < this.#size && next > count) return
+    this.#size = Math.max(this.#least, Math.min(this.#most, next))
+  }
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, test } from 'node:test'
 import { assertVersionText, Connection } from './database.ts'
-import { applyMigrations, assertCurrent, pendingMigrations, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
-import { ADDED_COLUMNS, CANONICAL_TABLE, INDEXES_AND_TABLES } from './migrations/0001-job-queue.ts'
+import { applyMigrations, assertCurrent, pendingMigrations, schemaVersion } from './migrate.ts'
+import { ADDED_COLUMNS, CANONICAL_TABLE, INDEXES_AND_TABLES, SCHEMA_VERSION } from './migrations.ts'
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const NOW = '2026-01-01T00:00:00.000Z'

@@ -1,32 +1,49 @@
-import type { Lease, Lost, LostReason, Outcome, Settlement } from '../../engine/outcome.ts'
-import type { Ended, ErrorRecord, JobEventName } from '../../job/job.ts'
+import type { Lease, Lost, Outcome, Settlement } from '../../engine/outcome.ts'
+import type { ErrorRecord, JobEventName } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
-import type { Connection } from './database.ts'
 import { releaseSuccessors, reviewSuccessors } from './dependencies.ts'
+import { HELD, KEY_RELEASED, UNLEASED } from './fragments.ts'
 import { recordEvent } from './history.ts'
+import { FIND_LATEST, UNBLOCK_LATEST } from './latest-keys.ts'
+import { change, type Holder, toLost } from './leases.ts'
 import { fromLeaseToken, toMs } from './rows.ts'
-import {
-  BURY_ONE,
-  COMPLETE_MANY,
-  COMPLETE_ONE,
-  FIND_LATEST,
-  READ_START,
-  RELEASE_ONE,
-  RENEW_MANY,
-  RENEW_ONE,
-  REPORT,
-  RETRY_ONE,
-  SUPERSEDE_HELD,
-  UNBLOCK_LATEST,
-  WHY_LOST,
-} from './statements.ts'
 import { NeedsCare } from './writer.ts'
 
-interface Holder {
-  readonly connection: Connection
-  readonly worker: string
-  readonly nowMs: number
-}
+/** Many completions in one statement. Rows are [rowid, token, result, durationMs]; keyed jobs go through COMPLETE_ONE. */
+export const COMPLETE_MANY = `
+UPDATE job_queue SET status = 'completed', result = done.value ->> 2, duration_ms = done.value ->> 3,
+  completed_at = :now, completed_by = lease_owner, error = NULL, ${UNLEASED}
+FROM json_each(:done) AS done
+WHERE job_queue.rowid = done.value ->> 0 AND lease_token = done.value ->> 1
+  AND status = 'in_progress' AND lease_until > :now`
+
+export const COMPLETE_ONE = `
+UPDATE job_queue SET status = 'completed', result = :result, duration_ms = :durationMs, completed_at = :now,
+  completed_by = lease_owner, error = NULL,
+  ${KEY_RELEASED}, ${UNLEASED}
+WHERE ${HELD}`
+
+export const RETRY_ONE = `
+UPDATE job_queue SET status = 'queued', scheduled_at = :due, started_at = NULL, error = :error, error_record = :record, ${UNLEASED}
+WHERE ${HELD}`
+
+export const BURY_ONE = `
+UPDATE job_queue SET status = 'dead_letter', completed_at = :now, error = :error, error_record = :record,
+  ${KEY_RELEASED}, ${UNLEASED}
+WHERE ${HELD}`
+
+/** Without a delay the job keeps its place in the queue. */
+export const RELEASE_ONE = `
+UPDATE job_queue SET status = 'queued', attempts = attempts - 1, scheduled_at = coalesce(:due, scheduled_at), started_at = NULL, ${UNLEASED}
+WHERE ${HELD}`
+
+/** An older version of a latest key whose newer one waits is not run again. */
+export const SUPERSEDE_HELD = `
+UPDATE job_queue SET status = 'dead_letter', ended = 'superseded', completed_at = :now, error = :error, error_record = :record,
+  ${KEY_RELEASED}, ${UNLEASED}
+WHERE ${HELD}`
+
+export const READ_START = `SELECT started_at FROM job_queue WHERE id = :id`
 
 /**
  * Applies the outcomes whose tokens hold and returns the others. Inside a write transaction. Unless it is told to take
@@ -126,16 +143,6 @@ function supersede(holder: Holder, lease: Lease, outcome: Exclude<Outcome, { kin
   return true
 }
 
-function change(
-  holder: Holder,
-  statement: string,
-  lease: Lease,
-  values: Record<string, string | number | null>,
-): boolean {
-  const fence = { id: lease.job.id, token: fromLeaseToken(lease.token).token, now: toIso(holder.nowMs) }
-  return Number(holder.connection.prepare(statement).run({ ...fence, ...values }).changes) === 1
-}
-
 function errorColumns(error: ErrorRecord): { error: string; record: string } {
   return { error: error.message, record: JSON.stringify(error) }
 }
@@ -156,31 +163,4 @@ function record(holder: Holder, lease: Lease, name: JobEventName, detail: Record
     { id: lease.job.id, name, attempt: lease.attempt, worker: holder.worker, detail },
     holder.nowMs,
   )
-}
-
-/** Extends all that is still held in one statement, and only if that was not all looks for what is gone. */
-export function renewLeases(holder: Holder, leases: readonly Lease[], leaseMs: number): readonly Lost[] {
-  const { connection, nowMs } = holder
-  const until = toIso(nowMs + leaseMs)
-  const fences = leases.map((lease) => fromLeaseToken(lease.token))
-  const held = JSON.stringify(fences.map((fence) => [fence.rowid, fence.token]))
-  const { changes } = connection.prepare(RENEW_MANY).run({ held, until, now: toIso(nowMs) })
-  if (Number(changes) === leases.length) return []
-  return leases
-    .filter((lease) => !change(holder, RENEW_ONE, lease, { until }))
-    .map((lease) => toLost(connection, lease))
-}
-
-export function reportProgress(holder: Holder, lease: Lease, progress: string): boolean {
-  return change(holder, REPORT, lease, { progress })
-}
-
-export function toLost(connection: Connection, lease: Lease): Lost {
-  const row = connection.prepare(WHY_LOST).get({ id: lease.job.id }) as { ended: Ended | null } | undefined
-  return { lease, reason: lostReason(row?.ended ?? null) }
-}
-
-function lostReason(ended: Ended | null): LostReason {
-  if (ended === 'superseded') return 'superseded'
-  return ended === null ? 'expired' : 'cancelled'
 }

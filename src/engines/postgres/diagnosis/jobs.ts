@@ -2,8 +2,8 @@
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { failure, formatAge, ok, plural, warning } from '../../../engine/findings.ts'
 import { toIso } from '../../../time/iso.ts'
-import { SILENCE_MS } from '../claim.ts'
 import type { Queries } from '../database.ts'
+import { SILENCE_MS } from '../expired.ts'
 import { COUNT_INCONSISTENT, COUNT_OVERDUE, COUNT_SCHEDULES, COUNT_STUCK, COUNT_UNCLAIMABLE } from './statements.ts'
 
 const LOOK_MAX = 10_000

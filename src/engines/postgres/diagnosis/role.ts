@@ -2,7 +2,7 @@
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { failure, ok } from '../../../engine/findings.ts'
 import type { Database } from '../database.ts'
-import { workerRights } from '../migrate-statements.ts'
+import { workerRights } from '../migrate.ts'
 import { LOOK_AT_RIGHTS } from './statements.ts'
 
 interface Rights {

@@ -1,21 +1,26 @@
 /** Whether the tables are those that the migrations make, read off the SQL of the migrations. */
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { failure, ok } from '../../../engine/findings.ts'
+import * as claim from '../claim.ts'
+import * as complete from '../complete.ts'
 import type { Database, Statement } from '../database.ts'
-import * as dependency from '../dependency-statements.ts'
-import * as desk from '../desk-statements.ts'
-import * as inspect from '../inspect-statements.ts'
-import * as limit from '../limit-statements.ts'
-import * as lock from '../lock-statements.ts'
-import { schemaSql } from '../migrate.ts'
-import { ADDED_COLUMNS, LEASE_COLUMNS } from '../migrations/0001-jobs.ts'
+import * as deadLetters from '../dead-letters.ts'
+import * as dependencies from '../dependencies.ts'
+import * as enqueue from '../enqueue.ts'
+import * as expired from '../expired.ts'
+import * as inspector from '../inspector.ts'
+import { ADDED_COLUMNS, LEASE_COLUMNS } from '../jobs-table.ts'
+import * as keepLimits from '../keep-limits.ts'
+import * as latestKeys from '../latest-keys.ts'
+import * as leases from '../leases.ts'
+import { schemaSql } from '../migrations.ts'
 import { quote } from '../names.ts'
-import * as outbox from '../outbox-statements.ts'
-import * as presence from '../presence-statements.ts'
-import * as retention from '../retention-statements.ts'
-import * as schedule from '../schedule-statements.ts'
-import * as settle from '../settle-statements.ts'
-import * as statements from '../statements.ts'
+import * as outbox from '../outbox.ts'
+import * as presenceStatements from '../presence-statements.ts'
+import * as rateLimits from '../rate-limits.ts'
+import * as retention from '../retention.ts'
+import * as scheduleStatements from '../schedule-statements.ts'
+import * as settle from '../settle.ts'
 import { READ_COLUMNS, READ_INDEXES, READ_TRIGGERS } from './statements.ts'
 
 interface Part {
@@ -109,13 +114,32 @@ function compare(
   })
 }
 
+/** Every module that has statements. */
+const MODULES: readonly object[] = [
+  claim,
+  complete,
+  deadLetters,
+  dependencies,
+  enqueue,
+  expired,
+  inspector,
+  keepLimits,
+  latestKeys,
+  leases,
+  outbox,
+  presenceStatements,
+  rateLimits,
+  retention,
+  scheduleStatements,
+  settle,
+]
+
 /** Those that are one statement. A statement that the server cannot parse fails at every call: that is what drift costs. */
 export function ownStatements(): readonly (readonly [name: string, statement: Statement])[] {
-  return [statements, limit, lock, settle, desk, inspect, schedule, retention, dependency, presence, outbox].flatMap(
-    (file) =>
-      Object.entries(file).flatMap(([name, made]) =>
-        typeof made === 'function' && /^[A-Z][A-Z_]+$/.test(name) ? [[name, made as Statement] as const] : [],
-      ),
+  return MODULES.flatMap((module) =>
+    Object.entries<unknown>({ ...module }).flatMap(([name, made]) =>
+      typeof made === 'function' && /^[A-Z][A-Z_]+$/.test(name) ? [[name, made as Statement] as const] : [],
+    ),
   )
 }
 

@@ -2,8 +2,9 @@
  * What the diagnosis asks. Nothing is written, nothing is locked, and but for the deep look nothing walks all finished
  * jobs: a look at a large table stays short.
  */
+
+import { DUE, ms, NOW } from '../fragments.ts'
 import type { Names } from '../names.ts'
-import { DUE, ms, NOW } from '../statements.ts'
 
 const text = (name: string): string => name.replaceAll("'", "''")
 

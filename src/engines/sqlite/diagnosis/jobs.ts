@@ -2,9 +2,8 @@
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { failure, formatAge, ok, plural, warning } from '../../../engine/findings.ts'
 import { fromIso, toIso } from '../../../time/iso.ts'
-import { READ_CLOCK } from '../clock-statements.ts'
+import { type ClockRow, READ_CLOCK } from '../clock.ts'
 import type { Connection } from '../database.ts'
-import type { ClockRow } from '../file-clock.ts'
 import { COUNT_EXPIRED, COUNT_LEASELESS, COUNT_OVERDUE, LAST_SIGN, NEWEST_ROWS, UNREADABLE_ROWS } from './statements.ts'
 
 /** How many of the newest rows a look may read. */

@@ -6,7 +6,7 @@ import { expect, store, temporary } from '../../../../test/fixtures/examined.ts'
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { TestClock } from '../../../testing/clock.ts'
 import { SqliteEngine } from '../engine.ts'
-import { CANONICAL_TABLE } from '../migrations/0001-job-queue.ts'
+import { CANONICAL_TABLE } from '../migrations.ts'
 
 describe('the schema', () => {
   const drifts: readonly (readonly [sql: string, severity: Finding['severity'], says: readonly RegExp[]])[] = [

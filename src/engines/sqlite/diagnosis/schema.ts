@@ -1,13 +1,24 @@
 /** Whether the tables are those that the migrations make, compared with a fresh database in memory. */
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { failure, ok, warning } from '../../../engine/findings.ts'
+import * as claim from '../claim.ts'
+import * as clock from '../clock.ts'
 import { Connection, openFile } from '../database.ts'
-import * as dependencyStatements from '../dependency-statements.ts'
-import * as deskStatements from '../desk-statements.ts'
+import * as deadLetters from '../dead-letters.ts'
+import * as dependencies from '../dependencies.ts'
+import * as enqueue from '../enqueue.ts'
+import * as expired from '../expired.ts'
+import * as history from '../history.ts'
+import * as inspector from '../inspector.ts'
+import * as keepLimits from '../keep-limits.ts'
+import * as latestKeys from '../latest-keys.ts'
+import * as leases from '../leases.ts'
 import { applyMigrations } from '../migrate.ts'
-import * as outboxStatements from '../outbox-statements.ts'
+import * as outbox from '../outbox.ts'
 import * as presenceStatements from '../presence-statements.ts'
-import * as engineStatements from '../statements.ts'
+import * as rateLimits from '../rate-limits.ts'
+import * as retention from '../retention.ts'
+import * as settle from '../settle.ts'
 
 interface Part {
   readonly type: 'table' | 'index' | 'trigger'
@@ -130,16 +141,29 @@ function comparePart(part: Part, own: Part | undefined): readonly Finding[] {
   ]
 }
 
+/** Every module that has statements. */
+const MODULES: readonly object[] = [
+  claim,
+  clock,
+  deadLetters,
+  dependencies,
+  enqueue,
+  expired,
+  history,
+  inspector,
+  keepLimits,
+  latestKeys,
+  leases,
+  outbox,
+  presenceStatements,
+  rateLimits,
+  retention,
+  settle,
+]
+
 /** A statement that cannot be prepared fails at every call: that is what drift costs. */
 function unpreparable(actual: Connection): readonly Finding[] {
-  const statements: readonly (readonly [name: string, sql: unknown])[] = [
-    ...Object.entries(engineStatements),
-    ...Object.entries(deskStatements),
-    ...Object.entries(dependencyStatements),
-    ...Object.entries(presenceStatements),
-    ...Object.entries(outboxStatements),
-  ]
-  return statements.flatMap(([name, sql]) => {
+  return MODULES.flatMap((module) => Object.entries(module)).flatMap(([name, sql]: [string, unknown]) => {
     if (typeof sql !== 'string' || !/^\s*(?:SELECT|INSERT|UPDATE|DELETE)\b/.test(sql)) return []
     try {
       actual.handle.prepare(sql)

@@ -1,0 +1,65 @@
+import type { StoreClock, StoreTime } from '../../engine/store-steps.ts'
+import type { Database } from './database.ts'
+import { DUE, ms, NOW } from './fragments.ts'
+import type { Names } from './names.ts'
+
+/** No office: its term is the sum of all steps that were followed, in milliseconds. */
+const CLOCK = `'clock'`
+
+export const READ_CLOCK = ({ leaders }: Names): string => `
+SELECT ${ms(NOW)} AS now_ms, coalesce((SELECT term FROM ${leaders} WHERE office = ${CLOCK}), 0)::float8 AS followed_ms`
+
+export const NAME_CLOCK = ({ leaders }: Names): string => `
+INSERT INTO ${leaders} (office, holder, term, expires_at) VALUES (${CLOCK}, NULL, 0, ${NOW}) ON CONFLICT DO NOTHING`
+
+/** No row comes back when somebody else has followed the step. The lock lasts as long as the transaction. */
+export const FOLLOW_CLOCK = ({ leaders }: Names): string => `
+UPDATE ${leaders} SET term = term + $2::bigint, expires_at = ${NOW}
+WHERE office = ${CLOCK} AND term = $3::bigint RETURNING term`
+
+const STEP = `$2::float8 * interval '1 millisecond'`
+
+export const SHIFT_LEASES = ({ jobs }: Names): string => `
+UPDATE ${jobs} SET lease_expires_at = lease_expires_at + ${STEP}, last_heartbeat_at = last_heartbeat_at + ${STEP},
+  updated_at = updated_at + ${STEP}
+WHERE status = 'processing' AND ${NOW} IS NOT NULL`
+
+/** Jobs that were due stay due, and retries keep their delay; every other due time is a time of day. */
+export const SHIFT_DUE = ({ jobs }: Names): string => `
+UPDATE ${jobs} SET run_at = CASE WHEN run_at > ${NOW} THEN run_at + ${STEP} ELSE run_at END,
+  next_earliest_run_at = CASE WHEN next_earliest_run_at > ${NOW} THEN next_earliest_run_at + ${STEP} ELSE next_earliest_run_at END,
+  updated_at = ${NOW}
+WHERE status = 'queued' AND ${DUE} > ${NOW}
+  AND (${DUE} <= ${NOW} - ${STEP} OR ${DUE} <= ${NOW} - 2 * ${STEP} AND attempt_count > 0)`
+
+export const SHIFT_STARTS = ({ limits }: Names): string => `
+UPDATE ${limits} SET started_at = ARRAY (
+  SELECT start.at + ${STEP} FROM unnest(started_at) WITH ORDINALITY AS start (at, nth) ORDER BY start.nth)
+WHERE cardinality(started_at) > 0 AND ${NOW} IS NOT NULL`
+
+export const SHIFT_LEADERS = ({ leaders }: Names): string =>
+  `UPDATE ${leaders} SET expires_at = expires_at + ${STEP} WHERE holder IS NOT NULL AND ${NOW} IS NOT NULL`
+
+export const SHIFT_PRESENCE = ({ presence }: Names): string =>
+  `UPDATE ${presence} SET expires_at = expires_at + ${STEP} WHERE ${NOW} IS NOT NULL`
+
+/** The server's clock, by which leases, limits, offices and presence are judged. */
+export function serverClock(database: Database): Omit<StoreClock, 'onStep'> {
+  return {
+    async read(): Promise<StoreTime> {
+      const [row] = await database.rows<{ now_ms: number; followed_ms: number }>(READ_CLOCK)
+      return { nowMs: row?.now_ms ?? 0, followedMs: row?.followed_ms ?? 0 }
+    },
+    shift: (stepMs, followedMs) =>
+      database.transaction(async (queries) => {
+        await queries.rows(NAME_CLOCK)
+        if ((await queries.rows(FOLLOW_CLOCK, stepMs, followedMs)).length === 0) return false
+        await queries.rows(SHIFT_LEASES, stepMs)
+        await queries.rows(SHIFT_STARTS, stepMs)
+        await queries.rows(SHIFT_LEADERS, stepMs)
+        await queries.rows(SHIFT_PRESENCE, stepMs)
+        if (stepMs < 0) await queries.rows(SHIFT_DUE, stepMs)
+        return true
+      }),
+  }
+}

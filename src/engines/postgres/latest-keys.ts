@@ -1,0 +1,113 @@
+import type { Receipt } from '../../engine/engine.ts'
+import type { NewJob } from '../../job/job.ts'
+import type { Queries } from './database.ts'
+import { columnsOf, findKnown, GIVEN_JOBS, JOB_COLUMNS, jobValues } from './enqueue.ts'
+import { after, DUE, event, given, LIVE, NOW, UNLEASED } from './fragments.ts'
+import { literal, type Names } from './names.ts'
+
+/** A condition on `known`: one that waits, runs, or may be replayed. Each half has an index of its own. */
+const isUsed = ({ jobs }: Names): string => `(
+  EXISTS (SELECT 1 FROM ${jobs} AS job WHERE job.type = known.type AND job.latest_key = known.latest_key
+    AND job.latest_key IS NOT NULL AND job.status IN ('queued', 'processing'))
+  OR EXISTS (SELECT 1 FROM ${jobs} AS job WHERE job.type = known.type AND job.latest_key = known.latest_key
+    AND job.latest_key IS NOT NULL AND job.status = 'failed' AND coalesce(job.ended, 'discarded') = 'discarded'))`
+
+/**
+ * The next latest keys after one: those that are idle are marked, those that have been for long are forgotten, and the last
+ * one looked at comes back. It waits for nobody: a key that an enqueue holds at this moment is left for the next pass.
+ */
+export const FORGET_IDLE_LATEST = (names: Names): string => `
+WITH walked AS MATERIALIZED (
+  SELECT type, latest_key, seq, idle_since, ${isUsed(names)} AS used FROM ${names.latest} AS known
+  WHERE (type, latest_key) > ($2::text, $3::text) ORDER BY type, latest_key LIMIT $4),
+due AS MATERIALIZED (
+  SELECT known.type, known.latest_key, walked.used, known.idle_since IS NOT NULL AS marked
+  FROM ${names.latest} AS known JOIN walked ON walked.type = known.type AND walked.latest_key = known.latest_key
+  WHERE known.seq = walked.seq AND (walked.used = (known.idle_since IS NOT NULL)
+    OR NOT walked.used AND known.idle_since <= ${NOW} - make_interval(secs => $5::float8 / 1000))
+  FOR UPDATE OF known SKIP LOCKED),
+forgotten AS (
+  DELETE FROM ${names.latest} AS known USING due
+  WHERE known.type = due.type AND known.latest_key = due.latest_key AND due.marked AND NOT due.used),
+marked AS (
+  UPDATE ${names.latest} AS known SET idle_since = CASE WHEN due.used THEN NULL ELSE ${NOW} END FROM due
+  WHERE known.type = due.type AND known.latest_key = due.latest_key AND due.marked = due.used)
+SELECT type, latest_key, count(*) OVER ()::int AS looked FROM walked ORDER BY type DESC, latest_key DESC LIMIT 1`
+
+/** The lock keeps an enqueue of a newer version before or after a replay. */
+export const FIND_LATEST_SEQ = ({ latest }: Names): string =>
+  `SELECT seq::float8 AS seq, ${NOW} AS now FROM ${latest} WHERE type = $2 AND latest_key = $3 FOR UPDATE`
+
+/** The next number of a latest key, or the given one if it is above all before it; no row comes back when it is stale. */
+export const TAKE_LATEST_SEQ = ({ latest }: Names): string => `
+INSERT INTO ${latest} AS known (type, latest_key, seq) SELECT $2::text, $3::text, coalesce($4::bigint, 1) WHERE ${NOW} IS NOT NULL
+ON CONFLICT (type, latest_key) DO UPDATE SET seq = coalesce($4::bigint, greatest(known.seq, 0) + 1), idle_since = NULL
+WHERE $4::bigint IS NULL OR $4::bigint > known.seq
+RETURNING seq::float8 AS seq`
+
+/** The lock makes a claim or a settle of the same job come before or after, never in between. */
+export const FIND_LATEST = ({ jobs }: Names): string => `
+SELECT id::text AS id, status, attempt_count, ${DUE} AS due, arrival::text AS arrival, blocked, ${NOW} AS now
+FROM ${jobs} WHERE type = $2 AND latest_key = $3 AND ${LIVE} ORDER BY arrival FOR UPDATE`
+
+/** One job with a latest key, in the place that the job it replaces has left. */
+export const ENQUEUE_LATEST = (names: Names): string => `
+INSERT INTO ${names.jobs} (${JOB_COLUMNS}, latest_key, latest_seq, blocked, arrival)
+SELECT ${jobValues(names)}, $13, $14::bigint, $15::boolean, coalesce($17::bigint, nextval(${literal(names.arrivals)}))
+FROM (SELECT given.*, least(coalesce(given.run_at, ${after('delay_ms')}), $16::timestamptz) AS due FROM ${GIVEN_JOBS}) AS given
+ON CONFLICT DO NOTHING
+RETURNING id::text AS id`
+
+export const SUPERSEDE_WAITING = ({ jobs, events, eventIdType }: Names): string => `
+WITH ended AS (
+  UPDATE ${jobs} SET status = 'failed', ended = 'superseded', completed_at = ${NOW}, blocked = false, ${UNLEASED}
+  WHERE id::text = $2 AND status = 'queued' RETURNING id, attempt_count)
+INSERT INTO ${events} (job_id, data)
+SELECT id::text::${eventIdType}, ${event({ type: `'superseded'`, attempt: 'attempt_count', worker: 'NULL' }, `jsonb_build_object('by', $3::text)`)}
+FROM ended`
+
+/** One that was never seen gets a row that every number is above. */
+export const LOCK_LATEST = ({ latest }: Names): string => `
+INSERT INTO ${latest} AS known (type, latest_key, seq)
+SELECT DISTINCT type, latest_key, ${NEVER_SEEN} FROM ${given('$2::text[]', '$3::text[]')} AS wanted (type, latest_key)
+WHERE ${NOW} IS NOT NULL ORDER BY type, latest_key
+ON CONFLICT (type, latest_key) DO UPDATE SET seq = known.seq`
+
+const NEVER_SEEN = '(-9007199254740991)::bigint'
+
+interface LatestRow {
+  readonly id: string
+  readonly status: string
+  readonly due: Date
+  readonly arrival: string | null
+}
+
+/** A waiting older job ends superseded and leaves its place; a running one is waited for. */
+export async function insertLatest(
+  queries: Queries,
+  job: NewJob,
+  latest: NonNullable<NewJob['latest']>,
+  arrival: string | null,
+): Promise<Receipt> {
+  const [known] = await findKnown(queries, [job])
+  if (known !== null && known !== undefined) return { id: known, status: 'duplicate' }
+  const [taken] = await queries.rows<{ seq: number }>(TAKE_LATEST_SEQ, job.type, latest.key, latest.seq)
+  if (taken === undefined) return { id: job.id, status: 'stale' }
+  const others = await queries.rows<LatestRow>(FIND_LATEST, job.type, latest.key)
+  const running = others.some((other) => other.status === 'processing')
+  const waiting = others.filter((other) => other.status === 'queued')
+  for (const other of waiting) await queries.rows(SUPERSEDE_WAITING, other.id, job.id)
+  const [place] = waiting
+  const rows = await queries.rows<{ id: string }>(
+    ENQUEUE_LATEST,
+    ...columnsOf([job]),
+    latest.key,
+    taken.seq,
+    running,
+    place?.due ?? null,
+    place?.arrival ?? arrival,
+  )
+  // The key was taken by someone else in this very moment: what was superseded above stays so only if this is stored.
+  if (rows.length === 0) throw Object.assign(new Error('the key was taken meanwhile'), { code: '40001' })
+  return { id: job.id, status: waiting.length > 0 ? 'replaced' : 'enqueued' }
+}

@@ -1,0 +1,93 @@
+import type { Lease, Lost, LostReason } from '../../engine/outcome.ts'
+import type { Ended } from '../../job/job.ts'
+import { type Accepted, nameOf, nameOfLease } from './complete.ts'
+import type { Database } from './database.ts'
+import { after, given, held, NOW, owned } from './fragments.ts'
+import type { Names } from './names.ts'
+import { fenceOf } from './rows.ts'
+
+/** Waits for nobody: a row that is being settled at this moment is looked at again by the caller. */
+export const RENEW = ({ jobs }: Names): string => `
+WITH held AS MATERIALIZED (
+  SELECT given.id, given.token FROM ${jobs} AS job
+  JOIN ${given('$2::text[]', '$3::text[]')} AS given (id, token) ON ${held('job', 'given')}
+  FOR NO KEY UPDATE OF job SKIP LOCKED)
+UPDATE ${jobs} AS job SET lease_expires_at = ${after('$4::float8')}, last_heartbeat_at = ${NOW}, updated_at = ${NOW}
+FROM held WHERE job.id::text = held.id
+RETURNING held.id, held.token`
+
+/** The same for one, and it waits. */
+export const RENEW_ONE = ({ jobs }: Names): string => `
+UPDATE ${jobs} AS job SET lease_expires_at = ${after('$4::float8')}, last_heartbeat_at = ${NOW}, updated_at = ${NOW}
+FROM (SELECT $2::text AS id, $3::text AS token) AS given WHERE ${held('job', 'given')}
+RETURNING job.id::text AS id`
+
+export const REPORT = ({ jobs }: Names): string => `
+UPDATE ${jobs} AS job SET progress = $4::json, updated_at = ${NOW}
+FROM (SELECT $2::text AS id, $3::text AS token) AS given WHERE ${held('job', 'given')}
+RETURNING job.id::text AS id`
+
+/** What has become of leases: whether each still holds, and why not. */
+export const LOOK_AT_LEASES = ({ jobs }: Names): string => `
+SELECT given.id, given.token, job.ended,
+  coalesce(${owned('job', 'given')} AND job.status = 'processing', false) AS owned,
+  coalesce(job.lease_expires_at > ${NOW}, false) AS alive
+FROM ${given('$2::text[]', '$3::text[]')} AS given (id, token) LEFT JOIN ${jobs} AS job ON job.id::text = given.id`
+
+/** Extends all that is still held in one statement, and only if that was not all looks for what is gone. */
+export async function renewLeases(
+  database: Database,
+  leases: readonly Lease[],
+  leaseMs: number,
+): Promise<readonly Lost[]> {
+  const renewed = await database.rows<Accepted>(RENEW, ...fences(leases), leaseMs)
+  if (renewed.length === leases.length) return []
+  const held = new Set(renewed.map(nameOf))
+  const lost: Lost[] = []
+  for (const lease of leases) {
+    if (held.has(nameOfLease(lease))) continue
+    const again = await database.rows(RENEW_ONE, lease.job.id, fenceOf(lease).token, leaseMs)
+    if (again.length === 0) lost.push(...(await findLost(database, [lease])))
+  }
+  return lost
+}
+
+function fences(leases: readonly Lease[]): readonly [ids: readonly string[], tokens: readonly string[]] {
+  return [leases.map((lease) => lease.job.id), leases.map((lease) => fenceOf(lease).token)]
+}
+
+export async function reportProgress(database: Database, lease: Lease, progress: string): Promise<boolean> {
+  return (await database.rows(REPORT, lease.job.id, fenceOf(lease).token, progress)).length === 1
+}
+
+interface LookedAt {
+  readonly id: string
+  readonly token: string
+  readonly ended: Ended | null
+  readonly owned: boolean
+  readonly alive: boolean
+}
+
+/** Why each of these leases, which were refused, is gone. */
+export async function findLost(database: Database, leases: readonly Lease[]): Promise<readonly Lost[]> {
+  if (leases.length === 0) return []
+  const rows = await database.rows<LookedAt>(LOOK_AT_LEASES, ...fences(leases))
+  return leases.map((lease) => {
+    const row = rows.find(({ id, token }) => id === lease.job.id && token === fenceOf(lease).token)
+    return { lease, reason: lostReason(row?.ended ?? null) }
+  })
+}
+
+/** Those of the held leases that someone took away, an expiry nobody has acted on not counted. */
+export async function findTaken(database: Database, leases: readonly Lease[]): Promise<readonly Lost[]> {
+  const rows = await database.rows<LookedAt>(LOOK_AT_LEASES, ...fences(leases))
+  return leases.flatMap((lease) => {
+    const row = rows.find(({ id, token }) => id === lease.job.id && token === fenceOf(lease).token)
+    return row?.owned === true ? [] : [{ lease, reason: lostReason(row?.ended ?? null) }]
+  })
+}
+
+function lostReason(ended: Ended | null): LostReason {
+  if (ended === 'superseded') return 'superseded'
+  return ended === null ? 'expired' : 'cancelled'
+}

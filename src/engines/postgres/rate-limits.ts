@@ -1,0 +1,162 @@
+import type { SubscribedType } from '../../engine/engine.ts'
+import { systemClock } from '../../time/clock.ts'
+import { accept, type Claimed, columnsOf, lease, measured, type Taking, taken } from './claim.ts'
+import type { Database } from './database.ts'
+import { jobColumns, ms, NOW } from './fragments.ts'
+import type { Names } from './names.ts'
+import type { JobRow } from './rows.ts'
+
+/** In order of the name, so that two who add the same ones do not wait for each other. */
+export const NAME_LIMITS = ({ limits }: Names): string => `
+INSERT INTO ${limits} (type) SELECT given FROM unnest($2::text[]) AS given WHERE ${NOW} IS NOT NULL ORDER BY given
+ON CONFLICT DO NOTHING`
+
+/** So many starts are kept of one window at most: those that are nearer to each other than a part of it count as one. */
+const PARTS = 200
+
+/**
+ * Claims jobs of types of which some are limited. $2 to $9 as in CLAIM, then for each lane its limit, null where it has
+ * none ($10 starts within $11 milliseconds), and the limited types ($12).
+ *
+ * It is one statement, so that the lock on a type's row ends with it, whatever becomes of who sent it: a worker that was
+ * frozen, or cut off, between two statements of a transaction would hold up all others. For the same reason only ids come
+ * back: the server does not commit before it has sent its answer, and payloads may be more than a frozen worker's socket takes.
+ *
+ * The recent starts stand in the row that is locked, because that is the one row that a statement sees as it is now, not
+ * as it was when the statement began. The time is read when all locks are held: what is counted and what is recorded
+ * lie on the same side of every other claim. A type whose row another claim holds is left out, and told as 'unlocked'.
+ */
+export const CLAIM_LIMITED = ({ jobs, limits }: Names): string => `
+WITH locked AS MATERIALIZED (
+  SELECT type, started_at, started FROM ${limits} WHERE type = ANY ($12::text[]) ORDER BY type FOR UPDATE SKIP LOCKED),
+moment AS MATERIALIZED (
+  SELECT coalesce($1::timestamptz, clock_timestamp()) AS now, types FROM (SELECT count(*)::int AS types FROM locked) AS counted),
+lanes AS MATERIALIZED (
+  SELECT * FROM unnest($2::text[], $3::int[], $4::float8[], $5::int[], $6::timestamptz[], $10::float8[], $11::float8[])
+    AS lane (type, bound, lease_ms, at_priority, since, starts_max, per_ms)),
+-- A start a window or more in the future is one of a clock that was set back since: it counts as one of now, and so for
+-- one window at most. A nearer one may have been moved by its claim while this one was on the way.
+recent AS MATERIALIZED (
+  SELECT lane.type, CASE WHEN future.is_far THEN moment.now ELSE start.at END AS at, start.starts, future.is_far AS is_future
+  FROM moment CROSS JOIN lanes AS lane JOIN locked ON locked.type = lane.type
+  CROSS JOIN LATERAL unnest(locked.started_at, locked.started) AS start (at, starts)
+  CROSS JOIN LATERAL (SELECT start.at > moment.now + lane.per_ms * interval '1 millisecond' AS is_far) AS future
+  WHERE start.at > moment.now - lane.per_ms * interval '1 millisecond'),
+judged AS MATERIALIZED (
+  SELECT lane.type, lane.starts_max - coalesce(used.starts, 0) AS starts_left, coalesce(used.is_future, false) AS is_future,
+    ${ms(`used.oldest - moment.now`)} + lane.per_ms AS free_ms
+  FROM moment CROSS JOIN lanes AS lane JOIN locked ON locked.type = lane.type LEFT JOIN (
+    SELECT type, sum(starts) AS starts, min(at) AS oldest, bool_or(is_future) AS is_future FROM recent GROUP BY type) AS used
+    ON used.type = lane.type),
+open AS MATERIALIZED (
+  SELECT lane.type, least(lane.bound, coalesce(judged.starts_left, lane.bound))::int AS bound, lane.lease_ms, lane.at_priority,
+    lane.since
+  FROM lanes AS lane LEFT JOIN judged ON judged.type = lane.type
+  WHERE lane.starts_max IS NULL OR judged.starts_left > 0),
+${taken(jobs, 'open AS lane')},
+leased AS (
+  ${lease(jobs, 'job.id, job.type, job.attempt_count <= greatest(1, job.max_attempts) AS is_start')}),
+begun AS (
+  SELECT type, (SELECT count(*) FROM leased WHERE leased.type = judged.type AND is_start)::int AS starts FROM judged),
+kept AS (
+  SELECT type, array_agg(at ORDER BY at) AS started_at, array_agg(starts ORDER BY at) AS started FROM (
+    SELECT given.type, max(given.at) AS at, sum(given.starts)::int AS starts
+    FROM (SELECT type, at, starts FROM recent UNION ALL SELECT begun.type, moment.now, begun.starts FROM begun, moment) AS given
+    JOIN lanes AS lane ON lane.type = given.type WHERE given.starts > 0
+    GROUP BY given.type, floor(date_part('epoch', given.at) * 1000 * ${PARTS} / lane.per_ms)) AS part
+  GROUP BY type),
+recorded AS (
+  UPDATE ${limits} AS known SET started_at = kept.started_at, started = kept.started
+  FROM kept JOIN begun ON begun.type = kept.type JOIN judged ON judged.type = kept.type
+  WHERE known.type = kept.type AND (begun.starts > 0 OR judged.is_future))
+SELECT (SELECT array_agg(id::text) FROM leased) AS ids, moment.types AS locked, ${ms('moment.now')} AS now_ms,
+  (SELECT min(free_ms) FROM judged WHERE starts_left <= 0) AS free_ms
+FROM moment`
+
+/** What a claim has taken. */
+export const READ_CLAIMED = ({ jobs }: Names): string => `
+SELECT ${jobColumns('job')}, ${NOW} AS now FROM ${jobs} AS job
+WHERE job.id::text = ANY ($2::text[]) AND job.lease_token = $3 AND job.status = 'processing'`
+
+/**
+ * A claim is recorded before its answer is on the way; its handlers start when that has arrived. What a claim has recorded
+ * ($3, or later) is moved to now, so that the window counts from the starts. Written over the row's own columns, which
+ * Postgres reads anew when it had to wait for the row.
+ */
+export const MOVE_STARTS = ({ limits }: Names): string => `
+UPDATE ${limits} AS known SET started_at = ARRAY(
+  SELECT CASE WHEN ${ms('start.at')} >= $3::float8 THEN greatest(start.at, coalesce($1::timestamptz, clock_timestamp())) ELSE start.at END
+  FROM unnest(known.started_at) WITH ORDINALITY AS start (at, nth) ORDER BY start.nth)
+WHERE known.type = ANY ($2::text[])`
+
+interface LimitedRow {
+  readonly ids: readonly string[] | null
+  /** Of how many limited types the row was free. */
+  readonly locked: number
+  readonly free_ms: number | null
+  /** When the claim was recorded, as the server tells the time. */
+  readonly now_ms: number
+}
+
+/** Claims of one limited type are short and come one after the other: so often is one that stood in the way waited for. */
+const LIMIT_TRIES = 8
+
+const LIMIT_WAIT_MS = 5
+
+/** Claims of one limited type come one after the other over all processes; only so can the window be counted. */
+export async function claimLimited(database: Database, taking: TakingLimited): Promise<Claimed> {
+  const types = taking.limited.map((type) => type.type)
+  for (let tries = 1; ; tries += 1) {
+    const row = await takeLimited(database, taking)
+    const freeInMs = row?.free_ms ?? null
+    if (row !== undefined && row.ids !== null) {
+      const rows = await database.rows<JobRow>(READ_CLAIMED, row.ids, taking.token)
+      const leases = await accept(database, rows, taking)
+      if (leases.length > 0) moveStarts(database, types, row.now_ms)
+      return { leases, freeInMs }
+    }
+    const isAll = row?.locked === types.length
+    if (isAll || tries === LIMIT_TRIES) return { leases: [], freeInMs: isAll ? freeInMs : LIMIT_WAIT_MS }
+    // Or someone has removed the row.
+    if (tries === 1) await nameLimits(database, taking.limited)
+    else await systemClock.sleep(LIMIT_WAIT_MS * Math.random())
+  }
+}
+
+/**
+ * After this turn of the event loop, in which the handlers start. Nobody waits for it: should it fail, the window counts
+ * from the claim, and what is wrong with the server the next claim tells.
+ */
+function moveStarts(database: Database, types: readonly string[], sinceMs: number): void {
+  setImmediate(() => void database.rows(MOVE_STARTS, types, sinceMs).catch(() => {}))
+}
+
+/** Makes the row that claims of a limited type lock. Before the first one. */
+export async function nameLimits(database: Database, types: readonly SubscribedType[]): Promise<void> {
+  const limited = types.filter((type) => type.limit !== undefined).map((type) => type.type)
+  if (limited.length > 0) await database.rows(NAME_LIMITS, limited)
+}
+
+interface TakingLimited extends Taking {
+  readonly limited: readonly SubscribedType[]
+}
+
+async function takeLimited(
+  database: Database,
+  { lanes, limited, max, worker, token, cursors }: TakingLimited,
+): Promise<LimitedRow | undefined> {
+  const limits = lanes.map((lane) => limited.find((type) => type.type === lane.type)?.limit ?? null)
+  const [row] = await measured(cursors, lanes, (starts) =>
+    database.rows<LimitedRow>(
+      CLAIM_LIMITED,
+      ...columnsOf(lanes, starts),
+      max,
+      worker,
+      token,
+      limits.map((limit) => limit?.max ?? null),
+      limits.map((limit) => limit?.perMs ?? null),
+      limited.map((type) => type.type),
+    ),
+  )
+  return row
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, type TestContext, test } from 'node:test'
+import { tempFiles } from '../../../test/fixtures/temp-files.ts'
+import { type Mill, open } from '../../client/mill.ts'
+import { NEWEST, NEWEST_OF, OLDEST_DUE, TYPES } from './inspector.ts'
+
+const files = tempFiles()
+
+const INSERT = `INSERT INTO job_queue (id, type, payload, status, created_at, updated_at, scheduled_at)
+  VALUES (:id, :type, '{}', :status, :at, :at, :at)`
+
+async function stage(t: TestContext): Promise<{ readonly mill: Mill; readonly db: DatabaseSync }> {
+  const file = files.next()
+  const mill = await open(`sqlite:${file}`)
+  const db = new DatabaseSync(file)
+  t.after(async () => {
+    db.close()
+    await mill.close()
+  })
+  return { mill, db }
+}
+
+function add(db: DatabaseSync, id: string, type: string, status: string): void {
+  db.prepare(INSERT).run({ id, type, status, at: '2026-01-01T00:00:00.000Z' })
+}
+
+const ids = async (mill: Mill, filter: Parameters<Mill['jobs']>[0]): Promise<string> =>
+  (await mill.jobs(filter)).map(({ id }) => id).join(' ')
+
+describe('a page of jobs', () => {
+  test('has the newest first, whatever another program calls them', async (t) => {
+    const { mill, db } = await stage(t)
+    for (const [id, type, status] of [
+      ['m', 'mail', 'queued'],
+      ['z', 'bill', 'completed'],
+      ['a', 'mail', 'completed'],
+      ['k', 'bill', 'queued'],
+      ['b', 'mail', 'queued'],
+    ] as const) {
+      add(db, id, type, status)
+    }
+    assert.equal(await ids(mill, {}), 'b k a z m')
+    assert.equal(await ids(mill, { type: 'mail' }), 'b a m')
+    assert.equal(await ids(mill, { state: 'queued' }), 'b k m')
+    assert.equal(await ids(mill, { state: 'queued', limit: 2 }), 'b k')
+    assert.equal(await ids(mill, { state: 'queued', limit: 2, before: 'k' }), 'm')
+    assert.equal(await ids(mill, { state: 'queued', type: 'bill' }), 'k')
+    assert.equal(await ids(mill, { state: 'in_progress' }), '')
+    assert.equal(await ids(mill, { type: 'nothing' }), '')
+  })
+
+  test('goes on behind a job that has gone meanwhile', async (t) => {
+    const { mill, db } = await stage(t)
+    for (const id of ['01A', '01B', '01C', '01D']) add(db, id, 'mail', 'completed')
+    assert.equal(await ids(mill, { limit: 2 }), '01D 01C')
+    db.exec(`DELETE FROM job_queue WHERE id = '01C'`)
+    assert.equal(await ids(mill, { limit: 2, before: '01C' }), '01B 01A')
+    assert.equal(await ids(mill, { limit: 2, before: '01A' }), '')
+    assert.equal(await ids(mill, { limit: 2, before: '00' }), '')
+  })
+
+  test('is read along an index and never sorted, and neither is the one that waits longest', async (t) => {
+    const { db } = await stage(t)
+    for (const statement of [NEWEST, NEWEST_OF, TYPES, OLDEST_DUE]) {
+      const plan = db.prepare(`EXPLAIN QUERY PLAN ${statement}`).all()
+      const steps = plan.map(({ detail }) => String(detail))
+      // The oldest of each priority are at most ten, and these are put in order.
+      const sorted = steps.filter((step) => step.includes('TEMP B-TREE'))
+      assert.equal(sorted.length, statement === OLDEST_DUE ? 1 : 0, steps.join('\n'))
+      const walked = steps.filter((step) => /^SCAN job_queue/.test(step) && statement !== NEWEST)
+      assert.deepEqual(walked, [])
+    }
+  })
+})

@@ -1,0 +1,72 @@
+import type { ClaimRequest, SubscribedType } from '../../engine/engine.ts'
+import type { Connection } from './database.ts'
+import type { JobRow } from './rows.ts'
+
+export const COUNT_STARTS = `
+SELECT coalesce(sum(starts), 0) AS starts, min(at_ms) AS oldest_ms FROM job_starts WHERE type = :type AND at_ms > :sinceMs`
+
+/** What a claim has recorded counts from now. */
+export const MOVE_STARTS = `UPDATE job_starts SET at_ms = :nowMs WHERE type = :type AND at_ms >= :sinceMs AND at_ms < :nowMs`
+
+export const FORGET_STARTS = `DELETE FROM job_starts WHERE type = :type AND at_ms <= :sinceMs`
+
+export const RECORD_STARTS = `INSERT INTO job_starts (type, at_ms, starts) VALUES (:type, :nowMs, :starts)`
+
+export type Bounds = Pick<ClaimRequest, 'max' | 'perType'>
+
+export interface Lane {
+  readonly type: SubscribedType
+  /** How many of the type may be claimed now. */
+  readonly max: number
+  /** When the rate limit lets the next one through, if it holds any back now. */
+  readonly freeAtMs: number | null
+}
+
+export function openLanes(
+  connection: Connection,
+  types: readonly SubscribedType[],
+  bounds: Bounds,
+  nowMs: number,
+): readonly Lane[] {
+  return types.map((type) => {
+    const max = Math.min(bounds.max, bounds.perType?.[type.type] ?? bounds.max)
+    if (type.limit === undefined) return { type, max, freeAtMs: null }
+    const sinceMs = nowMs - type.limit.perMs
+    const used = connection.prepare(COUNT_STARTS).get({ type: type.type, sinceMs }) as {
+      starts: number
+      oldest_ms: number | null
+    }
+    const left = Math.max(0, type.limit.max - used.starts)
+    const freeAtMs = left > 0 || used.oldest_ms === null ? null : used.oldest_ms + type.limit.perMs
+    return { type, max: Math.min(max, left), freeAtMs }
+  })
+}
+
+export function recordStarts(
+  connection: Connection,
+  lanes: readonly Lane[],
+  rows: readonly JobRow[],
+  nowMs: number,
+): void {
+  for (const { type } of lanes) {
+    if (type.limit === undefined) continue
+    const starts = rows.filter((row) => row.type === type.type).length
+    if (starts === 0) continue
+    connection.prepare(FORGET_STARTS).run({ type: type.type, sinceMs: nowMs - type.limit.perMs })
+    connection.prepare(RECORD_STARTS).run({ type: type.type, nowMs, starts })
+  }
+}
+
+/**
+ * A claim is recorded before it is committed; its handlers start after that. The window of a rate limit counts from the
+ * starts, so what was recorded since `sinceMs` is moved to now.
+ */
+export function moveStarts(
+  connection: Connection,
+  types: readonly SubscribedType[],
+  { sinceMs, nowMs }: { readonly sinceMs: number; readonly nowMs: number },
+): void {
+  for (const { type, limit } of types) {
+    if (limit !== undefined) connection.prepare(MOVE_STARTS).run({ type, sinceMs, nowMs })
+  }
+}
