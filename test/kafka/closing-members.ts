@@ -1,7 +1,7 @@
 /** Joins groups and closes its members at every moment of it. Then nothing is left that keeps this process alive. */
 import { setTimeout as pass } from 'node:timers/promises'
 import { loadClient } from '../../src/engines/kafka/driver.ts'
-import { Member } from '../../src/engines/kafka/member.ts'
+import { GroupMember } from '../../src/engines/kafka/member.ts'
 import { parseUrl } from '../../src/engines/kafka/options.ts'
 import { systemClock } from '../../src/time/clock.ts'
 
@@ -11,7 +11,7 @@ const STEP_MS = 6
 const client = await loadClient()
 
 for (let nth = 0; nth < MEMBERS; nth += 1) {
-  const member = new Member({
+  const member = new GroupMember({
     client,
     options: parseUrl(`${url}?group=${group}-${nth}&session=60000&heartbeat=100`),
     clock: systemClock,

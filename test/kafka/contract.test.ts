@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
-import { decodeProgress } from '../../src/engines/kafka/progress.ts'
+import { decodeProgress } from '../../src/engines/kafka/commit-metadata.ts'
 import { endOffsets, freshName, freshTopic, groupOffsets, type KafkaServer, kafkaServer } from '../servers/kafka.ts'
 import {
   briefUrlOf,
@@ -66,7 +66,7 @@ test('a member that was paused past its session is refused on waking, and change
   // A first start is stored a moment after it.
   const areStored = async (): Promise<boolean> => {
     const [committed] = await groupOffsets(server, group)
-    return new Map(decodeProgress(0, committed?.metadata ?? null).trials).size === 2
+    return new Map(decodeProgress(0, committed?.metadata ?? null).retryStates).size === 2
   }
   await eventually(areStored, 'the starts')
   zombie.process.kill('SIGSTOP')

@@ -58,12 +58,12 @@ test('a topic that was deleted under its worker is created again, said so, and r
   const topic = await freshTopic(server, 'orders')
   const mill = await open(urlOf(server, freshName('group'), '&partitions=2'))
   t.after(() => mill.close())
-  const [ran, troubles]: [unknown[], string[]] = [[], []]
-  mill.events.on('worker.error', ({ error }) => void troubles.push(String(error)))
+  const [ran, backgroundErrors]: [unknown[], string[]] = [[], []]
+  mill.events.on('worker.error', ({ error }) => void backgroundErrors.push(String(error)))
   await mill.work([defineJob({ type: topic, run: ({ payload }) => void ran.push(payload) })])
   await deleteTopic(topic)
   await eventually(
-    () => troubles.some((text) => text.includes(`'${topic}' was deleted and is created again`)),
+    () => backgroundErrors.some((text) => text.includes(`'${topic}' was deleted and is created again`)),
     'the word',
   )
   await produce(server, [

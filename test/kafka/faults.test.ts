@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { open } from '../../src/client/mill.ts'
 import { loadClient } from '../../src/engines/kafka/driver.ts'
-import { type Epoch, nameOf, type PartitionName } from '../../src/engines/kafka/holding.ts'
-import { Member } from '../../src/engines/kafka/member.ts'
+import { GroupMember } from '../../src/engines/kafka/member.ts'
 import { parseUrl } from '../../src/engines/kafka/options.ts'
+import type { Membership } from '../../src/engines/kafka/owned-partition.ts'
+import { nameOf, type PartitionName } from '../../src/engines/kafka/record.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { createTopic, freshName, freshTopic, kafkaServer, startKafka, withAdmin } from '../servers/kafka.ts'
@@ -15,16 +16,16 @@ test('partitions that are added while running are found and become ours', async 
   const server = await kafkaServer()
   const topic = await freshTopic(server, 'growing', 2)
   const owned = new Map<string, PartitionName>()
-  const epochs: Epoch[] = []
-  const member = new Member({
+  const epochs: Membership[] = []
+  const member = new GroupMember({
     client: await loadClient(),
     options: parseUrl(urlOf(server, freshName('group'))),
     clock: systemClock,
     topics: [topic],
     existing: () => withAdmin(server, (admin) => admin.listTopics()),
-    onAssigned: (fresh, epoch) => {
+    onAssigned: (fresh, membership) => {
       for (const partition of fresh) owned.set(nameOf(partition), partition)
-      epochs.push(epoch)
+      epochs.push(membership)
     },
     onRevoking: async () => {},
     onLost: (partitions) => {
@@ -56,10 +57,14 @@ test('a topic that is deleted keeps back no other of its worker, and is read aga
   t.after(() => Promise.all([one.close(), two.close()]))
   const types = [gone, stays].map((type) => ({ type, leaseMs: 60_000 }))
   const consumer = await one.consume({ types, worker: 'payout-executor-1' })
-  const troubles: string[] = []
-  consumer.onTrouble?.((error) => void troubles.push(String(error)))
+  const backgroundErrors: string[] = []
+  consumer.onTrouble?.((error) => void backgroundErrors.push(String(error)))
   await withAdmin(server, (admin) => admin.deleteTopics({ topics: [gone] }))
-  await eventually(() => troubles.some((text) => text.includes(`${gone} was deleted`)), 'the word about it', 60_000)
+  await eventually(
+    () => backgroundErrors.some((text) => text.includes(`${gone} was deleted`)),
+    'the word about it',
+    60_000,
+  )
   await produce(server, [{ topic: stays, value: '1' }])
   const [first] = await claimed(consumer, 1)
   assert.equal(first?.job.type, stays)

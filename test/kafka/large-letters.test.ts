@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto'
 import { before, type TestContext, test } from 'node:test'
 import { Producer } from '@platformatic/kafka'
 import { connect, disconnect } from '../../src/engines/kafka/connection.ts'
-import type { LogRecord } from '../../src/engines/kafka/dead-letters/record.ts'
 import { parseUrl } from '../../src/engines/kafka/options.ts'
+import type { LogRecord } from '../../src/engines/kafka/record.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { createTopic, endOffsets, groupOffsets, type KafkaServer, kafkaServer } from '../servers/kafka.ts'
@@ -65,11 +65,11 @@ for (const [what, value] of VALUES) {
     const stage = await stageDesk(t, server)
     const { topic, dlq } = stage
     await produce(server, [{ topic, key: 'a', value }])
-    const troubles: unknown[] = []
+    const backgroundErrors: unknown[] = []
     const mill = await stage.work(doom)
-    mill.events.on('worker.error', ({ error }) => void troubles.push(error))
+    mill.events.on('worker.error', ({ error }) => void backgroundErrors.push(error))
     await settledUpTo(stage, 1n)
-    assert.deepEqual([await endOffsets(server, dlq), troubles], [[1n], []])
+    assert.deepEqual([await endOffsets(server, dlq), backgroundErrors], [[1n], []])
     await mill.close()
     await assertReplayed(t, stage, value)
   })
@@ -81,12 +81,12 @@ test('a letter that its topic does not take goes in parts and the worker says so
   await createTopic(server, dlq, 1, { 'max.message.bytes': String(200 * KB) })
   const value = dense(900 * KB)
   await produce(server, [{ topic, key: 'a', value }])
-  const troubles: string[] = []
+  const backgroundErrors: string[] = []
   const mill = await stage.work(doom)
-  mill.events.on('worker.error', ({ error }) => void troubles.push(String(error)))
+  mill.events.on('worker.error', ({ error }) => void backgroundErrors.push(String(error)))
   await settledUpTo(stage, 1n)
-  await eventually(() => troubles.length > 0, 'the alarm')
-  assert.match(troubles.join(), /was written in 7 parts.*raise max\.message\.bytes/)
+  await eventually(() => backgroundErrors.length > 0, 'the alarm')
+  assert.match(backgroundErrors.join(), /was written in 7 parts.*raise max\.message\.bytes/)
   assert.deepEqual(await endOffsets(server, dlq), [7n])
   assert.equal((await mill.counts())[topic]?.dead, 1)
   await mill.close()

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { open } from '../../src/client/mill.ts'
 import type { Outcome } from '../../src/engine/outcome.ts'
-import { TRIALS_MAX } from '../../src/engines/kafka/watermark.ts'
+import { RETRIES_MAX } from '../../src/engines/kafka/watermark.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { freshName, freshTopic, kafkaServer } from '../servers/kafka.ts'
 import { boom, claimed, complete, consume, eventually, openEngine, produce, urlOf } from './kafka-fixtures.ts'
 
 const server = await kafkaServer()
-const MANY = TRIALS_MAX + 10
+const MANY = RETRIES_MAX + 10
 const again: Outcome = { kind: 'retry', delayMs: 0, error: boom }
 
 test('records in retry go on at a member that joins and at the one that stays', async (t) => {
@@ -57,9 +57,9 @@ test('records of a newer payload version wait for the worker that knows it, and 
     newer,
     Array.from({ length: MANY }, (_, n) => n),
   )
-  await eventually(() => given.back >= TRIALS_MAX, 'as many given back as a partition takes on')
+  await eventually(() => given.back >= RETRIES_MAX, 'as many given back as a partition takes on')
   await eventually(() => given.told !== '', 'the word that the partition is read no further')
-  assert.match(given.told, new RegExp(`^${TRIALS_MAX} or more records of ${topic}/0 wait for a retry`))
+  assert.match(given.told, new RegExp(`^${RETRIES_MAX} or more records of ${topic}/0 wait for a retry`))
   const doctor = await openEngine(url)
   t.after(() => doctor.close())
   await eventually(async () => {

@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import type { GroupProtocolsMetadataCallback } from '@platformatic/kafka'
 import { loadClient } from '../../src/engines/kafka/driver.ts'
-import { Member } from '../../src/engines/kafka/member.ts'
+import { GroupMember } from '../../src/engines/kafka/member.ts'
 import { parseUrl } from '../../src/engines/kafka/options.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { freshName, freshTopic, groupOffsets, kafkaServer, withAdmin } from '../servers/kafka.ts'
@@ -193,7 +193,7 @@ test('a topic that the broker does not list yet is looked for again soon, not on
   const topic = await freshTopic(server, 'unlisted')
   const assigned: string[] = []
   let looks = 0
-  const member = new Member({
+  const member = new GroupMember({
     client: await loadClient(),
     options: parseUrl(`${server.url}?group=${freshName('group')}&session=60000&heartbeat=200`),
     clock: systemClock,

@@ -52,8 +52,8 @@ for (const { name, begin, end } of OUTAGES) {
         await pass(20)
       },
     })
-    const troubles: string[] = []
-    mill.events.on('worker.error', ({ during }) => void troubles.push(during))
+    const backgroundErrors: string[] = []
+    mill.events.on('worker.error', ({ during }) => void backgroundErrors.push(during))
     const numbers = Array.from({ length: 2_000 }, (_, n) => n)
     for (let from = 0; from < numbers.length; from += 250)
       await writer.enqueueMany(job, numbers.slice(from, from + 250))
@@ -69,7 +69,7 @@ for (const { name, begin, end } of OUTAGES) {
     // which it was not missed yet, and not the 1900 that there was time for before the session was over.
     const repeated = [...ran.values()].filter((times) => times > 1).length
     assert.ok(repeated <= 1_000, `${repeated} jobs ran twice`)
-    assert.ok(troubles.length > 0, 'nobody was told that the broker was away')
+    assert.ok(backgroundErrors.length > 0, 'nobody was told that the broker was away')
   })
 }
 

@@ -32,15 +32,15 @@ test('records that were deleted before a worker came are passed over, and it say
   await deleteBelow(topic, 7n)
   const mill = await open(urlOf(server, group))
   t.after(() => mill.close())
-  const troubles: string[] = []
-  mill.events.on('worker.error', ({ error }) => void troubles.push(String(error)))
+  const backgroundErrors: string[] = []
+  mill.events.on('worker.error', ({ error }) => void backgroundErrors.push(String(error)))
   const ran: unknown[] = []
   await mill.work([
     defineJob({ type: topic, backoff: { kind: 'fixed', delay: 0 }, run: ({ payload }) => void ran.push(payload) }),
   ])
   await eventually(() => ran.length === 3, 'what is left', 30_000)
   assert.deepEqual(ran, [7, 8, 9])
-  await eventually(() => troubles.some((text) => /deleted; going on at 7/.test(text)), 'the word about it')
+  await eventually(() => backgroundErrors.some((text) => /deleted; going on at 7/.test(text)), 'the word about it')
 })
 
 test('records that are deleted under a reader that is behind are passed over, and it goes on with the first that is left', async (t) => {
@@ -48,8 +48,8 @@ test('records that are deleted under a reader that is behind are passed over, an
   const engine = await openEngine(urlOf(server, freshName('group')))
   t.after(() => engine.close())
   const consumer = await consume(engine, topic)
-  const troubles: string[] = []
-  consumer.onTrouble?.((error) => void troubles.push(String(error)))
+  const backgroundErrors: string[] = []
+  consumer.onTrouble?.((error) => void backgroundErrors.push(String(error)))
   // So large that it reads them one by one, and stands still while the first of them are not settled.
   const large = `"${'x'.repeat(900_000)}"`
   for (let n = 0; n < 30; n += 1) await produce(server, [{ topic, key: 'k', value: large }])
@@ -67,7 +67,7 @@ test('records that are deleted under a reader that is behind are passed over, an
     last = next
   }
   assert.ok(seen.size < 29, 'all was in memory, so nothing was shown')
-  await eventually(() => troubles.some((text) => /going on at 28/.test(text)), 'the word about it')
+  await eventually(() => backgroundErrors.some((text) => /going on at 28/.test(text)), 'the word about it')
 })
 
 test('a topic that is made anew under its reader is read from its beginning', async (t) => {

@@ -84,14 +84,17 @@ test('a reader that had enough in hand while the topic was made anew skips nothi
   const engine = await openEngine(urlOf(server, group))
   t.after(() => engine.close())
   const consumer = await consume(engine, topic)
-  const troubles: string[] = []
-  consumer.onTrouble?.((error) => void troubles.push(String(error)))
+  const backgroundErrors: string[] = []
+  consumer.onTrouble?.((error) => void backgroundErrors.push(String(error)))
   await produce(server, large(topic))
   const held = await claimed(consumer, 1)
   await recreate(topic)
   await consumer.settle(held.map((lease) => ({ lease, outcome: complete })))
   assert.deepEqual((await readNew(consumer)).toSorted(), expected.toSorted())
-  await eventually(() => troubles.some((text) => text.includes(`${topic} was deleted and created again`)), 'the word')
+  await eventually(
+    () => backgroundErrors.some((text) => text.includes(`${topic} was deleted and created again`)),
+    'the word',
+  )
 })
 
 test('what was committed for a deleted topic tells the next owner nothing about the new one', async (t) => {

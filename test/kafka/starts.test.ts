@@ -1,7 +1,7 @@
 /** Starts that are counted though their process dies at once, on a real broker. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeProgress } from '../../src/engines/kafka/progress.ts'
+import { decodeProgress } from '../../src/engines/kafka/commit-metadata.ts'
 import { freshName, freshTopic, groupOffsets, kafkaServer } from '../servers/kafka.ts'
 import { boom, briefUrlOf, claimed, consume, openEngine, produce, startHolder, urlOf } from './kafka-fixtures.ts'
 
@@ -40,8 +40,8 @@ test('a start after a failure is stored before the handler begins', async (t) =>
     if (lease === undefined) return
     if (start > 1) {
       const [committed] = await groupOffsets(server, group)
-      const { trials } = decodeProgress(0, committed?.metadata ?? null)
-      assert.equal(new Map(trials).get(0)?.starts, start)
+      const { retryStates } = decodeProgress(0, committed?.metadata ?? null)
+      assert.equal(new Map(retryStates).get(0)?.starts, start)
     }
     await consumer.settle([{ lease, outcome: { kind: 'retry', delayMs: 0, error: boom } }])
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { dlqTopicOf } from '../../src/engines/kafka/dead-letters/record.ts'
+import { dlqTopicOf } from '../../src/engines/kafka/record.ts'
 import { defineJob } from '../../src/index.ts'
 import { drain, openForTest } from '../../src/testing/index.ts'
 import {

@@ -3,14 +3,14 @@ import { test } from 'node:test'
 import { TestClock } from '../../testing/clock.ts'
 import { COMMIT_MS, Commits } from './commits.ts'
 import { loadClient } from './driver.ts'
-import { Holding } from './holding.ts'
+import { OwnedPartition } from './owned-partition.ts'
 
 async function scene() {
   const clock = new TestClock()
   const told = { isAway: false, commits: 0, freed: 0 }
   const point = { offset: 0n, metadata: null, topicId: 'id', doubtfulBelow: 0n }
-  const options = { epoch: { generationId: 1, memberId: 'm' }, hold: 'key', group: 'g' } as const
-  const holding = new Holding({ topic: 't', partition: 0 }, point, options)
+  const options = { membership: { generationId: 1, memberId: 'm' }, hold: 'key', group: 'g' } as const
+  const owned = new OwnedPartition({ topic: 't', partition: 0 }, point, options)
   const commits = new Commits({
     client: await loadClient(),
     clock,
@@ -29,13 +29,13 @@ async function scene() {
     },
     onError: () => {},
   })
-  return { clock, told, holding, commits }
+  return { clock, told, owned, commits }
 }
 
 test('what is marked is committed soon, once', async () => {
-  const { clock, told, holding, commits } = await scene()
-  commits.mark(holding)
-  commits.mark(holding)
+  const { clock, told, owned, commits } = await scene()
+  commits.mark(owned)
+  commits.mark(owned)
   await clock.advance(COMMIT_MS - 1)
   assert.equal(told.commits, 0)
   await clock.advance(1)
@@ -45,9 +45,9 @@ test('what is marked is committed soon, once', async () => {
 })
 
 test('it is stuck after a second without a commit, and tells when it is not any more', async () => {
-  const { clock, told, holding, commits } = await scene()
+  const { clock, told, owned, commits } = await scene()
   told.isAway = true
-  commits.mark(holding)
+  commits.mark(owned)
   await clock.advance(1_000)
   assert.equal(commits.isStuck, false)
   await clock.advance(1)
@@ -58,12 +58,12 @@ test('it is stuck after a second without a commit, and tells when it is not any 
 })
 
 test('what could not be committed and is lost keeps nobody stuck', async () => {
-  const { clock, told, holding, commits } = await scene()
+  const { clock, told, owned, commits } = await scene()
   told.isAway = true
-  commits.mark(holding)
+  commits.mark(owned)
   await clock.advance(5_000)
   assert.equal(commits.isStuck, true)
-  holding.isLost = true
+  owned.isLost = true
   await clock.advance(2 * COMMIT_MS)
   assert.deepEqual([told.commits, told.freed, commits.isStuck], [0, 1, false])
 })

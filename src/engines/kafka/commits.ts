@@ -1,7 +1,10 @@
+import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import { type Client, isKafkaError } from './driver.ts'
-import type { GroupCalls } from './group-calls.ts'
-import type { Epoch, Holding } from './holding.ts'
+import { METADATA_BYTES_MAX } from './commit-metadata.ts'
+import { configsOf, numberOf } from './diagnosis/settings.ts'
+import { type Admin, type Client, type GroupCalls, isKafkaError } from './driver.ts'
+import { within } from './faults.ts'
+import type { Membership, OwnedPartition } from './owned-partition.ts'
 
 /** How long a settled record may stay uncommitted: what a crash can repeat at most. */
 export const COMMIT_MS = 100
@@ -14,7 +17,7 @@ interface CommitParts {
   readonly group: string
   readonly clock: Clock
   /** The broker does not know this membership any more. */
-  onFenced(epoch: Epoch): void
+  onFenced(membership: Membership): void
   /** It was stuck, and is not any more. */
   onFreed(): void
   onError(error: unknown): void
@@ -36,7 +39,7 @@ interface CommittedTopic {
  */
 export class Commits {
   readonly #parts: CommitParts
-  readonly #dirty = new Set<Holding>()
+  readonly #dirty = new Set<OwnedPartition>()
   #cancelTimer: (() => void) | null = null
   #isStopped = false
   /** Since when something has been marked that is not committed. */
@@ -56,10 +59,10 @@ export class Commits {
   }
 
   /** It has changed: committed within COMMIT_MS. */
-  mark(holding: Holding): void {
-    holding.isDirty = true
+  mark(owned: OwnedPartition): void {
+    owned.isDirty = true
     if (this.#isStopped) return
-    this.#dirty.add(holding)
+    this.#dirty.add(owned)
     this.#sinceMs ??= this.#parts.clock.monotonicMs()
     this.#cancelTimer ??= this.#parts.clock.after(COMMIT_MS, () => void this.flush().catch(() => {}))
   }
@@ -73,22 +76,22 @@ export class Commits {
   }
 
   /** Commits these after what is under way, so that nothing older lands on them; rejects when the broker refuses. */
-  commit(holdings: readonly Holding[]): Promise<void> {
-    const committing = this.#last.then(() => this.#commit(holdings))
+  commit(ownedPartitions: readonly OwnedPartition[]): Promise<void> {
+    const committing = this.#last.then(() => this.#commit(ownedPartitions))
     this.#last = committing.catch(() => {})
     return committing
   }
 
-  async #commit(holdings: readonly Holding[]): Promise<void> {
+  async #commit(ownedPartitions: readonly OwnedPartition[]): Promise<void> {
     const { client, calls, group } = this.#parts
-    for (const [epoch, members] of byEpoch(holdings.filter(({ isLost }) => !isLost))) {
-      for (const holding of members) holding.isDirty = false
+    for (const [membership, members] of byMembership(ownedPartitions.filter(({ isLost }) => !isLost))) {
+      for (const owned of members) owned.isDirty = false
       try {
         const topics = topicsOf(members)
-        await calls.call('OffsetCommit', group, epoch.generationId, epoch.memberId, null, topics)
+        await calls.call('OffsetCommit', group, membership.generationId, membership.memberId, null, topics)
       } catch (error) {
-        for (const holding of members) holding.isDirty = true
-        if (isKafkaError(client, error, 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID')) this.#parts.onFenced(epoch)
+        for (const owned of members) owned.isDirty = true
+        if (isKafkaError(client, error, 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID')) this.#parts.onFenced(membership)
         throw error
       }
     }
@@ -103,39 +106,39 @@ export class Commits {
   }
 
   async #flushNow(): Promise<void> {
-    const holdings = [...this.#dirty].filter(({ isLost }) => !isLost)
+    const ownedPartitions = [...this.#dirty].filter(({ isLost }) => !isLost)
     const beganMs = this.#parts.clock.monotonicMs()
     this.#dirty.clear()
     let isTaken = true
     try {
-      if (holdings.length > 0) await this.#commit(holdings)
+      if (ownedPartitions.length > 0) await this.#commit(ownedPartitions)
     } catch (error) {
       isTaken = false
       this.#parts.onError(error)
     }
     const wasStuck = this.isStuck
     // Those that failed, and those that changed meanwhile. What was lost meanwhile is nobody's concern here any more.
-    for (const holding of holdings) if (holding.isDirty && !holding.isLost) this.mark(holding)
+    for (const owned of ownedPartitions) if (owned.isDirty && !owned.isLost) this.mark(owned)
     if (this.#dirty.size === 0) this.#sinceMs = null
     else if (isTaken) this.#sinceMs = beganMs
     if (wasStuck && !this.isStuck) this.#parts.onFreed()
   }
 }
 
-function byEpoch(holdings: readonly Holding[]): ReadonlyMap<Epoch, readonly Holding[]> {
-  const groups = new Map<string, [Epoch, Holding[]]>()
-  for (const holding of holdings) {
-    const name = `${holding.epoch.generationId}/${holding.epoch.memberId}`
-    const group = groups.get(name) ?? [holding.epoch, []]
-    group[1].push(holding)
+function byMembership(ownedPartitions: readonly OwnedPartition[]): ReadonlyMap<Membership, readonly OwnedPartition[]> {
+  const groups = new Map<string, [Membership, OwnedPartition[]]>()
+  for (const owned of ownedPartitions) {
+    const name = `${owned.membership.generationId}/${owned.membership.memberId}`
+    const group = groups.get(name) ?? [owned.membership, []]
+    group[1].push(owned)
     groups.set(name, group)
   }
   return new Map(groups.values())
 }
 
-function topicsOf(holdings: readonly Holding[]): CommittedTopic[] {
+function topicsOf(ownedPartitions: readonly OwnedPartition[]): CommittedTopic[] {
   const topics = new Map<string, CommittedTopic>()
-  for (const { topic, topicId, partition, watermark } of holdings) {
+  for (const { topic, topicId, partition, watermark } of ownedPartitions) {
     const committed = topics.get(topic) ?? { name: topic, partitions: [] }
     committed.partitions.push({
       partitionIndex: partition,
@@ -146,4 +149,46 @@ function topicsOf(holdings: readonly Holding[]): CommittedTopic[] {
     topics.set(topic, committed)
   }
   return [...topics.values()]
+}
+
+/** How much the brokers let a commit say beside its offset. Progress is written there: see progress.ts. */
+
+export const METADATA_SETTING = 'offset.metadata.max.bytes'
+/** A broker that is away is not waited for. */
+const ASK_MS = 2_000
+
+export function metadataTooSmall(bytes: number): string {
+  return `a broker lets a commit say ${bytes} bytes (${METADATA_SETTING}) and Millrace needs ${METADATA_BYTES_MAX}: commits would be refused`
+}
+
+export const METADATA_ADVICE = `Set ${METADATA_SETTING}=${METADATA_BYTES_MAX}, which is Kafka's default, on every broker.`
+
+/** The least that any broker allows; null where none tells. */
+export async function metadataBytesMaxOf(admin: Admin, client: Client, clock: Clock): Promise<number | null> {
+  const { brokers } = await admin.metadata({ topics: [] })
+  const { BROKER } = client.ConfigResourceTypes
+  const told = await Promise.all(
+    [...brokers.keys()].map(async (id) => {
+      const asking = configsOf(admin, BROKER, [String(id)], [METADATA_SETTING])
+      const settings = (await within(clock, ASK_MS, asking).catch(() => null))?.get(String(id))
+      return settings === undefined ? null : numberOf(settings, METADATA_SETTING)
+    }),
+  )
+  const known = told.filter((bytes) => bytes !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}
+
+/** Asked before a worker joins: it would work, and none of what it did would be kept. */
+export async function throwIfMetadataTooSmall(admin: Admin, client: Client, clock: Clock): Promise<void> {
+  // Who may not read the settings finds out by the first commit that is refused.
+  const bytes = await metadataBytesMaxOf(admin, client, clock).catch(() => null)
+  if (bytes === null || bytes >= METADATA_BYTES_MAX) return
+  throw new EngineError('ERR_STORAGE_FAILED', `${metadataTooSmall(bytes)}. ${METADATA_ADVICE}`)
+}
+
+/** A commit that was refused for what it says, with what to do about it; any other error as it is. */
+export function explainCommit(client: Client, error: unknown): unknown {
+  if (!isKafkaError(client, error, 'OFFSET_METADATA_TOO_LARGE')) return error
+  const text = `the broker refuses commits because they say more than it allows. ${METADATA_ADVICE}`
+  return new EngineError('ERR_STORAGE_FAILED', text, { cause: error })
 }

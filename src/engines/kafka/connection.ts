@@ -1,8 +1,8 @@
 import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import { BrokerLog } from './dead-letters/broker-log.ts'
-import { within } from './deadline.ts'
+import { BrokerLetterLog } from './dead-letters/letter-log.ts'
 import { type Admin, type Client, clientOptions, loadClient } from './driver.ts'
+import { within } from './faults.ts'
 import type { KafkaOptions } from './options.ts'
 import { RecordProducer } from './producer.ts'
 import { Topics } from './topics.ts'
@@ -13,7 +13,7 @@ export interface Connection {
   readonly admin: Admin
   readonly producer: RecordProducer
   readonly topics: Topics
-  readonly log: BrokerLog
+  readonly log: BrokerLetterLog
 }
 
 export async function connect(options: KafkaOptions, clock: Clock): Promise<Connection> {
@@ -30,7 +30,7 @@ export async function connect(options: KafkaOptions, clock: Clock): Promise<Conn
   }
   const producer = new RecordProducer(client, options, clock)
   const topics = new Topics(client, admin, { partitions: options.partitions, clock })
-  const log = new BrokerLog({ client, admin, producer, topics, options, clock })
+  const log = new BrokerLetterLog({ client, admin, producer, topics, options, clock })
   return { client, admin, producer, topics, log }
 }
 

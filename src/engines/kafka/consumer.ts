@@ -2,25 +2,24 @@ import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../..
 import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { ClosedError, UnsupportedError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import { AlarmClock } from './alarm-clock.ts'
-import { type Burial, burialOf, written } from './burial.ts'
-import { explainCommit } from './commit-room.ts'
-import type { NewRecord } from './dead-letters/record.ts'
-import { unheard } from './deadline.ts'
+import { Assignment, type AssignmentParts } from './assignment.ts'
+import { BackgroundErrors } from './background-errors.ts'
+import { explainCommit } from './commits.ts'
+import type { WrittenLetters } from './dead-letters/letter-writer.ts'
 import { isKafkaError } from './driver.ts'
-import type { Held, Holding } from './holding.ts'
-import { type Grip, Leases } from './leases.ts'
-import type { WrittenLetters } from './letter-writer.ts'
-import { Ownership, type OwnershipParts } from './ownership.ts'
-import { applyOutcome, finish } from './settling.ts'
-import { Troubles } from './troubles.ts'
+import { unheard } from './faults.ts'
+import { type KafkaLease, Leases } from './leases.ts'
+import type { HeldRecord, OwnedPartition } from './owned-partition.ts'
+import type { NewRecord } from './record.ts'
+import { applyOutcome, type FinalFailure, finish, toFinalFailure, writtenLeases } from './settle.ts'
+import { Wakeups } from './wakeups.ts'
 
-export interface ConsumerParts extends Pick<OwnershipParts, 'client' | 'admin' | 'options' | 'existing'> {
+export interface ConsumerParts extends Pick<AssignmentParts, 'client' | 'admin' | 'options' | 'existing'> {
   readonly clock: Clock
   readonly subscription: Subscription
   readonly engineClosed: AbortSignal
   /** Resolves when the letters are acknowledged by all replicas, apart from those that were refused. */
-  bury(letters: readonly NewRecord[]): Promise<WrittenLetters>
+  writeLetters(letters: readonly NewRecord[]): Promise<WrittenLetters>
   onClosed(consumer: KafkaConsumer): void
 }
 
@@ -34,16 +33,16 @@ export class KafkaConsumer implements Consumer {
   readonly #parts: ConsumerParts
   /** By topic. */
   readonly #types: ReadonlyMap<string, SubscribedType>
-  readonly #ownership: Ownership
+  readonly #assignment: Assignment
   readonly #leases: Leases
-  readonly #troubles: Troubles
-  readonly #troubled = (error: unknown): void => {
+  readonly #backgroundErrors: BackgroundErrors
+  readonly #reportError = (error: unknown): void => {
     const { client } = this.#parts
-    if (!isKafkaError(client, error, ...ORDINARY)) this.#troubles.tell(explainCommit(client, error))
+    if (!isKafkaError(client, error, ...ORDINARY)) this.#backgroundErrors.tell(explainCommit(client, error))
   }
   readonly #listeners = new Set<(lost: Lost) => void>()
   readonly #closing = new AbortController()
-  readonly #alarm: AlarmClock
+  readonly #wakeups: Wakeups
   /** Settled in a call that was rejected for others: its repetition must not call them lost. */
   readonly #applied = new Set<string>()
   #turn = 0
@@ -55,19 +54,19 @@ export class KafkaConsumer implements Consumer {
     const { types } = subscription
     this.#types = new Map(types === 'every' ? [] : types.map((type) => [options.prefix + type.type, type]))
     this.#leases = new Leases(options.prefix, clock)
-    this.#troubles = new Troubles(clock)
-    this.#alarm = new AlarmClock(clock)
-    this.#ownership = new Ownership({
-      ...{ client, admin, options, clock, existing, onError: this.#troubled },
+    this.#backgroundErrors = new BackgroundErrors(clock)
+    this.#wakeups = new Wakeups(clock)
+    this.#assignment = new Assignment({
+      ...{ client, admin, options, clock, existing, onError: this.#reportError },
       topics: [...this.#types.keys()],
-      onReady: () => this.#alarm.wake(),
-      onLost: (holding) => this.#lose(holding),
+      onReady: () => this.#wakeups.wake(),
+      onLost: (owned) => this.#lose(owned),
     })
   }
 
   /** A reaper joins no group: there is nothing here that it could claim. */
   async open(): Promise<void> {
-    if (this.#types.size > 0) await this.#ownership.open()
+    if (this.#types.size > 0) await this.#assignment.open()
   }
 
   async claim(request: ClaimRequest): Promise<readonly Lease[]> {
@@ -83,7 +82,7 @@ export class KafkaConsumer implements Consumer {
     const untilMs = this.#parts.clock.monotonicMs() + request.waitMs
     let leases = await this.#stored(this.#take(request))
     if (leases.length === 0 && request.waitMs <= 0) {
-      await this.#ownership.caughtUp().catch(this.#troubled)
+      await this.#assignment.caughtUp().catch(this.#reportError)
       if (!isOver()) leases = await this.#stored(this.#take(request))
     }
     while (leases.length === 0 && !isOver() && this.#parts.clock.monotonicMs() < untilMs) {
@@ -94,58 +93,58 @@ export class KafkaConsumer implements Consumer {
   }
 
   /** Those whose start is stored as far as it must be; the others go back. */
-  async #stored(grips: readonly Grip[]): Promise<readonly Lease[]> {
-    const risky = grips.filter(({ holding, held, attempt }) => holding.isRisky(held.offset, attempt))
-    if (risky.length === 0) return grips
+  async #stored(grants: readonly KafkaLease[]): Promise<readonly Lease[]> {
+    const risky = grants.filter(({ owned, held, attempt }) => owned.needsStoredStart(held.offset, attempt))
+    if (risky.length === 0) return grants
     const askedAtMs = this.#parts.clock.monotonicMs()
     try {
-      await this.#ownership.commits.commit([...new Set(risky.map(({ holding }) => holding))])
+      await this.#assignment.commits.commit([...new Set(risky.map(({ owned }) => owned))])
     } catch (error) {
-      this.#troubled(error)
+      this.#reportError(error)
       const again = { kind: 'release', delayMs: AGAIN_MS, reason: 'not stored' } as const
-      const left = risky.filter((grip) => this.#leases.remove(grip))
-      this.#moved(new Set(left.map((grip) => applyOutcome(grip, again, this.#parts.clock.nowMs()))))
+      const left = risky.filter((grant) => this.#leases.remove(grant))
+      this.#moved(new Set(left.map((grant) => applyOutcome(grant, again, this.#parts.clock.nowMs()))))
     }
     // Partitions may have moved meanwhile; and the time that it took is not taken from the handlers.
     const tookMs = this.#parts.clock.monotonicMs() - askedAtMs
-    const held = grips.filter((grip) => this.#leases.find(grip) !== null)
-    for (const grip of held) this.#leases.extend(grip, grip.expiresAtMs + tookMs)
+    const held = grants.filter((grant) => this.#leases.find(grant) !== null)
+    for (const grant of held) this.#leases.extend(grant, grant.expiresAtMs + tookMs)
     return held
   }
 
-  #take({ max, perType = {} }: ClaimRequest): readonly Grip[] {
+  #take({ max, perType = {} }: ClaimRequest): readonly KafkaLease[] {
     const nowMs = this.#parts.clock.nowMs()
-    if (this.#ownership.isFenced || this.#ownership.commits.isStuck) return []
-    for (const grip of this.#leases.removeExpired(nowMs)) this.#putBack(grip, nowMs)
+    if (this.#assignment.isFenced || this.#assignment.commits.isStuck) return []
+    for (const grant of this.#leases.removeExpired(nowMs)) this.#putBack(grant, nowMs)
     const topics = new Map([...this.#types].map(([topic, type]) => [topic, { type, left: perType[type.type] ?? max }]))
-    const sources = [...this.#ownership.holdings].flatMap((holding) => {
-      const topic = topics.get(holding.topic)
-      return topic === undefined ? [] : [{ holding, topic }]
+    const sources = [...this.#assignment.ownedPartitions].flatMap((owned) => {
+      const topic = topics.get(owned.topic)
+      return topic === undefined ? [] : [{ owned, topic }]
     })
-    const grips: Grip[] = []
+    const grants: KafkaLease[] = []
     this.#turn += 1
     // From each partition in turn, so that none waits behind a long one.
-    for (let isAny = true; isAny && grips.length < max; ) {
+    for (let isAny = true; isAny && grants.length < max; ) {
       isAny = false
-      for (let index = 0; index < sources.length && grips.length < max; index += 1) {
+      for (let index = 0; index < sources.length && grants.length < max; index += 1) {
         const source = sources[(index + this.#turn) % sources.length]
         if (source === undefined || source.topic.left <= 0) continue
-        const held = this.#next(source.holding, nowMs)
+        const held = this.#next(source.owned, nowMs)
         if (held === null) continue
-        grips.push(this.#leases.grant(source.holding, held, source.topic.type, nowMs))
+        grants.push(this.#leases.grant(source.owned, held, source.topic.type, nowMs))
         source.topic.left -= 1
         isAny = true
       }
     }
-    this.#ownership.started(new Set(grips.map(({ holding }) => holding)))
-    return grips
+    this.#assignment.started(new Set(grants.map(({ owned }) => owned)))
+    return grants
   }
 
-  #next(holding: Holding, nowMs: number): Held | null {
+  #next(owned: OwnedPartition, nowMs: number): HeldRecord | null {
     try {
-      return holding.take(nowMs)
+      return owned.take(nowMs)
     } catch (error) {
-      this.#ownership.broken(holding, error)
+      this.#assignment.broken(owned, error)
       return null
     }
   }
@@ -153,51 +152,51 @@ export class KafkaConsumer implements Consumer {
   /** Until something may be claimable, or the time is over. */
   #sleep(untilMs: number, stops: readonly AbortSignal[]): Promise<void> {
     let nextMs = Math.min(untilMs, this.#leases.nextExpiryMs)
-    for (const { lanes } of this.#ownership.holdings) nextMs = Math.min(nextMs, lanes.nextDueMs)
-    return this.#alarm.sleepUntil(nextMs, stops)
+    for (const { queues } of this.#assignment.ownedPartitions) nextMs = Math.min(nextMs, queues.nextDueMs)
+    return this.#wakeups.sleepUntil(nextMs, stops)
   }
 
   async renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]> {
     const nowMs = this.#openNowMs()
-    if (this.#ownership.isFenced) throw unheard()
+    if (this.#assignment.isFenced) throw unheard()
     return leases.flatMap((lease) => {
-      const grip = this.#leases.check(lease, nowMs)
-      if (typeof grip === 'string') return [{ lease, reason: grip }]
-      this.#leases.extend(grip, nowMs + leaseMs)
+      const grant = this.#leases.check(lease, nowMs)
+      if (typeof grant === 'string') return [{ lease, reason: grant }]
+      this.#leases.extend(grant, nowMs + leaseMs)
       // What runs for long would otherwise keep all that it came with.
-      grip.held.record.detach()
+      grant.held.record.detach()
       return []
     })
   }
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
     this.#openNowMs()
-    const wasFenced = this.#ownership.isFenced
-    if (wasFenced) await this.#ownership.known()
+    const wasFenced = this.#assignment.isFenced
+    if (wasFenced) await this.#assignment.known()
     const nowMs = this.#openNowMs()
     const isHeld = ({ lease }: Settlement): boolean => this.#leases.find(lease) !== null
-    if (this.#ownership.isFenced && settlements.some(isHeld)) throw unheard()
+    if (this.#assignment.isFenced && settlements.some(isHeld)) throw unheard()
     const [{ group }, { worker }] = [this.#parts.options, this.#parts.subscription]
     const lost: Lost[] = []
-    const buried: Burial[] = []
+    const failures: FinalFailure[] = []
     const applied: Lease[] = []
-    const moved = new Set<Holding>()
+    const moved = new Set<OwnedPartition>()
     for (const { lease, outcome } of settlements) {
       if (this.#applied.size > 0 && this.#applied.has(lease.token)) continue
-      const grip = this.#leases.check(lease, nowMs)
-      if (typeof grip === 'string') {
-        lost.push({ lease, reason: wasFenced ? 'revoked' : grip })
+      const grant = this.#leases.check(lease, nowMs)
+      if (typeof grant === 'string') {
+        lost.push({ lease, reason: wasFenced ? 'revoked' : grant })
         continue
       }
-      this.#leases.remove(grip)
-      if (outcome.kind === 'dead') buried.push(burialOf(grip, outcome.error, { group, worker, nowMs }))
+      this.#leases.remove(grant)
+      if (outcome.kind === 'dead') failures.push(toFinalFailure(grant, outcome.error, { group, worker, nowMs }))
       else {
-        moved.add(applyOutcome(grip, outcome, nowMs))
+        moved.add(applyOutcome(grant, outcome, nowMs))
         applied.push(lease)
       }
     }
     this.#moved(moved)
-    if (buried.length > 0) lost.push(...(await this.#bury(buried, applied)))
+    if (failures.length > 0) lost.push(...(await this.#writeLetters(failures, applied)))
     if (this.#applied.size > 0) for (const { lease } of settlements) this.#applied.delete(lease.token)
     this.#leaveWhenIdle()
     return lost
@@ -207,49 +206,49 @@ export class KafkaConsumer implements Consumer {
    * The letter is acknowledged before its offset is settled: a crash between the two writes it again, under its key. One
    * that is refused keeps back its own record alone; the call rejects for it, and its repetition writes no other again.
    */
-  async #bury(buried: readonly Burial[], applied: readonly Lease[]): Promise<readonly Lost[]> {
+  async #writeLetters(failures: readonly FinalFailure[], applied: readonly Lease[]): Promise<readonly Lost[]> {
     const settled = [...applied]
-    let left = buried
+    let left = failures
     try {
-      const { refused, alarms } = await this.#parts.bury(buried.map(({ letter }) => letter))
-      for (const alarm of alarms) this.#troubled(alarm)
-      if (this.#ownership.isFenced) await this.#ownership.known()
-      if (this.#ownership.isFenced && buried.some(({ grip }) => !grip.holding.isLost)) throw unheard()
-      const { here, gone } = written(buried, refused)
+      const { refused, alarms } = await this.#parts.writeLetters(failures.map(({ letter }) => letter))
+      for (const wakeups of alarms) this.#reportError(wakeups)
+      if (this.#assignment.isFenced) await this.#assignment.known()
+      if (this.#assignment.isFenced && failures.some(({ grant }) => !grant.owned.isLost)) throw unheard()
+      const { here, gone } = writtenLeases(failures, refused)
       this.#moved(new Set(here.map(finish)))
       settled.push(...here)
-      left = buried.filter(({ letter }) => refused.has(letter))
+      left = failures.filter(({ letter }) => refused.has(letter))
       for (const error of refused.values()) throw error
       return gone.map((lease) => ({ lease, reason: 'revoked' }))
     } catch (error) {
-      for (const { grip } of left) if (!grip.holding.isLost) this.#leases.restore(grip)
+      for (const { grant } of left) if (!grant.owned.isLost) this.#leases.restore(grant)
       for (const { token } of settled) this.#applied.add(token)
       throw error
     }
   }
 
   /** Records of these were settled or parked. Told once for all, because most come by the hundred. */
-  #moved(holdings: ReadonlySet<Holding>): void {
+  #moved(ownedPartitions: ReadonlySet<OwnedPartition>): void {
     let isAnyWaiting = false
-    for (const holding of holdings) {
-      isAnyWaiting ||= holding.isWaiting
-      this.#ownership.settled(holding)
+    for (const owned of ownedPartitions) {
+      isAnyWaiting ||= owned.isWaiting
+      this.#assignment.settled(owned)
     }
-    if (isAnyWaiting) this.#alarm.wake()
+    if (isAnyWaiting) this.#wakeups.wake()
   }
 
   /** The lease ran out: the start counts, and the record is due at once. */
-  #putBack({ holding, held }: Grip, nowMs: number): void {
-    holding.watermark.defer(held.offset, nowMs, nowMs)
-    holding.park(held, nowMs)
-    this.#ownership.settled(holding)
+  #putBack({ owned, held }: KafkaLease, nowMs: number): void {
+    owned.watermark.defer(held.offset, nowMs, nowMs)
+    owned.park(held, nowMs)
+    this.#assignment.settled(owned)
   }
 
-  #lose(holding: Holding): void {
-    const grips = this.#leases.removeOf(holding)
-    if (grips.length === 0) return
+  #lose(owned: OwnedPartition): void {
+    const grants = this.#leases.removeOf(owned)
+    if (grants.length === 0) return
     queueMicrotask(() => {
-      for (const lease of grips) for (const listener of this.#listeners) listener({ lease, reason: 'revoked' })
+      for (const lease of grants) for (const listener of this.#listeners) listener({ lease, reason: 'revoked' })
     })
     this.#leaveWhenIdle()
   }
@@ -257,7 +256,7 @@ export class KafkaConsumer implements Consumer {
   /** Progress is kept nowhere; that the lease still holds is true all the same. */
   async report(lease: Lease): Promise<boolean> {
     const nowMs = this.#openNowMs()
-    if (this.#ownership.isFenced) throw unheard()
+    if (this.#assignment.isFenced) throw unheard()
     return typeof this.#leases.check(lease, nowMs) !== 'string'
   }
 
@@ -267,12 +266,12 @@ export class KafkaConsumer implements Consumer {
   }
 
   onTrouble(listener: (error: unknown) => void): () => void {
-    return this.#troubles.listen(listener)
+    return this.#backgroundErrors.listen(listener)
   }
 
   /** Commits everything that is settled: others see it then. */
   flush(): Promise<void> {
-    return this.#ownership.commits.flush()
+    return this.#assignment.commits.flush()
   }
 
   /** Its partitions go to others as soon as nothing of them is held. */
@@ -289,7 +288,7 @@ export class KafkaConsumer implements Consumer {
   /** Leaves the group, whatever is held. */
   leave(): Promise<void> {
     this.#closing.abort()
-    this.#left ??= this.#types.size === 0 ? Promise.resolve() : this.#ownership.close()
+    this.#left ??= this.#types.size === 0 ? Promise.resolve() : this.#assignment.close()
     return this.#left.finally(() => this.#parts.onClosed(this))
   }
 

@@ -1,11 +1,12 @@
 import type { Counts, TypeCounts } from '../../engine/engine.ts'
+import type { TopicLag } from '../../engine/topics.ts'
+import { decodeProgress } from './commit-metadata.ts'
 import type { Admin } from './driver.ts'
-import { nameOf, type PartitionName } from './holding.ts'
-import { isFor, offsetsOf } from './offsets.ts'
+import { countOf } from './offset-ranges.ts'
+import { committedOf, isFor, offsetsOf, topicIdsOf } from './offsets.ts'
 import type { KafkaOptions } from './options.ts'
-import { decodeProgress } from './progress.ts'
-import { countOf } from './runs.ts'
-import { lookUpTopics } from './used-topics.ts'
+import { nameOf, type PartitionName } from './record.ts'
+import { findJobTopics } from './topics.ts'
 
 export interface CountParts extends Pick<KafkaOptions, 'group' | 'prefix' | 'desk' | 'isolation'> {
   /** Topics that this process has used. */
@@ -21,7 +22,7 @@ export interface CountParts extends Pick<KafkaOptions, 'group' | 'prefix' | 'des
  */
 export async function countJobs(admin: Admin, parts: CountParts): Promise<Counts> {
   const { prefix, nowMs } = parts
-  const { committed, jobs } = await lookUpTopics(admin, parts, parts.topics)
+  const { committed, jobs } = await findJobTopics(admin, parts, parts.topics)
   if (jobs.length === 0) return {}
   const { topics: found } = await admin.metadata({ topics: [...jobs], forceUpdate: true })
   const partitionsOf = (topic: string): readonly PartitionName[] =>
@@ -57,10 +58,10 @@ function addPartition(
     readonly nowMs: number
   },
 ): void {
-  const { finished, trials } = decodeProgress(Number(place.offset), place.metadata)
+  const { finished, retryStates } = decodeProgress(Number(place.offset), place.metadata)
   const finishedAbove = countOf(finished)
   let [delayed, inProgress] = [0, 0]
-  for (const [, { starts, dueMs }] of trials) {
+  for (const [, { starts, dueMs }] of retryStates) {
     if (dueMs > place.nowMs) delayed += 1
     else if (dueMs === 0 && starts > 0) inProgress += 1
   }
@@ -69,4 +70,29 @@ function addPartition(
   total.inProgress += inProgress
   total.ready += Math.max(0, open - delayed - inProgress)
   total.completed += Math.max(0, Number(place.offset - place.start)) + finishedAbove
+}
+
+/** Document D's lag: the end of each partition less what the group has committed, by topic. */
+export async function lagsOf(admin: Admin, groups: readonly string[]): Promise<readonly TopicLag[]> {
+  const existing = new Set(await admin.listTopics())
+  const lags = await Promise.all(groups.map((group) => lagsOfGroup(admin, group, existing)))
+  return lags.flat()
+}
+
+async function lagsOfGroup(admin: Admin, group: string, existing: ReadonlySet<string>): Promise<readonly TopicLag[]> {
+  const committed = [...(await committedOf(admin, group)).values()].filter(({ topic }) => existing.has(topic))
+  const [ends, ids] = await Promise.all([
+    offsetsOf(admin, committed, -1n),
+    topicIdsOf(
+      admin,
+      committed.map(({ topic }) => topic),
+    ),
+  ])
+  // What was committed for a topic that was deleted says nothing about the one that has its name now.
+  const nextOf = (place: (typeof committed)[number]): bigint => (isFor(place, ids.get(place.topic)) ? place.offset : 0n)
+  return [...Map.groupBy(committed, ({ topic }) => topic)].map(([topic, places]) => ({
+    group,
+    topic,
+    lag: places.reduce((sum, place) => sum + Math.max(0, Number((ends.get(nameOf(place)) ?? 0n) - nextOf(place))), 0),
+  }))
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Finding } from '../../engine/diagnosis.ts'
+import { encodeProgress } from './commit-metadata.ts'
 import { judgeCommitRoom, judgeDrain, judgeOffsets, judgeSession, judgeVersion } from './diagnosis/brokers.ts'
 import { judgeGroup, judgeWorkers } from './diagnosis/group.ts'
 import { judgeRetries, judgeTransactions } from './diagnosis/held.ts'
@@ -10,8 +11,7 @@ import { judgeLetters } from './diagnosis/letters.ts'
 import type { GroupView, PartitionView, Survey, TopicView } from './diagnosis/survey.ts'
 import { judgeReplication, judgeRetention, judgeTopics } from './diagnosis/topics.ts'
 import { parseUrl } from './options.ts'
-import { encodeProgress } from './progress.ts'
-import { TRIALS_MAX } from './watermark.ts'
+import { RETRIES_MAX } from './watermark.ts'
 
 const DAY_MS = 86_400_000
 const options = parseUrl('kafka://127.0.0.1:9092')
@@ -183,7 +183,7 @@ describe('the group is judged', () => {
   })
 
   test('by records that are old and not settled, and those that were deleted unsettled', () => {
-    const metadata = encodeProgress(3, { finished: [[4, 5]], trials: [] })
+    const metadata = encodeProgress(3, { finished: [[4, 5]], retryStates: [] })
     const old = topic([{ begin: 0n, end: 9n, young: 6n, committed: committed(3n, metadata) }])
     assert.match(told(judgeOverdue(surveyOf({ jobs: [old] }))), /^warning: 2 records of 'jobs'/)
     const settled = topic([{ end: 9n, young: 6n, committed: committed(6n) }])
@@ -195,15 +195,15 @@ describe('the group is judged', () => {
 
   test('by records in retry that keep the others of their partition back', () => {
     const retries = (count: number): Survey => {
-      const trials = Array.from(
+      const retryStates = Array.from(
         { length: count },
         (_, n) => [3 + n, { starts: 1, dueMs: 7, firstFailureMs: 6 }] as const,
       )
-      const metadata = encodeProgress(3, { finished: [], trials })
+      const metadata = encodeProgress(3, { finished: [], retryStates })
       return surveyOf({ jobs: [topic([{ end: 99n, committed: committed(3n, metadata) }, { end: 9n }])] })
     }
-    assert.match(told(judgeRetries(retries(TRIALS_MAX - 1))), /^ok/)
-    assert.match(told(judgeRetries(retries(TRIALS_MAX))), /^warning: 50 records of jobs\/0 wait for a retry/)
+    assert.match(told(judgeRetries(retries(RETRIES_MAX - 1))), /^ok/)
+    assert.match(told(judgeRetries(retries(RETRIES_MAX))), /^warning: 50 records of jobs\/0 wait for a retry/)
   })
 
   test('by transactions that are open for long', () => {

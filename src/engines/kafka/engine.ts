@@ -6,19 +6,18 @@ import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } fro
 import type { EngineSettings } from '../../engine/open.ts'
 import { ClosedError, EngineError, UnsupportedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
-import { throwIfNoRoom } from './commit-room.ts'
+import { throwIfMetadataTooSmall } from './commits.ts'
 import { type Connection, connect, disconnect } from './connection.ts'
 import { KafkaConsumer } from './consumer.ts'
 import { countJobs } from './counts.ts'
-import { GroupLetters } from './dead-letters/group-letters.ts'
-import { dlqTopicOf } from './dead-letters/record.ts'
-import { within } from './deadline.ts'
+import { KafkaDeadLetters } from './dead-letters/group-letters.ts'
+import { LetterWriter } from './dead-letters/letter-writer.ts'
 import { diagnose } from './diagnosis.ts'
-import { LetterWriter } from './letter-writer.ts'
+import { within } from './faults.ts'
+import { isTopic, toRecord } from './job-record.ts'
 import type { KafkaOptions } from './options.ts'
-import { isTopic, toRecord } from './record.ts'
-import { lookUpTopics } from './used-topics.ts'
-import { writeTo } from './writes.ts'
+import { dlqTopicOf } from './record.ts'
+import { findJobTopics, writeToTopics } from './topics.ts'
 
 const RETRY_DELAY_MS_MAX = 30 * 60_000
 
@@ -54,7 +53,7 @@ function capabilitiesOf({ sessionMs, drainMs }: KafkaOptions): Capabilities {
 }
 
 interface Connected extends Connection {
-  readonly letters: GroupLetters
+  readonly letters: KafkaDeadLetters
   readonly writer: LetterWriter
 }
 
@@ -93,8 +92,8 @@ export class KafkaEngine implements Engine {
     const connection = await connect(this.#options, clock)
     const { log, topics: used } = connection
     const topics = async (): Promise<readonly string[]> =>
-      (await lookUpTopics(this.#open().admin, this.#options, used.known)).jobs
-    const letters = new GroupLetters({ ...this.#options, log, clock, topics })
+      (await findJobTopics(this.#open().admin, this.#options, used.known)).jobs
+    const letters = new KafkaDeadLetters({ ...this.#options, log, clock, topics })
     return { ...connection, letters, writer: new LetterWriter(connection) }
   }
 
@@ -112,7 +111,7 @@ export class KafkaEngine implements Engine {
     for (const { type } of jobs) this.#admitType(type)
     const records = jobs.map((job) => toRecord(job, this.#options.prefix))
     if (records.length === 0) return []
-    await writeTo(topics, records, 'jobs', () => producer.send(records))
+    await writeToTopics(topics, records, 'jobs', () => producer.send(records))
     return jobs.map(({ id }) => ({ id, status: 'enqueued' }))
   }
 
@@ -132,14 +131,14 @@ export class KafkaEngine implements Engine {
     const { clock } = this.#settings
     const { signal } = subscription
     const names = types.map((type) => this.#options.prefix + type)
-    await Promise.all([topics.ensure(names), types.length > 0 && throwIfNoRoom(admin, client, clock)])
+    await Promise.all([topics.ensure(names), types.length > 0 && throwIfMetadataTooSmall(admin, client, clock)])
     // Closed meanwhile: whoever joined now would be a member that nobody knows of.
     this.#throwIfClosed()
     const consumer = new KafkaConsumer({
       ...{ client, admin, subscription, options: this.#options, clock },
       existing: (onError) => topics.listReading(names, onError),
       engineClosed: this.#closing.signal,
-      bury: (letters) => this.#open().writer.write(letters),
+      writeLetters: (letters) => this.#open().writer.write(letters),
       onClosed: (closed) => void this.#consumers.delete(closed),
     })
     this.#consumers.add(consumer)

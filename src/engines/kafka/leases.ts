@@ -3,24 +3,24 @@ import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease, LostReason } from '../../engine/outcome.ts'
 import type { Clock } from '../../time/clock.ts'
 import { ClockSteps } from '../../time/steps.ts'
-import type { Held, Holding } from './holding.ts'
-import { type ReadJob, toJob } from './record.ts'
+import { type ReadJob, toJob } from './job-record.ts'
+import type { HeldRecord, OwnedPartition } from './owned-partition.ts'
 
 /** A record that was handed out: the lease that a worker has in hand, and where its record stands. */
-export class Grip implements Lease, Bagged {
+export class KafkaLease implements Lease, Bagged {
   readonly job: ReadJob['job']
   readonly verdict?: string
   readonly attempt: number
   expiresAtMs: number
   bagAt = -1
-  readonly #holding: Holding
-  readonly #held: Held
-  readonly #membership: string
+  readonly #owned: OwnedPartition
+  readonly #held: HeldRecord
+  readonly #tokenPrefix: string
   readonly #number: number
 
   constructor(
-    holding: Holding,
-    held: Held,
+    owned: OwnedPartition,
+    held: HeldRecord,
     { job, verdict }: ReadJob,
     start: { readonly attempt: number; readonly number: number; readonly expiresAtMs: number },
   ) {
@@ -29,33 +29,33 @@ export class Grip implements Lease, Bagged {
     this.attempt = start.attempt
     this.expiresAtMs = start.expiresAtMs
     this.#number = start.number
-    this.#membership = holding.membership
-    this.#holding = holding
+    this.#tokenPrefix = owned.tokenPrefix
+    this.#owned = owned
     this.#held = held
   }
 
   /** Where the record stood, and a number that no other claim has had. Made when asked for: few ever are. */
   get token(): string {
-    return `${this.#membership}/${this.#held.offset}/${this.#number}`
+    return `${this.#tokenPrefix}/${this.#held.offset}/${this.#number}`
   }
 
-  get holding(): Holding {
-    return this.#holding
+  get owned(): OwnedPartition {
+    return this.#owned
   }
 
-  get held(): Held {
+  get held(): HeldRecord {
     return this.#held
   }
 }
 
-const NONE: readonly Grip[] = []
+const NONE: readonly KafkaLease[] = []
 
 /**
  * What a consumer has handed out. The group is the lease towards others; this one is towards our own worker, so that a
  * job that it has forgotten does not keep its key back for ever.
  */
 export class Leases {
-  readonly #grips = new Bag<Grip>()
+  readonly #grants = new Bag<KafkaLease>()
   readonly #prefix: string
   #claims = 0
   /** No lease runs out before this: looking at each of them at every claim would cost the square of their number. */
@@ -72,61 +72,61 @@ export class Leases {
   #followClock(): void {
     const stepMs = this.#steps.take()
     if (stepMs === 0) return
-    for (const grip of this.#grips.values()) grip.expiresAtMs += stepMs
+    for (const grant of this.#grants.values()) grant.expiresAtMs += stepMs
     this.#noneBeforeMs += stepMs
   }
 
   get size(): number {
-    return this.#grips.size
+    return this.#grants.size
   }
 
   /** Hands a record out, and counts the start. */
-  grant(holding: Holding, held: Held, { leaseMs, attempts }: SubscribedType, nowMs: number): Grip {
-    const attempt = holding.watermark.start(held.offset)
+  grant(owned: OwnedPartition, held: HeldRecord, { leaseMs, attempts }: SubscribedType, nowMs: number): KafkaLease {
+    const attempt = owned.watermark.start(held.offset)
     this.#claims += 1
     const read = toJob(held.record, this.#prefix, attempts)
-    const grip = new Grip(holding, held, read, { attempt, number: this.#claims, expiresAtMs: nowMs + leaseMs })
-    this.restore(grip)
-    return grip
+    const grant = new KafkaLease(owned, held, read, { attempt, number: this.#claims, expiresAtMs: nowMs + leaseMs })
+    this.restore(grant)
+    return grant
   }
 
   /** It holds until then. */
-  extend(grip: Grip, untilMs: number): void {
-    grip.expiresAtMs = untilMs
+  extend(grant: KafkaLease, untilMs: number): void {
+    grant.expiresAtMs = untilMs
     this.#noneBeforeMs = Math.min(this.#noneBeforeMs, untilMs)
   }
 
   /** Workers give back what they were given; of anything else the token counts. */
-  find(lease: Lease): Grip | null {
-    if (lease instanceof Grip) return this.#grips.has(lease) ? lease : null
-    return this.#grips.values().find(({ token }) => token === lease.token) ?? null
+  find(lease: Lease): KafkaLease | null {
+    if (lease instanceof KafkaLease) return this.#grants.has(lease) ? lease : null
+    return this.#grants.values().find(({ token }) => token === lease.token) ?? null
   }
 
   /** The grip while it holds; else why it does not. */
-  check(lease: Lease, nowMs: number): Grip | LostReason {
+  check(lease: Lease, nowMs: number): KafkaLease | LostReason {
     this.#followClock()
-    const grip = this.find(lease)
-    if (grip === null) return 'expired'
-    if (grip.holding.isLost) return 'revoked'
-    return grip.expiresAtMs > nowMs ? grip : 'expired'
+    const grant = this.find(lease)
+    if (grant === null) return 'expired'
+    if (grant.owned.isLost) return 'revoked'
+    return grant.expiresAtMs > nowMs ? grant : 'expired'
   }
 
   /** Takes it out of the books. False when it was not in them. */
-  remove(grip: Grip): boolean {
-    return this.#grips.delete(grip)
+  remove(grant: KafkaLease): boolean {
+    return this.#grants.delete(grant)
   }
 
   /** What could not be settled after all. */
-  restore(grip: Grip): void {
-    if (grip.expiresAtMs < this.#noneBeforeMs) this.#noneBeforeMs = grip.expiresAtMs
-    this.#grips.add(grip)
+  restore(grant: KafkaLease): void {
+    if (grant.expiresAtMs < this.#noneBeforeMs) this.#noneBeforeMs = grant.expiresAtMs
+    this.#grants.add(grant)
   }
 
-  removeOf(holding: Holding): readonly Grip[] {
-    return this.#removeWhere((grip) => grip.holding === holding)
+  removeOf(owned: OwnedPartition): readonly KafkaLease[] {
+    return this.#removeWhere((grant) => grant.owned === owned)
   }
 
-  removeExpired(nowMs: number): readonly Grip[] {
+  removeExpired(nowMs: number): readonly KafkaLease[] {
     this.#followClock()
     if (nowMs < this.#noneBeforeMs) return NONE
     const removed = this.#removeWhere(({ expiresAtMs }) => expiresAtMs <= nowMs)
@@ -136,11 +136,11 @@ export class Leases {
 
   get nextExpiryMs(): number {
     let nextMs = Number.POSITIVE_INFINITY
-    for (const { expiresAtMs } of this.#grips.values()) nextMs = Math.min(nextMs, expiresAtMs)
+    for (const { expiresAtMs } of this.#grants.values()) nextMs = Math.min(nextMs, expiresAtMs)
     return nextMs
   }
 
-  #removeWhere(isGone: (grip: Grip) => boolean): readonly Grip[] {
-    return this.#grips.values().filter((grip) => isGone(grip) && this.#grips.delete(grip))
+  #removeWhere(isGone: (grant: KafkaLease) => boolean): readonly KafkaLease[] {
+    return this.#grants.values().filter((grant) => isGone(grant) && this.#grants.delete(grant))
   }
 }

@@ -1,6 +1,4 @@
-import { type LogRecord, type RecordHeaders, textOf } from './dead-letters/record.ts'
-import type { HeaderNames } from './header-names.ts'
-import type { PartitionName } from './holding.ts'
+import { type HeaderNames, type LogRecord, type PartitionName, type RecordHeaders, textOf } from './record.ts'
 
 /** Where reading is in some bytes. */
 export interface Cursor {

@@ -1,13 +1,13 @@
 import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import { within } from './deadline.ts'
-import { type Client, clientOptions, isKafkaError, type RawConsumer } from './driver.ts'
-import { GroupCalls } from './group-calls.ts'
-import { type Epoch, nameOf, type PartitionName } from './holding.ts'
+import { type Client, clientOptions, GroupCalls, isKafkaError, type RawConsumer } from './driver.ts'
+import { within } from './faults.ts'
+import { Heartbeat } from './heartbeat.ts'
 import type { KafkaOptions } from './options.ts'
-import { Pulse } from './pulse.ts'
+import type { Membership } from './owned-partition.ts'
+import { nameOf, type PartitionName } from './record.ts'
 
-export interface MemberParts {
+export interface GroupMemberParts {
   readonly client: Client
   readonly options: KafkaOptions
   readonly clock: Clock
@@ -15,9 +15,9 @@ export interface MemberParts {
   /** All topics that there are. */
   existing(): Promise<readonly string[]>
   /** These are ours now, and those that we had go on under the new membership. */
-  onAssigned(partitions: readonly PartitionName[], epoch: Epoch): void
+  onAssigned(partitions: readonly PartitionName[], membership: Membership): void
   /** These are about to move: what it resolves after is still done under this membership, as is all that we keep. */
-  onRevoking(partitions: readonly PartitionName[], epoch: Epoch): Promise<void>
+  onRevoking(partitions: readonly PartitionName[], membership: Membership): Promise<void>
   /** These are somebody else's already. */
   onLost(partitions: readonly PartitionName[]): void
   /** The ids of those that are there, by name, as seen now. */
@@ -35,11 +35,11 @@ const LOOK_RETRIES = 3
 const STEP_MS = 10
 
 /** A place in the consumer group: it joins, beats and leaves, and knows which partitions are ours. It reads nothing. */
-export class Member {
+export class GroupMember {
   readonly raw: RawConsumer
   readonly calls: GroupCalls
-  readonly pulse: Pulse
-  readonly #parts: MemberParts
+  readonly heartbeat: Heartbeat
+  readonly #parts: GroupMemberParts
   readonly #owned = new Map<string, PartitionName>()
   #memberId: string | null = null
   #cancelLook: () => void = () => {}
@@ -53,7 +53,7 @@ export class Member {
   /** Resolved with the end: what the client was asked for may never be answered then. */
   readonly #over = Promise.withResolvers<void>()
 
-  constructor(parts: MemberParts) {
+  constructor(parts: GroupMemberParts) {
     this.#parts = parts
     const { client, options } = parts
     this.raw = new client.Consumer<Buffer, Buffer, Buffer, Buffer>({
@@ -77,7 +77,7 @@ export class Member {
     this.raw.on('consumer:group:join', () => this.#joined())
     this.calls = new GroupCalls(client, this.raw, options)
     const { sessionMs, heartbeatMs } = options
-    this.pulse = new Pulse({
+    this.heartbeat = new Heartbeat({
       ...{ clock: parts.clock, sessionMs, heartbeatMs, beat: () => this.#beat() },
       onSure: () => parts.onSure(),
     })
@@ -94,24 +94,24 @@ export class Member {
     if (this.#isClosed) return
     // A topic that was just created may not be listed yet: then the next look comes soon, and must not be put off.
     if (!this.#isLookingSoon) this.#lookIn(LOOK_MS)
-    await this.pulse.known(this.#parts.options.answerMs)
+    await this.heartbeat.known(this.#parts.options.answerMs)
   }
 
   /** Under which membership we are in the group now; null before the first and after the last. */
-  get epoch(): Epoch | null {
+  get membership(): Membership | null {
     const { memberId, generationId } = this.raw
     return memberId === null || memberId !== this.#memberId ? null : { memberId, generationId }
   }
 
   /** Whether it has been ours ever since it was assigned in that membership. */
-  isMine(assigned: PartitionName, epoch: Epoch): boolean {
+  isMine(assigned: PartitionName, membership: Membership): boolean {
     // The very object: a partition that was lost and came back may have been another member's meanwhile.
-    return epoch.memberId === this.#memberId && this.#owned.get(nameOf(assigned)) === assigned
+    return membership.memberId === this.#memberId && this.#owned.get(nameOf(assigned)) === assigned
   }
 
   /** The broker has said that this membership is over. */
-  fence(epoch: Epoch): void {
-    if (epoch.memberId !== this.#memberId) return
+  fence(membership: Membership): void {
+    if (membership.memberId !== this.#memberId) return
     this.#loseAll()
   }
 
@@ -119,7 +119,7 @@ export class Member {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelLook()
-    this.pulse.stop()
+    this.heartbeat.stop()
     const { clock, options, client } = this.#parts
     if (this.#isJoining) await within(clock, options.answerMs, this.#leaveWhileJoining()).catch(() => {})
     await within(clock, options.answerMs, this.calls.close()).catch(() => {})
@@ -156,7 +156,7 @@ export class Member {
     if (memberId === null || this.#isClosed) return
     if (this.#memberId !== null && this.#memberId !== memberId) this.#loseAll()
     this.#memberId = memberId
-    this.pulse.start()
+    this.heartbeat.start()
     const now = this.#assigned()
     const gone = [...this.#owned.values()].filter((partition) => !now.has(nameOf(partition)))
     if (gone.length > 0) this.#lose(gone)
@@ -171,13 +171,13 @@ export class Member {
     const moving = [...this.#owned.values()].filter((partition) => !now.has(nameOf(partition)))
     if (moving.length === 0) return Buffer.alloc(0)
     // The group is a generation further than when we were last told: no event says so.
-    const { epoch } = this
-    if (epoch === null) {
+    const { membership } = this
+    if (membership === null) {
       this.#loseAll()
       return Buffer.alloc(0)
     }
     try {
-      await this.#parts.onRevoking(moving, epoch)
+      await this.#parts.onRevoking(moving, membership)
     } catch (error) {
       this.#parts.onError(error)
     }
@@ -188,18 +188,18 @@ export class Member {
   /** A rebalance that goes on is no reason to worry; a membership that is over is. */
   async #beat(): Promise<'member' | 'gone' | 'unknown'> {
     const { client, options } = this.#parts
-    const { epoch } = this
-    if (epoch === null) return 'unknown'
+    const { membership } = this
+    if (membership === null) return 'unknown'
     try {
-      await this.calls.call('Heartbeat', options.group, epoch.generationId, epoch.memberId, null)
+      await this.calls.call('Heartbeat', options.group, membership.generationId, membership.memberId, null)
     } catch (error) {
       if (isKafkaError(client, error, 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID')) {
-        this.fence(epoch)
+        this.fence(membership)
         return 'gone'
       }
       if (!isKafkaError(client, error, 'REBALANCE_IN_PROGRESS')) return 'unknown'
     }
-    return epoch.memberId === this.#memberId ? 'member' : 'unknown'
+    return membership.memberId === this.#memberId ? 'member' : 'unknown'
   }
 
   #assigned(): ReadonlyMap<string, PartitionName> {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EngineError } from '../../errors.ts'
-import { holdOf } from './hold.ts'
-import { parseUrl } from './options.ts'
+import { holdOf, parseUrl } from './options.ts'
 
 test('a URL names brokers and a group, and the rest has defaults', () => {
   assert.deepEqual(parseUrl('kafka://127.0.0.1:9092?group=payouts'), {

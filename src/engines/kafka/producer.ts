@@ -1,9 +1,9 @@
 import { EngineError, isMillraceError, messageOf } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import type { NewRecord } from './dead-letters/record.ts'
-import { within } from './deadline.ts'
 import { type Client, clientOptions, isKafkaError, type RawProducer } from './driver.ts'
+import { within } from './faults.ts'
 import type { KafkaOptions } from './options.ts'
+import type { NewRecord } from './record.ts'
 
 interface Pending {
   readonly records: readonly NewRecord[]
@@ -12,7 +12,7 @@ interface Pending {
 }
 
 /** What goes out in one request, and whose it is. */
-interface Portion {
+interface ProduceBatch {
   readonly records: NewRecord[]
   readonly calls: Set<Pending>
   bytes: number
@@ -24,7 +24,7 @@ const ATTEMPTS = 5
  * A broker takes the records of a partition in one request together or not at all, and by default no more than a
  * megabyte of them.
  */
-export const PORTION_BYTES_MAX = 768 * 1_024
+export const BATCH_BYTES_MAX = 768 * 1_024
 /** What a record takes beside its key, value and headers, at most. */
 const RECORD_BYTES = 64
 
@@ -105,13 +105,13 @@ export class RecordProducer {
     this.#pending = []
     this.#isScheduled = false
     const failed = new Set<Pending>()
-    for (const portion of portionsOf(calls)) {
+    for (const batch of batchesOf(calls)) {
       // Of a call whose beginning was refused the rest is not written either.
-      if ([...portion.calls].every((call) => failed.has(call))) continue
+      if ([...batch.calls].every((call) => failed.has(call))) continue
       try {
-        await this.sendAlone(portion.records)
+        await this.sendAlone(batch.records)
       } catch (error) {
-        for (const call of portion.calls) {
+        for (const call of batch.calls) {
           failed.add(call)
           call.reject(error)
         }
@@ -162,25 +162,25 @@ export function bytesOf({ key, value, headers }: NewRecord): number {
 }
 
 /** In the order of the calls. A call that fits into one portion is not torn apart. */
-function portionsOf(calls: readonly Pending[]): readonly Portion[] {
-  const portions: Portion[] = []
-  let last: Portion | undefined
-  const begin = (): Portion => {
+function batchesOf(calls: readonly Pending[]): readonly ProduceBatch[] {
+  const batches: ProduceBatch[] = []
+  let last: ProduceBatch | undefined
+  const begin = (): ProduceBatch => {
     last = { records: [], calls: new Set(), bytes: 0 }
-    portions.push(last)
+    batches.push(last)
     return last
   }
   for (const call of calls) {
     const sizes = call.records.map(bytesOf)
     const total = sizes.reduce((sum, bytes) => sum + bytes, 0)
-    let portion = last === undefined || last.bytes + total > PORTION_BYTES_MAX ? begin() : last
+    let batch = last === undefined || last.bytes + total > BATCH_BYTES_MAX ? begin() : last
     for (const [index, record] of call.records.entries()) {
       const bytes = sizes[index] ?? 0
-      if (portion.bytes > 0 && portion.bytes + bytes > PORTION_BYTES_MAX) portion = begin()
-      portion.records.push(record)
-      portion.calls.add(call)
-      portion.bytes += bytes
+      if (batch.bytes > 0 && batch.bytes + bytes > BATCH_BYTES_MAX) batch = begin()
+      batch.records.push(record)
+      batch.calls.add(call)
+      batch.bytes += bytes
     }
   }
-  return portions
+  return batches
 }

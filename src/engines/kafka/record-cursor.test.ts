@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRecordsBatch, type MessageToProduce } from '@platformatic/kafka'
-import { headerText } from './dead-letters/record.ts'
 import { loadClient } from './driver.ts'
-import { HeaderNames } from './header-names.ts'
 import type { LoggedRecord } from './logged-record.ts'
+import { HeaderNames, headerText } from './record.ts'
 import { RecordCursor } from './record-cursor.ts'
 
 const client = await loadClient()

@@ -1,166 +1,125 @@
-import type { NewJob, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
-import { REPLAY_HEADERS } from './dead-letters/headers.ts'
-import {
-  type Coordinates,
-  headerText,
-  type LogRecord,
-  type NewRecord,
-  type RecordHeaders,
-  textOf,
-} from './dead-letters/record.ts'
-import { HeaderNames } from './header-names.ts'
+/** A record as these modules see it: bytes and coordinates, whatever client fetched it. */
+import { isUtf8 } from 'node:buffer'
 
-/** Where a record stands, as one word: also the id of a job that another producer wrote. */
-export function coordinatesOf(record: Coordinates & Pick<LogRecord, 'at'>): string {
-  return `${record.topic}:${record.partition}:${record.at ?? record.offset}`
+/** A name that a producer wrote twice has its last value, as in Spring and in the client that we use. */
+export interface RecordHeaders extends Iterable<readonly [string, Buffer]> {
+  get(name: string): Buffer | undefined
+  /** As `headerText` of each, where that can be had in one go and without the bytes in between. */
+  texts?(names: HeaderNames): readonly (string | null)[]
 }
 
-/** Kafka's rule for topic names. */
-const TOPIC = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/
-
-/** A type is the name of its topic, so not every type can live here. */
-export function isTopic(type: string): boolean {
-  return TOPIC.test(type)
+export interface PartitionName {
+  readonly topic: string
+  readonly partition: number
 }
 
-/** Starts in total, where neither the record nor its worker says otherwise. */
-const ATTEMPTS_DEFAULT = 3
-const PRIORITY_DEFAULT = 5
-const PAYLOAD_VERSION_DEFAULT = 1
-
-/** The names of our headers. All are optional: a record without any is a job too. */
-export const HEADERS = Object.freeze({
-  id: 'millrace-id',
-  payloadVersion: 'millrace-payload-version',
-  priority: 'millrace-priority',
-  attempts: 'millrace-attempts',
-  tenant: 'millrace-tenant',
-  options: 'millrace-options',
-  /** Tells a key that was given from one that we made up to spread jobs over the partitions. */
-  key: 'millrace-key',
-})
-
-/** What is read of every record, which may have any of them from anybody. */
-const READ = new HeaderNames([
-  HEADERS.id,
-  HEADERS.payloadVersion,
-  HEADERS.priority,
-  HEADERS.attempts,
-  HEADERS.key,
-  HEADERS.tenant,
-  HEADERS.options,
-  'traceparent',
-  'tracestate',
-  REPLAY_HEADERS.origin,
-  REPLAY_HEADERS.group,
-])
-
-/** In the order of `READ`; by their places, because taking a list apart makes an object for each. */
-function textsOf(headers: RecordHeaders): readonly (string | null)[] {
-  return headers.texts?.(READ) ?? READ.names.map((name) => headerText(headers, name))
+export function nameOf({ topic, partition }: PartitionName): string {
+  return `${topic}/${partition}`
 }
 
-/** The one group that is to handle a replayed record, if there is one. */
-export function targetGroupOf({ headers }: LogRecord): string | null {
-  return textsOf(headers)[10] ?? null
+export interface Coordinates {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: bigint
 }
 
-export function toRecord(job: NewJob, prefix = ''): NewRecord {
-  const headers = new Map<string, Buffer>([
-    [HEADERS.id, Buffer.from(job.id)],
-    [HEADERS.attempts, Buffer.from(String(job.attempts))],
-  ])
-  // What a record without the header is taken for anyhow is not worth its bytes.
-  if (job.payloadVersion !== PAYLOAD_VERSION_DEFAULT) {
-    headers.set(HEADERS.payloadVersion, Buffer.from(String(job.payloadVersion)))
-  }
-  if (job.priority !== PRIORITY_DEFAULT) headers.set(HEADERS.priority, Buffer.from(String(job.priority)))
-  if (job.tenant !== null) headers.set(HEADERS.tenant, Buffer.from(JSON.stringify(job.tenant)))
-  if (job.options !== null) headers.set(HEADERS.options, Buffer.from(JSON.stringify(job.options)))
-  for (const [name, value] of Object.entries(job.options?.trace ?? {})) headers.set(name, Buffer.from(value))
-  if (job.key !== null) headers.set(HEADERS.key, Buffer.from(job.key))
-  return {
-    topic: prefix + job.type,
-    key: job.key === null ? null : Buffer.from(job.key),
-    value: Buffer.from(job.payload),
-    headers,
-  }
+export interface LogRecord extends Coordinates {
+  readonly key: Buffer | null
+  /** Null: a tombstone. */
+  readonly value: Buffer | null
+  /** As `textOf` the value, `'null'` without one, where that can be had without the bytes in between. */
+  valueText?(): string | null
+  readonly headers: RecordHeaders
+  readonly timestampMs: number
+  /** The offset as a plain number, where it is known as one: making a text of it is quicker. */
+  readonly at?: number
+  /** Of a letter that was written in parts: where the first stands, and whether some of them are deleted. */
+  readonly parts?: { readonly begin: bigint; readonly isTorn: boolean }
 }
 
-/** What a record says as a job. `verdict`: it can never run, and why; then the payload is `null`. */
-export interface ReadJob {
-  readonly job: StoredJob
-  readonly verdict: string | null
+/** What is to be written. Without a partition the producer chooses by the key. */
+export interface NewRecord {
+  readonly topic: string
+  readonly partition?: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: RecordHeaders
 }
 
-/** Never throws: whatever cannot be read is a job with a verdict, so that it ends as a dead letter and blocks nobody. */
-export function toJob(record: LogRecord, prefix = '', attempts = ATTEMPTS_DEFAULT): ReadJob {
-  const payload = payloadOf(record)
-  const texts = textsOf(record.headers)
-  const id = texts[0] ?? null
-  const key = texts[4] ?? null
-  const job: StoredJob = {
-    id: id ?? originOf(texts[9]) ?? coordinatesOf(record),
-    type: prefix === '' ? record.topic : record.topic.slice(prefix.length),
-    payload: payload ?? 'null',
-    payloadVersion: whole(texts[1]) ?? PAYLOAD_VERSION_DEFAULT,
-    priority: whole(texts[2]) ?? PRIORITY_DEFAULT,
-    attempts: whole(texts[3]) ?? attempts,
-    createdAtMs: record.timestampMs,
-    runAtMs: record.timestampMs,
-    key: key ?? (id === null && record.key !== null ? textOf(record.key) : null),
-    latestKey: null,
-    tenant: tenantOf(texts[5]),
-    options: optionsOf(texts[6], texts[7], texts[8]),
-    after: null,
-  }
-  const verdict = payload === null ? `the value of ${record.value?.length ?? 0} bytes is no UTF-8 text` : null
-  return { job, verdict }
+export const DLQ_SUFFIX = '.dlq'
+
+/** Where the dead letters of a topic are. */
+export function dlqTopicOf(topic: string): string {
+  return topic + DLQ_SUFFIX
 }
 
-/** A record that was replayed is the job that it was: it goes by the place where it first stood. */
-function originOf(origin: Text): string | null {
-  return typeof origin === 'string' && /^[^/]+\/\d+\/\d+$/.test(origin) ? origin.replaceAll('/', ':') : null
+/** Both spellings name the same dead letters: with the suffix and without it (X147). */
+export function toDlqTopic(topic: string): string {
+  return topic.endsWith(DLQ_SUFFIX) ? topic : dlqTopicOf(topic)
 }
 
 /**
- * Null for what is no text. A record without a value is a job with the payload `null`. Whether text is JSON the worker
- * finds out, as everywhere.
+ * Names a dead letter by what failed and for whom. A crash between writing a letter and settling its offset writes it
+ * again, under the same name; two groups that fail on one record write two letters. No topic has a slash.
  */
-function payloadOf(record: LogRecord): string | null {
-  if (record.valueText !== undefined) return record.valueText()
-  return record.value === null ? 'null' : textOf(record.value)
+export function letterId({ topic, partition, offset }: Coordinates, group: string): string {
+  return `${topic}/${partition}/${offset}/${group}`
 }
 
-/** Of a header; there may be none. */
-type Text = string | null | undefined
+const ASCII_END = 0x80
+/** What stands for bytes that are no text, and may also be text itself. */
+const REPLACEMENT = '\ufffd'
 
-function whole(text: Text): number | null {
-  const value = typeof text !== 'string' || text === '' ? Number.NaN : Number(text)
-  return Number.isSafeInteger(value) && value > 0 ? value : null
+/** Null for bytes that are no text: decoding them anyhow would lose what they were. */
+export function textOf(bytes: Buffer, from = 0, to = bytes.length): string | null {
+  const only = to - from === 1 ? bytes[from] : undefined
+  // Digits, mostly; asking the decoder for them takes longer than all the rest.
+  if (only !== undefined && only < ASCII_END) return String.fromCharCode(only)
+  // UTF-8, which Node need not look up when it is not named.
+  const text = bytes.toString(undefined, from, to)
+  return text.includes(REPLACEMENT) && !isUtf8(bytes.subarray(from, to)) ? null : text
 }
 
-function objectOf(text: Text): object | null {
-  if (typeof text !== 'string') return null
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null
-  } catch {
-    return null
+/** Null for what is no text, and for what is not there. */
+export function headerText(headers: RecordHeaders, name: string): string | null {
+  const bytes = headers.get(name)
+  return bytes === undefined ? null : textOf(bytes)
+}
+
+/** Names that are looked for together, so that the headers of a record are gone through once for all of them. */
+export class HeaderNames {
+  readonly names: readonly string[]
+  /** The texts of a record that has none of them. */
+  readonly none: readonly (string | null)[]
+  /** By the length of the name, where in the list such names stand. */
+  readonly #byLength: readonly (readonly number[])[]
+
+  /** They are ASCII: as many bytes as letters. */
+  constructor(names: readonly string[]) {
+    this.names = names
+    this.none = names.map(() => null)
+    const longest = Math.max(...names.map(({ length }) => length))
+    this.#byLength = Array.from({ length: longest + 1 }, (_, length) =>
+      names.flatMap((name, index) => (name.length === length ? [index] : [])),
+    )
+  }
+
+  /** The place of the name that these bytes are; -1 for none. */
+  placeOf(bytes: Buffer, at: number, length: number): number {
+    const candidates = this.#byLength[length]
+    if (candidates === undefined) return -1
+    for (let index = 0; index < candidates.length; index += 1) {
+      const place = candidates[index] ?? -1
+      if (isAt(bytes, at, this.names[place] ?? '')) return place
+    }
+    return -1
   }
 }
 
-function tenantOf(text: Text): Tenant | null {
-  const value = objectOf(text)
-  const orgId: unknown = value === null ? undefined : Reflect.get(value, 'orgId')
-  const workspaceId: unknown = value === null ? undefined : Reflect.get(value, 'workspaceId')
-  if (typeof orgId !== 'string') return null
-  return typeof workspaceId === 'string' ? { orgId, workspaceId } : { orgId }
-}
-
-/** Other programs that trace say so in the headers that W3C Trace Context names, and so do we besides. */
-function optionsOf(text: Text, traceparent: Text, tracestate: Text): StoredOptions | null {
-  const options: StoredOptions | null = objectOf(text)
-  if (typeof traceparent !== 'string') return options
-  return { ...options, trace: typeof tracestate === 'string' ? { traceparent, tracestate } : { traceparent } }
+/** From behind, because our names begin alike. */
+function isAt(bytes: Buffer, at: number, name: string): boolean {
+  for (let index = name.length - 1; index >= 0; index -= 1) {
+    if (bytes[at + index] !== name.charCodeAt(index)) return false
+  }
+  return true
 }

@@ -1,6 +1,5 @@
 import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import { DLQ_SUFFIX } from './dead-letters/record.ts'
 import {
   ARCHIVE_TOPIC_CONFIG,
   DLQ_TOPIC_CONFIG,
@@ -9,6 +8,9 @@ import {
 } from './dead-letters/retention.ts'
 import { configsOf, numberOf } from './diagnosis/settings.ts'
 import { type Admin, type Client, isKafkaError } from './driver.ts'
+import { committedOf } from './offsets.ts'
+import { archiveTopicOf, type KafkaOptions, statesTopicOf } from './options.ts'
+import { DLQ_SUFFIX, type NewRecord } from './record.ts'
 
 /** Settings of topics that are not for jobs. They have one partition: their records are read in one order. */
 const CONFIGS = Object.freeze({
@@ -119,5 +121,62 @@ export class Topics {
     const found = await configsOf(this.#admin, TOPIC, [jobs], ['max.message.bytes']).catch(() => null)
     const bytes = numberOf(found?.get(jobs) ?? new Map(), 'max.message.bytes')
     return bytes === null ? {} : { 'max.message.bytes': String(letterBytesMax(bytes)) }
+  }
+}
+
+/**
+ * The topics of jobs that are there and concern the group. With a prefix all topics that have it are ours; without one,
+ * those that the group has committed or that are known.
+ */
+export function jobTopicsOf(
+  existing: ReadonlySet<string>,
+  {
+    prefix,
+    desk,
+    known,
+    committed,
+  }: Pick<KafkaOptions, 'prefix' | 'desk'> & {
+    readonly known: Iterable<string>
+    readonly committed: Iterable<{ readonly topic: string }>
+  },
+): readonly string[] {
+  const prefixed = prefix === '' ? [] : [...existing].filter((topic) => topic.startsWith(prefix))
+  const used = new Set([...known, ...prefixed, ...[...committed].map(({ topic }) => topic)])
+  const ours = [statesTopicOf({ desk }), archiveTopicOf({ desk })]
+  const isForJobs = (topic: string): boolean => !topic.endsWith(DLQ_SUFFIX) && !ours.includes(topic)
+  return [...used].filter((topic) => existing.has(topic) && topic.startsWith(prefix) && isForJobs(topic))
+}
+
+/** What the group has committed, and the topics of jobs that concern it, as they are now. */
+export async function findJobTopics(
+  admin: Admin,
+  options: Pick<KafkaOptions, 'group' | 'prefix' | 'desk'>,
+  known: Iterable<string>,
+) {
+  const [committed, existing] = await Promise.all([committedOf(admin, options.group), admin.listTopics()])
+  return { committed, jobs: jobTopicsOf(new Set(existing), { ...options, known, committed: committed.values() }) }
+}
+
+/**
+ * Writes with topics that may be missing: they are created first, and again when somebody has deleted them since this
+ * process last saw them. `send` writes the records, and is repeated only where none of them can have been written.
+ */
+export async function writeToTopics(
+  topics: Topics,
+  records: readonly NewRecord[],
+  kind: TopicKind,
+  send: () => Promise<unknown>,
+): Promise<void> {
+  const names = [...new Set(records.map(({ topic }) => topic))]
+  if (names.length === 0) return
+  await topics.ensure(names, kind)
+  try {
+    await send()
+  } catch (error) {
+    const gone = await topics.forgetMissing(names).catch(() => [])
+    // Of several topics others may have been written to: who calls again does not know that, and must.
+    if (gone.length < names.length) throw error
+    await topics.ensure(names, kind)
+    await send()
   }
 }

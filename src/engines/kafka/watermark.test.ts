@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeProgress, METADATA_BYTES_MAX } from './progress.ts'
-import { PIECES_MAX, TRIALS_MAX, Watermark, WINDOW_MAX } from './watermark.ts'
+import { decodeProgress, METADATA_BYTES_MAX } from './commit-metadata.ts'
+import { RANGES_MAX, RETRIES_MAX, Watermark, WINDOW_MAX } from './watermark.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 16)
 const TOPIC_ID = '2f1c8a4e-0000-4000-8000-9b6f1e2d3c4b'
@@ -69,10 +69,10 @@ test('the next owner knows how often each was started, when it is due and when i
   mark.start(53)
   mark.release(53, 0)
   const next = new Watermark(mark.position, mark.encode())
-  assert.deepEqual(next.trialOf(50), { starts: 1, dueMs: 0, firstFailureMs: null })
-  assert.deepEqual(next.trialOf(51), { starts: 1, dueMs: NOW_MS + 1_800_000, firstFailureMs: NOW_MS })
-  assert.deepEqual(next.trialOf(52), { starts: 3, dueMs: 0, firstFailureMs: null })
-  assert.deepEqual(next.trialOf(53), { starts: 0, dueMs: 0, firstFailureMs: null })
+  assert.deepEqual(next.retryStateOf(50), { starts: 1, dueMs: 0, firstFailureMs: null })
+  assert.deepEqual(next.retryStateOf(51), { starts: 1, dueMs: NOW_MS + 1_800_000, firstFailureMs: NOW_MS })
+  assert.deepEqual(next.retryStateOf(52), { starts: 3, dueMs: 0, firstFailureMs: null })
+  assert.deepEqual(next.retryStateOf(53), { starts: 0, dueMs: 0, firstFailureMs: null })
   assert.equal(next.start(51), 2)
 })
 
@@ -82,7 +82,7 @@ test('a later failure keeps the time of the first', () => {
   mark.defer(0, NOW_MS + 5, NOW_MS)
   mark.start(0)
   mark.defer(0, NOW_MS + 99, NOW_MS + 50)
-  assert.equal(mark.trialOf(0).firstFailureMs, NOW_MS)
+  assert.equal(mark.retryStateOf(0).firstFailureMs, NOW_MS)
 })
 
 test('the metadata of the worst full window fits, with all trials in it', () => {
@@ -90,7 +90,7 @@ test('the metadata of the worst full window fits, with all trials in it', () => 
   for (let index = 0; index < WINDOW_MAX; index += 1) mark.read(9_000_000_000 + index)
   for (let index = 1; index < WINDOW_MAX; index += 2) mark.finish(9_000_000_000 + index)
   for (let index = 0; index < WINDOW_MAX; index += 2) mark.start(9_000_000_000 + index)
-  const failing = Array.from({ length: TRIALS_MAX }, (_, index) => 9_000_000_000 + WINDOW_MAX - 2 - index * 2)
+  const failing = Array.from({ length: RETRIES_MAX }, (_, index) => 9_000_000_000 + WINDOW_MAX - 2 - index * 2)
   for (const offset of failing) {
     mark.start(offset)
     mark.defer(offset, NOW_MS + 1_800_000, NOW_MS)
@@ -100,7 +100,7 @@ test('the metadata of the worst full window fits, with all trials in it', () => 
   assert.ok(Buffer.byteLength(metadata) <= METADATA_BYTES_MAX, `${Buffer.byteLength(metadata)} bytes`)
   assert.equal(decodeProgress(mark.position, metadata).topicId, TOPIC_ID)
   const next = new Watermark(mark.position, metadata)
-  for (const offset of failing) assert.equal(next.trialOf(offset).starts, 2)
+  for (const offset of failing) assert.equal(next.retryStateOf(offset).starts, 2)
 })
 
 test('what does not fit is left out, and what was started most often stays', () => {
@@ -112,7 +112,7 @@ test('what does not fit is left out, and what was started most often stays', () 
   }
   const metadata = mark.encode()
   assert.ok(Buffer.byteLength(metadata) <= METADATA_BYTES_MAX)
-  assert.equal(new Watermark(0, metadata).trialOf(1_999).starts, 5)
+  assert.equal(new Watermark(0, metadata).retryStateOf(1_999).starts, 5)
 })
 
 test('one record that waits for long lets any number of others pass, and the next owner knows of all', () => {
@@ -132,7 +132,7 @@ test('one record that waits for long lets any number of others pass, and the nex
   const again: number[] = []
   for (let offset = 7; offset < 500_002; offset += 1) if (next.read(offset)) again.push(offset)
   assert.deepEqual(again, [7, 500_000, 500_001])
-  assert.deepEqual(next.trialOf(7), { starts: 1, dueMs: NOW_MS + 300_000, firstFailureMs: NOW_MS })
+  assert.deepEqual(next.retryStateOf(7), { starts: 1, dueMs: NOW_MS + 300_000, firstFailureMs: NOW_MS })
   for (const offset of again) next.finish(offset)
   assert.equal(next.position, 500_002)
 })
@@ -140,7 +140,7 @@ test('one record that waits for long lets any number of others pass, and the nex
 test('a key that waits with all that came behind it, in a window far wider than a bitmap, is told whole', () => {
   const mark = new Watermark(0)
   const ofKey = (offset: number): boolean => offset % 1_000 === 0
-  const last = (PIECES_MAX - 1) * 1_000
+  const last = (RANGES_MAX - 1) * 1_000
   for (let offset = 0; offset <= last; offset += 1) {
     mark.read(offset)
     if (!ofKey(offset)) mark.finish(offset)
@@ -153,17 +153,17 @@ test('a key that waits with all that came behind it, in a window far wider than 
     again += 1
     assert.ok(ofKey(offset), String(offset))
   }
-  assert.equal(again, PIECES_MAX)
+  assert.equal(again, RANGES_MAX)
 })
 
 test('a window is full when it is wide and in too many pieces, or by its failures, and opens again', () => {
   const wide = readOf(WINDOW_MAX)
-  for (let index = 1; index <= PIECES_MAX; index += 1) wide.finish(index * 2)
+  for (let index = 1; index <= RANGES_MAX; index += 1) wide.finish(index * 2)
   assert.equal(wide.isFull, true)
   wide.finish(3)
   assert.equal(wide.isFull, false)
-  const failing = readOf(TRIALS_MAX)
-  for (let index = 0; index < TRIALS_MAX; index += 1) {
+  const failing = readOf(RETRIES_MAX)
+  for (let index = 0; index < RETRIES_MAX; index += 1) {
     failing.start(index)
     failing.defer(index, NOW_MS, NOW_MS)
   }
@@ -173,7 +173,7 @@ test('a window is full when it is wide and in too many pieces, or by its failure
 })
 
 test('the next owner of more retries than a partition takes on reads them all, a bounded number at a time', () => {
-  const count = TRIALS_MAX + 30
+  const count = RETRIES_MAX + 30
   const mark = readOf(count)
   for (let offset = 0; offset < count; offset += 1) {
     mark.start(offset)
@@ -182,29 +182,29 @@ test('the next owner of more retries than a partition takes on reads them all, a
   }
   const next = new Watermark(mark.position, mark.encode())
   assert.equal(next.isFull, false, 'nothing was read, so nothing that could be settled would ever make room')
-  for (let offset = 0; offset < TRIALS_MAX; offset += 1) next.read(offset)
+  for (let offset = 0; offset < RETRIES_MAX; offset += 1) next.read(offset)
   assert.equal(next.isFull, true)
-  assert.equal(next.trialOf(0).starts, 1)
-  for (let offset = TRIALS_MAX; offset < count; offset += 1) {
-    next.finish(offset - TRIALS_MAX)
+  assert.equal(next.retryStateOf(0).starts, 1)
+  for (let offset = RETRIES_MAX; offset < count; offset += 1) {
+    next.finish(offset - RETRIES_MAX)
     assert.equal(next.isFull, false, String(offset))
-    assert.equal(next.trialOf(offset).dueMs, NOW_MS)
+    assert.equal(next.retryStateOf(offset).dueMs, NOW_MS)
     next.read(offset)
     assert.equal(next.isFull, true, String(offset))
   }
 })
 
 test('retries that are not in the log any more keep nothing back', () => {
-  const mark = readOf(TRIALS_MAX * 2)
-  for (let offset = 0; offset < TRIALS_MAX * 2; offset += 1) mark.release(offset, NOW_MS)
+  const mark = readOf(RETRIES_MAX * 2)
+  for (let offset = 0; offset < RETRIES_MAX * 2; offset += 1) mark.release(offset, NOW_MS)
   const next = new Watermark(mark.position, mark.encode())
-  next.readUpTo(TRIALS_MAX)
-  for (let offset = TRIALS_MAX; offset < TRIALS_MAX * 2; offset += 1) {
+  next.readUpTo(RETRIES_MAX)
+  for (let offset = RETRIES_MAX; offset < RETRIES_MAX * 2; offset += 1) {
     assert.equal(next.isFull, false, String(offset))
     next.read(offset)
     next.finish(offset)
   }
-  assert.equal(next.position, TRIALS_MAX * 2)
+  assert.equal(next.position, RETRIES_MAX * 2)
 })
 
 test('the metadata names the topic that its offsets belong to, and says the rest with and without it', () => {
@@ -216,9 +216,9 @@ test('the metadata names the topic that its offsets belong to, and says the rest
   assert.equal(named, `${nameless},@${TOPIC_ID}`)
   assert.equal(decodeProgress(7, named).topicId, TOPIC_ID)
   assert.equal(decodeProgress(7, nameless).topicId, null)
-  assert.deepEqual(new Map(decodeProgress(7, named).trials), new Map(decodeProgress(7, nameless).trials))
+  assert.deepEqual(new Map(decodeProgress(7, named).retryStates), new Map(decodeProgress(7, nameless).retryStates))
   assert.equal(new Watermark(0).encode(TOPIC_ID), `m2|||@${TOPIC_ID}`)
-  assert.deepEqual([...decodeProgress(0, `m2|||@${TOPIC_ID}`).trials], [])
+  assert.deepEqual([...decodeProgress(0, `m2|||@${TOPIC_ID}`).retryStates], [])
 })
 
 test('metadata of somebody else tells nothing', () => {
@@ -235,6 +235,6 @@ test('metadata of somebody else tells nothing', () => {
   ]) {
     const mark = new Watermark(5, metadata)
     assert.equal(mark.read(5), true, String(metadata))
-    assert.equal(mark.trialOf(5).starts, 0, String(metadata))
+    assert.equal(mark.retryStateOf(5).starts, 0, String(metadata))
   }
 })

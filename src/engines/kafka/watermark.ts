@@ -1,16 +1,16 @@
-import { OpenOffsets } from './open-offsets.ts'
-import { decodeProgress, encodeProgress, type Trial } from './progress.ts'
-import { type Run, Runs } from './runs.ts'
+import { decodeProgress, encodeProgress, type RetryState } from './commit-metadata.ts'
+import { type OffsetRange, OffsetRanges } from './offset-ranges.ts'
+import { UnsettledOffsets } from './unsettled-offsets.ts'
 
 /** So wide a window can be told whatever is settled in it. */
 export const WINDOW_MAX = 8_192
 /** A wider one can be told while what is settled in it is in no more pieces. */
-export const PIECES_MAX = 512
+export const RANGES_MAX = 512
 /** Offsets with a history of failures, at most, before the partition takes no more: each takes room in the metadata. */
-export const TRIALS_MAX = 50
+export const RETRIES_MAX = 50
 
-const NEVER: Trial = Object.freeze({ starts: 0, dueMs: 0, firstFailureMs: null })
-const ONCE: Trial = Object.freeze({ starts: 1, dueMs: 0, firstFailureMs: null })
+const NEVER: RetryState = Object.freeze({ starts: 0, dueMs: 0, firstFailureMs: null })
+const ONCE: RetryState = Object.freeze({ starts: 1, dueMs: 0, firstFailureMs: null })
 
 /**
  * What has become of one partition's records. The position to commit is the first offset that is not settled, so a
@@ -23,13 +23,13 @@ export class Watermark {
   /** The first offset that may be unsettled. */
   #position: number
   /** Read and not settled. */
-  readonly #open = new OpenOffsets()
+  readonly #open = new UnsettledOffsets()
   /** Between the position and where reading goes on; also what does not exist. */
-  readonly #finished = new Runs()
+  readonly #finished = new OffsetRanges()
   /** By earlier owners, where reading has not come to yet; in order. */
-  #finishedBefore: readonly Run[]
+  #finishedBefore: readonly OffsetRange[]
   /** Also of offsets that reading has not come to yet, as an earlier owner told them. */
-  readonly #trials = new Map<number, Trial>()
+  readonly #retryStates = new Map<number, RetryState>()
   /**
    * How many of those that were read are retried. What was told and not read yet must not count: nothing could be
    * settled to make room for it, and the partition would never be read again.
@@ -39,9 +39,9 @@ export class Watermark {
   constructor(position: number, metadata: string | null = null) {
     this.#position = position
     this.#readTo = position
-    const { finished, trials } = decodeProgress(position, metadata)
+    const { finished, retryStates } = decodeProgress(position, metadata)
     this.#finishedBefore = [...finished]
-    for (const [offset, trial] of trials) this.#setTrial(offset, trial)
+    for (const [offset, retryState] of retryStates) this.#setRetryState(offset, retryState)
   }
 
   /** The offset to commit. */
@@ -61,11 +61,11 @@ export class Watermark {
   /** No more should be read before something is settled: the next owner could not be told. */
   get isFull(): boolean {
     const isWide = this.#readTo - this.#position >= WINDOW_MAX
-    return (isWide && this.#finished.size >= PIECES_MAX) || this.isFullOfRetries
+    return (isWide && this.#finished.size >= RANGES_MAX) || this.isFullOfRetries
   }
 
   get isFullOfRetries(): boolean {
-    return this.#retried >= TRIALS_MAX
+    return this.#retried >= RETRIES_MAX
   }
 
   /** A record was read. False when it was finished before: by an owner whose commit could not pass it. */
@@ -75,12 +75,12 @@ export class Watermark {
     this.#readTo = offset + 1
     if (this.#wasFinished(offset)) {
       this.#finished.add(offset, offset + 1)
-      this.#trials.delete(offset)
+      this.#retryStates.delete(offset)
       this.#advance()
       return false
     }
     this.#open.add(offset)
-    if (this.#trials.size > 0 && isRetried(this.#trials.get(offset) ?? NEVER)) this.#retried += 1
+    if (this.#retryStates.size > 0 && isRetried(this.#retryStates.get(offset) ?? NEVER)) this.#retried += 1
     return true
   }
 
@@ -91,36 +91,36 @@ export class Watermark {
   }
 
   /** How often the record was started, here and by earlier owners, and when it may be started again. */
-  trialOf(offset: number): Trial {
-    const told = this.#trials.size === 0 ? undefined : this.#trials.get(offset)
+  retryStateOf(offset: number): RetryState {
+    const told = this.#retryStates.size === 0 ? undefined : this.#retryStates.get(offset)
     return told ?? (this.#open.isStarted(offset) ? ONCE : NEVER)
   }
 
   /** Counts a start; answers how many there were with it. */
   start(offset: number): number {
-    const trial = this.trialOf(offset)
+    const retryState = this.retryStateOf(offset)
     // Nearly all records are started once, so that this much is kept where it costs least.
-    if (trial === NEVER && this.#open.has(offset)) this.#open.setStarted(offset, true)
-    else this.#setTrial(offset, { ...trial, starts: trial.starts + 1, dueMs: 0 })
-    return trial.starts + 1
+    if (retryState === NEVER && this.#open.has(offset)) this.#open.setStarted(offset, true)
+    else this.#setRetryState(offset, { ...retryState, starts: retryState.starts + 1, dueMs: 0 })
+    return retryState.starts + 1
   }
 
   /** It may be started again at `dueMs`. */
   defer(offset: number, dueMs: number, failedAtMs: number): void {
-    const trial = this.trialOf(offset)
-    this.#setTrial(offset, { ...trial, dueMs, firstFailureMs: trial.firstFailureMs ?? failedAtMs })
+    const retryState = this.retryStateOf(offset)
+    this.#setRetryState(offset, { ...retryState, dueMs, firstFailureMs: retryState.firstFailureMs ?? failedAtMs })
   }
 
   /** Nobody is to blame: the start is not counted. */
   release(offset: number, dueMs: number): void {
-    const trial = this.trialOf(offset)
-    this.#setTrial(offset, { ...trial, starts: Math.max(0, trial.starts - 1), dueMs })
+    const retryState = this.retryStateOf(offset)
+    this.#setRetryState(offset, { ...retryState, starts: Math.max(0, retryState.starts - 1), dueMs })
   }
 
   /** Settled for good. False when it was not open. */
   finish(offset: number): boolean {
     if (!this.#open.delete(offset)) return false
-    this.#dropTrial(offset)
+    this.#dropRetryState(offset)
     if (offset !== this.#position) {
       this.#finished.add(offset, offset + 1)
       return true
@@ -133,18 +133,19 @@ export class Watermark {
   /** For the metadata of a commit. `topicId`: of the topic that the offsets belong to. */
   encode(topicId: string | null = null): string {
     const finished = [...this.#finished, ...this.#finishedBefore]
-    return encodeProgress(this.#position, { finished, trials: this.#allTrials(), topicId })
+    return encodeProgress(this.#position, { finished, retryStates: this.#allRetryStates(), topicId })
   }
 
-  *#allTrials(): Iterable<readonly [number, Trial]> {
-    yield* this.#trials
+  *#allRetryStates(): Iterable<readonly [number, RetryState]> {
+    yield* this.#retryStates
     for (const offset of this.#open.started()) yield [offset, ONCE]
   }
 
   /** What has not been read below this does not exist, and counts as finished. */
   #passOver(offset: number): void {
     if (offset <= this.#readTo) return
-    for (const missing of this.#trials.keys()) if (missing >= this.#readTo && missing < offset) this.#dropTrial(missing)
+    for (const missing of this.#retryStates.keys())
+      if (missing >= this.#readTo && missing < offset) this.#dropRetryState(missing)
     this.#finished.add(this.#readTo, offset)
     this.#readTo = offset
     this.#wasFinished(offset)
@@ -166,23 +167,23 @@ export class Watermark {
     this.#position = this.#finished.takeFrom(this.#position) ?? this.#position
   }
 
-  #setTrial(offset: number, trial: Trial): void {
-    this.#dropTrial(offset)
-    this.#trials.set(offset, trial)
+  #setRetryState(offset: number, retryState: RetryState): void {
+    this.#dropRetryState(offset)
+    this.#retryStates.set(offset, retryState)
     if (this.#open.has(offset)) this.#open.setStarted(offset, false)
-    if (offset < this.#readTo && isRetried(trial)) this.#retried += 1
+    if (offset < this.#readTo && isRetried(retryState)) this.#retried += 1
   }
 
-  #dropTrial(offset: number): void {
-    if (this.#trials.size === 0) return
-    const trial = this.#trials.get(offset)
-    if (trial === undefined) return
-    this.#trials.delete(offset)
-    if (offset < this.#readTo && isRetried(trial)) this.#retried -= 1
+  #dropRetryState(offset: number): void {
+    if (this.#retryStates.size === 0) return
+    const retryState = this.#retryStates.get(offset)
+    if (retryState === undefined) return
+    this.#retryStates.delete(offset)
+    if (offset < this.#readTo && isRetried(retryState)) this.#retried -= 1
   }
 }
 
 /** Those that the metadata has to tell one by one. */
-function isRetried({ starts, dueMs }: Trial): boolean {
+function isRetried({ starts, dueMs }: RetryState): boolean {
   return starts > 1 || dueMs > 0
 }

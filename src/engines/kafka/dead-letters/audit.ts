@@ -12,11 +12,9 @@ import {
   type PayloadEdit,
 } from '../../../engine/dead-letters.ts'
 import type { JobView } from '../../../job/job.ts'
-import type { TopicLetter } from './letter.ts'
-import type { Coordinates } from './record.ts'
-import { asFields, atOf, byOf, type Fields, fieldsOf } from './state-codec.ts'
-import type { StateView } from './states.ts'
-import { topicOf, viewOf } from './view.ts'
+import type { Coordinates } from '../record.ts'
+import { type TopicLetter, topicOf, viewOf } from './letter.ts'
+import { asFields, atOf, byOf, type Fields, fieldsOf, type StateView } from './states.ts'
 
 /** `release`: somebody's claim was given up. */
 export type DlqAction = AuditAction | 'release'

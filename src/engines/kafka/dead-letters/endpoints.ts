@@ -1,10 +1,10 @@
 /** Document D's endpoints as functions: JSON in, JSON out, and a coded error for what is refused. */
 import type { By } from '../../../engine/dead-letters.ts'
 import { MillraceError, OptionError } from '../../../errors.ts'
+import { toDlqTopic } from '../record.ts'
 import type { DlqAnswer, DlqRefusal } from './answers.ts'
 import { auditJson, type DlqAuditJson, type LetterJson, letterJson } from './json.ts'
-import type { DeadLetterLog } from './log.ts'
-import { toDlqTopic } from './record.ts'
+import type { LetterLog } from './letter-log.ts'
 import { LETTER_STATES, type LetterState } from './states.ts'
 import type { DlqAddress, ReplayAllProgress, TopicDesk } from './topic-desk.ts'
 
@@ -46,10 +46,10 @@ const LIST_MAX = 1_000
 
 export class DlqEndpoints {
   readonly #desk: TopicDesk
-  readonly #log: DeadLetterLog
+  readonly #log: LetterLog
 
   /** Use `openTopicDesk`. */
-  constructor(desk: TopicDesk, log: DeadLetterLog) {
+  constructor(desk: TopicDesk, log: LetterLog) {
     this.#desk = desk
     this.#log = log
   }

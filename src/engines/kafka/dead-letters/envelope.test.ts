@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { toErrorRecord } from '../../../job/error-record.ts'
-import { encodeEnvelope } from './encode-envelope.ts'
 import { buildEnvelope, type Failure, originalKey, originalValue } from './envelope.ts'
-import { readEnvelope } from './read-envelope.ts'
+import { encodeEnvelope, readEnvelope } from './envelope-codec.ts'
 
 class TonApiTimeoutException extends Error {
   override readonly name = 'TonApiTimeoutException'

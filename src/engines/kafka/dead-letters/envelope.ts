@@ -1,7 +1,7 @@
 /** The value of a dead letter: document D's fields, in its order, and what a replay needs besides. */
 import type { ErrorRecord } from '../../../job/job.ts'
 import { toIso } from '../../../time/iso.ts'
-import { type Coordinates, textOf } from './record.ts'
+import { type Coordinates, textOf } from '../record.ts'
 
 export const STACK_TRACE_LENGTH_MAX = 500
 

@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import { ArrayLog } from '../../../../test/fixtures/array-log.ts'
 import { EngineError } from '../../../errors.ts'
 import { TestClock } from '../../../testing/clock.ts'
+import type { LogRecord } from '../record.ts'
 import { decodeAudit, encodeAudit } from './audit.ts'
-import { GroupLetters } from './group-letters.ts'
+import { KafkaDeadLetters } from './group-letters.ts'
 import { toDeadLetter } from './letter.ts'
-import type { LogRecord } from './record.ts'
 import { claimRecord } from './states.ts'
 import { TopicDesk } from './topic-desk.ts'
 
@@ -17,7 +17,7 @@ function stage(group = 'payout-executor') {
   const clock = new TestClock()
   const log = new ArrayLog(clock, 1)
   const topics = async (): Promise<readonly string[]> => ['stage.pay']
-  const letters = new GroupLetters({ log, clock, group, prefix: 'stage.', topics })
+  const letters = new KafkaDeadLetters({ log, clock, group, prefix: 'stage.', topics })
   return {
     clock,
     log,
@@ -42,7 +42,7 @@ function letterOf(record: LogRecord, group: string) {
   })
 }
 
-const idsOf = async (letters: GroupLetters): Promise<readonly string[]> =>
+const idsOf = async (letters: KafkaDeadLetters): Promise<readonly string[]> =>
   (await letters.list({ limit: 10 })).map(({ job }) => job.id)
 
 test('a letter is shown as the job that it was, with its error', async () => {

@@ -1,37 +1,41 @@
-import type {
-  AuditEntry,
-  AuditFilter,
-  AuditNote,
-  By,
-  DeadLetter,
-  DeadLetterFilter,
-  DeadLetters,
-  PayloadEdit,
+import {
+  type AuditEntry,
+  type AuditFilter,
+  type AuditNote,
+  type By,
+  type DeadLetter,
+  type DeadLetterFilter,
+  type DeadLetters,
+  matchesAudit,
+  type PayloadEdit,
 } from '../../../engine/dead-letters.ts'
-import { matchesAudit } from '../../../engine/dead-letters.ts'
+import { Gather } from '../../../engine/gather.ts'
+import { isMillraceError } from '../../../errors.ts'
 import type { Clock } from '../../../time/clock.ts'
+import type { NewRecord } from '../record.ts'
 import type { AuditedAct } from './audit.ts'
-import { GroupActs, type JobAct } from './group-acts.ts'
-import { type FoundLetter, GroupLookup, type LookupParts, newestFirst } from './group-lookup.ts'
+import { errorOf, type TopicLetter, viewOf } from './letter.ts'
+import { type FoundLetter, LetterLookup, type LookupParts, newestFirst } from './letter-index.ts'
+import type { LetterLog } from './letter-log.ts'
+import { editedReplay, type Resolving, resolveLetters, throwIfTopicMissing } from './resolve.ts'
 import { isOpen } from './states.ts'
-import { errorOf, viewOf } from './view.ts'
 
-export interface GroupLettersParts extends LookupParts {
+export interface KafkaDeadLettersParts extends LookupParts {
   readonly clock: Clock
   /** What topics begin with before the type. */
   readonly prefix: string
 }
 
 /** The dead letters of one group, as every engine shows them: by the ids of their jobs, whatever topic they stand in. */
-export class GroupLetters implements DeadLetters {
-  readonly #parts: GroupLettersParts
-  readonly #lookup: GroupLookup
-  readonly #acts: GroupActs
+export class KafkaDeadLetters implements DeadLetters {
+  readonly #parts: KafkaDeadLettersParts
+  readonly #lookup: LetterLookup
+  readonly #acts: LetterActs
 
-  constructor(parts: GroupLettersParts) {
+  constructor(parts: KafkaDeadLettersParts) {
     this.#parts = parts
-    this.#lookup = new GroupLookup(parts)
-    this.#acts = new GroupActs(parts, this.#lookup)
+    this.#lookup = new LetterLookup(parts)
+    this.#acts = new LetterActs(parts, this.#lookup)
   }
 
   async list(filter: DeadLetterFilter | { readonly ids: readonly string[] }): Promise<readonly DeadLetter[]> {
@@ -103,4 +107,89 @@ export class GroupLetters implements DeadLetters {
   #act(ids: readonly string[], act: Omit<JobAct, 'id'>): Promise<readonly boolean[]> {
     return this.#acts.act(ids.map((id) => ({ ...act, id })))
   }
+}
+
+/** What is to be done to one job's letter. */
+export interface JobAct extends Pick<Resolving, 'from' | 'to' | 'action'> {
+  readonly id: string
+  readonly by: By
+  readonly edit?: PayloadEdit
+}
+
+interface LetterAct extends JobAct {
+  readonly letter: TopicLetter
+  /** What goes back to its topic, for a replay. */
+  readonly record: NewRecord | null
+}
+
+const ITEMS_MAX = 100
+
+/** Acts of one group's operators. Those that come together are claimed, written and resolved together. */
+export class LetterActs {
+  readonly #parts: { readonly log: LetterLog; readonly clock: Clock; readonly prefix: string }
+  readonly #lookup: LetterLookup
+  readonly #acting: Gather<JobAct, boolean>
+
+  constructor(
+    parts: { readonly log: LetterLog; readonly clock: Clock; readonly prefix: string },
+    lookup: LetterLookup,
+  ) {
+    this.#parts = parts
+    this.#lookup = lookup
+    this.#acting = new Gather((acts) => this.#actNow(acts), {
+      ...{ flightsMax: 1, itemsMax: ITEMS_MAX },
+      // Found out before anything was claimed: whose topic is there need not suffer for the other.
+      isWorthRepeating: (error) => isMillraceError(error, 'ERR_SCHEMA_MISSING'),
+    })
+  }
+
+  /** Whether each was done, in their order. */
+  act(acts: readonly JobAct[]): Promise<readonly boolean[]> {
+    return this.#acting.add(acts)
+  }
+
+  async #actNow(acts: readonly JobAct[]): Promise<readonly boolean[]> {
+    const found = await this.#lookup.find(acts)
+    const chosen = new Map<JobAct, LetterAct>()
+    const taken = new Set<string>()
+    for (const [index, act] of acts.entries()) {
+      const letter = found[index]?.letter
+      const record = letter === undefined || act.action !== 'replay' ? null : editedReplay(letter, act.edit)
+      // Of two acts on one letter the first has it; what nobody knows the origin of cannot go back.
+      if (letter === undefined || taken.has(letter.id) || (act.action === 'replay' && record === null)) continue
+      taken.add(letter.id)
+      chosen.set(act, { ...act, letter, record })
+    }
+    await throwIfTopicMissing(this.#parts.log, recordsOf([...chosen.values()]))
+    const done = new Set<TopicLetter>()
+    const alike = Map.groupBy(chosen.values(), ({ action, by }) => JSON.stringify([action, by]))
+    for (const some of alike.values()) for (const letter of await this.#resolve(some)) done.add(letter)
+    return acts.map((act) => {
+      const one = chosen.get(act)
+      return one !== undefined && done.has(one.letter)
+    })
+  }
+
+  async #resolve(acts: readonly LetterAct[]): Promise<Iterable<TopicLetter>> {
+    const [first] = acts
+    if (first === undefined) return []
+    const { from, to, action, by } = first
+    const { held } = await resolveLetters(
+      this.#parts,
+      acts.map(({ letter }) => letter),
+      {
+        ...{ from, to, action, by },
+        edits: new Map(acts.flatMap(({ letter, edit }) => (edit === undefined ? [] : [[letter, edit]]))),
+        perform: async (some) => {
+          const records = recordsOf(acts.filter(({ letter }) => some.includes(letter)))
+          if (records.length > 0) await this.#parts.log.produce(records)
+        },
+      },
+    )
+    return held
+  }
+}
+
+function recordsOf(acts: readonly LetterAct[]): readonly NewRecord[] {
+  return acts.flatMap(({ record }) => record ?? [])
 }

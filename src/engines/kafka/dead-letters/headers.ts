@@ -1,8 +1,8 @@
 /** Headers of dead letters and replays. Those of Spring Kafka are written as it writes them, so that its programs read ours. */
 import { fromIso } from '../../../time/iso.ts'
+import { type Coordinates, headerText, type RecordHeaders, textOf } from '../record.ts'
 import type { Envelope } from './envelope.ts'
 import { withoutParts } from './parts.ts'
-import { type Coordinates, headerText, type RecordHeaders, textOf } from './record.ts'
 
 /** Spring's names. */
 export const DLT_HEADERS = Object.freeze({

@@ -1,12 +1,11 @@
 /** How dead letters and audit entries are shown to the outside: plain JSON, times as ISO-8601. */
 import type { By } from '../../../engine/dead-letters.ts'
 import { toIso } from '../../../time/iso.ts'
+import type { Coordinates } from '../record.ts'
 import type { AuditedAct, DlqAction } from './audit.ts'
 import type { Envelope } from './envelope.ts'
-import type { TopicLetter } from './letter.ts'
-import type { Coordinates } from './record.ts'
+import { jobIdOf, type TopicLetter } from './letter.ts'
 import type { LetterState, StateView } from './states.ts'
-import { jobIdOf } from './view.ts'
 
 /** Where a letter stands. */
 export interface PlaceJson {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ErrorRecord } from '../../../job/job.ts'
+import { dlqTopicOf, type LogRecord, type NewRecord, toDlqTopic } from '../record.ts'
 import { DLT_HEADERS, isForAnotherGroup, REPLAY_HEADERS, readDltHeaders, readReplayHeaders } from './headers.ts'
 import { readLetter, toDeadLetter } from './letter.ts'
-import { dlqTopicOf, type LogRecord, type NewRecord, toDlqTopic } from './record.ts'
 
 const error: ErrorRecord = { name: 'PayoutFailed', code: null, message: 'refused', stack: 'PayoutFailed: refused' }
 const FIRST_MS = Date.UTC(2026, 0, 1)

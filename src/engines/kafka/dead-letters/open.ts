@@ -1,13 +1,13 @@
 import type { TopicLag } from '../../../engine/topics.ts'
 import { type Clock, systemClock } from '../../../time/clock.ts'
 import { type Connection, connect, disconnect } from '../connection.ts'
-import { lagsOf } from '../lags.ts'
+import { lagsOf } from '../counts.ts'
 import { archiveTopicOf, type KafkaOptions, parseUrl } from '../options.ts'
-import { writeTo } from '../writes.ts'
-import { archiveLetters } from './archive.ts'
+import { DLQ_SUFFIX } from '../record.ts'
+import { writeToTopics } from '../topics.ts'
 import { DlqEndpoints } from './endpoints.ts'
 import { LetterIndex } from './letter-index.ts'
-import { DLQ_SUFFIX } from './record.ts'
+import { archiveLetters } from './retention.ts'
 import { isOpen } from './states.ts'
 import { TopicDesk } from './topic-desk.ts'
 
@@ -122,7 +122,7 @@ export class OpenTopicDesk extends DlqEndpoints {
     let bytes = 0
     const flush = async (): Promise<void> => {
       const records = some.map((value) => ({ topic, partition: 0, key: null, value, headers: new Map() }))
-      await writeTo(topics, records, 'archive', () => producer.send(records))
+      await writeToTopics(topics, records, 'archive', () => producer.send(records))
       some = []
       bytes = 0
     }

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { ArrayLog } from '../../../../test/fixtures/array-log.ts'
 import { TestClock } from '../../../testing/clock.ts'
 import { bytesOf } from '../producer.ts'
+import type { LogRecord, NewRecord } from '../record.ts'
 import { readLetter } from './letter.ts'
 import { PART_HEADERS, partsOf, readWhole, writeParts } from './parts.ts'
-import type { LogRecord, NewRecord } from './record.ts'
 import { archivePlan } from './retention.ts'
 
 const letter = (length: number, id = 'jobs/0/1/group'): NewRecord => ({

@@ -3,10 +3,10 @@
  * last part with the letter's headers and the offsets of those before it. Read, it is one record again, where its last
  * part stands.
  */
-import type { PartitionName } from '../holding.ts'
+
 import { bytesOf } from '../producer.ts'
-import type { DeadLetterLog } from './log.ts'
-import { headerText, type LogRecord, type NewRecord } from './record.ts'
+import { headerText, type LogRecord, type NewRecord, type PartitionName } from '../record.ts'
+import type { LetterLog } from './letter-log.ts'
 
 export const PART_HEADERS = Object.freeze({
   /** On every part: which one of how many, such as `2/3`. */
@@ -60,9 +60,9 @@ export async function writeParts(
 
 /** As `readRange` of a log that has parts: each letter whole, and parts alone are passed over. */
 export async function readWhole(
-  readRange: (place: PartitionName, range: Parameters<DeadLetterLog['readRange']>[2]) => Promise<readonly LogRecord[]>,
+  readRange: (place: PartitionName, range: Parameters<LetterLog['readRange']>[2]) => Promise<readonly LogRecord[]>,
   place: PartitionName,
-  range: Parameters<DeadLetterLog['readRange']>[2],
+  range: Parameters<LetterLog['readRange']>[2],
 ): Promise<readonly LogRecord[]> {
   const readOne = async (offset: bigint): Promise<Buffer | null> => {
     const [record] = await readRange(place, { from: offset, to: offset + 1n, max: 1 })

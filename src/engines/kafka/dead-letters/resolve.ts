@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { By, PayloadEdit } from '../../../engine/dead-letters.ts'
+import { EngineError } from '../../../errors.ts'
 import type { Clock } from '../../../time/clock.ts'
+import { HEADERS } from '../job-record.ts'
+import type { NewRecord } from '../record.ts'
 import { entryOf, type LetterAct } from './audit.ts'
 import type { TopicLetter } from './letter.ts'
-import type { DeadLetterLog } from './log.ts'
+import type { LetterLog } from './letter-log.ts'
 import {
   claimRecord,
   type LetterState,
@@ -37,7 +40,7 @@ export interface Resolved {
  * far it came, so the claims stay: the letter is not lost and not acted on again until an operator releases it.
  */
 export async function resolveLetters(
-  { log, clock, prefix }: { readonly log: DeadLetterLog; readonly clock: Clock; readonly prefix: string },
+  { log, clock, prefix }: { readonly log: LetterLog; readonly clock: Clock; readonly prefix: string },
   letters: readonly TopicLetter[],
   { from, to, action, by, edits, perform }: Resolving,
 ): Promise<Resolved> {
@@ -67,4 +70,29 @@ export async function resolveLetters(
     }),
   )
   return { held: new Set(held), book }
+}
+
+/** The record to write for a replay, with another payload if one is given; null when nobody knows where it came from. */
+export function editedReplay(letter: TopicLetter, edit?: PayloadEdit): NewRecord | null {
+  const record = letter.replayed()
+  if (record === null || edit === undefined) return record
+  const version = Buffer.from(String(edit.payloadVersion))
+  return {
+    ...record,
+    value: Buffer.from(edit.payload),
+    headers: new Map([...record.headers, [HEADERS.payloadVersion, version]]),
+  }
+}
+
+/** Asked before anybody claims a letter: a replay that cannot be written would leave it claimed. */
+export async function throwIfTopicMissing(log: LetterLog, records: readonly NewRecord[]): Promise<void> {
+  const found = await log.partitions(records.map(({ topic }) => topic))
+  for (const { topic, partition } of records) {
+    const partitions = found.get(topic) ?? []
+    if (partitions.some((one) => partition === undefined || one.partition === partition)) continue
+    throw new EngineError(
+      'ERR_SCHEMA_MISSING',
+      `the letter goes back to partition ${partition} of '${topic}', which does not exist; create it, or discard the letter`,
+    )
+  }
 }

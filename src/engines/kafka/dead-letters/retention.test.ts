@@ -2,11 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ArrayLog } from '../../../../test/fixtures/array-log.ts'
 import { TestClock } from '../../../testing/clock.ts'
-import { archiveLetters } from './archive.ts'
 import { toDeadLetter } from './letter.ts'
-import { DLQ_TOPIC_CONFIG, letterFate } from './retention.ts'
-import { decodeState, encodeState } from './state-codec.ts'
-import { claimRecord, releaseRecord, resolvedRecord, type StateView } from './states.ts'
+import { archiveLetters, DLQ_TOPIC_CONFIG, letterFate } from './retention.ts'
+import { claimRecord, decodeState, encodeState, releaseRecord, resolvedRecord, type StateView } from './states.ts'
 import { TopicDesk } from './topic-desk.ts'
 
 const DAY_MS = 86_400_000

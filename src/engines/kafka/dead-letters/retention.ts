@@ -1,6 +1,11 @@
 /** How long dead letters stay. Pure: what to do now follows from ages, states and whether money is at stake. */
-import type { TopicLetter } from './letter.ts'
+
+import { type Clock, systemClock } from '../../../time/clock.ts'
+import { toDlqTopic } from '../record.ts'
+import { archiveLine, type TopicLetter } from './letter.ts'
+import type { LetterLog } from './letter-log.ts'
 import type { StateView } from './states.ts'
+import { walkLetters } from './walk.ts'
 
 /** Document D: ordinary letters are archived when they are older. */
 export const LETTER_AGE_MAX_MS = 30 * 86_400_000
@@ -87,4 +92,31 @@ export function archivePlan(letters: readonly JudgedLetter[]): ArchivePlan {
     cuts.set(partition, offset + 1n)
   }
   return { archive, cuts }
+}
+
+export interface ArchiveOptions {
+  readonly isFinancial: boolean
+  /** Gets lines of JSON and must have stored them when it resolves: they are nowhere else afterwards. */
+  readonly archive: (lines: readonly string[]) => Promise<void>
+  readonly clock?: Clock
+}
+
+/** Archives what is old enough and cuts it off. A crash in between archives it again, under the same ids. */
+export async function archiveLetters(log: LetterLog, topic: string, options: ArchiveOptions): Promise<number> {
+  const { isFinancial, archive, clock = systemClock } = options
+  const dlqTopic = toDlqTopic(topic)
+  const nowMs = clock.nowMs()
+  const book = await log.states()
+  const letters: TopicLetter[] = []
+  for await (const page of walkLetters(log, dlqTopic)) letters.push(...page)
+  const plan = archivePlan(
+    letters.map((letter) => ({
+      letter,
+      fate: letterFate({ deadAtMs: letter.deadAtMs, state: book.of(letter.id), isFinancial }, nowMs),
+    })),
+  )
+  if (plan.archive.length === 0) return 0
+  await archive(plan.archive.map((letter) => archiveLine(letter, nowMs)))
+  for (const [partition, offset] of plan.cuts) await log.deleteBefore(dlqTopic, partition, offset)
+  return plan.archive.length
 }

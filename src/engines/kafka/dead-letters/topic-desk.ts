@@ -2,13 +2,12 @@
 import type { By } from '../../../engine/dead-letters.ts'
 import { OptionError } from '../../../errors.ts'
 import { type Clock, systemClock } from '../../../time/clock.ts'
+import { type Coordinates, toDlqTopic } from '../record.ts'
 import { type DlqAnswer, type DlqRefusal, done, notPending, refusal } from './answers.ts'
 import { entryOf } from './audit.ts'
 import type { TopicLetter } from './letter.ts'
-import type { DeadLetterLog } from './log.ts'
-import { type Coordinates, toDlqTopic } from './record.ts'
-import { throwIfGone } from './replay.ts'
-import { type Resolving, resolveLetters } from './resolve.ts'
+import type { LetterLog } from './letter-log.ts'
+import { type Resolving, resolveLetters, throwIfTopicMissing } from './resolve.ts'
 import { isOpen, type LetterState, releaseRecord } from './states.ts'
 import { type ListedLetter, lettersAt, walkLetters, walkListed } from './walk.ts'
 
@@ -61,13 +60,13 @@ export interface TopicDeskOptions {
 }
 
 export class TopicDesk {
-  readonly #log: DeadLetterLog
+  readonly #log: LetterLog
   readonly #clock: Clock
-  readonly #parts: { readonly log: DeadLetterLog; readonly clock: Clock; readonly prefix: string }
+  readonly #parts: { readonly log: LetterLog; readonly clock: Clock; readonly prefix: string }
   readonly #replaysMax: number
   readonly #options: TopicDeskOptions
 
-  constructor(log: DeadLetterLog, options: TopicDeskOptions = {}) {
+  constructor(log: LetterLog, options: TopicDeskOptions = {}) {
     this.#log = log
     this.#clock = options.clock ?? systemClock
     this.#parts = { log, clock: this.#clock, prefix: options.prefix ?? '' }
@@ -235,7 +234,7 @@ export class TopicDesk {
   async #replayNow(letters: readonly TopicLetter[], by: By): Promise<readonly DlqAnswer[]> {
     const records = new Map(letters.map((letter) => [letter, letter.replayed()]))
     const written = (some: readonly TopicLetter[]) => some.flatMap((letter) => records.get(letter) ?? [])
-    await throwIfGone(this.#log, written(letters))
+    await throwIfTopicMissing(this.#log, written(letters))
     const answers = await this.#resolve(letters, {
       ...{ from: ['pending'], to: 'replayed', action: 'replay', by },
       perform: (held) => this.#log.produce(written(held)),

@@ -1,6 +1,6 @@
+import type { Coordinates } from '../record.ts'
 import { readLetter, type TopicLetter } from './letter.ts'
-import type { DeadLetterLog } from './log.ts'
-import type { Coordinates } from './record.ts'
+import type { LetterLog } from './letter-log.ts'
 import type { StateBook, StateView } from './states.ts'
 
 const PAGE_MAX = 100
@@ -15,7 +15,7 @@ export interface ListedLetter {
  * while somebody replays is not met, so a replay that fails again is not replayed by the same walk.
  */
 export async function* walkLetters(
-  log: DeadLetterLog,
+  log: LetterLog,
   topic: string,
   after?: Pick<Coordinates, 'partition' | 'offset'>,
 ): AsyncGenerator<readonly TopicLetter[]> {
@@ -37,7 +37,7 @@ export async function* walkLetters(
 
 /** The letters and their states, as one look at the states found them. */
 export async function* walkListed(
-  log: DeadLetterLog,
+  log: LetterLog,
   topic: string,
   after?: Pick<Coordinates, 'partition' | 'offset'>,
 ): AsyncGenerator<ListedLetter> {
@@ -49,7 +49,7 @@ export async function* walkListed(
 
 /** Every letter at an offset of a DLQ topic: one for each partition that has it. */
 export async function lettersAt(
-  log: DeadLetterLog,
+  log: LetterLog,
   topic: string,
   offset: bigint,
   partition?: number,
@@ -64,7 +64,7 @@ export async function lettersAt(
 }
 
 /** The letters at these places, in the order given; without those that were cut off meanwhile. */
-export async function lettersOf(log: DeadLetterLog, places: readonly Coordinates[]): Promise<readonly TopicLetter[]> {
+export async function lettersOf(log: LetterLog, places: readonly Coordinates[]): Promise<readonly TopicLetter[]> {
   const found = new Map<string, TopicLetter>()
   const byPartition = Map.groupBy(places, ({ topic, partition }) => `${topic}/${partition}`)
   for (const wanted of byPartition.values()) {

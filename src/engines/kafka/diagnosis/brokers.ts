@@ -3,11 +3,11 @@ import type { Finding } from '../../../engine/diagnosis.ts'
 import { failure, formatAge, ok, plural, warning } from '../../../engine/findings.ts'
 import { judgeLatency, measureLatency } from '../../../engine/latency.ts'
 import { systemClock } from '../../../time/clock.ts'
-import { COMMIT_ROOM_ADVICE, commitRoomOf, commitRoomRefusal } from '../commit-room.ts'
-import { within } from '../deadline.ts'
+import { METADATA_BYTES_MAX } from '../commit-metadata.ts'
+import { METADATA_ADVICE, metadataBytesMaxOf, metadataTooSmall } from '../commits.ts'
 import type { Admin, Client } from '../driver.ts'
+import { within } from '../faults.ts'
 import type { KafkaOptions } from '../options.ts'
-import { METADATA_BYTES_MAX } from '../progress.ts'
 import { configsOf, numberOf, type Settings } from './settings.ts'
 
 export interface Protocol {
@@ -126,12 +126,12 @@ export function judgeDrain({ drainMs }: KafkaOptions, handlerMs: number | null):
 }
 
 export async function lookAtCommits(admin: Admin, client: Client): Promise<readonly Finding[]> {
-  return judgeCommitRoom(await commitRoomOf(admin, client, systemClock))
+  return judgeCommitRoom(await metadataBytesMaxOf(admin, client, systemClock))
 }
 
 export function judgeCommitRoom(bytes: number | null): readonly Finding[] {
   if (bytes === null || bytes >= METADATA_BYTES_MAX) return []
-  return [failure('commits', commitRoomRefusal(bytes), COMMIT_ROOM_ADVICE)]
+  return [failure('commits', metadataTooSmall(bytes), METADATA_ADVICE)]
 }
 
 export function judgeOffsets(settings: Settings): readonly Finding[] {

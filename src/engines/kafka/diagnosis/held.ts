@@ -1,17 +1,17 @@
 /** What keeps a partition from being read on, though it has records and a worker. */
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { formatAge, ok, plural, warning } from '../../../engine/findings.ts'
-import { nameOf } from '../holding.ts'
+import { decodeProgress } from '../commit-metadata.ts'
 import type { KafkaOptions } from '../options.ts'
-import { decodeProgress } from '../progress.ts'
-import { TRIALS_MAX } from '../watermark.ts'
+import { nameOf } from '../record.ts'
+import { RETRIES_MAX } from '../watermark.ts'
 import { OPEN_MS, type PartitionView, type Survey } from './survey.ts'
 
 /** Records in retry, more than a partition takes on at a time: those behind them are not started. */
 export function judgeRetries({ jobs }: Survey): readonly Finding[] {
   const places = jobs.flatMap(({ partitions }) => partitions)
-  const full = places.map((place) => ({ place, count: retriesOf(place) })).filter(({ count }) => count >= TRIALS_MAX)
-  if (full.length === 0) return [ok('retries', `no partition has ${TRIALS_MAX} records that wait for a retry`)]
+  const full = places.map((place) => ({ place, count: retriesOf(place) })).filter(({ count }) => count >= RETRIES_MAX)
+  if (full.length === 0) return [ok('retries', `no partition has ${RETRIES_MAX} records that wait for a retry`)]
   return full.map(({ place, count }) =>
     warning(
       'retries',
@@ -22,8 +22,8 @@ export function judgeRetries({ jobs }: Survey): readonly Finding[] {
 }
 
 function retriesOf({ committed }: PartitionView): number {
-  const { trials } = decodeProgress(Number(committed?.offset ?? 0n), committed?.metadata ?? null)
-  return [...trials].filter(([, { starts, dueMs }]) => starts > 1 || dueMs > 0).length
+  const { retryStates } = decodeProgress(Number(committed?.offset ?? 0n), committed?.metadata ?? null)
+  return [...retryStates].filter(([, { starts, dueMs }]) => starts > 1 || dueMs > 0).length
 }
 
 /** A transaction that nobody ends: what lies behind its first record is not read, whoever wrote it. */

@@ -1,8 +1,8 @@
 /** How far the group is behind, what it will never see, and whose clock is wrong. */
 import type { DiagnoseOptions, Finding } from '../../../engine/diagnosis.ts'
 import { failure, formatAge, ok, plural, warning } from '../../../engine/findings.ts'
-import { decodeProgress } from '../progress.ts'
-import { countOf } from '../runs.ts'
+import { decodeProgress } from '../commit-metadata.ts'
+import { countOf } from '../offset-ranges.ts'
 import { OVERDUE_MS, type PartitionView, type Survey, type TopicView } from './survey.ts'
 
 /** Unless the operator says otherwise. */

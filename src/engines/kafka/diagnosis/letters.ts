@@ -1,8 +1,8 @@
 /** The topics of dead letters: whether a letter can be written, and whether it stays until somebody has seen to it. */
 import type { Finding } from '../../../engine/diagnosis.ts'
 import { failure, formatAge, ok, plural, warning } from '../../../engine/findings.ts'
-import { dlqTopicOf } from '../dead-letters/record.ts'
 import { LETTER_AGE_MAX_MS, letterBytesMax } from '../dead-letters/retention.ts'
+import { dlqTopicOf } from '../record.ts'
 import { numberOf, type Settings } from './settings.ts'
 import type { Survey, TopicView } from './survey.ts'
 

@@ -1,10 +1,10 @@
 /** What a diagnosis reads once: the group, its topics with their dead letters, and how far it is. */
-import { DLQ_SUFFIX, dlqTopicOf } from '../dead-letters/record.ts'
+
 import type { Admin, Client } from '../driver.ts'
-import { nameOf, type PartitionName } from '../holding.ts'
 import { type Committed, committedOf, isFor, newestOf, offsetsOf } from '../offsets.ts'
 import { type KafkaOptions, statesTopicOf } from '../options.ts'
-import { usedTopics } from '../used-topics.ts'
+import { DLQ_SUFFIX, dlqTopicOf, nameOf, type PartitionName } from '../record.ts'
+import { jobTopicsOf } from '../topics.ts'
 import { configsOf, type Settings } from './settings.ts'
 
 export interface PartitionView extends PartitionName {
@@ -90,7 +90,7 @@ export async function survey({ admin, client, options, topics, nowMs }: SurveyPa
   ])
   const read = [...new Set(group.members.flatMap((member) => member.topics))]
   const known = [...topics, ...read]
-  const names = usedTopics(existing, { ...options, known, committed: committed.values() })
+  const names = jobTopicsOf(existing, { ...options, known, committed: committed.values() })
   const letters = names.map(dlqTopicOf).filter((name) => existing.has(name))
   const states = statesTopicOf(options)
   const beside = existing.has(states) ? [...letters, states] : letters

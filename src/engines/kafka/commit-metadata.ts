@@ -1,0 +1,97 @@
+/** How a partition's progress is written into the metadata of its commit, of which Kafka keeps 4096 bytes. */
+import { inOrder, type OffsetRange, packRanges, unpackRanges } from './offset-ranges.ts'
+
+/** What is known about a record that was started and is not settled. */
+export interface RetryState {
+  /** Starts so far. */
+  readonly starts: number
+  /** When it may be started again; 0 for at once. */
+  readonly dueMs: number
+  readonly firstFailureMs: number | null
+}
+
+export interface Progress {
+  /** Offsets at or above the position that are settled. */
+  readonly finished: Iterable<OffsetRange>
+  readonly retryStates: Iterable<readonly [number, RetryState]>
+  /** The topic that the offsets belong to; null where the metadata is older than this, or nobody's. */
+  readonly topicId?: string | null
+}
+
+export const METADATA_BYTES_MAX = 4_096
+const VERSION = 'm2'
+const NOTHING: Progress = Object.freeze({ finished: [], retryStates: [], topicId: null })
+/** Begins the entry with the id of the topic. Earlier versions take such an entry for damaged and pass over it. */
+const TOPIC_ID = '@'
+/** What single starts have at least, however much was finished. */
+const STARTED_CHARS_MIN = 300
+
+/**
+ * `m2|finished|started|trials`: runs of offsets from the position on, twice, then `offset.starts.due.first` in base 36
+ * for what was started twice or waits. Only single starts stand in the second, because most records have just one. The
+ * last entry is `@` and the id of the topic: a topic that is deleted and created again has other records at the offsets.
+ * What does not fit is left out, the least important first, so that a commit is never refused for its metadata.
+ */
+export function encodeProgress(position: number, progress: Progress): string {
+  const retryStates = [...progress.retryStates].filter(
+    ([offset, retryState]) => offset >= position && isWorthTelling(retryState),
+  )
+  const single = retryStates
+    .filter(([, retryState]) => isSingle(retryState))
+    .map(([offset]): OffsetRange => [offset, offset + 1])
+  const several = retryStates.filter(([, retryState]) => !isSingle(retryState))
+  const id = progress.topicId ? [TOPIC_ID + progress.topicId] : []
+  const room = METADATA_BYTES_MAX - VERSION.length - 4 - id.join().length
+  const listed = listRetryStates(position, several, room / 2)
+  const left = room - listed.length
+  const finished = packRanges(position, inOrder(progress.finished), left - STARTED_CHARS_MIN)
+  const started = packRanges(position, inOrder(single), left - finished.length)
+  return `${VERSION}|${finished}|${started}|${[...(listed === '' ? [] : [listed]), ...id].join()}`
+}
+
+/** Metadata of anybody else, or of a version that is not known, tells nothing: then records may repeat. */
+export function decodeProgress(position: number, metadata: string | null): Progress {
+  const parts = metadata?.split('|') ?? []
+  const [version, finished = '', started = '', listed = ''] = parts
+  if (version !== VERSION || parts.length !== 4) return NOTHING
+  const retryStates = new Map<number, RetryState>()
+  const entries = listed.split(',')
+  const id = entries.findLast((entry) => entry.startsWith(TOPIC_ID))
+  for (const [from, to] of unpackRanges(position, started))
+    for (let offset = from; offset < to; offset += 1)
+      retryStates.set(offset, { starts: 1, dueMs: 0, firstFailureMs: null })
+  for (const entry of entries) {
+    const [delta, starts, due, first] = entry.split('.').map((part) => Number.parseInt(part, 36))
+    if (delta === undefined || starts === undefined || due === undefined || Number.isNaN(delta)) continue
+    const firstFailureMs = first === undefined || Number.isNaN(first) ? null : first
+    retryStates.set(position + delta, { starts, dueMs: due, firstFailureMs })
+  }
+  return { finished: unpackRanges(position, finished), retryStates, topicId: id?.slice(TOPIC_ID.length) ?? null }
+}
+
+function isWorthTelling({ starts, dueMs }: RetryState): boolean {
+  return starts > 0 || dueMs > 0
+}
+
+function isSingle({ starts, dueMs, firstFailureMs }: RetryState): boolean {
+  return starts === 1 && dueMs === 0 && firstFailureMs === null
+}
+
+/** Those with the most starts first: forgetting them would let them fail for longest. */
+function listRetryStates(
+  position: number,
+  retryStates: readonly (readonly [number, RetryState])[],
+  roomBytes: number,
+): string {
+  const entries: string[] = []
+  let bytes = 0
+  for (const [offset, retryState] of retryStates.toSorted(([, a], [, b]) => b.starts - a.starts)) {
+    const first = retryState.firstFailureMs === null ? '' : retryState.firstFailureMs.toString(36)
+    const due = Math.ceil(retryState.dueMs).toString(36)
+    const entry = `${(offset - position).toString(36)}.${retryState.starts.toString(36)}.${due}.${first}`
+    bytes += entry.length + 1
+    if (bytes > roomBytes) break
+    entries.push(entry)
+  }
+  return entries.join(',')
+}

@@ -1,0 +1,60 @@
+/** What can be wrong with a partition's log, for operators. */
+import { EngineError } from '../../errors.ts'
+import type { Clock } from '../../time/clock.ts'
+import type { OwnedPartition } from './owned-partition.ts'
+import { nameOf } from './record.ts'
+import { RETRIES_MAX } from './watermark.ts'
+
+/** Retention has removed what was to be read next. */
+export function deletedRecords(owned: OwnedPartition, start: bigint): EngineError {
+  const text = `records of ${nameOf(owned)} from offset ${owned.fetchedTo} on are deleted; going on at ${start}`
+  return new EngineError('ERR_STORAGE_FAILED', `${text}; is the retention of the topic too short?`)
+}
+
+/** The topic is the same and its log is shorter than what was read of it. */
+export function shorterLog(
+  owned: OwnedPartition,
+  { start, end }: { readonly start: bigint; readonly end: bigint },
+): EngineError {
+  const text = `the log of ${nameOf(owned)} ends at ${end}, though it was read up to ${owned.fetchedTo}`
+  return new EngineError('ERR_STORAGE_FAILED', `${text}; reading it from its beginning, ${start}`)
+}
+
+export function recreatedTopic({ topic, partition }: OwnedPartition): EngineError {
+  const text = `${topic} was deleted and created again; reading its partition ${partition} from the beginning`
+  return new EngineError('ERR_STORAGE_FAILED', `${text}. What was not settled of the deleted topic is gone`)
+}
+
+export function fullOfRetries(owned: OwnedPartition): EngineError {
+  const text = `${RETRIES_MAX} or more records of ${nameOf(owned)} wait for a retry`
+  const advice = 'no other record of the partition is started until one of them is settled; see why they fail'
+  return new EngineError('ERR_STORAGE_BUSY', `${text}: ${advice}`)
+}
+
+/** What `work` brings, if it does within `ms`. The client itself would wait for a broker that is away for much longer. */
+export async function within<Value>(
+  clock: Clock,
+  ms: number,
+  work: Promise<Value>,
+  what = 'is the broker there?',
+): Promise<Value> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const cancel = clock.after(ms, () =>
+    reject(new EngineError('ERR_STORAGE_BUSY', `Kafka has not answered within ${ms} ms; ${what}`)),
+  )
+  // Whoever has stopped waiting does not hear how it ends.
+  work.catch(() => {})
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    cancel()
+  }
+}
+
+/** Whether the leases still hold is unknown, so nothing may be done with them and none may be called lost. */
+export function unheard(): EngineError {
+  return new EngineError(
+    'ERR_STORAGE_BUSY',
+    'the broker has not been heard for a session; what is held will be known then',
+  )
+}
