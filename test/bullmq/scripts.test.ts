@@ -66,7 +66,7 @@ const FUNCTION = /^local function (\w+)[\s\S]*?^end\b/gm
 const COMMENT = /--\[\[[\s\S]*?\]\]|--.*$/gm
 
 /**
- * Scripts whose steps the engine takes in its own loops, with BullMQ's functions (lua/enqueue.ts, claim.ts, settle.ts):
+ * Scripts whose steps the engine takes in its own loops, with BullMQ's functions (enqueue-plain.ts, lua/claim.ts, complete.ts):
  * when one of these changes, read what is new and follow it there.
  */
 const FOLLOWED: Readonly<Record<string, string>> = {

@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import type { ClaimRequest, SubscribedType, Subscription } from '../../engine/engine.ts'
-import { LOST_CLAIM_REASON } from '../../engine/lost-claims.ts'
-import type { Lease, Settlement } from '../../engine/outcome.ts'
+import type { ClaimRequest, SubscribedType } from '../../engine/engine.ts'
+import type { Lease } from '../../engine/outcome.ts'
 import type { StoredJob } from '../../job/job.ts'
 import { LEASE_DEFAULT_MS } from '../../job/options.ts'
 import type { Clock } from '../../time/clock.ts'
 import { isScheduledRun, scheduleNextRun } from './bullmq-schedulers.ts'
 import type { RedisDatabase } from './database.ts'
 import { queueOf, typeOf } from './keys.ts'
-import { claimExpiredScript, claimScript } from './lua/claim.ts'
-import { moveStartsScript } from './lua/limits.ts'
-import { dropScript, supersedeScript, takeBackScript } from './lua/take-back.ts'
-import { untieScript } from './lua/untie.ts'
-import { attemptOf, type Fields, listOf, readStored, toFields } from './rows.ts'
-import { settleLeases } from './settle.ts'
+import { claimScript } from './lua/claim.ts'
+import { HISTORY } from './lua/history.ts'
+import { ENDED, IDENTITY, LINKS, LINKS_BULL } from './lua/links.ts'
+import { attemptOf, type Fields, readStored, toFields } from './rows.ts'
+import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 export interface Claimed {
   readonly leases: readonly Lease[]
@@ -21,7 +19,7 @@ export interface Claimed {
   readonly lookInMs: number | null
 }
 
-interface Claiming {
+export interface Claiming {
   readonly database: RedisDatabase
   readonly clock: Clock
   readonly worker: string
@@ -40,8 +38,6 @@ export function nextToken(from: ClaimRequest['from']): string {
 
 /** What the token of a reaper's claim begins with; Lua's `isReaped` looks for the same. */
 const REAPED = 'x'
-/** How long a reaper that names no types holds what it took over: ample for one settle, short if it dies too. */
-const REAPER_LEASE_MS = 30_000
 
 export async function claimReady(
   { database, clock, worker, token }: Claiming,
@@ -81,74 +77,19 @@ function moveStarts(database: RedisDatabase, leases: readonly Lease[]): void {
   setImmediate(() => void database.run(moveStartsScript(), args).catch(() => {}))
 }
 
-/** What nobody holds any more, of the types asked for or of every type that Millrace has met here. */
-export async function claimExpired(
-  { database, clock, worker, token }: Claiming,
-  types: Subscription['types'],
-  max: number,
-): Promise<Claimed> {
-  const named = types === 'every' ? [] : types
-  const args = named.flatMap(({ type, leaseMs }) => [queueOf(type), leaseMs])
-  const count = types === 'every' ? -1 : named.length
-  const answer = await database.run(claimExpiredScript(), [worker, token, max, REAPER_LEASE_MS, count, ...args])
-  const leaseOf = new Map(named.map(({ type, leaseMs }) => [type, leaseMs]))
-  return readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? REAPER_LEASE_MS)
-}
-
-/** A claim whose answer was lost. */
-export interface LostClaim {
-  readonly token: string
-  readonly worker: string
-  readonly types: Subscription['types']
-}
-
 /**
- * Undoes claims that have happened, and answers those. Jobs that were ready are ready again, with a start that does not
- * count; what a reaper took over is expired again.
+ * A claim is recorded when the script runs; its handlers start when the answer has arrived. The window of a rate limit
+ * counts from the starts. ARGV: time, then for each claim of a limited type: queue, token.
  */
-export async function takeBackClaims(
-  database: RedisDatabase,
-  claims: readonly LostClaim[],
-): Promise<readonly LostClaim[]> {
-  const found: LostClaim[] = []
-  for (const claim of claims) {
-    const queues = claim.types === 'every' ? [] : claim.types.map(({ type }) => queueOf(type))
-    const answer = listOf(await database.run(takeBackScript(), [claim.token, ...queues]))
-    const released: Settlement[] = []
-    for (let index = 1; index < answer.length; index += 4) {
-      const [queue, id, token, fields] = answer.slice(index, index + 4)
-      const job = readStored(typeOf(String(queue)), String(id), toFields(fields))
-      if (job === null) continue
-      const lease = { job, attempt: attemptOf(toFields(fields)), token: String(token), expiresAtMs: null }
-      released.push({ lease, outcome: { kind: 'release', delayMs: 0, reason: LOST_CLAIM_REASON } })
-    }
-    if (released.length > 0) await settleLeases(database, claim.worker, released)
-    if (Number(answer[0]) > 0) found.push(claim)
-  }
-  return found
-}
-
-/** Queues per look. Most have nobody who waits for others. */
-const UNTIE_QUEUES = 100
-
-/** Jobs that wait for others in vain go on: all of them, in portions, so that nobody else waits long for Redis. */
-export async function untieJobs(
-  database: RedisDatabase,
-  types: Subscription['types'],
-  signal: AbortSignal,
-): Promise<void> {
-  const queues =
-    types === 'every'
-      ? listOf(await database.call('smembers', database.keys.types)).map(String)
-      : types.map(({ type }) => queueOf(type))
-  let at = 0
-  let cursor = '0'
-  while (at < queues.length && !signal.aborted) {
-    const answer = listOf(await database.run(untieScript(), [cursor, ...queues.slice(at, at + UNTIE_QUEUES)]))
-    at += Number(answer[0])
-    cursor = String(answer[1])
-  }
-}
+const moveStartsScript = compose(
+  'move-starts',
+  {},
+  GOES_ON_WHEN_FULL,
+  `
+for at = 2, #ARGV, 2 do call('ZADD', queueOf(ARGV[at])[':rate'], 'XX', now, ARGV[at + 1]) end
+return 1
+`,
+)
 
 /** A job that waits though its attempts are used up was put back by BullMQ's `retry`, which grants it one more start. */
 function granted(job: StoredJob, fields: Fields): StoredJob {
@@ -156,7 +97,7 @@ function granted(job: StoredJob, fields: Fields): StoredJob {
   return failed >= job.attempts ? { ...job, attempts: attemptOf(fields) } : job
 }
 
-async function readClaimed(
+export async function readClaimed(
   { database, clock, token }: Pick<Claiming, 'database' | 'clock'> & { readonly token: string },
   answer: unknown,
   leaseMsOf: (type: string) => number,
@@ -191,3 +132,40 @@ async function readClaimed(
   }
   return { leases, lookInMs: Number(lookIn) < 0 ? null : Number(lookIn) }
 }
+
+/**
+ * A version of a latest key that another program put back after a newer one was there: it must not run. Nothing has
+ * told a handler of its start. ARGV: time, queue, id, token.
+ */
+const supersedeScript = compose(
+  'supersede',
+  LINKS_BULL,
+  GOES_ON_WHEN_FULL,
+  HISTORY,
+  LINKS,
+  ENDED,
+  `
+local q, id = queueOf(ARGV[2]), ARGV[3]
+if call('GET', q.base .. id .. ':lock') ~= ARGV[4] then return 0 end
+call('LREM', q.active, -1, id)
+call('DEL', q.base .. id .. ':lock')
+local known = call('HMGET', q[':latest:' .. moreOf(q, id).latest.key], 'running', 'queued')
+ended(q, id, 'superseded', { by = known[1] or known[2] or nil })
+return 1
+`,
+)
+
+/** A job whose hash is gone is nobody's. ARGV: time, queue, id, token. */
+const dropScript = compose(
+  'drop',
+  {},
+  GOES_ON_WHEN_FULL,
+  IDENTITY,
+  `
+local q, id = queueOf(ARGV[2]), ARGV[3]
+if call('GET', q.base .. id .. ':lock') ~= ARGV[4] then return 0 end
+call('LREM', q.active, -1, id)
+call('ZREM', own('index'), publicId(q, id) .. ':' .. q.name)
+return call('DEL', q.base .. id, q.base .. id .. ':lock', q.base .. id .. ':logs')
+`,
+)

@@ -1,8 +1,6 @@
-import type { Lease } from '../../engine/outcome.ts'
 import type { StoreClock, StoreTime } from '../../engine/store-steps.ts'
 import { LEASE_DEFAULT_MS } from '../../job/options.ts'
 import type { RedisDatabase } from './database.ts'
-import { bullId, queueOf } from './keys.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 /** The server's clock, by which locks end, limits are counted and delays pass. */
@@ -18,19 +16,8 @@ export function redisClock(database: RedisDatabase): Omit<StoreClock, 'onStep'> 
   }
 }
 
-/** Takes back the locks of leases that ended only because the server's clock was set. Whether there were any. */
-export async function retakeLocks(
-  database: RedisDatabase,
-  worker: string,
-  leases: readonly Lease[],
-  leaseMs: number = LEASE_DEFAULT_MS,
-): Promise<boolean> {
-  const args = leases.flatMap(({ job, token }) => [queueOf(job.type), bullId(job.type, job.id), token])
-  return Number(await database.run(retakeScript(), [worker, leaseMs, leases.length, ...args])) > 0
-}
-
 /** Answers the time and the sum of all steps that were followed. ARGV: time. */
-export const readClockScript = compose(
+const readClockScript = compose(
   'read-clock',
   {},
   `return { string.format('%.0f', now), call('GET', own('clock')) or '0' }`,
@@ -42,7 +29,7 @@ export const readClockScript = compose(
  * reaper touches, for as long as the leases of its type. Of the delayed jobs those that were due stay due, and retries
  * keep their delay. ARGV: time, step (ms), followed (ms), usual lease (ms). Answers 0 when somebody else has followed it.
  */
-export const followClockScript = compose(
+const followClockScript = compose(
   'follow-clock',
   {},
   GOES_ON_WHEN_FULL,
@@ -91,27 +78,5 @@ for _, name in ipairs(call('SMEMBERS', KEYS[1])) do
   if step < 0 then keepDue(q) end
 end
 return 1
-`,
-)
-
-/**
- * Gives holders back what a step of the clock took: a lock of nobody's of a job that this worker was the last to start.
- * ARGV: time, worker, lease (ms), number of leases, then for each: queue, id, token. Answers how many there were.
- */
-export const retakeScript = compose(
-  'retake',
-  {},
-  GOES_ON_WHEN_FULL,
-  `
-local retaken = 0
-for index = 1, tonumber(ARGV[4]) do
-  local at = 5 + 3 * (index - 1)
-  local key = queueOf(ARGV[at]).base .. ARGV[at + 1]
-  if call('GET', key .. ':lock') == 'stepped' and call('HGET', key, 'pb') == ARGV[2] then
-    call('SET', key .. ':lock', ARGV[at + 2], 'PX', ARGV[3])
-    retaken = retaken + 1
-  end
-end
-return retaken
 `,
 )

@@ -4,20 +4,13 @@ import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import type { JobView } from '../../job/job.ts'
 import { backgroundClock } from '../../time/clock.ts'
-import {
-  type Claimed,
-  claimExpired,
-  claimReady,
-  type LostClaim,
-  nextToken,
-  takeBackClaims,
-  untieJobs,
-} from './claim.ts'
-import { retakeLocks } from './clock.ts'
+import { type Claimed, claimReady, nextToken } from './claim.ts'
 import type { RedisCore } from './core.ts'
 import { bullId, queueOf } from './keys.ts'
 import { finishBatches } from './large-batch.ts'
-import { renewLeases, reportProgress, settleLeases } from './settle.ts'
+import { renewLeases, reportProgress, retakeLocks } from './leases.ts'
+import { claimExpired, type LostClaim, releaseStrandedJobs, takeBackClaims } from './recovery.ts'
+import { settleLeases } from './settle.ts'
 import { Wakeups } from './wakeups.ts'
 
 /** Jobs per script: Redis does nothing else meanwhile. */
@@ -103,7 +96,7 @@ export class RedisConsumer implements Consumer {
       if (leases.length > 0) return leases
       // A reaper asks until nothing is left, so this is done once for each of its passes.
       if (request.from === 'expired' && isFirst) {
-        await untieJobs(this.#core.database, this.#subscription.types, signal)
+        await releaseStrandedJobs(this.#core.database, this.#subscription.types, signal)
         await finishBatches(this.#core.database, signal)
       }
       isFirst = false

@@ -5,12 +5,12 @@ import { LostClaims } from '../../engine/lost-claims.ts'
 import { clockStepped, StoreSteps } from '../../engine/store-steps.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
-import { type LostClaim, takeBackClaims } from './claim.ts'
 import { redisClock } from './clock.ts'
 import type { RedisConsumer } from './consumer.ts'
 import type { RedisDatabase } from './database.ts'
 import { Endings } from './endings.ts'
 import { storeJobs } from './enqueue.ts'
+import { type LostClaim, takeBackClaims } from './recovery.ts'
 
 /** Redis does one thing at a time: a second batch on its way is enough to keep it busy. */
 const FLIGHTS_MAX = 2

@@ -3,15 +3,13 @@ import { readAudit, writeNote } from './audit.ts'
 import type { RedisDatabase } from './database.ts'
 import type { RedisValue } from './driver.ts'
 import type { Endings } from './endings.ts'
-import { findRow, findRows } from './inspector.ts'
+import { findRow, findRows, rowsScript } from './inspector.ts'
 import { publicId, queueOf, typeOf } from './keys.ts'
 import { HISTORY } from './lua/history.ts'
 import { ENDED, LINKS } from './lua/links.ts'
-import { rowsScript } from './lua/looking.ts'
 import { REMOVAL, REMOVAL_BULL } from './lua/removal.ts'
 import { listOf, parse, type Row, toRows, toView } from './rows.ts'
-import type { Script } from './scripts.ts'
-import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
+import { compose, GOES_ON_WHEN_FULL, type Script } from './scripts.ts'
 
 /** Letters that one script acts on: Redis does nothing else meanwhile. */
 const LETTERS_MAX = 100

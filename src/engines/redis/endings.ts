@@ -1,7 +1,7 @@
 import { type Clock, sleepWith, watchEvery } from '../../time/clock.ts'
 import type { RedisDatabase } from './database.ts'
-import { overScript } from './lua/looking.ts'
 import { listOf } from './rows.ts'
+import { compose } from './scripts.ts'
 
 /** How soon the end of a job is seen that another process brought about. One question is asked for all who wait. */
 const POLL_MS = 30
@@ -84,3 +84,17 @@ export class Endings {
     this.notify()
   }
 }
+
+/** ARGV: time, then for each job: queue, BullMQ's id. Answers 1 for each that is over or gone. */
+const overScript = compose(
+  'over',
+  {},
+  `
+local answers = {}
+for at = 2, #ARGV, 2 do
+  local fields = call('HMGET', queueOf(ARGV[at]).base .. ARGV[at + 1], 'name', 'finishedOn', 'mrEnded')
+  answers[at / 2] = (not fields[1] or fields[2] or fields[3]) and 1 or 0
+end
+return answers
+`,
+)

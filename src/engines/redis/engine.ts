@@ -5,12 +5,14 @@ import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } fro
 import type { EngineSettings } from '../../engine/open.ts'
 import { EngineShell, type Facets } from '../../engine/shell.ts'
 import type { NewJob } from '../../job/job.ts'
+import { createControls } from './cancel.ts'
 import { RedisConsumer } from './consumer.ts'
 import { RedisCore } from './core.ts'
+import { countJobs } from './counts.ts'
 import { RedisDatabase, type Source } from './database.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { diagnose } from './diagnosis.ts'
-import { countJobs, createControls, createInspector } from './inspector.ts'
+import { createInspector } from './inspector.ts'
 import { createLeadership } from './leadership.ts'
 import { DEFAULTS, type RedisOptions } from './options.ts'
 import { createPauses } from './pauses.ts'
@@ -107,7 +109,7 @@ export class RedisEngine extends EngineShell<RedisCore> implements Engine {
   }
 
   async counts(): Promise<Counts> {
-    return countJobs(this.core)
+    return countJobs(this.core.database)
   }
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {

@@ -2,10 +2,11 @@ import type { Receipt } from '../../engine/engine.ts'
 import { EngineError, UnknownJobError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { RedisDatabase } from './database.ts'
-import { queueOf } from './keys.ts'
+import { enqueueArgs, enqueuePlainScript, PLAIN_FUNCTIONS, STORED } from './enqueue-plain.ts'
 import { PORTION, storeInPortions } from './large-batch.ts'
-import { enqueueScript } from './lua/enqueue.ts'
-import { enqueuePlainScript } from './lua/enqueue-plain.ts'
+import { HISTORY } from './lua/history.ts'
+import { ENDED, LINKS, LINKS_BULL } from './lua/links.ts'
+import { type BullParts, compose } from './scripts.ts'
 
 /** Redis does nothing else while it stores a batch, and takes no more than a million arguments. */
 const BATCH_MAX = 50_000
@@ -37,43 +38,6 @@ function isPlain({ key, latest, after }: NewJob): boolean {
   return key === null && latest === null && after === null
 }
 
-/** What `enqueueAll` in Lua reads: the number of jobs, whether one comes after others, and 14 values for each. */
-export function enqueueArgs(jobs: readonly NewJob[]): (string | number)[] {
-  const args: (string | number)[] = [jobs.length, jobs.some(({ after }) => after !== null) ? '1' : '0']
-  for (const job of jobs) {
-    const { latest, after } = job
-    args.push(
-      queueOf(job.type),
-      job.id,
-      job.type,
-      job.payload,
-      job.runAtMs ?? '',
-      job.delayMs,
-      job.priority,
-      job.attempts,
-      job.key ?? '',
-      moreOf(job),
-      latest?.key ?? '',
-      latest?.seq ?? '',
-      after?.ids.join('\n') ?? '',
-      after?.ifDead ?? '',
-    )
-  }
-  return args
-}
-
-/** What BullMQ has no place for, as JSON; empty for a plain job, which then costs nothing. */
-function moreOf({ payloadVersion, key, latest, tenant, options }: NewJob): string {
-  if (payloadVersion === 1 && key === null && latest === null && tenant === null && options === null) return ''
-  return JSON.stringify({
-    ...(payloadVersion !== 1 && { v: payloadVersion }),
-    ...(key !== null && { key }),
-    ...(latest !== null && { latest: { key: latest.key } }),
-    ...(tenant !== null && { tenant }),
-    ...(options !== null && { options }),
-  })
-}
-
 const STATUSES: readonly string[] = ['enqueued', 'duplicate', 'replaced', 'stale'] satisfies Receipt['status'][]
 
 function isStatus(text: unknown): text is Receipt['status'] {
@@ -92,3 +56,143 @@ export function receiptsFrom(jobs: readonly NewJob[], answer: unknown): readonly
     )
   })
 }
+
+/** What of BullMQ `ENQUEUE` calls. */
+export const ENQUEUE_BULL: BullParts = { scripts: LINKS_BULL.scripts, functions: PLAIN_FUNCTIONS }
+
+/** Jobs that come after others. */
+const PREDECESSORS = `
+-- Where one of them was a duplicate in this batch, the job that it duplicates is meant.
+local function predecessors(ids, ifDead, meant)
+  if ids == '' then return nil end
+  local after = { ids = {}, ifDead = ifDead }
+  local seen = {}
+  for id in string.gmatch(ids, '[^\\n]+') do
+    local one = meant[id] or id
+    if not seen[one] then after.ids[#after.ids + 1] = one end
+    seen[one] = true
+  end
+  return after
+end
+
+-- Whether a job would not be stored because its version is not newer.
+local function isStale(name, latest, seq)
+  if latest == '' or seq == '' then return false end
+  return tonumber(seq) <= (tonumber(call('HGET', queueOf(name)[':latest:' .. latest], 'seq') or nil) or 0)
+end
+
+-- The first predecessor that is neither stored nor stands before its job in the batch: then nothing may be stored.
+local function unknownPredecessor(first, count)
+  local before = {}
+  for index = 1, count do
+    local at = first + 14 * (index - 1)
+    local id, key, ids = ARGV[at + 1], ARGV[at + 8], ARGV[at + 12]
+    local isDuplicate = before[id] or isStored(queueOf(ARGV[at]), id) or
+      (key ~= '' and holderOf(key) ~= nil)
+    if ids ~= '' and not isDuplicate then
+      for one in string.gmatch(ids, '[^\\n]+') do
+        if not before[one] and find(one) == nil then return one end
+      end
+    end
+    if isDuplicate or not isStale(ARGV[at], ARGV[at + 10], ARGV[at + 11]) then before[id] = true end
+  end
+end
+
+`
+
+const STORE = `
+local function openQueue(name)
+  local q = queueOf(name)
+  call('SADD', KEYS[1], name)
+  q.maxEvents = getOrSetMaxEvents(q.meta)
+  -- As if it were not paused, which would only leave out a marker: one too many does no harm.
+  promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, false)
+  return q
+end
+
+local function storeOne(q, job, waits)
+  local opts = { attempts = job.attempts, priority = job.priority }
+  local key = q.base .. job.id
+  if waits then
+    storeJob(q.events, key, job.id, job.name, job.data, opts, now)
+    -- Below 0 a version that only waits for an older one: by its time it may be due.
+    local due = tonumber(job.run) or now
+    call('ZADD', q['waiting-children'], job.version and -due or due, job.id)
+    call('XADD', q.events, 'MAXLEN', '~', q.maxEvents, '*', 'event', 'waiting-children', 'jobId', job.id)
+  else
+    if job.delay > 0 then opts.delay = job.delay end
+    storeAndEnqueueJob(q.events, key, job.id, job.name, job.data, opts, now, nil, nil, nil, q.maxEvents,
+      q.wait, q.paused, q.active, q.meta, q.prioritized, q.pc, q.delayed, q.marker)
+  end
+  if job.more ~= '' then call('HSET', q.base .. job.id, 'mr', job.more) end
+  if job.run ~= '' then call('HSET', q.base .. job.id, 'mrRun', job.run) end
+  if job.version then call('HSET', q.base .. job.id, 'mrSeq', job.version) end
+  if job.after then call('HSET', q.base .. job.id, 'mrAfter', cjson.encode(job.after)) end
+  if job.place and job.delay == 0 and not waits then
+    call('ZADD', q.prioritized, 'XX', job.priority * 4294967296 + job.place, job.id)
+  end
+  call('ZADD', own('index'), 0, job.id .. ':' .. q.name)
+end
+
+local function enqueueOne(q, job)
+  if isStored(q, job.id) then return 'duplicate', job.id end
+  if job.key ~= '' then
+    local holder = holderOf(job.key)
+    if holder then return 'duplicate', holder end
+  end
+  if job.run ~= '' then job.delay = math.max(0, tonumber(job.run) - now)
+  elseif job.delay > 0 then job.run = string.format('%.0f', now + job.delay) end
+  local status, waits = linked(q, job)
+  if status == 'stale' then return status, job.id end
+  storeOne(q, job, waits)
+  if job.key ~= '' then call('HSET', own('keys'), job.key, q.name .. ':' .. job.id) end
+  return status, job.id
+end
+
+-- Reads the jobs from the arguments, stores them in turn and answers a word and an id for each.
+local function enqueueAll(first, count)
+  local queues, answers, meant, at = {}, {}, {}, first
+  for index = 1, count do
+    local name = ARGV[at]
+    local q = queues[name]
+    if q == nil then
+      q = openQueue(name)
+      queues[name] = q
+    end
+    local status, id = enqueueOne(q, {
+      id = ARGV[at + 1], name = ARGV[at + 2], data = ARGV[at + 3], run = ARGV[at + 4], delay = tonumber(ARGV[at + 5]),
+      priority = tonumber(ARGV[at + 6]), attempts = tonumber(ARGV[at + 7]), key = ARGV[at + 8], more = ARGV[at + 9],
+      latest = ARGV[at + 10], seq = ARGV[at + 11], after = predecessors(ARGV[at + 12], ARGV[at + 13], meant),
+    })
+    meant[ARGV[at + 1]] = id
+    answers[2 * index - 1] = status
+    answers[2 * index] = id
+    at = at + 14
+  end
+  return answers
+end
+`
+
+/**
+ * `enqueueAll(first, count)` stores the jobs that the arguments hold, each unless its id or its key is there already.
+ * What is due goes before what arrives now, so that a job that was delayed keeps its turn.
+ */
+export const ENQUEUE: string = [STORED, PREDECESSORS, STORE].join('')
+
+/** ARGV: time, number of jobs, 1 if one of them comes after others, and 14 arguments for each. */
+const enqueueScript = compose(
+  'enqueue',
+  ENQUEUE_BULL,
+  HISTORY,
+  LINKS,
+  ENDED,
+  ENQUEUE,
+  `
+local count = tonumber(ARGV[2])
+if ARGV[3] == '1' then
+  local unknown = unknownPredecessor(4, count)
+  if unknown then return { 'unknown', unknown } end
+end
+return enqueueAll(4, count)
+`,
+)

@@ -1,4 +1,5 @@
 import { JOB_EVENT_NAMES, type JobEvent, type JobEventName, newestHistory } from '../../job/job.ts'
+import { composeRead } from './lua/rows.ts'
 import { attemptOf, parse, type Row, startsOf, timeOf, toView } from './rows.ts'
 
 type Line = Omit<JobEvent, 'jobId'>
@@ -66,3 +67,13 @@ function readLine(text: unknown): Line | null {
 function isDetail(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+/** ARGV: time, id. Answers its row and the lines of its log, or 0. */
+export const historyScript = composeRead(
+  'history',
+  `
+local q, id = find(ARGV[2])
+if not q then return 0 end
+return { rowOf(q, id), call('LRANGE', q.base .. id .. ':logs', 0, -1) }
+`,
+)

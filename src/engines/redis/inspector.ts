@@ -1,23 +1,16 @@
-import type { Controls, Counts, Inspector, JobFilter, TypeCounts } from '../../engine/engine.ts'
+import type { Inspector, JobFilter } from '../../engine/engine.ts'
 import type { Farewells } from '../../engine/farewells.ts'
 import type { JobView } from '../../job/job.ts'
 import type { JobState } from '../../job/states.ts'
 import type { Clock } from '../../time/clock.ts'
+import { oldestDue } from './counts.ts'
 import type { RedisDatabase } from './database.ts'
 import type { Endings } from './endings.ts'
-import { readHistory } from './history.ts'
+import { historyScript, readHistory } from './history.ts'
 import { publicId, queueOf, typeOf } from './keys.ts'
-import { cancelScript } from './lua/controls.ts'
-import {
-  countsScript,
-  findScript,
-  gatherScript,
-  historyScript,
-  oldestScript,
-  rowsScript,
-  walkScript,
-} from './lua/looking.ts'
+import { composeRead } from './lua/rows.ts'
 import { listOf, type Place, type Row, toRow, toRows, toView } from './rows.ts'
+import { compose } from './scripts.ts'
 
 export interface InspectorParts {
   readonly database: RedisDatabase
@@ -165,37 +158,89 @@ async function walk(database: RedisDatabase, { state, type, before, limit }: Job
   return views
 }
 
-async function oldestDue(database: RedisDatabase): Promise<JobView | null> {
-  let oldest: JobView | null = null
-  for (const row of toRows(await database.run(oldestScript(), []))) {
-    const view = toView(row)
-    if (view === null || view.state !== 'queued') continue
-    if (oldest === null || isOlder(view, oldest)) oldest = view
-  }
-  return oldest
-}
+/** ARGV: time, and ids as Millrace knows them. Answers a row for each, or 0. */
+const findScript = composeRead(
+  'find',
+  `
+local rows = {}
+for index = 2, #ARGV do
+  local q, id = find(ARGV[index])
+  rows[index - 1] = q and rowOf(q, id) or 0
+end
+return rows
+`,
+)
 
-function isOlder(a: JobView, b: JobView): boolean {
-  return a.runAtMs === b.runAtMs ? a.id < b.id : a.runAtMs < b.runAtMs
-}
+/** ARGV: time, then for each job: queue, BullMQ's id. Answers a row for each. */
+export const rowsScript = composeRead(
+  'rows',
+  `
+local rows = {}
+for at = 2, #ARGV, 2 do rows[at / 2] = rowOf(queueOf(ARGV[at]), ARGV[at + 1]) end
+return rows
+`,
+)
 
-export async function countJobs({ database }: Pick<InspectorParts, 'database'>): Promise<Counts> {
-  const counts: Record<string, TypeCounts> = {}
-  for (const answer of listOf(await database.run(countsScript(), []))) {
-    const [queue, ...numbers] = listOf(answer)
-    const [ready = 0, delayed = 0, inProgress = 0, completed = 0, dead = 0] = numbers.map(Number)
-    if (ready + delayed + inProgress + completed + dead === 0) continue
-    counts[typeOf(String(queue))] = { ready, delayed, inProgress, completed, dead }
-  }
-  return counts
-}
+/**
+ * The jobs of some sets, if they are not many: foreign ones are in no index. ARGV: time, the most, names of sets with
+ * commas, then queues (none: all). Answers queue and BullMQ's id of each in turn, or 0 when there are too many.
+ */
+const gatherScript = compose(
+  'gather',
+  {},
+  `
+local queues, found, count = {}, {}, 0
+for index = 4, #ARGV do queues[#queues + 1] = ARGV[index] end
+if #queues == 0 then queues = call('SMEMBERS', KEYS[1]) end
+local LISTS = { wait = true, paused = true, active = true }
+for _, name in ipairs(queues) do
+  for set in string.gmatch(ARGV[3], '[^,]+') do
+    count = count + call(LISTS[set] and 'LLEN' or 'ZCARD', queueOf(name)[set])
+    if count > tonumber(ARGV[2]) then return 0 end
+  end
+end
+for _, name in ipairs(queues) do
+  local q = queueOf(name)
+  for set in string.gmatch(ARGV[3], '[^,]+') do
+    for _, id in ipairs(call(LISTS[set] and 'LRANGE' or 'ZRANGE', q[set], 0, -1)) do
+      found[#found + 1] = name
+      found[#found + 1] = id
+    end
+  end
+end
+return found
+`,
+)
 
-export function createControls({ database, endings }: Pick<InspectorParts, 'database' | 'endings'>): Controls {
-  return {
-    async cancel(id, { who, reason }) {
-      const isCancelled = (await database.run(cancelScript(), [id, who, reason])) === 1
-      if (isCancelled) endings.notify()
-      return isCancelled
-    },
-  }
-}
+/**
+ * One step through the index, the newest first; what is no longer there leaves it. ARGV: time, the entry or id to go on
+ * below ('' for the newest), how many entries to look at, how many rows, queue ('' for all), places with commas ('' for
+ * all). Answers where to go on ('' at the end) and rows.
+ */
+const walkScript = composeRead(
+  'walk',
+  `
+local most, limit, only = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local places = {}
+for place in string.gmatch(ARGV[6], '[^,]+') do places[place] = true end
+local entries = call('ZREVRANGEBYLEX', own('index'), ARGV[2] == '' and '+' or '(' .. ARGV[2], '-', 'LIMIT', 0, most)
+local rows, last = {}, ''
+for _, entry in ipairs(entries) do
+  if #rows == limit then break end
+  last = entry
+  local id, name = string.match(entry, '^(.*):([^:]*)$')
+  if only == '' or name == only then
+    local q = queueOf(name)
+    local public = string.gsub(name, '/', ':') .. '#'
+    if string.sub(id, 1, #public) == public then id = string.sub(id, #public + 1) end
+    if call('EXISTS', q.base .. id) == 0 then
+      call('ZREM', own('index'), entry)
+    elseif ARGV[6] == '' or places[placeOf(q, id)] then
+      rows[#rows + 1] = rowOf(q, id)
+    end
+  end
+end
+if #entries < most and #rows < limit then last = '' end
+return { last, rows }
+`,
+)

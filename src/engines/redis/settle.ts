@@ -1,10 +1,15 @@
-import type { Lease, Lost, LostReason, Outcome, Settlement } from '../../engine/outcome.ts'
+import type { Lease, Lost, Outcome, Settlement } from '../../engine/outcome.ts'
 import { storableRecord } from '../../job/error-record.ts'
 import type { ErrorRecord } from '../../job/job.ts'
 import type { Keep } from '../../job/keep.ts'
+import { type Completion, completePlain, FINISH } from './complete.ts'
 import type { RedisDatabase } from './database.ts'
 import { bullId, queueOf } from './keys.ts'
-import { completeScript, renewScript, reportScript, settleScript } from './lua/settle.ts'
+import { FENCE, lostOf } from './leases.ts'
+import { HISTORY } from './lua/history.ts'
+import { ENDED, LINKS } from './lua/links.ts'
+import { REMOVAL, REMOVAL_BULL } from './lua/removal.ts'
+import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 /** Each is refused by itself where its token does not hold. Those of one kind are one step. */
 export async function settleLeases(
@@ -24,35 +29,6 @@ export async function settleLeases(
   ])
   const late = completed.tied.length === 0 ? [] : await settleAny(database, worker, completed.tied)
   return [...completed.lost, ...settled, ...late]
-}
-
-interface Completion {
-  readonly lease: Lease
-  readonly outcome: Extract<Outcome, { kind: 'complete' }>
-}
-
-/** The hot path. `tied`: others come after these, which the plain script does not know how to tell. */
-async function completePlain(
-  database: RedisDatabase,
-  done: readonly Completion[],
-): Promise<{ readonly lost: readonly Lost[]; readonly tied: readonly Settlement[] }> {
-  const args: (string | number)[] = [done.length]
-  for (const { lease, outcome } of done) {
-    const { job, token, attempt } = lease
-    const removes = outcome.keep === 0 ? '1' : '0'
-    args.push(queueOf(job.type), bullId(job.type, job.id), token, attempt, outcome.result, outcome.durationMs, removes)
-  }
-  const answer = await database.run(completeScript(), args)
-  const answers: readonly unknown[] = Array.isArray(answer) ? answer : []
-  const tied = done.filter((_, index) => answers[index] === 'tied')
-  const told = answers.map((one) => (one === 'tied' ? '' : one))
-  return {
-    tied,
-    lost: lostOf(
-      done.map(({ lease }) => lease),
-      told,
-    ),
-  }
 }
 
 function isTied({ job }: Lease): boolean {
@@ -104,33 +80,138 @@ function stackOf({ error }: Extract<Outcome, { kind: 'retry' | 'dead' }>): strin
   return error.stack ?? `${error.name}: ${error.message}`
 }
 
-/** One call for all, whatever their types. */
-export async function renewLeases(
-  database: RedisDatabase,
-  leases: readonly Lease[],
-  leaseMs: number,
-): Promise<readonly Lost[]> {
-  const args = leases.flatMap(({ job, token }) => [queueOf(job.type), bullId(job.type, job.id), token])
-  return lostOf(leases, await database.run(renewScript(), [leaseMs, leases.length, ...args]))
-}
+/** The four outcomes. Each answers BullMQ's code: below 0 the token did not hold, and nothing has changed. */
+const OUTCOMES = `
+local function complete(q, id, s)
+  local more = s.isLinked and moreOf(q, id) or {}
+  -- Somebody who comes after it may still ask for its result.
+  local removes = s.keep == 0 and not isNeeded(q, id)
+  -- Afterwards its hash is gone, and with it what it came after.
+  if removes and s.isLinked and holds(q, id, s.token) then unlink(q, id) end
+  local code = finish(q, id, s, removes)
+  if code < 0 then return code end
+  if removes and more.latest then forgetVersion(q, more.latest.key) end
+  if s.keep == 0 and not removes then call('HSET', q.base .. id, 'mrGoes', 1) end
+  over(q, id, more, not removes)
+  if s.keep and s.keep > 0 then keepNewest(q, 'completed', s.keep, s.keepIsOwn) end
+  return 0
+end
 
-export async function reportProgress(
-  database: RedisDatabase,
-  { job, token }: Lease,
-  progress: string,
-): Promise<boolean> {
-  const args = [queueOf(job.type), bullId(job.type, job.id), token, progress]
-  return (await database.run(reportScript(), args)) === 1
-}
+-- BullMQ's dashboards show the stacks of the last attempts.
+local function stacksWith(q, id, stack)
+  local ok, stacks = pcall(cjson.decode, call('HGET', q.base .. id, 'stacktrace') or '[]')
+  if not ok or type(stacks) ~= 'table' then stacks = {} end
+  stacks[#stacks + 1] = stack
+  while #stacks > 10 do table.remove(stacks, 1) end
+  return cjson.encode(stacks)
+end
 
-function lostOf(leases: readonly Lease[], answer: unknown): readonly Lost[] {
-  const answers: readonly unknown[] = Array.isArray(answer) ? answer : []
-  return leases.flatMap((lease, index): readonly Lost[] => {
-    const reason = answers[index]
-    return reason === '' ? [] : [{ lease, reason: reasonOf(reason) }]
-  })
-}
+-- The traces of this start go to the history, and the error into the hash.
+local function failed(q, id, s, last)
+  local error = cjson.decode(s.text)
+  if not isReaped(s.token) then noteStart(q, id, s.attempt) end
+  note(q, id, 'failed', s.attempt, s.worker, { error = error })
+  if last == 'retried' then note(q, id, last, s.attempt, nil, { delayMs = s.number })
+  elseif last then note(q, id, last, s.attempt) end
+  return { 'mrError', s.text, 'mrAt', now, 'failedReason', error.message, 'stacktrace', stacksWith(q, id, s.stack) }
+end
 
-function reasonOf(answer: unknown): LostReason {
-  return answer === 'cancelled' ? 'cancelled' : 'expired'
-}
+local function dead(q, id, s)
+  local fields = failed(q, id, s, 'dead')
+  local opts = cmsgpack.pack({ token = s.token, keepJobs = ALL, maxMetricsSize = '', attempts = 0 })
+  local code = bull_moveToFinished(finishKeys(q, id, q.failed),
+    { id, now, 'failedReason', fields[6], 'failed', '0', q.base, opts, cmsgpack.pack(fields) })
+  over(q, id, s.isLinked and moreOf(q, id) or {}, false)
+  if s.keep == 0 then purgeSurplus(q, id) elseif s.keep then keepNewest(q, 'failed', s.keep, s.keepIsOwn) end
+  return code
+end
+
+local function delayed(q, id, s, fields, skips)
+  fields[#fields + 1] = 'mrRun'
+  fields[#fields + 1] = now + s.number
+  return bull_moveToDelayed(
+    { q.marker, q.active, q.prioritized, q.delayed, q.base .. id, q.events, q.meta, q.stalled, q.wait, q.limiter, q.pc },
+    { q.base, now, id, s.token, s.number, skips, cmsgpack.pack(fields), '0', '' })
+end
+
+local function retry(q, id, s)
+  local fields = failed(q, id, s, 'retried')
+  if s.number > 0 then return delayed(q, id, s, fields, '0') end
+  fields[#fields + 1] = 'mrRun'
+  fields[#fields + 1] = now
+  return bull_retryJob(
+    { q.active, q.wait, q.paused, q.base .. id, q.meta, q.events, q.delayed, q.prioritized, q.pc, q.marker, q.stalled },
+    { q.base, now, 'LPUSH', id, s.token, cmsgpack.pack(fields) })
+end
+
+local function release(q, id, s)
+  if not isReaped(s.token) then noteStart(q, id, s.attempt) end
+  note(q, id, 'released', s.attempt - 1, s.worker, { reason = s.text, delayMs = s.number })
+  if s.number > 0 then return delayed(q, id, s, { 'mrAt', now }, '1') end
+  call('HSET', q.base .. id, 'mrAt', now)
+  local code = bull_moveJobFromActiveToWait(
+    { q.active, q.wait, q.stalled, q.paused, q.meta, q.limiter, q.prioritized, q.marker, q.events },
+    { id, s.token, q.base .. id })
+  -- BullMQ tells nobody of a prioritized job that it puts back.
+  call('ZADD', q.marker, 0, '0')
+  return code
+end
+
+-- Everything but a completion: a version that a newer one waits for is not wanted any more.
+local function giveBack(q, id, s, apply)
+  if call('EXISTS', q.base .. id) == 0 or not holds(q, id, s.token) then return -2 end
+  local latest = s.isLinked and moreOf(q, id).latest
+  local newer = latest and successorOf(q, id, latest.key)
+  if newer then
+    if s.kind ~= 'release' then
+      failed(q, id, s)
+      call('HSET', q.base .. id, 'mrError', s.text)
+    end
+    ended(q, id, 'superseded', { by = newer }, s.kind ~= 'release')
+    return 0
+  end
+  local code = apply(q, id, s)
+  if code >= 0 and latest and s.kind ~= 'dead' then
+    call('HDEL', q[':latest:' .. latest.key], 'running')
+    call('HSET', q[':latest:' .. latest.key], 'queued', id)
+  end
+  if code >= 0 and s.isLinked and s.kind ~= 'dead' then waitAgain(q, id) end
+  return code
+end
+`
+
+/**
+ * ARGV: time, worker, number of settlements, then for each: queue, id, token, attempt, kind, text (result, error or
+ * reason), number (duration or delay), how many finished ones of the type stay, 1 if that is the job's own number, 1 if the job has ties, stack. Answers for each '' or why it was lost.
+ */
+const settleScript = compose(
+  'settle',
+  { scripts: ['moveToFinished', 'moveToDelayed', 'retryJob', 'moveJobFromActiveToWait', ...REMOVAL_BULL.scripts] },
+  GOES_ON_WHEN_FULL,
+  HISTORY,
+  LINKS,
+  ENDED,
+  REMOVAL,
+  FENCE,
+  FINISH,
+  OUTCOMES,
+  `
+local answers, queues = {}, {}
+local applied = { retry = retry, dead = dead, release = release }
+for index = 1, tonumber(ARGV[3]) do
+  local at = 4 + 11 * (index - 1)
+  local name, id = ARGV[at], ARGV[at + 1]
+  local q = queues[name] or queueOf(name)
+  queues[name] = q
+  local s = {
+    token = ARGV[at + 2], attempt = tonumber(ARGV[at + 3]), kind = ARGV[at + 4], text = ARGV[at + 5],
+    number = tonumber(ARGV[at + 6]), keep = tonumber(ARGV[at + 7]), keepIsOwn = ARGV[at + 8] == '1',
+    isLinked = ARGV[at + 9] == '1', stack = ARGV[at + 10], worker = ARGV[2],
+  }
+  local code = s.kind == 'complete' and complete(q, id, s) or giveBack(q, id, s, applied[s.kind])
+  answers[index] = code < 0 and lossOf(q, id) or ''
+end
+for _, q in pairs(queues) do ring(q) end
+return answers
+`,
+)

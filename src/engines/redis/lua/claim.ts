@@ -1,5 +1,4 @@
 import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
-import { HISTORY } from './history.ts'
 import { IDENTITY, STARTED } from './links.ts'
 
 /**
@@ -165,56 +164,5 @@ if count == 0 then
   end
 end
 return { nextAt and math.max(0, nextAt - now) or -1, claimed }
-`,
-)
-
-/**
- * Jobs that are active and that nobody holds: their lock ran out. They are handed over with their attempt as it is.
- * ARGV: time, worker, token, max, lease (ms) for types not named, number of types (-1: every), then for each: queue, lease.
- * Answers when the next lock runs out (ms from now, -1: none is held) and three values for each job, as \`claimScript\`.
- */
-export const claimExpiredScript = compose(
-  'claim-expired',
-  {},
-  GOES_ON_WHEN_FULL,
-  HISTORY,
-  IDENTITY,
-  `
-local worker, token, max = ARGV[2], ARGV[3], tonumber(ARGV[4])
-call('SET', own('reaped'), string.format('%.0f', now))
-local queues, leases = {}, {}
-if ARGV[6] == '-1' then
-  queues = call('SMEMBERS', KEYS[1])
-else
-  for index = 1, tonumber(ARGV[6]) do
-    queues[index] = ARGV[5 + 2 * index]
-    leases[queues[index]] = ARGV[6 + 2 * index]
-  end
-end
-local claimed, count, nextIn = {}, 0, -1
-for _, name in ipairs(queues) do
-  local q = queueOf(name)
-  -- The list's end was claimed first.
-  local active = call('LRANGE', q.active, 0, -1)
-  for index = #active, 1, -1 do
-    if count >= max then break end
-    local id = active[index]
-    local left = call('PTTL', q.base .. id .. ':lock')
-    if left == -2 then
-      count = count + 1
-      expired(q, id)
-      call('SET', q.base .. id .. ':lock', token .. count, 'PX', leases[name] or ARGV[5])
-      call('HSET', q.base .. id, 'pb', worker)
-      local fields = call('HGETALL', q.base .. id)
-      for at = 1, #fields, 2 do
-        if fields[at] == 'atm' then mendCount(q, id, fields, at + 1) end
-      end
-      claimed[3 * count - 2], claimed[3 * count - 1], claimed[3 * count] = name, id, fields
-    elseif left >= 0 and (nextIn < 0 or left < nextIn) then
-      nextIn = left
-    end
-  end
-end
-return { nextIn, claimed }
 `,
 )

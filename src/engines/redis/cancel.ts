@@ -1,13 +1,15 @@
-import { compose, GOES_ON_WHEN_FULL } from '../scripts.ts'
-import { HISTORY } from './history.ts'
-import { ENDED, LINKS } from './links.ts'
-import { REMOVAL, REMOVAL_BULL } from './removal.ts'
+import type { Controls } from '../../engine/engine.ts'
+import type { RedisCore } from './core.ts'
+import { HISTORY } from './lua/history.ts'
+import { ENDED, LINKS } from './lua/links.ts'
+import { REMOVAL, REMOVAL_BULL } from './lua/removal.ts'
+import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 /**
  * ARGV: time, id, who, reason. 0 when there is no such job or it is over. The holder of a running one is fenced by the
  * lock that is gone, and hears of it on the channel, by queue and BullMQ's id.
  */
-export const cancelScript = compose(
+const cancelScript = compose(
   'cancel',
   {
     scripts: REMOVAL_BULL.scripts,
@@ -31,3 +33,13 @@ if place == 'active' then call('PUBLISH', own('lost'), q.name .. ':' .. id) end
 return 1
 `,
 )
+
+export function createControls({ database, endings }: RedisCore): Controls {
+  return {
+    async cancel(id, { who, reason }) {
+      const isCancelled = (await database.run(cancelScript(), [id, who, reason])) === 1
+      if (isCancelled) endings.notify()
+      return isCancelled
+    },
+  }
+}

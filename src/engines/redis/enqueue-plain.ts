@@ -1,5 +1,54 @@
-import { compose } from '../scripts.ts'
-import { STORED } from './enqueue.ts'
+import type { NewJob } from '../../job/job.ts'
+import { queueOf } from './keys.ts'
+import { compose } from './scripts.ts'
+
+/** What `enqueueAll` in Lua reads: the number of jobs, whether one comes after others, and 14 values for each. */
+export function enqueueArgs(jobs: readonly NewJob[]): (string | number)[] {
+  const args: (string | number)[] = [jobs.length, jobs.some(({ after }) => after !== null) ? '1' : '0']
+  for (const job of jobs) {
+    const { latest, after } = job
+    args.push(
+      queueOf(job.type),
+      job.id,
+      job.type,
+      job.payload,
+      job.runAtMs ?? '',
+      job.delayMs,
+      job.priority,
+      job.attempts,
+      job.key ?? '',
+      moreOf(job),
+      latest?.key ?? '',
+      latest?.seq ?? '',
+      after?.ids.join('\n') ?? '',
+      after?.ifDead ?? '',
+    )
+  }
+  return args
+}
+
+/** What BullMQ has no place for, as JSON; empty for a plain job, which then costs nothing. */
+function moreOf({ payloadVersion, key, latest, tenant, options }: NewJob): string {
+  if (payloadVersion === 1 && key === null && latest === null && tenant === null && options === null) return ''
+  return JSON.stringify({
+    ...(payloadVersion !== 1 && { v: payloadVersion }),
+    ...(key !== null && { key }),
+    ...(latest !== null && { latest: { key: latest.key } }),
+    ...(tenant !== null && { tenant }),
+    ...(options !== null && { options }),
+  })
+}
+
+/** `isStored(q, id)`. */
+export const STORED = `
+-- Also under another type: an id names one job.
+local function isStored(q, id)
+  if call('EXISTS', q.base .. id) == 1 then return true end
+  local found = call('ZRANGEBYLEX', own('index'), '[' .. id .. ':', '(' .. id .. ';', 'LIMIT', 0, 1)[1]
+  return found ~= nil and call('EXISTS', prefix .. ':' .. string.sub(found, #id + 2) .. ':' .. id) == 1
+end
+
+`
 
 /** What of BullMQ `PLAIN` calls. */
 export const PLAIN_FUNCTIONS: readonly string[] = [

@@ -1,0 +1,119 @@
+import type { Lease, Lost, LostReason } from '../../engine/outcome.ts'
+import { LEASE_DEFAULT_MS } from '../../job/options.ts'
+import type { RedisDatabase } from './database.ts'
+import { bullId, queueOf } from './keys.ts'
+import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
+
+/** What a job's end leaves to those that waited for it, and why a token no longer holds. */
+export const FENCE = `
+-- 'cancelled' or 'expired' for who presents a token that does not hold.
+local function lossOf(q, id)
+  return call('HGET', q.base .. id, 'mrEnded') == 'cancelled' and 'cancelled' or 'expired'
+end
+
+local function holds(q, id, token)
+  return call('GET', q.base .. id .. ':lock') == token
+end
+`
+
+/** ARGV: time, lease (ms), number of leases, then for each: queue, id, token. Answers for each '' or why it was lost. */
+export const renewScript = compose(
+  'renew',
+  {},
+  GOES_ON_WHEN_FULL,
+  FENCE,
+  `
+local answers, queues = {}, {}
+for index = 1, tonumber(ARGV[3]) do
+  local at = 4 + 3 * (index - 1)
+  local q = queues[ARGV[at]] or queueOf(ARGV[at])
+  queues[ARGV[at]] = q
+  local id, token = ARGV[at + 1], ARGV[at + 2]
+  if holds(q, id, token) then
+    call('PEXPIRE', q.base .. id .. ':lock', ARGV[2])
+    call('SREM', q.stalled, id)
+    answers[index] = ''
+  else
+    answers[index] = lossOf(q, id)
+  end
+end
+return answers
+`,
+)
+
+/** ARGV: time, queue, id, token, progress. */
+export const reportScript = compose(
+  'report',
+  { scripts: ['updateProgress'] },
+  GOES_ON_WHEN_FULL,
+  FENCE,
+  `
+local q, id = queueOf(ARGV[2]), ARGV[3]
+if not holds(q, id, ARGV[4]) then return 0 end
+return bull_updateProgress({ q.base .. id, q.events, q.meta }, { id, ARGV[5] }) == 0 and 1 or 0
+`,
+)
+
+/** One call for all, whatever their types. */
+export async function renewLeases(
+  database: RedisDatabase,
+  leases: readonly Lease[],
+  leaseMs: number,
+): Promise<readonly Lost[]> {
+  const args = leases.flatMap(({ job, token }) => [queueOf(job.type), bullId(job.type, job.id), token])
+  return lostOf(leases, await database.run(renewScript(), [leaseMs, leases.length, ...args]))
+}
+
+export async function reportProgress(
+  database: RedisDatabase,
+  { job, token }: Lease,
+  progress: string,
+): Promise<boolean> {
+  const args = [queueOf(job.type), bullId(job.type, job.id), token, progress]
+  return (await database.run(reportScript(), args)) === 1
+}
+
+export function lostOf(leases: readonly Lease[], answer: unknown): readonly Lost[] {
+  const answers: readonly unknown[] = Array.isArray(answer) ? answer : []
+  return leases.flatMap((lease, index): readonly Lost[] => {
+    const reason = answers[index]
+    return reason === '' ? [] : [{ lease, reason: reasonOf(reason) }]
+  })
+}
+
+function reasonOf(answer: unknown): LostReason {
+  return answer === 'cancelled' ? 'cancelled' : 'expired'
+}
+
+/**
+ * Gives holders back what a step of the clock took: a lock of nobody's of a job that this worker was the last to start.
+ * ARGV: time, worker, lease (ms), number of leases, then for each: queue, id, token. Answers how many there were.
+ */
+const retakeScript = compose(
+  'retake',
+  {},
+  GOES_ON_WHEN_FULL,
+  `
+local retaken = 0
+for index = 1, tonumber(ARGV[4]) do
+  local at = 5 + 3 * (index - 1)
+  local key = queueOf(ARGV[at]).base .. ARGV[at + 1]
+  if call('GET', key .. ':lock') == 'stepped' and call('HGET', key, 'pb') == ARGV[2] then
+    call('SET', key .. ':lock', ARGV[at + 2], 'PX', ARGV[3])
+    retaken = retaken + 1
+  end
+end
+return retaken
+`,
+)
+
+/** Takes back the locks of leases that ended only because the server's clock was set. Whether there were any. */
+export async function retakeLocks(
+  database: RedisDatabase,
+  worker: string,
+  leases: readonly Lease[],
+  leaseMs: number = LEASE_DEFAULT_MS,
+): Promise<boolean> {
+  const args = leases.flatMap(({ job, token }) => [queueOf(job.type), bullId(job.type, job.id), token])
+  return Number(await database.run(retakeScript(), [worker, leaseMs, leases.length, ...args])) > 0
+}
