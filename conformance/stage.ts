@@ -5,7 +5,7 @@ import type { ClaimRequest, Consumer, Engine, Receipt, SubscribedType, TypeCount
 import type { Lease, NotApplied, Outcome } from '../src/engine/outcome.ts'
 import type { ErrorRecord, JobView, NewJob } from '../src/job/job.ts'
 import { newJobId } from '../src/job/job.ts'
-import { TestClock } from '../src/testing/clock.ts'
+import { TestClock } from '../src/testing/test-clock.ts'
 import { systemClock } from '../src/time/clock.ts'
 import type { Harness } from './harness.ts'
 

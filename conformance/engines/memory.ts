@@ -1,5 +1,5 @@
 import { MemoryEngine, MemoryStore } from '../../src/engines/memory/index.ts'
-import { TestClock } from '../../src/testing/clock.ts'
+import { TestClock } from '../../src/testing/test-clock.ts'
 import type { Harness } from '../harness.ts'
 
 /** Views share a store; time is virtual. */

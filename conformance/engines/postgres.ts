@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Engine } from '../../src/engine/engine.ts'
 import { fromUrl, migrate } from '../../src/engines/postgres/module.ts'
-import { TestClock } from '../../src/testing/clock.ts'
+import { TestClock } from '../../src/testing/test-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { type LossyWire, lossyWire } from '../../test/servers/lossy-wire.ts'
 import { dropSchema, type PostgresServer, postgresServer, query, schemaUrl } from '../../test/servers/postgres.ts'

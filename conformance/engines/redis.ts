@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import type { Engine } from '../../src/engine/engine.ts'
 import { fromUrl } from '../../src/engines/redis/module.ts'
-import { TestClock } from '../../src/testing/clock.ts'
+import { TestClock } from '../../src/testing/test-clock.ts'
 import { type LossyWire, lossyWire } from '../../test/servers/lossy-wire.ts'
 import { dropPrefix, prefixUrl, redisServer } from '../../test/servers/redis.ts'
 import type { Harness } from '../harness.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Engine } from '../../src/engine/engine.ts'
 import { fromUrl } from '../../src/engines/sqlite/module.ts'
-import { TestClock } from '../../src/testing/clock.ts'
+import { TestClock } from '../../src/testing/test-clock.ts'
 import type { Harness, OwnTransaction } from '../harness.ts'
 
 /**

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Consumer, Engine } from '../../src/engine/engine.ts'
 import type { Lease, NotApplied } from '../../src/engine/outcome.ts'
 import type { JobEvent, JobView } from '../../src/job/job.ts'
-import { TestClock } from '../../src/testing/clock.ts'
+import { TestClock } from '../../src/testing/test-clock.ts'
 import type { Harness } from '../harness.ts'
 
 export const TYPES = ['a', 'b'] as const

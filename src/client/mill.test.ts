@@ -15,7 +15,7 @@ import {
 } from '../errors.ts'
 import type { MillEvents } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 import { type Mill, type MillOptions, open } from './mill.ts'
 
 const greet = defineJob({ type: 'greet', payload: z.object({ name: z.string() }) })

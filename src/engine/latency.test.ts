@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 import { judgeLatency, measureLatency } from './latency.ts'
 
 const words = { cost: 'every claim waits for one', advice: 'Move nearer.' }

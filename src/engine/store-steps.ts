@@ -1,6 +1,5 @@
 import { EngineError } from '../errors.ts'
-import { backgroundClock, type Clock, systemClock } from '../time/clock.ts'
-import { STEP_MS_MIN } from '../time/steps.ts'
+import { backgroundClock, type Clock, STEP_MS_MIN, systemClock } from '../time/clock.ts'
 
 export interface StoreTime {
   /** The store's own time. */

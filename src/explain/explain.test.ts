@@ -4,7 +4,7 @@ import { inspectorOf } from '../engine/admission.ts'
 import type { Engine, Inspector } from '../engine/engine.ts'
 import { ClosedError, EngineError, UnknownJobError, UnsupportedError } from '../errors.ts'
 import { defineJob } from '../job/definition.ts'
-import { openForTest } from '../testing/open.ts'
+import { openForTest } from '../testing/open-for-test.ts'
 import { explainJob } from './explain.ts'
 import { graphOf } from './graph.ts'
 

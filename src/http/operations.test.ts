@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { BulkOutcome } from '../desk/bulk.ts'
 import { capturingLog, type LogLine } from '../testing/capture.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 import { type OperationStart, Operations, type OperationView } from './operations.ts'
 
 const outcome: BulkOutcome = {

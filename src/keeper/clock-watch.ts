@@ -1,6 +1,6 @@
 import type { Events } from '../events.ts'
 import type { Clock } from '../time/clock.ts'
-import { ClockSteps } from '../time/steps.ts'
+import { ClockSteps } from '../time/clock.ts'
 
 const watches = new WeakMap<Events, () => void>()
 

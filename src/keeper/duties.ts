@@ -1,9 +1,9 @@
 import { schedulesOf } from '../engine/admission.ts'
-import type { Duty, Tenure } from './duty.ts'
-import { fire, setBack } from './firing.ts'
+import type { Duty, LeadershipTerm } from './leader-election.ts'
 import type { KeeperParts, ScheduleParts } from './parts.ts'
 import { reapOnce } from './reaper.ts'
 import { type RetentionPolicy, retainOnce } from './retention.ts'
+import { fire, setBack } from './schedule-ticks.ts'
 
 const REAP_BATCH = 500
 /** A schedule that somebody else has just changed is looked at again this soon. */
@@ -69,7 +69,7 @@ export function schedulesDuty(parts: ScheduleParts, keeper: string, intervalMs: 
 async function fireDue(
   parts: ScheduleParts,
   { keeper, intervalMs, maySetBack }: { keeper: string; intervalMs: number; maySetBack: boolean },
-  { signal, holds }: Tenure,
+  { signal, holds }: LeadershipTerm,
 ): Promise<number> {
   const { clock, engine, events } = parts
   let wakeMs = clock.nowMs() + intervalMs

@@ -6,9 +6,9 @@ import { MemoryEngine, MemoryStore } from '../engines/memory/index.ts'
 import type { MillEvents } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
 import { capturingLog, type LogLine } from '../testing/capture.ts'
-import { TestClock } from '../testing/clock.ts'
-import { fire } from './firing.ts'
+import { TestClock } from '../testing/test-clock.ts'
 import { housekeepingSchedules } from './presets.ts'
+import { fire } from './schedule-ticks.ts'
 
 const beat = defineJob({ type: 'beat' })
 

@@ -3,10 +3,10 @@ import type { AnyJob } from '../job/definition.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import { clockWatch } from './clock-watch.ts'
-import { declareSchedules } from './declare.ts'
+import { declareSchedules } from './declared-schedules.ts'
 import { reapDuty, retentionDuty, schedulesDuty } from './duties.ts'
-import type { Duty, Tenure } from './duty.ts'
-import { Office } from './office.ts'
+import type { Duty, LeadershipTerm } from './leader-election.ts'
+import { LeaderElection } from './leader-election.ts'
 import type { KeeperParts } from './parts.ts'
 import { checkPolicy, type RetentionPolicy } from './retention.ts'
 import type { NamedSchedule } from './timetable.ts'
@@ -114,7 +114,7 @@ class StartedKeeper implements Keeper {
   readonly stopped: Promise<void>
   readonly #parts: KeeperParts
   readonly #started: Started
-  readonly #office: Office
+  readonly #office: LeaderElection
   readonly #stop = new AbortController()
   /** The duties of this and of former terms; a new term begins when the old one's acts have ended. */
   #work: Promise<unknown> = Promise.resolve()
@@ -124,7 +124,7 @@ class StartedKeeper implements Keeper {
     this.id = id
     this.#parts = parts
     this.#started = started
-    this.#office = new Office({
+    this.#office = new LeaderElection({
       // A keeper that leaves something out must not keep one away that does everything.
       name: `keeper:${duties.map(({ name }) => name).join('+')}`,
       holder: id,
@@ -159,14 +159,14 @@ class StartedKeeper implements Keeper {
     this.#parts.events.emit('keeper.stopped', { keeper: this.id, schedules: this.#started.names })
   }
 
-  #begin(tenure: Tenure, number: number): void {
+  #begin(tenure: LeadershipTerm, number: number): void {
     this.#parts.events.emit('keeper.leading', { keeper: this.id, term: number })
     const before = this.#work
     this.#work = Promise.all([before, ...this.#started.duties.map((duty) => this.#tend(duty, tenure, before))])
   }
 
   /** Again and again until the office is lost. A duty that fails is reported and tried again. */
-  async #tend(duty: Duty, tenure: Tenure, before: Promise<unknown>): Promise<void> {
+  async #tend(duty: Duty, tenure: LeadershipTerm, before: Promise<unknown>): Promise<void> {
     const { clock } = this.#parts
     await before
     let alarm = new AbortController()
@@ -179,7 +179,7 @@ class StartedKeeper implements Keeper {
     unsubscribe?.()
   }
 
-  async #perform(duty: Duty, tenure: Tenure): Promise<number> {
+  async #perform(duty: Duty, tenure: LeadershipTerm): Promise<number> {
     try {
       return await duty.perform(tenure)
     } catch (error) {

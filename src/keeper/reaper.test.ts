@@ -5,7 +5,7 @@ import type { Lease } from '../engine/outcome.ts'
 import type { MillEvents } from '../events.ts'
 import { type AnyJob, defineJob } from '../job/definition.ts'
 import { redact } from '../job/error-record.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 import { type ReaperParts, reapOnce } from './reaper.ts'
 
 interface Stage {

@@ -7,7 +7,7 @@ import type { Sweep, SweepStep } from '../engine/retention.ts'
 import { MemoryEngine } from '../engines/memory/engine.ts'
 import { Events } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 import type { Duration } from '../time/duration.ts'
 import { checkPolicy, type RetentionPolicy, retainOnce, rulesOf, sweepOnce } from './retention.ts'
 

@@ -6,7 +6,7 @@ import { MemoryEngine, MemoryStore } from '../engines/memory/index.ts'
 import { OptionError, PayloadError, UnknownScheduleError, UnsupportedError } from '../errors.ts'
 import { type AnyJob, defineJob } from '../job/definition.ts'
 import type { DeclaredSchedule } from '../job/schedule.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 
 const report = defineJob({
   type: 'report',

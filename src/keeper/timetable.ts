@@ -9,21 +9,21 @@ import { refuseUnknown } from '../job/known-options.ts'
 import { checkSchedule, checkScheduleName, type SchedulePlan, type ScheduleSpec } from '../job/schedule.ts'
 import { parseCron } from '../time/cron.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
-import { busy, SAVE_TRIES } from './busy.ts'
 import type { ScheduleParts } from './parts.ts'
-import { prepareRun } from './runs.ts'
 import {
+  busy,
   type Declaration,
   defaultsOf,
   overdueSchedules,
   readState,
+  SAVE_TRIES,
   type ScheduleState,
   type ScheduleView,
   type TypeDefaults,
   toView,
   toViewOrNull,
-} from './schedule.ts'
-import { nextTick } from './ticks.ts'
+} from './schedule-state.ts'
+import { nextTick, prepareRun } from './schedule-ticks.ts'
 
 /** A schedule of any type, known by its name. */
 export interface NamedSchedule extends ScheduleSpec {

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { type Mill, open } from '../client/mill.ts'
 import { Events } from '../events.ts'
 import { defineJob, type Log } from '../job/definition.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 import { attachLog, createLog } from './log.ts'
 
 interface Line {

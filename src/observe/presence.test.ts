@@ -5,8 +5,8 @@ import type { Beat, Presence } from '../engine/presence.ts'
 import { Events } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
 import { capturingLog, type LogLine } from '../testing/capture.ts'
-import { TestClock } from '../testing/clock.ts'
-import { openForTest } from '../testing/open.ts'
+import { openForTest } from '../testing/open-for-test.ts'
+import { TestClock } from '../testing/test-clock.ts'
 import { attachPresence } from './presence.ts'
 
 const mail = defineJob({ type: 'mail', run: () => 1 })

@@ -2,8 +2,8 @@ import type { Leadership } from '../engine/leadership.ts'
 import type { Outbox } from '../engine/outbox.ts'
 import { type Backoff, backoffMs } from '../job/backoff.ts'
 import type { NewJob } from '../job/job.ts'
-import type { Tenure } from '../keeper/duty.ts'
-import { Office } from '../keeper/office.ts'
+import type { LeadershipTerm } from '../keeper/leader-election.ts'
+import { LeaderElection } from '../keeper/leader-election.ts'
 import type { Clock } from '../time/clock.ts'
 
 export interface ForwarderParts {
@@ -35,7 +35,7 @@ const BATCH_BYTES_MAX = 4 * 1_024 * 1_024
  */
 export class Forwarder {
   readonly #parts: ForwarderParts
-  readonly #office: Office
+  readonly #office: LeaderElection
   readonly #stop = new AbortController()
   readonly #stopped: Promise<void>
   #work: Promise<void> = Promise.resolve()
@@ -47,7 +47,7 @@ export class Forwarder {
   constructor(parts: ForwarderParts) {
     this.#parts = parts
     this.#size = parts.batchMax
-    this.#office = new Office({
+    this.#office = new LeaderElection({
       name: `outbox:${parts.name}`,
       holder: parts.id,
       intervalMs: parts.intervalMs,
@@ -83,7 +83,7 @@ export class Forwarder {
     await this.#office.resign().catch(this.#parts.onError)
   }
 
-  async #forward(tenure: Tenure): Promise<void> {
+  async #forward(tenure: LeadershipTerm): Promise<void> {
     const { clock } = this.#parts
     while (await tenure.holds()) {
       this.#alarm = new AbortController()
@@ -95,7 +95,7 @@ export class Forwarder {
   }
 
   /** Answers how long to wait before the next look. */
-  async #forwardOnce(tenure: Tenure): Promise<number> {
+  async #forwardOnce(tenure: LeadershipTerm): Promise<number> {
     const { outbox, name, send, pollMs, batchMax, onError, random } = this.#parts
     try {
       const batch = await outbox.first(name, { max: this.#size, bytesMax: BATCH_BYTES_MAX })

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type AnyJob, defineJob, MillraceError } from '../index.ts'
 import { drain } from './drain.ts'
-import { Faults } from './faults.ts'
-import { openForTest } from './open.ts'
+import { Faults } from './fault-injection.ts'
+import { openForTest } from './open-for-test.ts'
 
 const hasCode = (code: string) => (error: unknown) => error instanceof MillraceError && error.code === code
 

@@ -1,10 +1,12 @@
-import type { Mill } from '../client/mill.ts'
+import type { Enqueued, Mill } from '../client/mill.ts'
+import { inspectorOf } from '../engine/admission.ts'
 import type { Outcome } from '../engine/outcome.ts'
-import { MillraceError, OptionError, WaitTimeoutError } from '../errors.ts'
+import { MillraceError, OptionError, UnknownJobError, WaitTimeoutError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
+import type { JobView } from '../job/job.ts'
 import { refuseUnknown } from '../job/known-options.ts'
 import { systemClock } from '../time/clock.ts'
-import { type Duration, parseDurationMs } from '../time/duration.ts'
+import { DURATION_MS_MAX, type Duration, parseDurationMs } from '../time/duration.ts'
 import type { Worker } from '../worker/worker.ts'
 import { newWorkerId } from '../worker/worker-id.ts'
 
@@ -165,5 +167,33 @@ class Draining {
   #endless(): Error {
     const hint = `raise 'max', or look for a job that enqueues itself`
     return new MillraceError('ERR_WAIT_TIMEOUT', `more than ${this.#max} starts did not drain the queue; ${hint}`)
+  }
+}
+
+/**
+ * Waits until a job is completed, dead or ended, and resolves with it: unlike `mill.result` a failure is an answer here.
+ * The bound is real time (5 s unless told), because a test clock that nobody moves would never give up.
+ *
+ * @example
+ * const job = await settled(mill, receipt)
+ * assert.equal(job.state, 'dead_letter')
+ */
+export async function settled(
+  mill: Mill,
+  of: string | Enqueued<unknown>,
+  wait: { readonly timeout?: Duration } = {},
+): Promise<JobView> {
+  const id = typeof of === 'string' ? of : of.id
+  const timeoutMs = parseDurationMs(wait.timeout ?? '5s', 'timeout')
+  const abort = new AbortController()
+  const cancelTimer = systemClock.after(timeoutMs, () => abort.abort())
+  try {
+    const view = await inspectorOf(mill.engine).waitFor(id, { waitMs: DURATION_MS_MAX, signal: abort.signal })
+    if (view === null) throw new UnknownJobError(id)
+    if (view.state === 'completed' || view.state === 'dead_letter') return view
+    const facts = `${view.state}, starts so far: ${view.attempt}; it needs a worker, or a clock that is moved on`
+    throw new WaitTimeoutError(`the end of job ${id} (${facts})`, timeoutMs)
+  } finally {
+    cancelTimer()
   }
 }

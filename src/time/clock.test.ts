@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { systemClock } from './clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
+import { ClockSteps, Moment, systemClock } from './clock.ts'
 
 const TIMER_MS_MAX = 2 ** 31 - 1
 const DAY_MS = 86_400_000
@@ -106,4 +107,58 @@ test('wall-clock time is the hour, monotonic time never goes back', () => {
   assert.ok(Math.abs(systemClock.nowMs() - Date.now()) < 60_000)
   const first = systemClock.monotonicMs()
   assert.ok(systemClock.monotonicMs() >= first)
+})
+
+test('a step is told once, with its size and direction', async () => {
+  const clock = new TestClock()
+  const steps = new ClockSteps(clock)
+  await clock.advance('1h')
+  assert.equal(steps.take(), 0)
+  clock.step(90_000)
+  assert.equal(steps.take(), 90_000)
+  assert.equal(steps.take(), 0)
+  clock.step(-3_600_000)
+  await clock.advance('1m')
+  assert.equal(steps.take(), -3_600_000)
+})
+
+test('small corrections are no step, and many of them in one direction are', () => {
+  const clock = new TestClock()
+  const steps = new ClockSteps(clock)
+  clock.step(600)
+  assert.equal(steps.take(), 0)
+  clock.step(600)
+  assert.equal(steps.take(), 1_200)
+})
+
+test('the test clock keeps timers and the monotonic clock when it is set', async () => {
+  const clock = new TestClock(0)
+  let fired = 0
+  clock.after(1_000, () => {
+    fired += 1
+  })
+  clock.step(-60_000)
+  await clock.advance(999)
+  assert.deepEqual([fired, clock.nowMs(), clock.monotonicMs()], [0, -59_001, 999])
+  await clock.advance(1)
+  assert.equal(fired, 1)
+})
+
+test('a moment is read once, and anew in the next one', async () => {
+  let readings = 0
+  const moment = new Moment(() => {
+    readings += 1
+    return readings * 1_000
+  })
+  assert.equal(readings, 0, 'nobody has asked')
+  assert.deepEqual([moment.ms, moment.ms, moment.ms], [1_000, 1_000, 1_000])
+  await Promise.resolve()
+  assert.equal(readings, 1)
+  assert.deepEqual([moment.ms, moment.ms], [2_000, 2_000])
+  const alreadyQueued: number[] = []
+  await Promise.resolve()
+  const first = Promise.resolve().then(() => alreadyQueued.push(moment.ms))
+  const second = Promise.resolve().then(() => alreadyQueued.push(moment.ms))
+  await Promise.all([first, second])
+  assert.deepEqual(alreadyQueued, [3_000, 3_000])
 })

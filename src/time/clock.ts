@@ -68,3 +68,57 @@ export function watchEvery(ms: number, look: () => void): () => void {
   timer.unref()
   return () => clearInterval(timer)
 }
+
+/** Smaller differences are corrections of a time server, or leap seconds; leases are not counted more exactly than that. */
+export const STEP_MS_MIN = 1_000
+
+/**
+ * Notices that the wall clock was set: it has then moved against the monotonic clock, which nobody can set. A machine
+ * that was suspended looks the same, because the monotonic clock stands still meanwhile.
+ */
+export class ClockSteps {
+  readonly #clock: Clock
+  #offsetMs: number
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#offsetMs = clock.nowMs() - clock.monotonicMs()
+  }
+
+  /** By how much the clock was set since the last call, negative for back; 0 when it was not. */
+  take(): number {
+    const offsetMs = this.#clock.nowMs() - this.#clock.monotonicMs()
+    const stepMs = offsetMs - this.#offsetMs
+    if (Math.abs(stepMs) < STEP_MS_MIN) return 0
+    this.#offsetMs = offsetMs
+    return stepMs
+  }
+}
+
+/**
+ * One reading of a clock for everything that happens at once: the callbacks that run now and those already queued behind
+ * them. A batch of a hundred events reads the clock once, where a reading costs more than counting an event.
+ */
+export class Moment {
+  readonly #read: () => number
+  readonly #forget: () => void
+  #ms: number | null = null
+
+  /** `read` is a clock's `nowMs` or `monotonicMs`. */
+  constructor(read: () => number) {
+    this.#read = read
+    this.#forget = () => {
+      this.#ms = null
+    }
+  }
+
+  get ms(): number {
+    if (this.#ms !== null) return this.#ms
+    const ms = this.#read()
+    this.#ms = ms
+    PASSED.then(this.#forget)
+    return ms
+  }
+}
+
+const PASSED = Promise.resolve()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 import { ClaimAhead } from './claim-ahead.ts'
 
 function staged(concurrency = 50) {

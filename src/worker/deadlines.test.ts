@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { type Mill, open } from '../client/mill.ts'
 import type { MillEvents } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 
 interface Stage {
   readonly mill: Mill

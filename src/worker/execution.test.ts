@@ -6,7 +6,7 @@ import { type Mill, type MillOptions, open } from '../client/mill.ts'
 import { NonRetryable, Offline, RetryAfter } from '../errors.ts'
 import type { MillEvents } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 
 interface Stage {
   readonly mill: Mill

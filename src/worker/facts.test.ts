@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineJob } from '../job/definition.ts'
-import { openForTest } from '../testing/open.ts'
+import { openForTest } from '../testing/open-for-test.ts'
 
 test('every event of one start tells the same facts of its job, made once and without the payload', async () => {
   await using t = await openForTest()

@@ -5,8 +5,8 @@ import { Mill } from '../client/mill.ts'
 import type { Beat, RememberingPresence } from '../engine/presence.ts'
 import { MemoryEngine } from '../engines/memory/index.ts'
 import { defineJob } from '../job/definition.ts'
-import { TestClock } from '../testing/clock.ts'
-import { openForTest } from '../testing/open.ts'
+import { openForTest } from '../testing/open-for-test.ts'
+import { TestClock } from '../testing/test-clock.ts'
 import { PROCESS_TAG } from './worker-id.ts'
 
 const mail = defineJob({ type: 'mail', run: () => 1 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineJob } from '../job/definition.ts'
-import { Faults } from '../testing/faults.ts'
-import { openForTest } from '../testing/open.ts'
+import { Faults } from '../testing/fault-injection.ts'
+import { openForTest } from '../testing/open-for-test.ts'
 
 // X029
 test('a worker that cannot renew its leases still says that it lives', async () => {

@@ -5,7 +5,7 @@ import type { ClaimRequest, Consumer, Engine } from '../engine/engine.ts'
 import type { Pauses } from '../engine/pauses.ts'
 import { MemoryEngine } from '../engines/memory/index.ts'
 import { defineJob } from '../job/definition.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 import { PauseWatch } from './pause-watch.ts'
 
 /** Pauses that do not tell of a change, as in a database, and that can be away. */

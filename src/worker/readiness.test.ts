@@ -5,7 +5,7 @@ import { open } from '../client/mill.ts'
 import { MemoryEngine } from '../engines/memory/index.ts'
 import { defineJob } from '../job/definition.ts'
 import type { JobView } from '../job/job.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 
 const first = defineJob({ type: 'first', run: () => 1 })
 

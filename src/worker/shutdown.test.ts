@@ -6,7 +6,7 @@ import type { Lease } from '../engine/outcome.ts'
 import { StoppingError } from '../errors.ts'
 import type { EventName } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 
 async function turns(count = 20): Promise<void> {
   for (let left = count; left > 0; left -= 1) await turn()

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { open } from '../client/mill.ts'
 import type { AtWork, Beat } from '../engine/presence.ts'
 import { defineJob } from '../job/definition.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 
 const job = defineJob({ type: 'a', run: () => null })
 /** No process has so high a number. */

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { z } from 'zod'
 import { type Mill, open } from '../client/mill.ts'
 import { defineJob } from '../job/definition.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 import { currentJob, currentTenant } from './context.ts'
 
 async function opened(t: { after(run: () => Promise<void>): void }, clock?: TestClock): Promise<Mill> {

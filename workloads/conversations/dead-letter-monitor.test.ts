@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { defineJob, NonRetryable } from '../../src/index.ts'
 import type { Alert } from '../../src/observe/index.ts'
 import { drain } from '../../src/testing/drain.ts'
-import { openForTest } from '../../src/testing/open.ts'
+import { openForTest } from '../../src/testing/open-for-test.ts'
 import { MONITOR_EVERY_MS, monitorDeadLetters } from './dead-letter-monitor.ts'
 
 const doomed = defineJob({

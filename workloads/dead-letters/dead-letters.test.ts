@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { defineJob, type Mill, NonRetryable, open } from '../../src/index.ts'
-import { TestClock } from '../../src/testing/clock.ts'
 import { drain } from '../../src/testing/drain.ts'
+import { TestClock } from '../../src/testing/test-clock.ts'
 import { JOB_TYPES } from '../framework/job-types.ts'
 import { jobIdOf, uuidOf } from './entry.ts'
 import {

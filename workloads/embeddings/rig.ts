@@ -1,6 +1,6 @@
 /** What the tests of the embedding queue stand on: an embedder that obeys the test, and a record of what it was asked. */
 import assert from 'node:assert/strict'
-import { TestClock } from '../../src/testing/clock.ts'
+import { TestClock } from '../../src/testing/test-clock.ts'
 import {
   createEmbeddingQueue,
   type EmbeddingInput,

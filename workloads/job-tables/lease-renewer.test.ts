@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { TestClock } from '../../src/testing/clock.ts'
+import { TestClock } from '../../src/testing/test-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { jobTables } from '../../test/fixtures/job-tables.ts'
 import { accepted, type Database, refused, type ServiceResult } from './database.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { TestClock } from '../../src/testing/clock.ts'
+import { TestClock } from '../../src/testing/test-clock.ts'
 import { jobTables } from '../../test/fixtures/job-tables.ts'
 import { capturedLog } from '../../test/fixtures/log-lines.ts'
 import type { Database } from './database.ts'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Receipt } from '../../engine/engine.ts'
 import { UnknownScheduleError } from '../../errors.ts'
-import type { ScheduleView } from '../../keeper/schedule.ts'
+import type { ScheduleView } from '../../keeper/schedule-state.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { formatTime } from '../format.ts'
 import { noted } from '../noted.ts'

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { Mill } from '../../client/mill.ts'
 import type { NotedAction } from '../../engine/dead-letters.ts'
-import { overdueSchedules, type ScheduleView } from '../../keeper/schedule.ts'
+import { overdueSchedules, type ScheduleView } from '../../keeper/schedule-state.ts'
 import { type Cli, type SharedOptions, withExistingMill } from '../cli.ts'
 import { formatDuration, formatTime } from '../format.ts'
 import { noted } from '../noted.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { defineJob, open } from 'millrace'
-import { TestClock } from '../../testing/clock.ts'
+import { TestClock } from '../../testing/test-clock.ts'
 import { type Canvas, renderTop } from './frame.ts'
 import { type TopSnapshot, TopWatch, toJson } from './snapshot.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TestClock } from '../../testing/clock.ts'
+import { TestClock } from '../../testing/test-clock.ts'
 import { BackgroundErrors } from './background-errors.ts'
 
 test('a trouble is told once in a while, another one at once, and what nobody heard to the first who listens', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TestClock } from '../../testing/clock.ts'
+import { TestClock } from '../../testing/test-clock.ts'
 import { Heartbeat } from './heartbeat.ts'
 
 type Answer = 'member' | 'gone' | 'unknown'

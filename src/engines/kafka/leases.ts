@@ -2,7 +2,7 @@ import { Bag, type Bagged } from '../../engine/bag.ts'
 import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease, LostReason } from '../../engine/outcome.ts'
 import type { Clock } from '../../time/clock.ts'
-import { ClockSteps } from '../../time/steps.ts'
+import { ClockSteps } from '../../time/clock.ts'
 import { type ReadJob, toJob } from './job-record.ts'
 import type { HeldRecord, OwnedPartition } from './owned-partition.ts'
 

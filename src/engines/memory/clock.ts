@@ -1,6 +1,6 @@
 import type { PresenceBoard } from '../../engine/memory-presence.ts'
 import type { Clock } from '../../time/clock.ts'
-import { ClockSteps } from '../../time/steps.ts'
+import { ClockSteps } from '../../time/clock.ts'
 import type { Backlog } from './backlog.ts'
 import type { Offices } from './leadership.ts'
 import type { Leases } from './leases.ts'

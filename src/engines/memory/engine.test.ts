@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { openEngine } from '../../engine/open.ts'
 import type { NewJob } from '../../job/job.ts'
 import { newJobId } from '../../job/job.ts'
-import { TestClock } from '../../testing/clock.ts'
+import { TestClock } from '../../testing/test-clock.ts'
 import { MemoryEngine } from './engine.ts'
 import { MemoryStore } from './store.ts'
 

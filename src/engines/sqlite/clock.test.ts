@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { openEngine } from '../../engine/open.ts'
-import { TestClock } from '../../testing/clock.ts'
+import { TestClock } from '../../testing/test-clock.ts'
 import { systemClock } from '../../time/clock.ts'
 
 const files = tempFiles()

@@ -1,7 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { backgroundClock, type Clock, systemClock, THREAD_STARTED_MS } from '../../time/clock.ts'
+import { backgroundClock, type Clock, STEP_MS_MIN, systemClock, THREAD_STARTED_MS } from '../../time/clock.ts'
 import { toIso } from '../../time/iso.ts'
-import { STEP_MS_MIN } from '../../time/steps.ts'
 import type { Connection } from './database.ts'
 
 /** What is done to the file when the wall clock was set; all other statements are in statements.ts. */

@@ -1,6 +1,6 @@
 import type { NotedAction } from '../../engine/dead-letters.ts'
 import { UnknownScheduleError } from '../../errors.ts'
-import { overdueSchedules, type ScheduleView } from '../../keeper/schedule.ts'
+import { overdueSchedules, type ScheduleView } from '../../keeper/schedule-state.ts'
 import { lagSeverity } from '../../observe/watch/lag.ts'
 import type { WorkerView } from '../../observe/watch/workers.ts'
 import type { Caller } from '../auth.ts'

@@ -1,5 +1,5 @@
 import type { JobFacts, MillEvents } from '../../events.ts'
-import { Moment } from '../../time/moment.ts'
+import { Moment } from '../../time/clock.ts'
 import { histogramByType, type Observations } from './histogram.ts'
 import type { Instrument, MetricParts } from './instrument.ts'
 import { ATTEMPTS_BUCKETS, METRIC_NAMES, SECONDS_BUCKETS } from './names.ts'

@@ -5,7 +5,7 @@ import { parseExposition, sampleValue } from '../../../test/fixtures/exposition.
 import { Events } from '../../events.ts'
 import { defineJob } from '../../job/definition.ts'
 import { drain } from '../../testing/drain.ts'
-import { openForTest, type TestMill } from '../../testing/open.ts'
+import { openForTest, type TestMill } from '../../testing/open-for-test.ts'
 import type { Metrics } from './collector.ts'
 import { attachMetrics } from './metrics.ts'
 import { METRIC_NAMES, REAPER_METRIC_NAMES } from './names.ts'

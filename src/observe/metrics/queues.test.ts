@@ -4,8 +4,8 @@ import { parseExposition, sampleValue } from '../../../test/fixtures/exposition.
 import type { Counts } from '../../engine/engine.ts'
 import { Events } from '../../events.ts'
 import { defineJob } from '../../job/definition.ts'
-import { TestClock } from '../../testing/clock.ts'
-import { openForTest } from '../../testing/open.ts'
+import { openForTest } from '../../testing/open-for-test.ts'
+import { TestClock } from '../../testing/test-clock.ts'
 import { attachMetrics } from './metrics.ts'
 
 const type = 'webhook-dispatch'

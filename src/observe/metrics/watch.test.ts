@@ -5,7 +5,7 @@ import { MemoryPresence } from '../../engine/memory-presence.ts'
 import type { Beat } from '../../engine/presence.ts'
 import { defineJob } from '../../job/definition.ts'
 import { drain } from '../../testing/drain.ts'
-import { openForTest, type TestMill } from '../../testing/open.ts'
+import { openForTest, type TestMill } from '../../testing/open-for-test.ts'
 import { Watch, type WatchSources } from '../watch/watch.ts'
 import { attachWatchMetrics, WATCH_METRIC_NAMES, type WatchMetrics } from './watch.ts'
 

@@ -1,7 +1,7 @@
 import type { Counts } from '../../engine/engine.ts'
 import type { Events, MillEvents } from '../../events.ts'
 import type { Clock } from '../../time/clock.ts'
-import { Moment } from '../../time/moment.ts'
+import { Moment } from '../../time/clock.ts'
 import { Latencies } from './latencies.ts'
 
 /** What went through in one step of time. */

@@ -12,7 +12,7 @@ import {
 import { withoutPackage } from '../../../test/fixtures/without-package.ts'
 import { defineJob } from '../../job/definition.ts'
 import { drain } from '../../testing/drain.ts'
-import { openForTest, type TestMill } from '../../testing/open.ts'
+import { openForTest, type TestMill } from '../../testing/open-for-test.ts'
 import { attachTracing } from './tracing.ts'
 
 const exporter = new InMemorySpanExporter()

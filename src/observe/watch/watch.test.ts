@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { MemoryPresence } from '../../engine/memory-presence.ts'
 import type { Beat } from '../../engine/presence.ts'
 import { Events, type JobFacts } from '../../events.ts'
-import { TestClock } from '../../testing/clock.ts'
+import { TestClock } from '../../testing/test-clock.ts'
 import { type Alarm, type AlarmRules, attachArrivalAlarms, evaluateAlarms } from './alarms.ts'
 import { type GroupLag, type PendingLetters, Watch, type WatchSources } from './watch.ts'
 

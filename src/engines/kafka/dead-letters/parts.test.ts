@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ArrayLog } from '../../../../test/fixtures/array-log.ts'
-import { TestClock } from '../../../testing/clock.ts'
+import { TestClock } from '../../../testing/test-clock.ts'
 import { bytesOf } from '../producer.ts'
 import type { LogRecord, NewRecord } from '../record.ts'
 import { readLetter } from './letter.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ArrayLog } from '../../../../test/fixtures/array-log.ts'
-import { TestClock } from '../../../testing/clock.ts'
+import { TestClock } from '../../../testing/test-clock.ts'
 import { toDeadLetter } from './letter.ts'
 import { archiveLetters, DLQ_TOPIC_CONFIG, letterFate } from './retention.ts'
 import { claimRecord, decodeState, encodeState, releaseRecord, resolvedRecord, type StateView } from './states.ts'

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { expect, store, temporary } from '../../../../test/fixtures/examined.ts'
 import type { Finding } from '../../../engine/diagnosis.ts'
-import { TestClock } from '../../../testing/clock.ts'
+import { TestClock } from '../../../testing/test-clock.ts'
 import { SqliteEngine } from '../engine.ts'
 import { CANONICAL_TABLE } from '../migrations.ts'
 

@@ -7,8 +7,8 @@ import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import { newWorkerId } from '../worker/worker-id.ts'
-import { engineThrough } from './engine.ts'
 import { Forwarder } from './forwarder.ts'
+import { engineThrough } from './outbox-engine.ts'
 
 export interface OutboxOptions {
   /**

@@ -5,10 +5,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { EngineError } from '../errors.ts'
 import { defineJob, MillraceError } from '../index.ts'
-import { drain } from './drain.ts'
-import { Faults } from './faults.ts'
-import { openForTest } from './open.ts'
-import { settled } from './settled.ts'
+import { drain, settled } from './drain.ts'
+import { Faults } from './fault-injection.ts'
+import { openForTest } from './open-for-test.ts'
 
 const isStorageFailed = (error: unknown) => error instanceof EngineError && error.code === 'ERR_STORAGE_FAILED'
 const greet = defineJob({ type: 'greet', lease: '30s', run: () => 'hi' })

@@ -1,9 +1,9 @@
 import { type Mill, type MillOptions, open } from '../client/mill.ts'
 import { openEngine } from '../engine/open.ts'
 import { type CapturedEvent, captureEvents, capturingLog, type LogLine } from './capture.ts'
-import { TestClock } from './clock.ts'
-import type { Faults } from './faults.ts'
+import type { Faults } from './fault-injection.ts'
 import { seededRandom } from './random.ts'
+import { TestClock } from './test-clock.ts'
 
 export interface TestMillOptions extends Omit<MillOptions, 'clock' | 'random' | 'log'> {
   /** `memory:` unless told; a `sqlite:` URL of a temporary file shows the same behaviour on disk. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TestClock } from './clock.ts'
+import { TestClock } from './test-clock.ts'
 
 test('the clock stands still until it is told to advance', async () => {
   const clock = new TestClock()

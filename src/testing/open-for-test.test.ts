@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineJob, MillraceError } from '../index.ts'
-import { drain } from './drain.ts'
-import { openForTest } from './open.ts'
+import { drain, settled } from './drain.ts'
+import { openForTest } from './open-for-test.ts'
 import { seededRandom } from './random.ts'
-import { settled } from './settled.ts'
 
 const fails = defineJob({
   type: 'fails',

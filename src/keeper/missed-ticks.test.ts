@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { open } from '../client/mill.ts'
 import type { MillEvents } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
-import { TestClock } from '../testing/clock.ts'
+import { TestClock } from '../testing/test-clock.ts'
 
 const beat = defineJob({ type: 'beat' })
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { checkSchedule, type ScheduleSpec } from '../job/schedule.ts'
-import { runId } from './run-id.ts'
-import { dueTicks, nextTick, STEP_TICKS_MAX, type Timed, tickAfterSetBack } from './ticks.ts'
+import { dueTicks, nextTick, runId, STEP_TICKS_MAX, type Timed, tickAfterSetBack } from './schedule-ticks.ts'
 
 const at = (text: string): number => Date.parse(text)
 const iso = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString().replace('.000', ''))

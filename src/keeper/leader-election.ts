@@ -1,8 +1,7 @@
 import type { Leadership, Term } from '../engine/leadership.ts'
 import type { Clock } from '../time/clock.ts'
-import type { Tenure } from './duty.ts'
 
-export interface OfficeParts {
+export interface LeaderElectionParts {
   readonly name: string
   readonly holder: string
   readonly intervalMs: number
@@ -11,7 +10,7 @@ export interface OfficeParts {
   readonly clock: Clock
   /** Before every campaign. */
   onLook?(): void
-  onTaken(tenure: Tenure, number: number): void
+  onTaken(tenure: LeadershipTerm, number: number): void
   onLost(): void
   onError(error: unknown): void
 }
@@ -29,8 +28,8 @@ const LEASE_INTERVALS = 1.5
  * saw runs out, so another takes over within one and a half intervals of a holder's death, and within one of its
  * resignation. It saves work and decides nothing: what its holder does is fenced by itself.
  */
-export class Office {
-  readonly #parts: OfficeParts
+export class LeaderElection {
+  readonly #parts: LeaderElectionParts
   readonly #leaseMs: number
   #held: Held | null = null
   /** On both clocks: the monotonic one stands still while a laptop sleeps, the other can be set. */
@@ -38,7 +37,7 @@ export class Office {
   #campaign: Promise<number> | null = null
   #isClosed = false
 
-  constructor(parts: OfficeParts) {
+  constructor(parts: LeaderElectionParts) {
     this.#parts = parts
     this.#leaseMs = Math.ceil(parts.intervalMs * LEASE_INTERVALS)
   }
@@ -131,4 +130,21 @@ export class Office {
     if (leadership === null) return true
     return clock.monotonicMs() < this.#until.monotonicMs && clock.nowMs() < this.#until.wallMs
   }
+}
+
+/** One office at a time: what its holder may rely on while it works. */
+export interface LeadershipTerm {
+  /** Aborts when the office is lost or given up. */
+  readonly signal: AbortSignal
+  /** Whether the office is still held; asks the store if the lease has run out by this process's clock. */
+  holds(): Promise<boolean>
+}
+
+/** Something that is to be done again and again by whoever holds the office. */
+export interface Duty {
+  readonly name: string
+  /** Does what is due now and answers in how many milliseconds it wants to look again. */
+  perform(tenure: LeadershipTerm): Promise<number>
+  /** Calls `wake` when it should look at once. Returns the unsubscriber. */
+  onChange?(wake: () => void): () => void
 }

@@ -3,11 +3,17 @@ import { isDeepStrictEqual } from 'node:util'
 import { schedulesOf } from '../engine/admission.ts'
 import type { ScheduleRecord } from '../engine/schedules.ts'
 import { checkSchedule, checkScheduleName } from '../job/schedule.ts'
-import { busy, SAVE_TRIES } from './busy.ts'
 import type { KeeperParts, ScheduleParts } from './parts.ts'
-import { prepareRun } from './runs.ts'
-import { type Declaration, defaultsOf, readState, type ScheduleState, type TypeDefaults } from './schedule.ts'
-import { nextTick } from './ticks.ts'
+import {
+  busy,
+  type Declaration,
+  defaultsOf,
+  readState,
+  SAVE_TRIES,
+  type ScheduleState,
+  type TypeDefaults,
+} from './schedule-state.ts'
+import { nextTick, prepareRun } from './schedule-ticks.ts'
 import { admitSchedule, freshState, type NamedSchedule } from './timetable.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { ScheduleRecord } from '../engine/schedules.ts'
-import { MillraceError } from '../errors.ts'
+import { EngineError, MillraceError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { MISSED_POLICIES, OVERLAP_POLICIES, type SchedulePlan } from '../job/schedule.ts'
 
@@ -124,4 +124,11 @@ function readDefaults(value: unknown): TypeDefaults | null {
   const { priority, attempts, version } = defaults
   if (typeof priority !== 'number' || typeof attempts !== 'number' || typeof version !== 'number') return null
   return { priority, attempts, version }
+}
+
+/** Somebody else changes a schedule between a look and a save once in a while; never so often in a row. */
+export const SAVE_TRIES = 20
+
+export function busy(name: string): EngineError {
+  return new EngineError('ERR_STORAGE_BUSY', `the schedule '${name}' was changed by others all the time; try again`)
 }
