@@ -31,14 +31,14 @@ export interface SweepStep {
 
 export const RETENTION_BY: By = Object.freeze({ who: 'retention', reason: 'older than is kept' })
 /** Who stands in the audit when the dead letters of a type are kept by number. */
-export const SURPLUS_BY: By = Object.freeze({ who: 'retention', reason: 'more than removeOnFail keeps' })
+export const KEEP_LIMIT_BY: By = Object.freeze({ who: 'retention', reason: 'more than removeOnFail keeps' })
 
 /**
  * Whether a finished job goes when another of its type finishes with `keep`. `newer`: how many finished ones of the type
  * are newer, no fewer than `keep`; `own`: what its stored options say. A job's own option decides about that job
  * alone, and a definition's about all that have none: so nothing goes that nobody gave up.
  */
-export function isSurplus(
+export function isBeyondKeepLimit(
   own: unknown,
   newer: number,
   { keepIsOwn = false }: { readonly keepIsOwn?: boolean | undefined },

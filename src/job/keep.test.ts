@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { prepareJobs } from '../client/prepare.ts'
-import { isSurplus } from '../engine/retention.ts'
+import { isBeyondKeepLimit } from '../engine/retention.ts'
 import { MemoryEngine } from '../engines/memory/engine.ts'
 import { OptionError } from '../errors.ts'
 import { defineJob } from './definition.ts'
@@ -83,12 +83,12 @@ test('a verdict of death says how many of its type stay', () => {
 })
 
 test('a finished job goes only by its own bound, or by its definition if it has none', () => {
-  assert.equal(isSurplus(undefined, 9, {}), true)
-  assert.equal(isSurplus(undefined, 9, { keepIsOwn: true }), false)
+  assert.equal(isBeyondKeepLimit(undefined, 9, {}), true)
+  assert.equal(isBeyondKeepLimit(undefined, 9, { keepIsOwn: true }), false)
   for (const keepIsOwn of [true, false]) {
-    assert.equal(isSurplus(null, 9, { keepIsOwn }), false)
-    assert.equal(isSurplus(9, 9, { keepIsOwn }), true)
-    assert.equal(isSurplus(10, 9, { keepIsOwn }), false)
-    assert.equal(isSurplus('0', 9, { keepIsOwn }), false)
+    assert.equal(isBeyondKeepLimit(null, 9, { keepIsOwn }), false)
+    assert.equal(isBeyondKeepLimit(9, 9, { keepIsOwn }), true)
+    assert.equal(isBeyondKeepLimit(10, 9, { keepIsOwn }), false)
+    assert.equal(isBeyondKeepLimit('0', 9, { keepIsOwn }), false)
   }
 })

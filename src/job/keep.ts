@@ -8,7 +8,7 @@ import { type OptionNames, refuseUnknown } from './known-options.ts'
  */
 export type RemoveOption = boolean | number
 
-/** What becomes of finished jobs when one of their type finishes; see `isSurplus` in engine/retention.ts. */
+/** What becomes of finished jobs when one of their type finishes; see `isBeyondKeepLimit` in engine/retention.ts. */
 export interface Keep {
   /** 0: this job goes, and no other. Above: all but the newest so many of its type go. Absent: none goes. */
   readonly keep?: number

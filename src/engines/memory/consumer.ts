@@ -2,7 +2,7 @@ import type { ClaimRequest, Consumer, Subscription } from '../../engine/engine.t
 import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { ClosedError, OptionError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import { removeSurplus } from './retention.ts'
+import { applyKeepLimits } from './retention.ts'
 import type { Claimant } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 import { onAbort } from './wakeups.ts'
@@ -108,7 +108,7 @@ export class MemoryConsumer implements Consumer {
       reason: store.settle(lease, outcome, nowMs),
     }))
     for (const { lease, outcome, reason } of settled) {
-      if (reason === null) removeSurplus(store, lease.job, outcome, nowMs)
+      if (reason === null) applyKeepLimits(store, lease.job, outcome, nowMs)
     }
     return settled.flatMap(({ lease, reason }) => (reason === null ? [] : [{ lease, reason }]))
   }

@@ -2,11 +2,11 @@ import type { Outcome } from '../../engine/outcome.ts'
 import {
   type Finished,
   givesUp,
-  isSurplus,
+  isBeyondKeepLimit,
+  KEEP_LIMIT_BY,
   RETENTION_BY,
   type Retention,
   type RetentionRule,
-  SURPLUS_BY,
   type Sweep,
   type SweepStep,
 } from '../../engine/retention.ts'
@@ -53,7 +53,7 @@ function finishedAs(row: JobRow): Finished | null {
 }
 
 /** Carries out the `keep` of an outcome that was just applied to this job. */
-export function removeSurplus(
+export function applyKeepLimits(
   store: MemoryStore,
   job: Pick<StoredJob, 'id' | 'type'>,
   outcome: Outcome,
@@ -62,7 +62,7 @@ export function removeSurplus(
   if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep === undefined) return
   const what = outcome.kind === 'complete' ? 'completed' : 'dead'
   for (const row of outcome.keep === 0 ? itself(store, job.id, what) : surplus(store, job.type, what, outcome)) {
-    if (row.neededBy === 0) remove(store, row, SURPLUS_BY, nowMs)
+    if (row.neededBy === 0) remove(store, row, KEEP_LIMIT_BY, nowMs)
   }
 }
 
@@ -81,7 +81,7 @@ function surplus(
   const rows = store.deadLetters.finished(what, type)
   return rows.filter(({ job: { options } }, newer) => {
     const own = what === 'completed' ? options?.keepCompleted : options?.keepDead
-    return newer >= keep && isSurplus(own, newer, { keepIsOwn })
+    return newer >= keep && isBeyondKeepLimit(own, newer, { keepIsOwn })
   })
 }
 

@@ -93,8 +93,8 @@ CROSS JOIN generate_series(1, 10) AS rank (priority) CROSS JOIN LATERAL (
   ORDER BY ${DUE}, arrival LIMIT 1) AS found`
 
 /** Another program may have put back a job whose attempts are used up. It is not started once more (I5). */
-export const BURY_EXHAUSTED = ({ jobs, events, eventIdType }: Names): string => `
-WITH buried AS (
+export const DEAD_LETTER_EXHAUSTED = ({ jobs, events, eventIdType }: Names): string => `
+WITH exhausted AS (
   UPDATE ${jobs} AS job SET status = 'failed', completed_at = ${NOW}, attempt_count = attempt_count - 1,
     fail_code = 'attempts_used', started_at = NULL,
     fail_reason = 'all ' || max_attempts || ' attempts were used before it was put back; replay it instead', ${UNLEASED}
@@ -102,7 +102,7 @@ WITH buried AS (
   RETURNING job.id, job.attempt_count, job.fail_reason)
 INSERT INTO ${events} (job_id, data)
 SELECT id::text::${eventIdType}, ${event({ type: `'dead'`, attempt: 'attempt_count', worker: 'NULL' }, `jsonb_build_object('error', fail_reason)`)}
-FROM buried`
+FROM exhausted`
 
 type Bounds = Pick<ClaimRequest, 'max' | 'perType'>
 
@@ -206,7 +206,7 @@ export function accept(
 ): Promise<readonly Lease[]> {
   const ordered = [...rows].sort(byUrgency)
   cursors.advance(ordered)
-  return bury(queries, ordered, token)
+  return leaseUnlessExhausted(queries, ordered, token)
 }
 
 /** The end of the leases is told by the clock here, from before the statement was sent: never too late. */
@@ -233,11 +233,15 @@ function byUrgency(one: JobRow, other: JobRow): number {
 }
 
 /** What another program put back with its attempts used up is not started once more (I5). */
-async function bury(queries: Queries, rows: readonly JobRow[], token: string): Promise<readonly Lease[]> {
+async function leaseUnlessExhausted(
+  queries: Queries,
+  rows: readonly JobRow[],
+  token: string,
+): Promise<readonly Lease[]> {
   const exhausted = rows.filter((row) => row.attempt_count > Math.max(1, row.max_attempts))
   if (exhausted.length === 0) return rows.map((row) => toLease(row, token))
   await queries.rows(
-    BURY_EXHAUSTED,
+    DEAD_LETTER_EXHAUSTED,
     exhausted.map((row) => row.id),
     token,
   )

@@ -62,7 +62,7 @@ export type Guard = <Item extends Settlement>(
 export const unguarded: Guard = (given, run) => run(given)
 
 /** One settlement whose text is refused does not take the others of its statement with it: each is then tried alone. */
-export const alone: Guard = async (given, run) => {
+export const retryIndividually: Guard = async (given, run) => {
   try {
     return await run(given)
   } catch (error) {
@@ -73,7 +73,7 @@ export const alone: Guard = async (given, run) => {
       return { ...NOTHING_APPLIED, unstorable: [{ lease: only.lease, reason: 'unstorable', error }] }
     }
     const applied: Applied<(typeof given)[number]>[] = []
-    for (const one of given) applied.push(await alone([one], run))
+    for (const one of given) applied.push(await retryIndividually([one], run))
     return joined(applied)
   }
 }

@@ -3,7 +3,7 @@ import { systemClock } from '../../time/clock.ts'
 import { type Source, sourceOfClient } from './database.ts'
 import { loadPg, type PgClient, type PgConnection, type PgPool, type PgPoolClient } from './driver.ts'
 import type { PostgresAddress } from './options.ts'
-import type { Ear } from './wakeups.ts'
+import type { ListenConnection } from './wakeups.ts'
 
 /** Where an engine gets its connections from: an address, or what the user has opened. */
 export type Handle = { readonly pool: PgPool } | { readonly client: PgClient } | { readonly address: PostgresAddress }
@@ -11,7 +11,7 @@ export type Handle = { readonly pool: PgPool } | { readonly client: PgClient } |
 export interface Connections {
   readonly source: Source
   /** A connection that stays, for LISTEN. */
-  listen(): Promise<Ear>
+  listen(): Promise<ListenConnection>
 }
 
 const CONNECT_MS = 10_000

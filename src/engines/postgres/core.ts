@@ -14,7 +14,7 @@ import { isRefusedValue, toEngineError } from './faults.ts'
 import { assertCurrent, SchemaWatch } from './migrate.ts'
 import { type Settling, settleLeases } from './settle.ts'
 import { type LostClaim, takeBackClaims } from './take-back.ts'
-import { type Ear, Listener, type Tidings, Wakeups } from './wakeups.ts'
+import { type ListenConnection, type Notification, NotifyChannel, Wakeups } from './wakeups.ts'
 
 /** Statements on their way at once, for each kind: enough to keep the server busy, few enough to gather well. */
 const FLIGHTS_MAX = 2
@@ -34,7 +34,7 @@ interface CoreSettings {
   readonly database: Database
   readonly clock: Clock
   readonly pollMs: number
-  readonly connect: (() => Promise<Ear>) | null
+  readonly connect: (() => Promise<ListenConnection>) | null
 }
 
 /** What the engine, its consumers and its facets share. */
@@ -43,7 +43,7 @@ export class PostgresCore {
   readonly clock: Clock
   readonly wakeups: Wakeups
   readonly results: Wakeups
-  readonly listener: Listener
+  readonly channel: NotifyChannel
   readonly farewells = new Farewells()
   readonly lostClaims = new LostClaims<LostClaim>((claims) => takeBackClaims(this, claims))
   readonly enqueues: Gather<NewJob, Receipt>
@@ -66,11 +66,11 @@ export class PostgresCore {
     const size = { flightsMax: FLIGHTS_MAX, itemsMax: ITEMS_MAX, isWorthRepeating: isRefusedValue }
     this.enqueues = new Gather((jobs) => insertPlain(database, jobs), size)
     this.settles = new Gather((settlings) => this.#settle(settlings), size)
-    this.listener = new Listener({
+    this.channel = new NotifyChannel({
       queries: database,
       names: database.names,
       connect,
-      hear: (tidings) => this.#hear(tidings),
+      onNotification: (notification) => this.#receive(notification),
     })
   }
 
@@ -110,10 +110,10 @@ export class PostgresCore {
     this.added({ mayPrecede: true })
   }
 
-  #hear(tidings: Tidings): void {
-    if (tidings === 'earlier') this.#resetCursors()
-    if (tidings === 'work' || tidings === 'earlier') this.wakeups.notify()
-    if (tidings === 'lost') this.#compareLeases()
+  #receive(notification: Notification): void {
+    if (notification === 'earlier') this.#resetCursors()
+    if (notification === 'work' || notification === 'earlier') this.wakeups.notify()
+    if (notification === 'lost') this.#compareLeases()
   }
 
   #compareLeases(): void {
@@ -124,7 +124,7 @@ export class PostgresCore {
   added({ mayPrecede }: { readonly mayPrecede: boolean }): void {
     if (mayPrecede) this.#resetCursors()
     this.wakeups.notify()
-    this.listener.announce(mayPrecede ? 'earlier' : 'work')
+    this.channel.announce(mayPrecede ? 'earlier' : 'work')
   }
 
   #resetCursors(): void {
@@ -136,14 +136,14 @@ export class PostgresCore {
     this.added({ mayPrecede: true })
     this.results.notify()
     this.#compareLeases()
-    void this.listener.tell('lost')
+    void this.channel.send('lost')
   }
 
   /** Where nobody tells us that a lease is gone, it is looked for, as work is. */
   remember(consumer: CoreConsumer): void {
     this.#consumers.add(consumer)
     this.#stopWatching ??= watchEvery(this.#pollMs, () => {
-      if (!this.listener.isHeard) this.#compareLeases()
+      if (!this.channel.isListening) this.#compareLeases()
     })
   }
 
@@ -161,7 +161,7 @@ export class PostgresCore {
     this.results.close()
     await Promise.all([this.enqueues.idle(), this.settles.idle(), this.lostClaims.close()])
     this.#closed = true
-    await this.listener.close()
+    await this.channel.close()
     await this.database.close()
   }
 }

@@ -24,7 +24,7 @@ import { createPresence } from './presence.ts'
 import { createRetention } from './retention.ts'
 import { withIds } from './rows.ts'
 import { createSchedules } from './schedules.ts'
-import { Within } from './transactions.ts'
+import { CallerTransactions } from './transactions.ts'
 
 const CAPABILITIES: Capabilities = Object.freeze({
   // What is committed outlives the processes and a crash of the server. The loss of its disk it outlives only with a
@@ -63,7 +63,7 @@ export class PostgresEngine extends EngineShell<PostgresCore> implements Engine 
   readonly #handle: Handle
   readonly #settings: EngineSettings
   readonly #options: Required<PostgresOptions>
-  readonly #within = new Within()
+  readonly #transactions = new CallerTransactions()
 
   /** `threadUrl`: how another thread reaches the same schema; null for a handle of the user's own. */
   constructor(
@@ -88,13 +88,13 @@ export class PostgresEngine extends EngineShell<PostgresCore> implements Engine 
       await database.reach()
       await assertCurrent(database)
       await adoptTypes(database)
-      await this.#within.prepare(database)
+      await this.#transactions.prepare(database)
     } catch (error) {
       await database.close().catch(() => {})
       throw toEngineError(error, 'opening')
     }
     const core = new PostgresCore({ database, clock, pollMs, connect: listen ? () => connections.listen() : null })
-    core.listener.start()
+    core.channel.start()
     await core.call('reading the clock', () => core.steps.follow())
     const facets = {
       inspector: createInspector(core),
@@ -121,7 +121,7 @@ export class PostgresEngine extends EngineShell<PostgresCore> implements Engine 
     const core = this.core
     core.schema.assertKnown()
     const jobs = withIds(given, core.database.names.idType)
-    if (within !== undefined) return this.#within.enqueue(core, jobs, within)
+    if (within !== undefined) return this.#transactions.enqueue(core, jobs, within)
     if (jobs.length === 0) return []
     const receipts = await core.call('enqueue', (database) =>
       jobs.every(isPlain)
@@ -135,7 +135,7 @@ export class PostgresEngine extends EngineShell<PostgresCore> implements Engine 
   }
 
   get outbox(): Outbox {
-    return createOutbox(this.core, this.#within)
+    return createOutbox(this.core, this.#transactions)
   }
 
   async consume(subscription: Subscription): Promise<Consumer> {

@@ -63,7 +63,7 @@ export const ADDED_COLUMNS: readonly Column[] = [
   { name: 'after', definition: 'JSON NULL' },
   // Whether some job came after this one: only then its end is told to others.
   { name: 'awaited', definition: 'BOOLEAN NOT NULL DEFAULT false' },
-  // Whether its type keeps a number of finished jobs: only these are in the index that finds the surplus.
+  // Whether its type keeps a number of finished jobs: only these are in the index that finds the beyond.
   { name: 'bounded', definition: 'BOOLEAN NOT NULL DEFAULT false' },
   { name: 'tenant', definition: 'JSON NULL' },
   { name: 'options', definition: 'JSON NULL' },

@@ -1,6 +1,6 @@
 import type { Farewells } from '../../engine/farewells.ts'
 import type { Outcome, Settlement } from '../../engine/outcome.ts'
-import { isSurplus, SURPLUS_BY } from '../../engine/retention.ts'
+import { isBeyondKeepLimit, KEEP_LIMIT_BY } from '../../engine/retention.ts'
 import type { StoredOptions } from '../../job/job.ts'
 import type { Queries } from './database.ts'
 import { isAwaited } from './dependencies.ts'
@@ -44,7 +44,7 @@ interface Found {
   readonly awaited: boolean
 }
 
-export function isKeeping(outcome: Outcome): boolean {
+export function hasKeepLimit(outcome: Outcome): boolean {
   return (outcome.kind === 'complete' || outcome.kind === 'dead') && outcome.keep !== undefined
 }
 
@@ -52,7 +52,7 @@ export function isKeeping(outcome: Outcome): boolean {
  * Carries out the `keep` of accepted outcomes, inside the transaction that applied them. The newest are those that
  * arrived last. Where one call settles several jobs of a type with numbers of one origin, the last number counts.
  */
-export async function removeSurplus(
+export async function applyKeepLimits(
   queries: Queries,
   accepted: readonly Settlement[],
   farewells: Farewells,
@@ -87,10 +87,10 @@ async function removeBeyond(queries: Queries, bound: Bound, farewells: Farewells
     keep,
     added + OLDER_MAX,
   )
-  const surplus = rows.filter(({ options }, index) =>
-    isSurplus(status === 'completed' ? options?.keepCompleted : options?.keepDead, keep + index, { keepIsOwn }),
+  const beyond = rows.filter(({ options }, index) =>
+    isBeyondKeepLimit(status === 'completed' ? options?.keepCompleted : options?.keepDead, keep + index, { keepIsOwn }),
   )
-  await remove(queries, status, surplus, farewells)
+  await remove(queries, status, beyond, farewells)
 }
 
 async function remove(queries: Queries, status: Status, rows: readonly Found[], farewells: Farewells): Promise<void> {
@@ -100,5 +100,5 @@ async function remove(queries: Queries, status: Status, rows: readonly Found[], 
     if (row !== null) farewells.tell(toView(row))
   }
   if (status === 'completed') await removeFinished(queries, free)
-  else for (const letter of free) await removeOldLetter(queries, letter, SURPLUS_BY)
+  else for (const letter of free) await removeOldLetter(queries, letter, KEEP_LIMIT_BY)
 }

@@ -5,7 +5,7 @@ import type { Queries } from './database.ts'
 import { arrayOf } from './driver.ts'
 import { ms, NOW } from './fragments.ts'
 import type { Names } from './names.ts'
-import type { Within } from './transactions.ts'
+import type { CallerTransactions } from './transactions.ts'
 
 export const ADD_OUTBOUND = ({ outbox }: Names): string => `
 INSERT INTO ${outbox} (outbox, job, added_at)
@@ -29,7 +29,7 @@ SELECT count(*)::int AS jobs, ${ms('min(added_at)')} AS oldest_ms, ${NOW} AS now
 export const LIST_OUTBOXES = ({ outbox }: Names): string => `
 SELECT outbox AS name, count(*)::int AS jobs, ${ms(`${NOW} - min(added_at)`)} AS "oldestMs" FROM ${outbox} GROUP BY outbox ORDER BY outbox`
 
-export function createOutbox(core: PostgresCore, transactions: Within): Outbox {
+export function createOutbox(core: PostgresCore, transactions: CallerTransactions): Outbox {
   return {
     async add(name, jobs, within) {
       if (within !== undefined) return transactions.run(core, within, (theirs) => insert(theirs, name, jobs))

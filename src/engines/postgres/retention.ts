@@ -52,7 +52,7 @@ export const USED_BYTES = ({ jobs }: Names): string => `
 SELECT coalesce(sum(${ROW_BYTES} + coalesce(octet_length(payload::text), 0) + coalesce(octet_length(result::text), 0)), 0)::float8 AS bytes,
   ${NOW} AS now FROM ${jobs}`
 
-const LATEST_PORTION = 500
+const LATEST_BATCH = 500
 
 export function createRetention(core: PostgresCore): Retention {
   /** The latest key that was looked at last in this pass. */
@@ -69,11 +69,11 @@ export function createRetention(core: PostgresCore): Retention {
         database.rows<{ type: string; latest_key: string; looked: number }>(
           FORGET_IDLE_LATEST,
           ...after,
-          LATEST_PORTION,
+          LATEST_BATCH,
           LATEST_IDLE_MS,
         ),
       )
-      const isEnd = last === undefined || last.looked < LATEST_PORTION
+      const isEnd = last === undefined || last.looked < LATEST_BATCH
       after = isEnd ? ['', ''] : [last.type, last.latest_key]
       return !isEnd
     },

@@ -5,18 +5,18 @@ import { type ErrorRecord, HISTORY_MAX } from '../../job/job.ts'
 import {
   type Accepted,
   type Applied,
-  alone,
   appliedOf,
   complete,
   type Guard,
   isCompletion,
   joined,
+  retryIndividually,
   split,
   unguarded,
 } from './complete.ts'
 import type { Database, Queries } from './database.ts'
 import { after, given, held, ms, NOW, NOW_ISO, UNLEASED } from './fragments.ts'
-import { isKeeping, removeSurplus } from './keep-limits.ts'
+import { applyKeepLimits, hasKeepLimit } from './keep-limits.ts'
 import { findLost } from './leases.ts'
 import type { Names } from './names.ts'
 import { fenceOf } from './rows.ts'
@@ -132,12 +132,13 @@ function inOrder(given: readonly Settling[]): readonly Settling[] {
 }
 
 async function settleOnce(database: Database, given: readonly Settling[], farewells: Farewells): Promise<Settled> {
-  const [bounded, unbounded] = split(inOrder(given), ({ outcome }) => isKeeping(outcome))
+  const [bounded, unbounded] = split(inOrder(given), ({ outcome }) => hasKeepLimit(outcome))
   const [latest, plain] = split(unbounded, isSupersedable)
-  const applied = [await settlePlain(database, plain, alone)]
-  for (const settling of latest) applied.push(await alone([settling], () => settleLatest(database, settling)))
+  const applied = [await settlePlain(database, plain, retryIndividually)]
+  for (const settling of latest)
+    applied.push(await retryIndividually([settling], () => settleLatest(database, settling)))
   if (bounded.length > 0)
-    applied.push(await alone(bounded, (settlings) => settleBounded(database, settlings, farewells)))
+    applied.push(await retryIndividually(bounded, (settlings) => settleBounded(database, settlings, farewells)))
   const { refused, unstorable, awaited: freed } = joined(applied)
   // Nearly always.
   if (refused.length + unstorable.length === 0) return { lost: given.map(() => null), freed }
@@ -180,7 +181,7 @@ function settleBounded(
     }
     const all = joined(applied)
     const accepted = given.filter((settling) => !all.refused.includes(settling))
-    await removeSurplus(queries, accepted, farewells)
+    await applyKeepLimits(queries, accepted, farewells)
     return all
   })
 }

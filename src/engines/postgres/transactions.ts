@@ -9,22 +9,22 @@ import { NOW } from './fragments.ts'
 import type { Names } from './names.ts'
 
 /** Which table of which database of which server a connection would write to. */
-export const LOOK_AT_PLACE = ({ jobs }: Names): string => `
+export const IDENTIFY_TABLE = ({ jobs }: Names): string => `
 SELECT ${NOW} AS now,
-  concat_ws(' ', pg_postmaster_start_time(), current_database(), to_regclass('${jobs.replaceAll("'", "''")}')::oid) AS place`
+  concat_ws(' ', pg_postmaster_start_time(), current_database(), to_regclass('${jobs.replaceAll("'", "''")}')::oid) AS identity`
 
 /**
  * The lock that the INSERT takes anyway. The server refuses it outside of a transaction, which nothing else tells for
  * certain: the time of a statement is later than that of its own transaction in the extended protocol.
  */
-export const LOCK_AS_INSERT = ({ jobs }: Names): string => `LOCK TABLE ${jobs} IN ROW EXCLUSIVE MODE`
+export const LOCK_FOR_INSERT = ({ jobs }: Names): string => `LOCK TABLE ${jobs} IN ROW EXCLUSIVE MODE`
 
-export class Within {
+export class CallerTransactions {
   /** Known beforehand: whoever holds every connection of a shared pool must not wait here for one more. */
-  #place: string | null = null
+  #table: string | null = null
 
   async prepare(database: Database): Promise<void> {
-    this.#place = await placeOf(database)
+    this.#table = await tableOf(database)
   }
 
   /** The jobs appear when the user commits, and never if the user rolls back. */
@@ -32,7 +32,7 @@ export class Within {
     return this.run(core, within, async (theirs) => {
       if (jobs.length === 0) return []
       const receipts = await insertJobs(theirs, jobs)
-      await core.listener.tellWithin(theirs)
+      await core.channel.sendWithin(theirs)
       return receipts
     })
   }
@@ -42,27 +42,27 @@ export class Within {
     if (!isTransaction(within)) throw refusal('must be a pg client with an open transaction')
     return core.call('enqueuing within your transaction', async (database) => {
       const theirs = database.on(within)
-      await this.#assertSamePlace(theirs, database)
+      await this.#assertSameTable(theirs, database)
       await assertOpen(theirs)
       return work(theirs)
     })
   }
 
-  async #assertSamePlace(theirs: Queries, database: Database): Promise<void> {
-    const there = await placeOf(theirs)
+  async #assertSameTable(theirs: Queries, database: Database): Promise<void> {
+    const there = await tableOf(theirs)
     // A server that was started anew is another place until it is asked again.
-    if (there !== this.#place) await this.prepare(database)
-    if (there !== this.#place) throw refusal('is a transaction on another database; open Millrace on the same one')
+    if (there !== this.#table) await this.prepare(database)
+    if (there !== this.#table) throw refusal('is a transaction on another database; open Millrace on the same one')
   }
 }
 
-async function placeOf(queries: Queries): Promise<string | null> {
-  return (await queries.rows<{ place: string }>(LOOK_AT_PLACE))[0]?.place ?? null
+async function tableOf(queries: Queries): Promise<string | null> {
+  return (await queries.rows<{ identity: string }>(IDENTIFY_TABLE))[0]?.identity ?? null
 }
 
 async function assertOpen(theirs: Queries): Promise<void> {
   try {
-    await theirs.script(LOCK_AS_INSERT)
+    await theirs.script(LOCK_FOR_INSERT)
   } catch (error) {
     if (error instanceof Error && Reflect.get(error, 'code') === NO_TRANSACTION) {
       throw refusal('has no open transaction; run BEGIN on it first')

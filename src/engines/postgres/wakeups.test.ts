@@ -5,7 +5,7 @@ import { systemClock } from '../../time/clock.ts'
 import type { Queries } from './database.ts'
 import type { PgQuery } from './driver.ts'
 import { namesIn } from './names.ts'
-import { type Ear, Listener } from './wakeups.ts'
+import { type ListenConnection, NotifyChannel } from './wakeups.ts'
 
 /** A connection whose LISTEN succeeds, and that hears what `hears` lets through. */
 class FakeClient extends EventEmitter {
@@ -21,40 +21,40 @@ class FakeClient extends EventEmitter {
 
 test('a connection that listens and hears nothing is given up for a new one, and meanwhile nothing is missed', async (t) => {
   const names = namesIn('x')
-  const ears: FakeClient[] = []
+  const connections: FakeClient[] = []
   let closed = 0
   const heard: string[] = []
   // What is notified comes to the second connection only: a pooler took the first one.
   const queries: Queries = {
     rows: async (_statement, channel, payload) => {
-      ears[1]?.emit('notification', { channel, payload })
+      connections[1]?.emit('notification', { channel, payload })
       return []
     },
     lists: async () => [],
     script: async () => {},
   }
-  const listener = new Listener({
+  const channel = new NotifyChannel({
     queries,
     names,
-    connect: async (): Promise<Ear> => {
+    connect: async (): Promise<ListenConnection> => {
       const client = new FakeClient()
-      ears.push(client)
+      connections.push(client)
       const close = async (): Promise<void> => {
         closed += 1
       }
       return { client, close }
     },
-    hear: (tidings) => void heard.push(tidings),
+    onNotification: (notification) => void heard.push(notification),
   })
-  t.after(() => listener.close())
+  t.after(() => channel.close())
   const startedAtMs = systemClock.monotonicMs()
-  listener.start()
-  while (!listener.isHeard) await systemClock.sleep(20)
+  channel.start()
+  while (!channel.isListening) await systemClock.sleep(20)
   // It waits five seconds for an answer; the rest is the machine's.
   assert.ok(systemClock.monotonicMs() - startedAtMs < 60_000)
-  assert.deepEqual([ears.length, closed], [2, 1])
-  assert.match(ears[0]?.asked[0] ?? '', /^LISTEN "millrace:x"$/)
+  assert.deepEqual([connections.length, closed], [2, 1])
+  assert.match(connections[0]?.asked[0] ?? '', /^LISTEN "millrace:x"$/)
   assert.deepEqual(heard, ['earlier', 'lost'], 'what was said meanwhile is not looked for')
-  await listener.close()
+  await channel.close()
   assert.equal(closed, 2)
 })

@@ -75,10 +75,10 @@ export const NOTIFY = (): string => `SELECT pg_notify($2, $3) WHERE ${NOW} IS NO
  * What is told: there is new work; there is work that may stand before what was taken last; someone lost a lease; is
  * this connection still heard.
  */
-export type Tidings = 'work' | 'earlier' | 'lost' | 'beat'
+export type Notification = 'work' | 'earlier' | 'lost' | 'beat'
 
 /** A connection that stays, for LISTEN, and what gives it back. */
-export interface Ear {
+export interface ListenConnection {
   readonly client: PgClient
   close(): Promise<void>
 }
@@ -95,12 +95,12 @@ const RETRY_MS_MIN = 100
 
 const RETRY_MS_MAX = 30_000
 
-interface ListenerSettings {
+interface ChannelSettings {
   readonly queries: Queries
   readonly names: Names
   /** Null where there is no connection that could listen. */
-  readonly connect: (() => Promise<Ear>) | null
-  hear(tidings: Tidings): void
+  readonly connect: (() => Promise<ListenConnection>) | null
+  onNotification(notification: Notification): void
 }
 
 /**
@@ -109,25 +109,25 @@ interface ListenerSettings {
  * A connection that is open and yet deaf (a pooler took it, a proxy forgot it) would go unnoticed, so a beat is sent
  * through another connection and must come back through this one; if it does not, a new connection is made.
  */
-export class Listener {
-  readonly #settings: ListenerSettings
-  /** Our own tidings come back to us; this tells them apart. */
+export class NotifyChannel {
+  readonly #settings: ChannelSettings
+  /** Our own notification come back to us; this tells them apart. */
   readonly #self = randomBytes(6).toString('base64url')
   readonly #closing = new AbortController()
   #announced = Number.NEGATIVE_INFINITY
   #announcing: (() => void) | null = null
   #beat: (() => void) | null = null
   #listening: Promise<void> = Promise.resolve()
-  #isHeard = false
+  #isListening = false
   #isEarlier = false
 
-  constructor(settings: ListenerSettings) {
+  constructor(settings: ChannelSettings) {
     this.#settings = settings
   }
 
   /** Whether the last beat came back. */
-  get isHeard(): boolean {
-    return this.#isHeard
+  get isListening(): boolean {
+    return this.#isListening
   }
 
   start(): void {
@@ -136,8 +136,8 @@ export class Listener {
   }
 
   /** There may be work: at once, and then at most once in a while, the last time never left out. */
-  announce(tidings: 'work' | 'earlier'): void {
-    if (tidings === 'earlier') this.#isEarlier = true
+  announce(notification: 'work' | 'earlier'): void {
+    if (notification === 'earlier') this.#isEarlier = true
     if (this.#announcing !== null || this.#closing.signal.aborted) return
     const leftMs = this.#announced + ANNOUNCE_MS - systemClock.monotonicMs()
     if (leftMs <= 0) {
@@ -152,78 +152,79 @@ export class Listener {
 
   #announceNow(): void {
     this.#announced = systemClock.monotonicMs()
-    const tidings = this.#isEarlier ? 'earlier' : 'work'
+    const notification = this.#isEarlier ? 'earlier' : 'work'
     this.#isEarlier = false
-    void this.tell(tidings)
+    void this.send(notification)
   }
 
   /** Within the given transaction, or by itself. Failing is harmless: the others poll. */
-  async tell(tidings: Tidings, queries: Queries = this.#settings.queries): Promise<void> {
-    await queries.rows(NOTIFY, this.#settings.names.channel, `${tidings} ${this.#self}`).catch(() => {})
+  async send(notification: Notification, queries: Queries = this.#settings.queries): Promise<void> {
+    await queries.rows(NOTIFY, this.#settings.names.channel, `${notification} ${this.#self}`).catch(() => {})
   }
 
   /** The way by which a user's transaction tells when it commits. */
-  async tellWithin(queries: Queries): Promise<void> {
+  async sendWithin(queries: Queries): Promise<void> {
     await queries.rows(NOTIFY, this.#settings.names.channel, 'earlier')
   }
 
-  async #keepListening(connect: () => Promise<Ear>): Promise<void> {
+  async #keepListening(connect: () => Promise<ListenConnection>): Promise<void> {
     let waitMs = RETRY_MS_MIN
     while (!this.#closing.signal.aborted) {
       const wasHeard = await this.#listen(connect).catch(() => false)
-      this.#isHeard = false
+      this.#isListening = false
       if (this.#closing.signal.aborted) return
       // What was said meanwhile was not heard.
-      this.#settings.hear('earlier')
-      this.#settings.hear('lost')
+      this.#settings.onNotification('earlier')
+      this.#settings.onNotification('lost')
       waitMs = wasHeard ? RETRY_MS_MIN : Math.min(waitMs * 2, RETRY_MS_MAX)
       await systemClock.sleep(waitMs * (0.5 + Math.random()), this.#closing.signal)
     }
   }
 
   /** Resolves when the connection is gone or deaf: whether it had been heard at all. */
-  async #listen(connect: () => Promise<Ear>): Promise<boolean> {
+  async #listen(connect: () => Promise<ListenConnection>): Promise<boolean> {
     const { names } = this.#settings
-    const ear = await connect()
+    const connection = await connect()
     const gone = new AbortController()
     const end = (): void => gone.abort()
     const hear = (notification: PgNotification): void => {
-      if (notification.channel === names.channel) this.#hear(notification.payload ?? '')
+      if (notification.channel === names.channel) this.#receive(notification.payload ?? '')
     }
-    ear.client.on('notification', hear)
-    ear.client.on('end', end)
-    ear.client.on('error', end)
+    connection.client.on('notification', hear)
+    connection.client.on('end', end)
+    connection.client.on('error', end)
     try {
-      await ear.client.query({ text: `LISTEN ${quote(names.channel)}`, values: [], query_timeout: ANSWER_MS })
+      await connection.client.query({ text: `LISTEN ${quote(names.channel)}`, values: [], query_timeout: ANSWER_MS })
       const ended = AbortSignal.any([gone.signal, this.#closing.signal])
       let wasHeard = false
       while (!ended.aborted) {
         if (!(await this.#isAnswered(ended))) break
         wasHeard = true
-        this.#isHeard = true
+        this.#isListening = true
         await systemClock.sleep(BEAT_MS, ended)
       }
       return wasHeard
     } finally {
-      ear.client.removeListener('notification', hear)
-      ear.client.removeListener('end', end)
-      await ear.close().catch(() => {})
+      connection.client.removeListener('notification', hear)
+      connection.client.removeListener('end', end)
+      await connection.close().catch(() => {})
     }
   }
 
   #isAnswered(ended: AbortSignal): Promise<boolean> {
     const answered = new AbortController()
     this.#beat = () => answered.abort()
-    void this.tell('beat')
+    void this.send('beat')
     return systemClock.sleep(ANSWER_MS, AbortSignal.any([answered.signal, ended])).then(() => answered.signal.aborted)
   }
 
-  #hear(payload: string): void {
-    const [tidings, from] = payload.split(' ')
+  #receive(payload: string): void {
+    const [notification, from] = payload.split(' ')
     const isOwn = from === this.#self
-    if (tidings === 'beat' && isOwn) this.#beat?.()
+    if (notification === 'beat' && isOwn) this.#beat?.()
     if (isOwn) return
-    if (tidings === 'work' || tidings === 'earlier' || tidings === 'lost') this.#settings.hear(tidings)
+    if (notification === 'work' || notification === 'earlier' || notification === 'lost')
+      this.#settings.onNotification(notification)
   }
 
   async close(): Promise<void> {

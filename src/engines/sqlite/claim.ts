@@ -39,11 +39,11 @@ UPDATE job_queue SET status = 'in_progress', lease_owner = :worker, lease_until 
   started_at = :now, updated_at = :now, attempts = attempts + 1
 WHERE rowid IN (SELECT value FROM json_each(:rows))`
 
-export const BURY_EXHAUSTED = `
+export const DEAD_LETTER_EXHAUSTED = `
 UPDATE job_queue SET status = 'dead_letter', completed_at = :now, error = :error, ${KEY_RELEASED}, ${UNLEASED} WHERE rowid = :rowid`
 
 /** When there will be something to claim, as far as the database knows now. */
-export interface Outlook {
+export interface NextDue {
   readonly ready: boolean
   /** The next moment something falls due; null when nothing is scheduled. */
   readonly nextMs: number | null
@@ -62,12 +62,12 @@ function peek(connection: Connection, lanes: readonly Lane[]): readonly Peeked[]
 }
 
 /** Looks without a lock: only when something is ready is the write lock worth taking. */
-export function outlook(
+export function nextDue(
   connection: Connection,
   types: readonly SubscribedType[],
   bounds: Bounds,
   nowMs: number,
-): Outlook {
+): NextDue {
   const lanes = openLanes(connection, types, bounds, nowMs)
   let nextMs: number | null = null
   const consider = (ms: number): void => {
@@ -102,7 +102,7 @@ export function claimReady(
 function hasAttemptsLeft(connection: Connection, row: JobRow, nowMs: number): boolean {
   if (row.attempts < Math.max(1, row.max_retries)) return true
   const error = `all ${row.max_retries} attempts were used before it was put back; replay it instead`
-  connection.prepare(BURY_EXHAUSTED).run({ rowid: row.rowid, now: toIso(nowMs), error })
+  connection.prepare(DEAD_LETTER_EXHAUSTED).run({ rowid: row.rowid, now: toIso(nowMs), error })
   recordEvent(connection, { id: row.id, name: 'dead', attempt: row.attempts, worker: null, detail: { error } }, nowMs)
   reviewSuccessors(connection, row.id, nowMs)
   return false

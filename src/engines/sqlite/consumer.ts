@@ -3,11 +3,11 @@ import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { PassingMap } from '../../engine/passing-map.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
-import { claimReady, type Outlook, outlook } from './claim.ts'
+import { claimReady, type NextDue, nextDue } from './claim.ts'
 import type { SqliteCore } from './core.ts'
-import { claimExpired, outlookExpired } from './expired.ts'
+import { claimExpired, nextExpiry } from './expired.ts'
 import { isBusy, toEngineError } from './faults.ts'
-import { isKeeping, removeSurplus } from './keep-limits.ts'
+import { applyKeepLimits, hasKeepLimit } from './keep-limits.ts'
 import { FIND_LOST, renewLeases, reportProgress, toLost } from './leases.ts'
 import { moveStarts } from './rate-limits.ts'
 import { fromLeaseToken } from './rows.ts'
@@ -46,7 +46,7 @@ export class SqliteConsumer implements Consumer {
       if (this.#core.isBehind) await this.#core.followClock()
       const next = await this.#core.read('claim', () => {
         this.#core.assertUsable()
-        return this.#outlook(request)
+        return this.#nextDue(request)
       })
       if (next.ready) {
         const leases = await this.#core.writeVolatile('claim', () => (signal.aborted ? [] : this.#take(request)))
@@ -89,10 +89,10 @@ export class SqliteConsumer implements Consumer {
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
 
-  #outlook(request: ClaimRequest): Outlook {
+  #nextDue(request: ClaimRequest): NextDue {
     const { connection, clock } = this.#core
-    if (request.from === 'expired') return outlookExpired(connection, clock.nowMs())
-    return outlook(connection, this.#types(), request, clock.nowMs())
+    if (request.from === 'expired') return nextExpiry(connection, clock.nowMs())
+    return nextDue(connection, this.#types(), request, clock.nowMs())
   }
 
   #take(request: ClaimRequest): readonly Lease[] {
@@ -120,10 +120,10 @@ export class SqliteConsumer implements Consumer {
     if (settlements.length === 0) return []
     // From here on a loss is told by the answer, not by `onLost`.
     for (const { lease } of settlements) this.#held.delete(lease.token)
-    const removes = settlements.some(({ outcome }) => isKeeping(outcome))
+    const removes = settlements.some(({ outcome }) => hasKeepLimit(outcome))
     const settling = this.#core.write('settle', (isAlone) => {
       const lost = settleLeases(this.#holder(), settlements, isAlone)
-      if (removes) removeSurplus(this.#core, settlements, lost)
+      if (removes) applyKeepLimits(this.#core, settlements, lost)
       return lost
     })
     const returning = settlements.filter(({ outcome }) => outcome.kind !== 'complete').map(({ lease }) => lease.job.id)

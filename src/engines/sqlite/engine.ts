@@ -152,9 +152,9 @@ export class SqliteEngine extends EngineShell<SqliteCore> implements Engine {
     const core = this.core
     if (within !== undefined) return this.#enqueueWithin(jobs, within)
     if (jobs.length === 0) return []
-    const receipts = await core.write('enqueue', (careful) => {
+    const receipts = await core.write('enqueue', (individually) => {
       core.assertUsable()
-      return insertJobs(core.connection, jobs, { nowMs: core.clock.nowMs(), careful })
+      return insertJobs(core.connection, jobs, { nowMs: core.clock.nowMs(), individually })
     })
     core.wakeups.notify()
     return receipts

@@ -6,7 +6,7 @@ import type { Connection, SqliteValue } from './database.ts'
 import { linkPredecessors } from './dependencies.ts'
 import { KEY_RELEASED } from './fragments.ts'
 import { PLAIN, takeLatestPlace } from './latest-keys.ts'
-import { NeedsCare } from './writer.ts'
+import { RetryIndividually } from './writer.ts'
 
 /** Jobs that differ only in id and payload, many in one statement: two bindings per row instead of nine. */
 export function insertAlike(count: number): string {
@@ -37,17 +37,17 @@ const INSERT_ALIKE = insertAlike(ALIKE_ROWS)
 
 /**
  * Stores the jobs in order. Synchronous, inside a transaction: the writer's, or the user's own. Unless it is told to
- * take care it may throw NeedsCare, and then the transaction must be rolled back.
+ * take care it may throw RetryIndividually, and then the transaction must be rolled back.
  */
 export function insertJobs(
   connection: Connection,
   jobs: readonly NewJob[],
-  { nowMs, careful }: { readonly nowMs: number; readonly careful: boolean },
+  { nowMs, individually }: { readonly nowMs: number; readonly individually: boolean },
 ): readonly Receipt[] {
   const receipts: Receipt[] = []
   const duplicates = new Map<string, string>()
   for (let index = 0; index < jobs.length; ) {
-    const run = careful ? 1 : countAlike(jobs, index)
+    const run = individually ? 1 : countAlike(jobs, index)
     const alike = jobs.slice(index, index + run)
     if (run === ALIKE_ROWS) receipts.push(...insertAlikeRows(connection, alike, nowMs))
     else
@@ -109,7 +109,7 @@ function insertAlikeRows(connection: Connection, jobs: readonly NewJob[], nowMs:
   const rows: SqliteValue[] = []
   for (const job of jobs) rows.push(job.id, job.payload)
   const { changes } = connection.prepare(INSERT_ALIKE).run(shared, ...rows)
-  if (Number(changes) !== jobs.length) throw new NeedsCare('a job of this id exists')
+  if (Number(changes) !== jobs.length) throw new RetryIndividually('a job of this id exists')
   return jobs.map(({ id }) => ({ id, status: 'enqueued' }))
 }
 

@@ -1,7 +1,7 @@
 import type { Subscription } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
 import { toIso } from '../../time/iso.ts'
-import { newToken, type Outlook } from './claim.ts'
+import { type NextDue, newToken } from './claim.ts'
 import type { Connection } from './database.ts'
 import { JOB_COLUMNS } from './fragments.ts'
 import { recordEvent } from './history.ts'
@@ -20,7 +20,7 @@ WHERE rowid IN (SELECT value FROM json_each(:rows))`
 export const NEXT_EXPIRY = `
 SELECT min(lease_until) AS due FROM job_queue INDEXED BY idx_job_queue_lease_expiry WHERE status = 'in_progress'`
 
-export function outlookExpired(connection: Connection, nowMs: number): Outlook {
+export function nextExpiry(connection: Connection, nowMs: number): NextDue {
   const { due } = connection.prepare(NEXT_EXPIRY).get() as { due: string | null }
   const nextMs = toMs(due)
   return { ready: nextMs !== null && nextMs <= nowMs, nextMs }

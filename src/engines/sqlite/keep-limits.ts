@@ -1,5 +1,5 @@
 import type { Lost, Outcome, Settlement } from '../../engine/outcome.ts'
-import { isSurplus, SURPLUS_BY } from '../../engine/retention.ts'
+import { isBeyondKeepLimit, KEEP_LIMIT_BY } from '../../engine/retention.ts'
 import type { StoredOptions } from '../../job/job.ts'
 import type { SqliteCore } from './core.ts'
 import { removeLetter } from './dead-letters.ts'
@@ -42,7 +42,7 @@ interface Found {
   readonly awaited: 0 | 1
 }
 
-export function isKeeping(outcome: Outcome): outcome is Keeping {
+export function hasKeepLimit(outcome: Outcome): outcome is Keeping {
   return (outcome.kind === 'complete' || outcome.kind === 'dead') && outcome.keep !== undefined
 }
 
@@ -50,11 +50,11 @@ export function isKeeping(outcome: Outcome): outcome is Keeping {
  * Carries out the `keep` of outcomes, inside the transaction that applied them. The newest are those that arrived last.
  * Where one call settles several jobs of a type with numbers of one origin, the last number counts.
  */
-export function removeSurplus(core: SqliteCore, settlements: readonly Settlement[], lost: readonly Lost[]): void {
+export function applyKeepLimits(core: SqliteCore, settlements: readonly Settlement[], lost: readonly Lost[]): void {
   const bounds = new Map<string, Bound>()
   const gone: Record<Status, string[]> = { completed: [], dead_letter: [] }
   for (const { lease, outcome } of settlements) {
-    if (!isKeeping(outcome) || lost.some((loss) => loss.lease === lease)) continue
+    if (!hasKeepLimit(outcome) || lost.some((loss) => loss.lease === lease)) continue
     const { type, id } = lease.job
     const { keep, keepIsOwn = false } = outcome
     const status = outcome.kind === 'complete' ? 'completed' : 'dead_letter'
@@ -80,11 +80,11 @@ function removeBeyond(core: SqliteCore, { status, type, keep, keepIsOwn, added }
   const rows = core.connection.prepare(FIND_BEYOND).all({ status, type, keep, max }) as (Found & {
     options: string | null
   })[]
-  const surplus = rows.filter(({ options }, index) => {
+  const beyond = rows.filter(({ options }, index) => {
     const own = parse<StoredOptions | null>(options, null)
-    return isSurplus(status === 'completed' ? own?.keepCompleted : own?.keepDead, keep + index, { keepIsOwn })
+    return isBeyondKeepLimit(status === 'completed' ? own?.keepCompleted : own?.keepDead, keep + index, { keepIsOwn })
   })
-  remove(core, status, surplus)
+  remove(core, status, beyond)
 }
 
 function remove(core: SqliteCore, status: Status, rows: readonly Found[]): void {
@@ -94,7 +94,7 @@ function remove(core: SqliteCore, status: Status, rows: readonly Found[]): void 
     const row = farewells.isExpected(id) ? findRow(core, id) : undefined
     if (row !== undefined) farewells.tell(toView(row))
   }
-  if (status === 'dead_letter') for (const { id } of free) removeLetter(core, id, SURPLUS_BY)
+  if (status === 'dead_letter') for (const { id } of free) removeLetter(core, id, KEEP_LIMIT_BY)
   else
     removeFinished(
       connection,

@@ -53,7 +53,7 @@ interface Walked {
   readonly used: 0 | 1
 }
 
-const PORTION = 250
+const BATCH = 250
 
 /**
  * Forgets the highest numbers of latest keys that nobody has used for a week: an older version is refused until then,
@@ -64,7 +64,7 @@ export function latestKeys(core: SqliteCore): { readonly forgetIdle: () => Promi
   return {
     async forgetIdle() {
       const walked = await core.read('latest keys', () => walk(core, after))
-      const last = walked.length < PORTION ? undefined : walked.at(-1)
+      const last = walked.length < BATCH ? undefined : walked.at(-1)
       after = { type: last?.type ?? '', latestKey: last?.latest_key ?? '' }
       const nowMs = core.clock.nowMs()
       if (walked.some((key) => next(key, nowMs) !== key.idle_since)) {
@@ -78,7 +78,7 @@ export function latestKeys(core: SqliteCore): { readonly forgetIdle: () => Promi
 }
 
 function walk({ connection }: SqliteCore, after: { readonly type: string; readonly latestKey: string }): Walked[] {
-  return connection.prepare(WALK_LATEST).all({ ...after, max: PORTION }) as unknown as Walked[]
+  return connection.prepare(WALK_LATEST).all({ ...after, max: BATCH }) as unknown as Walked[]
 }
 
 /** Since when it is idle, as it is to be noted; null while it is used, 'forget' when that was long ago. */

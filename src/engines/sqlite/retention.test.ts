@@ -11,7 +11,7 @@ import { toIso } from '../../time/iso.ts'
 import { Connection } from './database.ts'
 import { lookAtSpace } from './diagnosis/space.ts'
 import { SqliteEngine } from './engine.ts'
-import { Portions, REMOVE_FINISHED } from './retention.ts'
+import { AdaptiveBatch, REMOVE_FINISHED } from './retention.ts'
 
 const DAY_MS = 86_400_000
 const NO_WAIT = new AbortController().signal
@@ -196,7 +196,7 @@ describe('space', () => {
 })
 
 describe('jobs removed as they finish', () => {
-  test('many of an old type go in portions, and the one that has just finished stays', async () => {
+  test('many of an old type go in batch, and the one that has just finished stays', async () => {
     const engine = await opened()
     const handle = new DatabaseSync(file)
     fill(handle, 250, 1)
@@ -244,9 +244,9 @@ describe('jobs removed as they finish', () => {
   })
 })
 
-describe('portions', () => {
+describe('batch', () => {
   test('shrink when the work takes long and grow again when it does not', async () => {
-    const portions = new Portions({ least: 10, most: 500, aimMs: 4 })
+    const batch = new AdaptiveBatch({ least: 10, most: 500, aimMs: 4 })
     const busy = (ms: number) => (): void => {
       const endMs = performance.now() + ms
       while (performance.now() < endMs) {
@@ -254,14 +254,14 @@ describe('portions', () => {
       }
     }
     // Twelve are enough, unless the machine stands still within one.
-    for (let turn = 0; turn < 1_000 && portions.size < 500; turn += 1) portions.timed(portions.size, () => {})
-    assert.equal(portions.size, 500)
-    portions.timed(500, busy(20))
-    assert.ok(portions.size <= 100, String(portions.size))
-    const before = portions.size
-    portions.timed(3, () => {})
-    assert.equal(portions.size, before, 'the rest of a step says little')
-    for (let turn = 0; turn < 10; turn += 1) portions.timed(portions.size, busy(20))
-    assert.equal(portions.size, 10)
+    for (let turn = 0; turn < 1_000 && batch.size < 500; turn += 1) batch.timed(batch.size, () => {})
+    assert.equal(batch.size, 500)
+    batch.timed(500, busy(20))
+    assert.ok(batch.size <= 100, String(batch.size))
+    const before = batch.size
+    batch.timed(3, () => {})
+    assert.equal(batch.size, before, 'the rest of a step says little')
+    for (let turn = 0; turn < 10; turn += 1) batch.timed(batch.size, busy(20))
+    assert.equal(batch.size, 10)
   })
 })

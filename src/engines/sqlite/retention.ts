@@ -50,9 +50,9 @@ const TRANSACTION_MS = 4
 const RESERVE = 0.1
 
 export function createRetention(core: SqliteCore): Retention {
-  const removals = new Portions({ least: 10, most: 500, aimMs: TRANSACTION_MS })
+  const removals = new AdaptiveBatch({ least: 10, most: 500, aimMs: TRANSACTION_MS })
   const keys = latestKeys(core)
-  const vacuums = new Portions({ least: 8, most: 400, aimMs: TRANSACTION_MS })
+  const vacuums = new AdaptiveBatch({ least: 8, most: 400, aimMs: TRANSACTION_MS })
   return {
     sweep: (rules, step) => sweep(core, removals, rules, step),
     usedBytes: () => core.read('used bytes', () => usedBytes(core.connection)),
@@ -84,7 +84,7 @@ interface Candidate {
  */
 async function sweep(
   core: SqliteCore,
-  portions: Portions,
+  batch: AdaptiveBatch,
   rules: readonly RetentionRule[],
   { from, max, dryRun = false, by = RETENTION_BY }: SweepStep,
 ): Promise<Sweep> {
@@ -95,10 +95,10 @@ async function sweep(
   if (dryRun) return { removed: await core.read('sweep', () => countRemovable(core.connection, candidates)), next }
   let removed = 0
   for (let index = 0; index < candidates.length; ) {
-    const portion = candidates.slice(index, index + portions.size)
-    index += portion.length
+    const part = candidates.slice(index, index + batch.size)
+    index += part.length
     // Who removes again after a power cut finds the same jobs, so nobody waits for the disk.
-    removed += await core.writeVolatile('sweep', () => portions.timed(portion.length, () => remove(core, portion, by)))
+    removed += await core.writeVolatile('sweep', () => batch.timed(part.length, () => remove(core, part, by)))
   }
   return { removed, next }
 }
@@ -172,21 +172,21 @@ function usedBytes(connection: Connection): number {
 }
 
 /** False where the file was made in another mode, too: then free pages are used again, but never given back. */
-async function compact(core: SqliteCore, portions: Portions): Promise<boolean> {
-  const surplus = await core.read('compact', () => surplusPages(core.connection))
-  if (surplus <= 0) return false
-  const count = Math.min(surplus, portions.size)
-  await core.writeVolatile('compact', () => portions.timed(count, () => core.connection.exec(vacuumPages(count))))
-  return surplus > count
+async function compact(core: SqliteCore, batch: AdaptiveBatch): Promise<boolean> {
+  const excess = await core.read('compact', () => excessPages(core.connection))
+  if (excess <= 0) return false
+  const count = Math.min(excess, batch.size)
+  await core.writeVolatile('compact', () => batch.timed(count, () => core.connection.exec(vacuumPages(count))))
+  return excess > count
 }
 
-function surplusPages(connection: Connection): number {
+function excessPages(connection: Connection): number {
   const { pages, free, vacuum } = readPages(connection)
   return vacuum === 2 ? free - Math.ceil(pages * RESERVE) : 0
 }
 
 /** How much one transaction takes on, so that it lasts about as long as it should, whatever the machine and the rows. */
-export class Portions {
+export class AdaptiveBatch {
   readonly #least: number
   readonly #most: number
   readonly #aimMs: number

@@ -23,9 +23,9 @@ export function createSchedules(core: SqliteCore): Schedules {
         return row === undefined ? null : toRecord(row)
       }),
     async save(record, expected, jobs) {
-      const receipts = await core.write('schedule', (careful) => {
+      const receipts = await core.write('schedule', (individually) => {
         core.assertUsable()
-        return save(core, { record, expected, jobs, careful })
+        return save(core, { record, expected, jobs, individually })
       })
       if (receipts !== null && receipts.length > 0) core.wakeups.notify()
       return receipts
@@ -39,16 +39,16 @@ interface Saving {
   readonly record: ScheduleRecord
   readonly expected: string | null
   readonly jobs: readonly NewJob[]
-  readonly careful: boolean
+  readonly individually: boolean
 }
 
 function save({ connection, clock }: SqliteCore, saving: Saving): readonly Receipt[] | null {
-  const { record, expected, jobs, careful } = saving
+  const { record, expected, jobs, individually } = saving
   const { name, revision, nextAtMs, body } = record
   const stored = connection.prepare(FIND_REVISION).get({ name }) as { revision: string } | undefined
   if ((stored?.revision ?? null) !== expected) return null
   connection.prepare(SAVE_SCHEDULE).run({ name, revision, nextAtMs, body })
-  return insertJobs(connection, jobs, { nowMs: clock.nowMs(), careful })
+  return insertJobs(connection, jobs, { nowMs: clock.nowMs(), individually })
 }
 
 function toRecord(row: ScheduleRow): ScheduleRecord {

@@ -7,7 +7,7 @@ import { recordEvent } from './history.ts'
 import { FIND_LATEST, UNBLOCK_LATEST } from './latest-keys.ts'
 import { change, type Holder, toLost } from './leases.ts'
 import { fromLeaseToken, toMs } from './rows.ts'
-import { NeedsCare } from './writer.ts'
+import { RetryIndividually } from './writer.ts'
 
 /** Many completions in one statement. Rows are [rowid, token, result, durationMs]; keyed jobs go through COMPLETE_ONE. */
 export const COMPLETE_MANY = `
@@ -27,7 +27,7 @@ export const RETRY_ONE = `
 UPDATE job_queue SET status = 'queued', scheduled_at = :due, started_at = NULL, error = :error, error_record = :record, ${UNLEASED}
 WHERE ${HELD}`
 
-export const BURY_ONE = `
+export const DEAD_LETTER_ONE = `
 UPDATE job_queue SET status = 'dead_letter', completed_at = :now, error = :error, error_record = :record,
   ${KEY_RELEASED}, ${UNLEASED}
 WHERE ${HELD}`
@@ -47,10 +47,14 @@ export const READ_START = `SELECT started_at FROM job_queue WHERE id = :id`
 
 /**
  * Applies the outcomes whose tokens hold and returns the others. Inside a write transaction. Unless it is told to take
- * care it may throw NeedsCare, and then the transaction must be rolled back.
+ * care it may throw RetryIndividually, and then the transaction must be rolled back.
  */
-export function settleLeases(holder: Holder, settlements: readonly Settlement[], careful: boolean): readonly Lost[] {
-  if (careful) return settlements.flatMap((settlement) => settleOne(holder, settlement))
+export function settleLeases(
+  holder: Holder,
+  settlements: readonly Settlement[],
+  individually: boolean,
+): readonly Lost[] {
+  if (individually) return settlements.flatMap((settlement) => settleOne(holder, settlement))
   completeMany(holder, settlements.filter(isPlainCompletion))
   return settlements.flatMap((settlement) => (isPlainCompletion(settlement) ? [] : settleOne(holder, settlement)))
 }
@@ -63,7 +67,7 @@ function isPlainCompletion(settlement: Settlement): settlement is Completion {
   return settlement.outcome.kind === 'complete' && job.key === null && job.latestKey === null
 }
 
-/** Nearly always all of them hold; finding out which did not is left to the careful way. */
+/** Nearly always all of them hold; finding out which did not is left to the individually way. */
 function completeMany({ connection, nowMs }: Holder, completions: readonly Completion[]): void {
   if (completions.length === 0) return
   const done = completions.map(({ lease, outcome }) => {
@@ -71,7 +75,7 @@ function completeMany({ connection, nowMs }: Holder, completions: readonly Compl
     return [fence.rowid, fence.token, outcome.result, Math.round(outcome.durationMs)]
   })
   const { changes } = connection.prepare(COMPLETE_MANY).run({ done: JSON.stringify(done), now: toIso(nowMs) })
-  if (Number(changes) !== completions.length) throw new NeedsCare('a lease is gone')
+  if (Number(changes) !== completions.length) throw new RetryIndividually('a lease is gone')
   const completed = completions.map(({ lease }) => lease)
   releaseSuccessors(connection, completed, nowMs)
 }
@@ -100,7 +104,7 @@ function applyOutcome(holder: Holder, lease: Lease, outcome: Outcome): boolean {
       return true
     }
     case 'dead':
-      if (!change(holder, BURY_ONE, lease, errorColumns(outcome.error))) return false
+      if (!change(holder, DEAD_LETTER_ONE, lease, errorColumns(outcome.error))) return false
       recordFailure(holder, lease, outcome.error, startedAtMs)
       record(holder, lease, 'dead', null)
       reviewSuccessors(holder.connection, lease.job.id, holder.nowMs)

@@ -27,10 +27,10 @@ export function connectionWithin({ connection }: SqliteCore, within: Transaction
  * stored, and the rest of the transaction is the user's to keep.
  */
 export function insertWithin(connection: Connection, jobs: readonly NewJob[], nowMs: number): readonly Receipt[] {
-  if (jobs.every(({ after }) => after === null)) return insertJobs(connection, jobs, { nowMs, careful: true })
+  if (jobs.every(({ after }) => after === null)) return insertJobs(connection, jobs, { nowMs, individually: true })
   connection.exec('SAVEPOINT millrace_enqueue')
   try {
-    return insertJobs(connection, jobs, { nowMs, careful: true })
+    return insertJobs(connection, jobs, { nowMs, individually: true })
   } catch (error) {
     connection.exec('ROLLBACK TO millrace_enqueue')
     throw error

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { Connection } from './database.ts'
-import { NeedsCare, Writer } from './writer.ts'
+import { RetryIndividually, Writer } from './writer.ts'
 
 function staged(sync: (() => Promise<void>) | null = null) {
   const database = new DatabaseSync(':memory:')
@@ -33,10 +33,10 @@ test('a shortcut that meets the rare case is undone and run again, alone', async
   const shortcut = (isAlone: boolean): string => {
     seen.push(isAlone)
     put(5)()
-    if (!isAlone) throw new NeedsCare('rare')
-    return 'careful'
+    if (!isAlone) throw new RetryIndividually('rare')
+    return 'individually'
   }
-  assert.deepEqual(await Promise.all([writer.run('a', put(1)), writer.run('b', shortcut)]), [undefined, 'careful'])
+  assert.deepEqual(await Promise.all([writer.run('a', put(1)), writer.run('b', shortcut)]), [undefined, 'individually'])
   assert.deepEqual(seen, [false, true])
   assert.deepEqual(stored(), [1, 5])
 })

@@ -34,7 +34,7 @@ const CLAIM_STEP = 16
 const SLICE_MS = 6
 
 /** Thrown by a call that took a shortcut and met the rare case: undo everything and run it again, alone and with care. */
-export class NeedsCare extends Error {}
+export class RetryIndividually extends Error {}
 
 /** Looks after what must be right before anything is written. */
 export interface TransactionWatch {

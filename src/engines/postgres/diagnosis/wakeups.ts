@@ -8,7 +8,7 @@ import type { PostgresCore } from '../core.ts'
 const BEAT_MS = 3_000
 
 export async function lookAtWakeups(
-  { listener }: Pick<PostgresCore, 'listener'>,
+  { channel }: Pick<PostgresCore, 'channel'>,
   { listen, prepare, pollMs }: { readonly listen: boolean; readonly prepare: boolean; readonly pollMs: number },
 ): Promise<readonly Finding[]> {
   const poll = `a waiting worker looks every ${pollMs < 1_000 ? `${pollMs} ms` : formatAge(pollMs)}`
@@ -17,7 +17,7 @@ export async function lookAtWakeups(
     return [ok('wake-ups', `${how}; ${poll}`)]
   }
   for (const untilMs = systemClock.monotonicMs() + BEAT_MS; systemClock.monotonicMs() < untilMs; ) {
-    if (listener.isHeard) return [ok('wake-ups', `notifications arrive; besides, ${poll}`)]
+    if (channel.isListening) return [ok('wake-ups', `notifications arrive; besides, ${poll}`)]
     await systemClock.sleep(20)
   }
   return [

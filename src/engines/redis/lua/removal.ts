@@ -78,8 +78,8 @@ end
 
 local OWN_KEEP = { completed = 'keepCompleted', failed = 'keepDead' }
 
--- isSurplus of engine/retention.ts: a job's own option decides about that job alone, a definition's about all that have none.
-local function isSurplus(q, set, id, newer, isOwn)
+-- isBeyondKeepLimit of engine/retention.ts: a job's own option decides about that job alone, a definition's about all that have none.
+local function isBeyondKeepLimit(q, set, id, newer, isOwn)
   local options = moreOf(q, id).options
   local own
   if type(options) == 'table' then own = options[OWN_KEEP[set]] end
@@ -92,7 +92,7 @@ end
 local function keepNewest(q, set, keep, isOwn)
   if call('ZCARD', q[set]) <= keep then return end
   for index, id in ipairs(call('ZREVRANGE', q[set], keep, keep + 99)) do
-    if isSurplus(q, set, id, keep + index - 1, isOwn) then
+    if isBeyondKeepLimit(q, set, id, keep + index - 1, isOwn) then
       if set == 'failed' then purgeSurplus(q, id) elseif not isNeeded(q, id) then forget(q, id) end
     end
   end
