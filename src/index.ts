@@ -7,7 +7,7 @@ export type { MillEvents } from './events.ts'
 export { explainJob } from './explain/explain.ts'
 export type { Explanation } from './explain/explanation.ts'
 export { graphOf } from './explain/graph.ts'
-export { type Backoff, backoffMs, backoffPresets } from './job/backoff.ts'
+export { type Backoff, backoffMs } from './job/backoff.ts'
 export {
   type AnyJob,
   defineJob,
@@ -22,9 +22,7 @@ export { contentKey, type EnqueueOptions } from './job/options.ts'
 export { isRetryable } from './job/policy.ts'
 export type { ScheduleSpec } from './job/schedule.ts'
 export type { JobState } from './job/states.ts'
-export { fromUrgency } from './job/urgency.ts'
 export type { Keeper, KeeperOptions } from './keeper/keeper.ts'
-export { housekeepingSchedules } from './keeper/presets.ts'
 export type { RetentionPolicy } from './keeper/retention.ts'
 export { createLog } from './observe/log.ts'
 export type { Duration } from './time/duration.ts'

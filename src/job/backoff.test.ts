@@ -2,14 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { OptionError } from '../errors.ts'
-import {
-  BACKOFF_MAX_DEFAULT_MS,
-  type Backoff,
-  backoffMaxMs,
-  backoffMs,
-  backoffPresets,
-  checkBackoff,
-} from './backoff.ts'
+import type { Duration } from '../time/duration.ts'
+import { BACKOFF_MAX_DEFAULT_MS, type Backoff, backoffMaxMs, backoffMs, checkBackoff } from './backoff.ts'
 
 const least = (): number => 0
 /** Math.random never reaches 1; the limit of what it can answer. */
@@ -32,13 +26,15 @@ test('fixed waits are equal, exponential ones double from the base', () => {
 })
 
 // A42 A10 X008
-test('the preset of document A doubles from its base up to an hour', () => {
-  assert.deepEqual(waits(backoffPresets.worker('5s'), 4), [5_000, 10_000, 20_000, 40_000])
-  assert.equal(backoffMs(backoffPresets.worker(), 30, most), 3_600_000)
+test('an exponential backoff doubles from its base up to an hour by default', () => {
+  assert.deepEqual(waits({ kind: 'exponential', base: '5s' }, 4), [5_000, 10_000, 20_000, 40_000])
+  assert.equal(backoffMs({ kind: 'exponential', base: '1s' }, 30, most), 3_600_000)
 })
 
 // B119 B120 X008 X104
-test('the preset of document B is min(1000 × 2^attempts, 60000) plus up to a second', () => {
+const LEASED_QUEUE: Backoff = { kind: 'exponential', base: '1s', max: '60s', firstExponent: 1, jitter: { add: '1s' } }
+
+test('with jitter, waits are min(base × 2^attempts, max) plus up to a second', () => {
   const ranges: readonly (readonly [number, number, number])[] = [
     [1, 2_000, 3_000],
     [2, 4_000, 5_000],
@@ -47,29 +43,31 @@ test('the preset of document B is min(1000 × 2^attempts, 60000) plus up to a se
     [10, 60_000, 61_000],
   ]
   for (const [attempt, from, to] of ranges) {
-    assert.equal(backoffMs(backoffPresets.leasedQueue, attempt, least), from)
-    assert.equal(backoffMs(backoffPresets.leasedQueue, attempt, most), to)
+    assert.equal(backoffMs(LEASED_QUEUE, attempt, least), from)
+    assert.equal(backoffMs(LEASED_QUEUE, attempt, most), to)
   }
 })
 
 // C28 X008
-test('the preset of document C is min(1000 × 2^attempts, 30000) without jitter', () => {
-  assert.deepEqual(waits(backoffPresets.embedding, 6), [2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
-  assert.equal(backoffMs(backoffPresets.embedding, 1, most), 2_000)
+test('without jitter, waits are exactly min(base × 2^attempts, max)', () => {
+  const backoff: Backoff = { kind: 'exponential', base: '1s', max: '30s', firstExponent: 1 }
+  assert.deepEqual(waits(backoff, 6), [2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+  assert.equal(backoffMs(backoff, 1, most), 2_000)
 })
 
 // D23 D24 D25 D26 D27 D28 D29 X008
-test('the presets of document D are its lists', () => {
-  assert.deepEqual(waits(backoffPresets.escrow, 5), [1_000, 5_000, 30_000, 300_000, 1_800_000])
-  assert.deepEqual(waits(backoffPresets.deadline, 3), [1_000, 5_000, 30_000])
-  assert.deepEqual(waits(backoffPresets.delivery, 3), [1_000, 10_000, 60_000])
-  assert.deepEqual(waits(backoffPresets.reconciliation, 2), [5_000, 60_000])
+test('a list waits as it is written', () => {
+  const list = (...delays: readonly Duration[]): Backoff => ({ kind: 'list', delays })
+  assert.deepEqual(waits(list('1s', '5s', '30s', '5m', '30m'), 5), [1_000, 5_000, 30_000, 300_000, 1_800_000])
+  assert.deepEqual(waits(list('1s', '5s', '30s'), 3), [1_000, 5_000, 30_000])
+  assert.deepEqual(waits(list('1s', '10s', '60s'), 3), [1_000, 10_000, 60_000])
+  assert.deepEqual(waits(list('5s', '60s'), 2), [5_000, 60_000])
 })
 
 // E59 X008 X178
-test('the preset of document E doubles from its base up to its maximum', () => {
+test('an exponential backoff doubles from its base up to its maximum', () => {
   assert.deepEqual(
-    waits(backoffPresets.reaper(1_000, 60_000), 8),
+    waits({ kind: 'exponential', base: 1_000, max: 60_000 }, 8),
     [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000],
   )
 })
@@ -112,7 +110,7 @@ test('the longest wait counts only failures that can be followed by another star
   assert.equal(backoffMaxMs(backoff, 1), 0)
   assert.equal(backoffMaxMs(backoff, 2), 1_000)
   assert.equal(backoffMaxMs(backoff, 4), 30_000)
-  assert.equal(backoffMaxMs(backoffPresets.leasedQueue, 10), 61_000)
+  assert.equal(backoffMaxMs(LEASED_QUEUE, 10), 61_000)
 })
 
 test('a long list is bounded by its longest entry, wherever it stands', () => {
@@ -148,7 +146,5 @@ test('a backoff that cannot be kept is refused when it is defined', () => {
     // @ts-expect-error a caller without types, or a foreign producer, can give anything
     assert.throws(() => checkBackoff(backoff), OptionError, JSON.stringify(backoff))
   }
-  for (const preset of Object.values(backoffPresets)) {
-    checkBackoff(typeof preset === 'function' ? preset('1s', '1m') : preset)
-  }
+  checkBackoff(LEASED_QUEUE)
 })

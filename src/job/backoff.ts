@@ -123,23 +123,3 @@ function checkExponential(backoff: Backoff & { readonly kind: 'exponential' }): 
     throw new OptionError(`'backoff.firstExponent' is ${firstExponent}; give 0 or 1`)
   }
 }
-
-/** The figures of the five source documents, by what they were written for. */
-export const backoffPresets = {
-  /** Document A: exponential from a base of the type's own, never above an hour. */
-  worker: (base: Duration = '1s'): Backoff => ({ kind: 'exponential', base, max: '1h' }),
-  /** Document B: 2 s, 4 s, 8 s … 60 s, each with up to a second more. */
-  leasedQueue: { kind: 'exponential', base: '1s', max: '60s', firstExponent: 1, jitter: { add: '1s' } },
-  /** Document C: 2 s, 4 s, 8 s, 16 s, then 30 s. */
-  embedding: { kind: 'exponential', base: '1s', max: '30s', firstExponent: 1 },
-  /** Document D, escrow commands: five retries. */
-  escrow: { kind: 'list', delays: ['1s', '5s', '30s', '5m', '30m'] },
-  /** Document D, deal deadlines: three retries. */
-  deadline: { kind: 'list', delays: ['1s', '5s', '30s'] },
-  /** Document D, deliveries: three retries. */
-  delivery: { kind: 'list', delays: ['1s', '10s', '60s'] },
-  /** Document D, reconciliation: two retries. */
-  reconciliation: { kind: 'list', delays: ['5s', '60s'] },
-  /** Document E: base × 2^(attempt − 1) up to a maximum, both from the environment there. */
-  reaper: (base: Duration, max: Duration): Backoff => ({ kind: 'exponential', base, max }),
-} as const satisfies Record<string, Backoff | ((...args: never[]) => Backoff)>

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { newJob } from '../../test/fixtures/new-job.ts'
+import { housekeepingSchedules } from '../../workloads/framework/schedules.ts'
 import { type Mill, open } from '../client/mill.ts'
 import { MemoryEngine, MemoryStore } from '../engines/memory/index.ts'
 import type { MillEvents } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
 import { capturingLog, type LogLine } from '../testing/capture.ts'
 import { TestClock } from '../testing/test-clock.ts'
-import { housekeepingSchedules } from './presets.ts'
 import { fire } from './schedule-ticks.ts'
 
 const beat = defineJob({ type: 'beat' })

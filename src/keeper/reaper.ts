@@ -3,7 +3,7 @@ import type { Lease, Settlement } from '../engine/outcome.ts'
 import { refusedText, withoutText } from '../engine/without-text.ts'
 import { MillraceError } from '../errors.ts'
 import type { Events } from '../events.ts'
-import { backoffPresets } from '../job/backoff.ts'
+import type { Backoff } from '../job/backoff.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
 import { keepOf } from '../job/keep.ts'
@@ -94,12 +94,21 @@ async function settleAll(
   return [...applied, ...unstorable.filter(({ lease }) => !again.has(lease.job.id))]
 }
 
+/** For a job of a type that this process does not define. */
+const UNKNOWN_TYPE_BACKOFF: Backoff = {
+  kind: 'exponential',
+  base: '1s',
+  max: '60s',
+  firstExponent: 1,
+  jitter: { add: '1s' },
+}
+
 /** What becomes of a start whose holder is gone. */
 export function verdict(
   { definitions, random, redactor }: Pick<ReaperParts, 'definitions' | 'random' | 'redactor'>,
   { job, attempt }: Lease,
 ) {
-  const backoff = job.options?.backoff ?? definitions.get(job.type)?.backoff ?? backoffPresets.leasedQueue
+  const backoff = job.options?.backoff ?? definitions.get(job.type)?.backoff ?? UNKNOWN_TYPE_BACKOFF
   const error = new MillraceError(
     'ERR_LEASE_EXPIRED',
     `the lease of start ${attempt} expired: its worker died, was killed or stalled`,

@@ -77,6 +77,6 @@ test('every public function, class and value is shown in use, by an example abov
 
 test('the law tells an example above from one elsewhere', () => {
   assert.equal(hasExample('defineJob'), true)
-  assert.equal(hasExample('fromUrgency'), true)
+  assert.equal(hasExample('contentKey'), true)
   assert.equal(hasExample('backoffMaxMs'), false)
 })

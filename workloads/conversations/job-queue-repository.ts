@@ -2,7 +2,7 @@ import type { Consumer, Engine } from '../../src/engine/engine.ts'
 import type { Lease } from '../../src/engine/outcome.ts'
 import { EngineError, MillraceError } from '../../src/errors.ts'
 import { Events } from '../../src/events.ts'
-import { type Backoff, backoffMs, backoffPresets } from '../../src/job/backoff.ts'
+import { type Backoff, backoffMs } from '../../src/job/backoff.ts'
 import { redact } from '../../src/job/error-record.ts'
 import type { JobView } from '../../src/job/job.ts'
 import { newJobId } from '../../src/job/job.ts'
@@ -21,9 +21,12 @@ import type { JobState } from '../../src/job/states.ts'
 import { reapOnce } from '../../src/keeper/reaper.ts'
 import { type Clock, systemClock } from '../../src/time/clock.ts'
 
-/** min(1000 × 2^attempts, 60000) ms and up to a second more: document B's backoff. */
+/** 2 s, 4 s, 8 s … 60 s, each with up to a second more. */
+const BACKOFF: Backoff = { kind: 'exponential', base: '1s', max: '60s', firstExponent: 1, jitter: { add: '1s' } }
+
+/** min(1000 × 2^attempts, 60000) ms, plus up to a second. */
 export function calculateBackoff(attempts: number, random: () => number = Math.random): number {
-  return backoffMs(backoffPresets.leasedQueue, attempts, random)
+  return backoffMs(BACKOFF, attempts, random)
 }
 
 export interface CreateJob {
@@ -149,7 +152,7 @@ export class JobQueueRepository {
   /** Retries after the backoff, or makes a dead letter after the last attempt. False when the lease is gone. */
   async markFailed(id: string, error: unknown): Promise<boolean> {
     const lease = this.#lease(id)
-    const backoff = this.#options.backoff ?? backoffPresets.leasedQueue
+    const backoff = this.#options.backoff ?? BACKOFF
     const failed = { attempt: lease.attempt, attempts: lease.job.attempts, backoff, error }
     return this.#settle(lease, decide(failed, this.#options.random ?? Math.random))
   }

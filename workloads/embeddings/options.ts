@@ -1,5 +1,5 @@
 import { OptionError } from '../../src/errors.ts'
-import { type Backoff, backoffPresets, checkBackoff, type Jitter } from '../../src/job/backoff.ts'
+import { type Backoff, checkBackoff, type Jitter } from '../../src/job/backoff.ts'
 import type { Log } from '../../src/job/definition.ts'
 import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import { checkAttempts, checkTimeoutMs } from '../../src/job/options.ts'
@@ -85,7 +85,14 @@ export interface ResolvedOptions {
 
 export function resolveOptions(options: EmbeddingQueueOptions): ResolvedOptions {
   refuseUnknown(options, QUEUE_NAMES, 'createEmbeddingQueue')
-  const backoff: Backoff = { ...backoffPresets.embedding, jitter: options.jitter ?? 'none' }
+  // 2 s, 4 s, 8 s, 16 s, then 30 s.
+  const backoff: Backoff = {
+    kind: 'exponential',
+    base: '1s',
+    max: '30s',
+    firstExponent: 1,
+    jitter: options.jitter ?? 'none',
+  }
   checkBackoff(backoff)
   return {
     embed: options.embed,

@@ -1,5 +1,5 @@
-/** Document D's escrow platform: six topics and the seven workers that read them. */
-import { type Backoff, backoffPresets } from '../../src/index.ts'
+/** The escrow platform: six topics and the seven workers that read them. */
+import type { Backoff, Duration } from '../../src/index.ts'
 
 export interface EscrowTopic {
   readonly topic: string
@@ -29,11 +29,16 @@ export interface EscrowPolicy {
   readonly backoff: Backoff
 }
 
-const policy = (backoff: Backoff & { readonly kind: 'list' }): EscrowPolicy =>
-  Object.freeze({ attempts: backoff.delays.length + 1, backoff })
+const policy = (...delays: readonly Duration[]): EscrowPolicy =>
+  Object.freeze({ attempts: delays.length + 1, backoff: { kind: 'list', delays } })
 
-/** For topics that document D gives limits but no worker (X161). */
-export const ESCROW_DEFAULT_POLICY: EscrowPolicy = policy(backoffPresets.deadline)
+const commands = policy('1s', '5s', '30s', '5m', '30m')
+const deadlines = policy('1s', '5s', '30s')
+const deliveries = policy('1s', '10s', '60s')
+const reconciliation = policy('5s', '60s')
+
+/** For topics that no worker reads. */
+export const ESCROW_DEFAULT_POLICY: EscrowPolicy = deadlines
 
 export interface EscrowWorker {
   /** Its type in heartbeats, metrics and alerts; instances are `{worker}-1`, `{worker}-2`. */
@@ -49,22 +54,14 @@ export interface EscrowWorker {
 const worker = (name: string, title: string, reads: string, retries: EscrowPolicy): EscrowWorker =>
   Object.freeze({ worker: name, title, topic: reads, group: name, dlq: `${reads}.dlq`, policy: retries })
 
-const commands = policy(backoffPresets.escrow)
-const deliveries = policy(backoffPresets.delivery)
-
 export const ESCROW_WORKERS: readonly EscrowWorker[] = Object.freeze([
   worker('ton-deposit-watcher', 'TON Deposit Watcher', 'escrow.commands', commands),
   worker('payout-executor', 'Payout Executor', 'escrow.commands', commands),
   worker('refund-executor', 'Refund Executor', 'escrow.commands', commands),
-  worker('deal-timeout-worker', 'Deal Timeout Worker', 'deal.deadlines', policy(backoffPresets.deadline)),
+  worker('deal-timeout-worker', 'Deal Timeout Worker', 'deal.deadlines', deadlines),
   worker('post-scheduler', 'Post Scheduler', 'delivery.commands', deliveries),
   worker('delivery-verifier', 'Delivery Verifier', 'delivery.commands', deliveries),
-  worker(
-    'reconciliation-worker',
-    'Reconciliation Worker',
-    'reconciliation.triggers',
-    policy(backoffPresets.reconciliation),
-  ),
+  worker('reconciliation-worker', 'Reconciliation Worker', 'reconciliation.triggers', reconciliation),
 ])
 
 /** What retries of a worker's type, or of any other topic, look like. */

@@ -1,9 +1,9 @@
 import { OptionError } from '../../src/errors.ts'
 import { ATTEMPTS_DEFAULT, TIMEOUT_DEFAULT_MS } from '../../src/job/options.ts'
-import { fromUrgency } from '../../src/job/urgency.ts'
 import { isCriticalJobType } from '../dead-letters/processor.ts'
 import { checkJobType, isJobType, type JobType } from './job-types.ts'
 import { checkNames, type JobOptions, toBackoff, toEnqueueOptions } from './options.ts'
+import { fromUrgency } from './urgency.ts'
 
 export type JobDefaults = Required<Pick<JobOptions, 'priority' | 'attempts' | 'backoff' | 'timeout'>>
 

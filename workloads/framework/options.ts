@@ -3,8 +3,8 @@ import { BACKOFF_MAX_DEFAULT_MS, type Backoff } from '../../src/job/backoff.ts'
 import type { Tenant } from '../../src/job/job.ts'
 import type { RemoveOption } from '../../src/job/keep.ts'
 import type { EnqueueOptions } from '../../src/job/options.ts'
-import { fromUrgency } from '../../src/job/urgency.ts'
 import type { JobType } from './job-types.ts'
+import { fromUrgency } from './urgency.ts'
 
 /** A wait between attempts as document A writes it; the exponential one doubles and ends at an hour (A10). */
 export interface BackoffOption {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { defineJob, housekeepingSchedules } from '../../src/index.ts'
+import { defineJob } from '../../src/index.ts'
 import { openForTest } from '../../src/testing/index.ts'
 import { isJobType, JOB_TYPES, type ScheduledJob, specOf, toSchedule } from './index.ts'
+import { housekeepingSchedules } from './schedules.ts'
 
 const hourly: ScheduledJob = { name: 'quotas', cron: '0 0 * * * *', jobType: 'quota-check', jobData: { deep: true } }
 

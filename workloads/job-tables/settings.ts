@@ -1,5 +1,5 @@
 import { OptionError } from '../../src/errors.ts'
-import { backoffMs, backoffPresets } from '../../src/job/backoff.ts'
+import { backoffMs } from '../../src/job/backoff.ts'
 
 /** How many times its expected duration a job may run, by what is done with the media. */
 export interface SlaFactors {
@@ -126,6 +126,6 @@ type Figures = Pick<TableSettings, 'backoffBaseMs' | 'backoffMaxMs'>
  * `REQUEUE_DELAY` in statements.ts is the same in SQL, since the reaper asks and answers in one statement.
  */
 export function requeueDelayMs(attempt: number, { backoffBaseMs, backoffMaxMs }: Figures): number {
-  const backoff = backoffPresets.reaper(backoffBaseMs, backoffMaxMs)
+  const backoff = { kind: 'exponential', base: backoffBaseMs, max: backoffMaxMs } as const
   return backoffMs(backoff, Math.max(1, attempt), () => 0)
 }

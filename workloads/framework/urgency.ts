@@ -1,7 +1,7 @@
-import { OptionError } from '../errors.ts'
+import { OptionError } from '../../src/errors.ts'
 
 /**
- * The priority (1 first) of an urgency from 0 to 15 (higher first), the scale of document A (X001).
+ * The priority (1 first) of an urgency from 0 to 15 (higher first).
  * Order is kept; neighbours may fall together because ten priorities hold sixteen urgencies.
  *
  * @example

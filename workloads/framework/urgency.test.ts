@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { OptionError } from '../errors.ts'
+import { OptionError } from '../../src/errors.ts'
 import { fromUrgency } from './urgency.ts'
 
 // A38 X001
-test("document A's urgencies, higher first, become priorities, 1 first", () => {
+test('urgencies, higher first, become priorities, 1 first', () => {
   const converted = [0, 1, 3, 5, 10, 15].map(fromUrgency)
   assert.deepEqual(converted, [10, 9, 8, 7, 4, 1])
 })
