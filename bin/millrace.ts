@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { main } from '../src/cli/main.ts'
+import { main } from '../src/cli/program.ts'
 import { extensions } from './extensions.ts'
 
 await main(extensions)

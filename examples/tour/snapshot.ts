@@ -1,6 +1,6 @@
 import type { JobView, Mill } from 'millrace'
 import type { TypeCounts } from 'millrace/engine'
-import { totalOf } from '../../src/cli/counts.ts'
+import { totalOf } from '../../src/cli/format.ts'
 
 /** What one frame of the view shows. */
 export interface Snapshot {

@@ -1,9 +1,8 @@
 /** A frame of the live view: a snapshot in, lines out. It draws nothing itself, so a test can read what it says. */
 import { styleText } from 'node:util'
 import type { JobView } from 'millrace'
-import { drawBar, shareOf } from '../../src/cli/progress.ts'
-import { clip } from '../../src/cli/table.ts'
-import { printable } from '../../src/cli/terminal.ts'
+import { drawBar, shareOf } from '../../src/cli/screen.ts'
+import { clip, printable } from '../../src/cli/terminal.ts'
 import type { Snapshot } from './snapshot.ts'
 
 type Style = Parameters<typeof styleText>[0]

@@ -1,8 +1,12 @@
+import { userInfo } from 'node:os'
 import { InvalidArgumentError } from 'commander'
+import type { Note } from '../client/audit.ts'
 import { type Mill, type MillOptions, open } from '../client/mill.ts'
+import type { By } from '../engine/dead-letters.ts'
 import { planMigrations } from '../engine/open.ts'
 import { EngineError, UnsupportedError } from '../errors.ts'
 import { redact } from '../job/error-record.ts'
+import { errorText } from '../observe/error-text.ts'
 import type { Clock } from '../time/clock.ts'
 import { parseDurationMs } from '../time/duration.ts'
 import type { CliExtensions } from './extensions.ts'
@@ -115,4 +119,28 @@ export function duration(text: string): number {
 export function examples(lines: readonly (readonly [command: string, meaning: string])[]): string {
   const width = Math.max(...lines.map(([command]) => command.length))
   return `\nExamples:\n${lines.map(([command, meaning]) => `  ${command.padEnd(width)}   ${meaning}`).join('\n')}`
+}
+
+/** Who types, as the history and the audit will name them. A container may run under a user id that has no name. */
+export function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return 'cli'
+  }
+}
+
+type Act = Omit<Note, keyof By> & Partial<By>
+
+/**
+ * Writes an act that was carried out into the audit, where the engine has one. The act is done: an audit that cannot be
+ * written is told, and does not turn the answer into a failure that invites to repeat it.
+ */
+export async function noted({ terminal }: Cli, mill: Mill, act: Act): Promise<void> {
+  if (mill.engine.deadLetters === undefined) return
+  try {
+    await mill.note({ who: userName(), reason: 'from the command line', ...act })
+  } catch (error) {
+    terminal.complain(`it was done and could not be audited: ${errorText(error)}`)
+  }
 }

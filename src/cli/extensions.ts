@@ -5,7 +5,7 @@
 import type { Mill } from '../client/mill.ts'
 import { OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
-import type { WatchedTopics } from './serving.ts'
+import type { WatchedTopics } from './commands/serve.ts'
 
 export interface CliExtensions {
   /** By the name that `millrace start --preset` takes. */

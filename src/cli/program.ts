@@ -9,15 +9,13 @@ import { addCompletion } from './commands/completion.ts'
 import { addDead } from './commands/dead.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addEnqueue } from './commands/enqueue.ts'
-import { addExplain } from './commands/explain.ts'
 import { addHealth } from './commands/health.ts'
-import { addJob } from './commands/job.ts'
+import { addExplain, addJob } from './commands/job.ts'
 import { addJobs } from './commands/jobs.ts'
 import { addKeep } from './commands/keep.ts'
 import { addMigrate } from './commands/migrate.ts'
-import { addPause } from './commands/pause.ts'
+import { addPause, addResume } from './commands/pause.ts'
 import { addReap } from './commands/reap.ts'
-import { addResume } from './commands/resume.ts'
 import { addSchedules } from './commands/schedules.ts'
 import { addServe } from './commands/serve.ts'
 import { addStart } from './commands/start.ts'
@@ -27,7 +25,8 @@ import { addWork } from './commands/work.ts'
 import { addWorkers } from './commands/workers.ts'
 import { EXIT, type ExitCode, report } from './exit.ts'
 import type { CliExtensions } from './extensions.ts'
-import type { Terminal } from './terminal.ts'
+import { systemTerminal, type Terminal } from './terminal.ts'
+import { boundYoungHeap } from './young-heap.ts'
 
 const COMMANDS = [
   addStart,
@@ -106,3 +105,14 @@ Exit codes:
   1  failed: an unknown id, a job that has finished already, a store that cannot be opened or read,
      a worker whose log nobody read to its end
   2  wrong usage: the command line, or a file it names, has to change`
+
+/** The whole process: runs the command line of this process and exits with its code. */
+export async function main(extensions: CliExtensions): Promise<never> {
+  boundYoungHeap()
+  const terminal = systemTerminal()
+  const exitCode = await run(process.argv.slice(2), terminal, extensions)
+  // A job module may hold open sockets or timers, and a handler may ignore its signal: neither keeps a stopped
+  // process alive. What was printed is flushed first.
+  await terminal.flush()
+  process.exit(exitCode)
+}

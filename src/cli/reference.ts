@@ -2,10 +2,10 @@
 import { PassThrough } from 'node:stream'
 import type { Command } from 'commander'
 import { systemClock } from '../time/clock.ts'
+import { type CommandNode, nodesOf, teachingOf, treeOf } from './command-tree.ts'
 import type { CliExtensions } from './extensions.ts'
 import { buildProgram } from './program.ts'
 import type { Terminal } from './terminal.ts'
-import { type CommandNode, nodesOf, teachingOf, treeOf } from './walk.ts'
 
 /** Nobody reads what it prints: the commands are looked at, and none is run. */
 const NOWHERE: Terminal = {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { describe, it } from 'node:test'
 import { systemClock } from '../time/clock.ts'
-import { openLog } from './log.ts'
 import { printable, systemTerminal } from './terminal.ts'
+import { openLog } from './until-stopped.ts'
 
 /** A terminal of 40 columns, or a pipe, that remembers what was written to it. */
 function surroundings(isTTY: boolean, env: NodeJS.ProcessEnv = {}) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { parseTokens } from '../../src/cli/serving.ts'
+import { parseTokens } from '../../src/cli/commands/serve.ts'
 import { runCli } from './in-process.ts'
 import { JOBS, MAIN, Running, temporaryFolder } from './run.ts'
 

@@ -1,9 +1,7 @@
 import type { Command } from 'commander'
 import { MillraceError, UnknownJobError } from '../../errors.ts'
-import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
+import { type Cli, examples, noted, type SharedOptions, userName, withExistingMill } from '../cli.ts'
 import { stateOf } from '../format.ts'
-import { noted } from '../noted.ts'
-import { userName } from '../who.ts'
 
 interface CancelOptions extends SharedOptions {
   readonly reason: string

@@ -2,11 +2,10 @@ import { type Command, Option } from 'commander'
 import type { Finished, RetentionRule } from '../../engine/retention.ts'
 import { MillraceError, OptionError } from '../../errors.ts'
 import { sweepOnce } from '../../keeper/retention.ts'
-import { type Cli, duration, examples, type SharedOptions, withExistingMill } from '../cli.ts'
+import { type Cli, duration, examples, type SharedOptions, userName, withExistingMill } from '../cli.ts'
 import { loadJobs } from '../modules.ts'
-import { progressBar } from '../progress.ts'
+import { progressBar } from '../screen.ts'
 import { onStopSignals } from '../stop-signals.ts'
-import { userName } from '../who.ts'
 
 interface CleanFlags extends SharedOptions {
   readonly olderThan: number

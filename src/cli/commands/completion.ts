@@ -1,10 +1,9 @@
 import { Argument, type Command } from 'commander'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
+import { type Point, pointsOf, treeOf } from '../command-tree.ts'
 import { bashScript } from '../completion/bash.ts'
 import { fishScript } from '../completion/fish.ts'
-import { type Point, pointsOf } from '../completion/words.ts'
 import { zshScript } from '../completion/zsh.ts'
-import { treeOf } from '../walk.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]

@@ -4,8 +4,7 @@ import type { JobView } from '../../job/job.ts'
 import { JOB_STATES, type JobState } from '../../job/states.ts'
 import { type Cli, examples, type SharedOptions, wholeNumber, withExistingMill } from '../cli.ts'
 import { detailOf, formatDuration, stateOf, styleOf } from '../format.ts'
-import { printTable } from '../table.ts'
-import { printable } from '../terminal.ts'
+import { printable, printTable } from '../terminal.ts'
 
 interface JobsOptions extends SharedOptions {
   readonly status?: JobState

@@ -1,14 +1,17 @@
 import type { Command } from 'commander'
-import { type Cli, examples } from '../cli.ts'
-import { addScheduleAdd } from '../schedules/add.ts'
+import { UnknownScheduleError } from '../../errors.ts'
+import { parseCron, previewCron } from '../../time/cron.ts'
+import { type Cli, examples, type SharedOptions, wholeNumber } from '../cli.ts'
+import { formatDuration, formatTime } from '../format.ts'
 import {
   addReschedule,
+  addScheduleAdd,
   addSchedulePause,
   addScheduleRemove,
   addScheduleResume,
   addScheduleRun,
 } from '../schedules/change.ts'
-import { addScheduleList, addSchedulePreview, addScheduleShow } from '../schedules/look.ts'
+import { flagsOf, printFacts, printSchedules, withoutPayload, withSchedules } from '../schedules/print.ts'
 
 export function addSchedules(program: Command, cli: Cli): void {
   const schedules = program
@@ -36,4 +39,86 @@ export function addSchedules(program: Command, cli: Cli): void {
     addSchedulePreview,
   ]
   for (const add of commands) add(schedules, cli)
+}
+
+interface ShowFlags extends SharedOptions {
+  readonly payload?: true
+}
+
+interface PreviewFlags extends SharedOptions {
+  readonly tz?: string
+  readonly count: number
+}
+
+export function addScheduleList(schedules: Command, cli: Cli): void {
+  schedules
+    .command('list', { isDefault: true })
+    .summary('list schedules, and mark those that are overdue')
+    .description('List schedules by name. One that is OVERDUE was due, and no keeper has run it.')
+    .addHelpText(
+      'after',
+      examples([
+        ['millrace schedules', 'all of them'],
+        ['millrace schedules --json', 'for a script'],
+      ]),
+    )
+    .action(async (_options, command: Command) => {
+      const flags = flagsOf<SharedOptions>(command)
+      const views = await withSchedules(cli, flags, (timetable) => timetable.list())
+      if (flags.json) {
+        for (const view of views) cli.terminal.print(JSON.stringify(withoutPayload(view, cli.clock.nowMs())))
+      } else if (views.length === 0) cli.terminal.print('No schedules.')
+      else printSchedules(cli, views)
+    })
+}
+
+export function addScheduleShow(schedules: Command, cli: Cli): void {
+  schedules
+    .command('show')
+    .summary('show one schedule')
+    .description('Show everything about one schedule.')
+    .argument('<name>', 'its name')
+    .option('--payload', 'show the payload too: it may hold what others must not see')
+    .addHelpText('after', examples([['millrace schedules show nightly', 'when it ran and runs, and how']]))
+    .action(async (name: string, _options, command: Command) => {
+      const flags = flagsOf<ShowFlags>(command)
+      const view = await withSchedules(cli, flags, (timetable) => timetable.find(name))
+      if (view === null) throw new UnknownScheduleError(name)
+      const withPayload = flags.payload ?? false
+      if (!flags.json) return printFacts(cli, view, withPayload)
+      const payload = withPayload && { payload: view.payload }
+      cli.terminal.print(JSON.stringify({ ...withoutPayload(view, cli.clock.nowMs()), ...payload }))
+    })
+}
+
+export function addSchedulePreview(schedules: Command, cli: Cli): void {
+  schedules
+    .command('preview')
+    .summary('show when a schedule, or any cron text, would run next')
+    .description('Show the next runs of a stored schedule, or of a cron text that is stored nowhere.')
+    .argument('<cron-or-name>', 'a cron text in quotes, or the name of a schedule')
+    .option('--tz <zone>', 'the time zone, such as Europe/Berlin; UTC, or that of the schedule, unless told')
+    .option('--count <n>', 'how many runs', wholeNumber, 10)
+    .addHelpText(
+      'after',
+      examples([
+        [`millrace schedules preview '0 3 * * MON' --tz Europe/Berlin`, 'before you trust it'],
+        ['millrace schedules preview nightly --count 3', 'of one that is stored'],
+      ]),
+    )
+    .action((of: string, _options, command: Command) => preview(cli, of, flagsOf<PreviewFlags>(command)))
+}
+
+async function preview(cli: Cli, of: string, flags: PreviewFlags): Promise<void> {
+  const { terminal, clock } = cli
+  const nowMs = clock.nowMs()
+  const { tz, count } = flags
+  // A cron text needs no store: it can be tried where there is none yet.
+  const runs = /\s/.test(of.trim())
+    ? previewCron(parseCron(of, tz ?? 'UTC'), nowMs, count)
+    : await withSchedules(cli, flags, (timetable) => timetable.preview(of, { count, ...(tz !== undefined && { tz }) }))
+  if (flags.json) {
+    for (const atMs of runs) terminal.print(JSON.stringify({ at: formatTime(atMs), inMs: atMs - nowMs }))
+  } else if (runs.length === 0) terminal.print('It never runs again.')
+  else for (const atMs of runs) terminal.print(`${formatTime(atMs)}  in ${formatDuration(atMs - nowMs)}`)
 }

@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
-import { COUNT_COLUMNS, countCells, totalOf } from '../counts.ts'
-import { printTable } from '../table.ts'
-import { printable } from '../terminal.ts'
+import { COUNT_COLUMNS, countCells, totalOf } from '../format.ts'
+import { printable, printTable } from '../terminal.ts'
 
 export function addStats(program: Command, cli: Cli): void {
   program

@@ -1,7 +1,15 @@
-import type { Command } from 'commander'
-import { type Cli, examples, type SharedOptions } from '../cli.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Mill, open } from '../../client/mill.ts'
+import type { AnyJob, Log } from '../../job/definition.ts'
+import { toErrorRecord } from '../../job/error-record.ts'
+import type { WorkerOptions } from '../../worker/options.ts'
+import type { Worker } from '../../worker/worker.ts'
+import { type Cli, duration, examples, type SharedOptions, wholeNumber } from '../cli.ts'
+import { EXIT } from '../exit.ts'
 import { loadHandledJobs } from '../modules.ts'
-import { addWorkerOptions, runWorker, type WorkerFlags } from '../run-worker.ts'
+import type { StopRequest } from '../stop-signals.ts'
+import { LOG_LEVELS, type LogLevel, runUntilStopped } from '../until-stopped.ts'
+import { type Serve, serveNothing } from './serve.ts'
 
 export function addWork(program: Command, cli: Cli): void {
   addWorkerOptions(
@@ -24,4 +32,131 @@ export function addWork(program: Command, cli: Cli): void {
       const flags = command.optsWithGlobals<SharedOptions & WorkerFlags>()
       await runWorker(cli, () => loadHandledJobs(modules, flags.types ?? null), flags)
     })
+}
+
+/** What `start` and `work` share: a worker in this process, from its first log line to its clean end. */
+
+export interface WorkerFlags {
+  readonly types?: readonly string[]
+  readonly concurrency?: number
+  readonly drain?: number
+  readonly poll?: number
+  /** False for --no-reap, true when nothing was said. */
+  readonly reap: number | boolean
+  readonly logLevel: LogLevel
+}
+
+export function addWorkerOptions(command: Command): Command {
+  return command
+    .option('--types <a,b>', 'only these types', list)
+    .option('--concurrency <n>', 'handlers at once; 10 unless told', wholeNumber)
+    .option('--drain <duration>', 'how long a stop waits for running handlers; 30s unless told', duration)
+    .option(
+      '--poll <duration>',
+      'the longest wait between two looks, should a wake-up be missed; 1s unless told',
+      duration,
+    )
+    .option('--reap <duration>', 'how often to look for jobs of dead workers; 30s unless told', duration)
+    .option('--no-reap', 'leave that to another process')
+    .addOption(new Option('--log-level <level>', 'the least that is logged').choices(LOG_LEVELS).default('info'))
+}
+
+function list(text: string): readonly string[] {
+  const parts = text.split(',').map((part) => part.trim())
+  if (parts.every((part) => part !== '')) return parts
+  throw new InvalidArgumentError('Separate types with commas, such as greet,bill.')
+}
+
+export function workerOptions(flags: WorkerFlags): WorkerOptions {
+  return {
+    ...(flags.concurrency !== undefined && { concurrency: flags.concurrency }),
+    ...(flags.drain !== undefined && { drain: flags.drain }),
+    ...(flags.poll !== undefined && { poll: flags.poll }),
+    ...(flags.reap !== true && { reap: flags.reap }),
+  }
+}
+
+/**
+ * Resolves when the worker has stopped and the engine is closed; rejects if a handler broke the process. `load` brings
+ * the jobs.
+ */
+export async function runWorker(
+  cli: Cli,
+  load: () => Promise<readonly AnyJob[]>,
+  flags: SharedOptions & WorkerFlags,
+  serve: Serve = serveNothing,
+): Promise<void> {
+  await runUntilStopped(cli, load, flags, async ({ stop, log, jobs }) => {
+    const mill = await stop.unlessStopped(open(flags.engine, { log, clock: cli.clock }), (late) => late.close())
+    if (mill === null) return
+    try {
+      await workUntilStopped(stop, { mill, jobs, log, flags, serve })
+    } finally {
+      await mill.close()
+    }
+  })
+}
+
+interface Work {
+  readonly mill: Mill
+  readonly jobs: readonly AnyJob[]
+  readonly log: Log
+  readonly flags: WorkerFlags
+  readonly serve: Serve
+}
+
+async function workUntilStopped(stop: StopRequest, { mill, jobs, log, flags, serve }: Work): Promise<void> {
+  const serving = await stop.unlessStopped(serve(mill, jobs, log), (late) => late.close())
+  if (serving === null) return
+  try {
+    // One that is stopped while it starts ends with the mill.
+    const worker = await stop.unlessStopped(mill.work(jobs, workerOptions(flags)), (late) => late.stop())
+    if (worker !== null) await untilStopped(stop, [worker], log)
+  } finally {
+    await serving.close()
+  }
+}
+
+/**
+ * A promise that a handler forgot to await may reject at any time: that is logged and the worker goes on. An exception
+ * thrown outside of any promise leaves handlers in an unknown state: the worker drains, so that nothing stays leased,
+ * and the process ends with a failure for its supervisor to see.
+ */
+export async function untilStopped(stop: StopRequest, workers: readonly Worker[], log: Log): Promise<void> {
+  const failures: unknown[] = []
+  const ids = { worker_id: workers.map(({ id }) => id).join() }
+  const stopAll = (cause: string): void => {
+    for (const worker of workers) void worker.stop(cause)
+  }
+  const onRejection = (error: unknown): void => {
+    log.error('A promise nobody awaited was rejected; the worker goes on', { ...ids, ...factsOf(error) })
+  }
+  const onException = (error: unknown): void => {
+    log.error('An exception was thrown outside of any handler; the worker stops', { ...ids, ...factsOf(error) })
+    failures.push(error)
+    stopAll('exception')
+  }
+  const onStop = (): void => stopAll(String(stop.signal.reason))
+  stop.onInsist(() => {
+    log.warn('Stopped at once by a second signal; what is still leased will be reaped', ids)
+    process.exit(EXIT.failed)
+  })
+  stop.signal.addEventListener('abort', onStop, { once: true })
+  if (stop.signal.aborted) onStop()
+  process.on('unhandledRejection', onRejection)
+  process.on('uncaughtException', onException)
+  try {
+    await Promise.all(workers.map(({ stopped }) => stopped))
+  } finally {
+    stop.signal.removeEventListener('abort', onStop)
+    process.off('unhandledRejection', onRejection)
+    process.off('uncaughtException', onException)
+  }
+  if (failures.length > 0) throw failures[0]
+}
+
+/** The text passes the redactor: an error of a handler may quote its payload. */
+function factsOf(error: unknown): { error: string; code: string | null } {
+  const { name, message, code } = toErrorRecord(error)
+  return { error: `${name}: ${message}`, code }
 }

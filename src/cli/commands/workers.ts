@@ -2,8 +2,7 @@ import type { Command } from 'commander'
 import type { WorkerCondition, WorkerView } from '../../observe/watch/workers.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { formatDuration } from '../format.ts'
-import { printTable } from '../table.ts'
-import { printable, type Style } from '../terminal.ts'
+import { printable, printTable, type Style } from '../terminal.ts'
 
 export function addWorkers(program: Command, cli: Cli): void {
   program

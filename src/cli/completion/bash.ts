@@ -1,4 +1,4 @@
-import { type Point, type Value, valuedNames } from './words.ts'
+import { type Point, type Value, valuedNames } from '../command-tree.ts'
 
 /** Words of the program are letters, digits and dashes, so nothing in them means something to the shell. */
 export function bashScript(points: readonly Point[]): string {

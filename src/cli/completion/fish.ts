@@ -1,4 +1,4 @@
-import { type Flag, type Point, valuedNames } from './words.ts'
+import { type Flag, type Point, valuedNames } from '../command-tree.ts'
 
 export function fishScript(points: readonly Point[]): string {
   return `# fish completion for millrace. Save it as ~/.config/fish/completions/millrace.fish, or load it with:

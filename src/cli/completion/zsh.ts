@@ -1,4 +1,4 @@
-import { type Flag, type Point, type Value, valuedNames } from './words.ts'
+import { type Flag, type Point, type Value, valuedNames } from '../command-tree.ts'
 
 export function zshScript(points: readonly Point[]): string {
   return `#compdef millrace

@@ -5,13 +5,12 @@ import { type Desk, openDesk } from '../../desk/desk.ts'
 import type { LetterFilter, Selection } from '../../desk/selection.ts'
 import { MillraceError, OptionError } from '../../errors.ts'
 import { toIso } from '../../time/iso.ts'
-import { type Cli, duration, type SharedOptions, wholeNumber, withExistingMill } from '../cli.ts'
-import { parseTime } from '../given.ts'
+import { parseTime } from '../arguments.ts'
+import { type Cli, duration, type SharedOptions, userName, wholeNumber, withExistingMill } from '../cli.ts'
 import { loadJobs } from '../modules.ts'
-import { progressBar } from '../progress.ts'
+import { progressBar } from '../screen.ts'
 import { onStopSignals } from '../stop-signals.ts'
 import type { Terminal } from '../terminal.ts'
-import { userName } from '../who.ts'
 
 export interface FilterFlags {
   readonly type?: string

@@ -1,11 +1,9 @@
 /** A snapshot in, lines out: it draws nothing itself, so a test can read what it says. */
 import type { JobView } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
-import { COUNT_COLUMNS, countCells } from '../counts.ts'
-import { detailOf, formatDuration } from '../format.ts'
-import { drawBar, shareOf } from '../progress.ts'
-import { type Column, clip, tableLines } from '../table.ts'
-import { printable, type Terminal } from '../terminal.ts'
+import { COUNT_COLUMNS, countCells, detailOf, formatDuration } from '../format.ts'
+import { drawBar, shareOf } from '../screen.ts'
+import { type Column, clip, printable, type Terminal, tableLines } from '../terminal.ts'
 import type { Rates, TopSnapshot, TypeLine } from './snapshot.ts'
 
 /** `columns` and `rows` null: a pipe, which gets everything. */

@@ -3,7 +3,7 @@ import type { Counts, TypeCounts } from '../../engine/engine.ts'
 import { redact } from '../../job/error-record.ts'
 import type { JobView } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
-import { NO_COUNTS, totalOf } from '../counts.ts'
+import { NO_COUNTS, totalOf } from '../format.ts'
 
 /** Per second since the look before. Jobs that retention removed meanwhile are not seen, so a rate is a lower bound. */
 export interface Rates {

@@ -3,11 +3,9 @@ import type { Command } from 'commander'
 import type { Mill } from '../../client/mill.ts'
 import type { NotedAction } from '../../engine/dead-letters.ts'
 import { overdueSchedules, type ScheduleView } from '../../keeper/schedule-state.ts'
-import { type Cli, type SharedOptions, withExistingMill } from '../cli.ts'
+import { type Cli, noted, type SharedOptions, withExistingMill } from '../cli.ts'
 import { formatDuration, formatTime } from '../format.ts'
-import { noted } from '../noted.ts'
-import { printTable } from '../table.ts'
-import { printable } from '../terminal.ts'
+import { printable, printTable } from '../terminal.ts'
 
 /** Beyond this a tick that nobody has run is marked: every keeper would have done it by now. */
 export const OVERDUE_MS = 60_000

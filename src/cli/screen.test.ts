@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import { progressBar } from './progress.ts'
+import { progressBar } from './screen.ts'
 import type { Terminal } from './terminal.ts'
 
 function terminal(columns: number | null): Terminal & { readonly out: PassThrough } {
