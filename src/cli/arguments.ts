@@ -1,7 +1,36 @@
-/** What is given on a command line as text: payloads, times and tenants. */
+/** Parsers for the text of arguments and options. */
+import { InvalidArgumentError } from 'commander'
 import { OptionError, PayloadError } from '../errors.ts'
 import type { Tenant } from '../job/job.ts'
+import { parseDurationMs } from '../time/duration.ts'
 import { fromIso } from '../time/iso.ts'
+
+/** The range is checked where the number is used. */
+export function wholeNumber(text: string): number {
+  if (/^-?\d+$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a whole number.')
+}
+
+/** In milliseconds. */
+export function duration(text: string): number {
+  try {
+    return parseDurationMs(text, 'duration')
+  } catch {
+    throw new InvalidArgumentError('It must be a duration such as 250ms, 30s, 5m, 1h or 7d.')
+  }
+}
+
+/** Names separated by commas. `what` completes the complaint: "names of tables, such as jobs,asr_jobs". */
+export function namesIn(text: string, what: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim())
+  if (names.includes('')) throw new InvalidArgumentError(`It must be ${what}, separated by commas.`)
+  return names
+}
+
+/** An option that may be repeated. */
+export function repeated(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text]
+}
 
 export function parsePayload(json: string): unknown {
   try {
@@ -15,7 +44,7 @@ export function parsePayload(json: string): unknown {
   }
 }
 
-/** With a zone only: the store may be read on a machine in another one. */
+/** A zone is required: the store may be read on a machine in another one. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 
 export function parseTime(text: string, name: string): Date {

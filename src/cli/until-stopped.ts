@@ -1,44 +1,67 @@
-import type { AnyJob, Log } from '../job/definition.ts'
+/** What the commands that run until SIGTERM or SIGINT share: how they start, log and stop. */
+
+import { Option } from 'commander'
+import { type Mill, type MillOptions, open } from '../client/mill.ts'
+import type { Log } from '../job/definition.ts'
 import { createLog } from '../observe/log.ts'
 import type { Clock } from '../time/clock.ts'
 import { toIso } from '../time/iso.ts'
-import type { Cli, SharedOptions } from './cli.ts'
+import { type Cli, type SharedOptions, throwIfNotStored } from './cli.ts'
 import { StopRequest } from './stop-signals.ts'
 import { printable, type Style, type Terminal } from './terminal.ts'
 
-interface Started {
+interface Started<Loaded> {
   readonly stop: StopRequest
   readonly log: Log
-  readonly jobs: readonly AnyJob[]
+  readonly loaded: Loaded
 }
 
-/**
- * How every command that runs until it is stopped begins and ends. It listens for signals before its first wait; a stop
- * while `load` brings the jobs ends it, and `run` is not called.
- */
-export async function runUntilStopped(
+/** Listens for signals before its first wait. A stop while `load` runs ends it before `run`. */
+export async function runUntilStopped<Loaded>(
   cli: Cli,
-  load: () => Promise<readonly AnyJob[]>,
+  load: () => Promise<Loaded>,
   flags: SharedOptions & { readonly logLevel: LogLevel },
-  run: (started: Started) => Promise<void>,
+  run: (started: Started<Loaded>) => Promise<void>,
 ): Promise<void> {
   const stop = new StopRequest(cli.clock)
   cli.terminal.outliveReader()
   const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })
   try {
-    const jobs = await stop.unlessStopped(load())
-    if (jobs !== null) await run({ stop, log, jobs })
+    const loaded = await stop.unlessStopped(load())
+    if (loaded !== null) await run({ stop, log, loaded })
   } finally {
     stop.close()
   }
 }
 
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+/** `withStoredMill` for a command that runs until it is stopped. A stop while the store opens ends it before `use`. */
+export async function withStoredMillUntil(
+  stop: StopRequest,
+  url: string,
+  options: MillOptions,
+  use: (mill: Mill) => Promise<void>,
+): Promise<void> {
+  const mill = await stop.unlessStopped(open(url, options), (late) => late.close())
+  if (mill === null) return
+  try {
+    throwIfNotStored(mill)
+    await use(mill)
+  } finally {
+    await mill.close()
+  }
+}
+
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** `--log-level`. */
+export function logLevelOption(): Option {
+  return new Option('--log-level <level>', 'the lowest level to log').choices(LOG_LEVELS).default('info')
+}
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Readable lines for a person at a terminal, one JSON object per line for everything else. */
+/** Readable lines on a terminal, one JSON object per line elsewhere. */
 export function openLog(terminal: Terminal, clock: Clock, settings: { json?: true | undefined; level: LogLevel }): Log {
   const forPerson = terminal.columns !== null && settings.json !== true
   if (forPerson) return readableLog(terminal, clock, settings.level)
@@ -47,7 +70,7 @@ export function openLog(terminal: Terminal, clock: Clock, settings: { json?: tru
 
 const STYLES: Readonly<Record<LogLevel, Style>> = { debug: 'dim', info: 'green', warn: 'yellow', error: 'red' }
 
-/** All lines of a process come from one worker, so a person reads its id once. */
+/** Most lines of a process come from one worker, so its id is printed once. */
 function readableLog(terminal: Terminal, clock: Clock, level: LogLevel): Log {
   let workerShown: unknown
   const write = (of: LogLevel, message: string, fields: Fields = {}): void => {

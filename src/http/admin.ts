@@ -11,15 +11,12 @@ import { systemClock } from '../time/clock.ts'
 import { buildApp, withSecurityHeaders } from './app.ts'
 import { authentication } from './auth.ts'
 import { checkListenHost, nodePeer } from './guards.ts'
-import { type Listening, listenOn } from './listening.ts'
+import { HOST_DEFAULT, type Listening, listenOn, PORT_DEFAULT } from './listening.ts'
 import { Operations } from './operations.ts'
 import { builtPage, Page } from './page.ts'
 import type { AdminOptions, Parts } from './parts.ts'
 import { Redaction } from './redaction.ts'
 import { Streams } from './streams.ts'
-
-export const PORT_DEFAULT = 7420
-const HOST_DEFAULT = '127.0.0.1'
 
 /** The HTTP API and the dashboard of one mill. */
 export interface Admin {

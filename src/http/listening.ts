@@ -1,6 +1,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { OptionError } from '../errors.ts'
 
+export const PORT_DEFAULT = 7420
+export const HOST_DEFAULT = '127.0.0.1'
+
 export interface Listening {
   /** Such as `http://127.0.0.1:7420`. */
   readonly url: string

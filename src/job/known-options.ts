@@ -71,3 +71,18 @@ function editDistance(one: string, other: string): number {
   }
   return row.at(-1) ?? 0
 }
+
+/** Required properties stay; those that may be undefined become optional. */
+export type WithoutUndefined<Values> = {
+  [Name in keyof Values as undefined extends Values[Name] ? never : Name]: Values[Name]
+} & {
+  [Name in keyof Values as undefined extends Values[Name] ? Name : never]?: Exclude<Values[Name], undefined>
+}
+
+/** A copy without the properties whose value is undefined: under exactOptionalPropertyTypes an option is left out or set. */
+export function omitUndefined<Values extends object>(values: Values): WithoutUndefined<Values> {
+  // Exactly the undefined values are gone, which is what the type says.
+  return Object.fromEntries(
+    Object.entries(values).filter(([, value]) => value !== undefined),
+  ) as WithoutUndefined<Values>
+}

@@ -33,7 +33,7 @@ describe('pausing', () => {
     const again = await cli('pause', 'bill')
     assert.equal(again.code, 0)
     assert.match(again.out, /^bill was paused already, for .+ by ann: the bank is shut\n$/)
-    assert.equal((await cli('resume', 'bill', '--who', 'bob')).out, 'bill goes on\n')
+    assert.equal((await cli('resume', 'bill', '--who', 'bob')).out, 'bill is resumed\n')
     const [said] = jsonLines((await cli('resume', 'bill', '--json')).out)
     assert.equal(said?.resumed, false)
     const audit = jsonLines((await cli('audit', '--json')).out)

@@ -75,7 +75,7 @@ describe('the command line', () => {
       [['work', JOBS, '--types', 'greet,,', ...engine], /commas.*ERR_OPTION_INVALID/],
       [['work', JOBS, '--concurrency', '0', ...engine], /'concurrency' is 0.*ERR_OPTION_INVALID/],
       [['start', '--types', 'greet', ...engine], /name the module.*ERR_OPTION_INVALID/],
-      [['start', '--engine', 'memory:'], /only while one process lives.*ERR_UNSUPPORTED/],
+      [['start', '--engine', 'memory:'], /keeps its jobs in one process.*ERR_UNSUPPORTED/],
       [['migrate', '--engine', 'memory:'], /nothing to migrate.*ERR_UNSUPPORTED/],
     ]
     for (const [args, says] of wrong) {
@@ -126,7 +126,7 @@ describe('the command line', () => {
       ['doctor'],
     ]) {
       const { code, err } = await runCli([...args, '--engine', 'memory:'])
-      assert.match(err, /only while one process lives.*ERR_UNSUPPORTED/)
+      assert.match(err, /keeps its jobs in one process.*ERR_UNSUPPORTED/)
       assert.equal(code, 2)
     }
   })

@@ -30,7 +30,7 @@ export interface EscrowPolicy {
 }
 
 const policy = (...delays: readonly Duration[]): EscrowPolicy =>
-  Object.freeze({ attempts: delays.length + 1, backoff: { kind: 'list', delays } })
+  Object.freeze({ attempts: delays.length + 1, backoff: { kind: 'list', delays } as const })
 
 const commands = policy('1s', '5s', '30s', '5m', '30m')
 const deadlines = policy('1s', '5s', '30s')

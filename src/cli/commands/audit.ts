@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { AUDIT_ACTIONS, type AuditAction } from '../../engine/dead-letters.ts'
-import { type Cli, examples, type SharedOptions, wholeNumber } from '../cli.ts'
+import { wholeNumber } from '../arguments.ts'
+import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { withDesk } from '../dead/letters.ts'
 import { printAudit } from './dead.ts'
 

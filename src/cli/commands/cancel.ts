@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { MillraceError, UnknownJobError } from '../../errors.ts'
-import { type Cli, examples, noted, type SharedOptions, userName, withExistingMill } from '../cli.ts'
+import { audited, type Cli, examples, type SharedOptions, userName, withExistingMill } from '../cli.ts'
 import { stateOf } from '../format.ts'
 
 interface CancelOptions extends SharedOptions {
@@ -36,7 +36,7 @@ async function cancelJob(cli: Cli, id: string, options: CancelOptions): Promise<
     const [before] = (await mill.engine.inspector?.find([id])) ?? []
     if (!dryRun && (await mill.cancel(id, by))) {
       const facts = before == null ? {} : { type: before.type, before: { state: before.state } }
-      return noted(cli, mill, { ...by, action: 'cancel', jobId: id, ...facts })
+      return audited(cli, mill, { ...by, action: 'cancel', jobId: id, ...facts })
     }
     const view = await mill.job(id)
     if (view === null) throw new UnknownJobError(id)

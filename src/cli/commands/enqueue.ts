@@ -3,8 +3,8 @@ import type { Command } from 'commander'
 import { OptionError, UnknownTypeError } from '../../errors.ts'
 import { type AnyJob, defineJob } from '../../job/definition.ts'
 import type { EnqueueOptions } from '../../job/options.ts'
-import { parsePayload, parseTenant, parseTime } from '../arguments.ts'
-import { type Cli, duration, examples, type SharedOptions, wholeNumber, withStoredMill } from '../cli.ts'
+import { duration, parsePayload, parseTenant, parseTime, wholeNumber } from '../arguments.ts'
+import { type Cli, examples, type SharedOptions, withStoredMill } from '../cli.ts'
 import { loadJobs } from '../modules.ts'
 
 interface EnqueueFlags extends SharedOptions {

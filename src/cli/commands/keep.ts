@@ -1,36 +1,35 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { Mill } from '../../client/mill.ts'
 import type { AnyJob } from '../../job/definition.ts'
+import { omitUndefined } from '../../job/known-options.ts'
 import type { KeeperOptions } from '../../keeper/keeper.ts'
-import { type Cli, duration, examples, type SharedOptions, withStoredMillUntil } from '../cli.ts'
+import { duration } from '../arguments.ts'
+import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { loadJobs } from '../modules.ts'
 import type { StopRequest } from '../stop-signals.ts'
-import { LOG_LEVELS, type LogLevel, runUntilStopped } from '../until-stopped.ts'
+import { type LogLevel, logLevelOption, runUntilStopped, withStoredMillUntil } from '../until-stopped.ts'
 import { type Serve, serveNothing } from './serve.ts'
 
 export function addKeep(program: Command, cli: Cli): void {
   program
     .command('keep')
-    .summary('run schedules, reap dead workers and tidy up, without working')
-    .description('Run what is due on the clock until SIGTERM or SIGINT: schedules, reaping, tidying up. Then exit 0.')
-    .argument(
-      '[jobs...]',
-      'modules (.ts, .js, .mjs) that define jobs: their schedules are stored, and their rules hold',
-    )
-    .option('--interval <duration>', 'another keeper takes over within twice this; 5s unless told', duration)
-    .option('--reap <duration>', 'how often to look for jobs of dead workers; 30s unless told', duration)
-    .option('--no-reap', 'leave that to another process')
-    .addOption(new Option('--log-level <level>', 'the least that is logged').choices(LOG_LEVELS).default('info'))
+    .summary('run schedules, reaping and retention without a worker')
+    .description('Run schedules, reaping and retention until SIGTERM or SIGINT, then exit 0.')
+    .argument('[jobs...]', 'modules (.ts, .js, .mjs) that define jobs, to store their schedules and use their rules')
+    .option('--interval <duration>', 'another keeper takes over within twice this time (default: 5s)', duration)
+    .option('--reap <duration>', 'how often to look for jobs of dead workers (default: 30s)', duration)
+    .option('--no-reap', 'leave reaping to another process')
+    .addOption(logLevelOption())
     .addHelpText(
       'after',
       `${examples([
-        ['millrace keep', 'whatever is stored'],
-        ['millrace keep jobs.ts', 'and the schedules that jobs.ts declares'],
-        ['millrace keep --interval 1s', 'so that another one takes over within 2 seconds'],
+        ['millrace keep', 'everything that is stored'],
+        ['millrace keep jobs.ts', 'also the schedules that jobs.ts declares'],
+        ['millrace keep --interval 1s', 'another keeper takes over within 2 seconds'],
       ])}
 
-Every worker runs a keeper too, so this is for machines on which no worker runs, or where none should spend its time on it.
-Start as many as you like: one is active, and the others wait to take over. A tick is run once, whoever runs it.`,
+Every worker runs a keeper too, so use this where no worker runs, or to take the load off workers.
+Start as many as you like: one is active, the others stand by. Each tick runs once.`,
     )
     .action(async (modules: readonly string[], _options, command: Command) => {
       const flags = command.optsWithGlobals<KeeperFlags>()
@@ -40,22 +39,22 @@ Start as many as you like: one is active, and the others wait to take over. A ti
 
 export interface KeeperFlags extends SharedOptions {
   readonly interval?: number
-  /** False for --no-reap, true when nothing was said. */
+  /** False for --no-reap, true without either option. */
   readonly reap: number | boolean
   readonly logLevel: LogLevel
 }
 
-/** A keeper alone, until SIGTERM or SIGINT. Its acts are short, so there is nothing to cut short for whoever insists. */
+/** A keeper's work is short, so a second signal has nothing to cut short. */
 export async function runKeeper(
   cli: Cli,
   load: () => Promise<readonly AnyJob[]>,
   flags: KeeperFlags,
   serve: Serve = serveNothing,
 ): Promise<void> {
-  await runUntilStopped(cli, load, flags, async ({ stop, log, jobs }) => {
+  await runUntilStopped(cli, load, flags, async ({ stop, log, loaded: jobs }) => {
     const options: KeeperOptions = {
       jobs,
-      ...(flags.interval !== undefined && { interval: flags.interval }),
+      ...omitUndefined({ interval: flags.interval }),
       ...(flags.reap !== true && { reap: flags.reap }),
     }
     await withStoredMillUntil(stop, flags.engine, { log, clock: cli.clock }, async (mill) => {

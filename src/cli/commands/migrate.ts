@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { applyMigrations, planMigrations } from '../../engine/open.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
-import { migrateOwnTables, tableNames } from '../own-tables.ts'
+import { tableNames } from './reap.ts'
 
 interface MigrateOptions extends SharedOptions {
   readonly dryRun?: true
@@ -13,22 +13,22 @@ export function addMigrate(program: Command, cli: Cli): void {
   program
     .command('migrate')
     .summary('create or upgrade the tables')
-    .description('Create or upgrade the tables, and print the version of the schema. Repeating it is harmless.')
-    .option('--dry-run', 'print the SQL that would run, and change nothing')
-    .option('--tables <names>', 'instead: give tables of your own the lease columns, on Postgres', tableNames)
+    .description('Create or upgrade the tables and print the version of the schema. It is safe to repeat.')
+    .option('--dry-run', 'print the SQL and change nothing')
+    .option('--tables <names>', 'add the lease columns to your own job tables on Postgres instead', tableNames)
     .addHelpText(
       'after',
       examples([
         ['millrace migrate', 'before workers that open with migrate: false'],
-        ['millrace migrate --dry-run', 'read it first'],
-        ['millrace migrate --tables jobs,asr_jobs', 'before the reaper watches your own tables'],
+        ['millrace migrate --dry-run', 'read the SQL first'],
+        ['millrace migrate --tables jobs,asr_jobs', 'before the reaper watches your own job tables'],
       ]),
     )
     .action((_options, command: Command) => migrate(cli, command.optsWithGlobals<MigrateOptions>()))
 }
 
 async function migrate(cli: Cli, options: MigrateOptions): Promise<void> {
-  if (options.tables !== undefined) return migrateOwnTables(cli, options, options.tables)
+  if (options.tables !== undefined) return migrateTables(cli, options, options.tables)
   const { terminal, clock } = cli
   const settings = { clock, migrate: true }
   const plan = await (options.dryRun ? planMigrations : applyMigrations)(options.engine, settings)
@@ -49,4 +49,15 @@ async function migrate(cli: Cli, options: MigrateOptions): Promise<void> {
     return
   }
   terminal.print(`The schema went from version ${version} to ${latest}: ${names.join(', ')}.`)
+}
+
+async function migrateTables(cli: Cli, options: MigrateOptions, tables: readonly string[]): Promise<void> {
+  const { terminal, extensions } = cli
+  const dryRun = options.dryRun ?? false
+  const { jobTables } = await extensions.jobTables()
+  const { statements } = await jobTables.migrate(options.engine, tables, { dryRun })
+  if (options.json) return terminal.print(JSON.stringify({ tables, dryRun, statements }))
+  if (statements.length === 0) return terminal.print(`${tables.join(', ')}: nothing is missing.`)
+  if (dryRun) return terminal.print(`${statements.join(';\n\n')};\n\n-- nothing was changed`)
+  terminal.print(`${tables.join(', ')}: ${statements.length} statements run.`)
 }

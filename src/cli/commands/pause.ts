@@ -13,16 +13,16 @@ export function addPause(program: Command, cli: Cli): void {
     .command('pause')
     .summary('start no more jobs of a type')
     .description(
-      'Hold a type back, in every worker of every process, within a second. Its jobs stay queued and more may be enqueued; those that run go on to their end.',
+      'Start no more jobs of a type, in every worker of every process, within a second. Jobs stay queued, more can be enqueued, and running ones finish.',
     )
     .argument('<type>', 'the type of job')
-    .option('--reason <text>', 'why; it stays in the audit', 'paused from the command line')
-    .option('--who <name>', 'who; your user name unless told')
+    .option('--reason <text>', 'why; recorded in the audit', 'paused from the command line')
+    .option('--who <name>', 'who does it (default: your user name)')
     .addHelpText(
       'after',
       examples([
         ['millrace pause bill --reason "the provider is down"', 'until millrace resume bill'],
-        ['millrace explain 01K5X…', 'says so when a job waits for a resume'],
+        ['millrace explain 01K5X…', 'says whether a job waits for a resume'],
       ]),
     )
     .action((type: string, _options, command: Command) => pause(cli, type, command.optsWithGlobals<PauseFlags>()))
@@ -43,26 +43,21 @@ async function pause(cli: Cli, type: string, flags: PauseFlags): Promise<void> {
   cli.terminal.print(`${name} was paused already${since}${reason}`)
 }
 
-interface ResumeFlags extends SharedOptions {
-  readonly reason: string
-  readonly who?: string
-}
-
 export function addResume(program: Command, cli: Cli): void {
   program
     .command('resume')
-    .summary('let a paused type go on')
-    .description('Let a paused type go on, in every worker of every process, within a second.')
+    .summary('start jobs of a paused type again')
+    .description('Start jobs of a paused type again, in every worker of every process, within a second.')
     .argument('<type>', 'the type of job')
-    .option('--reason <text>', 'why; it stays in the audit', 'resumed from the command line')
-    .option('--who <name>', 'who; your user name unless told')
+    .option('--reason <text>', 'why; recorded in the audit', 'resumed from the command line')
+    .option('--who <name>', 'who does it (default: your user name)')
     .addHelpText('after', examples([['millrace resume bill', 'its queued jobs start']]))
-    .action((type: string, _options, command: Command) => resume(cli, type, command.optsWithGlobals<ResumeFlags>()))
+    .action((type: string, _options, command: Command) => resume(cli, type, command.optsWithGlobals<PauseFlags>()))
 }
 
-async function resume(cli: Cli, type: string, flags: ResumeFlags): Promise<void> {
+async function resume(cli: Cli, type: string, flags: PauseFlags): Promise<void> {
   const by = { who: flags.who ?? userName(), reason: flags.reason }
   const resumed = await withExistingMill(cli, flags.engine, (mill) => mill.resume(type, by))
   if (flags.json) return cli.terminal.print(JSON.stringify({ type, resumed, ...by }))
-  cli.terminal.print(resumed ? `${printable(type)} goes on` : `${printable(type)} was not paused`)
+  cli.terminal.print(resumed ? `${printable(type)} is resumed` : `${printable(type)} was not paused`)
 }

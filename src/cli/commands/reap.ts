@@ -4,9 +4,10 @@ import type { JobFacts } from '../../events.ts'
 import { redact } from '../../job/error-record.ts'
 import { reapOnce } from '../../keeper/reaper.ts'
 import { newWorkerId } from '../../worker/worker-id.ts'
+import { namesIn } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
+import type { ReapedRow } from '../extensions.ts'
 import { loadJobs } from '../modules.ts'
-import { reapOwnTables, tableNames } from '../own-tables.ts'
 import { printable } from '../terminal.ts'
 
 interface ReapOptions extends SharedOptions {
@@ -18,20 +19,27 @@ export function addReap(program: Command, cli: Cli): void {
   program
     .command('reap')
     .summary('recover the jobs of dead workers, once')
-    .description('Recover the jobs of dead workers, once: those whose lease has run out are retried, or dead.')
-    .option('--jobs <modules...>', 'modules that define the types: their backoff is then used')
-    .option('--tables <names>', 'instead of jobs: rows of tables of your own, on Postgres', tableNames)
+    .description(
+      'Recover the jobs of dead workers, once. A job whose lease has expired is retried or becomes a dead letter.',
+    )
+    .option('--jobs <modules...>', 'modules that define the types, to use their backoff')
+    .option('--tables <names>', 'reap rows of your own job tables on Postgres instead', tableNames)
     .addHelpText(
       'after',
       `${examples([
         ['millrace reap', 'one pass'],
         ['millrace reap --json', 'a line per job, then one with the totals'],
-        ['millrace reap --tables jobs,asr_jobs', 'expired leases in your own tables'],
+        ['millrace reap --tables jobs,asr_jobs', 'expired leases in your own job tables'],
       ])}
 
-Running workers do this every 30 seconds by themselves; use it when there are none, or from cron.`,
+Running workers do this every 30 seconds. Use it without workers, or from cron.`,
     )
     .action((_options, command: Command) => reap(cli, command.optsWithGlobals<ReapOptions>()))
+}
+
+/** The value of `--tables`. */
+export function tableNames(text: string): readonly string[] {
+  return namesIn(text, 'names of tables, such as jobs,asr_jobs')
 }
 
 interface Recovered {
@@ -41,7 +49,7 @@ interface Recovered {
 }
 
 async function reap(cli: Cli, options: ReapOptions): Promise<void> {
-  if (options.tables !== undefined) return reapOwnTables(cli, options, options.tables)
+  if (options.tables !== undefined) return reapTables(cli, options, options.tables)
   const { terminal, clock } = cli
   const jobs = options.jobs === undefined ? [] : await loadJobs(options.jobs)
   const definitions = new Map(jobs.map((job) => [job.type, job]))
@@ -71,4 +79,23 @@ async function reap(cli: Cli, options: ReapOptions): Promise<void> {
     )
   }
   terminal.print(options.json ? JSON.stringify({ retried, dead }) : `${retried} back in the queue, ${dead} dead.`)
+}
+
+async function reapTables(cli: Cli, options: SharedOptions, tables: readonly string[]): Promise<void> {
+  const { terminal } = cli
+  const rows: ReapedRow[] = []
+  const { jobTables } = await cli.extensions.jobTables()
+  const { requeuedIds, failedIds } = await jobTables.reap(options.engine, tables, {
+    environment: process.env,
+    onReaped: (row) => rows.push(row),
+  })
+  for (const { table, id, action, attempt, lockedBy } of rows) {
+    terminal.print(
+      options.json
+        ? JSON.stringify({ table, id, action, attempt, lockedBy })
+        : `${printable(table)} ${printable(id)} ${action} (start ${attempt}, locked by ${printable(lockedBy ?? '-')})`,
+    )
+  }
+  const [requeued, failed] = [requeuedIds.length, failedIds.length]
+  terminal.print(options.json ? JSON.stringify({ requeued, failed }) : `${requeued} requeued, ${failed} failed.`)
 }

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { UnknownScheduleError } from '../../errors.ts'
 import { parseCron, previewCron } from '../../time/cron.ts'
-import { type Cli, examples, type SharedOptions, wholeNumber } from '../cli.ts'
+import { wholeNumber } from '../arguments.ts'
+import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { formatDuration, formatTime } from '../format.ts'
 import {
   addReschedule,

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { OptionError } from '../../errors.ts'
-import { type Cli, duration, examples, type SharedOptions, wholeNumber, withExistingMill } from '../cli.ts'
+import { duration, wholeNumber } from '../arguments.ts'
+import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { EXIT } from '../exit.ts'
 import { onQuitKey, Screen } from '../screen.ts'
 import { onStopSignals } from '../stop-signals.ts'

@@ -1,14 +1,16 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Command } from 'commander'
 import { type Mill, open } from '../../client/mill.ts'
 import type { AnyJob, Log } from '../../job/definition.ts'
 import { toErrorRecord } from '../../job/error-record.ts'
+import { omitUndefined } from '../../job/known-options.ts'
 import type { WorkerOptions } from '../../worker/options.ts'
 import type { Worker } from '../../worker/worker.ts'
-import { type Cli, duration, examples, type SharedOptions, wholeNumber } from '../cli.ts'
+import { duration, namesIn, wholeNumber } from '../arguments.ts'
+import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { EXIT } from '../exit.ts'
 import { loadHandledJobs } from '../modules.ts'
 import type { StopRequest } from '../stop-signals.ts'
-import { LOG_LEVELS, type LogLevel, runUntilStopped } from '../until-stopped.ts'
+import { type LogLevel, logLevelOption, runUntilStopped } from '../until-stopped.ts'
 import { type Serve, serveNothing } from './serve.ts'
 
 export function addWork(program: Command, cli: Cli): void {
@@ -16,7 +18,7 @@ export function addWork(program: Command, cli: Cli): void {
     program
       .command('work')
       .summary('run jobs until told to stop')
-      .description('Run jobs until SIGTERM or SIGINT: then finish or give back what runs, and exit 0.')
+      .description('Run jobs until SIGTERM or SIGINT. Then finish or return the running ones and exit 0.')
       .argument('<jobs...>', 'modules (.ts, .js, .mjs) that export jobs with handlers'),
   )
     .addHelpText(
@@ -24,7 +26,7 @@ export function addWork(program: Command, cli: Cli): void {
       examples([
         ['millrace work jobs.ts', 'every job that jobs.ts exports'],
         ['millrace work jobs/*.ts --concurrency 50', 'more at once'],
-        ['millrace work jobs.ts --types greet,bill', 'only some of them: another process has the rest'],
+        ['millrace work jobs.ts --types greet,bill', 'only some of them; another process runs the rest'],
         ['millrace work jobs.ts --drain 5s', 'wait less for running jobs when stopped'],
       ]),
     )
@@ -34,59 +36,40 @@ export function addWork(program: Command, cli: Cli): void {
     })
 }
 
-/** What `start` and `work` share: a worker in this process, from its first log line to its clean end. */
-
 export interface WorkerFlags {
   readonly types?: readonly string[]
   readonly concurrency?: number
   readonly drain?: number
   readonly poll?: number
-  /** False for --no-reap, true when nothing was said. */
+  /** False for --no-reap, true without either option. */
   readonly reap: number | boolean
   readonly logLevel: LogLevel
 }
 
 export function addWorkerOptions(command: Command): Command {
   return command
-    .option('--types <a,b>', 'only these types', list)
-    .option('--concurrency <n>', 'handlers at once; 10 unless told', wholeNumber)
-    .option('--drain <duration>', 'how long a stop waits for running handlers; 30s unless told', duration)
-    .option(
-      '--poll <duration>',
-      'the longest wait between two looks, should a wake-up be missed; 1s unless told',
-      duration,
-    )
-    .option('--reap <duration>', 'how often to look for jobs of dead workers; 30s unless told', duration)
-    .option('--no-reap', 'leave that to another process')
-    .addOption(new Option('--log-level <level>', 'the least that is logged').choices(LOG_LEVELS).default('info'))
-}
-
-function list(text: string): readonly string[] {
-  const parts = text.split(',').map((part) => part.trim())
-  if (parts.every((part) => part !== '')) return parts
-  throw new InvalidArgumentError('Separate types with commas, such as greet,bill.')
+    .option('--types <a,b>', 'only these types', (text: string) => namesIn(text, 'names of types, such as greet,bill'))
+    .option('--concurrency <n>', 'handlers that run at once (default: 10)', wholeNumber)
+    .option('--drain <duration>', 'how long a stop waits for running handlers (default: 30s)', duration)
+    .option('--poll <duration>', 'the longest wait for a job if a wake-up is missed (default: 1s)', duration)
+    .option('--reap <duration>', 'how often to look for jobs of dead workers (default: 30s)', duration)
+    .option('--no-reap', 'leave reaping to another process')
+    .addOption(logLevelOption())
 }
 
 export function workerOptions(flags: WorkerFlags): WorkerOptions {
-  return {
-    ...(flags.concurrency !== undefined && { concurrency: flags.concurrency }),
-    ...(flags.drain !== undefined && { drain: flags.drain }),
-    ...(flags.poll !== undefined && { poll: flags.poll }),
-    ...(flags.reap !== true && { reap: flags.reap }),
-  }
+  const { concurrency, drain, poll, reap } = flags
+  return omitUndefined({ concurrency, drain, poll, reap: reap === true ? undefined : reap })
 }
 
-/**
- * Resolves when the worker has stopped and the engine is closed; rejects if a handler broke the process. `load` brings
- * the jobs.
- */
+/** Resolves when the worker has stopped and the engine is closed; rejects if a handler broke the process. */
 export async function runWorker(
   cli: Cli,
   load: () => Promise<readonly AnyJob[]>,
   flags: SharedOptions & WorkerFlags,
   serve: Serve = serveNothing,
 ): Promise<void> {
-  await runUntilStopped(cli, load, flags, async ({ stop, log, jobs }) => {
+  await runUntilStopped(cli, load, flags, async ({ stop, log, loaded: jobs }) => {
     const mill = await stop.unlessStopped(open(flags.engine, { log, clock: cli.clock }), (late) => late.close())
     if (mill === null) return
     try {
@@ -109,7 +92,6 @@ async function workUntilStopped(stop: StopRequest, { mill, jobs, log, flags, ser
   const serving = await stop.unlessStopped(serve(mill, jobs, log), (late) => late.close())
   if (serving === null) return
   try {
-    // One that is stopped while it starts ends with the mill.
     const worker = await stop.unlessStopped(mill.work(jobs, workerOptions(flags)), (late) => late.stop())
     if (worker !== null) await untilStopped(stop, [worker], log)
   } finally {
@@ -118,9 +100,9 @@ async function workUntilStopped(stop: StopRequest, { mill, jobs, log, flags, ser
 }
 
 /**
- * A promise that a handler forgot to await may reject at any time: that is logged and the worker goes on. An exception
- * thrown outside of any promise leaves handlers in an unknown state: the worker drains, so that nothing stays leased,
- * and the process ends with a failure for its supervisor to see.
+ * A promise that a handler forgot to await may reject at any time: it is logged and the worker continues. An exception
+ * outside of any promise leaves handlers in an unknown state: the worker drains, so that nothing stays leased, and the
+ * process ends with a failure for its supervisor.
  */
 export async function untilStopped(stop: StopRequest, workers: readonly Worker[], log: Log): Promise<void> {
   const failures: unknown[] = []
@@ -129,16 +111,16 @@ export async function untilStopped(stop: StopRequest, workers: readonly Worker[]
     for (const worker of workers) void worker.stop(cause)
   }
   const onRejection = (error: unknown): void => {
-    log.error('A promise nobody awaited was rejected; the worker goes on', { ...ids, ...factsOf(error) })
+    log.error('Unhandled promise rejection; the worker continues', { ...ids, ...factsOf(error) })
   }
   const onException = (error: unknown): void => {
-    log.error('An exception was thrown outside of any handler; the worker stops', { ...ids, ...factsOf(error) })
+    log.error('Uncaught exception; the worker stops', { ...ids, ...factsOf(error) })
     failures.push(error)
     stopAll('exception')
   }
   const onStop = (): void => stopAll(String(stop.signal.reason))
   stop.onInsist(() => {
-    log.warn('Stopped at once by a second signal; what is still leased will be reaped', ids)
+    log.warn('A second signal ends the process at once; jobs that are still leased will be reaped', ids)
     process.exit(EXIT.failed)
   })
   stop.signal.addEventListener('abort', onStop, { once: true })
@@ -155,7 +137,7 @@ export async function untilStopped(stop: StopRequest, workers: readonly Worker[]
   if (failures.length > 0) throw failures[0]
 }
 
-/** The text passes the redactor: an error of a handler may quote its payload. */
+/** Redacted: a handler's error may quote its payload. */
 function factsOf(error: unknown): { error: string; code: string | null } {
   const { name, message, code } = toErrorRecord(error)
   return { error: `${name}: ${message}`, code }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { OptionError, PayloadError } from '../../errors.ts'
-import { type Cli, examples, wholeNumber } from '../cli.ts'
+import { wholeNumber } from '../arguments.ts'
+import { type Cli, examples } from '../cli.ts'
 import {
   type ActFlags,
   acting,

@@ -3,8 +3,8 @@ import type { Receipt } from '../../engine/engine.ts'
 import { UnknownScheduleError } from '../../errors.ts'
 import { MISSED_POLICIES, OVERLAP_POLICIES, type ScheduleSpec } from '../../job/schedule.ts'
 import type { ScheduleView } from '../../keeper/schedule-state.ts'
-import { parsePayload, parseTenant, parseTime } from '../arguments.ts'
-import { type Cli, duration, examples, noted, type SharedOptions, wholeNumber, withStoredMill } from '../cli.ts'
+import { duration, parsePayload, parseTenant, parseTime, wholeNumber } from '../arguments.ts'
+import { audited, type Cli, examples, type SharedOptions, withStoredMill } from '../cli.ts'
 import { formatTime } from '../format.ts'
 import { loadJobs } from '../modules.ts'
 import { printable } from '../terminal.ts'
@@ -100,7 +100,7 @@ export function addScheduleRun(schedules: Command, cli: Cli): void {
 function runNow(cli: Cli, name: string, flags: SharedOptions): Promise<Receipt> {
   return withSchedules(cli, flags, async (timetable, mill) => {
     const receipt = await timetable.runNow(name)
-    await noted(cli, mill, { action: 'schedule-run', subject: name, jobId: receipt.id, after: { ...receipt } })
+    await audited(cli, mill, { action: 'schedule-run', subject: name, jobId: receipt.id, after: { ...receipt } })
     return receipt
   })
 }
@@ -129,7 +129,7 @@ async function remove(cli: Cli, name: string, flags: RemoveFlags): Promise<void>
     if (dryRun) return found
     await timetable.unschedule(name)
     const { type } = found
-    await noted(cli, mill, { action: 'schedule-remove', subject: name, type, before: timesOf(found) })
+    await audited(cli, mill, { action: 'schedule-remove', subject: name, type, before: timesOf(found) })
     return found
   })
   if (flags.json) return cli.terminal.print(JSON.stringify({ name, removed: !dryRun, dryRun }))

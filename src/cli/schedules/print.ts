@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Mill } from '../../client/mill.ts'
 import type { NotedAction } from '../../engine/dead-letters.ts'
 import { overdueSchedules, type ScheduleView } from '../../keeper/schedule-state.ts'
-import { type Cli, noted, type SharedOptions, withExistingMill } from '../cli.ts'
+import { audited, type Cli, type SharedOptions, withExistingMill } from '../cli.ts'
 import { formatDuration, formatTime } from '../format.ts'
 import { printable, printTable } from '../terminal.ts'
 
@@ -27,7 +27,7 @@ export async function changeSchedule(
 ): Promise<ScheduleView> {
   const before = await mill.schedules.find(name)
   const after = await change()
-  await noted(cli, mill, {
+  await audited(cli, mill, {
     ...{ action, subject: name, type: after.type, after: timesOf(after) },
     ...(before !== null && { before: timesOf(before) }),
   })
