@@ -107,7 +107,6 @@ export class Stage {
 
   async other(): Promise<Engine> {
     const engine = await this.harness.other()
-    await engine.open()
     return engine
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout as pass } from 'node:timers/promises'
 import type { Engine } from '../../src/engine/engine.ts'
-import { fromUrl } from '../../src/engines/kafka/module.ts'
+import { connect } from '../../src/engines/kafka/module.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { freshName, kafkaServer, withAdmin } from '../../test/servers/kafka.ts'
 import type { Harness } from '../harness.ts'
@@ -18,12 +18,11 @@ export async function kafkaHarness(): Promise<Harness> {
   const url = `${server.url}?group=${freshName('group')}&prefix=${prefix}&partitions=1&session=4800&heartbeat=50&drain=200`
   const views: Engine[] = []
   const view = async (): Promise<Engine> => {
-    const engine = fromUrl(url, { clock: systemClock, migrate: true })
+    const engine = await connect(url, { clock: systemClock, migrate: true })
     views.push(engine)
     return engine
   }
   const engine = await view()
-  await engine.open()
   return {
     engine,
     clock: systemClock,

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import type { Engine } from '../../src/engine/engine.ts'
-import { fromUrl, migrate } from '../../src/engines/postgres/module.ts'
+import { connect, migrate } from '../../src/engines/postgres/module.ts'
 import { TestClock } from '../../src/testing/test-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { type LossyWire, lossyWire } from '../../test/servers/lossy-wire.ts'
@@ -15,12 +15,11 @@ export async function postgresHarness(clock: TestClock = new TestClock()): Promi
   const clients: pg.Client[] = []
   const wires: LossyWire[] = []
   const view = async (): Promise<Engine> => {
-    const engine = fromUrl(`${url}&pool=4`, { clock, migrate: false })
+    const engine = await connect(`${url}&pool=4`, { clock, migrate: false })
     views.push(engine)
     return engine
   }
   const engine = await view()
-  await engine.open()
   return {
     engine,
     clock,
@@ -29,7 +28,7 @@ export async function postgresHarness(clock: TestClock = new TestClock()): Promi
     async lossyView() {
       const wire = await lossyWire(url)
       wires.push(wire)
-      const lossy = fromUrl(`${wire.url}&pool=4`, { clock, migrate: false })
+      const lossy = await connect(`${wire.url}&pool=4`, { clock, migrate: false })
       views.push(lossy)
       return { engine: lossy, loseNextAnswer: wire.loseNextAnswer }
     },

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import type { Engine } from '../../src/engine/engine.ts'
-import { fromUrl } from '../../src/engines/redis/module.ts'
+import { connect } from '../../src/engines/redis/module.ts'
 import { TestClock } from '../../src/testing/test-clock.ts'
 import { type LossyWire, lossyWire } from '../../test/servers/lossy-wire.ts'
 import { dropPrefix, prefixUrl, redisServer } from '../../test/servers/redis.ts'
@@ -17,12 +17,11 @@ export async function redisHarness(clock: TestClock = new TestClock()): Promise<
   const views: Engine[] = []
   const wires: LossyWire[] = []
   const view = async (): Promise<Engine> => {
-    const engine = fromUrl(url, { clock, migrate: true })
+    const engine = await connect(url, { clock, migrate: true })
     views.push(engine)
     return engine
   }
   const engine = await view()
-  await engine.open()
   return {
     engine,
     clock,
@@ -31,7 +30,7 @@ export async function redisHarness(clock: TestClock = new TestClock()): Promise<
     async lossyView() {
       const wire = await lossyWire(url)
       wires.push(wire)
-      const lossy = fromUrl(wire.url, { clock, migrate: true })
+      const lossy = await connect(wire.url, { clock, migrate: true })
       views.push(lossy)
       return { engine: lossy, loseNextAnswer: wire.loseNextAnswer }
     },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Engine } from '../../src/engine/engine.ts'
-import { fromUrl } from '../../src/engines/sqlite/module.ts'
+import { connect } from '../../src/engines/sqlite/module.ts'
 import { TestClock } from '../../src/testing/test-clock.ts'
 import type { Harness, OwnTransaction } from '../harness.ts'
 
@@ -18,12 +18,11 @@ export async function sqliteHarness(clock: TestClock = new TestClock()): Promise
   const views: Engine[] = []
   const handles: DatabaseSync[] = []
   const view = async (): Promise<Engine> => {
-    const engine = fromUrl(`${url}?synchronous=normal`, { clock, migrate: true })
+    const engine = await connect(`${url}?synchronous=normal`, { clock, migrate: true })
     views.push(engine)
     return engine
   }
   const engine = await view()
-  await engine.open()
   return {
     engine,
     clock,

@@ -107,7 +107,6 @@ export type CreateIn = (clock: TestClock) => Promise<Harness>
 
 async function sideOf(harness: Harness): Promise<Side> {
   const rival = await harness.other()
-  await rival.open()
   const types = TYPES.map((type) => ({ type, leaseMs: LEASE_MS }))
   const consumers = [
     await harness.engine.consume({ types, worker: 'model:1:one' }),

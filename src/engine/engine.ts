@@ -19,6 +19,7 @@ import type { Schedules } from './schedules.ts'
 
 export type { DeadLetter, DeadLetters } from './dead-letters.ts'
 
+/** An engine is open from the start: its `connect` resolves once the store has been reached and checked. */
 export interface Engine {
   readonly name: string
   readonly capabilities: Capabilities
@@ -29,9 +30,10 @@ export interface Engine {
    */
   readonly threadUrl: string | null
 
-  /** Connects and checks that the store is usable. Opening twice is harmless. */
-  open(): Promise<void>
-  /** Idempotent, legal before `open`. Consumers are closed with it; leases still held simply run out. */
+  /**
+   * Idempotent. Consumers are closed with it; leases still held simply run out. Afterwards every call rejects with a
+   * ClosedError.
+   */
   close(): Promise<void>
   /** Rejects if a claim could not be served right now. */
   ping(): Promise<void>

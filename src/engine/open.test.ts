@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { MemoryEngine } from '../engines/memory/index.ts'
 import { EngineError, UnsupportedError } from '../errors.ts'
@@ -62,17 +65,17 @@ test('an object that is neither an engine nor a database is refused', async () =
   await assert.rejects(openEngine({ some: 'object' }, settings), UnsupportedError)
 })
 
-test('an engine that cannot be opened is closed again', async () => {
-  const calls: string[] = []
-  class Broken extends MemoryEngine {
-    override async open(): Promise<void> {
-      calls.push('open')
-      throw new EngineError('ERR_STORAGE_OPEN', 'no such disk')
-    }
-    override async close(): Promise<void> {
-      calls.push('close')
-    }
-  }
-  await assert.rejects(openEngine(new Broken(), settings), /no such disk/)
-  assert.deepEqual(calls, ['open', 'close'])
+test('an engine that cannot be opened leaves no file open', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'millrace-'))
+  t.after(() => rm(directory, { recursive: true }))
+  const file = join(directory, 'empty.db')
+  await writeFile(file, '')
+  await assert.rejects(openEngine(`sqlite:${file}`, { ...settings, migrate: false }), EngineError)
+  const open = await Promise.all(
+    (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')),
+  )
+  assert.deepEqual(
+    open.filter((path) => path.startsWith(directory)),
+    [],
+  )
 })

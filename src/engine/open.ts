@@ -1,6 +1,7 @@
 import { EngineError, UnsupportedError } from '../errors.ts'
 import { redact } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
+import type { Capabilities } from './capabilities.ts'
 import type { Engine } from './engine.ts'
 import type { TopicsOfBroker } from './topics.ts'
 
@@ -13,10 +14,12 @@ export interface EngineSettings {
 
 /** What an engine's module offers to `open`. */
 export interface EngineModule {
-  /** An engine for a URL of this scheme. Throws an EngineError with `ERR_ENGINE_URL` for a malformed one. */
-  fromUrl(url: string, settings: EngineSettings): Engine
-  /** An engine over a handle of the user's own, or null when the object is not one. */
-  fromHandle(handle: object, settings: EngineSettings): Engine | null
+  /** Rejects with `ERR_ENGINE_URL` for a malformed URL. Leaves nothing open when it rejects. */
+  connect(url: string, settings: EngineSettings): Promise<Engine>
+  /** The same over a handle of the user's own; null when the object is not one. */
+  connectHandle?(handle: object, settings: EngineSettings): Promise<Engine> | null
+  /** What an engine of this URL can do, known before it is reached. */
+  capabilitiesOf(url: string): Capabilities
   /** Present where the engine has a schema. Looks only: a store that is not there yet is not created. */
   planMigrations?(url: string, settings: EngineSettings): Promise<MigrationPlan>
   /** Present where opening never migrates. Brings the schema to the present version and tells what it did; repeating is harmless. */
@@ -51,22 +54,14 @@ const URL_EXAMPLES = 'sqlite:./millrace.db or memory:'
 
 export const ENGINE_SCHEMES: readonly string[] = Object.keys(MODULES)
 
-/** Turns a URL, an engine or a user's own handle into an opened engine. */
+/** Turns a URL, an engine or a user's own handle into an open engine. */
 export async function openEngine(target: string | object, settings: EngineSettings): Promise<Engine> {
-  const engine = await makeEngine(target, settings)
-  try {
-    await engine.open()
-  } catch (error) {
-    // What was half opened must not hold a file or a socket; why it could not be opened is the better answer.
-    await engine.close().catch(() => {})
-    throw error
-  }
-  return engine
+  if (typeof target !== 'string') return fromObject(target, settings)
+  return (await moduleOf(target)).connect(target, settings)
 }
 
-/** The same, and not opened yet. */
-export async function makeEngine(target: string | object, settings: EngineSettings): Promise<Engine> {
-  return typeof target === 'string' ? fromUrl(target, settings) : fromObject(target, settings)
+export async function capabilitiesOf(url: string): Promise<Capabilities> {
+  return (await moduleOf(url)).capabilitiesOf(url)
 }
 
 /** What the schema is and what is missing of it; null where the engine has none. */
@@ -92,10 +87,6 @@ export async function openTopics(
   return (await (await moduleOf(url)).openTopics?.(url, options)) ?? null
 }
 
-async function fromUrl(url: string, settings: EngineSettings): Promise<Engine> {
-  return (await moduleOf(url)).fromUrl(url, settings)
-}
-
 async function moduleOf(url: string): Promise<EngineModule> {
   const scheme = /^([a-z][a-z0-9+]*):/.exec(url)?.[1]
   const load = scheme !== undefined && Object.hasOwn(MODULES, scheme) ? MODULES[scheme] : undefined
@@ -111,8 +102,8 @@ async function fromObject(target: object | null | undefined, settings: EngineSet
   }
   if (isEngine(target)) return target
   for (const load of Object.values(MODULES)) {
-    const engine = (await load()).fromHandle(target, settings)
-    if (engine !== null) return engine
+    const connecting = (await load()).connectHandle?.(target, settings) ?? null
+    if (connecting !== null) return connecting
   }
   throw new UnsupportedError({
     engine: 'given',

@@ -1,6 +1,6 @@
 import { leadershipOf, outboxOf } from '../engine/admission.ts'
 import type { Engine } from '../engine/engine.ts'
-import { makeEngine, openEngine } from '../engine/open.ts'
+import { capabilitiesOf, type EngineSettings, openEngine } from '../engine/open.ts'
 import type { OutboxSize } from '../engine/outbox.ts'
 import { OptionError } from '../errors.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import { newWorkerId } from '../worker/worker-id.ts'
 import { Forwarder } from './forwarder.ts'
-import { engineThrough } from './outbox-engine.ts'
+import { engineThrough, type Target } from './outbox-engine.ts'
 
 export interface OutboxOptions {
   /**
@@ -88,29 +88,27 @@ export async function openOutbox(options: OutboxOptions): Promise<OpenedOutbox> 
   }
   const clock = options.clock ?? systemClock
   const settings = { clock, migrate: options.migrate ?? true }
-  const target = await makeEngine(options.target, settings)
+  const target = await targetOf(options.target, settings)
   const store = await openEngine(options.store, settings)
   const isOurs = store !== options.store
   const outbox = await asStore(store, isOurs)
-  const reach = reaching(target)
-  await reach().catch(onError)
+  await target.reach().catch(onError)
   const forwarder = forward
     ? new Forwarder({
         ...{ name, outbox, clock, pollMs, intervalMs, onError, batchMax: batch, id: newWorkerId() },
         leadership: leadershipOf(store),
         random: options.random ?? Math.random,
         send: async (jobs) => {
-          await reach()
-          await target.enqueue(jobs)
+          await (await target.reach()).enqueue(jobs)
         },
       })
     : null
   const close = once(async () => {
     await forwarder?.stop()
-    await target.close()
+    await target.reached()?.close()
     if (isOurs) await store.close()
   })
-  const engine = engineThrough({ name, outbox, target, clock, reach, close, onAdded: () => forwarder?.wake() })
+  const engine = engineThrough({ name, outbox, target, clock, close, onAdded: () => forwarder?.wake() })
   return {
     engine,
     get leads() {
@@ -130,15 +128,30 @@ async function asStore(store: Engine, isOurs: boolean) {
   }
 }
 
-/** Opens it when it is first needed, and again after a failure. */
-function reaching(target: Engine): () => Promise<void> {
-  let reached: Promise<void> | null = null
-  return () => {
-    reached ??= target.open().catch((error: unknown) => {
-      reached = null
-      throw error
-    })
-    return reached
+/** By URL it is connected when it is first needed, and again after a failure. An engine or a handle must be there. */
+async function targetOf(given: string | object, settings: EngineSettings): Promise<Target> {
+  if (typeof given !== 'string') {
+    const engine = await openEngine(given, settings)
+    return { name: engine.name, capabilities: engine.capabilities, reached: () => engine, reach: async () => engine }
+  }
+  const capabilities = await capabilitiesOf(given)
+  let engine: Engine | null = null
+  let reaching: Promise<Engine> | null = null
+  const connect = async (): Promise<Engine> => {
+    engine = await openEngine(given, settings)
+    return engine
+  }
+  return {
+    name: given.slice(0, given.indexOf(':')),
+    capabilities,
+    reached: () => engine,
+    reach() {
+      reaching ??= connect().catch((error: unknown) => {
+        reaching = null
+        throw error
+      })
+      return reaching
+    },
   }
 }
 

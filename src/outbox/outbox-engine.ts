@@ -5,35 +5,42 @@ import { ClosedError } from '../errors.ts'
 import type { NewJob } from '../job/job.ts'
 import type { Clock } from '../time/clock.ts'
 
+/** Where the jobs go. It may be away when the outbox is opened. */
+export interface Target {
+  readonly name: string
+  readonly capabilities: Capabilities
+  /** Null until it was reached once. */
+  reached(): Engine | null
+  /** Connects unless it is connected. */
+  reach(): Promise<Engine>
+}
+
 export interface ThroughParts {
   readonly name: string
   readonly outbox: Outbox
-  readonly target: Engine
+  readonly target: Target
   readonly clock: Clock
-  /** Opens the target if it is not open. */
-  reach(): Promise<void>
   close(): Promise<void>
   onAdded(): void
 }
 
 /**
- * The target, with an `enqueue` that goes through the outbox. The target may be away meanwhile: it is opened as soon as
- * something of it is needed.
+ * The target, with an `enqueue` that goes through the outbox. Its facets are there once it has been reached.
  */
 export function engineThrough(parts: ThroughParts): Engine {
-  const { target, outbox, name, clock, reach, onAdded } = parts
+  const { target, outbox, name, clock, onAdded } = parts
   let isClosed = false
   const assertOpen = (): void => {
     if (isClosed) throw new ClosedError('this outbox')
   }
   const reached = async (): Promise<Engine> => {
     assertOpen()
-    await reach()
-    return target
+    return target.reach()
   }
-  const own: Partial<Engine> = {
+  const own: Engine = {
+    name: target.name,
+    threadUrl: null,
     capabilities: throughCapabilities(target.capabilities),
-    open: async () => assertOpen(),
     async close() {
       isClosed = true
       await parts.close()
@@ -48,14 +55,18 @@ export function engineThrough(parts: ThroughParts): Engine {
       return jobs.map(({ id }): Receipt => ({ id, status: 'enqueued' }))
     },
   }
-  // Its other parts are handed on as they are: a target has facets that nobody here knows.
-  return new Proxy(target, {
-    get(_target, property) {
-      const value: unknown = Reflect.get(Object.hasOwn(own, property) ? own : target, property)
-      return typeof value === 'function' && !Object.hasOwn(own, property) ? value.bind(target) : value
+  // Its other parts are handed on as they are: a target has facets that nothing here knows.
+  return new Proxy<Engine>(own, {
+    get(_own, property) {
+      const engine = target.reached()
+      if (engine === null || OWN.has(property)) return Reflect.get(own, property)
+      const value: unknown = Reflect.get(engine, property)
+      return typeof value === 'function' ? value.bind(engine) : value
     },
   })
 }
+
+const OWN: ReadonlySet<string | symbol> = new Set(['capabilities', 'close', 'ping', 'consume', 'counts', 'enqueue'])
 
 /** A job that comes after others would have to wait for jobs that may never have left the outbox. */
 function throughCapabilities(target: Capabilities): Capabilities {

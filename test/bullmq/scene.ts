@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import { FlowProducer, Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { DeadLetters, Engine, Inspector } from '../../src/engine/engine.ts'
-import { fromUrl } from '../../src/engines/redis/module.ts'
+import { connect } from '../../src/engines/redis/module.ts'
 import type { NewJob } from '../../src/job/job.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { newJob as plainJob } from '../fixtures/new-job.ts'
@@ -27,8 +27,7 @@ export async function scene(t: TestContext): Promise<Scene> {
   const { url, prefix } = prefixUrl(server)
   const { hostname, port } = new URL(url)
   const connection = { host: hostname, port: Number(port) }
-  const engine = fromUrl(url, { clock: systemClock, migrate: true })
-  await engine.open()
+  const engine = await connect(url, { clock: systemClock, migrate: true })
   const queue = new Queue('mail', { connection, prefix })
   const flows = new FlowProducer({ connection, prefix })
   const redis = new Redis(server.url)

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { defineJob, open } from 'millrace'
 import { migrate } from '../../src/engines/postgres/module.ts'
-import { fromUrl } from '../../src/engines/redis/module.ts'
+import { connect } from '../../src/engines/redis/module.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { until } from '../bullmq/plain-queue.ts'
 import { tcpProxy } from '../fixtures/tcp-proxy.ts'
@@ -22,8 +22,7 @@ describe('a claim that its server carries out too late', { timeout: 120_000 }, (
     const url = `${server.url}/0?prefix=late`
     const mill = await open(url)
     t.after(() => mill.close())
-    const engine = fromUrl(`${url}&timeout=500`, { clock: systemClock, migrate: true })
-    await engine.open()
+    const engine = await connect(`${url}&timeout=500`, { clock: systemClock, migrate: true })
     t.after(() => engine.close())
     const consumer = await engine.consume({ types, worker: 'w' })
     // From here on the server knows the script.

@@ -18,8 +18,7 @@ test('a clock that is set takes no record from its holder, and a claim waits no 
   let offsetMs = 0
   const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + offsetMs }
   const topic = await freshTopic(server, 'clock')
-  const engine = new KafkaEngine(parseUrl(urlOf(server, freshName('group'))), { clock, migrate: true })
-  await engine.open()
+  const engine = await KafkaEngine.connect(parseUrl(urlOf(server, freshName('group'))), { clock, migrate: true })
   t.after(() => engine.close())
   const consumer = await consume(engine, topic)
   await produce(server, [

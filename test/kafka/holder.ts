@@ -4,7 +4,7 @@
  */
 import { createInterface } from 'node:readline'
 import type { Lease, Outcome } from '../../src/engine/outcome.ts'
-import { fromUrl } from '../../src/engines/kafka/module.ts'
+import { connect } from '../../src/engines/kafka/module.ts'
 import { systemClock } from '../../src/time/clock.ts'
 
 const [url = '', type = ''] = process.argv.slice(2)
@@ -16,8 +16,7 @@ const retry = (delayMs: number): Outcome => ({
   error: { name: 'Error', code: null, message: 'boom', stack: null },
 })
 
-const engine = fromUrl(url, { clock: systemClock, migrate: true })
-await engine.open()
+const engine = await connect(url, { clock: systemClock, migrate: true })
 const consumer = await engine.consume({ types: [{ type, leaseMs: 600_000 }], worker: 'holder:1:1' })
 consumer.onLost(({ lease, reason }) => say({ event: 'lost', id: lease.job.id, reason }))
 

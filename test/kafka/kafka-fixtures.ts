@@ -36,8 +36,7 @@ export function urlWith(server: KafkaServer, group: string, sessionMs: number, p
 }
 
 export async function openEngine(url: string): Promise<KafkaEngine> {
-  const engine = new KafkaEngine(parseUrl(url), { clock: systemClock, migrate: true })
-  await engine.open()
+  const engine = await KafkaEngine.connect(parseUrl(url), { clock: systemClock, migrate: true })
   return engine
 }
 

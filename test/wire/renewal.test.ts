@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fromUrl, migrate } from '../../src/engines/postgres/module.ts'
+import { migrate, threadUrlOf } from '../../src/engines/postgres/module.ts'
+import { parseUrl } from '../../src/engines/postgres/options.ts'
 import { defineJob, open } from '../../src/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { tcpProxy } from '../fixtures/tcp-proxy.ts'
@@ -8,8 +9,8 @@ import { dropSchema, postgresServer, schemaUrl } from '../servers/postgres.ts'
 
 test('a renewal waits for an answer far shorter than other calls, and never longer', () => {
   const timeoutOf = (url: string): string | null => {
-    const { threadUrl } = fromUrl(url, { clock: systemClock, migrate: false })
-    return new URL(threadUrl ?? '').searchParams.get('timeout')
+    const threadUrl = threadUrlOf(url, parseUrl(url).answerMs)
+    return new URL(threadUrl).searchParams.get('timeout')
   }
   assert.equal(timeoutOf('postgres://localhost/x'), '5000')
   assert.equal(timeoutOf('postgres://localhost/x?timeout=900'), '900')

@@ -54,7 +54,7 @@ test('an INSERT that notifies in its transaction wakes a worker when it commits'
 test('transactions that hold every connection of a pool shared with the mill do not wait for each other', async () => {
   const { pool, schema } = database()
   const settings = { clock: systemClock, migrate: false }
-  const mill = await open(new PostgresEngine({ pool }, settings, { schema, listen: false }))
+  const mill = await open(await PostgresEngine.connect({ pool }, settings, { schema, listen: false }))
   const clients = [await pool.connect(), await pool.connect()]
   await Promise.all(
     clients.map(async (client, index) => {
@@ -72,7 +72,7 @@ test('a pool of one connection is enough: nothing keeps it for itself', { timeou
   const { schema, pool } = database()
   const single = new pg.Pool({ ...pool.options, max: 1 })
   const settings = { clock: systemClock, migrate: false }
-  const mill = await open(new PostgresEngine({ pool: single }, settings, { schema }))
+  const mill = await open(await PostgresEngine.connect({ pool: single }, settings, { schema }))
   t.after(async () => {
     await mill.close()
     await single.end()

@@ -22,7 +22,6 @@ async function forgetful(
   open: (on: Stage['engine']) => Promise<Consumer>,
 ): Promise<{ readonly consumer: Consumer; claimInVain(from: 'ready' | 'expired'): Promise<readonly Lease[]> }> {
   const lossy = await stage.harness.lossyView?.()
-  await lossy?.engine.open()
   const consumer = await open(lossy?.engine ?? stage.engine)
   return {
     consumer,

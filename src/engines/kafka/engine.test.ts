@@ -36,9 +36,8 @@ after(async () => {
 
 async function openEngine(parameters = '', group = freshName('group')): Promise<KafkaEngine> {
   const options = parseUrl(`${server.url}?group=${group}&session=60000&heartbeat=200&drain=2000${parameters}`)
-  const engine = new KafkaEngine(options, { clock: systemClock, migrate: true })
+  const engine = await KafkaEngine.connect(options, { clock: systemClock, migrate: true })
   engines.push(engine)
-  await engine.open()
   return engine
 }
 

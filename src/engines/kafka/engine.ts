@@ -4,7 +4,7 @@ import type { DeadLetters } from '../../engine/dead-letters.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } from '../../engine/engine.ts'
 import type { EngineSettings } from '../../engine/open.ts'
-import { ClosedError, EngineError, UnsupportedError } from '../../errors.ts'
+import { ClosedError, UnsupportedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { throwIfMetadataTooSmall } from './commits.ts'
 import { type Connection, connect, disconnect } from './connection.ts'
@@ -21,7 +21,7 @@ import { findJobTopics, writeToTopics } from './topics.ts'
 
 const RETRY_DELAY_MS_MAX = 30 * 60_000
 
-function capabilitiesOf({ sessionMs, drainMs }: KafkaOptions): Capabilities {
+export function capabilitiesOf({ sessionMs, drainMs }: KafkaOptions): Capabilities {
   return Object.freeze({
     // As many nodes as the topics have replicas beyond those that must be in sync.
     survives: 'process-crash',
@@ -66,35 +66,22 @@ export class KafkaEngine implements Engine {
   readonly #settings: EngineSettings
   readonly #closing = new AbortController()
   readonly #consumers = new Set<KafkaConsumer>()
-  #connecting: Promise<Connected> | null = null
-  #connected: Connected | null = null
+  readonly #connected: Connected
   #closed: Promise<void> | null = null
 
-  constructor(options: KafkaOptions, settings: EngineSettings) {
+  static async connect(options: KafkaOptions, settings: EngineSettings): Promise<KafkaEngine> {
+    return new KafkaEngine(await connect(options, settings.clock), options, settings)
+  }
+
+  private constructor(connection: Connection, options: KafkaOptions, settings: EngineSettings) {
     this.#options = options
     this.#settings = settings
     this.capabilities = capabilitiesOf(options)
-  }
-
-  async open(): Promise<void> {
-    this.#throwIfClosed()
-    this.#connecting ??= this.#connect()
-    try {
-      this.#connected = await this.#connecting
-    } catch (error) {
-      this.#connecting = null
-      throw error
-    }
-  }
-
-  async #connect(): Promise<Connected> {
-    const { clock } = this.#settings
-    const connection = await connect(this.#options, clock)
     const { log, topics: used } = connection
     const topics = async (): Promise<readonly string[]> =>
-      (await findJobTopics(this.#open().admin, this.#options, used.known)).jobs
-    const letters = new KafkaDeadLetters({ ...this.#options, log, clock, topics })
-    return { ...connection, letters, writer: new LetterWriter(connection) }
+      (await findJobTopics(this.#open().admin, options, used.known)).jobs
+    const letters = new KafkaDeadLetters({ ...options, log, clock: settings.clock, topics })
+    this.#connected = { ...connection, letters, writer: new LetterWriter(connection) }
   }
 
   get deadLetters(): DeadLetters {
@@ -170,11 +157,8 @@ export class KafkaEngine implements Engine {
   }
 
   async #close(): Promise<void> {
-    await this.#connecting?.catch(() => {})
     await Promise.allSettled([...this.#consumers].map((consumer) => consumer.leave()))
-    const connected = this.#connected ?? (await this.#connecting?.catch(() => null)) ?? null
-    if (connected === null) return
-    await disconnect(connected, this.#options, this.#settings.clock)
+    await disconnect(this.#connected, this.#options, this.#settings.clock)
   }
 
   #bounded<Value>(work: Promise<Value>): Promise<Value> {
@@ -196,8 +180,6 @@ export class KafkaEngine implements Engine {
 
   #open(): Connected {
     this.#throwIfClosed()
-    if (this.#connected === null)
-      throw new EngineError('ERR_STORAGE_OPEN', 'the kafka engine is not open; call open() first')
     return this.#connected
   }
 }

@@ -35,7 +35,7 @@ export interface MemoryEngineOptions {
   readonly store?: MemoryStore
 }
 
-const CAPABILITIES: Capabilities = Object.freeze({
+export const CAPABILITIES: Capabilities = Object.freeze({
   survives: 'nothing',
   settle: 'immediate',
   attempts: 'in-process',
@@ -110,10 +110,6 @@ export class MemoryEngine implements Engine {
       if (row.dueMs <= nowMs && (oldest === null || isDueBefore(row, oldest))) oldest = row
     }
     return viewOrNull(oldest)
-  }
-
-  async open(): Promise<void> {
-    this.#open()
   }
 
   async close(): Promise<void> {

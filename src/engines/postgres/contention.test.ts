@@ -89,8 +89,7 @@ describe('who gets in each other’s way', () => {
       const url = server.url.replace(/\/postgres$/, `/${name}`)
       await migrate(url, settings)
       const pool = new pg.Pool({ connectionString: url, max: 8 })
-      const own = new PostgresEngine({ pool }, settings)
-      await own.open()
+      const own = await PostgresEngine.connect({ pool }, settings)
       for (const engine of [await openEngine(url, settings), own]) {
         const types = [{ type: 'shared', leaseMs: 60_000 }]
         const consumers = await Promise.all([1, 2].map((at) => engine.consume({ types, worker: `w${at}` })))

@@ -1,9 +1,24 @@
 import type { Capabilities } from '../../engine/capabilities.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
-import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } from '../../engine/engine.ts'
+import type {
+  Consumer,
+  Controls,
+  Counts,
+  DeadLetters,
+  Engine,
+  Inspector,
+  Receipt,
+  Subscription,
+  Transaction,
+} from '../../engine/engine.ts'
+import type { Leadership } from '../../engine/leadership.ts'
 import type { EngineSettings } from '../../engine/open.ts'
 import type { Outbox } from '../../engine/outbox.ts'
-import { EngineShell, type Facets } from '../../engine/shell.ts'
+import type { Pauses } from '../../engine/pauses.ts'
+import type { RememberingPresence } from '../../engine/presence.ts'
+import type { Retention } from '../../engine/retention.ts'
+import type { Schedules } from '../../engine/schedules.ts'
+import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { connectionsOf, type Handle } from './connections.ts'
 import { PostgresConsumer } from './consumer.ts'
@@ -26,7 +41,7 @@ import { withIds } from './rows.ts'
 import { createSchedules } from './schedules.ts'
 import { CallerTransactions } from './transactions.ts'
 
-const CAPABILITIES: Capabilities = Object.freeze({
+export const CAPABILITIES: Capabilities = Object.freeze({
   // What is committed outlives the processes and a crash of the server. The loss of its disk it outlives only with a
   // synchronous standby, which is the operator's to set up.
   survives: 'process-crash',
@@ -56,69 +71,98 @@ const CAPABILITIES: Capabilities = Object.freeze({
 })
 
 /** Postgres as a queue: any number of machines. It is never migrated by opening it. */
-export class PostgresEngine extends EngineShell<PostgresCore> implements Engine {
+export class PostgresEngine implements Engine {
   readonly name = 'postgres'
   readonly capabilities = CAPABILITIES
   readonly threadUrl: string | null
-  readonly #handle: Handle
-  readonly #settings: EngineSettings
+  readonly inspector: Inspector
+  readonly controls: Controls
+  readonly deadLetters: DeadLetters
+  readonly schedules: Schedules
+  readonly leadership: Leadership
+  readonly retention: Retention
+  readonly presence: RememberingPresence
+  readonly pauses: Pauses
+  readonly outbox: Outbox
+  readonly #core: PostgresCore
+  readonly #transactions: CallerTransactions
   readonly #options: Required<PostgresOptions>
-  readonly #transactions = new CallerTransactions()
+  #closing: Promise<void> | null = null
 
-  /** `threadUrl`: how another thread reaches the same schema; null for a handle of the user's own. */
-  constructor(
+  /**
+   * Leaves nothing open where it rejects. `threadUrl`: how another thread reaches the same schema; null for a handle of
+   * the user's own.
+   */
+  static async connect(
     handle: Handle,
     settings: EngineSettings,
-    options: PostgresOptions & { readonly threadUrl?: string } = {},
-  ) {
-    super('this Postgres engine')
-    this.#handle = handle
-    this.#settings = settings
+    given: PostgresOptions & { readonly threadUrl?: string } = {},
+  ): Promise<PostgresEngine> {
+    const { clock } = settings
+    const { threadUrl = null, ...chosen } = given
     // What the plans of prepared statements need is set on our own connections only.
-    this.#options = { ...DEFAULTS, prepare: 'address' in handle, ...options }
-    this.threadUrl = options.threadUrl ?? null
-  }
-
-  protected async connect(): Promise<{ core: PostgresCore; facets: Facets }> {
-    const { clock } = this.#settings
-    const { schema, prepare, pollMs, answerMs, listen } = this.#options
-    const connections = await connectionsOf(this.#handle)
+    const options = { ...DEFAULTS, prepare: 'address' in handle, ...chosen }
+    const { schema, prepare, pollMs, answerMs, listen } = options
+    const connections = await connectionsOf(handle)
     const database = new Database({ source: connections.source, names: namesIn(schema), clock, prepare, answerMs })
+    const transactions = new CallerTransactions()
     try {
       await database.reach()
       await assertCurrent(database)
       await adoptTypes(database)
-      await this.#transactions.prepare(database)
+      await transactions.prepare(database)
     } catch (error) {
       await database.close().catch(() => {})
       throw toEngineError(error, 'opening')
     }
     const core = new PostgresCore({ database, clock, pollMs, connect: listen ? () => connections.listen() : null })
     core.channel.start()
-    await core.call('reading the clock', () => core.steps.follow())
-    const facets = {
-      inspector: createInspector(core),
-      controls: createControls(core),
-      deadLetters: createDeadLetters(core),
-      schedules: createSchedules(core),
-      leadership: createLeadership(core),
-      retention: createRetention(core),
-      presence: createPresence(core),
-      pauses: createPauses(core),
+    try {
+      await core.call('reading the clock', () => core.steps.follow())
+    } catch (error) {
+      await core.close().catch(() => {})
+      throw error
     }
-    return { core, facets }
+    return new PostgresEngine(core, transactions, { options, threadUrl })
   }
 
-  protected disconnect(core: PostgresCore): Promise<void> {
-    return core.close()
+  private constructor(
+    core: PostgresCore,
+    transactions: CallerTransactions,
+    { options, threadUrl }: { readonly options: Required<PostgresOptions>; readonly threadUrl: string | null },
+  ) {
+    this.#core = core
+    this.#transactions = transactions
+    this.#options = options
+    this.threadUrl = threadUrl
+    this.inspector = createInspector(core)
+    this.controls = createControls(core)
+    this.deadLetters = createDeadLetters(core)
+    this.schedules = createSchedules(core)
+    this.leadership = createLeadership(core)
+    this.retention = createRetention(core)
+    this.presence = createPresence(core)
+    this.pauses = createPauses(core)
+    this.outbox = createOutbox(core, transactions)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#core.close()
+    return this.#closing
+  }
+
+  /** Throws a ClosedError once `close` has been called. */
+  #open(): PostgresCore {
+    if (this.#closing !== null) throw new ClosedError('this Postgres engine')
+    return this.#core
   }
 
   async ping(): Promise<void> {
-    await this.core.call('ping', (database) => assertCurrent(database))
+    await this.#open().call('ping', (database) => assertCurrent(database))
   }
 
   async enqueue(given: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
-    const core = this.core
+    const core = this.#open()
     core.schema.assertKnown()
     const jobs = withIds(given, core.database.names.idType)
     if (within !== undefined) return this.#transactions.enqueue(core, jobs, within)
@@ -134,23 +178,19 @@ export class PostgresEngine extends EngineShell<PostgresCore> implements Engine 
     return receipts
   }
 
-  get outbox(): Outbox {
-    return createOutbox(this.core, this.#transactions)
-  }
-
   async consume(subscription: Subscription): Promise<Consumer> {
-    const core = this.core
+    const core = this.#open()
     const consumer = new PostgresConsumer(core, subscription)
     core.remember(consumer)
     return consumer
   }
 
   async counts(): Promise<Counts> {
-    return countJobs(this.core)
+    return countJobs(this.#open())
   }
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { recoveryMaxMs } = CAPABILITIES
-    return diagnose(this.core, { ...options, recoveryMaxMs: recoveryMaxMs ?? 0, options: this.#options })
+    return diagnose(this.#open(), { ...options, recoveryMaxMs: recoveryMaxMs ?? 0, options: this.#options })
   }
 }

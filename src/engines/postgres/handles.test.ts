@@ -27,8 +27,7 @@ after(() => dropSchema(url, schema))
 describe('handles of Postgres', () => {
   test('a pool of the user’s own is used and left open', async () => {
     const pool = new pg.Pool({ connectionString: server.url, max: 4 })
-    const engine = new PostgresEngine({ pool }, settings, { schema })
-    await engine.open()
+    const engine = await PostgresEngine.connect({ pool }, settings, { schema })
     const job = newJob()
     await engine.enqueue([job])
     assert.deepEqual(
@@ -43,8 +42,7 @@ describe('handles of Postgres', () => {
   test('a client of the user’s own is used by one call after the other and left open', async () => {
     const client = new pg.Client({ connectionString: server.url })
     await client.connect()
-    const engine = new PostgresEngine({ client }, settings, { schema })
-    await engine.open()
+    const engine = await PostgresEngine.connect({ client }, settings, { schema })
     const jobs = [newJob({ key: 'a' }), newJob({ key: 'b' }), newJob()]
     // The keyed ones are transactions, and none may find itself in another's.
     await Promise.all(jobs.map((job) => engine.enqueue([job])))
@@ -113,7 +111,7 @@ describe('a handle of Postgres that is closed under a worker', () => {
   for (const doing of ['waits', 'runs a job'] as const) {
     test(`a pool is reported while the worker ${doing}, and nothing is thrown out of a timer`, async (t) => {
       const pool = new pg.Pool({ connectionString: server.url, max: 4 })
-      const mill = await open(new PostgresEngine({ pool }, settings, { schema }))
+      const mill = await open(await PostgresEngine.connect({ pool }, settings, { schema }))
       t.after(() => mill.close())
       // It resolves when every connection is given back, also the one that listens.
       await closeUnderWorker(mill, () => void pool.end(), doing)
@@ -122,7 +120,7 @@ describe('a handle of Postgres that is closed under a worker', () => {
     test(`a client is reported while the worker ${doing}, and nothing is thrown out of a timer`, async (t) => {
       const client = new pg.Client({ connectionString: server.url })
       await client.connect()
-      const mill = await open(new PostgresEngine({ client }, settings, { schema }))
+      const mill = await open(await PostgresEngine.connect({ client }, settings, { schema }))
       t.after(() => mill.close())
       await closeUnderWorker(mill, () => client.end(), doing)
     })

@@ -1,25 +1,26 @@
+import type { Capabilities } from '../../engine/capabilities.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { EngineSettings, MigrationPlan } from '../../engine/open.ts'
 import { connectionsOf } from './connections.ts'
 import { Database } from './database.ts'
 import { isClient, isPool } from './driver.ts'
-import { PostgresEngine } from './engine.ts'
+import { CAPABILITIES, PostgresEngine } from './engine.ts'
 import { toEngineError } from './faults.ts'
 import { applyMigrations, planMigrationsOf } from './migrate.ts'
 import { namesIn } from './names.ts'
 import { parseUrl } from './options.ts'
 
 /** `postgres://user:password@host:5432/database?schema=public`. */
-export function fromUrl(url: string, settings: EngineSettings): Engine {
+export async function connect(url: string, settings: EngineSettings): Promise<Engine> {
   const address = parseUrl(url)
-  return new PostgresEngine({ address }, settings, { ...address, threadUrl: threadUrlOf(url, address.answerMs) })
+  return PostgresEngine.connect({ address }, settings, { ...address, threadUrl: threadUrlOf(url, address.answerMs) })
 }
 
 /** A renewal is one short statement; waiting longer for it on a dead connection would cost the leases. */
 const RENEW_MS = 5_000
 
 /** The renewal thread sends one statement at a time and waits for nothing. */
-function threadUrlOf(text: string, answerMs: number): string {
+export function threadUrlOf(text: string, answerMs: number): string {
   const url = new URL(text)
   url.searchParams.set('pool', '1')
   url.searchParams.set('listen', 'false')
@@ -27,9 +28,13 @@ function threadUrlOf(text: string, answerMs: number): string {
   return url.href
 }
 
-export function fromHandle(handle: object, settings: EngineSettings): Engine | null {
-  if (isPool(handle)) return new PostgresEngine({ pool: handle }, settings)
-  return isClient(handle) ? new PostgresEngine({ client: handle }, settings) : null
+export function connectHandle(handle: object, settings: EngineSettings): Promise<Engine> | null {
+  if (isPool(handle)) return PostgresEngine.connect({ pool: handle }, settings)
+  return isClient(handle) ? PostgresEngine.connect({ client: handle }, settings) : null
+}
+
+export function capabilitiesOf(): Capabilities {
+  return CAPABILITIES
 }
 
 /** What `migrate` would run; the database is only read. */

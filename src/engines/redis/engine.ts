@@ -1,9 +1,24 @@
 import { admitTransaction } from '../../engine/admission.ts'
 import type { Capabilities } from '../../engine/capabilities.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
-import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } from '../../engine/engine.ts'
+import type {
+  Consumer,
+  Controls,
+  Counts,
+  DeadLetters,
+  Engine,
+  Inspector,
+  Receipt,
+  Subscription,
+  Transaction,
+} from '../../engine/engine.ts'
+import type { Leadership } from '../../engine/leadership.ts'
 import type { EngineSettings } from '../../engine/open.ts'
-import { EngineShell, type Facets } from '../../engine/shell.ts'
+import type { Pauses } from '../../engine/pauses.ts'
+import type { RememberingPresence } from '../../engine/presence.ts'
+import type { Retention } from '../../engine/retention.ts'
+import type { Schedules } from '../../engine/schedules.ts'
+import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { createControls } from './cancel.ts'
 import { RedisConsumer } from './consumer.ts'
@@ -20,7 +35,7 @@ import { RedisPresence } from './presence.ts'
 import { createRetention } from './retention.ts'
 import { createSchedules } from './schedules.ts'
 
-const CAPABILITIES: Capabilities = Object.freeze({
+export const CAPABILITIES: Capabilities = Object.freeze({
   // What Redis has acknowledged outlives the processes. What of it a crash of the server takes is the operator's to
   // decide, by `appendfsync`: with `everysec` up to the last second.
   survives: 'process-crash',
@@ -50,58 +65,81 @@ const CAPABILITIES: Capabilities = Object.freeze({
 })
 
 /** BullMQ's queues in Redis: any number of machines, and any program that speaks BullMQ beside them. */
-export class RedisEngine extends EngineShell<RedisCore> implements Engine {
+export class RedisEngine implements Engine {
   readonly name = 'redis'
   readonly capabilities = CAPABILITIES
   readonly threadUrl: string | null
-  readonly #source: Source
-  readonly #settings: EngineSettings
-  readonly #options: Required<RedisOptions>
+  readonly inspector: Inspector
+  readonly controls: Controls
+  readonly deadLetters: DeadLetters
+  readonly schedules: Schedules
+  readonly leadership: Leadership
+  readonly retention: Retention
+  readonly presence: RememberingPresence
+  readonly pauses: Pauses
+  readonly #core: RedisCore
+  #closing: Promise<void> | null = null
 
-  /** `threadUrl`: how another thread reaches the same keys; null for a client of the user's own. */
-  constructor(source: Source, settings: EngineSettings, options: RedisOptions & { readonly threadUrl?: string } = {}) {
-    super('this Redis engine')
-    this.#source = source
-    this.#settings = settings
-    this.#options = { ...DEFAULTS, ...options }
-    this.threadUrl = options.threadUrl ?? null
-  }
-
-  protected async connect(): Promise<{ core: RedisCore; facets: Facets }> {
-    const { clock } = this.#settings
-    const database = new RedisDatabase({ source: this.#source, clock, options: this.#options })
+  /**
+   * Leaves nothing open where it rejects. `threadUrl`: how another thread reaches the same keys; null for a client of the
+   * user's own.
+   */
+  static async connect(
+    source: Source,
+    { clock }: EngineSettings,
+    given: RedisOptions & { readonly threadUrl?: string } = {},
+  ): Promise<RedisEngine> {
+    const { threadUrl = null, ...chosen } = given
+    const options = { ...DEFAULTS, ...chosen }
+    const database = new RedisDatabase({ source, clock, options })
     await database.reach()
-    const core = new RedisCore(database, clock, this.#options.pollMs)
-    await core.steps.follow()
-    const facets = {
-      inspector: createInspector(core),
-      controls: createControls(core),
-      deadLetters: createDeadLetters(core),
-      schedules: createSchedules(database),
-      leadership: createLeadership(core),
-      retention: createRetention(core),
-      presence: new RedisPresence(database, database.keys.presence, async () => {}),
-      pauses: createPauses(database),
+    const core = new RedisCore(database, clock, options.pollMs)
+    try {
+      await core.steps.follow()
+    } catch (error) {
+      database.close()
+      throw error
     }
-    return { core, facets }
+    return new RedisEngine(core, threadUrl)
   }
 
-  protected disconnect(core: RedisCore): Promise<void> {
-    return core.close()
+  private constructor(core: RedisCore, threadUrl: string | null) {
+    const { database } = core
+    this.#core = core
+    this.threadUrl = threadUrl
+    this.inspector = createInspector(core)
+    this.controls = createControls(core)
+    this.deadLetters = createDeadLetters(core)
+    this.schedules = createSchedules(database)
+    this.leadership = createLeadership(core)
+    this.retention = createRetention(core)
+    this.presence = new RedisPresence(database, database.keys.presence, async () => {})
+    this.pauses = createPauses(database)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#core.close()
+    return this.#closing
+  }
+
+  /** Throws a ClosedError once `close` has been called. */
+  #open(): RedisCore {
+    if (this.#closing !== null) throw new ClosedError('this Redis engine')
+    return this.#core
   }
 
   async ping(): Promise<void> {
-    await this.core.database.ping()
+    await this.#open().database.ping()
   }
 
   async enqueue(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
     if (within !== undefined) admitTransaction(this)
-    const core = this.core
+    const core = this.#open()
     return jobs.length === 0 ? [] : core.enqueue(jobs)
   }
 
   async consume(subscription: Subscription): Promise<Consumer> {
-    const core = this.core
+    const core = this.#open()
     const consumer = new RedisConsumer(core, subscription)
     core.remember(consumer)
     await consumer.ready()
@@ -109,10 +147,10 @@ export class RedisEngine extends EngineShell<RedisCore> implements Engine {
   }
 
   async counts(): Promise<Counts> {
-    return countJobs(this.core.database)
+    return countJobs(this.#open().database)
   }
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
-    return diagnose(this.core.database, { ...options, recoveryMaxMs: CAPABILITIES.recoveryMaxMs ?? 0 })
+    return diagnose(this.#open().database, { ...options, recoveryMaxMs: CAPABILITIES.recoveryMaxMs ?? 0 })
   }
 }

@@ -9,8 +9,7 @@ const by = { who: 'ann', reason: 'test' }
 /** An engine on a database of the test's own, with one dead letter. */
 async function start() {
   const database = new DatabaseSync(':memory:')
-  const engine = new SqliteEngine({ database }, { clock: systemClock, migrate: true })
-  await engine.open()
+  const engine = await SqliteEngine.connect({ database }, { clock: systemClock, migrate: true })
   const at = '2026-01-01T00:00:00.000Z'
   database.exec(`INSERT INTO job_queue (id, type, status, scheduled_at, payload, created_at, updated_at, completed_at)
     VALUES ('a', 't', 'dead_letter', '${at}', '{}', '${at}', '${at}', '${at}')`)

@@ -67,8 +67,7 @@ describe('settings', () => {
   // B13
   it('finds a journal that is not the WAL', async (t) => {
     const handle = new DatabaseSync(join(await temporary(t), 'own.db'))
-    const engine = new SqliteEngine({ database: handle }, { clock: new TestClock(), migrate: true })
-    await engine.open()
+    const engine = await SqliteEngine.connect({ database: handle }, { clock: new TestClock(), migrate: true })
     const journal = async () => (await engine.diagnose()).filter(({ subject }) => subject === 'journal mode')
     expect(await journal(), 'ok')
     handle.exec('PRAGMA journal_mode = DELETE')
@@ -81,8 +80,7 @@ describe('settings', () => {
     expect(await (await store(t)).found('synchronous'), 'ok', /Millrace syncs the WAL/)
     expect(await (await store(t, { synchronous: 'normal' })).found('synchronous'), 'warning', /synchronous=full/)
     const handle = new DatabaseSync(join(await temporary(t), 'own.db'))
-    const engine = new SqliteEngine({ database: handle }, { clock: new TestClock(), migrate: true })
-    await engine.open()
+    const engine = await SqliteEngine.connect({ database: handle }, { clock: new TestClock(), migrate: true })
     const synchronous = async () => (await engine.diagnose()).filter(({ subject }) => subject === 'synchronous')
     expect(await synchronous(), 'ok', /SQLite syncs every commit \(FULL\)/)
     handle.exec('PRAGMA synchronous = NORMAL')
@@ -169,8 +167,7 @@ describe('the file', () => {
   })
 
   it('says that a database in memory ends with its process', async () => {
-    const engine = new SqliteEngine({ database: ':memory:' }, { clock: new TestClock(), migrate: true })
-    await engine.open()
+    const engine = await SqliteEngine.connect({ database: ':memory:' }, { clock: new TestClock(), migrate: true })
     const findings = await engine.diagnose()
     expect(
       findings.filter(({ subject }) => subject === 'file system'),

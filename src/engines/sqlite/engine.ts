@@ -1,11 +1,25 @@
 import { resolve } from 'node:path'
 import type { Capabilities } from '../../engine/capabilities.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
-import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } from '../../engine/engine.ts'
+import type {
+  Consumer,
+  Controls,
+  Counts,
+  DeadLetters,
+  Engine,
+  Inspector,
+  Receipt,
+  Subscription,
+  Transaction,
+} from '../../engine/engine.ts'
+import type { Leadership } from '../../engine/leadership.ts'
 import type { EngineSettings } from '../../engine/open.ts'
 import type { Outbox } from '../../engine/outbox.ts'
-import { EngineShell, type Facets } from '../../engine/shell.ts'
-import { isMillraceError } from '../../errors.ts'
+import type { Pauses } from '../../engine/pauses.ts'
+import type { RememberingPresence } from '../../engine/presence.ts'
+import type { Retention } from '../../engine/retention.ts'
+import type { Schedules } from '../../engine/schedules.ts'
+import { ClosedError, isMillraceError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { SqliteConsumer } from './consumer.ts'
 import { SqliteCore } from './core.ts'
@@ -36,7 +50,7 @@ import { connectionWithin, insertWithin } from './transactions.ts'
 /** A pass comes every 33 s at most, and another keeper takes over within 10 s of an end; it begins with a pass. */
 const RECOVERY_MAX_MS = 45_000
 
-const CAPABILITIES: Capabilities = Object.freeze({
+export const CAPABILITIES: Capabilities = Object.freeze({
   survives: 'process-crash',
   settle: 'immediate',
   attempts: 'stored',
@@ -70,16 +84,57 @@ export interface SqliteOptions {
 }
 
 /** SQLite as a queue: one file, any number of processes on this machine. */
-export class SqliteEngine extends EngineShell<SqliteCore> implements Engine {
+export class SqliteEngine implements Engine {
   readonly name = 'sqlite'
   readonly capabilities = CAPABILITIES
+  readonly inspector: Inspector
+  readonly controls: Controls
+  readonly deadLetters: DeadLetters
+  readonly schedules: Schedules
+  readonly leadership: Leadership
+  readonly retention: Retention
+  readonly presence: RememberingPresence
+  readonly pauses: Pauses
+  readonly outbox: Outbox
+  readonly #core: SqliteCore
   readonly #options: SqliteOptions
-  readonly #settings: EngineSettings
+  #closing: Promise<void> | null = null
 
-  constructor(options: SqliteOptions, settings: EngineSettings) {
-    super('this SQLite engine')
+  /** Leaves nothing open where it rejects. */
+  static async connect(options: SqliteOptions, settings: EngineSettings): Promise<SqliteEngine> {
+    const { database, synchronous = 'full' } = options
+    const owned = typeof database === 'string'
+    if (owned && database !== ':memory:') await assertLocal(resolve(database), await readMounts())
+    const connection = new Connection(owned ? openFile(database) : database)
+    const syncs = syncsHere(options)
+    const core = new SqliteCore(connection, settings.clock, syncs && owned ? resolve(database) : null)
+    try {
+      await core.read('opening the database', () =>
+        configure(connection, synchronous === 'full' && !syncs ? 'FULL' : 'NORMAL', owned),
+      )
+      if (settings.migrate) await migrateIfNeeded(core)
+      else await core.read('checking the schema', () => assertCurrent(connection))
+      await core.opened()
+      if (owned) forbidSchemaChanges(connection.handle)
+    } catch (error) {
+      if (owned) connection.close()
+      throw toEngineError(error, 'opening the database')
+    }
+    return new SqliteEngine(core, options)
+  }
+
+  private constructor(core: SqliteCore, options: SqliteOptions) {
+    this.#core = core
     this.#options = options
-    this.#settings = settings
+    this.inspector = createInspector(core)
+    this.controls = createControls(core)
+    this.deadLetters = createDeadLetters(core)
+    this.schedules = createSchedules(core)
+    this.leadership = createLeadership(core)
+    this.retention = createRetention(core)
+    this.presence = createPresence(core)
+    this.pauses = createPauses(core)
+    this.outbox = createOutbox(core)
   }
 
   /** Null for a database in memory: another thread would see an empty one. */
@@ -90,66 +145,32 @@ export class SqliteEngine extends EngineShell<SqliteCore> implements Engine {
     return `sqlite:${resolve(file)}?synchronous=${synchronous ?? 'full'}`
   }
 
-  protected async connect(): Promise<{ core: SqliteCore; facets: Facets }> {
-    const { database, synchronous = 'full' } = this.#options
-    const owned = typeof database === 'string'
-    if (owned && database !== ':memory:') await assertLocal(resolve(database), await readMounts())
-    const connection = new Connection(owned ? openFile(database) : database)
-    const syncsHere = this.#syncsHere()
-    const core = new SqliteCore(connection, this.#settings.clock, syncsHere && owned ? resolve(database) : null)
-    try {
-      await core.read('opening the database', () =>
-        configure(connection, synchronous === 'full' && !syncsHere ? 'FULL' : 'NORMAL', owned),
-      )
-      if (this.#settings.migrate) await this.#migrate(core)
-      else await core.read('checking the schema', () => assertCurrent(connection))
-      await core.opened()
-      if (owned) forbidSchemaChanges(connection.handle)
-    } catch (error) {
-      if (owned) connection.close()
-      throw toEngineError(error, 'opening the database')
-    }
-    const facets = {
-      inspector: createInspector(core),
-      controls: createControls(core),
-      deadLetters: createDeadLetters(core),
-      schedules: createSchedules(core),
-      leadership: createLeadership(core),
-      retention: createRetention(core),
-      presence: createPresence(core),
-      pauses: createPauses(core),
-    }
-    return { core, facets }
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
   }
 
-  /** Takes the write lock only when there is something to do, so that opening never waits for a busy queue. */
-  async #migrate(core: SqliteCore): Promise<void> {
-    const isCurrent = await core.read('checking the schema', () => {
-      try {
-        assertCurrent(core.connection)
-        return true
-      } catch (error) {
-        if (isMillraceError(error, 'ERR_SCHEMA_MISSING')) return false
-        throw error
-      }
-    })
-    if (!isCurrent) await core.write('migrating', () => applyMigrations(core.connection, this.#settings.clock.nowMs()))
+  async #close(): Promise<void> {
+    await this.#core.close()
+    if (typeof this.#options.database === 'string') this.#core.connection.close()
   }
 
-  protected async disconnect(core: SqliteCore): Promise<void> {
-    await core.close()
-    if (typeof this.#options.database === 'string') core.connection.close()
+  /** Throws a ClosedError once `close` has been called. */
+  #open(): SqliteCore {
+    if (this.#closing !== null) throw new ClosedError('this SQLite engine')
+    return this.#core
   }
 
   async ping(): Promise<void> {
-    await this.core.read('ping', () => {
-      this.core.assertUsable()
-      assertCurrent(this.core.connection)
+    const core = this.#open()
+    await core.read('ping', () => {
+      core.assertUsable()
+      assertCurrent(core.connection)
     })
   }
 
   async enqueue(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
-    const core = this.core
+    const core = this.#open()
     if (within !== undefined) return this.#enqueueWithin(jobs, within)
     if (jobs.length === 0) return []
     const receipts = await core.write('enqueue', (individually) => {
@@ -162,39 +183,49 @@ export class SqliteEngine extends EngineShell<SqliteCore> implements Engine {
 
   /** The jobs appear when the user commits, and never if the user rolls back. */
   #enqueueWithin(jobs: readonly NewJob[], within: Transaction): readonly Receipt[] {
-    const theirs = connectionWithin(this.core, within)
+    const core = this.#open()
+    const theirs = connectionWithin(core, within)
     try {
-      this.core.assertUsable()
-      return insertWithin(theirs, jobs, this.#settings.clock.nowMs())
+      core.assertUsable()
+      return insertWithin(theirs, jobs, core.clock.nowMs())
     } catch (error) {
       throw toEngineError(error, 'enqueuing within your transaction')
     }
   }
 
-  get outbox(): Outbox {
-    return createOutbox(this.core)
-  }
-
   async consume(subscription: Subscription): Promise<Consumer> {
-    const core = this.core
+    const core = this.#open()
     const consumer = new SqliteConsumer(core, subscription)
     core.remember(consumer)
     return consumer
   }
 
-  counts(): Promise<Counts> {
-    return countJobs(this.core)
+  async counts(): Promise<Counts> {
+    return countJobs(this.#open())
   }
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { synchronous = 'full' } = this.#options
-    const durability = { synchronous, syncsHere: this.#syncsHere() }
-    return diagnose(this.core, { ...options, ...durability, recoveryMaxMs: RECOVERY_MAX_MS })
+    const durability = { synchronous, syncsHere: syncsHere(this.#options) }
+    return diagnose(this.#open(), { ...options, ...durability, recoveryMaxMs: RECOVERY_MAX_MS })
   }
+}
 
-  /** On a handle of the user's own, and in memory, SQLite does its own syncing. */
-  #syncsHere(): boolean {
-    const { database, synchronous = 'full' } = this.#options
-    return synchronous === 'full' && typeof database === 'string' && database !== ':memory:'
-  }
+/** Takes the write lock only when there is something to do, so that opening never waits for a busy queue. */
+async function migrateIfNeeded(core: SqliteCore): Promise<void> {
+  const isCurrent = await core.read('checking the schema', () => {
+    try {
+      assertCurrent(core.connection)
+      return true
+    } catch (error) {
+      if (isMillraceError(error, 'ERR_SCHEMA_MISSING')) return false
+      throw error
+    }
+  })
+  if (!isCurrent) await core.write('migrating', () => applyMigrations(core.connection, core.clock.nowMs()))
+}
+
+/** On a handle of the user's own, and in memory, SQLite does its own syncing. */
+function syncsHere({ database, synchronous = 'full' }: SqliteOptions): boolean {
+  return synchronous === 'full' && typeof database === 'string' && database !== ':memory:'
 }

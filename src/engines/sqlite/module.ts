@@ -1,15 +1,24 @@
+import type { Capabilities } from '../../engine/capabilities.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { EngineSettings, MigrationPlan } from '../../engine/open.ts'
 import { EngineError } from '../../errors.ts'
 import { isSqliteDatabase } from './database.ts'
-import { SqliteEngine, type SqliteOptions } from './engine.ts'
+import { CAPABILITIES, SqliteEngine, type SqliteOptions } from './engine.ts'
 import { planMigrationsOf } from './migrate.ts'
 
 const FORM = `give 'sqlite:./file.db', optionally with '?synchronous=full' (the default) or '?synchronous=normal'`
 
 /** `sqlite:./file.db`, `sqlite:/absolute/file.db` or `sqlite::memory:`. */
-export function fromUrl(url: string, settings: EngineSettings): Engine {
-  return new SqliteEngine(parseUrl(url), settings)
+export async function connect(url: string, settings: EngineSettings): Promise<Engine> {
+  return SqliteEngine.connect(parseUrl(url), settings)
+}
+
+export function connectHandle(handle: object, settings: EngineSettings): Promise<Engine> | null {
+  return isSqliteDatabase(handle) ? SqliteEngine.connect({ database: handle }, settings) : null
+}
+
+export function capabilitiesOf(): Capabilities {
+  return CAPABILITIES
 }
 
 /** What opening with `migrate` would change; the file is only read, and not created. */
@@ -26,8 +35,4 @@ function parseUrl(url: string): SqliteOptions & { readonly database: string } {
     throw new EngineError('ERR_ENGINE_URL', `'${url}' is not a database URL; ${FORM}`)
   }
   return { database: decodeURI(path.replace(/^\/\/(?=\/)/, '')), synchronous }
-}
-
-export function fromHandle(handle: object, settings: EngineSettings): Engine | null {
-  return isSqliteDatabase(handle) ? new SqliteEngine({ database: handle }, settings) : null
 }

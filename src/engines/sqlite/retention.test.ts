@@ -25,8 +25,7 @@ beforeEach(() => {
 })
 
 async function opened(database: string | DatabaseSync = file): Promise<SqliteEngine> {
-  const engine = new SqliteEngine({ database, synchronous: 'normal' }, { clock, migrate: true })
-  await engine.open()
+  const engine = await SqliteEngine.connect({ database, synchronous: 'normal' }, { clock, migrate: true })
   return engine
 }
 

@@ -74,8 +74,7 @@ describe('the schema', () => {
   it('takes a table that was made after document B, in any layout, as it is', async (t) => {
     const handle = new DatabaseSync(join(await temporary(t), 'own.db'))
     handle.exec(CANONICAL_TABLE.replaceAll('\n', ' ').replaceAll('TEXT NOT NULL', 'text   not null'))
-    const engine = new SqliteEngine({ database: handle }, { clock: new TestClock(), migrate: true })
-    await engine.open()
+    const engine = await SqliteEngine.connect({ database: handle }, { clock: new TestClock(), migrate: true })
     expect(
       (await engine.diagnose()).filter(({ subject }) => subject === 'schema'),
       'ok',
