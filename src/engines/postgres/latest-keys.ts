@@ -4,6 +4,7 @@ import type { Queries } from './database.ts'
 import { columnsOf, findKnown, GIVEN_JOBS, JOB_COLUMNS, jobValues } from './enqueue.ts'
 import { after, DUE, event, given, LIVE, NOW, UNLEASED } from './fragments.ts'
 import { literal, type Names } from './names.ts'
+import type { ViewRow } from './rows.ts'
 
 /** A condition on `known`: one that waits, runs, or may be replayed. Each half has an index of its own. */
 const isUsed = ({ jobs }: Names): string => `(
@@ -110,4 +111,11 @@ export async function insertLatest(
   // The key was taken by someone else in this very moment: what was superseded above stays so only if this is stored.
   if (rows.length === 0) throw Object.assign(new Error('the key was taken meanwhile'), { code: '40001' })
   return { id: job.id, status: waiting.length > 0 ? 'replaced' : 'enqueued' }
+}
+
+/** Whether no newer version has been stored: an older one must never run after it. */
+export async function isLatest(queries: Queries, row: ViewRow): Promise<boolean> {
+  if (row.latest_key === null) return true
+  const [highest] = await queries.rows<{ seq: number }>(FIND_LATEST_SEQ, row.type, row.latest_key)
+  return highest === undefined || (row.latest_seq ?? 0) >= highest.seq
 }

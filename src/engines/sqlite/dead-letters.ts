@@ -1,30 +1,36 @@
-import {
-  type AuditAction,
-  type AuditEntry,
-  type AuditFilter,
-  type AuditNote,
-  auditView,
-  type By,
-  type DeadLetter,
-  type DeadLetterFilter,
-  type DeadLetters,
-  type DeskAction,
-  type PayloadEdit,
+import type {
+  AuditEntry,
+  AuditFilter,
+  By,
+  DeadLetterFilter,
+  DeadLetters,
+  DeskAction,
+  PayloadEdit,
 } from '../../engine/dead-letters.ts'
-import type { JobEventName } from '../../job/job.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
+import {
+  type Act,
+  type AuditRecord,
+  allows,
+  auditOf,
+  auditOfNote,
+  eventOf,
+  isLetter,
+  toAuditEntry,
+  toDeadLetter,
+} from '../sql/dead-letters.ts'
 import type { SqliteCore } from './core.ts'
 import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
 import { takeKey } from './enqueue.ts'
 import { UNLEASED, VIEW_COLUMNS } from './fragments.ts'
 import { recordEvent } from './history.ts'
 import { findRow } from './inspector.ts'
-import { FIND_LATEST_SEQ } from './latest-keys.ts'
+import { isLatest } from './latest-keys.ts'
 import { parse, toView, type ViewRow } from './rows.ts'
 
 const DEAD = `status = 'dead_letter' AND ended IS NULL`
 
-/** The branch per filter lets each use the index. */
+/** One text for each set of filters, so that each uses the index. */
 export function listDead(filter: DeadLetterFilter): string {
   const conditions = [
     DEAD,
@@ -37,7 +43,7 @@ export function listDead(filter: DeadLetterFilter): string {
 WHERE ${conditions.filter(Boolean).join(' AND ')} ORDER BY completed_at DESC, id DESC LIMIT :limit`
 }
 
-/** Back to the queue with all its options: only the record of the failure goes (B127). */
+/** Back to the queue with all its options. Only the record of the failure goes. */
 export const REQUEUE_DEAD = `
 UPDATE job_queue SET status = 'queued', attempts = 0, scheduled_at = :now, error = NULL, error_record = NULL,
   completed_at = NULL, started_at = NULL, progress = NULL, idempotency_key = :key,
@@ -46,11 +52,11 @@ UPDATE job_queue SET status = 'queued', attempts = 0, scheduled_at = :now, error
   ${UNLEASED}
 WHERE id = :id AND ${DEAD}`
 
-/** Whoever tidies up goes by the end, so a letter that died long ago can be undone for as long as any other. */
+/** Retention counts from `completed_at`, so an old letter can be undone for as long as any other. */
 export const DISCARD_DEAD = `
 UPDATE job_queue SET ended = 'discarded', completed_at = :now, updated_at = :now WHERE id = :id AND ${DEAD}`
 
-/** With the time of death that it had. */
+/** Restores the time of death. */
 export const UNDISCARD = `
 UPDATE job_queue SET ended = NULL, completed_at = coalesce(:completedAt, completed_at), updated_at = :now
 WHERE id = :id AND status = 'dead_letter' AND ended = 'discarded'`
@@ -62,9 +68,9 @@ export const REMOVE_EVENTS = `DELETE FROM job_events WHERE job_id = :id`
 
 export const RECORD_ACT = `
 INSERT INTO job_audit (at, who, reason, action, job_id, type, subject, before, after)
-VALUES (:now, :who, :reason, :action, :id, :type, :subject, :before, :after)`
+VALUES (:now, :who, :reason, :action, :jobId, :type, :subject, :before, :after)`
 
-/** What the job was before it was discarded. */
+/** The job as it was before it was discarded. */
 export const BEFORE_DISCARD = `
 SELECT before FROM job_audit WHERE job_id = :id AND action = 'discard' ORDER BY seq DESC LIMIT 1`
 
@@ -80,50 +86,33 @@ ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`} ORDER BY s
 }
 
 export function createDeadLetters(core: SqliteCore): DeadLetters {
+  const act = async (ids: readonly string[], acting: Act, perform: Perform = PERFORM[acting.action]) => {
+    const done = await core.write(acting.action, () => ids.map((id) => actOn(core, id, acting, perform)))
+    // Jobs that come after the letter may be claimed now.
+    if (done.includes(true)) core.changed()
+    return done
+  }
   return {
     list: (filter) =>
-      core.read('dead letters', () =>
-        ('ids' in filter ? namedRows(core, filter.ids) : listRows(core, filter)).map(toDeadLetter),
-      ),
-    async requeue(ids, by, edit) {
-      const requeued = await core.write('requeue', () => ids.map((id) => requeue(core, id, by, edit ?? null)))
-      if (requeued.includes(true)) core.changed()
-      return requeued
-    },
-    // Jobs that come after one that is discarded or removed may be claimed now.
-    async discard(ids, by) {
-      const discarded = await core.write('discard', () => ids.map((id) => discard(core, id, by)))
-      if (discarded.includes(true)) core.wakeups.notify()
-      return discarded
-    },
-    undiscard: (ids, by) => core.write('undiscard', () => ids.map((id) => undiscard(core, id, by))),
-    async remove(ids, by) {
-      const removed = await core.write('purge', () => ids.map((id) => removeLetter(core, id, by)))
-      if (removed.includes(true)) core.wakeups.notify()
-      return removed
-    },
-    note: (note) => core.write('note', () => record(core, note)),
+      core.read('dead letters', () => {
+        if (!('ids' in filter)) return listRows(core, filter).map((row) => toDeadLetter(toView(row)))
+        const rows = filter.ids.flatMap((id) => findRow(core, id) ?? [])
+        return rows.map(toView).filter(isLetter).map(toDeadLetter)
+      }),
+    requeue: (ids, by, edit) =>
+      act(ids, { action: 'replay', by, withPayload: edit !== undefined }, (_, row) => requeue(core, row, edit)),
+    discard: (ids, by) => act(ids, { action: 'discard', by }),
+    undiscard: (ids, by) => act(ids, { action: 'undo', by }),
+    remove: (ids, by) => act(ids, { action: 'purge', by }),
+    note: (note) => core.write('note', () => audit(core, auditOfNote(note))),
     audit: (filter) => core.read('audit', () => readAudit(core, filter)),
   }
-}
-
-function isDead(row: ViewRow): boolean {
-  return row.status === 'dead_letter' && row.ended === null
-}
-
-function isDiscarded(row: ViewRow): boolean {
-  return row.status === 'dead_letter' && row.ended === 'discarded'
-}
-
-function namedRows(core: SqliteCore, ids: readonly string[]): ViewRow[] {
-  const rows = ids.map((id) => findRow(core, id)).filter((row) => row !== undefined)
-  return rows.filter((row) => isDead(row) || isDiscarded(row))
 }
 
 function listRows(core: SqliteCore, filter: DeadLetterFilter): ViewRow[] {
   const { type, sinceMs, beforeMs, limit, after } = filter
   return core.connection.prepare(listDead(filter)).all({
-    // Without an upper bound, as the memory engine takes it: SQLite says -1.
+    // SQLite takes -1 as no limit.
     limit: Number.isFinite(limit) ? limit : -1,
     ...(type !== undefined && { type }),
     ...(sinceMs !== undefined && { since: toIso(sinceMs) }),
@@ -132,120 +121,69 @@ function listRows(core: SqliteCore, filter: DeadLetterFilter): ViewRow[] {
   }) as ViewRow[]
 }
 
-function toDeadLetter(row: ViewRow): DeadLetter {
-  const job = toView(row)
-  return { job, error: job.error ?? { name: 'Error', code: null, message: 'no error was recorded', stack: null } }
-}
+/** Changes the row of a letter that allows the act. False when something else is in the way. */
+type Perform = (core: SqliteCore, row: ViewRow) => boolean
 
-/** The key goes back to its job only if no other live job has taken it; a newer version of a latest key stays the last. */
-function requeue(core: SqliteCore, id: string, by: By, edit: PayloadEdit | null): boolean {
+const PERFORM: Readonly<Record<DeskAction, Perform>> = { replay: requeue, discard, undo: undiscard, purge: remove }
+
+/** Inside a write transaction. False when the job is no letter that allows the act. */
+function actOn(core: SqliteCore, id: string, act: Act, perform: Perform): boolean {
   const { connection, clock } = core
   const row = findRow(core, id)
-  if (row === undefined || !isDead(row)) return false
-  if (row.latest_key !== null && !isLatest(core, row)) return false
+  const before = row === undefined ? null : toView(row)
+  if (row === undefined || before === null || !allows(act.action, before) || !perform(core, row)) return false
+  const nowMs = clock.nowMs()
+  reviewSuccessors(connection, id, nowMs)
+  const event = eventOf(act)
+  if (event !== null) recordEvent(connection, { ...event, id, attempt: row.attempts, worker: null }, nowMs)
+  const left = event === null ? undefined : findRow(core, id)
+  audit(core, auditOf(act, before, left === undefined ? null : toView(left)))
+  return true
+}
+
+/** The key returns to its job unless another live job has taken it. A newer version of a latest key stays the last. */
+function requeue({ connection, clock }: SqliteCore, row: ViewRow, edit?: PayloadEdit): boolean {
+  if (!isLatest(connection, row)) return false
   const key = row.idempotency_key ?? row.released_key
-  if (key !== null && takeKey(connection, key, id) !== null) return false
-  const now = toIso(clock.nowMs())
+  if (key !== null && takeKey(connection, key, row.id) !== null) return false
   const change = { payload: edit?.payload ?? null, version: edit?.payloadVersion ?? null }
-  connection.prepare(REQUEUE_DEAD).run({ id, now, key, ...change })
-  reviewSuccessors(connection, id, clock.nowMs())
-  recordAct(core, { row, by, action: 'replay', event: 'replayed', withPayload: edit !== null })
+  connection.prepare(REQUEUE_DEAD).run({ id: row.id, now: toIso(clock.nowMs()), key, ...change })
   return true
 }
 
-/** Whether no newer version has been seen: an older one must never run after it (I4). */
-function isLatest(core: SqliteCore, row: ViewRow): boolean {
-  const subject = { type: row.type, latestKey: row.latest_key }
-  const highest = core.connection.prepare(FIND_LATEST_SEQ).get(subject) as { seq: number } | undefined
-  return highest === undefined || (row.latest_seq ?? 0) >= highest.seq
-}
-
-function discard(core: SqliteCore, id: string, by: By): boolean {
-  const row = findRow(core, id)
-  if (row === undefined || !isDead(row)) return false
-  core.connection.prepare(DISCARD_DEAD).run({ id, now: toIso(core.clock.nowMs()) })
-  reviewSuccessors(core.connection, id, core.clock.nowMs())
-  recordAct(core, { row, by, action: 'discard', event: 'discarded' })
+function discard({ connection, clock }: SqliteCore, { id }: ViewRow): boolean {
+  connection.prepare(DISCARD_DEAD).run({ id, now: toIso(clock.nowMs()) })
   return true
 }
 
-function undiscard(core: SqliteCore, id: string, by: By): boolean {
-  const row = findRow(core, id)
-  if (row === undefined || !isDiscarded(row)) return false
-  const discarded = core.connection.prepare(BEFORE_DISCARD).get({ id }) as { before: string } | undefined
+function undiscard({ connection, clock }: SqliteCore, { id }: ViewRow): boolean {
+  const discarded = connection.prepare(BEFORE_DISCARD).get({ id }) as { before: string } | undefined
   const diedAtMs = parse<Record<string, unknown>>(discarded?.before ?? null, {}).completedAtMs
   const completedAt = typeof diedAtMs === 'number' ? toIso(diedAtMs) : null
-  core.connection.prepare(UNDISCARD).run({ id, completedAt, now: toIso(core.clock.nowMs()) })
-  reviewSuccessors(core.connection, id, core.clock.nowMs())
-  recordAct(core, { row, by, action: 'undo', event: 'dead' })
+  connection.prepare(UNDISCARD).run({ id, completedAt, now: toIso(clock.nowMs()) })
   return true
 }
 
-/** Deletes a dead letter or a discarded job, inside a write transaction; only the audit remembers it. False unless it is one. */
+function remove({ connection }: SqliteCore, { id, predecessors }: ViewRow): boolean {
+  connection.prepare(REMOVE_DEAD).run({ id })
+  connection.prepare(REMOVE_EVENTS).run({ id })
+  if (predecessors !== null) forgetPredecessors(connection, id)
+  return true
+}
+
+/** Removes a letter and its history, inside a write transaction. The audit keeps an entry. False when it is no letter. */
 export function removeLetter(core: SqliteCore, id: string, by: By): boolean {
-  const row = findRow(core, id)
-  if (row === undefined || !(isDead(row) || isDiscarded(row))) return false
-  core.connection.prepare(REMOVE_DEAD).run({ id })
-  core.connection.prepare(REMOVE_EVENTS).run({ id })
-  reviewSuccessors(core.connection, id, core.clock.nowMs())
-  if (row.predecessors !== null) forgetPredecessors(core.connection, id)
-  recordAct(core, { row, by, action: 'purge', event: null })
-  return true
+  return actOn(core, id, { action: 'purge', by }, remove)
 }
 
-interface Act {
-  /** As it was before. */
-  readonly row: ViewRow
-  readonly by: By
-  readonly action: DeskAction
-  /** How the job's history tells it; null when the job is gone with its history. */
-  readonly event: JobEventName | null
-  readonly withPayload?: boolean
+function audit({ connection, clock }: SqliteCore, record: AuditRecord): void {
+  connection.prepare(RECORD_ACT).run({ now: toIso(clock.nowMs()), ...record })
 }
 
-function recordAct(core: SqliteCore, { row, by, action, event, withPayload = false }: Act): void {
-  const { connection, clock } = core
-  const { id, type, attempts } = row
-  const nowMs = clock.nowMs()
-  if (event !== null) {
-    const detail = action === 'undo' ? { ...by, undone: 'discarded' } : { ...by }
-    recordEvent(connection, { id, name: event, attempt: attempts, worker: null, detail }, nowMs)
-  }
-  const after = event === null ? undefined : findRow(core, id)
-  connection.prepare(RECORD_ACT).run({
-    now: toIso(nowMs),
-    who: by.who,
-    reason: by.reason,
-    action,
-    id,
-    type,
-    subject: null,
-    before: JSON.stringify(auditView(toView(row), withPayload)),
-    after: after === undefined ? null : JSON.stringify(auditView(toView(after), withPayload)),
-  })
-}
-
-function record({ connection, clock }: SqliteCore, note: AuditNote): void {
-  const { who, reason, action, jobId, type, subject, before, after } = note
-  connection.prepare(RECORD_ACT).run({
-    now: toIso(clock.nowMs()),
-    ...{ who, reason, action, id: jobId ?? '', type: type ?? '', subject },
-    before: JSON.stringify(before),
-    after: after === null ? null : JSON.stringify(after),
-  })
-}
-
-interface AuditRow {
+interface AuditRow extends Omit<AuditRecord, 'jobId'> {
   readonly seq: number
   readonly at: string
-  readonly who: string
-  readonly reason: string
-  readonly action: AuditAction
   readonly job_id: string
-  readonly type: string
-  readonly subject: string | null
-  readonly before: string
-  readonly after: string | null
 }
 
 function readAudit(core: SqliteCore, filter: AuditFilter): AuditEntry[] {
@@ -256,17 +194,10 @@ function readAudit(core: SqliteCore, filter: AuditFilter): AuditEntry[] {
     ...(who !== undefined && { who }),
     ...(action !== undefined && { action }),
     ...(before !== undefined && { before }),
-  }) as AuditRow[]
-  return rows.map((row) => ({
-    seq: row.seq,
-    atMs: fromIso(row.at),
-    who: row.who,
-    reason: row.reason,
-    action: row.action,
-    jobId: row.job_id,
-    type: row.type,
-    subject: row.subject,
-    before: parse<Record<string, unknown>>(row.before, {}),
-    after: parse<Record<string, unknown> | null>(row.after, null),
-  }))
+  }) as unknown[] as AuditRow[]
+  return rows.map((row) => {
+    const { before, after } = row
+    const views = { before: parse<AuditEntry['before']>(before, {}), after: parse<AuditEntry['after']>(after, null) }
+    return toAuditEntry({ ...row, ...views }, fromIso(row.at))
+  })
 }

@@ -5,6 +5,7 @@ import type { Connection } from './database.ts'
 import { reviewSuccessors } from './dependencies.ts'
 import { KEY_RELEASED, UNLEASED } from './fragments.ts'
 import { recordEvent } from './history.ts'
+import type { ViewRow } from './rows.ts'
 
 /** The next keys after one, and whether a job of each may still run: one that waits, runs, or may be replayed. */
 const LATEST = `
@@ -144,4 +145,12 @@ export function takeLatestPlace(
     waitingFor: running ? 1 : 0,
     replaced: waiting !== undefined,
   }
+}
+
+/** Whether no newer version has been stored: an older one must never run after it. */
+export function isLatest(connection: Connection, row: ViewRow): boolean {
+  if (row.latest_key === null) return true
+  const subject = { type: row.type, latestKey: row.latest_key }
+  const highest = connection.prepare(FIND_LATEST_SEQ).get(subject) as { seq: number } | undefined
+  return highest === undefined || (row.latest_seq ?? 0) >= highest.seq
 }

@@ -1,0 +1,100 @@
+/** What acting on a dead letter means, and what the audit and the history keep of it, for engines that store jobs as rows. */
+import {
+  type AuditAction,
+  type AuditEntry,
+  type AuditNote,
+  auditView,
+  type By,
+  type DeadLetter,
+  type DeskAction,
+} from '../../engine/dead-letters.ts'
+import type { JobEventName, JobView } from '../../job/job.ts'
+
+export interface Act {
+  readonly action: DeskAction
+  readonly by: By
+  /** The act changed the payload, so the audit keeps the old and the new one. */
+  readonly withPayload?: boolean
+}
+
+/** A dead letter, or a discarded one that is still kept. */
+export function isLetter({ state, ended }: JobView): boolean {
+  return state === 'dead_letter' && (ended === null || ended === 'discarded')
+}
+
+export function allows(action: DeskAction, job: JobView): boolean {
+  if (!isLetter(job)) return false
+  switch (action) {
+    case 'replay':
+    case 'discard':
+      return job.ended === null
+    case 'undo':
+      return job.ended === 'discarded'
+    case 'purge':
+      return true
+    default:
+      return action satisfies never
+  }
+}
+
+export function toDeadLetter(job: JobView): DeadLetter {
+  return { job, error: job.error ?? { name: 'Error', code: null, message: 'no error was recorded', stack: null } }
+}
+
+interface ActEvent {
+  readonly name: JobEventName
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+/** The act in the job's history; null for a purge, which removes the history too. */
+export function eventOf({ action, by: { who, reason } }: Act): ActEvent | null {
+  switch (action) {
+    case 'replay':
+      return { name: 'replayed', detail: { who, reason } }
+    case 'discard':
+      return { name: 'discarded', detail: { who, reason } }
+    case 'undo':
+      return { name: 'dead', detail: { who, reason, undone: 'discarded' } }
+    case 'purge':
+      return null
+    default:
+      return action satisfies never
+  }
+}
+
+/** An audit entry about to be stored. `before` and `after` are JSON. */
+export interface AuditRecord extends By {
+  readonly action: AuditAction
+  readonly jobId: string
+  readonly type: string
+  readonly subject: string | null
+  readonly before: string
+  readonly after: string | null
+}
+
+export function auditOf({ action, by, withPayload }: Act, before: JobView, after: JobView | null): AuditRecord {
+  const { who, reason } = by
+  const text = (view: JobView): string => JSON.stringify(auditView(view, withPayload))
+  const about = { jobId: before.id, type: before.type, subject: null }
+  return { who, reason, action, ...about, before: text(before), after: after === null ? null : text(after) }
+}
+
+export function auditOfNote({ jobId, type, before, after, ...note }: AuditNote): AuditRecord {
+  return {
+    ...note,
+    jobId: jobId ?? '',
+    type: type ?? '',
+    before: JSON.stringify(before),
+    after: after === null ? null : JSON.stringify(after),
+  }
+}
+
+interface AuditRow extends Omit<AuditEntry, 'atMs' | 'jobId'> {
+  readonly job_id: string
+}
+
+/** `job_id` is the one column whose name differs; what else the statement selected is dropped. */
+export function toAuditEntry(row: AuditRow, atMs: number): AuditEntry {
+  const { seq, who, reason, action, job_id: jobId, type, subject, before, after } = row
+  return { seq, atMs, who, reason, action, jobId, type, subject, before, after }
+}
