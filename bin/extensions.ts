@@ -3,5 +3,6 @@ import type { CliExtensions } from '../src/cli/extensions.ts'
 /** The workloads that the command line can run. Each is loaded by the command that needs it. */
 export const extensions: CliExtensions = {
   presets: { escrow: () => import('../workloads/escrow/preset.ts') },
+  serving: () => import('../workloads/escrow/serving.ts'),
   jobTables: () => import('../workloads/job-tables/commands.ts'),
 }

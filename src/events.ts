@@ -9,11 +9,14 @@ import type { StoredJob } from './job/job.ts'
 /** The job as observers may see it: no payload. */
 export type JobFacts = Pick<StoredJob, 'id' | 'type' | 'priority' | 'attempts' | 'tenant' | 'runAtMs' | 'createdAtMs'>
 
-/** An alert as it is told: what holds, since when, and how bad it is. */
-export interface AlertFacts {
+/** The one scale of alerts, alarms and conditions, mildest first. */
+export type Severity = 'info' | 'warning' | 'error' | 'critical'
+
+/** What is wrong, how bad it is, and since when. */
+export interface Alert {
   /** The name of the rule that raises it. */
   readonly rule: string
-  readonly severity: 'info' | 'warning' | 'error' | 'critical'
+  readonly severity: Severity
   /** What tells alerts of one rule apart: a type, a topic, a worker. */
   readonly labels: Readonly<Record<string, string>>
   readonly text: string
@@ -122,8 +125,8 @@ export interface MillEvents {
   'schedule.changed': { readonly name: string; readonly change: string }
   /** A dead letter was dealt with, at a desk of this mill. */
   'desk.acted': { readonly action: DeskAction; readonly id: string; readonly type: string; readonly who: string }
-  'alert.firing': { readonly alert: AlertFacts }
-  'alert.resolved': { readonly alert: AlertFacts }
+  'alert.firing': { readonly alert: Alert }
+  'alert.resolved': { readonly alert: Alert }
 }
 
 export type EventName = keyof MillEvents
@@ -154,6 +157,16 @@ export class Events {
     return () => {
       const others = (this.#listeners.get(name) ?? []).filter((other) => other !== entry)
       this.#listeners.set(name, others)
+    }
+  }
+
+  /** Registers several listeners. Returns one unsubscriber for all. */
+  attach(listeners: { readonly [Name in EventName]?: Listener<Name> }): () => void {
+    // A key and its value belong together by the type above.
+    const entries = Object.entries(listeners) as [EventName, Listener<EventName>][]
+    const detachers = entries.map(([name, listener]) => this.on(name, listener))
+    return () => {
+      for (const detach of detachers) detach()
     }
   }
 

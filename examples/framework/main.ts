@@ -54,7 +54,7 @@ const checkQuotas = defineJob({
 })
 
 const mill = await open('sqlite:./framework.db', {
-  alerter: { send: ({ severity, title }) => console.log(`${severity}: ${title}`) },
+  alerter: { send: ({ severityLabel, title }) => console.log(`${severityLabel}: ${title}`) },
 })
 const workers = [new SlackSync().definition, checkQuotas]
 const dispatcher = new JobDispatcher(mill, workers)

@@ -5,13 +5,24 @@
 import type { Mill } from '../client/mill.ts'
 import { OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
+import type { HealthEndpoint } from '../observe/health.ts'
+import type { MakeInstrument } from '../observe/metrics/instrument.ts'
+import type { Clock } from '../time/clock.ts'
 import type { WatchedTopics } from './commands/serve.ts'
 
 export interface CliExtensions {
   /** By the name that `millrace start --preset` takes. */
   readonly presets: Readonly<Record<string, () => Promise<{ readonly preset: Preset }>>>
+  /** What `millrace serve` adds to its endpoints and its scrape. */
+  readonly serving: () => Promise<{ readonly serving: ServingExtensions }>
   /** `millrace reap --tables` and `millrace migrate --tables`. */
   readonly jobTables: () => Promise<{ readonly jobTables: JobTableCommands }>
+}
+
+export interface ServingExtensions {
+  /** By path. */
+  readonly healthEndpoints: Readonly<Record<string, HealthEndpoint>>
+  instruments(mill: Mill, clock: Clock): readonly MakeInstrument[]
 }
 
 /** A topology that can be tried without writing code: workers whose handlers only record what they would have done. */

@@ -2,9 +2,10 @@ import { inspectorOf } from '../engine/admission.ts'
 import type { Engine } from '../engine/engine.ts'
 import { isMillraceError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
-import { ANSWER_MS, answerWithin } from '../observe/deadline.ts'
 import { errorText } from '../observe/error-text.ts'
+import { ANSWER_MS } from '../observe/found.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
+import { within } from '../time/wait.ts'
 import { decide } from './decide.ts'
 import { EXPLAINED_JOBS_MAX, type ExplainedJob, type Explanation } from './explanation.ts'
 import { gatherFacts } from './facts.ts'
@@ -37,7 +38,7 @@ export async function explainJob(
   const inspector = inspectorOf(engine)
   try {
     const asked = { engine, inspector, id, nowMs: clock.nowMs(), jobs }
-    const facts = await answerWithin(clock, GATHER_MS, `looking at job ${id}`, () => gatherFacts(asked))
+    const facts = await within(clock, GATHER_MS, `looking at job ${id}`, () => gatherFacts(asked))
     return toExplanation(decide(facts), facts.nowMs)
   } catch (error) {
     if (isMillraceError(error, 'ERR_JOB_UNKNOWN', 'ERR_CLOSED')) throw error
@@ -51,7 +52,7 @@ export async function explainJob(
 /** Null when the engine answers. */
 async function pingError(engine: Engine, clock: Clock): Promise<unknown> {
   try {
-    await answerWithin(clock, ANSWER_MS, 'a ping of the engine', () => engine.ping())
+    await within(clock, ANSWER_MS, 'a ping of the engine', () => engine.ping())
     return null
   } catch (error) {
     return error

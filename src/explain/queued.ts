@@ -1,7 +1,7 @@
 /** Why a queued job has not started. */
 import type { JobView } from '../job/job.ts'
 import { readinessOf } from '../job/predecessors.ts'
-import { QUIET_MS } from '../observe/watch/conditions.ts'
+import { QUIET_MS } from '../observe/workers.ts'
 import { type Crew, crewOf } from './crew.ts'
 import { explainedJob } from './explanation.ts'
 import type { Facts } from './facts.ts'

@@ -6,7 +6,7 @@ import { OptionError } from '../errors.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { silentLog } from '../observe/log.ts'
 import { attachMetrics } from '../observe/metrics/metrics.ts'
-import { startSampling } from '../observe/sampling/index.ts'
+import { startSampling } from '../observe/sampling/sampler.ts'
 import { systemClock } from '../time/clock.ts'
 import { buildApp, withSecurityHeaders } from './app.ts'
 import { authentication } from './auth.ts'
@@ -15,6 +15,7 @@ import { HOST_DEFAULT, type Listening, listenOn, PORT_DEFAULT } from './listenin
 import { Operations } from './operations.ts'
 import { builtPage, Page } from './page.ts'
 import type { AdminOptions, Parts } from './parts.ts'
+import { probesOf } from './probes.ts'
 import { Redaction } from './redaction.ts'
 import { Streams } from './streams.ts'
 
@@ -42,6 +43,7 @@ const ADMIN_NAMES: OptionNames<AdminOptions> = {
   basePath: true,
   publicHealth: true,
   health: true,
+  healthEndpoints: true,
   peer: true,
   clock: true,
   log: true,
@@ -79,6 +81,7 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
   const folder = options.page === undefined ? builtPage() : options.page
   const app = buildApp({
     ...{ parts, streams, authenticate, basePath },
+    probes: probesOf(parts, options.healthEndpoints ?? {}),
     page: folder === null ? null : new Page(folder, basePath),
     hosts: new Set((options.hosts ?? []).map((host) => host.toLowerCase())),
     publicHealth: options.publicHealth ?? false,

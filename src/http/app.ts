@@ -8,12 +8,11 @@ import { deadLetterHandlers } from './handlers/dead-letters.ts'
 import { dlqHandlers } from './handlers/dlq.ts'
 import { jobHandlers } from './handlers/jobs.ts'
 import { operatingHandlers } from './handlers/operating.ts'
-import { healthAnswers } from './health.ts'
-import { metricsAnswer } from './metrics.ts'
 import { openApiDocument } from './openapi.ts'
 import { packageVersion } from './package.ts'
 import { type Page, WITHOUT_PAGE } from './page.ts'
 import type { Parts } from './parts.ts'
+import type { Probes } from './probes.ts'
 import { problemResponse, Refused, toProblem } from './problems.ts'
 import { addRoutes, methodsOf } from './routing.ts'
 import type { Streams } from './streams.ts'
@@ -21,6 +20,7 @@ import type { Streams } from './streams.ts'
 export interface AppOptions {
   readonly parts: Parts
   readonly streams: Streams
+  readonly probes: Probes
   readonly authenticate: Authenticate
   readonly page: Page | null
   /** Without a slash at its end; empty at the root. */
@@ -38,7 +38,7 @@ export function buildApp(options: AppOptions): Hono {
     guard(options, context)
     await next()
   })
-  addHealth(app, options)
+  addProbes(app, options)
   addRoutes(
     app,
     { ...operatingHandlers(parts), ...jobHandlers(parts), ...deadLetterHandlers(parts), ...dlqHandlers(parts) },
@@ -55,11 +55,9 @@ function withoutBase(path: string, basePath: string): string {
   return path.slice(basePath.length) || '/'
 }
 
-export const HEALTH_PATHS = ['/health', '/health/live', '/health/ready', '/actuator/health', '/metrics']
-
 /** Stands before everything. With tokens nothing depends on who reaches the port, and the page itself holds no secret. */
-function guard({ parts, publicHealth, hosts, peer }: AppOptions, { req, env }: Context): void {
-  const isOpen = publicHealth && HEALTH_PATHS.includes(req.path)
+function guard({ parts, probes, publicHealth, hosts, peer }: AppOptions, { req, env }: Context): void {
+  const isOpen = publicHealth && Object.hasOwn(probes, req.path)
   if (!parts.hasTokens && !isOpen) {
     checkPeer(peer(req.raw, env), req.raw.headers)
     checkHost(req.raw, hosts)
@@ -67,22 +65,13 @@ function guard({ parts, publicHealth, hosts, peer }: AppOptions, { req, env }: C
   checkOrigin(req.raw)
 }
 
-function addHealth(app: Hono, { parts, authenticate, publicHealth }: AppOptions): void {
-  const answers = healthAnswers(parts)
-  const admit = ({ req }: Context): void => {
-    if (!publicHealth) demandRole(authenticate(req.raw.headers), 'viewer')
-  }
-  const add = (path: string, answer: () => Response | Promise<Response>): void => {
-    app.get(path, (context) => {
-      admit(context)
-      return answer()
+function addProbes(app: Hono, { probes, authenticate, publicHealth }: AppOptions): void {
+  for (const [path, probe] of Object.entries(probes)) {
+    app.get(path, ({ req }) => {
+      if (!publicHealth) demandRole(authenticate(req.raw.headers), 'viewer')
+      return probe()
     })
   }
-  add('/health', () => answers.health())
-  add('/health/live', () => answers.live())
-  add('/health/ready', () => answers.ready())
-  add('/actuator/health', () => answers.actuator())
-  add('/metrics', () => metricsAnswer(parts))
 }
 
 function addStream(app: Hono, { streams, authenticate }: AppOptions): void {
@@ -109,10 +98,10 @@ function hangUpOf(env: unknown): (() => void) | null {
   return outgoing instanceof ServerResponse ? () => void outgoing.destroy() : null
 }
 
-function addPage(app: Hono, { page }: AppOptions): void {
+function addPage(app: Hono, { page, probes }: AppOptions): void {
   app.all('*', async ({ req }) => {
     const { path, method } = req
-    const methods = methodsFor(path)
+    const methods = methodsFor(path, probes)
     if (method === 'OPTIONS' && methods.length > 0) {
       return new Response(null, { status: 204, headers: { allow: [...methods, 'OPTIONS'].join(', ') } })
     }
@@ -129,8 +118,8 @@ function addPage(app: Hono, { page }: AppOptions): void {
   })
 }
 
-function methodsFor(path: string): readonly string[] {
-  const isPlain = [...HEALTH_PATHS, STREAM_PATH, '/openapi.json'].includes(path)
+function methodsFor(path: string, probes: Probes): readonly string[] {
+  const isPlain = Object.hasOwn(probes, path) || [STREAM_PATH, '/openapi.json'].includes(path)
   return isPlain ? ['GET', 'HEAD'] : methodsOf(path)
 }
 

@@ -3,10 +3,10 @@ import type { Mill } from '../client/mill.ts'
 import type { Desk } from '../desk/desk.ts'
 import type { TopicLetters } from '../engine/topics.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
-import type { Metrics } from '../observe/metrics/metrics.ts'
-import type { Sampler } from '../observe/sampling/index.ts'
-import type { LagLimits } from '../observe/watch/lag.ts'
-import type { GroupLag, PendingLetters } from '../observe/watch/watch.ts'
+import type { HealthEndpoint } from '../observe/health.ts'
+import type { ObservedTopics } from '../observe/lag.ts'
+import type { Metrics } from '../observe/metrics/instrument.ts'
+import type { Sampler } from '../observe/sampling/sampler.ts'
 import type { Clock } from '../time/clock.ts'
 import type { AdminToken } from './auth.ts'
 import type { Alert } from './contract/operating.ts'
@@ -20,13 +20,8 @@ export interface AlertSource {
 }
 export type AlertView = Shown<z.output<typeof Alert>>
 
-/** Topics: how far groups are behind, what they may be, and the desk for their dead letters. */
-export interface Topics {
-  lags(): Promise<readonly GroupLag[]>
-  /** Thresholds of a topic; null where there are none. */
-  limits(topic: string): LagLimits | null
-  /** Dead letters that nobody has resolved, by topic; unknown unless given. */
-  pending?(): Promise<readonly PendingLetters[]>
+/** Topics of a broker, and the desk for their dead letters. */
+export interface Topics extends ObservedTopics {
   readonly desk: TopicLetters
 }
 
@@ -49,6 +44,8 @@ export interface AdminOptions {
   readonly basePath?: string
   /** With tokens: health and metrics are told to everyone, for probes that have none. */
   readonly publicHealth?: boolean
+  /** More health endpoints by path, such as `/actuator/health`. */
+  readonly healthEndpoints?: Readonly<Record<string, HealthEndpoint>>
   readonly health?: { readonly minWorkers?: number; readonly deadLetterThreshold?: number }
   /** The address of whoever sent a request, where the server is not one of Node's. */
   readonly peer?: (request: Request, env: unknown) => string | null

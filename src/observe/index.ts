@@ -1,56 +1,33 @@
-/** `millrace/observe`: metrics, health, alerts and traces. */
-
+/** `millrace/observe`: metrics, health, alerts, traces, presence and logs. */
 export { MemoryPresence } from '../engine/memory-presence.ts'
 export type { AtWork, Beat, JobAtWork, Presence, RememberingPresence, Seen } from '../engine/presence.ts'
-export type { AlertFacts } from '../events.ts'
+export type { Alert, Severity } from '../events.ts'
 export type { TracedStart, Tracer, Tracing } from '../job/job.ts'
-export { type Alerting, type AlertingOptions, startAlerting } from './alerting/alerting.ts'
-export type { AlertNotice, AlertState } from './alerting/evaluator.ts'
-export { checkAlerts, type FigureAlert, type FigureLimits, figureRules } from './alerting/figure-rules.ts'
-export { type HealthRuleOptions, healthRules } from './alerting/health-rules.ts'
-export type { AlertRule, Breach, Sample as AlertSample } from './alerting/rule.ts'
-export { type AlertSink, logSink, type WebhookOptions, webhookSink } from './alerting/sinks.ts'
-export { watchRules } from './alerting/watch-rules.ts'
-export { type Alert, type Alerter, attachAlerts } from './alerts.ts'
-export { attachFigures, type Figured, type KeyFigures } from './figures/collect.ts'
-export type { EndedFigures, Figures, StoredFigures } from './figures/figures.ts'
-export { checkHealth, type Examined, type HealthOptions } from './health/check.ts'
+export { type Alerting, type AlertingOptions, startAlerting } from './alerts/alerting.ts'
+export { type Alerter, type AlertMessage, attachAlerts } from './alerts/dead-letter-alerts.ts'
+export type { AlertNotice, AlertState } from './alerts/evaluator.ts'
+export { type HealthRuleOptions, healthRules } from './alerts/health-rules.ts'
+export type { AlertRule, Breach, Sample } from './alerts/rule.ts'
+export { type AlertSink, logSink, type WebhookOptions, webhookSink } from './alerts/sinks.ts'
+export type { Found } from './found.ts'
 export {
-  type ActuatorComponent,
-  type ActuatorHealth,
-  actuatorHealth,
-  type WorkerHealthCheck,
-  workerHealthCheck,
-} from './health/forms.ts'
-export type { Health, HealthChecks, HealthDetails, HealthStatus, HealthWord } from './health/health.ts'
-export {
-  type Connectivity,
-  type WatchHealthRules,
-  watchHealth,
-  withComponents,
-} from './health/watch.ts'
-export type { Metrics } from './metrics/collector.ts'
-export { attachMetrics, type Measured, type MetricsOptions, type MillMetrics } from './metrics/metrics.ts'
-export type { TableMetrics } from './metrics/tables.ts'
-export { attachWatchMetrics, type WatchMetrics, type WatchMetricsOptions } from './metrics/watch.ts'
+  checkHealth,
+  type Health,
+  type HealthAnswer,
+  type HealthChecks,
+  type HealthDetails,
+  type HealthEndpoint,
+  type HealthOptions,
+  type HealthSources,
+  type HealthStatus,
+  type HealthWord,
+} from './health.ts'
+export { type LagLimits, lagSeverity, type ObservedTopics, type PendingLetters } from './lag.ts'
+export { type LogOptions, silentLog } from './log.ts'
+export type { Instrument, MakeInstrument, MetricParts, Metrics } from './metrics/instrument.ts'
+export { attachMetrics, type MetricsOptions } from './metrics/metrics.ts'
+export type { ObservedMill } from './observed-mill.ts'
 export { attachPresence, type PresenceOptions } from './presence.ts'
-export { attachTracing, type Traced } from './tracing/tracing.ts'
-export {
-  type Alarm,
-  type AlarmName,
-  type AlarmRules,
-  type ArrivalOptions,
-  attachArrivalAlarms,
-  evaluateAlarms,
-} from './watch/alarms.ts'
-export { type Condition, type ConditionName, conditionsOf, type WatchedWorker } from './watch/conditions.ts'
-export { consumerLag, type LagLimits, lagSeverity, type PartitionOffsets, type Severity } from './watch/lag.ts'
-export {
-  type Found,
-  type GroupLag,
-  type PendingLetters,
-  type Reading,
-  Watch,
-  type WatchSources,
-} from './watch/watch.ts'
-export type { WorkedTypeView, WorkerCondition, WorkerView } from './watch/workers.ts'
+export { attachStats, type EndedStats, type Stats, type StatsCollector, type StoredStats } from './stats/stats.ts'
+export { attachTracing } from './tracing.ts'
+export type { WorkedTypeView, WorkerCondition, WorkerView } from './workers.ts'

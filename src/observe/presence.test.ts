@@ -209,12 +209,12 @@ for (const [how, fail] of [
     await t.clock.advance('65s')
     assert.deepEqual(
       lines.map(({ level, text }) => [level, text]),
-      [['warn', 'Presence cannot be told; workers go on unseen']],
+      [['warn', 'Presence is unreachable; workers go on without it']],
     )
     isAway = false
     await t.clock.advance('10s')
     assert.equal((await presence.list()).length, 1)
-    assert.equal(lines.at(-1)?.text, 'Presence can be told again')
+    assert.equal(lines.at(-1)?.text, 'Presence is reachable again')
     isAway = true
     await worker.stop()
     await t.clock.advance('1s')

@@ -1,25 +1,27 @@
 import type { Beat, Presence } from '../engine/presence.ts'
 import { OptionError } from '../errors.ts'
-import type { Events, MillEvents } from '../events.ts'
+import type { MillEvents } from '../events.ts'
 import type { Log } from '../job/definition.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
-import { ANSWER_MS, answerWithin } from './deadline.ts'
+import { within } from '../time/wait.ts'
 import { errorText } from './error-text.ts'
+import { ANSWER_MS } from './found.ts'
 import { silentLog } from './log.ts'
+import type { ObservedMill } from './observed-mill.ts'
 
 export interface PresenceOptions {
   readonly presence: Presence
-  /** How many jobs wait for workers of a type; asked at each beat. Unknown unless told. */
+  /** How many jobs wait for workers of a type, read at each beat; default: unknown. */
   readonly lag?: (type: string) => number | Promise<number>
-  /** Told once when the presence cannot be reached, and once when it can again. */
+  /** One line when the presence becomes unreachable, and one when it is back. */
   readonly log?: Log
-  /** Between two beats; 10 s unless told. */
+  /** Between two beats; default: 10s. */
   readonly every?: Duration
-  /** How long a beat holds while the worker runs; 30 s unless told. */
+  /** How long a beat is valid while the worker runs; default: 30s. */
   readonly ttl?: Duration
-  /** And while it stops; 60 s unless told. */
+  /** The same while the worker stops; default: 60s. */
   readonly stoppingTtl?: Duration
   readonly clock?: Clock
 }
@@ -35,25 +37,24 @@ const PRESENCE_NAMES: OptionNames<PresenceOptions> = {
 }
 
 /**
- * Lets the workers of a mill say that they live, in a store besides the engine's own: when they start, every 10 s, while
- * they stop, and goodbye. Attach before they start. A presence that fails or hangs never disturbs them. Returns the
- * detacher, which says goodbye for those still here and resolves when that has arrived, or after a second.
+ * Sends heartbeats of a mill's workers to another store than the engine's: when they start, every 10 s, while they stop,
+ * and when they are gone. Attach before they start. A presence that fails or hangs never affects them. Returns the
+ * detacher, which signs off the remaining workers and resolves when that is done, or after a second.
  *
  * @example
  * const detach = attachPresence(mill, { presence: new MemoryPresence(), log })
  */
-export function attachPresence(mill: { readonly events: Events }, options: PresenceOptions): () => Promise<void> {
+export function attachPresence(mill: Pick<ObservedMill, 'events'>, options: PresenceOptions): () => Promise<void> {
   refuseUnknown(options, PRESENCE_NAMES, 'attachPresence')
   const announcer = new Announcer(options)
-  const { events } = mill
-  const detachers = [
-    events.on('worker.started', (event) => announcer.started(event)),
-    events.on('worker.stopping', ({ worker }) => announcer.stopping(worker)),
-    events.on('worker.stopped', ({ worker }) => announcer.stopped(worker)),
-    events.on('job.settled', (event) => announcer.settled(event)),
-  ]
+  const detach = mill.events.attach({
+    'worker.started': (event) => announcer.started(event),
+    'worker.stopping': ({ worker }) => announcer.stopping(worker),
+    'worker.stopped': ({ worker }) => announcer.stopped(worker),
+    'job.settled': (event) => announcer.settled(event),
+  })
   return async () => {
-    for (const detach of detachers) detach()
+    detach()
     await announcer.close()
   }
 }
@@ -79,7 +80,7 @@ class Announcer {
   readonly #stoppingTtlMs: number
   readonly #workers = new Map<string, Announced>()
   readonly #underWay = new Set<Promise<void>>()
-  #isTroubled = false
+  #isUnreachable = false
 
   constructor(options: PresenceOptions) {
     this.#presence = options.presence
@@ -93,7 +94,7 @@ class Announcer {
     const shortest = Math.min(this.#ttlMs, this.#stoppingTtlMs)
     if (shortest > this.#everyMs) return
     throw new OptionError(
-      `a beat holds for ${shortest} ms and comes every ${this.#everyMs} ms; raise 'ttl' and 'stoppingTtl' above 'every'`,
+      `a beat is valid for ${shortest} ms and sent every ${this.#everyMs} ms; raise 'ttl' and 'stoppingTtl' above 'every'`,
     )
   }
 
@@ -103,12 +104,12 @@ class Announcer {
     this.#repeat(one)
   }
 
-  /** D08: an attempt that ended, well or badly; a job given back was not processed. */
+  /** A released job was not processed. */
   settled({ worker, job, outcome }: MillEvents['job.settled']): void {
     if (outcome.kind !== 'release') this.#workers.get(worker)?.lastJobAtMs.set(job.type, this.#clock.nowMs())
   }
 
-  /** X155: said again until the worker has stopped, however long that takes. */
+  /** Repeated until the worker has stopped, however long that takes. */
   stopping(worker: string): void {
     const one = this.#workers.get(worker)
     if (one === undefined) return
@@ -122,7 +123,7 @@ class Announcer {
     if (one === undefined) return
     this.#workers.delete(worker)
     one.cancelNext()
-    this.#follow(this.#tell(() => this.#presence.gone(worker, one.types)))
+    this.#follow(this.#send(() => this.#presence.gone(worker, one.types)))
   }
 
   async close(): Promise<void> {
@@ -137,10 +138,10 @@ class Announcer {
 
   async #beat(one: Announced): Promise<void> {
     const lags = this.#lag === undefined ? UNKNOWN : await this.#lags(one.types, this.#lag)
-    // It may have said goodbye meanwhile, and must not rise again.
+    // The worker may have signed off meanwhile.
     if (this.#workers.get(one.worker) !== one) return
     const ttlMs = one.stoppingSinceMs === null ? this.#ttlMs : this.#stoppingTtlMs
-    await this.#tell(() => this.#presence.beat(this.#beatsOf(one, lags), ttlMs))
+    await this.#send(() => this.#presence.beat(this.#beatsOf(one, lags), ttlMs))
   }
 
   #beatsOf({ worker, types, lastJobAtMs, stoppingSinceMs }: Announced, lags: Lags): readonly Beat[] {
@@ -156,12 +157,12 @@ class Announcer {
     }))
   }
 
-  /** A lag that cannot be had is unknown: the worker lives all the same. */
+  /** A lag that cannot be read is unknown. */
   async #lags(types: readonly string[], lag: (type: string) => number | Promise<number>): Promise<Lags> {
     const lags = new Map<string, number>()
     const ask = async (type: string): Promise<void> => {
       try {
-        lags.set(type, await answerWithin(this.#clock, ANSWER_MS, `the lag of '${type}'`, () => lag(type)))
+        lags.set(type, await within(this.#clock, ANSWER_MS, `the lag of '${type}'`, () => lag(type)))
       } catch (error) {
         this.#log.debug('The lag is unknown', { job_type: type, error: errorText(error) })
       }
@@ -170,21 +171,21 @@ class Announcer {
     return lags
   }
 
-  /** Never rejects. Trouble is logged once, not at every beat. */
-  async #tell(say: () => Promise<void>): Promise<void> {
+  /** Never rejects. An outage is logged once, not at every beat. */
+  async #send(message: () => Promise<void>): Promise<void> {
     try {
-      await answerWithin(this.#clock, ANSWER_MS, 'telling the presence', say)
-      if (this.#isTroubled) this.#log.info('Presence can be told again')
-      this.#isTroubled = false
+      await within(this.#clock, ANSWER_MS, 'the presence', message)
+      if (this.#isUnreachable) this.#log.info('Presence is reachable again')
+      this.#isUnreachable = false
     } catch (error) {
-      if (!this.#isTroubled)
-        this.#log.warn('Presence cannot be told; workers go on unseen', { error: errorText(error) })
-      this.#isTroubled = true
+      if (!this.#isUnreachable)
+        this.#log.warn('Presence is unreachable; workers go on without it', { error: errorText(error) })
+      this.#isUnreachable = true
     }
   }
 
-  #follow(told: Promise<void>): void {
-    this.#underWay.add(told)
-    void told.finally(() => this.#underWay.delete(told))
+  #follow(sending: Promise<void>): void {
+    this.#underWay.add(sending)
+    void sending.finally(() => this.#underWay.delete(sending))
   }
 }

@@ -1,3 +1,4 @@
+import { WaitTimeoutError } from '../errors.ts'
 import type { Clock } from './clock.ts'
 
 /** Waits for `done`, but no longer than `ms`. True when it came in time; a rejection counts as done. */
@@ -10,4 +11,27 @@ export async function waitAtMost(clock: Clock, ms: number, done: Promise<unknown
   const answer = await Promise.race([inTime, clock.sleep(ms, over.signal).then(() => false)])
   over.abort()
   return answer
+}
+
+/**
+ * The result of `work`, if it comes within `ms`. Otherwise rejects with the given error, or with a WaitTimeoutError that
+ * names `what`. A later result is dropped.
+ */
+export async function within<T>(
+  clock: Clock,
+  ms: number,
+  what: string | (() => Error),
+  work: () => T | Promise<T>,
+): Promise<Awaited<T>> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const cancel = clock.after(ms, () => reject(typeof what === 'string' ? new WaitTimeoutError(what, ms) : what()))
+  // In an async function, so that a throw becomes a rejection.
+  const result = (async () => await work())()
+  // The loser of the race may still reject.
+  result.catch(() => {})
+  try {
+    return await Promise.race([result, late])
+  } finally {
+    cancel()
+  }
 }

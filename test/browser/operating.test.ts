@@ -91,7 +91,7 @@ test('a queue is paused and resumed with a reason, and the audit has both', asyn
 
 test('an alert fires, is counted in the navigation, and is resolved', async (t) => {
   const breaches = [{ labels: { type: 'greet' }, value: 7, threshold: 5, text: '7 jobs of greet wait' }]
-  const backlog: AlertRule = { name: 'Backlog', severity: 'warning', word: 'WARNING', evaluate: () => breaches }
+  const backlog: AlertRule = { name: 'Backlog', severity: 'warning', evaluate: () => breaches }
   let alerting: Alerting | undefined
   const { visit, ends } = await serve(t, {
     jobs: [greet],
@@ -105,7 +105,7 @@ test('an alert fires, is counted in the navigation, and is resolved', async (t) 
   const look = async (status: string): Promise<void> => {
     await eventually(
       async () => {
-        await alerting?.look()
+        await alerting?.evaluate()
         return alerting?.current()[0]?.status === status
       },
       `the alert is ${status}`,

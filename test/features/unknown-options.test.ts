@@ -6,7 +6,6 @@ import { createAdmin } from 'millrace/http'
 import {
   attachMetrics,
   attachPresence,
-  attachWatchMetrics,
   checkHealth,
   healthRules,
   MemoryPresence,
@@ -17,6 +16,7 @@ import { openOutbox } from 'millrace/outbox'
 import { drain, openForTest } from 'millrace/testing'
 import { JobQueueRepository, monitorDeadLetters } from 'millrace/workloads/conversations'
 import { createEmbeddingQueue } from 'millrace/workloads/embeddings'
+import { watchMetrics } from 'millrace/workloads/escrow'
 import { MemoryEngine } from '../../src/engines/memory/engine.ts'
 
 const job = defineJob({ type: 'greet', run: () => 'hello' })
@@ -74,7 +74,7 @@ const CALLS: Readonly<Record<string, () => unknown>> = {
   'desk.purge who': () => openDesk(mill).purge({ ids: [] }, wrong(by)),
   'desk.audit': () => openDesk(mill).audit(wrong({})),
   attachMetrics: () => attachMetrics(mill, wrong({})),
-  attachWatchMetrics: () => attachWatchMetrics(mill, wrong({ dlqTopicOf: () => null })),
+  watchMetrics: () => watchMetrics(wrong({ dlqTopicOf: () => null })),
   attachPresence: () => attachPresence(mill, wrong({ presence: new MemoryPresence() })),
   startAlerting: () => startAlerting(mill, wrong({ rules: [] })),
   webhookSink: () => webhookSink('http://127.0.0.1:1/', wrong({})),

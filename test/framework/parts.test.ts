@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { defineJob, type Mill, NonRetryable, open, openDesk } from 'millrace'
 import { systemClock } from 'millrace/engine'
-import type { Alert } from 'millrace/observe'
+import type { AlertMessage } from 'millrace/observe'
 import { SqliteEngine } from 'millrace/sqlite'
 import { TestClock } from 'millrace/testing'
 import { BaseWorker, JOB_TYPES, JobDispatcher, type JobType, specOf, toSchedule } from 'millrace/workloads/framework'
@@ -40,7 +40,10 @@ describe('the parts of the picture', () => {
     assert.deepEqual(dispatcher, ['JobDispatcher'])
     assert.ok((await names('../../src/engines/sqlite/engine.ts')).includes('SqliteEngine'), 'the queue')
     assert.ok((await names('../../src/worker/worker.ts')).includes('startWorker'), 'the pool')
-    assert.ok((await names('../../src/observe/alerts.ts')).includes('attachAlerts'), 'the monitor: alerts')
+    assert.ok(
+      (await names('../../src/observe/alerts/dead-letter-alerts.ts')).includes('attachAlerts'),
+      'the monitor: alerts',
+    )
     assert.ok((await names('../../src/desk/desk.ts')).includes('openDesk'), 'the monitor: admin')
   })
 
@@ -164,7 +167,7 @@ describe('each kind of work', () => {
 
 // A15
 test('the monitor of a pool is told of a death, whoever dispatched the job', async (t) => {
-  const alerts: Alert[] = []
+  const alerts: AlertMessage[] = []
   const url = `sqlite:${files.next()}`
   const web = await open(url)
   const pool = await open(url, { alerter: { send: (alert) => alerts.push(alert) } })
@@ -174,7 +177,7 @@ test('the monitor of a pool is told of a death, whoever dispatched the job', asy
   const bad = await new JobDispatcher(web, ['data-deletion']).dispatch({ type: 'data-deletion', data: 'bad' })
   await dead
   assert.deepEqual(
-    alerts.map(({ severity, tags }) => [severity, tags.jobId]),
+    alerts.map(({ severityLabel, labels }) => [severityLabel, labels.jobId]),
     [['high', bad.id]],
   )
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { openTopicDesk } from '../../src/engines/kafka/index.ts'
+import { actuatorEndpoint } from '../../workloads/escrow/actuator.ts'
 import { stageOn } from '../fixtures/admin.ts'
 import { endOffsets, type KafkaServer, kafkaServer } from '../servers/kafka.ts'
 import { stageDesk } from './desk-stage.ts'
@@ -22,6 +23,7 @@ test('letters of a topic are listed, replayed and discarded over HTTP, and healt
   t.after(() => operator.close())
   const { ask, send, raw } = await stageOn(t, stage.url(), {
     topics: operator.watched(() => ({ warning: 100, critical: 500 })),
+    healthEndpoints: { '/actuator/health': actuatorEndpoint() },
   })
   const { letters } = await ask('listDlq', { params: { topic: dlq } })
   assert.deepEqual(

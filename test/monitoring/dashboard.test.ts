@@ -7,8 +7,10 @@ import path from 'node:path'
 import { before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { defineJob } from '../../src/index.ts'
-import { attachMetrics, MemoryPresence, Watch } from '../../src/observe/index.ts'
+import { attachMetrics, MemoryPresence } from '../../src/observe/index.ts'
 import { drain, openForTest } from '../../src/testing/index.ts'
+import { Watch, watchMetrics } from '../../workloads/escrow/index.ts'
+import { jobTableMetrics } from '../../workloads/job-tables/metrics.ts'
 import { parseExposition } from '../fixtures/exposition.ts'
 import { run, skip } from './promtool.ts'
 
@@ -39,8 +41,9 @@ before(async () => {
   await using t = await openForTest()
   const presence = new MemoryPresence(t.clock)
   const watch = new Watch({ presence, lags: async () => [], pending: async () => [], clock: t.clock })
-  const topics = { watch, dlqTopicOf: (type: string) => `${type}.dlq` }
-  const metrics = await attachMetrics(t.mill, { topics, clock: t.clock })
+  const escrow = watchMetrics({ watch, dlqTopicOf: (type: string) => `${type}.dlq` })
+  const instruments = [escrow.instrument, jobTableMetrics().instrument]
+  const metrics = await attachMetrics(t.mill, { instruments, clock: t.clock })
   const job = defineJob({ type: 'mail', run: () => 1 })
   await t.mill.enqueue(job, null)
   await drain(t.mill, [job])

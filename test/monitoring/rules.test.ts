@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { WATCH_METRIC_NAMES } from '../../src/observe/metrics/watch.ts'
+import { WATCH_METRIC_NAMES } from '../../workloads/escrow/metrics.ts'
 import { ESCROW_TOPICS, ESCROW_WORKERS } from '../../workloads/escrow/topology.ts'
 import { alertsIn, check as checkRules, type Expectation, run, type Series, series, skip } from './promtool.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineJob, NonRetryable } from '../../src/index.ts'
-import type { Alert } from '../../src/observe/index.ts'
+import type { AlertMessage } from '../../src/observe/index.ts'
 import { drain } from '../../src/testing/drain.ts'
 import { openForTest } from '../../src/testing/open-for-test.ts'
 import { MONITOR_EVERY_MS, monitorDeadLetters } from './dead-letter-monitor.ts'
@@ -16,7 +16,7 @@ const doomed = defineJob({
 // B130 X089
 test('more than ten dead letters raise an alert at the next look, and again only after an hour or a recovery', async () => {
   await using t = await openForTest()
-  const alerts: Alert[] = []
+  const alerts: AlertMessage[] = []
   const stop = monitorDeadLetters({
     engine: t.mill.engine,
     clock: t.clock,
@@ -39,7 +39,7 @@ test('more than ten dead letters raise an alert at the next look, and again only
   assert.equal(alerts.length, 0, 'not before five minutes have passed')
   await t.clock.advance(1)
   assert.partialDeepStrictEqual(alerts, [
-    { severity: 'high', tags: { metric: 'dead_letter_count', value: '11', threshold: '10' } },
+    { severityLabel: 'high', labels: { metric: 'dead_letter_count', value: '11', threshold: '10' } },
   ])
 
   await t.clock.advance('59m')

@@ -1,4 +1,10 @@
-export { CONVERSATION_LATENCY_MS, conversationRules } from './alert-rules.ts'
+export {
+  CONVERSATION_LATENCY_MS,
+  type ConversationAlert,
+  checkAlerts,
+  conversationRules,
+  type StatsLimits,
+} from './alert-rules.ts'
 export {
   DEAD_LETTERS_MAX,
   type DeadLetterMonitorOptions,

@@ -1,3 +1,25 @@
+export {
+  type ActuatorComponent,
+  type ActuatorHealth,
+  type ActuatorOptions,
+  actuatorEndpoint,
+  actuatorHealth,
+  type Connectivity,
+  type WatchHealthRules,
+  watchHealth,
+  withComponents,
+} from './actuator.ts'
+export {
+  type Alarm,
+  type AlarmName,
+  type AlarmRules,
+  type ArrivalOptions,
+  attachArrivalAlarms,
+  evaluateAlarms,
+  watchRules,
+} from './alarms.ts'
+export { type Condition, type ConditionName, conditionsOf, type WatchedWorker } from './conditions.ts'
+export { type WatchMetrics, type WatchMetricsOptions, watchMetrics } from './metrics.ts'
 export { presenceAs } from './presence.ts'
 export {
   ESCROW_DEFAULT_POLICY,
@@ -10,3 +32,4 @@ export {
   escrowPolicy,
   isFinancialTopic,
 } from './topology.ts'
+export { consumerLag, type PartitionOffsets, type Reading, Watch, type WatchSources } from './watch.ts'

@@ -1,6 +1,8 @@
+export { type WorkerAlert, workerAlert } from './alerts.ts'
 export { BaseWorker, type WorkerConfig, type WorkerJob, type WorkerOutlets } from './base-worker.ts'
 export { effectiveOptions, JOB_DEFAULTS, type JobDefaults, specOf, type TypeOptions } from './defaults.ts'
 export { type Handled, JobDispatcher } from './dispatcher.ts'
+export { type WorkerHealthCheck, workerHealthCheck } from './health.ts'
 export { isJobType, JOB_TYPES, type JobType } from './job-types.ts'
 export type { Metrics } from './metrics.ts'
 export type { BackoffOption, JobConfig, JobOptions, Limiter } from './options.ts'

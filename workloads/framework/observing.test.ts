@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { NonRetryable } from '../../src/index.ts'
 import { drain, openForTest } from '../../src/testing/index.ts'
+import { workerAlert } from './alerts.ts'
 import { again, outletsOf, Told } from './rig.ts'
 
 describe('what a worker as a class tells', () => {
@@ -44,7 +45,7 @@ describe('what a worker as a class tells', () => {
   // A64 A65 A66 A67 X028 X037
   test('of a job that fails to the end: each failure, and one alert after the last', async () => {
     const alerts: object[] = []
-    await using stage = await openForTest({ alerter: { send: (alert) => alerts.push(alert) } })
+    await using stage = await openForTest({ alerter: { send: (alert) => alerts.push(workerAlert(alert)) } })
     const { mill } = stage
     const { counted, lines, outlets } = outletsOf(stage)
     const cause = new Error('no channel for ann@example.com')
@@ -93,7 +94,7 @@ describe('what a worker as a class tells', () => {
   // A168 X038
   test('of a critical job that dies: one alert, and a louder one', async () => {
     const alerts: object[] = []
-    await using stage = await openForTest({ alerter: { send: (alert) => alerts.push(alert) } })
+    await using stage = await openForTest({ alerter: { send: (alert) => alerts.push(workerAlert(alert)) } })
     const { mill } = stage
     const fail = () => Promise.reject(new NonRetryable('410 Gone'))
     const tenant = { orgId: 'acme', workspaceId: 'w1' }

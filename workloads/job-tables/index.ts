@@ -11,6 +11,7 @@ export {
 } from './job-tables.ts'
 export type { LeaseKeeper } from './lease-renewer.ts'
 export type { LeasedJob } from './leases.ts'
+export { type JobTableMetrics, jobTableMetrics } from './metrics.ts'
 export { migrateTables, type TablesPlan } from './migration.ts'
 export type { ColumnValues, QueueAge } from './queue.ts'
 export { type Reaped, Reaper, type ReaperOptions, type ReaperResult } from './reaper.ts'

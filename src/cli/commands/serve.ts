@@ -7,7 +7,7 @@ import { ROLES } from '../../http/contract/route.ts'
 import type { AdminToken, Topics } from '../../http/index.ts'
 import { HOST_DEFAULT, PORT_DEFAULT } from '../../http/listening.ts'
 import type { AnyJob, Log } from '../../job/definition.ts'
-import type { LagLimits } from '../../observe/watch/lag.ts'
+import type { LagLimits } from '../../observe/lag.ts'
 import { repeated, wholeNumber } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { loadJobs } from '../modules.ts'
@@ -112,7 +112,7 @@ const ALERTS_EVERY = '15s'
 
 /** Start it before the workers, so that metrics count from the first job. */
 export async function startServing(
-  { terminal, clock }: Cli,
+  { terminal, clock, extensions }: Cli,
   mill: Mill,
   options: {
     readonly jobs: readonly AnyJob[]
@@ -125,9 +125,10 @@ export async function startServing(
   const tokens = parseTokens(flags.token ?? [])
   const critical = jobs.filter((job) => job.critical).map((job) => job.type)
   // The API and the dashboard are large: only commands that serve load them.
-  const [{ createAdmin }, { healthRules, logSink, startAlerting }] = await Promise.all([
+  const [{ createAdmin }, { attachMetrics, healthRules, logSink, startAlerting }, { serving }] = await Promise.all([
     import('../../http/index.ts'),
     import('../../observe/index.ts'),
+    extensions.serving(),
   ])
   const rules = healthRules({ critical })
   const alerting = startAlerting(mill, { rules, sinks: [logSink(log)], every: ALERTS_EVERY, log, clock })
@@ -136,12 +137,15 @@ export async function startServing(
     await Promise.all(ends.map((end) => end()))
   }
   try {
+    const metrics = await attachMetrics(mill, { instruments: serving.instruments(mill, clock), clock })
+    ends.push(async () => metrics.detach())
     const broker = await openTopics(flags.engine, { clock, ...(watched && { groups: watched.groups }) })
     if (broker !== null) ends.push(() => broker.close())
     const hosts = flags.allowHost ?? []
     const publicHealth = flags.publicHealth ?? false
     const admin = createAdmin(mill, {
-      ...{ jobs, log, clock, alerting, tokens, hosts, publicHealth },
+      ...{ jobs, log, clock, alerting, metrics, tokens, hosts, publicHealth },
+      healthEndpoints: serving.healthEndpoints,
       ...(broker !== null && { topics: topicsOf(broker, watched) }),
     })
     ends.push(() => admin.close())

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { WorkerCondition, WorkerView } from '../../observe/watch/workers.ts'
+import type { WorkerCondition, WorkerView } from '../../observe/workers.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { formatDuration } from '../format.ts'
 import { printable, printTable, type Style } from '../terminal.ts'

@@ -262,7 +262,7 @@ test('a Redis that goes away disturbs no worker, is logged once, and is told aga
   )
   await until(
     async () => lines.at(-1)?.text,
-    (text) => text === 'Presence can be told again',
+    (text) => text === 'Presence is reachable again',
   )
   assert.equal(lines.length, 2)
   await server.kill()

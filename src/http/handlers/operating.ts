@@ -1,8 +1,8 @@
 import type { NotedAction } from '../../engine/dead-letters.ts'
 import { UnknownScheduleError } from '../../errors.ts'
 import { overdueSchedules, type ScheduleView } from '../../keeper/schedule-state.ts'
-import { lagSeverity } from '../../observe/watch/lag.ts'
-import type { WorkerView } from '../../observe/watch/workers.ts'
+import { lagSeverity } from '../../observe/lag.ts'
+import type { WorkerView } from '../../observe/workers.ts'
 import type { Caller } from '../auth.ts'
 import type { OPERATING_ROUTES } from '../contract/operating.ts'
 import { facetsOf } from '../facets.ts'
@@ -48,8 +48,7 @@ function seeing(
       const lags = (await topics?.lags()) ?? []
       const shown = lags.map(({ group, topic, lag }) => {
         const limits = topics?.limits(topic) ?? null
-        const severity = limits === null ? null : lagSeverity(lag, limits)
-        const level = severity === null ? 'ok' : severity === 'CRITICAL' ? 'critical' : 'warning'
+        const level = (limits === null ? null : lagSeverity(lag, limits)) ?? 'ok'
         const { warning = null, critical = null } = limits ?? {}
         return { group, topic, lag, warning, critical, level } as const
       })

@@ -6,7 +6,7 @@ import type { Clock } from '../../time/clock.ts'
 /** What an instrument measures with. */
 export interface MetricParts {
   readonly prom: typeof import('prom-client')
-  /** Of this collector alone: the global one belongs to the program that we run in. */
+  /** Not prom-client's global registry, which belongs to the program. */
   readonly registry: Registry
   readonly prefix: string
   readonly events: Events
@@ -14,8 +14,49 @@ export interface MetricParts {
   readonly clock: Clock
 }
 
-/** A group of metrics about one thing. It listens from the start; what events cannot tell it reads when collected. */
+/** A group of related metrics. It listens from the start, and reads what events cannot tell when it is collected. */
 export interface Instrument {
   collect(): Promise<void> | void
   detach(): void
+}
+
+export type MakeInstrument = (parts: MetricParts) => Instrument
+
+/** Metrics of one mill. Labels are job types and fixed words, never a tenant or an id. */
+export interface Metrics {
+  /** The content type of the HTTP response. */
+  readonly contentType: string
+  /**
+   * All metrics in Prometheus' text format, with queue depths read now. When the engine does not answer within a second,
+   * the depths are left out and `engine_up` is 0. Concurrent calls share one result.
+   */
+  collectMetrics(): Promise<string>
+  /** Stops listening. The counts stay. */
+  detach(): void
+}
+
+/** Concurrent scrapes read the store once. */
+export function collectorOf(registry: Registry, instruments: readonly Instrument[]): Metrics {
+  let underWay: Promise<string> | null = null
+  const collect = async (): Promise<string> => {
+    await Promise.all(instruments.map((instrument) => instrument.collect()))
+    return registry.metrics()
+  }
+  return {
+    contentType: registry.contentType,
+    collectMetrics() {
+      underWay ??= collect().finally(() => {
+        underWay = null
+      })
+      return underWay
+    },
+    detach() {
+      for (const instrument of instruments) instrument.detach()
+    },
+  }
+}
+
+/** An instrument that only counts events. */
+export function eventInstrument(detach: () => void): Instrument {
+  return { collect() {}, detach }
 }

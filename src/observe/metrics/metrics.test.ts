@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { parseExposition, sampleValue } from '../../../test/fixtures/exposition.ts'
+import { jobTableMetrics } from '../../../workloads/job-tables/metrics.ts'
 import { Events } from '../../events.ts'
 import { defineJob } from '../../job/definition.ts'
 import { drain } from '../../testing/drain.ts'
 import { openForTest, type TestMill } from '../../testing/open-for-test.ts'
-import type { Metrics } from './collector.ts'
+import type { Metrics } from './instrument.ts'
 import { attachMetrics } from './metrics.ts'
-import { METRIC_NAMES, REAPER_METRIC_NAMES } from './names.ts'
-import { WATCH_METRIC_NAMES } from './watch.ts'
+import { METRIC_NAMES } from './names.ts'
 
 interface Stage extends AsyncDisposable {
   readonly t: TestMill
@@ -208,8 +208,7 @@ test('the exposition is what Prometheus reads', async () => {
   assert.equal(s.metrics.contentType, 'text/plain; version=0.0.4; charset=utf-8')
   const families = parseExposition(text)
   const expected = Object.values(METRIC_NAMES).map((name) => `millrace_${name}`)
-  const others = [...Object.values(REAPER_METRIC_NAMES), ...Object.values(WATCH_METRIC_NAMES)]
-  assert.deepEqual([...families.keys()].toSorted(), [...expected, ...others].toSorted())
+  assert.deepEqual([...families.keys()].toSorted(), expected.toSorted())
   for (const name of expected) assert.ok((families.get(name)?.samples.length ?? 0) > 0, name)
   for (const [name, { type: kind }] of families) assert.equal(kind === 'counter', name.endsWith('_total'), name)
 })
@@ -268,8 +267,12 @@ test('a type may have hyphens because it is a label, and no name is registered t
   await s.t.mill.enqueue(good, null)
   for (const name of parseExposition(await s.metrics.collectMetrics()).keys()) assert.match(name, /^[a-z_0-9]+$/)
   assert.equal(await s.value('jobs_waiting', { type: 'webhook-dispatch' }), 1)
-  // With this prefix the queue's age would have the name of document E's.
-  await assert.rejects(attachMetrics(s.t.mill, { prefix: 'reaper_' }), /reaper_queue_age_ms.*already been registered/)
+  // With this prefix the queue's age has the same name as the one of the job tables.
+  const { instrument } = jobTableMetrics()
+  await assert.rejects(
+    attachMetrics(s.t.mill, { prefix: 'reaper_', instruments: [instrument] }),
+    /reaper_queue_age_ms.*already been registered/,
+  )
 })
 
 test('a prefix that Prometheus would refuse is refused', async () => {

@@ -1,7 +1,6 @@
 /**
- * The names that documents A and B give to what is measured, and what follows the prefix in a scrape: words parted by
- * `_`, counters end in `_total`, durations have the unit that their name says (X015). The type is a label, because it
- * may have hyphens (X031). Names that no document gives are ours.
+ * Metric names without the prefix: words separated by `_`, counters end in `_total`, durations end in their unit. The job
+ * type is a label, because it may contain hyphens.
  */
 export const METRIC_NAMES = Object.freeze({
   jobsStarted: 'jobs_started_total',
@@ -36,19 +35,11 @@ export const METRIC_NAMES = Object.freeze({
   engineUp: 'engine_up',
 })
 
-/** Document E's names, and the age of what waits (X190). Without a prefix, and times in the unit of the name. */
-export const REAPER_METRIC_NAMES = Object.freeze({
-  'reaper.requeues': 'reaper_requeues_total',
-  'reaper.failures': 'reaper_failures_total',
-  'reaper.scan_duration_ms': 'reaper_scan_duration_ms',
-  'reaper.queue_age_ms': 'reaper_queue_age_ms',
-})
-
-/** Seconds. A job may run for an hour; what is longer than the last is in +Inf (X068). */
+/** Seconds. Longer jobs fall into +Inf. */
 export const SECONDS_BUCKETS: readonly number[] = Object.freeze([0.1, 0.5, 1, 5, 10, 30, 60, 300])
 
-/** Starts that a job took until it ended. */
+/** Attempts of a finished job. */
 export const ATTEMPTS_BUCKETS: readonly number[] = Object.freeze([1, 2, 3, 5, 10, 20])
 
-/** Milliseconds that one look for expired leases took. */
+/** Milliseconds of one reaper pass or scan. */
 export const SCAN_BUCKETS: readonly number[] = Object.freeze([5, 25, 100, 500, 1_000, 5_000, 30_000])

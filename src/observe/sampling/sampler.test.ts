@@ -4,51 +4,25 @@ import { open } from '../../client/mill.ts'
 import type { Counts } from '../../engine/engine.ts'
 import { defineJob } from '../../job/definition.ts'
 import { TestClock } from '../../testing/test-clock.ts'
-import { Latencies } from './latencies.ts'
-import { Paced } from './paced.ts'
 import { type Sample, startSampling } from './sampler.ts'
+import { ThrottledQuery } from './throttled-query.ts'
 import { trafficBetween } from './traffic.ts'
 
 const counted = (completed: number, dead = 0): Counts => ({
   mail: { ready: 1, delayed: 0, inProgress: 0, completed, dead },
 })
 
-test('a quantile is right to a tenth, from microseconds to hours', () => {
-  const latencies = new Latencies()
-  assert.equal(latencies.quantile(0.5), null)
-  for (let ms = 1; ms <= 1_000; ms += 1) latencies.record(ms)
-  for (const [share, exact] of [
-    [0.5, 500],
-    [0.95, 950],
-    [1, 1_000],
-  ] as const) {
-    const found = latencies.quantile(share) ?? Number.NaN
-    assert.ok(Math.abs(found - exact) / exact <= 0.1, `${share}: ${found} is not near ${exact}`)
-  }
-  for (let ms = 0.1; ms < 5 * 3_600_000; ms *= 1.01) {
-    const one = new Latencies()
-    one.record(ms)
-    const found = one.quantile(0.5) ?? Number.NaN
-    assert.ok(Math.abs(found - ms) / ms <= 0.1, `${found} is not near ${ms}`)
-  }
-  latencies.clear()
-  assert.equal(latencies.quantile(0.5), null)
-  for (const ms of [0, 0.01, 9e9]) latencies.record(ms)
-  assert.equal(latencies.quantile(0.5), 0.1)
-  assert.ok((latencies.quantile(1) ?? 0) > 3_600_000)
-})
-
 test('a store is counted once a second at most, and for 1 % of the time where that takes long', async () => {
   const clock = new TestClock()
   let counts = 0
   let tookMs = 0
-  const paced = new Paced(async () => {
+  const query = new ThrottledQuery(async () => {
     counts += 1
     await clock.sleep(tookMs)
     return counted(counts)
   }, clock)
   const settled = async () => {
-    const answer = paced.read()
+    const answer = query.read()
     await clock.advance(tookMs)
     return (await answer).value.mail?.completed
   }
@@ -72,7 +46,7 @@ test('a store is counted once a second at most, and for 1 % of the time where th
   await settled()
   assert.equal(counts, 5)
   await clock.advance(60_000)
-  const renewed = paced.renewed()
+  const renewed = query.fresh()
   await clock.advance(tookMs)
   assert.equal((await renewed).value.mail?.completed, 6, 'whoever waits has the new one')
 })
@@ -80,19 +54,19 @@ test('a store is counted once a second at most, and for 1 % of the time where th
 test('a first count that fails is told, and a later one leaves what is known', async () => {
   const clock = new TestClock()
   let isAway = true
-  const paced = new Paced(async () => {
+  const query = new ThrottledQuery(async () => {
     if (isAway) throw new Error('away')
     return counted(7)
   }, clock)
-  await assert.rejects(paced.read(), /away/)
+  await assert.rejects(query.read(), /away/)
   isAway = false
   await clock.advance(1_000)
-  assert.equal((await paced.read()).value.mail?.completed, 7)
+  assert.equal((await query.read()).value.mail?.completed, 7)
   isAway = true
   await clock.advance(1_000)
-  assert.equal((await paced.read()).value.mail?.completed, 7)
+  assert.equal((await query.read()).value.mail?.completed, 7)
   await clock.advance(0)
-  assert.equal((await paced.read()).value.mail?.completed, 7)
+  assert.equal((await query.read()).value.mail?.completed, 7)
 })
 
 test('from two counts of a store comes what workers elsewhere did', () => {

@@ -1,29 +1,29 @@
-import type { Counts, Engine } from '../../engine/engine.ts'
+import type { Counts } from '../../engine/engine.ts'
 import type { Presence } from '../../engine/presence.ts'
-import type { Events } from '../../events.ts'
 import type { JobView } from '../../job/job.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { type Duration, parseDurationMs } from '../../time/duration.ts'
-import { checkHealth } from '../health/check.ts'
-import type { Health, HealthWord } from '../health/health.ts'
-import { type Found, Paced } from './paced.ts'
+import type { Health, HealthWord } from '../health.ts'
+import { checkHealth } from '../health.ts'
+import type { ObservedMill } from '../observed-mill.ts'
+import { type Read, ThrottledQuery } from './throttled-query.ts'
 import { LocalTraffic, type Traffic, total, trafficBetween } from './traffic.ts'
 
-/** One look at the whole. */
+/** The state of the whole mill. */
 export interface Overview {
   readonly atMs: number
-  /** When the counts were taken: large stores are counted less often than they are looked at. */
+  /** When the counts were taken: large stores are counted less often. */
   readonly countedAtMs: number
   readonly counts: Counts
   readonly paused: readonly string[]
-  /** For how long the job that has been due longest waits; null when none does. */
+  /** How long the oldest due job has been waiting; null when none waits. */
   readonly oldestWaitingMs: number | null
   readonly workers: number
   readonly alertsFiring: number
   readonly health: HealthWord
 }
 
-/** What one step of time brought. What this process cannot know is null. */
+/** What happened in one step. Null: unknown to this process. */
 export interface HistoryPoint extends Traffic {
   readonly atMs: number
   readonly ready: number
@@ -33,13 +33,13 @@ export interface HistoryPoint extends Traffic {
 }
 
 export interface SamplingOptions {
-  /** Between two looks; 2 s unless told. */
+  /** Between two samples; default: 2s. */
   readonly every?: Duration
-  /** How far back points are kept; 15 min unless told. */
+  /** How long points are kept; default: 15m. */
   readonly keep?: Duration
-  /** Who is at work, where the engine does not keep that itself. */
+  /** Which workers run; default: the engine's presence. */
   readonly presence?: Pick<Presence, 'list'>
-  /** How many alerts fire now. */
+  /** How many alerts fire; default: 0. */
   readonly alertsFiring?: () => number
   readonly clock?: Clock
 }
@@ -50,31 +50,27 @@ export interface Sample {
 }
 
 /**
- * Looks at a mill again and again, for pages and charts: one sampler serves any number of readers, and costs the same
- * whether there are none or a hundred. Attach before workers start; close it before the mill.
+ * Samples a mill at an interval, for pages and charts. One sampler serves any number of readers at the same cost. Start it
+ * before workers, and close it before the mill.
  *
  * @example
  * const sampler = startSampling(mill)
  * const { counts, health } = await sampler.overview()
  */
-export function startSampling(mill: Sampled, options: SamplingOptions = {}): Sampler {
+export function startSampling(mill: SampledMill, options: SamplingOptions = {}): Sampler {
   return new Sampler(mill, options)
 }
 
-/** A mill, or whatever has its engine and its events. */
-export interface Sampled {
-  readonly engine: Pick<Engine, 'ping' | 'counts' | 'inspector' | 'presence' | 'pauses'>
-  readonly events: Events
-}
+type SampledMill = ObservedMill<'ping' | 'counts' | 'inspector' | 'presence' | 'pauses'>
 
-const NOBODY: Pick<Presence, 'list'> = { list: async () => [] }
+const NO_WORKERS: Pick<Presence, 'list'> = { list: async () => [] }
 
 export class Sampler {
   readonly stepMs: number
-  readonly #engine: Sampled['engine']
+  readonly #engine: SampledMill['engine']
   readonly #clock: Clock
-  readonly #counts: Paced<Counts>
-  readonly #oldestDue: Paced<JobView | null>
+  readonly #counts: ThrottledQuery<Counts>
+  readonly #oldestDue: ThrottledQuery<JobView | null>
   readonly #traffic: LocalTraffic
   readonly #presence: Pick<Presence, 'list'> | null
   readonly #alertsFiring: () => number
@@ -82,20 +78,20 @@ export class Sampler {
   readonly #points: HistoryPoint[] = []
   readonly #listeners = new Set<(sample: Sample) => void>()
   #overview: Overview | null = null
-  #before: Found<Counts> | null = null
+  #before: Read<Counts> | null = null
   #lastStepMs: number
   #isClosed = false
   #cancelNext = (): void => {}
   #underWay: Promise<Overview> | null = null
 
   /** Use `startSampling`. */
-  constructor({ engine, events }: Sampled, options: SamplingOptions) {
+  constructor({ engine, events }: SampledMill, options: SamplingOptions) {
     this.#engine = engine
     this.#clock = options.clock ?? systemClock
     this.stepMs = parseDurationMs(options.every ?? '2s', 'every')
     this.#pointsMax = Math.ceil(parseDurationMs(options.keep ?? '15m', 'keep') / this.stepMs)
-    this.#counts = new Paced(() => engine.counts(), this.#clock)
-    this.#oldestDue = new Paced(async () => engine.inspector?.oldestDue() ?? null, this.#clock)
+    this.#counts = new ThrottledQuery(() => engine.counts(), this.#clock)
+    this.#oldestDue = new ThrottledQuery(async () => engine.inspector?.oldestDue() ?? null, this.#clock)
     this.#traffic = new LocalTraffic(events, this.#clock)
     this.#presence = options.presence ?? engine.presence ?? null
     this.#alertsFiring = options.alertsFiring ?? (() => 0)
@@ -103,38 +99,38 @@ export class Sampler {
     this.#plan()
   }
 
-  /** The last one; taken now when there is none yet. */
+  /** The last overview; taken now if there is none yet. */
   async overview(): Promise<Overview> {
     if (this.#overview !== null) return this.#overview
-    this.#underWay ??= this.#look().finally(() => {
+    this.#underWay ??= this.#overviewNow().finally(() => {
       this.#underWay = null
     })
     return this.#underWay
   }
 
-  /** Asks the engine and the workers now; counts are those last taken. It never rejects for what it finds. */
+  /** Checks the engine and the workers now, with the last counts. Never rejects because of what it finds. */
   health(): Promise<Health> {
     const engine = {
       ping: () => this.#engine.ping(),
       counts: () => this.counts(),
       inspector: { oldestDue: async () => (await this.#oldestDue.read()).value },
     }
-    // Where nobody can say that it lives, nobody is missed.
-    const workers = this.#presence === null ? { presence: NOBODY, minWorkers: 0 } : { presence: this.#presence }
+    // Without presence no worker can be missing.
+    const workers = this.#presence === null ? { presence: NO_WORKERS, minWorkers: 0 } : { presence: this.#presence }
     return checkHealth({ engine }, { ...workers, clock: this.#clock })
   }
 
-  /** The counts as they were last taken. */
+  /** The last counts. */
   async counts(): Promise<Counts> {
     return (await this.#counts.read()).value
   }
 
-  /** Oldest first, those after `sinceMs`. */
+  /** Points after `sinceMs`, oldest first. */
   points(sinceMs = 0): readonly HistoryPoint[] {
     return this.#points.filter(({ atMs }) => atMs > sinceMs)
   }
 
-  /** Told after every step. Returns the unsubscriber. */
+  /** Called after every step. Returns the unsubscriber. */
   subscribe(listener: (sample: Sample) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -152,10 +148,10 @@ export class Sampler {
     this.#cancelNext = this.#clock.after(this.stepMs, () => void this.#step())
   }
 
-  /** A store that is away leaves a gap in the charts, and the last overview with its time. */
+  /** An unreachable store leaves a gap in the charts, and the last overview with its time. */
   async #step(): Promise<void> {
     try {
-      const overview = await this.#look()
+      const overview = await this.#overviewNow()
       if (this.#isClosed) return
       const point = this.#point(overview)
       this.#points.push(point)
@@ -168,8 +164,8 @@ export class Sampler {
     }
   }
 
-  async #look(): Promise<Overview> {
-    const { value: counts, atMs: countedAtMs } = await this.#counts.renewed()
+  async #overviewNow(): Promise<Overview> {
+    const { value: counts, atMs: countedAtMs } = await this.#counts.fresh()
     const [health, pauses] = await Promise.all([this.health(), this.#engine.pauses?.list() ?? []])
     this.#overview = {
       atMs: this.#clock.nowMs(),

@@ -2,9 +2,9 @@ import type { Counts } from '../../engine/engine.ts'
 import type { Events, MillEvents } from '../../events.ts'
 import type { Clock } from '../../time/clock.ts'
 import { Moment } from '../../time/clock.ts'
-import { Latencies } from './latencies.ts'
+import { Histogram } from '../histogram.ts'
 
-/** What went through in one step of time. */
+/** What happened in one step. Null: unknown. */
 export interface Traffic {
   readonly completedPerSecond: number | null
   readonly failedPerSecond: number | null
@@ -15,12 +15,16 @@ export interface Traffic {
   readonly durationP95Ms: number | null
 }
 
-/** Listens to the workers of this process. It adds numbers and keeps no job, so it costs a worker next to nothing. */
+const RESOLUTION_MS = 0.01
+/** Shorter durations are shown as this. */
+const LEAST_MS = 0.1
+
+/** Counts what the workers of this process do. */
 export class LocalTraffic {
   readonly #now: Moment
-  readonly #detachers: readonly (() => void)[]
-  readonly #waits = new Latencies()
-  readonly #durations = new Latencies()
+  readonly close: () => void
+  readonly #waits = new Histogram(RESOLUTION_MS)
+  readonly #durations = new Histogram(RESOLUTION_MS)
   #workers = 0
   #completed = 0
   #failed = 0
@@ -29,35 +33,37 @@ export class LocalTraffic {
 
   constructor(events: Events, clock: Clock) {
     this.#now = new Moment(() => clock.nowMs())
-    this.#detachers = [
-      events.on('worker.started', () => this.#begin()),
-      events.on('worker.stopped', () => {
+    this.close = events.attach({
+      'worker.started': () => {
+        this.#workers += 1
+      },
+      'worker.stopped': () => {
         this.#workers -= 1
-      }),
-      events.on('job.enqueued', () => {
+      },
+      'job.enqueued': () => {
         this.#enqueued += 1
-      }),
-      events.on('job.started', (event) => this.#started(event)),
-      events.on('job.settled', (event) => this.#settled(event)),
-    ]
+      },
+      'job.started': (event) => this.#started(event),
+      'job.settled': (event) => this.#settled(event),
+    })
   }
 
-  /** Whether workers of this process were at work since the last look: then its figures are those of the mill, or a part. */
+  /** Whether this process has run jobs since the last step. Otherwise only the store's counts can tell. */
   get isLocal(): boolean {
     return this.#workers > 0 || this.#hasSeenWork
   }
 
-  /** What came since the last look. */
+  /** What happened since the last call. */
   take(stepMs: number): Traffic {
     const perSecond = (count: number): number => (count * 1_000) / stepMs
     const traffic = {
       completedPerSecond: perSecond(this.#completed),
       failedPerSecond: perSecond(this.#failed),
       enqueuedPerSecond: perSecond(this.#enqueued),
-      waitP50Ms: this.#waits.quantile(0.5),
-      waitP95Ms: this.#waits.quantile(0.95),
-      durationP50Ms: this.#durations.quantile(0.5),
-      durationP95Ms: this.#durations.quantile(0.95),
+      waitP50Ms: shownMs(this.#waits, 0.5),
+      waitP95Ms: shownMs(this.#waits, 0.95),
+      durationP50Ms: shownMs(this.#durations, 0.5),
+      durationP95Ms: shownMs(this.#durations, 0.95),
     }
     this.#completed = 0
     this.#failed = 0
@@ -68,30 +74,27 @@ export class LocalTraffic {
     return traffic
   }
 
-  close(): void {
-    for (const detach of this.#detachers) detach()
-  }
-
-  #begin(): void {
-    this.#workers += 1
-  }
-
   #started({ job, attempt }: MillEvents['job.started']): void {
     this.#hasSeenWork = true
-    if (attempt === 1) this.#waits.record(Math.max(0, this.#now.ms - job.runAtMs))
+    if (attempt === 1) this.#waits.add(Math.max(0, this.#now.ms - job.runAtMs))
   }
 
   #settled({ outcome, durationMs }: MillEvents['job.settled']): void {
     this.#hasSeenWork = true
     if (outcome.kind === 'release') return
-    this.#durations.record(durationMs)
+    this.#durations.add(durationMs)
     if (outcome.kind === 'complete') this.#completed += 1
     else this.#failed += 1
   }
 }
 
+function shownMs(histogram: Histogram, share: number): number | null {
+  const ms = histogram.percentile(share)
+  return ms === null ? null : Math.max(LEAST_MS, ms)
+}
+
 /**
- * What can be told of workers elsewhere, from two counts of the store: how many more are finished. Null where fewer are,
+ * The work of other processes, from two counts of the store: how many more jobs are finished. Null when there are fewer,
  * because finished jobs were removed in between.
  */
 export function trafficBetween(before: Counts, after: Counts, elapsedMs: number): Traffic {

@@ -1,0 +1,67 @@
+import { findWithin } from '../observe/found.ts'
+import { checkHealth, type HealthAnswer, type HealthEndpoint, type HealthSources } from '../observe/health.ts'
+import type { Parts } from './parts.ts'
+
+export type Probes = Readonly<Record<string, () => Promise<Response>>>
+
+const NO_PRESENCE = { list: async () => [], seen: async () => [] }
+
+/** Health and metrics by path. No probe takes much longer than a second, whatever hangs behind it. */
+export function probesOf(parts: Parts, endpoints: Readonly<Record<string, HealthEndpoint>>): Probes {
+  const sources = sourcesOf(parts)
+  const own: Readonly<Record<string, () => Promise<HealthAnswer>>> = {
+    '/health': async () => {
+      const body = await sources.health()
+      return { httpStatus: body.status === 'unhealthy' ? 503 : 200, body }
+    },
+    '/health/live': async () => ({ httpStatus: 200, body: { status: 'healthy' } }),
+    '/health/ready': async () => {
+      const engine = await sources.ping()
+      const status = engine.ok ? 'healthy' : 'unhealthy'
+      const details = engine.ok ? engine.value : { error: engine.error }
+      return { httpStatus: engine.ok ? 200 : 503, body: { status, checks: { engine: { status, ...details } } } }
+    },
+  }
+  const others = Object.entries(endpoints).map(([path, make]) => [path, make(sources)] as const)
+  const probes = [...Object.entries(own), ...others].map(([path, answer]) => {
+    return [path, async () => json(await answer())] as const
+  })
+  return { ...Object.fromEntries(probes), '/metrics': () => metricsAnswer(parts) }
+}
+
+function sourcesOf(parts: Parts): HealthSources {
+  const { mill, clock, topics, sampler } = parts
+  const presence = mill.engine.presence ?? NO_PRESENCE
+  const { inspector } = mill.engine
+  const engine = {
+    ping: () => mill.engine.ping(),
+    // The sampler's counts: a probe must not make a large store count again.
+    counts: () => sampler.counts(),
+    ...(inspector !== undefined && { inspector }),
+  }
+  // Without presence no worker can be missing.
+  const minWorkers = mill.engine.presence === undefined ? { minWorkers: 0 } : {}
+  return {
+    presence,
+    topics,
+    clock,
+    health: () => checkHealth({ engine }, { presence, clock, ...minWorkers, ...parts.health }),
+    ping: () =>
+      findWithin(clock, 'a ping of the engine', async () => {
+        const startedMs = clock.monotonicMs()
+        await mill.engine.ping()
+        return { latencyMs: Math.round(clock.monotonicMs() - startedMs) }
+      }),
+  }
+}
+
+function json({ body, httpStatus }: HealthAnswer): Response {
+  return Response.json(body, { status: httpStatus, headers: { 'cache-control': 'no-store' } })
+}
+
+/** What a Prometheus server scrapes. */
+async function metricsAnswer(parts: Parts): Promise<Response> {
+  const metrics = await parts.metrics()
+  const text = await metrics.collectMetrics()
+  return new Response(text, { headers: { 'content-type': metrics.contentType, 'cache-control': 'no-store' } })
+}

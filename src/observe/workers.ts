@@ -1,0 +1,161 @@
+/** Every worker that is running or should be, what it runs, and its condition. */
+import type { Counts, Engine } from '../engine/engine.ts'
+import type { AtWork, Beat, JobAtWork, RememberingPresence, Seen } from '../engine/presence.ts'
+import type { Severity } from '../events.ts'
+
+export const MISSING_MS = 60_000
+export const QUIET_MS = 300_000
+export const STOPPING_MS = 120_000
+
+/**
+ * missing: silent for a minute without having signed off. late: its last beat has expired. overdue: stopping for more
+ * than two minutes. stuck: jobs wait for it, it has free slots, and it has finished nothing for five minutes. stopping,
+ * working and idle are normal. Worst first.
+ */
+export const WORKER_CONDITIONS = ['missing', 'overdue', 'stuck', 'late', 'stopping', 'working', 'idle'] as const
+export type WorkerCondition = (typeof WORKER_CONDITIONS)[number]
+
+/** Conditions that need attention. */
+const ATTENTION: Readonly<Partial<Record<WorkerCondition, { readonly severity: Severity; readonly action: string }>>> =
+  Object.freeze({
+    missing: { severity: 'critical', action: 'alert the operator and find out why it has to be restarted' },
+    overdue: { severity: 'warning', action: 'it may have to be stopped by force' },
+    stuck: { severity: 'warning', action: 'jobs wait for it, but it handles none' },
+  })
+
+export interface WorkedTypeView {
+  readonly type: string
+  readonly condition: WorkerCondition
+  /** When an attempt of this type last ended in this worker; null before the first. */
+  readonly lastJobAtMs: number | null
+  readonly running: number
+  /** The longest-running jobs, 20 at most. */
+  readonly jobs: readonly JobAtWork[]
+}
+
+export interface WorkerView {
+  readonly id: string
+  readonly condition: WorkerCondition
+  /** Null for a normal condition. */
+  readonly severity: Severity | null
+  /** What to do about the condition; null when there is nothing to do. */
+  readonly action: string | null
+  readonly seenAtMs: number
+  readonly stoppingSinceMs: number | null
+  /** Null for a worker of another program, and for one whose last beat has expired. */
+  readonly host: string | null
+  readonly pid: number | null
+  readonly startedAtMs: number | null
+  readonly concurrency: number | null
+  readonly running: number
+  readonly types: readonly WorkedTypeView[]
+}
+
+/** A worker of one type, as presence knows it. */
+export interface PresentWorker {
+  readonly worker: string
+  readonly instance: string
+  readonly seenAtMs: number
+  /** Its last beat; null once that has expired. */
+  readonly beat: Beat | null
+  /** A worker that has not handled anything yet counts as quiet from here on. */
+  readonly knownSinceMs: number
+}
+
+export interface WorkerSources {
+  readonly presence: Pick<RememberingPresence, 'list' | 'seen'>
+  /** Read only when a worker has been quiet for long: waiting jobs tell stuck from idle. */
+  readonly counts: () => Promise<Counts>
+  readonly pauses?: Engine['pauses']
+}
+
+/** Sorted by id. */
+export async function listWorkers(sources: WorkerSources, nowMs: number): Promise<readonly WorkerView[]> {
+  const present = await presentWorkers(sources.presence)
+  const isQuietly = (one: PresentWorker): boolean => one.beat?.status === 'RUNNING' && isQuiet(one, nowMs)
+  const lags = present.some(isQuietly) ? await waitingByType(sources) : new Map<string, number>()
+  const byInstance = Map.groupBy(present, ({ instance }) => instance)
+  return [...byInstance]
+    .map(([id, ofTypes]) => viewOf(id, ofTypes, lags, nowMs))
+    .sort((one, other) => (one.id < other.id ? -1 : 1))
+}
+
+export async function presentWorkers(presence: WorkerSources['presence']): Promise<readonly PresentWorker[]> {
+  const [beats, seen] = await Promise.all([presence.list(), presence.seen()])
+  const keyOf = ({ type, instance }: Seen): string => `${type}\n${instance}`
+  const living = new Map(beats.map((beat) => [keyOf(beat), beat]))
+  // A worker whose first beat came between the two reads is in `beats` only.
+  const all = new Map([...seen, ...beats].map((one) => [keyOf(one), one]))
+  return [...all].map(([key, { type, instance, atMs }]) => {
+    const beat = living.get(key) ?? null
+    return { worker: type, instance, seenAtMs: atMs, beat, knownSinceMs: beat?.work?.startedAtMs ?? atMs }
+  })
+}
+
+export function isMissing({ seenAtMs }: PresentWorker, nowMs: number): boolean {
+  return nowMs - seenAtMs > MISSING_MS
+}
+
+export function isQuiet({ beat, knownSinceMs }: PresentWorker, nowMs: number): boolean {
+  return nowMs - (beat?.lastJobAtMs ?? knownSinceMs) > QUIET_MS
+}
+
+export function isStopOverdue({ stoppingSinceMs }: Beat, nowMs: number): boolean {
+  return stoppingSinceMs !== null && nowMs - stoppingSinceMs > STOPPING_MS
+}
+
+/** Jobs that could start now, by type. Jobs of a paused type wait for no worker. */
+async function waitingByType({ counts, pauses }: WorkerSources): Promise<ReadonlyMap<string, number>> {
+  const [counted, paused] = await Promise.all([counts(), pauses?.list() ?? []])
+  const waiting = new Map(Object.entries(counted).map(([type, { ready }]) => [type, ready]))
+  for (const { type } of paused) waiting.set(type, 0)
+  return waiting
+}
+
+function viewOf(
+  id: string,
+  ofTypes: readonly PresentWorker[],
+  lags: ReadonlyMap<string, number>,
+  nowMs: number,
+): WorkerView {
+  const works = ofTypes.flatMap(({ beat }) => beat?.work ?? [])
+  const [work = null]: readonly (AtWork | null)[] = works
+  const running = works.reduce((sum, one) => sum + one.running, 0)
+  const isFull = work !== null && running >= work.concurrency
+  const types = ofTypes.map((one) => ({
+    type: one.worker,
+    condition: conditionOf(one, { isFull, lag: lags.get(one.worker) ?? 0, nowMs }),
+    lastJobAtMs: one.beat?.lastJobAtMs ?? null,
+    running: one.beat?.work?.running ?? 0,
+    jobs: one.beat?.work?.jobs ?? [],
+  }))
+  const condition = WORKER_CONDITIONS.find((word) => types.some((one) => one.condition === word)) ?? 'idle'
+  return {
+    id,
+    condition,
+    severity: ATTENTION[condition]?.severity ?? null,
+    action: ATTENTION[condition]?.action ?? null,
+    seenAtMs: Math.max(...ofTypes.map(({ seenAtMs }) => seenAtMs)),
+    stoppingSinceMs: ofTypes.find(({ beat }) => beat !== null)?.beat?.stoppingSinceMs ?? null,
+    host: work?.host ?? null,
+    pid: work?.pid ?? null,
+    startedAtMs: work?.startedAtMs ?? null,
+    concurrency: work?.concurrency ?? null,
+    running,
+    types,
+  }
+}
+
+/** A worker that has no free slot, or runs a job of the type, is not stuck. */
+function conditionOf(
+  present: PresentWorker,
+  { isFull, lag, nowMs }: { readonly isFull: boolean; readonly lag: number; readonly nowMs: number },
+): WorkerCondition {
+  const { beat } = present
+  if (isMissing(present, nowMs)) return 'missing'
+  if (beat === null) return 'late'
+  if (isStopOverdue(beat, nowMs)) return 'overdue'
+  if (beat.status === 'SHUTTING_DOWN') return 'stopping'
+  if ((beat.work?.running ?? 0) > 0) return 'working'
+  return isQuiet(present, nowMs) && (beat.lag ?? lag) > 0 && !isFull ? 'stuck' : 'idle'
+}

@@ -1,0 +1,138 @@
+import type { Counter, Gauge } from 'prom-client'
+import type { Events, MillEvents } from '../../src/events.ts'
+import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
+import type { MakeInstrument } from '../../src/observe/metrics/instrument.ts'
+import type { Reading, Watch } from './watch.ts'
+
+/** The names of the escrow platform, as Micrometer writes them for Prometheus. Times are seconds. */
+export const WATCH_METRIC_NAMES = Object.freeze({
+  'kafka.consumer.lag': 'kafka_consumer_lag',
+  'worker.heartbeat.timestamp': 'worker_heartbeat_timestamp',
+  'worker.dlq.messages': 'worker_dlq_messages_total',
+  'worker.dlq.replayed': 'worker_dlq_replayed_total',
+  'worker.retry.count': 'worker_retry_count_total',
+  'worker.dlq.pending': 'worker_dlq_pending',
+  'worker.last.message.timestamp': 'worker_last_message_timestamp',
+  'worker.consumer.lag': 'worker_consumer_lag',
+  'worker.retrying': 'worker_retrying',
+  'worker.stopping.timestamp': 'worker_stopping_timestamp',
+  'worker.presence.up': 'worker_presence_up',
+})
+
+export interface WatchMetricsOptions {
+  /** Read at every scrape. One process is enough; the others report only their own work. */
+  readonly watch?: Pick<Watch, 'read'>
+  /** The dead-letter topic of a type; null for a type without a topic. */
+  readonly dlqTopicOf: (type: string) => string | null
+  /** The name of a type's worker; default: the type. */
+  readonly workerOf?: (type: string) => string
+}
+
+const WATCH_NAMES: OptionNames<WatchMetricsOptions> = { watch: true, dlqTopicOf: true, workerOf: true }
+
+export interface WatchMetrics {
+  /** For `attachMetrics`. */
+  readonly instrument: MakeInstrument
+  /** Counts a replay; pass it to the desk of dead letters. */
+  onReplayed(dlqTopic: string): void
+}
+
+/** Limits the values of the label: anything else, and every class beyond these, is `other`. */
+const CLASS_NAME = /^[A-Za-z_$][\w$.]{0,99}$/
+const CLASSES_MAX = 100
+
+/**
+ * Metrics of the escrow workers, without a prefix: lags and dead letters by topic, heartbeats and retries by worker.
+ *
+ * @example
+ * const escrow = watchMetrics({ watch, dlqTopicOf: (type) => `${type}.dlq` })
+ * const metrics = await attachMetrics(mill, { instruments: [escrow.instrument] })
+ */
+export function watchMetrics(options: WatchMetricsOptions): WatchMetrics {
+  refuseUnknown(options, WATCH_NAMES, 'watchMetrics')
+  let replayed: Counter | null = null
+  return {
+    instrument({ prom, registry, events }) {
+      const registers = [registry]
+      const meter =
+        <T>(
+          Meter: new (settings: { name: string; help: string; labelNames: string[]; registers: typeof registers }) => T,
+        ) =>
+        (name: keyof typeof WATCH_METRIC_NAMES, help: string, ...labelNames: string[]): T =>
+          new Meter({ name: WATCH_METRIC_NAMES[name], help, labelNames, registers })
+      const counter = meter<Counter>(prom.Counter)
+      replayed = counter('worker.dlq.replayed', 'Dead letters replayed', 'topic')
+      const detach = countEnds(events, options, {
+        letters: counter('worker.dlq.messages', 'Records moved to the dead letters', 'topic'),
+        retries: counter('worker.retry.count', 'Retries, by worker and class of error', 'worker', 'error'),
+      })
+      const show = options.watch === undefined ? () => {} : gauges(meter<Gauge>(prom.Gauge))
+      return {
+        async collect() {
+          const reading = await options.watch?.read()
+          if (reading !== undefined) show(reading)
+        },
+        detach,
+      }
+    },
+    onReplayed: (topic) => replayed?.inc({ topic }),
+  }
+}
+
+interface Ends {
+  readonly letters: Counter
+  readonly retries: Counter
+}
+
+function countEnds(events: Events, options: WatchMetricsOptions, { letters, retries }: Ends): () => void {
+  const { dlqTopicOf, workerOf = (type: string) => type } = options
+  const classes = new Set<string>()
+  const classOf = (name: string): string => {
+    if (!CLASS_NAME.test(name) || (classes.size >= CLASSES_MAX && !classes.has(name))) return 'other'
+    classes.add(name)
+    return name
+  }
+  const onEnded = ({ job, outcome }: MillEvents['lease.reaped']): void => {
+    if (outcome.kind === 'retry') retries.inc({ worker: workerOf(job.type), error: classOf(outcome.error.name) })
+    const topic = outcome.kind === 'dead' ? dlqTopicOf(job.type) : null
+    if (topic !== null) letters.inc({ topic })
+  }
+  return events.attach({
+    // A series that starts at 1 hides its first event from `rate`.
+    'worker.started': ({ types }) => {
+      for (const topic of types.map(dlqTopicOf)) if (topic !== null) letters.inc({ topic }, 0)
+    },
+    'job.settled': onEnded,
+    'lease.reaped': onEnded,
+  })
+}
+
+type MakeGauge = (name: keyof typeof WATCH_METRIC_NAMES, help: string, ...labelNames: string[]) => Gauge
+
+/** Leaves out what cannot be read: an old value, or 0, would be wrong. */
+function gauges(gauge: MakeGauge): (reading: Reading) => void {
+  const worker = ['worker', 'worker_instance'] as const
+  const lag = gauge('kafka.consumer.lag', 'Records that a group has yet to read', 'group', 'topic')
+  const heartbeat = gauge('worker.heartbeat.timestamp', 'When a worker last sent a heartbeat', ...worker)
+  const handled = gauge('worker.last.message.timestamp', 'When it last handled a record, or was first seen', ...worker)
+  const before = gauge('worker.consumer.lag', 'The lag that a worker last reported', ...worker)
+  const retrying = gauge('worker.retrying', 'Partitions or keys held for a retry', ...worker)
+  const stopping = gauge('worker.stopping.timestamp', 'When it began to stop', ...worker)
+  const pending = gauge('worker.dlq.pending', 'Unresolved dead letters', 'topic')
+  const up = gauge('worker.presence.up', 'Whether heartbeats could be read')
+  return ({ workers, lags, pending: letters }) => {
+    for (const one of [lag, heartbeat, handled, before, retrying, stopping, pending]) one.reset()
+    up.set(workers.ok ? 1 : 0)
+    for (const { group, topic, lag: behind } of lags.ok ? lags.value : []) lag.set({ group, topic }, behind)
+    for (const { topic, count } of letters.ok ? letters.value : []) pending.set({ topic }, count)
+    for (const one of workers.ok ? workers.value : []) {
+      const labels = { worker: one.worker, worker_instance: one.instance }
+      heartbeat.set(labels, one.seenAtMs / 1_000)
+      retrying.set(labels, one.retrying)
+      if (one.beat === null) continue
+      handled.set(labels, (one.beat.lastJobAtMs ?? one.knownSinceMs) / 1_000)
+      if (one.beat.lag !== null) before.set(labels, one.beat.lag)
+      if (one.beat.stoppingSinceMs !== null) stopping.set(labels, one.beat.stoppingSinceMs / 1_000)
+    }
+  }
+}
