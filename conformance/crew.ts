@@ -2,7 +2,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Mill } from '../src/client/mill.ts'
 import type { Outcome } from '../src/engine/outcome.ts'
-import { defineJob, type JobDefinition, type JobSpec } from '../src/job/definition.ts'
+import { defineJob, type HandledJob, type JobSpec } from '../src/job/definition.ts'
 import type { Stage } from './stage.ts'
 
 /** Long enough for any case on any engine; virtual clocks jump over it. */
@@ -29,7 +29,7 @@ export function numberedJob(
   stage: Stage,
   spec: Spec = {},
   type: string = stage.type,
-): JobDefinition<{ readonly n: number }, { readonly n: number }, unknown> {
+): HandledJob<{ readonly n: number }, { readonly n: number }, unknown> {
   return defineJob({
     type,
     payload: numbered,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as realSleep } from 'node:timers/promises'
-import { type Mill, type MillOptions, open } from '../src/client/mill.ts'
+import { type Mill, open } from '../src/client/mill.ts'
+import type { MillOptions } from '../src/client/options.ts'
 import type { ClaimRequest, Consumer, Engine, Receipt, SubscribedType, TypeCounts } from '../src/engine/engine.ts'
 import type { Lease, NotApplied, Outcome } from '../src/engine/outcome.ts'
 import type { ErrorRecord, JobView, NewJob } from '../src/job/job.ts'

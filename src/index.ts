@@ -1,5 +1,6 @@
-export type { Enqueued, Mill, MillOptions } from './client/mill.ts'
+export type { Enqueued, Mill } from './client/mill.ts'
 export { open } from './client/mill.ts'
+export type { MillOptions } from './client/options.ts'
 export { type Desk, openDesk } from './desk/desk.ts'
 export type { Transaction } from './engine/engine.ts'
 export { type ErrorCode, isMillraceError, MillraceError, NonRetryable, Offline, RetryAfter } from './errors.ts'
@@ -11,6 +12,7 @@ export { type Backoff, backoffMs } from './job/backoff.ts'
 export {
   type AnyJob,
   defineJob,
+  type HandledJob,
   type Handler,
   type JobContext,
   type JobDefinition,

@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os'
 import type { Note } from '../client/audit.ts'
-import { type Mill, type MillOptions, open } from '../client/mill.ts'
+import { type Mill, open } from '../client/mill.ts'
+import type { MillOptions } from '../client/options.ts'
 import type { By } from '../engine/dead-letters.ts'
 import { planMigrations } from '../engine/open.ts'
 import { EngineError, UnsupportedError } from '../errors.ts'

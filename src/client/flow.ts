@@ -13,11 +13,10 @@ export type ResultOf<Job> = Job extends JobDefinition<infer _, infer __, infer R
 type Before<Name extends string> = Name | { readonly id: string }
 
 /** One job of a flow, with any option of `enqueue`; its `after` names other steps. */
-export interface FlowStep<Job extends AnyJob | string, Name extends string> extends Omit<EnqueueOptions, 'after'> {
+export type FlowStep<Job extends AnyJob | string, Name extends string> = Omit<EnqueueOptions, 'after'> & {
   readonly job: Job
-  readonly payload: PayloadOf<Job>
   readonly after?: Before<Name> | readonly Before<Name>[]
-}
+} & (unknown extends PayloadOf<Job> ? { readonly payload?: unknown } : { readonly payload: PayloadOf<Job> })
 
 /** The steps of a flow by name. */
 export type Flow<Jobs extends Readonly<Record<string, AnyJob | string>>> = {

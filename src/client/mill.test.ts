@@ -16,7 +16,8 @@ import {
 import type { MillEvents } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
 import { TestClock } from '../testing/test-clock.ts'
-import { type Mill, type MillOptions, open } from './mill.ts'
+import { type Mill, open } from './mill.ts'
+import type { MillOptions } from './options.ts'
 
 const greet = defineJob({ type: 'greet', payload: z.object({ name: z.string() }) })
 

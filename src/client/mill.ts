@@ -4,7 +4,7 @@ import { openEngine } from '../engine/open.ts'
 import type { Pause } from '../engine/pauses.ts'
 import { messageOf, OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
-import type { AnyJob, JobDefinition, Log } from '../job/definition.ts'
+import type { AnyHandledJob, AnyJob, JobDefinition, Log } from '../job/definition.ts'
 import { type Redactor, redact } from '../job/error-record.ts'
 import type { JobEvent, JobView, NewJob, Tracing } from '../job/job.ts'
 import { refuseUnknown } from '../job/known-options.ts'
@@ -12,7 +12,7 @@ import { type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.t
 import { type Keeper, type KeeperOptions, startKeeper } from '../keeper/keeper.ts'
 import type { Prepare } from '../keeper/parts.ts'
 import { Timetable } from '../keeper/timetable.ts'
-import { type Alerter, attachAlerts } from '../observe/alerts/dead-letter-alerts.ts'
+import { attachAlerts } from '../observe/alerts/dead-letter-alerts.ts'
 import { attachLog, silentLog } from '../observe/log.ts'
 import { listWorkers, type WorkerView } from '../observe/workers.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
@@ -27,29 +27,15 @@ import {
   checkFilter,
   criticalTypes,
   ENQUEUE_WITHIN_NAMES,
+  type EngineTarget,
+  type EnqueueWithinOptions,
   MILL_NAMES,
+  type MillOptions,
+  type PayloadAndOptions,
   WITHIN_NAMES,
 } from './options.ts'
 import { type Preparation, prepareJobs } from './prepare.ts'
 import { awaitResult, type ResultWait } from './result.ts'
-
-export interface MillOptions {
-  /** Definitions that may be enqueued by their type's name. Those passed to `enqueue` and `work` need not be listed. */
-  readonly jobs?: readonly AnyJob[]
-  readonly clock?: Clock
-  /** A number from 0 up to 1, for jitter. Seed it in tests. */
-  readonly random?: () => number
-  /** Where log lines go. Silent unless told. */
-  readonly log?: Log
-  /** Told once of every job that becomes a dead letter here. */
-  readonly alerter?: Alerter
-  /** Runs after the built-in redactor on every error text that is stored or logged. */
-  readonly redact?: Redactor
-  /** Largest payload, result or progress in bytes; 1 MiB unless told. */
-  readonly payloadBytesMax?: number
-  /** False: never create or change the store's schema; run `millrace migrate` instead. */
-  readonly migrate?: boolean
-}
 
 /** What `enqueue` answers. It remembers the type of the result for `mill.result`. */
 export interface Enqueued<Result> extends Receipt {
@@ -62,7 +48,7 @@ export interface Enqueued<Result> extends Receipt {
  * @example
  * const mill = await open('sqlite:./millrace.db')
  */
-export async function open(target: string | object, options: MillOptions = {}): Promise<Mill> {
+export async function open(target: EngineTarget, options: MillOptions = {}): Promise<Mill> {
   refuseUnknown(options, MILL_NAMES, 'open')
   const bytesMax = options.payloadBytesMax ?? PAYLOAD_BYTES_MAX_DEFAULT
   if (!Number.isInteger(bytesMax) || bytesMax < 1)
@@ -109,12 +95,15 @@ export class Mill {
     if (alerter !== undefined) attachAlerts(this.events, { alerter, log: this.#log, isCritical })
   }
 
-  /** Stores one job. When this resolves the job is durable as far as the engine's capabilities say (I1). */
-  async enqueue<Input, Output, Result>(
+  /**
+   * Stores one job. When this resolves, the job is as durable as the engine's capabilities say. A job without a payload
+   * schema needs no payload: `mill.enqueue(job)`.
+   */
+  enqueue<Input, Output, Result>(
     job: JobDefinition<Input, Output, Result> | string,
-    payload: NoInfer<Input>,
-    options: EnqueueOptions & { readonly within?: Transaction } = {},
-  ): Promise<Enqueued<Result>> {
+    ...payloadAndOptions: PayloadAndOptions<NoInfer<Input>>
+  ): Promise<Enqueued<Result>>
+  async enqueue(job: AnyJob | string, payload?: unknown, options: EnqueueWithinOptions = {}): Promise<Receipt> {
     const [receipt] = await this.#enqueueAll(job, [payload], options)
     if (receipt === undefined) throw new Error('the engine returned no receipt for one job')
     return receipt
@@ -124,7 +113,7 @@ export class Mill {
   async enqueueMany<Input, Output, Result>(
     job: JobDefinition<Input, Output, Result> | string,
     payloads: readonly NoInfer<Input>[],
-    options: Omit<EnqueueOptions, 'key' | 'latest'> & { readonly within?: Transaction } = {},
+    options: Omit<EnqueueWithinOptions, 'key' | 'latest'> = {},
   ): Promise<readonly Enqueued<Result>[]> {
     // The type leaves them out; a caller without types would see all jobs but the first vanish.
     const one: EnqueueOptions = options
@@ -134,11 +123,7 @@ export class Mill {
     return this.#enqueueAll(job, payloads, options)
   }
 
-  async #enqueueAll(
-    job: AnyJob | string,
-    payloads: readonly unknown[],
-    options: EnqueueOptions & { readonly within?: Transaction },
-  ) {
+  async #enqueueAll(job: AnyJob | string, payloads: readonly unknown[], options: EnqueueWithinOptions) {
     this.#lifetime.assertTakesJobs()
     refuseUnknown(options, ENQUEUE_WITHIN_NAMES, 'enqueue')
     const jobs = await prepareJobs(this.#preparation(), this.#definition(job), payloads, options)
@@ -249,7 +234,7 @@ export class Mill {
   }
 
   /** Starts a worker in this process. It runs until `worker.stop()` or `mill.close()`. */
-  async work(jobs: readonly AnyJob[], options: WorkerOptions = {}): Promise<Worker> {
+  async work(jobs: readonly AnyHandledJob[], options: WorkerOptions = {}): Promise<Worker> {
     this.#lifetime.assertOpen()
     for (const type of criticalTypes(jobs)) this.#critical.add(type)
     const parts = { ...this.#parts(), tracing: this.tracing, log: this.#log, resultBytesMax: this.#bytesMax }
@@ -287,6 +272,11 @@ export class Mill {
    */
   close(): Promise<void> {
     return this.#lifetime.close(() => this.engine.close())
+  }
+
+  /** `await using mill = await open(…)` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
   }
 
   #definition(job: AnyJob | string): AnyJob {

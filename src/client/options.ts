@@ -1,10 +1,55 @@
-import type { JobFilter, Transaction } from '../engine/engine.ts'
+import type { Engine, JobFilter, Transaction } from '../engine/engine.ts'
 import { OptionError } from '../errors.ts'
-import type { AnyJob } from '../job/definition.ts'
+import type { AnyJob, Log } from '../job/definition.ts'
+import type { Redactor } from '../job/error-record.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { ENQUEUE_NAMES, type EnqueueOptions } from '../job/options.ts'
 import { JOB_STATES } from '../job/states.ts'
-import type { MillOptions } from './mill.ts'
+import type { Alerter } from '../observe/alerts/dead-letter-alerts.ts'
+import type { Clock } from '../time/clock.ts'
+
+export interface MillOptions {
+  /** Definitions that may be enqueued by their type's name. Those passed to `enqueue` and `work` need not be listed. */
+  readonly jobs?: readonly AnyJob[]
+  readonly clock?: Clock
+  /** A number from 0 up to 1, for jitter. Seed it in tests. */
+  readonly random?: () => number
+  /** Where log lines go. Silent unless told. */
+  readonly log?: Log
+  /** Told once of every job that becomes a dead letter here. */
+  readonly alerter?: Alerter
+  /** Runs after the built-in redactor on every error text that is stored or logged. */
+  readonly redact?: Redactor
+  /** Largest payload, result or progress in bytes; 1 MiB unless told. */
+  readonly payloadBytesMax?: number
+  /** False: never create or change the store's schema; run `millrace migrate` instead. */
+  readonly migrate?: boolean
+}
+
+/** What `open` takes: a URL, an engine, or your own database handle. */
+export type EngineTarget = string | Engine | SqliteHandle | PostgresHandle | RedisHandle
+
+type Method = (...args: never[]) => unknown
+
+/** A database of `node:sqlite` or better-sqlite3. */
+interface SqliteHandle {
+  readonly exec: Method
+  readonly prepare: Method
+  readonly close: Method
+}
+
+/** A pool or client of pg. */
+interface PostgresHandle {
+  readonly query: Method
+  readonly on: Method
+  readonly removeListener: Method
+}
+
+/** A client of ioredis. */
+interface RedisHandle {
+  readonly status: string
+  readonly duplicate: Method
+}
 
 export const MILL_NAMES: OptionNames<MillOptions> = {
   jobs: true,
@@ -19,8 +64,15 @@ export const MILL_NAMES: OptionNames<MillOptions> = {
 
 type Within = { readonly within?: Transaction }
 
+export type EnqueueWithinOptions = EnqueueOptions & Within
+
+/** The payload may be left out exactly where the job has no schema for one. */
+export type PayloadAndOptions<Payload> = unknown extends Payload
+  ? [payload?: Payload, options?: EnqueueWithinOptions]
+  : [payload: Payload, options?: EnqueueWithinOptions]
+
 export const WITHIN_NAMES: OptionNames<Within> = { within: true }
-export const ENQUEUE_WITHIN_NAMES: OptionNames<EnqueueOptions & Within> = { ...ENQUEUE_NAMES, ...WITHIN_NAMES }
+export const ENQUEUE_WITHIN_NAMES: OptionNames<EnqueueWithinOptions> = { ...ENQUEUE_NAMES, ...WITHIN_NAMES }
 
 export function checkDefinitions(jobs: readonly AnyJob[]): void {
   for (const job of jobs) {

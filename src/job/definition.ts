@@ -1,13 +1,17 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { OptionError } from '../errors.ts'
-import { type Duration, parseDurationMs } from '../time/duration.ts'
+import type { Duration } from '../time/duration.ts'
 import { type Backoff, checkBackoff, checkBackoffNames } from './backoff.ts'
 import type { Tenant } from './job.ts'
+import type { JsonOnly } from './json.ts'
 import { type Ages, type AgesMs, checkKeep, checkKeepDead, checkRetention, type RemoveOption } from './keep.ts'
 import { type OptionNames, refuseUnknown } from './known-options.ts'
 import {
   ATTEMPTS_DEFAULT,
   checkAttempts,
+  checkConcurrency,
+  checkLeaseMs,
+  checkLimit,
   checkPriority,
   checkTimeoutMs,
   LEASE_DEFAULT_MS,
@@ -17,7 +21,7 @@ import {
 import type { Predecessor } from './predecessors.ts'
 import { checkDeclared, type DeclaredSchedule, type SchedulePlan } from './schedule.ts'
 
-/** A structured log: a sentence and fields. Fields hold ids and sizes, never payloads (I12). */
+/** A structured log: a sentence and fields. Fields hold ids and sizes, never payloads. */
 export interface Log {
   debug(message: string, fields?: Readonly<Record<string, unknown>>): void
   info(message: string, fields?: Readonly<Record<string, unknown>>): void
@@ -25,7 +29,7 @@ export interface Log {
   error(message: string, fields?: Readonly<Record<string, unknown>>): void
 }
 
-/** What a handler may know about the job it runs. */
+/** The job that a handler runs. */
 export interface RunningJob {
   readonly id: string
   readonly type: string
@@ -37,67 +41,70 @@ export interface RunningJob {
   readonly latestKey: string | null
   readonly tenant: Tenant | null
   readonly createdAtMs: number
-  /** The fence of this start: write it beside your own rows to refuse a late holder there too. */
+  /** The fencing token of this start. Store it with your own rows to refuse a late worker there too. */
   readonly token: string
 }
 
 export interface JobContext<Payload> {
   readonly payload: Payload
-  /** Aborts on timeout, on a lost lease, on cancellation, and when a stopping worker has waited long enough. */
+  /** Aborts on a timeout, a lost lease or a cancellation, and when a stopping worker has waited for its `drain` time. */
   readonly signal: AbortSignal
-  /** Stores how far the job is, any JSON value. Resolves to false when the lease is gone. */
+  /** Stores the progress of the job: any JSON value. Resolves to false when the lease is lost. */
   progress(value: unknown): Promise<boolean>
   readonly log: Log
   readonly job: RunningJob
-  /** What became of the jobs that this one came after, with their results, in the order given; empty without any. */
+  /** The jobs that this one waited for (`after`), with their results, in the order given. */
   readonly after: readonly Predecessor[]
 }
 
 export type Handler<Payload, Result> = (context: JobContext<Payload>) => Promise<Result> | Result
 
-/** Hooks watch; an error in one is reported and changes nothing about the job. */
+/** Hooks observe. An error in a hook becomes a `hook.error` event and does not affect the job. */
 export interface Hooks {
   onStart?(job: RunningJob): unknown
   onComplete?(job: RunningJob, result: unknown): unknown
-  /** On every failed attempt; `final` when the job is now a dead letter. */
+  /** Called after every failed attempt. `final`: the job is now a dead letter. */
   onFailed?(job: RunningJob, error: unknown, final: boolean): unknown
   onProgress?(job: RunningJob, progress: unknown): unknown
 }
 
 export interface JobSpec<Schema extends StandardSchemaV1, Result> {
   readonly type: string
-  /** Any Standard Schema: zod, valibot, arktype. */
-  readonly payload?: Schema
-  /** The version of the payload's shape, 1 unless it has changed. */
+  /** Any Standard Schema: zod, valibot, arktype. Its input must be JSON. */
+  readonly payload?: Schema & JsonOnly<StandardSchemaV1.InferInput<Schema>>
+  /** The version of the payload's shape. Default: 1. */
   readonly version?: number
-  /** Turns a payload stored under an older version into today's shape, before it is validated. */
+  /** Converts a payload stored under an older version to the current shape, before validation. */
   readonly upcast?: (payload: unknown, from: number) => unknown
-  /** Starts in total. */
+  /** Starts in total, the first included. Default: 3. */
   readonly attempts?: number
+  /** Default: exponential from 1s to 1h, with up to 1s of jitter. */
   readonly backoff?: Backoff
+  /** Default: 5m. */
   readonly timeout?: Duration
+  /** 1 (first) to 10 (last). Default: 5. */
   readonly priority?: number
-  /** How long a claim holds without renewal. */
+  /** How long a claim lasts without renewal. Default: 60s. */
   readonly lease?: Duration
-  /** At most this many at once in one worker. */
+  /** The most jobs of this type that one worker runs at once. Default: the worker's own concurrency. */
   readonly concurrency?: number
   /** At most `max` starts in any `per`, over all workers. */
   readonly limit?: { readonly max: number; readonly per: Duration }
-  /** Its dead letters need force to be purged, and their alerts are louder. */
+  /** Purging its dead letters needs `force`, and their alerts are critical. */
   readonly critical?: boolean
-  /** True: its jobs are removed as they complete. A number: so many stay, the newest. */
+  /** True: jobs are removed when they complete. A number: the newest that many stay. */
   readonly removeOnComplete?: RemoveOption
-  /** The same for its dead letters; each that goes leaves an entry in the audit. Refused for critical types. */
+  /** The same for dead letters. Each removal leaves an audit entry. Refused for critical types. */
   readonly removeOnFail?: RemoveOption
-  /** How long its finished jobs stay, where that differs from the policy of the keeper. */
+  /** How long finished jobs stay, where it differs from the keeper's policy. */
   readonly retention?: Ages
-  /** Enqueues it on the clock: `'0 3 * * *'`, or with a time zone, a payload and more. Stored when a worker starts. */
-  readonly schedule?: DeclaredSchedule
+  /** A cron schedule: `'0 3 * * *'`, or an object with a time zone, a payload and more. Stored when a worker starts. */
+  readonly schedule?: DeclaredSchedule<StandardSchemaV1.InferInput<Schema>>
   readonly hooks?: Hooks
   readonly run?: Handler<StandardSchemaV1.InferOutput<Schema>, Result>
 }
 
-/** A definition with every default resolved. Made by `defineJob`; plain data but for its functions. */
+/** A job definition with all defaults resolved, as `defineJob` returns it. */
 export interface JobDefinition<Input = unknown, Output = unknown, Result = unknown> {
   readonly type: string
   readonly schema: StandardSchemaV1<Input, Output> | null
@@ -111,20 +118,37 @@ export interface JobDefinition<Input = unknown, Output = unknown, Result = unkno
   readonly concurrency: number | null
   readonly limit: { readonly max: number; readonly perMs: number } | null
   readonly critical: boolean
-  /** How many completed jobs of the type stay; null: all, until retention. */
+  /** How many completed jobs of the type stay. Null: all, until retention removes them. */
   readonly keepCompleted: number | null
   readonly keepDead: number | null
   readonly retention: AgesMs
   readonly schedule: (SchedulePlan & { readonly name: string }) | null
   readonly hooks: Hooks
+  /** Null: this definition can be enqueued, not worked. */
   readonly run: Handler<Output, Result> | null
-  /** The same job with its handler, so that a web server can enqueue without importing the worker's code. */
-  handledBy<Answer>(run: Handler<Output, Answer>): JobDefinition<Input, Output, Answer>
+  /** The same job with a handler, so that a web server can enqueue it without importing the worker's code. */
+  handledBy<Answer>(run: Handler<Output, Answer>): HandledJob<Input, Output, Answer>
 }
 
-/** A definition of any payload, for lists of jobs. Handlers are contravariant in their payload, so `unknown` would not fit. */
+/** A definition with a handler: what `mill.work` takes. */
+export interface HandledJob<Input = unknown, Output = unknown, Result = unknown>
+  extends JobDefinition<Input, Output, Result> {
+  readonly run: Handler<Output, Result>
+}
+
+/**
+ * Any definition, for lists of jobs. Handlers are contravariant in their payload, so `unknown` would not fit. Whether it
+ * has a handler is checked when a worker starts.
+ */
 // biome-ignore lint/suspicious/noExplicitAny: the only type that a list of differently typed jobs is assignable to
-export type AnyJob = JobDefinition<any, any, any>
+export interface AnyJob extends Omit<JobDefinition<any, any, any>, 'run'> {
+  // biome-ignore lint/suspicious/noExplicitAny: a handler, or null
+  readonly run: any
+}
+
+/** A definition with a handler, or one whose type no longer says. */
+// biome-ignore lint/suspicious/noExplicitAny: see AnyJob
+export type AnyHandledJob = HandledJob<any, any, any>
 
 const TYPE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 
@@ -160,7 +184,7 @@ const HOOK_NAMES: OptionNames<Hooks> = {
 
 const LIMIT_NAMES: OptionNames<NonNullable<JobSpec<StandardSchemaV1, unknown>['limit']>> = { max: true, per: true }
 
-/** A name that is not known is a mistake, also in what the options consist of. */
+/** Unknown names are mistakes, in nested options too. */
 function checkNames(spec: Pick<JobSpec<StandardSchemaV1, unknown>, 'backoff' | 'limit' | 'hooks'>): void {
   refuseUnknown<object>(spec, SPEC_NAMES, 'defineJob')
   if (spec.backoff !== undefined) checkBackoffNames(spec.backoff)
@@ -168,21 +192,34 @@ function checkNames(spec: Pick<JobSpec<StandardSchemaV1, unknown>, 'backoff' | '
   if (spec.hooks !== undefined) refuseUnknown(spec.hooks, HOOK_NAMES, `'hooks'`)
 }
 
+declare const noHandler: unique symbol
+/** The result of a definition without `run`: no handler's return type was there to infer. */
+interface NoHandler {
+  readonly [noHandler]: true
+}
+
+type IsSame<One, Other> = (<T>() => T extends One ? 1 : 2) extends <T>() => T extends Other ? 1 : 2 ? true : false
+
+type Defined<Schema extends StandardSchemaV1, Result> =
+  IsSame<Result, NoHandler> extends true
+    ? JobDefinition<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>>
+    : HandledJob<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>, Result>
+
 /**
- * Defines a job: its type, its payload's schema and how it is to be run.
+ * Defines a job: its type, the schema of its payload and how it runs.
  *
  * @example
  * const greet = defineJob({ type: 'greet', payload: z.object({ name: z.string() }), run: ({ payload }) => `Hello ${payload.name}` })
  */
-export function defineJob<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown, unknown>, Result = unknown>(
+export function defineJob<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown, unknown>, Result = NoHandler>(
   spec: JobSpec<Schema, Result>,
-): JobDefinition<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>, Result> {
+): Defined<Schema, Result> {
   checkNames(spec)
   checkType(spec.type)
   checkBackoff(spec.backoff ?? DEFAULT_BACKOFF)
   const definition = {
     type: spec.type,
-    // The spec's schema is exactly this one; only its inferred halves are named here.
+    // The same schema, with its inferred input and output spelled out.
     schema: (spec.payload ?? null) as StandardSchemaV1<
       StandardSchemaV1.InferInput<Schema>,
       StandardSchemaV1.InferOutput<Schema>
@@ -197,21 +234,21 @@ export function defineJob<Schema extends StandardSchemaV1 = StandardSchemaV1<unk
     concurrency: checkConcurrency(spec.concurrency),
     limit: checkLimit(spec.limit),
     ...checkFinished(spec),
-    schedule: spec.schedule === undefined ? null : checkDeclared(spec.type, spec.schedule),
+    schedule: spec.schedule === undefined ? null : checkDeclared(spec.type, spec.schedule as DeclaredSchedule),
     hooks: spec.hooks ?? {},
     run: spec.run ?? null,
   }
-  return withHandler(definition)
+  // Without `run`, the handler is null: the definition of a producer.
+  return withHandler(definition) as Defined<Schema, Result>
 }
 
-type Unhandled<Input, Output, Result> = Omit<JobDefinition<Input, Output, Result>, 'handledBy'>
-
-function withHandler<Input, Output, Result>(
-  definition: Unhandled<Input, Output, Result>,
-): JobDefinition<Input, Output, Result> {
+function withHandler<Input, Output, Result, Run extends Handler<Output, Result> | null>(
+  definition: Omit<JobDefinition<Input, Output, Result>, 'handledBy' | 'run'> & { readonly run: Run },
+): JobDefinition<Input, Output, Result> & { readonly run: Run } {
   return Object.freeze({
     ...definition,
-    handledBy: <Answer>(run: Handler<Output, Answer>) => withHandler({ ...definition, run }),
+    handledBy: <Answer>(run: Handler<Output, Answer>) =>
+      withHandler<Input, Output, Answer, Handler<Output, Answer>>({ ...definition, run }),
   })
 }
 
@@ -221,11 +258,11 @@ function checkType(type: string): void {
       `'type' is '${type}'; use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
     )
   }
-  // Counts and bounds are records by type: 'constructor' would be found in an empty one.
-  if (type in {}) throw new OptionError(`'type' is '${type}', which every object has already; choose another name`)
+  // Counts are records keyed by type: 'constructor' would be found in an empty one.
+  if (type in {}) throw new OptionError(`'type' is '${type}', which every JavaScript object has; choose another name`)
 }
 
-/** What becomes of its jobs when they are over. */
+/** The options about finished jobs. */
 function checkFinished(
   spec: Pick<
     JobSpec<StandardSchemaV1, unknown>,
@@ -247,31 +284,7 @@ function checkVersion(spec: { readonly version?: number; readonly upcast?: unkno
   if (!Number.isInteger(version) || version < 1)
     throw new OptionError(`'version' is ${version}; give a whole number from 1`)
   if (spec.upcast !== undefined && version === 1) {
-    throw new OptionError(`'upcast' is given but 'version' is 1: there is nothing older; raise 'version'`)
+    throw new OptionError(`'upcast' is given but 'version' is 1, so no older payload can exist; raise 'version'`)
   }
   return version
-}
-
-/** Below a tenth of a second a lease would lapse between two ticks of a busy process. */
-const LEASE_MS_MIN = 100
-
-function checkLeaseMs(lease: Duration): number {
-  const leaseMs = parseDurationMs(lease, 'lease')
-  if (leaseMs >= LEASE_MS_MIN) return leaseMs
-  throw new OptionError(`'lease' is ${leaseMs} ms; give at least ${LEASE_MS_MIN} ms`)
-}
-
-function checkConcurrency(concurrency: number | undefined): number | null {
-  if (concurrency === undefined) return null
-  if (Number.isInteger(concurrency) && concurrency >= 1) return concurrency
-  throw new OptionError(`'concurrency' is ${concurrency}; give a whole number from 1`)
-}
-
-function checkLimit(
-  limit: { readonly max: number; readonly per: Duration } | undefined,
-): { max: number; perMs: number } | null {
-  if (limit === undefined) return null
-  const perMs = parseDurationMs(limit.per, 'limit.per')
-  if (Number.isInteger(limit.max) && limit.max >= 1 && perMs > 0) return { max: limit.max, perMs }
-  throw new OptionError(`'limit' needs a whole 'max' from 1 and a 'per' above 0, such as { max: 10, per: '1s' }`)
 }

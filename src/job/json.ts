@@ -101,3 +101,46 @@ function isOpaque(value: object): boolean {
 function within(step: string, { path, what }: Loss): Loss {
   return { path: `${step}${path}`, what }
 }
+
+type Scalar = string | number | boolean | null | undefined
+
+/**
+ * `T` with `never` in place of what JSON would lose. Arrays and objects are compared lazily, so recursive types are fine,
+ * and interfaces need no index signature.
+ */
+type AsJson<T> = unknown extends T
+  ? T
+  : T extends Scalar
+    ? T
+    : T extends bigint | symbol | Date | ((...args: never[]) => unknown)
+      ? never
+      : T extends readonly (infer Item)[]
+        ? readonly AsJson<Item>[]
+        : { [Key in keyof T]: AsJson<T[Key]> }
+
+/** Names what JSON would lose of `T` and where, for the compiler's message. It looks a few levels deep. */
+type LostIn<T, Path extends string = '', Depth extends readonly unknown[] = []> = unknown extends T
+  ? never
+  : T extends Scalar
+    ? never
+    : T extends bigint
+      ? `a bigint${Path}`
+      : T extends Date
+        ? `a Date${Path}`
+        : T extends ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>
+          ? `a Map or Set${Path}`
+          : T extends symbol | ((...args: never[]) => unknown)
+            ? `a function or symbol${Path}`
+            : Depth['length'] extends 4
+              ? never
+              : T extends readonly (infer Item)[]
+                ? LostIn<Item, `${Path}[]`, [...Depth, unknown]>
+                : { [Key in keyof T]-?: LostIn<T[Key], ` at ${Key & string}`, [...Depth, unknown]> }[keyof T]
+
+/**
+ * `unknown` when `T` is JSON, otherwise a type that nothing has, whose property says what is wrong.
+ * Payloads are stored as JSON: a Date would come back as text, and a bigint cannot be stored at all.
+ */
+export type JsonOnly<T> = [T] extends [AsJson<T>]
+  ? unknown
+  : { readonly 'error: a payload must be JSON': `it has ${LostIn<T>}; use a string or a number` }

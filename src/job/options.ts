@@ -119,6 +119,30 @@ export function checkTimeoutMs(timeout: Duration): number {
   throw new OptionError(`'timeout' is 0; give a duration above 0`)
 }
 
+/** A shorter lease would run out between two ticks of a busy process. */
+const LEASE_MS_MIN = 100
+
+export function checkLeaseMs(lease: Duration): number {
+  const leaseMs = parseDurationMs(lease, 'lease')
+  if (leaseMs >= LEASE_MS_MIN) return leaseMs
+  throw new OptionError(`'lease' is ${leaseMs} ms; give at least ${LEASE_MS_MIN} ms`)
+}
+
+export function checkConcurrency(concurrency: number | undefined): number | null {
+  if (concurrency === undefined) return null
+  if (Number.isInteger(concurrency) && concurrency >= 1) return concurrency
+  throw new OptionError(`'concurrency' is ${concurrency}; give a whole number from 1`)
+}
+
+export function checkLimit(
+  limit: { readonly max: number; readonly per: Duration } | undefined,
+): { max: number; perMs: number } | null {
+  if (limit === undefined) return null
+  const perMs = parseDurationMs(limit.per, 'limit.per')
+  if (Number.isInteger(limit.max) && limit.max >= 1 && perMs > 0) return { max: limit.max, perMs }
+  throw new OptionError(`'limit' needs a whole 'max' from 1 and a 'per' above 0, such as { max: 10, per: '1s' }`)
+}
+
 /** The overrides that travel with the job because the worker, not the client, needs them. */
 export function storedOptions(options: EnqueueOptions): StoredOptions | null {
   if (options.backoff !== undefined) {

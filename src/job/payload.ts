@@ -8,6 +8,7 @@ import { findLoss } from './json.ts'
  * see: a Date in it is a text by then. Nothing is stored when it throws.
  */
 export async function encodePayload(definition: AnyJob, payload: unknown, bytesMax: number): Promise<string> {
+  if (payload === undefined && definition.schema === null) return 'null'
   const text = encodeUnchecked(definition.type, payload)
   const bytes = Buffer.byteLength(text)
   if (bytes > bytesMax) {

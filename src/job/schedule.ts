@@ -34,8 +34,16 @@ export interface ScheduleSpec {
   readonly options?: ScheduledOptions
 }
 
-/** The schedule of a definition: its own name, unless told, is the type. */
-export type DeclaredSchedule = string | (ScheduleSpec & { readonly name?: string })
+/** The schedule in a definition: a cron expression alone where the job takes no payload. */
+export type DeclaredSchedule<Payload = unknown> = null extends Payload
+  ? string | (ScheduleSpec & { readonly name?: string; readonly payload?: Payload })
+  : ScheduleWithPayload<Payload>
+
+/** For a job with a payload, which every run is enqueued with. The schedule's name defaults to the job's type. */
+export interface ScheduleWithPayload<Payload> extends ScheduleSpec {
+  readonly name?: string
+  readonly payload: Payload
+}
 
 /** The same with every default resolved: plain data, as it is stored. */
 export interface SchedulePlan {

@@ -215,6 +215,7 @@ test('what a newer version stored beside it is kept', async (t) => {
 
 test('a payload that does not fit its declared schedule is refused when the worker starts', async (t) => {
   const { mill } = await stage(t, [])
+  // @ts-expect-error the job has a payload, so its schedule needs one
   const job = defineJob({ type: 'report', payload: report.schema ?? assert.fail(), schedule: '* * * * *' })
   await assert.rejects(mill.keep({ jobs: [job] }), PayloadError)
 })

@@ -2,7 +2,7 @@ import type { Enqueued, Mill } from '../client/mill.ts'
 import { inspectorOf } from '../engine/admission.ts'
 import type { Outcome } from '../engine/outcome.ts'
 import { MillraceError, OptionError, UnknownJobError, WaitTimeoutError } from '../errors.ts'
-import type { AnyJob } from '../job/definition.ts'
+import type { AnyHandledJob } from '../job/definition.ts'
 import type { JobView } from '../job/job.ts'
 import { refuseUnknown } from '../job/known-options.ts'
 import { systemClock } from '../time/clock.ts'
@@ -34,7 +34,7 @@ export type Drained = Readonly<Record<Outcome['kind'], number>>
  * await mill.enqueue(greet, { name: 'Ann' })
  * assert.equal((await drain(mill, [greet])).complete, 1)
  */
-export async function drain(mill: Mill, jobs: readonly AnyJob[], options: DrainOptions = {}): Promise<Drained> {
+export async function drain(mill: Mill, jobs: readonly AnyHandledJob[], options: DrainOptions = {}): Promise<Drained> {
   refuseUnknown(options, { max: true, timeout: true, concurrency: true }, 'drain')
   const { max = 1_000, concurrency = 1 } = options
   if (!Number.isInteger(max) || max < 1) throw new OptionError(`'max' is ${max}; give a whole number from 1`)
@@ -65,7 +65,7 @@ interface Standing {
 class Draining {
   readonly drained: Record<Outcome['kind'], number> = { complete: 0, retry: 0, dead: 0, release: 0 }
   readonly #mill: Mill
-  readonly #jobs: readonly AnyJob[]
+  readonly #jobs: readonly AnyHandledJob[]
   readonly #max: number
   readonly #stopListening: readonly (() => void)[]
   /** Known before the worker is: it claims before `work` resolves. */
@@ -80,7 +80,7 @@ class Draining {
   #standing: Standing = { ready: 0, inProgress: 0 }
   #wake: () => void = () => {}
 
-  constructor(mill: Mill, jobs: readonly AnyJob[], max: number) {
+  constructor(mill: Mill, jobs: readonly AnyHandledJob[], max: number) {
     const { events } = mill
     this.#mill = mill
     this.#jobs = jobs

@@ -1,4 +1,5 @@
-import { type Mill, type MillOptions, open } from '../client/mill.ts'
+import { type Mill, open } from '../client/mill.ts'
+import type { MillOptions } from '../client/options.ts'
 import { openEngine } from '../engine/open.ts'
 import { type CapturedEvent, captureEvents, capturingLog, type LogLine } from './capture.ts'
 import type { Faults } from './fault-injection.ts'

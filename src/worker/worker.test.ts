@@ -62,6 +62,7 @@ test('what cannot be worked is refused at the door', async (t) => {
     code: 'ERR_OPTION_INVALID',
     message: /two definitions have the type 'a'/,
   })
+  // @ts-expect-error it has no handler
   await assert.rejects(mill.work([bare]), { code: 'ERR_HANDLER_MISSING', message: /handledBy/ })
   await mill.work([bare.handledBy(() => {})])
   for (const wrong of [{ concurrency: 0 }, { concurrency: 1.5 }, { poll: 0 }, { reap: 0 }, { id: '' }]) {

@@ -25,6 +25,8 @@ export interface Worker {
   stop(cause?: string): Promise<void>
   /** Resolves when the worker has stopped. */
   readonly stopped: Promise<void>
+  /** `await using worker = await mill.work(…)` stops it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /** What handlers that heed their aborted signal get to end by themselves. */
@@ -124,7 +126,7 @@ async function unlessAborted(stop: AbortSignal, consume: () => Promise<Consumer>
 function neverStarted({ events }: WorkerParts, id: string): Worker {
   events.emit('worker.stopped', { worker: id })
   const stopped = Promise.resolve()
-  return { id, running: 0, stopped, stop: () => stopped }
+  return { id, running: 0, stopped, stop: () => stopped, [Symbol.asyncDispose]: () => stopped }
 }
 
 /** Null where the engine cannot pause a type. */
@@ -222,6 +224,10 @@ class StartedWorker implements Worker {
       void this.#stop(cause).then(this.#resolveStopped)
     }
     return this.stopped
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
   }
 
   async #stop(cause: string): Promise<void> {

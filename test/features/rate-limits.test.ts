@@ -12,7 +12,7 @@ import { prefixUrl, redisServer } from '../servers/redis.ts'
 const [MAX, PER_MS, COUNT] = [10, 1_000, 25]
 
 /** Three workers on the real clock; every handler takes down when it started, and then blocks for a moment. */
-async function startsOf(t: TestContext, target: () => string | object): Promise<readonly number[]> {
+async function startsOf(t: TestContext, target: () => Parameters<typeof open>[0]): Promise<readonly number[]> {
   const mills = await Promise.all([0, 1, 2].map(() => open(target())))
   t.after(() => Promise.all(mills.map((mill) => mill.close())))
   const startsMs: number[] = []

@@ -2,9 +2,10 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { isError, isMillraceError, NonRetryable, OptionError } from '../../src/errors.ts'
 import {
   defineJob,
+  type HandledJob,
   type Hooks,
   type JobContext,
-  type JobDefinition,
+  type JobSpec,
   type Log,
   type RunningJob,
 } from '../../src/job/definition.ts'
@@ -75,7 +76,7 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
   readonly #clock: Clock
   /** By start: a job that is retried has another one. */
   readonly #startedAtMs = new WeakMap<RunningJob, number>()
-  #definition: JobDefinition<Input, Data, Result> | null = null
+  #definition: HandledJob<Input, Data, Result> | null = null
 
   constructor(type: string, config: WorkerConfig<Data, Input> = {}, outlets: WorkerOutlets = {}) {
     const { log = silentLog, metrics = noMetrics, clock = systemClock } = outlets
@@ -123,21 +124,22 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
   }
 
   /** For `mill.work`, `mill.enqueue`, `open({ jobs })` and modules of the command line. */
-  get definition(): JobDefinition<Input, Data, Result> {
+  get definition(): HandledJob<Input, Data, Result> {
     this.#definition ??= this.#define()
     return this.#definition
   }
 
-  #define(): JobDefinition<Input, Data, Result> {
+  #define(): HandledJob<Input, Data, Result> {
     const { concurrency, limiter, options, payload } = this.config
-    return defineJob<StandardSchemaV1<Input, Data>, Result>({
+    type Schema = StandardSchemaV1<Input, Data>
+    return defineJob<Schema>({
       ...specOfAny(this.type, options),
-      ...(payload !== undefined && { payload }),
+      // Whether the payload is JSON depends on the subclass, so the compiler cannot check it here; `enqueue` does.
+      ...(payload !== undefined && { payload: payload as NonNullable<JobSpec<Schema, Result>['payload']> }),
       ...(concurrency !== undefined && { concurrency }),
       ...(limiter !== undefined && { limit: toLimit(limiter) }),
       hooks: this.#hooks(),
-      run: (context) => this.#run(context),
-    })
+    }).handledBy((context) => this.#run(context))
   }
 
   async #run(context: JobContext<Data>): Promise<Result> {
