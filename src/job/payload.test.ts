@@ -110,7 +110,7 @@ function nested(levels: number): unknown {
 
 test('a payload of which JSON would lose something is refused, with the place', async () => {
   const cases: readonly (readonly [payload: unknown, message: RegExp])[] = [
-    [undefined, /has undefined, which JSON cannot keep; pass plain objects/],
+    [{ list: [undefined] }, /has undefined at 'list\[0\]', which JSON cannot keep; pass plain objects/],
     [() => 1, /has a function, which/],
     [Symbol('s'), /has a symbol, which/],
     [10n, /has a BigInt, which/],
@@ -135,6 +135,13 @@ test('a payload of which JSON would lose something is refused, with the place', 
   for (const [payload, message] of cases) {
     await assert.rejects(encodePayload(unchecked, payload, MIB), refusedWith('ERR_PAYLOAD_NOT_JSON', message))
   }
+})
+
+test('no payload is stored as null where the job has no schema, and refused where it has one', async () => {
+  assert.equal(await encodePayload(unchecked, undefined, MIB), 'null')
+  const named = defineJob({ type: 'named', payload: z.object({ name: z.string() }).optional() })
+  const refused = refusedWith('ERR_PAYLOAD_NOT_JSON', /has undefined, which JSON cannot keep; pass plain objects/)
+  await assert.rejects(encodePayload(named, undefined, MIB), refused)
 })
 
 test('a payload that JSON gives back is stored: dates and others by their toJSON, properties that are undefined left out', async () => {

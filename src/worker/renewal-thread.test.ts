@@ -39,7 +39,8 @@ function spin(ms: number): void {
 /** Another process in miniature: it reaps in a thread of its own while this one is blocked. */
 const REAPER = `
   import { parentPort, workerData } from 'node:worker_threads'
-  const { open, systemClock } = await import(workerData.index)
+  const { open } = await import(workerData.index)
+  const { systemClock } = await import(workerData.engine)
   const { reapOnce } = await import(workerData.reaper)
   const mill = await open(workerData.url)
   const parts = { engine: mill.engine, definitions: new Map(), clock: systemClock, random: Math.random,
@@ -63,6 +64,7 @@ async function startReaper(t: TestContext, url: string): Promise<() => Promise<{
   const workerData = {
     url,
     index: new URL('../index.ts', import.meta.url).href,
+    engine: new URL('../engine/index.ts', import.meta.url).href,
     reaper: new URL('../keeper/reaper.ts', import.meta.url).href,
   }
   const thread = new Thread(new URL(`data:text/javascript,${encodeURIComponent(REAPER)}`), { workerData })

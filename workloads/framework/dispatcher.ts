@@ -36,6 +36,9 @@ export class JobDispatcher {
 
   async dispatch<Data>(config: JobConfig<Data>): Promise<Enqueued<unknown>> {
     const definition = this.#definition(config.type)
+    if (config.data === undefined) {
+      throw new PayloadError('ERR_PAYLOAD_NOT_JSON', `the job '${config.type}' has no 'data'; give an object`)
+    }
     const { data, tenant } = withTenant(config.data, config.tenant)
     return this.#mill.enqueue(definition, data, enqueueOptions(config.options, tenant))
   }
