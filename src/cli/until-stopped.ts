@@ -1,7 +1,8 @@
 /** What the commands that run until SIGTERM or SIGINT share: how they start, log and stop. */
 
 import { Option } from 'commander'
-import { type Mill, type MillOptions, open } from '../client/mill.ts'
+import { type Mill, open } from '../client/mill.ts'
+import type { MillOptions } from '../client/options.ts'
 import type { Log } from '../job/definition.ts'
 import { createLog } from '../observe/log.ts'
 import type { Clock } from '../time/clock.ts'

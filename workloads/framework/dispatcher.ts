@@ -1,5 +1,5 @@
 import type { Enqueued, Mill } from '../../src/client/mill.ts'
-import { MillraceError, OptionError } from '../../src/errors.ts'
+import { MillraceError, OptionError, PayloadError } from '../../src/errors.ts'
 import { type AnyJob, defineJob } from '../../src/job/definition.ts'
 import type { Tenant } from '../../src/job/job.ts'
 import { checkTenant } from '../../src/job/options.ts'
