@@ -104,13 +104,13 @@ test('files that the docs name exist', () => {
   assert.deepEqual(missing, [])
 })
 
-test('a decision is short, numbered without gaps, and says context, choice and price', () => {
+test('a decision is short, numbered without gaps, and states context, decision and cost', () => {
   const decisions = globSync('docs/decisions/*.md', { cwd: ROOT }).toSorted()
   for (const [index, file] of decisions.entries()) {
     const text = read(file)
     assert.match(path.basename(file), new RegExp(`^${String(index + 1).padStart(4, '0')}-[a-z0-9-]+\\.md$`))
     assert.match(text, new RegExp(`^# ${index + 1}\\. `))
-    for (const part of ['Context', 'Choice', 'Price']) assert.ok(text.includes(`**${part}.**`), `${file}: ${part}`)
+    for (const part of ['Context', 'Decision', 'Cost']) assert.ok(text.includes(`**${part}.**`), `${file}: ${part}`)
     assert.ok(text.trimEnd().split('\n').length < 25, file)
   }
 })
