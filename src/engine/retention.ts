@@ -1,4 +1,5 @@
 /** The part of the port that retention stands on. What is kept for how long is the keeper's to decide. */
+import type { JobView } from '../job/job.ts'
 import type { By } from './dead-letters.ts'
 
 /** The ways in which a job can be over. */
@@ -63,6 +64,13 @@ export interface Retention {
    * there is nothing left to do.
    */
   compact(): Promise<boolean>
+}
+
+/** How a job is over; null while it may still run. */
+export function finishedAs({ state, ended }: Pick<JobView, 'state' | 'ended'>): Finished | null {
+  if (state === 'completed') return 'completed'
+  if (state !== 'dead_letter') return null
+  return ended === null ? 'dead' : 'ended'
 }
 
 /** Whether the rules give up a job that finished `completedAtMs`. A rule that names the type goes before one that names none. */

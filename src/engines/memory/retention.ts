@@ -1,6 +1,7 @@
 import type { Outcome } from '../../engine/outcome.ts'
 import {
   type Finished,
+  finishedAs,
   givesUp,
   isBeyondKeepLimit,
   KEEP_LIMIT_BY,
@@ -14,7 +15,7 @@ import type { StoredJob } from '../../job/job.ts'
 import type { Keep } from '../../job/keep.ts'
 import type { Clock } from '../../time/clock.ts'
 import { removeLetter } from './dead-letters.ts'
-import { isDead, type JobRow } from './rows.ts'
+import type { JobRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
 /** What a job takes besides its texts: the row, its place in the maps, its history. An estimate. */
@@ -44,12 +45,6 @@ function isGivenUp(row: JobRow, rules: readonly RetentionRule[]): boolean {
   const what = finishedAs(row)
   if (what === null || row.completedAtMs === null || row.neededBy > 0) return false
   return givesUp(rules, { what, type: row.job.type, completedAtMs: row.completedAtMs })
-}
-
-function finishedAs(row: JobRow): Finished | null {
-  if (row.state === 'completed') return 'completed'
-  if (row.ended !== null) return 'ended'
-  return isDead(row) ? 'dead' : null
 }
 
 /** Carries out the `keep` of an outcome that was just applied to this job. */

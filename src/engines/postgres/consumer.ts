@@ -1,7 +1,7 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
 import { isExpired, type Lease, type Lost, type NotApplied, type Settlement } from '../../engine/outcome.ts'
 import { PassingMap } from '../../engine/passing-map.ts'
-import { UnsupportedError } from '../../errors.ts'
+import { readyTypes } from '../../engine/subscriptions.ts'
 import { systemClock } from '../../time/clock.ts'
 import { type Claimed, claimReady, newToken, nextDueInMs } from './claim.ts'
 import type { PostgresCore } from './core.ts'
@@ -110,11 +110,7 @@ export class PostgresConsumer implements Consumer {
   }
 
   #types(): readonly SubscribedType[] {
-    if (this.#subscription.types !== 'every') return this.#subscription.types
-    throw new UnsupportedError({
-      engine: 'postgres',
-      limit: `claims ready jobs by type; a reaper may claim only from 'expired'`,
-    })
+    return readyTypes(this.#subscription, 'postgres')
   }
 
   renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]> {

@@ -1,5 +1,6 @@
 import type { Subscription } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
+import { expiredLeaseMs } from '../../engine/subscriptions.ts'
 import { leftMs, type NextRow } from './claim.ts'
 import type { Database } from './database.ts'
 import { after, event, jobColumns, ms, NOW } from './fragments.ts'
@@ -48,9 +49,6 @@ function typesOf({ types }: Subscription): readonly string[] | null {
   return types === 'every' ? null : types.map((type) => type.type)
 }
 
-/** How long a reaper holds what it took over: ample for one settle, short if it dies too. */
-const REAPER_LEASE_MS = 30_000
-
 /** A row that is processing and has no lease was marked by another program: so long may it be silent (E47, X173). */
 export const SILENCE_MS = 300_000
 
@@ -60,8 +58,8 @@ export async function claimExpired(
   subscription: Subscription,
   { max, token }: { readonly max: number; readonly token: string },
 ): Promise<readonly Lease[]> {
-  const { types, worker } = subscription
-  const leaseMs = types === 'every' ? REAPER_LEASE_MS : Math.max(...types.map((type) => type.leaseMs))
+  const { worker } = subscription
+  const leaseMs = expiredLeaseMs(subscription)
   const found: JobRow[] = []
   for (const statement of [CLAIM_EXPIRED, CLAIM_SILENT]) {
     const left = max - found.length

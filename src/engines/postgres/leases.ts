@@ -1,5 +1,6 @@
-import type { Lease, Lost, LostReason } from '../../engine/outcome.ts'
+import type { Lease, Lost } from '../../engine/outcome.ts'
 import type { Ended } from '../../job/job.ts'
+import { lostReason } from '../sql/outcomes.ts'
 import { type Accepted, nameOf, nameOfLease } from './complete.ts'
 import type { Database } from './database.ts'
 import { after, given, held, NOW, owned } from './fragments.ts'
@@ -85,9 +86,4 @@ export async function findTaken(database: Database, leases: readonly Lease[]): P
     const row = rows.find(({ id, token }) => id === lease.job.id && token === fenceOf(lease).token)
     return row?.owned === true ? [] : [{ lease, reason: lostReason(row?.ended ?? null) }]
   })
-}
-
-function lostReason(ended: Ended | null): LostReason {
-  if (ended === 'superseded') return 'superseded'
-  return ended === null ? 'expired' : 'cancelled'
 }

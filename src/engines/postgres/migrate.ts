@@ -1,6 +1,7 @@
 import type { MigrationPlan } from '../../engine/open.ts'
 import { EngineError, isMillraceError, type MillraceError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
+import { assertNotNewer } from '../sql/schema-version.ts'
 import type { Database } from './database.ts'
 import { toEngineError } from './faults.ts'
 import { NOW } from './fragments.ts'
@@ -126,7 +127,7 @@ async function migratableVersion(database: Database): Promise<number> {
     throw new EngineError('ERR_STORAGE_OPEN', `${wrongEncoding(server.encoding)}; ${ENCODING_ADVICE}`)
   }
   const version = await versionOn(server, database)
-  assertNotNewer(version)
+  assertNotNewer(version, SCHEMA_VERSION)
   return version
 }
 
@@ -169,7 +170,7 @@ export async function applyMigrations(database: Database, grant: string | null):
 
 export async function assertCurrent(database: Database): Promise<void> {
   const version = await schemaVersion(database)
-  assertNotNewer(version)
+  assertNotNewer(version, SCHEMA_VERSION)
   if (version === SCHEMA_VERSION) return
   throw new EngineError(
     'ERR_SCHEMA_MISSING',
@@ -193,15 +194,6 @@ export async function adoptTypes(database: Database): Promise<void> {
 
 const ID_TYPES: readonly string[] = ['text', 'character varying', 'uuid', 'bigint', 'integer']
 const PAYLOAD_TYPES: readonly string[] = ['text', 'json', 'jsonb']
-
-/** A newer Millrace may have given columns another meaning: touching them could lose jobs. */
-function assertNotNewer(version: number): void {
-  if (version <= SCHEMA_VERSION) return
-  throw new EngineError(
-    'ERR_SCHEMA_NEWER',
-    `the database has schema version ${version}, this Millrace knows ${SCHEMA_VERSION}; upgrade Millrace, nothing was changed`,
-  )
-}
 
 /** How often the version is looked at while the engine is used. */
 const LOOK_MS = 1_000

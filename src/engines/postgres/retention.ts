@@ -1,6 +1,6 @@
 import type { By } from '../../engine/dead-letters.ts'
 import {
-  type Finished,
+  finishedAs,
   givesUp,
   LATEST_IDLE_MS,
   RETENTION_BY,
@@ -17,6 +17,7 @@ import { isAwaited } from './dependencies.ts'
 import { given, ms, NOW } from './fragments.ts'
 import { FORGET_IDLE_LATEST } from './latest-keys.ts'
 import type { Names } from './names.ts'
+import { toState } from './rows.ts'
 
 /** Ids of ours grow with arrival; the walk reads by the primary key and takes no lock. */
 export const WALK = ({ jobs }: Names): string => `
@@ -125,16 +126,10 @@ function toCandidates(
   areLetters: boolean,
 ): readonly Candidate[] {
   return walked.flatMap(({ id, type, status, ended, completed_ms: completedMs }) => {
-    const what = finishedAs(status, ended)
+    const what = finishedAs({ state: toState(status), ended })
     if (what === null || completedMs === null || !givesUp(rules, { what, type, completedAtMs: completedMs })) return []
     return (what === 'dead' || ended === 'discarded') === areLetters ? [{ id, completedMs }] : []
   })
-}
-
-function finishedAs(status: string, ended: Ended | null): Finished | null {
-  if (status === 'completed') return 'completed'
-  if (status !== 'failed') return null
-  return ended === null ? 'dead' : 'ended'
 }
 
 function columnsOf(candidates: readonly Candidate[]): readonly [readonly string[], readonly number[]] {

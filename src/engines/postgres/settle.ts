@@ -2,6 +2,8 @@ import type { Farewells } from '../../engine/farewells.ts'
 import type { Lease, NotApplied, Outcome, Settlement } from '../../engine/outcome.ts'
 import { storable, storableRecord } from '../../job/error-record.ts'
 import { type ErrorRecord, HISTORY_MAX } from '../../job/job.ts'
+import { hasKeepLimit } from '../sql/keep-limits.ts'
+import { eventsOf, type Uncompleted } from '../sql/outcomes.ts'
 import {
   type Accepted,
   type Applied,
@@ -16,7 +18,7 @@ import {
 } from './complete.ts'
 import type { Database, Queries } from './database.ts'
 import { after, given, held, ms, NOW, NOW_ISO, UNLEASED } from './fragments.ts'
-import { applyKeepLimits, hasKeepLimit } from './keep-limits.ts'
+import { applyKeepLimits } from './keep-limits.ts'
 import { findLost } from './leases.ts'
 import type { Names } from './names.ts'
 import { fenceOf } from './rows.ts'
@@ -161,7 +163,13 @@ async function settlePlain(queries: Queries, given: readonly Settling[], guard: 
 }
 
 async function applyAll(queries: Queries, given: readonly Settling[]): Promise<Applied<Settling>> {
-  return appliedOf(given, await apply(queries, given.map(toChange)))
+  return appliedOf(
+    given,
+    await apply(
+      queries,
+      given.map((settling) => toChange(settling)),
+    ),
+  )
 }
 
 /** Where a number of finished jobs is kept, what is too many goes in the same transaction. */
@@ -208,52 +216,31 @@ interface Change {
   readonly bounded: boolean
 }
 
-function toChange({ lease, outcome, worker }: Settling): Change {
-  const line = (type: string, details: Line['details'] = {}): Line => ({
-    type,
-    attempt: lease.attempt,
-    worker,
-    details,
-  })
-  switch (outcome.kind) {
-    case 'retry': {
-      const error = storableRecord(outcome.error)
-      const lines = [failure(line, error), line('retried', { delayMs: outcome.delayMs })]
-      return { lease, kind: 'retry', delayMs: outcome.delayMs, error, lines, bounded: false }
-    }
-    case 'dead': {
-      const error = storableRecord(outcome.error)
-      const lines = [failure(line, error), line('dead')]
-      return { lease, kind: 'dead', delayMs: 0, error, lines, bounded: outcome.keep !== undefined }
-    }
-    case 'release': {
-      const lines = [line('released', { reason: storable(outcome.reason), delayMs: outcome.delayMs })]
-      return { lease, kind: 'release', delayMs: outcome.delayMs, error: null, lines, bounded: false }
-    }
-    case 'complete':
-      throw new TypeError('completions have a statement of their own')
-    default:
-      outcome satisfies never
-      throw new TypeError('no such outcome')
+/** `newerId`: the job of the same latest key that supersedes this one. */
+function toChange({ lease, outcome: given, worker }: Settling, newerId: string | null = null): Change {
+  const outcome = storableOutcome(given)
+  const lines = eventsOf(outcome, newerId).map(
+    ({ name, detail }): Line => ({
+      type: name,
+      attempt: lease.attempt,
+      worker,
+      details: detail,
+    }),
+  )
+  return {
+    lease,
+    kind: newerId === null ? outcome.kind : 'superseded',
+    delayMs: outcome.kind === 'dead' || newerId !== null ? 0 : outcome.delayMs,
+    error: outcome.kind === 'release' ? null : outcome.error,
+    lines,
+    bounded: outcome.kind === 'dead' && newerId === null && outcome.keep !== undefined,
   }
 }
 
-/** `failed` is passed through on the way to queued or dead_letter, and stands here. */
-function failure(line: (type: string, details: Line['details']) => Line, error: ErrorRecord): Line {
-  return line('failed', { name: error.name, code: error.code, message: error.message })
-}
-
-/** An older version of a latest key whose newer one waits is not run again. */
-function toSuperseded(settling: Settling, by: string): Change {
-  const { lease, outcome, worker } = settling
-  const line = (type: string, details: Line['details']): Line => ({ type, attempt: lease.attempt, worker, details })
-  const error = errorOf(outcome)
-  const lines = [...(error === null ? [] : [failure(line, error)]), line('superseded', { by })]
-  return { lease, kind: 'superseded', delayMs: 0, error, lines, bounded: false }
-}
-
-function errorOf(outcome: Outcome): ErrorRecord | null {
-  return outcome.kind === 'retry' || outcome.kind === 'dead' ? storableRecord(outcome.error) : null
+function storableOutcome(outcome: Outcome): Uncompleted {
+  if (outcome.kind === 'complete') throw new TypeError('completions have a statement of their own')
+  if (outcome.kind === 'release') return { ...outcome, reason: storable(outcome.reason) }
+  return { ...outcome, error: storableRecord(outcome.error) }
 }
 
 async function apply(queries: Queries, changes: readonly Change[]): Promise<readonly Accepted[]> {
@@ -281,6 +268,5 @@ async function supersedeOrApply(queries: Queries, settling: Settling): Promise<A
   const { job } = settling.lease
   await queries.rows(LOCK_JOB, job.id)
   const [newer] = await queries.rows<{ id: string }>(FIND_NEWER, job.type, job.latestKey)
-  const change = newer === undefined ? toChange(settling) : toSuperseded(settling, newer.id)
-  return appliedOf([settling], await apply(queries, [change]))
+  return appliedOf([settling], await apply(queries, [toChange(settling, newer?.id)]))
 }

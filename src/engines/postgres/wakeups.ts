@@ -1,65 +1,52 @@
 import { randomBytes } from 'node:crypto'
-import { type Clock, sleepWith, systemClock, watchEvery } from '../../time/clock.ts'
+import { type Clock, systemClock, watchEvery } from '../../time/clock.ts'
+import { Waiters } from '../sql/waiters.ts'
 import type { Queries } from './database.ts'
 import type { PgClient, PgNotification } from './driver.ts'
 import { NOW } from './fragments.ts'
 import { type Names, quote } from './names.ts'
 
-type Wake = () => void
-
-/** The poll is spread so that many processes do not ask at once. */
+/** Spreads the poll, so that many processes do not ask at once. */
 const JITTER = 0.25
 
 /**
- * Wakes those who wait when there may be work. This process and the listening connection tell by `notify`; a poll in
- * real time is enough where neither can, for example for a row that another program inserted.
+ * Wakes callers that wait when there may be work. This process and NOTIFY call `notify`. A poll in real time covers the
+ * rest, such as a row that another program inserted.
  */
 export class Wakeups {
-  readonly #clock: Clock
   readonly #pollMs: number
-  readonly #waiting = new Set<Wake>()
+  readonly #waiters: Waiters
   #changes = 0
   #stop: (() => void) | null = null
 
   constructor(clock: Clock, pollMs: number) {
-    this.#clock = clock
     this.#pollMs = pollMs
+    this.#waiters = new Waiters(clock, () => this.#tune())
   }
 
-  /** Read it before looking at the database: a change after that is then not missed by `wait`. */
+  /** Read it before looking at the database, and pass it to `wait`: a change in between is then not missed. */
   get changes(): number {
     return this.#changes
   }
 
-  /** Waiters look again; nobody is told what changed. */
   notify(): void {
     this.#changes += 1
-    for (const wake of [...this.#waiting]) wake()
+    this.#waiters.wake()
   }
 
   /** Resolves on a change since `seen`, at the next poll, after `ms` of the injected clock, or when `signal` aborts. */
   wait(ms: number, { seen, signal }: { readonly seen: number; readonly signal: AbortSignal }): Promise<void> {
-    if (seen !== this.#changes) return Promise.resolve()
-    const woken = new AbortController()
-    const wake = (): void => woken.abort()
-    this.#waiting.add(wake)
-    this.#tune()
-    const until = AbortSignal.any([signal, woken.signal])
-    return sleepWith((delayMs, run) => this.#clock.after(delayMs, run), ms, until).finally(() => {
-      this.#waiting.delete(wake)
-      this.#tune()
-    })
+    return seen === this.#changes ? this.#waiters.wait(ms, signal) : Promise.resolve()
   }
 
   close(): void {
-    this.notify()
-    this.#waiting.clear()
-    this.#tune()
+    this.#changes += 1
+    this.#waiters.close()
   }
 
-  /** With nobody waiting there is no timer at all. */
+  /** The timer runs only while a caller waits. */
   #tune(): void {
-    if (this.#waiting.size === 0) {
+    if (this.#waiters.isEmpty) {
       this.#stop?.()
       this.#stop = null
       return
@@ -72,51 +59,47 @@ export class Wakeups {
 export const NOTIFY = (): string => `SELECT pg_notify($2, $3) WHERE ${NOW} IS NOT NULL`
 
 /**
- * What is told: there is new work; there is work that may stand before what was taken last; someone lost a lease; is
- * this connection still heard.
+ * `work`: new jobs. `earlier`: jobs that may come before those claimed last. `lost`: a lease was taken away. `beat`: a
+ * process checks its own listening connection.
  */
 export type Notification = 'work' | 'earlier' | 'lost' | 'beat'
 
-/** A connection that stays, for LISTEN, and what gives it back. */
+/** A connection that stays open for LISTEN. */
 export interface ListenConnection {
   readonly client: PgClient
   close(): Promise<void>
 }
 
-/** How often work is announced at most: every NOTIFY takes one lock of the whole server when it commits. */
+/** New work is announced at most this often: every NOTIFY takes a lock of the whole server when it commits. */
 const ANNOUNCE_MS = 10
-
-/** How often the way from a pool's connection to the listening one is tried, and how long it may take. */
+/** How often the way from another connection to the listening one is checked, and how long that may take. */
 const BEAT_MS = 15_000
-
 const ANSWER_MS = 5_000
-
 const RETRY_MS_MIN = 100
-
 const RETRY_MS_MAX = 30_000
 
 interface ChannelSettings {
   readonly queries: Queries
   readonly names: Names
-  /** Null where there is no connection that could listen. */
+  /** Null where no connection can listen. */
   readonly connect: (() => Promise<ListenConnection>) | null
   onNotification(notification: Notification): void
 }
 
 /**
- * Tells other processes of this schema and hears of theirs. It only saves time: whoever waits also polls.
+ * Sends and receives notifications between the processes of one schema. It only saves time: waiting callers also poll.
  *
- * A connection that is open and yet deaf (a pooler took it, a proxy forgot it) would go unnoticed, so a beat is sent
- * through another connection and must come back through this one; if it does not, a new connection is made.
+ * A connection can be open and receive nothing, because a pooler reassigned it or a proxy dropped it. So a beat is sent
+ * through another connection and must arrive through this one; if it does not, a new connection is made.
  */
 export class NotifyChannel {
   readonly #settings: ChannelSettings
-  /** Our own notification come back to us; this tells them apart. */
+  /** Tells our own notifications apart: the server sends them back to us. */
   readonly #self = randomBytes(6).toString('base64url')
   readonly #closing = new AbortController()
-  #announced = Number.NEGATIVE_INFINITY
+  #announcedAtMs = Number.NEGATIVE_INFINITY
   #announcing: (() => void) | null = null
-  #beat: (() => void) | null = null
+  #onBeat: (() => void) | null = null
   #listening: Promise<void> = Promise.resolve()
   #isListening = false
   #isEarlier = false
@@ -125,7 +108,7 @@ export class NotifyChannel {
     this.#settings = settings
   }
 
-  /** Whether the last beat came back. */
+  /** Whether the last beat arrived. */
   get isListening(): boolean {
     return this.#isListening
   }
@@ -135,11 +118,11 @@ export class NotifyChannel {
     if (connect !== null) this.#listening = this.#keepListening(connect)
   }
 
-  /** There may be work: at once, and then at most once in a while, the last time never left out. */
+  /** There may be work. Sent at once, then at most once per interval; the last one is never left out. */
   announce(notification: 'work' | 'earlier'): void {
     if (notification === 'earlier') this.#isEarlier = true
     if (this.#announcing !== null || this.#closing.signal.aborted) return
-    const leftMs = this.#announced + ANNOUNCE_MS - systemClock.monotonicMs()
+    const leftMs = this.#announcedAtMs + ANNOUNCE_MS - systemClock.monotonicMs()
     if (leftMs <= 0) {
       this.#announceNow()
       return
@@ -151,18 +134,19 @@ export class NotifyChannel {
   }
 
   #announceNow(): void {
-    this.#announced = systemClock.monotonicMs()
+    this.#announcedAtMs = systemClock.monotonicMs()
     const notification = this.#isEarlier ? 'earlier' : 'work'
     this.#isEarlier = false
     void this.send(notification)
   }
 
-  /** Within the given transaction, or by itself. Failing is harmless: the others poll. */
-  async send(notification: Notification, queries: Queries = this.#settings.queries): Promise<void> {
-    await queries.rows(NOTIFY, this.#settings.names.channel, `${notification} ${this.#self}`).catch(() => {})
+  /** A failure is harmless: the other processes poll. */
+  async send(notification: Notification): Promise<void> {
+    const { queries, names } = this.#settings
+    await queries.rows(NOTIFY, names.channel, `${notification} ${this.#self}`).catch(() => {})
   }
 
-  /** The way by which a user's transaction tells when it commits. */
+  /** Sent when the caller's transaction commits. */
   async sendWithin(queries: Queries): Promise<void> {
     await queries.rows(NOTIFY, this.#settings.names.channel, 'earlier')
   }
@@ -170,50 +154,51 @@ export class NotifyChannel {
   async #keepListening(connect: () => Promise<ListenConnection>): Promise<void> {
     let waitMs = RETRY_MS_MIN
     while (!this.#closing.signal.aborted) {
-      const wasHeard = await this.#listen(connect).catch(() => false)
+      const wasListening = await this.#listen(connect).catch(() => false)
       this.#isListening = false
       if (this.#closing.signal.aborted) return
-      // What was said meanwhile was not heard.
+      // Notifications sent meanwhile were missed.
       this.#settings.onNotification('earlier')
       this.#settings.onNotification('lost')
-      waitMs = wasHeard ? RETRY_MS_MIN : Math.min(waitMs * 2, RETRY_MS_MAX)
+      waitMs = wasListening ? RETRY_MS_MIN : Math.min(waitMs * 2, RETRY_MS_MAX)
       await systemClock.sleep(waitMs * (0.5 + Math.random()), this.#closing.signal)
     }
   }
 
-  /** Resolves when the connection is gone or deaf: whether it had been heard at all. */
+  /** Resolves when the connection is gone or receives nothing. True if a beat ever arrived. */
   async #listen(connect: () => Promise<ListenConnection>): Promise<boolean> {
     const { names } = this.#settings
     const connection = await connect()
+    const { client } = connection
     const gone = new AbortController()
     const end = (): void => gone.abort()
-    const hear = (notification: PgNotification): void => {
+    const receive = (notification: PgNotification): void => {
       if (notification.channel === names.channel) this.#receive(notification.payload ?? '')
     }
-    connection.client.on('notification', hear)
-    connection.client.on('end', end)
-    connection.client.on('error', end)
+    client.on('notification', receive)
+    client.on('end', end)
+    client.on('error', end)
     try {
-      await connection.client.query({ text: `LISTEN ${quote(names.channel)}`, values: [], query_timeout: ANSWER_MS })
+      await client.query({ text: `LISTEN ${quote(names.channel)}`, values: [], query_timeout: ANSWER_MS })
       const ended = AbortSignal.any([gone.signal, this.#closing.signal])
-      let wasHeard = false
+      let wasListening = false
       while (!ended.aborted) {
         if (!(await this.#isAnswered(ended))) break
-        wasHeard = true
+        wasListening = true
         this.#isListening = true
         await systemClock.sleep(BEAT_MS, ended)
       }
-      return wasHeard
+      return wasListening
     } finally {
-      connection.client.removeListener('notification', hear)
-      connection.client.removeListener('end', end)
+      client.removeListener('notification', receive)
+      client.removeListener('end', end)
       await connection.close().catch(() => {})
     }
   }
 
   #isAnswered(ended: AbortSignal): Promise<boolean> {
     const answered = new AbortController()
-    this.#beat = () => answered.abort()
+    this.#onBeat = () => answered.abort()
     void this.send('beat')
     return systemClock.sleep(ANSWER_MS, AbortSignal.any([answered.signal, ended])).then(() => answered.signal.aborted)
   }
@@ -221,7 +206,7 @@ export class NotifyChannel {
   #receive(payload: string): void {
     const [notification, from] = payload.split(' ')
     const isOwn = from === this.#self
-    if (notification === 'beat' && isOwn) this.#beat?.()
+    if (notification === 'beat' && isOwn) this.#onBeat?.()
     if (isOwn) return
     if (notification === 'work' || notification === 'earlier' || notification === 'lost')
       this.#settings.onNotification(notification)

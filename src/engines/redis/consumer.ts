@@ -1,7 +1,7 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
 import { isExpired, type Lease, type Lost, type Outcome, type Settlement } from '../../engine/outcome.ts'
 import { PassingMap } from '../../engine/passing-map.ts'
-import { UnsupportedError } from '../../errors.ts'
+import { readyTypes } from '../../engine/subscriptions.ts'
 import type { JobView } from '../../job/job.ts'
 import { backgroundClock } from '../../time/clock.ts'
 import { type Claimed, claimReady, nextToken } from './claim.ts'
@@ -122,11 +122,7 @@ export class RedisConsumer implements Consumer {
   }
 
   #types(): readonly SubscribedType[] {
-    if (this.#subscription.types !== 'every') return this.#subscription.types
-    throw new UnsupportedError({
-      engine: 'redis',
-      limit: `claims ready jobs by type; a reaper may claim only from 'expired'`,
-    })
+    return readyTypes(this.#subscription, 'redis')
   }
 
   /** The claim was ended while it was on its way: nobody would run what it brought. */

@@ -1,6 +1,7 @@
 import type { Subscription } from '../../engine/engine.ts'
 import { LOST_CLAIM_REASON } from '../../engine/lost-claims.ts'
 import type { Settlement } from '../../engine/outcome.ts'
+import { REAPER_LEASE_MS } from '../../engine/subscriptions.ts'
 import { type Claimed, type Claiming, readClaimed } from './claim.ts'
 import type { RedisDatabase } from './database.ts'
 import { queueOf, typeOf } from './keys.ts'
@@ -9,9 +10,6 @@ import { ENDED, IDENTITY, LINKS, LINKS_BULL } from './lua/links.ts'
 import { attemptOf, listOf, readStored, toFields } from './rows.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 import { settleLeases } from './settle.ts'
-
-/** How long a reaper that names no types holds what it took over: ample for one settle, short if it dies too. */
-const REAPER_LEASE_MS = 30_000
 
 /** What nobody holds any more, of the types asked for or of every type that Millrace has met here. */
 export async function claimExpired(

@@ -1,13 +1,14 @@
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
 import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { PassingMap } from '../../engine/passing-map.ts'
-import { UnsupportedError } from '../../errors.ts'
+import { readyTypes } from '../../engine/subscriptions.ts'
 import { systemClock } from '../../time/clock.ts'
+import { hasKeepLimit } from '../sql/keep-limits.ts'
 import { claimReady, type NextDue, nextDue } from './claim.ts'
 import type { SqliteCore } from './core.ts'
 import { claimExpired, nextExpiry } from './expired.ts'
 import { isBusy, toEngineError } from './faults.ts'
-import { applyKeepLimits, hasKeepLimit } from './keep-limits.ts'
+import { applyKeepLimits } from './keep-limits.ts'
 import { FIND_LOST, renewLeases, reportProgress, toLost } from './leases.ts'
 import { moveStarts } from './rate-limits.ts'
 import { fromLeaseToken } from './rows.ts'
@@ -104,11 +105,7 @@ export class SqliteConsumer implements Consumer {
   }
 
   #types(): readonly SubscribedType[] {
-    if (this.#subscription.types !== 'every') return this.#subscription.types
-    throw new UnsupportedError({
-      engine: 'sqlite',
-      limit: `claims ready jobs by type; a reaper may claim only from 'expired'`,
-    })
+    return readyTypes(this.#subscription, 'sqlite')
   }
 
   renew(leases: readonly Lease[], leaseMs: number): Promise<readonly Lost[]> {

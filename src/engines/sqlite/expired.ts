@@ -1,5 +1,6 @@
 import type { Subscription } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
+import { expiredLeaseMs } from '../../engine/subscriptions.ts'
 import { toIso } from '../../time/iso.ts'
 import { type NextDue, newToken } from './claim.ts'
 import type { Connection } from './database.ts'
@@ -26,9 +27,6 @@ export function nextExpiry(connection: Connection, nowMs: number): NextDue {
   return { ready: nextMs !== null && nextMs <= nowMs, nextMs }
 }
 
-/** How long a reaper holds what it took over: ample for one settle, short if it dies too. */
-const REAPER_LEASE_MS = 30_000
-
 /** Hands expired jobs to the reaper under a fresh token. Inside a write transaction. */
 export function claimExpired(
   connection: Connection,
@@ -40,7 +38,7 @@ export function claimExpired(
   const only = types === 'every' ? null : JSON.stringify(types.map((type) => type.type))
   const rows = connection.prepare(FIND_EXPIRED).all({ now: toIso(nowMs), max, only }) as ExpiredRow[]
   if (rows.length === 0) return []
-  const leaseMs = types === 'every' ? REAPER_LEASE_MS : Math.max(...types.map((type) => type.leaseMs))
+  const leaseMs = expiredLeaseMs(subscription)
   const token = newToken()
   connection.prepare(LEASE_EXPIRED).run({
     worker,

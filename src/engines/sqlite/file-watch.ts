@@ -1,8 +1,10 @@
 import { statSync } from 'node:fs'
 import { EngineError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
+import { assertNotNewer } from '../sql/schema-version.ts'
 import type { Connection } from './database.ts'
-import { assertNotNewer } from './migrate.ts'
+import { schemaVersion } from './migrate.ts'
+import { SCHEMA_VERSION } from './migrations.ts'
 
 /** How often the file and its schema are looked at while they are used. */
 const LOOK_MS = 500
@@ -43,7 +45,7 @@ export class FileWatch {
   assertKnown(): void {
     const nowMs = systemClock.monotonicMs()
     if (nowMs - this.#schemaLookedMs < LOOK_MS) return
-    assertNotNewer(this.#connection)
+    assertNotNewer(schemaVersion(this.#connection), SCHEMA_VERSION)
     this.#schemaLookedMs = nowMs
   }
 }

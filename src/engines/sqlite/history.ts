@@ -29,7 +29,7 @@ export function recordEvent(connection: Connection, event: NewEvent, nowMs: numb
     name: event.name,
     attempt: event.attempt,
     worker: event.worker,
-    detail: event.detail === null ? null : JSON.stringify(event.detail),
+    detail: event.detail === null || Object.keys(event.detail).length === 0 ? null : JSON.stringify(event.detail),
   })
   if (REPEATED.has(event.name)) connection.prepare(TRIM_EVENTS).run({ id: event.id, kept: HISTORY_MAX })
 }

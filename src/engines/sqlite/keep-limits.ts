@@ -1,6 +1,7 @@
-import type { Lost, Outcome, Settlement } from '../../engine/outcome.ts'
-import { isBeyondKeepLimit, KEEP_LIMIT_BY } from '../../engine/retention.ts'
+import type { Lost, Settlement } from '../../engine/outcome.ts'
+import { KEEP_LIMIT_BY } from '../../engine/retention.ts'
 import type { StoredOptions } from '../../job/job.ts'
+import { type FinishedAs, givesUp, type KeepLimit, keepLimitsOf } from '../sql/keep-limits.ts'
 import type { SqliteCore } from './core.ts'
 import { removeLetter } from './dead-letters.ts'
 import { IS_AWAITED } from './dependencies.ts'
@@ -18,83 +19,50 @@ export const FIND_FINISHED = `
 SELECT rowid, id, completed_at, ${IS_AWAITED} AS awaited FROM job_queue
 WHERE id IN (SELECT value FROM json_each(:ids)) AND status = :status AND ended IS NULL`
 
-/** Older jobs of a type looked at per settle at most: the first time a type is bounded there may be a million. */
-const OLDER_MAX = 100
-
-type Keeping = Extract<Outcome, { kind: 'complete' | 'dead' }> & { readonly keep: number }
-
-type Status = 'completed' | 'dead_letter'
-
-interface Bound {
-  readonly status: Status
-  readonly type: string
-  readonly keep: number
-  readonly keepIsOwn: boolean
-  /** How many the call itself has added, so that it leaves no more than it found. */
-  readonly added: number
-}
-
-interface Found {
+interface FoundRow {
   readonly rowid: number
   readonly id: string
   readonly completed_at: string
-  /** Whether a job that may still run comes after it. */
+  readonly options: string | null
+  /** Whether an unfinished job comes after it. */
   readonly awaited: 0 | 1
 }
 
-export function hasKeepLimit(outcome: Outcome): outcome is Keeping {
-  return (outcome.kind === 'complete' || outcome.kind === 'dead') && outcome.keep !== undefined
-}
+const STATUS: Readonly<Record<FinishedAs, string>> = { completed: 'completed', dead: 'dead_letter' }
 
-/**
- * Carries out the `keep` of outcomes, inside the transaction that applied them. The newest are those that arrived last.
- * Where one call settles several jobs of a type with numbers of one origin, the last number counts.
- */
+/** Removes what the applied outcomes no longer keep, in their transaction. The newest jobs are those that arrived last. */
 export function applyKeepLimits(core: SqliteCore, settlements: readonly Settlement[], lost: readonly Lost[]): void {
-  const bounds = new Map<string, Bound>()
-  const gone: Record<Status, string[]> = { completed: [], dead_letter: [] }
-  for (const { lease, outcome } of settlements) {
-    if (!hasKeepLimit(outcome) || lost.some((loss) => loss.lease === lease)) continue
-    const { type, id } = lease.job
-    const { keep, keepIsOwn = false } = outcome
-    const status = outcome.kind === 'complete' ? 'completed' : 'dead_letter'
-    if (keep === 0) {
-      gone[status].push(id)
-      continue
-    }
-    const name = `${status} ${keepIsOwn} ${type}`
-    bounds.set(name, { status, type, keep, keepIsOwn, added: (bounds.get(name)?.added ?? 0) + 1 })
-  }
-  for (const status of ['completed', 'dead_letter'] as const) removeThese(core, gone[status], status)
-  for (const bound of bounds.values()) removeBeyond(core, bound)
+  const applied = settlements.filter(({ lease }) => !lost.some((loss) => loss.lease === lease))
+  const { unkept, limits } = keepLimitsOf(applied)
+  for (const what of ['completed', 'dead'] as const) removeThese(core, what, unkept[what])
+  for (const limit of limits) removeBeyond(core, limit)
 }
 
-function removeThese(core: SqliteCore, ids: readonly string[], status: Status): void {
+function removeThese(core: SqliteCore, what: FinishedAs, ids: readonly string[]): void {
   if (ids.length === 0) return
-  const rows = core.connection.prepare(FIND_FINISHED).all({ ids: JSON.stringify(ids), status }) as unknown as Found[]
-  remove(core, status, rows)
+  const found = core.connection.prepare(FIND_FINISHED).all({ ids: JSON.stringify(ids), status: STATUS[what] })
+  remove(core, what, found as unknown[] as FoundRow[])
 }
 
-function removeBeyond(core: SqliteCore, { status, type, keep, keepIsOwn, added }: Bound): void {
-  const max = added + OLDER_MAX
-  const rows = core.connection.prepare(FIND_BEYOND).all({ status, type, keep, max }) as (Found & {
-    options: string | null
-  })[]
-  const beyond = rows.filter(({ options }, index) => {
-    const own = parse<StoredOptions | null>(options, null)
-    return isBeyondKeepLimit(status === 'completed' ? own?.keepCompleted : own?.keepDead, keep + index, { keepIsOwn })
-  })
-  remove(core, status, beyond)
+function removeBeyond(core: SqliteCore, limit: KeepLimit): void {
+  const { what, type, keep, max } = limit
+  const found = core.connection.prepare(FIND_BEYOND).all({ status: STATUS[what], type, keep, max })
+  const rows = found as unknown[] as FoundRow[]
+  remove(
+    core,
+    what,
+    rows.filter(({ options }, index) => givesUp(limit, parse<StoredOptions | null>(options, null), index)),
+  )
 }
 
-function remove(core: SqliteCore, status: Status, rows: readonly Found[]): void {
+function remove(core: SqliteCore, what: FinishedAs, rows: readonly FoundRow[]): void {
   const { connection, farewells } = core
   const free = rows.filter(({ awaited }) => awaited === 0)
   for (const { id } of free) {
     const row = farewells.isExpected(id) ? findRow(core, id) : undefined
     if (row !== undefined) farewells.tell(toView(row))
   }
-  if (status === 'dead_letter') for (const { id } of free) removeLetter(core, id, KEEP_LIMIT_BY)
+  if (what === 'dead') for (const { id } of free) removeLetter(core, id, KEEP_LIMIT_BY)
   else
     removeFinished(
       connection,

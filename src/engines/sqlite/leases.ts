@@ -1,6 +1,7 @@
-import type { Lease, Lost, LostReason } from '../../engine/outcome.ts'
+import type { Lease, Lost } from '../../engine/outcome.ts'
 import type { Ended } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
+import { lostReason } from '../sql/outcomes.ts'
 import type { Connection } from './database.ts'
 import { HELD } from './fragments.ts'
 import { fromLeaseToken } from './rows.ts'
@@ -59,9 +60,4 @@ export function reportProgress(holder: Holder, lease: Lease, progress: string): 
 export function toLost(connection: Connection, lease: Lease): Lost {
   const row = connection.prepare(WHY_LOST).get({ id: lease.job.id }) as { ended: Ended | null } | undefined
   return { lease, reason: lostReason(row?.ended ?? null) }
-}
-
-function lostReason(ended: Ended | null): LostReason {
-  if (ended === 'superseded') return 'superseded'
-  return ended === null ? 'expired' : 'cancelled'
 }

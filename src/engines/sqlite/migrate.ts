@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { MigrationPlan } from '../../engine/open.ts'
 import { EngineError, isMillraceError } from '../../errors.ts'
 import { toIso } from '../../time/iso.ts'
+import { assertNotNewer } from '../sql/schema-version.ts'
 import { Connection } from './database.ts'
 import { toEngineError } from './faults.ts'
 import { MIGRATIONS, SCHEMA_VERSION } from './migrations.ts'
@@ -32,7 +33,7 @@ export function pendingMigrations(connection: Connection): readonly { readonly n
 
 /** Brings the schema to the present version, whole or not at all. Call inside a write transaction. Repeating is harmless. */
 export function applyMigrations(connection: Connection, nowMs: number): void {
-  assertNotNewer(connection)
+  assertNotNewer(schemaVersion(connection), SCHEMA_VERSION)
   connection.exec(VERSION_TABLE)
   for (const migration of MIGRATIONS) {
     if (migration.version <= schemaVersion(connection)) continue
@@ -42,22 +43,12 @@ export function applyMigrations(connection: Connection, nowMs: number): void {
 }
 
 export function assertCurrent(connection: Connection): void {
-  assertNotNewer(connection)
+  assertNotNewer(schemaVersion(connection), SCHEMA_VERSION)
   const version = schemaVersion(connection)
   if (version === SCHEMA_VERSION) return
   throw new EngineError(
     'ERR_SCHEMA_MISSING',
     `the database has schema version ${version}, this Millrace needs ${SCHEMA_VERSION}; run 'millrace migrate' or open without 'migrate: false'`,
-  )
-}
-
-/** A newer Millrace may have given columns another meaning: touching them could lose jobs. */
-export function assertNotNewer(connection: Connection): void {
-  const version = schemaVersion(connection)
-  if (version <= SCHEMA_VERSION) return
-  throw new EngineError(
-    'ERR_SCHEMA_NEWER',
-    `the database has schema version ${version}, this Millrace knows ${SCHEMA_VERSION}; upgrade Millrace, nothing was changed`,
   )
 }
 

@@ -1,6 +1,6 @@
 import type { By } from '../../engine/dead-letters.ts'
 import {
-  type Finished,
+  finishedAs,
   givesUp,
   RETENTION_BY,
   type Retention,
@@ -108,17 +108,11 @@ function walk(connection: Connection, from: number, max: number): Walked[] {
 }
 
 function toCandidate([rowid, id, type, status, ended, completedAt]: Walked, rules: readonly RetentionRule[]) {
-  const what = finishedAs(status, ended)
+  const what = finishedAs({ state: status, ended })
   if (what === null || completedAt === null) return []
   // A time that is none compares as false, and such a job stays.
   if (!givesUp(rules, { what, type, completedAtMs: fromIso(completedAt) })) return []
   return [{ rowid, id, completedAt, isLetter: what === 'dead' || ended === 'discarded' } satisfies Candidate]
-}
-
-function finishedAs(status: JobState, ended: Ended | null): Finished | null {
-  if (status === 'completed') return 'completed'
-  if (status !== 'dead_letter') return null
-  return ended === null ? 'dead' : 'ended'
 }
 
 function countRemovable(connection: Connection, candidates: readonly Candidate[]): number {

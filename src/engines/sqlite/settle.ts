@@ -1,6 +1,6 @@
 import type { Lease, Lost, Outcome, Settlement } from '../../engine/outcome.ts'
-import type { ErrorRecord, JobEventName } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
+import { eventsOf, type Uncompleted } from '../sql/outcomes.ts'
 import { releaseSuccessors, reviewSuccessors } from './dependencies.ts'
 import { HELD, KEY_RELEASED, UNLEASED } from './fragments.ts'
 import { recordEvent } from './history.ts'
@@ -37,7 +37,7 @@ export const RELEASE_ONE = `
 UPDATE job_queue SET status = 'queued', attempts = attempts - 1, scheduled_at = coalesce(:due, scheduled_at), started_at = NULL, ${UNLEASED}
 WHERE ${HELD}`
 
-/** An older version of a latest key whose newer one waits is not run again. */
+/** An older version of a latest key is not run again while a newer one waits. */
 export const SUPERSEDE_HELD = `
 UPDATE job_queue SET status = 'dead_letter', ended = 'superseded', completed_at = :now, error = :error, error_record = :record,
   ${KEY_RELEASED}, ${UNLEASED}
@@ -46,8 +46,8 @@ WHERE ${HELD}`
 export const READ_START = `SELECT started_at FROM job_queue WHERE id = :id`
 
 /**
- * Applies the outcomes whose tokens hold and returns the others. Inside a write transaction. Unless it is told to take
- * care it may throw RetryIndividually, and then the transaction must be rolled back.
+ * Applies the outcomes whose tokens hold and returns the others. Inside a write transaction. Unless `individually`, it may
+ * throw RetryIndividually, and then the transaction must be rolled back.
  */
 export function settleLeases(
   holder: Holder,
@@ -67,7 +67,7 @@ function isPlainCompletion(settlement: Settlement): settlement is Completion {
   return settlement.outcome.kind === 'complete' && job.key === null && job.latestKey === null
 }
 
-/** Nearly always all of them hold; finding out which did not is left to the individually way. */
+/** Nearly always all leases hold. Finding out which did not is left to the individual retry. */
 function completeMany({ connection, nowMs }: Holder, completions: readonly Completion[]): void {
   if (completions.length === 0) return
   const done = completions.map(({ lease, outcome }) => {
@@ -87,41 +87,46 @@ function settleOne(holder: Holder, { lease, outcome }: Settlement): Lost[] {
 }
 
 function applyOutcome(holder: Holder, lease: Lease, outcome: Outcome): boolean {
-  // What is about to leave the row stays in the history.
-  const startedAtMs = outcome.kind === 'complete' ? null : readStart(holder, lease)
+  if (outcome.kind !== 'complete') return endStart(holder, lease, outcome, null)
+  const done = { result: outcome.result, durationMs: Math.round(outcome.durationMs) }
+  if (!change(holder, COMPLETE_ONE, lease, done)) return false
+  releaseSuccessors(holder.connection, [lease], holder.nowMs)
+  return true
+}
+
+/** A start that did not complete. `newerId`: the job of the same latest key that supersedes it. */
+function endStart(holder: Holder, lease: Lease, outcome: Uncompleted, newerId: string | null): boolean {
+  // The start time leaves the row, so the first event keeps it.
+  const startedAtMs = readStart(holder, lease)
+  if (!applyUncompleted(holder, lease, outcome, newerId !== null)) return false
+  const { connection, worker, nowMs } = holder
+  for (const [index, { name, detail }] of eventsOf(outcome, newerId).entries()) {
+    const told = index === 0 ? { ...detail, startedAtMs } : detail
+    recordEvent(connection, { id: lease.job.id, name, attempt: lease.attempt, worker, detail: told }, nowMs)
+  }
+  if (newerId !== null || outcome.kind === 'dead') reviewSuccessors(connection, lease.job.id, nowMs)
+  return true
+}
+
+function applyUncompleted(holder: Holder, lease: Lease, outcome: Uncompleted, isSuperseded: boolean): boolean {
+  const error = outcome.kind === 'release' ? null : outcome.error
+  const failure = { error: error?.message ?? null, record: error === null ? null : JSON.stringify(error) }
+  if (isSuperseded) return change(holder, SUPERSEDE_HELD, lease, failure)
   switch (outcome.kind) {
-    case 'complete': {
-      const done = { result: outcome.result, durationMs: Math.round(outcome.durationMs) }
-      if (!change(holder, COMPLETE_ONE, lease, done)) return false
-      releaseSuccessors(holder.connection, [lease], holder.nowMs)
-      return true
-    }
-    case 'retry': {
-      const due = toIso(holder.nowMs + outcome.delayMs)
-      if (!change(holder, RETRY_ONE, lease, { due, ...errorColumns(outcome.error) })) return false
-      recordFailure(holder, lease, outcome.error, startedAtMs)
-      record(holder, lease, 'retried', { delayMs: outcome.delayMs })
-      return true
-    }
+    case 'retry':
+      return change(holder, RETRY_ONE, lease, { due: toIso(holder.nowMs + outcome.delayMs), ...failure })
     case 'dead':
-      if (!change(holder, DEAD_LETTER_ONE, lease, errorColumns(outcome.error))) return false
-      recordFailure(holder, lease, outcome.error, startedAtMs)
-      record(holder, lease, 'dead', null)
-      reviewSuccessors(holder.connection, lease.job.id, holder.nowMs)
-      return true
-    case 'release': {
-      const due = outcome.delayMs > 0 ? toIso(holder.nowMs + outcome.delayMs) : null
-      if (!change(holder, RELEASE_ONE, lease, { due })) return false
-      record(holder, lease, 'released', { reason: outcome.reason, delayMs: outcome.delayMs, startedAtMs })
-      return true
-    }
+      return change(holder, DEAD_LETTER_ONE, lease, failure)
+    case 'release':
+      return change(holder, RELEASE_ONE, lease, {
+        due: outcome.delayMs > 0 ? toIso(holder.nowMs + outcome.delayMs) : null,
+      })
     default:
-      outcome satisfies never
-      return false
+      return outcome satisfies never
   }
 }
 
-/** A start that did not complete makes way for a newer job of its latest key; either way that one may run now (I4). */
+/** A start that did not complete gives way to a newer job of its latest key. Either way the newer one may run now. */
 function settleLatest(holder: Holder, lease: Lease, outcome: Outcome): boolean {
   const { connection, nowMs } = holder
   const subject = { type: lease.job.type, latestKey: lease.job.latestKey ?? '' }
@@ -131,40 +136,12 @@ function settleLatest(holder: Holder, lease: Lease, outcome: Outcome): boolean {
   const held =
     newer === undefined || outcome.kind === 'complete'
       ? applyOutcome(holder, lease, outcome)
-      : supersede(holder, lease, outcome, newer.id)
+      : endStart(holder, lease, outcome, newer.id)
   if (held) connection.prepare(UNBLOCK_LATEST).run({ ...subject, now: toIso(nowMs) })
   return held
-}
-
-function supersede(holder: Holder, lease: Lease, outcome: Exclude<Outcome, { kind: 'complete' }>, by: string): boolean {
-  const error = outcome.kind === 'release' ? null : outcome.error
-  const startedAtMs = readStart(holder, lease)
-  if (!change(holder, SUPERSEDE_HELD, lease, error === null ? { error: null, record: null } : errorColumns(error)))
-    return false
-  if (error !== null) recordFailure(holder, lease, error, startedAtMs)
-  record(holder, lease, 'superseded', error === null ? { by, startedAtMs } : { by })
-  reviewSuccessors(holder.connection, lease.job.id, holder.nowMs)
-  return true
-}
-
-function errorColumns(error: ErrorRecord): { error: string; record: string } {
-  return { error: error.message, record: JSON.stringify(error) }
-}
-
-/** `failed` is passed through on the way to queued or dead_letter, and stands here. */
-function recordFailure(holder: Holder, lease: Lease, error: ErrorRecord, startedAtMs: number | null): void {
-  record(holder, lease, 'failed', { name: error.name, code: error.code, message: error.message, startedAtMs })
 }
 
 function readStart({ connection }: Holder, lease: Lease): number | null {
   const row = connection.prepare(READ_START).get({ id: lease.job.id }) as { started_at: string | null } | undefined
   return toMs(row?.started_at ?? null)
-}
-
-function record(holder: Holder, lease: Lease, name: JobEventName, detail: Record<string, unknown> | null): void {
-  recordEvent(
-    holder.connection,
-    { id: lease.job.id, name, attempt: lease.attempt, worker: holder.worker, detail },
-    holder.nowMs,
-  )
 }

@@ -1,11 +1,12 @@
-import { type Clock, sleepWith, systemClock, watchEvery } from '../../time/clock.ts'
+import { type Clock, systemClock, watchEvery } from '../../time/clock.ts'
+import { Waiters } from '../sql/waiters.ts'
 import type { Connection } from './database.ts'
 
-/** How often data_version is read while someone waits and the file has changed within the last second. */
+/** How often data_version is read while a caller waits and the file changed within the last second. */
 const ACTIVE_MS = 3
-/** … and when it has been quiet: an idle worker then costs about 1.7 percent of a core (bench/results/idle.json). */
+/** … and while the file is quiet. An idle worker then costs about 1.7 percent of a core (bench/results/idle.json). */
 const QUIET_MS = 20
-/** … and when nobody waits for work but leases are held: soon enough to hear of a cancellation. */
+/** … and while no caller waits but leases are held: soon enough to notice a cancellation. */
 const WATCH_MS = 100
 const QUIET_AFTER_MS = 1_000
 
@@ -14,15 +15,14 @@ const DATA_VERSION = 'PRAGMA data_version'
 type Listener = () => void
 
 /**
- * Wakes those who wait when the database has changed. This process tells by `notify`; other processes are noticed by
- * reading PRAGMA data_version, which costs a look at shared memory and no lock.
+ * Wakes callers that wait when the database has changed. This process calls `notify`; changes of other processes show in
+ * PRAGMA data_version, which reads shared memory and takes no lock.
  */
 export class Wakeups {
   readonly #connection: Connection
-  readonly #clock: Clock
-  readonly #waiting = new Set<Listener>()
+  readonly #waiters: Waiters
   readonly #watching = new Set<Listener>()
-  /** What was seen last. It is not refreshed when a wait begins: a change just before it must still wake. */
+  /** The version seen last. It is not refreshed when a wait begins: a change just before it must still wake. */
   #version: number | null = -1
   #changedAtMs = 0
   #intervalMs = 0
@@ -30,26 +30,18 @@ export class Wakeups {
 
   constructor(connection: Connection, clock: Clock) {
     this.#connection = connection
-    this.#clock = clock
+    this.#waiters = new Waiters(clock, () => this.#tune())
   }
 
-  /** A change that this process made. Waiters look again; nobody is told what changed. */
+  /** A change that this process made. Callers that wait look again. */
   notify(): void {
     this.#changedAtMs = systemClock.monotonicMs()
-    for (const wake of [...this.#waiting]) wake()
+    this.#waiters.wake()
   }
 
   /** Resolves on the next change, after `ms` of the injected clock, or when `signal` aborts. */
   wait(ms: number, signal: AbortSignal): Promise<void> {
-    const woken = new AbortController()
-    const wake = (): void => woken.abort()
-    this.#waiting.add(wake)
-    this.#tune()
-    const until = AbortSignal.any([signal, woken.signal])
-    return sleepWith((delayMs, run) => this.#clock.after(delayMs, run), ms, until).finally(() => {
-      this.#waiting.delete(wake)
-      this.#tune()
-    })
+    return this.#waiters.wait(ms, signal)
   }
 
   /** Calls `listener` after every change made by another process, until the returned function is called. */
@@ -63,13 +55,11 @@ export class Wakeups {
   }
 
   close(): void {
-    for (const wake of [...this.#waiting]) wake()
-    this.#waiting.clear()
     this.#watching.clear()
-    this.#tune()
+    this.#waiters.close()
   }
 
-  /** The interval follows who waits; with nobody there is no timer at all. */
+  /** The timer runs only while a caller waits or watches. */
   #tune(): void {
     const wantedMs = this.#wantedMs()
     if (wantedMs === this.#intervalMs) return
@@ -79,14 +69,14 @@ export class Wakeups {
   }
 
   #wantedMs(): number {
-    if (this.#waiting.size === 0) return this.#watching.size === 0 ? 0 : WATCH_MS
+    if (this.#waiters.isEmpty) return this.#watching.size === 0 ? 0 : WATCH_MS
     return systemClock.monotonicMs() - this.#changedAtMs < QUIET_AFTER_MS ? ACTIVE_MS : QUIET_MS
   }
 
-  /** Runs from a timer, so it must not throw: nobody could catch it, and the process would end. */
+  /** Runs from a timer, so it must not throw: an uncaught error would end the process. */
   #look(): void {
     const version = this.#read()
-    // A file that can no longer be read wakes everyone once: their own calls meet the error and report it.
+    // A file that can no longer be read wakes every caller once. Their own calls meet the error and report it.
     if (version !== this.#version) {
       this.#version = version
       this.notify()
@@ -95,7 +85,7 @@ export class Wakeups {
     this.#tune()
   }
 
-  /** Null when the file cannot be read, such as after the user closed a handle of their own. */
+  /** Null when the file cannot be read, for example after the user closed their own handle. */
   #read(): number | null {
     try {
       return (this.#connection.prepare(DATA_VERSION).get() as { data_version: number }).data_version
