@@ -1,4 +1,4 @@
-import type { Capabilities } from '../src/engine/capabilities.ts'
+import type { Engine } from '../src/engine/engine.ts'
 import type { Stage } from './stage.ts'
 
 /** The guarantees of the contract that a case holds an engine to. */
@@ -11,7 +11,7 @@ export const LEVELS: readonly Level[] = ['port', 'client', 'process']
 /** Why an engine may be excused, and what it must do instead. */
 export interface Excuse {
   /** A sentence without subject that ends up in docs/engines.md, or null when the case applies. */
-  excuse(capabilities: Capabilities): string | null
+  excuse(engine: Engine): string | null
   /** The twin: what is not offered is refused loudly, and the data is untouched. */
   refusal(stage: Stage): Promise<void>
 }

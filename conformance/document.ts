@@ -1,11 +1,13 @@
 /** Turns what the engines declare and what the suite holds them to into docs/engines.md. */
 import type { Capabilities } from '../src/engine/capabilities.ts'
+import type { Engine } from '../src/engine/engine.ts'
 import { LEVELS, type Level } from './case.ts'
 import { KEPT, type Matrix } from './matrix.ts'
 import { table } from './table.ts'
 
 export interface Documented {
   readonly capabilities: Readonly<Record<string, Capabilities>>
+  readonly facets: Readonly<Record<string, readonly FacetName[]>>
   readonly matrix: Matrix
 }
 
@@ -15,26 +17,21 @@ const consequences: { readonly [Name in keyof Capabilities]: (value: Capabilitie
     ({
       nothing: 'nothing: acknowledged jobs end with their process',
       'process-crash': 'the crash of any process: acknowledged jobs are on disk',
-      'node-loss': 'the loss of a machine: acknowledged jobs are elsewhere too',
     })[value],
   settle: (value) =>
     value === 'immediate'
       ? 'immediate: a settled job is settled, whatever crashes next'
       : 'watermark: finished work above the watermark may run again after a crash',
-  attempts: (value) =>
-    value === 'stored' ? 'stored: a crash forgets none' : 'in-process: a crash forgets how often a job failed',
   recovery: (value) =>
     ({
       reaper: 'by the reaper that every worker runs',
       engine: 'by the engine itself',
-      none: 'none: a dead holder’s job stays with it',
     })[value],
-  recoveryMaxMs: (value) => (value === null ? 'unknown' : `within ${milliseconds(value)} after the lease`),
+  recoveryMaxMs: (value) => `within ${milliseconds(value)} after the lease`,
   enqueueDelayMaxMs: (value) => (value === 0 ? 'cannot delay a job' : upTo(value)),
   retryDelayMaxMs: (value) => (value === 0 ? 'cannot delay a retry' : upTo(value)),
   order: (value) =>
     ({
-      none: 'none',
       fifo: 'arrival',
       'per-key': 'arrival within a key',
       priority: 'priority, then due time, then arrival',
@@ -52,28 +49,12 @@ const consequences: { readonly [Name in keyof Capabilities]: (value: Capabilitie
   transactionalEnqueue: (value) =>
     value ? 'a job commits with your own rows (`within`)' : 'refused: enqueue after your commit',
   limits: (value) => (value === 'shared' ? 'hold over all workers' : 'refused'),
-  deadLetters: (value) =>
-    ({
-      none: 'not kept',
-      'append-only': 'listed',
-      requeue: 'listed, put back with all their options, discarded, removed; every act audited',
-    })[value],
-  inspection: (value) => (value ? 'jobs can be found, listed and waited for' : 'refused'),
-  cancellation: (value) => (value ? 'also of a job that runs' : 'refused'),
   dependencies: (value) => (value ? 'a job can wait for others (`after`)' : 'refused'),
-  schedules: (value) => (value ? 'stored; a tick is enqueued with the record that it was' : 'refused'),
-  leadership: (value) => (value ? 'one keeper at a time over all processes' : 'every keeper works'),
-  retention: (value) => (value ? 'by age, by number, by bytes' : 'refused'),
-  presence: (value) =>
-    value ? 'every process sees every worker and what it runs' : 'kept elsewhere (`attachPresence`)',
-  pausing: (value) => (value ? 'single types, over all workers, within a second' : 'refused'),
-  diagnosis: (value) => (value ? 'examines its own store (`millrace doctor`)' : 'refused: nothing to examine'),
 }
 
 const subjects: { readonly [Name in keyof Capabilities]: string } = {
   survives: 'Survives',
   settle: 'Settling',
-  attempts: 'Attempts',
   recovery: 'Expired leases come back',
   recoveryMaxMs: 'How soon',
   enqueueDelayMaxMs: 'Delayed jobs',
@@ -85,16 +66,31 @@ const subjects: { readonly [Name in keyof Capabilities]: string } = {
   enqueueAtomic: 'Batches',
   transactionalEnqueue: 'Your own transaction',
   limits: 'Rate limits',
-  deadLetters: 'Dead letters',
-  inspection: 'Looking at jobs',
-  cancellation: 'Cancelling',
   dependencies: 'Dependencies',
-  schedules: 'Schedules',
-  leadership: 'Keepers',
-  retention: 'Retention',
-  presence: 'Presence',
-  pausing: 'Pausing',
-  diagnosis: 'Diagnosis',
+}
+
+/** What a facet means for a user: its subject, where it is there, and where it is not. */
+const facetRows = {
+  deadLetters: [
+    'Dead letters',
+    'listed, put back with all their options, discarded, removed; every act audited',
+    'not kept',
+  ],
+  inspector: ['Looking at jobs', 'jobs can be found, listed and waited for', 'refused'],
+  controls: ['Cancelling', 'also of a job that runs', 'refused'],
+  schedules: ['Schedules', 'stored; a tick is enqueued with the record that it was', 'refused'],
+  leadership: ['Keepers', 'one keeper at a time over all processes', 'every keeper works'],
+  retention: ['Retention', 'by age, by number, by bytes', 'refused'],
+  presence: ['Presence', 'every process sees every worker and what it runs', 'kept elsewhere (`attachPresence`)'],
+  pauses: ['Pausing', 'single types, over all workers, within a second', 'refused'],
+  diagnose: ['Diagnosis', 'examines its own store (`millrace doctor`)', 'refused: nothing to examine'],
+} as const satisfies Partial<Record<keyof Engine, readonly [subject: string, there: string, absent: string]>>
+
+export type FacetName = keyof typeof facetRows
+
+export function facetsOf(engine: Engine): readonly FacetName[] {
+  // The keys are exactly those above.
+  return (Object.keys(facetRows) as FacetName[]).filter((name) => engine[name] !== undefined)
 }
 
 const levelTitles: Readonly<Record<Level, string>> = {
@@ -115,7 +111,7 @@ const upTo = (ms: number): string => (Number.isFinite(ms) ? `up to ${millisecond
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
 const head = (cells: readonly string[]): readonly string[] => [row(cells), row(cells.map(() => '---'))]
 
-export function documentEngines({ capabilities, matrix }: Documented): string {
+export function documentEngines({ capabilities, facets, matrix }: Documented): string {
   const names = Object.keys(matrix)
   const lines = [
     '# Engines',
@@ -126,6 +122,7 @@ export function documentEngines({ capabilities, matrix }: Documented): string {
     '',
     ...head(['', ...names]),
     ...promises(capabilities, names),
+    ...facetPromises(facets, names),
     '',
     '## What each engine is excused from',
     '',
@@ -153,6 +150,15 @@ function promises(capabilities: Documented['capabilities'], names: readonly stri
         const of = capabilities[engine]
         return of === undefined ? '' : told(of, name)
       }),
+    ]),
+  )
+}
+
+function facetPromises(facets: Documented['facets'], names: readonly string[]): readonly string[] {
+  return Object.entries(facetRows).map(([name, [subject, there, absent]]) =>
+    row([
+      `**${subject}**`,
+      ...names.map((engine) => (facets[engine]?.some((facet) => facet === name) ? there : absent)),
     ]),
   )
 }

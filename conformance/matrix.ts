@@ -1,4 +1,4 @@
-import type { Capabilities } from '../src/engine/capabilities.ts'
+import type { Engine } from '../src/engine/engine.ts'
 import type { Case } from './case.ts'
 import type { CaseResult } from './run.ts'
 
@@ -14,8 +14,8 @@ export function rowOf(results: readonly CaseResult[]): EngineRow {
 }
 
 /** From its declaration: what the engine promises. The tests show that both are the same. */
-export function promisedRow(capabilities: Capabilities, cases: readonly Case[]): EngineRow {
-  return Object.fromEntries(cases.map(({ name, excuse }) => [name, excuse?.(capabilities) ?? KEPT]))
+export function promisedRow(engine: Engine, cases: readonly Case[]): EngineRow {
+  return Object.fromEntries(cases.map(({ name, excuse }) => [name, excuse?.(engine) ?? KEPT]))
 }
 
 function answerOf(result: CaseResult): string {

@@ -13,7 +13,7 @@ import {
   retentionOf,
   schedulesOf,
 } from '../src/engine/admission.ts'
-import type { Capabilities } from '../src/engine/capabilities.ts'
+import type { Engine } from '../src/engine/engine.ts'
 import { UnsupportedError } from '../src/errors.ts'
 import { defineJob } from '../src/job/definition.ts'
 import { newJobId } from '../src/job/job.ts'
@@ -23,11 +23,10 @@ import { complete, first, idsOf, never, type Stage } from './stage.ts'
 
 /** Joins several needs: the first that is not met excuses the case, and its twin is the one that runs. */
 export function need(...needs: readonly Excuse[]): Excuse {
-  const unmet = (capabilities: Capabilities): Excuse | undefined =>
-    needs.find((candidate) => candidate.excuse(capabilities) !== null)
+  const unmet = (engine: Engine): Excuse | undefined => needs.find((candidate) => candidate.excuse(engine) !== null)
   return {
-    excuse: (capabilities) => unmet(capabilities)?.excuse(capabilities) ?? null,
-    refusal: async (stage) => unmet(stage.engine.capabilities)?.refusal(stage),
+    excuse: (engine) => unmet(engine)?.excuse(engine) ?? null,
+    refusal: async (stage) => unmet(stage.engine)?.refusal(stage),
   }
 }
 
@@ -59,7 +58,7 @@ async function refusesWork(stage: Stage, spec: Omit<Parameters<typeof defineJob>
 
 /** Looking up, listing and waiting for single jobs. */
 export const inspection: Excuse = {
-  excuse: ({ inspection: offered }) => (offered ? null : 'cannot look up single jobs'),
+  excuse: ({ inspector: facet }) => (facet !== undefined ? null : 'cannot look up single jobs'),
   refusal: async (stage) => {
     assert.equal(stage.engine.inspector, undefined)
     refuses(() => inspectorOf(stage.engine), stage)
@@ -67,7 +66,7 @@ export const inspection: Excuse = {
 }
 
 export const cancellation: Excuse = {
-  excuse: ({ cancellation: offered }) => (offered ? null : 'cannot cancel a job'),
+  excuse: ({ controls: facet }) => (facet !== undefined ? null : 'cannot cancel a job'),
   refusal: async (stage) => {
     const { id } = await stage.put()
     assert.equal(stage.engine.controls, undefined)
@@ -77,7 +76,7 @@ export const cancellation: Excuse = {
 }
 
 export const diagnosis: Excuse = {
-  excuse: ({ diagnosis: offered }) => (offered ? null : 'has nothing on disk to examine'),
+  excuse: ({ diagnose: facet }) => (facet !== undefined ? null : 'has nothing on disk to examine'),
   refusal: async (stage) => {
     assert.equal(stage.engine.diagnose, undefined)
     refuses(() => diagnose(stage.engine), stage)
@@ -85,7 +84,7 @@ export const diagnosis: Excuse = {
 }
 
 export const retention: Excuse = {
-  excuse: ({ retention: offered }) => (offered ? null : 'removes no finished jobs'),
+  excuse: ({ retention: facet }) => (facet !== undefined ? null : 'removes no finished jobs'),
   refusal: async (stage) => {
     assert.equal(stage.engine.retention, undefined)
     refuses(() => retentionOf(stage.engine), stage)
@@ -96,7 +95,7 @@ export const retention: Excuse = {
 }
 
 export const leadership: Excuse = {
-  excuse: ({ leadership: offered }) => (offered ? null : 'cannot tell which of several keepers is active'),
+  excuse: ({ leadership: facet }) => (facet !== undefined ? null : 'cannot tell which of several keepers is active'),
   refusal: async (stage) => {
     assert.equal(stage.engine.leadership, undefined)
     refuses(() => leadershipOf(stage.engine), stage)
@@ -105,7 +104,7 @@ export const leadership: Excuse = {
 
 /** A definition with a schedule is refused as a schedule made at run time is. */
 export const schedules: Excuse = {
-  excuse: ({ schedules: offered }) => (offered ? null : 'keeps no schedules'),
+  excuse: ({ schedules: facet }) => (facet !== undefined ? null : 'keeps no schedules'),
   refusal: async (stage) => {
     assert.equal(stage.engine.schedules, undefined)
     refuses(() => schedulesOf(stage.engine), stage)
@@ -119,37 +118,15 @@ export const schedules: Excuse = {
 }
 
 export const deadLetters: Excuse = {
-  excuse: ({ deadLetters: kept }) => (kept === 'none' ? 'keeps no dead letters' : null),
+  excuse: ({ deadLetters: facet }) => (facet !== undefined ? null : 'keeps no dead letters'),
   refusal: async (stage) => {
     assert.equal(stage.engine.deadLetters, undefined)
     refuses(() => deadLettersOf(stage.engine), stage)
   },
 }
 
-export const requeue: Excuse = {
-  excuse: ({ deadLetters: kept }) => (kept === 'requeue' ? null : 'cannot put a dead letter back into the queue'),
-  refusal: async (stage) => {
-    if (stage.engine.capabilities.deadLetters === 'none') return deadLetters.refusal(stage)
-    const { id } = await stage.put()
-    const by = { who: 'suite', reason: 'twin' }
-    const letters = deadLettersOf(stage.engine)
-    const acts = [
-      () => letters.requeue([id], by),
-      () => letters.discard([id], by),
-      () => letters.undiscard([id], by),
-      () => letters.remove([id], by),
-    ]
-    for (const act of acts) {
-      await assert.rejects(
-        async () => act(),
-        (error) => error instanceof UnsupportedError,
-      )
-    }
-  },
-}
-
 export const keys: Excuse = {
-  excuse: ({ keys: kind }) => {
+  excuse: ({ capabilities: { keys: kind } }) => {
     if (kind === 'unique-live') return null
     return kind === 'partition' ? 'uses a key to keep order, not to refuse a second job' : 'keeps no idempotency keys'
   },
@@ -167,13 +144,13 @@ export const keys: Excuse = {
 }
 
 export const latest: Excuse = {
-  excuse: ({ latest: offered }) => (offered ? null : 'does not supersede by a latest key'),
+  excuse: ({ capabilities: { latest: offered } }) => (offered ? null : 'does not supersede by a latest key'),
   refusal: (stage) => refusesEnqueue(stage, { latest: 'twin' }),
 }
 
 /** Also for flows, which are refused where only a part of one might be stored. */
 export const dependencies: Excuse = {
-  excuse: ({ dependencies: offered }) => (offered ? null : 'cannot make a job wait for others'),
+  excuse: ({ capabilities: { dependencies: offered } }) => (offered ? null : 'cannot make a job wait for others'),
   refusal: async (stage) => {
     await refusesEnqueue(stage, { after: newJobId(stage.nowMs) })
     const mill = await stage.mill()
@@ -191,7 +168,7 @@ export const dependencies: Excuse = {
 export const DELAY_MS = 2_000
 
 export const delay: Excuse = {
-  excuse: ({ enqueueDelayMaxMs }) =>
+  excuse: ({ capabilities: { enqueueDelayMaxMs } }) =>
     enqueueDelayMaxMs >= DELAY_MS ? null : `delays a job by ${enqueueDelayMaxMs} ms at most`,
   refusal: (stage) => refusesEnqueue(stage, { delay: DELAY_MS }),
 }
@@ -200,13 +177,14 @@ export const delay: Excuse = {
 export const RETRY_MS = 4_000
 
 export const retryDelay: Excuse = {
-  excuse: ({ retryDelayMaxMs }) =>
+  excuse: ({ capabilities: { retryDelayMaxMs } }) =>
     retryDelayMaxMs >= RETRY_MS ? null : `delays a retry by ${retryDelayMaxMs} ms at most`,
   refusal: (stage) => refusesWork(stage, { attempts: 3, backoff: { kind: 'fixed', delay: RETRY_MS } }),
 }
 
 export const priority: Excuse = {
-  excuse: ({ order }) => (order === 'priority' ? null : `keeps the order '${order}', not that of priorities`),
+  excuse: ({ capabilities: { order } }) =>
+    order === 'priority' ? null : `keeps the order '${order}', not that of priorities`,
   // Order is the one thing that an engine may lack without a call to refuse: the job itself is never lost.
   refusal: async (stage) => {
     const urgent = await stage.put({ priority: 1 })
@@ -215,7 +193,7 @@ export const priority: Excuse = {
 }
 
 export const arrivalOrder: Excuse = {
-  excuse: ({ order }) =>
+  excuse: ({ capabilities: { order } }) =>
     order === 'priority' || order === 'fifo' ? null : `keeps the order '${order}', not that of arrival`,
   refusal: async (stage) => {
     const jobs = stage.jobs(3)
@@ -226,15 +204,13 @@ export const arrivalOrder: Excuse = {
 }
 
 export const limits: Excuse = {
-  excuse: ({ limits: kind }) => (kind === 'shared' ? null : 'cannot hold a rate limit over all workers'),
+  excuse: ({ capabilities: { limits: kind } }) =>
+    kind === 'shared' ? null : 'cannot hold a rate limit over all workers',
   refusal: (stage) => refusesWork(stage, { limit: { max: 1, per: '1s' }, backoff: { kind: 'fixed', delay: 0 } }),
 }
 
 export const reaping: Excuse = {
-  excuse: ({ recovery }) => {
-    if (recovery === 'reaper') return null
-    return recovery === 'engine' ? 'brings expired leases back by itself' : 'brings no expired lease back'
-  },
+  excuse: ({ capabilities }) => (capabilities.recovery === 'reaper' ? null : 'brings expired leases back by itself'),
   refusal: async (stage) => {
     const { id } = await stage.put()
     const consumer = await stage.consume()
@@ -246,13 +222,8 @@ export const reaping: Excuse = {
   },
 }
 
-export const recovery: Excuse = {
-  excuse: ({ recovery: kind }) => (kind === 'none' ? 'brings no expired lease back' : null),
-  refusal: reaping.refusal,
-}
-
 export const idempotentEnqueue: Excuse = {
-  excuse: ({ idempotentEnqueue: offered }) => (offered ? null : 'stores a repeated enqueue again'),
+  excuse: ({ capabilities: { idempotentEnqueue: offered } }) => (offered ? null : 'stores a repeated enqueue again'),
   refusal: async (stage) => {
     const job = stage.job()
     await stage.engine.enqueue([job])
@@ -262,7 +233,7 @@ export const idempotentEnqueue: Excuse = {
 }
 
 export const atomicEnqueue: Excuse = {
-  excuse: ({ enqueueAtomic }) => (enqueueAtomic ? null : 'may store a part of a batch that failed'),
+  excuse: ({ capabilities: { enqueueAtomic } }) => (enqueueAtomic ? null : 'may store a part of a batch that failed'),
   // Nothing can be refused here; what was acknowledged must still be there.
   refusal: async (stage) => {
     const jobs = stage.jobs(5)
@@ -272,7 +243,8 @@ export const atomicEnqueue: Excuse = {
 }
 
 export const transactions: Excuse = {
-  excuse: ({ transactionalEnqueue }) => (transactionalEnqueue ? null : 'cannot join a transaction of yours'),
+  excuse: ({ capabilities: { transactionalEnqueue } }) =>
+    transactionalEnqueue ? null : 'cannot join a transaction of yours',
   refusal: async (stage) => {
     refuses(() => admitTransaction(stage.engine), stage)
     await refusesEnqueue(stage, { within: {} })
@@ -280,7 +252,8 @@ export const transactions: Excuse = {
 }
 
 export const survival: Excuse = {
-  excuse: ({ survives }) => (survives === 'nothing' ? 'survives nothing: its jobs end with their process' : null),
+  excuse: ({ capabilities: { survives } }) =>
+    survives === 'nothing' ? 'survives nothing: its jobs end with their process' : null,
   refusal: async (stage) => {
     assert.equal(stage.harness.url, undefined, 'an engine that other processes reach must survive one of them')
     assert.equal(stage.engine.threadUrl, null)

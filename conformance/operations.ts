@@ -13,7 +13,7 @@ async function refusesCalls(stage: Stage, calls: readonly (() => Promise<unknown
 }
 
 export const presence: Excuse = {
-  excuse: ({ presence: offered }) => (offered ? null : 'does not know which workers there are'),
+  excuse: ({ presence: facet }) => (facet !== undefined ? null : 'does not know which workers there are'),
   refusal: async (stage) => {
     assert.equal(stage.engine.presence, undefined)
     refuses(() => presenceOf(stage.engine), stage)
@@ -23,7 +23,7 @@ export const presence: Excuse = {
 }
 
 export const pausing: Excuse = {
-  excuse: ({ pausing: offered }) => (offered ? null : 'cannot pause a type'),
+  excuse: ({ pauses: facet }) => (facet !== undefined ? null : 'cannot pause a type'),
   refusal: async (stage) => {
     assert.equal(stage.engine.pauses, undefined)
     refuses(() => pausesOf(stage.engine), stage)

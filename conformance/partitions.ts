@@ -8,7 +8,7 @@ const HANDOVER_MS = 30_000
 
 /** Jobs that any consumer may claim, whoever had them before. */
 export const sharing: Excuse = {
-  excuse: ({ keys: kind }) =>
+  excuse: ({ capabilities: { keys: kind } }) =>
     kind === 'partition' ? 'gives the jobs of a partition to one member alone, as long as it is there' : null,
   refusal: async (stage) => {
     const { id } = await stage.put()
@@ -29,7 +29,7 @@ export const sharing: Excuse = {
 
 /** Leases that outlive the engine that held them. */
 export const outliving: Excuse = {
-  excuse: ({ keys: kind }) =>
+  excuse: ({ capabilities: { keys: kind } }) =>
     kind === 'partition' ? 'hands what a closing engine holds to the next member at once, its start counted' : null,
   refusal: async (stage) => {
     const { id } = await stage.put()

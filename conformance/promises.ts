@@ -1,5 +1,5 @@
 import type { Capabilities } from '../src/engine/capabilities.ts'
-import type { Documented } from './document.ts'
+import { type Documented, type FacetName, facetsOf } from './document.ts'
 import type { CreateHarness } from './harness.ts'
 import { type EngineRow, promisedRow } from './matrix.ts'
 import { table } from './table.ts'
@@ -8,12 +8,14 @@ import { table } from './table.ts'
 export async function promises(engines: Readonly<Record<string, CreateHarness>>): Promise<Documented> {
   const cases = table.flatMap((file) => file.cases)
   const capabilities: Record<string, Capabilities> = {}
+  const facets: Record<string, readonly FacetName[]> = {}
   const matrix: Record<string, EngineRow> = {}
   for (const [name, create] of Object.entries(engines)) {
     const harness = await create()
     capabilities[name] = harness.engine.capabilities
-    matrix[name] = promisedRow(harness.engine.capabilities, cases)
+    facets[name] = facetsOf(harness.engine)
+    matrix[name] = promisedRow(harness.engine, cases)
     await harness.destroy()
   }
-  return { capabilities, matrix }
+  return { capabilities, facets, matrix }
 }

@@ -38,7 +38,7 @@ export async function runCase(create: CreateHarness, candidate: Case, options: R
       leaseMs: options.leaseMs ?? LEASE_MS,
       graceMs: options.graceMs ?? GRACE_MS,
     })
-    const sentence = candidate.excuse?.(harness.engine.capabilities) ?? null
+    const sentence = candidate.excuse?.(harness.engine) ?? null
     try {
       await atMost(options.caseMs ?? CASE_MS, sentence === null ? candidate.run(stage) : refuse(candidate, stage))
     } finally {

@@ -103,8 +103,7 @@ export const lookingMutants: readonly Mutant[] = [
     flaw: 'a diagnosis looks at nothing',
     killer: 'a diagnosis names what it looked at, and says what to do about all that is not in order',
     alter: () => ({
-      engine: (right) => ({
-        capabilities: { ...right.capabilities, diagnosis: true },
+      engine: () => ({
         diagnose: async () => [],
       }),
     }),
@@ -113,8 +112,7 @@ export const lookingMutants: readonly Mutant[] = [
     flaw: 'a diagnosis finds everything in order, whatever is stuck',
     killer: 'a diagnosis finds a lease that ran out longer ago than recovery takes',
     alter: () => ({
-      engine: (right) => ({
-        capabilities: { ...right.capabilities, diagnosis: true },
+      engine: () => ({
         diagnose: async () => [{ severity: 'ok', subject: 'all', detail: 'in order', advice: null }],
       }),
     }),

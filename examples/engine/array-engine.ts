@@ -21,7 +21,6 @@ import { ArrayConsumer } from './array-consumer.ts'
 const CAPABILITIES: Capabilities = Object.freeze({
   survives: 'nothing',
   settle: 'immediate',
-  attempts: 'in-process',
   recovery: 'reaper',
   recoveryMaxMs: 30_000,
   enqueueDelayMaxMs: Number.POSITIVE_INFINITY,
@@ -33,16 +32,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
   enqueueAtomic: true,
   transactionalEnqueue: false,
   limits: 'refused',
-  deadLetters: 'none',
-  inspection: false,
-  cancellation: false,
   dependencies: false,
-  schedules: false,
-  leadership: false,
-  retention: false,
-  presence: false,
-  pausing: false,
-  diagnosis: false,
 })
 
 export interface Row {

@@ -177,11 +177,7 @@ const TOUR_JOBS = [
   takeCensus,
 ]
 
-interface Able {
-  readonly capabilities: Pick<Engine['capabilities'], 'schedules'>
-}
-
 /** Those that an engine can keep: not every one has schedules. */
-export function jobsFor({ capabilities }: Able): readonly AnyJob[] {
-  return TOUR_JOBS.filter(({ schedule }) => schedule === null || capabilities.schedules)
+export function jobsFor({ schedules }: Pick<Engine, 'schedules'>): readonly AnyJob[] {
+  return TOUR_JOBS.filter(({ schedule }) => schedule === null || schedules !== undefined)
 }

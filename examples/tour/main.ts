@@ -76,7 +76,7 @@ async function show(
   settings: Settings,
   { stop, stopped }: { readonly stop: AbortController; readonly stopped: Promise<null> },
 ): Promise<void> {
-  const live = process.stdout.isTTY === true && process.env.TERM !== 'dumb' && mill.engine.capabilities.inspection
+  const live = process.stdout.isTTY === true && process.env.TERM !== 'dumb' && mill.engine.inspector !== undefined
   const jobs = jobsFor(mill.engine)
   const admin = createAdmin(mill, { jobs })
   try {

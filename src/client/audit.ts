@@ -51,6 +51,6 @@ export async function resumeType(engine: Engine, type: string, by: By): Promise<
   return isDone
 }
 
-function isAudited({ capabilities }: Engine): boolean {
-  return capabilities.deadLetters === 'requeue'
+function isAudited({ deadLetters }: Engine): boolean {
+  return deadLetters !== undefined
 }

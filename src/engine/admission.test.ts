@@ -22,9 +22,6 @@ function poorEngine(capabilities: Partial<Capabilities> = {}): Engine {
     latest: false,
     limits: 'refused',
     transactionalEnqueue: false,
-    inspection: false,
-    cancellation: false,
-    deadLetters: 'none',
     ...capabilities,
   }
   const facets = { inspector: undefined, controls: undefined, deadLetters: undefined }

@@ -22,10 +22,10 @@ export function admitDefinition(engine: Engine, definition: AnyJob): void {
     refuse(`delays a retry by ${capabilities.retryDelayMaxMs} ms at most, the backoff asks for ${retryMaxMs} ms`)
   }
   const isBounded = definition.keepCompleted !== null || definition.keepDead !== null
-  if (isBounded && !capabilities.retention) refuse('removes no finished jobs')
+  if (isBounded && engine.retention === undefined) refuse('removes no finished jobs')
   if (definition.limit !== null && capabilities.limits === 'refused')
     refuse(`cannot hold a rate limit over all workers`)
-  if (definition.schedule !== null && !capabilities.schedules) refuse('keeps no schedules')
+  if (definition.schedule !== null && engine.schedules === undefined) refuse('keeps no schedules')
 }
 
 /** The same for one job. `nowMs` tells how far off an absolute time is. */
@@ -41,7 +41,7 @@ export function admitJob(engine: Engine, job: NewJob, nowMs: number): void {
   if (job.key !== null && capabilities.keys === 'refused') refuse('keeps no idempotency keys')
   if (job.latest !== null && !capabilities.latest) refuse('does not supersede by a latest key')
   const isBounded = typeof job.options?.keepCompleted === 'number' || typeof job.options?.keepDead === 'number'
-  if (isBounded && !capabilities.retention) refuse('removes no finished jobs')
+  if (isBounded && engine.retention === undefined) refuse('removes no finished jobs')
   if (job.after !== null && !capabilities.dependencies) refuse('cannot make a job wait for others')
 }
 

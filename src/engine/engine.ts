@@ -51,7 +51,7 @@ export interface Engine {
   consume(subscription: Subscription): Promise<Consumer>
   counts(): Promise<Counts>
 
-  /** Facets: present exactly when the capability says so. */
+  /** Facets: an engine can do what it has the facet for. What it does not have is refused before it is called. */
   readonly inspector?: Inspector
   readonly controls?: Controls
   readonly deadLetters?: DeadLetters

@@ -89,8 +89,9 @@ function dutiesOf(parts: KeeperParts, { id, intervalMs, reapMs, retention }: Set
   const { capabilities } = engine
   const duties: Duty[] = []
   if (capabilities.recovery === 'reaper' && reapMs !== null) duties.push(reapDuty(parts, id, reapMs))
-  if (capabilities.schedules && prepare !== null) duties.push(schedulesDuty({ ...parts, prepare }, id, intervalMs))
-  if (capabilities.retention && retention !== false) duties.push(retentionDuty(parts, retention))
+  if (engine.schedules !== undefined && prepare !== null)
+    duties.push(schedulesDuty({ ...parts, prepare }, id, intervalMs))
+  if (engine.retention !== undefined && retention !== false) duties.push(retentionDuty(parts, retention))
   return duties
 }
 

@@ -90,8 +90,7 @@ test('what could never run as meant is refused, and nothing is stored', async (t
 
 test('an engine that cannot look a job up refuses schedules that may not overlap', async (t) => {
   const { mill } = await stage(t)
-  const capabilities = { ...mill.engine.capabilities, inspection: false }
-  Object.defineProperty(mill.engine, 'capabilities', { value: capabilities })
+  Object.defineProperty(mill.engine, 'inspector', { value: undefined })
   await assert.rejects(mill.schedules.upsert('x', { ...minutely, overlap: 'skip' }), UnsupportedError)
   await mill.schedules.upsert('x', minutely)
 })

@@ -57,7 +57,7 @@ export function freshState(declaration: Declaration, defaults: TypeDefaults | nu
 /** Refuses what the engine could not keep: whether the run before is still live can only be looked up. */
 export function admitSchedule(engine: Engine, { overlap }: Pick<SchedulePlan, 'overlap'>): void {
   schedulesOf(engine)
-  if (overlap === 'allow' || engine.capabilities.inspection) return
+  if (overlap === 'allow' || engine.inspector !== undefined) return
   const limit = `cannot look up the run before; give a schedule 'overlap: allow'`
   throw new UnsupportedError({ engine: engine.name, limit })
 }

@@ -1,7 +1,7 @@
 import type { Capabilities } from '../engine/capabilities.ts'
 import type { Engine, Receipt } from '../engine/engine.ts'
 import type { Outbox } from '../engine/outbox.ts'
-import { ClosedError } from '../errors.ts'
+import { ClosedError, UnsupportedError } from '../errors.ts'
 import type { NewJob } from '../job/job.ts'
 import type { Clock } from '../time/clock.ts'
 
@@ -59,7 +59,8 @@ export function engineThrough(parts: ThroughParts): Engine {
   return new Proxy<Engine>(own, {
     get(_own, property) {
       const engine = target.reached()
-      if (engine === null || OWN.has(property)) return Reflect.get(own, property)
+      if (OWN.has(property)) return Reflect.get(own, property)
+      if (engine === null) return FACETS.has(property) ? facetOf(target, property) : Reflect.get(own, property)
       const value: unknown = Reflect.get(engine, property)
       return typeof value === 'function' ? value.bind(engine) : value
     },
@@ -67,6 +68,30 @@ export function engineThrough(parts: ThroughParts): Engine {
 }
 
 const OWN: ReadonlySet<string | symbol> = new Set(['capabilities', 'close', 'ping', 'consume', 'counts', 'enqueue'])
+
+const FACETS: ReadonlySet<string | symbol> = new Set<keyof Engine>([
+  'inspector',
+  'controls',
+  'deadLetters',
+  'schedules',
+  'leadership',
+  'retention',
+  'presence',
+  'pauses',
+])
+
+/** A facet of a target that has not been reached: each call reaches it first. */
+function facetOf(target: Target, name: string | symbol): object {
+  const call =
+    (method: string | symbol) =>
+    async (...args: readonly unknown[]): Promise<unknown> => {
+      const facet: unknown = Reflect.get(await target.reach(), name)
+      const run: unknown = typeof facet === 'object' && facet !== null ? Reflect.get(facet, method) : null
+      if (typeof run === 'function') return Reflect.apply(run, facet, args)
+      throw new UnsupportedError({ engine: target.name, limit: `has no ${String(name)}` })
+    }
+  return new Proxy({}, { get: (_facet, method) => call(method) })
+}
 
 /** A job that comes after others would have to wait for jobs that may never have left the outbox. */
 function throughCapabilities(target: Capabilities): Capabilities {

@@ -6,6 +6,7 @@ import { type Alerting, healthRules, startAlerting } from 'millrace/observe'
 import { eventually } from '../../conformance/process/child.ts'
 import { feedForever } from '../../examples/tour/feed.ts'
 import { checksum, convertPrice, countPrimes, indexDocs, jobsFor, parseLedger } from '../../examples/tour/jobs.ts'
+import { MemoryEngine } from '../../src/engines/memory/index.ts'
 import { LIMIT_MS } from './browser.ts'
 import type { Serve, Served } from './served-dashboard.ts'
 
@@ -19,7 +20,7 @@ export interface TourScene extends Served {
 }
 
 export async function setTourScene(t: TestContext, serve: Serve): Promise<TourScene> {
-  const jobs = jobsFor({ capabilities: { schedules: true } })
+  const jobs = jobsFor(new MemoryEngine())
   let alerting: Alerting | undefined
   const served = await serve(t, {
     jobs,

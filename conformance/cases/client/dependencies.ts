@@ -3,7 +3,7 @@ import type { Handler } from '../../../src/job/definition.ts'
 import type { Predecessor } from '../../../src/job/predecessors.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
-import { cancellation, dependencies, keys, need, requeue, transactions } from '../../needs.ts'
+import { cancellation, deadLetters, dependencies, keys, need, transactions } from '../../needs.ts'
 import { gate, rejection } from '../../stage.ts'
 
 const by = { who: 'suite', reason: 'test' }
@@ -201,7 +201,7 @@ export const flows: CaseFile = {
     {
       name: 'a job that waits for a dead one resumes when that is replayed and completes',
       guarantees: ['I9'],
-      ...need(dependencies, requeue),
+      ...need(dependencies, deadLetters),
       async run(stage) {
         const mill = await stage.mill()
         let isBroken = true

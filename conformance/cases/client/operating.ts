@@ -3,7 +3,7 @@ import type { Mill } from '../../../src/client/mill.ts'
 import { presenceOf } from '../../../src/engine/admission.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
-import { need, requeue } from '../../needs.ts'
+import { deadLetters, need } from '../../needs.ts'
 import { pausing, presence } from '../../operations.ts'
 import { gate } from '../../stage.ts'
 
@@ -88,7 +88,7 @@ export const operating: CaseFile = {
     {
       name: 'a pause and a resume leave an entry in the audit',
       guarantees: ['I12'],
-      ...need(pausing, requeue),
+      ...need(pausing, deadLetters),
       async run(stage) {
         const mill = await stage.mill()
         await mill.pause(stage.type, { who: 'ann', reason: 'slow' })

@@ -3,7 +3,7 @@ import type { Mill } from '../../../src/client/mill.ts'
 import type { EnqueueOptions } from '../../../src/job/options.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
-import { inspection, need, requeue, retention } from '../../needs.ts'
+import { deadLetters, inspection, need, retention } from '../../needs.ts'
 import type { Stage } from '../../stage.ts'
 
 const fails = () => {
@@ -77,7 +77,7 @@ export const removing: CaseFile = {
       // A45: N=5, fail 10 jobs, 5 remain.
       name: 'of ten jobs that die with removeOnFail 5 the last five remain',
       guarantees: ['I9'],
-      ...need(retention, requeue),
+      ...need(retention, deadLetters),
       async run(stage) {
         const mill = await stage.mill()
         const seen = record(mill)
@@ -111,7 +111,7 @@ export const removing: CaseFile = {
     {
       name: 'removal options: a dead letter with removeOnFail goes alone, and the others of its type stay',
       guarantees: ['I9'],
-      ...need(retention, requeue),
+      ...need(retention, deadLetters),
       async run(stage) {
         const mill = await stage.mill()
         const job = numberedJob(stage, { attempts: 1, run: fails })
@@ -137,7 +137,7 @@ export const removing: CaseFile = {
     {
       name: 'removal options: a number given to one job counts only for jobs that were given one',
       guarantees: ['I9'],
-      ...need(retention, requeue),
+      ...need(retention, deadLetters),
       async run(stage) {
         const mill = await stage.mill()
         const job = numberedJob(stage, { attempts: 1, run: fails })
@@ -163,7 +163,7 @@ export const removing: CaseFile = {
     {
       name: `removal options: a definition's number leaves those that were told to stay, and one job's number leaves those of the definition`,
       guarantees: ['I9'],
-      ...need(retention, requeue),
+      ...need(retention, deadLetters),
       async run(stage) {
         const mill = await stage.mill()
         const job = numberedJob(stage, { attempts: 1, removeOnFail: 2, run: fails })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
-import { inspection, need, recovery } from '../../needs.ts'
+import { inspection, need } from '../../needs.ts'
 import { sharing } from '../../partitions.ts'
 import { complete, release, retry } from '../../stage.ts'
 
@@ -53,7 +53,6 @@ export const attempts: CaseFile = {
     {
       name: 'each lost lease counts once, however often it was reaped',
       guarantees: ['I2', 'I5'],
-      ...need(recovery),
       async run(stage) {
         await stage.put({ attempts: 10 })
         const consumer = await stage.consume()

@@ -37,8 +37,8 @@ export const closing: CaseFile = {
         await rival.close()
         const wait = { waitMs: 0, signal: never }
         const act = { who: 'suite', reason: 'test' }
-        const { inspection, cancellation, deadLetters } = rival.capabilities
-        const calls: Readonly<Record<string, (() => Promise<unknown> | undefined) | false>> = {
+        const { inspector, controls, deadLetters } = rival
+        const calls: Readonly<Record<string, (() => Promise<unknown> | undefined) | undefined>> = {
           enqueue: () => rival.enqueue([stage.job()]),
           consume: () => rival.consume({ types: 'every', worker: 'suite:1:1' }),
           counts: () => rival.counts(),
@@ -46,21 +46,21 @@ export const closing: CaseFile = {
           settle: () => consumer.settle([{ lease, outcome: complete }]),
           renew: () => consumer.renew([lease], stage.leaseMs),
           report: () => consumer.report(lease, '1'),
-          find: inspection && (() => rival.inspector?.find([id])),
-          list: inspection && (() => rival.inspector?.list({ limit: 1 })),
-          history: inspection && (() => rival.inspector?.history(id)),
-          waitFor: inspection && (() => rival.inspector?.waitFor(id, wait)),
-          diagnose: rival.capabilities.diagnosis && (() => rival.diagnose?.()),
-          cancel: cancellation && (() => rival.controls?.cancel(id, act)),
-          letters: deadLetters !== 'none' && (() => rival.deadLetters?.list({ limit: 1 })),
-          requeue: deadLetters === 'requeue' && (() => rival.deadLetters?.requeue([id], act)),
-          discard: deadLetters === 'requeue' && (() => rival.deadLetters?.discard([id], act)),
-          undiscard: deadLetters === 'requeue' && (() => rival.deadLetters?.undiscard([id], act)),
-          remove: deadLetters === 'requeue' && (() => rival.deadLetters?.remove([id], act)),
-          audit: deadLetters === 'requeue' && (() => rival.deadLetters?.audit({ limit: 1 })),
+          find: inspector && (() => inspector.find([id])),
+          list: inspector && (() => inspector.list({ limit: 1 })),
+          history: inspector && (() => inspector.history(id)),
+          waitFor: inspector && (() => inspector.waitFor(id, wait)),
+          diagnose: rival.diagnose && (() => rival.diagnose?.()),
+          cancel: controls && (() => controls.cancel(id, act)),
+          letters: deadLetters && (() => deadLetters.list({ limit: 1 })),
+          requeue: deadLetters && (() => deadLetters.requeue([id], act)),
+          discard: deadLetters && (() => deadLetters.discard([id], act)),
+          undiscard: deadLetters && (() => deadLetters.undiscard([id], act)),
+          remove: deadLetters && (() => deadLetters.remove([id], act)),
+          audit: deadLetters && (() => deadLetters.audit({ limit: 1 })),
         }
         for (const [name, call] of Object.entries(calls)) {
-          if (call === false) continue
+          if (call === undefined) continue
           assert.equal(await rejection((async () => call())()), 'ERR_CLOSED', name)
         }
         await stage.expectCounts({ inProgress: 1 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { DeadLetters } from '../../../src/engine/engine.ts'
 import type { CaseFile } from '../../case.ts'
-import { cancellation, deadLetters, delay, inspection, keys, latest, need, requeue } from '../../needs.ts'
+import { cancellation, deadLetters, delay, inspection, keys, latest, need } from '../../needs.ts'
 import { boom, complete, dead, first, idsOf, retry, type Stage } from '../../stage.ts'
 
 const by = { who: 'suite', reason: 'test' }
@@ -78,7 +78,7 @@ export const burying: CaseFile = {
       // B127
       name: 'a dead letter put back runs again with all its options and no attempts used',
       guarantees: ['I9'],
-      ...need(requeue),
+      ...need(deadLetters),
       async run(stage) {
         const options = { timeoutMs: 4321, backoff: { kind: 'list', delays: ['1s', '2s'] } } as const
         const tenant = { orgId: 'org', workspaceId: 'ws' }
@@ -100,7 +100,7 @@ export const burying: CaseFile = {
     {
       name: 'a dead letter put back shows no error and is due at once',
       guarantees: ['I9'],
-      ...need(requeue, inspection, delay),
+      ...need(deadLetters, inspection, delay),
       async run(stage) {
         const { id } = await stage.put({ delayMs: 500 })
         await stage.harness.advance(501)
@@ -117,7 +117,7 @@ export const burying: CaseFile = {
       // B49 B50 B127
       name: 'only a dead letter can be put back',
       guarantees: ['I9'],
-      ...need(requeue),
+      ...need(deadLetters),
       async run(stage) {
         const { id } = await stage.put()
         assert.deepEqual(await desk(stage).requeue([id], by), [false], 'a queued job')
@@ -133,7 +133,7 @@ export const burying: CaseFile = {
     {
       name: 'a dead letter that is put back holds its key again',
       guarantees: ['I7', 'I9'],
-      ...need(requeue, keys),
+      ...need(deadLetters, keys),
       async run(stage) {
         const { id } = await stage.put({ key: 'k' })
         const consumer = await stage.consume()
@@ -145,7 +145,7 @@ export const burying: CaseFile = {
     {
       name: 'a dead letter is not put back while another live job has its key',
       guarantees: ['I7', 'I9'],
-      ...need(requeue, keys),
+      ...need(deadLetters, keys),
       async run(stage) {
         const { id } = await stage.put({ key: 'k' })
         const consumer = await stage.consume()
@@ -160,7 +160,7 @@ export const burying: CaseFile = {
       // X139 C32
       name: 'a dead version is not put back after a newer one of its latest key has come',
       guarantees: ['I4', 'I9'],
-      ...need(requeue, latest),
+      ...need(deadLetters, latest),
       async run(stage) {
         const old = await stage.put({ latest: { key: 'k', seq: null } })
         const consumer = await stage.consume()
@@ -176,7 +176,7 @@ export const burying: CaseFile = {
     {
       name: 'of two who put the same dead letter back one succeeds',
       guarantees: ['I9', 'I4'],
-      ...need(requeue),
+      ...need(deadLetters),
       async run(stage) {
         const id = await bury(stage, stage.type, 'x')
         const rival = await stage.other()
@@ -189,7 +189,7 @@ export const burying: CaseFile = {
     {
       name: 'a cancelled job is no dead letter: not counted, not listed, not put back',
       guarantees: ['I9'],
-      ...need(requeue, cancellation),
+      ...need(deadLetters, cancellation),
       async run(stage) {
         const { id } = await stage.put()
         assert.equal(await stage.engine.controls?.cancel(id, by), true)

@@ -11,7 +11,6 @@ import {
   inspection,
   keys,
   need,
-  recovery,
   retention,
   transactions,
 } from '../../needs.ts'
@@ -153,7 +152,7 @@ export const dependent: CaseFile = {
     {
       name: 'a first whose worker died holds the others back until it is recovered and completed',
       guarantees: ['I6'],
-      ...need(dependencies, recovery),
+      ...need(dependencies),
       async run(stage) {
         const first = await stage.put()
         const second = await stage.put(after([first.id], 'run'))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { DeadLetters, Engine } from '../../../src/engine/engine.ts'
 import type { CaseFile } from '../../case.ts'
-import { cancellation, dependencies, latest, need, requeue } from '../../needs.ts'
+import { cancellation, deadLetters, dependencies, latest, need } from '../../needs.ts'
 import { complete, dead, idsOf, release, retry } from '../../stage.ts'
 import { after, claimable, settleJob, threeAfter } from '../../succession.ts'
 
@@ -20,7 +20,7 @@ export const bereft: CaseFile = {
       // X034 X035
       name: 'when the first dies those that run or die with it are handed out, and those that wait go on after its replay',
       guarantees: ['I9'],
-      ...need(dependencies, requeue),
+      ...need(dependencies, deadLetters),
       async run(stage) {
         const first = await stage.put({ priority: 1 })
         const ids = await threeAfter(stage, first.id)
@@ -36,7 +36,7 @@ export const bereft: CaseFile = {
     {
       name: 'a job after one that is dead already waits, or is handed out, by its own policy',
       guarantees: ['I9'],
-      ...need(dependencies, requeue),
+      ...need(dependencies, deadLetters),
       async run(stage) {
         const first = await stage.put()
         const consumer = await stage.consume()
@@ -51,7 +51,7 @@ export const bereft: CaseFile = {
     {
       name: 'those that a death let go wait again if the first is replayed before they start',
       guarantees: ['I9'],
-      ...need(dependencies, requeue),
+      ...need(dependencies, deadLetters),
       async run(stage) {
         const first = await stage.put()
         const consumer = await stage.consume()
@@ -67,7 +67,7 @@ export const bereft: CaseFile = {
     {
       name: 'a start that is given back waits if the first was replayed meanwhile',
       guarantees: ['I9'],
-      ...need(dependencies, requeue),
+      ...need(dependencies, deadLetters),
       async run(stage) {
         const first = await stage.put()
         const second = await stage.put(after([first.id], 'die'))
@@ -84,7 +84,7 @@ export const bereft: CaseFile = {
     {
       name: 'a job that died with the first waits for it again when both are replayed, in either order',
       guarantees: ['I9'],
-      ...need(dependencies, requeue),
+      ...need(dependencies, deadLetters),
       async run(stage) {
         const consumer = await stage.consume()
         for (const order of ['first', 'second'] as const) {
@@ -103,7 +103,7 @@ export const bereft: CaseFile = {
     {
       name: 'a job that is replayed alone is handed out though what it died with is still dead',
       guarantees: ['I9'],
-      ...need(dependencies, requeue),
+      ...need(dependencies, deadLetters),
       async run(stage) {
         const first = await stage.put()
         const second = await stage.put(after([first.id], 'die'))
@@ -147,7 +147,7 @@ export const bereft: CaseFile = {
     {
       name: 'discarding or purging a dead first lets those go that waited for its replay',
       guarantees: ['I9'],
-      ...need(dependencies, requeue),
+      ...need(dependencies, deadLetters),
       async run(stage) {
         const consumer = await stage.consume()
         const letters = desk(stage.engine)
@@ -166,7 +166,7 @@ export const bereft: CaseFile = {
     {
       name: 'undoing a discard makes those that waited for it wait again',
       guarantees: ['I9'],
-      ...need(dependencies, requeue),
+      ...need(dependencies, deadLetters),
       async run(stage) {
         const first = await stage.put()
         const second = await stage.put(after([first.id]))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { openDesk } from '../../../src/desk/desk.ts'
 import type { By, DeadLetters } from '../../../src/engine/dead-letters.ts'
 import type { CaseFile } from '../../case.ts'
-import { inspection, keys, need, requeue } from '../../needs.ts'
+import { deadLetters, inspection, keys, need } from '../../needs.ts'
 import { complete, dead, type Stage } from '../../stage.ts'
 
 const by: By = { who: 'suite', reason: 'test' }
@@ -32,7 +32,7 @@ export const deskActs: CaseFile = {
     {
       name: 'dead letters are listed page by page, and by when they died',
       guarantees: ['I9'],
-      ...need(requeue),
+      ...need(deadLetters),
       async run(stage) {
         const died: { readonly id: string; readonly atMs: number }[] = []
         for (let count = 0; count < 5; count += 1) {
@@ -58,7 +58,7 @@ export const deskActs: CaseFile = {
     {
       name: 'the desk acts on what it has counted: letters that die later are left alone',
       guarantees: ['I9'],
-      ...need(requeue),
+      ...need(deadLetters),
       async run(stage) {
         const desk = openDesk(stage)
         const shown = [await bury(stage), await bury(stage), await bury(stage)]
@@ -76,7 +76,7 @@ export const deskActs: CaseFile = {
     {
       name: 'an act that is not the desk’s is noted with what it was about, between the others',
       guarantees: ['I9'],
-      ...need(requeue),
+      ...need(deadLetters),
       async run(stage) {
         const id = await bury(stage)
         await letters(stage).discard([id], by)
@@ -106,7 +106,7 @@ export const deskActs: CaseFile = {
       // X010 X012 X034
       name: 'a replay counts, and takes an edited payload in place of the stored one',
       guarantees: ['I9'],
-      ...need(requeue, inspection),
+      ...need(deadLetters, inspection),
       async run(stage) {
         const id = await bury(stage, { payload: '"old"', tenant: { orgId: 'org' } })
         assert.deepEqual(await letters(stage).requeue([id], by, { payload: '"new"', payloadVersion: 3 }), [true])
@@ -122,7 +122,7 @@ export const deskActs: CaseFile = {
       // X010
       name: 'a discarded letter is neither listed, counted nor put back, and is found until it is removed',
       guarantees: ['I9'],
-      ...need(requeue),
+      ...need(deadLetters),
       async run(stage) {
         const id = await bury(stage)
         assert.deepEqual(await letters(stage).discard([id], by), [true])
@@ -137,7 +137,7 @@ export const deskActs: CaseFile = {
     {
       name: 'an undone discard is the dead letter that it was, and can be put back',
       guarantees: ['I9'],
-      ...need(requeue, keys),
+      ...need(deadLetters, keys),
       async run(stage) {
         const id = await bury(stage, { key: 'k' })
         const { updatedAtMs: _, ...before } =
@@ -160,7 +160,7 @@ export const deskActs: CaseFile = {
       // A173 B203 X010 X072
       name: 'removing deletes dead and discarded letters and nothing else',
       guarantees: ['I1', 'I9'],
-      ...need(requeue, inspection),
+      ...need(deadLetters, inspection),
       async run(stage) {
         const [gone, discarded, kept] = [await bury(stage), await bury(stage), await bury(stage)]
         await letters(stage).discard([discarded], by)
@@ -182,7 +182,7 @@ export const deskActs: CaseFile = {
     {
       name: 'an act on several letters answers for each in order, and acts once on an id that is given twice',
       guarantees: ['I9'],
-      ...need(requeue),
+      ...need(deadLetters),
       async run(stage) {
         const [first, second] = [await bury(stage), await bury(stage)]
         const { id: waiting } = await stage.put()
@@ -203,7 +203,7 @@ export const deskActs: CaseFile = {
       // X013
       name: 'every act is audited with who, when, why, before and after, also when its job is gone',
       guarantees: ['I9'],
-      ...need(requeue),
+      ...need(deadLetters),
       async run(stage) {
         const id = await bury(stage)
         await letters(stage).discard([id], { who: 'ann', reason: 'sent by hand' })
@@ -227,7 +227,7 @@ export const deskActs: CaseFile = {
     {
       name: 'what was refused at the desk leaves no audit entry',
       guarantees: ['I9'],
-      ...need(requeue),
+      ...need(deadLetters),
       async run(stage) {
         const { id } = await stage.put()
         assert.deepEqual(
@@ -248,7 +248,7 @@ export const deskActs: CaseFile = {
       // X035
       name: 'of several who act on one letter at once, through two views, one succeeds',
       guarantees: ['I9', 'I4'],
-      ...need(requeue),
+      ...need(deadLetters),
       async run(stage) {
         const id = await bury(stage)
         const rival = (await stage.other()).deadLetters ?? assert.fail('the other view has no dead letters')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Consumer } from '../../../src/engine/engine.ts'
 import type { Lease } from '../../../src/engine/outcome.ts'
 import type { Case, CaseFile } from '../../case.ts'
-import { need, reaping, recovery } from '../../needs.ts'
+import { need, reaping } from '../../needs.ts'
 import { sharing } from '../../partitions.ts'
 import { boom, complete, dead, first, release, retry, type Stage } from '../../stage.ts'
 
@@ -89,7 +89,7 @@ const afterReclaim = moves.map(
   ({ verb, refused }): Case => ({
     name: `a late holder cannot ${verb} the job once another holds it`,
     guarantees: ['I3'],
-    ...need(recovery, sharing),
+    ...need(sharing),
     async run(stage) {
       const { consumer, stale } = await zombie(stage)
       const rival = await stage.other()

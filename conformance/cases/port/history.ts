@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
-import { inspection, need, requeue } from '../../needs.ts'
+import { deadLetters, inspection, need } from '../../needs.ts'
 import { boom, complete, dead, release, retry } from '../../stage.ts'
 
 export const histories: CaseFile = {
@@ -10,7 +10,7 @@ export const histories: CaseFile = {
     {
       name: 'the detail of a line has one shape on every engine',
       guarantees: ['I9'],
-      ...need(inspection, requeue),
+      ...need(inspection, deadLetters),
       async run(stage) {
         const { id } = await stage.put({ attempts: 9 })
         const consumer = await stage.consume()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Inspector } from '../../../src/engine/engine.ts'
 import { HISTORY_MAX } from '../../../src/job/job.ts'
 import type { CaseFile } from '../../case.ts'
-import { cancellation, inspection, need, requeue } from '../../needs.ts'
+import { cancellation, deadLetters, inspection, need } from '../../needs.ts'
 import { boom, complete, dead, never, release, retry, type Stage } from '../../stage.ts'
 
 const by = { who: 'suite', reason: 'test' }
@@ -200,7 +200,7 @@ export const inspecting: CaseFile = {
     {
       name: 'the history names how a job ended and who brought it back',
       guarantees: ['I9'],
-      ...need(inspection, cancellation, requeue),
+      ...need(inspection, cancellation, deadLetters),
       async run(stage) {
         const buried = await stage.put()
         const consumer = await stage.consume()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Outcome } from '../../../src/engine/outcome.ts'
 import type { Case, CaseFile } from '../../case.ts'
-import { cancellation, keys, need, recovery } from '../../needs.ts'
+import { cancellation, keys, need } from '../../needs.ts'
 import { complete, dead, idsOf, release, retry } from '../../stage.ts'
 
 /** X093: a key is held by a live job only. */
@@ -125,7 +125,7 @@ export const idempotencyKeys: CaseFile = {
     {
       name: 'a key stays taken while its job is recovered from a dead holder',
       guarantees: ['I7', 'I6'],
-      ...need(keys, recovery),
+      ...need(keys),
       async run(stage) {
         const { id } = await stage.put({ key: 'k' })
         const consumer = await stage.consume()

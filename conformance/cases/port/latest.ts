@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Outcome } from '../../../src/engine/outcome.ts'
 import type { NewJob } from '../../../src/job/job.ts'
 import type { Case, CaseFile, Excuse } from '../../case.ts'
-import { DELAY_MS, delay, inspection, latest, need, reaping, recovery, requeue, retention } from '../../needs.ts'
+import { DELAY_MS, deadLetters, delay, inspection, latest, need, reaping, retention } from '../../needs.ts'
 import { boom, complete, dead, first, idsOf, retry, type Stage } from '../../stage.ts'
 
 const version = (key: string, payload: string, seq: number | null = null): Partial<NewJob> => ({
@@ -43,7 +43,7 @@ const removals: readonly { readonly what: string; readonly outcome: Outcome; rea
     outcome: { kind: 'complete', result: '1', durationMs: 1, keep: 0 },
     excuse: need(latest, retention),
   },
-  { what: 'died', outcome: { kind: 'dead', error: boom, keep: 0 }, excuse: need(latest, retention, requeue) },
+  { what: 'died', outcome: { kind: 'dead', error: boom, keep: 0 }, excuse: need(latest, retention, deadLetters) },
 ]
 
 const forgotten = removals.map(
@@ -269,7 +269,7 @@ export const latestKeys: CaseFile = {
     {
       name: 'a version recovered from a dead holder gives way to the newer one that waits',
       guarantees: ['I4', 'I6'],
-      ...need(latest, recovery),
+      ...need(latest),
       async run(stage) {
         await stage.put(version('k', '1'))
         const consumer = await stage.consume()

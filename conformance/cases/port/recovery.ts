@@ -3,7 +3,7 @@ import type { Lease } from '../../../src/engine/outcome.ts'
 import { Events } from '../../../src/events.ts'
 import { reapOnce } from '../../../src/keeper/reaper.ts'
 import type { CaseFile } from '../../case.ts'
-import { need, reaping, recovery } from '../../needs.ts'
+import { need, reaping } from '../../needs.ts'
 import { sharing } from '../../partitions.ts'
 import { complete, dead, first, idsOf, retry } from '../../stage.ts'
 
@@ -15,7 +15,7 @@ export const recovering: CaseFile = {
       // A01 B46 B99
       name: 'a dead holder’s job runs again, and its lost start has counted',
       guarantees: ['I1', 'I2', 'I6'],
-      ...need(recovery, sharing),
+      ...need(sharing),
       async run(stage) {
         const { id } = await stage.put()
         const rival = await stage.other()

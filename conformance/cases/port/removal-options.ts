@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Outcome } from '../../../src/engine/outcome.ts'
 import type { CaseFile } from '../../case.ts'
-import { inspection, need, requeue, retention } from '../../needs.ts'
+import { deadLetters, inspection, need, retention } from '../../needs.ts'
 import { boom, type Stage } from '../../stage.ts'
 
 const done = { kind: 'complete', result: '1', durationMs: 1 } as const
@@ -25,7 +25,7 @@ export const removalOptions: CaseFile = {
     {
       name: 'removal options: a job that keeps none of its type goes alone, whether it completes or dies',
       guarantees: ['I1', 'I9'],
-      ...need(retention, requeue, inspection),
+      ...need(retention, deadLetters, inspection),
       async run(stage) {
         const told = [undefined, 5, undefined, 0, undefined] as const
         const ends: [completed: string, dead: string][] = []
@@ -47,7 +47,7 @@ export const removalOptions: CaseFile = {
     {
       name: `removal options: a job's own number removes only those that have one of their own, and none that may stay longer`,
       guarantees: ['I1', 'I9'],
-      ...need(retention, requeue, inspection),
+      ...need(retention, deadLetters, inspection),
       async run(stage) {
         const ids: string[] = []
         // What the options of each say, and whether it is gone at the end.
@@ -74,7 +74,7 @@ export const removalOptions: CaseFile = {
     {
       name: `removal options: a definition's number removes none that was told to stay`,
       guarantees: ['I1', 'I9'],
-      ...need(retention, requeue, inspection),
+      ...need(retention, deadLetters, inspection),
       async run(stage) {
         const ids: string[] = []
         const told = [

@@ -3,7 +3,7 @@ import { retentionOf } from '../../../src/engine/admission.ts'
 import type { Lease, Outcome } from '../../../src/engine/outcome.ts'
 import type { RetentionRule, SweepStep } from '../../../src/engine/retention.ts'
 import type { CaseFile } from '../../case.ts'
-import { cancellation, inspection, need, requeue, retention } from '../../needs.ts'
+import { cancellation, deadLetters, inspection, need, retention } from '../../needs.ts'
 import { boom, complete, dead, never, retry, type Stage } from '../../stage.ts'
 
 const DAY_MS = 86_400_000
@@ -124,7 +124,7 @@ export const retaining: CaseFile = {
       // X124 X013
       name: 'a dead letter removed by a rule leaves an entry in the audit, and so does a discarded one',
       guarantees: ['I9'],
-      ...need(retention, requeue),
+      ...need(retention, deadLetters),
       async run(stage) {
         const letter = await finish(stage, dead)
         const discarded = await finish(stage, dead)
@@ -211,7 +211,7 @@ export const retaining: CaseFile = {
       // A45 X013
       name: 'a death that says how many of its type stay leaves only the newest, each other one in the audit',
       guarantees: ['I9'],
-      ...need(retention, requeue),
+      ...need(retention, deadLetters),
       async run(stage) {
         const ids: string[] = []
         for (let count = 0; count < 4; count += 1) ids.push(await finish(stage, { kind: 'dead', error: boom, keep: 2 }))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { defineJob } from '../../../src/job/definition.ts'
 import type { CaseFile } from '../../case.ts'
-import { inspection, need, recovery, survival } from '../../needs.ts'
+import { inspection, need, survival } from '../../needs.ts'
 import { eventually, onProcesses } from '../../process/child.ts'
 import type { Deed } from '../../process/protocol.ts'
 
@@ -13,7 +13,7 @@ export const crashes: CaseFile = {
       // A01 B139
       name: 'a worker process killed in the middle of a job: another one runs it as its second start',
       guarantees: ['I1', 'I2', 'I6'],
-      ...need(survival, recovery, inspection),
+      ...need(survival, inspection),
       run: (stage) =>
         onProcesses(stage, async ({ mill, start }) => {
           const doomed = start('worker')
@@ -35,7 +35,7 @@ export const crashes: CaseFile = {
       // B140
       name: 'a job that kills its process at every start is dead after its last',
       guarantees: ['I5', 'I6'],
-      ...need(survival, recovery, inspection),
+      ...need(survival, inspection),
       run: (stage) =>
         onProcesses(stage, async ({ mill, start }) => {
           const deed: Deed = 'kill-process'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { defineJob } from '../../../src/job/definition.ts'
 import type { CaseFile } from '../../case.ts'
-import { cancellation, inspection, need, reaping, recovery, survival } from '../../needs.ts'
+import { cancellation, inspection, need, reaping, survival } from '../../needs.ts'
 import { eventually, LASTING_LEASE_MS, onProcesses } from '../../process/child.ts'
 import { type Deed, nextTypeOf } from '../../process/protocol.ts'
 
@@ -64,7 +64,7 @@ export const signals: CaseFile = {
     {
       name: 'a worker process paused past its lease hears on waking that it has lost, and its outcome is not recorded',
       guarantees: ['I3', 'I6'],
-      ...need(survival, recovery, inspection),
+      ...need(survival, inspection),
       run: (stage) =>
         onProcesses(stage, async ({ mill, start }) => {
           const paused = start('worker')
@@ -105,7 +105,7 @@ export const signals: CaseFile = {
     {
       name: 'a holder paused past its lease has its late settle refused after another has completed the job',
       guarantees: ['I3', 'I6'],
-      ...need(survival, recovery, inspection),
+      ...need(survival, inspection),
       run: (stage) =>
         onProcesses(stage, async ({ mill, start }) => {
           const { id } = await mill.enqueue(defineJob({ type: stage.type }), waits)

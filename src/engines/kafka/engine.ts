@@ -26,7 +26,6 @@ export function capabilitiesOf({ sessionMs, drainMs }: KafkaOptions): Capabiliti
     // As many nodes as the topics have replicas beyond those that must be in sync.
     survives: 'process-crash',
     settle: 'watermark',
-    attempts: 'stored',
     recovery: 'engine',
     // A dead process's partitions move after its session; whoever else must give partitions up may drain first.
     recoveryMaxMs: sessionMs + drainMs,
@@ -39,16 +38,7 @@ export function capabilitiesOf({ sessionMs, drainMs }: KafkaOptions): Capabiliti
     enqueueAtomic: false,
     transactionalEnqueue: false,
     limits: 'refused',
-    deadLetters: 'requeue',
-    inspection: false,
-    cancellation: false,
     dependencies: false,
-    schedules: false,
-    leadership: false,
-    retention: false,
-    presence: false,
-    pausing: false,
-    diagnosis: true,
   })
 }
 

@@ -38,7 +38,6 @@ export interface MemoryEngineOptions {
 export const CAPABILITIES: Capabilities = Object.freeze({
   survives: 'nothing',
   settle: 'immediate',
-  attempts: 'in-process',
   recovery: 'reaper',
   recoveryMaxMs: 45_000,
   enqueueDelayMaxMs: Number.POSITIVE_INFINITY,
@@ -50,16 +49,7 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   enqueueAtomic: true,
   transactionalEnqueue: false,
   limits: 'shared',
-  deadLetters: 'requeue',
-  inspection: true,
-  cancellation: true,
   dependencies: true,
-  schedules: true,
-  leadership: true,
-  retention: true,
-  presence: true,
-  pausing: true,
-  diagnosis: false,
 })
 
 /** The whole contract in this process's memory: for tests, for scripts, and for work that a restart may lose. */

@@ -46,7 +46,6 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   // synchronous standby, which is the operator's to set up.
   survives: 'process-crash',
   settle: 'immediate',
-  attempts: 'stored',
   recovery: 'reaper',
   recoveryMaxMs: 45_000,
   enqueueDelayMaxMs: Number.POSITIVE_INFINITY,
@@ -58,16 +57,7 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   enqueueAtomic: true,
   transactionalEnqueue: true,
   limits: 'shared',
-  deadLetters: 'requeue',
-  inspection: true,
-  cancellation: true,
   dependencies: true,
-  schedules: true,
-  leadership: true,
-  retention: true,
-  presence: true,
-  pausing: true,
-  diagnosis: true,
 })
 
 /** Postgres as a queue: any number of machines. It is never migrated by opening it. */
@@ -191,6 +181,6 @@ export class PostgresEngine implements Engine {
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { recoveryMaxMs } = CAPABILITIES
-    return diagnose(this.#open(), { ...options, recoveryMaxMs: recoveryMaxMs ?? 0, options: this.#options })
+    return diagnose(this.#open(), { ...options, recoveryMaxMs, options: this.#options })
   }
 }

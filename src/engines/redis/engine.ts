@@ -40,7 +40,6 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   // decide, by `appendfsync`: with `everysec` up to the last second.
   survives: 'process-crash',
   settle: 'immediate',
-  attempts: 'stored',
   recovery: 'reaper',
   recoveryMaxMs: 45_000,
   enqueueDelayMaxMs: Number.POSITIVE_INFINITY,
@@ -52,16 +51,7 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   enqueueAtomic: true,
   transactionalEnqueue: false,
   limits: 'shared',
-  deadLetters: 'requeue',
-  inspection: true,
-  cancellation: true,
   dependencies: true,
-  schedules: true,
-  leadership: true,
-  retention: true,
-  presence: true,
-  pausing: true,
-  diagnosis: true,
 })
 
 /** BullMQ's queues in Redis: any number of machines, and any program that speaks BullMQ beside them. */
@@ -151,6 +141,6 @@ export class RedisEngine implements Engine {
   }
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
-    return diagnose(this.#open().database, { ...options, recoveryMaxMs: CAPABILITIES.recoveryMaxMs ?? 0 })
+    return diagnose(this.#open().database, { ...options, recoveryMaxMs: CAPABILITIES.recoveryMaxMs })
   }
 }

@@ -53,7 +53,6 @@ const RECOVERY_MAX_MS = 45_000
 export const CAPABILITIES: Capabilities = Object.freeze({
   survives: 'process-crash',
   settle: 'immediate',
-  attempts: 'stored',
   recovery: 'reaper',
   recoveryMaxMs: RECOVERY_MAX_MS,
   enqueueDelayMaxMs: Number.POSITIVE_INFINITY,
@@ -65,16 +64,7 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   enqueueAtomic: true,
   transactionalEnqueue: true,
   limits: 'shared',
-  deadLetters: 'requeue',
-  inspection: true,
-  cancellation: true,
   dependencies: true,
-  schedules: true,
-  leadership: true,
-  retention: true,
-  presence: true,
-  pausing: true,
-  diagnosis: true,
 })
 
 export interface SqliteOptions {

@@ -68,7 +68,7 @@ const HELD_MAX = 500
 
 /** By worker, what the store says is in progress: a beat is up to ten seconds old. Null where that cannot be listed. */
 async function heldNow({ mill }: Parts): Promise<ReadonlyMap<string | null, readonly HeldJob[]> | null> {
-  if (!mill.engine.capabilities.inspection) return null
+  if (mill.engine.inspector === undefined) return null
   const jobs = await mill.jobs({ state: 'in_progress', limit: HELD_MAX })
   if (jobs.length === HELD_MAX) return null
   const held = jobs.map(({ id, type, leaseOwner, startedAtMs, updatedAtMs }) => ({
