@@ -37,7 +37,7 @@ export const closing: CaseFile = {
         await rival.close()
         const wait = { waitMs: 0, signal: never }
         const act = { who: 'suite', reason: 'test' }
-        const { inspector, controls, deadLetters } = rival
+        const { inspector, controls, deadLetters } = stage.engine
         const calls: Readonly<Record<string, (() => Promise<unknown> | undefined) | undefined>> = {
           enqueue: () => rival.enqueue([stage.job()]),
           consume: () => rival.consume({ types: 'every', worker: 'suite:1:1' }),
@@ -46,18 +46,18 @@ export const closing: CaseFile = {
           settle: () => consumer.settle([{ lease, outcome: complete }]),
           renew: () => consumer.renew([lease], stage.leaseMs),
           report: () => consumer.report(lease, '1'),
-          find: inspector && (() => inspector.find([id])),
-          list: inspector && (() => inspector.list({ limit: 1 })),
-          history: inspector && (() => inspector.history(id)),
-          waitFor: inspector && (() => inspector.waitFor(id, wait)),
+          find: inspector && (() => rival.inspector?.find([id])),
+          list: inspector && (() => rival.inspector?.list({ limit: 1 })),
+          history: inspector && (() => rival.inspector?.history(id)),
+          waitFor: inspector && (() => rival.inspector?.waitFor(id, wait)),
           diagnose: rival.diagnose && (() => rival.diagnose?.()),
-          cancel: controls && (() => controls.cancel(id, act)),
-          letters: deadLetters && (() => deadLetters.list({ limit: 1 })),
-          requeue: deadLetters && (() => deadLetters.requeue([id], act)),
-          discard: deadLetters && (() => deadLetters.discard([id], act)),
-          undiscard: deadLetters && (() => deadLetters.undiscard([id], act)),
-          remove: deadLetters && (() => deadLetters.remove([id], act)),
-          audit: deadLetters && (() => deadLetters.audit({ limit: 1 })),
+          cancel: controls && (() => rival.controls?.cancel(id, act)),
+          letters: deadLetters && (() => rival.deadLetters?.list({ limit: 1 })),
+          requeue: deadLetters && (() => rival.deadLetters?.requeue([id], act)),
+          discard: deadLetters && (() => rival.deadLetters?.discard([id], act)),
+          undiscard: deadLetters && (() => rival.deadLetters?.undiscard([id], act)),
+          remove: deadLetters && (() => rival.deadLetters?.remove([id], act)),
+          audit: deadLetters && (() => rival.deadLetters?.audit({ limit: 1 })),
         }
         for (const [name, call] of Object.entries(calls)) {
           if (call === undefined) continue
