@@ -1,8 +1,8 @@
-/** The commander program as data, for whatever is generated from it: completion scripts, the reference, its test. */
+/** The commander program as data, for completion scripts, the reference page and tests. */
 import type { Argument, Command, Option } from 'commander'
 
 export interface CommandNode {
-  /** What is typed before its options: ['dead', 'list']; empty for the program itself. */
+  /** Such as ['dead', 'list']; empty for the program itself. */
   readonly path: readonly string[]
   readonly command: Command
   readonly children: readonly CommandNode[]
@@ -15,22 +15,22 @@ export function treeOf(command: Command, path: readonly string[] = []): CommandN
   return { path, command, children }
 }
 
-/** Commander keeps it on the command, without a type. */
+/** Commander has no typed access to it. */
 function isHidden(command: Command): boolean {
   return Reflect.get(command, '_hidden') === true
 }
 
-/** Every node, the parent before its children. */
+/** All nodes, parents before their children. */
 export function nodesOf(node: CommandNode): readonly CommandNode[] {
   return [node, ...node.children.flatMap(nodesOf)]
 }
 
-/** The commands that do something: those without commands of their own. */
+/** Commands without subcommands. */
 export function leavesOf(root: CommandNode): readonly CommandNode[] {
   return nodesOf(root).filter(({ children }) => children.length === 0)
 }
 
-/** Its own options, and below them those that every command takes. */
+/** The command's options, then the shared ones. */
 export function optionsOf(command: Command): readonly Option[] {
   const visible = (of: Command): readonly Option[] => of.options.filter((option) => !option.hidden)
   return command.parent === null ? visible(command) : [...visible(command), ...sharedOptions(command.parent)]
@@ -41,14 +41,14 @@ function sharedOptions(parent: Command): readonly Option[] {
   return parent.parent === null ? own : [...own, ...sharedOptions(parent.parent)]
 }
 
-/** What `addHelpText('after', …)` has put below its help: examples, and remarks after them. */
+/** The text of `addHelpText('after', …)`: examples and remarks. */
 export function textAfter(command: Command): string {
   const { writeOut } = command.configureOutput()
   const written: string[] = []
   command.configureOutput({ writeOut: (text) => void written.push(text) })
   command.outputHelp()
   if (writeOut !== undefined) command.configureOutput({ writeOut })
-  // The help itself comes first, in one piece.
+  // The first piece is the help itself.
   return written.slice(1).join('').trim()
 }
 
@@ -59,7 +59,6 @@ export interface Example {
 
 const EXAMPLE = /^ {2}(.*?\S) {3,}(\S.*)$/
 
-/** The examples of a help text, and the paragraphs beside them. */
 export function teachingOf(command: Command): { readonly examples: readonly Example[]; readonly remarks: string } {
   const examples: Example[] = []
   const remarks: string[] = []
@@ -76,18 +75,17 @@ export function teachingOf(command: Command): { readonly examples: readonly Exam
   return { examples, remarks: remarks.join('\n').trim() }
 }
 
-/** What a shell can complete at each point of a command line, whatever the shell. */
-
-/** What may stand after an option, or as an argument: one of some words, a file, or something only its user knows. */
+/** The value of an option or argument: one of some words, a file, or anything (`own`). */
 export type Value = { readonly kind: 'words'; readonly words: readonly string[] } | { readonly kind: 'file' | 'own' }
 
 export interface Flag {
   readonly names: readonly string[]
   readonly summary: string
-  /** Null for a switch. */
+  /** Null for a flag without a value. */
   readonly value: Value | null
 }
 
+/** What a shell can complete after one command. */
 export interface Point {
   /** 'millrace' for the program, 'millrace dead list' for a command. */
   readonly path: string
@@ -120,7 +118,6 @@ function argumentOf(command: Command): Value | null {
   return argument === undefined ? null : whatFits(argument.argChoices, argument.name())
 }
 
-/** Modules are the files that a command line names. */
 function whatFits(choices: readonly string[] | undefined, written: string): Value {
   if (choices !== undefined) return { kind: 'words', words: choices }
   return { kind: /modules|^jobs$|file/.test(written) ? 'file' : 'own' }
@@ -130,7 +127,7 @@ function firstLine(command: Command): string {
   return command.summary() || command.description()
 }
 
-/** Every flag that takes a value, over all commands: what follows it is no command. */
+/** The flags of all commands that take a value: the word after one is not a command. */
 export function valuedNames(points: readonly Point[]): readonly string[] {
   const names = points.flatMap(({ flags }) => flags.filter(({ value }) => value !== null).flatMap(({ names }) => names))
   return [...new Set(names)].toSorted()

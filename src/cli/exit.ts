@@ -2,11 +2,11 @@ import { CommanderError } from 'commander'
 import { type ErrorCode, fieldOf, isError, isMillraceError, messageOf } from '../errors.ts'
 import { printable, type Terminal } from './terminal.ts'
 
-/** What the shell sees. A script may rely on these three. */
+/** Scripts may rely on these. */
 export const EXIT = { done: 0, failed: 1, usage: 2 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** With these the command line, or a file that it names, has to change: repeating the command cannot help. */
+/** The command line, or a file it names, has to change; repeating the command cannot help. */
 const USAGE_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'ERR_OPTION_INVALID',
   'ERR_PAYLOAD_INVALID',
@@ -27,7 +27,7 @@ export interface Complaint {
   readonly exitCode: ExitCode
 }
 
-/** Any error as one line for a person and one number for a script. Null when commander only showed help. */
+/** Any error as one line and an exit code. Null if commander only showed help. */
 export function toComplaint(error: unknown): Complaint | null {
   if (error instanceof CommanderError) return fromCommander(error)
   if (isMillraceError(error)) {
@@ -37,7 +37,7 @@ export function toComplaint(error: unknown): Complaint | null {
   const code = fieldOf(error, 'code')
   return {
     code: typeof code === 'string' ? code : 'ERR_UNEXPECTED',
-    message: `${messageOf(error)}; run it again with --debug to see where`,
+    message: `${messageOf(error)}; add --debug for the stack`,
     exitCode: EXIT.failed,
   }
 }
@@ -45,7 +45,7 @@ export function toComplaint(error: unknown): Complaint | null {
 function fromCommander(error: CommanderError): Complaint | null {
   if (error.exitCode === 0) return null
   if (error.code === 'commander.help') {
-    return { code: 'ERR_OPTION_INVALID', message: 'name a command, as shown above', exitCode: EXIT.usage }
+    return { code: 'ERR_OPTION_INVALID', message: 'no command; choose one of those above', exitCode: EXIT.usage }
   }
   const message = error.message
     .replace(/^error: /, '')
@@ -54,7 +54,7 @@ function fromCommander(error: CommanderError): Complaint | null {
   return { code: 'ERR_OPTION_INVALID', message: `${message}; see --help`, exitCode: EXIT.usage }
 }
 
-/** Prints a complaint on stderr: never a stack, unless it was asked for. */
+/** Prints the error on stderr, with its stack only for --debug. */
 export function report(error: unknown, terminal: Terminal, shown: { json?: true; debug?: true }): ExitCode {
   const complaint = toComplaint(error)
   if (complaint === null) return EXIT.done

@@ -30,13 +30,13 @@ export function styleOf(view: JobView): Style {
   }
 }
 
-/** Whether those before it are done, the job itself does not tell. */
+/** The job itself does not know whether its predecessors are done. */
 function turnOf({ after }: JobView): string {
   if (after === null) return 'due now'
   return after.ids.length === 1 ? `after ${after.ids[0]}` : `after ${after.ids.length} jobs`
 }
 
-/** One line on what matters about a job now: when it is due, how far it is, why it failed. */
+/** The most useful fact about a job in its state: when it is due, its progress, why it failed. */
 export function detailOf(view: JobView, nowMs: number): string {
   const error = view.error === null ? '' : printable(view.error.message)
   if (view.state === 'queued') {

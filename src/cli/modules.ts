@@ -10,7 +10,7 @@ interface Exported {
   readonly path: string
 }
 
-/** Every definition that the modules export, by name, as default or in arrays; each type once. */
+/** All definitions that the modules export: named, default or in arrays; each type once. */
 export async function loadJobs(paths: readonly string[]): Promise<readonly AnyJob[]> {
   const byType = new Map<string, Exported>()
   for (const path of paths) {
@@ -21,7 +21,7 @@ export async function loadJobs(paths: readonly string[]): Promise<readonly AnyJo
   return [...byType.values()].map(({ job }) => job)
 }
 
-/** The jobs of those modules that a worker can run. Loading is the last moment to say that a handler is missing. */
+/** The jobs that a worker can run. Throws for a type without a handler. */
 export async function loadHandledJobs(
   paths: readonly string[],
   types: readonly string[] | null,
@@ -39,10 +39,7 @@ export async function loadHandledJobs(
   )
 }
 
-/**
- * A definition and its `handledBy` twin may both be exported: the one with the handler stands. Two handlers for one
- * type would make it a matter of luck which of them runs.
- */
+/** A definition and its `handledBy` twin may both be exported: the one with a handler is used. Two handlers are an error. */
 function oneOf(first: Exported | undefined, second: Exported): Exported {
   if (first === undefined) return second
   if (first.job === second.job || second.job.run === null) return first

@@ -54,7 +54,7 @@ const COMMANDS = [
   addCompletion,
 ]
 
-/** Runs one command line to its end and answers with the exit code; it never throws and never exits by itself. */
+/** Runs one command line and returns the exit code. It neither throws nor exits. */
 export async function run(args: readonly string[], terminal: Terminal, extensions: CliExtensions): Promise<ExitCode> {
   const program = buildProgram({ terminal, clock: systemClock, extensions })
   try {
@@ -65,7 +65,6 @@ export async function run(args: readonly string[], terminal: Terminal, extension
   }
 }
 
-/** Every command with its options and its help: to be run, or to be read by what is generated from it. */
 export function buildProgram(cli: Cli): Command {
   const { terminal } = cli
   const program = new Command('millrace')
@@ -77,7 +76,7 @@ export function buildProgram(cli: Cli): Command {
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command]', 'show the help of a command')
     .configureHelp({ showGlobalOptions: true, styleTitle: (title) => terminal.paint('bold', title) })
-    // Errors are printed in one place, in one form: see exit.ts.
+    // exit.ts prints all errors.
     .configureOutput({
       outputError: () => {},
       writeOut: (text) => terminal.print(text.trimEnd()),
@@ -90,23 +89,23 @@ export function buildProgram(cli: Cli): Command {
   return program
 }
 
-/** Help that is piped into a pager is read by a person too. */
+/** For help that is piped into a pager. */
 const HELP_COLUMNS = 100
 
 const HELP = `${examples([
   ['millrace start jobs.ts', 'run the jobs that jobs.ts exports, on ./millrace.db'],
-  [`millrace enqueue greet '{"name":"Ada"}'`, 'add one'],
-  ['millrace jobs --status dead_letter', 'what has failed for good'],
+  [`millrace enqueue greet '{"name":"Ada"}'`, 'add a job'],
+  ['millrace jobs --status dead_letter', 'jobs that failed for good'],
   ['millrace job 01K5X…', 'everything about one job'],
 ])}
 
 Exit codes:
   0  done
-  1  failed: an unknown id, a job that has finished already, a store that cannot be opened or read,
-     a worker whose log nobody read to its end
+  1  failed: an unknown id, a job that has already finished, a store that cannot be opened or read,
+     a worker that lost the reader of its log
   2  wrong usage: the command line, or a file it names, has to change`
 
-/** The whole process: runs the command line of this process and exits with its code. */
+/** Runs the command line of this process and exits with its code. */
 export async function main(extensions: CliExtensions): Promise<never> {
   boundYoungHeap()
   const terminal = systemTerminal()

@@ -1,6 +1,6 @@
 import type { Style, Terminal } from './terminal.ts'
 
-/** The terminal's second screen: drawn in place, and left as it was found whatever ends the process. */
+/** The terminal's alternate screen. It is left as it was found, however the process ends. */
 export class Screen {
   readonly #out: Terminal['out']
   #entered = false
@@ -39,10 +39,10 @@ export class Screen {
   }
 }
 
-/** What a raw terminal sends for Ctrl-C, which it no longer turns into a signal. */
+/** In raw mode Ctrl-C is a character, not a signal. */
 const CTRL_C = '\u0003'
 
-/** Calls `quit` when q or Ctrl-C is pressed. Without a keyboard there is nothing to listen to. Returns the end of it. */
+/** Calls `quit` for q or Ctrl-C, on a terminal only. Returns the function that stops listening. */
 export function onQuitKey(keyboard: NodeJS.ReadStream, quit: () => void): () => void {
   if (keyboard.isTTY !== true) return () => {}
   const listener = (typed: Buffer): void => {
@@ -59,21 +59,20 @@ export function onQuitKey(keyboard: NodeJS.ReadStream, quit: () => void): () => 
 }
 
 export interface Bar {
-  /** `total` null: how much there is to do is not known. */
+  /** `total` is null if unknown. */
   show(done: number, total: number | null): void
-  /** Clears the line for what is printed next. */
   clear(): void
 }
 
 const WIDTH = 24
 
-/** A bar of this many cells; `share` runs from 0 to 1. */
+/** `share` runs from 0 to 1, `width` is in cells. */
 export function drawBar(share: number, width: number, paint: (style: Style, text: string) => string): string {
   const filled = Math.round(share * width)
   return `${paint('cyan', '█'.repeat(filled))}${paint('dim', '░'.repeat(width - filled))}`
 }
 
-/** How far a job says it is, from 0 to 1: `{ percent }` or `{ done, total }`. Null when it says something else. */
+/** A job's progress from 0 to 1, if it has the form `{ percent }` or `{ done, total }`; otherwise null. */
 export function shareOf(progress: unknown): number | null {
   if (typeof progress !== 'object' || progress === null) return null
   const { percent, done, total } = progress as Readonly<Record<string, unknown>>
@@ -88,7 +87,7 @@ export function shareOf(progress: unknown): number | null {
 
 const SILENT: Bar = { show: () => {}, clear: () => {} }
 
-/** A line that rewrites itself on a terminal; a pipe gets nothing of it. */
+/** A line that rewrites itself on a terminal, and nothing elsewhere. */
 export function progressBar(terminal: Terminal, what: string): Bar {
   if (terminal.columns === null) return SILENT
   let shown = false

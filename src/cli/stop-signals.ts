@@ -1,12 +1,12 @@
 import { backgroundClock, type Clock } from '../time/clock.ts'
 
-/** npm passes Ctrl-C on to a process that the terminal has told already: two signals so close are one wish. */
+/** npm repeats Ctrl-C to a process that already got it from the terminal: two signals this close count as one. */
 const ECHO_MS = 1_000
 
 /**
- * Calls `onFirst` at the first SIGTERM or SIGINT and `onSecond` when somebody insists. As long as it listens, no signal
- * ends the process by itself. Returns the unsubscriber, after which the echo of a signal that was heard is still ignored:
- * whoever stops at once would otherwise be killed by it while it closes.
+ * Calls `onFirst` at the first SIGTERM or SIGINT and `onSecond` at a later one. While it listens, no signal ends the
+ * process. The returned function unsubscribes, but still ignores the echo of a signal: the echo would otherwise kill a
+ * process that is closing.
  */
 export function onStopSignals(
   clock: Clock,
@@ -37,8 +37,8 @@ export function onStopSignals(
 }
 
 /**
- * How a command that runs long hears that it is to stop. It listens from the moment that it is made, which is before the
- * command's first wait: a signal that comes while modules are loaded, a store is opened or a group is joined is heard too.
+ * The stop of a long-running command. It listens from its construction, before the command's first wait, so a signal
+ * also counts while modules load, a store opens or a group is joined.
  */
 export class StopRequest {
   readonly #stopping = new AbortController()
@@ -53,17 +53,17 @@ export class StopRequest {
     )
   }
 
-  /** Aborts at the first signal; its name is the reason. */
+  /** Aborts at the first signal, with the signal's name as the reason. */
   get signal(): AbortSignal {
     return this.#stopping.signal
   }
 
-  /** What to do when somebody does not want to wait for the stop. */
+  /** What to do at a second signal. */
   onInsist(act: () => void): void {
     this.#onInsist = act
   }
 
-  /** What `work` brings; null if the stop comes first, and then what it brings late is undone. */
+  /** The result of `work`. Null if the stop comes first; then `undo` gets the late result. */
   async unlessStopped<Value>(work: Promise<Value>, undo: (late: Value) => unknown = () => {}): Promise<Value | null> {
     const { promise: stopped, resolve } = Promise.withResolvers<null>()
     const onStop = (): void => resolve(null)
@@ -73,7 +73,7 @@ export class StopRequest {
       return await Promise.race([stopped, work])
     } finally {
       this.signal.removeEventListener('abort', onStop)
-      // Whoever has stopped does not hear how it ends.
+      // After a stop, the outcome no longer matters.
       if (this.signal.aborted) void work.then(undo).catch(() => {})
     }
   }

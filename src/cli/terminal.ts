@@ -2,24 +2,23 @@ import { stripVTControlCharacters, styleText } from 'node:util'
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'cyan' | 'magenta'
 
-/** Where a command prints. Answers go to `out`, errors to `err`, so that a pipe carries answers only. */
+/** Where a command prints: results to stdout, errors to stderr. */
 export interface Terminal {
-  /** A terminal also says how large it is now. */
   readonly out: NodeJS.WritableStream & { readonly columns?: number; readonly rows?: number }
-  /** The width to fit a table into, or null when a program reads the output and nothing may be cut. */
+  /** The width for tables; null if the output is not a terminal and nothing may be cut. */
   readonly columns: number | null
   print(line: string): void
   complain(line: string): void
-  /** Coloured on a terminal, plain elsewhere and under NO_COLOR. */
+  /** Colours on a terminal only, and not with NO_COLOR. */
   paint(style: Style, text: string): string
   /**
-   * For a command that works: it goes on when nobody reads its log any more, and says so by its exit code. The reader of a
-   * command that answers has what it wanted, so such a command ends then.
+   * For long-running commands: they continue when the reader of their log goes away, and their exit code tells so. Other
+   * commands end then, because the reader has what it wanted.
    */
   outliveReader(): void
-  /** Whether a command that works has lost the reader of its log. */
+  /** Whether a long-running command has lost the reader of its log. */
   readonly lostReader: boolean
-  /** Resolves when everything printed has been handed to the system. */
+  /** Resolves when all output has been written. */
   flush(): Promise<void>
 }
 
@@ -32,12 +31,12 @@ export function systemTerminal({ stdout, stderr, env }: Surroundings = process):
   let [outlivesReader, lostReader] = [false, false]
   stdout.on('error', (error) => {
     if (Reflect.get(error, 'code') !== 'EPIPE') throw error
-    // `millrace jobs | head` closes the pipe early: the reader has what it wanted, so this is no error.
+    // `millrace jobs | head` closes the pipe early, which is not an error.
     if (!outlivesReader) process.exit(0)
-    if (!lostReader) stderr.write('nobody reads the log any more; the command goes on without it\n')
+    if (!lostReader) stderr.write('the reader of the log is gone; the command continues without it\n')
     lostReader = true
   })
-  // With `2>&1 | head` the reader of errors is gone too, and there is nobody left to tell.
+  // With `2>&1 | head` stderr has no reader either.
   stderr.on('error', (error) => {
     if (Reflect.get(error, 'code') !== 'EPIPE') throw error
   })
@@ -63,10 +62,7 @@ function flushed(stream: NodeJS.WritableStream): Promise<void> {
   return new Promise((resolve) => void stream.write('', () => resolve()))
 }
 
-/**
- * Text that someone else wrote (a type, an error, a payload) as one harmless line: an escape sequence in it must not
- * move the reader's cursor or forge a line.
- */
+/** Foreign text (a type, an error, a payload) as one line: an escape sequence must not move the cursor or forge a line. */
 export function printable(text: string): string {
   return text.replace(/\s+/g, ' ').replace(/\p{Cc}/gu, '�')
 }
@@ -82,7 +78,7 @@ function widthOf(cell: string): number {
   return stripVTControlCharacters(cell).length
 }
 
-/** Rows as aligned columns under a heading. On a terminal the last column is cut to the width; a pipe gets it whole. */
+/** Aligned columns under a heading. On a terminal the last column is cut to the width. */
 export function printTable(terminal: Terminal, columns: readonly Column[], rows: readonly (readonly string[])[]): void {
   for (const line of tableLines(terminal, columns, rows)) terminal.print(line)
 }
@@ -118,7 +114,7 @@ function lineOf(
   return `${lead}${GAP}${clip(tail, room)}`.trimEnd()
 }
 
-/** A coloured cell that is too long loses its colour rather than its closing sequence. */
+/** A coloured cell that is too long loses its colour, so that the closing sequence is not cut off. */
 export function clip(cell: string, room: number | null): string {
   if (room === null || widthOf(cell) <= room) return cell
   const plain = stripVTControlCharacters(cell)

@@ -143,7 +143,7 @@ describe('dead replay', () => {
       [later],
     )
     assert.equal((await said('dead', 'list', '--before', 'yesterday')).code, 2)
-    assert.match(await cli('dead', 'list', '--limit', '1'), /the newest 1; there may be more/)
+    assert.match(await cli('dead', 'list', '--limit', '1'), /the newest 1; see more with --limit/)
   })
 
   it('leaves alone what was replayed too often', async (t) => {
@@ -171,7 +171,7 @@ describe('dead replay', () => {
     await until(async () => ((await engine.counts()).bulk?.ready ?? 0) > 0)
     running.child.kill('SIGINT')
     const { code, err } = await running.ended
-    assert.deepEqual([code, /goes on where this one ended/.test(err)], [1, true], err)
+    assert.deepEqual([code, /repeat the command to continue/.test(err)], [1, true], err)
     const left = (await engine.counts()).bulk?.dead ?? 0
     assert.ok(left > 0 && left < 60, `${left} left`)
     const [rest] = await json('dead', 'replay-all')
@@ -188,7 +188,7 @@ describe('dead discard, undo and purge', () => {
     const bare = await said('dead', 'discard', id)
     assert.deepEqual([bare.code, /--reason/.test(bare.err)], [2, true])
     const nothing = await said('dead', 'discard', '--reason', 'x')
-    assert.deepEqual([nothing.code, /nothing is chosen/.test(nothing.err)], [2, true])
+    assert.deepEqual([nothing.code, /no letters are selected/.test(nothing.err)], [2, true])
     assert.equal((await said('dead', 'discard', id, '--all', '--reason', 'x')).code, 2)
     assert.match(await cli('dead', 'discard', id, '--reason', 'x', '--dry-run'), /^1 would be discarded/)
     assert.equal(await cli('dead', 'discard', id, '--reason', 'x', '--who', 'ann'), '1 discarded\n')
@@ -205,7 +205,7 @@ describe('dead discard, undo and purge', () => {
     const { cli, json, said, bury } = await store(t)
     const [erase, bill] = [await bury('erase', 'x'), await bury('bill', 'y')]
     const unknown = await said('dead', 'purge', '--all', '--reason', 'old')
-    assert.deepEqual([unknown.code, /critical is not known/.test(unknown.err)], [2, true])
+    assert.deepEqual([unknown.code, /critical types are unknown/.test(unknown.err)], [2, true])
     const purge = ['dead', 'purge', '--all', '--reason', 'old', '--critical', 'erase'] as const
     const left = '1 left as they are: critical (discard them first, or --force)\n'
     const dry = await cli(...purge, '--dry-run')

@@ -52,6 +52,6 @@ test('limits that are no limits are refused', async () => {
   for (const lag of ['escrow.commands', 'escrow.commands=5', 'escrow.commands=5,4', '=1,2']) {
     const { code, err } = await runCli(['doctor', '--lag', lag, '--engine', 'memory:'])
     assert.equal(code, 2, lag)
-    assert.match(err, /'lag' is '.*'; give a type and two growing numbers/)
+    assert.match(err, /'lag' is '.*'; give a type and two rising numbers/)
   }
 })

@@ -13,9 +13,9 @@ test('docs/cli.md is what the commands say', () => {
 test('the page has the options, arguments and examples of a command', () => {
   const page = documentCommands()
   const [, purge = ''] = page.split('\n### millrace dead purge\n')
-  assert.match(purge, /\| `--dry-run` \| only say how many it would be \|/)
+  assert.match(purge, /\| `--dry-run` \| only count them \|/)
   assert.match(purge, /\| `ids` \| their ids; or give a filter \|/)
-  assert.match(purge, /^millrace dead purge 01K5X….* {2}# one, whatever its type$/m)
+  assert.match(purge, /^millrace dead purge 01K5X….* {2}# one, of any type$/m)
   assert.match(page, /\| `--status <state>` \| only jobs in this state \(choices: "queued"/)
   assert.match(page, /MILLRACE_ENGINE/)
 })

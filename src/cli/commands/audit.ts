@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import { AUDIT_ACTIONS, type AuditAction } from '../../engine/dead-letters.ts'
+import { omitUndefined } from '../../job/known-options.ts'
 import { wholeNumber } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { withDesk } from '../dead/letters.ts'
@@ -18,21 +19,21 @@ const LIMIT_DEFAULT = 50
 export function addAudit(program: Command, cli: Cli): void {
   program
     .command('audit')
-    .summary('what operators did, by whom and why')
+    .summary('show what operators did, who and why')
     .description(
-      'List what was done to dead letters, types and schedules, newest first. Nobody can change or delete an entry.',
+      'List what operators did to dead letters, types and schedules, newest first. Entries cannot be changed or deleted.',
     )
-    .option('--job <id>', 'only what was done to this job')
-    .option('--by <name>', 'only what this person did')
-    .addOption(new Option('--action <action>', 'only these acts').choices(AUDIT_ACTIONS))
-    .option('--limit <n>', 'how many at most', wholeNumber, LIMIT_DEFAULT)
-    .option('--before <no>', 'only entries before this number: the next page', wholeNumber)
+    .option('--job <id>', 'only acts on this job')
+    .option('--by <name>', 'only acts of this person')
+    .addOption(new Option('--action <action>', 'only acts of this kind').choices(AUDIT_ACTIONS))
+    .option('--limit <n>', 'at most this many', wholeNumber, LIMIT_DEFAULT)
+    .option('--before <no>', 'only entries before this number, for the next page', wholeNumber)
     .addHelpText(
       'after',
       examples([
         ['millrace audit', `the newest ${LIMIT_DEFAULT}`],
-        ['millrace audit --action purge --by ann', 'what ann has deleted'],
-        ['millrace audit --job 01K5X… --json', 'one job, with the job before and after each act'],
+        ['millrace audit --action purge --by ann', 'what ann deleted'],
+        ['millrace audit --job 01K5X… --json', 'one job, before and after each act'],
       ]),
     )
     .action((_options, command: Command) => list(cli, command.optsWithGlobals<AuditFlags>()))
@@ -40,16 +41,9 @@ export function addAudit(program: Command, cli: Cli): void {
 
 async function list(cli: Cli, flags: AuditFlags): Promise<void> {
   const { job, by, action, limit, before } = flags
-  const filter = {
-    limit,
-    ...(job !== undefined && { jobId: job }),
-    ...(by !== undefined && { who: by }),
-    ...(action !== undefined && { action }),
-    ...(before !== undefined && { before }),
-  }
-  const shared = { engine: flags.engine }
-  const entries = await withDesk(cli, shared, (desk) => desk.audit(filter))
+  const filter = omitUndefined({ limit, jobId: job, who: by, action, before })
+  const entries = await withDesk(cli, { engine: flags.engine }, (desk) => desk.audit(filter))
   if (flags.json) for (const entry of entries) cli.terminal.print(JSON.stringify(entry))
-  else if (entries.length === 0) cli.terminal.print('Nothing was done.')
+  else if (entries.length === 0) cli.terminal.print('No entries.')
   else printAudit(cli, entries)
 }

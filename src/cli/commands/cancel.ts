@@ -13,17 +13,17 @@ export function addCancel(program: Command, cli: Cli): void {
   program
     .command('cancel')
     .summary('end a job that has not finished')
-    .description('End a job that has not finished, also while another process runs it.')
+    .description('End a job that has not finished, even while another process runs it.')
     .argument('<id>', 'the id that enqueue printed')
-    .option('--reason <text>', 'why; it stays in the history and in the audit', 'cancelled from the command line')
-    .option('--who <name>', 'who; your user name unless told')
-    .option('--dry-run', 'only say whether it could be')
+    .option('--reason <text>', 'why; recorded in the history and the audit', 'cancelled from the command line')
+    .option('--who <name>', 'who does it (default: your user name)')
+    .option('--dry-run', 'only say whether it can be cancelled')
     .addHelpText(
       'after',
       examples([
-        ['millrace cancel 01K5X…', 'a waiting job never starts; a running one has its signal aborted'],
+        ['millrace cancel 01K5X…', 'a waiting job never starts; a running one gets its signal aborted'],
         ['millrace cancel 01K5X… --reason "sent twice"', 'say why'],
-        ['millrace cancel 01K5X… --dry-run', 'whether it has finished already; nothing is changed'],
+        ['millrace cancel 01K5X… --dry-run', 'check only; nothing is changed'],
       ]),
     )
     .action((id: string, _options, command: Command) => cancelJob(cli, id, command.optsWithGlobals<CancelOptions>()))

@@ -28,56 +28,54 @@ export function addClean(program: Command, cli: Cli): void {
   program
     .command('clean')
     .summary('remove finished jobs, once')
-    .description(
-      'Remove finished jobs with their history, once: what is old enough, in small steps beside running workers.',
-    )
+    .description('Remove old finished jobs with their history, once, in small steps beside running workers.')
     .option(
       '--older-than <duration>',
-      `what finished longer ago than this; ${DAYS_DEFAULT}d unless told`,
+      `only jobs that finished longer ago (default: ${DAYS_DEFAULT}d)`,
       duration,
       DAYS_DEFAULT * DAY_MS,
     )
     .addOption(
-      new Option('--state <state>', 'which: ended ones were cancelled, superseded or discarded')
+      new Option('--state <state>', 'which jobs; ended means cancelled, superseded or discarded')
         .choices(['completed', 'ended', 'dead'])
         .default('completed'),
     )
     .option('--type <type>', 'only of this type')
-    .option('--dry-run', 'only say how many it would be')
-    .option('--yes', 'yes, remove them')
-    .option('--reason <text>', 'why dead letters go; it stays in the audit')
-    .option('--who <name>', 'who; your user name unless told')
-    .option('--jobs <modules...>', 'modules that define the types: dead letters of critical ones are left alone')
-    .option('--critical <types...>', 'types whose dead letters are left alone')
-    .option('--force', 'also dead letters of critical types')
+    .option('--dry-run', 'only count them')
+    .option('--yes', 'confirm the removal')
+    .option('--reason <text>', 'why dead letters are removed; recorded in the audit')
+    .option('--who <name>', 'who does it (default: your user name)')
+    .option('--jobs <modules...>', 'modules that define the types, to keep dead letters of critical ones')
+    .option('--critical <types...>', 'types whose dead letters are kept')
+    .option('--force', 'remove dead letters of critical types too')
     .addHelpText(
       'after',
       `${examples([
-        ['millrace clean --dry-run', 'how many completed jobs are older than seven days'],
-        ['millrace clean --older-than 1d --yes', 'remove what was completed before yesterday'],
+        ['millrace clean --dry-run', 'count the completed jobs older than seven days'],
+        ['millrace clean --older-than 1d --yes', 'remove jobs that completed over a day ago'],
         ['millrace clean --state ended --type refresh --yes', 'superseded versions of one type'],
         [
           'millrace clean --state dead --older-than 90d --jobs jobs.ts --reason "too old"',
-          'dead letters, with an audit',
+          'dead letters, recorded in the audit',
         ],
       ])}
 
-Keepers do this by themselves, by the retention policy of the workers; use it when there are none, or before a backup.`,
+Keepers do this by the workers' retention policy. Use it without keepers, or before a backup.`,
     )
     .action((_options, command: Command) => clean(cli, command.optsWithGlobals<CleanFlags>()))
 }
 
-/** Dead letters need a reason and a word about critical types, as at the desk; the rest needs a yes. */
+/** Dead letters need a reason and a decision about critical types, as at the desk; other jobs need --yes. */
 function checkConsent(flags: CleanFlags): void {
   if (flags.dryRun) return
   if (flags.state !== 'dead') {
     if (flags.yes) return
-    throw new OptionError('this removes jobs for good; look with --dry-run first, then add --yes')
+    throw new OptionError('this removes jobs permanently; check with --dry-run, then add --yes')
   }
-  if (flags.reason === undefined) throw new OptionError('dead letters go with a reason; add --reason "…"')
+  if (flags.reason === undefined) throw new OptionError('removing dead letters needs a reason; add --reason "…"')
   if (flags.jobs === undefined && flags.critical === undefined && !flags.force) {
     throw new OptionError(
-      'which types are critical is not known; name your modules with --jobs, the types with --critical, or add --force',
+      'the critical types are unknown; name your modules with --jobs, the types with --critical, or add --force',
     )
   }
 }
@@ -143,5 +141,5 @@ function tell({ terminal }: Cli, flags: CleanFlags, cleaned: Cleaned): void {
   if (flags.json) terminal.print(JSON.stringify(cleaned))
   else if (dryRun) terminal.print(`${removed} ${NAMES[flags.state]} would be removed; nothing was changed`)
   else terminal.print(`${removed} ${NAMES[flags.state]} removed`)
-  if (interrupted) throw new MillraceError('ERR_STOPPING', 'interrupted; the same command goes on where this one ended')
+  if (interrupted) throw new MillraceError('ERR_STOPPING', 'interrupted; repeat the command to continue')
 }

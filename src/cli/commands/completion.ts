@@ -23,9 +23,9 @@ export function addCompletion(program: Command, { terminal }: Cli): void {
     .addHelpText(
       'after',
       examples([
-        ['source <(millrace completion bash)', 'in this shell; put the line into ~/.bashrc to keep it'],
-        ['millrace completion zsh > ~/.zfunc/_millrace', 'a folder of your fpath, before compinit'],
-        ['millrace completion fish > ~/.config/fish/completions/millrace.fish', 'for every fish from now on'],
+        ['source <(millrace completion bash)', 'in this shell; add the line to ~/.bashrc to keep it'],
+        ['millrace completion zsh > ~/.zfunc/_millrace', 'into a folder of your fpath, before compinit'],
+        ['millrace completion fish > ~/.config/fish/completions/millrace.fish', 'for every fish session'],
       ]),
     )
     .action((shell: Shell, _options, command: Command) => {

@@ -8,18 +8,17 @@ import { type FilterFlags, tellBefore, toFilter, withDesk, withFilter } from '..
 import { formatDuration, formatTime } from '../format.ts'
 import { printable, printTable } from '../terminal.ts'
 
-/** The dead-letter desk. */
 export function addDead(program: Command, cli: Cli): void {
   const dead = program
     .command('dead')
-    .summary('look at dead letters, replay, discard or purge them')
-    .description('Look at dead letters and decide about them. Every act is audited: see millrace audit.')
+    .summary('list, replay, discard or purge dead letters')
+    .description('List dead letters and act on them. Every act is audited: see millrace audit.')
     .addHelpText(
       'after',
       examples([
-        ['millrace dead list --groups', 'what goes wrong, and how often'],
+        ['millrace dead list --groups', 'the causes and how often they occur'],
         ['millrace dead replay 01K5X…', 'run one again'],
-        ['millrace dead replay-all --type bill --dry-run', 'how many a replay would be'],
+        ['millrace dead replay-all --type bill --dry-run', 'count the matching letters'],
         ['millrace dead discard 01K5X… --reason "sent by hand"', 'take one off the list'],
       ]),
     )
@@ -48,14 +47,14 @@ const LIMIT_DEFAULT = 100
 export function addDeadList(dead: Command, cli: Cli): void {
   withFilter(dead.command('list'))
     .summary('list dead letters, or their causes')
-    .description(`List dead letters, newest first, ${LIMIT_DEFAULT} unless told. Payloads are left out.`)
-    .option('--groups', 'one line for each cause, the most frequent first')
+    .description(`List dead letters, newest first (default: ${LIMIT_DEFAULT}), without payloads.`)
+    .option('--groups', 'one line per cause, the most frequent first')
     .addHelpText(
       'after',
       examples([
-        ['millrace dead list --groups', 'what goes wrong, and how often'],
+        ['millrace dead list --groups', 'the causes and how often they occur'],
         ['millrace dead list --error 3f2a9c0d11e4', 'the letters of one cause'],
-        ['millrace dead list --type bill --newer-than 1h', 'what died of one type in the last hour'],
+        ['millrace dead list --type bill --newer-than 1h', 'one type, in the last hour'],
         ['millrace dead list --json | jq -r .job.id', 'for a script'],
       ]),
     )
@@ -72,7 +71,7 @@ async function list(cli: Cli, flags: ListFlags): Promise<void> {
     printLetters(cli, letters)
     const limit = filter.limit ?? LIMIT_DEFAULT
     if (letters.length === limit) {
-      cli.terminal.print(cli.terminal.paint('dim', `the newest ${limit}; there may be more: --limit, or --groups`))
+      cli.terminal.print(cli.terminal.paint('dim', `the newest ${limit}; see more with --limit, or --groups`))
     }
   }
 }
@@ -143,7 +142,7 @@ export function addDeadShow(dead: Command, cli: Cli): void {
     .summary('show one dead letter')
     .description('Show one dead letter with its error, its history and what was done to it.')
     .argument('<id>', 'its id, as dead list prints it')
-    .option('--payload', 'show the payload too: it may hold what others must not see')
+    .option('--payload', 'also show the payload, which may hold secrets')
     .addHelpText('after', examples([['millrace dead show 01K5X…', 'why it died, with the stack']]))
     .action((id: string, _options, command: Command) => show(cli, id, command.optsWithGlobals<ShowFlags>()))
 }

@@ -17,37 +17,33 @@ type LagLimits = NonNullable<DiagnoseOptions['lag']>
 export function addDoctor(program: Command, cli: Cli): void {
   program
     .command('doctor')
-    .summary('find what is wrong with the store')
-    .description('Look for what is wrong with the store and its jobs, and say what to do. It changes nothing.')
-    .option('--deep', 'also read the whole store for damage; it may take minutes')
-    .option(
-      '--lag <type=n,m>',
-      'more than n waiting jobs of a type are a warning, more than m an error (Kafka)',
-      parseLag,
-    )
-    .option('--handlers <duration>', 'how long your handlers take at most: is that waited for (Kafka)?')
+    .summary('find problems of the store')
+    .description('Find problems of the store and its jobs, and say what to do. It changes nothing.')
+    .option('--deep', 'also read the whole store for damage; can take minutes')
+    .option('--lag <type=n,m>', 'warn above n waiting jobs of a type, fail above m (Kafka); can be repeated', parseLag)
+    .option('--handlers <duration>', 'how long your handlers take at most, to check the timeouts (Kafka)')
     .addHelpText(
       'after',
       `${examples([
         ['millrace doctor', 'a report; exit 1 if anything is an error'],
-        ['millrace doctor --deep', 'after a crash of the machine, or before a backup'],
-        ['millrace doctor --lag escrow.commands=100,500 --lag deal.events=500,2000', 'by your own limits'],
+        ['millrace doctor --deep', 'after a machine crash, or before a backup'],
+        ['millrace doctor --lag escrow.commands=100,500 --lag deal.events=500,2000', 'with your own limits'],
         [`millrace doctor --json | jq 'select(.severity != "ok")'`, 'a line per finding'],
       ])}
 
-Errors mean that jobs are lost, stuck or in danger now; warnings, that someone should look.`,
+An error means that jobs are lost, stuck or at risk. A warning needs a look.`,
     )
     .action((_options, command: Command) => examine(cli, command.optsWithGlobals<DoctorOptions>()))
 }
 
 const LAG = /^(.+)=(\d+),(\d+)$/
 
-/** Given again for each type. */
+/** One per type. */
 function parseLag(text: string, before: LagLimits = {}): LagLimits {
   const [, type, warning, critical] = LAG.exec(text) ?? []
   if (type !== undefined && Number(warning) <= Number(critical))
     return { ...before, [type]: { warning: Number(warning), critical: Number(critical) } }
-  throw new OptionError(`'lag' is '${text}'; give a type and two growing numbers, such as greet=100,500`)
+  throw new OptionError(`'lag' is '${text}'; give a type and two rising numbers, such as greet=100,500`)
 }
 
 async function examine(cli: Cli, options: DoctorOptions): Promise<void> {
@@ -63,7 +59,7 @@ async function examine(cli: Cli, options: DoctorOptions): Promise<void> {
   if (errors === 0) return
   throw new EngineError(
     'ERR_UNHEALTHY',
-    `the doctor found ${errors} error${errors === 1 ? '' : 's'}; do what the report says, then run it again`,
+    `the doctor found ${errors} error${errors === 1 ? '' : 's'}; follow the report, then run it again`,
   )
 }
 
@@ -73,7 +69,7 @@ const MARKS: Readonly<Record<Finding['severity'], readonly [Style, string]>> = {
   error: ['red', 'error'],
 }
 
-/** Findings name types and other programs' SQL, so every part is made printable. */
+/** Findings quote types and foreign SQL, so every part is made printable. */
 export function printFindings(terminal: Terminal, findings: readonly Finding[], json: boolean): void {
   if (json) {
     for (const finding of findings) terminal.print(JSON.stringify(finding))

@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { OptionError, UnknownTypeError } from '../../errors.ts'
 import { type AnyJob, defineJob } from '../../job/definition.ts'
+import { omitUndefined } from '../../job/known-options.ts'
 import type { EnqueueOptions } from '../../job/options.ts'
 import { duration, parsePayload, parseTenant, parseTime, wholeNumber } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions, withStoredMill } from '../cli.ts'
@@ -28,19 +29,19 @@ export function addEnqueue(program: Command, cli: Cli): void {
     .summary('add one job')
     .description('Add one job and print its id.')
     .argument('<type>', 'the type of the job')
-    .argument('<payload>', 'its payload as JSON, or - to read it from standard input')
-    .option('--key <key>', 'one live job per key: a second one is a duplicate')
-    .option('--latest <key>', 'the newest job of the key supersedes older ones')
-    .option('--seq <n>', 'with --latest: the version; an older one than the last seen is stale', wholeNumber)
+    .argument('<payload>', 'the payload as JSON, or - for standard input')
+    .option('--key <key>', 'at most one live job per key; another one is a duplicate')
+    .option('--latest <key>', 'the newest job of a key supersedes older ones')
+    .option('--seq <n>', 'with --latest: the version; one older than the last is stale', wholeNumber)
     .option('--priority <n>', '1 (first) to 10 (last)', wholeNumber)
-    .option('--delay <duration>', 'run it this much later, such as 10m', duration)
+    .option('--delay <duration>', 'run it after this time, such as 10m', duration)
     .option('--at <time>', 'run it at this time, such as 2030-01-31T09:00:00Z')
-    .option('--attempts <n>', 'how many starts at most', wholeNumber)
-    .option('--timeout <duration>', 'how long one start may take', duration)
-    .option('--tenant <org[/workspace]>', 'whose work it is')
-    .option('--after <ids>', 'start it when these jobs, separated by commas, are completed')
-    .option('--if-dead <policy>', 'with --after, when one of them dies: wait for its replay, run all the same, or die')
-    .option('--jobs <modules...>', 'modules that define the type: its schema and defaults are then used')
+    .option('--attempts <n>', 'at most this many starts', wholeNumber)
+    .option('--timeout <duration>', 'the time limit of one start', duration)
+    .option('--tenant <org[/workspace]>', 'the tenant')
+    .option('--after <ids>', 'start it when these jobs, separated by commas, have completed')
+    .option('--if-dead <policy>', 'with --after, if one of them dies: wait for its replay, run anyway, or die')
+    .option('--jobs <modules...>', 'modules that define the type, to use its schema and defaults')
     .addHelpText('after', HELP)
     .action((type: string, payload: string, _options, command: Command) =>
       enqueue(cli, type, payload, command.optsWithGlobals<EnqueueFlags>()),
@@ -49,16 +50,16 @@ export function addEnqueue(program: Command, cli: Cli): void {
 
 const HELP = `${examples([
   [`millrace enqueue greet '{"name":"Ada"}'`, 'as soon as a worker is free'],
-  [`millrace enqueue greet '{"name":"Ada"}' --jobs jobs.ts`, 'refused unless it fits the schema in jobs.ts'],
+  [`millrace enqueue greet '{"name":"Ada"}' --jobs jobs.ts`, 'checked against the schema in jobs.ts'],
   [`millrace enqueue bill '{"id":42}' --key bill-42 --delay 10m`, 'in ten minutes, and only once'],
-  [`millrace enqueue index '{}' --latest docs --priority 9`, 'instead of an older one that still waits'],
-  [`millrace enqueue merge '{}' --after 01K5X…,01K5Y… --if-dead run`, 'when both are done, or dead'],
+  [`millrace enqueue index '{}' --latest docs --priority 9`, 'replaces an older one that still waits'],
+  [`millrace enqueue merge '{}' --after 01K5X…,01K5Y… --if-dead run`, 'when both have completed or died'],
   ['jq -c . big.json | millrace enqueue import -', 'the payload from standard input'],
 ])}
 
-Without --jobs the payload is only checked to be JSON, and what you do not say is priority 5, 3 attempts; a payload that
-does not fit its schema is then a dead letter when a worker takes it.
-The status is enqueued, duplicate (--key: the id is the first one's), replaced or stale (--latest).`
+Without --jobs, the payload must only be JSON, and the defaults are priority 5 and 3 attempts. A payload that does not fit
+its schema becomes a dead letter when a worker takes it.
+The status is enqueued, duplicate (--key; with the id of the first job), replaced or stale (--latest).`
 
 async function enqueue({ terminal, clock }: Cli, type: string, payload: string, flags: EnqueueFlags): Promise<void> {
   const job = await definitionOf(type, flags.jobs)
@@ -68,7 +69,6 @@ async function enqueue({ terminal, clock }: Cli, type: string, payload: string, 
   terminal.print(flags.json ? JSON.stringify({ id, type, status }) : `${id} ${status}`)
 }
 
-/** Without a module to ask, a definition that says nothing but its type. */
 async function definitionOf(type: string, modules: readonly string[] | undefined): Promise<AnyJob> {
   if (modules === undefined) return defineJob({ type })
   const known = await loadJobs(modules)
@@ -82,21 +82,21 @@ async function definitionOf(type: string, modules: readonly string[] | undefined
 }
 
 function toOptions(flags: EnqueueFlags): EnqueueOptions {
-  const { key, latest, seq, priority, delay, attempts, timeout } = flags
+  const { key, latest, seq, priority, delay, attempts, timeout, at, tenant, after, ifDead } = flags
   if (seq !== undefined && latest === undefined)
-    throw new OptionError(`'seq' orders the versions of a latest key; add --latest`)
-  return {
-    ...(key !== undefined && { key }),
-    ...(latest !== undefined && { latest: seq === undefined ? latest : { key: latest, seq } }),
-    ...(priority !== undefined && { priority }),
-    ...(delay !== undefined && { delay }),
-    ...(flags.at !== undefined && { at: parseTime(flags.at, 'at') }),
-    ...(attempts !== undefined && { attempts }),
-    ...(timeout !== undefined && { timeout }),
-    ...(flags.tenant !== undefined && { tenant: parseTenant(flags.tenant) }),
-    ...(flags.after !== undefined && { after: flags.after.split(',').map((id) => id.trim()) }),
-    ...(flags.ifDead !== undefined && { ifDead: parsePolicy(flags.ifDead) }),
-  }
+    throw new OptionError('--seq orders the versions of a latest key; add --latest')
+  return omitUndefined({
+    key,
+    latest: latest === undefined || seq === undefined ? latest : { key: latest, seq },
+    priority,
+    delay,
+    at: at === undefined ? undefined : parseTime(at, 'at'),
+    attempts,
+    timeout,
+    tenant: tenant === undefined ? undefined : parseTenant(tenant),
+    after: after?.split(',').map((id) => id.trim()),
+    ifDead: ifDead === undefined ? undefined : parsePolicy(ifDead),
+  })
 }
 
 function parsePolicy(policy: string): NonNullable<EnqueueOptions['ifDead']> {

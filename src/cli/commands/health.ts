@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { EngineError } from '../../errors.ts'
-import type { Health, HealthStatus, HealthWord } from '../../observe/health.ts'
-import { checkHealth } from '../../observe/health.ts'
+import { omitUndefined } from '../../job/known-options.ts'
+import { checkHealth, type Health, type HealthStatus, type HealthWord } from '../../observe/health.ts'
 import { wholeNumber } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { formatDuration } from '../format.ts'
@@ -15,20 +15,20 @@ interface HealthFlags extends SharedOptions {
 export function addHealth(program: Command, cli: Cli): void {
   program
     .command('health')
-    .summary('say whether work is being done')
+    .summary('check that work gets done')
     .description(
-      'Ask whether the engine answers, workers run, jobs wait too long, and how many are dead letters: each for a second at most.',
+      'Check that the engine answers, workers run and jobs do not wait too long, and count dead letters. Each check takes a second at most.',
     )
-    .option('--min-workers <n>', 'fewer running workers are degraded; 0 where none is expected', wholeNumber)
-    .option('--dead-letters <n>', 'from this many dead letters on it is unhealthy', wholeNumber)
+    .option('--min-workers <n>', 'degraded with fewer running workers; 0 if none are expected', wholeNumber)
+    .option('--dead-letters <n>', 'unhealthy from this many dead letters', wholeNumber)
     .addHelpText(
       'after',
       `${examples([
-        ['millrace health', 'exit 1 if anything is unhealthy'],
+        ['millrace health', 'exit 1 if a check is unhealthy'],
         ['millrace health --min-workers 3 --json', 'one JSON object, for a probe'],
       ])}
 
-healthy, degraded (someone should look) and unhealthy (exit 1); the worst of the checks decides.`,
+The status is healthy, degraded (needs a look) or unhealthy (exit 1): that of the worst check.`,
     )
     .action((_options, command: Command) => check(cli, command.optsWithGlobals<HealthFlags>()))
 }
@@ -36,7 +36,7 @@ healthy, degraded (someone should look) and unhealthy (exit 1); the worst of the
 async function check(cli: Cli, { minWorkers, deadLetters, ...flags }: HealthFlags): Promise<void> {
   const { terminal, clock } = cli
   const health = await withExistingMill(cli, flags.engine, ({ engine }) => {
-    // Where the engine does not know its workers, none are asked for.
+    // An engine without presence does not know its workers.
     const presence = engine.presence ?? { list: async () => [] }
     const expected = engine.presence === undefined ? 0 : minWorkers
     return checkHealth(
@@ -44,15 +44,14 @@ async function check(cli: Cli, { minWorkers, deadLetters, ...flags }: HealthFlag
       {
         presence,
         clock,
-        ...(expected !== undefined && { minWorkers: expected }),
-        ...(deadLetters !== undefined && { deadLetterThreshold: deadLetters }),
+        ...omitUndefined({ minWorkers: expected, deadLetterThreshold: deadLetters }),
       },
     )
   })
   if (flags.json) terminal.print(JSON.stringify(health))
   else printHealth(terminal, health)
   if (health.status === 'unhealthy') {
-    throw new EngineError('ERR_UNHEALTHY', `the health is 'unhealthy'; see the checks above`)
+    throw new EngineError('ERR_UNHEALTHY', 'the status is unhealthy; see the checks above')
   }
 }
 
@@ -76,7 +75,5 @@ function printHealth(terminal: Terminal, { status, checks }: Health): void {
 function waitingText({ details }: HealthStatus): string {
   const { count = 0, oldestWaiting = null } = details ?? {}
   const types = `${count} type${count === 1 ? '' : 's'}`
-  return oldestWaiting === null
-    ? `${types}, nothing is due`
-    : `${types}, one has waited ${formatDuration(oldestWaiting)}`
+  return oldestWaiting === null ? `${types}, nothing is due` : `${types}, longest wait ${formatDuration(oldestWaiting)}`
 }

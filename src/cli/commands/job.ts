@@ -17,9 +17,9 @@ export function addJob(program: Command, cli: Cli): void {
   program
     .command('job')
     .summary('show one job and its history')
-    .description('Show one job: why it is not running or what it does, its facts, and what happened to it.')
+    .description('Show one job: why it is not running or what it does, its properties and its history.')
     .argument('<id>', 'the id that enqueue printed')
-    .option('--payload', 'show the payload too: it may hold what others must not see')
+    .option('--payload', 'also show the payload, which may hold secrets')
     .addHelpText(
       'after',
       examples([
@@ -81,12 +81,12 @@ function printFacts({ terminal, clock }: Cli, view: JobView, withPayload: boolea
   ]
   for (const [name, value] of facts) {
     if (value === null) continue
-    // The state is ours and may be coloured; everything else may come from another program.
+    // Only the state is ours and may have colour codes; the rest may come from another program.
     terminal.print(`${terminal.paint('dim', name.padEnd(9))} ${name === 'state' ? value : printable(value)}`)
   }
 }
 
-/** A job that the one that is shown comes after. */
+/** A predecessor of the job. */
 interface Before {
   readonly id: string
   readonly type: string | null
@@ -111,7 +111,7 @@ function printBefore({ terminal }: Cli, view: JobView, before: readonly Before[]
   const open = before.filter(isOpen)
   const done = `${before.length - open.length} of ${before.length} completed`
   terminal.print(`${terminal.paint('dim', 'after'.padEnd(9))} ${done}, if one is dead: ${view.after.ifDead}`)
-  // Those that hold it back are what one looks for.
+  // The open ones first: they hold it back.
   const shown = [...open, ...before.filter((one) => !isOpen(one))].slice(0, BEFORE_SHOWN_MAX)
   for (const { id, type, state } of shown) {
     terminal.print(`${' '.repeat(9)} ${printable(id)} ${printable(type ?? '-')} ${state}`)
@@ -153,12 +153,12 @@ export function addExplain(program: Command, cli: Cli): void {
     .summary('say why a job is not running')
     .description('Say why a job is not running, or what it does.')
     .argument('<id>', 'the id that enqueue printed')
-    .option('--jobs <modules...>', 'modules that define the type: its limit and concurrency are then known')
+    .option('--jobs <modules...>', 'modules that define the type, to know its limit and concurrency')
     .addHelpText(
       'after',
       examples([
-        ['millrace explain 01K5X…', 'what holds it back, and the jobs that do'],
-        ['millrace explain 01K5X… --jobs jobs.ts', 'also whether its rate limit does'],
+        ['millrace explain 01K5X…', 'what holds it back, and which jobs do'],
+        ['millrace explain 01K5X… --jobs jobs.ts', 'also considers its rate limit'],
         ['millrace explain 01K5X… --json | jq -r .because', 'one word, for a script'],
       ]),
     )
@@ -176,7 +176,7 @@ async function explain(cli: Cli, id: string, flags: ExplainFlags): Promise<void>
   }
 }
 
-/** Reasons and errors in it may come from other people and programs. */
+/** Printable, because reasons and errors come from users and other programs. */
 export function printExplanation({ terminal }: Cli, { text, also }: Explanation): void {
   terminal.print(terminal.paint('bold', printable(text)))
   for (const one of also) terminal.print(printable(one))

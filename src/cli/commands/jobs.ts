@@ -21,16 +21,16 @@ export function addJobs(program: Command, cli: Cli): void {
   program
     .command('jobs')
     .summary('list jobs')
-    .description('List jobs, newest first. Payloads and results are left out.')
+    .description('List jobs, newest first, without payloads and results.')
     .addOption(new Option('--status <state>', 'only jobs in this state').choices(JOB_STATES))
     .option('--type <type>', 'only jobs of this type')
-    .option('--limit <n>', `how many at most, up to ${LIMIT_MAX}`, wholeNumber, LIMIT_DEFAULT)
-    .option('--before <id>', 'only jobs older than this one: the next page')
+    .option('--limit <n>', `at most this many, up to ${LIMIT_MAX}`, wholeNumber, LIMIT_DEFAULT)
+    .option('--before <id>', 'only jobs older than this one, for the next page')
     .addHelpText(
       'after',
       examples([
         ['millrace jobs', `the newest ${LIMIT_DEFAULT}`],
-        ['millrace jobs --status dead_letter', 'what has failed for good, or was ended'],
+        ['millrace jobs --status dead_letter', 'jobs that failed for good or were ended'],
         ['millrace jobs --type greet --limit 5', 'the newest five of one type'],
         ['millrace jobs --json | jq -r .id', 'for a script'],
       ]),

@@ -7,14 +7,12 @@ export function addStats(program: Command, cli: Cli): void {
   program
     .command('stats')
     .summary('count jobs by type and state')
-    .description(
-      'Count the jobs of each type by what they are doing now. Cancelled and superseded jobs are not counted.',
-    )
+    .description('Count the jobs of each type by state, without cancelled and superseded ones.')
     .addHelpText(
       'after',
       examples([
         ['millrace stats', 'a table with totals'],
-        ['millrace stats --json', `a line per type; the last, of type "*", is the total`],
+        ['millrace stats --json', 'a line per type; the last one, of type "*", is the total'],
       ]),
     )
     .action((_options, command: Command) => showStats(cli, command.optsWithGlobals<SharedOptions>()))
@@ -24,7 +22,7 @@ async function showStats(cli: Cli, options: SharedOptions): Promise<void> {
   const counts = await withExistingMill(cli, options.engine, (mill) => mill.counts())
   const { terminal } = cli
   const lines = Object.entries(counts).sort(([a], [b]) => (a < b ? -1 : 1))
-  // No type can be called '*', so a script cannot mistake the total for one.
+  // '*' is not a valid type, so a script cannot mistake the total for one.
   lines.push(['*', totalOf(counts)])
   if (options.json) {
     for (const [type, of] of lines) terminal.print(JSON.stringify({ type, ...of }))

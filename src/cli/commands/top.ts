@@ -19,15 +19,15 @@ export function addTop(program: Command, cli: Cli): void {
   program
     .command('top')
     .summary('watch jobs as they run')
-    .description('Watch jobs as they run: counts, rates, progress, what waits longest, what died. It changes nothing.')
-    .addOption(new Option('--interval <duration>', 'how often to look').argParser(duration).default(1_000, '1s'))
-    .option('--times <n>', 'end after this many looks; without a terminal 1 unless told', wholeNumber)
+    .description('Watch counts, rates, progress, the longest wait and dead letters. It changes nothing.')
+    .addOption(new Option('--interval <duration>', 'the time between updates').argParser(duration).default(1_000, '1s'))
+    .option('--times <n>', 'end after this many updates (default: 1 without a terminal)', wholeNumber)
     .addHelpText(
       'after',
       examples([
-        ['millrace top', 'live in the terminal; q or Ctrl-C ends it'],
-        ['millrace top --interval 5s', 'look less often'],
-        ['millrace top | cat', 'one look, as text'],
+        ['millrace top', 'live in the terminal; end it with q or Ctrl-C'],
+        ['millrace top --interval 5s', 'update less often'],
+        ['millrace top | cat', 'one update, as text'],
         ['millrace top --json --times 60', 'a line each second for a minute, for a program'],
       ]),
     )
@@ -41,7 +41,7 @@ async function top(cli: Cli, options: TopOptions): Promise<void> {
   const times = options.times ?? (live || options.json ? Number.POSITIVE_INFINITY : 1)
   const stop = new AbortController()
   const quit = (): void => stop.abort()
-  // It holds nothing: whoever stops it while the store is being opened need not wait for that.
+  // It holds nothing, so a stop need not wait until the store is open.
   let isOpen = false
   const stopListening = onStopSignals(
     clock,

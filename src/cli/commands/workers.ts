@@ -7,20 +7,20 @@ import { printable, printTable, type Style } from '../terminal.ts'
 export function addWorkers(program: Command, cli: Cli): void {
   program
     .command('workers')
-    .summary('list workers, what they run and how they are')
-    .description('List every worker of every process that lives, or should, and what it runs.')
+    .summary('list workers, what they run and their condition')
+    .description('List the workers of all processes, including missing ones, and what they run.')
     .addHelpText(
       'after',
       `${examples([
         ['millrace workers', 'a line per worker'],
-        [`millrace workers --json | jq 'select(.condition == "missing")'`, 'those that went without a goodbye'],
+        [`millrace workers --json | jq 'select(.condition == "missing")'`, 'those that vanished'],
       ])}
 
 Conditions:
-  working, idle, stopping   as they should be
-  stuck                     jobs wait, it has room for them, and it has handled none for five minutes
+  working, idle, stopping   normal
+  stuck                     jobs wait and it has room, but it has handled none for five minutes
   overdue                   it has been stopping for more than two minutes
-  late, missing             its last beat has run out; it has not been heard for a minute`,
+  late, missing             its last heartbeat has expired; no heartbeat for a minute`,
     )
     .action((_options, command: Command) => list(cli, command.optsWithGlobals<SharedOptions>()))
 }

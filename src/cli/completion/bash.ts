@@ -1,6 +1,6 @@
 import { type Point, type Value, valuedNames } from '../command-tree.ts'
 
-/** Words of the program are letters, digits and dashes, so nothing in them means something to the shell. */
+/** Words of the program are letters, digits and dashes, so they need no quoting. */
 export function bashScript(points: readonly Point[]): string {
   return `# bash completion for millrace. Load it with: source <(millrace completion bash)
 _millrace() {
@@ -9,7 +9,7 @@ _millrace() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     case $word in
-      # bash makes words of their own of these; what follows belongs to what stands before.
+      # bash splits words at these; the part after one belongs to the word before.
       : | =) ((i++)); continue ;;
       ${valuedNames(points).join(' | ')}) ((i++)); continue ;;
     esac

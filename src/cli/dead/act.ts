@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { OptionError, PayloadError } from '../../errors.ts'
-import { wholeNumber } from '../arguments.ts'
+import { OptionError } from '../../errors.ts'
+import { parsePayload, wholeNumber } from '../arguments.ts'
 import { type Cli, examples } from '../cli.ts'
 import {
   type ActFlags,
@@ -17,18 +17,19 @@ import {
 export function addDeadDiscard(dead: Command, cli: Cli): void {
   withFilter(withWho(dead.command('discard')))
     .summary('take dead letters off the list')
-    .description(
-      'Take dead letters off the list. They are kept, and can be brought back with dead undo, until retention.',
-    )
+    .description('Take dead letters off the list. Until retention removes them, dead undo brings them back.')
     .argument('[ids...]', 'their ids; or give a filter')
-    .requiredOption('--reason <text>', 'why; it stays in the audit')
+    .requiredOption('--reason <text>', 'why; recorded in the audit')
     .option('--all', 'every dead letter')
-    .option('--dry-run', 'only say how many it would be')
+    .option('--dry-run', 'only count them')
     .addHelpText(
       'after',
       examples([
         ['millrace dead discard 01K5X… --reason "sent by hand"', 'one letter'],
-        ['millrace dead discard --type bill --older-than 30d --reason "too late" --dry-run', 'how many it would be'],
+        [
+          'millrace dead discard --type bill --older-than 30d --reason "too late" --dry-run',
+          'count the matching letters',
+        ],
       ]),
     )
     .action(async (ids: string[], _options, command: Command) => {
@@ -45,10 +46,10 @@ export function addDeadDiscard(dead: Command, cli: Cli): void {
 export function addDeadUndo(dead: Command, cli: Cli): void {
   withWho(dead.command('undo'))
     .summary('bring discarded letters back')
-    .description('Make discarded jobs the dead letters that they were.')
+    .description('Turn discarded jobs back into dead letters.')
     .argument('<ids...>', 'their ids')
-    .option('--reason <text>', 'why; it stays in the audit')
-    .addHelpText('after', examples([['millrace dead undo 01K5X…', 'it was discarded by mistake']]))
+    .option('--reason <text>', 'why; recorded in the audit')
+    .addHelpText('after', examples([['millrace dead undo 01K5X…', 'after a mistaken discard']]))
     .action(async (ids: string[], _options, command: Command) => {
       const flags = command.optsWithGlobals<ActFlags>()
       await withDesk(cli, flags, async (desk) => {
@@ -62,20 +63,23 @@ export function addDeadUndo(dead: Command, cli: Cli): void {
 
 export function addDeadPurge(dead: Command, cli: Cli): void {
   withFilter(withWho(dead.command('purge')))
-    .summary('delete dead letters for good')
-    .description('Delete dead letters, and discarded ones by their ids, for good. Only the audit remembers them.')
+    .summary('delete dead letters permanently')
+    .description('Delete dead letters, or discarded ones by id, permanently. Only the audit keeps a trace.')
     .argument('[ids...]', 'their ids; or give a filter')
-    .requiredOption('--reason <text>', 'why; it stays in the audit')
+    .requiredOption('--reason <text>', 'why; recorded in the audit')
     .option('--all', 'every dead letter')
-    .option('--jobs <modules...>', 'modules that define the types: critical ones are left alone')
-    .option('--critical <types...>', 'types to leave alone')
-    .option('--dry-run', 'only say how many it would be')
-    .option('--force', 'also critical ones')
+    .option('--jobs <modules...>', 'modules that define the types, to keep critical ones')
+    .option('--critical <types...>', 'types to keep')
+    .option('--dry-run', 'only count them')
+    .option('--force', 'purge critical ones too')
     .addHelpText(
       'after',
       examples([
-        ['millrace dead purge --older-than 90d --reason "retention" --jobs jobs.ts --dry-run', 'how many it would be'],
-        ['millrace dead purge 01K5X… --reason "asked to be forgotten" --force', 'one, whatever its type'],
+        [
+          'millrace dead purge --older-than 90d --reason "retention" --jobs jobs.ts --dry-run',
+          'count the matching letters',
+        ],
+        ['millrace dead purge 01K5X… --reason "asked to be forgotten" --force', 'one, of any type'],
       ]),
     )
     .action(async (ids: string[], _options, command: Command) => {
@@ -83,7 +87,7 @@ export function addDeadPurge(dead: Command, cli: Cli): void {
       const selection = toSelection(cli, ids, flags)
       if (flags.jobs === undefined && flags.critical === undefined && !flags.force) {
         throw new OptionError(
-          'which types are critical is not known; name your modules with --jobs, the types with --critical, or add --force',
+          'the critical types are unknown; name your modules with --jobs, the types with --critical, or add --force',
         )
       }
       await withDesk(cli, flags, (desk) =>
@@ -99,23 +103,23 @@ interface ReplayFlags extends ActFlags {
   readonly force?: true
 }
 
-const MAX_REPLAYS = ['--max-replays <n>', 'leave alone what was replayed this often already (default: 3)'] as const
+const MAX_REPLAYS = ['--max-replays <n>', 'skip letters that were replayed this often (default: 3)'] as const
 
 export function addDeadReplay(dead: Command, cli: Cli): void {
   withWho(dead.command('replay'))
     .summary('put dead letters back into the queue')
-    .description('Put dead letters back into the queue: the same jobs, with all their options and no attempts used.')
-    .argument('<ids...>', 'their ids, as dead list prints them')
-    .option('--reason <text>', 'why; it stays in the audit')
-    .option('--payload <json>', 'run it with this payload instead; for one id')
-    .option('--jobs <modules...>', 'modules that define the type: the payload must fit its schema')
-    .option('--force', 'also what was replayed too often')
+    .description('Put dead letters back into the queue, with their options and all attempts.')
+    .argument('<ids...>', 'their ids, as printed by dead list')
+    .option('--reason <text>', 'why; recorded in the audit')
+    .option('--payload <json>', 'use this payload instead; for one id only')
+    .option('--jobs <modules...>', 'modules that define the type, to check the payload')
+    .option('--force', 'replay letters over the limit too')
     .option(...MAX_REPLAYS, wholeNumber)
     .addHelpText(
       'after',
       examples([
         ['millrace dead replay 01K5X…', 'run it again'],
-        [`millrace dead replay 01K5X… --payload '{"id":42}' --jobs jobs.ts`, 'with a payload that is mended'],
+        [`millrace dead replay 01K5X… --payload '{"id":42}' --jobs jobs.ts`, 'with a corrected payload'],
       ]),
     )
     .action((ids: string[], _options, command: Command) => replay(cli, ids, command.optsWithGlobals<ReplayFlags>()))
@@ -123,7 +127,7 @@ export function addDeadReplay(dead: Command, cli: Cli): void {
 
 async function replay(cli: Cli, ids: readonly string[], flags: ReplayFlags): Promise<void> {
   if (flags.payload !== undefined && ids.length > 1) throw new OptionError('--payload is for one letter; give one id')
-  const edit = flags.payload === undefined ? {} : { payload: parse(flags.payload) }
+  const edit = flags.payload === undefined ? {} : { payload: parsePayload(flags.payload) }
   await withDesk(cli, flags, async (desk) => {
     for (const id of ids) {
       await desk.replay(id, acting(flags), { ...edit, force: flags.force ?? false })
@@ -132,32 +136,24 @@ async function replay(cli: Cli, ids: readonly string[], flags: ReplayFlags): Pro
   })
 }
 
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch (error) {
-    throw new PayloadError('ERR_PAYLOAD_NOT_JSON', 'the payload is not JSON; quote it for your shell', { cause: error })
-  }
-}
-
 export function addDeadReplayAll(dead: Command, cli: Cli): void {
   withFilter(withWho(dead.command('replay-all')))
-    .summary('put all dead letters, or those of a filter, back into the queue')
+    .summary('put all or filtered dead letters back into the queue')
     .description(
-      'Put all dead letters, or those of a filter, back into the queue. Ctrl-C stops it; the same command goes on.',
+      'Put all or filtered dead letters back into the queue. Ctrl-C stops it; repeat the command to continue.',
     )
-    .option('--reason <text>', 'why; it stays in the audit')
-    .option('--rate <n>', 'how many per second at most', wholeNumber)
-    .option('--dry-run', 'only say how many it would be')
-    .option('--force', 'also what was replayed too often')
+    .option('--reason <text>', 'why; recorded in the audit')
+    .option('--rate <n>', 'at most this many per second', wholeNumber)
+    .option('--dry-run', 'only count them')
+    .option('--force', 'replay letters over the limit too')
     .option(...MAX_REPLAYS, wholeNumber)
     .addHelpText(
       'after',
       examples([
-        ['millrace dead replay-all --dry-run', 'how many there are'],
-        ['millrace dead replay-all --type bill --rate 50', 'one type, gently'],
+        ['millrace dead replay-all --dry-run', 'count the dead letters'],
+        ['millrace dead replay-all --type bill --rate 50', 'one type, slowly'],
         ['millrace dead replay-all --error 3f2a9c0d11e4 --reason "the mail server is back"', 'one cause'],
-        ['millrace dead replay-all --max-replays 1', 'only what was never replayed before'],
+        ['millrace dead replay-all --max-replays 1', 'only letters that were never replayed'],
       ]),
     )
     .action(async (_options, command: Command) => {

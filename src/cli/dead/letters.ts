@@ -1,9 +1,10 @@
-/** What the commands of the dead-letter desk share: options, the desk itself, and how an outcome is told. */
+/** What the dead-letter commands share: options, the desk and how an outcome is printed. */
 import type { Command } from 'commander'
 import type { BulkOptions, BulkOutcome } from '../../desk/bulk.ts'
 import { type Desk, openDesk } from '../../desk/desk.ts'
 import type { LetterFilter, Selection } from '../../desk/selection.ts'
 import { MillraceError, OptionError } from '../../errors.ts'
+import { omitUndefined } from '../../job/known-options.ts'
 import { toIso } from '../../time/iso.ts'
 import { duration, parseTime, wholeNumber } from '../arguments.ts'
 import { type Cli, type SharedOptions, userName, withExistingMill } from '../cli.ts'
@@ -38,16 +39,16 @@ export interface BulkFlags extends ActFlags, FilterFlags {
 
 export function withFilter(command: Command): Command {
   return command
-    .option('--type <type>', 'only of this type')
-    .option('--error <fingerprint>', 'only of this cause, as dead list --groups names it')
-    .option('--newer-than <duration>', 'only what died within this time, such as 1h', duration)
-    .option('--older-than <duration>', 'only what died longer ago than this', duration)
+    .option('--type <type>', 'only this type')
+    .option('--error <fingerprint>', 'only this cause, as printed by dead list --groups')
+    .option('--newer-than <duration>', 'only letters that died within this time, such as 1h', duration)
+    .option('--older-than <duration>', 'only letters that died longer ago', duration)
     .option(
       '--before <time>',
-      'only what died before this time (ISO 8601), as dead list --groups and --dry-run print it',
+      'only letters that died before this time (ISO 8601), as printed by dead list --groups and --dry-run',
       before,
     )
-    .option('--limit <n>', 'how many at most', wholeNumber)
+    .option('--limit <n>', 'at most this many', wholeNumber)
 }
 
 function before(text: string): number {
@@ -55,39 +56,38 @@ function before(text: string): number {
 }
 
 export function withWho(command: Command): Command {
-  return command.option('--who <name>', 'who; your user name unless told')
+  return command.option('--who <name>', 'who does it (default: your user name)')
 }
 
 export function toFilter({ clock }: Cli, flags: FilterFlags): LetterFilter {
   const { type, error, newerThan, olderThan, limit } = flags
   if (flags.before !== undefined && olderThan !== undefined) {
-    throw new OptionError('--before and --older-than are given; choose one')
+    throw new OptionError('--before and --older-than exclude each other; give one')
   }
   const nowMs = clock.nowMs()
-  return {
-    ...(type !== undefined && { type }),
-    ...(error !== undefined && { fingerprint: error }),
-    ...(newerThan !== undefined && { sinceMs: nowMs - newerThan }),
-    ...(olderThan !== undefined && { beforeMs: nowMs - olderThan }),
-    ...(flags.before !== undefined && { beforeMs: flags.before }),
-    ...(limit !== undefined && { limit }),
-  }
+  return omitUndefined({
+    type,
+    fingerprint: error,
+    sinceMs: newerThan === undefined ? undefined : nowMs - newerThan,
+    beforeMs: olderThan === undefined ? flags.before : nowMs - olderThan,
+    limit,
+  })
 }
 
-/** Ids, or a filter, or all of them by name: a forgotten argument must not mean everything. */
+/** Requires --all for everything: a forgotten argument must not select all letters. */
 export function toSelection(cli: Cli, ids: readonly string[], flags: BulkFlags): Selection {
   const filter = toFilter(cli, flags)
   const isFiltered = Object.keys(filter).length > 0
   if (ids.length > 0 && (isFiltered || flags.all)) {
-    throw new OptionError('ids and a filter are given; choose one')
+    throw new OptionError('ids and a filter exclude each other; give one')
   }
   if (ids.length > 0) return { ids }
   if (isFiltered || flags.all) return filter
-  throw new OptionError('nothing is chosen; give ids, a filter such as --type, or --all')
+  throw new OptionError('no letters are selected; give ids, a filter such as --type, or --all')
 }
 
 export function acting(flags: ActFlags): { readonly who: string; readonly reason?: string } {
-  return { who: flags.who ?? userName(), ...(flags.reason !== undefined && { reason: flags.reason }) }
+  return omitUndefined({ who: flags.who ?? userName(), reason: flags.reason })
 }
 
 export async function withDesk<Answer>(
@@ -102,14 +102,13 @@ export async function withDesk<Answer>(
       openDesk(mill, {
         jobs,
         clock: cli.clock,
-        ...(critical !== undefined && { critical }),
-        ...(maxReplays !== undefined && { replaysMax: maxReplays }),
+        ...omitUndefined({ critical, replaysMax: maxReplays }),
       }),
     ),
   )
 }
 
-/** Shows progress, and lets Ctrl-C end the work between two pages. */
+/** Shows progress. Ctrl-C ends the work between two pages. */
 export async function runBulk(
   cli: Cli,
   flags: BulkFlags,
@@ -126,7 +125,7 @@ export async function runBulk(
       onProgress: ({ seen, total }) => bar.show(seen, total),
       dryRun: flags.dryRun ?? false,
       force: flags.force ?? false,
-      ...(flags.rate !== undefined && { rate: flags.rate }),
+      ...omitUndefined({ rate: flags.rate }),
     })
     bar.clear()
     tell(cli, flags, words.done, outcome)
@@ -140,7 +139,7 @@ export async function runBulk(
 const REASONS = {
   'replayed-too-often': 'replayed too often (--force)',
   critical: 'critical (discard them first, or --force)',
-  changed: 'changed meanwhile, or their key is taken',
+  changed: 'changed meanwhile, or their key is in use',
 } as const
 
 function tell({ terminal }: Cli, flags: BulkFlags, done: string, outcome: BulkOutcome): void {
@@ -156,7 +155,7 @@ function tell({ terminal }: Cli, flags: BulkFlags, done: string, outcome: BulkOu
   }
 }
 
-/** How to act on what was just counted, and on nothing that dies later. */
+/** How to act on exactly the letters that were counted, and not on later ones. */
 export function tellBefore(terminal: Terminal, selection: Selection): void {
   if ('ids' in selection || selection.beforeMs === undefined || selection.beforeMs === 0) return
   terminal.print(terminal.paint('dim', `exactly these: add --before ${toIso(selection.beforeMs)}`))
@@ -164,7 +163,7 @@ export function tellBefore(terminal: Terminal, selection: Selection): void {
 
 function complain(words: { readonly done: string; readonly selection: Selection }, outcome: BulkOutcome): void {
   if (outcome.interrupted) {
-    throw new MillraceError('ERR_STOPPING', 'interrupted; the same command goes on where this one ended')
+    throw new MillraceError('ERR_STOPPING', 'interrupted; repeat the command to continue')
   }
   if (!('ids' in words.selection)) return
   const left = new Set(words.selection.ids).size - outcome.done

@@ -1,6 +1,9 @@
 import { type Command, Option } from 'commander'
+import type { Mill } from '../../client/mill.ts'
+import type { NotedAction } from '../../engine/dead-letters.ts'
 import type { Receipt } from '../../engine/engine.ts'
 import { UnknownScheduleError } from '../../errors.ts'
+import { omitUndefined } from '../../job/known-options.ts'
 import { MISSED_POLICIES, OVERLAP_POLICIES, type ScheduleSpec } from '../../job/schedule.ts'
 import type { ScheduleView } from '../../keeper/schedule-state.ts'
 import { duration, parsePayload, parseTenant, parseTime, wholeNumber } from '../arguments.ts'
@@ -8,7 +11,7 @@ import { audited, type Cli, examples, type SharedOptions, withStoredMill } from 
 import { formatTime } from '../format.ts'
 import { loadJobs } from '../modules.ts'
 import { printable } from '../terminal.ts'
-import { changeSchedule, flagsOf, timesOf, withoutPayload, withSchedules } from './print.ts'
+import { withoutPayload, withSchedules } from './print.ts'
 
 interface RescheduleFlags extends SharedOptions {
   readonly tz?: string
@@ -18,7 +21,7 @@ interface RemoveFlags extends SharedOptions {
   readonly dryRun?: true
 }
 
-export function tell({ terminal, clock }: Cli, flags: SharedOptions, view: ScheduleView): void {
+function tell({ terminal, clock }: Cli, flags: SharedOptions, view: ScheduleView): void {
   const name = printable(view.name)
   if (flags.json) terminal.print(JSON.stringify(withoutPayload(view, clock.nowMs())))
   else if (view.paused) terminal.print(`${name} is paused`)
@@ -26,15 +29,36 @@ export function tell({ terminal, clock }: Cli, flags: SharedOptions, view: Sched
   else terminal.print(`${name} runs next at ${formatTime(view.nextAtMs)}`)
 }
 
+/** Changes a schedule and records it in the audit. */
+async function changeSchedule(
+  cli: Cli,
+  mill: Mill,
+  { name, action }: { readonly name: string; readonly action: NotedAction },
+  change: () => Promise<ScheduleView>,
+): Promise<ScheduleView> {
+  const before = await mill.schedules.find(name)
+  const after = await change()
+  await audited(cli, mill, {
+    ...{ action, subject: name, type: after.type, after: timesOf(after) },
+    ...(before !== null && { before: timesOf(before) }),
+  })
+  return after
+}
+
+/** What the audit keeps of a schedule: not its payload. */
+function timesOf({ cron, tz, paused, nextAtMs }: ScheduleView): Readonly<Record<string, unknown>> {
+  return { cron, tz, paused, nextAtMs }
+}
+
 export function addSchedulePause(schedules: Command, cli: Cli): void {
   schedules
     .command('pause')
-    .summary('let it run no more until it is resumed')
-    .description('Let a schedule run no more until it is resumed, whatever restarts meanwhile.')
+    .summary('stop running a schedule until it is resumed')
+    .description('Stop running a schedule until it is resumed. The pause survives restarts.')
     .argument('<name>', 'its name')
-    .addHelpText('after', examples([['millrace schedules pause nightly', 'for the time being']]))
+    .addHelpText('after', examples([['millrace schedules pause nightly', 'until it is resumed']]))
     .action(async (name: string, _options, command: Command) => {
-      const flags = flagsOf<SharedOptions>(command)
+      const flags = command.optsWithGlobals<SharedOptions>()
       const act = { name, action: 'schedule-pause' } as const
       const view = await withSchedules(cli, flags, (timetable, mill) =>
         changeSchedule(cli, mill, act, () => timetable.pause(name)),
@@ -46,12 +70,12 @@ export function addSchedulePause(schedules: Command, cli: Cli): void {
 export function addScheduleResume(schedules: Command, cli: Cli): void {
   schedules
     .command('resume')
-    .summary('let it run again, from now on')
-    .description('Let a paused schedule run again, from its next tick on. What was due meanwhile does not run.')
+    .summary('run a paused schedule again')
+    .description('Run a paused schedule again from its next tick. Ticks that were due during the pause do not run.')
     .argument('<name>', 'its name')
-    .addHelpText('after', examples([['millrace schedules resume nightly', 'from its next tick on']]))
+    .addHelpText('after', examples([['millrace schedules resume nightly', 'from its next tick']]))
     .action(async (name: string, _options, command: Command) => {
-      const flags = flagsOf<SharedOptions>(command)
+      const flags = command.optsWithGlobals<SharedOptions>()
       const act = { name, action: 'schedule-resume' } as const
       const view = await withSchedules(cli, flags, (timetable, mill) =>
         changeSchedule(cli, mill, act, () => timetable.resume(name)),
@@ -63,17 +87,17 @@ export function addScheduleResume(schedules: Command, cli: Cli): void {
 export function addReschedule(schedules: Command, cli: Cli): void {
   schedules
     .command('reschedule')
-    .summary('let it run at other times')
-    .description('Let a schedule run at other times, with the same payload and options. It outlives restarts.')
+    .summary('change when a schedule runs')
+    .description('Change when a schedule runs, with the same payload and options. The change survives restarts.')
     .argument('<name>', 'its name')
-    .argument('<cron>', 'the cron text in quotes')
+    .argument('<cron>', 'the cron expression, in quotes')
     .option('--tz <zone>', 'another time zone, such as Europe/Berlin')
     .addHelpText(
       'after',
       examples([[`millrace schedules reschedule nightly '30 4 * * *'`, 'at half past four instead']]),
     )
     .action(async (name: string, cron: string, _options, command: Command) => {
-      const flags = flagsOf<RescheduleFlags>(command)
+      const flags = command.optsWithGlobals<RescheduleFlags>()
       const zone = flags.tz === undefined ? {} : { tz: flags.tz }
       const act = { name, action: 'schedule-change' } as const
       const view = await withSchedules(cli, flags, (timetable, mill) =>
@@ -87,11 +111,11 @@ export function addScheduleRun(schedules: Command, cli: Cli): void {
   schedules
     .command('run')
     .summary('enqueue a run now')
-    .description('Enqueue a run of a schedule now and print its id. Its ticks stay as they are.')
+    .description('Enqueue a run of a schedule now and print its id. Its ticks do not change.')
     .argument('<name>', 'its name')
-    .addHelpText('after', examples([['millrace schedules run nightly', 'also while it is paused']]))
+    .addHelpText('after', examples([['millrace schedules run nightly', 'works while it is paused, too']]))
     .action(async (name: string, _options, command: Command) => {
-      const flags = flagsOf<SharedOptions>(command)
+      const flags = command.optsWithGlobals<SharedOptions>()
       const { id, status } = await runNow(cli, name, flags)
       cli.terminal.print(flags.json ? JSON.stringify({ id, name, status }) : `${id} ${status}`)
     })
@@ -108,17 +132,17 @@ function runNow(cli: Cli, name: string, flags: SharedOptions): Promise<Receipt> 
 export function addScheduleRemove(schedules: Command, cli: Cli): void {
   schedules
     .command('remove')
-    .summary('forget a schedule')
-    .description('Forget a schedule. Jobs that it has enqueued stay.')
+    .summary('remove a schedule')
+    .description('Remove a schedule. Jobs that it has enqueued stay.')
     .argument('<name>', 'its name')
     .option('--dry-run', 'only say what it would do')
     .addHelpText(
       'after',
-      `${examples([['millrace schedules remove nightly --dry-run', 'is it the right one?']])}
+      `${examples([['millrace schedules remove nightly --dry-run', 'check that it is the right one']])}
 
-One that code declares comes back when that code starts again: pause it, or remove it from the code first.`,
+A schedule declared in code returns when that code starts again: pause it, or remove it from the code first.`,
     )
-    .action((name: string, _options, command: Command) => remove(cli, name, flagsOf<RemoveFlags>(command)))
+    .action((name: string, _options, command: Command) => remove(cli, name, command.optsWithGlobals<RemoveFlags>()))
 }
 
 async function remove(cli: Cli, name: string, flags: RemoveFlags): Promise<void> {
@@ -161,42 +185,40 @@ interface Given {
 export function addScheduleAdd(schedules: Command, cli: Cli): void {
   schedules
     .command('add')
-    .summary('add a schedule, or change the one of that name')
-    .description('Add a schedule, or change the one of that name; how often it ran is kept.')
+    .summary('add or change a schedule')
+    .description('Add a schedule, or change the one with that name and keep its run count.')
     .argument('<name>', 'its name')
     .argument('<type>', 'the type of its jobs')
     .argument('<cron>', 'minute hour day month weekday, or six fields with the second first, in quotes')
-    .argument('[payload]', 'the payload of its jobs as JSON; null unless told')
-    .option('--tz <zone>', 'the time zone, such as Europe/Berlin; UTC unless told')
-    .option('--start <time>', 'no run before, such as 2030-01-31T09:00:00Z')
-    .option('--end <time>', 'no run after')
-    .option('--limit <n>', 'how many runs at most', wholeNumber)
+    .argument('[payload]', 'the payload of its jobs as JSON (default: null)')
+    .option('--tz <zone>', 'the time zone, such as Europe/Berlin (default: UTC)')
+    .option('--start <time>', 'no run before this time, such as 2030-01-31T09:00:00Z')
+    .option('--end <time>', 'no run after this time')
+    .option('--limit <n>', 'at most this many runs', wholeNumber)
+    .addOption(new Option('--missed <policy>', 'what to do about missed ticks (default: one)').choices(MISSED_POLICIES))
     .addOption(
-      new Option('--missed <policy>', 'ticks that no keeper ran in time; one unless told').choices(MISSED_POLICIES),
-    )
-    .addOption(
-      new Option('--overlap <policy>', 'while the run before has not ended; skip unless told').choices(
+      new Option('--overlap <policy>', 'what to do while the previous run has not ended (default: skip)').choices(
         OVERLAP_POLICIES,
       ),
     )
     .option('--priority <n>', '1 (first) to 10 (last)', wholeNumber)
-    .option('--attempts <n>', 'how many starts at most', wholeNumber)
-    .option('--timeout <duration>', 'how long one start may take', duration)
-    .option('--tenant <org[/workspace]>', 'whose work it is')
-    .option('--jobs <modules...>', 'modules that define the type: its schema and defaults are then used')
+    .option('--attempts <n>', 'at most this many starts', wholeNumber)
+    .option('--timeout <duration>', 'the time limit of one start', duration)
+    .option('--tenant <org[/workspace]>', 'the tenant')
+    .option('--jobs <modules...>', 'modules that define the type, to use its schema and defaults')
     .addHelpText('after', HELP)
     .action((name: string, type: string, cron: string, payload: string | undefined, _options, command: Command) =>
-      add(cli, { name, type, cron, payload }, flagsOf<AddFlags>(command)),
+      add(cli, { name, type, cron, payload }, command.optsWithGlobals<AddFlags>()),
     )
 }
 
 const HELP = `${examples([
   [`millrace schedules add nightly report '0 3 * * *' --tz Europe/Berlin`, 'every night at three'],
   [`millrace schedules add probe ping '*/10 * * * * *' '{"host":"db"}'`, 'every ten seconds'],
-  [`millrace schedules add bill invoice '0 6 1 * *' --missed all`, 'also for months in which nothing ran'],
+  [`millrace schedules add bill invoice '0 6 1 * *' --missed all`, 'also for missed months'],
 ])}
 
-A running keeper takes it over within its interval, 5 seconds unless told.`
+A running keeper picks it up within its interval (default: 5 seconds).`
 
 async function add(cli: Cli, given: Given, flags: AddFlags): Promise<void> {
   const { name, type, cron, payload } = given
@@ -213,17 +235,19 @@ async function add(cli: Cli, given: Given, flags: AddFlags): Promise<void> {
 function toSpec(flags: AddFlags): Omit<ScheduleSpec, 'cron'> {
   const { tz, start, end, limit, missed, overlap, priority, attempts, timeout, tenant } = flags
   return {
-    ...(tz !== undefined && { tz }),
-    ...(start !== undefined && { start: parseTime(start, 'start') }),
-    ...(end !== undefined && { end: parseTime(end, 'end') }),
-    ...(limit !== undefined && { limit }),
-    ...(missed !== undefined && { missed }),
-    ...(overlap !== undefined && { overlap }),
-    options: {
-      ...(priority !== undefined && { priority }),
-      ...(attempts !== undefined && { attempts }),
-      ...(timeout !== undefined && { timeout }),
-      ...(tenant !== undefined && { tenant: parseTenant(tenant) }),
-    },
+    ...omitUndefined({
+      tz,
+      start: start === undefined ? undefined : parseTime(start, 'start'),
+      end: end === undefined ? undefined : parseTime(end, 'end'),
+      limit,
+      missed,
+      overlap,
+    }),
+    options: omitUndefined({
+      priority,
+      attempts,
+      timeout,
+      tenant: tenant === undefined ? undefined : parseTenant(tenant),
+    }),
   }
 }

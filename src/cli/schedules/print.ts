@@ -1,14 +1,12 @@
-/** What the commands about schedules share: how one is told. */
-import type { Command } from 'commander'
+/** How the schedule commands print schedules. */
 import type { Mill } from '../../client/mill.ts'
-import type { NotedAction } from '../../engine/dead-letters.ts'
 import { overdueSchedules, type ScheduleView } from '../../keeper/schedule-state.ts'
-import { audited, type Cli, type SharedOptions, withExistingMill } from '../cli.ts'
+import { type Cli, type SharedOptions, withExistingMill } from '../cli.ts'
 import { formatDuration, formatTime } from '../format.ts'
 import { printable, printTable } from '../terminal.ts'
 
-/** Beyond this a tick that nobody has run is marked: every keeper would have done it by now. */
-export const OVERDUE_MS = 60_000
+/** A tick that is this late is marked: any keeper would have run it by now. */
+const OVERDUE_MS = 60_000
 
 export function withSchedules<Answer>(
   cli: Cli,
@@ -18,32 +16,7 @@ export function withSchedules<Answer>(
   return withExistingMill(cli, flags.engine, (mill) => use(mill.schedules, mill))
 }
 
-/** Changes a schedule, and writes that into the audit. */
-export async function changeSchedule(
-  cli: Cli,
-  mill: Mill,
-  { name, action }: { readonly name: string; readonly action: NotedAction },
-  change: () => Promise<ScheduleView>,
-): Promise<ScheduleView> {
-  const before = await mill.schedules.find(name)
-  const after = await change()
-  await audited(cli, mill, {
-    ...{ action, subject: name, type: after.type, after: timesOf(after) },
-    ...(before !== null && { before: timesOf(before) }),
-  })
-  return after
-}
-
-/** What the audit says of a schedule: never its payload. */
-export function timesOf({ cron, tz, paused, nextAtMs }: ScheduleView): Readonly<Record<string, unknown>> {
-  return { cron, tz, paused, nextAtMs }
-}
-
-export function flagsOf<Flags extends SharedOptions>(command: Command): Flags {
-  return command.optsWithGlobals<Flags>()
-}
-
-/** The payload may hold what others must not see, and `declared` repeats it. */
+/** Payloads may hold secrets, and `declared` repeats the payload. */
 export function withoutPayload(view: ScheduleView, nowMs: number): object {
   const { payload: _, declared, ...facts } = view
   return { ...facts, declared: declared !== null, overdue: isOverdue(view, nowMs) }
@@ -53,7 +26,6 @@ function isOverdue(view: ScheduleView, nowMs: number): boolean {
   return overdueSchedules([view], nowMs, OVERDUE_MS).length > 0
 }
 
-/** In one word, or when it runs next. */
 function nextOf(view: ScheduleView, nowMs: number): string {
   if (view.paused) return 'paused'
   if (view.nextAtMs === null) return 'over'
@@ -101,7 +73,7 @@ export function printFacts({ terminal, clock }: Cli, view: ScheduleView, withPay
     ['start', view.startMs === null ? null : formatTime(view.startMs)],
     ['end', view.endMs === null ? null : formatTime(view.endMs)],
     ['runs', view.limit === null ? String(view.runs) : `${view.runs} of ${view.limit}`],
-    ['skipped', view.skips === 0 ? null : `${view.skips} because the run before had not ended`],
+    ['skipped', view.skips === 0 ? null : `${view.skips} because the previous run had not ended`],
     ['missed', view.missedTicks === 0 ? null : `${view.missedTicks} because no keeper ran`],
     ['if missed', view.missed],
     ['overlap', view.overlap],

@@ -1,4 +1,4 @@
-/** A snapshot in, lines out: it draws nothing itself, so a test can read what it says. */
+/** Turns a snapshot into lines. It draws nothing itself, so a test can read them. */
 import type { JobView } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
 import { COUNT_COLUMNS, countCells, detailOf, formatDuration } from '../format.ts'
@@ -6,7 +6,7 @@ import { drawBar, shareOf } from '../screen.ts'
 import { type Column, clip, printable, type Terminal, tableLines } from '../terminal.ts'
 import type { Rates, TopSnapshot, TypeLine } from './snapshot.ts'
 
-/** `columns` and `rows` null: a pipe, which gets everything. */
+/** `columns` and `rows` are null for a pipe, where nothing is cut. */
 export interface Canvas extends Pick<Terminal, 'columns' | 'paint'> {
   readonly rows: number | null
 }
@@ -20,11 +20,11 @@ export function renderTop(snapshot: TopSnapshot, canvas: Canvas): readonly strin
   const head = [titleOf(snapshot, canvas), summaryOf(snapshot), '']
   const types = typeLines(snapshot, canvas, rows === null ? null : Math.max(1, Math.floor(rows * TYPES_SHARE)))
   const dead = deadLines(snapshot, canvas)
-  const end = rows === null ? [] : [paint('dim', 'q or Ctrl-C ends it; jobs go on.')]
+  const end = rows === null ? [] : [paint('dim', 'q or Ctrl-C ends this view; jobs continue.')]
   const room = rows === null ? null : Math.max(1, rows - head.length - types.length - dead.length - end.length - 3)
   const running = [paint('bold', 'Running'), ...cut(runningLines(snapshot, canvas), room, canvas)]
   const body = [...head, ...types, '', ...running, '', ...dead]
-  // The way out stays in sight, however small the screen.
+  // The hint stays visible on the smallest screen.
   const fitting = rows === null ? body : body.slice(0, rows - end.length)
   return [...fitting, ...end].map((line) => clip(line, canvas.columns))
 }
@@ -61,7 +61,7 @@ function typeLines({ types, total }: TopSnapshot, canvas: Canvas, room: number |
     rateCell(rates, 'enqueued'),
     rateCell(rates, 'completed'),
   ]
-  // The busiest stay when not all fit; the order does not change, so that nothing jumps.
+  // Show the busiest types if not all fit, in the same order, so that rows do not jump.
   const kept = room === null ? types : busiest(types, Math.max(1, room - 2))
   return tableLines(canvas, columns, [...kept, total].map(row))
 }

@@ -5,7 +5,7 @@ import type { JobView } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
 import { NO_COUNTS, totalOf } from '../format.ts'
 
-/** Per second since the look before. Jobs that retention removed meanwhile are not seen, so a rate is a lower bound. */
+/** Per second since the previous look. Jobs that retention removed are not seen, so a rate is a lower bound. */
 export interface Rates {
   readonly enqueued: number
   readonly completed: number
@@ -19,21 +19,20 @@ export interface TypeLine {
   readonly rates: Rates | null
 }
 
-/** What `top` shows of one moment. */
 export interface TopSnapshot {
   readonly url: string
   readonly nowMs: number
   readonly types: readonly TypeLine[]
   readonly total: TypeLine
   readonly running: readonly JobView[]
-  /** What has been due longest and still waits. */
+  /** The waiting job that has been due longest. */
   readonly oldest: JobView | null
   readonly dead: readonly JobView[]
 }
 
 const SHOWN_MAX = 20
 
-/** Looks again and again, and remembers the counts of the look before. */
+/** Remembers the counts of the previous look, for the rates. */
 export class TopWatch {
   readonly #mill: Mill
   readonly #url: string
@@ -88,7 +87,7 @@ function all({ ready, delayed, inProgress, completed, dead }: TypeCounts): numbe
   return ready + delayed + inProgress + completed + dead
 }
 
-/** For a program: everything but payloads and results. */
+/** Without payloads and results. */
 export function toJson({ types, total, running, oldest, dead, ...rest }: TopSnapshot): object {
   return {
     ...rest,
