@@ -30,7 +30,7 @@ test('a row that no claim finds is named by the doctor and by explain, and can b
   insert(handle, 'born', { created_at: 'yesterday', updated_at: 'yesterday' })
   insert(handle, 'fine')
   const findings = (await mill.engine.diagnose?.()) ?? []
-  const named = findings.filter(({ subject }) => subject === 'readable rows').map(({ detail }) => detail)
+  const named = findings.filter(({ subject }) => subject === 'unclaimable jobs').map(({ detail }) => detail)
   assert.deepEqual(named.toSorted(), [
     `job basic never runs: its scheduled_at is '${unreadable.basic}', which is not an ISO 8601 time`,
     'job half never runs: its priority is 2.5, which is not a whole number',

@@ -28,7 +28,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   job: ['time', 'errors.ts'],
   engine: ['job', 'time', 'errors.ts'],
   'events.ts': ['engine', 'job'],
-  'engines/*': ['engine', 'job', 'time', 'errors.ts'],
+  // Judges facts that engines supply; it knows no engine.
+  doctor: ['engine', 'job', 'time', 'errors.ts'],
+  'engines/*': ['engine', 'job', 'time', 'errors.ts', 'doctor'],
   // Only listens and asks: it knows the events, what a job is and the port, nobody's insides.
   observe: ['events.ts', 'engine', 'job', 'time', 'errors.ts'],
   keeper: ['engine', 'job', 'time', 'errors.ts', 'events.ts'],
@@ -119,6 +121,16 @@ test('src loads no workload, not even lazily', () => {
     /\bimport\(\s*[^'"\s]/.test(code) ? [file] : [],
   )
   assert.deepEqual(computed, [MODULES_LOADED_IN], 'write the name of the module, so that the laws can see it')
+})
+
+test('the doctor is loaded only when an engine is diagnosed', () => {
+  const isFacts = (file: string): boolean => /^src\/engines\/\w+\/(?:\w+-)?facts\.ts$/.test(file)
+  const eager = imports.filter(({ from, to, kind }) => {
+    if (kind === 'dynamic' || !from.startsWith('src/') || isFacts(from) || layerOf(from) === 'doctor') return false
+    return layerOf(to) === 'doctor' || isFacts(to)
+  })
+  assert.deepEqual(eager.map(shown), [])
+  assert.ok(imports.some(({ from, to }) => isFacts(from) && layerOf(to) === 'doctor'))
 })
 
 test('nothing imports a test', () => {

@@ -1,7 +1,7 @@
 import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
 import { METADATA_BYTES_MAX } from './commit-metadata.ts'
-import { configsOf, numberOf } from './diagnosis/settings.ts'
+import { configsOf, numberOf } from './configs.ts'
 import { type Admin, type Client, type GroupCalls, isKafkaError } from './driver.ts'
 import { within } from './faults.ts'
 import type { Membership, OwnedPartition } from './owned-partition.ts'

@@ -12,7 +12,6 @@ import { KafkaConsumer } from './consumer.ts'
 import { countJobs } from './counts.ts'
 import { KafkaDeadLetters } from './dead-letters/group-letters.ts'
 import { LetterWriter } from './dead-letters/letter-writer.ts'
-import { diagnose } from './diagnosis.ts'
 import { within } from './faults.ts'
 import { isTopic, toRecord } from './job-record.ts'
 import type { KafkaOptions } from './options.ts'
@@ -137,6 +136,7 @@ export class KafkaEngine implements Engine {
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { client, admin, topics } = this.#open()
     const nowMs = this.#settings.clock.nowMs()
+    const { diagnose } = await import('./facts.ts')
     return diagnose({ ...options, client, admin, options: this.#options, topics: topics.known, nowMs })
   }
 

@@ -1,12 +1,12 @@
 import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
+import { configsOf, numberOf } from './configs.ts'
 import {
   ARCHIVE_TOPIC_CONFIG,
   DLQ_TOPIC_CONFIG,
   letterBytesMax,
   STATES_TOPIC_CONFIG,
 } from './dead-letters/retention.ts'
-import { configsOf, numberOf } from './diagnosis/settings.ts'
 import { type Admin, type Client, isKafkaError } from './driver.ts'
 import { committedOf } from './offsets.ts'
 import { archiveTopicOf, type KafkaOptions, statesTopicOf } from './options.ts'

@@ -25,7 +25,6 @@ import { PostgresConsumer } from './consumer.ts'
 import { PostgresCore } from './core.ts'
 import { Database } from './database.ts'
 import { createDeadLetters } from './dead-letters.ts'
-import { diagnose } from './diagnosis.ts'
 import { insertJobs, isOneStatement, isPlain } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
 import { countJobs, createControls, createInspector } from './inspector.ts'
@@ -181,6 +180,7 @@ export class PostgresEngine implements Engine {
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { recoveryMaxMs } = CAPABILITIES
+    const { diagnose } = await import('./facts.ts')
     return diagnose(this.#open(), { ...options, recoveryMaxMs, options: this.#options })
   }
 }

@@ -26,7 +26,6 @@ import { RedisCore } from './core.ts'
 import { countJobs } from './counts.ts'
 import { RedisDatabase, type Source } from './database.ts'
 import { createDeadLetters } from './dead-letters.ts'
-import { diagnose } from './diagnosis.ts'
 import { createInspector } from './inspector.ts'
 import { createLeadership } from './leadership.ts'
 import { DEFAULTS, type RedisOptions } from './options.ts'
@@ -141,6 +140,7 @@ export class RedisEngine implements Engine {
   }
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
+    const { diagnose } = await import('./facts.ts')
     return diagnose(this.#open().database, { ...options, recoveryMaxMs: CAPABILITIES.recoveryMaxMs })
   }
 }

@@ -130,7 +130,7 @@ describe('opening Redis', { timeout: 300_000 }, () => {
     await cancelled
     await engine.leadership?.campaign('keeper', 'me', 1_000)
     assert.deepEqual(await engine.schedules?.list(), [])
-    const unseen = (await engine.diagnose?.())?.filter(({ detail }) => detail.includes('could not be looked at'))
+    const unseen = (await engine.diagnose?.())?.filter(({ detail }) => detail.includes('could not be checked'))
     assert.deepEqual(unseen, [])
   })
 })

@@ -33,7 +33,6 @@ import {
   type Synchronous,
 } from './database.ts'
 import { createDeadLetters } from './dead-letters.ts'
-import { diagnose } from './diagnosis.ts'
 import { insertJobs } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
 import { assertLocal, readMounts } from './file-system.ts'
@@ -197,6 +196,7 @@ export class SqliteEngine implements Engine {
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { synchronous = 'full' } = this.#options
     const durability = { synchronous, syncsHere: syncsHere(this.#options) }
+    const { diagnose } = await import('./facts.ts')
     return diagnose(this.#open(), { ...options, ...durability, recoveryMaxMs: RECOVERY_MAX_MS })
   }
 }

@@ -5,13 +5,13 @@ import { beforeEach, describe, test } from 'node:test'
 import { claimAll } from '../../../test/fixtures/claim.ts'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
+import { judgeFreeSpace } from '../../doctor/sqlite.ts'
 import type { RetentionRule } from '../../engine/retention.ts'
 import { TestClock } from '../../testing/test-clock.ts'
 import { toIso } from '../../time/iso.ts'
 import { Connection } from './database.ts'
-import { lookAtSpace } from './diagnosis/space.ts'
 import { SqliteEngine } from './engine.ts'
-import { AdaptiveBatch, REMOVE_FINISHED } from './retention.ts'
+import { AdaptiveBatch, REMOVE_FINISHED, readPages } from './retention.ts'
 
 const DAY_MS = 86_400_000
 const NO_WAIT = new AbortController().signal
@@ -181,15 +181,15 @@ describe('space', () => {
     fill(theirs, 1_000, 8, 'x'.repeat(2_000))
     await sweepAll(engine)
     const connection = new Connection(theirs)
-    assert.equal(lookAtSpace(connection).severity, 'ok', 'a little does not matter')
-    const finding = lookAtSpace(connection, 1_000)
+    assert.equal(judgeFreeSpace(readPages(connection)).severity, 'ok', 'a little does not matter')
+    const finding = judgeFreeSpace(readPages(connection), 1_000)
     assert.deepEqual([finding.severity, finding.subject], ['warning', 'free space'])
     await engine.close()
     theirs.exec('PRAGMA auto_vacuum = INCREMENTAL; VACUUM')
     assert.match(finding.advice ?? '', /PRAGMA auto_vacuum = INCREMENTAL; VACUUM/)
     fill(theirs, 1_000, 8, 'x'.repeat(2_000))
     theirs.exec('DELETE FROM job_queue')
-    assert.equal(lookAtSpace(new Connection(theirs), 1_000).severity, 'ok', 'now retention gives it back')
+    assert.equal(judgeFreeSpace(readPages(new Connection(theirs)), 1_000).severity, 'ok', 'now retention gives it back')
     theirs.close()
   })
 })

@@ -1,5 +1,5 @@
 import { EngineError } from '../../../errors.ts'
-import { configsOf, numberOf } from '../diagnosis/settings.ts'
+import { configsOf, numberOf } from '../configs.ts'
 import type { Admin, Client } from '../driver.ts'
 import { BATCH_BYTES_MAX, bytesOf, type RecordProducer } from '../producer.ts'
 import type { NewRecord } from '../record.ts'
