@@ -34,7 +34,9 @@ test('millrace doctor examines Kafka, and exits 1 while something is an error', 
   const wrong = findings.filter(({ severity }) => severity === 'error')
   assert.deepEqual(
     wrong.map(({ subject, detail }) => `${subject}: ${detail}`),
-    ['timeouts: session 30 s, a beat every 3000 ms: the broker lets nobody join with it, only with 1000 to 20000 ms'],
+    [
+      'timeouts: session 30 s, a heartbeat every 3000 ms: the broker accepts no member with it, only with 1000 to 20000 ms',
+    ],
   )
   assert.equal((await runCli(['doctor', ...sound])).code, 0)
   for (let n = 0; n < 2; n += 1) assert.equal((await runCli(['enqueue', 'escrow.commands', '{}', ...sound])).code, 0)
