@@ -44,8 +44,8 @@ test('every error has a stable code and its class as its name', () => {
 test('a message says what to do next', () => {
   assert.match(new UnknownTypeError('a', ['b', 'c']).message, /'a' is known here \(known: b, c\); pass its definition/)
   assert.match(new UnknownTypeError('a', []).message, /\(known: none\)/)
-  assert.match(new UnknownJobError('17').message, /'17'.*never enqueued here, or retention has removed it/)
-  assert.match(new JobTimeoutError('a', 5).message, /timeout of 5 ms; raise 'timeout' or heed 'signal'/)
+  assert.match(new UnknownJobError('17').message, /'17'.*never enqueued here, or it was removed by retention/)
+  assert.match(new JobTimeoutError('a', 5).message, /timeout of 5 ms; raise 'timeout', or stop when 'signal' aborts/)
   assert.match(new ClosedError('this mill').message, /this mill is closed; open a new one/)
 })
 

@@ -1,5 +1,5 @@
 /**
- * Every error a caller can meet. The `code` is stable: match on it, never on the message.
+ * Every error that a caller can get. The `code` is stable: match on it with `isMillraceError`, never on the message.
  * A message says what is wrong and what to do next.
  */
 
@@ -65,7 +65,7 @@ export class MillraceError extends Error {
 
 const OUR_CODES: ReadonlySet<unknown> = new Set(ERROR_CODES)
 
-/** A field of anything that was thrown. One that throws when it is read, such as a getter or a revoked Proxy, is not there. */
+/** A field of anything that was thrown. Undefined if reading it throws, as with a getter or a revoked Proxy. */
 export function fieldOf(thrown: unknown, name: string): unknown {
   try {
     return (typeof thrown === 'object' && thrown !== null) || typeof thrown === 'function'
@@ -77,8 +77,11 @@ export function fieldOf(thrown: unknown, name: string): unknown {
 }
 
 /**
- * Whether it is an error of ours with one of these codes, or with any. It is recognised by its code and not by its class,
- * because a program may hold two copies of this package, and the handler may throw the other one's.
+ * Whether this is a Millrace error with one of these codes; without codes, any Millrace error. Errors are recognised by code
+ * and not by class, because a program may contain two copies of this package.
+ *
+ * @example
+ * if (isMillraceError(error, 'ERR_PAYLOAD_INVALID')) return reply.status(400)
  */
 export function isMillraceError(thrown: unknown, ...codes: readonly ErrorCode[]): thrown is MillraceError {
   const code = fieldOf(thrown, 'code')
@@ -95,22 +98,22 @@ export function isError(thrown: unknown): thrown is Error {
   }
 }
 
-/** What an error says, for a log or another error's message. It never throws; redact it before it is stored. */
+/** The message of anything that was thrown. Never throws. Redact it before it is stored. */
 export function messageOf(thrown: unknown): string {
   try {
     return isError(thrown) ? String(thrown.message) : String(thrown)
   } catch {
-    return `something of type ${typeof thrown} that cannot be read`
+    return `a value of type ${typeof thrown} that cannot be read`
   }
 }
 
-/** The payload was refused before anything was stored, or before the handler ran. */
+/** The payload was refused, before anything was stored or before the handler ran. */
 export class PayloadError extends MillraceError {}
 
-/** The handler returned something that cannot be stored. The work itself was done. */
+/** The handler's result cannot be stored. The work itself was done. */
 export class ResultError extends MillraceError {}
 
-/** An option is out of range, malformed or contradicts another one. Nothing was stored. */
+/** An option is unknown, out of range, malformed or contradicts another one. Nothing was stored. */
 export class OptionError extends MillraceError {
   constructor(message: string, options?: ErrorOptions) {
     super('ERR_OPTION_INVALID', message, options)
@@ -128,7 +131,7 @@ export class UnknownJobError extends MillraceError {
   constructor(id: string) {
     super(
       'ERR_JOB_UNKNOWN',
-      `no job has the id '${id}'; it was never enqueued here, or retention has removed it (removeOnComplete and removeOnFail do so as it finishes)`,
+      `no job has the id '${id}'; it was never enqueued here, or it was removed by retention, removeOnComplete or removeOnFail`,
     )
   }
 }
@@ -139,7 +142,7 @@ export class UnknownScheduleError extends MillraceError {
   }
 }
 
-/** What the engine cannot do is refused; it is never clamped, dropped or emulated in silence (I10). */
+/** The engine cannot do this. Nothing is silently clamped, dropped or emulated. */
 export class UnsupportedError extends MillraceError {
   readonly job: string | null
   readonly engine: string
@@ -157,10 +160,10 @@ export class UnsupportedError extends MillraceError {
 /** An engine could not be reached, opened or understood. */
 export class EngineError extends MillraceError {}
 
-/** The result of a job that will never have one: dead-lettered, cancelled, superseded or discarded. */
+/** The job will never have a result: it is a dead letter, or was cancelled, superseded or discarded. */
 export class JobEndedError extends MillraceError {}
 
-/** Recorded on a job that died because one that it came after will not complete. */
+/** Recorded on a job that died because a job that it waited for will not complete. */
 export class PredecessorError extends MillraceError {
   constructor(one: { readonly id: string; readonly type: string | null; readonly state: string }) {
     const name = one.type === null ? one.id : `'${one.type}' ${one.id}`
@@ -176,22 +179,22 @@ export class JobTimeoutError extends MillraceError {
   constructor(type: string, timeoutMs: number) {
     super(
       'ERR_JOB_TIMEOUT',
-      `job '${type}' ran longer than its timeout of ${timeoutMs} ms; raise 'timeout' or heed 'signal'`,
+      `job '${type}' ran longer than its timeout of ${timeoutMs} ms; raise 'timeout', or stop when 'signal' aborts`,
     )
   }
 }
 
-/** The reason of a handler's aborted signal when its lease is gone: whatever it does now changes nothing (I3). */
+/** The reason of a handler's aborted signal when its lease is lost. Its outcome will not be recorded. */
 export class LeaseLostError extends MillraceError {
   readonly reason: 'expired' | 'revoked' | 'superseded' | 'cancelled'
 
   constructor(id: string, reason: 'expired' | 'revoked' | 'superseded' | 'cancelled') {
-    super('ERR_LEASE_LOST', `the lease of job ${id} is gone (${reason}); its outcome will not be recorded`)
+    super('ERR_LEASE_LOST', `the lease of job ${id} is lost (${reason}); its outcome will not be recorded`)
     this.reason = reason
   }
 }
 
-/** The reason of a handler's aborted signal when the worker stops and the drain time is over. */
+/** The reason of a handler's aborted signal when the worker stops and `drain` is over. */
 export class StoppingError extends MillraceError {
   constructor() {
     super('ERR_STOPPING', 'the worker is stopping; the job goes back to the queue without using an attempt')
@@ -210,14 +213,14 @@ export class ClosedError extends MillraceError {
   }
 }
 
-/** Thrown by a handler: retrying cannot help, so the job becomes a dead letter at once. */
+/** Throw it in a handler when retrying cannot help: the job becomes a dead letter at once. */
 export class NonRetryable extends MillraceError {
   constructor(message: string, options?: ErrorOptions) {
     super('ERR_NON_RETRYABLE', message, options)
   }
 }
 
-/** Thrown by a handler: try again after this time, whatever the backoff says. It uses an attempt. */
+/** Throw it in a handler to retry after this time instead of the backoff. It uses an attempt. */
 export class RetryAfter extends MillraceError {
   readonly delay: string | number
 
@@ -227,7 +230,7 @@ export class RetryAfter extends MillraceError {
   }
 }
 
-/** Thrown by a handler: the network is away. The job is deferred and no attempt is used. */
+/** Throw it in a handler when the network is down: the job is deferred and no attempt is used. */
 export class Offline extends MillraceError {
   readonly delay: string | number
 

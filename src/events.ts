@@ -1,12 +1,12 @@
 /**
- * Everything observable happens as one of these events; logs, metrics and alerts only listen.
- * They carry ids and sizes, never payloads (I12). Names are stable.
+ * Everything observable is one of these events. Logs, metrics and alerts only listen. Events carry ids and sizes, never
+ * payloads. Their names are stable.
  */
 import type { DeskAction } from './engine/dead-letters.ts'
 import type { LostReason, Outcome } from './engine/outcome.ts'
 import type { StoredJob } from './job/job.ts'
 
-/** The job as observers may see it: no payload. */
+/** A job without its payload. */
 export type JobFacts = Pick<StoredJob, 'id' | 'type' | 'priority' | 'attempts' | 'tenant' | 'runAtMs' | 'createdAtMs'>
 
 /** The one scale of alerts, alarms and conditions, mildest first. */
@@ -17,10 +17,10 @@ export interface Alert {
   /** The name of the rule that raises it. */
   readonly rule: string
   readonly severity: Severity
-  /** What tells alerts of one rule apart: a type, a topic, a worker. */
+  /** Distinguishes alerts of one rule: a type, a topic, a worker. */
   readonly labels: Readonly<Record<string, string>>
   readonly text: string
-  /** The figure that the rule looks at; null for a rule without one. */
+  /** The value that the rule checks. Null for a rule without one. */
   readonly value: number | null
   readonly sinceMs: number
 }
@@ -35,14 +35,14 @@ export interface MillEvents {
     readonly worker: string
     readonly progress: unknown
   }
-  /** After the engine accepted it. For `retry` and `dead`, the attempt failed. */
+  /** The engine has accepted the outcome. `retry` and `dead`: the attempt failed. */
   'job.settled': {
     readonly job: JobFacts
     readonly attempt: number
     readonly worker: string
     readonly outcome: Outcome
     readonly durationMs: number
-    /** Whether its handler was called: a job may be given back before. */
+    /** Whether the handler was called. A job may be given back before. */
     readonly started: boolean
   }
   'job.cancelled': { readonly id: string; readonly who: string; readonly reason: string }
@@ -60,20 +60,20 @@ export interface MillEvents {
     readonly outcome: Outcome
   }
   'worker.started': { readonly worker: string; readonly types: readonly string[]; readonly concurrency: number }
-  /** Of these types the worker starts nothing from now on, though it could; none when it goes on with all. */
+  /** The paused types of this worker. Empty: all types are running again. */
   'worker.paused': { readonly worker: string; readonly types: readonly string[] }
   'worker.stopping': { readonly worker: string; readonly running: readonly string[]; readonly cause: string }
   'worker.overdue': { readonly worker: string; readonly running: readonly string[]; readonly drainMs: number }
   'worker.stopped': { readonly worker: string }
-  /** The worker goes on after this; `during` says what it was doing. */
+  /** The worker goes on after this error. `during` names what it was doing. */
   'worker.error': { readonly worker: string; readonly during: string; readonly error: unknown }
   /**
-   * The wall clock of this machine was set, forward or (negative) back, or the machine was suspended for as long. Leases,
-   * rate limits and recovery go on by elapsed time.
+   * The machine's wall clock was set forward or (negative) back, or the machine was suspended. Leases, rate limits and
+   * recovery continue by elapsed time.
    */
   'clock.stepped': { readonly stepMs: number; readonly atMs: number }
   'hook.error': { readonly job: JobFacts; readonly hook: string; readonly error: unknown }
-  /** Jobs removed by age and for space, and whether the pass was ended before it was through. */
+  /** How many jobs were removed by age and for space. `interrupted`: the pass was stopped early. */
   'retention.pass': {
     readonly removed: number
     readonly evicted: number
@@ -82,15 +82,15 @@ export interface MillEvents {
   }
   'reaper.pass': { readonly retried: number; readonly dead: number; readonly durationMs: number }
   'keeper.started': { readonly keeper: string; readonly duties: readonly string[] }
-  /** It holds the office; `term` grows whenever that changes hands. */
+  /** This keeper leads. `term` grows with every change of leader. */
   'keeper.leading': { readonly keeper: string; readonly term: number }
-  /** It has lost the office, or given it up. */
+  /** This keeper no longer leads. */
   'keeper.waiting': { readonly keeper: string }
-  /** `schedules`: those declared here. They stay stored; only this keeper no longer looks after them. */
+  /** `schedules`: those declared here. They stay stored. */
   'keeper.stopped': { readonly keeper: string; readonly schedules: readonly string[] }
-  /** The keeper goes on after this; `during` says what it was doing. */
+  /** The keeper goes on after this error. `during` names what it was doing. */
   'keeper.error': { readonly keeper: string; readonly during: string; readonly error: unknown }
-  /** Declared by code that starts here, whether that changed what is stored or not. */
+  /** A schedule declared in code, whether or not it changed the stored one. */
   'schedule.registered': {
     readonly name: string
     readonly type: string
@@ -106,14 +106,14 @@ export interface MillEvents {
     readonly jobId: string
     readonly status: string
   }
-  /** A tick was left out because the run before, `jobId`, is still queued or in progress. */
+  /** A tick was skipped because the previous run, `jobId`, is still queued or in progress. */
   'schedule.skipped': {
     readonly name: string
     readonly type: string
     readonly tickMs: number
     readonly jobId: string
   }
-  /** Nothing was enqueued for `count` ticks since `firstMs`, because no keeper ran then; `isLeast` when there were more. */
+  /** `count` ticks since `firstMs` were not enqueued, because no keeper was running. `isLeast`: there were more. */
   'schedule.missed': {
     readonly name: string
     readonly type: string
@@ -121,9 +121,9 @@ export interface MillEvents {
     readonly isLeast: boolean
     readonly firstMs: number
   }
-  /** By an act in this process. */
+  /** A schedule was changed by this process. */
   'schedule.changed': { readonly name: string; readonly change: string }
-  /** A dead letter was dealt with, at a desk of this mill. */
+  /** A desk of this mill acted on a dead letter. */
   'desk.acted': { readonly action: DeskAction; readonly id: string; readonly type: string; readonly who: string }
   'alert.firing': { readonly alert: Alert }
   'alert.resolved': { readonly alert: Alert }
@@ -132,14 +132,14 @@ export interface MillEvents {
 export type EventName = keyof MillEvents
 type Listener<Name extends EventName> = (event: MillEvents[Name]) => void
 
-/** One registration, so that a listener that is registered twice can be removed once. */
+/** An object per registration, so that a listener registered twice can be removed once. */
 interface Registration {
   readonly listener: Listener<EventName>
 }
 
 /**
- * A typed emitter. A listener that throws, or rejects, is reported and never disturbs the work it watches. The lists are
- * replaced, not changed, so that a listener may come or go while an event is told and `emit` allocates nothing.
+ * A typed emitter. A listener that throws or rejects is reported and does not affect the work. The lists are replaced, not
+ * changed, so that listeners can be added or removed during `emit`, which allocates nothing.
  */
 export class Events {
   readonly #listeners = new Map<EventName, readonly Registration[]>()
@@ -149,9 +149,9 @@ export class Events {
     this.#onListenerError = onListenerError
   }
 
-  /** Returns the unsubscriber. */
+  /** Returns a function that removes the listener. */
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
-    // The map keeps names apart, so a listener is only ever told events of its name.
+    // The map separates names, so a listener only receives events of its name.
     const entry: Registration = { listener: listener as Listener<EventName> }
     this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), entry])
     return () => {
@@ -184,7 +184,7 @@ export class Events {
     })
   }
 
-  /** Whether anyone listens: a hot path asks before it builds an event that nobody would hear. */
+  /** Hot paths check this before they build an event. */
   hasListener(name: EventName): boolean {
     const listeners = this.#listeners.get(name)
     return listeners !== undefined && listeners.length > 0
@@ -207,7 +207,7 @@ export class Events {
     try {
       this.#onListenerError(error)
     } catch {
-      // Whoever reports has failed too; there is nobody left to tell, and the work goes on.
+      // Reporting failed too. The work goes on.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Acts of operators that are not about one job's run: what they do, and the entry that each leaves in the audit. */
+/** What operators do besides acting on dead letters, and the audit entry that each act leaves. */
 import { deadLettersOf, pausesOf } from '../engine/admission.ts'
 import type { AuditNote, By, NotedAction } from '../engine/dead-letters.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -13,12 +13,12 @@ export function checkActor(by: Actor, of: string): void {
   refuseUnknown(by, ACTOR_NAMES, of)
 }
 
-/** An act for the audit. What is left out is not a part of it. */
+/** An act for the audit. */
 export interface Note extends By {
   readonly action: NotedAction
   readonly jobId?: string
   readonly type?: string
-  /** What it is about otherwise, such as a schedule's name. */
+  /** What the act is about, if neither a job nor a type: such as a schedule's name. */
   readonly subject?: string
   readonly before?: Readonly<Record<string, unknown>>
   readonly after?: Readonly<Record<string, unknown>>
@@ -37,14 +37,14 @@ export async function writeNote(engine: Engine, note: Note): Promise<void> {
   await deadLettersOf(engine).note(entry)
 }
 
-/** False when it was paused already: then nothing is noted either. */
+/** False if the type was paused already; the audit then has no entry either. */
 export async function pauseType(engine: Engine, type: string, by: By): Promise<boolean> {
   const isDone = await pausesOf(engine).pause(type, by)
   if (isDone && isAudited(engine)) await writeNote(engine, { ...by, action: 'pause', type })
   return isDone
 }
 
-/** False when it was not paused. */
+/** False if the type was not paused. */
 export async function resumeType(engine: Engine, type: string, by: By): Promise<boolean> {
   const isDone = await pausesOf(engine).resume(type)
   if (isDone && isAudited(engine)) await writeNote(engine, { ...by, action: 'resume', type })

@@ -90,7 +90,7 @@ test('steps that wait for each other are refused with the way around named', () 
     { x: { after: 'a' }, a: { after: 'b' }, b: { after: ['c', 'd'] }, c: {}, d: { after: 'a' } },
     /'a' after 'b' after 'd' after 'a'/,
   )
-  refused({ a: { after: 'constructor' } }, /'a' comes after 'constructor', which is no step/)
+  refused({ a: { after: 'constructor' } }, /'a' comes after 'constructor', which is not a step/)
 })
 
 test('steps are sorted no more than they have to be', () => {

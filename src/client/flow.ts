@@ -9,7 +9,7 @@ import { located, type Preparation, prepareJobs } from './prepare.ts'
 type PayloadOf<Job> = Job extends JobDefinition<infer Input, infer _, infer __> ? Input : unknown
 export type ResultOf<Job> = Job extends JobDefinition<infer _, infer __, infer Result> ? Result : unknown
 
-/** A step by its name in the flow, or a job that is stored already by its receipt. */
+/** The name of a step in the flow, or the receipt of a stored job. */
 type Before<Name extends string> = Name | { readonly id: string }
 
 /** One job of a flow, with any option of `enqueue`; its `after` names other steps. */
@@ -26,7 +26,7 @@ export type Flow<Jobs extends Readonly<Record<string, AnyJob | string>>> = {
 /** A step whose types no longer matter. */
 type AnyStep = FlowStep<AnyJob | string, string>
 
-/** A flow is one act: an engine that might store half of it is not given any. */
+/** A flow is stored whole, so an engine that might store half of it is refused. */
 export function admitFlow({ name, capabilities }: Engine): void {
   if (!capabilities.dependencies)
     throw new UnsupportedError({ engine: name, limit: 'cannot make a job wait for others' })
@@ -35,7 +35,7 @@ export function admitFlow({ name, capabilities }: Engine): void {
   }
 }
 
-/** The jobs of a flow by the names of their steps, each after all those that it waits for. Nothing is stored yet. */
+/** The jobs of a flow by step name, each behind those that it waits for. Nothing is stored yet. */
 export async function prepareFlow(
   preparation: Preparation,
   steps: Readonly<Record<string, AnyStep>>,
@@ -57,7 +57,7 @@ export async function prepareFlow(
   return jobs
 }
 
-/** The names of the steps, each behind those that it comes after; otherwise as they were given. */
+/** The names of the steps in topological order, otherwise as given. */
 export function inOrder(steps: Readonly<Record<string, Pick<AnyStep, 'after'>>>): readonly string[] {
   const done = new Set<string>()
   const path: string[] = []
@@ -66,12 +66,12 @@ export function inOrder(steps: Readonly<Record<string, Pick<AnyStep, 'after'>>>)
     const step = Object.hasOwn(steps, name) ? steps[name] : undefined
     if (step === undefined) {
       throw new OptionError(
-        `step '${from}' comes after '${name}', which is no step of this flow; pass jobs as receipts`,
+        `step '${from}' comes after '${name}', which is not a step of this flow; for a stored job, pass its receipt`,
       )
     }
     if (path.includes(name)) {
       const cycle = [...path.slice(path.indexOf(name)), name].join("' after '")
-      throw new OptionError(`the steps of this flow wait for each other: '${cycle}'; take one 'after' away`)
+      throw new OptionError(`the steps of this flow wait for each other: '${cycle}'; remove one 'after'`)
     }
     path.push(name)
     for (const before of listOf(step.after)) if (typeof before === 'string') visit(before, name)
@@ -87,14 +87,14 @@ function listOf(after: AnyStep['after']): readonly Before<string>[] {
   return typeof after === 'string' || 'id' in after ? [after] : after
 }
 
-/** The receipts by the names of their steps, in the order in which these were given. */
+/** The receipts by step name, in the order given. */
 export function receiptsByName<Steps extends object>(
   steps: Steps,
   names: readonly string[],
   receipts: readonly Receipt[],
 ): { readonly [Name in keyof Steps]: Receipt } {
   const byName = new Map(names.map((name, index) => [name, receipts[index]]))
-  // Every step became one job and every job has a receipt, so each name has its own.
+  // Every step became one job with one receipt.
   return Object.fromEntries(Object.keys(steps).map((name) => [name, byName.get(name)])) as {
     readonly [Name in keyof Steps]: Receipt
   }

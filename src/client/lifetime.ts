@@ -4,14 +4,14 @@ import type { Keeper } from '../keeper/keeper.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Worker } from '../worker/worker.ts'
 
-/** How long closing the engine may take; the workers have stopped by then. */
+/** How long closing the engine may take, after the workers have stopped. */
 const CLOSE_MS = 3_000
 
-/** From the opening of a mill to its close: the workers and keepers that it has started, and what it still accepts. */
+/** Tracks the workers and keepers of a mill, and what the mill still accepts while it closes. */
 export class Lifetime {
   readonly #started = new Set<Worker | Keeper>()
   #closing: Promise<void> | null = null
-  /** Workers that drain may still run handlers, and these may enqueue; after that nobody may. */
+  /** Handlers of draining workers may still enqueue. Once the workers have stopped, nothing may. */
   #isDrained = false
   readonly #clock: Clock
   readonly #log: Log
@@ -21,7 +21,7 @@ export class Lifetime {
     this.#log = log
   }
 
-  /** Refuses new workers and keepers from the first `close` on. */
+  /** Refuses new workers and keepers once `close` was called. */
   assertOpen(): void {
     if (this.#closing !== null) throw new ClosedError('this mill')
   }
@@ -30,7 +30,7 @@ export class Lifetime {
     if (this.#isDrained) throw new ClosedError('this mill')
   }
 
-  /** One that was being started when the mill closed is stopped again. */
+  /** A worker or keeper that was starting when the mill closed is stopped again. */
   async remember<Started extends Worker | Keeper>(started: Started): Promise<Started> {
     if (this.#closing !== null) {
       await started.stop('close')
@@ -55,7 +55,7 @@ export class Lifetime {
     await this.#closeWithin(closeEngine())
   }
 
-  /** A store that does not answer is not waited for (I8): what was not acknowledged by now was not promised either. */
+  /** Does not wait for a store that does not answer: everything acknowledged is already stored. */
   async #closeWithin(closing: Promise<void>): Promise<void> {
     const over = new AbortController()
     const late = this.#clock.sleep(CLOSE_MS, over.signal).then(() => {

@@ -37,13 +37,13 @@ import {
 import { type Preparation, prepareJobs } from './prepare.ts'
 import { awaitResult, type ResultWait } from './result.ts'
 
-/** What `enqueue` answers. It remembers the type of the result for `mill.result`. */
+/** The receipt of `enqueue`. It carries the type of the result for `mill.result`. */
 export interface Enqueued<Result> extends Receipt {
   readonly resultOf?: Result
 }
 
 /**
- * Opens a mill on an engine: `sqlite:./file.db`, `memory:`, an engine, or a database handle of your own.
+ * Opens a mill on an engine: a URL such as `sqlite:./file.db` or `memory:`, an engine, or your own database handle.
  *
  * @example
  * const mill = await open('sqlite:./millrace.db')
@@ -58,7 +58,7 @@ export async function open(target: EngineTarget, options: MillOptions = {}): Pro
   return new Mill(engine, options)
 }
 
-/** The client: enqueue, look, wait, cancel, and start workers. One per process and engine is enough. */
+/** The client: enqueue jobs, look at them, wait for results, cancel, and start workers. One per process and engine is enough. */
 export class Mill {
   readonly engine: Engine
   readonly events: Events
@@ -109,13 +109,13 @@ export class Mill {
     return receipt
   }
 
-  /** Stores many jobs of one type in one call; whole or not at all where the engine's `enqueueAtomic` says so. */
+  /** Stores many jobs of one type in one call. All or none are stored where the engine has `enqueueAtomic`. */
   async enqueueMany<Input, Output, Result>(
     job: JobDefinition<Input, Output, Result> | string,
     payloads: readonly NoInfer<Input>[],
     options: Omit<EnqueueWithinOptions, 'key' | 'latest'> = {},
   ): Promise<readonly Enqueued<Result>[]> {
-    // The type leaves them out; a caller without types would see all jobs but the first vanish.
+    // The type excludes them. Without types, all jobs but the first would be dropped as duplicates.
     const one: EnqueueOptions = options
     if (one.key !== undefined || one.latest !== undefined) {
       throw new OptionError(`'key' and 'latest' belong to one job; enqueue these jobs one by one`)
@@ -131,8 +131,8 @@ export class Mill {
   }
 
   /**
-   * Stores a chain, a fan-out or a fan-in whole: each step's `after` names other steps. Refused if steps wait for each
-   * other. The receipts come by the same names.
+   * Stores a chain, a fan-out or a fan-in in one call. Each step's `after` names other steps; cycles are refused. The
+   * receipts have the names of the steps.
    */
   async enqueueFlow<const Jobs extends Readonly<Record<string, AnyJob | string>>>(
     flow: Flow<Jobs>,
@@ -162,31 +162,31 @@ export class Mill {
     return receipts
   }
 
-  /** The job as it is now, or null. */
+  /** The job as it is now. Null if it is unknown. */
   async job(id: string): Promise<JobView | null> {
     return (await inspectorOf(this.engine).find([id]))[0] ?? null
   }
 
-  /** Jobs, newest first. */
+  /** Jobs, newest first. Default limit: 100. */
   async jobs(filter: Partial<JobFilter> = {}): Promise<readonly JobView[]> {
     return inspectorOf(this.engine).list(checkFilter({ limit: 100, ...filter }))
   }
 
-  /** What happened to a job, oldest first. */
+  /** The events of a job, oldest first. */
   async history(id: string): Promise<readonly JobEvent[]> {
     return inspectorOf(this.engine).history(id)
   }
 
   /**
-   * Waits for a job's result. Throws a JobEndedError if it will never have one, a WaitTimeoutError after `timeout`
-   * (30 s unless told), and the signal's reason when that aborts.
+   * Waits for a job's result. Rejects with `ERR_JOB_DEAD` or `ERR_JOB_ENDED` if there will be none, with
+   * `ERR_WAIT_TIMEOUT` after `timeout` (default: 30s), and with the signal's reason when it aborts.
    */
   async result<Result = unknown>(of: string | Enqueued<Result>, wait: ResultWait = {}): Promise<Result> {
-    // The handler's type is the caller's knowledge: what is stored is its JSON.
+    // The store has only JSON; the type comes from the receipt or the caller.
     return (await awaitResult(this.engine, this.#clock, typeof of === 'string' ? of : of.id, wait)) as Result
   }
 
-  /** Ends a job that has not finished, also while another process runs it. False if it is unknown or finished. */
+  /** Cancels a job that has not finished, even while another process runs it. False if it is unknown or finished. */
   async cancel(id: string, by: Actor = {}): Promise<boolean> {
     checkActor(by, 'cancel')
     const act = { who: by.who ?? 'api', reason: by.reason ?? 'cancelled' }
@@ -201,26 +201,26 @@ export class Mill {
   }
 
   /**
-   * Holds a type back: no worker of any process starts a job of it until it is resumed. Jobs may be enqueued as before, and
-   * those that run go on. False if it was paused already. The audit has an entry of it.
+   * Pauses a type: no worker of any process starts a job of it until it is resumed. Enqueuing goes on, and running jobs
+   * finish. False if it was paused already. The audit records it.
    */
   async pause(type: string, by: Actor = {}): Promise<boolean> {
     checkActor(by, 'pause')
     return pauseType(this.engine, type, { who: by.who ?? 'api', reason: by.reason ?? 'paused' })
   }
 
-  /** Lets a type go on. False if it was not paused. The audit has an entry of it. */
+  /** Resumes a paused type. False if it was not paused. The audit records it. */
   async resume(type: string, by: Actor = {}): Promise<boolean> {
     checkActor(by, 'resume')
     return resumeType(this.engine, type, { who: by.who ?? 'api', reason: by.reason ?? 'resumed' })
   }
 
-  /** The types that are held back, by whom and why. */
+  /** The paused types, with who paused them and why. */
   async paused(): Promise<readonly Pause[]> {
     return pausesOf(this.engine).list()
   }
 
-  /** Every worker of every process that lives, or should: what it runs, and how it is. */
+  /** The workers of all processes: what they run and whether they are alive. */
   async workers(): Promise<readonly WorkerView[]> {
     const presence = presenceOf(this.engine)
     const { pauses } = this.engine
@@ -228,7 +228,7 @@ export class Mill {
     return listWorkers({ presence, counts, ...(pauses !== undefined && { pauses }) }, this.#clock.nowMs())
   }
 
-  /** Writes an act of an operator into the audit that the mill does not note by itself: who did what, and why. */
+  /** Adds an operator's act to the audit: who did what, and why. The mill records its own acts itself. */
   async note(note: Note): Promise<void> {
     await writeNote(this.engine, note)
   }
@@ -242,8 +242,8 @@ export class Mill {
   }
 
   /**
-   * Starts a keeper in this process, for schedules, reaping and tidying up beside workers with `keeper: false`. Any number
-   * may run: one works, the others wait to take over. It runs until `keeper.stop()` or `mill.close()`.
+   * Starts a keeper in this process: schedules, reaping and cleaning up, for workers with `keeper: false`. Any number may
+   * run: one leads, the others stand by. It runs until `keeper.stop()` or `mill.close()`.
    */
   async keep(options: KeeperOptions = {}): Promise<Keeper> {
     this.#lifetime.assertOpen()
@@ -254,7 +254,7 @@ export class Mill {
     return this.#lifetime.remember(keeper)
   }
 
-  /** What workers, keepers and schedules stand on. */
+  /** What workers, keepers and schedules are built from. */
   #parts() {
     const { engine, events } = this
     const prepare: Prepare = async (definition, payload, options) => {
@@ -266,9 +266,9 @@ export class Mill {
   }
 
   /**
-   * Stops the workers and keepers of this mill, then closes the engine. Until the workers have stopped, their handlers
-   * may enqueue through this mill. It takes at most the longest `drain` of its workers and 8 s, also when the store does
-   * not answer. A second call returns the same promise.
+   * Stops the workers and keepers of this mill, then closes the engine. Until the workers have stopped, their handlers can
+   * enqueue through this mill. It takes at most the longest `drain` plus 8 s, even when the store does not answer. A
+   * second call returns the same promise.
    */
   close(): Promise<void> {
     return this.#lifetime.close(() => this.engine.close())

@@ -9,20 +9,20 @@ import type { Alerter } from '../observe/alerts/dead-letter-alerts.ts'
 import type { Clock } from '../time/clock.ts'
 
 export interface MillOptions {
-  /** Definitions that may be enqueued by their type's name. Those passed to `enqueue` and `work` need not be listed. */
+  /** Definitions that can be enqueued by name. Definitions passed to `enqueue` and `work` need not be listed. */
   readonly jobs?: readonly AnyJob[]
   readonly clock?: Clock
-  /** A number from 0 up to 1, for jitter. Seed it in tests. */
+  /** Returns a number from 0 to 1, for jitter. Default: Math.random. */
   readonly random?: () => number
-  /** Where log lines go. Silent unless told. */
+  /** Where log lines go. Default: nowhere. */
   readonly log?: Log
-  /** Told once of every job that becomes a dead letter here. */
+  /** Called once for every job that becomes a dead letter in this process. */
   readonly alerter?: Alerter
-  /** Runs after the built-in redactor on every error text that is stored or logged. */
+  /** Redacts every error text before it is stored or logged, after the built-in redactor. */
   readonly redact?: Redactor
-  /** Largest payload, result or progress in bytes; 1 MiB unless told. */
+  /** The largest payload, result or progress in bytes. Default: 1 MiB. */
   readonly payloadBytesMax?: number
-  /** False: never create or change the store's schema; run `millrace migrate` instead. */
+  /** False: never create or change the store's schema; run `millrace migrate` instead. Default: true. */
   readonly migrate?: boolean
 }
 
@@ -89,7 +89,7 @@ export function criticalTypes(jobs: readonly AnyJob[]): string[] {
 const LIST_LIMIT_MAX = 10_000
 const FILTER_NAMES: OptionNames<JobFilter> = { state: true, type: true, limit: true, before: true }
 
-/** A negative limit would mean all to SQLite, and a page of everything would fill the memory of whoever asked. */
+/** To SQLite, a negative limit means all rows, and a page of everything would fill the caller's memory. */
 export function checkFilter(filter: JobFilter): JobFilter {
   refuseUnknown(filter, FILTER_NAMES, 'jobs')
   const { limit, state } = filter

@@ -24,7 +24,7 @@ export interface Preparation {
   readonly payloadBytesMax: number
 }
 
-/** Everything that can be refused is refused here, before the engine hears of the job: bad input loses nothing. */
+/** Refuses everything that can be refused before the engine is called, so that bad input changes nothing. */
 export async function prepareJobs(
   preparation: Preparation,
   definition: AnyJob,
@@ -49,11 +49,11 @@ export async function prepareJobs(
   return jobs
 }
 
-/** The same error, whose message begins with the place of the bad item: one of a thousand could not be found otherwise. */
+/** Prefixes the error's message with the place of the bad item, which could not be found otherwise in a batch. */
 export function located(error: unknown, place: string): unknown {
   if (!(error instanceof Error)) return error
   const message = `${place}: ${error.message}`
-  // The stack holds the message as it was, and is what a log prints.
+  // Logs print the stack, which contains the old message.
   if (error.stack !== undefined) error.stack = error.stack.replace(error.message, () => message)
   error.message = message
   return error

@@ -7,21 +7,21 @@ import type { Clock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 
 export interface ResultWait {
-  /** Default: 30s. It also bounds how long a store that cannot be reached is waited for. */
+  /** Default: 30s. It also bounds the wait for a store that cannot be reached. */
   readonly timeout?: Duration
   readonly signal?: AbortSignal
 }
 
 const WAIT_NAMES: OptionNames<ResultWait> = { timeout: true, signal: true }
 
-/** A store that cannot be read says nothing about the job, which goes on. */
+/** The store cannot be read at the moment; that says nothing about the job. */
 const PASSING: ReadonlySet<ErrorCode> = new Set(['ERR_STORAGE_OPEN', 'ERR_STORAGE_BUSY', 'ERR_STORAGE_FAILED'])
-/** How soon a read that failed is tried again. */
+/** How soon a failed read is retried. */
 const AGAIN_MS = 250
-/** What the engine gets for its last look when the time is up or the signal aborts. */
+/** How long the last read may take when the time is up or the signal aborts. */
 const LAST_LOOK_MS = 1_000
 
-/** What a job's handler returned, as JSON gave it back. */
+/** What the job's handler returned, as JSON. */
 export async function awaitResult(engine: Engine, clock: Clock, id: string, wait: ResultWait): Promise<unknown> {
   refuseUnknown(wait, WAIT_NAMES, 'result')
   const waitMs = parseDurationMs(wait.timeout ?? '30s', 'timeout')

@@ -3,7 +3,7 @@ import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import type { Clock } from '../time/clock.ts'
 import { type Letter, pinned, type Selection } from './selection.ts'
 
-/** Why a letter was left as it is. `changed`: it is no dead letter any more, its key is taken, or a newer version came. */
+/** Why a letter was left alone. `changed`: it is no longer a dead letter, its key is taken, or a newer version exists. */
 export type Refusal = 'replayed-too-often' | 'critical' | 'changed'
 
 export interface BulkProgress {
@@ -11,30 +11,30 @@ export interface BulkProgress {
   readonly seen: number
   readonly done: number
   readonly refused: Readonly<Partial<Record<Refusal, number>>>
-  /** How many there are to look at, where that is known without looking. */
+  /** How many letters there are in total, if known. */
   readonly total: number | null
 }
 
 export interface BulkOutcome extends BulkProgress {
-  /** Nothing was changed: `done` says how many would have been. */
+  /** Nothing was changed; `done` is how many would have been. */
   readonly dryRun: boolean
-  /** The signal aborted. Repeating the call goes on where this one ended. A dry run has then counted only some. */
+  /** The signal aborted. Repeat the call to continue. An interrupted dry run has counted only some letters. */
   readonly interrupted: boolean
   /**
-   * What was looked at, and nothing that dies later: after a dry run, act on this to do exactly what it said. An
-   * interrupted one stands for all that were there when it began.
+   * The letters that were looked at, without those that die later. After a dry run, act on this to do exactly what it
+   * counted. After an interruption, it covers all letters that existed at the start.
    */
   readonly selection: Selection
 }
 
 export interface BulkOptions {
-  /** Only say what would be done. */
+  /** Only count what would be done. */
   readonly dryRun?: boolean
-  /** Letters per second at most. Without it the desk rests three times as long as it works: the store is the workers'. */
+  /** Letters per second at most. Default: the desk pauses three times as long as it works, to leave the store to workers. */
   readonly rate?: number
   readonly onProgress?: (progress: BulkProgress) => void
   readonly signal?: AbortSignal
-  /** Also what the desk would refuse: replayed too often, critical. */
+  /** Act on letters that the desk would refuse: replayed too often, critical. */
   readonly force?: boolean
 }
 
@@ -51,18 +51,18 @@ export interface Bulk {
   readonly total: number | null
   readonly selection: Selection
   pages(pageMax: number): AsyncIterable<readonly Letter[]>
-  /** What stands against acting on a letter, before it is tried. */
+  /** Why a letter must not be acted on, or null. */
   against(letter: Letter): Refusal | null
-  /** Acts on letters of one page; false for those that were no longer what they were. */
+  /** Acts on the letters of one page. False for those that changed meanwhile. */
   act(letters: readonly Letter[]): Promise<readonly boolean[]>
 }
 
-/** One page is one transaction where the engine can: large enough to be quick, small enough not to hold up a worker. */
+/** One page is one transaction: large enough to be quick, small enough not to delay workers. */
 const PAGE_MAX = 100
-/** A dry run holds no lock, so that its pages may be larger. */
+/** A dry run takes no locks, so its pages may be larger. */
 const DRY_PAGE_MAX = 200
 const PAGES_PER_SECOND = 10
-/** How many times as long as it worked the desk rests when it was given no rate. */
+/** Without a rate, the desk pauses this many times as long as it worked. */
 const REST = 3
 
 export async function runBulk(bulk: Bulk, options: BulkOptions): Promise<BulkOutcome> {

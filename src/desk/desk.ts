@@ -14,11 +14,11 @@ import { type Causes, groupLetters, type LetterGroup } from './groups.ts'
 import { type Letter, type LetterFilter, pagesOf, type Selection, toLetter } from './selection.ts'
 
 export interface DeskOptions {
-  /** Definitions: an edited payload is checked against them, and those that are `critical` are protected. */
+  /** Edited payloads are checked against these definitions, and `critical` ones are protected from purging. */
   readonly jobs?: readonly AnyJob[]
-  /** More types that a purge refuses unless forced. */
+  /** More types that `purge` refuses without `force`. */
   readonly critical?: readonly string[]
-  /** How often a letter may be replayed before it takes force: 3 unless told. */
+  /** How often a letter can be replayed without `force`. Default: 3. */
   readonly replaysMax?: number
   readonly payloadBytesMax?: number
   readonly clock?: Clock
@@ -40,7 +40,7 @@ export interface Acting {
 
 export interface ShownLetter extends Letter {
   readonly history: readonly JobEvent[]
-  /** What was done to it at the desk, newest first. */
+  /** The audit of this letter, newest first. */
   readonly audit: readonly AuditEntry[]
 }
 
@@ -56,7 +56,7 @@ const REPLAYS_MAX_DEFAULT = 3
 const LIST_LIMIT_DEFAULT = 100
 const LIST_LIMIT_MAX = 10_000
 const SCAN_PAGE = 1_000
-/** An engine in this process reads a page in one go, and the workers wait meanwhile. */
+/** An in-process engine reads a page synchronously while workers wait. */
 const GROUP_PAGE = 200
 
 /**
@@ -70,7 +70,7 @@ export function openDesk(mill: { readonly engine: Engine; readonly events?: Even
   return new Desk(mill.engine, options, mill.events)
 }
 
-/** Looks at dead letters and decides about them. Every act is audited with who, when and why. */
+/** Lists dead letters and acts on them. Every act is audited: who, when and why. */
 export class Desk {
   readonly #engine: Engine
   readonly #events: Events
@@ -100,7 +100,7 @@ export class Desk {
       throw new OptionError(`'replaysMax' is ${this.#replaysMax}; give a whole number from 1`)
   }
 
-  /** Dead letters, newest first; a hundred unless told. */
+  /** Dead letters, newest first. Default limit: 100. */
   async list(filter: LetterFilter = {}): Promise<readonly Letter[]> {
     const limit = checkLimit(filter.limit ?? LIST_LIMIT_DEFAULT)
     const letters: Letter[] = []
@@ -110,12 +110,12 @@ export class Desk {
     return letters
   }
 
-  /** What has gone wrong, and how often: dead letters by the fingerprint of their error, the largest group first. */
+  /** Dead letters grouped by the fingerprint of their error, the largest group first. */
   async groups(filter: LetterFilter = {}): Promise<readonly LetterGroup[]> {
     return (await this.causes(filter)).groups
   }
 
-  /** The same with the number of letters counted. An aborted `signal` ends the counting early. */
+  /** The same, with totals. An aborted `signal` ends the counting early. */
   async causes(filter: LetterFilter = {}, options: { readonly signal?: AbortSignal } = {}): Promise<Causes> {
     return groupLetters(pagesOf(this.#letters, filter, GROUP_PAGE), filter, options.signal)
   }
@@ -127,8 +127,8 @@ export class Desk {
   }
 
   /**
-   * Puts one letter back into the queue: the same job under the same id, with all its options and no attempts used.
-   * Throws when it is no dead letter, or was replayed too often and this is not forced. A dry run only throws.
+   * Puts one letter back into the queue: the same job under the same id, with its options and all its attempts. Rejects if
+   * it is not a dead letter, or was replayed too often and `force` is not set. A dry run only checks that.
    */
   async replay(
     id: string,
@@ -142,7 +142,7 @@ export class Desk {
     if (options.force !== true && this.#isTired(letter)) {
       throw new MillraceError(
         'ERR_DESK_REFUSED',
-        `job ${id} was replayed ${letter.job.replays} times and died each time; mend the cause, then force it`,
+        `job ${id} was replayed ${letter.job.replays} times and died each time; fix the cause, then use 'force'`,
       )
     }
     if (options.dryRun === true) {
@@ -151,55 +151,55 @@ export class Desk {
     }
     const [isDone] = await this.#letters.requeue([id], act, edit)
     if (isDone !== true) throw notReplayable(letter)
-    this.#tell('replay', letter, act)
+    this.#emit('replay', letter, act)
   }
 
-  /** The same for a selection. Those that cannot be replayed are counted and left as they are. */
+  /** Replays a selection. Letters that cannot be replayed are counted and left alone. */
   async replayAll(selection: Selection, by: Acting, options: BulkOptions = {}): Promise<BulkOutcome> {
     const act = checkActing(by, 'replay')
     return this.#bulk(selection, options, {
-      told: (letter) => this.#tell('replay', letter, act),
+      emitted: (letter) => this.#emit('replay', letter, act),
       against: (letter) => (this.#isTired(letter) ? 'replayed-too-often' : null),
       act: (ids) => this.#letters.requeue(ids, act),
     })
   }
 
-  /** Takes letters off the list for good, unless it is undone while they are still kept. Needs a reason. */
+  /** Removes letters from the list. `undo` brings them back while they are stored. Needs a reason. */
   async discard(selection: Selection, by: Acting, options: BulkOptions = {}): Promise<BulkOutcome> {
     const act = checkActing(by, 'discard')
     return this.#bulk(selection, options, {
-      told: (letter) => this.#tell('discard', letter, act),
+      emitted: (letter) => this.#emit('discard', letter, act),
       against: () => null,
       act: (ids) => this.#letters.discard(ids, act),
     })
   }
 
-  /** Makes a discarded job the dead letter that it was. */
+  /** Makes a discarded job a dead letter again. */
   async undo(id: string, by: Acting): Promise<void> {
     const act = checkActing(by, 'undo')
     const [isUndone] = await this.#letters.undiscard([id], act)
     const letter = await this.#find(id)
     if (isUndone === true) {
-      this.#tell('undo', letter, act)
+      this.#emit('undo', letter, act)
       return
     }
     throw new MillraceError('ERR_STATE_TRANSITION', `job ${id} is not discarded, so there is nothing to undo`)
   }
 
   /**
-   * Deletes letters, discarded ones by their ids too. Needs a reason. A critical type is left alone unless it was
-   * discarded first or this is forced.
+   * Deletes letters; discarded ones too, if given by id. Needs a reason. A letter of a critical type is left alone unless
+   * it was discarded first or `force` is set.
    */
   async purge(selection: Selection, by: Acting, options: BulkOptions = {}): Promise<BulkOutcome> {
     const act = checkActing(by, 'purge')
     return this.#bulk(selection, options, {
-      told: (letter) => this.#tell('purge', letter, act),
+      emitted: (letter) => this.#emit('purge', letter, act),
       against: ({ job }) => (job.ended === null && this.#critical.has(job.type) ? 'critical' : null),
       act: (ids) => this.#letters.remove(ids, act),
     })
   }
 
-  /** What was done at the desk, newest first; a hundred entries unless told. */
+  /** The audit, newest first. Default limit: 100. */
   async audit(filter: Partial<AuditFilter> = {}): Promise<readonly AuditEntry[]> {
     refuseUnknown(filter, AUDIT_NAMES, 'audit')
     return this.#letters.audit({ ...filter, limit: checkLimit(filter.limit ?? LIST_LIMIT_DEFAULT) })
@@ -211,29 +211,29 @@ export class Desk {
     rules: {
       against(letter: Letter): Refusal | null
       act(ids: readonly string[]): Promise<readonly boolean[]>
-      /** Of each letter that was really acted on. */
-      told(letter: Letter): void
+      /** Called for each letter that was acted on. */
+      emitted(letter: Letter): void
     },
   ): Promise<BulkOutcome> {
     const pages = (pageMax: number) => pagesOf(this.#letters, selection, pageMax)
     const act = async (letters: readonly Letter[]): Promise<readonly boolean[]> => {
       const answers = await rules.act(letters.map(({ job }) => job.id))
-      for (const [index, letter] of letters.entries()) if (answers[index] === true) rules.told(letter)
+      for (const [index, letter] of letters.entries()) if (answers[index] === true) rules.emitted(letter)
       return answers
     }
     const total = await this.#total(selection)
     return runBulk({ clock: this.#clock, selection, total, pages, ...rules, act }, options)
   }
 
-  #tell(action: DeskAction, { job }: Letter, { who }: By): void {
+  #emit(action: DeskAction, { job }: Letter, { who }: By): void {
     this.#events.emit('desk.acted', { action, id: job.id, type: job.type, who })
   }
 
-  /** Counting by fingerprint or time would mean to read everything twice. */
+  /** Counting by fingerprint or time would read everything twice. */
   async #total(selection: Selection): Promise<number | null> {
     if ('ids' in selection) return new Set(selection.ids).size
     const { type, fingerprint, sinceMs, beforeMs, limit = Number.POSITIVE_INFINITY } = selection
-    // As a dry run or a group answers it: the limit is the count.
+    // The selection of a dry run or a group: its limit is its count.
     if (beforeMs !== undefined && Number.isFinite(limit)) return limit
     if (fingerprint !== undefined || sinceMs !== undefined || beforeMs !== undefined) return null
     const counts = Object.entries(await this.#engine.counts())
@@ -253,11 +253,11 @@ export class Desk {
     if (letter !== undefined) return toLetter(letter)
     throw new MillraceError(
       'ERR_JOB_UNKNOWN',
-      `Dead letter not found: ${id}; it is none, was replayed or was removed: look at the job and at the audit`,
+      `Dead letter not found: ${id}; it never died, was replayed or was removed; look at the job and the audit`,
     )
   }
 
-  /** Without a definition the text is only checked to be JSON, and keeps its version. */
+  /** Without a definition, the payload must only be JSON and keeps its version. */
   async #edit({ job }: Letter, payload: unknown): Promise<PayloadEdit> {
     const definition = this.#jobs.get(job.type)
     const text = await encodePayload(definition ?? defineJob({ type: job.type }), payload, this.#bytesMax)
@@ -268,12 +268,12 @@ export class Desk {
 function notReplayable({ job }: Letter): MillraceError {
   const why =
     job.ended === null
-      ? 'another replayed it first, a live job has its key, or a newer version of its latest key has come'
+      ? 'it was replayed meanwhile, a live job has its key, or its latest key has a newer version'
       : `it is ${job.ended}; undo that first`
   return new MillraceError('ERR_STATE_TRANSITION', `job ${job.id} cannot be replayed: ${why}`)
 }
 
-/** An act that takes work away must say why; who did it must be known for every act. */
+/** Every act needs `who`; acts that remove work also need a reason. */
 function checkActing(by: Acting, action: DeskAction): By {
   refuseUnknown(by, { who: true, reason: true }, action)
   const { who, reason = '' } = by

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { ErrorRecord } from '../job/job.ts'
 
 /*
- * What differs between two failures of one cause: quoted text, addresses, ids, numbers, times. The order matters: a
- * quoted id is quoted text, and a UUID is not five numbers.
+ * What differs between two failures with one cause: quoted text, URLs, ids, numbers, times. The order matters: a quoted id
+ * is quoted text, and a UUID is not five numbers.
  */
 const VARYING: readonly (readonly [pattern: RegExp, sign: string])[] = [
   [/"[^"\n]*"|'[^'\n]*'|`[^`\n]*`|“[^”\n]*”/g, '<text>'],
@@ -21,8 +21,8 @@ export function normalise(message: string): string {
 }
 
 /**
- * One name for all failures of one type with one cause, twelve characters long. Stacks are left out: the next
- * deployment moves every line.
+ * Identifies all failures of one type with one cause: twelve hex digits. Stacks are left out, because every deployment moves
+ * lines.
  *
  * @example
  * fingerprint('bill', { name: 'Error', code: null, message: 'no invoice 42', stack: null }) // the same as for invoice 43

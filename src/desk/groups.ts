@@ -1,18 +1,18 @@
 import { normalise } from './fingerprint.ts'
 import { type Letter, type LetterFilter, pinned, type Selection } from './selection.ts'
 
-/** The dead letters of one cause. */
+/** The dead letters with one cause. */
 export interface LetterGroup {
   readonly fingerprint: string
   readonly type: string
   readonly count: number
-  /** The error without what varies from letter to letter. */
+  /** The error without the parts that vary from letter to letter. */
   readonly error: string
   readonly oldestAtMs: number
   readonly newestAtMs: number
-  /** The newest one's id, to look at. */
+  /** The id of the newest letter. */
   readonly newestId: string
-  /** The letters counted here, and none that die later: for `replayAll`, `discard` and `purge`. */
+  /** The letters counted here, without those that die later. For `replayAll`, `discard` and `purge`. */
   readonly selection: LetterFilter
 }
 
@@ -21,9 +21,9 @@ export interface Causes {
   readonly groups: readonly LetterGroup[]
   /** Letters counted. */
   readonly seen: number
-  /** False when counting was stopped: then each count is a lower bound, and there may be causes that are not listed. */
+  /** False if counting was interrupted: counts are then lower bounds, and causes may be missing. */
   readonly complete: boolean
-  /** The letters counted here, and none that die later. When counting was stopped: all that were there when it began. */
+  /** The letters counted here, without those that die later. If interrupted: all letters that existed at the start. */
   readonly selection: Selection
 }
 

@@ -5,7 +5,7 @@ import { fingerprint } from './fingerprint.ts'
 
 export interface LetterFilter {
   readonly type?: string
-  /** As `desk.groups()` names it. */
+  /** From `desk.groups()`. */
   readonly fingerprint?: string
   /** Died at this time or later. */
   readonly sinceMs?: number
@@ -23,7 +23,7 @@ const FILTER_NAMES: OptionNames<LetterFilter> = {
   limit: true,
 }
 
-/** Named letters, or all that a filter finds. An empty filter finds every dead letter. */
+/** Letters by id, or all that match a filter. An empty filter matches every dead letter. */
 export type Selection = LetterFilter | { readonly ids: readonly string[] }
 
 export interface Letter extends DeadLetter {
@@ -48,21 +48,21 @@ export function checkFilter(filter: LetterFilter): LetterFilter {
 }
 
 /**
- * The same selection without what dies later. `newest` is the first letter that it found; `count` is how many it found, or
- * null when not all were counted. Deaths are listed by time, so the time of the newest one separates them from later ones;
- * the count bounds what a death with an earlier time, from a machine whose clock is behind, could add.
+ * The same selection without letters that die later. `newest` is the first letter found; `count` is how many were found,
+ * or null if not all were counted. Letters are listed by time of death, so the time of the newest one excludes later ones.
+ * The count bounds what a machine whose clock is behind could add.
  */
 export function pinned(selection: Selection, newest: Letter | undefined, count: number | null): Selection {
   if ('ids' in selection) return selection
-  // Nothing died before the beginning of time, so this finds nothing for ever.
+  // Matches nothing, now and later.
   if (newest === undefined) return { ...selection, beforeMs: 0 }
   const beforeMs = (newest.job.completedAtMs ?? newest.job.updatedAtMs) + 1
   return { ...selection, beforeMs, ...(count !== null && { limit: count }) }
 }
 
 /**
- * The letters of a selection, newest first, page by page. What dies while this runs is newer than every later page, so
- * a letter that is replayed and dies again is not met a second time.
+ * The letters of a selection, newest first, page by page. A letter that is replayed and dies again meanwhile is newer than
+ * the following pages, so it is not returned twice.
  */
 export async function* pagesOf(
   deadLetters: DeadLetters,
@@ -94,7 +94,7 @@ async function* filtered(deadLetters: DeadLetters, filter: LetterFilter, pageMax
     const last = page.at(-1)?.job
     if (last === undefined || page.length < pageMax) return
     after = { completedAtMs: last.completedAtMs ?? 0, id: last.id }
-    // An engine in this process answers without waiting for anything, and must not keep timers and requests from running.
+    // An in-process engine answers without I/O. Yield, so that timers and requests can run.
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
 }

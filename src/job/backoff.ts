@@ -2,7 +2,7 @@ import { OptionError } from '../errors.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import { type OptionNames, refuseUnknown } from './known-options.ts'
 
-/** What is added to, or taken from, the computed delay so that failures of one cause do not return in step. */
+/** Randomness in the delay, so that jobs that failed together do not retry together. */
 export type Jitter = 'none' | 'equal' | 'full' | { readonly add: Duration }
 
 export type Backoff =
@@ -11,19 +11,19 @@ export type Backoff =
       readonly base: Duration
       readonly max?: Duration
       readonly jitter?: Jitter
-      /** The exponent at the first failure: 0 gives base, 2 × base, …; 1 starts at 2 × base. */
+      /** The exponent at the first failure. 0: base, 2 × base, …; 1: starts at 2 × base. Default: 0. */
       readonly firstExponent?: 0 | 1
     }
   | { readonly kind: 'fixed'; readonly delay: Duration; readonly jitter?: Jitter }
   | { readonly kind: 'list'; readonly delays: readonly Duration[]; readonly jitter?: Jitter }
 
-/** No retry waits longer than this unless a definition says so (A10). */
+/** The default maximum of an exponential backoff. */
 export const BACKOFF_MAX_DEFAULT_MS = 3_600_000
 
 /**
  * The wait before the next start. `attempt` is the start that just failed, 1 for the first.
- * The cap is applied before additive jitter, so `{ add: '1s' }` over a cap of 60 s can reach 61 s (X104).
- * A list that is too short repeats its last entry.
+ * Additive jitter is applied after the cap, so `{ add: '1s' }` over a cap of 60 s can reach 61 s. A list that is too short
+ * repeats its last entry.
  */
 export function backoffMs(backoff: Backoff, attempt: number, random: () => number): number {
   return Math.round(withJitter(plainMs(backoff, attempt), backoff.jitter ?? 'none', random))
@@ -57,9 +57,9 @@ function withJitter(ms: number, jitter: Jitter, random: () => number): number {
   return ms + random() * parseDurationMs(jitter.add, 'backoff.jitter.add')
 }
 
-/** The longest wait a policy can answer: compared with the engine's `retryDelayMaxMs` at the door. */
+/** The longest wait that a backoff can give. Compared with the engine's `retryDelayMaxMs` on enqueue. */
 export function backoffMaxMs(backoff: Backoff, attempts: number): number {
-  // Exponential waits no longer grow after 64 failures, listed ones no longer change after the last entry.
+  // Exponential waits stop growing after 64 failures, listed ones after the last entry.
   const failuresMax = Math.min(attempts - 1, backoff.kind === 'list' ? backoff.delays.length : 64)
   let longestMs = 0
   for (let attempt = 1; attempt <= failuresMax; attempt += 1) {
@@ -71,7 +71,7 @@ export function backoffMaxMs(backoff: Backoff, attempts: number): number {
   return longestMs
 }
 
-/** Refuses, when a job is defined or enqueued, whatever `backoffMs` could not answer when it fails. */
+/** Refuses a backoff that `backoffMs` could not compute. */
 export function checkBackoff(backoff: Backoff): void {
   checkKind(backoff)
   checkJitter(backoff.jitter ?? 'none')
@@ -86,7 +86,7 @@ const BACKOFF_NAMES = {
   list: { kind: true, delays: true, jitter: true },
 } satisfies { readonly [Kind in Backoff['kind']]: OptionNames<Extract<Backoff, { kind: Kind }>> }
 
-/** Where a backoff is written. One that is stored may have names that a newer version knows. */
+/** For backoffs in code. Stored ones may have names of a newer version. */
 export function checkBackoffNames(backoff: Backoff): void {
   checkKind(backoff)
   refuseUnknown<object>(backoff, BACKOFF_NAMES[backoff.kind], `'backoff'`)

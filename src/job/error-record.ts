@@ -4,12 +4,12 @@ export const ERROR_MESSAGE_LENGTH_MAX = 2_000
 export const ERROR_STACK_LENGTH_MAX = 500
 const ERROR_NAME_LENGTH_MAX = 200
 
-/** Takes what must not be stored out of an error's text. */
+/** Removes secrets from an error's text. */
 export type Redactor = (text: string) => string
 
 /*
- * Each pattern is linear in the length of the text: an error may quote a megabyte, and the event loop must not stand
- * still for it. So no pattern may start anew at every letter of a long word.
+ * Each pattern is linear in the length of the text: an error may quote a megabyte, and must not block the event loop. So no
+ * pattern may restart at every letter of a long word.
  */
 const EMAIL = /(?<![\w.%+-])[\w.%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+/g
 /** Credentials in a URL: scheme://user:secret@host. */
@@ -39,8 +39,8 @@ export const redact: Redactor = (text) =>
     .replace(LONG_NUMBER, '[number]')
 
 /**
- * What is kept of anything a handler threw: an Error, a string, undefined. It never throws itself, and every store can
- * keep what it returns: redacted, clipped between two characters, without NUL and without half a surrogate pair.
+ * The stored form of anything a handler threw: an Error, a string, undefined. Never throws. Every store can keep the
+ * result: redacted, clipped between two characters, without NUL and without half a surrogate pair.
  */
 export function toErrorRecord(error: unknown, redactor: Redactor = redact): ErrorRecord {
   if (!isError(error)) {
@@ -57,7 +57,7 @@ export function toErrorRecord(error: unknown, redactor: Redactor = redact): Erro
 
 const WITHHELD = 'the text of the error was withheld: it could not be read or redacted'
 
-/** Null for what is no text, cannot be read, or makes the redactor throw: then it is safer unsaid. */
+/** Null if the value is not text, cannot be read, or makes the redactor throw: then it is safer not to store it. */
 function kept(read: () => string | null, redactor: Redactor, lengthMax: number): string | null {
   try {
     const text = read()
@@ -76,7 +76,7 @@ function asText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
 }
 
-/** The redactor sees more than is kept, and whole words, so that no secret is cut into something it does not know. */
+/** The redactor sees more than is kept, and whole words, so that no secret is cut beyond recognition. */
 function excerpt(text: string, lengthMax: number): string {
   if (text.length <= lengthMax) return text
   const start = cut(text, lengthMax)
@@ -93,14 +93,13 @@ function describe(thrown: unknown): string {
 }
 
 /**
- * A text that every store keeps and every reader understands: no NUL, and no half of a surrogate pair, which is what is
- * left of an emoji that was cut in two. The first is left out, the second becomes U+FFFD.
+ * Text that every store can keep: NUL is removed, and half a surrogate pair (an emoji cut in two) becomes U+FFFD.
  */
 export function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed()
 }
 
-/** An error record that every store keeps. The core's own are; an engine that would choke on another one calls this. */
+/** An error record that every store can keep. The core's own are; an engine calls this for others. */
 export function storableRecord({ name, code, message, stack }: ErrorRecord): ErrorRecord {
   return {
     name: storable(name),
@@ -113,7 +112,7 @@ export function storableRecord({ name, code, message, stack }: ErrorRecord): Err
 /** ASCII, because a database with an old encoding has no character for `…`. */
 const ELLIPSIS = '...'
 
-/** The beginning of a text, at most `lengthMax` UTF-16 units, and never half of a character. */
+/** The start of a text, at most `lengthMax` UTF-16 units, never half a character. */
 export function cut(text: string, lengthMax: number): string {
   if (text.length <= lengthMax) return text
   const last = text.charCodeAt(lengthMax - 1)
@@ -121,7 +120,7 @@ export function cut(text: string, lengthMax: number): string {
   return text.slice(0, endsInHighSurrogate ? lengthMax - 1 : lengthMax)
 }
 
-/** The same, with an ellipsis at the end where something was cut off. */
+/** The same, with an ellipsis if anything was cut. */
 export function clip(text: string, lengthMax: number): string {
   return text.length <= lengthMax ? text : `${cut(text, lengthMax - ELLIPSIS.length)}${ELLIPSIS}`
 }

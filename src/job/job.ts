@@ -2,54 +2,54 @@ import { monotonicFactory } from 'ulid'
 import type { Backoff } from './backoff.ts'
 import type { JobState } from './states.ts'
 
-/** Whose work it is. It travels with the job and is never a metric label. */
+/** The tenant of a job. It is stored with the job and is never a metric label. */
 export interface Tenant {
   readonly orgId: string
   readonly workspaceId?: string
 }
 
-/** Jobs that come first. */
+/** The jobs that a job waits for. */
 export interface Predecessors {
   readonly ids: readonly string[]
   /**
-   * What happens when one of them becomes a dead letter: `wait` until it is replayed and completes, `run` all the same,
-   * or `die` with it. One that was cancelled, superseded or discarded never completes, so then `wait` dies too.
+   * What happens when one of them becomes a dead letter: `wait` until it is replayed and completes, `run` anyway, or `die`
+   * with it. A cancelled, superseded or discarded job never completes, so then `wait` dies too.
    */
   readonly ifDead: 'wait' | 'run' | 'die'
 }
 
-/** Where a job belongs in a trace, in the words of W3C Trace Context. */
+/** The trace of a job, in the format of W3C Trace Context. */
 export interface TraceContext {
   readonly traceparent: string
   readonly tracestate?: string
 }
 
-/** Per-job overrides that are stored beside the job. Unknown fields written by a newer version are kept. */
+/** Per-job overrides, stored with the job. Unknown fields written by a newer version are kept. */
 export interface StoredOptions {
   readonly backoff?: Backoff
   readonly timeoutMs?: number
-  /** How many newer completed jobs of the type it stays beside, 0: none; null: it stays, whatever the definition says. */
+  /** The job is removed once this many newer ones have completed; 0: at once. Null: it stays, even if its type has a limit. */
   readonly keepCompleted?: number | null
-  /** The same when it is a dead letter. */
+  /** The same for a dead letter. */
   readonly keepDead?: number | null
-  /** The key that a finished job had, where the store has no other place to remember it. */
+  /** The key of a finished job, where the store has no other place for it. */
   readonly releasedKey?: string
-  /** Of whoever enqueued it, where somebody traces. */
+  /** The trace of the producer. */
   readonly trace?: TraceContext
 }
 
-/** A job as the core hands it to an engine: checked, complete, with everything resolved. */
+/** A job as the core hands it to an engine: checked, with all defaults resolved. */
 export interface NewJob {
-  /** A ULID chosen by the core, so that repeating an enqueue after a lost reply is harmless. */
+  /** A ULID chosen by the core, so that an enqueue can be repeated after a lost reply. */
   readonly id: string
   readonly type: string
-  /** JSON text. Engines store it as it is and never look inside. */
+  /** JSON text. Engines store it unchanged and never parse it. */
   readonly payload: string
   readonly payloadVersion: number
   readonly priority: number
   /** Starts in total, the first included. */
   readonly attempts: number
-  /** From the engine's own now. Zero when `runAtMs` is given. */
+  /** Counted from the engine's clock. Zero when `runAtMs` is given. */
   readonly delayMs: number
   readonly runAtMs: number | null
   readonly key: string | null
@@ -60,7 +60,7 @@ export interface NewJob {
   readonly after: Predecessors | null
 }
 
-/** A job as a worker receives it. A foreign producer may have written it: only the stored columns are certain. */
+/** A job as a worker receives it. Another program may have written it, so only the columns are certain. */
 export interface StoredJob {
   readonly id: string
   readonly type: string
@@ -77,7 +77,7 @@ export interface StoredJob {
   readonly after: Predecessors | null
 }
 
-/** Why a job that is neither completed nor waiting will not run: absent on an ordinary dead letter. */
+/** Why a job that neither completed nor died will not run. */
 export type Ended = 'cancelled' | 'superseded' | 'discarded'
 
 export interface ErrorRecord {
@@ -87,13 +87,13 @@ export interface ErrorRecord {
   readonly stack: string | null
 }
 
-/** A job as it is shown: what `mill.job(id)`, the CLI and the HTTP API return. */
+/** A job as `mill.job(id)`, the CLI and the HTTP API show it. */
 export interface JobView extends StoredJob {
   readonly state: JobState
   readonly ended: Ended | null
   /** Starts so far, since it was last replayed. */
   readonly attempt: number
-  /** How often it was put back from the dead letters. */
+  /** How often it was replayed. */
   readonly replays: number
   readonly progress: unknown
   readonly result: unknown
@@ -123,7 +123,7 @@ export const JOB_EVENT_NAMES = [
 
 export type JobEventName = (typeof JOB_EVENT_NAMES)[number]
 
-/** One line of a job's history, oldest first. */
+/** One entry of a job's history. */
 export interface JobEvent {
   readonly jobId: string
   readonly atMs: number
@@ -133,34 +133,33 @@ export interface JobEvent {
   readonly detail: Readonly<Record<string, unknown>> | null
 }
 
-/** How a trace follows a job from whoever enqueues it to whoever runs it. Nothing here knows who traces. */
-/** One start of a job, as a tracer is told of it. */
+/** One start of a job, as a tracer sees it. */
 export interface TracedStart {
   readonly job: StoredJob
   readonly attempt: number
   readonly worker: string
 }
 
-/** Stands around the two places where a job passes from one process to another. */
+/** Carries a trace from the producer of a job to its handler. */
 export interface Tracer {
-  /** Calls `store` with the jobs as they are to be stored: with the trace that they belong to. */
+  /** Calls `store` with the jobs, each with its trace. */
   enqueue<T>(jobs: readonly NewJob[], store: (jobs: readonly NewJob[]) => Promise<T>): Promise<T>
-  /** Calls `run`, once and at once, so that whatever it does belongs to the trace of the job. */
+  /** Calls `run` synchronously, inside the trace of the job. */
   run(start: TracedStart, run: () => void): void
 }
 
-/** Where a mill's tracer stands. Null costs nothing but this look. */
+/** Holds a mill's tracer. */
 export interface Tracing {
   tracer: Tracer | null
 }
 
 /**
- * How many lines of history a job has at most. A job that is retried or deferred for weeks would otherwise grow without
- * end. The oldest go first, but for the line that tells when the job was enqueued. Engines may store fewer.
+ * The most entries in a job's history, which would otherwise grow for weeks with retries. The oldest are dropped first,
+ * except for `enqueued`. Engines may store fewer.
  */
 export const HISTORY_MAX = 200
 
-/** The lines that are shown, of all that a job's record tells. */
+/** The newest entries, and `enqueued`. */
 export function newestHistory(events: readonly JobEvent[]): readonly JobEvent[] {
   const [first] = events
   if (first === undefined || events.length <= HISTORY_MAX) return events
@@ -168,8 +167,8 @@ export function newestHistory(events: readonly JobEvent[]): readonly JobEvent[] 
 }
 
 /**
- * What a line says, from what an engine stored: without the start that it keeps there to tell it as a line of its own, and
- * with the error of a failure in one place on every engine.
+ * The detail of an entry, from what an engine stored: without the start time, which is an entry itself, and with the error
+ * of a failure in the same place on every engine.
  */
 export function historyDetail(
   stored: Readonly<Record<string, unknown>> | null | undefined,
@@ -183,7 +182,7 @@ export function historyDetail(
 
 const nextUlid = monotonicFactory()
 
-/** A ULID: sortable by creation time, and strictly increasing within this process (X122). */
+/** A ULID: sortable by creation time, and strictly increasing within this process. */
 export function newJobId(nowMs: number): string {
   return nextUlid(nowMs)
 }

@@ -1,4 +1,4 @@
-/** What JSON would lose or change without a word, and where it is. */
+/** A value that JSON would silently lose or change, and its place. */
 export interface Loss {
   /** Such as `a.b[0]`; empty for the value itself. */
   readonly path: string
@@ -6,10 +6,10 @@ export interface Loss {
   readonly what: string
 }
 
-/** Deeper than anybody writes by hand, and shallow enough for every parser that reads it. */
+/** Deeper than hand-written data, and shallow enough for every parser. */
 export const DEPTH_MAX = 1_000
 
-/** Of a place that deep the first steps say enough. */
+/** Longer paths are cut. */
 const PATH_MAX = 100
 
 interface Rule {
@@ -18,8 +18,8 @@ interface Rule {
 }
 
 /**
- * The first value that JSON would not give back, or null. A property that is undefined is left out, as JSON does; what
- * has a `toJSON`, such as a Date, is what that returns.
+ * The first value that JSON would not return unchanged, or null. Undefined properties are dropped, as JSON does. A value
+ * with `toJSON`, such as a Date, counts as what that returns.
  */
 export function findLoss(value: unknown, rule: Rule = { isLenient: false }): Loss | null {
   const loss = lossIn(value, rule, '', 0)
@@ -67,7 +67,7 @@ function lossInObject(value: object, rule: Rule, key: string, depth: number): Lo
   return null
 }
 
-/** Most values are: they need no call of their own. */
+/** Most values are, and need no further call. */
 function isHarmless(value: unknown): boolean {
   return typeof value === 'string' || typeof value === 'boolean' || value === null
 }
@@ -83,7 +83,7 @@ function lossInArray(values: readonly unknown[], rule: Rule, depth: number): Los
   return null
 }
 
-/** Null for a plain object, of whatever realm; otherwise the name of its class. */
+/** Null for a plain object of any realm, otherwise the name of its class. */
 function kindOf(value: object): string | null {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === null) return null
@@ -92,7 +92,7 @@ function kindOf(value: object): string | null {
   return typeof made === 'function' && made.name !== '' ? made.name : 'a class without a name'
 }
 
-/** Whether JSON does not see what it holds. */
+/** Whether JSON cannot see the content. */
 function isOpaque(value: object): boolean {
   if (value instanceof Map || value instanceof Set || value instanceof WeakMap || value instanceof WeakSet) return true
   return value instanceof Promise || value instanceof Error || value instanceof RegExp

@@ -3,8 +3,8 @@ import { type Duration, parseDurationMs } from '../time/duration.ts'
 import { type OptionNames, refuseUnknown } from './known-options.ts'
 
 /**
- * True, or 0: the job is removed as it finishes, and no other with it. A number: it is removed once so many newer ones
- * of its type have finished. False: it stays until retention.
+ * True or 0: the job is removed when it finishes. A number: it is removed once that many newer ones of its type have
+ * finished. False: it stays until retention.
  */
 export type RemoveOption = boolean | number
 
@@ -28,16 +28,16 @@ export function checkKeep(remove: RemoveOption, name: 'removeOnComplete' | 'remo
   )
 }
 
-/** Nothing may take the dead letters of a critical type by itself (X013). */
+/** Dead letters of a critical type are never removed automatically. */
 export function checkKeepDead(remove: RemoveOption, job: { readonly type: string; readonly critical: boolean }) {
   const keep = checkKeep(remove, 'removeOnFail')
   if (keep === null || !job.critical) return keep
   throw new OptionError(
-    `'removeOnFail' is set for '${job.type}', which is critical: its dead letters go only by hand; leave one of the two out`,
+    `'removeOnFail' is set for '${job.type}', which is critical, so its dead letters are removed only by hand; leave one of the two out`,
   )
 }
 
-/** How long finished jobs stay; false: for ever. */
+/** How long finished jobs stay. False: for ever. */
 export interface Ages {
   readonly completed?: Duration | false
   /** Cancelled, superseded or discarded. */
@@ -45,7 +45,7 @@ export interface Ages {
   readonly dead?: Duration | false
 }
 
-/** The same in milliseconds; null: for ever. What is left out is left to the next in line. */
+/** The same in milliseconds. Null: for ever. A missing age falls back to the next policy. */
 export type AgesMs = { readonly [What in keyof Ages]: number | null }
 
 export const AGE_NAMES: OptionNames<Ages> = { completed: true, ended: true, dead: true }
@@ -67,13 +67,13 @@ export function checkRetention(ages: Ages, job: { readonly type: string; readonl
   const agesMs = checkAges(ages, 'retention')
   if (!job.critical || agesMs.dead === undefined || agesMs.dead === null) return agesMs
   throw new OptionError(
-    `'retention.dead' is set for '${job.type}', which is critical: its dead letters go only by hand; leave one of the two out`,
+    `'retention.dead' is set for '${job.type}', which is critical, so its dead letters are removed only by hand; leave one of the two out`,
   )
 }
 
 const KEEPS_ALL: Keep = Object.freeze({})
 
-/** The job's own bound goes before its definition's. Another program may have stored anything: what is no bound keeps all. */
+/** The job's own limit overrides its definition's. A stored value that is not a valid limit keeps all. */
 export function keepOf(own: unknown, defined: number | null): Keep {
   if (own === undefined) return defined === null ? KEEPS_ALL : { keep: defined }
   const isBound = typeof own === 'number' && Number.isInteger(own) && own >= 0 && own <= KEEP_MAX

@@ -20,8 +20,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 }
 
 /**
- * Refuses a name that is not known: it would change nothing, and nobody would be told. A name whose value is undefined
- * counts as left out. `of` says whose options they are, such as `enqueue`.
+ * Refuses an unknown option name, which would silently have no effect. A name whose value is undefined is ignored. `of` names
+ * the call in the message, such as `enqueue`.
  */
 export function refuseUnknown<Options extends object>(
   options: Options,
@@ -40,7 +40,7 @@ export function refuseUnknown<Options extends object>(
   }
 }
 
-/** The known name that was probably meant, or null. */
+/** The known name that was probably meant. Null if none is close. */
 export function nearest(name: string, known: readonly string[]): string | null {
   const plain = plainOf(name)
   const same = known.find((one) => plainOf(one) === plain)
@@ -50,7 +50,7 @@ export function nearest(name: string, known: readonly string[]): string | null {
   }
   const distances = known.map((one) => ({ one, distance: editDistance(plain, plainOf(one)) }))
   const [best] = distances.sort((a, b) => a.distance - b.distance)
-  // A third of a name changed is another name.
+  // With more than a third of its letters changed, it is another name.
   return best !== undefined && best.distance * 3 <= Math.max(plain.length, 3) ? best.one : null
 }
 
@@ -58,7 +58,7 @@ function plainOf(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 }
 
-/** How many letters have to be put in, left out or exchanged to make one name of the other. */
+/** The Levenshtein distance. */
 function editDistance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (const [index, letter] of [...one].entries()) {

@@ -6,35 +6,35 @@ import type { Predecessors, StoredOptions, Tenant } from './job.ts'
 import { checkKeep, type RemoveOption } from './keep.ts'
 import type { OptionNames } from './known-options.ts'
 
-/** A key whose newest job wins; `seq` orders versions when arrival order is not their order. */
+/** A key whose newest job wins. `seq` orders versions that may arrive out of order. */
 export type Latest = string | { readonly key: string; readonly seq: number }
 
 /** A job by its id, or by the receipt that `enqueue` returned. */
 export type JobRef = string | { readonly id: string }
 
-/** What one `enqueue` may say. What it leaves out comes from the definition, field by field (A53). */
+/** The options of one `enqueue`. Each one that is left out comes from the definition. */
 export interface EnqueueOptions {
-  /** One live job per key: a second enqueue returns the first one's id and `duplicate` (I7). */
+  /** One live job per key: a second enqueue returns the id of the first and the status `duplicate`. */
   readonly key?: string
-  /** The newest job of the key replaces a waiting older one and waits for a running older one (I4). */
+  /** The newest job of the key replaces a waiting older one and waits for a running one. */
   readonly latest?: Latest
-  /** 1 (first) to 10 (last); 5 if nothing says otherwise. */
+  /** 1 (first) to 10 (last). Default: 5. */
   readonly priority?: number
   readonly delay?: Duration
-  /** An absolute time instead of a delay. */
+  /** The time to run at, instead of a delay. */
   readonly at?: Date
-  /** How many starts at most, the first included. */
+  /** Starts in total, the first included. */
   readonly attempts?: number
   readonly backoff?: Backoff
   readonly timeout?: Duration
   readonly tenant?: Tenant
-  /** True: this job is removed as it completes. A number: it is removed once so many newer ones of its type have completed. */
+  /** True: the job is removed when it completes. A number: once that many newer ones of its type have completed. */
   readonly removeOnComplete?: RemoveOption
-  /** The same for dead letters; each that goes leaves an entry in the audit. Refused for critical types. */
+  /** The same for dead letters. Each removal leaves an audit entry. Refused for critical types. */
   readonly removeOnFail?: RemoveOption
-  /** Jobs that come first: this one starts when all of them are completed, and its handler is given their results. */
+  /** Jobs that must complete first. The handler receives their results. */
   readonly after?: JobRef | readonly JobRef[]
-  /** What happens when one of `after` becomes a dead letter; `wait` for its replay unless told. */
+  /** What happens when one of `after` becomes a dead letter. Default: `wait` for its replay. */
   readonly ifDead?: Predecessors['ifDead']
 }
 
@@ -80,8 +80,8 @@ export function checkKey(key: string, name: 'key' | 'latest'): string {
 }
 
 /**
- * Control characters would make two keys look alike in every log and listing; halves of surrogate pairs would make
- * them equal, because all become the same replacement character when they are stored.
+ * Control characters would make two keys look alike in listings. Halves of surrogate pairs would make them equal: all are
+ * stored as the same replacement character.
  */
 function isShortText(text: unknown): text is string {
   if (typeof text !== 'string' || text.length < 1 || text.length > KEY_LENGTH_MAX) return false
@@ -98,7 +98,7 @@ export function checkTenant(tenant: Tenant | null): Tenant {
   )
 }
 
-/** Either a relative delay or an absolute time, never both: the two are measured on different clocks. */
+/** A delay or an absolute time, not both: they are measured on different clocks. */
 export function checkDue(options: EnqueueOptions, nowMs: number): { delayMs: number; runAtMs: number | null } {
   if (options.delay !== undefined && options.at !== undefined) {
     throw new OptionError(`'delay' and 'at' contradict each other; give one of them`)
@@ -143,7 +143,7 @@ export function checkLimit(
   throw new OptionError(`'limit' needs a whole 'max' from 1 and a 'per' above 0, such as { max: 10, per: '1s' }`)
 }
 
-/** The overrides that travel with the job because the worker, not the client, needs them. */
+/** The overrides that the worker needs, stored with the job. */
 export function storedOptions(options: EnqueueOptions): StoredOptions | null {
   if (options.backoff !== undefined) {
     checkBackoffNames(options.backoff)
@@ -160,12 +160,12 @@ export function storedOptions(options: EnqueueOptions): StoredOptions | null {
   return Object.keys(stored).length === 0 ? null : stored
 }
 
-/** Hex digits of the hash that a key carries: 64 bits, ample against accidents, short enough to read. */
+/** 64 bits: enough against accidental collisions, short enough to read. */
 const HASH_DIGITS = 16
 
 /**
- * An idempotency key for content that must not stand in the key itself (text from outside, personal data).
- * The same content gives the same key; a nonce makes an intended re-run a different job.
+ * An idempotency key for content that must not appear in the key itself, such as user input or personal data. The same
+ * content gives the same key. A nonce gives another key, for an intended re-run.
  *
  * @example
  * contentKey('sanitize', conversationId)            // 'sanitize-9f86d081884c7d65'

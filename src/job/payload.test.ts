@@ -231,7 +231,7 @@ test('a result is JSON text within the limit; nothing becomes null', () => {
   assert.equal(encodeResult('t', { a: 1 }, 10), '{"a":1}')
   const lost = [Number.NaN, { by: new Map() }, [new Set()], { error: new Error('x') }, [Promise.resolve()]]
   for (const result of [10n, () => 1, cycle(), ...lost]) {
-    assert.throws(() => encodeResult('t', result, MIB), refusedWith('ERR_RESULT_NOT_JSON', /the work was done/))
+    assert.throws(() => encodeResult('t', result, MIB), refusedWith('ERR_RESULT_NOT_JSON', /the work is done/))
   }
   // The work was done: what JSON takes in its own way is no reason for a dead letter.
   assert.equal(encodeResult('t', { a: [undefined, new Money()], close: () => 1 }, MIB), '{"a":[null,{"cents":5}]}')

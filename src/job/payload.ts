@@ -4,8 +4,8 @@ import type { AnyJob } from './definition.ts'
 import { findLoss } from './json.ts'
 
 /**
- * Turns a payload into the text that is stored and checks that against the schema, because it is what the worker will
- * see: a Date in it is a text by then. Nothing is stored when it throws.
+ * Encodes a payload and validates the stored form, which is what the worker will see: a Date is text by then. A job without
+ * a schema may have no payload.
  */
 export async function encodePayload(definition: AnyJob, payload: unknown, bytesMax: number): Promise<string> {
   if (payload === undefined && definition.schema === null) return 'null'
@@ -21,7 +21,7 @@ export async function encodePayload(definition: AnyJob, payload: unknown, bytesM
   return text
 }
 
-/** The text alone, for a type without a definition. */
+/** Encodes a payload without validation, for a type without a definition. */
 export function encodeUnchecked(type: string, payload: unknown): string {
   const text = toJson(payload)
   const loss = lossOf(payload, text)
@@ -33,14 +33,14 @@ export function encodeUnchecked(type: string, payload: unknown): string {
 }
 
 /**
- * What the handler receives: parsed, brought to today's version and validated. A foreign producer may have written
- * anything, so every way this fails is a PayloadError.
+ * What the handler receives: parsed, upcast to the current version and validated. Another program may have written
+ * anything, so every failure is a PayloadError.
  */
 export async function decodePayload(definition: AnyJob, text: string, version: number): Promise<unknown> {
   return validate(definition, readPayload(definition, text, version))
 }
 
-/** The same but for the schema: where there is none this is all, and nothing has to be waited for. */
+/** The same without validation. Synchronous, for jobs without a schema. */
 export function readPayload(definition: AnyJob, text: string, version: number): unknown {
   let payload: unknown
   try {
@@ -75,7 +75,7 @@ function upcast(definition: AnyJob, payload: unknown, version: number): unknown 
   }
 }
 
-/** A payload can fail its schema in as many places as it has; the first few say enough. */
+/** The first few issues are enough. */
 const ISSUES_SHOWN_MAX = 5
 
 async function validate(definition: AnyJob, payload: unknown): Promise<unknown> {
@@ -105,7 +105,7 @@ function pathOf(path: IssuePath): string {
   return `${path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')}: `
 }
 
-/** A handler's answer as text; `undefined` becomes null. */
+/** A handler's result as JSON. `undefined` becomes null. */
 export function encodeResult(type: string, result: unknown, bytesMax: number): string {
   if (result === undefined) return 'null'
   const text = toJson(result)
@@ -113,7 +113,7 @@ export function encodeResult(type: string, result: unknown, bytesMax: number): s
   if (text === undefined || loss !== '') {
     throw new ResultError(
       'ERR_RESULT_NOT_JSON',
-      `the handler of '${type}' returned something that ${loss || 'is not JSON'}; the work was done, so it is not retried`,
+      `the handler of '${type}' returned a value that ${loss || 'is not JSON'}; the work is done, so the job is not retried`,
     )
   }
   if (Buffer.byteLength(text) > bytesMax) {
@@ -133,7 +133,7 @@ export function encodeProgress(type: string, progress: unknown, bytesMax: number
   return text
 }
 
-/** What JSON would lose of a value, as the end of a sentence; '' for nothing. `text` is undefined where it failed. */
+/** What JSON would lose, as the end of a sentence, or ''. `text` is undefined if encoding failed. */
 function lossOf(value: unknown, text: string | undefined, rule?: { readonly isLenient: boolean }): string {
   try {
     const loss = findLoss(value, rule)
@@ -144,7 +144,7 @@ function lossOf(value: unknown, text: string | undefined, rule?: { readonly isLe
   }
 }
 
-/** Undefined for what JSON cannot carry: functions, symbols, BigInt, cycles, and objects whose toJSON throws. */
+/** Undefined for functions, symbols, BigInt, cycles, and objects whose toJSON throws. */
 function toJson(value: unknown): string | undefined {
   try {
     return JSON.stringify(value)

@@ -5,7 +5,7 @@ import { cut, ERROR_MESSAGE_LENGTH_MAX, type Redactor, redact, storable, toError
 import type { ErrorRecord } from './job.ts'
 import type { Keep } from './keep.ts'
 
-/** What the policy answers to a failed attempt; the worker turns it into the engine's outcome as it is. */
+/** What happens after a failed attempt. It is a subset of the engine's outcomes. */
 export type Verdict =
   | { readonly kind: 'retry'; readonly delayMs: number; readonly error: ErrorRecord }
   | ({ readonly kind: 'dead'; readonly error: ErrorRecord } & Keep)
@@ -17,24 +17,24 @@ export interface FailedAttempt {
   /** Starts allowed in total. */
   readonly attempts: number
   readonly backoff: Backoff
-  /** How many dead letters of the type stay, should this be one; absent: all. */
+  /** How many dead letters of the type stay, if this becomes one. Absent: all. */
   readonly keepDead?: Keep
   readonly error: unknown
 }
 
-/** A worker that is older than the payload gives the job back for this long, so that a newer one can take it. */
+/** A worker older than the payload gives the job back for this long, so that a newer worker can take it. */
 const NEWER_PAYLOAD_DELAY_MS = 10_000
 
 const OFFLINE_DELAY_MS = 60_000
-/** It uses no attempt, so without a pause a handler that is offline would be started as fast as the store can. */
+/** Offline uses no attempt, so without a pause the handler would be restarted in a tight loop. */
 const OFFLINE_DELAY_MS_MIN = 100
 
 /**
- * What becomes of a failed attempt. Pure: the same failure, the same answer. It never throws, because a start without
- * a verdict could not be settled.
+ * Decides what happens after a failed attempt. Pure, and never throws, because a start without a verdict could not be
+ * settled.
  *
- * Offline and a payload from a newer version are nobody's fault and use no attempt. A final error, or the last attempt,
- * makes a dead letter (I5). Everything else waits its backoff.
+ * Offline and a payload of a newer version use no attempt. A final error, or the last attempt, makes a dead letter.
+ * Everything else is retried after its backoff.
  */
 export function decide(failed: FailedAttempt, random: () => number, redactor?: Redactor): Verdict {
   const { error } = failed
@@ -75,7 +75,7 @@ function chosenMs(error: unknown, name: string): number {
   return parseDurationMs(typeof delay === 'number' ? delay : String(delay), name)
 }
 
-/** What was computed, or why it could not be: a handler's delay and a stored backoff can be anything. */
+/** The delay, or why it cannot be computed: a handler's delay and a stored backoff can be anything. */
 function attemptTo(compute: () => number): number | string {
   try {
     return compute()
@@ -91,7 +91,7 @@ function withNote(record: ErrorRecord, note: string): ErrorRecord {
   return { ...record, message: `${cut(record.message, ERROR_MESSAGE_LENGTH_MAX - tail.length)}${tail}` }
 }
 
-/** Failures of the way, not of the work (A69–A73, X040). */
+/** Failures of the network, not of the work. */
 const TRANSIENT_NAMES = new Set(['NetworkError', 'TimeoutError', 'AbortError'])
 const TRANSIENT_CODES = new Set([
   'ECONNRESET',
@@ -105,7 +105,7 @@ const TRANSIENT_CODES = new Set([
 ])
 const TRANSIENT_STATUSES = new Set([408, 425, 429])
 
-/** The status of an HTTP answer that is an error, as HTTP clients' errors carry it. Exit codes of child processes have the same name and end at 255. */
+/** The HTTP status in an HTTP client's error. Exit codes of child processes use the same name, but end at 255. */
 function httpStatus(error: unknown): number | null {
   const status = fieldOf(error, 'status')
   return typeof status === 'number' && status >= 300 ? status : null
@@ -114,7 +114,7 @@ function httpStatus(error: unknown): number | null {
 /** `fetch` wraps the error that has the code, once. */
 const CAUSES_MAX = 3
 
-/** Whether an error of an HTTP call is worth another try: document A's list, with its gaps closed. False for anything else. */
+/** Whether an error of an HTTP call is worth a retry: network failures, timeouts, 408, 425, 429 and 5xx. False otherwise. */
 export function isRetryable(error: unknown): boolean {
   let cause = error
   for (let depth = 0; depth <= CAUSES_MAX && cause !== undefined; depth += 1) {
@@ -129,7 +129,7 @@ export function isRetryable(error: unknown): boolean {
   return false
 }
 
-/** Of ours, those that another try cannot change. */
+/** Millrace errors that a retry cannot change. */
 const FINAL_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'ERR_NON_RETRYABLE',
   'ERR_RESULT_NOT_JSON',
@@ -141,8 +141,8 @@ const FINAL_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ])
 
 /**
- * Whether a failed attempt is final whatever attempts are left (X023). Unknown errors are retried; only errors that
- * carry an HTTP status are judged by document A's list.
+ * Whether a failure is final even with attempts left. Unknown errors are retried; errors with an HTTP status are judged by
+ * `isRetryable`.
  */
 export function isFinal(error: unknown): boolean {
   if (isMillraceError(error)) return FINAL_CODES.has(error.code)

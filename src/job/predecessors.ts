@@ -2,23 +2,23 @@ import { OptionError, PredecessorError } from '../errors.ts'
 import type { ErrorRecord, JobView, Predecessors } from './job.ts'
 import { type EnqueueOptions, KEY_LENGTH_MAX } from './options.ts'
 
-/** What became of a job that another one came after, as the handler of that one is given it. */
+/** A job that another one came after, as the handler of the later job sees it. */
 export interface Predecessor {
   readonly id: string
-  /** Null when it was removed: then nothing is known of it. */
+  /** Null if the job was removed. */
   readonly type: string | null
   readonly state: 'completed' | 'dead' | 'cancelled' | 'superseded' | 'discarded' | 'removed'
-  /** What its handler returned; null unless it is completed. */
+  /** What its handler returned. Null unless it completed. */
   readonly result: unknown
   readonly error: ErrorRecord | null
 }
 
-/** Each is looked up before the handler runs, and all their results are in memory at once. */
+/** They are looked up before the handler runs, and all their results are in memory at once. */
 export const PREDECESSORS_MAX = 1_000
 
 const POLICIES: readonly Predecessors['ifDead'][] = ['wait', 'run', 'die']
 
-/** Null when there is nothing to wait for. The same job given twice counts once. */
+/** Null if there is nothing to wait for. A job given twice counts once. */
 export function checkAfter({
   after,
   ifDead,
@@ -29,17 +29,17 @@ export function checkAfter({
   }
   if (after === undefined) {
     if (ifDead === undefined) return null
-    throw new OptionError(`'ifDead' says what happens to a job that comes after others; add 'after'`)
+    throw new OptionError(`'ifDead' has no effect without 'after'; add 'after'`)
   }
   const given = typeof after === 'string' || 'id' in after ? [after] : after
   const ids = [...new Set(given.map((one) => checkId(typeof one === 'string' ? one : one?.id)))]
   if (ids.length > PREDECESSORS_MAX) {
     throw new OptionError(
-      `'after' has ${ids.length} jobs, at most ${PREDECESSORS_MAX}; collect them in steps, some jobs after each part`,
+      `'after' has ${ids.length} jobs, at most ${PREDECESSORS_MAX}; split them: let intermediate jobs collect parts`,
     )
   }
   if (latest !== undefined) {
-    throw new OptionError(`'after' and 'latest' contradict each other: a version that waits could not keep its place`)
+    throw new OptionError(`'after' and 'latest' contradict each other: a waiting version could not keep its place`)
   }
   return ids.length === 0 ? null : { ids, ifDead: ifDead ?? 'wait' }
 }
@@ -49,7 +49,7 @@ function checkId(id: unknown): string {
   throw new OptionError(`'after' takes ids or receipts of jobs; ${JSON.stringify(id) ?? typeof id} is neither`)
 }
 
-/** What another program stored may be anything; what is not of this shape is as good as absent. */
+/** Another program may have stored anything; a value of another shape counts as absent. */
 export function readPredecessors(stored: unknown): Predecessors | null {
   if (typeof stored !== 'object' || stored === null) return null
   const ids: unknown = Reflect.get(stored, 'ids')
@@ -58,14 +58,14 @@ export function readPredecessors(stored: unknown): Predecessors | null {
   return ids.length === 0 ? null : { ids, ifDead: ifDead ?? 'wait' }
 }
 
-/** What is to become of a claimed job that came after others. */
+/** Whether a claimed job that came after others may run. */
 export type Readiness =
   | { readonly kind: 'run'; readonly after: readonly Predecessor[] }
-  /** One of them is under way again: somebody has replayed it. */
+  /** One of them is live again, because it was replayed. */
   | { readonly kind: 'wait' }
   | { readonly kind: 'die'; readonly error: PredecessorError }
 
-/** Pure: the same predecessors, the same answer. `found` stands in the order of `ids`, null for those that are gone. */
+/** Pure. `found` is in the order of `ids`, with null for jobs that were removed. */
 export function readinessOf({ ids, ifDead }: Predecessors, found: readonly (JobView | null)[]): Readiness {
   const after: Predecessor[] = []
   for (const [index, id] of ids.entries()) {
@@ -81,7 +81,7 @@ export function readinessOf({ ids, ifDead }: Predecessors, found: readonly (JobV
   return ifDead === 'wait' ? { kind: 'wait' } : { kind: 'die', error: new PredecessorError(dead) }
 }
 
-/** Null for one that has not finished. */
+/** Null if the job has not finished. */
 function describe(id: string, view: JobView | null): Predecessor | null {
   if (view === null) return { id, type: null, state: 'removed', result: null, error: null }
   const { type, error } = view
@@ -90,7 +90,7 @@ function describe(id: string, view: JobView | null): Predecessor | null {
   return null
 }
 
-/** An enqueued job that turned out to be a duplicate is known by another id, and that is the one to wait for. */
+/** Replaces the ids of duplicates with those of the jobs that they duplicate. */
 export function redirect(after: Predecessors, duplicates: ReadonlyMap<string, string>): Predecessors {
   if (duplicates.size === 0) return after
   return { ...after, ids: [...new Set(after.ids.map((id) => duplicates.get(id) ?? id))] }

@@ -4,32 +4,32 @@ import { findLoss } from './json.ts'
 import { type OptionNames, refuseUnknown } from './known-options.ts'
 import type { EnqueueOptions } from './options.ts'
 
-/** What every run of a schedule is enqueued with. A run has its own id and time, so it takes no key and no delay. */
+/** The options of every run. A run has its own id and time, so it takes no key and no delay. */
 export type ScheduledOptions = Omit<EnqueueOptions, 'key' | 'latest' | 'delay' | 'at' | 'after' | 'ifDead'>
 
-/** A schedule as it is written. */
+/** A schedule as it is written in code. */
 export interface ScheduleSpec {
   /** `minute hour day month weekday`, or six fields with the second first. */
   readonly cron: string
-  /** UTC unless told. `tz` and `timezone` are the same; `tz` wins. */
+  /** Default: UTC. `tz` and `timezone` are the same; `tz` wins. */
   readonly tz?: string
   readonly timezone?: string
-  /** No run before, none after. */
+  /** No runs before `start` or after `end`. */
   readonly start?: Date
   readonly end?: Date
-  /** How many runs at most. */
+  /** The most runs in total. */
   readonly limit?: number
   /**
-   * Ticks that nobody was there to run: `one` runs the last of them, `all` every one, `skip` none that is older than a
-   * change of keepers takes. `one` unless told.
+   * Ticks that passed while no keeper was running: `one` runs the last one, `all` runs every one, `skip` runs none but a tick
+   * missed during a change of keepers. Default: `one`.
    */
   readonly missed?: 'skip' | 'one' | 'all'
   /**
-   * `skip` leaves a tick out while the job of the run before is queued or in progress. `skip` unless told, and `allow`
-   * where every missed tick has to run.
+   * `skip` drops a tick while the job of the previous run is queued or in progress. Default: `skip`, or `allow` with
+   * `missed: 'all'`.
    */
   readonly overlap?: 'skip' | 'allow'
-  /** Any JSON value; null unless told. */
+  /** Any JSON value. Default: null. */
   readonly payload?: unknown
   readonly options?: ScheduledOptions
 }
@@ -45,7 +45,7 @@ export interface ScheduleWithPayload<Payload> extends ScheduleSpec {
   readonly payload: Payload
 }
 
-/** The same with every default resolved: plain data, as it is stored. */
+/** A schedule with all defaults resolved, as it is stored. */
 export interface SchedulePlan {
   readonly cron: string
   readonly tz: string
@@ -93,7 +93,7 @@ const RUN_NAMES: OptionNames<ScheduledOptions> = {
   removeOnFail: true,
 }
 
-/** Refuses what could never run as meant, before anything is stored. */
+/** Refuses a schedule that could never run as intended. */
 export function checkSchedule(spec: ScheduleSpec): SchedulePlan {
   refuseUnknown(spec, SCHEDULE_NAMES, 'a schedule')
   if (spec.options !== undefined) refuseUnknown(spec.options, RUN_NAMES, `a schedule's 'options'`)
@@ -102,7 +102,9 @@ export function checkSchedule(spec: ScheduleSpec): SchedulePlan {
   const missed = checkOneOf('missed', spec.missed ?? 'one', MISSED_POLICIES)
   const overlap = checkOneOf('overlap', spec.overlap ?? (missed === 'all' ? 'allow' : 'skip'), OVERLAP_POLICIES)
   if (missed === 'all' && overlap === 'skip') {
-    throw new OptionError(`'missed: all' and 'overlap: skip' contradict each other: runs made up for overlap; give one`)
+    throw new OptionError(
+      `'missed: all' and 'overlap: skip' contradict each other, because catch-up runs overlap; give one`,
+    )
   }
   const [startMs, endMs] = [checkDate('start', spec.start), checkDate('end', spec.end)]
   if (startMs !== null && endMs !== null && endMs < startMs) throw new OptionError(`'end' is before 'start'; swap them`)
@@ -134,7 +136,7 @@ function checkDate(name: string, date: Date | undefined): number | null {
   if (date === undefined) return null
   const ms = date instanceof Date ? date.getTime() : Number.NaN
   if (Number.isFinite(ms)) return ms
-  throw new OptionError(`'${name}' is no date; give a Date`)
+  throw new OptionError(`'${name}' is not a valid date; give a Date`)
 }
 
 function checkLimit(limit: number | undefined): number | null {
@@ -143,7 +145,7 @@ function checkLimit(limit: number | undefined): number | null {
   throw new OptionError(`'limit' is ${limit}; give a whole number of runs from 1`)
 }
 
-/** As it will be read back from the store. */
+/** The value as it will be read from the store. */
 function plain<Value>(name: string, value: Value): Value {
   const loss = findLoss(value)
   if (loss !== null)

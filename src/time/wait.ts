@@ -1,7 +1,7 @@
 import { WaitTimeoutError } from '../errors.ts'
 import type { Clock } from './clock.ts'
 
-/** Waits for `done`, but no longer than `ms`. True when it came in time; a rejection counts as done. */
+/** Waits for `done`, at most `ms`. True if it settled in time; a rejection counts as settled. */
 export async function waitAtMost(clock: Clock, ms: number, done: Promise<unknown>): Promise<boolean> {
   const over = new AbortController()
   const inTime = done.then(

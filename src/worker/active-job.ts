@@ -5,23 +5,23 @@ import type { Events, JobFacts } from '../events.ts'
 import type { AnyJob, Handler, Hooks, RunningJob } from '../job/definition.ts'
 import type { SharedLease } from './shared-leases.ts'
 
-/** A definition that this worker runs, and how many of it run now. */
+/** A definition that this worker runs, with its counters. */
 export interface WorkedType {
   readonly definition: AnyJob
   readonly run: Handler<unknown, unknown>
   running: number
-  /** When the last attempt of it ended, well or badly, on the monotonic clock. */
+  /** When its last attempt ended, on the monotonic clock. */
   endedAtMs: number | null
 }
 
 /**
- * waiting: claimed, its handler not yet called. running: its handler was called and nothing has become of it.
- * settling: its outcome is decided and on its way to the engine. over: settled, lost or given up.
- * A handler that ends after `running` is late and changes nothing.
+ * waiting: claimed, handler not called yet. running: handler called, no outcome yet. settling: the outcome is decided and
+ * on its way to the engine. over: settled, lost or given up. A handler that ends after `running` is late: its answer is
+ * ignored.
  */
 export type Phase = 'waiting' | 'running' | 'settling' | 'over'
 
-/** One start of one job, from the claim until the engine has answered to its outcome. */
+/** One start of one job, from the claim until the engine has accepted or refused its outcome. */
 export class ActiveJob implements Bagged, SharedLease {
   readonly handle: number
   readonly lease: Lease
@@ -32,11 +32,11 @@ export class ActiveJob implements Bagged, SharedLease {
   slot: SharedLease['slot'] = null
   isStarted = false
   startedAtMs = 0
-  /** On the monotonic clock; meaningful from `settling` on, where it ran. */
+  /** On the monotonic clock. Set from `settling` on, if the handler ran. */
   endedAtMs = 0
   durationMs = 0
   outcome: Outcome | null = null
-  /** What the handler returned or threw, kept for the hooks until the engine has accepted the outcome. */
+  /** What the handler returned or threw. Hooks receive it once the engine has accepted the outcome. */
   answer: unknown = undefined
   #abort: AbortController | null = null
   #reason: Error | null = null
@@ -57,7 +57,7 @@ export class ActiveJob implements Bagged, SharedLease {
     return this.#isWithoutText
   }
 
-  /** The outcome is replaced. Hooks of a completion that became a dead letter are told that error, not the result. */
+  /** Replaces the outcome with one without text. If a completion becomes a dead letter, hooks receive the error. */
   dropText(withoutText: (outcome: Outcome) => Outcome): void {
     const { outcome } = this
     if (outcome === null) return
@@ -77,7 +77,7 @@ export class ActiveJob implements Bagged, SharedLease {
     return this.lease.job.options?.timeoutMs ?? this.type.definition.timeoutMs
   }
 
-  /** On the monotonic clock; meaningful from `running` on. */
+  /** On the monotonic clock. Set from `running` on. */
   get deadlineMs(): number {
     return this.startedAtMs + this.timeoutMs
   }
@@ -90,7 +90,7 @@ export class ActiveJob implements Bagged, SharedLease {
     this.#renewedAtMs = atMs
   }
 
-  /** Made when first asked for: most short handlers never look at their signal, and a controller costs a microsecond. */
+  /** Created on first use: most short handlers never read their signal, and a controller costs a microsecond. */
   get signal(): AbortSignal {
     if (this.#abort === null) {
       this.#abort = new AbortController()
@@ -99,7 +99,7 @@ export class ActiveJob implements Bagged, SharedLease {
     return this.#abort.signal
   }
 
-  /** Why the signal was aborted, or null. The first reason stays. */
+  /** Why the signal was aborted, or null. The first reason wins. */
   get abortReason(): Error | null {
     return this.#reason
   }
@@ -115,7 +115,7 @@ export class ActiveJob implements Bagged, SharedLease {
     return this.#running
   }
 
-  /** For events (I12). Made when first told of, and the same in every event of this start. */
+  /** The job for events, without its payload. Created on first use and shared by all events of this start. */
   get facts(): JobFacts {
     this.#facts ??= factsOf(this.lease, this.type.definition.type)
     return this.#facts
@@ -127,15 +127,14 @@ function describe({ job, attempt, token }: Lease): RunningJob {
   return Object.freeze({ id, type, attempt, attempts, priority, key, latestKey, tenant, createdAtMs, token })
 }
 
-/** The job without its payload, for events (I12). */
 function factsOf({ job }: Lease, type: string): JobFacts {
   const { id, priority, attempts, tenant, runAtMs, createdAtMs } = job
   return { id, type, priority, attempts, tenant, runAtMs, createdAtMs }
 }
 
 /**
- * Calls a job's hooks. They watch: none is waited for, and an error in one, thrown or rejected, becomes a `hook.error`
- * event and changes nothing about the job.
+ * Calls a hook of a job. Hooks only observe: they are not awaited, and an error, thrown or rejected, becomes a `hook.error`
+ * event.
  */
 export function callHook<Name extends keyof Hooks>(
   events: Events,
@@ -156,7 +155,7 @@ export function callHook<Name extends keyof Hooks>(
   }
 }
 
-/** How the hooks of every start are called. Written once, because a function for each job would be made in vain for most. */
+/** Shared by all jobs, so that no closure is allocated per job. */
 export const HOOK_CALLS = Object.freeze({
   onStart: (hooks: Hooks, active: ActiveJob) => hooks.onStart?.(active.running),
   onComplete: (hooks: Hooks, active: ActiveJob) => hooks.onComplete?.(active.running, active.answer),

@@ -1,25 +1,25 @@
 import type { Clock } from '../time/clock.ts'
 import type { ActiveJob } from './active-job.ts'
 
-/** What a claimed job should wait for its start at most, and the longest that a job counts as short. */
+/** How long a claimed job should wait for its start at most. Jobs up to this duration count as short. */
 const SHORT_MS = 20
 const AHEAD_MAX = 256
-/** Where the next claim is asked for while the last is run, there are two of them. */
+/** Remote engines fetch the next batch while the last one runs. */
 const AHEAD_MAX_REMOTE = 1_024
-/** Finished jobs are counted in spans of this length, because a claim can come right after another. */
+/** Finished jobs are counted in spans of this length: two claims can follow each other closely. */
 const SPAN_MS = 20
-/** What was seen longer ago than this says nothing about now. */
+/** Older observations are ignored. */
 const STALE_MS = 250
-/** A waiting job that had to be given back shows that the guess was wrong; none is made for this long. */
+/** After a waiting job had to be given back, nothing is claimed ahead for this long. */
 const PENALTY_MS = 1_000
 const NEWEST_SHARE = 0.1
 const CAP_STEP = 32
 
 /**
- * How many jobs to claim beyond the free slots. Short jobs are done before the next claim could return, so a worker
- * that claimed only for its free slots would mostly wait for the engine. It guesses from what it has just seen: as
- * many as finished within 20 ms. The guess is halved when a job waited longer than 20 ms for its slot,
- * and it is zero when jobs take long, because those would only wait here while another worker could run them.
+ * Decides how many jobs to claim beyond the free slots. Short jobs finish before the next claim returns, so a worker that
+ * claims only for its free slots mostly waits for the engine. The estimate is the number of jobs that finished within
+ * 20 ms. It is halved when a job waited longer than 20 ms for its slot, and zero when jobs take long: another worker
+ * could run those meanwhile.
  */
 export class ClaimAhead {
   readonly #clock: Clock
@@ -47,7 +47,7 @@ export class ClaimAhead {
     this.#durationMs += (durationMs - this.#durationMs) * NEWEST_SHARE
   }
 
-  /** A job claimed ahead has got its slot. */
+  /** A job claimed ahead got its slot after `ms`. */
   waited(ms: number): void {
     if (ms > SHORT_MS) this.#waitedLong = true
   }
@@ -57,13 +57,13 @@ export class ClaimAhead {
     this.#offUntilMs = this.#clock.monotonicMs() + PENALTY_MS
   }
 
-  /** A claim is being asked for. */
+  /** A claim is about to be made. */
   claimed(): void {
     this.#cap = this.#waitedLong ? Math.floor(this.#cap / 2) : Math.min(this.#cap + CAP_STEP, this.#max)
     this.#waitedLong = false
   }
 
-  /** Jobs that may wait here now. */
+  /** How many jobs may wait for a slot now. */
   get size(): number {
     const nowMs = this.#clock.monotonicMs()
     if (nowMs < this.#offUntilMs || this.#durationMs > SHORT_MS || nowMs - this.#spanFromMs > STALE_MS) return 0
@@ -80,7 +80,7 @@ export class ClaimAhead {
   }
 }
 
-/** No claimed job waits longer than this for its start; then another worker may have it. */
+/** A claimed job that waits longer than this is given back, so that another worker can run it. */
 const WAIT_MS_MAX = 50
 
 /** Jobs claimed ahead of their slots, first come first served. */
@@ -116,7 +116,7 @@ export class WaitingJobs {
     this.#jobs = this.#jobs.filter((other) => other !== active)
   }
 
-  /** Takes those of some types out. */
+  /** Removes and returns the jobs whose type matches. */
   takeOut(isMeant: (type: string) => boolean): readonly ActiveJob[] {
     const [out, left]: [ActiveJob[], ActiveJob[]] = [[], []]
     for (const active of this.#jobs) (isMeant(active.lease.job.type) ? out : left).push(active)
@@ -124,14 +124,14 @@ export class WaitingJobs {
     return out
   }
 
-  /** Takes all of them out, for good. */
+  /** Removes and returns all jobs and stops the timer. */
   clear(): readonly ActiveJob[] {
     this.#cancel?.()
     this.#cancel = null
     return this.#jobs.splice(0)
   }
 
-  /** The timer runs on when the jobs have started: stopping and starting it for every batch would cost more. */
+  /** The timer keeps running when the jobs have started: restarting it for every batch would cost more. */
   #watch(): void {
     this.#cancel = this.#clock.after(WAIT_MS_MAX, () => {
       this.#cancel = null

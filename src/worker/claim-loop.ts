@@ -11,11 +11,11 @@ export interface ClaimLoopParts {
   readonly clock: Clock
   readonly consumer: Pick<Consumer, 'claim' | 'isRemote'>
   readonly pollMs: number
-  /** What to ask for now, or null when nothing more can be taken. `inHand`: leases that were brought and not yet taken. */
+  /** What to claim now, or null when there is no room. `inHand`: leases that have arrived and have no slot yet. */
   plan(inHand: number): ClaimPlan | null
-  /** Whether a claim asked for under `plan` misses work that could be taken by now. */
+  /** Whether a claim made under `plan` misses work for which there is room by now. */
   isOutdated(plan: ClaimPlan): boolean
-  /** Before every claim. */
+  /** Called before every claim. */
   onLook?(): void
   onLeases(leases: readonly Lease[]): void
   onError(error: unknown): void
@@ -27,14 +27,14 @@ interface Claim {
   readonly done: Promise<void>
 }
 
-/** Empty answers that come sooner than this were no waiting. */
+/** An empty answer that arrives sooner than this did not wait. */
 const INSTANT_MS = 2
-/** So many of them in a row are taken for a store that does not wait; the loop then waits itself. */
+/** After this many in a row the loop waits itself, so that it does not spin. */
 const INSTANT_MAX = 8
 
 /**
- * One claim is under way at any time, as long as there is something to take. `pump` is called whenever that may have
- * changed; it asks at once, in the caller's turn of the event loop.
+ * Keeps one claim under way while there is room. Call `pump` whenever that may have changed; it claims synchronously, in
+ * the caller's turn of the event loop.
  */
 export class ClaimLoop {
   readonly #parts: ClaimLoopParts
@@ -49,7 +49,7 @@ export class ClaimLoop {
   pump(inHand = 0): void {
     if (this.#stop.signal.aborted) return
     if (this.#claim !== null) {
-      // A type that was full when it was asked for has room again: ask anew, or it would wait a whole poll.
+      // A type that was full has room again. Without a new claim it would wait for a whole poll.
       if (this.#parts.isOutdated(this.#claim.plan)) this.#claim.abort.abort()
       return
     }
@@ -59,7 +59,7 @@ export class ClaimLoop {
     this.#claim = { plan, abort, done: this.#ask(plan, abort.signal) }
   }
 
-  /** Resolves when the claim under way has ended and what it brought was handed over (X108). */
+  /** Resolves when the claim under way has ended and its leases were handed over. */
   async stop(): Promise<void> {
     this.#stop.abort()
     this.#claim?.abort.abort()
@@ -85,12 +85,12 @@ export class ClaimLoop {
       if (consumer.isRemote === true) this.pump(leases.length)
       onLeases(leases)
     }
-    // Short jobs end within this turn of the event loop; asking after it lets their settle and the next claim meet in
-    // one transaction.
+    // Short jobs end within this turn of the event loop. Claiming after it lets their settle and the next claim share a
+    // transaction.
     setImmediate(() => this.pump())
   }
 
-  /** An engine that answers at once with nothing, over and over, must not make this loop spin. */
+  /** An engine that keeps answering at once with nothing must not make this loop spin. */
   async #rest(waitedMs: number, signal: AbortSignal): Promise<void> {
     this.#instant = waitedMs < INSTANT_MS && !signal.aborted ? this.#instant + 1 : 0
     if (this.#instant < INSTANT_MAX) return

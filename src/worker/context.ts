@@ -11,8 +11,8 @@ export interface ContextParts {
 }
 
 /**
- * What a handler receives. Everything but the payload is made when first asked for: a short handler that uses only its
- * payload should cost no more than that.
+ * What a handler receives. Everything but the payload is created on first use, so that a short handler pays only for what
+ * it uses.
  */
 export class HandlerContext implements JobContext<unknown> {
   readonly payload: unknown
@@ -41,7 +41,7 @@ export class HandlerContext implements JobContext<unknown> {
     return this.#log
   }
 
-  /** A getter, so that a handler may take it out of the context: `run({ progress })`. */
+  /** A getter, so that a handler can destructure it: `run({ progress })`. */
   get progress(): (value: unknown) => Promise<boolean> {
     return (value) => this.#parts.report(this.#active, value)
   }
@@ -49,7 +49,7 @@ export class HandlerContext implements JobContext<unknown> {
 
 type Level = keyof Log
 
-/** Every line of a handler says which start of which job wrote it (A55, B159). */
+/** Every log line of a handler names the job and the attempt. */
 function jobLog({ log, worker }: ContextParts, job: RunningJob): Log {
   const fields = {
     name: `worker:${job.type}`,
@@ -65,22 +65,22 @@ function jobLog({ log, worker }: ContextParts, job: RunningJob): Log {
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-/** What runs here. Kept per asynchronous call chain, never in a field, so that concurrent jobs cannot mix (X032). */
+/** The running job of each asynchronous call chain. Not a field, so that concurrent jobs cannot mix. */
 const current = new AsyncLocalStorage<{ readonly job: RunningJob }>()
 
-/** The job whose handler is calling, however deep; null outside of one. */
+/** The job whose handler is on the call stack, at any depth. Null outside of a handler. */
 export function currentJob(): RunningJob | null {
   return current.getStore()?.job ?? null
 }
 
-/** The tenant of the job whose handler is calling; null when the job has none, or outside of one (A60). */
+/** The tenant of the current job. Null when it has none, or outside of a handler. */
 export function currentTenant(): Tenant | null {
   return currentJob()?.tenant ?? null
 }
 
 type InJob = { readonly job: RunningJob }
 
-/** Calls a handler as its job, in whatever context the caller is in. */
+/** Calls a handler as its job, in the caller's async context. */
 export function runAsCurrent<Context extends InJob, Answer>(
   context: Context,
   run: (context: Context) => Answer,
@@ -89,8 +89,8 @@ export function runAsCurrent<Context extends InJob, Answer>(
 }
 
 /**
- * Calls handlers as their jobs, in the context in which this was made. That costs a fifth of `runAsCurrent`: Node makes a
- * map for every context that is entered, and `AsyncLocalStorage.run` enters the one it came from anew.
+ * Calls handlers as their jobs, in the async context in which the scope was created. It costs a fifth of `runAsCurrent`:
+ * Node builds a map for every context that is entered, and `AsyncLocalStorage.run` re-enters the previous one.
  */
 export class JobScope {
   readonly #resource = new AsyncResource('millrace.worker')

@@ -3,8 +3,8 @@ import type { ActiveJob } from './active-job.ts'
 import type { Slots } from './slots.ts'
 
 /**
- * Watches the timeouts of all running jobs with one timer. It is armed for the earliest deadline seen and, when it
- * fires, looks through what runs then; a job that ends in time costs nothing.
+ * Watches the timeouts of all running jobs with one timer. It is armed for the earliest deadline and checks all running
+ * jobs when it fires, so a job that ends in time costs nothing.
  */
 export class Deadlines {
   readonly #clock: Clock
@@ -19,7 +19,7 @@ export class Deadlines {
     this.#onPassed = onPassed
   }
 
-  /** One that starts now. */
+  /** Call when a job starts. */
   watch(active: ActiveJob): void {
     const { deadlineMs } = active
     if (deadlineMs < this.#armedForMs) this.#arm(deadlineMs, active.startedAtMs)

@@ -14,15 +14,15 @@ import type { WorkerParts } from './options.ts'
 export interface ExecutionParts extends WorkerParts {
   readonly worker: string
   readonly consumer: Consumer
-  /** The outcome is decided and stands in `active`; the handler's slot is free from here on. */
+  /** The outcome is decided and set on `active`. The handler's slot is free now. */
   onDecided(active: ActiveJob): void
   onLost(active: ActiveJob, reason: LostReason): void
 }
 
-/** Why a stopping worker gives a job back. */
+/** How a stopping worker gives a job back. */
 export const SHUTDOWN: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'shutdown' })
 
-/** One pipeline for every start: decode, run, and whatever happens becomes an outcome. */
+/** The pipeline of every start: decode, run, decide the outcome. */
 export class Execution {
   readonly #parts: ExecutionParts
   readonly #contextParts: ContextParts
@@ -38,7 +38,7 @@ export class Execution {
     return this.#parts.tracing?.tracer ?? null
   }
 
-  /** Never throws. The outcome comes by `onDecided`. */
+  /** Never throws. The outcome is delivered by `onDecided`. */
   start(active: ActiveJob): void {
     active.phase = 'running'
     active.isStarted = true
@@ -51,7 +51,7 @@ export class Execution {
     else this.#tracer.run({ job: active.lease.job, attempt: active.lease.attempt, worker }, () => this.#run(active))
   }
 
-  /** The job's time is over. Its slot is free at once, even if the handler goes on. */
+  /** The job's timeout has passed. Its slot is free at once, even if the handler goes on. */
   timeOut(active: ActiveJob): void {
     if (active.phase !== 'running') return
     const error = new JobTimeoutError(active.lease.job.type, active.timeoutMs)
@@ -59,13 +59,13 @@ export class Execution {
     active.abort(error)
   }
 
-  /** Gives a job back that has not started, or whose handler did not heed a stopping worker. */
+  /** Gives back a job that has not started, or whose handler ignored its aborted signal. */
   release(active: ActiveJob, outcome: Outcome): void {
     if (active.phase !== 'waiting' && active.phase !== 'running') return
     this.#decide(active, outcome)
   }
 
-  /** What need not be waited for is not: a wait is a promise and a turn of the microtask queue, and most jobs are short. */
+  /** Awaits only where it must: an await costs a promise and a microtask, and most jobs are short. */
   #run(active: ActiveJob): void {
     const { job } = active.lease
     const { definition } = active.type
@@ -110,7 +110,7 @@ export class Execution {
     let answered: unknown
     try {
       const context = new HandlerContext(active, payload, after, this.#contextParts)
-      // A tracer has made a context of its own, which the handler is to see.
+      // The tracer has entered its own async context, which the handler must see.
       answered = this.#tracer === null ? this.#scope.run(context, run) : runAsCurrent(context, run)
       if (isThenable(answered)) {
         Promise.resolve(answered).then(
@@ -127,7 +127,7 @@ export class Execution {
   }
 
   #answered(active: ActiveJob, answer: unknown): void {
-    // After a timeout or a lost lease nobody waits for this any more.
+    // Too late after a timeout or a lost lease.
     if (active.phase !== 'running') return
     active.answer = answer
     let outcome: Outcome
@@ -151,7 +151,7 @@ export class Execution {
     return { kind: 'complete', result, durationMs: this.#durationMs(active), ...keep }
   }
 
-  /** A store that does not answer is not the job's fault: it comes back, and no attempt is used. */
+  /** If the store does not answer, the job is released and no attempt is used. */
   async #turn(after: Predecessors): Promise<Readiness> {
     const { engine, events, worker } = this.#parts
     try {
@@ -189,8 +189,8 @@ export class Execution {
   }
 
   /**
-   * Not `async`: progress that is not JSON throws here, into the handler. A store that cannot take it at the moment is
-   * reported and forgiven, because a handler that does not wait for its progress must not take the process down.
+   * Not `async`: progress that is not JSON throws synchronously, into the handler. A store that cannot take it now is
+   * reported and ignored, because a handler that does not await its progress must not crash the process.
    */
   #report(active: ActiveJob, value: unknown): Promise<boolean> {
     const text = encodeProgress(active.lease.job.type, value, this.#parts.resultBytesMax)
@@ -203,7 +203,7 @@ export class Execution {
     const { lease } = active
     try {
       if (!(await consumer.report(lease, text))) {
-        // The engine tells why only when asked to renew.
+        // Only `renew` answers why.
         const [lost] = await consumer.renew([lease], active.leaseMs)
         this.#parts.onLost(active, lost?.reason ?? 'expired')
         return false
@@ -224,14 +224,14 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
-/** Throws where the job is not to be run. An engine that hands it out once too often must not make us run it (I5). */
+/** Throws if the job must not run. An engine that hands out a job once too often must not make us run it. */
 function checkStart({ job, attempt, verdict }: Lease): void {
   if (verdict !== undefined) throw new NonRetryable(verdict)
   if (attempt <= job.attempts) return
   throw new NonRetryable(`this would be start ${attempt} of ${job.attempts}; replay the job to give it new attempts`)
 }
 
-/** The engine holds such a job back by itself; the delay is for one that does not. */
+/** Engines hold such a job back themselves. The delay is for an engine that does not. */
 export const WAITS_FOR_PREDECESSORS: Outcome = Object.freeze({
   kind: 'release',
   delayMs: 1_000,
@@ -240,7 +240,7 @@ export const WAITS_FOR_PREDECESSORS: Outcome = Object.freeze({
 
 export const NO_PREDECESSORS: readonly Predecessor[] = Object.freeze([])
 
-/** Looks up what became of the jobs that a claimed one comes after. */
+/** Looks up the jobs that a claimed one comes after. */
 export async function lookUpReadiness(engine: Engine, after: Predecessors): Promise<Readiness> {
   return readinessOf(after, await inspectorOf(engine).find(after.ids))
 }

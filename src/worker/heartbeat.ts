@@ -7,11 +7,11 @@ import type { ActiveJob } from './active-job.ts'
 import type { Slots } from './slots.ts'
 import { PROCESS_TAG } from './worker-id.ts'
 
-/** D05, D06, X155: how often a worker says that it lives, and how long that holds. */
+/** How often a worker reports that it is alive, and how long a report is valid. */
 const EVERY_MS = 10_000
 const TTL_MS = 30_000
 const STOPPING_TTL_MS = 60_000
-/** A beat that takes longer is given up: the next one says more. */
+/** A beat that takes longer is abandoned: the next one is more recent. */
 const TELL_MS = 5_000
 
 export interface HeartbeatParts {
@@ -23,8 +23,8 @@ export interface HeartbeatParts {
 }
 
 /**
- * Says in the engine's store that the worker lives and what it runs: when it starts, every 10 s, when it stops, and
- * goodbye. All of it is read off at the beat, so no job pays for it; and no job waits when the store does not answer.
+ * Reports in the engine's store that the worker is alive and what it runs: when it starts, every 10 s, when it begins to
+ * stop, and when it has stopped. Everything is read at the time of the beat, so jobs neither pay nor wait for it.
  */
 export class Heartbeat {
   readonly #parts: HeartbeatParts
@@ -51,7 +51,7 @@ export class Heartbeat {
     void this.#repeat()
   }
 
-  /** A beat under way ends first, or it would bring the worker back. */
+  /** Waits for a beat under way, which would otherwise list the worker again. */
   async goodbye(): Promise<void> {
     const { presence, worker, slots } = this.#parts
     this.#isOver = true
@@ -74,7 +74,7 @@ export class Heartbeat {
     await beat
   }
 
-  /** Never rejects. Trouble is told once, not at every beat. */
+  /** Never rejects. An outage is reported once, not at every beat. */
   async #tell(say: () => Promise<void>): Promise<void> {
     try {
       const said = say()
@@ -91,7 +91,7 @@ export class Heartbeat {
     const { clock, worker, slots } = this.#parts
     const stoppingSinceMs = this.#stoppingSinceMs
     const atMs = clock.nowMs()
-    // What the worker keeps on the monotonic clock, as others tell the time.
+    // Converts monotonic times to wall-clock times.
     const sinceMonotonicMs = atMs - clock.monotonicMs()
     const running = Map.groupBy(slots.running(), ({ type }) => type)
     return [...slots.types].map(([type, worked]) => ({

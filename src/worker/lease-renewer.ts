@@ -16,12 +16,12 @@ import {
 import { type Renewable, Renewals, type RenewalsParts } from './renewals.ts'
 import { LeaseWriter, type SharedLease } from './shared-leases.ts'
 
-/** Keeps what the worker holds from expiring. Every call takes a whole batch. */
+/** Renews the leases that a worker holds. Every call takes a whole batch. */
 export interface LeaseRenewer {
-  /** Called before the first handler of the batch: one of them may block this thread. */
+  /** Call before the first handler of the batch: a handler may block this thread. */
   hold(leases: readonly SharedLease[]): void
   drop(leases: readonly SharedLease[]): void
-  /** Resolves when leases are kept even if a handler blocks this thread, or when that will never be so. */
+  /** Resolves when leases are renewed even while a handler blocks this thread, or when that is impossible here. */
   readonly ready: Promise<void>
   close(): Promise<void>
 }
@@ -31,19 +31,19 @@ export interface LeaseRenewerParts {
   readonly consumer: RenewalsParts['consumer']
   readonly worker: string
   readonly threadUrl: string | null
-  /** Everything held now, but for what has been told as lost. */
+  /** All leases held now, without those reported as lost. */
   held(): Iterable<SharedLease>
   onLost(handle: number, reason: LostReason): void
   onError(during: string, error: unknown): void
 }
 
-/** A thread can share the system's clock, never a test's: with any other clock renewal stays on this loop. */
+/** A thread can share the system clock but not a test clock; with any other clock renewal stays on this event loop. */
 export function startLeaseRenewer(parts: LeaseRenewerParts): LeaseRenewer {
   if (parts.threadUrl === null || parts.clock !== systemClock) return renewOnThisLoop(parts)
   return startRenewalThread(parts, parts.threadUrl, () => renewOnThisLoop(parts))
 }
 
-/** A lease without an end is watched by the engine itself. */
+/** The engine itself watches a lease without an end. */
 function expires({ lease }: Renewable): boolean {
   return lease.expiresAtMs !== null
 }
@@ -66,10 +66,10 @@ function renewOnThisLoop({ clock, consumer, held, onLost, onError }: LeaseRenewe
   }
 }
 
-/** A thread that has not closed its connection by then is ended. */
+/** A thread that has not closed by then is terminated. */
 const CLOSE_MS = 4_000
 
-/** It holds ids and tokens and little else, so its heap needs no room to grow. */
+/** The thread holds little more than ids and tokens. */
 const LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 }
 
 /**
@@ -100,8 +100,8 @@ export function startRenewalThread(parts: LeaseRenewerParts, url: string, fallBa
 }
 
 /**
- * Told on standard error as well, once for every worker: a program that listens to no events and has no log would learn of
- * it only when a job has run twice.
+ * Also warns on standard error, once per worker: without a log or an event listener, the first sign would be a job that
+ * ran twice.
  */
 function reportMissing({ worker, onError }: LeaseRenewerParts, error: unknown): void {
   onError('renewal thread', error)
@@ -111,7 +111,7 @@ function reportMissing({ worker, onError }: LeaseRenewerParts, error: unknown): 
   )
 }
 
-/** This thread's side of the renewal thread. If that one dies, renewal goes on here and the fault is reported. */
+/** The worker's side of the renewal thread. If the thread dies, renewal continues on this event loop. */
 class ThreadRenewer implements LeaseRenewer {
   readonly ready: Promise<void>
   readonly #parts: LeaseRenewerParts
@@ -128,7 +128,7 @@ class ThreadRenewer implements LeaseRenewer {
     this.#parts = parts
     this.#fallBack = fallBack
     const workerData: RenewalThreadData = { protocol: RENEWAL_PROTOCOL, url, worker: parts.worker }
-    // The process has been told already that SQLite is experimental in this Node.
+    // The process has already printed Node's warning about SQLite.
     const execArgv = ['--disable-warning=ExperimentalWarning']
     const thread = new Thread(file, { workerData, execArgv, name: 'millrace-renewal', resourceLimits: LIMITS })
     this.#thread = thread
@@ -144,7 +144,7 @@ class ThreadRenewer implements LeaseRenewer {
     thread.once('error', (error) => this.#failed(error))
     thread.on('message', (received: FromRenewalThread) => {
       if (received.kind !== 'ready') return this.#receive(received)
-      // From here on the worker keeps the process alive, not its thread; until here someone waits for it.
+      // From now on the worker keeps the process alive, not the thread.
       thread.unref()
       this.#isReady = true
       ready.resolve()
@@ -164,10 +164,10 @@ class ThreadRenewer implements LeaseRenewer {
   }
 
   drop(leases: readonly SharedLease[]): void {
-    for (const kept of leases) this.#leases.crossOut(kept)
+    for (const kept of leases) this.#leases.clear(kept)
   }
 
-  /** The thread looks every third of each length that it was told of, whether anything is held or not. */
+  /** The thread checks every third of each lease length it knows, whether or not a lease is held. */
   #watch(leaseMs: number): void {
     if (this.#watched.has(leaseMs)) return
     this.#watched.add(leaseMs)
@@ -177,11 +177,14 @@ class ThreadRenewer implements LeaseRenewer {
   async close(): Promise<void> {
     this.#closing = true
     if (this.#instead !== null) return this.#instead.close()
-    // Otherwise nothing may be left that keeps the process alive until the thread has closed its connection.
+    // Keeps the process alive until the thread has closed its connection.
     this.#thread.ref()
     this.#send({ kind: 'close' })
     if (await waitAtMost(this.#parts.clock, CLOSE_MS, this.#exited)) return
-    this.#parts.onError('renewal thread', new Error(`it did not close within ${CLOSE_MS} ms and was ended`))
+    this.#parts.onError(
+      'renewal thread',
+      new Error(`the thread did not close within ${CLOSE_MS} ms and was terminated`),
+    )
     await this.#thread.terminate()
   }
 

@@ -11,26 +11,26 @@ import type { Clock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 
 export interface WorkerOptions {
-  /** Handlers at once in this worker, over all types. 10 unless told. */
+  /** How many handlers run at once, over all types. Default: 10. */
   readonly concurrency?: number
-  /** How long `stop` waits for running handlers before it aborts them. 30 s unless told. */
+  /** How long `stop` waits for running handlers before it aborts them. Default: 30s. */
   readonly drain?: Duration
-  /** The longest a claim waits before it asks again, should every wake-up be missed. 1 s unless told. */
+  /** How often to look for jobs when no wake-up arrives. Default: 1s. */
   readonly poll?: Duration
-  /** How often expired leases of dead workers are looked for. 30 s unless told; false leaves it to another process. */
+  /** How often to recover jobs of dead workers. Default: 30s. False: another process does it. */
   readonly reap?: Duration | false
-  /** False: this worker runs no keeper, so schedules, reaping and tidying up are left to another process. */
+  /** False: another process does the scheduling, reaping and cleaning up. Default: true. */
   readonly keeper?: boolean
-  /** How long finished jobs stay; completed ones 7 days unless told. False leaves tidying up to another process. */
+  /** How long finished jobs stay. Default: 7d, dead letters for ever. False: another process cleans up. */
   readonly retention?: RetentionPolicy | false
-  /** False: this worker does not say in the engine's store that it lives, so `mill.workers()` does not show it. */
+  /** False: `mill.workers()` does not list this worker. Default: true. */
   readonly presence?: boolean
   /**
-   * Default: `hostname:pid:suffix`. Where another living worker has the id, this one gets a suffix, and a `worker.error`
-   * event says so.
+   * Default: `hostname:pid:suffix`. If another living worker has the id, a suffix is added and a `worker.error` event is
+   * emitted.
    */
   readonly id?: string
-  /** Stop gracefully on SIGTERM and SIGINT. Off unless told, because the process is the user's. */
+  /** Stop gracefully on SIGTERM and SIGINT. Default: false. */
   readonly signals?: boolean
 }
 
@@ -55,7 +55,7 @@ export interface ResolvedWorkerOptions {
   readonly presence: boolean
 }
 
-/** What a worker stands on. */
+/** What a worker is built from. */
 export interface WorkerParts {
   readonly engine: Engine
   readonly events: Events
@@ -64,9 +64,8 @@ export interface WorkerParts {
   readonly log: Log
   readonly redactor: Redactor
   readonly resultBytesMax: number
-  /** How the client prepares a job; without it the worker's keeper has no schedules. */
+  /** Prepares the jobs of schedules. Without it, the worker's keeper runs none. */
   readonly prepare?: Prepare
-  /** Who traces, if anybody does. */
   readonly tracing?: Tracing
 }
 

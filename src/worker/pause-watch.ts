@@ -8,12 +8,12 @@ export interface PauseWatchParts {
   onError(error: unknown): void
 }
 
-/** Between two looks, where the engine does not tell of a change by itself. */
+/** How often to look where the engine does not announce changes. */
 const LOOK_MS = 1_000
 
 /**
- * Knows which types are paused, without any claim asking for it. When the engine cannot be asked, what was last heard
- * stays in force: a store that is away for a moment must not let a paused type go.
+ * Tracks which types are paused, so that claims need not ask. While the store cannot be reached, the last known state
+ * stays in force: a short outage must not resume a paused type.
  */
 export class PauseWatch {
   readonly #parts: PauseWatchParts
@@ -26,7 +26,7 @@ export class PauseWatch {
     this.#parts = parts
   }
 
-  /** Resolves after the first look, so that nothing of a paused type is claimed before it. */
+  /** Resolves after the first look, so that no job of a paused type is claimed before. */
   async start(): Promise<void> {
     const { pauses } = this.#parts
     await this.#look()
@@ -48,10 +48,10 @@ export class PauseWatch {
     })
   }
 
-  /** Never rejects. Trouble is told once, not at every look. */
+  /** Never rejects. An outage is reported once, not at every look. */
   async #look(): Promise<void> {
     try {
-      this.#hear((await this.#parts.pauses.list()).map(({ type }) => type))
+      this.#update((await this.#parts.pauses.list()).map(({ type }) => type))
       this.#isTroubled = false
     } catch (error) {
       if (!this.#isTroubled && !this.#isClosed) this.#parts.onError(error)
@@ -59,7 +59,7 @@ export class PauseWatch {
     }
   }
 
-  #hear(types: readonly string[]): void {
+  #update(types: readonly string[]): void {
     const isSame = types.length === this.#paused.size && types.every((type) => this.#paused.has(type))
     if (isSame || this.#isClosed) return
     this.#paused = new Set(types)

@@ -1,6 +1,6 @@
 /**
- * The thread that renews leases, so that a handler which blocks the event loop longer than its lease keeps it. It
- * opens the engine's data a second time and does nothing but renew what the worker has written down.
+ * The thread that renews leases, so that a handler that blocks the event loop keeps its lease. It opens the engine a second
+ * time and renews the leases that the worker has written to shared memory.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import type { Consumer } from '../engine/engine.ts'
@@ -28,7 +28,7 @@ async function renewUntilClosed(port: MessagePort, { protocol, url, worker }: Re
     throw new Error('the file of the renewal thread is of another version of millrace; build the bundle again')
   }
   const engine = await openEngine(url, { clock: systemClock, migrate: false })
-  // It never claims; the subscription of a reaper is the one that needs no types.
+  // It never claims. A reaper's subscription needs no types.
   const consumer: Consumer = await engine.consume({ types: 'every', worker })
   const leases = new LeaseReader()
   const renewals = new Renewals({

@@ -2,17 +2,17 @@ import type { Consumer } from '../engine/engine.ts'
 import type { Lease, Lost, LostReason } from '../engine/outcome.ts'
 import type { Clock } from '../time/clock.ts'
 
-/** A lease to be kept, with what keeping it needs. The handle names it between two threads. */
+/** A lease to renew. The handle identifies it across threads. */
 export interface Renewable {
   readonly handle: number
-  /** Read only when the lease is renewed: most jobs are over before, so it may be made when asked for. */
+  /** Read only on renewal. Most jobs end before, so an implementation may create it on demand. */
   readonly lease: Lease
   readonly leaseMs: number
   /** On the monotonic clock. */
   readonly heldAtMs: number
-  /** Renewal ends this long after the hold began, so that a handler stuck for ever loses its lease (I6). */
+  /** Renewal ends this long after the claim, so that a handler that never returns loses its lease. */
   readonly timeoutMs: number
-  /** When its time began: when it was held, and then when each renewal was asked for that the store has answered to. */
+  /** When the lease was last extended: the claim, then the request time of each confirmed renewal. */
   renewedAtMs: number
 }
 
@@ -25,20 +25,20 @@ interface Group {
 export interface RenewalsParts {
   readonly clock: Clock
   readonly consumer: Pick<Consumer, 'renew'>
-  /** All leases held now that expire. It is asked when a renewal is due: most jobs are over by then. */
+  /** All leases held now that expire. Called when a renewal is due. */
   held(): Iterable<Renewable>
-  /** It is not held any more. */
+  /** The lease is gone. */
   onLost(handle: number, reason: LostReason): void
   onError(error: unknown): void
 }
 
-/** After a failed renewal the next try comes this soon at the latest, so that one fault does not cost the lease. */
+/** The longest wait before a failed renewal is retried, so that one failure does not cost the lease. */
 const RETRY_MS_MAX = 1_000
 
 /**
- * Keeps leases alive: one `renew` call for all leases of the same length, every third of that length. A lease younger
- * than a sixth is left for the next round: most jobs are over before it matters. The oldest unrenewed lease is
- * therefore half its length old, which leaves the other half for a store that answers slowly.
+ * Renews leases: one `renew` call for all leases of the same length, every third of that length. A lease younger than a
+ * sixth waits for the next round, because most jobs end before. So an unrenewed lease is at most half its length old,
+ * and the other half is left for a slow store.
  */
 export class Renewals {
   readonly #parts: RenewalsParts
@@ -49,7 +49,7 @@ export class Renewals {
     this.#parts = parts
   }
 
-  /** Leases of this length may be held from now on. */
+  /** From now on, leases of this length may be held. */
   watch(leaseMs: number): void {
     if (this.#closed || this.#groups.has(leaseMs)) return
     const group: Group = { leaseMs, cancel: () => {}, renewing: false }
@@ -101,7 +101,7 @@ export class Renewals {
     }
   }
 
-  /** While the store does not answer nobody can say that a lease is lost, but after its time it is (I3). */
+  /** While the store does not answer, a lease counts as lost once its time is over. */
   #expire(group: Group): void {
     const nowMs = this.#parts.clock.monotonicMs()
     for (const { handle, renewedAtMs, leaseMs } of this.#held(group))

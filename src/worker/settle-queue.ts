@@ -12,17 +12,17 @@ export interface SettleQueueParts {
   readonly consumer: Pick<Consumer, 'settle'>
   onAccepted(active: ActiveJob): void
   onLost(active: ActiveJob, reason: LostReason): void
-  /** Whatever the answer, these are no longer held. */
+  /** The engine has answered for these, or they were given up. */
   onAnswered(batch: readonly ActiveJob[]): void
   onError(error: unknown): void
-  /** Called in the same turn of the event loop as `settle`, so that the engine can settle and claim in one transaction. */
+  /** Called in the same turn as `settle`, so that the engine can settle and claim in one transaction. */
   afterFlush(): void
 }
 
 /**
- * Carries outcomes to the engine: all that were decided in one turn of the event loop in one call. Nobody waits for
- * the answer before claiming again. A rejected call means unknown; the same settlements are tried again until the
- * leases have surely run out, and in halves, so that one that the store cannot take does not drag the others along.
+ * Sends outcomes to the engine: one call for all that were decided in one turn of the event loop. Claiming does not wait
+ * for the answer. A rejected call means unknown: the same settlements are retried until the leases have surely run out,
+ * and in halves, so that one outcome that the store cannot take does not hold up the others.
  */
 export class SettleQueue {
   readonly #parts: SettleQueueParts
@@ -37,7 +37,7 @@ export class SettleQueue {
     this.#parts = parts
   }
 
-  /** Outcomes that the engine has not answered to. */
+  /** Outcomes without an answer. */
   get unsettled(): number {
     return this.#pending.length + this.#unanswered
   }
@@ -46,7 +46,7 @@ export class SettleQueue {
     return [this.#pending, ...this.#inFlight].flat().filter(({ phase }) => phase !== 'over')
   }
 
-  /** The outcome is in `active` already. */
+  /** Expects the outcome to be set. */
   add(active: ActiveJob): void {
     this.#pending.push(active)
     if (this.#scheduled) return
@@ -54,7 +54,7 @@ export class SettleQueue {
     setImmediate(() => this.#flush())
   }
 
-  /** Resolves when everything is answered, or given up. Failing settles are not retried beyond `boundMs` from now. */
+  /** Resolves when everything is answered or given up. Failed calls are not retried beyond `boundMs` from now. */
   async idle(boundMs: number): Promise<void> {
     this.#giveUpAtMs = this.#parts.clock.monotonicMs() + boundMs
     if (this.unsettled === 0) return
@@ -84,7 +84,7 @@ export class SettleQueue {
     if (unstorable.length > 0) await this.#settleWithoutText(unstorable, firstTryMs, retryMs)
   }
 
-  /** What the store refuses even then is tried again like anything else that fails. */
+  /** An outcome that is refused even without text is retried like any other failure. */
   async #settleWithoutText(batch: readonly ActiveJob[], firstTryMs: number, retryMs: number): Promise<void> {
     const again = batch.filter(({ isWithoutText }) => !isWithoutText)
     const hopeless = batch.filter(({ isWithoutText }) => isWithoutText)
@@ -108,7 +108,7 @@ export class SettleQueue {
     await Promise.all(halves.map((half) => this.#settle(half, firstTryMs, nextMs)))
   }
 
-  /** Returns those whose text was refused: they are still held. */
+  /** Returns the jobs whose text was refused: their leases are still held. */
   #answer(batch: readonly ActiveJob[], refused: readonly NotApplied[]): readonly ActiveJob[] {
     const refusals = new Map(refused.map((refusal) => [fence(refusal.lease), refusal]))
     const unstorable: ActiveJob[] = []
@@ -117,7 +117,7 @@ export class SettleQueue {
       if (refusal === undefined) this.#parts.onAccepted(active)
       else if (refusal.reason !== 'unstorable') this.#parts.onLost(active, refusal.reason)
       else {
-        this.#tell(active, refusal)
+        this.#reportUnstorable(active, refusal)
         unstorable.push(active)
       }
     }
@@ -126,7 +126,7 @@ export class SettleQueue {
     return unstorable
   }
 
-  #tell({ lease, outcome }: ActiveJob, { error }: Unstorable): void {
+  #reportUnstorable({ lease, outcome }: ActiveJob, { error }: Unstorable): void {
     if (outcome !== null) this.#parts.onError(refusedText(lease, outcome, error))
   }
 
@@ -139,12 +139,12 @@ export class SettleQueue {
   }
 }
 
-/** Two starts of one job can be under way here, when the first lost its lease unnoticed; only the token tells them apart. */
+/** Two starts of one job can be in one batch, if the first lost its lease unnoticed. Only the token differs. */
 function fence({ job, token }: Lease): string {
   return `${job.id}\n${token}`
 }
 
-/** It is what the engine takes as it is. */
+/** A decided job is passed to the engine as it is, without a copy. */
 function isDecided(active: ActiveJob): active is ActiveJob & Settlement {
   return active.outcome !== null
 }

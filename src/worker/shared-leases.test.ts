@@ -47,13 +47,13 @@ test('what is crossed out is not read, and its slot is used again', () => {
   const first = kept(1)
   writer.write(first)
   writer.write(kept(2))
-  writer.crossOut(first)
-  writer.crossOut(first)
+  writer.clear(first)
+  writer.clear(first)
   assert.deepEqual(idsOf(reader), ['j2'])
   for (let handle = 3; handle < 2_000; handle += 1) {
     const passing = kept(handle)
     writer.write(passing)
-    writer.crossOut(passing)
+    writer.clear(passing)
   }
   assert.equal(pages(), 1)
   assert.deepEqual(idsOf(reader), ['j2'])
@@ -98,7 +98,7 @@ const CHURN = `
     const kept = { handle, lease, heldAtMs: 0, leaseMs: id.length, timeoutMs: 1, slot: null }
     writer.write(kept)
     held.push(kept)
-    if (held.length > 8) writer.crossOut(held.shift())
+    if (held.length > 8) writer.clear(held.shift())
   }
 `
 

@@ -1,7 +1,7 @@
 /**
- * The leases that a worker holds, in memory that its renewal thread can read. To tell the thread of each batch by a message
- * cost more than running short jobs; now a lease is written down where the thread finds it when it is time to renew,
- * and most are crossed out before anybody has looked.
+ * The leases that a worker holds, in memory shared with its renewal thread. A message per batch cost more than running
+ * short jobs. Instead the worker writes each lease into shared memory and clears it when the job ends; most are cleared
+ * before the thread looks.
  */
 import type { Lease } from '../engine/outcome.ts'
 import { THREAD_STARTED_MS } from '../time/clock.ts'
@@ -10,28 +10,28 @@ import type { Renewable } from './renewals.ts'
 const SLOTS_PER_PAGE = 256
 const SLOT_BYTES_MIN = 512
 
-/** Of a slot, in words of four bytes. */
+/** Offsets in a slot, in words of four bytes. */
 const TURN = 0
 const ID_LENGTH = 1
 const TYPE_LENGTH = 2
 const TEXT_LENGTH = 3
-/** Of a slot, in words of eight bytes. A handle is one of them: after a day or two it has outgrown four. */
+/** Offsets in a slot, in words of eight bytes. A handle needs eight: it outgrows four in a day or two. */
 const HANDLE = 2
 const HELD_AT_MS = 3
 const LEASE_MS = 4
 const TIMEOUT_MS = 5
-/** In bytes. The id, the type and the token follow each other, two bytes for each unit, so that nothing is altered. */
+/** In bytes. The id, the type and the token follow each other in UTF-16, so that no character is altered. */
 const TEXT = 48
 
-/** A lease as the worker keeps it, with the slot that it has while it is written down. */
+/** A lease with its slot in shared memory. */
 export interface SharedLease extends Renewable {
   slot: Slot | null
 }
 
 /**
- * Room for one lease. It begins with a number that the writer counts up after filling it and again after crossing it out:
- * it is odd as long as the lease is held. Whoever has read a slot and finds the number unchanged has read one lease, not
- * parts of two.
+ * Space for one lease. Its first word is a counter that the writer increments after filling the slot and after clearing
+ * it, so it is odd while the lease is held. A reader that finds the counter unchanged has read one lease, not parts of
+ * two.
  */
 class Slot {
   readonly bytes: number
@@ -60,11 +60,11 @@ class Slot {
     Atomics.add(this.#words, TURN, 1)
   }
 
-  crossOut(): void {
+  clear(): void {
     Atomics.add(this.#words, TURN, 1)
   }
 
-  /** What is written down here: of the known ones that which it is, or a new one; null if there is nothing. */
+  /** The lease in this slot: a known one or a new one. Null for an empty slot. */
   read(known: ReadonlyMap<number, ReadLease>): ReadLease | null {
     const turn = Atomics.load(this.#words, TURN)
     if (turn % 2 === 0) return null
@@ -93,10 +93,10 @@ class Slot {
 /** The worker's side. */
 export class LeaseWriter {
   readonly #share: (page: SharedArrayBuffer) => void
-  /** By their size. */
+  /** By size. */
   readonly #free = new Map<number, Slot[]>()
 
-  /** `share` hands a page to the reader; nothing is written there yet. */
+  /** `share` hands a new, empty page to the reader. */
   constructor(share: (page: SharedArrayBuffer) => void) {
     this.#share = share
   }
@@ -108,11 +108,11 @@ export class LeaseWriter {
     kept.slot.fill(kept, text)
   }
 
-  crossOut(kept: SharedLease): void {
+  clear(kept: SharedLease): void {
     const { slot } = kept
     if (slot === null) return
     kept.slot = null
-    slot.crossOut()
+    slot.clear()
     this.#free.get(slot.bytes)?.push(slot)
   }
 
@@ -149,7 +149,7 @@ export class LeaseReader {
     this.#slots.push(...slotsOf(page))
   }
 
-  /** All that is written down now and was not lost. One that was there at the last look is the same object. */
+  /** All leases held now that were not lost. A lease seen before is the same object. */
   held(): readonly Renewable[] {
     const known = new Map<number, ReadLease>()
     for (const slot of this.#slots) {
@@ -160,7 +160,7 @@ export class LeaseReader {
     return [...known.values()].filter(({ isLost }) => !isLost)
   }
 
-  /** Whether it was held until now. */
+  /** True if the lease was held until now. */
   lose(handle: number): boolean {
     const lease = this.#known.get(handle)
     if (lease === undefined || lease.isLost) return false
@@ -174,7 +174,7 @@ function slotsOf(page: SharedArrayBuffer): [Slot, ...Slot[]] {
   return [new Slot(page, 0), ...others]
 }
 
-/** `renew` reads the id, the type and the token; the rest of a lease is none of the thread's business. */
+/** `renew` reads only the id, the type and the token. */
 function leaseOf(id: string, type: string, token: string): Lease {
   const job = {
     id,

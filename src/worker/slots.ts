@@ -3,18 +3,18 @@ import { MillraceError, OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { ActiveJob, WorkedType } from './active-job.ts'
 
-/** Places for handlers: so many in the worker, and fewer for a type that says so. */
+/** Slots for handlers: `concurrency` in the worker, fewer for a type with its own limit. */
 export class Slots {
   readonly concurrency: number
   readonly types: ReadonlyMap<string, WorkedType>
   readonly #occupied = new Bag<ActiveJob>()
-  /** Types with a concurrency of their own. */
+  /** Types with their own concurrency. */
   readonly #narrow: readonly WorkedType[]
-  /** Types of this worker of which nothing may start now. */
+  /** Types of this worker that are paused. */
   #paused: readonly string[] = []
   /**
-   * Jobs are claimed ahead only where every type may use any slot at any time: a job of a narrow or rate-limited type
-   * that waited here would hold a place, or a permit, that another worker could use.
+   * Jobs are claimed ahead only where every type may use any slot: a waiting job of a narrow or rate-limited type would
+   * hold a slot or a permit that another worker could use.
    */
   readonly mayClaimAhead: boolean
 
@@ -35,7 +35,7 @@ export class Slots {
     return this.#occupied.size
   }
 
-  /** What runs now, in the order in which it was claimed. */
+  /** The running jobs, in the order of their claims. */
   running(): readonly ActiveJob[] {
     return this.#occupied.values().sort((one, other) => one.handle - other.handle)
   }
@@ -56,7 +56,7 @@ export class Slots {
     return this.#paused
   }
 
-  /** Those of the types that are this worker's. False when they are the same as before. */
+  /** Keeps the types that this worker runs. False if nothing changed. */
   pause(paused: ReadonlySet<string>): boolean {
     const before = this.#paused
     this.#paused = [...this.types.keys()].filter((type) => paused.has(type))
@@ -67,7 +67,7 @@ export class Slots {
     return this.#paused.length > 0 && this.#paused.includes(type)
   }
 
-  /** How many more of each narrow or paused type may start; undefined when there is no such type. */
+  /** How many more jobs of each narrow or paused type may start. Undefined if there is no such type. */
   room(): Record<string, number> | undefined {
     if (this.#narrow.length + this.#paused.length === 0) return undefined
     return Object.fromEntries([
@@ -76,7 +76,7 @@ export class Slots {
     ])
   }
 
-  /** At most this many of `max` can start, given that there is `room` for the types that are named in it. */
+  /** How many of `max` jobs can start, given the `room` of narrow and paused types. */
   startable(max: number, room: Readonly<Record<string, number>> | undefined): number {
     if (room === undefined || Object.keys(room).length < this.types.size) return max
     return Math.min(
@@ -85,7 +85,7 @@ export class Slots {
     )
   }
 
-  /** Whether a claim left a type out that it could take now, or asks for one that is paused since. */
+  /** Whether a claim excludes a type that has room now, or includes a type that is now paused. */
   isOutdated(room: Readonly<Record<string, number>> | undefined): boolean {
     if (room === undefined) return this.#paused.length > 0
     if (this.#paused.some((type) => room[type] !== 0)) return true
@@ -102,9 +102,9 @@ function roomOf({ definition, running }: WorkedType): number {
   return Math.max(0, (definition.concurrency ?? Number.POSITIVE_INFINITY) - running)
 }
 
-/** The jobs of a worker by type. Refuses what could not be run. */
+/** The jobs of a worker by type. Refuses definitions that cannot run. */
 export function workedTypes(jobs: readonly AnyJob[]): ReadonlyMap<string, WorkedType> {
-  if (jobs.length === 0) throw new OptionError('a worker needs at least one job; pass the definitions it is to run')
+  if (jobs.length === 0) throw new OptionError('a worker needs at least one job; pass the definitions that it runs')
   const types = new Map<string, WorkedType>()
   for (const definition of jobs) {
     const { type, run } = definition

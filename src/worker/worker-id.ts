@@ -6,32 +6,32 @@ import { OptionError } from '../errors.ts'
 import { waitAtMost } from '../time/wait.ts'
 import type { WorkerParts } from './options.ts'
 
-/** Containers repeat host names and all run as process 1, so a random suffix keeps two workers apart (X116). */
+/** Containers repeat host names and run as process 1, so a random suffix keeps two workers apart. */
 export function newWorkerId(): string {
   return `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`
 }
 
-/** Tells the workers of this process from those of one that had the same host name and number before. */
+/** Distinguishes this process from an earlier one with the same host name and process id. */
 export const PROCESS_TAG: string = randomUUID()
 
-/** A worker says every 10 s that it lives. One that is heard from another host but not in this time has died. */
+/** Workers report every 10 s. A worker on another host that has not reported in this time is dead. */
 const HEARD_MS = 15_000
-/** How long a start waits for the registry. */
+/** How long a start waits for the list of workers. */
 const LOOK_MS = 1_000
 
-/** Ids that users have chosen, of workers that start or run here. */
+/** The user-chosen ids of workers that start or run in this process. */
 const chosen = new WeakMap<Engine, Set<string>>()
 
 export interface DistinctId {
   readonly id: string
-  /** The worker has stopped: another may have its id. */
+  /** The worker has stopped: another may use its id. */
   release(): void
 }
 
 /**
- * The id that a user has chosen for a worker, or, where another living worker has it, that id with a suffix. Two workers of
- * one id would be one line in the registry, and nobody could tell whose job is whose. It is told by `worker.error`. Not
- * refused: a deployment starts the new process before the old one has ended.
+ * The id that a user chose for a worker, with a suffix if another living worker has it. Two workers with one id would be
+ * one line in the list of workers. A `worker.error` event reports the suffix. The start is not refused, because a
+ * deployment starts the new process before the old one has ended.
  */
 export async function distinctId(parts: WorkerParts, given: string): Promise<DistinctId> {
   const { engine, events } = parts
@@ -45,13 +45,13 @@ export async function distinctId(parts: WorkerParts, given: string): Promise<Dis
   }
   const id = `${given}:${randomBytes(4).toString('hex')}`
   const error = new OptionError(
-    `another worker has the id '${given}'; this one is called '${id}'. Give each worker an id of its own, or leave 'id' out`,
+    `another worker has the id '${given}'; this one is called '${id}'. Give each worker a different id, or leave 'id' out`,
   )
   events.emit('worker.error', { worker: id, during: 'start', error })
   return { id, release: () => {} }
 }
 
-/** A registry that does not answer, or cannot, is no reason not to start. */
+/** A store that does not answer must not prevent the start. */
 async function livesElsewhere({ engine, clock }: WorkerParts, id: string): Promise<boolean> {
   const { presence } = engine
   if (presence === undefined) return false
@@ -65,7 +65,7 @@ function isAlive({ status, work, atMs }: Beat, nowMs: number): boolean {
   if (status !== 'RUNNING' || work === undefined) return false
   if (work.process === PROCESS_TAG) return true
   if (work.host !== hostname()) return nowMs - atMs < HEARD_MS
-  // The same number on the same host: that process has ended, and this is its successor.
+  // The same pid on the same host: that process has ended, and this one is its successor.
   return work.pid !== process.pid && isRunning(work.pid)
 }
 

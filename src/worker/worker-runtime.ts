@@ -12,15 +12,15 @@ import type { ResolvedWorkerOptions, WorkerParts } from './options.ts'
 import { SettleQueue } from './settle-queue.ts'
 import type { Slots } from './slots.ts'
 
-/** With so many outcomes unanswered beyond the slots, the store is too slow to be given more work. */
+/** With this many unanswered outcomes beyond the slots, the store is too slow for more work. */
 const UNSETTLED_MAX = 1_024
 
 const NOT_STARTED: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'not-started' })
 const PAUSED: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'paused' })
 
 /**
- * Where jobs go through a worker: claimed, waiting, running, settling. It owns every active job from the claim until the
- * engine's answer; the parts it is made of know nothing of each other.
+ * The path of jobs through a worker: claimed, waiting, running, settling. It owns every active job from the claim until the
+ * engine's answer and connects the parts, which do not know each other.
  */
 export class WorkerRuntime {
   readonly claims: ClaimLoop
@@ -64,7 +64,7 @@ export class WorkerRuntime {
       onLost: (active, reason) => this.#emitLost(active, reason),
       onAnswered: (batch) => {
         this.leaseRenewer.drop(batch)
-        // Too many unanswered outcomes hold the claims back; this is where that ends.
+        // Too many unanswered outcomes pause claiming; now it can go on.
         this.claims.pump()
       },
       onError: report('settle'),
@@ -93,7 +93,7 @@ export class WorkerRuntime {
       onError: (during, error) => this.#error(during, error),
     })
     const stops = [
-      consumer.onLost((lost) => this.#hear(lost)),
+      consumer.onLost((lost) => this.#onLost(lost)),
       consumer.onTrouble?.((error) => this.#error('consuming', error)),
     ]
     this.#stopListening = () => {
@@ -101,14 +101,14 @@ export class WorkerRuntime {
     }
   }
 
-  /** Starts nothing more and gives back what has not started. Resolves when no claim is under way. */
+  /** Starts no more jobs and gives back those that have not started. Resolves when no claim is under way. */
   async stopTaking(): Promise<void> {
     this.#stopping = true
     for (const active of this.#waiting.clear()) this.#execution.release(active, SHUTDOWN)
     await this.claims.stop()
   }
 
-  /** Starts nothing more of these types and gives back what of them has not started; the others may be taken again. */
+  /** Pauses these types and resumes all others. Jobs of paused types that have not started are given back. */
   pause(paused: ReadonlySet<string>): void {
     if (!this.slots.pause(paused)) return
     this.#parts.events.emit('worker.paused', { worker: this.#worker, types: this.slots.paused })
@@ -144,14 +144,14 @@ export class WorkerRuntime {
     const { slots } = this
     if (this.settles.unsettled > slots.concurrency + UNSETTLED_MAX) return null
     const ahead = slots.mayClaimAhead ? this.#ahead.size : 0
-    // What is in hand has no slots yet: only where any job may use any slot can more be asked for before it has.
+    // Leases in hand have no slots yet. More can be claimed only where any job may use any slot.
     if (inHand > 0 && ahead === 0) return null
     const free = slots.free - this.#waiting.size - inHand
     const room = free + ahead
-    // Refilling a store of waiting jobs one by one would cost a transaction each: wait until half of it is used up.
+    // Refilling the waiting jobs one by one would cost a transaction each: wait until half are used up.
     if (free <= 0 && room < ahead / 2) return null
     const perType = slots.room()
-    // Half of all there is room for, where the other half is run meanwhile.
+    // A remote engine fetches one half while the other half runs.
     const most = this.#isRemote && ahead > 0 ? Math.ceil((slots.concurrency + ahead) / 2) : room
     const max = slots.startable(Math.min(room, most), perType)
     if (max <= 0) return null
@@ -165,7 +165,10 @@ export class WorkerRuntime {
     for (const lease of leases) {
       const type = this.slots.types.get(lease.job.type)
       if (type === undefined) {
-        this.#error('claim', new Error(`the engine handed out a job of type '${lease.job.type}', not subscribed to`))
+        this.#error(
+          'claim',
+          new Error(`the engine handed out a job of type '${lease.job.type}', which this worker has not subscribed to`),
+        )
         continue
       }
       this.#handles += 1
@@ -189,7 +192,7 @@ export class WorkerRuntime {
     this.#execution.start(active)
   }
 
-  /** A handler that ends before it returns comes back to here; the loop that is under way starts the next. */
+  /** A synchronous handler re-enters this method; the loop already under way starts the next job. */
   #startWaiting(): void {
     if (this.#isStarting) return
     this.#isStarting = true
@@ -220,10 +223,10 @@ export class WorkerRuntime {
     for (const active of overdue) this.#execution.release(active, NOT_STARTED)
   }
 
-  /** The lease is gone: nothing that the handler still does will be recorded, and its slot is free (I3). */
+  /** The lease is lost: the handler's outcome will not be recorded, and its slot is free. */
   #lose(active: ActiveJob, reason: LostReason): void {
     const { phase } = active
-    // A job that is settling hears of its loss in the engine's answer.
+    // For a settling job, the engine's answer reports the loss.
     if (phase === 'settling' || phase === 'over') return
     active.phase = 'over'
     this.leaseRenewer.drop([active])
@@ -234,13 +237,13 @@ export class WorkerRuntime {
     this.claims.pump()
   }
 
-  #hear({ lease, reason }: Lost): void {
+  #onLost({ lease, reason }: Lost): void {
     const isMeant = (active: ActiveJob) => active.lease.token === lease.token && active.lease.job.id === lease.job.id
     const active = this.#unsettled().find(isMeant)
     if (active !== undefined) this.#lose(active, reason)
   }
 
-  /** What is held and of whose outcome nothing is decided: it can still be lost. */
+  /** Active jobs without an outcome. They can still be lost. */
   #unsettled(): readonly ActiveJob[] {
     return [...this.slots.running(), ...this.#waiting.values()]
   }

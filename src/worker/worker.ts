@@ -18,9 +18,8 @@ export interface Worker {
   /** Jobs whose handlers run now. */
   readonly running: number
   /**
-   * Takes no more jobs, waits up to `drain` for running handlers, then aborts them and gives their jobs back (I8). All of
-   * it takes at most `drain` and 5 s, also when the store does not answer.
-   * Legal twice: the second call returns the same promise. It never rejects.
+   * Takes no more jobs, waits up to `drain` for running handlers, then aborts them and gives their jobs back. It takes at
+   * most `drain` plus 5 s, even when the store does not answer. It never rejects; a second call returns the same promise.
    */
   stop(cause?: string): Promise<void>
   /** Resolves when the worker has stopped. */
@@ -29,15 +28,15 @@ export interface Worker {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** What handlers that heed their aborted signal get to end by themselves. */
+/** How long handlers have to react to their aborted signal. */
 const GRACE_MS = 1_000
-/** How long a start waits for the first beat, so that whoever looks right after it sees the worker, and a stop for the last. */
+/** How long a start waits for the first beat, so that the worker is listed right away, and a stop for the last. */
 const BEAT_MS = 1_000
-/** After the drain a stop takes no longer than this, whatever the store does (examples/deploy). */
+/** After the drain, a stop takes at most this long. examples/deploy relies on it. */
 const STOP_MS = 5_000
-/** Of that, what ending a claim or a pass of the reaper gets; both were told to end when the stop began. */
+/** The share of that for ending a claim or a reaper's pass, both of which were asked to end when the stop began. */
 const CLAIM_END_MS = 2_000
-/** … and what is left for closing when the last outcomes have taken the rest. */
+/** The share that is reserved for closing. */
 const CLOSE_MS = 500
 /** How long a start waits for the renewal thread. */
 const THREAD_MS = 5_000
@@ -54,7 +53,7 @@ export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], g
     throw new OptionError(`'reap' is given, but the ${engine.name} engine recovers expired leases itself; leave it out`)
   }
   checkReapMs(given.reap)
-  // Before the first wait: a start waits for the store, and with Kafka for a whole group.
+  // Listens before the first await: a start can wait long for the store, and with Kafka for a consumer group.
   const early = new AbortController()
   const onSignal = (signal: NodeJS.Signals): void => early.abort(signal)
   if (options.signals) for (const signal of SIGNALS) process.on(signal, onSignal)
@@ -94,9 +93,9 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
   const isShort = jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)
   if (isShort) await waitAtMost(parts.clock, THREAD_MS, runtime.leaseRenewer.ready)
   events.emit('worker.started', { worker: id, types: [...types.keys()], concurrency: options.concurrency })
-  const stopKeeper = await keepWithin(parts, id, jobs, given)
+  const stopKeeper = await startOwnKeeper(parts, id, jobs, given)
   if (heartbeat !== null) await waitAtMost(parts.clock, BEAT_MS, heartbeat.start())
-  // Last, and no wait after it: whoever starts a worker must have it in hand when its first job runs.
+  // Last, with no await after it: the caller must have the worker when its first job runs.
   await pauses?.start()
   const started = { parts, id, consumer, runtime, options, stopKeeper, heartbeat, pauses, release }
   const worker = new StartedWorker(started)
@@ -109,7 +108,7 @@ async function idOf(parts: WorkerParts, { id }: ResolvedWorkerOptions): Promise<
   return id === null ? { id: newWorkerId(), release: () => {} } : distinctId(parts, id)
 }
 
-/** Null if it aborts first; a consumer that comes late is closed. */
+/** Null if `stop` aborts first. A consumer that arrives later is closed. */
 async function unlessAborted(stop: AbortSignal, consume: () => Promise<Consumer>): Promise<Consumer | null> {
   if (stop.aborted) return null
   const { promise: aborted, resolve } = Promise.withResolvers<null>()
@@ -122,7 +121,7 @@ async function unlessAborted(stop: AbortSignal, consume: () => Promise<Consumer>
   return consumer
 }
 
-/** What whoever starts a worker has in hand when a signal was quicker. */
+/** The worker that a caller gets when a signal arrives during the start. */
 function neverStarted({ events }: WorkerParts, id: string): Worker {
   events.emit('worker.stopped', { worker: id })
   const stopped = Promise.resolve()
@@ -153,8 +152,8 @@ function heartbeatOf({ engine, events, clock }: WorkerParts, worker: string, slo
   return new Heartbeat({ clock, presence, worker, slots, onError })
 }
 
-/** The keeper of a worker: whoever embeds a worker need not know that there is one. Returns its stopper. */
-async function keepWithin(
+/** Starts the worker's own keeper. Returns the function that stops it. */
+async function startOwnKeeper(
   parts: WorkerParts,
   id: string,
   jobs: readonly AnyJob[],
@@ -174,8 +173,8 @@ async function keepWithin(
 }
 
 /**
- * A limit is on starts and engines count claims, which they tell in whole milliseconds: a handler that starts in the next
- * one must not come too early for its window.
+ * Limits apply to starts, but engines count claims, in whole milliseconds. The extra millisecond keeps a handler from
+ * starting too early for its window.
  */
 function subscribed({ type, leaseMs, limit, attempts }: AnyJob) {
   if (limit === null) return { type, leaseMs, attempts }
@@ -191,7 +190,7 @@ interface Started {
   readonly stopKeeper: () => Promise<void>
   readonly heartbeat: Heartbeat | null
   readonly pauses: PauseWatch | null
-  /** Another worker may have its id from then on. */
+  /** Frees the worker's id. */
   release(): void
 }
 
@@ -245,10 +244,10 @@ class StartedWorker implements Worker {
     const settleMs = Math.max(0, leftMs() - CLOSE_MS)
     await this.#bounded('settle', runtime.settles.idle(settleMs), settleMs)
     await this.#bounded('close', Promise.all([runtime.close(), consumer.close()]), leftMs())
-    // It reports its own trouble. Whoever stops must not wait for long only to say so.
+    // It reports its own errors. A stop must not wait long for it.
     if (heartbeat !== null) await waitAtMost(clock, Math.min(BEAT_MS, leftMs()), heartbeat.goodbye())
     release()
-    // Not before: a terminal's Ctrl-C reaches the process twice under npm, and the second must not cut the drain short.
+    // Only now: under npm, Ctrl-C reaches the process twice, and the second must not cut the drain short.
     for (const signal of SIGNALS) process.removeListener(signal, this.#onSignal)
     events.emit('worker.stopped', { worker: this.id })
   }
@@ -262,13 +261,13 @@ class StartedWorker implements Worker {
     runtime.releaseAll()
   }
 
-  /** Stopping goes on, whatever the store does (I8). */
+  /** Stopping continues even when the store does not answer. */
   async #bounded(during: string, step: Promise<unknown>, ms: number): Promise<void> {
     const { parts } = this.#started
     const report = (error: unknown): void => parts.events.emit('worker.error', { worker: this.id, during, error })
     step.catch(report)
     if (await waitAtMost(parts.clock, ms, step)) return
-    report(new Error(`stopping did not wait longer than ${ms} ms for this; what is still leased will be reaped`))
+    report(new Error(`stopping waited ${ms} ms for '${during}' and went on; jobs that are still leased will be reaped`))
   }
 
   #runningIds(): readonly string[] {
