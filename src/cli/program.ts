@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { packageVersion } from '../http/package.ts'
+import { packageVersion } from '../http/package-info.ts'
 import { systemClock } from '../time/clock.ts'
 import { type Cli, ENGINE_DEFAULT, examples, type SharedOptions } from './cli.ts'
 import { addAudit } from './commands/audit.ts'

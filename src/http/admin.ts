@@ -10,24 +10,24 @@ import { startSampling } from '../observe/sampling/sampler.ts'
 import { systemClock } from '../time/clock.ts'
 import { buildApp, withSecurityHeaders } from './app.ts'
 import { authentication } from './auth.ts'
+import type { AdminContext, AdminOptions } from './context.ts'
 import { checkListenHost, nodePeer } from './guards.ts'
-import { HOST_DEFAULT, type Listening, listenOn, PORT_DEFAULT } from './listening.ts'
 import { Operations } from './operations.ts'
 import { builtPage, Page } from './page.ts'
-import type { AdminOptions, Parts } from './parts.ts'
 import { probesOf } from './probes.ts'
 import { Redaction } from './redaction.ts'
+import { HOST_DEFAULT, type Listening, listenOn, PORT_DEFAULT } from './server.ts'
 import { Streams } from './streams.ts'
 
 /** The HTTP API and the dashboard of one mill. */
 export interface Admin {
-  /** A Web-standard handler, to be mounted in a server of yours. `env` is what Hono's Node server hands over. */
+  /** A Web-standard handler to mount in your own server. `env` is what Hono's Node server passes. */
   fetch(request: Request, env?: unknown): Promise<Response>
-  /** The same for Node's own servers, Express and Fastify. */
+  /** The same for Node's servers, Express and Fastify. */
   node(request: IncomingMessage, response: ServerResponse): Promise<void>
-  /** A server of its own: port 7420 of this machine unless told. Port 0 takes any that is free. */
+  /** Starts a server; default: 127.0.0.1:7420. Port 0 takes any free port. */
   listen(where?: { readonly port?: number; readonly host?: string }): Promise<Listening>
-  /** Ends streams, bulk acts and servers that were started here. The mill stays open. */
+  /** Ends its streams, bulk operations and servers. The mill stays open. */
   close(): Promise<void>
 }
 
@@ -50,7 +50,7 @@ const ADMIN_NAMES: OptionNames<AdminOptions> = {
 }
 
 /**
- * Makes the HTTP API and the dashboard of a mill. Without tokens it answers callers on this machine alone.
+ * Creates the HTTP API and the dashboard of a mill. Without tokens it answers only callers on this machine.
  *
  * @example
  * const admin = createAdmin(mill, { jobs: [sendInvoice] })
@@ -62,7 +62,7 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
   const authenticate = authentication(tokens)
   const basePath = checkBasePath(options.basePath ?? '')
   const own = ownParts(mill, options)
-  const parts: Parts = {
+  const admin: AdminContext = {
     mill,
     desk: mill.engine.deadLetters === undefined ? null : openDesk(mill, { jobs: options.jobs ?? [], clock }),
     jobs: new Map((options.jobs ?? []).map((job) => [job.type, job])),
@@ -77,11 +77,11 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
     clock,
     log: options.log ?? silentLog,
   }
-  const streams = new Streams(parts)
+  const streams = new Streams(admin)
   const folder = options.page === undefined ? builtPage() : options.page
   const app = buildApp({
-    ...{ parts, streams, authenticate, basePath },
-    probes: probesOf(parts, options.healthEndpoints ?? {}),
+    ...{ admin, streams, authenticate, basePath },
+    probes: probesOf(admin, options.healthEndpoints ?? {}),
     page: folder === null ? null : new Page(folder, basePath),
     hosts: new Set((options.hosts ?? []).map((host) => host.toLowerCase())),
     publicHealth: options.publicHealth ?? false,
@@ -97,28 +97,28 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
     async listen(at: { readonly port?: number; readonly host?: string } = {}) {
       refuseUnknown(at, { port: true, host: true }, 'listen')
       const { port = PORT_DEFAULT, host = HOST_DEFAULT } = at
-      checkListenHost(host, parts.hasTokens)
+      checkListenHost(host, admin.hasTokens)
       const started = await listenOn(node, { port, host })
-      // Counted before the first page asks; a store that is away is told to that one.
-      parts.sampler.overview().catch(() => {})
+      // Counts before the first page asks. A failure shows on that page.
+      admin.sampler.overview().catch(() => {})
       listening.add(started)
       return started
     },
     async close() {
       streams.close()
-      await Promise.all([parts.operations.close(), ...[...listening].map((one) => one.close())])
+      await Promise.all([admin.operations.close(), ...[...listening].map((one) => one.close())])
       await own.close()
     },
   }
 }
 
-/** What was not given is made here, and ended here. */
+/** Parts that the options do not have are made here, and closed here. */
 function ownParts(mill: Mill, { sampler: given, metrics, alerting, clock = systemClock }: AdminOptions) {
   const alertsFiring = (): number => alerting?.current().filter(({ status }) => status === 'firing').length ?? 0
   const sampler = given ?? startSampling(mill, { clock, alertsFiring })
-  // From now on, not from the first scrape on: what happens before would not be counted.
+  // Attached now, not at the first scrape, so that it counts from the start.
   const measured = metrics === undefined ? attachMetrics(mill, { clock }) : Promise.resolve(metrics)
-  // Told to whoever scrapes.
+  // The scrape reports the error.
   measured.catch(() => {})
   return {
     sampler,
@@ -136,7 +136,7 @@ function checkBasePath(path: string): string {
   throw new OptionError(`'basePath' is '${path}'; give a path such as '/admin'`)
 }
 
-/** Express may have read the body already, for `express.json()`; then it is written out again. */
+/** `express.json()` may have consumed the body; then it is serialized again. */
 function withParsedBody(request: IncomingMessage): IncomingMessage {
   const body: unknown = Reflect.get(request, 'body')
   if (!request.readableEnded || body === undefined || Reflect.has(request, 'rawBody')) return request

@@ -2,28 +2,28 @@ import { ServerResponse } from 'node:http'
 import { type Context, Hono } from 'hono'
 import { getPath } from 'hono/utils/url'
 import { type Authenticate, demandRole } from './auth.ts'
-import { STREAM_PATH } from './contract/events.ts'
+import type { AdminContext } from './context.ts'
+import { STREAM_PATH } from './contract/index.ts'
 import { checkHost, checkOrigin, checkPeer, SECURITY_HEADERS } from './guards.ts'
 import { deadLetterHandlers } from './handlers/dead-letters.ts'
 import { dlqHandlers } from './handlers/dlq.ts'
 import { jobHandlers } from './handlers/jobs.ts'
 import { operatingHandlers } from './handlers/operating.ts'
 import { openApiDocument } from './openapi.ts'
-import { packageVersion } from './package.ts'
+import { packageVersion } from './package-info.ts'
 import { type Page, WITHOUT_PAGE } from './page.ts'
-import type { Parts } from './parts.ts'
 import type { Probes } from './probes.ts'
-import { problemResponse, Refused, toProblem } from './problems.ts'
+import { HttpError, problemResponse, toProblem } from './problems.ts'
 import { addRoutes, methodsOf } from './routing.ts'
 import type { Streams } from './streams.ts'
 
 export interface AppOptions {
-  readonly parts: Parts
+  readonly admin: AdminContext
   readonly streams: Streams
   readonly probes: Probes
   readonly authenticate: Authenticate
   readonly page: Page | null
-  /** Without a slash at its end; empty at the root. */
+  /** Without a trailing slash; empty at the root. */
   readonly basePath: string
   readonly hosts: ReadonlySet<string>
   readonly publicHealth: boolean
@@ -31,9 +31,9 @@ export interface AppOptions {
 }
 
 export function buildApp(options: AppOptions): Hono {
-  const { parts, basePath } = options
+  const { admin, basePath } = options
   const app = new Hono({ getPath: (request) => withoutBase(getPath(request), basePath) })
-  app.onError((error) => problemResponse(toProblem(error, parts.log)))
+  app.onError((error) => problemResponse(toProblem(error, admin.log)))
   app.use('*', async (context, next) => {
     guard(options, context)
     await next()
@@ -41,8 +41,8 @@ export function buildApp(options: AppOptions): Hono {
   addProbes(app, options)
   addRoutes(
     app,
-    { ...operatingHandlers(parts), ...jobHandlers(parts), ...deadLetterHandlers(parts), ...dlqHandlers(parts) },
-    { parts, admit: ({ req }) => options.authenticate(req.raw.headers) },
+    { ...operatingHandlers(admin), ...jobHandlers(admin), ...deadLetterHandlers(admin), ...dlqHandlers(admin) },
+    { admin, admit: ({ req }) => options.authenticate(req.raw.headers) },
   )
   addStream(app, options)
   addDocument(app, options)
@@ -55,10 +55,10 @@ function withoutBase(path: string, basePath: string): string {
   return path.slice(basePath.length) || '/'
 }
 
-/** Stands before everything. With tokens nothing depends on who reaches the port, and the page itself holds no secret. */
-function guard({ parts, probes, publicHealth, hosts, peer }: AppOptions, { req, env }: Context): void {
+/** Runs before everything. With tokens it does not matter who reaches the port, and the page itself has no secrets. */
+function guard({ admin, probes, publicHealth, hosts, peer }: AppOptions, { req, env }: Context): void {
   const isOpen = publicHealth && Object.hasOwn(probes, req.path)
-  if (!parts.hasTokens && !isOpen) {
+  if (!admin.hasTokens && !isOpen) {
     checkPeer(peer(req.raw, env), req.raw.headers)
     checkHost(req.raw, hosts)
   }
@@ -77,7 +77,7 @@ function addProbes(app: Hono, { probes, authenticate, publicHealth }: AppOptions
 function addStream(app: Hono, { streams, authenticate }: AppOptions): void {
   app.get(STREAM_PATH, ({ req, env }) => {
     demandRole(authenticate(req.raw.headers), 'viewer')
-    // A HEAD request comes here too, and nobody would ever close what it opened.
+    // HEAD requests come here too, and would never close a stream.
     if (req.raw.method === 'HEAD') return new Response(null, { headers: { 'content-type': 'text/event-stream' } })
     return streams.open(hangUpOf(env))
   })
@@ -92,7 +92,7 @@ function addDocument(app: Hono, { authenticate, basePath }: AppOptions): void {
   })
 }
 
-/** What Hono's Node server hands over can be ended at once. */
+/** Hono's Node server passes the response, which can be ended at once. */
 function hangUpOf(env: unknown): (() => void) | null {
   const outgoing: unknown = Reflect.get(Object(env), 'outgoing')
   return outgoing instanceof ServerResponse ? () => void outgoing.destroy() : null
@@ -107,14 +107,14 @@ function addPage(app: Hono, { page, probes }: AppOptions): void {
     }
     if (methods.length > 0) {
       const allow = [...methods, 'OPTIONS'].join(', ')
-      throw new Refused(405, 'ERR_METHOD_REFUSED', `${method} is not for this path; use ${methods.join(' or ')}`, {
+      throw new HttpError(405, 'ERR_METHOD_REFUSED', `this path does not take ${method}; use ${methods.join(' or ')}`, {
         headers: { allow },
       })
     }
     const isPage = !/^\/(?:api|internal)(?:\/|$)/.test(path) && (method === 'GET' || method === 'HEAD')
     const answer = isPage ? await pageAnswer(page, path, req.raw.headers) : null
     if (answer !== null) return answer
-    throw new Refused(404, 'ERR_ROUTE_UNKNOWN', `nothing is at '${path.slice(0, 200)}'; see /openapi.json`)
+    throw new HttpError(404, 'ERR_ROUTE_UNKNOWN', `there is nothing at '${path.slice(0, 200)}'; see /openapi.json`)
   })
 }
 
@@ -128,7 +128,7 @@ async function pageAnswer(page: Page | null, path: string, headers: Headers): Pr
   return path === '/' ? new Response(WITHOUT_PAGE, { headers: { 'content-type': 'text/plain; charset=utf-8' } }) : null
 }
 
-/** On every answer, also on those that nobody foresaw. */
+/** On every response, including unexpected ones. */
 export function withSecurityHeaders(response: Response): Response {
   for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.headers.set(name, value)
   return response

@@ -1,9 +1,9 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { OptionError } from '../errors.ts'
 import { ROLES, type Role } from './contract/route.ts'
-import { Refused } from './problems.ts'
+import { HttpError } from './problems.ts'
 
-/** One bearer token, what it may do, and whom the audit names for it. */
+/** A bearer token, its role, and the name in the audit. */
 export interface AdminToken {
   readonly token: string
   readonly role: Role
@@ -15,7 +15,7 @@ export interface Caller {
   readonly role: Role
 }
 
-/** Names the caller where no token does. */
+/** Names the caller when there are no tokens. */
 export const WHO_HEADER = 'x-millrace-who'
 const WHO_LENGTH_MAX = 100
 const TOKEN_LENGTH_MIN = 16
@@ -24,8 +24,8 @@ const TOKEN = /^[\x21-\x7e]+$/
 export type Authenticate = (headers: Headers) => Caller
 
 /**
- * Who calls. Both sides are hashed under a key of this process and every token is compared, so neither a token's length
- * nor how much of it was right can be told from the time that an answer takes.
+ * Identifies the caller. Both sides are hashed with a key of this process and every token is compared, so response times
+ * reveal neither a token's length nor how much of it was right.
  */
 export function authentication(tokens: readonly AdminToken[]): Authenticate {
   if (tokens.length === 0) return (headers) => ({ who: localName(headers), role: 'admin' })
@@ -33,23 +33,23 @@ export function authentication(tokens: readonly AdminToken[]): Authenticate {
   const digest = (text: string): Buffer => createHmac('sha256', key).update(text).digest()
   const known = tokens.map((one) => ({ caller: checkToken(one), digest: digest(one.token) }))
   if (new Set(tokens.map(({ token }) => token)).size < tokens.length) {
-    throw new OptionError(`'tokens' has the same token twice; give each caller one of its own`)
+    throw new OptionError(`'tokens' has the same token twice; give each caller its own`)
   }
   return (headers) => {
     const given = digest(/^bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1] ?? '')
     const [found] = known.filter((one) => timingSafeEqual(one.digest, given))
     if (found !== undefined) return found.caller
-    throw new Refused(401, 'ERR_UNAUTHENTICATED', `send 'Authorization: Bearer' with a token that is known here`, {
+    throw new HttpError(401, 'ERR_UNAUTHENTICATED', `send 'Authorization: Bearer' with a valid token`, {
       headers: { 'www-authenticate': 'Bearer realm="millrace"' },
     })
   }
 }
 
-/** A message never says what a token is, only what is wrong with it. */
+/** Messages never contain the token. */
 function checkToken({ token, role, who }: AdminToken): Caller {
   if (typeof token !== 'string' || token.length < TOKEN_LENGTH_MIN || !TOKEN.test(token)) {
     throw new OptionError(
-      `a token is too short or has spaces or signs beyond ASCII; give ${TOKEN_LENGTH_MIN} characters or more, such as from 'openssl rand -hex 32'`,
+      `a token is too short, or has spaces or non-ASCII characters; give at least ${TOKEN_LENGTH_MIN} characters, such as from 'openssl rand -hex 32'`,
     )
   }
   if (!ROLES.includes(role)) throw new OptionError(`a token's 'role' is '${role}'; give one of ${ROLES.join(', ')}`)
@@ -61,10 +61,10 @@ function localName(headers: Headers): string {
   const name = headers.get(WHO_HEADER)
   if (name === null) return 'local'
   if (isName(name)) return name.trim()
-  throw new Refused(
+  throw new HttpError(
     400,
     'ERR_REQUEST_INVALID',
-    `'${WHO_HEADER}' must be 1 to ${WHO_LENGTH_MAX} printable characters; it stands in the audit`,
+    `'${WHO_HEADER}' must be 1 to ${WHO_LENGTH_MAX} printable characters; the audit stores it`,
   )
 }
 
@@ -72,12 +72,12 @@ function isName(text: unknown): text is string {
   return typeof text === 'string' && text.trim() !== '' && text.length <= WHO_LENGTH_MAX && !/\p{Cc}/u.test(text)
 }
 
-/** Each role may do what the one before may. */
+/** A role includes those before it. */
 export function mayAct(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed)
 }
 
 export function demandRole({ role }: Caller, needed: Role): void {
   if (mayAct(role, needed)) return
-  throw new Refused(403, 'ERR_FORBIDDEN', `this takes the role ${needed}, and the token has ${role}`)
+  throw new HttpError(403, 'ERR_FORBIDDEN', `this needs the role ${needed}, and the token has ${role}`)
 }

@@ -9,9 +9,9 @@ import { ArrayLog } from '../../test/fixtures/array-log.ts'
 import { fromJsonSchema, HOSTILE, type JsonSchema, recordOf, spoilt } from '../../test/fixtures/from-json-schema.ts'
 import { TopicDesk } from '../engines/kafka/dead-letters/topic-desk.ts'
 import { systemClock } from '../time/clock.ts'
+import type { AdminOptions } from './context.ts'
 import { Problem } from './contract/shapes.ts'
 import { openApiDocument } from './openapi.ts'
-import type { AdminOptions } from './parts.ts'
 
 /** Requests of each kind to each route; more with FUZZ_RUNS. */
 const RUNS = Number(process.env.FUZZ_RUNS ?? 30)

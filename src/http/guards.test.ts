@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bill, ORIGIN, stageOn, storeOf } from '../../test/fixtures/admin.ts'
-import { BODY_BYTES_MAX } from './body.ts'
 import { isLoopbackAddress, isLoopbackHost } from './guards.ts'
+import { BODY_BYTES_MAX } from './routing.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 const job = JSON.stringify({ type: 'bill', payload: { n: 1 } })

@@ -1,8 +1,8 @@
-/** What stands before every route: who may knock at all, whatever they ask for. */
+/** Checks before every route: which callers are answered at all. */
 import { OptionError } from '../errors.ts'
-import { Refused } from './problems.ts'
+import { HttpError } from './problems.ts'
 
-/** An address of this machine that no other one reaches, also as IPv6 writes an IPv4 one. */
+/** A loopback address, also an IPv4 one in IPv6 notation. */
 export function isLoopbackAddress(address: string): boolean {
   return address === '::1' || /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/i.test(address)
 }
@@ -11,52 +11,52 @@ export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || isLoopbackAddress(host.replace(/^\[|\]$/g, ''))
 }
 
-/** Without tokens everyone who reaches the port may do everything, so only this machine may reach it. */
+/** Without tokens every caller may do everything, so only this machine may reach the port. */
 export function checkListenHost(host: string, hasTokens: boolean): void {
   if (hasTokens || isLoopbackHost(host)) return
   throw new OptionError(
-    `without tokens this listens on this machine alone, and '${host}' can be reached from others; give tokens, or leave the host out`,
+    `without tokens the server listens on this machine only, and '${host}' is reachable from others; give tokens, or leave out the host`,
   )
 }
 
-/** The address at the other end, as Hono's Node server hands it over; null where it is another server's request. */
+/** The remote address, as Hono's Node server passes it; null for requests of another server. */
 export function nodePeer(_request: Request, env: unknown): string | null {
   const incoming: unknown = Reflect.get(Object(env), 'incoming')
   const address: unknown = Reflect.get(Object(Reflect.get(Object(incoming), 'socket')), 'remoteAddress')
   return typeof address === 'string' ? address : null
 }
 
-/** Written by proxies: the caller is somebody else than the peer. */
+/** Set by proxies: the caller is not the peer. */
 const FORWARDING = ['forwarded', 'x-forwarded-for', 'x-real-ip']
 
-/** Without tokens, only for callers on this machine. A peer that nobody can tell might be anyone. */
+/** For servers without tokens. An unknown peer is refused. */
 export function checkPeer(peer: string | null, headers: Headers): void {
   const isForwarded = FORWARDING.some((name) => headers.has(name))
   if (peer !== null && isLoopbackAddress(peer) && !isForwarded) return
-  throw new Refused(
+  throw new HttpError(
     403,
     'ERR_FORBIDDEN',
-    'without tokens only callers on this machine are answered; give the server tokens to answer others',
+    'without tokens only callers on this machine are answered; start the server with tokens to answer others',
   )
 }
 
-/** The name in a Host header or a URL without its port, in lower case. */
+/** The host name without its port, in lower case. */
 function nameOf(host: string): string {
   return host.replace(/:\d*$/, '').toLowerCase()
 }
 
 /**
- * A page on the internet may let its own name point to 127.0.0.1 and so become, for a browser, the same origin as this
- * server. Its requests still carry that name.
+ * Against DNS rebinding: a page on the internet may point its own name to 127.0.0.1, but its requests still carry that
+ * name.
  */
 export function checkHost(request: Request, allowed: ReadonlySet<string>): void {
   const host = request.headers.get('host') ?? hostOfUrl(request.url)
   const name = nameOf(host)
   if (isLoopbackHost(name) || allowed.has(name)) return
-  throw new Refused(
+  throw new HttpError(
     403,
     'ERR_HOST_REFUSED',
-    `this server is not known as '${name.slice(0, 100)}'; ask for localhost, or name it in 'hosts'`,
+    `this server is not known as '${name.slice(0, 100)}'; use localhost, or add the name to 'hosts'`,
   )
 }
 
@@ -66,7 +66,7 @@ function hostOfUrl(url: string): string {
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** No page of another origin can write: browsers say where a request comes from, and other programs need not. */
+/** Pages of other origins cannot write: browsers say where a request comes from. */
 export function checkOrigin(request: Request): void {
   if (SAFE_METHODS.has(request.method)) return
   const site = request.headers.get('sec-fetch-site')
@@ -74,10 +74,10 @@ export function checkOrigin(request: Request): void {
   const origin = request.headers.get('origin')
   const host = (request.headers.get('host') ?? hostOfUrl(request.url)).toLowerCase()
   if (!isForeign && (origin === null || URL.parse(origin)?.host === host)) return
-  throw new Refused(403, 'ERR_ORIGIN_REFUSED', 'a page of another origin cannot write here; open this server itself')
+  throw new HttpError(403, 'ERR_ORIGIN_REFUSED', 'pages of other origins cannot write here; open this server itself')
 }
 
-/** Scripts, styles and requests from this server alone: text of a job that became markup could run nothing. */
+/** Scripts, styles and requests from this server only: markup in a job's text cannot run anything. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, from the same table that validates. */
+/** The OpenAPI 3.1 document, from the table of routes. */
 import { z } from 'zod'
 import { ROUTES } from './contract/index.ts'
 import { ROLES, type RouteSpec } from './contract/route.ts'
@@ -9,10 +9,10 @@ type Json = Readonly<Record<string, unknown>>
 const PROBLEM = { $ref: '#/components/schemas/Problem' }
 
 const PROBLEM_RESPONSES: Readonly<Record<string, string>> = {
-  400: 'The request is not what the schema says.',
-  401: 'No token, or one that is not known.',
-  403: 'The role is too low, or the request comes from elsewhere.',
-  default: 'Refused, with a stable code and what to do next.',
+  400: 'The request does not match the schema.',
+  401: 'No token, or an unknown one.',
+  403: 'The role is too low, or the caller is not admitted.',
+  default: 'An error with a stable code and what to do next.',
 }
 
 export function openApiDocument(info: { readonly version: string; readonly server?: string }): Json {
@@ -30,7 +30,7 @@ export function openApiDocument(info: { readonly version: string; readonly serve
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: info.server ?? '/' }],
-    // Without tokens nothing is asked for on the machine itself.
+    // Without tokens, callers on the machine itself need none.
     security: [{ bearer: [] }, {}],
     tags: TAGS.map((name) => ({ name })),
     paths,
@@ -55,7 +55,7 @@ function operation(id: string, spec: RouteSpec): Json {
     operationId: id,
     tags: [tagOf(spec.path)],
     summary: spec.summary,
-    description: `For the roles ${rights}.${spec.needs === undefined ? '' : ` 501 where the engine has no ${spec.needs}.`}`,
+    description: `For the roles ${rights}.${spec.needs === undefined ? '' : ` 501 when the engine has no ${spec.needs}.`}`,
     'x-millrace-role': spec.role,
     ...(spec.needs !== undefined && { 'x-millrace-needs': spec.needs }),
     parameters: [...parametersOf(spec.params, 'path'), ...parametersOf(spec.query, 'query')],

@@ -6,14 +6,14 @@ import type { Log } from '../job/definition.ts'
 import { errorText } from '../observe/error-text.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Operation } from './contract/dead-letters.ts'
-import type { Shown } from './handlers/shown.ts'
-import { Refused } from './problems.ts'
+import type { DeepReadonly } from './contract/route.ts'
+import { HttpError } from './problems.ts'
 
-export type OperationView = Shown<z.output<typeof Operation>>
+export type OperationView = DeepReadonly<z.output<typeof Operation>>
 
-/** Those that have ended are remembered up to this many. */
+/** How many ended operations are remembered. */
 const REMEMBERED_MAX = 100
-/** Each reads and writes the store; more at once would only slow each other and the workers. */
+/** More would slow each other and the workers. */
 const RUNNING_MAX = 10
 
 interface Kept {
@@ -29,7 +29,7 @@ export interface OperationStart {
   run(options: Required<Pick<BulkOptions, 'signal' | 'onProgress'>>): Promise<BulkOutcome>
 }
 
-/** Bulk acts that go on after the answer to whoever began them. They end with this process, and what is done stays done. */
+/** Bulk operations that go on after their request was answered. They end with this process; what is done stays done. */
 export class Operations {
   readonly #clock: Clock
   readonly #log: Log
@@ -37,16 +37,19 @@ export class Operations {
   readonly #listeners = new Set<(operation: OperationView) => void>()
   #isClosed = false
 
-  constructor(parts: { readonly clock: Clock; readonly log: Log }) {
-    this.#clock = parts.clock
-    this.#log = parts.log
+  constructor(admin: { readonly clock: Clock; readonly log: Log }) {
+    this.#clock = admin.clock
+    this.#log = admin.log
   }
 
   start({ kind, who, reason, run }: OperationStart): OperationView {
     if (this.#isClosed) throw new ClosedError('this server')
     const running = [...this.#kept.values()].filter(({ view }) => view.status === 'running')
     if (running.length >= RUNNING_MAX) {
-      throw new MillraceError('ERR_DESK_REFUSED', `${RUNNING_MAX} bulk acts run already; wait for one, or stop it`)
+      throw new MillraceError(
+        'ERR_DESK_REFUSED',
+        `${RUNNING_MAX} bulk operations are running; wait for one, or stop it`,
+      )
     }
     const id = randomUUID()
     const stop = new AbortController()
@@ -61,7 +64,7 @@ export class Operations {
     return this.find(id)
   }
 
-  /** The newest first. */
+  /** Newest first. */
   list(): readonly OperationView[] {
     return [...this.#kept.values()].map(({ view }) => view).reverse()
   }
@@ -69,10 +72,10 @@ export class Operations {
   find(id: string): OperationView {
     const kept = this.#kept.get(id)
     if (kept !== undefined) return kept.view
-    throw new Refused(404, 'ERR_ROUTE_UNKNOWN', `no bulk act has the id '${id}' in this process; look at the audit`)
+    throw new HttpError(404, 'ERR_ROUTE_UNKNOWN', `this process has no bulk operation '${id}'; see the audit`)
   }
 
-  /** Ends it after the page that it works on. One that has ended is left as it is. */
+  /** Stops after the current page. Does nothing once it has ended. */
   stop(id: string): OperationView {
     this.#kept.get(id)?.stop.abort()
     return this.find(id)
@@ -83,7 +86,7 @@ export class Operations {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Stops all and resolves when none works any more. */
+  /** Stops all, and resolves when they have ended. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const { stop } of this.#kept.values()) stop.abort()
@@ -91,7 +94,7 @@ export class Operations {
   }
 
   async #follow(id: string, run: () => Promise<BulkOutcome>): Promise<void> {
-    // Whoever began it is answered first, with the operation as it stands before any letter was looked at.
+    // The request is answered first, with the operation in its initial state.
     await Promise.resolve()
     try {
       const outcome = await run()
@@ -99,7 +102,7 @@ export class Operations {
       this.#change(id, { status, endedAtMs: this.#clock.nowMs(), progress: shownProgress(outcome) })
     } catch (error) {
       const text = errorText(error)
-      this.#log.error('A bulk act failed', { operation_id: id, error: text })
+      this.#log.error('A bulk operation failed', { operation_id: id, error: text })
       this.#change(id, { status: 'failed', endedAtMs: this.#clock.nowMs(), error: text })
     }
   }

@@ -1,10 +1,10 @@
-/** The built dashboard: files of one folder, and its index for every link into the page. */
+/** The built dashboard: the files of one folder, and its index for every link into the page. */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, join, normalize } from 'node:path'
-import { packageRoot } from './package.ts'
+import { packageRoot } from './package-info.ts'
 
-/** Where the build puts the dashboard, if it is there. */
+/** The folder of the built dashboard, or null. */
 export function builtPage(): string | null {
   const root = packageRoot()
   const folder = root === null ? null : join(root, 'dist', 'dashboard')
@@ -25,7 +25,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 }
 
-/** The build puts a hash of the content into the name, so what such a name holds never changes. */
+/** The build puts a hash of the content into the name, so such a file never changes. */
 const HASHED = /[-.][A-Za-z0-9_-]{8,}\.[a-z0-9]+$/
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
@@ -43,7 +43,7 @@ export class Page {
     this.#basePath = basePath
   }
 
-  /** Null for a file that is not there. Other paths are links into the page; an id at the end of one may look like a file. */
+  /** Null for a missing file. Other paths are links into the page; an id at the end of one may look like a file. */
   async answer(path: string, headers: Headers): Promise<Response | null> {
     const isFile = extname(path) !== ''
     const file = isFile ? await this.#file(path, headers) : null
@@ -60,7 +60,7 @@ export class Page {
   }
 
   async #file(path: string, headers: Headers): Promise<Response | null> {
-    // A path from the root cannot climb above it: what is normalised has no dots left.
+    // A normalized path from the root cannot leave the folder.
     const file = join(this.#folder, normalize(`/${path}`))
     const accepted = (headers.get('accept-encoding') ?? '').split(',').map((one) => one.split(';')[0]?.trim())
     const answer = {
@@ -78,7 +78,7 @@ export class Page {
   }
 }
 
-/** Null for what is not there, or is no file. */
+/** Null when there is no such file. */
 async function read(file: string): Promise<Buffer | null> {
   try {
     return await readFile(file)
@@ -87,6 +87,6 @@ async function read(file: string): Promise<Buffer | null> {
   }
 }
 
-/** Said where no dashboard was built: the API is there all the same. */
+/** When the dashboard is not built. The API still works. */
 export const WITHOUT_PAGE =
   'This is Millrace. The dashboard is not built here; the API is under /api/v1 and described in /openapi.json.\n'

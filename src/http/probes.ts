@@ -1,14 +1,14 @@
 import { findWithin } from '../observe/found.ts'
 import { checkHealth, type HealthAnswer, type HealthEndpoint, type HealthSources } from '../observe/health.ts'
-import type { Parts } from './parts.ts'
+import type { AdminContext } from './context.ts'
 
 export type Probes = Readonly<Record<string, () => Promise<Response>>>
 
 const NO_PRESENCE = { list: async () => [], seen: async () => [] }
 
 /** Health and metrics by path. No probe takes much longer than a second, whatever hangs behind it. */
-export function probesOf(parts: Parts, endpoints: Readonly<Record<string, HealthEndpoint>>): Probes {
-  const sources = sourcesOf(parts)
+export function probesOf(admin: AdminContext, endpoints: Readonly<Record<string, HealthEndpoint>>): Probes {
+  const sources = sourcesOf(admin)
   const own: Readonly<Record<string, () => Promise<HealthAnswer>>> = {
     '/health': async () => {
       const body = await sources.health()
@@ -26,11 +26,11 @@ export function probesOf(parts: Parts, endpoints: Readonly<Record<string, Health
   const probes = [...Object.entries(own), ...others].map(([path, answer]) => {
     return [path, async () => json(await answer())] as const
   })
-  return { ...Object.fromEntries(probes), '/metrics': () => metricsAnswer(parts) }
+  return { ...Object.fromEntries(probes), '/metrics': () => metricsAnswer(admin) }
 }
 
-function sourcesOf(parts: Parts): HealthSources {
-  const { mill, clock, topics, sampler } = parts
+function sourcesOf(admin: AdminContext): HealthSources {
+  const { mill, clock, topics, sampler } = admin
   const presence = mill.engine.presence ?? NO_PRESENCE
   const { inspector } = mill.engine
   const engine = {
@@ -45,7 +45,7 @@ function sourcesOf(parts: Parts): HealthSources {
     presence,
     topics,
     clock,
-    health: () => checkHealth({ engine }, { presence, clock, ...minWorkers, ...parts.health }),
+    health: () => checkHealth({ engine }, { presence, clock, ...minWorkers, ...admin.health }),
     ping: () =>
       findWithin(clock, 'a ping of the engine', async () => {
         const startedMs = clock.monotonicMs()
@@ -60,8 +60,8 @@ function json({ body, httpStatus }: HealthAnswer): Response {
 }
 
 /** What a Prometheus server scrapes. */
-async function metricsAnswer(parts: Parts): Promise<Response> {
-  const metrics = await parts.metrics()
+async function metricsAnswer(admin: AdminContext): Promise<Response> {
+  const metrics = await admin.metrics()
   const text = await metrics.collectMetrics()
   return new Response(text, { headers: { 'content-type': metrics.contentType, 'cache-control': 'no-store' } })
 }

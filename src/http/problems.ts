@@ -9,7 +9,7 @@ export type ProblemBody = z.output<typeof Problem>
 export type Issue = NonNullable<ProblemBody['issues']>[number]
 export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 500 | 501 | 503
 
-/** Codes of refusals that only a request over HTTP can meet. The others are those of `src/errors.ts`. */
+/** Codes that only HTTP has, besides those of `src/errors.ts`. */
 export type RefusalCode =
   | 'ERR_REQUEST_INVALID'
   | 'ERR_UNAUTHENTICATED'
@@ -22,8 +22,8 @@ export type RefusalCode =
   | 'ERR_BODY_TOO_LARGE'
   | 'ERR_TOO_MANY_STREAMS'
 
-/** A request that is refused before anything was done. */
-export class Refused extends Error {
+/** A request that was refused before anything was done. */
+export class HttpError extends Error {
   readonly status: ProblemStatus
   readonly code: RefusalCode
   readonly issues: readonly Issue[]
@@ -43,7 +43,7 @@ export class Refused extends Error {
   }
 }
 
-/** What a coded error is over HTTP. A code that is not here is nobody's fault who asked: 500. */
+/** The HTTP status of an error code. Any other code is 500. */
 const STATUS: Readonly<Partial<Record<ErrorCode, ProblemStatus>>> = {
   ERR_PAYLOAD_INVALID: 400,
   ERR_PAYLOAD_NOT_JSON: 400,
@@ -73,9 +73,9 @@ export interface Answered {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Any error as an answer. What nobody foresaw is logged under an id, and the answer names only that. */
+/** Any error as a response. An unexpected one is logged under an id, and the response names only the id. */
 export function toProblem(error: unknown, log: Log): Answered {
-  if (error instanceof Refused) {
+  if (error instanceof HttpError) {
     const { status, code, message, issues, headers } = error
     return { status, body: { code, message, ...(issues.length > 0 && { issues: [...issues] }) }, headers }
   }
@@ -86,7 +86,7 @@ export function toProblem(error: unknown, log: Log): Answered {
   const id = randomUUID()
   const { name, code, message, stack } = toErrorRecord(error)
   log.error('A request failed', { error_id: id, error_name: name, error_code: code, error: message, stack })
-  const told = `something went wrong here; the log has it under ${id}`
+  const told = `internal error; see ${id} in the log`
   return { status: 500, body: { code: 'ERR_INTERNAL', message: told }, headers: {} }
 }
 

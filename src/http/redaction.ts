@@ -1,4 +1,5 @@
 import type { AnyJob } from '../job/definition.ts'
+import { HttpError } from './problems.ts'
 
 export const REDACTED = '[redacted]'
 const TOO_DEEP = '[nested too deeply to be shown]'
@@ -8,11 +9,11 @@ type JsonSchema = Readonly<Record<string, unknown>>
 
 export interface Shown {
   readonly value: unknown
-  /** Whether anything in it was replaced. */
+  /** Whether anything was replaced. */
   readonly redacted: boolean
 }
 
-/** Names that hold secrets wherever they stand: whole, or as the end of a longer one such as `githubToken`. */
+/** Names of secrets, as a whole or as the end of a longer name such as `githubToken`. */
 const NAMES = ['password', 'passwd', 'passphrase', 'secret', 'token', 'apikey', 'privatekey', 'authorization']
 const WHOLE_NAMES = new Set(['credentials', 'credential', 'cookie', 'setcookie', 'pass', 'pwd'])
 
@@ -22,8 +23,8 @@ export function isSensitiveName(name: string): boolean {
 }
 
 /**
- * Takes out of payloads what their schemas mark as `writeOnly: true` or `format: 'password'`, and everything whose name
- * says that it is a secret, unless its schema says `writeOnly: false`.
+ * Removes from payloads what their schemas mark as `writeOnly: true` or `format: 'password'`, and everything named like a
+ * secret, unless its schema says `writeOnly: false`.
  */
 export class Redaction {
   readonly #schemas: ReadonlyMap<string, JsonSchema | 'unreadable'>
@@ -32,27 +33,27 @@ export class Redaction {
     this.#schemas = new Map(jobs.flatMap((job) => described(job)))
   }
 
-  /** A stored payload. What is not JSON is shown as the text that it is. */
+  /** A stored payload. Anything that is not JSON is shown as text. */
   payload(type: string, text: string): Shown {
     const schema = this.#schemas.get(type) ?? null
-    // Somewhere in it may stand what must not be seen, and nobody can say where.
+    // It may contain a secret, and there is no way to tell where.
     if (schema === 'unreadable') return { value: REDACTED, redacted: true }
     return show(parsed(text), schema)
   }
 
-  /** A result, a progress or anything else without a schema: by the names in it. */
+  /** A result or progress, which has no schema: redacted by name. */
   named(value: unknown): unknown {
     return show(value, null).value
   }
 }
 
-/** As Standard JSON Schema has it: zod, valibot and others, without knowing which. */
+/** By Standard JSON Schema, which zod, valibot and others implement. */
 function described({ type, schema }: AnyJob): [type: string, schema: JsonSchema | 'unreadable'][] {
   const standard: unknown = schema?.['~standard']
   const convert = property(property(standard, 'jsonSchema'), 'input')
   if (typeof convert !== 'function') return []
   try {
-    // What JSON Schema cannot express must not hide what is marked beside it.
+    // A part that JSON Schema cannot express must not hide marks beside it.
     const found: unknown = convert({ target: 'draft-2020-12', libraryOptions: { unrepresentable: 'any' } })
     return [[type, isRecord(found) ? found : 'unreadable']]
   } catch {
@@ -74,7 +75,7 @@ function show(value: unknown, schema: JsonSchema | null): Shown {
   return { value: shown, redacted: walk.hasRedacted }
 }
 
-/** A value beside all the schemas that may describe it: where one of several forms marks a part, it is taken out. */
+/** Walks a value with all schemas that may describe it: a part that any of them marks is removed. */
 class Walk {
   hasRedacted = false
   readonly #root: JsonSchema | null
@@ -105,7 +106,7 @@ class Walk {
     return REDACTED
   }
 
-  /** With what they refer to and what they are put together from, each once. */
+  /** The schemas with those they refer to and consist of, each once. */
   #expand(schemas: readonly JsonSchema[]): readonly JsonSchema[] {
     const all = new Set<JsonSchema>()
     const add = (schema: unknown): void => {
@@ -153,7 +154,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Whether a payload that somebody sends still has a placeholder where a value was: it would be stored as the value. */
+/** Whether a payload still has a placeholder, which would be stored as the value. */
 export function hasPlaceholder(payload: unknown): boolean {
   const left: unknown[] = [payload]
   while (left.length > 0) {
@@ -162,4 +163,15 @@ export function hasPlaceholder(payload: unknown): boolean {
     if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) left.push(part)
   }
   return false
+}
+
+/** The placeholder of a secret must not become its value. */
+export function refusePlaceholder(payload: unknown): void {
+  if (!hasPlaceholder(payload)) return
+  throw new HttpError(
+    400,
+    'ERR_REQUEST_INVALID',
+    `the payload has '${REDACTED}' instead of a value; put the value there`,
+    { issues: [{ path: 'body.payload', message: `a value is '${REDACTED}'` }] },
+  )
 }

@@ -1,17 +1,17 @@
-/** From the table of routes to answers: each request passes the same steps in the same order. */
 import type { Context, Hono } from 'hono'
 import type { z } from 'zod'
 import { UnsupportedError } from '../errors.ts'
+import { PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import { type Caller, demandRole } from './auth.ts'
-import { readJson } from './body.ts'
+import type { AdminContext } from './context.ts'
+import { FACETS, type FacetOf } from './context.ts'
 import { ROUTES, type RouteId, type Routes } from './contract/index.ts'
-import type { Answer, Facet, Input, RouteSpec } from './contract/route.ts'
-import { FACETS, type FacetOf } from './facets.ts'
-import type { Shown } from './handlers/shown.ts'
-import type { Parts } from './parts.ts'
-import { type Issue, Refused } from './problems.ts'
+import type { Answer, DeepReadonly, Facet, Input, RouteSpec } from './contract/route.ts'
+import { HttpError, type Issue } from './problems.ts'
 
-/** Who calls, and whether they still listen. */
+/** Answers requests by the table of routes: each passes the same steps in the same order. */
+
+/** The caller, and whether it still waits. */
 export interface Call {
   readonly caller: Caller
   readonly signal: AbortSignal
@@ -20,7 +20,7 @@ export interface Call {
 type Handler<Id extends RouteId> = (
   input: Input<Routes[Id]>,
   call: Call,
-) => Promise<Shown<Answer<Routes[Id]>>> | Shown<Answer<Routes[Id]>>
+) => Promise<DeepReadonly<Answer<Routes[Id]>>> | DeepReadonly<Answer<Routes[Id]>>
 
 export type Handlers<Id extends RouteId = RouteId> = { readonly [Name in Id]: Handler<Name> }
 
@@ -30,8 +30,8 @@ interface Bound {
 }
 
 export interface Gate {
-  readonly parts: Parts
-  /** Throws for whoever may not come in. */
+  readonly admin: AdminContext
+  /** Throws for callers that are not admitted. */
   admit(context: Context): Caller
 }
 
@@ -41,7 +41,7 @@ export function addRoutes(app: Hono, handlers: Handlers, gate: Gate): void {
     app.on(spec.method.toUpperCase(), honoPath(spec.path), async (context) => {
       const caller = gate.admit(context)
       demandRole(caller, spec.role)
-      demandFacet(gate.parts, spec.needs)
+      demandFacet(gate.admin, spec.needs)
       const input = await checkedInput(context, spec)
       const answer = await handle(input, { caller, signal: context.req.raw.signal })
       return Response.json(onlyShape(id, spec, answer), { status: spec.status ?? 200, headers: NOT_STORED })
@@ -49,17 +49,17 @@ export function addRoutes(app: Hono, handlers: Handlers, gate: Gate): void {
   }
 }
 
-/** Answers hold payloads and errors: no browser or proxy keeps them. */
+/** Responses have payloads and errors, which no browser or proxy may keep. */
 const NOT_STORED = { 'cache-control': 'no-store' }
 
 export function routeIds(): readonly RouteId[] {
-  // The keys of an object literal whose type is exactly this table.
+  // The keys of exactly this table.
   return Object.keys(ROUTES) as RouteId[]
 }
 
 function bind<Id extends RouteId>(id: Id, handlers: Handlers): Bound {
   const handle: Handler<Id> = handlers[id]
-  // What comes in has passed the schemas of this very route, so it is its input.
+  // The input has passed the schemas of this route.
   return { spec: ROUTES[id], handle: (checked, call) => handle(checked as Input<Routes[Id]>, call) }
 }
 
@@ -67,10 +67,10 @@ export function honoPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
 }
 
-function demandFacet(parts: Parts, needed: Facet | undefined): void {
+function demandFacet(admin: AdminContext, needed: Facet | undefined): void {
   if (needed === undefined) return
   const { isThere, limit }: FacetOf = FACETS[needed]
-  if (!isThere(parts)) throw new UnsupportedError({ engine: parts.mill.engine.name, limit })
+  if (!isThere(admin)) throw new UnsupportedError({ engine: admin.mill.engine.name, limit })
 }
 
 async function checkedInput({ req }: Context, spec: RouteSpec): Promise<Readonly<Record<string, unknown>>> {
@@ -82,11 +82,11 @@ async function checkedInput({ req }: Context, spec: RouteSpec): Promise<Readonly
   }
 }
 
-/** A name that stands twice would mean one thing here and another to whoever looked at it before. */
+/** A duplicate name could mean different things to a proxy and to this server. */
 function queryOf(url: string): Readonly<Record<string, string>> {
   const entries = [...new URL(url).searchParams]
   const names = new Set(entries.map(([name]) => name))
-  if (names.size < entries.length) throw invalid([{ path: 'query', message: 'a name is given twice' }])
+  if (names.size < entries.length) throw invalid([{ path: 'query', message: 'a name occurs twice' }])
   return Object.fromEntries(entries)
 }
 
@@ -96,11 +96,12 @@ function checked(part: 'params' | 'query' | 'body', shape: z.ZodType, value: unk
     throw invalid(result.error.issues.map(({ path, message }) => ({ path: [part, ...path].join('.'), message })))
   }
   const bad = unstorable(result.data)
-  if (bad !== null) throw invalid([{ path: [part, bad].join('.'), message: 'a text has signs that cannot be stored' }])
+  if (bad !== null)
+    throw invalid([{ path: [part, bad].join('.'), message: 'the text has characters that cannot be stored' }])
   return result.data
 }
 
-/** No store keeps a NUL or half a sign as it is. A payload is stored as JSON, which writes both out. */
+/** No store keeps NUL or a lone surrogate. A payload is stored as JSON, which escapes both. */
 function unstorable(data: unknown): string | null {
   for (const [name, value] of Object.entries(Object(data))) {
     if (name === 'payload') continue
@@ -112,22 +113,22 @@ function unstorable(data: unknown): string | null {
 
 const ISSUES_MAX = 20
 
-function invalid(issues: readonly Issue[]): Refused {
+function invalid(issues: readonly Issue[]): HttpError {
   const shown = issues.slice(0, ISSUES_MAX)
   const [first] = shown
   const text = first === undefined ? '' : `: ${first.path}: ${first.message}`
-  return new Refused(400, 'ERR_REQUEST_INVALID', `the request is not what this route takes${text}`, { issues: shown })
+  return new HttpError(400, 'ERR_REQUEST_INVALID', `the request is invalid${text}`, { issues: shown })
 }
 
-/** Only what the contract names leaves the house, whatever a handler has put beside it. */
+/** Drops everything that the contract does not name. */
 function onlyShape(id: RouteId, { answer: shape }: RouteSpec, answer: unknown): unknown {
   const result = shape.safeParse(answer)
   if (result.success) return result.data
   const places = result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
-  throw new Error(`the answer of ${id} is not what its contract says: ${places.slice(0, ISSUES_MAX).join('; ')}`)
+  throw new Error(`the answer of ${id} does not match its contract: ${places.slice(0, ISSUES_MAX).join('; ')}`)
 }
 
-/** Methods that are there for a path, in capitals; none for a path that is unknown. */
+/** The methods of a path, in upper case; none for an unknown path. */
 export function methodsOf(path: string): readonly string[] {
   const methods = Object.values<RouteSpec>(ROUTES)
     .filter((spec) => patternOf(spec.path).test(path))
@@ -141,4 +142,44 @@ function patternOf(path: string): RegExp {
   const known = patterns.get(path) ?? new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`)
   patterns.set(path, known)
   return known
+}
+
+/** The largest payload, written with spaces, and its surroundings. */
+export const BODY_BYTES_MAX = 2 * PAYLOAD_BYTES_MAX_DEFAULT
+
+/** The JSON of a request; an empty body is an empty object. Reads no more than the limit, whatever its header says. */
+export async function readJson(request: Request): Promise<unknown> {
+  const text = await readText(request)
+  if (text === '') return {}
+  const type = (request.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/json') {
+    throw new HttpError(415, 'ERR_MEDIA_TYPE', `send JSON, with 'Content-Type: application/json'`)
+  }
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new HttpError(400, 'ERR_REQUEST_INVALID', 'the body is not JSON')
+  }
+}
+
+async function readText({ body, headers }: Request): Promise<string> {
+  if (Number(headers.get('content-length') ?? 0) > BODY_BYTES_MAX) throw tooLarge()
+  if (body === null) return ''
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  // A request's body yields bytes, whatever its type says.
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength
+    if (bytes > BODY_BYTES_MAX) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function tooLarge(): HttpError {
+  return new HttpError(
+    413,
+    'ERR_BODY_TOO_LARGE',
+    `the body is larger than ${BODY_BYTES_MAX} bytes; store large data elsewhere and send a reference`,
+  )
 }

@@ -6,8 +6,8 @@ import { startSampling } from '../observe/sampling/sampler.ts'
 import { TestClock } from '../testing/test-clock.ts'
 import type { Duration } from '../time/duration.ts'
 import { createAdmin } from './admin.ts'
-import { STREAM_EVENTS } from './contract/events.ts'
-import type { AlertView } from './parts.ts'
+import type { AlertView } from './context.ts'
+import { STREAM_EVENTS } from './contract/index.ts'
 
 interface Told {
   readonly event: string

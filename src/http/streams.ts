@@ -1,15 +1,15 @@
 import type { EventName, Events, MillEvents } from '../events.ts'
 import type { Clock } from '../time/clock.ts'
-import type { StreamEvents } from './contract/events.ts'
+import type { AdminContext } from './context.ts'
+import type { StreamEvents } from './contract/index.ts'
 import { Alert } from './contract/operating.ts'
-import type { Shown } from './handlers/shown.ts'
-import type { Parts } from './parts.ts'
-import { Refused } from './problems.ts'
+import type { DeepReadonly } from './contract/route.ts'
+import { HttpError } from './problems.ts'
 
 const CLIENTS_MAX = 100
-/** What may wait for a client that reads slowly; then it is let go, and comes back when it can. */
+/** Buffered for a slow client. Beyond it the client is disconnected, and reconnects when it can. */
 const BUFFER_BYTES_MAX = 1_048_576
-/** Shorter than proxies wait before they close a connection on which nothing moves. */
+/** Shorter than the idle timeout of common proxies. */
 const HEARTBEAT_MS = 15_000
 const JOBS_EVERY_MS = 250
 const JOBS_MAX = 100
@@ -21,16 +21,16 @@ const HEADERS = {
 }
 
 type Client = ReadableStreamDefaultController<Uint8Array>
-type Sources = Pick<Parts, 'mill' | 'sampler' | 'operations' | 'alerting' | 'clock'>
+type Sources = Pick<AdminContext, 'mill' | 'sampler' | 'operations' | 'alerting' | 'clock'>
 
 /**
- * The event stream. One set of listeners serves all clients, each event is encoded once, and with nobody at the other
- * end nothing listens at all.
+ * The event stream. One set of listeners serves all clients, and each event is encoded once. Without clients nothing
+ * listens.
  */
 export class Streams {
   readonly #sources: Sources
   readonly #clock: Clock
-  /** And how to hang up on each, where that is known. */
+  /** With the function that ends the connection, if there is one. */
   readonly #clients = new Map<Client, (() => void) | null>()
   readonly #jobs = new Set<string>()
   readonly #alerts = new Map<string, string>()
@@ -43,10 +43,10 @@ export class Streams {
     this.#clock = sources.clock
   }
 
-  /** `hangUp` ends the connection beneath. Without it a client that is let go gets an error in its stream. */
+  /** `hangUp` ends the connection of a slow client. Without it the client gets an error in its stream. */
   open(hangUp: (() => void) | null = null): Response {
     if (this.#clients.size >= CLIENTS_MAX) {
-      throw new Refused(429, 'ERR_TOO_MANY_STREAMS', `${CLIENTS_MAX} event streams are open; close one`)
+      throw new HttpError(429, 'ERR_TOO_MANY_STREAMS', `${CLIENTS_MAX} event streams are open; close one`)
     }
     let client: Client | null = null
     const stream = new ReadableStream<Uint8Array>(
@@ -82,7 +82,7 @@ export class Streams {
     void this.#greet(client)
   }
 
-  /** A page shows something at once, not after the next step. A store that is away is told by the page's own requests. */
+  /** The page shows something at once, not after the next sample. */
   async #greet(client: Client): Promise<void> {
     try {
       const overview = await this.#sources.sampler.overview()
@@ -124,7 +124,7 @@ export class Streams {
     }
   }
 
-  /** A comment, which clients ignore: it shows both ends that the connection lives. */
+  /** A comment, which clients ignore: it keeps the connection alive. */
   #beat(): () => void {
     let cancel = (): void => {}
     const arm = (): void => {
@@ -137,7 +137,7 @@ export class Streams {
     return () => cancel()
   }
 
-  /** A busy worker ends thousands a second; a page needs to know that something changed, and some of what. */
+  /** A worker may finish thousands per second. A page only needs to know that something changed, and some of it. */
   #noteJob(id: string): void {
     if (this.#jobs.size >= JOBS_MAX) return
     this.#jobs.add(id)
@@ -160,7 +160,7 @@ export class Streams {
     }
   }
 
-  #tell<Name extends keyof StreamEvents>(name: Name, data: Shown<StreamEvents[Name]>): void {
+  #tell<Name extends keyof StreamEvents>(name: Name, data: DeepReadonly<StreamEvents[Name]>): void {
     this.#broadcast(frame(name, data))
   }
 

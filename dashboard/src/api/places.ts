@@ -43,7 +43,7 @@ export const PLACES: { readonly [Id in RouteId]: `${Routes[Id]['method']} ${Rout
   discardDlq: 'delete /internal/v1/dlq/{topic}/{offset}',
 }
 
-export const STREAM_PLACE: typeof import('../../../src/http/contract/events.ts').STREAM_PATH = '/api/v1/events'
+export const STREAM_PLACE: typeof import('../../../src/http/contract/index.ts').STREAM_PATH = '/api/v1/events'
 
 type Values = Readonly<Record<string, unknown>>
 

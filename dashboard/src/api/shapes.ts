@@ -2,8 +2,7 @@
 import type { RouteId, Routes } from '../../../src/http/contract/index.ts'
 import type { Answer } from '../../../src/http/contract/route.ts'
 
-export type { StreamEvents } from '../../../src/http/contract/events.ts'
-export type { RouteId, Routes } from '../../../src/http/contract/index.ts'
+export type { RouteId, Routes, StreamEvents } from '../../../src/http/contract/index.ts'
 export type { Answer, Facet, Request, Role } from '../../../src/http/contract/route.ts'
 
 type Of<Id extends RouteId> = Answer<Routes[Id]>

@@ -21,7 +21,7 @@ const fingerprint = z.string().min(1).max(100)
 
 const LetterSummary = z.object({ job: JobSummary, error: ErrorRecord, fingerprint: z.string() })
 
-/** Named letters, or all that a filter finds. */
+/** Letters by id, or all that match a filter. */
 export const Selection = z.union([
   z.strictObject({ ids: z.array(jobId).min(1).max(1_000) }),
   z.strictObject({
@@ -37,16 +37,16 @@ const BulkOutcome = z.object({
   seen: z.number(),
   done: z.number(),
   refused: z.record(z.string(), z.number()),
-  /** How many there are to look at, where that is known without looking. */
+  /** How many letters there are, if known. */
   total: z.number().nullable(),
   dryRun: z.boolean(),
-  /** Whether a dry run was stopped because it took too long: then its counts are lower bounds. */
+  /** Whether a dry run was stopped because it took too long; its counts are then lower bounds. */
   interrupted: z.boolean(),
-  /** What was counted, and nothing that dies later: send it back to act on exactly these letters. */
+  /** Exactly the letters that were counted: send it back to act on them. */
   selection: Selection,
 })
 
-/** A bulk act that goes on after the answer. Follow it by its id, or by the event stream. */
+/** A bulk operation that goes on after the response. Follow it by its id or in the event stream. */
 export const Operation = z.object({
   id: z.string(),
   kind: z.enum(['replay', 'discard', 'purge']),
@@ -56,7 +56,7 @@ export const Operation = z.object({
   startedAtMs: z.number(),
   endedAtMs: z.number().nullable(),
   progress: BulkOutcome.omit({ dryRun: true, interrupted: true, selection: true }),
-  /** What ended it, where it failed. */
+  /** The error, if it failed. */
   error: z.string().nullable(),
 })
 
@@ -68,14 +68,14 @@ const bulk = {
   force: z.boolean().default(false),
 }
 
-/** A dry run is answered at once with what would be done, and anything else with the operation that has begun. */
+/** A dry run answers what would be done; otherwise the answer is the operation that has started. */
 const BulkAnswer = z.object({ outcome: BulkOutcome.nullable(), operation: Operation.nullable() })
 
 export const DEAD_LETTER_ROUTES = routes({
   listDeadLetters: {
     method: 'get',
     path: '/api/v1/dead-letters',
-    summary: 'Dead letters, the newest death first.',
+    summary: 'Dead letters, newest first.',
     role: 'viewer',
     needs: 'deadLetters',
     query: z.strictObject({
@@ -91,8 +91,7 @@ export const DEAD_LETTER_ROUTES = routes({
   groupDeadLetters: {
     method: 'get',
     path: '/api/v1/dead-letters/groups',
-    summary:
-      'What has gone wrong and how often: dead letters by the fingerprint of their error, the largest group first.',
+    summary: 'Dead letters by the fingerprint of their error, largest group first.',
     role: 'viewer',
     needs: 'deadLetters',
     query: z.strictObject({ type: typeName.optional() }),
@@ -106,22 +105,22 @@ export const DEAD_LETTER_ROUTES = routes({
           oldestAtMs: z.number(),
           newestAtMs: z.number(),
           newestId: z.string(),
-          /** The letters counted in this group, and none that die later. */
+          /** Exactly the letters counted in this group. */
           selection: Selection,
         }),
       ),
-      /** Letters counted, the newest first. */
+      /** Letters counted, newest first. */
       scanned: z.number(),
-      /** False when counting them all would have taken too long: then each count is a lower bound. */
+      /** False when counting was stopped; each count is then a lower bound. */
       complete: z.boolean(),
-      /** All letters of the filter that were there when counting began, and none that die later. */
+      /** All letters of the filter when counting began. */
       selection: Selection,
     }),
   },
   showDeadLetter: {
     method: 'get',
     path: '/api/v1/dead-letters/{id}',
-    summary: 'One dead letter with its payload, its error, its history and what was done to it.',
+    summary: 'One dead letter with its payload, error, history and audit.',
     role: 'viewer',
     needs: 'deadLetters',
     params,
@@ -131,16 +130,16 @@ export const DEAD_LETTER_ROUTES = routes({
       fingerprint: z.string(),
       history: z.array(JobEvent),
       audit: z.array(AuditEntry),
-      /** Whether this process knows the definition, so that an edited payload is checked before it is stored. */
+      /** Whether this process has the definition, and so checks an edited payload. */
       checked: z.boolean(),
-      /** Whether parts of the payload are redacted: then it can be replayed as it is, not edited. */
+      /** Whether parts of the payload are redacted; it can then be replayed, but not edited. */
       redacted: z.boolean(),
     }),
   },
   replayDeadLetter: {
     method: 'post',
     path: '/api/v1/dead-letters/{id}/replay',
-    summary: 'Puts one letter back into the queue, with a mended payload if one is given. A dry run only checks.',
+    summary: 'Puts one letter back into the queue, optionally with a new payload. A dry run only checks.',
     role: 'operator',
     needs: 'deadLetters',
     params,
@@ -165,7 +164,7 @@ export const DEAD_LETTER_ROUTES = routes({
   discardDeadLetters: {
     method: 'post',
     path: '/api/v1/dead-letters/discard',
-    summary: 'Takes a selection off the list, with a reason. It can be undone while the letters are kept.',
+    summary: 'Discards a selection, with a reason. It can be undone while the letters are kept.',
     role: 'operator',
     needs: 'deadLetters',
     body: z.strictObject({ ...bulk, reason }),
@@ -175,7 +174,7 @@ export const DEAD_LETTER_ROUTES = routes({
   undoDiscard: {
     method: 'post',
     path: '/api/v1/dead-letters/{id}/undo',
-    summary: 'Makes a discarded job the dead letter that it was.',
+    summary: 'Makes a discarded job a dead letter again.',
     role: 'operator',
     needs: 'deadLetters',
     params,
@@ -185,7 +184,7 @@ export const DEAD_LETTER_ROUTES = routes({
   purgeDeadLetters: {
     method: 'post',
     path: '/api/v1/dead-letters/purge',
-    summary: 'Deletes a selection for good, with a reason. Critical types take force.',
+    summary: 'Deletes a selection for good, with a reason. Critical types need force.',
     role: 'admin',
     needs: 'deadLetters',
     body: z.strictObject({ ...bulk, reason }),
@@ -195,14 +194,14 @@ export const DEAD_LETTER_ROUTES = routes({
   listOperations: {
     method: 'get',
     path: '/api/v1/operations',
-    summary: 'Bulk acts begun in this process, the newest first.',
+    summary: 'Bulk operations of this process, newest first.',
     role: 'viewer',
     answer: z.object({ operations: z.array(Operation) }),
   },
   showOperation: {
     method: 'get',
     path: '/api/v1/operations/{id}',
-    summary: 'How far a bulk act is.',
+    summary: 'The progress of a bulk operation.',
     role: 'viewer',
     params,
     answer: Operation,
@@ -210,7 +209,7 @@ export const DEAD_LETTER_ROUTES = routes({
   stopOperation: {
     method: 'delete',
     path: '/api/v1/operations/{id}',
-    summary: 'Stops a bulk act after the page of letters that it works on. What is done stays done.',
+    summary: 'Stops a bulk operation after its current page. What is done stays done.',
     role: 'operator',
     params,
     answer: Operation,
@@ -218,7 +217,7 @@ export const DEAD_LETTER_ROUTES = routes({
   listAudit: {
     method: 'get',
     path: '/api/v1/audit',
-    summary: 'What was done by hand: who, when, why, to what.',
+    summary: 'Manual actions: who, when, why, and on what.',
     role: 'viewer',
     needs: 'deadLetters',
     query: z.strictObject({

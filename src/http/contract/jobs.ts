@@ -28,7 +28,7 @@ export const JOB_ROUTES = routes({
     method: 'get',
     path: '/api/v1/jobs',
     summary:
-      'Jobs, newest first. A search looks at ids, types, keys, tenants and error texts, a bounded number of jobs per page.',
+      'Jobs, newest first. A search covers ids, types, keys, tenants and error texts, for a limited number of jobs per page.',
     role: 'viewer',
     needs: 'inspection',
     query: z.strictObject({
@@ -43,14 +43,14 @@ export const JOB_ROUTES = routes({
   showJob: {
     method: 'get',
     path: '/api/v1/jobs/{id}',
-    summary: 'One job with its timeline, what it waits for, why it is not running, and what was done to it.',
+    summary: 'One job with its history, its dependencies, an explanation and its audit.',
     role: 'viewer',
     needs: 'inspection',
     params,
     answer: z.object({
       job: JobDetail,
       history: z.array(JobEvent),
-      /** Its predecessors, and theirs, as far as they are still stored. */
+      /** Its predecessors, and theirs, as far as they are stored. */
       graph: z.array(z.object({ id: z.string(), type: z.string(), state: z.string(), after: z.array(z.string()) })),
       explanation: Explanation,
       audit: z.array(AuditEntry),
@@ -59,7 +59,7 @@ export const JOB_ROUTES = routes({
   explainJob: {
     method: 'get',
     path: '/api/v1/jobs/{id}/explain',
-    summary: 'Why a job is not running, or what it does.',
+    summary: 'Why a job is not running, or what it is doing.',
     role: 'viewer',
     needs: 'inspection',
     params,
@@ -68,7 +68,7 @@ export const JOB_ROUTES = routes({
   enqueueJob: {
     method: 'post',
     path: '/api/v1/jobs',
-    summary: 'Stores one job. Its payload is checked by its definition where this process knows one.',
+    summary: 'Stores one job. Its payload is checked if this process has the definition.',
     role: 'operator',
     body: z.strictObject({
       type: typeName,
@@ -89,7 +89,7 @@ export const JOB_ROUTES = routes({
   cancelJob: {
     method: 'post',
     path: '/api/v1/jobs/{id}/cancel',
-    summary: 'Ends a job that has not finished, also while a worker runs it. 409 when it has.',
+    summary: 'Cancels a job, also while it runs. 409 if it has finished.',
     role: 'operator',
     needs: 'cancellation',
     params,
@@ -99,7 +99,7 @@ export const JOB_ROUTES = routes({
   retryJob: {
     method: 'post',
     path: '/api/v1/jobs/{id}/retry',
-    summary: 'Puts a dead letter back into the queue. 409 when the job is none.',
+    summary: 'Puts a dead letter back into the queue. 409 if the job is not a dead letter.',
     role: 'operator',
     needs: 'deadLetters',
     params,

@@ -7,21 +7,21 @@ const type = z.strictObject({ type: typeName })
 
 const Pause = z.object({ type: z.string(), sinceMs: z.number(), who: z.string(), reason: z.string() })
 
-/** One look at the whole: small, so that it can be pushed every second. */
+/** Small, because it is pushed every second. */
 export const Overview = z.object({
   atMs: z.number(),
-  /** When the counts were taken: large stores are counted less often than once a second. */
+  /** When the counts were taken: large stores are counted less often. */
   countedAtMs: z.number(),
   counts: z.record(z.string(), TypeCounts),
   paused: z.array(z.string()),
-  /** For how long the job that has been due longest waits; null when none does. */
+  /** How long the oldest due job has been waiting; null when none waits. */
   oldestWaitingMs: z.number().nullable(),
   workers: z.number(),
   alertsFiring: z.number(),
   health: z.enum(['healthy', 'degraded', 'unhealthy']),
 })
 
-/** What one step of time brought. Rates and latencies are null where this process cannot know them. */
+/** What happened in one step. Rates and latencies are null when this process cannot know them. */
 export const HistoryPoint = z.object({
   atMs: z.number(),
   completedPerSecond: z.number().nullable(),
@@ -40,9 +40,8 @@ export const HistoryPoint = z.object({
 const Worker = z.object({
   id: z.string(),
   types: z.array(z.string()),
-  /** D's health conditions. */
   condition: z.string(),
-  /** Why it is in that condition, for a person. */
+  /** An explanation of the condition. */
   text: z.string(),
   lastBeatAtMs: z.number(),
   lastJobAtMs: z.number().nullable(),
@@ -63,7 +62,7 @@ const Schedule = z.object({
   lastJobId: z.string().nullable(),
   runs: z.number(),
   skips: z.number(),
-  /** Ticks that nothing was enqueued for, because no keeper ran then. */
+  /** Ticks without a job, because no keeper was running. */
   missedTicks: z.number(),
   overdue: z.boolean(),
 })
@@ -71,9 +70,9 @@ const Schedule = z.object({
 const Queue = TypeCounts.extend({
   type: z.string(),
   pause: Pause.nullable(),
-  /** Workers that run it now; null where nobody says that it lives. */
+  /** Workers of the type; null without presence. */
   workers: z.number().nullable(),
-  /** Whether this process knows its definition. */
+  /** Whether this process has its definition. */
   defined: z.boolean(),
 })
 
@@ -100,24 +99,24 @@ export const OPERATING_ROUTES = routes({
   showSession: {
     method: 'get',
     path: '/api/v1/session',
-    summary: 'Who the caller is, what it may do, and what this engine can.',
+    summary: 'The caller, its role, and the capabilities of the engine.',
     role: 'viewer',
     answer: z.object({
       who: z.string(),
       role: z.enum(ROLES),
-      /** Where a token is asked for; without one every caller from this machine may do everything. */
+      /** Whether tokens are required; otherwise every caller on this machine may do everything. */
       tokens: z.boolean(),
       version: z.string(),
       engine: z.string(),
       capabilities: z.record(z.string(), z.unknown()),
-      /** Facets that routes need, and whether they are there. */
+      /** Which facets the engine has. */
       facets: z.record(z.string(), z.boolean()),
     }),
   },
   showOverview: {
     method: 'get',
     path: '/api/v1/overview',
-    summary: 'Counts by type and state, workers, alerts and health in one answer.',
+    summary: 'Counts by type and state, workers, alerts and health.',
     role: 'viewer',
     answer: Overview,
   },
@@ -139,7 +138,7 @@ export const OPERATING_ROUTES = routes({
   pauseQueue: {
     method: 'post',
     path: '/api/v1/queues/{type}/pause',
-    summary: 'Starts no more jobs of a type; those that run go on.',
+    summary: 'Starts no more jobs of a type; running ones go on.',
     role: 'operator',
     needs: 'pausing',
     params: type,
@@ -159,7 +158,7 @@ export const OPERATING_ROUTES = routes({
   listWorkers: {
     method: 'get',
     path: '/api/v1/workers',
-    summary: 'Workers that live, stop, or are missing, and what they run.',
+    summary: 'Running, stopping and missing workers, and their jobs.',
     role: 'viewer',
     needs: 'presence',
     answer: z.object({ workers: z.array(Worker) }),
@@ -175,7 +174,7 @@ export const OPERATING_ROUTES = routes({
   previewSchedule: {
     method: 'get',
     path: '/api/v1/schedules/{name}/next',
-    summary: 'When a schedule runs next, ten times unless told.',
+    summary: 'The next runs of a schedule; default: ten.',
     role: 'viewer',
     needs: 'schedules',
     params: name,
@@ -185,7 +184,7 @@ export const OPERATING_ROUTES = routes({
   pauseSchedule: {
     method: 'post',
     path: '/api/v1/schedules/{name}/pause',
-    summary: 'No runs until it is resumed.',
+    summary: 'Stops the runs of a schedule until it is resumed.',
     role: 'operator',
     needs: 'schedules',
     params: name,
@@ -195,7 +194,7 @@ export const OPERATING_ROUTES = routes({
   resumeSchedule: {
     method: 'post',
     path: '/api/v1/schedules/{name}/resume',
-    summary: 'Goes on with the next tick from now.',
+    summary: 'Continues a schedule with the next tick.',
     role: 'operator',
     needs: 'schedules',
     params: name,
@@ -205,7 +204,7 @@ export const OPERATING_ROUTES = routes({
   runSchedule: {
     method: 'post',
     path: '/api/v1/schedules/{name}/run',
-    summary: 'Enqueues a run now, whatever the clock says.',
+    summary: 'Enqueues a run now.',
     role: 'operator',
     needs: 'schedules',
     params: name,
@@ -216,14 +215,14 @@ export const OPERATING_ROUTES = routes({
   listAlerts: {
     method: 'get',
     path: '/api/v1/alerts',
-    summary: 'Alerts that fire, and those that were resolved lately.',
+    summary: 'Firing, pending and recently resolved alerts.',
     role: 'viewer',
     answer: z.object({ alerts: z.array(Alert) }),
   },
   listTopics: {
     method: 'get',
     path: '/api/v1/topics',
-    summary: 'How far each consumer group is behind on each topic, against its thresholds.',
+    summary: 'The lag of each consumer group on each topic, with its limits.',
     role: 'viewer',
     needs: 'topics',
     answer: z.object({ topics: z.array(Topic) }),

@@ -1,14 +1,14 @@
 /**
- * One route as data: what it takes, what it answers, and who may call it. Validation, authorisation, the OpenAPI document,
- * the page's client and the fuzz tests are all made from these, so none of them can say something else than the others.
+ * One route as data: its input, its answer and its role. Validation, authorization, the OpenAPI document, the dashboard's
+ * client and the fuzz tests are all derived from these.
  */
 import type { z } from 'zod'
 
-/** Each may do what the one before may. */
+/** Each role includes those before it. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
-/** Facets of the engine without which a route answers 501. */
+/** Without the facet a route answers 501. */
 export type Facet = 'inspection' | 'cancellation' | 'deadLetters' | 'schedules' | 'presence' | 'pausing' | 'topics'
 
 export interface RouteSpec {
@@ -22,7 +22,7 @@ export interface RouteSpec {
   readonly query?: z.ZodType
   readonly body?: z.ZodType
   readonly answer: z.ZodType
-  /** 200 unless told. */
+  /** Default: 200. */
   readonly status?: 200 | 201 | 202
 }
 
@@ -32,7 +32,7 @@ type Part<Spec, Name extends 'params' | 'query' | 'body'> = Spec extends {
   ? { readonly [N in Name]: z.output<Shape> }
   : unknown
 
-/** What a handler is given: the parts that the route declares, checked. */
+/** What a handler gets: the validated parts that the route declares. */
 export type Input<Spec extends RouteSpec> = Part<Spec, 'params'> & Part<Spec, 'query'> & Part<Spec, 'body'>
 
 type Sent<Spec, Name extends 'params' | 'query' | 'body'> = Spec extends {
@@ -43,12 +43,19 @@ type Sent<Spec, Name extends 'params' | 'query' | 'body'> = Spec extends {
     : { readonly [N in Name]: z.input<Shape> }
   : unknown
 
-/** What a client sends: defaults may be left out. */
+/** What a client sends: values with defaults are optional. */
 export type Request<Spec extends RouteSpec> = Sent<Spec, 'params'> & Sent<Spec, 'query'> & Sent<Spec, 'body'>
 
 export type Answer<Spec extends RouteSpec> = z.output<Spec['answer']>
 
-/** Keeps the literal types of a table of routes. */
+/** Keeps the literal types of a table. */
 export function routes<const Table extends Readonly<Record<string, RouteSpec>>>(table: Table): Table {
   return table
 }
+
+/** What a handler returns: the answer's shape, read-only. */
+export type DeepReadonly<T> = T extends readonly (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : T extends object
+    ? { readonly [Name in keyof T]: DeepReadonly<T[Name]> }
+    : T

@@ -1,21 +1,21 @@
-/** Shapes that several routes share. Times are milliseconds since 1970; names are those of the API of the package. */
+/** Shapes that several routes share. Times are milliseconds since 1970; names are those of the package's API. */
 import { z } from 'zod'
 import { JOB_STATES } from '../../job/states.ts'
 
 export const LIMIT_MAX = 500
 
-/** Opaque to clients: what the page before answered as `next`. */
+/** Opaque to clients: the `next` of the previous page. */
 export const cursor = z.string().min(1).max(400)
 
 export const limit = z.coerce.number().int().min(1).max(LIMIT_MAX).default(50)
 
 export const jobId = z.string().min(1).max(300)
 export const typeName = z.string().min(1).max(128)
-/** The end of the year 9999: stores keep times as text that sorts as time only up to there. */
+/** The end of the year 9999: stores keep times as text, which sorts correctly up to there. */
 export const TIME_MS_MAX = 253_402_300_799_999
 export const timeMs = z.coerce.number().int().min(0).max(TIME_MS_MAX)
 
-/** Why somebody acts; it is stored with the act. */
+/** The reason of an action, stored in the audit. */
 export const reason = z.string().trim().min(1).max(500)
 
 export const ByReason = z.strictObject({ reason: reason.optional() })
@@ -23,16 +23,16 @@ export const ByReason = z.strictObject({ reason: reason.optional() })
 export function page<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),
-    /** The cursor of the page after this one; null on the last. */
+    /** The cursor of the next page; null on the last. */
     next: cursor.nullable(),
   })
 }
 
-/** Every refusal. `code` is stable, `message` says what to do next. */
+/** Every error. `code` is stable, `message` says what to do next. */
 export const Problem = z.object({
   code: z.string(),
   message: z.string(),
-  /** Which part of the request is wrong, where it is one. */
+  /** The invalid parts of the request. */
   issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 })
 
@@ -61,7 +61,7 @@ export const JobSummary = z.object({
   error: ErrorRecord.omit({ stack: true }).nullable(),
   leaseOwner: z.string().nullable(),
   leaseUntilMs: z.number().nullable(),
-  /** These three are null where another program wrote a time that cannot be read. */
+  /** These three are null when another program wrote an unreadable time. */
   createdAtMs: z.number().nullable(),
   runAtMs: z.number().nullable(),
   updatedAtMs: z.number().nullable(),
@@ -70,9 +70,9 @@ export const JobSummary = z.object({
   durationMs: z.number().nullable(),
 })
 
-/** A job with what it carries; sensitive parts of payload, result and progress are replaced by `[redacted]`. */
+/** A job with its payload, result and progress; secrets in them are replaced by `[redacted]`. */
 export const JobDetail = JobSummary.extend({
-  /** Undefined JSON of a foreign producer is given as its text. */
+  /** Invalid JSON of another program is given as text. */
   payload: z.unknown(),
   payloadVersion: z.number(),
   result: z.unknown(),
@@ -83,7 +83,7 @@ export const JobDetail = JobSummary.extend({
 
 export const JobEvent = z.object({
   jobId: z.string(),
-  /** Null where another program wrote a time that cannot be read. */
+  /** Null when another program wrote an unreadable time. */
   atMs: z.number().nullable(),
   name: z.string(),
   attempt: z.number(),
@@ -91,7 +91,7 @@ export const JobEvent = z.object({
   detail: z.record(z.string(), z.unknown()).nullable(),
 })
 
-/** One act, with who and why. */
+/** One action, with who and why. */
 export const AuditEntry = z.object({
   seq: z.number(),
   atMs: z.number(),
@@ -100,7 +100,7 @@ export const AuditEntry = z.object({
   action: z.string(),
   jobId: z.string(),
   type: z.string(),
-  /** What was acted on where it is no job, such as a schedule's name. */
+  /** The subject of the action if it is not a job, such as a schedule's name. */
   subject: z.string().nullable(),
   before: z.record(z.string(), z.unknown()),
   after: z.record(z.string(), z.unknown()).nullable(),
@@ -114,16 +114,16 @@ export const TypeCounts = z.object({
   dead: z.number(),
 })
 
-/** Why a job is not running, or what it does. The first line is the main one. */
+/** Why a job is not running, or what it is doing. */
 export const Explanation = z.object({
   /** Such as `delayed`, `waits-for-jobs`, `paused`, `limit-reached`, `no-worker`, `running`, `completed`. */
   because: z.string(),
-  /** A sentence for a person. */
+  /** One sentence. */
   text: z.string(),
-  /** Further reasons that hold too. */
+  /** Further reasons. */
   also: z.array(z.string()),
-  /** When it may start, where that is known. */
+  /** When it may start, if known. */
   untilMs: z.number().nullable(),
-  /** Jobs that it waits for, or that hold what it needs. */
+  /** Jobs that it waits for, or that occupy its limit. */
   jobs: z.array(z.object({ id: z.string(), type: z.string(), state: z.string() })),
 })

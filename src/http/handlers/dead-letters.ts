@@ -4,43 +4,42 @@ import { type Letter, type LetterFilter, type Selection, toLetter } from '../../
 import { deadLettersOf } from '../../engine/admission.ts'
 import { AUDIT_ACTIONS, type DeadLetterFilter } from '../../engine/dead-letters.ts'
 import { OptionError, UnsupportedError } from '../../errors.ts'
+import { omitUndefined } from '../../job/known-options.ts'
+import type { AdminContext } from '../context.ts'
 import type { DEAD_LETTER_ROUTES } from '../contract/dead-letters.ts'
-import { readAuditCursor, readLetterCursor, toCursor } from '../cursors.ts'
 import type { OperationView } from '../operations.ts'
-import type { Parts } from '../parts.ts'
+import { readAuditCursor, readLetterCursor, scan, toCursor } from '../paging.ts'
+import { refusePlaceholder } from '../redaction.ts'
 import type { Call, Handlers } from '../routing.ts'
-import { scan } from '../scan.ts'
-import { refusePlaceholder } from './acts.ts'
-import { given } from './shown.ts'
 import { auditOf, detailOf, historyOf, summaryOf } from './views.ts'
 
-/** Counting takes no longer than this, or the caller would wait; what was not reached makes the counts lower bounds. */
+/** Counting stops after this, and the counts are lower bounds. */
 const COUNT_MS = 5_000
 
 type LetterRoutes = Handlers<keyof typeof DEAD_LETTER_ROUTES>
 
-export function deadLetterHandlers(parts: Parts): LetterRoutes {
-  return { ...lookingAt(parts), ...actingOn(parts), ...following(parts) }
+export function deadLetterHandlers(admin: AdminContext): LetterRoutes {
+  return { ...readHandlers(admin), ...actionHandlers(admin), ...operationHandlers(admin) }
 }
 
-function deskOf({ desk, mill }: Parts): Desk {
+function deskOf({ desk, mill }: AdminContext): Desk {
   if (desk !== null) return desk
   throw new UnsupportedError({ engine: mill.engine.name, limit: 'keeps no dead letters' })
 }
 
-function lookingAt(
-  parts: Parts,
+function readHandlers(
+  admin: AdminContext,
 ): Pick<LetterRoutes, 'listDeadLetters' | 'groupDeadLetters' | 'showDeadLetter' | 'listAudit'> {
-  const { redaction } = parts
+  const { redaction } = admin
   return {
     async listDeadLetters({ query }) {
-      const { cursor, limit, fingerprint, ...filter } = given(query)
+      const { cursor, limit, fingerprint, ...filter } = omitUndefined(query)
       const { items, next } = await scan<Letter, NonNullable<DeadLetterFilter['after']>>({
-        clock: parts.clock,
+        clock: admin.clock,
         limit,
         from: cursor === undefined ? null : placeFrom(cursor),
         read: async (after, max) => {
-          const page = await deadLettersOf(parts.mill.engine).list({ ...filter, limit: max, ...(after && { after }) })
+          const page = await deadLettersOf(admin.mill.engine).list({ ...filter, limit: max, ...(after && { after }) })
           return page.map(toLetter)
         },
         placeOf: ({ job }) => ({ completedAtMs: job.completedAtMs ?? 0, id: job.id }),
@@ -52,29 +51,29 @@ function lookingAt(
       }
     },
     async groupDeadLetters({ query }, { signal }) {
-      const { groups, seen, complete, selection } = await counting(parts, signal, (until) =>
-        deskOf(parts).causes(given(query), { signal: until }),
+      const { groups, seen, complete, selection } = await counting(admin, signal, (until) =>
+        deskOf(admin).causes(omitUndefined(query), { signal: until }),
       )
       return { groups, scanned: seen, complete, selection: shownSelection(selection) }
     },
     async showDeadLetter({ params: { id } }) {
-      const { job, error, fingerprint, history, audit } = await deskOf(parts).show(id)
+      const { job, error, fingerprint, history, audit } = await deskOf(admin).show(id)
       return {
         job: detailOf(job, redaction),
         ...{ error, fingerprint, history: historyOf(history) },
         audit: audit.map((entry) => auditOf(entry, redaction)),
-        checked: parts.jobs.has(job.type),
+        checked: admin.jobs.has(job.type),
         redacted: redaction.payload(job.type, job.payload).redacted,
       }
     },
     async listAudit({ query }) {
-      const { cursor, limit, action: named, ...filter } = given(query)
+      const { cursor, limit, action: named, ...filter } = omitUndefined(query)
       const action = AUDIT_ACTIONS.find((one) => one === named)
       if (named !== undefined && action === undefined) {
         throw new OptionError(`'action' is '${named}'; give one of ${AUDIT_ACTIONS.join(', ')}`)
       }
       const before = cursor === undefined ? undefined : readAuditCursor(cursor)[0]
-      const entries = await deskOf(parts).audit({ ...filter, ...given({ action, before }), limit: limit + 1 })
+      const entries = await deskOf(admin).audit({ ...filter, ...omitUndefined({ action, before }), limit: limit + 1 })
       const items = entries.slice(0, limit)
       const last = entries.length > limit ? items.at(-1) : undefined
       return {
@@ -90,8 +89,8 @@ function placeFrom(cursor: string): NonNullable<DeadLetterFilter['after']> {
   return { completedAtMs, id }
 }
 
-function actingOn(
-  parts: Parts,
+function actionHandlers(
+  admin: AdminContext,
 ): Pick<
   LetterRoutes,
   'replayDeadLetter' | 'replayDeadLetters' | 'discardDeadLetters' | 'undoDiscard' | 'purgeDeadLetters'
@@ -100,20 +99,20 @@ function actingOn(
     async replayDeadLetter({ params: { id }, body }, { caller }) {
       const { reason, payload, force, dryRun } = body
       refusePlaceholder(payload)
-      await deskOf(parts).replay(id, given({ who: caller.who, reason }), { payload, force, dryRun })
+      await deskOf(admin).replay(id, omitUndefined({ who: caller.who, reason }), { payload, force, dryRun })
       return { id, replayed: !dryRun }
     },
-    replayDeadLetters: ({ body }, call) => bulk(parts, call, 'replay', body),
-    discardDeadLetters: ({ body }, call) => bulk(parts, call, 'discard', body),
+    replayDeadLetters: ({ body }, call) => bulk(admin, call, 'replay', body),
+    discardDeadLetters: ({ body }, call) => bulk(admin, call, 'discard', body),
     async undoDiscard({ params: { id }, body: { reason } }, { caller }) {
-      await deskOf(parts).undo(id, given({ who: caller.who, reason }))
+      await deskOf(admin).undo(id, omitUndefined({ who: caller.who, reason }))
       return { id, undone: true }
     },
-    purgeDeadLetters: ({ body }, call) => bulk(parts, call, 'purge', body),
+    purgeDeadLetters: ({ body }, call) => bulk(admin, call, 'purge', body),
   }
 }
 
-const ACTS = { replay: 'replayAll', discard: 'discard', purge: 'purge' } as const
+const DESK_METHODS = { replay: 'replayAll', discard: 'discard', purge: 'purge' } as const
 
 interface BulkBody {
   readonly selection: { readonly ids: readonly string[] } | Readonly<Record<string, unknown>>
@@ -124,28 +123,28 @@ interface BulkBody {
 }
 
 async function bulk(
-  parts: Parts,
+  admin: AdminContext,
   { caller, signal }: Call,
   kind: OperationView['kind'],
   body: BulkBody,
 ): Promise<{ outcome: ShownOutcome | null; operation: OperationView | null }> {
-  const desk = deskOf(parts)
+  const desk = deskOf(admin)
   const { dryRun, force, rate, reason } = body
-  const selection: Selection = given(body.selection)
-  const by = given({ who: caller.who, reason })
-  const options = given({ force, rate })
+  const selection: Selection = omitUndefined(body.selection)
+  const by = omitUndefined({ who: caller.who, reason })
+  const options = omitUndefined({ force, rate })
   if (dryRun) {
-    const outcome = await counting(parts, signal, (until) =>
-      desk[ACTS[kind]](selection, by, { ...options, dryRun, signal: until }),
+    const outcome = await counting(admin, signal, (until) =>
+      desk[DESK_METHODS[kind]](selection, by, { ...options, dryRun, signal: until }),
     )
     const shown = { ...outcome, refused: { ...outcome.refused }, selection: shownSelection(outcome.selection) }
     return { outcome: shown, operation: null }
   }
-  const operation = parts.operations.start({
+  const operation = admin.operations.start({
     kind,
     who: caller.who,
     reason: reason ?? kind,
-    run: (following) => desk[ACTS[kind]](selection, by, { ...options, ...following }),
+    run: (progress) => desk[DESK_METHODS[kind]](selection, by, { ...options, ...progress }),
   })
   return { outcome: null, operation }
 }
@@ -161,9 +160,9 @@ function shownSelection(selection: Selection): ShownSelection {
   return 'ids' in selection ? { ids: [...selection.ids] } : selection
 }
 
-/** Counts until it is done, the caller goes away, or the time is up. */
+/** Counts until done, the caller disconnects, or the time is up. */
 async function counting<Answer>(
-  { clock }: Parts,
+  { clock }: AdminContext,
   signal: AbortSignal,
   count: (until: AbortSignal) => Promise<Answer>,
 ): Promise<Answer> {
@@ -176,7 +175,9 @@ async function counting<Answer>(
   }
 }
 
-function following({ operations }: Parts): Pick<LetterRoutes, 'listOperations' | 'showOperation' | 'stopOperation'> {
+function operationHandlers({
+  operations,
+}: AdminContext): Pick<LetterRoutes, 'listOperations' | 'showOperation' | 'stopOperation'> {
   return {
     listOperations: () => ({ operations: operations.list() }),
     showOperation: ({ params: { id } }) => operations.find(id),

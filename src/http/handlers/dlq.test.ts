@@ -5,7 +5,7 @@ import { ArrayLog } from '../../../test/fixtures/array-log.ts'
 import { toDeadLetter } from '../../engines/kafka/dead-letters/letter.ts'
 import { TopicDesk } from '../../engines/kafka/dead-letters/topic-desk.ts'
 import { systemClock } from '../../time/clock.ts'
-import type { Topics } from '../parts.ts'
+import type { Topics } from '../context.ts'
 
 async function start(t: TestContext, count = 3) {
   const log = new ArrayLog(systemClock, 1)

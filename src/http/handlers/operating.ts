@@ -1,50 +1,52 @@
+import type { z } from 'zod'
 import type { NotedAction } from '../../engine/dead-letters.ts'
+import type { Beat } from '../../engine/presence.ts'
 import { UnknownScheduleError } from '../../errors.ts'
+import { omitUndefined } from '../../job/known-options.ts'
 import { overdueSchedules, type ScheduleView } from '../../keeper/schedule-state.ts'
 import { lagSeverity } from '../../observe/lag.ts'
 import type { WorkerView } from '../../observe/workers.ts'
 import type { Caller } from '../auth.ts'
+import type { AdminContext } from '../context.ts'
+import { facetsOf } from '../context.ts'
 import type { OPERATING_ROUTES } from '../contract/operating.ts'
-import { facetsOf } from '../facets.ts'
-import { packageVersion } from '../package.ts'
-import type { Parts } from '../parts.ts'
+import type { DeepReadonly } from '../contract/route.ts'
+import { packageVersion } from '../package-info.ts'
 import type { Handlers } from '../routing.ts'
-import { noted } from './acts.ts'
-import { queuesOf } from './queues.ts'
-import { given } from './shown.ts'
+import { audited } from './audited.ts'
 
 type OperatingRoutes = Handlers<keyof typeof OPERATING_ROUTES>
 
-export function operatingHandlers(parts: Parts): OperatingRoutes {
-  return { ...seeing(parts), ...pausing(parts), ...scheduling(parts) }
+export function operatingHandlers(admin: AdminContext): OperatingRoutes {
+  return { ...overviewHandlers(admin), ...pauseHandlers(admin), ...scheduleHandlers(admin) }
 }
 
-function seeing(
-  parts: Parts,
+function overviewHandlers(
+  admin: AdminContext,
 ): Pick<
   OperatingRoutes,
   'showSession' | 'showOverview' | 'showHistory' | 'listQueues' | 'listWorkers' | 'listAlerts' | 'listTopics'
 > {
-  const { mill, sampler } = parts
+  const { mill, sampler } = admin
   return {
     showSession: (_input, { caller }) => ({
       ...caller,
-      tokens: parts.hasTokens,
+      tokens: admin.hasTokens,
       version: packageVersion(),
       engine: mill.engine.name,
       capabilities: { ...mill.engine.capabilities },
-      facets: facetsOf(parts),
+      facets: facetsOf(admin),
     }),
     showOverview: () => sampler.overview(),
     showHistory: ({ query: { sinceMs } }) => ({ stepMs: sampler.stepMs, points: sampler.points(sinceMs) }),
-    listQueues: async () => ({ queues: await queuesOf(parts) }),
+    listQueues: async () => ({ queues: await queuesOf(admin) }),
     async listWorkers() {
-      const [workers, held] = await Promise.all([mill.workers(), heldNow(parts)])
-      return { workers: workers.map((worker) => workerOf(worker, held)) }
+      const [workers, inProgress] = await Promise.all([mill.workers(), jobsInProgress(admin)])
+      return { workers: workers.map((worker) => workerOf(worker, inProgress)) }
     },
-    listAlerts: () => ({ alerts: parts.alerting.current() }),
+    listAlerts: () => ({ alerts: admin.alerting.current() }),
     async listTopics() {
-      const { topics } = parts
+      const { topics } = admin
       const lags = (await topics?.lags()) ?? []
       const shown = lags.map(({ group, topic, lag }) => {
         const limits = topics?.limits(topic) ?? null
@@ -57,32 +59,34 @@ function seeing(
   }
 }
 
-interface HeldJob {
+interface JobInProgress {
   readonly id: string
   readonly type: string
   readonly sinceMs: number
 }
 
-/** More jobs in progress than this are told as their workers last said. */
-const HELD_MAX = 500
+/** With more jobs in progress, those of the last heartbeats are shown. */
+const IN_PROGRESS_MAX = 500
 
-/** By worker, what the store says is in progress: a beat is up to ten seconds old. Null where that cannot be listed. */
-async function heldNow({ mill }: Parts): Promise<ReadonlyMap<string | null, readonly HeldJob[]> | null> {
+/** The jobs in progress by worker, from the store: heartbeats are up to ten seconds old. Null when they cannot be listed. */
+async function jobsInProgress({
+  mill,
+}: AdminContext): Promise<ReadonlyMap<string | null, readonly JobInProgress[]> | null> {
   if (mill.engine.inspector === undefined) return null
-  const jobs = await mill.jobs({ state: 'in_progress', limit: HELD_MAX })
-  if (jobs.length === HELD_MAX) return null
-  const held = jobs.map(({ id, type, leaseOwner, startedAtMs, updatedAtMs }) => ({
+  const jobs = await mill.jobs({ state: 'in_progress', limit: IN_PROGRESS_MAX })
+  if (jobs.length === IN_PROGRESS_MAX) return null
+  const inProgress = jobs.map(({ id, type, leaseOwner, startedAtMs, updatedAtMs }) => ({
     ...{ id, type, leaseOwner },
     sinceMs: startedAtMs ?? updatedAtMs,
   }))
-  return Map.groupBy(held, ({ leaseOwner }) => leaseOwner)
+  return Map.groupBy(inProgress, ({ leaseOwner }) => leaseOwner)
 }
 
-function workerOf(worker: WorkerView, held: Awaited<ReturnType<typeof heldNow>>) {
+function workerOf(worker: WorkerView, inProgress: Awaited<ReturnType<typeof jobsInProgress>>) {
   const { id, condition, action, seenAtMs, stoppingSinceMs, concurrency, types } = worker
   const lastJobs = types.flatMap(({ lastJobAtMs }) => lastJobAtMs ?? [])
   const said = types.flatMap(({ type, jobs }) => jobs.map((job) => ({ id: job.id, type, sinceMs: job.startedAtMs })))
-  const now = held === null ? null : (held.get(id) ?? [])
+  const now = inProgress === null ? null : (inProgress.get(id) ?? [])
   return {
     ...{ id, condition, stoppingSinceMs, concurrency },
     types: types.map(({ type }) => type),
@@ -90,52 +94,52 @@ function workerOf(worker: WorkerView, held: Awaited<ReturnType<typeof heldNow>>)
     lastBeatAtMs: seenAtMs,
     lastJobAtMs: lastJobs.length === 0 ? null : Math.max(...lastJobs),
     running: now ?? said,
-    // One that is another program's does not say what it runs.
+    // A worker of another program does not report its jobs.
     runningCount: now?.length ?? (concurrency === null ? null : worker.running),
   }
 }
 
 const CONDITION_TEXTS: Readonly<Record<WorkerView['condition'], string>> = {
-  missing: 'it has not been heard for a minute and has not said goodbye',
+  missing: 'it has been silent for a minute without having signed off',
   overdue: 'it has been stopping for more than two minutes',
-  stuck: 'jobs wait for it and it handles none',
-  late: 'its last sign of life has run out',
-  stopping: 'it ends what it runs and takes no more',
+  stuck: 'jobs wait for it, but it handles none',
+  late: 'its last heartbeat has expired',
+  stopping: 'it finishes its jobs and takes no more',
   working: 'it runs jobs',
   idle: 'nothing waits for it',
 }
 
-function pausing({ mill }: Parts): Pick<OperatingRoutes, 'pauseQueue' | 'resumeQueue'> {
+function pauseHandlers({ mill }: AdminContext): Pick<OperatingRoutes, 'pauseQueue' | 'resumeQueue'> {
   return {
     async pauseQueue({ params: { type }, body: { reason } }, { caller }) {
-      return { type, paused: true, changed: await mill.pause(type, given({ who: caller.who, reason })) }
+      return { type, paused: true, changed: await mill.pause(type, omitUndefined({ who: caller.who, reason })) }
     },
     async resumeQueue({ params: { type }, body: { reason } }, { caller }) {
-      return { type, paused: false, changed: await mill.resume(type, given({ who: caller.who, reason })) }
+      return { type, paused: false, changed: await mill.resume(type, omitUndefined({ who: caller.who, reason })) }
     },
   }
 }
 
-/** A tick that nobody ran for longer than this is missing. */
+/** A tick that has not run for longer than this is overdue. */
 const OVERDUE_MS = 60_000
 
-function scheduling(
-  parts: Parts,
+function scheduleHandlers(
+  admin: AdminContext,
 ): Pick<OperatingRoutes, 'listSchedules' | 'previewSchedule' | 'pauseSchedule' | 'resumeSchedule' | 'runSchedule'> {
-  const { schedules } = parts.mill
+  const { schedules } = admin.mill
   const shown = (schedule: ScheduleView) => ({
     ...schedule,
-    overdue: overdueSchedules([schedule], parts.clock.nowMs(), OVERDUE_MS).length > 0,
+    overdue: overdueSchedules([schedule], admin.clock.nowMs(), OVERDUE_MS).length > 0,
   })
   const change = async (
     act: 'pause' | 'resume',
     name: string,
     by: { readonly caller: Caller; readonly reason: string | undefined },
   ) => {
-    const before = await known(parts, name)
+    const before = await known(admin, name)
     const after = await schedules[act](name)
     const action: NotedAction = act === 'pause' ? 'schedule-pause' : 'schedule-resume'
-    await noted(parts, by.caller, {
+    await audited(admin, by.caller, {
       ...{ action, reason: by.reason, subject: name, type: after.type },
       before: { paused: before.paused, nextAtMs: before.nextAtMs },
       after: { paused: after.paused, nextAtMs: after.nextAtMs },
@@ -145,24 +149,51 @@ function scheduling(
   return {
     listSchedules: async () => ({ schedules: (await schedules.list()).map(shown) }),
     async previewSchedule({ params: { name }, query: { count } }) {
-      // A name with spaces would be taken for a cron text.
-      await known(parts, name)
+      // A name with spaces would be read as a cron expression.
+      await known(admin, name)
       return { name, nextAtMs: await schedules.preview(name, { count }) }
     },
     pauseSchedule: ({ params: { name }, body: { reason } }, { caller }) => change('pause', name, { caller, reason }),
     resumeSchedule: ({ params: { name }, body: { reason } }, { caller }) => change('resume', name, { caller, reason }),
     async runSchedule({ params: { name }, body: { reason } }, { caller }) {
-      const { type } = await known(parts, name)
+      const { type } = await known(admin, name)
       const receipt = await schedules.runNow(name)
       const after = { ...receipt }
-      await noted(parts, caller, { action: 'schedule-run', reason, subject: name, jobId: receipt.id, type, after })
+      await audited(admin, caller, { action: 'schedule-run', reason, subject: name, jobId: receipt.id, type, after })
       return receipt
     },
   }
 }
 
-async function known({ mill }: Parts, name: string): Promise<ScheduleView> {
+async function known({ mill }: AdminContext, name: string): Promise<ScheduleView> {
   const schedule = await mill.schedules.find(name)
   if (schedule === null) throw new UnknownScheduleError(name)
   return schedule
+}
+
+type Queues = DeepReadonly<z.output<(typeof OPERATING_ROUTES)['listQueues']['answer']>>['queues']
+
+const EMPTY = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
+
+/** Every type that has jobs, a pause, a worker or a definition here, by name. */
+export async function queuesOf({ mill, sampler, jobs }: AdminContext): Promise<Queues> {
+  const { pauses, presence } = mill.engine
+  const [counts, paused, beats] = await Promise.all([sampler.counts(), pauses?.list() ?? [], presence?.list() ?? null])
+  const types = new Set([
+    ...Object.keys(counts),
+    ...paused.map(({ type }) => type),
+    ...(beats ?? []).map(({ type }) => type),
+    ...jobs.keys(),
+  ])
+  return [...types].sort().map((type) => ({
+    type,
+    ...(counts[type] ?? EMPTY),
+    pause: paused.find((pause) => pause.type === type) ?? null,
+    workers: beats === null ? null : runningOf(beats, type),
+    defined: jobs.has(type),
+  }))
+}
+
+function runningOf(beats: readonly Beat[], type: string): number {
+  return beats.filter((beat) => beat.type === type && beat.status === 'RUNNING').length
 }

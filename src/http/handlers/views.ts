@@ -1,19 +1,19 @@
-/** How jobs and audit entries are shown: with the contract's fields, and without secrets. */
+/** Jobs and audit entries with the contract's fields, and without secrets. */
 import type { z } from 'zod'
 import type { AuditEntry } from '../../engine/dead-letters.ts'
 import type { JobEvent, JobView } from '../../job/job.ts'
+import type { DeepReadonly } from '../contract/route.ts'
 import type { AuditEntry as AuditShape, JobDetail, JobSummary } from '../contract/shapes.ts'
 import type { Redaction } from '../redaction.ts'
-import type { Shown } from './shown.ts'
 
-export function summaryOf(job: JobView, redaction: Redaction): Shown<z.output<typeof JobSummary>> {
+export function summaryOf(job: JobView, redaction: Redaction): DeepReadonly<z.output<typeof JobSummary>> {
   return { ...job, ...timesOf(job), progress: redaction.named(job.progress) }
 }
 
 /** JSON has no NaN. */
 const finite = (ms: number | null): number | null => (Number.isFinite(ms) ? ms : null)
 
-/** Times of rows that other programs wrote may be unreadable. */
+/** Other programs may have written unreadable times. */
 function timesOf(job: JobView) {
   return {
     createdAtMs: finite(job.createdAtMs),
@@ -29,7 +29,7 @@ export function historyOf(history: readonly JobEvent[]) {
   return history.map((event) => ({ ...event, atMs: finite(event.atMs) }))
 }
 
-export function detailOf(job: JobView, redaction: Redaction): Shown<z.output<typeof JobDetail>> {
+export function detailOf(job: JobView, redaction: Redaction): DeepReadonly<z.output<typeof JobDetail>> {
   return {
     ...job,
     ...timesOf(job),
@@ -40,8 +40,8 @@ export function detailOf(job: JobView, redaction: Redaction): Shown<z.output<typ
   }
 }
 
-/** An entry of an edit holds the payload before and after: they are shown as the job's own is. */
-export function auditOf(entry: AuditEntry, redaction: Redaction): Shown<z.output<typeof AuditShape>> {
+/** The entry of an edit has the payload before and after, redacted like the job's own. */
+export function auditOf(entry: AuditEntry, redaction: Redaction): DeepReadonly<z.output<typeof AuditShape>> {
   const shown = (facts: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
     typeof facts.payload === 'string'
       ? { ...facts, payload: redaction.payload(entry.type, facts.payload).value }

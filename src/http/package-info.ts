@@ -8,13 +8,13 @@ interface Found {
   readonly version: string
 }
 
-/** Sources and the built package lie at different depths under the same package.json. */
+/** Sources and the built package are at different depths under package.json. */
 function find(folder: string): Found | null {
   try {
     const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
     if (name === 'millrace') return { root: folder, version: String(version) }
   } catch {
-    // No package.json at this depth: look further up.
+    // Not here: look further up.
   }
   const parent = dirname(folder)
   return parent === folder ? null : find(parent)

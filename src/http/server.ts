@@ -7,7 +7,7 @@ export const HOST_DEFAULT = '127.0.0.1'
 export interface Listening {
   /** Such as `http://127.0.0.1:7420`. */
   readonly url: string
-  /** Ends the server and every connection. A second call returns the same promise. */
+  /** Closes the server and every connection. A second call returns the same promise. */
   close(): Promise<void>
 }
 
@@ -40,18 +40,22 @@ function started(server: Server, { port, host }: { readonly port: number; readon
 function explained(error: Error, port: number, host: string): Error {
   const code: unknown = Reflect.get(error, 'code')
   if (code === 'EADDRINUSE') {
-    return new OptionError(`port ${port} of ${host} is taken; give another one, or end what listens there`, {
-      cause: error,
-    })
+    return new OptionError(
+      `port ${port} of ${host} is in use; choose another one, or stop the program that listens there`,
+      {
+        cause: error,
+      },
+    )
   }
-  if (code === 'EACCES') return new OptionError(`port ${port} needs more rights; give one above 1023`, { cause: error })
+  if (code === 'EACCES')
+    return new OptionError(`port ${port} needs more rights; choose one above 1023`, { cause: error })
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return new OptionError(`'${host}' is no address of this machine`, { cause: error })
+    return new OptionError(`'${host}' is not an address of this machine`, { cause: error })
   }
   return error
 }
 
-/** Streams never end by themselves, so connections are not waited for. */
+/** Event streams never end on their own, so connections are closed. */
 function ended(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())

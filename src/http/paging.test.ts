@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ENGINES, stageOn } from '../../test/fixtures/admin.ts'
 import { TestClock } from '../testing/test-clock.ts'
-import { scan } from './scan.ts'
+import { scan } from './paging.ts'
 
 const numbers = Array.from({ length: 10_000 }, (_, index) => index)
 

@@ -1,0 +1,98 @@
+import type { z } from 'zod'
+import type { Mill } from '../client/mill.ts'
+import type { Desk } from '../desk/desk.ts'
+import type { TopicLetters } from '../engine/topics.ts'
+import type { AnyJob, Log } from '../job/definition.ts'
+import type { HealthEndpoint } from '../observe/health.ts'
+import type { ObservedTopics } from '../observe/lag.ts'
+import type { Metrics } from '../observe/metrics/instrument.ts'
+import type { Sampler } from '../observe/sampling/sampler.ts'
+import type { Clock } from '../time/clock.ts'
+import type { AdminToken } from './auth.ts'
+import type { Alert } from './contract/operating.ts'
+import type { DeepReadonly, Facet } from './contract/route.ts'
+import type { Operations } from './operations.ts'
+import type { Redaction } from './redaction.ts'
+
+/** Pending, firing and recently resolved alerts. */
+export interface AlertSource {
+  current(): readonly AlertView[]
+}
+export type AlertView = DeepReadonly<z.output<typeof Alert>>
+
+/** Topics of a broker, and the desk for their dead letters. */
+export interface Topics extends ObservedTopics {
+  readonly desk: TopicLetters
+}
+
+export interface AdminOptions {
+  /** Definitions, to check payloads and to hide what their schemas mark as secret. */
+  readonly jobs?: readonly AnyJob[]
+  /** Default: none. Then only callers on this machine are answered, and they may do everything. */
+  readonly tokens?: readonly AdminToken[]
+  readonly alerting?: AlertSource
+  /** For the overview and the charts; default: a new one. */
+  readonly sampler?: Sampler
+  readonly topics?: Topics
+  /** For `/metrics`; default: metrics attached now. */
+  readonly metrics?: Metrics
+  /** More host names of this server, such as `queue.example.com`. */
+  readonly hosts?: readonly string[]
+  /** The folder of the built dashboard; default: the package's. Null: no dashboard. */
+  readonly page?: string | null
+  /** Where this is mounted, such as `/admin`; default: `/`. */
+  readonly basePath?: string
+  /** Whether health and metrics need no token; default: false. */
+  readonly publicHealth?: boolean
+  /** More health endpoints by path, such as `/actuator/health`. */
+  readonly healthEndpoints?: Readonly<Record<string, HealthEndpoint>>
+  readonly health?: { readonly minWorkers?: number; readonly deadLetterThreshold?: number }
+  /** The remote address of a request, when the server is not one of Node's. */
+  readonly peer?: (request: Request, env: unknown) => string | null
+  readonly clock?: Clock
+  readonly log?: Log
+}
+
+/** Everything the handlers use. */
+export interface AdminContext {
+  readonly mill: Mill
+  /** Null when the engine keeps no dead letters. */
+  readonly desk: Desk | null
+  readonly jobs: ReadonlyMap<string, AnyJob>
+  readonly redaction: Redaction
+  readonly operations: Operations
+  readonly sampler: Pick<Sampler, 'overview' | 'counts' | 'points' | 'stepMs' | 'subscribe'>
+  readonly alerting: AlertSource
+  readonly topics: Topics | null
+  readonly metrics: () => Promise<Metrics>
+  readonly hasTokens: boolean
+  readonly health: NonNullable<AdminOptions['health']>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface FacetOf {
+  isThere(admin: AdminContext): boolean
+  /** Completes the error "the … engine" when it is missing. */
+  readonly limit: string
+}
+
+/** What routes may need. */
+export const FACETS: Readonly<Record<Facet, FacetOf>> = {
+  inspection: { isThere: ({ mill }) => mill.engine.inspector !== undefined, limit: 'cannot look up single jobs' },
+  cancellation: { isThere: ({ mill }) => mill.engine.controls !== undefined, limit: 'cannot cancel a job' },
+  deadLetters: { isThere: ({ desk }) => desk !== null, limit: 'keeps no dead letters' },
+  schedules: { isThere: ({ mill }) => mill.engine.schedules !== undefined, limit: 'keeps no schedules' },
+  presence: {
+    isThere: ({ mill }) => mill.engine.presence !== undefined,
+    limit: 'does not know its workers',
+  },
+  pausing: { isThere: ({ mill }) => mill.engine.pauses !== undefined, limit: 'cannot pause a type' },
+  topics: { isThere: ({ topics }) => topics !== null, limit: 'has no topics' },
+}
+
+export function facetsOf(admin: AdminContext): Readonly<Record<Facet, boolean>> {
+  const entries = Object.entries(FACETS).map(([name, { isThere }]) => [name, isThere(admin)])
+  // The keys of FACETS are all facets.
+  return Object.fromEntries(entries) as Record<Facet, boolean>
+}
