@@ -77,7 +77,7 @@ describe('scripts/reaper.ts', () => {
       [['--once'], { DATABASE_URL: '' }, /set DATABASE_URL/],
       [['--twice'], {}, /--twice.*known: --once/],
       [['--once', '--engine', 'postgres://127.0.0.1:1/x'], { REAPER_INTERVAL_SEC: 'soon' }, /REAPER_INTERVAL_SEC/],
-      [['--once', '--tables', 'jobs,', '--engine', 'postgres://127.0.0.1:1/x'], {}, /no list of tables/],
+      [['--once', '--tables', 'jobs,', '--engine', 'postgres://127.0.0.1:1/x'], {}, /not a list of tables/],
     ]
     for (const [args, env, pattern] of cases) {
       const { code, out } = await new Running(REAPER, args, { env }).ended

@@ -170,3 +170,12 @@ test('the command runs from the package', () => {
   const enqueued = run(command, ['enqueue', 'greet', '{}', '--json', '--engine', 'sqlite:./bin.db'], project)
   assert.match(enqueued, /"status":"enqueued"/)
 })
+
+test('the command finds presets and job tables in the package', () => {
+  const command = path.join(project, 'node_modules/.bin/millrace')
+  assert.match(run(command, ['help', 'start'], project), /--preset <name>[^]*escrow/)
+  const refused = (...args: readonly string[]): string =>
+    spawnSync(command, args, { cwd: project, encoding: 'utf8' }).stderr
+  assert.match(refused('start', '--preset', 'escrow', '--engine', 'memory:'), /runs on Kafka/)
+  assert.match(refused('reap', '--tables', 'jobs', '--engine', 'memory:'), /give a postgres:\/\/ URL/)
+})

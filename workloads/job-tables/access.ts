@@ -4,13 +4,13 @@ import { readTableSettings, type TableSettings } from './settings.ts'
 import { type JobTable, type Place, type PlaceOptions, placeOf, type Shape, Shapes, type Use } from './shape.ts'
 
 export interface AccessOptions<Table extends string = JobTable> extends PlaceOptions<Table> {
-  /** The figures of document E: `readTableSettings(process.env)`, or the built-in ones unless told. */
+  /** Such as `readTableSettings(process.env)`. Default: the built-in values. */
   readonly settings?: TableSettings
-  /** Replaces the database's clock: for tests, never in production, where machines disagree about the hour. */
+  /** Replaces the database's clock, for tests only: the clocks of machines differ. */
   readonly nowMs?: () => number
 }
 
-/** The tables of one configuration in one database: what all functions for workers, and the reaper, stand on. */
+/** The configured tables in one database, for the worker functions and the reaper. */
 export class TableAccess {
   readonly place: Place<string>
   readonly settings: TableSettings
@@ -26,7 +26,7 @@ export class TableAccess {
     this.#nowMs = options.nowMs ?? null
   }
 
-  /** The parameter of every statement: null leaves the time to the database. */
+  /** A parameter of every statement. Null means the database's time. */
   now(): string | null {
     return this.#nowMs === null ? null : toIso(this.#nowMs())
   }
@@ -35,7 +35,7 @@ export class TableAccess {
     return (await this.#database.query(statement, values)).rows
   }
 
-  /** Throws what the database throws, or an EngineError that names the missing columns. */
+  /** Rejects with the database's error, or with an EngineError that names the missing columns. */
   async shaped<Answer>(table: string, use: Use, work: (shape: Shape) => Promise<Answer>): Promise<Answer> {
     try {
       return await work(await this.#shapes.of(table, use))
@@ -45,7 +45,7 @@ export class TableAccess {
     }
   }
 
-  /** For the functions that return a ServiceResult: a table that was not configured and every fault become values. */
+  /** For functions that return a ServiceResult: an unconfigured table and every fault become values. */
   async answer<Value>(
     table: string,
     during: string,

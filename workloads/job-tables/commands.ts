@@ -35,17 +35,16 @@ async function using<Answer>(url: string, run: (connected: Connected) => Promise
   }
 }
 
-/** A database reached by its URL, for the reaper as a program of its own. */
 export interface Connected {
   readonly database: Database
   readonly schema: string
   close(): Promise<void>
 }
 
-/** A reaper sends one statement at a time; the second connection is for what stays behind of a broken first. */
+/** A reaper sends one statement at a time; the second connection replaces a broken first one. */
 const CONNECTIONS_MAX = 2
 const CONNECT_MS = 5_000
-/** After this, a connection that no longer answers is given up, also when the network dropped it in silence. */
+/** Ends a connection that no longer answers, for example after a silent network failure. */
 const ANSWER_MS = 30_000
 
 export async function connectTo(url: string): Promise<Connected> {
@@ -63,7 +62,7 @@ export async function connectTo(url: string): Promise<Connected> {
     },
     CONNECTIONS_MAX,
   )
-  // The next statement finds out by itself; without a listener, an idle connection that ends would end the process.
+  // Without a listener, an idle connection that ends would end the process. The next statement reconnects.
   pool.on('error', () => {})
   const query: Database['query'] = async (text, values = []) => {
     const client = await pool.connect()
@@ -71,7 +70,7 @@ export async function connectTo(url: string): Promise<Connected> {
     try {
       const answer = await client.query({ text, values, query_timeout: ANSWER_MS })
       isBroken = false
-      // Several statements in one text, as a migration sends, are answered by a list, which has no rows.
+      // A migration sends several statements in one text. Their result is a list without rows.
       return { rows: (answer.rows ?? []).filter(isRow) }
     } finally {
       client.release(isBroken)

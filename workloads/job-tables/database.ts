@@ -1,28 +1,28 @@
 import { isConflict, isConnectionFault, toEngineError } from '../../src/engines/postgres/faults.ts'
 import type { Clock } from '../../src/time/clock.ts'
 
-/** Why something was refused or could not be done. Match on it, never on the text. */
+/** Match on the code, not on the text. */
 export type RefusalCode =
-  /** The table is not one that was configured (E02). */
+  /** The table is not configured. */
   | 'unknown_table'
   /** An argument is out of range. */
   | 'invalid_argument'
-  /** Not queued, not due yet, or not there (X191). */
+  /** The row is not queued, not due yet, or does not exist. */
   | 'not_claimable'
-  /** The row is no longer, or never was, processing under this worker (X171). */
+  /** The row is not processing under this worker. */
   | 'lease_lost'
-  /** The lease ended before the call, whether or not the reaper has come by (X185). */
+  /** The lease ended before the call, even if the reaper has not taken it yet. */
   | 'lease_expired'
-  /** The job has run longer than its hard deadline (X179). */
+  /** The job has run past its hard deadline. */
   | 'deadline_passed'
-  /** The table or some of its columns are not there. */
+  /** The table or some of its columns do not exist. */
   | 'schema_missing'
-  /** The connection failed: it is unknown whether the call took effect. */
+  /** The connection failed: whether the call took effect is unknown. */
   | 'database_unavailable'
   /** The database refused the statement. */
   | 'database_error'
 
-/** The answer of every function for workers. A refusal is a value; nothing is thrown (E12). */
+/** What every worker function returns. Nothing is thrown. */
 export type ServiceResult<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly error: string; readonly code?: RefusalCode }
@@ -35,12 +35,12 @@ export function refused(code: RefusalCode, error: string): { ok: false; error: s
   return { ok: false, error, code }
 }
 
-/** A row as a driver hands it over. Our statements return text only, so that type parsers of the user's do not matter. */
+/** A row of the driver. All statements return text, so that the user's type parsers do not matter. */
 export type Row = Readonly<Record<string, unknown>>
 
 /**
- * The part of `pg` that is used here: a Pool, a Client, or anything that runs one statement with parameters.
- * Every call is one statement and thereby one transaction, so a pooler in transaction mode may stand between.
+ * A `pg` Pool, Client, or anything else that runs one statement with parameters. Every call is one statement and so one
+ * transaction: a pooler in transaction mode works.
  */
 export interface Database {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly Row[] }>
@@ -56,7 +56,7 @@ export function numberOf(row: Row, column: string): number | null {
   return text === null ? null : Number(text)
 }
 
-/** The waits between tries when the database is away for a moment (X187). */
+/** The waits between tries while the database is unavailable. */
 export const RETRY_DELAYS_MS: readonly number[] = Object.freeze([100, 400, 1_600])
 
 const NO_TABLE = '42P01'
@@ -66,13 +66,13 @@ function codeOf(error: unknown): string {
   return error instanceof Error ? String(Reflect.get(error, 'code') ?? '') : ''
 }
 
-/** The connection failed, or others stood in the way: the same statement may succeed in a moment. */
+/** A failed connection or a conflict: the same statement may succeed later. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof AggregateError && error.errors.some(isTransient)) return true
   return isConnectionFault(error) || isConflict(error)
 }
 
-/** The statement was prepared for a table that has changed since. */
+/** The table is not what it was when its shape was read. */
 export function isSchemaFault(error: unknown): boolean {
   const code = codeOf(error)
   return code === NO_TABLE || code === NO_COLUMN || code === 'ERR_SCHEMA_MISSING'
@@ -83,7 +83,6 @@ function refusalCodeOf(error: unknown): RefusalCode {
   return isTransient(error) ? 'database_unavailable' : 'database_error'
 }
 
-/** A fault as the value that the functions for workers return (E12). */
 export function toRefusal(error: unknown, during: string): ReturnType<typeof refused> {
   return refused(refusalCodeOf(error), toEngineError(error, during).message)
 }
@@ -94,7 +93,7 @@ export interface Retrying {
   onRetry(error: unknown, delayMs: number): void
 }
 
-/** Runs what may safely be run twice until it succeeds, fails for good, or has used up its tries (E43, X187). */
+/** Repeats `run`, which must be safe to repeat, until it succeeds, fails for good or has used up its tries. */
 export async function withRetries<Answer>(
   run: () => Promise<Answer>,
   { clock, signal, onRetry }: Retrying,

@@ -6,21 +6,20 @@ import type { Shape } from './shape.ts'
 import { AT, endedAt, epochMs, held, ISO, moment, requeueDelay } from './sql.ts'
 
 export interface FinishDetails {
-  /** A short code of your own; stored in `fail_code`. */
+  /** A short code; stored in `fail_code`. */
   readonly code?: string
-  /** For people; redacted, cut to 2 000 characters and stored in `fail_reason`. */
+  /** Redacted, cut to 2 000 characters and stored in `fail_reason`. */
   readonly reason?: string
-  /** False ends the job now, whatever attempts are left: another start would fail in the same way (X192). */
+  /** False fails the job now, even with attempts left. Default: true. */
   readonly retryable?: boolean
 }
 
-/** What became of the row. */
 export interface FinishedJob {
   readonly id: string
   readonly table: string
   readonly status: 'completed' | 'queued' | 'failed'
   readonly attempt: number
-  /** When a job that is queued again may be claimed. */
+  /** When a requeued job may be claimed. */
   readonly nextEarliestRunAt: Date | null
 }
 
@@ -33,7 +32,7 @@ interface Call {
   readonly details: FinishDetails
 }
 
-/** E11: the end of one start, if the worker still holds the lease. The event is written with the row (X181, X192). */
+/** Ends one start if the worker still holds the lease. Row and event are written in one transaction. */
 export async function finishJob(access: TableAccess, call: Call): Promise<ServiceResult<FinishedJob>> {
   const { table, id, workerId, attempt, success, details } = call
   if (typeof id !== 'string' || id === '') return refused('invalid_argument', 'the id is empty; give the id of a row')
@@ -48,7 +47,7 @@ export async function finishJob(access: TableAccess, call: Call): Promise<Servic
 }
 
 function failure({ settings }: TableAccess, { code, reason, retryable = true }: FinishDetails): unknown[] {
-  // Errors are redacted, cut and made storable in one place.
+  // toErrorRecord redacts, cuts and makes the text storable.
   const record = toErrorRecord(Object.assign(new Error(String(reason ?? '')), { code: code ?? null }))
   return [
     record.code,
@@ -71,7 +70,6 @@ function finishedJob(table: string, row: Row): FinishedJob {
   }
 }
 
-/** The event of what a worker reported, in the transaction of the row itself. */
 const finished = (shape: Shape, table: string, worker: string, type: string, details: string): string => `
 event as (
   insert into ${shape.events} (job_id, data)
@@ -84,7 +82,7 @@ from settled`
 
 const SETTLED = 'returning job.id, job.status, job.attempt_count, job.next_earliest_run_at'
 
-/** E11, success. Parameters: id, now, worker, attempt or null, table. */
+/** Parameters: id, now, worker, attempt or null, table. */
 const complete = (shape: Shape): string => `
 with ${moment('$2')},
 settled as (
@@ -95,7 +93,7 @@ settled as (
 ),${finished(shape, '$5', '$3', `'worker:completed'`, '')}`
 
 /**
- * E11, X192: queued again after a backoff while attempts are left, else failed.
+ * Requeues after a backoff while attempts are left, otherwise fails.
  * Parameters: id, now, worker, attempt or null, table, code, reason, may be retried, backoff base and maximum in ms.
  */
 const fail = (shape: Shape): string => {

@@ -9,7 +9,7 @@ export {
   type KeepOptions,
   openJobTables,
 } from './job-tables.ts'
-export type { LeaseKeeper } from './lease-renewer.ts'
+export type { LeaseRenewer } from './lease-renewer.ts'
 export type { LeasedJob } from './leases.ts'
 export { type JobTableMetrics, jobTableMetrics } from './metrics.ts'
 export { migrateTables, type TablesPlan } from './migration.ts'

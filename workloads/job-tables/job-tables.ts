@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../../src/time/clock.ts'
 import { type AccessOptions, TableAccess } from './access.ts'
 import type { Database, ServiceResult } from './database.ts'
 import { type FinishDetails, type FinishedJob, finishJob } from './finish.ts'
-import { keepLease, type LeaseKeeper } from './lease-renewer.ts'
+import { keepLease, type LeaseRenewer } from './lease-renewer.ts'
 import { claimJob, heartbeatJob, type LeasedJob } from './leases.ts'
 import { type ColumnValues, insertJob, listDue, type QueueAge, queueAge } from './queue.ts'
 import type { JobTable } from './shape.ts'
@@ -12,18 +12,18 @@ export interface InTable<Table extends string> {
 }
 
 export interface AtAttempt {
-  /** The `attempt` that the claim answered. Without it, a worker's own earlier start could pass for its later one. */
+  /** The `attempt` of the claim. Without it, a worker's earlier start could pass for its later one. */
   readonly attempt?: number
 }
 
 export interface KeepOptions<Table extends string> extends InTable<Table>, AtAttempt {
-  /** As given to `claimJob`; `DEFAULT_LEASE_SEC` unless told. */
+  /** As given to `claimJob`. Default: `DEFAULT_LEASE_SEC`. */
   readonly leaseSec?: number
 }
 
-/** What code that keeps its own tables calls (document E). Nothing here throws; see ServiceResult. */
+/** The functions for workers. None of them throws; see ServiceResult. */
 export interface JobTables<Table extends string = JobTable> {
-  /** Takes a queued job that is due. `leaseSec` is `DEFAULT_LEASE_SEC` when undefined. */
+  /** Claims a due job. `leaseSec` defaults to `DEFAULT_LEASE_SEC`. */
   claimJob(
     id: string,
     workerId: string,
@@ -42,9 +42,9 @@ export interface JobTables<Table extends string = JobTable> {
     details: FinishDetails | undefined,
     options: InTable<Table> & AtAttempt & { readonly workerId: string },
   ): Promise<ServiceResult<FinishedJob>>
-  /** Sends a heartbeat every `HEARTBEAT_SEC`, or every third of the lease if that is sooner, until stopped or refused. */
-  keepLease(id: string, workerId: string, options: KeepOptions<Table>): LeaseKeeper
-  /** Adds a row with the configured `max_attempts`. Pass your client as `within` to make it part of your transaction. */
+  /** Sends a heartbeat every `HEARTBEAT_SEC`, or every third of the lease if shorter, until stopped or refused. */
+  keepLease(id: string, workerId: string, options: KeepOptions<Table>): LeaseRenewer
+  /** Adds a row with the configured `max_attempts`. Pass your client as `within` to insert in your transaction. */
   insertJob(
     values: ColumnValues,
     options: InTable<Table> & { readonly within?: Database },
@@ -71,7 +71,7 @@ export function openJobTables<Table extends string = JobTable>(
   const access = new TableAccess(database, options)
   const { settings } = access
   const clock = options.clock ?? systemClock
-  // Only the compiler promises that the last argument is there.
+  // Callers without types may leave out the last argument.
   const tableOf = (given: Partial<InTable<Table>> | undefined): string => String(given?.table)
   const beat: JobTables<Table>['heartbeatJob'] = (id, workerId, leaseSec = settings.leaseSec, at) =>
     heartbeatJob(access, { table: tableOf(at), id, workerId, leaseSec, attempt: at?.attempt ?? null })

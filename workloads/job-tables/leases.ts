@@ -9,16 +9,16 @@ import { AT, dueAt, epochMs, held, isDue, moment } from './sql.ts'
 export interface LeasedJob {
   readonly id: string
   readonly table: string
-  /** 1 for the first start. Give it to `heartbeatJob` and `finishJob`: a worker's earlier start is then refused too. */
+  /** 1 for the first start. Pass it to `heartbeatJob` and `finishJob`, so that a worker's earlier start is refused too. */
   readonly attempt: number
   readonly maxAttempts: number
   readonly stage: string | null
   readonly leaseExpiresAt: Date
-  /** Heartbeats are refused from here on; null where the row has no expected duration, or its stage no factor. */
+  /** Heartbeats are refused after it. Null if the row has no expected duration or its stage no factor. */
   readonly deadlineAt: Date | null
 }
 
-/** A century in seconds; a lease that long is a mistake, and its end would not be a date. */
+/** A century. Beyond it, the end of the lease would not be a valid date. */
 const LEASE_SEC_MAX = 3_155_760_000
 
 interface Call {
@@ -28,7 +28,7 @@ interface Call {
   readonly leaseSec: number
 }
 
-/** What is wrong with the arguments, or null. Callers from JavaScript give anything. */
+/** Null for valid arguments. Callers without types may pass anything. */
 function invalid({ id, workerId, leaseSec }: Call): ReturnType<typeof refused> | null {
   if (typeof id !== 'string' || id === '') return refused('invalid_argument', 'the id is empty; give the id of a row')
   if (typeof workerId !== 'string' || workerId === '') {
@@ -38,7 +38,7 @@ function invalid({ id, workerId, leaseSec }: Call): ReturnType<typeof refused> |
   return refused('invalid_argument', `the lease is ${leaseSec} s; give a number above 0, at most ${LEASE_SEC_MAX}`)
 }
 
-/** E09: takes a queued job that is due, counts the start and sets the lease; by one worker however many try (X191). */
+/** Claims a due job, counts the start and sets the lease. Of several workers that try, one succeeds. */
 export async function claimJob(access: TableAccess, call: Call): Promise<ServiceResult<LeasedJob>> {
   const problem = invalid(call)
   if (problem !== null) return problem
@@ -50,7 +50,7 @@ export async function claimJob(access: TableAccess, call: Call): Promise<Service
   })
 }
 
-/** E10: a living worker's lease starts anew. Refused after its end, for another's job, and past the deadline (X179, X185). */
+/** Renews the lease. Refused after its end, for another worker's job, and past the deadline. */
 export async function heartbeatJob(
   access: TableAccess,
   call: Call & { readonly attempt: number | null },
@@ -75,7 +75,7 @@ export async function heartbeatJob(
   })
 }
 
-/** Says why a holder's call changed nothing. */
+/** Why a holder's call changed nothing. */
 export async function refuseHolder(
   access: TableAccess,
   shape: Shape,
@@ -122,7 +122,7 @@ function leasedJob(access: TableAccess, table: string, row: Row): LeasedJob {
   }
 }
 
-/** A row as it was found after a call that changed nothing. */
+/** A row as found after a call that changed nothing. */
 export interface FoundRow {
   readonly table: string
   readonly id: string
@@ -137,7 +137,7 @@ export interface FoundRow {
   readonly nowMs: number
 }
 
-/** Who says to hold the lease; `attempt` where the caller knows which start is meant. */
+/** The caller's claim to the lease; `attempt` is null if the caller does not know it. */
 export interface Holder {
   readonly workerId: string
   readonly attempt: number | null
@@ -145,12 +145,11 @@ export interface Holder {
 
 type Refusal = ReturnType<typeof refused>
 
-/** A lease has ended when its time is strictly past; at the very moment it still holds (E34, X185). */
+/** At the very moment of its end, a lease still holds. */
 export function isExpired(expiresAtMs: number, nowMs: number): boolean {
   return expiresAtMs < nowMs
 }
 
-/** X191: why nobody may take this job now. */
 export function whyNotClaimable(table: string, id: string, row: FoundRow | null): Refusal {
   if (row === null) return refused('not_claimable', `no row of '${table}' has the id '${id}'`)
   const { status, dueAtMs, nowMs } = row
@@ -161,7 +160,7 @@ export function whyNotClaimable(table: string, id: string, row: FoundRow | null)
   return refused('not_claimable', `job ${id} of '${table}' was changed at the same time; try again`)
 }
 
-/** Why a heartbeat or a finish had no effect. The worker should stop: somebody else has the job, or soon will. */
+/** Why a heartbeat or finish had no effect. The worker should stop: another worker has the job, or soon will. */
 export function whyNotHeld(
   table: string,
   id: string,
@@ -190,7 +189,7 @@ const LEASED = `job.id::text as id, job.attempt_count::text as attempt, job.max_
   job.stage::text as stage, ${epochMs('job.lease_expires_at')} as expires_ms, ${epochMs('job.started_at')} as started_ms,
   job.expected_duration_ms::text as expected_ms`
 
-/** X191, X174, X178. Parameters: id, now, worker, lease in seconds. */
+/** Parameters: id, now, worker, lease in seconds. */
 const claim = (shape: Shape): string => `
 with ${moment('$2')}
 update ${shape.name} as job
@@ -199,13 +198,13 @@ set status = 'processing', locked_by = $3, lease_expires_at = ${AT} + make_inter
 where job.id = $1 and ${isDue(shape)}
 returning ${LEASED}`
 
-/** X179, the twin of deadlineMs. NULL where there is no deadline. */
+/** `deadlineMs` in SQL. NULL without a deadline. */
 const deadline = (stages: string, factors: string, ofTable: string): string =>
   `job.started_at + job.expected_duration_ms * interval '1 millisecond' * coalesce(
     (select sla.factor from unnest(${stages}::text[], ${factors}::float8[]) as sla(stage, factor)
      where sla.stage = regexp_replace(lower(job.stage::text), '[^a-z0-9]', '', 'g')), ${ofTable}::float8)`
 
-/** E10. Parameters: id, now, worker, attempt or null, lease in seconds, stages, their factors, the table's factor. */
+/** Parameters: id, now, worker, attempt or null, lease in seconds, stages, their factors, the table's factor. */
 const heartbeat = (shape: Shape): string => `
 with ${moment('$2')}
 update ${shape.name} as job
@@ -213,7 +212,7 @@ set lease_expires_at = ${AT} + make_interval(secs => $5::float8), last_heartbeat
 where job.id = $1 and ${held('$3', '$4')} and coalesce(${deadline('$6', '$7', '$8')} >= ${AT}, true)
 returning ${LEASED}`
 
-/** Why a claim, heartbeat or finish was refused. Parameters: id, now. */
+/** Reads the row after a refused call. Parameters: id, now. */
 const look = (shape: Shape): string => `
 with ${moment('$2')}
 select job.status::text as status, job.locked_by::text as locked_by, ${epochMs(dueAt(shape))} as due_ms,

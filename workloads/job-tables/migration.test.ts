@@ -115,6 +115,6 @@ test('what cannot be completed is left as it is, with the reason', async (t) => 
     message: /'asr_jobs.lease_expires_at' is timestamp without time zone, not TIMESTAMPTZ/,
   })
   assert.deepEqual(await columnsOf(tables, 'jobs'), before)
-  await assert.rejects(migrateTables(tables.pool, { tables: ['absent'] }), /there is no table 'absent'/)
+  await assert.rejects(migrateTables(tables.pool, { tables: ['absent'] }), /table 'absent' does not exist/)
   await assert.rejects(migrateTables(tables.pool, { tables: ['bare'] }), /table 'bare' has no column status/)
 })

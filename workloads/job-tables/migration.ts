@@ -5,28 +5,27 @@ import { EngineError } from '../../src/errors.ts'
 import { type Database, textOf } from './database.ts'
 import { COLUMNS_OF, EVENTS_TABLE, type JobTable, type PlaceOptions, placeOf, qualified, SCHEMA_OF } from './shape.ts'
 
-/** What was, or with `dryRun` would be, run. Empty when the tables have everything. */
+/** The statements that were run, or would be run with `dryRun`. Empty if nothing is missing. */
 export interface TablesPlan {
   readonly statements: readonly string[]
 }
 
-/** E13 to E22, and when a job was claimed, which document E's hard deadlines need and it has no column for (X179). */
+/** The engine's lease columns, and `started_at` for the hard deadlines. */
 const COLUMNS = [...LEASE_COLUMNS, { name: 'started_at', definition: 'TIMESTAMPTZ NULL' }]
 
-/** What a column that is there already may be. A time without a zone would mean something else in each session. */
+/** Types that an existing column may have. A time without a zone would depend on the session. */
 const FITTING: Readonly<Record<string, RegExp>> = {
   TEXT: /^(?:text|character varying|citext)$/,
   TIMESTAMPTZ: /^timestamp with time zone$/,
   INT: /^(?:integer|bigint|smallint)$/,
 }
 
-/** Somebody's long transaction must not make everyone queue behind this one. */
+/** Otherwise all statements would queue behind this one while it waits for a long transaction. */
 const LOCK_TIMEOUT = `SET LOCAL lock_timeout = '5s'`
 
 /**
- * Gives tables that already exist the columns and the index of document E, and makes `job_events` if there is none.
- * What is there is not touched: no column, row or index of the user's changes (E25). All of it happens or nothing, and
- * repeating it does nothing.
+ * Adds the missing columns and index to existing tables, and creates `job_events` if missing. Existing columns, rows and
+ * indexes do not change. It happens in one transaction, and it is safe to repeat.
  */
 export async function migrateTables<Table extends string = JobTable>(
   database: Database,
@@ -49,7 +48,7 @@ async function pending(database: Database, tables: readonly string[], schema: st
   for (const table of tables) statements.push(...(await pendingOf(database, table, schema)))
   const events = qualified(EVENTS_TABLE, schema)
   if ((await columnsOf(database, events)).size === 0) {
-    // No foreign key: the ids of several tables meet here (X182).
+    // No foreign key: the ids come from several tables.
     statements.push(`CREATE TABLE IF NOT EXISTS ${events} (job_id TEXT NOT NULL, data JSONB NOT NULL)`)
   }
   return statements
@@ -72,7 +71,7 @@ async function pendingOf(database: Database, table: string, schema: string | nul
 
 function check(table: string, present: ReadonlyMap<string, string>): void {
   if (present.size === 0) {
-    throw new EngineError('ERR_SCHEMA_MISSING', `there is no table '${table}'; create it, or name the tables you have`)
+    throw new EngineError('ERR_SCHEMA_MISSING', `table '${table}' does not exist; create it, or name existing tables`)
   }
   const needed = ['id', 'status'].filter((column) => !present.has(column))
   if (needed.length > 0) {

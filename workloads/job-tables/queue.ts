@@ -4,14 +4,13 @@ import { accepted, type Database, numberOf, refused, type ServiceResult, textOf 
 import { qualified, type Shape } from './shape.ts'
 import { AT, dueAt, epochMs, isDue, moment } from './sql.ts'
 
-/** How long the job that has been due longest has waited for somebody to claim it (X190). */
 export interface QueueAge {
   readonly waiting: number
-  /** Null when nothing is due, or nothing tells since when. */
+  /** How long the longest-due job has waited. Null if nothing is due, or the time is unknown. */
   readonly oldestMs: number | null
 }
 
-/** The ids that a dispatcher may hand to workers now, the longest due first. The claim decides who gets one (X189). */
+/** The ids that a dispatcher may hand to workers, the longest due first. The claim decides which worker gets one. */
 export async function listDue(access: TableAccess, table: string, limit: number): Promise<ServiceResult<string[]>> {
   if (!Number.isInteger(limit) || limit < 1 || limit > 100_000) {
     return refused('invalid_argument', `'limit' is ${limit}; give a whole number from 1 to 100000`)
@@ -41,7 +40,7 @@ export async function queueAge(access: TableAccess, table: string): Promise<Serv
 
 export type ColumnValues = Readonly<Record<string, unknown>>
 
-/** X176: a new row gets the configured number of attempts, unless it brings its own; afterwards the row's counts. */
+/** The row's `max_attempts` wins over the configured number. */
 export async function insertJob(
   access: TableAccess,
   table: string,
@@ -74,7 +73,7 @@ where ${isDue(shape)}
 order by ${dueAt(shape)} nulls first
 limit $2::int`
 
-/** X190. Parameter: now. A row that was never due before waits since it was created. */
+/** Parameter: now. A row without a due time waits since it was created. */
 const ageOfQueue = (shape: Shape): string => {
   const since = shape.hasCreatedAt ? `coalesce(${dueAt(shape)}, job.created_at)` : dueAt(shape)
   return `
@@ -84,7 +83,7 @@ from ${shape.name} as job
 where ${isDue(shape)}`
 }
 
-/** Columns come quoted. The values are followed by `max_attempts` where the row does not bring its own (X176). */
+/** Columns are quoted. */
 const insertion = (name: string, columns: readonly string[]): string => `
 insert into ${name} (${columns.join(', ')})
 values (${columns.map((_, index) => `$${index + 1}`).join(', ')})

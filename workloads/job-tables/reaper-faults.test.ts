@@ -46,7 +46,7 @@ describe('several at once', () => {
     const reaper = new Reaper(tables.pool, { log })
     assert.deepEqual((await reaper.runOnce()).requeuedIds, [])
     assert.deepEqual(
-      lines('Another reaper is at work').map((line) => line.table),
+      lines('Another reaper is running').map((line) => line.table),
       ['jobs', 'jobs'],
     )
     await other.query('rollback')
@@ -197,7 +197,7 @@ describe('a database that is away', () => {
     assert.deepEqual((await new Reaper(pool, { clock, log }).runOnce()).requeuedIds, ['a'])
     assert.equal(proxy.resets, 1)
     assert.deepEqual(sleptMs, [100])
-    assert.equal(lines('Reaper tries again').length, 1)
+    assert.equal(lines('Reaper retries').length, 1)
   })
 
   // E43 X187
@@ -231,7 +231,7 @@ describe('a database that is away', () => {
     })
     await assert.rejects(new Reaper(tables.pool, { clock, tables: ['asr_jobs'] }).runOnce(), {
       code: 'ERR_SCHEMA_MISSING',
-      message: /there is no table 'asr_jobs'/,
+      message: /table 'asr_jobs' does not exist/,
     })
     assert.deepEqual(sleptMs, [])
   })

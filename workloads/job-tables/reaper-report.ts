@@ -2,7 +2,7 @@ import type { Log } from '../../src/job/definition.ts'
 import { redact } from '../../src/job/error-record.ts'
 import type { Reaped } from './reaper.ts'
 
-/** What a dispatcher such as pg-boss is told of a job that may run again. Its worker claims by id, so telling twice is harmless. */
+/** For a dispatcher such as pg-boss. Its worker claims by id, so a repeated call is harmless. */
 export interface RequeuedJob {
   readonly table: string
   readonly id: string
@@ -19,13 +19,13 @@ export interface ReportParts {
   readonly onReaped?: (reaped: Reaped) => void
 }
 
-/** Says what was committed: one line and one count per job (E38, E54, E55, E57), then the listener, then the dispatcher. */
+/** Reports one committed job: a log line, a count, then the listener, then the dispatcher. */
 export function reportTo({ log, metrics, republish, onReaped }: ReportParts): (reaped: Reaped) => Promise<void> {
   return async (reaped) => {
     const { action, table, id, stage, lockedBy, attempt, nextEarliestRunAt } = reaped
     const fields = { table, job_id: id, stage, locked_by: lockedBy, attempt, reason: 'lease_expired' }
     const tags = { table, stage: stage ?? STAGE_UNKNOWN }
-    // The rows are changed already: what a listener throws must not make the run look failed, nor end it.
+    // The rows are committed: an error of a listener must neither end the run nor make it look failed.
     const attemptTo = async (what: string, run: () => void | Promise<void>): Promise<void> => {
       try {
         await run()
@@ -43,18 +43,17 @@ export function reportTo({ log, metrics, republish, onReaped }: ReportParts): (r
     }
     await attemptTo('A listener failed', () => onReaped?.(reaped))
     if (action === 'requeued' && republish !== undefined) {
-      await attemptTo('Job could not be republished; its row is queued all the same', () =>
+      await attemptTo('Job could not be republished; its row is queued', () =>
         republish({ table, id, attempt, nextEarliestRunAt }),
       )
     }
   }
 }
 
-/** The names of document E, and the age of what waits (X190). Times are in milliseconds. */
 export type ReaperCounter = 'reaper.requeues' | 'reaper.failures'
 export type ReaperMeasure = 'reaper.scan_duration_ms' | 'reaper.queue_age_ms'
 
-/** A scan or a queue spans stages, so only what happened to one job has a stage (X184). */
+/** Only counts of single jobs have a stage: a scan or a queue spans stages. */
 export interface ReaperTags {
   readonly table: string
   readonly stage?: string
@@ -63,7 +62,7 @@ export interface ReaperTags {
 /** The tag of a job whose stage is NULL. */
 export const STAGE_UNKNOWN = 'unknown'
 
-/** Where the reaper reports. Implement it over whatever collects metrics; it is called after the commit and must not wait. */
+/** Called after the commit. It must not block. */
 export interface ReaperMetrics {
   count(name: ReaperCounter, tags: ReaperTags): void
   measure(name: ReaperMeasure, value: number, tags: ReaperTags): void
@@ -72,7 +71,7 @@ export interface ReaperMetrics {
 export const noMetrics: ReaperMetrics = Object.freeze({ count: () => {}, measure: () => {} })
 
 /**
- * Counts in memory: for tests, and for programs that print their own figures.
+ * Counts in memory, for tests and programs without a metrics library.
  *
  * @example
  * const metrics = new CountedMetrics()
@@ -94,7 +93,7 @@ export class CountedMetrics implements ReaperMetrics {
     return this.#totals.get(keyOf(name, tags)) ?? 0
   }
 
-  /** Undefined when nothing was measured under exactly these tags. */
+  /** Undefined if nothing was measured with exactly these tags. */
   latest(name: ReaperMeasure, tags: ReaperTags): number | undefined {
     return this.#latest.get(keyOf(name, tags))
   }

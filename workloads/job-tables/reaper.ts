@@ -9,13 +9,13 @@ import type { TableSettings } from './settings.ts'
 import type { JobTable, Shape } from './shape.ts'
 import { AT, endedAt, epochMs, ISO, moment, requeueDelay } from './sql.ts'
 
-/** What one run did (E08). Ids of both tables stand side by side; `onReaped` and the log say which is whose. */
+/** What one run did, over all tables. `onReaped` and the log tell the tables apart. */
 export interface ReaperResult {
   readonly requeuedIds: string[]
   readonly failedIds: string[]
 }
 
-/** What happened to one job, told after it was committed. */
+/** What happened to one job, reported after the commit. */
 export interface Reaped {
   readonly action: 'requeued' | 'failed'
   readonly table: string
@@ -32,12 +32,12 @@ export interface ReaperOptions<Table extends string = JobTable> extends AccessOp
   readonly clock?: Clock
   readonly log?: Log
   readonly metrics?: ReaperMetrics
-  /** Hands a requeued job to a dispatcher of your own. The row stays the truth: a failure here is only logged (X189). */
+  /** Hands a requeued job to your dispatcher. A failure is only logged: the row is the source of truth. */
   readonly republish?: Republish
   readonly onReaped?: (reaped: Reaped) => void
 }
 
-/** Rows that one statement takes at most: a transaction stays short however many leases have expired (X183). */
+/** The rows of one statement, so that a transaction stays short. */
 export const PASS_MAX = 500
 
 const nothing = (): void => {}
@@ -46,7 +46,7 @@ const silent: Log = Object.freeze({ debug: nothing, info: nothing, warn: nothing
 type Action = Reaped['action']
 type StatementOf = (shape: Shape) => string
 
-/** Requeues or fails the jobs whose leases have ended (document E). One instance may be shared; runs do not overlap. */
+/** Requeues or fails the jobs whose leases have ended. An instance may be shared; its runs do not overlap. */
 export class Reaper {
   readonly settings: TableSettings
   readonly clock: Clock
@@ -66,8 +66,8 @@ export class Reaper {
   }
 
   /**
-   * One run over all tables, in their order (E33). A table that fails does not keep the others from their turn; then the
-   * run rejects with the first failure. What was done until then is committed, with its events.
+   * One run over all tables, in order. If a table fails, the others still get their turn, and the run rejects with the
+   * first failure. Rows that were changed stay committed, with their events.
    */
   runOnce(signal?: AbortSignal): Promise<ReaperResult> {
     this.#running ??= this.#run(signal).finally(() => {
@@ -106,7 +106,7 @@ export class Reaper {
     await this.#measureAge(table)
   }
 
-  /** Passes until one finds less than it could take. Rows that somebody holds locked are left for the next run (E39). */
+  /** Repeats passes until one is not full. Locked rows are left for the next run. */
   async #empty(table: string, action: Action, statementOf: StatementOf, signal?: AbortSignal): Promise<string[]> {
     const ids: string[] = []
     for (;;) {
@@ -114,7 +114,7 @@ export class Reaper {
         this.#access.rows(statementOf(shape), this.#parameters(shape, table, action)),
       )
       if (textOf(rows[0] ?? {}, 'held') !== 'true') {
-        this.log.info('Another reaper is at work', { table })
+        this.log.info('Another reaper is running', { table })
         return ids
       }
       const reaped = rows.filter((row) => textOf(row, 'id') !== null).map((row) => reapedOf(table, action, row))
@@ -128,7 +128,7 @@ export class Reaper {
 
   #parameters(shape: Shape, table: string, action: Action): unknown[] {
     const { leaseSec, backoffBaseMs, backoffMaxMs } = this.settings
-    // An oid has 32 bits without a sign, the lock's key 32 with one.
+    // An oid is an unsigned 32-bit number, the lock's key a signed one.
     const shared = [this.#access.now(), shape.oid | 0, PASS_MAX, leaseSec, table]
     return action === 'requeued' ? [...shared, backoffBaseMs, backoffMaxMs] : shared
   }
@@ -138,7 +138,7 @@ export class Reaper {
       this.#access.rows(adoptTimeless(shape), [this.#access.now(), PASS_MAX]),
     )
     for (const row of rows) {
-      this.log.warn('Job without a lease or any time seen; it expires a default lease from now', {
+      this.log.warn('Job without a lease or timestamp; it expires after the default lease', {
         table,
         job_id: textOf(row, 'id'),
         lease_sec: this.settings.leaseSec,
@@ -146,20 +146,20 @@ export class Reaper {
     }
   }
 
-  /** X190: expired jobs that were requeued are of no use when nobody claims them. */
+  /** Shows when no worker claims the requeued jobs. */
   async #measureAge(table: string): Promise<void> {
     const age = await queueAge(this.#access, table)
-    if (!age.ok) this.log.warn('The age of the queue could not be read', { table, error: age.error })
+    if (!age.ok) this.log.warn('The queue age could not be read', { table, error: age.error })
     else this.#metrics.measure('reaper.queue_age_ms', age.value.oldestMs ?? 0, { table })
   }
 
-  /** A pass may be repeated: what the first try did, if it did, no longer matches. */
+  /** A pass is safe to repeat: rows that it changed no longer match. */
   #retried<Answer>(table: string, signal: AbortSignal | undefined, work: (shape: Shape) => Promise<Answer>) {
     return withRetries(() => this.#access.shaped(table, 'reaping', work), {
       clock: this.clock,
       ...(signal === undefined ? {} : { signal }),
       onRetry: (error, delayMs) =>
-        this.log.warn('Reaper tries again', {
+        this.log.warn('Reaper retries', {
           table,
           delay_ms: delayMs,
           error: toEngineError(error, 'reaping').message,
@@ -181,29 +181,29 @@ function reapedOf(table: string, action: Action, row: Row): Reaped {
   }
 }
 
-/** Marks our advisory locks among others' in the same database: the letters MILL. */
+/** The letters MILL: tells our advisory locks from others in the same database. */
 const LOCK_CLASS = 0x4d494c4c
 
 /**
- * At most one pass over a table at a time (X183). The lock ends with the statement, so it works behind a pooler in
- * transaction mode, where a session's lock would stay with a connection that somebody else gets next.
+ * One pass over a table at a time. The lock ends with the statement, so it works behind a pooler in transaction mode; a
+ * session's lock would stay with the connection.
  */
 const singleton = (key: string): string =>
   `singleton as materialized (select pg_try_advisory_xact_lock(${LOCK_CLASS}, ${key}::int) as held)`
 
-/** The last sign of life of a row that has no lease. */
+/** The last sign of life of a row without a lease. */
 function lastSign({ hasUpdatedAt, hasCreatedAt }: Shape): string {
   const others = [hasUpdatedAt ? 'job.updated_at' : null, hasCreatedAt ? 'job.created_at' : null]
   return `coalesce(${['job.last_heartbeat_at', ...others.filter((column) => column !== null)].join(', ')})`
 }
 
-/** E34 and E36 in what they share; a row without a lease counts as expired when it has been silent for a default one (X173). */
+/** A row without a lease counts as expired after a default lease without a sign of life. */
 function expired(shape: Shape, lease: string): string {
   return `job.status = 'processing' and (job.lease_expires_at < ${AT} or (job.lease_expires_at is null
       and ${lastSign(shape)} < ${AT} - make_interval(secs => ${lease}::float8)))`
 }
 
-/** One pass: pick what nobody else holds, change it, write its event; all of it or nothing (X172, X181). */
+/** One pass in one transaction: pick unlocked rows, change them and write their events. */
 function pass(shape: Shape, parts: { condition: string; change: string; event: string }): string {
   return `
 with ${moment('$1')}, ${singleton('$2')},
@@ -234,7 +234,7 @@ select singleton.held::text as held, reaped.id::text as id, reaped.locked_by::te
 from singleton left join reaped on true`
 }
 
-/** E34 E35. Parameters: now, lock key, limit, default lease in seconds, table, backoff base and maximum in ms. */
+/** Parameters: now, lock key, limit, default lease in seconds, table, backoff base and maximum in ms. */
 const requeueExpired = (shape: Shape): string =>
   pass(shape, {
     condition: `job.attempt_count < job.max_attempts
@@ -243,7 +243,7 @@ const requeueExpired = (shape: Shape): string =>
     event: 'reaper:requeued',
   })
 
-/** E36 E37 X180. Parameters: now, lock key, limit, default lease in seconds, table. */
+/** Parameters: now, lock key, limit, default lease in seconds, table. */
 const failExpired = (shape: Shape): string =>
   pass(shape, {
     condition: 'job.attempt_count >= job.max_attempts',
@@ -252,8 +252,8 @@ const failExpired = (shape: Shape): string =>
   })
 
 /**
- * A row in processing that carries no time at all would never expire: it is seen now, and so expires a default lease
- * later. Parameters: now, limit.
+ * A processing row without any timestamp would never expire. It gets a heartbeat now, and expires a default lease later.
+ * Parameters: now, limit.
  */
 const adoptTimeless = (shape: Shape): string => `
 with ${moment('$1')},

@@ -15,29 +15,25 @@ export interface ReaperProgram {
   readonly environment: Environment
   readonly log: Log
   readonly clock: Clock
-  /** Ends the service; a run under way comes to the end of its pass. */
+  /** Ends the service after the current pass. */
   readonly signal: AbortSignal
   readonly metrics?: ReaperMetrics
   readonly republish?: Republish
 }
 
-/** `jobs,asr_jobs` as names. */
 export function tableList(text: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim())
-  if (names.includes('')) throw new OptionError(`'${text}' is no list of tables; give names such as jobs,asr_jobs`)
+  if (names.includes('')) throw new OptionError(`'${text}' is not a list of tables; give names such as jobs,asr_jobs`)
   return names
 }
 
-/**
- * The reaper as a program: a service until the signal, or one run with `--once` (E05). Answers what the one run did, and
- * null for a service.
- */
+/** The reaper as a program: a service until the signal, or one run with `--once`. Returns null for a service. */
 export async function runReaper(program: ReaperProgram): Promise<ReaperResult | null> {
   const { args, environment, log, signal } = program
   const { values } = parse(args)
   const url = values.engine ?? environment.MILLRACE_ENGINE ?? environment.DATABASE_URL
   if (url === undefined || url === '') {
-    throw new OptionError('no database is given; set DATABASE_URL or pass --engine postgres://…')
+    throw new OptionError('no database; set DATABASE_URL or pass --engine postgres://…')
   }
   const tables = values.tables === undefined ? JOB_TABLES : tableList(values.tables)
   const settings = readTableSettings(environment)
@@ -71,15 +67,14 @@ function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
-/** A reaper that runs by itself. */
 export interface ReaperService {
-  /** Lets a run under way come to the end of its pass, then resolves. It may be called twice. */
+  /** Resolves after the current pass. It may be called twice. */
   stop(): Promise<void>
 }
 
 /**
- * Runs at once, and then `REAPER_INTERVAL_SEC` after the end of each run, so that runs never overlap (E32, X186). A run
- * that fails is logged, and the next one comes at its time (E44).
+ * Runs at once, then `REAPER_INTERVAL_SEC` after the end of each run, so that runs never overlap. A failed run is logged,
+ * and the next one follows as usual.
  *
  * @example
  * const service = startReaper(new Reaper(pool))

@@ -1,18 +1,17 @@
 import { OptionError } from '../../src/errors.ts'
 import { backoffMs } from '../../src/job/backoff.ts'
 
-/** How many times its expected duration a job may run, by what is done with the media. */
+/** A job may run its expected duration times the factor of its stage. */
 export interface SlaFactors {
   readonly clip: number
   readonly asr: number
   readonly burnin: number
 }
 
-/** The figures of document E. */
 export interface TableSettings {
   /** From the end of one run of the reaper to the start of the next. */
   readonly intervalSec: number
-  /** What a new row gets; afterwards the row's own `max_attempts` counts. */
+  /** For new rows; afterwards the row's `max_attempts` counts. */
   readonly maxAttempts: number
   readonly leaseSec: number
   readonly heartbeatSec: number
@@ -23,7 +22,7 @@ export interface TableSettings {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The names that set each figure, the strongest first, then the figure when none is set (X177). */
+/** The variables of each setting, the strongest first, and the default. */
 const INTERVAL = [['REAPER_INTERVAL_SEC'], 60] as const
 const MAX_ATTEMPTS = [['JOB_MAX_ATTEMPTS', 'QUEUE_MAX_ATTEMPTS'], 3] as const
 const LEASE = [['DEFAULT_LEASE_SEC', 'QUEUE_VISIBILITY_SEC'], 300] as const
@@ -36,14 +35,14 @@ const BURNIN = [['BURNIN_SLA_FACTOR'], 8] as const
 
 type Rule = readonly [names: readonly string[], otherwise: number]
 
-/** Postgres' INT, which is what `max_attempts` is. */
+/** `max_attempts` is an INT in Postgres. */
 const INT_MAX = 2 ** 31 - 1
-/** A century: beyond it, adding to a time would leave the calendar of JavaScript or Postgres sooner or later. */
+/** A century: beyond it, sums would leave the date range of JavaScript or Postgres. */
 const SECONDS_MAX = 3_155_760_000
 
 /**
- * The figures that an environment asks for. A name that is absent or empty is not set; one that cannot be meant is
- * refused, because a reaper that runs with a guessed figure kills healthy jobs or none.
+ * Reads the settings from the environment. An empty variable counts as unset. An invalid value is refused: a reaper with
+ * a guessed setting would end healthy jobs, or none.
  *
  * @example
  * const settings = readTableSettings({ QUEUE_MAX_ATTEMPTS: '7', JOB_MAX_ATTEMPTS: '4' }) // maxAttempts: 4
@@ -84,19 +83,19 @@ function read(environment: Environment, [names, otherwise]: Rule, { min, max, wh
   throw new OptionError(`${name} is '${text}'; give ${whole ? 'a whole number' : 'a number'} from ${min} to ${max}`)
 }
 
-/** `Burn-in`, `burn_in` and `burnin` are one stage. The statements fold a row's stage in the same way. */
+/** `Burn-in`, `burn_in` and `burnin` are one stage. The SQL normalises stages in the same way. */
 export function foldStage(stage: string): string {
   return stage.toLowerCase().replace(/[^a-z0-9]/g, '')
 }
 
-/** What the factors are when the stage does not tell: the table's own, or none. */
+/** The factor for rows whose stage has none. */
 export function factorOfTable(table: string, factors: SlaFactors): number | null {
   return table === 'asr_jobs' ? factors.asr : null
 }
 
 /**
- * How many times its expected duration a job may run, by its stage, else by its table. Null, so no deadline, where
- * neither tells: ending healthy work on a guess is worse than waiting for its heartbeats to stop.
+ * The factor of the stage, or of the table. Null means no deadline: ending healthy work on a guess is worse than waiting
+ * for its heartbeats to stop.
  */
 export function factorOf(table: string, stage: string | null, factors: SlaFactors): number | null {
   const folded = stage === null ? '' : foldStage(stage)
@@ -111,21 +110,20 @@ export interface Started {
   readonly expectedDurationMs: number | null
 }
 
-/** When heartbeats begin to be refused (X179). Null: never, because the duration was not estimated or has no factor. */
+/** From when heartbeats are refused. Null without an expected duration or a factor. */
 export function deadlineMs(job: Started, factors: SlaFactors): number | null {
   const factor = factorOf(job.table, job.stage, factors)
   if (factor === null || job.startedAtMs === null || job.expectedDurationMs === null) return null
   return job.startedAtMs + job.expectedDurationMs * factor
 }
 
-type Figures = Pick<TableSettings, 'backoffBaseMs' | 'backoffMaxMs'>
+type Backoff = Pick<TableSettings, 'backoffBaseMs' | 'backoffMaxMs'>
 
 /**
- * The wait before the next start: base × 2^(attempt − 1), never above the maximum (X178). `attempt` is the start that
- * just failed. A row that was started by code which does not count has 0, and waits like one after its first start.
- * `REQUEUE_DELAY` in statements.ts is the same in SQL, since the reaper asks and answers in one statement.
+ * The wait before the next start: base × 2^(attempt − 1), up to the maximum. `attempt` is the start that failed; 0, for
+ * rows that were started by code which does not count, waits like 1. `requeueDelay` in sql.ts is the same in SQL.
  */
-export function requeueDelayMs(attempt: number, { backoffBaseMs, backoffMaxMs }: Figures): number {
+export function requeueDelayMs(attempt: number, { backoffBaseMs, backoffMaxMs }: Backoff): number {
   const backoff = { kind: 'exponential', base: backoffBaseMs, max: backoffMaxMs } as const
   return backoffMs(backoff, Math.max(1, attempt), () => 0)
 }

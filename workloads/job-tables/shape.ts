@@ -2,25 +2,25 @@ import { quote } from '../../src/engines/postgres/names.ts'
 import { EngineError, OptionError } from '../../src/errors.ts'
 import { type Database, textOf } from './database.ts'
 
-/** What is known of a table that somebody else made. */
+/** The properties of a user's table. */
 export interface Shape {
-  /** Quoted, with its schema where one was given. */
+  /** Quoted, with its schema if one is configured. */
   readonly name: string
   readonly events: string
   readonly oid: number
-  /** `text`, or the user's own enum, which SQL does not convert to by itself. */
+  /** `text` or the user's enum, which needs a cast. */
   readonly statusType: string
-  /** Which of `updated_at` and `created_at` there are: they tell the age of rows that have no lease (X173). */
+  /** They tell the age of rows without a lease. */
   readonly hasUpdatedAt: boolean
   readonly hasCreatedAt: boolean
   readonly hasRunAt: boolean
-  /** Millrace's own table, by its fence: a job that ends there also says when, which its desk and retention go by. */
+  /** The engine's own table, recognised by its fence. Its desk and retention need the end time of a job. */
   readonly isMillrace: boolean
 }
 
 export const EVENTS_TABLE = 'job_events'
 
-/** What the reaper reads or writes: `id`, `status` and columns of document E. */
+/** The columns that the reaper reads or writes. */
 const NEEDED = [
   'id',
   'status',
@@ -34,13 +34,12 @@ const NEEDED = [
   'stage',
   'next_earliest_run_at',
 ]
-/** What claims and heartbeats need besides, for the hard deadline (X179). */
+/** Claims and heartbeats also need the columns of the hard deadline. */
 const NEEDED_FOR_LEASES = [...NEEDED, 'expected_duration_ms', 'started_at']
 
-/** The reaper can be put before tables that have just the columns of document E; leases need one more. */
 export type Use = 'reaping' | 'leases'
 
-/** Looks at each table once, and again after the database has said that it is not what it was. */
+/** Reads each table's columns once, and again after `forget`. */
 export class Shapes {
   readonly #database: Database
   readonly #schema: string | null
@@ -51,7 +50,7 @@ export class Shapes {
     this.#schema = schema
   }
 
-  /** Throws an EngineError with `ERR_SCHEMA_MISSING` that names what is not there. */
+  /** Rejects with `ERR_SCHEMA_MISSING`, naming what is missing. */
   async of(table: string, use: Use): Promise<Shape> {
     const key = `${use} ${table}`
     const shape = this.#known.get(key) ?? (await this.#look(table, use))
@@ -87,43 +86,42 @@ export class Shapes {
   }
 }
 
-/** Other people's columns of the same name may hold anything. */
+/** A user's column of the same name may have another type. */
 function isTime(type: string | undefined): boolean {
   return type?.startsWith('timestamp ') === true
 }
 
 function incomplete(table: string, missing: readonly string[]): EngineError {
   const what =
-    missing.length === 0 ? `there is no table '${table}'` : `table '${table}' has no column ${missing.join(', ')}`
+    missing.length === 0 ? `table '${table}' does not exist` : `table '${table}' has no column ${missing.join(', ')}`
   const advice = table === EVENTS_TABLE ? '' : ` --tables ${table}`
   return new EngineError('ERR_SCHEMA_MISSING', `${what}; add what is missing with 'millrace migrate${advice}'`)
 }
 
-/** The tables of document E. Others are worked on only where a configuration names them. */
+/** The default tables. Others must be configured by name. */
 export type JobTable = 'jobs' | 'asr_jobs'
 
-/** In the order in which a run of the reaper handles them. */
+/** In the order of a run of the reaper. */
 export const JOB_TABLES: readonly JobTable[] = Object.freeze(['jobs', 'asr_jobs'])
 
-/** A table's name for a statement. Without a schema, the connection's search_path decides, as it does for the user. */
+/** A table's name in SQL. Without a schema, the connection's search_path decides. */
 export function qualified(table: string, schema: string | null): string {
   return schema === null ? quote(table) : `${quote(schema)}.${quote(table)}`
 }
 
-/** Where the tables of one configuration are. */
 export interface Place<Table extends string = JobTable> {
   readonly tables: readonly Table[]
   readonly schema: string | null
 }
 
 export interface PlaceOptions<Table extends string = JobTable> {
-  /** `jobs` and `asr_jobs` unless told. Only these are ever touched. */
+  /** Default: `jobs` and `asr_jobs`. No other table is touched. */
   readonly tables?: readonly Table[]
-  /** The schema of the tables and of `job_events`; the connection's search_path unless told. */
+  /** The schema of the tables and of `job_events`. Default: the connection's search_path. */
   readonly schema?: string
 }
 
-/** Throws an OptionError for names that cannot be meant. */
+/** Throws an OptionError for invalid names. */
 export function placeOf<Table extends string>(options: PlaceOptions<Table>): Place<Table | JobTable> {
   const tables: readonly (Table | JobTable)[] = options.tables ?? JOB_TABLES
   if (tables.length === 0) throw new OptionError(`'tables' is empty; name at least one table, such as 'jobs'`)
@@ -134,13 +132,13 @@ export function placeOf<Table extends string>(options: PlaceOptions<Table>): Pla
   return { tables, schema: options.schema ?? null }
 }
 
-/** The columns of a table by its quoted name. None: there is no such table. */
+/** The columns of a table by its quoted name; no rows if it does not exist. */
 export const COLUMNS_OF = `
 select attrelid::oid::text as oid, attname::text as name, format_type(atttypid, null) as type
 from pg_attribute
 where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`
 
-/** The schema that search_path leads to. */
+/** The schema that search_path resolves to. */
 export const SCHEMA_OF = `
 select nspname::text as schema from pg_class join pg_namespace on pg_namespace.oid = relnamespace
 where pg_class.oid = to_regclass($1)`
