@@ -1,6 +1,6 @@
 /**
- * `npm run start:reaper`: the reaper of document E as a service of its own, for pm2 or systemd, until SIGTERM or SIGINT.
- * With `--once`, one run: for cron. The database is DATABASE_URL or `--engine`; the figures come from the environment.
+ * `npm run start:reaper`: the reaper of job tables as a service, for pm2 or systemd, until SIGTERM or SIGINT.
+ * With `--once` it runs once, for cron. The database is DATABASE_URL or `--engine`; the settings come from the environment.
  */
 
 import { createLog } from '../src/observe/log.ts'

@@ -1,5 +1,5 @@
 /**
- * Shows document A's framework: a worker as a class beside one by `defineJob`, jobs as the document writes them, its
+ * Shows the worker framework: a worker as a class beside one by `defineJob`, jobs in its form, its
  * tenants, counters and alerts. One mill runs both styles, and either can be swapped for the other.
  *
  *     node examples/framework/main.ts

@@ -1,8 +1,8 @@
-/** How a beat stands in a store: the fields of document D, which other programs read and write too, and ours beside them. */
+/** How a heartbeat is stored: the fields that other programs of the escrow workers read and write, and our own. */
 import { fromIso, toIso } from '../time/iso.ts'
 import type { AtWork, Beat, JobAtWork } from './presence.ts'
 
-/** One that stops says since when (X155). */
+/** One that stops says since when. */
 export function encodeBeat({ atMs, status, lastJobAtMs, lag, stoppingSinceMs, work }: Beat): string {
   return JSON.stringify({
     timestamp: toIso(atMs),

@@ -65,7 +65,7 @@ export interface Seen {
 
 /**
  * A presence that remembers: whoever went without a goodbye is in it for a day after the last beat has run out, so that
- * it can be missed (X156).
+ * it can be missed.
  */
 export interface RememberingPresence extends Presence {
   /** Those that live, and those that should. */

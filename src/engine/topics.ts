@@ -11,7 +11,7 @@ export interface TopicLag {
   readonly lag: number
 }
 
-/** A dead letter in a topic, as document D describes it. */
+/** A dead letter in a topic, in the format of the escrow workers. */
 export interface TopicLetterView {
   readonly id: string
   readonly at: { readonly topic: string; readonly partition: number; readonly offset: bigint }

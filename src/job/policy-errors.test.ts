@@ -19,7 +19,7 @@ const coded = (code: string): Error => Object.assign(new Error('x'), { code })
 const withStatus = (status: unknown): Error => Object.assign(new Error('x'), { status })
 
 // A69 A70 A71 A72 A73
-test("document A's list is retryable", () => {
+test('failures of the connection are retryable', () => {
   assert.equal(isRetryable(named('NetworkError')), true)
   assert.equal(isRetryable(named('TimeoutError')), true)
   assert.equal(isRetryable(coded('ECONNRESET')), true)

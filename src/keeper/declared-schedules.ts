@@ -17,8 +17,8 @@ import { nextTick, prepareRun } from './schedule-ticks.ts'
 import { admitSchedule, freshState, type NamedSchedule } from './timetable.ts'
 
 /**
- * Stores the schedules that the code declares (A136), and answers with their names. What was changed at run time stays
- * as it is: only what the code itself says differently since it was last stored is taken over (X064).
+ * Stores the schedules that the code declares, and answers with their names. What was changed at run time stays
+ * as it is: only what the code itself says differently since it was last stored is taken over.
  */
 export async function declareSchedules(parts: KeeperParts, more: readonly NamedSchedule[]): Promise<readonly string[]> {
   const { prepare } = parts

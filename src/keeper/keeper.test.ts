@@ -220,7 +220,7 @@ test('starting registers and logs each schedule, stopping logs each and unschedu
 })
 
 // A128 A130 A131 A132 A133 A134 A135
-test('the five schedules of document A run when, and with what, they should', async (t) => {
+test('the five schedules of the worker framework run when, and with what, they should', async (t) => {
   const { clock, first, fired } = await mills(t, 1)
   assert.deepEqual(
     housekeepingSchedules.map(({ name, type, cron, payload }) => [name, type, cron, payload]),

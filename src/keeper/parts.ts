@@ -6,7 +6,7 @@ import type { NewJob } from '../job/job.ts'
 import type { EnqueueOptions } from '../job/options.ts'
 import type { Clock } from '../time/clock.ts'
 
-/** The client's own preparation of a job: a scheduled job is checked and completed like any other (X065). */
+/** The client's own preparation of a job: a scheduled job is checked and completed like any other. */
 export type Prepare = (definition: AnyJob, payload: unknown, options: EnqueueOptions) => Promise<NewJob>
 
 /** What schedules stand on. */

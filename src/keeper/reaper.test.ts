@@ -89,7 +89,7 @@ test('a job that kills every worker is dead after its last attempt', async (t) =
 })
 
 // B120
-test('a type that nobody here defines is recovered by its stored attempts and the backoff of document B', async (t) => {
+test('a type that nobody here defines is recovered by its stored attempts and the default backoff', async (t) => {
   const { mill, clock, parts, reaped, abandon } = await staged(t)
   await mill.enqueue(defineJob({ type: 'foreign', attempts: 2 }), null)
   await abandon('foreign', 1)

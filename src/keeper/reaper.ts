@@ -12,7 +12,7 @@ import type { Clock } from '../time/clock.ts'
 
 export interface ReaperParts {
   readonly engine: Engine
-  /** By type. Jobs of other types are recovered too, by their stored attempts and document B's backoff. */
+  /** By type. Jobs of other types are recovered too, by their stored attempts and a default backoff. */
   readonly definitions: ReadonlyMap<string, AnyJob>
   readonly clock: Clock
   readonly random: () => number
@@ -28,7 +28,7 @@ export interface Reaped {
 }
 
 /**
- * Recovers the jobs of dead holders (X080): each expired lease is taken over under a fresh token and settled by the
+ * Recovers the jobs of dead holders: each expired lease is taken over under a fresh token and settled by the
  * same policy as any failed attempt, so a job that kills its worker is dead after its last attempt. Several reapers
  * may run at once; a reaper that dies here leaves leases that expire like any other.
  */

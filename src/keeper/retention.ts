@@ -18,7 +18,7 @@ export interface RetentionPolicy extends Ages {
 }
 
 const DAY_MS = 86_400_000
-/** B167: seven days. */
+/** Seven days. */
 const DEFAULT_AGES: Required<AgesMs> = { completed: 7 * DAY_MS, ended: 7 * DAY_MS, dead: null }
 const WHATS: readonly Finished[] = ['completed', 'ended', 'dead']
 

@@ -171,7 +171,7 @@ export async function setBack(parts: ScheduleParts, record: ScheduleRecord): Pro
   return next
 }
 
-/** Whether the run before is still waiting or running, and this schedule's runs may not overlap (X066). */
+/** Whether the run before is still waiting or running, and this schedule's runs may not overlap. */
 async function overlaps({ engine }: ScheduleParts, state: ScheduleState): Promise<boolean> {
   if (state.overlap === 'allow' || state.lastJobId === null) return false
   const [last] = (await engine.inspector?.find([state.lastJobId])) ?? []
@@ -210,7 +210,7 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /**
  * The id of a schedule's run: a ULID of the tick's time whose rest follows from the name, so that whoever fires a tick a
- * second time names the same job, and enqueues nothing (X066). `setBacks`: how often the clock was set back behind ticks
+ * second time names the same job, and enqueues nothing. `setBacks`: how often the clock was set back behind ticks
  * of a schedule that goes on all the same; those are other runs.
  */
 export function runId(name: string, tickMs: number, setBacks = 0): string {

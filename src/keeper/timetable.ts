@@ -119,7 +119,7 @@ export class Timetable {
     })
   }
 
-  /** Runs at other times from now on, with the same payload and options (A138). */
+  /** Runs at other times from now on, with the same payload and options. */
   async reschedule(name: string, cron: string, options: { readonly tz?: string } = {}): Promise<ScheduleView> {
     refuseUnknown(options, { tz: true }, 'reschedule')
     const { tz } = options

@@ -41,7 +41,7 @@ const about = (lines: readonly Line[], id: string) =>
   lines.filter(({ fields }) => fields.job_id === id).map(({ level, text, fields }) => ({ level, text, fields }))
 
 // B159 B160 B161 A59 A63 A68
-test('a completed job leaves its lines, each with the fields of document B', async () => {
+test('a completed job leaves its lines, each with the fields of the conversation pipeline', async () => {
   const { mill, clock, lines } = await staged()
   const job = defineJob({
     type: 'send',

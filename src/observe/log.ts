@@ -65,14 +65,14 @@ function jsonLine(fields: Readonly<Record<string, unknown>>): string {
 
 type JobMoment = Pick<MillEvents['job.claimed'], 'job' | 'attempt' | 'worker'>
 
-/** B159: the fields of every line about a job. `attempts` counts its starts so far. */
+/** The fields of every line about a job. `attempts` counts its starts so far. */
 function about({ job, attempt, worker }: JobMoment) {
   return { job_id: job.id, job_type: job.type, worker_id: worker, attempts: attempt }
 }
 
 /**
- * Writes a line for each event. Lines carry ids and sizes, never payloads or results (I12, B200); progress only at
- * debug, as the handler reported it (A68). Returns the detacher.
+ * Writes a line for each event. Lines carry ids and sizes, never payloads or results (I12); progress only at
+ * debug, as the handler reported it. Returns the detacher.
  */
 export function attachLog(events: Events, log: Log): () => void {
   const detachers = [
@@ -125,7 +125,7 @@ function logSettled(log: Log, event: MillEvents['job.settled']): void {
   }
 }
 
-/** What follows a failed or lost attempt: another one (B122), or none (B125, B163). */
+/** What follows a failed or lost attempt: another one, or none. */
 function logFailed(log: Log, event: MillEvents['lease.reaped']): void {
   const { outcome, job } = event
   if (outcome.kind === 'retry') {
@@ -191,14 +191,13 @@ export function logKeeper(events: Events, log: Log): readonly (() => void)[] {
     events.on('keeper.leading', ({ keeper, term }) => log.info('Keeper is active', { keeper_id: keeper, term })),
     events.on('keeper.waiting', ({ keeper }) => log.info('Keeper is no longer active', { keeper_id: keeper })),
     events.on('keeper.stopped', ({ keeper, schedules }) => {
-      // A137: each by name. They stay stored, and another keeper goes on with them.
+      // Each by name. They stay stored, and another keeper goes on with them.
       for (const schedule of schedules) log.info('Schedule no longer kept here', { keeper_id: keeper, schedule })
       log.info('Keeper stopped', { keeper_id: keeper })
     }),
     events.on('keeper.error', ({ keeper, during, error }) => {
       log.error('Keeper error', { keeper_id: keeper, during, error: errorText(error) })
     }),
-    // A136
     events.on('schedule.registered', ({ name, type, cron, tz, nextAtMs }) =>
       log.info('Schedule registered', { schedule: name, cron, tz, job_type: type, next: isoOrNull(nextAtMs) }),
     ),

@@ -23,7 +23,7 @@ describe('the notation', () => {
   })
 
   // A130 A131 A132 A133 A134 X061
-  test('the schedules of document A fall where they should', () => {
+  test('the schedules of the worker framework fall where they should', () => {
     const from = '2026-03-01T05:50:00Z'
     assert.deepEqual(runs('0 */15 * * * *', 'UTC', from, 4), [
       '2026-03-01T06:00:00Z',

@@ -1,4 +1,4 @@
-/** Document D's escrow platform on a broker of its own, some of its workers behind. */
+/** The escrow workers on their own broker, some of its workers behind. */
 import type { TestContext } from 'node:test'
 import { defineJob, open } from 'millrace'
 import { eventually } from '../../conformance/process/child.ts'

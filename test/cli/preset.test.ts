@@ -52,7 +52,7 @@ test('start --preset escrow runs the seven workers on a broker, makes their topi
     return out.includes('no such deal')
   }, LIMIT_MS)
 
-  // The dashboard beside it knows the topics, and that of the dead letter by document D's endpoint.
+  // The dashboard beside it knows the topics, and the dead letter by its endpoint.
   const page = /"url":"([^"]+)"/.exec(running.output)?.[1]
   const answer = async (path: string): Promise<unknown> => (await fetch(`${page}${path}`)).json()
   const { topics: lags } = Lags.parse(await answer('/api/v1/topics'))

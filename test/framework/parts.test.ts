@@ -1,4 +1,4 @@
-/** Document A's picture: a dispatcher, a queue, worker pools and a monitor, each a program of its own. */
+/** The parts of the worker framework: a dispatcher, a queue, worker pools and a monitor, each a program of its own. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { defineJob, type Mill, NonRetryable, open, openDesk } from 'millrace'

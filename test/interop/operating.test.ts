@@ -31,7 +31,7 @@ describe('operating beside BullMQ', () => {
   })
 
   // D02 D03
-  test('a worker’s beat stands under the engine’s prefix, in the form of document D', async (t) => {
+  test('a worker’s beat stands under the engine’s prefix, in the format of the escrow workers', async (t) => {
     const { mill, redis, prefix } = await besideBullmq(t)
     await mill.work([mail], { id: 'w1', concurrency: 3 })
     // A worker does not wait longer than a second for its first beat.

@@ -1,4 +1,4 @@
-/** Document D's endpoints on a real broker: what an operator does to dead letters, and what stays of it. */
+/** The dead-letter endpoints on a real broker: what an operator does to dead letters, and what stays of it. */
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { openTopicDesk } from '../../src/engines/kafka/index.ts'

@@ -1,4 +1,4 @@
-/** The HTTP API over a real broker: document D's endpoints, and the desk that every engine has. */
+/** The HTTP API over a real broker: the dead-letter endpoints, and the desk that every engine has. */
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { openTopicDesk } from '../../src/engines/kafka/index.ts'

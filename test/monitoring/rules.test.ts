@@ -1,4 +1,4 @@
-/** Document D's Prometheus rules, judged by Prometheus' own tool. */
+/** The Prometheus rules of the escrow workers, judged by Prometheus' own tool. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -46,7 +46,7 @@ const CREATE_NAMES: OptionNames<CreateJob> = {
 }
 
 export interface RepositoryOptions {
-  /** The types that `dequeue` takes: a worker without the handler must not use up a job's attempts (X117). */
+  /** The types that `dequeue` takes: a worker without the handler must not use up a job's attempts. */
   readonly types: readonly string[]
   readonly worker: string
   readonly leaseMs?: number
@@ -68,7 +68,7 @@ const NO_WAIT = new AbortController().signal
 const OPERATOR = { who: 'repository', reason: 'retry' }
 
 /**
- * The queue under the names of document B, for code that was written against them: one job at a time, no worker.
+ * The queue of the conversation pipeline: one job at a time, without a worker.
  * Everything goes through the engine's port, so completions are fenced here too.
  */
 export class JobQueueRepository {
@@ -214,7 +214,7 @@ export class JobQueueRepository {
     }
   }
 
-  /** The watchdog: expired leases go back to the queue with backoff, or are dead after their last attempt (X080). */
+  /** The watchdog: expired leases go back to the queue with backoff, or are dead after their last attempt. */
   async releaseExpiredLeases(): Promise<number> {
     const { retried, dead } = await reapOnce({
       engine: this.#engine,

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { defineJob, open } from '../../src/index.ts'
 
 /**
- * The integration tests that document B lists, with its polling interval of 100 ms. The seconds that it allows are those
+ * The integration tests of the conversation pipeline, with its polling interval of 100 ms. The seconds that it allows are those
  * of an idle machine: a job that is run takes a tenth of them, and one that is not is not there after a minute either.
  */
 async function workedOff(run: () => unknown) {

@@ -104,7 +104,7 @@ test('of two leases that ran out, only the stale one is taken', async () => {
 })
 
 // B167 B168
-test('the figures are those of the document', () => {
+test('the defaults are those of the pipeline', () => {
   assert.deepEqual(
     [RETENTION_DAYS, CLEANUP_EVERY_MS, STALE_LEASE_MS, RELEASE_EVERY_MS],
     [7, 86_400_000, 300_000, 30_000],

@@ -11,7 +11,7 @@ import { type Clock, systemClock } from '../../src/time/clock.ts'
 
 export const RETENTION_DAYS = 7
 export const STALE_LEASE_MS = 300_000
-/** How often document B calls them. A keeper does both by itself, and also after a restart every day (X124). */
+/** How often the pipeline calls them. A keeper does both by itself. */
 export const CLEANUP_EVERY_MS = 86_400_000
 export const RELEASE_EVERY_MS = 30_000
 
@@ -20,14 +20,14 @@ const PAGE = 1_000
 const NO_WAIT = new AbortController().signal
 
 export interface MaintenanceOptions {
-  /** Under whose name stale leases are taken over. */
+  /** The worker id that takes over stale leases. */
   readonly worker: string
   readonly clock?: Clock
   readonly log?: Log
   readonly random?: () => number
 }
 
-/** The maintenance functions of document B, by their names and figures, for code that calls them itself. */
+/** The pipeline's maintenance functions, for code that calls them itself. */
 export class Maintenance {
   readonly #engine: Engine
   readonly #options: MaintenanceOptions
@@ -42,7 +42,7 @@ export class Maintenance {
     this.#log = options.log ?? silentLog
   }
 
-  /** Removes jobs that were completed longer ago than this many days, and nothing else. Returns how many. */
+  /** Removes jobs that completed longer ago than this many days. Returns how many. */
   async cleanupCompletedJobs(retentionDays: number = RETENTION_DAYS): Promise<number> {
     if (!(retentionDays >= 0 && retentionDays <= 36_500)) {
       throw new OptionError(`'retentionDays' is ${retentionDays}; give days from 0 to 36500`)
@@ -55,8 +55,8 @@ export class Maintenance {
   }
 
   /**
-   * Takes jobs from holders whose lease ran out longer ago than `timeoutMs`, and retries or buries them as any failed
-   * attempt. Returns how many. The wait is over and above the lease, so 0 is what a keeper does.
+   * Takes jobs from holders whose lease ran out longer ago than `timeoutMs`, and retries them or makes dead letters of
+   * them, like any failed attempt. Returns how many. The time counts from the end of the lease, so 0 is what a keeper does.
    */
   async releaseStaleLeases(timeoutMs: number = STALE_LEASE_MS): Promise<number> {
     if (!(timeoutMs >= 0 && Number.isFinite(timeoutMs))) {
@@ -80,7 +80,7 @@ export class Maintenance {
     }
   }
 
-  /** Engines hand out the longest overdue first, so the stale ones are these. */
+  /** Engines hand out the longest overdue first: these are the stale ones. */
   async #release(max: number): Promise<number> {
     const { worker, random = Math.random } = this.#options
     const parts = { definitions: new Map(), random, redactor: redact }

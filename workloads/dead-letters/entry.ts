@@ -7,9 +7,9 @@ export interface EntryError {
   readonly code?: string
 }
 
-/** A dead letter under the names of document A, with what a retry needs to lose nothing (X034). */
+/** A dead letter in the form of the worker framework, with what a retry needs to lose nothing. */
 export interface DeadLetterEntry {
-  /** A UUID that follows from the job's id, so a job that is moved twice is one entry (X072). */
+  /** A UUID that follows from the job's id, so a job that is moved twice is one entry. */
   readonly id: string
   readonly originalJobId: string
   readonly jobType: string

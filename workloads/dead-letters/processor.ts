@@ -21,12 +21,12 @@ export interface RetriedJob {
   readonly id: string
   readonly type: string
   readonly attempts: number
-  /** The job that died (X012). */
+  /** The job that died. */
   readonly originalJobId: string
 }
 
 /**
- * Dead letters under the names of document A: a retry is a new job. `openDesk` replays the same job instead, with its id,
+ * Dead letters of the worker framework: a retry is a new job. `openDesk` replays the same job instead, with its id,
  * its key and its history, and is the better choice for new code.
  */
 export class DeadLetterProcessor {
@@ -63,8 +63,8 @@ export class DeadLetterProcessor {
 
   /**
    * Enqueues the entry's type and data as a new job with three attempts, which is removed when it completes. All else
-   * that it had, it keeps (X034). Its id follows from the entry, so of two who retry one entry at once, one stores a
-   * job and both are given it (X035); an entry that was retried before is refused.
+   * that it had, it keeps. Its id follows from the entry, so of two who retry one entry at once, one stores a
+   * job and both are given it; an entry that was retried before is refused.
    */
   async retry(deadLetterId: string): Promise<RetriedJob> {
     const entry = await this.#storage.findById(deadLetterId)
@@ -101,7 +101,7 @@ export class DeadLetterProcessor {
 
   /**
    * Deletes what matches, in pages, and returns how many that were. Critical types are left alone unless forced, because
-   * nothing else would tell that such a job was never done (X013).
+   * nothing else would tell that such a job was never done.
    */
   async purge(filter: EntryFilter, { force = false }: { readonly force?: boolean } = {}): Promise<number> {
     let purged = 0

@@ -33,7 +33,7 @@ describe('what may be enqueued', () => {
         { entryId: 'x'.repeat(600) },
         { versionId: 7 },
         { content: null },
-        // X132: the document's default of 0 could only ever be discarded, so it is refused aloud.
+        // X132: the original default of 0 could only ever be discarded, so it is refused aloud.
         { seq: 0 },
         { seq: 1.5 },
       ]

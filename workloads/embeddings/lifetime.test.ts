@@ -183,7 +183,7 @@ describe('real time', () => {
 })
 
 // C37
-test('the README names an equivalent that exists for each of the document’s files', async () => {
+test('the README names an equivalent that exists for each file of the original design', async () => {
   const readme = await readFile(new URL('README.md', import.meta.url), 'utf8')
   for (const name of ['repositories/embedding-hooks.ts', 'services/embedding.service.ts', 'sections/embedding.ts']) {
     const line = readme.split('\n').find((row) => row.startsWith('|') && row.includes(name))

@@ -130,7 +130,7 @@ test('the worst component decides the answer', () => {
 })
 
 // X027
-test("the actuator's words: UP, DEGRADED with 200, DOWN with 503, the document's word in the details", () => {
+test("the actuator's words: UP, DEGRADED with 200, DOWN with 503, the original word in the details", () => {
   const well: HealthStatus = { status: 'healthy', latency: 3 }
   const of = (workers: HealthStatus) =>
     actuatorHealth(healthOf({ engine: well, workers, queues: well, deadLetters: well }))

@@ -138,7 +138,7 @@ test('while heartbeats cannot be read none is in the scrape, and that is said', 
 })
 
 // D21 D66..D69
-test('every name of the document has its form in a scrape, of its kind', async () => {
+test('every metric has its name in a scrape, of its kind', async () => {
   await using s = await stage()
   const families = parseExposition(await s.metrics.collectMetrics())
   for (const name of Object.values(WATCH_METRIC_NAMES)) {

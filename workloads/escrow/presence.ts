@@ -1,8 +1,8 @@
 import type { Presence } from '../../src/observe/index.ts'
 
 /**
- * A presence in which a worker goes by its own name. Three workers read `escrow.commands`; by the type of their jobs
- * alone nobody could tell which of them is missing.
+ * A presence that knows a worker by its name. Three workers read `escrow.commands`, and the type of their jobs alone
+ * would not tell which of them is missing.
  *
  * @example
  * attachPresence(mill, { presence: presenceAs('payout-executor', presence) })

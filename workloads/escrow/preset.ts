@@ -1,12 +1,12 @@
-/** Document D's seven workers with handlers that only note what they would have done, for `millrace start --preset escrow`. */
+/** The seven workers for `millrace start --preset escrow`. Their handlers only record what they would have done. */
 import { KafkaEngine } from '../../src/engines/kafka/index.ts'
 import { OptionError } from '../../src/errors.ts'
 import { type AnyJob, defineJob, type Mill } from '../../src/index.ts'
 import { ESCROW_TOPICS, ESCROW_WORKERS, type EscrowWorker, escrowLagLimits } from './topology.ts'
 
-type Note = (deed: Readonly<Record<string, unknown>>) => void
+type RecordDeed = (deed: Readonly<Record<string, unknown>>) => void
 
-/** What each does, and the `command` of a record that is meant for it; a record without one is for all that read it. */
+/** What each worker does, and the `command` of its records. A record without a command is for all workers that read it. */
 const DEEDS: Readonly<Record<string, { readonly command: string; readonly did: string }>> = {
   'ton-deposit-watcher': { command: 'watch-deposit', did: 'looked for the deposit' },
   'payout-executor': { command: 'payout', did: 'paid out' },
@@ -18,15 +18,15 @@ const DEEDS: Readonly<Record<string, { readonly command: string; readonly did: s
 }
 
 export const preset = {
-  workers(engine: string, note: Note) {
+  workers(engine: string, record: RecordDeed) {
     return ESCROW_WORKERS.map((worker) => ({
       id: `${worker.worker}-1`,
       engine: inGroup(engine, worker.group),
-      jobs: [jobOf(worker, note)],
+      jobs: [jobOf(worker, record)],
     }))
   },
 
-  /** All six topics, also those that no worker reads, and their dead letters. */
+  /** Creates all six topics and those of their dead letters. */
   async prepare({ engine }: Mill): Promise<void> {
     if (!(engine instanceof KafkaEngine)) throw notKafka(engine.name)
     await engine.ensureTopics(ESCROW_TOPICS.map(({ topic }) => topic))
@@ -48,7 +48,7 @@ export const preset = {
   },
 }
 
-function jobOf({ worker, title, topic, policy }: EscrowWorker, note: Note): AnyJob {
+function jobOf({ worker, title, topic, policy }: EscrowWorker, record: RecordDeed): AnyJob {
   const { command, did } = DEEDS[worker] ?? { command: worker, did: 'was called' }
   return defineJob({
     type: topic,
@@ -59,7 +59,7 @@ function jobOf({ worker, title, topic, policy }: EscrowWorker, note: Note): AnyJ
       const failure = isMine ? fieldOf(payload, 'fail') : undefined
       const outcome = isMine ? did : 'passed it over'
       const deed = { worker, topic, key, id, attempt, did: failure === undefined ? outcome : `failed: ${failure}` }
-      note({ ...deed, payload })
+      record({ ...deed, payload })
       log.info(`${title}: ${deed.did}`, { key, attempt })
       if (failure !== undefined) throw new Error(String(failure))
       return deed.did
@@ -71,15 +71,15 @@ function fieldOf(payload: unknown, name: string): unknown {
   return typeof payload === 'object' && payload !== null ? Reflect.get(payload, name) : undefined
 }
 
-/** Workers that share a topic read all of it, each for itself. */
+/** Each worker needs its own group, because workers that share a topic all read all of it. */
 function inGroup(engine: string, group: string): string {
   if (!engine.startsWith('kafka:')) throw notKafka(engine.split(':')[0] ?? '')
   const [base = '', query = ''] = engine.split('?')
   const parameters = new URLSearchParams(query)
   if (parameters.has('group'))
-    throw new OptionError(`each worker of the preset is a group of its own; leave out 'group' of the engine's URL`)
+    throw new OptionError(`each worker of the preset has its own group; leave out 'group' in the engine's URL`)
   parameters.set('group', group)
-  // As people write it: a URL may have commas and colons here.
+  // Decoded for readability: commas and colons are valid here.
   return `${base}?${decodeURIComponent(parameters.toString())}`
 }
 

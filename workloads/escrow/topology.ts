@@ -5,9 +5,9 @@ export interface EscrowTopic {
   readonly topic: string
   /** Where its dead letters go. */
   readonly dlq: string
-  /** Its letters are CRITICAL, and stay until an operator resolves them. */
+  /** Its dead letters are CRITICAL and stay until an operator resolves them. */
   readonly isFinancial: boolean
-  /** How far a group may fall behind: above these, not at them. */
+  /** A group may fall this far behind. */
   readonly lag: { readonly warning: number; readonly critical: number }
 }
 
@@ -23,7 +23,6 @@ export const ESCROW_TOPICS: readonly EscrowTopic[] = Object.freeze([
   topic('reconciliation.triggers', 10, 50),
 ])
 
-/** What a definition of a job takes: starts in total, the first delivery and its retries, and the waits between them. */
 export interface EscrowPolicy {
   readonly attempts: number
   readonly backoff: Backoff
@@ -41,11 +40,11 @@ const reconciliation = policy('5s', '60s')
 export const ESCROW_DEFAULT_POLICY: EscrowPolicy = deadlines
 
 export interface EscrowWorker {
-  /** Its type in heartbeats, metrics and alerts; instances are `{worker}-1`, `{worker}-2`. */
+  /** The type in heartbeats, metrics and alerts. Instances are `{worker}-1`, `{worker}-2`. */
   readonly worker: string
   readonly title: string
   readonly topic: string
-  /** Three workers read all of `escrow.commands`, so each is a group of its own. */
+  /** Three workers read all of `escrow.commands`, so each has its own group. */
   readonly group: string
   readonly dlq: string
   readonly policy: EscrowPolicy
@@ -64,12 +63,12 @@ export const ESCROW_WORKERS: readonly EscrowWorker[] = Object.freeze([
   worker('reconciliation-worker', 'Reconciliation Worker', 'reconciliation.triggers', reconciliation),
 ])
 
-/** What retries of a worker's type, or of any other topic, look like. */
+/** The retries of a worker, or the default policy. */
 export function escrowPolicy(name: string): EscrowPolicy {
   return ESCROW_WORKERS.find(({ worker }) => worker === name)?.policy ?? ESCROW_DEFAULT_POLICY
 }
 
-/** Null for a topic that is not the platform's: nobody has said how far it may fall behind. */
+/** Null for other topics. */
 export function escrowLagLimits(name: string): EscrowTopic['lag'] | null {
   return ESCROW_TOPICS.find(({ topic }) => topic === name)?.lag ?? null
 }

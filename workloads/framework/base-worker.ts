@@ -110,15 +110,14 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
   }
 
   /**
-   * Whether the way failed and not the work: document A's list, with its gaps closed (X040). As it is, it judges errors of
-   * HTTP calls only, and unknown ones are retried (X023). A subclass that overrides it judges every error: what it
-   * answers false to is a dead letter at once.
+   * By default it judges errors of HTTP calls, and unknown errors are retried. An override judges every error: false
+   * makes the job a dead letter at once.
    */
   isRetryable(error: unknown): boolean {
     return isRetryable(error)
   }
 
-  /** The tenant of the job that is calling, however deep below `process`; concurrent jobs cannot mix (A60, X032). */
+  /** The tenant of the calling job, also in functions that `process` calls. */
   protected get tenant(): Tenant | null {
     return currentTenant()
   }

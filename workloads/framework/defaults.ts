@@ -7,7 +7,6 @@ import { fromUrgency } from './urgency.ts'
 
 export type JobDefaults = Required<Pick<JobOptions, 'priority' | 'attempts' | 'backoff' | 'timeout'>>
 
-/** What the document says of every type; its waits start at a second, because it gives no figure (A52). */
 const GLOBAL: JobDefaults = {
   priority: 0,
   attempts: ATTEMPTS_DEFAULT,
@@ -15,7 +14,7 @@ const GLOBAL: JobDefaults = {
   timeout: TIMEOUT_DEFAULT_MS,
 }
 
-/** What a job of each type has unless its enqueue says otherwise, in the units of document A. */
+/** The defaults of each type, in the framework's units. */
 export const JOB_DEFAULTS: Readonly<Record<JobType, JobDefaults>> = Object.freeze({
   'memory-consolidation': {
     priority: 5,
@@ -42,10 +41,10 @@ export const JOB_DEFAULTS: Readonly<Record<JobType, JobDefaults>> = Object.freez
   'data-deletion': GLOBAL,
 })
 
-/** What a definition may change of its type's defaults; the rest belongs to one job. */
+/** The options that a definition may change; the others belong to one job. */
 export type TypeOptions = Omit<JobOptions, 'delay' | 'idempotencyKey'>
 
-/** The options that a job of this type ends up with, field by field (A53). */
+/** The options of a job of this type, with its defaults. */
 export function effectiveOptions(type: JobType, options: JobOptions = {}): JobDefaults & JobOptions {
   checkNames(options)
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
@@ -53,8 +52,7 @@ export function effectiveOptions(type: JobType, options: JobOptions = {}): JobDe
 }
 
 /**
- * What `defineJob` needs to know of a listed type: its priority, attempts, backoff and timeout, and whether it is
- * critical.
+ * The options of a listed type for `defineJob`.
  *
  * @example
  * export const checkQuotas = defineJob({ ...specOf('quota-check'), run: ({ signal }) => quotas.check(signal) })
@@ -74,14 +72,14 @@ export function specOf<Type extends JobType>(type: Type, options: TypeOptions = 
   }
 }
 
-/** A type that the document does not list has Millrace's own defaults where nothing else is said. */
+/** An unlisted type has Millrace's defaults. */
 export function specOfAny(type: string, options: TypeOptions = {}) {
   if (isJobType(type)) return specOf(type, options)
   checkTypeOptions(options)
   return { ...toEnqueueOptions(options), type }
 }
 
-/** A delay or a key in a definition would be left out without a word. */
+/** A delay or key in a definition would silently have no effect. */
 function checkTypeOptions(options: JobOptions): void {
   for (const name of ['delay', 'idempotencyKey'] as const) {
     if (options[name] !== undefined)

@@ -11,11 +11,11 @@ import { type JobConfig, type JobOptions, toEnqueueOptions } from './options.ts'
 export type Handled = JobType | AnyJob | { readonly definition: AnyJob }
 
 /**
- * Enqueues jobs as document A writes them. It never runs one: what takes long is left to a worker, and the caller has
+ * Enqueues jobs in the framework's form. It never runs one: work is left to a worker, and the caller has
  * its receipt as soon as the job is stored.
  *
  * It takes the types that are handled somewhere and refuses the others, because a job whose type no worker runs would
- * wait for ever and nobody would hear of it (A36).
+ * wait for ever and nobody would hear of it.
  *
  * @example
  * const dispatcher = new JobDispatcher(mill, ['webhook-dispatch'])
@@ -81,7 +81,7 @@ function enqueueOptions(options: JobOptions = {}, tenant: Tenant | null) {
 
 /**
  * The tenant stands beside the data, where workers, alerts and dead letters look for it. Producers written against
- * document A's worker put it into the data as `tenantContext`; from there it is moved (X033).
+ * older code puts it into the data as `tenantContext`; it is moved from there.
  */
 function withTenant(
   data: unknown,

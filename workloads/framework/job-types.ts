@@ -1,6 +1,6 @@
 import { UnknownTypeError } from '../../src/errors.ts'
 
-/** The eighteen types of document A. A type of your own needs no entry: define it, and `mill.enqueue` takes it. */
+/** Other types need no entry here: define them, and `mill.enqueue` takes them. */
 export const JOB_TYPES = Object.freeze({
   MEMORY_CONSOLIDATION: 'memory-consolidation',
   MEMORY_CLEANUP: 'memory-cleanup',
@@ -30,7 +30,6 @@ export function isJobType(type: unknown): type is JobType {
   return typeof type === 'string' && LISTED.includes(type)
 }
 
-/** Callers without types can pass anything. */
 export function checkJobType(type: unknown): JobType {
   if (isJobType(type)) return type
   throw new UnknownTypeError(String(type), LISTED)

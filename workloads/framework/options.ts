@@ -6,31 +6,31 @@ import type { EnqueueOptions } from '../../src/job/options.ts'
 import type { JobType } from './job-types.ts'
 import { fromUrgency } from './urgency.ts'
 
-/** A wait between attempts as document A writes it; the exponential one doubles and ends at an hour (A10). */
+/** The wait between attempts. An exponential one doubles, up to an hour. */
 export interface BackoffOption {
   readonly type: 'exponential' | 'fixed'
   /** In milliseconds. */
   readonly delay: number
 }
 
-/** What one job may say, under the names and in the units of document A. */
+/** The options of one job, in the framework's names and units. */
 export interface JobOptions {
-  /** An urgency from 0 to 15, the higher the sooner; `fromUrgency` turns it into Millrace's priority. */
+  /** An urgency from 0 to 15, higher first; `fromUrgency` converts it to a priority. */
   readonly priority?: number
-  /** Milliseconds before it may start. */
+  /** In milliseconds. */
   readonly delay?: number
-  /** Starts in total, the first included. */
+  /** Starts in total, including the first. */
   readonly attempts?: number
   readonly backoff?: BackoffOption
-  /** Milliseconds that one start may take. */
+  /** Of one start, in milliseconds. */
   readonly timeout?: number
   readonly removeOnComplete?: RemoveOption
   readonly removeOnFail?: RemoveOption
-  /** At most one live job has it; a second one is answered with the first one's id (X026). */
+  /** At most one live job has it; a second enqueue returns the first job's id. */
   readonly idempotencyKey?: string
 }
 
-/** A job as document A writes it. */
+/** A job in the framework's form. */
 export interface JobConfig<Data = unknown> {
   readonly type: JobType
   readonly data: Data
@@ -55,7 +55,7 @@ const NAMES = {
   idempotencyKey: true,
 } satisfies Record<keyof JobOptions, true>
 
-/** Names that are right elsewhere. */
+/** Options that belong to something else. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   limiter: 'a worker, in its WorkerConfig',
   concurrency: 'a worker, in its WorkerConfig',
@@ -64,16 +64,18 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   tenant: 'the job, beside its options',
 }
 
-/** A name that is not known would have no effect, and nobody would be told. */
+/** An unknown name would silently have no effect. */
 export function checkNames(options: JobOptions): void {
   for (const name of Object.keys(options)) {
     if (Object.hasOwn(NAMES, name)) continue
     const place = Object.hasOwn(ELSEWHERE, name) ? `it belongs to ${ELSEWHERE[name]}` : ''
-    throw new OptionError(`'${name}' is no option of a job; ${place || `give one of ${Object.keys(NAMES).join(', ')}`}`)
+    throw new OptionError(
+      `'${name}' is not an option of a job; ${place || `give one of ${Object.keys(NAMES).join(', ')}`}`,
+    )
   }
 }
 
-/** The same for `mill.enqueue`, which checks the values that need no conversion. */
+/** For `mill.enqueue`, which checks the values that need no conversion. */
 export function toEnqueueOptions(options: JobOptions): EnqueueOptions {
   checkNames(options)
   const { priority, backoff, delay, attempts, timeout, removeOnComplete, removeOnFail, idempotencyKey } = options
@@ -104,7 +106,7 @@ export function toBackoff(option: BackoffOption): Backoff {
 
 function checkBackoffOption(option: BackoffOption | null): BackoffOption {
   if (typeof option !== 'object' || option === null) {
-    throw new OptionError(`'backoff' is no object; give { type: 'exponential' or 'fixed', delay: milliseconds }`)
+    throw new OptionError(`'backoff' is not an object; give { type: 'exponential' or 'fixed', delay: milliseconds }`)
   }
   const { delay } = option
   if (Number.isInteger(delay) && delay >= 0 && delay <= BACKOFF_MAX_DEFAULT_MS) return option

@@ -7,7 +7,7 @@ import { housekeepingSchedules } from './schedules.ts'
 
 const hourly: ScheduledJob = { name: 'quotas', cron: '0 0 * * * *', jobType: 'quota-check', jobData: { deep: true } }
 
-describe('a schedule as document A writes it', () => {
+describe("a schedule in the framework's form", () => {
   // A128
   test('has a name, a cron, a type, data and bounds', () => {
     const startDate = new Date(Date.UTC(2026, 0, 1, 2))

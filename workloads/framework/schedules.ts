@@ -3,17 +3,16 @@ import type { NamedSchedule } from '../../src/keeper/timetable.ts'
 import { checkJobType, type JobType } from './job-types.ts'
 
 export interface ScheduledJobOptions {
-  /** UTC unless told. `tz` and `timezone` are the same; `tz` wins. */
+  /** Default: UTC. `tz` and `timezone` are the same; `tz` wins. */
   readonly tz?: string
   readonly timezone?: string
-  /** No run before, none after. */
   readonly startDate?: Date
   readonly endDate?: Date
-  /** How many runs at most. */
+  /** The maximum number of runs. */
   readonly limit?: number
 }
 
-/** A schedule as document A writes it: six fields, the second first. */
+/** A schedule in the framework's form. The cron text has six fields, seconds first. */
 export interface ScheduledJob {
   readonly name: string
   readonly cron: string
@@ -31,7 +30,7 @@ const NAMES = {
 } satisfies Record<keyof ScheduledJobOptions, true>
 
 /**
- * The same for a keeper, or for `mill.schedules.upsert`.
+ * Converts it for a keeper or `mill.schedules.upsert`.
  *
  * @example
  * await mill.keep({ schedules: [toSchedule({ name: 'quotas', cron: '0 0 * * * *', jobType: 'quota-check', jobData: {} })] })
@@ -40,7 +39,7 @@ export function toSchedule({ name, cron, jobType, jobData, options = {} }: Sched
   const { tz, timezone, startDate, endDate, limit } = options
   const unknown = Object.keys(options).find((given) => !Object.hasOwn(NAMES, given))
   if (unknown !== undefined) {
-    throw new OptionError(`'${unknown}' is no option of a schedule; give one of ${Object.keys(NAMES).join(', ')}`)
+    throw new OptionError(`'${unknown}' is not an option of a schedule; give one of ${Object.keys(NAMES).join(', ')}`)
   }
   return {
     name,

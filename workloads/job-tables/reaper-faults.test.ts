@@ -147,7 +147,7 @@ describe('the statements', () => {
   })
 
   // E13
-  test('the reaper needs just the columns of document E', async (t) => {
+  test('the reaper works without the columns of the hard deadline', async (t) => {
     const tables = await jobTables(t)
     await tables.pool.query('alter table jobs drop column started_at, drop column created_at, drop column updated_at')
     await tables.expired('jobs', 'a')

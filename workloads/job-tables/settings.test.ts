@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { readTableSettings } from './settings.ts'
 
 // E45 E46 E47 E48 E49 E50 E51 X178
-test('an empty environment gives the figures of document E', () => {
+test('an empty environment gives the defaults', () => {
   assert.deepEqual(readTableSettings({}), {
     intervalSec: 60,
     maxAttempts: 3,

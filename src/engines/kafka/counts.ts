@@ -72,7 +72,7 @@ function addPartition(
   total.completed += Math.max(0, Number(place.offset - place.start)) + finishedAbove
 }
 
-/** Document D's lag: the end of each partition less what the group has committed, by topic. */
+/** Lag: the end of each partition less what the group has committed, by topic. */
 export async function lagsOf(admin: Admin, groups: readonly string[]): Promise<readonly TopicLag[]> {
   const existing = new Set(await admin.listTopics())
   const lags = await Promise.all(groups.map((group) => lagsOfGroup(admin, group, existing)))

@@ -53,7 +53,7 @@ export function dlqTopicOf(topic: string): string {
   return topic + DLQ_SUFFIX
 }
 
-/** Both spellings name the same dead letters: with the suffix and without it (X147). */
+/** Both spellings name the same dead letters: with the suffix and without it. */
 export function toDlqTopic(topic: string): string {
   return topic.endsWith(DLQ_SUFFIX) ? topic : dlqTopicOf(topic)
 }

@@ -105,7 +105,7 @@ export class MemoryStore {
     return { id: job.id, status: older === null ? 'enqueued' : 'replaced' }
   }
 
-  /** The newer version takes the earlier of the two places, so that frequent updates cannot starve a key (C15). */
+  /** The newer version takes the earlier of the two places, so that frequent updates cannot starve a key. */
   #replace(older: JobRow, newer: JobRow, nowMs: number): void {
     if (isDueBefore(older, newer)) {
       newer.dueMs = older.dueMs

@@ -42,7 +42,7 @@ export class JobTable {
     this.#enliven(row)
   }
 
-  /** Files a row by its final state and frees its idempotency key (X093). Returns the rows that had to make room. */
+  /** Files a row by its final state and frees its idempotency key. Returns the rows that had to make room. */
   finish(row: JobRow): readonly JobRow[] {
     const { key } = row.job
     if (key !== null && this.#liveByKey.get(key) === row) this.#liveByKey.delete(key)

@@ -7,7 +7,7 @@ import { after, event, jobColumns, ms, NOW } from './fragments.ts'
 import type { Names } from './names.ts'
 import { type JobRow, toLease } from './rows.ts'
 
-/** Rows that another program marked as processing and gave no lease have run out after $6 milliseconds of silence (X173). */
+/** Rows that another program marked as processing and gave no lease have run out after $6 milliseconds of silence. */
 function expired(noLease: boolean): string {
   return noLease
     ? `lease_expires_at IS NULL AND coalesce(last_heartbeat_at, updated_at, created_at) <= ${NOW} - $6 * interval '1 millisecond'`
@@ -49,7 +49,7 @@ function typesOf({ types }: Subscription): readonly string[] | null {
   return types === 'every' ? null : types.map((type) => type.type)
 }
 
-/** A row that is processing and has no lease was marked by another program: so long may it be silent (E47, X173). */
+/** A row that is processing and has no lease was marked by another program: so long may it be silent. */
 export const SILENCE_MS = 300_000
 
 /** Hands expired jobs to the reaper under a fresh token. */

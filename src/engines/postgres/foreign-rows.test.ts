@@ -107,7 +107,7 @@ describe('rows that other programs write into Postgres', () => {
   })
 
   // E26 E27 E29 E31
-  test('history is rows of job_events in the form of document E, and its events are read as history', async () => {
+  test('history is rows of job_events in the form of job tables, and its events are read as history', async () => {
     await engine.enqueue([newJob({ id: 'told' })])
     const [lease] = await take()
     assert.ok(lease)

@@ -17,7 +17,7 @@ export function after(delayMs: string): string {
   return `${NOW} + ${delayMs} * interval '1 millisecond'`
 }
 
-/** ISO-8601 in UTC with milliseconds, as document E wants it in events. */
+/** ISO-8601 in UTC with milliseconds, the format of events in job tables. */
 export const NOW_ISO = `to_char(${NOW} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /**
@@ -30,7 +30,7 @@ export function held(job: string, given: string): string {
 }
 
 /**
- * A token begins with its holder: who changes `locked_by` by hand, or by document E's functions, need not know of tokens
+ * A token begins with its holder: who changes `locked_by` by hand, or by the functions of job tables, need not know of tokens
  * to fence out whoever held the job.
  */
 export function owned(job: string, given: string): string {
@@ -70,7 +70,7 @@ export function jobColumns(job: string): string {
   ${ms(`${job}.lease_expires_at`)} AS expires_ms, ${job}.ctid::text AS place`
 }
 
-/** One line of a job's history, in the form of document E. */
+/** One line of a job's history, in the form of job tables. */
 export function event(
   names: { readonly type: string; readonly attempt: string; readonly worker: string },
   details: string,

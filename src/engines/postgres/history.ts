@@ -4,7 +4,7 @@ import type { Queries } from './database.ts'
 import { READ_EVENTS } from './inspector.ts'
 import type { ViewRow } from './rows.ts'
 
-/** What stands in `job_events`; the reaper of document E writes no attempt and no worker. */
+/** What stands in `job_events`; the reaper of job tables writes no attempt and no worker. */
 interface Line {
   readonly type: string
   readonly at: string
@@ -13,7 +13,7 @@ interface Line {
   readonly details?: Readonly<Record<string, unknown>> | null
 }
 
-/** How the events of document E are called in a job's history. */
+/** The names of job-table events in a job's history. */
 const REAPED: Readonly<Record<string, JobEventName>> = {
   'reaper:requeued': 'expired',
   'reaper:failed(timeout)': 'dead',

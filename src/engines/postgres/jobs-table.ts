@@ -1,8 +1,8 @@
 /**
- * The table `jobs` with the columns, defaults and index of document E, and what Millrace adds to it. A table that was
- * there before is completed: its own columns, rows and indexes stay as they are (E25). Every statement may be repeated.
+ * The table `jobs` with the columns, defaults and index of job tables, and what Millrace adds to it. A table that was
+ * there before is completed: its own columns, rows and indexes stay as they are. Every statement may be repeated.
  *
- * For whoever changes `jobs` beside the engine (the reaper and the functions of document E):
+ * For code that changes `jobs` beside the engine (workloads/job-tables):
  * - status is one of queued, processing, completed, failed; a job that failed for good is a dead letter unless `ended`
  *   says otherwise.
  * - a claim counts in `attempt_count`, clears `next_earliest_run_at` and sets `locked_by`, `lease_expires_at`,
@@ -20,7 +20,7 @@ interface Column {
   readonly definition: string
 }
 
-/** E13 to E22: what any table needs to be watched by the reaper. */
+/** The columns that the reaper of job tables needs. */
 export const LEASE_COLUMNS: readonly Column[] = [
   { name: 'locked_by', definition: 'TEXT NULL' },
   { name: 'lease_expires_at', definition: 'TIMESTAMPTZ NULL' },
@@ -88,7 +88,7 @@ const DUE = `greatest(run_at, next_earliest_run_at)`
 const CLAIMABLE = `status = 'queued' AND NOT blocked AND waiting_for = 0`
 
 /**
- * The columns and the index of document E. It is asked for leases that run, so it holds no others: each job then enters
+ * The columns and the index of job tables. It is asked for leases that run, so it holds no others: each job then enters
  * it once, and not at every change of its state.
  */
 function leaseTableSql(qualified: string): string {
@@ -211,7 +211,7 @@ CREATE TRIGGER millrace_succession_end AFTER DELETE ON ${jobs} FOR EACH ROW
   EXECUTE FUNCTION ${name}();`
 }
 
-/** No foreign key: ids of several tables meet here (X182), and history may outlive its job. */
+/** No foreign key: ids of several tables meet here, and history may outlive its job. */
 function events({ events: table, eventNumbers }: Names): string {
   return `CREATE TABLE IF NOT EXISTS ${table} (
   job_id TEXT COLLATE "C" NOT NULL,

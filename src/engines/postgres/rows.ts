@@ -142,7 +142,7 @@ export function fenceOf({ token, job }: Lease): Fence {
   return { token: token.slice(0, middle), place: token.slice(middle + 1, end) }
 }
 
-/** The words of document E in the table, the five states in the API. Words that are neither of them are not ours to run. */
+/** The words of job tables in the table, the five states in the API. Words that are neither of them are not ours to run. */
 export function toState(status: string): JobState {
   switch (status) {
     case 'queued':
@@ -195,7 +195,7 @@ export function toView(row: ViewRow): JobView {
   }
 }
 
-/** The reaper of document E and other programs write the short form only. */
+/** The reaper of job tables and other programs write the short form only. */
 function toErrorRecord(row: ViewRow): ErrorRecord | null {
   if (row.error_record !== null) return row.error_record
   if (row.fail_code === null && row.fail_reason === null) return null

@@ -72,7 +72,7 @@ const refusal = (code: string) => (error: unknown) => error instanceof EngineErr
 
 describe('the schema of Postgres', () => {
   // E13 E14 E15 E16 E17 E18 E19 E20 E21 E22 E23 X005 X175
-  test('a new table has the columns of document E with their types and defaults, and its index by name', async () => {
+  test('a new table has the columns of job tables with their types and defaults, and its index by name', async () => {
     const { url, schema } = schemaUrl(server)
     await migrate(url, settings)
     await assertLeaseColumns(schema)

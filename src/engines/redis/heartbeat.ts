@@ -1,4 +1,4 @@
-/** Under which keys beats stand in Redis: document D's, which other programs read and write too. */
+/** The keys of heartbeats in Redis, which other programs of the escrow workers read and write too. */
 import { decodeBeat } from '../../engine/beats.ts'
 import type { Beat } from '../../engine/presence.ts'
 

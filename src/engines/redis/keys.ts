@@ -26,7 +26,7 @@ export interface Keys {
   readonly schedules: string
   /** Hash: type → JSON of its pause. */
   readonly paused: string
-  /** Before the keys of workers' beats, which are document D's. */
+  /** The prefix of heartbeat keys, which have the format of the escrow workers. */
   readonly presence: string
   /** Hash: queue → how long its leases are, for when a step of the server's clock has ended them. */
   readonly leases: string

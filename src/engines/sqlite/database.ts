@@ -129,7 +129,7 @@ export function assertVersionText(version: string): void {
   }
 }
 
-/** Everything that changes the schema. A worker's connection may do none of it (B194). */
+/** Everything that changes the schema. A worker's connection may do none of it. */
 const SCHEMA_CHANGES = new Set<number>([
   sqlite.SQLITE_CREATE_INDEX,
   sqlite.SQLITE_CREATE_TABLE,

@@ -7,10 +7,10 @@ export const JOB_COLUMNS = `rowid, id, type, priority, scheduled_at, payload, pa
 /** No token, no effect: a late holder must not touch a job that has a new one, nor one whose lease ran out (I3). */
 export const HELD = `id = :id AND lease_token = :token AND status = 'in_progress' AND lease_until > :now`
 
-/** Ends a lease. Every statement that takes a job from its holder contains it (X105). */
+/** Ends a lease. Every statement that takes a job from its holder contains it. */
 export const UNLEASED = `lease_owner = NULL, lease_until = NULL, lease_token = NULL, updated_at = :now`
 
-/** Frees the idempotency key for the next job (X093) and remembers it for a replay. */
+/** Frees the idempotency key for the next job and remembers it for a replay. */
 export const KEY_RELEASED = `released_key = coalesce(idempotency_key, released_key), idempotency_key = NULL`
 
 export const VIEW_COLUMNS = `${JOB_COLUMNS}, status, ended, progress, result, error, error_record, lease_owner, lease_until,

@@ -1,8 +1,8 @@
 import type { Connection } from './database.ts'
 
 /**
- * The canonical table of document B with its indexes and trigger, by their exact names, and what Millrace adds.
- * A table that was made after document B before Millrace came is completed, and its jobs are kept.
+ * The table of the conversation pipeline with its indexes and trigger, by their exact names, and what Millrace adds.
+ * A table that the pipeline made before Millrace came is completed, and its jobs are kept.
  */
 export const CANONICAL_TABLE = `
 CREATE TABLE IF NOT EXISTS job_queue (

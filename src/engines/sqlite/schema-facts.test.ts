@@ -71,7 +71,7 @@ describe('the schema', () => {
     expect(await found('schema'), 'ok')
   })
 
-  it('takes a table that was made after document B, in any layout, as it is', async (t) => {
+  it('takes a table of the conversation pipeline, in any layout, as it is', async (t) => {
     const handle = new DatabaseSync(join(await temporary(t), 'own.db'))
     handle.exec(CANONICAL_TABLE.replaceAll('\n', ' ').replaceAll('TEXT NOT NULL', 'text   not null'))
     const engine = await SqliteEngine.connect({ database: handle }, { clock: new TestClock(), migrate: true })

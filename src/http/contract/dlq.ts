@@ -1,4 +1,4 @@
-/** Document D's endpoints, for dead letters in topics. */
+/** The endpoints for dead letters in topics. */
 import { z } from 'zod'
 import { routes } from './route.ts'
 import { reason } from './shapes.ts'

@@ -17,7 +17,7 @@ interface Stage extends AsyncDisposable {
   value(name: string, labels?: Readonly<Record<string, string>>): Promise<number | null>
 }
 
-/** With document A's prefix, which is part of its rows. */
+/** With the prefix of the worker framework, which is part of its rows. */
 async function stage(prefix = 'ruvbot_worker_'): Promise<Stage> {
   const t = await openForTest()
   const metrics = await attachMetrics(t.mill, { prefix, clock: t.clock })
@@ -167,7 +167,7 @@ test('what a lost lease or a stopped worker leaves behind is not active', async 
 })
 
 // A147
-test('durations fall into the buckets of the document', async () => {
+test('durations fall into the documented buckets', async () => {
   await using s = await stage()
   const twoSeconds = defineJob({ type, run: () => s.t.clock.sleep(2_000) })
   const started = s.t.mill.events.next('job.started')

@@ -26,7 +26,7 @@ export function notPending({ id }: TopicLetter, book: StateBook): DlqAnswer {
 }
 
 /**
- * For document D's endpoints in a server of your own: which HTTP status an answer is.
+ * For the dead-letter endpoints in a server of your own: which HTTP status an answer is.
  *
  * @example
  * const answer = await dlq.desk.replay({ topic: 'escrow.commands', offset: 7 }, { by })

@@ -1,4 +1,4 @@
-/** Document D's endpoints as functions: JSON in, JSON out, and a coded error for what is refused. */
+/** The dead-letter endpoints as functions: JSON in, JSON out, and a coded error for what is refused. */
 import type { By } from '../../../engine/dead-letters.ts'
 import { MillraceError, OptionError } from '../../../errors.ts'
 import { toDlqTopic } from '../record.ts'

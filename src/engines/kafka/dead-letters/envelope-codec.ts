@@ -86,7 +86,7 @@ function endOfString(text: string, start: number): number {
 type Fields = Partial<Readonly<Record<string, unknown>>>
 
 /**
- * Reads an envelope, also one that another program wrote after document D, without the fields that we add. Null when it
+ * Reads an envelope, also one that another program wrote, without the fields that we add. Null when it
  * does not say where the record came from: then it is no envelope, whatever else it says.
  */
 export function readEnvelope(value: Buffer | null): Envelope | null {

@@ -34,7 +34,7 @@ const failure = (given: Partial<Failure['record']> = {}): Failure => ({
 const written = (one: Failure): Record<string, unknown> => JSON.parse(JSON.stringify(buildEnvelope(one)))
 
 // D34 D35 D36 D37 D38 D39 D40 D42 D43 D44 D45 X149
-test("the envelope has document D's fields with their values, and whose failure it was", () => {
+test('the envelope has all fields with their values, and whose failure it was', () => {
   const { error_details, ...fields } = written(failure())
   assert.deepEqual(fields, {
     original_topic: 'escrow.commands',

@@ -1,4 +1,4 @@
-/** The value of a dead letter: document D's fields, in its order, and what a replay needs besides. */
+/** The value of a dead letter: the fields of the escrow workers, in their order, and what a replay needs besides. */
 import type { ErrorRecord } from '../../../job/job.ts'
 import { toIso } from '../../../time/iso.ts'
 import { type Coordinates, textOf } from '../record.ts'
@@ -22,12 +22,12 @@ export interface Envelope {
   readonly worker_instance: string
   readonly first_failure_at: string
   readonly last_failure_at: string
-  /** Whose failure it is: other groups of the topic may have handled the record well (X149). */
+  /** Whose failure it is: other groups of the topic may have handled the record well. */
   readonly consumer_group: string
   readonly worker_type: string
-  /** How often it had been replayed when it failed this time (X151). */
+  /** How often it had been replayed when it failed this time. */
   readonly replay_count: number
-  /** Present where the value is no JSON (X164). */
+  /** Present where the value is no JSON. */
   readonly original_encoding?: 'base64'
   readonly original_key_encoding?: 'base64'
   /** Present where the error had one. */

@@ -18,10 +18,10 @@ export const DLT_HEADERS = Object.freeze({
 
 /** Our own, on replayed records. */
 export const REPLAY_HEADERS = Object.freeze({
-  /** How often the record was replayed. It grows with every failure that follows, so a loop ends (X151). */
+  /** How often the record was replayed. It grows with every failure that follows, so a loop ends. */
   count: 'x-dlq-replay-count',
   firstFailureAt: 'x-dlq-first-failure-at',
-  /** The one group that is to handle it; all others skip it (X149). */
+  /** The one group that is to handle it; all others skip it. */
   group: 'x-dlq-target-group',
   /** Where the record first stood, `topic/partition/offset`: what a handler tells repetitions apart by. */
   origin: 'x-dlq-origin',

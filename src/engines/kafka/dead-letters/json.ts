@@ -22,7 +22,6 @@ export interface LetterJson extends PlaceJson {
   readonly stateSince: string | null
   readonly stateBy: By | null
   readonly deadAt: string
-  /** Document D's. */
   readonly envelope: Envelope
 }
 

@@ -48,7 +48,7 @@ export function toDeadLetter(dead: DeadRecord): NewRecord {
 }
 
 /**
- * Reads what stands in a DLQ topic: our letters, letters of other programs after document D, and Spring's own, which
+ * Reads what stands in a DLQ topic: our letters, letters of other programs in the same format, and Spring's own, which
  * are the record itself with headers. Whatever it is, it is listed: an operator must see what is there.
  */
 export function readLetter(record: LogRecord): TopicLetter {

@@ -37,7 +37,7 @@ export async function openTopicDesk(url: string, options: OpenTopicDeskOptions =
   return OpenTopicDesk.open(url, options)
 }
 
-/** Document D's endpoints on a broker. */
+/** The dead-letter endpoints on a broker. */
 export class OpenTopicDesk extends DlqEndpoints {
   /** The desk beneath, whose answers are values where the functions here throw. */
   readonly desk: TopicDesk

@@ -7,7 +7,7 @@ import type { LetterLog } from './letter-log.ts'
 import type { StateView } from './states.ts'
 import { walkLetters } from './walk.ts'
 
-/** Document D: ordinary letters are archived when they are older. */
+/** Ordinary letters are archived when they are older. */
 export const LETTER_AGE_MAX_MS = 30 * 86_400_000
 
 export interface KeptLetter {

@@ -136,7 +136,7 @@ export class StateBook {
   }
 }
 
-/** How a state stands in its topic: JSON with document D's manner of names. */
+/** How a state stands in its topic: JSON with snake_case names. */
 export function encodeState({ key, value }: StateRecord): { readonly key: Buffer; readonly value: Buffer | null } {
   return { key: Buffer.from(key), value: value === null ? null : Buffer.from(JSON.stringify(value)) }
 }

@@ -1,4 +1,4 @@
-/** Operators' acts on dead letters in topics: functions behind document D's endpoints. Nothing here acts by itself. */
+/** Operators' acts on dead letters in topics: functions behind the dead-letter endpoints. Nothing here acts by itself. */
 import type { By } from '../../../engine/dead-letters.ts'
 import { OptionError } from '../../../errors.ts'
 import { type Clock, systemClock } from '../../../time/clock.ts'
@@ -11,7 +11,7 @@ import { type Resolving, resolveLetters, throwIfTopicMissing } from './resolve.t
 import { isOpen, type LetterState, releaseRecord } from './states.ts'
 import { type ListedLetter, lettersAt, walkLetters, walkListed } from './walk.ts'
 
-/** X151: a record that fails after so many replays needs another remedy. */
+/** A record that fails after so many replays needs another remedy. */
 export const REPLAYS_MAX = 3
 const LIST_MAX = 100
 const REPLAY_ALL_MAX = 1_000
@@ -19,7 +19,7 @@ const BATCH_MAX = 100
 /** Nobody who is alive acts on a letter for so long. */
 const CLAIM_MS = 60_000
 
-/** Which letter is meant. Without a partition it must be the only one at its offset (X147). */
+/** Which letter is meant. Without a partition it must be the only one at its offset. */
 export interface DlqAddress {
   /** With `.dlq` or without. */
   readonly topic: string
@@ -40,7 +40,7 @@ export interface ActOptions {
 }
 
 export interface ReplayAllOptions extends ActOptions {
-  /** Letters replayed at most: 1000 unless told (X150). */
+  /** Letters replayed at most: 1000 unless told. */
   readonly limit?: number
   /** Letters per second at most. */
   readonly rate?: number
@@ -92,7 +92,7 @@ export class TopicDesk {
     return found
   }
 
-  /** Letters that nobody has resolved, those that somebody acts on included (X148). */
+  /** Letters that nobody has resolved, those that somebody acts on included. */
   async pending(topic: string): Promise<number> {
     let count = 0
     for await (const { state } of walkListed(this.#log, toDlqTopic(topic))) {
