@@ -1,9 +1,9 @@
-/** Which reasons the facts give. Pure: the same facts, the same answer. */
+/** From facts to reasons, as a pure function. */
 import type { JobEventName, JobView } from '../job/job.ts'
+import type { Decision, Note, Reason } from './explanation.ts'
 import { explainedJob } from './explanation.ts'
 import type { Facts } from './facts.ts'
 import { decideQueued } from './queued.ts'
-import type { Decision, Note, Reason } from './reasons.ts'
 
 export function decide(facts: Facts): Decision {
   const { job } = facts
@@ -46,14 +46,14 @@ function ended(facts: Facts): Reason {
   }
 }
 
-/** Its history names the newer one, which may be gone by now. */
+/** The history names the newer job, which may be removed. */
 function successorOf({ successor, history }: Facts) {
   if (successor !== null) return explainedJob(successor)
   const by = history.findLast(({ name }) => name === 'superseded')?.detail?.by
   return typeof by === 'string' ? { id: by, type: '', state: 'removed' } : null
 }
 
-/** Who did it, and why, as far as the history tells. */
+/** Who did it and why, if the history tells. */
 function actOf({ history }: Facts, name: JobEventName) {
   const detail = history.findLast((event) => event.name === name)?.detail
   return { who: textOf(detail?.who), reason: textOf(detail?.reason) }

@@ -46,7 +46,7 @@ test('an engine that does not answer is the explanation, and one that answers wr
   const inspector = { ...inspectorOf(mill.engine), find: async () => broken() }
   const down = await explainJob(altered(mill.engine, { inspector, ping: async () => broken() }), 'x', { clock })
   assert.equal(down.because, 'engine-down')
-  assert.equal(down.text, 'The memory engine does not answer: the disk is gone. Nothing is started until it does.')
+  assert.equal(down.text, 'The memory engine does not answer: the disk is gone. Nothing starts until it does.')
   await assert.rejects(explainJob(altered(mill.engine, { inspector }), 'x', { clock }), EngineError)
 })
 
@@ -66,7 +66,7 @@ test('what a facet cannot say is left out', async () => {
   const { id } = await mill.enqueue(mail, {})
   const bare = await explainJob(altered(mill.engine, { presence: undefined, pauses: undefined }), id, { clock })
   assert.equal(bare.because, 'due')
-  assert.match(bare.text, /who works is not known here\.$/)
+  assert.match(bare.text, /this engine does not know its workers\.$/)
   const presence = { list: broken, seen: broken, beat: broken, gone: broken }
   const pauses = { list: broken, pause: broken, resume: broken }
   assert.deepEqual(await explainJob(altered(mill.engine, { presence, pauses }), id, { clock }), bare)
@@ -86,7 +86,7 @@ test('a worker whose slots are taken, by jobs that are named, and one that has g
   await clock.advance('20s')
   const busy = await explainJob(mill, waiting.id, { clock })
   assert.equal(busy.because, 'slots-busy')
-  assert.match(busy.text, /^All slots of 1 worker for its type were taken when last heard \(w1\), by 'slow' /)
+  assert.match(busy.text, /^All slots of 1 worker of its type were taken at their last heartbeat \(w1\), by 'slow' /)
   assert.deepEqual(busy.jobs, [{ id: holder.id, type: 'slow', state: 'in_progress' }])
   assert.equal((await explainJob(mill, holder.id, { clock })).because, 'running')
 
@@ -96,7 +96,7 @@ test('a worker whose slots are taken, by jobs that are named, and one that has g
   const late = await mill.enqueue(slow, {})
   const nobody = await explainJob(mill, late.id, { clock })
   assert.equal(nobody.because, 'no-worker')
-  assert.equal(nobody.text, "No worker says that it runs 'slow'. Start one that has its handler.")
+  assert.equal(nobody.text, "No worker runs 'slow'. Start one with its handler.")
 })
 
 test('a rate limit that is reached, by whom, and until when', async () => {
@@ -124,7 +124,7 @@ test('a job with several reasons may start when the last of them ends, if that i
   await mill.engine.pauses?.pause('mail', { who: 'ann', reason: 'repairs' })
   const paused = await explainJob(mill, id, { clock })
   assert.deepEqual([paused.because, paused.untilMs], ['delayed', null])
-  assert.match(paused.also.join('\n'), /is paused: ann did so at 2026-01-01T00:00:00\.000Z \(0 ms ago\), "repairs"/)
+  assert.match(paused.also.join('\n'), /was paused by ann at 2026-01-01T00:00:00\.000Z \(0 ms ago\), "repairs"/)
 })
 
 test('the graph is bounded, meets each job once and leaves out what is gone', async () => {

@@ -7,23 +7,22 @@ import { ANSWER_MS } from '../observe/found.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { within } from '../time/wait.ts'
 import { decide } from './decide.ts'
+import type { Decision, Reason } from './explanation.ts'
 import { EXPLAINED_JOBS_MAX, type ExplainedJob, type Explanation } from './explanation.ts'
 import { gatherFacts } from './facts.ts'
-import type { Decision, Reason } from './reasons.ts'
-import { sayNote, sayReason } from './words.ts'
+import { noteText, reasonText } from './messages.ts'
 
 export interface ExplainOptions {
-  /** Definitions: whether a rate limit or a type's concurrency holds a job back is known only with them. */
+  /** Definitions: rate limits and the concurrency of types are known only with them. */
   readonly jobs?: readonly AnyJob[]
   readonly clock?: Clock
 }
 
-/** Whoever waits for an explanation waits no longer. */
 const GATHER_MS = 5_000
 
 /**
- * Why a job is not running, or what it does. It costs a few bounded reads and changes nothing. Throws an
- * UnknownJobError for an id that nobody knows; that the engine does not answer is itself an explanation.
+ * Why a job is not running, or what it is doing. It takes a few bounded reads and changes nothing. Throws an UnknownJobError
+ * for an unknown id. An engine that does not answer is an explanation too.
  *
  * @example
  * const { because, text, untilMs } = await explainJob(mill, id)
@@ -63,14 +62,14 @@ function toExplanation({ reasons, notes }: Decision, nowMs: number): Explanation
   const [main, ...others] = reasons
   return {
     because: main.kind,
-    text: sayReason(main, nowMs),
-    also: [...others.map((reason) => sayReason(reason, nowMs)), ...notes.map((note) => sayNote(note, nowMs))],
+    text: reasonText(main, nowMs),
+    also: [...others.map((reason) => reasonText(reason, nowMs)), ...notes.map((note) => noteText(note, nowMs))],
     untilMs: untilMs(reasons),
     jobs: reasons.flatMap(jobsOf).slice(0, EXPLAINED_JOBS_MAX),
   }
 }
 
-/** The latest of the times that are known, unless something else holds it back that has no time. */
+/** The latest known time; null if something without a time holds it back too. */
 function untilMs(reasons: readonly Reason[]): number | null {
   const times: number[] = []
   for (const reason of reasons) {

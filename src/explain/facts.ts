@@ -5,24 +5,24 @@ import { UnknownJobError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { JobEvent, JobView } from '../job/job.ts'
 
-/** What is known about a job when it is asked about, each part read once. */
+/** What is known about a job, each part read once. */
 export interface Facts {
   readonly nowMs: number
   readonly job: JobView
   /** Oldest first. */
   readonly history: readonly JobEvent[]
-  /** In the order of `after.ids`, null for those that are gone; fewer where there are very many. */
+  /** In the order of `after.ids`, null for removed jobs; at most `PREDECESSORS_LOOKED_UP_MAX`. */
   readonly predecessors: readonly (JobView | null)[]
-  /** The newer version of its latest key that a superseded job gave way to. */
+  /** The newer version that superseded the job. */
   readonly successor: JobView | null
   readonly pause: Pause | null
-  /** Null where nobody knows who works. */
+  /** Null without presence. */
   readonly presence: { readonly beats: readonly Beat[]; readonly seen: readonly Seen[] } | null
-  /** Jobs of its type, the newest of each state, at most `LOOKED_AT_MAX`. */
+  /** The newest jobs of its type by state, at most `LOOKED_AT_MAX` each. */
   readonly peers: { readonly queued: Peers; readonly inProgress: Peers; readonly completed: Peers }
-  /** Null where the definition is not known. */
+  /** Null when the definition is unknown. */
   readonly definition: Pick<AnyJob, 'limit' | 'concurrency'> | null
-  /** Whether a running job has a lease that can run out, and how long after that it is taken over at most. */
+  /** Whether leases expire, and how long after that a job is recovered at the latest. */
   readonly recovery: { readonly byReaper: boolean; readonly maxMs: number | null }
 }
 
@@ -32,9 +32,9 @@ export interface Peers {
   readonly isAll: boolean
 }
 
-const NOBODY: Peers = Object.freeze({ jobs: [], isAll: true })
+const NO_PEERS: Peers = Object.freeze({ jobs: [], isAll: true })
 
-/** An explanation costs a few reads of this size, however many jobs there are. */
+/** An explanation takes a few reads of this size, however many jobs there are. */
 export const LOOKED_AT_MAX = 100
 const PREDECESSORS_LOOKED_UP_MAX = 200
 
@@ -60,7 +60,7 @@ export async function gatherFacts(asked: Asked): Promise<Facts> {
     isOver ? null : known(() => presenceOf(engine)),
     isQueued ? predecessorsOf(inspector, job) : [],
     successorOf(inspector, job, history),
-    isQueued ? peersOf(inspector, job.type) : { queued: NOBODY, inProgress: NOBODY, completed: NOBODY },
+    isQueued ? peersOf(inspector, job.type) : { queued: NO_PEERS, inProgress: NO_PEERS, completed: NO_PEERS },
   ])
   return {
     nowMs: asked.nowMs,
@@ -76,7 +76,7 @@ export async function gatherFacts(asked: Asked): Promise<Facts> {
   }
 }
 
-/** What a facet answers; null where there is none, or it cannot answer: then less is said, and nothing wrong. */
+/** Null when the facet is missing or fails: the explanation then says less, but nothing wrong. */
 async function known<Answer>(ask: () => Promise<Answer> | undefined): Promise<Answer | null> {
   try {
     return (await ask()) ?? null

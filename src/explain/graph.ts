@@ -4,21 +4,20 @@ import { UnknownJobError } from '../errors.ts'
 import type { JobView } from '../job/job.ts'
 import { stateOf } from '../job/states.ts'
 
-/** A job that another one comes after, directly or not. */
+/** A job that another one waits for, directly or indirectly. */
 export interface GraphNode {
   readonly id: string
   readonly type: string
   readonly state: string
-  /** Those that it comes after itself, also such as are not in the graph. */
+  /** Its own predecessors, also those outside the graph. */
   readonly after: readonly string[]
 }
 
-/** More could not be drawn. */
 export const GRAPH_NODES_MAX = 200
 
 /**
- * What a job comes after, and what those come after, as far as they are still stored: the nearest first, at most 200.
- * The job itself is not among them. Throws an UnknownJobError for an id that nobody knows.
+ * The predecessors of a job, and theirs, as far as they are stored: nearest first, at most 200, without the job itself.
+ * Throws an UnknownJobError for an unknown id.
  *
  * @example
  * for (const { id, state, after } of await graphOf(mill, receipt.id)) console.log(id, state, after)

@@ -1,32 +1,33 @@
-/** Why a queued job has not started. */
+import type { Beat, Seen } from '../engine/presence.ts'
 import type { JobView } from '../job/job.ts'
 import { readinessOf } from '../job/predecessors.ts'
 import { QUIET_MS } from '../observe/workers.ts'
-import { type Crew, crewOf } from './crew.ts'
-import { explainedJob } from './explanation.ts'
+import type { Decision, Note, PutOff, Reason } from './explanation.ts'
+import { type ExplainedJob, explainedJob } from './explanation.ts'
 import type { Facts } from './facts.ts'
-import type { Decision, Note, PutOff, Reason } from './reasons.ts'
 
-/** Starts in this time are told where a type's rate limit is not known. */
+/** Why a queued job has not started. */
+
+/** Starts in this time are mentioned when the type's rate limit is unknown. */
 const STARTS_TOLD_MS = 60_000
-/** A worker takes a due job within its poll; before that there is nothing to wonder about. */
+/** A worker takes a due job within its poll interval. Before that nothing is unusual. */
 const WONDER_MS = 5_000
 
 export function decideQueued(facts: Facts): Decision {
   const { job, presence, definition } = facts
-  const crew = presence === null ? null : crewOf(job.type, presence, definition?.concurrency ?? null)
+  const workers = presence === null ? null : workersOfType(job.type, presence, definition?.concurrency ?? null)
   const holdups = [unreadable, waits, delayed, olderVersion, paused, limited].flatMap((look) => look(facts) ?? [])
-  const lacking = noWorker(facts, crew)
+  const lacking = noWorker(facts, workers)
   const [first, ...rest] = lacking === null ? holdups : [...holdups, lacking]
   if (first !== undefined) return { reasons: [first, ...rest], notes: turnNotes(facts) }
   const due: Reason = {
     kind: 'due',
     type: job.type,
     sinceMs: job.runAtMs,
-    workers: crew === null ? null : crew.running.length,
+    workers: workers === null ? null : workers.running.length,
   }
-  const [main = due, ...also] = [busy(crew), othersFirst(facts)].filter((reason) => reason !== null)
-  return { reasons: [main, ...also], notes: [...turnNotes(facts), ...dueNotes(facts, crew, main)] }
+  const [main = due, ...also] = [busy(workers), othersFirst(facts)].filter((reason) => reason !== null)
+  return { reasons: [main, ...also], notes: [...turnNotes(facts), ...dueNotes(facts, workers, main)] }
 }
 
 function waits({ job, predecessors }: Facts): Reason | null {
@@ -43,7 +44,7 @@ function holdsBack({ state, ended }: JobView, ifDead: 'wait' | 'run' | 'die'): b
   return state !== 'completed'
 }
 
-/** A claim looks for whole priorities and for times that it can compare. */
+/** A claim needs an integer priority and a valid time. */
 function unreadable({ job }: Facts): readonly Reason[] {
   const isPriority = Number.isInteger(job.priority)
   return [
@@ -58,7 +59,7 @@ function delayed(facts: Facts): Reason | null {
   return job.runAtMs <= nowMs ? null : { kind: 'delayed', untilMs: job.runAtMs, putOff: putOffBy(facts) }
 }
 
-/** The history's last line is what put it where it is. */
+/** The last event says why. */
 function putOffBy({ job, history }: Facts): PutOff {
   const last = history.at(-1)
   if (last?.name === 'retried') return { by: 'retry', attempt: job.attempt, attempts: job.attempts, error: job.error }
@@ -98,17 +99,17 @@ function startsWithin({ peers, nowMs }: Facts, perMs: number) {
 }
 
 /** A job of its type that somebody runs under a lease shows a worker, also one that never says that it lives. */
-function noWorker({ job, peers, nowMs }: Facts, crew: Crew | null): Reason | null {
-  if (crew === null || crew.running.length > 0) return null
-  const told = new Set([...crew.stopping, ...crew.missing.map(({ worker }) => worker)])
+function noWorker({ job, peers, nowMs }: Facts, workers: WorkersOfType | null): Reason | null {
+  if (workers === null || workers.running.length > 0) return null
+  const told = new Set([...workers.stopping, ...workers.missing.map(({ worker }) => worker)])
   const isUnseen = ({ leaseOwner, leaseUntilMs }: JobView): boolean =>
     leaseOwner !== null && !told.has(leaseOwner) && (leaseUntilMs ?? 0) > nowMs
   if (peers.inProgress.jobs.some(isUnseen)) return null
-  return { kind: 'no-worker', type: job.type, stopping: crew.stopping, missing: crew.missing }
+  return { kind: 'no-worker', type: job.type, stopping: workers.stopping, missing: workers.missing }
 }
 
-function busy(crew: Crew | null): Reason | null {
-  const running = crew?.running ?? []
+function busy(workers: WorkersOfType | null): Reason | null {
+  const running = workers?.running ?? []
   if (running.length === 0 || !running.every(({ isFull }) => isFull)) return null
   return {
     kind: 'slots-busy',
@@ -130,28 +131,82 @@ function isBefore(one: JobView, other: JobView): boolean {
   return one.runAtMs === other.runAtMs ? one.id < other.id : one.runAtMs < other.runAtMs
 }
 
-/** What is going to happen when its turn comes. */
+/** What will happen when its turn comes. */
 function turnNotes({ job, predecessors }: Facts): readonly Note[] {
   if (job.after === null || predecessors.length < job.after.ids.length) return []
   const turn = readinessOf(job.after, predecessors)
   return turn.kind === 'die' ? [{ kind: 'will-die', error: turn.error.message }] : []
 }
 
-function dueNotes(facts: Facts, crew: Crew | null, main: Reason): readonly Note[] {
+function dueNotes(facts: Facts, workers: WorkersOfType | null, main: Reason): readonly Note[] {
   const { job, nowMs, definition } = facts
   if (main.kind !== 'due' || nowMs - job.runAtMs < WONDER_MS) return []
   const starts = definition === null ? startsWithin(facts, STARTS_TOLD_MS).length : 0
-  const quiet = quietWorkers(crew, nowMs)
+  const quiet = quietWorkers(workers, nowMs)
   return [
     ...(quiet === null ? [] : [quiet]),
     ...(starts === 0 ? [] : [{ kind: 'maybe-limited', starts, perMs: STARTS_TOLD_MS } as const]),
   ]
 }
 
-/** Only where all are: one that works will take it. */
-function quietWorkers(crew: Crew | null, nowMs: number): Note | null {
-  const running = crew?.running ?? []
+/** Only if all are quiet: an active worker will take the job. */
+function quietWorkers(workers: WorkersOfType | null, nowMs: number): Note | null {
+  const running = workers?.running ?? []
   const activeAtMs = Math.max(...running.map((member) => member.activeAtMs ?? Number.POSITIVE_INFINITY))
   if (running.length === 0 || nowMs - activeAtMs <= QUIET_MS) return null
   return { kind: 'quiet-workers', workers: running.map(({ worker }) => worker), forMs: nowMs - activeAtMs }
+}
+
+export interface TypeWorker {
+  readonly worker: string
+  /** When it last finished a job of any type, or started; null if unknown. */
+  readonly activeAtMs: number | null
+  /** False when its number of slots is unknown. */
+  readonly isFull: boolean
+  /** Its jobs at the last heartbeat, the longest-running ones. */
+  readonly jobs: readonly ExplainedJob[]
+}
+
+/** The workers of one type, by their last heartbeats. */
+export interface WorkersOfType {
+  readonly running: readonly TypeWorker[]
+  readonly stopping: readonly string[]
+  /** Workers that did not sign off, and when they were last seen. */
+  readonly missing: readonly { readonly worker: string; readonly seenAtMs: number }[]
+}
+
+/** `concurrency`: the limit per worker of the type's definition. */
+export function workersOfType(
+  type: string,
+  { beats, seen }: { readonly beats: readonly Beat[]; readonly seen: readonly Seen[] },
+  concurrency: number | null,
+): WorkersOfType {
+  const own = beats.filter((beat) => beat.type === type)
+  const heard = new Set(own.map(({ instance }) => instance))
+  return {
+    running: own.filter(({ status }) => status === 'RUNNING').map((beat) => memberOf(beat, beats, concurrency)),
+    stopping: own.filter(({ status }) => status === 'SHUTTING_DOWN').map(({ instance }) => instance),
+    missing: seen
+      .filter((one) => one.type === type && !heard.has(one.instance))
+      .map(({ instance, atMs }) => ({ worker: instance, seenAtMs: atMs })),
+  }
+}
+
+function memberOf(beat: Beat, beats: readonly Beat[], concurrency: number | null): TypeWorker {
+  const { instance, work } = beat
+  // A worker sends a beat per type, and its types share its slots.
+  const all = beats.filter((other) => other.instance === instance)
+  const taken = all.reduce((sum, other) => sum + (other.work?.running ?? 0), 0)
+  const isNarrow = work !== undefined && concurrency !== null && work.running >= concurrency
+  const isFull = work !== undefined && taken >= work.concurrency
+  const holding = isFull ? all : [beat]
+  const times = all.flatMap((other) => [other.lastJobAtMs ?? [], other.work?.startedAtMs ?? []].flat())
+  return {
+    worker: instance,
+    activeAtMs: times.length === 0 ? null : Math.max(...times),
+    isFull: isFull || isNarrow,
+    jobs: holding.flatMap(({ type, work: its }) =>
+      (its?.jobs ?? []).map(({ id }) => ({ id, type, state: 'in_progress' })),
+    ),
+  }
 }

@@ -85,7 +85,7 @@ export const FACETS: Readonly<Record<Facet, FacetOf>> = {
   schedules: { isThere: ({ mill }) => mill.engine.schedules !== undefined, limit: 'keeps no schedules' },
   presence: {
     isThere: ({ mill }) => mill.engine.presence !== undefined,
-    limit: 'does not know its workers',
+    limit: 'does not know which workers there are',
   },
   pausing: { isThere: ({ mill }) => mill.engine.pauses !== undefined, limit: 'cannot pause a type' },
   topics: { isThere: ({ topics }) => topics !== null, limit: 'has no topics' },

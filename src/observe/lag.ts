@@ -7,7 +7,12 @@ export interface LagLimits {
   readonly critical: number
 }
 
-/** A lag is bad above a limit, not at it. */
+/**
+ * A lag is bad above a limit, not at it.
+ *
+ * @example
+ * lagSeverity(501, { warning: 100, critical: 500 }) // 'critical'
+ */
 export function lagSeverity(lag: number, { warning, critical }: LagLimits): Extract<Severity, keyof LagLimits> | null {
   if (lag > critical) return 'critical'
   return lag > warning ? 'warning' : null

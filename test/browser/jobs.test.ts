@@ -65,7 +65,7 @@ test('newer jobs are offered, and one is enqueued by hand', async (t) => {
   await dialog.getByRole('button', { name: 'Enqueue' }).click()
   await page.getByRole('heading', { name: 'greet', level: 1 }).waitFor()
   await page.getByRole('region', { name: 'payload' }).filter({ hasText: '"name": "Ada"' }).waitFor()
-  await page.getByText("No worker says that it runs 'greet'").waitFor()
+  await page.getByText("No worker runs 'greet'").waitFor()
 })
 
 test('a job shows its timeline, progress and dependencies, hides secrets, and is cancelled', async (t) => {

@@ -14,7 +14,7 @@ test('millrace explain says why a job is not running, and job begins with it', a
 
   const delayed = await cli('explain', first)
   assert.equal(delayed.code, 0, delayed.err)
-  assert.match(delayed.out, /^It is delayed until \S+Z \((in 1h|in 59m)\), as it was enqueued\.\nNo worker says/)
+  assert.match(delayed.out, /^It is delayed until \S+Z \((in 1h|in 59m)\), as enqueued\.\nNo worker runs/)
   const [json] = jsonLines((await cli('explain', first, '--json')).out)
   assert.partialDeepStrictEqual(json, { id: first, because: 'delayed', jobs: [] })
   assert.equal(json?.untilMs, jsonLines((await cli('job', first, '--json')).out)[0]?.runAtMs)

@@ -50,10 +50,10 @@ for (const [name, create] of Object.entries(engines).filter(([name]) => name !==
       const { id } = await mill.enqueue(mail, {}, { delay: '10s', attempts: 2 })
       const delayed = await explain(id)
       assert.equal(delayed.because, 'delayed')
-      assert.match(delayed.text, /^It is delayed until \S+Z \(in \d+s\), as it was enqueued\.$/)
+      assert.match(delayed.text, /^It is delayed until \S+Z \(in \d+s\), as enqueued\.$/)
       assert.equal(delayed.untilMs, (await mill.job(id))?.runAtMs)
       // Nobody has ever said that it works here.
-      assert.match(delayed.also.join('\n'), /^No worker says that it runs 'mail'\. Start one/)
+      assert.match(delayed.also.join('\n'), /^No worker runs 'mail'\. Start one/)
 
       await advance(10_000)
       const [first] = await claim()
@@ -76,7 +76,7 @@ for (const [name, create] of Object.entries(engines).filter(([name]) => name !==
       assert.equal(dead.because, 'dead')
       assert.match(
         dead.text,
-        /at attempt 2 of 2, because of Error: no route\. It runs again when somebody replays it\.$/,
+        /at attempt 2 of 2, because of Error: no route\. Replay it to run it again\.$/,
       )
     })
 
@@ -126,7 +126,7 @@ for (const [name, create] of Object.entries(engines).filter(([name]) => name !==
       assert.match(stuck.text, /it waits until that one is replayed and completes\.$/)
       await mill.cancel(second.id)
       const doomed = await explain(third.id)
-      assert.match(doomed.also.join('\n'), /When its turn comes it dies: it comes after 'bill' .*, which was cancelled/)
+      assert.match(doomed.also.join('\n'), /When its turn comes it will die: it comes after 'bill' .*, which was cancelled/)
 
       const older = await mill.enqueue(bill, {}, { latest: 'k', priority: 1 })
       const [held] = (await claim()).filter(({ job }) => job.id === older.id)
@@ -146,7 +146,7 @@ for (const [name, create] of Object.entries(engines).filter(([name]) => name !==
       assert.equal(expired.because, 'lease-expired')
       assert.match(
         expired.text,
-        /^The lease of host:1:test on it .* A keeper takes it over.*; then it becomes a dead letter/,
+        /^The lease of host:1:test on it .* A keeper recovers it.*; then it becomes a dead letter/,
       )
     })
 
@@ -156,7 +156,7 @@ for (const [name, create] of Object.entries(engines).filter(([name]) => name !==
       await engine.pauses?.pause('mail', { who: 'ann', reason: 'the server moves' })
       const paused = await explain(id)
       assert.equal(paused.because, 'paused')
-      assert.match(paused.text, /^Its type 'mail' is paused: ann did so at .*, "the server moves"\. It starts when/)
+      assert.match(paused.text, /^Its type 'mail' was paused by ann at .*, "the server moves"\. It starts when/)
       assert.equal(paused.untilMs, null)
       const other = await mill.enqueue(bill, {})
       assert.notEqual((await explain(other.id)).because, 'paused')
