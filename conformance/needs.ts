@@ -12,7 +12,7 @@ import {
   leadershipOf,
   retentionOf,
   schedulesOf,
-} from '../src/engine/admission.ts'
+} from '../src/engine/capability-checks.ts'
 import type { Engine } from '../src/engine/engine.ts'
 import { UnsupportedError } from '../src/errors.ts'
 import { defineJob } from '../src/job/definition.ts'

@@ -1,6 +1,6 @@
 /** The excuses for what operators see and do: who is at work, and which types are held back. */
 import assert from 'node:assert/strict'
-import { pausesOf, presenceOf } from '../src/engine/admission.ts'
+import { pausesOf, presenceOf } from '../src/engine/capability-checks.ts'
 import { UnsupportedError } from '../src/errors.ts'
 import type { Excuse } from './case.ts'
 import { refuses } from './needs.ts'

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import type { Note } from '../client/audit.ts'
 import { type Mill, open } from '../client/mill.ts'
 import type { MillOptions } from '../client/options.ts'
-import type { By } from '../engine/dead-letters.ts'
+import type { Actor } from '../engine/dead-letters.ts'
 import { planMigrations } from '../engine/open.ts'
 import { EngineError, UnsupportedError } from '../errors.ts'
 import { redact } from '../job/error-record.ts'
@@ -93,7 +93,7 @@ export function userName(): string {
   }
 }
 
-type Act = Omit<Note, keyof By> & Partial<By>
+type Act = Omit<Note, keyof Actor> & Partial<Actor>
 
 /**
  * Records a finished act in the audit, where the engine has one. If that fails, a warning is printed: the act is done,

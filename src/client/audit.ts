@@ -1,20 +1,17 @@
 /** What operators do besides acting on dead letters, and the audit entry that each act leaves. */
-import { deadLettersOf, pausesOf } from '../engine/admission.ts'
-import type { AuditNote, By, NotedAction } from '../engine/dead-letters.ts'
+import { deadLettersOf, pausesOf } from '../engine/capability-checks.ts'
+import type { Actor, AuditNote, NotedAction } from '../engine/dead-letters.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 
-/** Who acts and why, as far as it is said. */
-export type Actor = Partial<By>
+const ACTOR_NAMES: OptionNames<Partial<Actor>> = { who: true, reason: true }
 
-const ACTOR_NAMES: OptionNames<Actor> = { who: true, reason: true }
-
-export function checkActor(by: Actor, of: string): void {
+export function checkActor(by: Partial<Actor>, of: string): void {
   refuseUnknown(by, ACTOR_NAMES, of)
 }
 
 /** An act for the audit. */
-export interface Note extends By {
+export interface Note extends Actor {
   readonly action: NotedAction
   readonly jobId?: string
   readonly type?: string
@@ -38,14 +35,14 @@ export async function writeNote(engine: Engine, note: Note): Promise<void> {
 }
 
 /** False if the type was paused already; the audit then has no entry either. */
-export async function pauseType(engine: Engine, type: string, by: By): Promise<boolean> {
+export async function pauseType(engine: Engine, type: string, by: Actor): Promise<boolean> {
   const isDone = await pausesOf(engine).pause(type, by)
   if (isDone && isAudited(engine)) await writeNote(engine, { ...by, action: 'pause', type })
   return isDone
 }
 
 /** False if the type was not paused. */
-export async function resumeType(engine: Engine, type: string, by: By): Promise<boolean> {
+export async function resumeType(engine: Engine, type: string, by: Actor): Promise<boolean> {
   const isDone = await pausesOf(engine).resume(type)
   if (isDone && isAudited(engine)) await writeNote(engine, { ...by, action: 'resume', type })
   return isDone

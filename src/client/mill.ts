@@ -1,4 +1,5 @@
-import { admitTransaction, controlsOf, inspectorOf, pausesOf, presenceOf } from '../engine/admission.ts'
+import { admitTransaction, controlsOf, inspectorOf, pausesOf, presenceOf } from '../engine/capability-checks.ts'
+import type { Actor } from '../engine/dead-letters.ts'
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import type { Pause } from '../engine/pauses.ts'
@@ -19,7 +20,7 @@ import { type Clock, systemClock } from '../time/clock.ts'
 import type { WorkerOptions } from '../worker/options.ts'
 import { startWorker, type Worker } from '../worker/worker.ts'
 import { newWorkerId } from '../worker/worker-id.ts'
-import { type Actor, checkActor, type Note, pauseType, resumeType, writeNote } from './audit.ts'
+import { checkActor, type Note, pauseType, resumeType, writeNote } from './audit.ts'
 import { admitFlow, type Flow, prepareFlow, type ResultOf, receiptsByName } from './flow.ts'
 import { Lifetime } from './lifetime.ts'
 import {
@@ -187,7 +188,7 @@ export class Mill {
   }
 
   /** Cancels a job that has not finished, even while another process runs it. False if it is unknown or finished. */
-  async cancel(id: string, by: Actor = {}): Promise<boolean> {
+  async cancel(id: string, by: Partial<Actor> = {}): Promise<boolean> {
     checkActor(by, 'cancel')
     const act = { who: by.who ?? 'api', reason: by.reason ?? 'cancelled' }
     const cancelled = await controlsOf(this.engine).cancel(id, act)
@@ -204,13 +205,13 @@ export class Mill {
    * Pauses a type: no worker of any process starts a job of it until it is resumed. Enqueuing goes on, and running jobs
    * finish. False if it was paused already. The audit records it.
    */
-  async pause(type: string, by: Actor = {}): Promise<boolean> {
+  async pause(type: string, by: Partial<Actor> = {}): Promise<boolean> {
     checkActor(by, 'pause')
     return pauseType(this.engine, type, { who: by.who ?? 'api', reason: by.reason ?? 'paused' })
   }
 
   /** Resumes a paused type. False if it was not paused. The audit records it. */
-  async resume(type: string, by: Actor = {}): Promise<boolean> {
+  async resume(type: string, by: Partial<Actor> = {}): Promise<boolean> {
     checkActor(by, 'resume')
     return resumeType(this.engine, type, { who: by.who ?? 'api', reason: by.reason ?? 'resumed' })
   }

@@ -1,4 +1,4 @@
-import { admitDefinition, admitJob } from '../engine/admission.ts'
+import { admitDefinition, admitJob } from '../engine/capability-checks.ts'
 import type { Engine } from '../engine/engine.ts'
 import { OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'

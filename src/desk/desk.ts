@@ -1,5 +1,5 @@
-import { deadLettersOf } from '../engine/admission.ts'
-import type { AuditEntry, AuditFilter, By, DeadLetters, DeskAction, PayloadEdit } from '../engine/dead-letters.ts'
+import { deadLettersOf } from '../engine/capability-checks.ts'
+import type { Actor, AuditEntry, AuditFilter, DeadLetters, DeskAction, PayloadEdit } from '../engine/dead-letters.ts'
 import type { Engine } from '../engine/engine.ts'
 import { MillraceError, OptionError } from '../errors.ts'
 import { Events } from '../events.ts'
@@ -32,11 +32,8 @@ const DESK_NAMES: OptionNames<DeskOptions> = {
   clock: true,
 }
 
-/** Who acts. A reason is needed to discard or purge, and welcome otherwise. */
-export interface Acting {
-  readonly who: string
-  readonly reason?: string
-}
+/** A reason is needed to discard or purge, and welcome otherwise. */
+type DeskActor = Pick<Actor, 'who'> & Partial<Actor>
 
 export interface ShownLetter extends Letter {
   readonly history: readonly JobEvent[]
@@ -132,11 +129,11 @@ export class Desk {
    */
   async replay(
     id: string,
-    by: Acting,
+    by: DeskActor,
     options: { readonly payload?: unknown; readonly force?: boolean; readonly dryRun?: boolean } = {},
   ): Promise<void> {
     refuseUnknown(options, { payload: true, force: true, dryRun: true }, 'replay')
-    const act = checkActing(by, 'replay')
+    const act = checkActor(by, 'replay')
     const letter = await this.#find(id)
     const edit = options.payload === undefined ? undefined : await this.#edit(letter, options.payload)
     if (options.force !== true && this.#isTired(letter)) {
@@ -155,8 +152,8 @@ export class Desk {
   }
 
   /** Replays a selection. Letters that cannot be replayed are counted and left alone. */
-  async replayAll(selection: Selection, by: Acting, options: BulkOptions = {}): Promise<BulkOutcome> {
-    const act = checkActing(by, 'replay')
+  async replayAll(selection: Selection, by: DeskActor, options: BulkOptions = {}): Promise<BulkOutcome> {
+    const act = checkActor(by, 'replay')
     return this.#bulk(selection, options, {
       emitted: (letter) => this.#emit('replay', letter, act),
       against: (letter) => (this.#isTired(letter) ? 'replayed-too-often' : null),
@@ -165,8 +162,8 @@ export class Desk {
   }
 
   /** Removes letters from the list. `undo` brings them back while they are stored. Needs a reason. */
-  async discard(selection: Selection, by: Acting, options: BulkOptions = {}): Promise<BulkOutcome> {
-    const act = checkActing(by, 'discard')
+  async discard(selection: Selection, by: DeskActor, options: BulkOptions = {}): Promise<BulkOutcome> {
+    const act = checkActor(by, 'discard')
     return this.#bulk(selection, options, {
       emitted: (letter) => this.#emit('discard', letter, act),
       against: () => null,
@@ -175,8 +172,8 @@ export class Desk {
   }
 
   /** Makes a discarded job a dead letter again. */
-  async undo(id: string, by: Acting): Promise<void> {
-    const act = checkActing(by, 'undo')
+  async undo(id: string, by: DeskActor): Promise<void> {
+    const act = checkActor(by, 'undo')
     const [isUndone] = await this.#letters.undiscard([id], act)
     const letter = await this.#find(id)
     if (isUndone === true) {
@@ -190,8 +187,8 @@ export class Desk {
    * Deletes letters; discarded ones too, if given by id. Needs a reason. A letter of a critical type is left alone unless
    * it was discarded first or `force` is set.
    */
-  async purge(selection: Selection, by: Acting, options: BulkOptions = {}): Promise<BulkOutcome> {
-    const act = checkActing(by, 'purge')
+  async purge(selection: Selection, by: DeskActor, options: BulkOptions = {}): Promise<BulkOutcome> {
+    const act = checkActor(by, 'purge')
     return this.#bulk(selection, options, {
       emitted: (letter) => this.#emit('purge', letter, act),
       against: ({ job }) => (job.ended === null && this.#critical.has(job.type) ? 'critical' : null),
@@ -225,7 +222,7 @@ export class Desk {
     return runBulk({ clock: this.#clock, selection, total, pages, ...rules, act }, options)
   }
 
-  #emit(action: DeskAction, { job }: Letter, { who }: By): void {
+  #emit(action: DeskAction, { job }: Letter, { who }: Actor): void {
     this.#events.emit('desk.acted', { action, id: job.id, type: job.type, who })
   }
 
@@ -274,7 +271,7 @@ function notReplayable({ job }: Letter): MillraceError {
 }
 
 /** Every act needs `who`; acts that remove work also need a reason. */
-function checkActing(by: Acting, action: DeskAction): By {
+function checkActor(by: DeskActor, action: DeskAction): Actor {
   refuseUnknown(by, { who: true, reason: true }, action)
   const { who, reason = '' } = by
   if (who.trim() === '') throw new OptionError(`'who' is empty; say who does this`)

@@ -2,7 +2,7 @@
 import type { ErrorRecord, JobView } from '../job/job.ts'
 
 /** Who acts, and why. Both are stored with the act. */
-export interface By {
+export interface Actor {
   readonly who: string
   readonly reason: string
 }
@@ -51,7 +51,7 @@ export type AuditAction = DeskAction | NotedAction
 export const AUDIT_ACTIONS: readonly AuditAction[] = [...DESK_ACTIONS, ...NOTED_ACTIONS]
 
 /** An act that has been carried out, for the audit. */
-export interface AuditNote extends By {
+export interface AuditNote extends Actor {
   readonly action: NotedAction
   /** Null for an act that is about no single job. */
   readonly jobId: string | null
@@ -111,13 +111,13 @@ export interface DeadLetters {
    * one higher. False unless it is a dead letter, so of two callers that replay one letter, one succeeds. `edit` is for a
    * single id.
    */
-  requeue(ids: readonly string[], by: By, edit?: PayloadEdit): Promise<readonly boolean[]>
+  requeue(ids: readonly string[], by: Actor, edit?: PayloadEdit): Promise<readonly boolean[]>
   /** A dead letter ends `discarded`: no longer listed or counted, but kept. False unless it is a dead letter. */
-  discard(ids: readonly string[], by: By): Promise<readonly boolean[]>
+  discard(ids: readonly string[], by: Actor): Promise<readonly boolean[]>
   /** The dead letter that it was, with its time of death. False unless it is discarded and still kept. */
-  undiscard(ids: readonly string[], by: By): Promise<readonly boolean[]>
+  undiscard(ids: readonly string[], by: Actor): Promise<readonly boolean[]>
   /** Deletes a job with its history. False unless it is a dead letter or discarded. */
-  remove(ids: readonly string[], by: By): Promise<readonly boolean[]>
+  remove(ids: readonly string[], by: Actor): Promise<readonly boolean[]>
   /** Writes an entry for an act that was none of these. */
   note(note: AuditNote): Promise<void>
   /** Newest first. */

@@ -7,7 +7,7 @@
 import type { JobEvent, JobView, NewJob } from '../job/job.ts'
 import type { JobState } from '../job/states.ts'
 import type { Capabilities } from './capabilities.ts'
-import type { DeadLetters } from './dead-letters.ts'
+import type { Actor, DeadLetters } from './dead-letters.ts'
 import type { DiagnoseOptions, Finding } from './diagnosis.ts'
 import type { Leadership } from './leadership.ts'
 import type { Outbox } from './outbox.ts'
@@ -180,5 +180,5 @@ export interface Controls {
    * Ends a queued or running job. A running one loses its lease at once: its holder hears of it by `onLost` or at the
    * next renewal. False when the job is unknown or has finished already.
    */
-  cancel(id: string, by: { readonly who: string; readonly reason: string }): Promise<boolean>
+  cancel(id: string, by: Actor): Promise<boolean>
 }

@@ -15,10 +15,10 @@ export type { JobState } from '../job/states.ts'
 export { type Clock, systemClock } from '../time/clock.ts'
 export type { Capabilities } from './capabilities.ts'
 export type {
+  Actor,
   AuditEntry,
   AuditFilter,
   AuditNote,
-  By,
   DeadLetter,
   DeadLetterFilter,
   DeadLetters,

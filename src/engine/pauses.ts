@@ -1,7 +1,7 @@
 /** The part of the port that holds single types back. Which jobs a worker then leaves alone is the worker's business. */
-import type { By } from './dead-letters.ts'
+import type { Actor } from './dead-letters.ts'
 
-export interface Pause extends By {
+export interface Pause extends Actor {
   readonly type: string
   readonly sinceMs: number
 }
@@ -12,7 +12,7 @@ export interface Pause extends By {
  */
 export interface Pauses {
   /** False when it was paused already; the first pause stays as it was. */
-  pause(type: string, by: By): Promise<boolean>
+  pause(type: string, by: Actor): Promise<boolean>
   /** False when it was not paused. */
   resume(type: string): Promise<boolean>
   /** By type. */

@@ -1,6 +1,6 @@
 /** The part of the port that retention stands on. What is kept for how long is the keeper's to decide. */
 import type { JobView } from '../job/job.ts'
-import type { By } from './dead-letters.ts'
+import type { Actor } from './dead-letters.ts'
 
 /** The ways in which a job can be over. */
 export type Finished = 'completed' | 'ended' | 'dead'
@@ -27,12 +27,12 @@ export interface SweepStep {
   /** Counts what would go, and removes nothing. */
   readonly dryRun?: boolean
   /** Who stands in the audit for the dead letters that go; the retention unless told. */
-  readonly by?: By
+  readonly by?: Actor
 }
 
-export const RETENTION_BY: By = Object.freeze({ who: 'retention', reason: 'older than is kept' })
+export const RETENTION_BY: Actor = Object.freeze({ who: 'retention', reason: 'older than is kept' })
 /** Who stands in the audit when the dead letters of a type are kept by number. */
-export const KEEP_LIMIT_BY: By = Object.freeze({ who: 'retention', reason: 'more than removeOnFail keeps' })
+export const KEEP_LIMIT_BY: Actor = Object.freeze({ who: 'retention', reason: 'more than removeOnFail keeps' })
 
 /**
  * Whether a finished job goes when another of its type finishes with `keep`. `newer`: how many finished ones of the type

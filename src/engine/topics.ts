@@ -2,7 +2,7 @@
  * Where queues are topics of a broker: how far consumer groups are behind, and the desk for dead letters that lie in topics
  * of their own. It belongs to the broker, not to one mill: groups of other programs are seen too.
  */
-import type { By } from './dead-letters.ts'
+import type { Actor } from './dead-letters.ts'
 
 /** How many records a group has yet to settle in a topic. */
 export interface TopicLag {
@@ -37,13 +37,13 @@ export interface TopicLetters {
   /** With `dryRun` nothing is changed, and the answer says what would have been. */
   replay(
     address: TopicAddress,
-    options: { readonly by: By; readonly force?: boolean; readonly dryRun?: boolean },
+    options: { readonly by: Actor; readonly force?: boolean; readonly dryRun?: boolean },
   ): Promise<TopicAnswer>
-  discard(address: TopicAddress, options: { readonly by: By }): Promise<TopicAnswer>
+  discard(address: TopicAddress, options: { readonly by: Actor }): Promise<TopicAnswer>
   replayAll(
     topic: string,
     options: {
-      readonly by: By
+      readonly by: Actor
       readonly limit?: number
       readonly rate?: number
       readonly dryRun?: boolean

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inspectorOf } from '../engine/admission.ts'
+import { inspectorOf } from '../engine/capability-checks.ts'
 import type { Engine, Inspector } from '../engine/engine.ts'
 import { ClosedError, EngineError, UnknownJobError, UnsupportedError } from '../errors.ts'
 import { defineJob } from '../job/definition.ts'

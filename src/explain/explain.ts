@@ -1,4 +1,4 @@
-import { inspectorOf } from '../engine/admission.ts'
+import { inspectorOf } from '../engine/capability-checks.ts'
 import type { Engine } from '../engine/engine.ts'
 import { isMillraceError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'

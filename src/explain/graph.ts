@@ -1,4 +1,4 @@
-import { inspectorOf } from '../engine/admission.ts'
+import { inspectorOf } from '../engine/capability-checks.ts'
 import type { Engine, Inspector } from '../engine/engine.ts'
 import { UnknownJobError } from '../errors.ts'
 import type { JobView } from '../job/job.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { schedulesOf } from '../engine/admission.ts'
+import { schedulesOf } from '../engine/capability-checks.ts'
 import type { ScheduleRecord } from '../engine/schedules.ts'
 import { checkSchedule, checkScheduleName } from '../job/schedule.ts'
 import type { KeeperParts, ScheduleParts } from './parts.ts'

@@ -1,4 +1,4 @@
-import { schedulesOf } from '../engine/admission.ts'
+import { schedulesOf } from '../engine/capability-checks.ts'
 import type { Duty, LeadershipTerm } from './leader-election.ts'
 import type { KeeperParts, ScheduleParts } from './parts.ts'
 import { reapOnce } from './reaper.ts'

@@ -1,6 +1,6 @@
 import type { Consumer, Engine } from '../engine/engine.ts'
 import type { Lease, Settlement } from '../engine/outcome.ts'
-import { refusedText, withoutText } from '../engine/without-text.ts'
+import { refusedText, withoutText } from '../engine/outcome.ts'
 import { MillraceError } from '../errors.ts'
 import type { Events } from '../events.ts'
 import type { Backoff } from '../job/backoff.ts'

@@ -1,5 +1,5 @@
-import { retentionOf } from '../engine/admission.ts'
-import type { By } from '../engine/dead-letters.ts'
+import { retentionOf } from '../engine/capability-checks.ts'
+import type { Actor } from '../engine/dead-letters.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Finished, Retention, RetentionRule, Sweep, SweepStep } from '../engine/retention.ts'
 import { OptionError } from '../errors.ts'
@@ -116,7 +116,7 @@ interface Pass {
 export interface SweepOptions {
   readonly signal?: AbortSignal
   readonly dryRun?: boolean
-  readonly by?: By
+  readonly by?: Actor
   onProgress?(removed: number): void
 }
 

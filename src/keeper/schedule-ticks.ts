@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { encodeTime } from 'ulid'
-import { schedulesOf } from '../engine/admission.ts'
+import { schedulesOf } from '../engine/capability-checks.ts'
 import type { ScheduleRecord } from '../engine/schedules.ts'
 import { defineJob } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { schedulesOf } from '../engine/admission.ts'
+import { schedulesOf } from '../engine/capability-checks.ts'
 import type { Engine, Receipt } from '../engine/engine.ts'
 import type { ScheduleRecord } from '../engine/schedules.ts'
 import { OptionError, UnknownScheduleError, UnsupportedError } from '../errors.ts'

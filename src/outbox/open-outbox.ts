@@ -1,4 +1,4 @@
-import { leadershipOf, outboxOf } from '../engine/admission.ts'
+import { leadershipOf, outboxOf } from '../engine/capability-checks.ts'
 import type { Engine } from '../engine/engine.ts'
 import { capabilitiesOf, type EngineSettings, openEngine } from '../engine/open.ts'
 import type { OutboxSize } from '../engine/outbox.ts'

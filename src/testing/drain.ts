@@ -1,5 +1,5 @@
 import type { Enqueued, Mill } from '../client/mill.ts'
-import { inspectorOf } from '../engine/admission.ts'
+import { inspectorOf } from '../engine/capability-checks.ts'
 import type { Outcome } from '../engine/outcome.ts'
 import { MillraceError, OptionError, UnknownJobError, WaitTimeoutError } from '../errors.ts'
 import type { AnyHandledJob } from '../job/definition.ts'

@@ -1,4 +1,4 @@
-import type { Bagged } from '../engine/bag.ts'
+import type { Indexed } from '../engine/indexed-set.ts'
 import type { Lease, Outcome } from '../engine/outcome.ts'
 import { ResultError } from '../errors.ts'
 import type { Events, JobFacts } from '../events.ts'
@@ -22,13 +22,13 @@ export interface WorkedType {
 export type Phase = 'waiting' | 'running' | 'settling' | 'over'
 
 /** One start of one job, from the claim until the engine has accepted or refused its outcome. */
-export class ActiveJob implements Bagged, SharedLease {
+export class ActiveJob implements Indexed, SharedLease {
   readonly handle: number
   readonly lease: Lease
   readonly type: WorkedType
   readonly heldAtMs: number
   phase: Phase = 'waiting'
-  bagAt = -1
+  setIndex = -1
   slot: SharedLease['slot'] = null
   isStarted = false
   startedAtMs = 0

@@ -1,4 +1,4 @@
-import { inspectorOf } from '../engine/admission.ts'
+import { inspectorOf } from '../engine/capability-checks.ts'
 import type { Consumer, Engine } from '../engine/engine.ts'
 import type { Lease, LostReason, Outcome } from '../engine/outcome.ts'
 import { isMillraceError, JobTimeoutError, NonRetryable } from '../errors.ts'

@@ -1,6 +1,6 @@
 import type { Consumer } from '../engine/engine.ts'
 import type { Lease, LostReason, NotApplied, Settlement, Unstorable } from '../engine/outcome.ts'
-import { refusedText, withoutText } from '../engine/without-text.ts'
+import { refusedText, withoutText } from '../engine/outcome.ts'
 import type { Clock } from '../time/clock.ts'
 import type { ActiveJob } from './active-job.ts'
 

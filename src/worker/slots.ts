@@ -1,4 +1,4 @@
-import { Bag } from '../engine/bag.ts'
+import { IndexedSet } from '../engine/indexed-set.ts'
 import { MillraceError, OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { ActiveJob, WorkedType } from './active-job.ts'
@@ -7,7 +7,7 @@ import type { ActiveJob, WorkedType } from './active-job.ts'
 export class Slots {
   readonly concurrency: number
   readonly types: ReadonlyMap<string, WorkedType>
-  readonly #occupied = new Bag<ActiveJob>()
+  readonly #occupied = new IndexedSet<ActiveJob>()
   /** Types with their own concurrency. */
   readonly #narrow: readonly WorkedType[]
   /** Types of this worker that are paused. */

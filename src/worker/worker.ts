@@ -1,4 +1,4 @@
-import { admitDefinition } from '../engine/admission.ts'
+import { admitDefinition } from '../engine/capability-checks.ts'
 import type { Consumer } from '../engine/engine.ts'
 import { OptionError, StoppingError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'

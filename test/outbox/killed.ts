@@ -1,5 +1,5 @@
 /** Forwards from an outbox until a batch is acknowledged, and then stands still before it is removed. */
-import { outboxOf } from '../../src/engine/admission.ts'
+import { outboxOf } from '../../src/engine/capability-checks.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import { openOutbox } from '../../src/outbox/index.ts'
 import { systemClock } from '../../src/time/clock.ts'

@@ -1,4 +1,4 @@
-import { inspectorOf } from '../../src/engine/admission.ts'
+import { inspectorOf } from '../../src/engine/capability-checks.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { OptionError } from '../../src/errors.ts'
 import type { Log } from '../../src/job/definition.ts'

@@ -1,5 +1,5 @@
 import type { Mill } from '../../src/client/mill.ts'
-import { deadLettersOf } from '../../src/engine/admission.ts'
+import { deadLettersOf } from '../../src/engine/capability-checks.ts'
 import type { DeadLetter, DeadLetters } from '../../src/engine/dead-letters.ts'
 import { MillraceError } from '../../src/errors.ts'
 import { type DeadLetterEntry, type EntryFilter, isHashed, jobIdOf, toEntry, uuidOf } from './entry.ts'

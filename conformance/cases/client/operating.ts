@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Mill } from '../../../src/client/mill.ts'
-import { presenceOf } from '../../../src/engine/admission.ts'
+import { presenceOf } from '../../../src/engine/capability-checks.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
 import { deadLetters, need } from '../../needs.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { retentionOf } from '../../../src/engine/admission.ts'
+import { retentionOf } from '../../../src/engine/capability-checks.ts'
 import type { CaseFile } from '../../case.ts'
 import {
   atomicEnqueue,

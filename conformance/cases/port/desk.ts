@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { openDesk } from '../../../src/desk/desk.ts'
-import type { By, DeadLetters } from '../../../src/engine/dead-letters.ts'
+import type { Actor, DeadLetters } from '../../../src/engine/dead-letters.ts'
 import type { CaseFile } from '../../case.ts'
 import { deadLetters, inspection, keys, need } from '../../needs.ts'
 import { complete, dead, type Stage } from '../../stage.ts'
 
-const by: By = { who: 'suite', reason: 'test' }
+const by: Actor = { who: 'suite', reason: 'test' }
 
 function letters(stage: Stage): DeadLetters {
   assert.ok(stage.engine.deadLetters, 'the engine declares dead letters and has none')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { diagnose } from '../../../src/engine/admission.ts'
+import { diagnose } from '../../../src/engine/capability-checks.ts'
 import type { CaseFile } from '../../case.ts'
 import { diagnosis, need, reaping } from '../../needs.ts'
 import { idsOf } from '../../stage.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { leadershipOf } from '../../../src/engine/admission.ts'
+import { leadershipOf } from '../../../src/engine/capability-checks.ts'
 import type { CaseFile } from '../../case.ts'
 import { leadership, need } from '../../needs.ts'
 

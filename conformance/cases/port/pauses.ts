@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { pausesOf } from '../../../src/engine/admission.ts'
+import { pausesOf } from '../../../src/engine/capability-checks.ts'
 import type { CaseFile } from '../../case.ts'
 import { need } from '../../needs.ts'
 import { pausing } from '../../operations.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { presenceOf } from '../../../src/engine/admission.ts'
+import { presenceOf } from '../../../src/engine/capability-checks.ts'
 import { type Beat, SEEN_MS } from '../../../src/engine/presence.ts'
 import type { CaseFile } from '../../case.ts'
 import { need } from '../../needs.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { retentionOf } from '../../../src/engine/admission.ts'
+import { retentionOf } from '../../../src/engine/capability-checks.ts'
 import type { Lease, Outcome } from '../../../src/engine/outcome.ts'
 import type { RetentionRule, SweepStep } from '../../../src/engine/retention.ts'
 import type { CaseFile } from '../../case.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { schedulesOf } from '../../../src/engine/admission.ts'
+import { schedulesOf } from '../../../src/engine/capability-checks.ts'
 import type { ScheduleRecord } from '../../../src/engine/schedules.ts'
 import type { CaseFile } from '../../case.ts'
 import { need, schedules } from '../../needs.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { diagnose } from '../../engine/admission.ts'
+import { diagnose } from '../../engine/capability-checks.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import { EngineError, OptionError } from '../../errors.ts'
 import { parseDurationMs } from '../../time/duration.ts'

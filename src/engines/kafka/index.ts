@@ -1,6 +1,6 @@
 export type { TopicLag } from '../../engine/topics.ts'
 export { type DlqAnswer, type DlqRefusal, dlqHttpStatus } from './dead-letters/answers.ts'
-export type { AddressJson, DlqActing, DlqOutcome, ReplayAllOutcome } from './dead-letters/endpoints.ts'
+export type { AddressJson, DlqOutcome, ReplayAllOutcome } from './dead-letters/endpoints.ts'
 export type { Envelope } from './dead-letters/envelope.ts'
 export { DLT_HEADERS, isForAnotherGroup, REPLAY_HEADERS } from './dead-letters/headers.ts'
 export type { DlqAuditJson, LetterJson } from './dead-letters/json.ts'

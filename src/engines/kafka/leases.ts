@@ -1,5 +1,5 @@
-import { Bag, type Bagged } from '../../engine/bag.ts'
 import type { SubscribedType } from '../../engine/engine.ts'
+import { type Indexed, IndexedSet } from '../../engine/indexed-set.ts'
 import type { Lease, LostReason } from '../../engine/outcome.ts'
 import type { Clock } from '../../time/clock.ts'
 import { ClockSteps } from '../../time/clock.ts'
@@ -7,12 +7,12 @@ import { type ReadJob, toJob } from './job-record.ts'
 import type { HeldRecord, OwnedPartition } from './owned-partition.ts'
 
 /** A record that was handed out: the lease that a worker has in hand, and where its record stands. */
-export class KafkaLease implements Lease, Bagged {
+export class KafkaLease implements Lease, Indexed {
   readonly job: ReadJob['job']
   readonly verdict?: string
   readonly attempt: number
   expiresAtMs: number
-  bagAt = -1
+  setIndex = -1
   readonly #owned: OwnedPartition
   readonly #held: HeldRecord
   readonly #tokenPrefix: string
@@ -55,7 +55,7 @@ const NONE: readonly KafkaLease[] = []
  * job that it has forgotten does not keep its key back for ever.
  */
 export class Leases {
-  readonly #grants = new Bag<KafkaLease>()
+  readonly #grants = new IndexedSet<KafkaLease>()
   readonly #prefix: string
   #claims = 0
   /** No lease runs out before this: looking at each of them at every claim would cost the square of their number. */

@@ -1,7 +1,7 @@
 import {
+  type Actor,
   type AuditEntry,
   auditView,
-  type By,
   type DeadLetter,
   type DeadLetters,
   type DeskAction,
@@ -54,12 +54,12 @@ export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLe
 }
 
 /** Forgets a dead letter or a discarded job; only the audit remembers it. False unless it is one. */
-export function removeLetter(store: MemoryStore, id: string, by: By, nowMs: number): boolean {
+export function removeLetter(store: MemoryStore, id: string, by: Actor, nowMs: number): boolean {
   return recordAct(store, id, nowMs, { by, action: 'purge', perform: () => store.deadLetters.remove(id) })
 }
 
 interface Act {
-  readonly by: By
+  readonly by: Actor
   readonly action: DeskAction
   readonly withPayload?: boolean
   perform(store: MemoryStore, id: string, nowMs: number): boolean
@@ -108,7 +108,7 @@ export class DeadLetterStore {
   }
 
   /** A dead letter again, with the time of death that it had. False unless it is discarded and still held. */
-  undiscard(id: string, by: By, nowMs: number): boolean {
+  undiscard(id: string, by: Actor, nowMs: number): boolean {
     const row = this.#table.get(id)
     if (row?.ended !== 'discarded') return false
     Object.assign(row, { ended: null, completedAtMs: this.#diedAtMs(id) ?? row.completedAtMs })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { ChurnMap } from '../../engine/churn-map.ts'
 import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
-import { PassingMap } from '../../engine/passing-map.ts'
 import { LEASE_DEFAULT_MS } from '../../job/options.ts'
 import type { Demand, Pick } from './backlog.ts'
 import { type Claimant, type JobRow, toStoredJob } from './rows.ts'
@@ -11,7 +11,7 @@ export type ExpiredDemand = Omit<Demand, 'types'> & { readonly types: readonly S
 
 /** The jobs in flight and the fence around them. */
 export class Leases {
-  readonly #rows = new PassingMap<string, JobRow>()
+  readonly #rows = new ChurnMap<string, JobRow>()
 
   /** Gives the job to a claimant under a fresh token; whoever held it before holds nothing any more. */
   hold(row: JobRow, leaseMs: number, claimant: Claimant, nowMs: number): Lease {

@@ -1,5 +1,5 @@
 // Longer than 300 lines because every rule about a job's state is here, in one class that the other engines are compared with.
-import type { By, DeadLetterFilter, PayloadEdit } from '../../engine/dead-letters.ts'
+import type { Actor, DeadLetterFilter, PayloadEdit } from '../../engine/dead-letters.ts'
 import type { Counts, JobFilter, Receipt, SubscribedType } from '../../engine/engine.ts'
 import { PresenceBoard } from '../../engine/memory-presence.ts'
 import type { Lease, LostReason, Outcome } from '../../engine/outcome.ts'
@@ -262,7 +262,7 @@ export class MemoryStore {
     }
   }
 
-  cancel(id: string, by: By, nowMs: number): boolean {
+  cancel(id: string, by: Actor, nowMs: number): boolean {
     const row = this.#table.get(id)
     if (row === null || isFinished(row)) return false
     const { held } = row
@@ -276,7 +276,7 @@ export class MemoryStore {
    * False unless it is a dead letter. Also false while another live job has its key (I7), and for an old version of a
    * latest key, which must not run after the newer one (I4).
    */
-  requeue(id: string, by: By, nowMs: number, edit: PayloadEdit | null = null): boolean {
+  requeue(id: string, by: Actor, nowMs: number, edit: PayloadEdit | null = null): boolean {
     const row = this.#table.get(id)
     if (row === null || !isDead(row) || this.#table.liveOf(row.job.key) !== null) return false
     if (row.seq !== null && row.seq < (this.#latest.of(row)?.seqMax ?? 0)) return false
@@ -290,7 +290,7 @@ export class MemoryStore {
   }
 
   /** Ends a dead letter for good. False unless it is one. */
-  discard(id: string, by: By, nowMs: number): boolean {
+  discard(id: string, by: Actor, nowMs: number): boolean {
     const row = this.#table.get(id)
     if (row === null || !isDead(row)) return false
     this.#table.unfinish(row)

@@ -1,6 +1,6 @@
+import { ChurnMap } from '../../engine/churn-map.ts'
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
 import { isExpired, type Lease, type Lost, type NotApplied, type Settlement } from '../../engine/outcome.ts'
-import { PassingMap } from '../../engine/passing-map.ts'
 import { readyTypes } from '../../engine/subscriptions.ts'
 import { systemClock } from '../../time/clock.ts'
 import { type Claimed, claimReady, newToken, nextDueInMs } from './claim.ts'
@@ -23,7 +23,7 @@ export class PostgresConsumer implements Consumer {
   readonly isRemote = true
   readonly #core: PostgresCore
   readonly #subscription: Subscription
-  readonly #held = new PassingMap<string, Lease>()
+  readonly #held = new ChurnMap<string, Lease>()
   readonly #listeners = new Set<(lost: Lost) => void>()
   readonly #troubles = new Set<(error: unknown) => void>()
   readonly #closing = new AbortController()
@@ -73,7 +73,7 @@ export class PostgresConsumer implements Consumer {
       core.call('claim', async (database) => {
         // What a reaper took over must not be released: the start of its dead holder has counted.
         if (claim.from === 'expired') await takeBackClaims(core, [claim])
-        else await settleLeases(database, released, core.farewells)
+        else await settleLeases(database, released, core.removedViews)
       }),
     )
     core.added({ mayPrecede: true })

@@ -1,8 +1,8 @@
+import { Batcher } from '../../engine/batcher.ts'
 import type { Receipt } from '../../engine/engine.ts'
-import { Farewells } from '../../engine/farewells.ts'
-import { Gather } from '../../engine/gather.ts'
 import { LostClaims } from '../../engine/lost-claims.ts'
 import { isExpired, type NotApplied } from '../../engine/outcome.ts'
+import { RemovedJobViews } from '../../engine/removed-job-views.ts'
 import { clockStepped, StoreSteps } from '../../engine/store-steps.ts'
 import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
@@ -44,10 +44,10 @@ export class PostgresCore {
   readonly wakeups: Wakeups
   readonly results: Wakeups
   readonly channel: NotifyChannel
-  readonly farewells = new Farewells()
+  readonly removedViews = new RemovedJobViews()
   readonly lostClaims = new LostClaims<LostClaim>((claims) => takeBackClaims(this, claims))
-  readonly enqueues: Gather<NewJob, Receipt>
-  readonly settles: Gather<Settling, NotApplied | null>
+  readonly enqueues: Batcher<NewJob, Receipt>
+  readonly settles: Batcher<Settling, NotApplied | null>
   readonly steps: StoreSteps
   readonly schema: SchemaWatch
   readonly #consumers = new Set<CoreConsumer>()
@@ -64,8 +64,8 @@ export class PostgresCore {
     this.schema = new SchemaWatch(clock, () => assertCurrent(database))
     this.steps = new StoreSteps(clock, { ...serverClock(database), onStep: (stepMs) => this.#followed(stepMs) })
     const size = { flightsMax: FLIGHTS_MAX, itemsMax: ITEMS_MAX, isWorthRepeating: isRefusedValue }
-    this.enqueues = new Gather((jobs) => insertPlain(database, jobs), size)
-    this.settles = new Gather((settlings) => this.#settle(settlings), size)
+    this.enqueues = new Batcher((jobs) => insertPlain(database, jobs), size)
+    this.settles = new Batcher((settlings) => this.#settle(settlings), size)
     this.channel = new NotifyChannel({
       queries: database,
       names: database.names,
@@ -99,7 +99,7 @@ export class PostgresCore {
   }
 
   async #settleOnce(settlings: readonly Settling[]): Promise<readonly (NotApplied | null)[]> {
-    const { lost, freed } = await settleLeases(this.database, settlings, this.farewells)
+    const { lost, freed } = await settleLeases(this.database, settlings, this.removedViews)
     if (freed) this.added({ mayPrecede: true })
     return lost
   }

@@ -1,7 +1,7 @@
 import type {
+  Actor,
   AuditEntry,
   AuditFilter,
-  By,
   DeadLetterFilter,
   DeadLetters,
   DeskAction,
@@ -174,7 +174,7 @@ async function requeue(queries: Queries, row: ViewRow, edit?: PayloadEdit): Prom
 }
 
 /** Removes a letter and its history, in a transaction. The audit keeps an entry. False when it is no letter. */
-export async function removeLetter(queries: Queries, id: string, by: By): Promise<boolean> {
+export async function removeLetter(queries: Queries, id: string, by: Actor): Promise<boolean> {
   return (await actOn(queries, [id], { action: 'purge', by }, PERFORM.purge)).size > 0
 }
 

@@ -113,11 +113,11 @@ export function createInspector(core: PostgresCore): Inspector {
       }),
     async waitFor(id, { waitMs, signal }) {
       const untilMs = core.clock.monotonicMs() + waitMs
-      const stopExpecting = core.farewells.expect(id)
+      const stopExpecting = core.removedViews.expect(id)
       try {
         for (;;) {
           const seen = core.results.changes
-          const view = (await find(id)) ?? core.farewells.of(id)
+          const view = (await find(id)) ?? core.removedViews.of(id)
           const leftMs = untilMs - core.clock.monotonicMs()
           if (view === null || isOver(view) || leftMs <= 0 || signal.aborted) return view
           await core.results.wait(leftMs, { seen, signal })

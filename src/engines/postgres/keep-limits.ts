@@ -1,5 +1,5 @@
-import type { Farewells } from '../../engine/farewells.ts'
 import type { Settlement } from '../../engine/outcome.ts'
+import type { RemovedJobViews } from '../../engine/removed-job-views.ts'
 import { KEEP_LIMIT_BY } from '../../engine/retention.ts'
 import type { StoredOptions } from '../../job/job.ts'
 import { type FinishedAs, givesUp, type KeepLimit, keepLimitsOf } from '../sql/keep-limits.ts'
@@ -38,33 +38,33 @@ const STATUS: Readonly<Record<FinishedAs, string>> = { completed: 'completed', d
 export async function applyKeepLimits(
   queries: Queries,
   applied: readonly Settlement[],
-  farewells: Farewells,
+  removedViews: RemovedJobViews,
 ): Promise<void> {
   const { unkept, limits } = keepLimitsOf(applied)
   for (const what of ['completed', 'dead'] as const) {
     if (unkept[what].length === 0) continue
-    await remove(queries, what, await queries.rows<FoundRow>(FIND_FINISHED, unkept[what], STATUS[what]), farewells)
+    await remove(queries, what, await queries.rows<FoundRow>(FIND_FINISHED, unkept[what], STATUS[what]), removedViews)
   }
-  for (const limit of limits) await removeBeyond(queries, limit, farewells)
+  for (const limit of limits) await removeBeyond(queries, limit, removedViews)
 }
 
-async function removeBeyond(queries: Queries, limit: KeepLimit, farewells: Farewells): Promise<void> {
+async function removeBeyond(queries: Queries, limit: KeepLimit, removedViews: RemovedJobViews): Promise<void> {
   const { what, type, keep, max } = limit
   const rows = await queries.rows<FoundRow>(FIND_BEYOND, type, STATUS[what], keep, max)
   const beyond = rows.filter(({ options }, index) => givesUp(limit, options, index))
-  await remove(queries, what, beyond, farewells)
+  await remove(queries, what, beyond, removedViews)
 }
 
 async function remove(
   queries: Queries,
   what: FinishedAs,
   rows: readonly FoundRow[],
-  farewells: Farewells,
+  removedViews: RemovedJobViews,
 ): Promise<void> {
   const free = rows.filter(({ awaited }) => !awaited).map(({ id, completed_ms: completedMs }) => ({ id, completedMs }))
   for (const { id } of free) {
-    const row = farewells.isExpected(id) ? await findRow(queries, id) : null
-    if (row !== null) farewells.tell(toView(row))
+    const row = removedViews.isExpected(id) ? await findRow(queries, id) : null
+    if (row !== null) removedViews.tell(toView(row))
   }
   if (what === 'completed') await removeFinished(queries, free)
   else for (const letter of free) await removeOldLetter(queries, letter, KEEP_LIMIT_BY)

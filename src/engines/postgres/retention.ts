@@ -1,4 +1,4 @@
-import type { By } from '../../engine/dead-letters.ts'
+import type { Actor } from '../../engine/dead-letters.ts'
 import {
   finishedAs,
   givesUp,
@@ -150,7 +150,7 @@ export async function removeFinished(
 }
 
 /** Looks again: it may have been replayed, undone or replaced meanwhile. In a transaction. */
-export async function removeOldLetter(queries: Queries, letter: Candidate, by: By): Promise<boolean> {
+export async function removeOldLetter(queries: Queries, letter: Candidate, by: Actor): Promise<boolean> {
   const [found] = await findRemovable(queries, [letter])
   return found !== undefined && removeLetter(queries, letter.id, by)
 }

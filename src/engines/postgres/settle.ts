@@ -1,5 +1,5 @@
-import type { Farewells } from '../../engine/farewells.ts'
 import type { Lease, NotApplied, Outcome, Settlement } from '../../engine/outcome.ts'
+import type { RemovedJobViews } from '../../engine/removed-job-views.ts'
 import { storable, storableRecord } from '../../job/error-record.ts'
 import { type ErrorRecord, HISTORY_MAX } from '../../job/job.ts'
 import { hasKeepLimit } from '../sql/keep-limits.ts'
@@ -95,26 +95,26 @@ export interface Settled {
 export async function settleLeases(
   database: Database,
   given: readonly Settling[],
-  farewells: Farewells,
+  removedViews: RemovedJobViews,
 ): Promise<Settled> {
   const seen = new Set<string>()
   for (const { lease } of given) seen.add(lease.token)
   return seen.size === given.length
-    ? settleOnce(database, given, farewells)
-    : settleRepeatedly(database, given, farewells)
+    ? settleOnce(database, given, removedViews)
+    : settleRepeatedly(database, given, removedViews)
 }
 
 async function settleRepeatedly(
   database: Database,
   given: readonly Settling[],
-  farewells: Farewells,
+  removedViews: RemovedJobViews,
 ): Promise<Settled> {
   const isFirst = ({ lease }: Settling, at: number) =>
     given.findIndex((each) => each.lease.token === lease.token) === at
   const firsts = given.filter(isFirst)
   const repeats = given.filter((settling, at) => !isFirst(settling, at))
-  const settled = await settleOnce(database, firsts, farewells)
-  const again = await settleLeases(database, repeats, farewells)
+  const settled = await settleOnce(database, firsts, removedViews)
+  const again = await settleLeases(database, repeats, removedViews)
   return {
     lost: given.map(
       (settling) => settled.lost[firsts.indexOf(settling)] ?? again.lost[repeats.indexOf(settling)] ?? null,
@@ -133,14 +133,18 @@ function inOrder(given: readonly Settling[]): readonly Settling[] {
   return isOrdered ? given : [...given].sort((one, other) => (isBefore(one, other) ? -1 : isBefore(other, one) ? 1 : 0))
 }
 
-async function settleOnce(database: Database, given: readonly Settling[], farewells: Farewells): Promise<Settled> {
+async function settleOnce(
+  database: Database,
+  given: readonly Settling[],
+  removedViews: RemovedJobViews,
+): Promise<Settled> {
   const [bounded, unbounded] = split(inOrder(given), ({ outcome }) => hasKeepLimit(outcome))
   const [latest, plain] = split(unbounded, isSupersedable)
   const applied = [await settlePlain(database, plain, retryIndividually)]
   for (const settling of latest)
     applied.push(await retryIndividually([settling], () => settleLatest(database, settling)))
   if (bounded.length > 0)
-    applied.push(await retryIndividually(bounded, (settlings) => settleBounded(database, settlings, farewells)))
+    applied.push(await retryIndividually(bounded, (settlings) => settleBounded(database, settlings, removedViews)))
   const { refused, unstorable, awaited: freed } = joined(applied)
   // Nearly always.
   if (refused.length + unstorable.length === 0) return { lost: given.map(() => null), freed }
@@ -176,7 +180,7 @@ async function applyAll(queries: Queries, given: readonly Settling[]): Promise<A
 function settleBounded(
   database: Database,
   given: readonly Settling[],
-  farewells: Farewells,
+  removedViews: RemovedJobViews,
 ): Promise<Applied<Settling>> {
   return database.transaction(async (queries) => {
     const applied: Applied<Settling>[] = []
@@ -189,7 +193,7 @@ function settleBounded(
     }
     const all = joined(applied)
     const accepted = given.filter((settling) => !all.refused.includes(settling))
-    await applyKeepLimits(queries, accepted, farewells)
+    await applyKeepLimits(queries, accepted, removedViews)
     return all
   })
 }

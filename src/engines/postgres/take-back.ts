@@ -48,7 +48,7 @@ async function release(core: PostgresCore, claims: readonly LostClaim[], tokens:
     outcome,
     worker: claims.find(({ token }) => token === row.token)?.worker ?? '',
   }))
-  await settleLeases(core.database, released, core.farewells)
+  await settleLeases(core.database, released, core.removedViews)
   core.added({ mayPrecede: true })
   return rows
 }

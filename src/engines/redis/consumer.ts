@@ -1,6 +1,6 @@
+import { ChurnMap } from '../../engine/churn-map.ts'
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
 import { isExpired, type Lease, type Lost, type Outcome, type Settlement } from '../../engine/outcome.ts'
-import { PassingMap } from '../../engine/passing-map.ts'
 import { readyTypes } from '../../engine/subscriptions.ts'
 import type { JobView } from '../../job/job.ts'
 import { backgroundClock } from '../../time/clock.ts'
@@ -27,7 +27,7 @@ export class RedisConsumer implements Consumer {
   readonly #core: RedisCore
   readonly #subscription: Subscription
   readonly #doorbell: Wakeups | null
-  readonly #held = new PassingMap<string, Lease>()
+  readonly #held = new ChurnMap<string, Lease>()
   readonly #claims = new Set<Promise<readonly Lease[]>>()
   readonly #listeners = new Set<(lost: Lost) => void>()
   readonly #troubles = new Set<(error: unknown) => void>()
@@ -165,12 +165,12 @@ export class RedisConsumer implements Consumer {
 
   /** Whoever in this process waits for a job that was removed as it finished finds it no more. */
   #bidFarewell(settlements: readonly Settlement[], lost: readonly Lost[]): void {
-    const { farewells, endings, clock } = this.#core
+    const { removedViews, endings, clock } = this.#core
     const refused = new Set(lost.map(({ lease }) => lease.token))
     for (const { lease, outcome } of settlements) {
-      if (refused.has(lease.token) || !farewells.isExpected(lease.job.id)) continue
+      if (refused.has(lease.token) || !removedViews.isExpected(lease.job.id)) continue
       const view = lastView(lease, outcome, clock.nowMs())
-      if (view !== null) farewells.tell(view)
+      if (view !== null) removedViews.tell(view)
     }
     endings.notify()
   }

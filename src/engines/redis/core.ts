@@ -1,7 +1,7 @@
+import { Batcher } from '../../engine/batcher.ts'
 import type { Receipt } from '../../engine/engine.ts'
-import { Farewells } from '../../engine/farewells.ts'
-import { Gather } from '../../engine/gather.ts'
 import { LostClaims } from '../../engine/lost-claims.ts'
+import { RemovedJobViews } from '../../engine/removed-job-views.ts'
 import { clockStepped, StoreSteps } from '../../engine/store-steps.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
@@ -21,11 +21,11 @@ export class RedisCore {
   readonly database: RedisDatabase
   readonly clock: Clock
   readonly pollMs: number
-  readonly farewells = new Farewells()
+  readonly removedViews = new RemovedJobViews()
   readonly endings: Endings
   readonly lostClaims: LostClaims<LostClaim>
   readonly steps: StoreSteps
-  readonly #enqueues: Gather<NewJob, Receipt>
+  readonly #enqueues: Batcher<NewJob, Receipt>
   readonly #consumers = new Set<RedisConsumer>()
 
   constructor(database: RedisDatabase, clock: Clock, pollMs: number) {
@@ -35,7 +35,7 @@ export class RedisCore {
     this.steps = new StoreSteps(clock, { ...redisClock(database), onStep: (stepMs) => this.#followed(stepMs) })
     this.endings = new Endings(database, clock)
     this.lostClaims = new LostClaims((claims) => takeBackClaims(database, claims))
-    this.#enqueues = new Gather((jobs) => storeJobs(database, jobs), {
+    this.#enqueues = new Batcher((jobs) => storeJobs(database, jobs), {
       flightsMax: FLIGHTS_MAX,
       itemsMax: ITEMS_MAX,
       isWorthRepeating: () => false,

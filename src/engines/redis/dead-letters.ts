@@ -1,4 +1,4 @@
-import type { By, DeadLetter, DeadLetterFilter, DeadLetters, PayloadEdit } from '../../engine/dead-letters.ts'
+import type { Actor, DeadLetter, DeadLetterFilter, DeadLetters, PayloadEdit } from '../../engine/dead-letters.ts'
 import { readAudit, writeNote } from './audit.ts'
 import type { RedisDatabase } from './database.ts'
 import type { RedisValue } from './driver.ts'
@@ -108,7 +108,7 @@ function byDeath(a: Found, b: Found): number {
 const EDIT_TRIES_MAX = 10
 
 /** The version stands in a JSON that only we can change without harm; it is compared, and read again if it was changed. */
-async function requeueEdited(database: RedisDatabase, id: string, by: By, edit: PayloadEdit): Promise<boolean> {
+async function requeueEdited(database: RedisDatabase, id: string, by: Actor, edit: PayloadEdit): Promise<boolean> {
   for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
     const row = await findRow(database, id)
     if (row === null) return false

@@ -1,5 +1,5 @@
-import { admitTransaction } from '../../engine/admission.ts'
 import type { Capabilities } from '../../engine/capabilities.ts'
+import { admitTransaction } from '../../engine/capability-checks.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import type {
   Consumer,

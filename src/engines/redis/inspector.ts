@@ -1,5 +1,5 @@
 import type { Inspector, JobFilter } from '../../engine/engine.ts'
-import type { Farewells } from '../../engine/farewells.ts'
+import type { RemovedJobViews } from '../../engine/removed-job-views.ts'
 import type { JobView } from '../../job/job.ts'
 import type { JobState } from '../../job/states.ts'
 import type { Clock } from '../../time/clock.ts'
@@ -16,7 +16,7 @@ export interface InspectorParts {
   readonly database: RedisDatabase
   readonly clock: Clock
   readonly endings: Endings
-  readonly farewells: Farewells
+  readonly removedViews: RemovedJobViews
 }
 
 export async function findRow(database: RedisDatabase, id: string): Promise<Row | null> {
@@ -56,17 +56,17 @@ export function createInspector(parts: InspectorParts): Inspector {
 }
 
 async function waitFor(
-  { database, clock, endings, farewells }: InspectorParts,
+  { database, clock, endings, removedViews }: InspectorParts,
   id: string,
   { waitMs, signal }: Parameters<Inspector['waitFor']>[1],
 ): Promise<JobView | null> {
   const untilMs = clock.monotonicMs() + waitMs
-  const stopExpecting = farewells.expect(id)
+  const stopExpecting = removedViews.expect(id)
   try {
     for (;;) {
       const seen = endings.changes
       const row = await findRow(database, id)
-      const view = (row === null ? null : toView(row)) ?? farewells.of(id)
+      const view = (row === null ? null : toView(row)) ?? removedViews.of(id)
       const ms = untilMs - clock.monotonicMs()
       if (row === null || view === null || isOver(view) || ms <= 0 || signal.aborted) return view
       await endings.wait(row, { ms, seen, signal })

@@ -1,10 +1,10 @@
 /** What acting on a dead letter means, and what the audit and the history keep of it, for engines that store jobs as rows. */
 import {
+  type Actor,
   type AuditAction,
   type AuditEntry,
   type AuditNote,
   auditView,
-  type By,
   type DeadLetter,
   type DeskAction,
 } from '../../engine/dead-letters.ts'
@@ -12,7 +12,7 @@ import type { JobEventName, JobView } from '../../job/job.ts'
 
 export interface Act {
   readonly action: DeskAction
-  readonly by: By
+  readonly by: Actor
   /** The act changed the payload, so the audit keeps the old and the new one. */
   readonly withPayload?: boolean
 }
@@ -63,7 +63,7 @@ export function eventOf({ action, by: { who, reason } }: Act): ActEvent | null {
 }
 
 /** An audit entry about to be stored. `before` and `after` are JSON. */
-export interface AuditRecord extends By {
+export interface AuditRecord extends Actor {
   readonly action: AuditAction
   readonly jobId: string
   readonly type: string

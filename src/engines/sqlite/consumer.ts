@@ -1,6 +1,6 @@
+import { ChurnMap } from '../../engine/churn-map.ts'
 import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
 import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
-import { PassingMap } from '../../engine/passing-map.ts'
 import { readyTypes } from '../../engine/subscriptions.ts'
 import { systemClock } from '../../time/clock.ts'
 import { hasKeepLimit } from '../sql/keep-limits.ts'
@@ -20,7 +20,7 @@ const LOST_CHECK_MS = 100
 export class SqliteConsumer implements Consumer {
   readonly #core: SqliteCore
   readonly #subscription: Subscription
-  readonly #held = new PassingMap<string, Lease>()
+  readonly #held = new ChurnMap<string, Lease>()
   /** Jobs given back whose settle is not acknowledged yet: they can be claimed again before that. */
   readonly #returning = new Map<string, Promise<unknown>>()
   readonly #listeners = new Set<(lost: Lost) => void>()

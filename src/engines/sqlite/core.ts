@@ -1,4 +1,4 @@
-import { Farewells } from '../../engine/farewells.ts'
+import { RemovedJobViews } from '../../engine/removed-job-views.ts'
 import { ClosedError, type MillraceError } from '../../errors.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { FileClock } from './clock.ts'
@@ -22,7 +22,7 @@ export class SqliteCore {
   readonly connection: Connection
   readonly clock: Clock
   readonly wakeups: Wakeups
-  readonly farewells = new Farewells()
+  readonly removedViews = new RemovedJobViews()
   readonly #writer: Writer
   readonly #walSync: WalSync | null
   readonly #fileClock: FileClock

@@ -1,7 +1,7 @@
 import type {
+  Actor,
   AuditEntry,
   AuditFilter,
-  By,
   DeadLetterFilter,
   DeadLetters,
   DeskAction,
@@ -172,7 +172,7 @@ function remove({ connection }: SqliteCore, { id, predecessors }: ViewRow): bool
 }
 
 /** Removes a letter and its history, inside a write transaction. The audit keeps an entry. False when it is no letter. */
-export function removeLetter(core: SqliteCore, id: string, by: By): boolean {
+export function removeLetter(core: SqliteCore, id: string, by: Actor): boolean {
   return actOn(core, id, { action: 'purge', by }, remove)
 }
 

@@ -100,10 +100,10 @@ export function createInspector(core: SqliteCore): Inspector {
       }),
     async waitFor(id, { waitMs, signal }) {
       const untilMs = core.clock.monotonicMs() + waitMs
-      const stopExpecting = core.farewells.expect(id)
+      const stopExpecting = core.removedViews.expect(id)
       try {
         for (;;) {
-          const view = (await core.read('find', () => viewOf(id))) ?? core.farewells.of(id)
+          const view = (await core.read('find', () => viewOf(id))) ?? core.removedViews.of(id)
           const leftMs = untilMs - core.clock.monotonicMs()
           if (view === null || isOver(view) || leftMs <= 0 || signal.aborted) return view
           await core.wakeups.wait(leftMs, signal)

@@ -56,11 +56,11 @@ function removeBeyond(core: SqliteCore, limit: KeepLimit): void {
 }
 
 function remove(core: SqliteCore, what: FinishedAs, rows: readonly FoundRow[]): void {
-  const { connection, farewells } = core
+  const { connection, removedViews } = core
   const free = rows.filter(({ awaited }) => awaited === 0)
   for (const { id } of free) {
-    const row = farewells.isExpected(id) ? findRow(core, id) : undefined
-    if (row !== undefined) farewells.tell(toView(row))
+    const row = removedViews.isExpected(id) ? findRow(core, id) : undefined
+    if (row !== undefined) removedViews.tell(toView(row))
   }
   if (what === 'dead') for (const { id } of free) removeLetter(core, id, KEEP_LIMIT_BY)
   else

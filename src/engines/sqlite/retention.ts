@@ -1,4 +1,4 @@
-import type { By } from '../../engine/dead-letters.ts'
+import type { Actor } from '../../engine/dead-letters.ts'
 import {
   finishedAs,
   givesUp,
@@ -124,7 +124,7 @@ function isKeptForOthers(connection: Connection, id: string): boolean {
 }
 
 /** Inside a write transaction. Looks again at each: it may have been replayed, undone or replaced meanwhile. */
-function remove(core: SqliteCore, candidates: readonly Candidate[], by: By): number {
+function remove(core: SqliteCore, candidates: readonly Candidate[], by: Actor): number {
   const letters = candidates.filter(({ isLetter }) => isLetter)
   const others = candidates.filter(({ isLetter }) => !isLetter)
   const removed = letters.filter(

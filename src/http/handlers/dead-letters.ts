@@ -1,7 +1,7 @@
 import type { BulkOutcome } from '../../desk/bulk.ts'
 import type { Desk } from '../../desk/desk.ts'
 import { type Letter, type LetterFilter, type Selection, toLetter } from '../../desk/selection.ts'
-import { deadLettersOf } from '../../engine/admission.ts'
+import { deadLettersOf } from '../../engine/capability-checks.ts'
 import { AUDIT_ACTIONS, type DeadLetterFilter } from '../../engine/dead-letters.ts'
 import { OptionError, UnsupportedError } from '../../errors.ts'
 import { omitUndefined } from '../../job/known-options.ts'

@@ -4,10 +4,10 @@
  */
 import { randomUUID } from 'node:crypto'
 import {
+  type Actor,
   AUDIT_ACTIONS,
   type AuditAction,
   auditView,
-  type By,
   type DeskAction,
   type PayloadEdit,
 } from '../../../engine/dead-letters.ts'
@@ -22,7 +22,7 @@ export type DlqAction = AuditAction | 'release'
 export interface DlqAudit {
   readonly atMs: number
   readonly action: DlqAction
-  readonly by: By
+  readonly by: Actor
   /** The topic whose jobs it is about, and the group; empty where it is about none. */
   readonly topic: string
   readonly group: string
@@ -42,7 +42,7 @@ export interface AuditedAct extends DlqAudit {
 
 export interface LetterAct {
   readonly action: DeskAction | 'release'
-  readonly by: By
+  readonly by: Actor
   readonly atMs: number
   /** What topics begin with before the type. */
   readonly prefix: string

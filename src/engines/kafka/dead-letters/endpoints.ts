@@ -1,5 +1,15 @@
+<<<<<<< HEAD
+
 /** The dead-letter endpoints as functions: JSON in, JSON out, and a coded error for what is refused. */
 import type { By } from '../../../engine/dead-letters.ts'
+
+=======
+
+/** Document D's endpoints as functions: JSON in, JSON out, and a coded error for what is refused. */
+import type { Actor } from '../../../engine/dead-letters.ts'
+
+>>>>>>> 2e53109 (src/engine: IndexedSet, ChurnMap, Batcher, RemovedJobViews, capability checks, and one Actor)
+
 import { MillraceError, OptionError } from '../../../errors.ts'
 import { toDlqTopic } from '../record.ts'
 import type { DlqAnswer, DlqRefusal } from './answers.ts'
@@ -8,11 +18,8 @@ import type { LetterLog } from './letter-log.ts'
 import { LETTER_STATES, type LetterState } from './states.ts'
 import type { DlqAddress, ReplayAllProgress, TopicDesk } from './topic-desk.ts'
 
-/** Who acts. A discard needs a reason. */
-export interface DlqActing {
-  readonly who: string
-  readonly reason?: string
-}
+/** A discard needs a reason. */
+type DlqActor = Pick<Actor, 'who'> & Partial<Actor>
 
 export interface AddressJson {
   /** With `.dlq` or without. */
@@ -81,7 +88,7 @@ export class DlqEndpoints {
   /** `POST /internal/v1/dlq/replay` */
   async replay(
     input: AddressJson & { readonly force?: boolean; readonly dryRun?: boolean },
-    acting: DlqActing,
+    acting: DlqActor,
   ): Promise<DlqOutcome> {
     const { force = false, dryRun = false } = input
     const by = byOf(acting, 'replay')
@@ -97,7 +104,7 @@ export class DlqEndpoints {
       readonly force?: boolean
       readonly dryRun?: boolean
     },
-    acting: DlqActing,
+    acting: DlqActor,
     watching: { readonly signal?: AbortSignal; readonly onProgress?: (progress: ReplayAllProgress) => void } = {},
   ): Promise<ReplayAllOutcome> {
     const { topic, ...options } = input
@@ -107,19 +114,19 @@ export class DlqEndpoints {
   }
 
   /** `DELETE /internal/v1/dlq/{topic}/{offset}` */
-  async discard(input: AddressJson & { readonly dryRun?: boolean }, acting: DlqActing): Promise<DlqOutcome> {
+  async discard(input: AddressJson & { readonly dryRun?: boolean }, acting: DlqActor): Promise<DlqOutcome> {
     const { dryRun = false } = input
     const by = byOf(acting, 'discard')
     return this.#outcome(await this.#desk.discard(addressOf(input), { by, dryRun }), dryRun)
   }
 
   /** Gives up the claim of somebody who died while acting. Look first whether the replay had arrived. */
-  async release(input: AddressJson, acting: DlqActing): Promise<DlqOutcome> {
+  async release(input: AddressJson, acting: DlqActor): Promise<DlqOutcome> {
     return this.#outcome(await this.#desk.release(addressOf(input), { by: byOf(acting, 'release') }), false)
   }
 
   /** The same for all of a topic that were claimed more than a minute ago. */
-  async releaseAll({ topic }: { readonly topic: string }, acting: DlqActing): Promise<{ readonly released: number }> {
+  async releaseAll({ topic }: { readonly topic: string }, acting: DlqActor): Promise<{ readonly released: number }> {
     await this.#throwIfUnknown(topic)
     return { released: await this.#desk.releaseAll(topic, { by: byOf(acting, 'release') }) }
   }
@@ -158,7 +165,7 @@ export class DlqEndpoints {
   }
 }
 
-function byOf({ who, reason = '' }: DlqActing, otherwise: string): By {
+function byOf({ who, reason = '' }: DlqActor, otherwise: string): Actor {
   return { who, reason: reason.trim() === '' && otherwise !== 'discard' ? otherwise : reason }
 }
 

@@ -1,15 +1,15 @@
+import { Batcher } from '../../../engine/batcher.ts'
 import {
+  type Actor,
   type AuditEntry,
   type AuditFilter,
   type AuditNote,
-  type By,
   type DeadLetter,
   type DeadLetterFilter,
   type DeadLetters,
   matchesAudit,
   type PayloadEdit,
 } from '../../../engine/dead-letters.ts'
-import { Gather } from '../../../engine/gather.ts'
 import { isMillraceError } from '../../../errors.ts'
 import type { Clock } from '../../../time/clock.ts'
 import type { NewRecord } from '../record.ts'
@@ -56,19 +56,19 @@ export class KafkaDeadLetters implements DeadLetters {
     return found.filter((letter) => letter !== null).map((letter) => this.#shown(letter))
   }
 
-  requeue(ids: readonly string[], by: By, edit?: PayloadEdit): Promise<readonly boolean[]> {
+  requeue(ids: readonly string[], by: Actor, edit?: PayloadEdit): Promise<readonly boolean[]> {
     return this.#act(ids, { from: ['pending'], to: 'replayed', action: 'replay', by, ...(edit && { edit }) })
   }
 
-  discard(ids: readonly string[], by: By): Promise<readonly boolean[]> {
+  discard(ids: readonly string[], by: Actor): Promise<readonly boolean[]> {
     return this.#act(ids, { from: ['pending'], to: 'discarded', action: 'discard', by })
   }
 
-  undiscard(ids: readonly string[], by: By): Promise<readonly boolean[]> {
+  undiscard(ids: readonly string[], by: Actor): Promise<readonly boolean[]> {
     return this.#act(ids, { from: ['discarded'], to: 'pending', action: 'undo', by })
   }
 
-  remove(ids: readonly string[], by: By): Promise<readonly boolean[]> {
+  remove(ids: readonly string[], by: Actor): Promise<readonly boolean[]> {
     return this.#act(ids, { from: ['pending', 'discarded'], to: 'removed', action: 'purge', by })
   }
 
@@ -112,7 +112,7 @@ export class KafkaDeadLetters implements DeadLetters {
 /** What is to be done to one job's letter. */
 export interface JobAct extends Pick<Resolving, 'from' | 'to' | 'action'> {
   readonly id: string
-  readonly by: By
+  readonly by: Actor
   readonly edit?: PayloadEdit
 }
 
@@ -128,7 +128,7 @@ const ITEMS_MAX = 100
 export class LetterActs {
   readonly #parts: { readonly log: LetterLog; readonly clock: Clock; readonly prefix: string }
   readonly #lookup: LetterLookup
-  readonly #acting: Gather<JobAct, boolean>
+  readonly #acting: Batcher<JobAct, boolean>
 
   constructor(
     parts: { readonly log: LetterLog; readonly clock: Clock; readonly prefix: string },
@@ -136,7 +136,7 @@ export class LetterActs {
   ) {
     this.#parts = parts
     this.#lookup = lookup
-    this.#acting = new Gather((acts) => this.#actNow(acts), {
+    this.#acting = new Batcher((acts) => this.#actNow(acts), {
       ...{ flightsMax: 1, itemsMax: ITEMS_MAX },
       // Found out before anything was claimed: whose topic is there need not suffer for the other.
       isWorthRepeating: (error) => isMillraceError(error, 'ERR_SCHEMA_MISSING'),

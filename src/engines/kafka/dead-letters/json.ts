@@ -1,5 +1,5 @@
 /** How dead letters and audit entries are shown to the outside: plain JSON, times as ISO-8601. */
-import type { By } from '../../../engine/dead-letters.ts'
+import type { Actor } from '../../../engine/dead-letters.ts'
 import { toIso } from '../../../time/iso.ts'
 import type { Coordinates } from '../record.ts'
 import type { AuditedAct, DlqAction } from './audit.ts'
@@ -20,7 +20,7 @@ export interface LetterJson extends PlaceJson {
   readonly state: LetterState
   /** Since when it is in that state, and by whom; null while it is pending. */
   readonly stateSince: string | null
-  readonly stateBy: By | null
+  readonly stateBy: Actor | null
   readonly deadAt: string
   readonly envelope: Envelope
 }

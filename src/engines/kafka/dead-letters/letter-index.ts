@@ -1,4 +1,4 @@
-import { Gather } from '../../../engine/gather.ts'
+import { Batcher } from '../../../engine/batcher.ts'
 import { type Coordinates, dlqTopicOf } from '../record.ts'
 import { diedAtMs, jobIdOf, readLetter, type TopicLetter } from './letter.ts'
 import type { LetterLog, PartitionRange } from './letter-log.ts'
@@ -118,12 +118,12 @@ const ITEMS_MAX = 500
 export class LetterLookup {
   readonly #parts: LookupParts
   readonly #index: LetterIndex
-  readonly #finding: Gather<Wanted, FoundLetter | null>
+  readonly #finding: Batcher<Wanted, FoundLetter | null>
 
   constructor(parts: LookupParts) {
     this.#parts = parts
     this.#index = new LetterIndex(parts.log, parts.group)
-    this.#finding = new Gather((wanted) => this.#findNow(wanted), {
+    this.#finding = new Batcher((wanted) => this.#findNow(wanted), {
       ...{ flightsMax: 1, itemsMax: ITEMS_MAX, isWorthRepeating: () => false },
     })
   }

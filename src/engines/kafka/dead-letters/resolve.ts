@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { By, PayloadEdit } from '../../../engine/dead-letters.ts'
+import type { Actor, PayloadEdit } from '../../../engine/dead-letters.ts'
 import { EngineError } from '../../../errors.ts'
 import type { Clock } from '../../../time/clock.ts'
 import { HEADERS } from '../job-record.ts'
@@ -22,7 +22,7 @@ export interface Resolving {
   readonly from: readonly LetterState[]
   readonly to: Resolution
   readonly action: LetterAct['action']
-  readonly by: By
+  readonly by: Actor
   /** Payloads that take the place of the stored ones. */
   readonly edits?: ReadonlyMap<TopicLetter, PayloadEdit>
   /** What is to be done before they count as resolved. */

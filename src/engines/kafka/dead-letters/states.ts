@@ -3,7 +3,7 @@
  * topic says otherwise. Two who act on one letter each write a claim under a key of its own, and the first in the log
  * has it: no claim can overwrite another's outcome, also after the topic was compacted. The topic has one partition.
  */
-import type { By } from '../../../engine/dead-letters.ts'
+import type { Actor } from '../../../engine/dead-letters.ts'
 import type { Coordinates } from '../record.ts'
 
 export const LETTER_STATES = ['pending', 'claimed', 'replayed', 'discarded', 'removed'] as const
@@ -22,7 +22,7 @@ export interface Claim {
   readonly letter: string
   readonly claim: string
   readonly atMs: number
-  readonly by: By
+  readonly by: Actor
 }
 
 export interface Resolved {
@@ -31,14 +31,14 @@ export interface Resolved {
   readonly state: Resolution
   readonly at: Pick<Coordinates, 'topic' | 'partition'> & { readonly offset: string }
   readonly atMs: number
-  readonly by: By
+  readonly by: Actor
 }
 
 export interface StateView {
   readonly state: LetterState
   /** When it came into that state; null while it is pending. */
   readonly sinceMs: number | null
-  readonly by: By | null
+  readonly by: Actor | null
   /** Whose claim holds it: somebody acts on it now, or died while acting. */
   readonly claim: string | null
 }
@@ -183,7 +183,7 @@ export function asFields(value: unknown): Fields | null {
   return typeof value === 'object' && value !== null ? { ...value } : null
 }
 
-export function byOf(value: unknown): By | null {
+export function byOf(value: unknown): Actor | null {
   const { who, reason } = asFields(value) ?? {}
   return typeof who === 'string' && typeof reason === 'string' ? { who, reason } : null
 }

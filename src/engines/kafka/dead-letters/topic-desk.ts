@@ -1,5 +1,5 @@
 /** Operators' acts on dead letters in topics: functions behind the dead-letter endpoints. Nothing here acts by itself. */
-import type { By } from '../../../engine/dead-letters.ts'
+import type { Actor } from '../../../engine/dead-letters.ts'
 import { OptionError } from '../../../errors.ts'
 import { type Clock, systemClock } from '../../../time/clock.ts'
 import { type Coordinates, toDlqTopic } from '../record.ts'
@@ -35,7 +35,7 @@ export interface ReplayAllProgress {
 
 /** Who acts. With `dryRun` nothing is changed, and the answer says what would have been. */
 export interface ActOptions {
-  readonly by: By
+  readonly by: Actor
   readonly dryRun?: boolean
 }
 
@@ -118,7 +118,7 @@ export class TopicDesk {
   }
 
   /** Gives up somebody's claim, who died while acting: look first whether the replay had already arrived. */
-  async release(address: DlqAddress, { by }: { readonly by: By }): Promise<DlqAnswer> {
+  async release(address: DlqAddress, { by }: { readonly by: Actor }): Promise<DlqAnswer> {
     checkBy(by)
     return this.#one(address, async (letter) => {
       const state = (await this.#log.states()).of(letter.id)
@@ -130,7 +130,7 @@ export class TopicDesk {
   /** The same for all claims of a topic that are older, as when a broker went away in the middle of many replays. */
   async releaseAll(
     topic: string,
-    { by, olderThanMs = CLAIM_MS }: { readonly by: By; readonly olderThanMs?: number },
+    { by, olderThanMs = CLAIM_MS }: { readonly by: Actor; readonly olderThanMs?: number },
   ): Promise<number> {
     checkBy(by)
     const old: ListedLetter[] = []
@@ -144,7 +144,7 @@ export class TopicDesk {
     return released
   }
 
-  async #release(listed: readonly ListedLetter[], by: By): Promise<number> {
+  async #release(listed: readonly ListedLetter[], by: Actor): Promise<number> {
     const act = { action: 'release', by, atMs: this.#clock.nowMs(), prefix: this.#parts.prefix } as const
     const held = listed.filter(({ state }) => state.claim !== null)
     if (held.length === 0) return 0
@@ -231,7 +231,7 @@ export class TopicDesk {
     return letters.flatMap((letter) => refusals.get(letter) ?? answered.get(letter) ?? [])
   }
 
-  async #replayNow(letters: readonly TopicLetter[], by: By): Promise<readonly DlqAnswer[]> {
+  async #replayNow(letters: readonly TopicLetter[], by: Actor): Promise<readonly DlqAnswer[]> {
     const records = new Map(letters.map((letter) => [letter, letter.replayed()]))
     const written = (some: readonly TopicLetter[]) => some.flatMap((letter) => records.get(letter) ?? [])
     await throwIfTopicMissing(this.#log, written(letters))
@@ -256,7 +256,7 @@ export class TopicDesk {
 }
 
 /** Who did something must be known; what takes work away must say why. */
-function checkBy({ who, reason }: By, needsReason?: 'discarded'): void {
+function checkBy({ who, reason }: Actor, needsReason?: 'discarded'): void {
   if (who.trim() === '') throw new OptionError(`'who' is empty; say who does this`)
   if (needsReason !== undefined && reason.trim() === '')
     throw new OptionError(`'reason' is missing; say why this is ${needsReason}`)

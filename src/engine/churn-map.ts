@@ -8,7 +8,7 @@ const GONE_MIN = 512
  * a plain map, 75 with this one.) So the map inside is made anew as often as all of it has gone: then nothing leads from
  * the old to the new. Whoever iterates while it changes may be shown what has just gone.
  */
-export class PassingMap<Key, Value> implements Iterable<readonly [Key, Value]> {
+export class ChurnMap<Key, Value> implements Iterable<readonly [Key, Value]> {
   #map = new Map<Key, Value>()
   #gone = 0
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Gather } from './gather.ts'
+import { Batcher } from './batcher.ts'
 
 const isRefused = (error: unknown): boolean => error instanceof Error && error.message === 'refused'
 const size = { flightsMax: 1, itemsMax: 10, isWorthRepeating: isRefused }
@@ -8,54 +8,54 @@ const size = { flightsMax: 1, itemsMax: 10, isWorthRepeating: isRefused }
 describe('gathering calls', () => {
   test('calls of one turn share a statement, and each hears its own answers', async () => {
     const flights: (readonly number[])[] = []
-    const gather = new Gather<number, number>(async (items) => {
+    const batcher = new Batcher<number, number>(async (items) => {
       flights.push(items)
       return items.map((item) => item * 10)
     }, size)
-    const answers = await Promise.all([gather.add([1, 2]), gather.add([3]), gather.add([])])
+    const answers = await Promise.all([batcher.add([1, 2]), batcher.add([3]), batcher.add([])])
     assert.deepEqual(answers, [[10, 20], [30], []])
     assert.deepEqual(flights, [[1, 2, 3]])
   })
 
   test('a statement grows no bigger than told, unless one call is', async () => {
     const flights: number[] = []
-    const gather = new Gather<number, number>(async (items) => {
+    const batcher = new Batcher<number, number>(async (items) => {
       flights.push(items.length)
       return items
     }, size)
     const many = Array.from({ length: 25 }, (_, index) => index)
-    await Promise.all([gather.add([1]), gather.add(many), gather.add([2]), gather.add([3])])
+    await Promise.all([batcher.add([1]), batcher.add(many), batcher.add([2]), batcher.add([3])])
     assert.deepEqual(flights, [1, 25, 2])
   })
 
   test('a call that the server refuses fails alone', async () => {
-    const gather = new Gather<number, number>(async (items) => {
+    const batcher = new Batcher<number, number>(async (items) => {
       if (items.includes(13)) throw new Error('refused')
       return items
     }, size)
-    const [good, bad, last] = await Promise.allSettled([gather.add([1]), gather.add([13]), gather.add([2])])
+    const [good, bad, last] = await Promise.allSettled([batcher.add([1]), batcher.add([13]), batcher.add([2])])
     assert.deepEqual([good.status, bad.status, last.status], ['fulfilled', 'rejected', 'fulfilled'])
   })
 
   test('a statement whose answer was lost is not sent again', async () => {
     let flights = 0
-    const gather = new Gather<number, number>(async () => {
+    const batcher = new Batcher<number, number>(async () => {
       flights += 1
       throw new Error('gone')
     }, size)
-    const outcomes = await Promise.allSettled([gather.add([1]), gather.add([2])])
+    const outcomes = await Promise.allSettled([batcher.add([1]), batcher.add([2])])
     assert.deepEqual([flights, ...outcomes.map(({ status }) => status)], [1, 'rejected', 'rejected'])
   })
 
   test('idle waits for what was added', async () => {
     const gate = Promise.withResolvers<void>()
-    const gather = new Gather<number, number>(async (items) => {
+    const batcher = new Batcher<number, number>(async (items) => {
       await gate.promise
       return items
     }, size)
     let answered = 0
-    for (let call = 0; call < 3; call += 1) void gather.add([call]).then(() => (answered += 1))
-    const idle = gather.idle()
+    for (let call = 0; call < 3; call += 1) void batcher.add([call]).then(() => (answered += 1))
+    const idle = batcher.idle()
     gate.resolve()
     await idle
     assert.equal(answered, 3)

@@ -4,7 +4,7 @@ interface Call<Item, Answer> {
   reject(error: unknown): void
 }
 
-export interface GatherBounds {
+export interface BatcherBounds {
   /** Shared statements on their way at once. */
   readonly flightsMax: number
   readonly itemsMax: number
@@ -17,7 +17,7 @@ export interface GatherBounds {
  * concurrent enqueues then cost one round trip and one commit. If the shared statement fails, each call is run by
  * itself, so that one that cannot succeed fails alone.
  */
-export class Gather<Item, Answer> {
+export class Batcher<Item, Answer> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Answer[]>
   readonly #flightsMax: number
   readonly #itemsMax: number
@@ -29,7 +29,7 @@ export class Gather<Item, Answer> {
   /** `run` answers each item in order, all or nothing. */
   constructor(
     run: (items: readonly Item[]) => Promise<readonly Answer[]>,
-    { flightsMax, itemsMax, isWorthRepeating }: GatherBounds,
+    { flightsMax, itemsMax, isWorthRepeating }: BatcherBounds,
   ) {
     this.#run = run
     this.#flightsMax = flightsMax

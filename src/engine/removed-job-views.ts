@@ -4,7 +4,7 @@ import type { JobView } from '../job/job.ts'
  * The last view of jobs that were removed as they finished, for those in this process who wait for them. It is noted
  * inside the transaction, so that nobody finds the job gone and nothing here; if that is rolled back, the job is found.
  */
-export class Farewells {
+export class RemovedJobViews {
   readonly #expected = new Map<string, number>()
   readonly #views = new Map<string, JobView>()
 

@@ -4,8 +4,15 @@ import { newJob } from '../../test/fixtures/new-job.ts'
 import { MemoryEngine } from '../engines/memory/index.ts'
 import { UnsupportedError } from '../errors.ts'
 import { defineJob } from '../job/definition.ts'
-import { admitDefinition, admitJob, admitTransaction, controlsOf, deadLettersOf, inspectorOf } from './admission.ts'
 import type { Capabilities } from './capabilities.ts'
+import {
+  admitDefinition,
+  admitJob,
+  admitTransaction,
+  controlsOf,
+  deadLettersOf,
+  inspectorOf,
+} from './capability-checks.ts'
 import type { Engine } from './engine.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15)
@@ -25,7 +32,7 @@ function poorEngine(capabilities: Partial<Capabilities> = {}): Engine {
     ...capabilities,
   }
   const facets = { inspector: undefined, controls: undefined, deadLetters: undefined }
-  // Nothing here is called: admission reads data only. The facets are absent, as the capabilities say.
+  // Nothing here is called: the checks read data only. The facets are absent, as the capabilities say.
   return { ...methods, ...facets, name: 'poor', threadUrl, capabilities: poor } as unknown as Engine
 }
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { PassingMap } from './passing-map.ts'
+import { ChurnMap } from './churn-map.ts'
 
 test('it is a map, whatever comes and goes', () => {
   const step = fc.record({ key: fc.nat(300), isIn: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 2_000 }), (steps) => {
-      const [map, plain] = [new PassingMap<number, string>(), new Map<number, string>()]
+      const [map, plain] = [new ChurnMap<number, string>(), new Map<number, string>()]
       for (const { key, isIn } of steps) {
         if (isIn) {
           map.set(key, `${key}`)
@@ -24,7 +24,7 @@ test('it is a map, whatever comes and goes', () => {
 })
 
 test('a look at all of it that takes out what it sees sees each once', () => {
-  const map = new PassingMap<number, number>()
+  const map = new ChurnMap<number, number>()
   for (let n = 0; n < 1_000; n += 1) map.set(n, n)
   const seen: number[] = []
   for (const [key] of map) {
