@@ -1,15 +1,5 @@
-<<<<<<< HEAD
-
 /** The dead-letter endpoints as functions: JSON in, JSON out, and a coded error for what is refused. */
-import type { By } from '../../../engine/dead-letters.ts'
-
-=======
-
-/** Document D's endpoints as functions: JSON in, JSON out, and a coded error for what is refused. */
 import type { Actor } from '../../../engine/dead-letters.ts'
-
->>>>>>> 2e53109 (src/engine: IndexedSet, ChurnMap, Batcher, RemovedJobViews, capability checks, and one Actor)
-
 import { MillraceError, OptionError } from '../../../errors.ts'
 import { toDlqTopic } from '../record.ts'
 import type { DlqAnswer, DlqRefusal } from './answers.ts'
