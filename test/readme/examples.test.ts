@@ -17,6 +17,7 @@ const PAGES = [
   'docs/operating-postgres.md',
   'docs/transactions.md',
   'docs/getting-started.md',
+  'docs/errors.md',
   'docs/testing.md',
   'docs/dead-letters.md',
   'docs/postgres-tables.md',
