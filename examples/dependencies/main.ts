@@ -1,6 +1,6 @@
 /**
- * Shows jobs that come after others. One page is fetched, three counts of it run side by side, and a report collects
- * them; the whole flow is stored in one transaction. One of the counts always fails: the report runs all the same.
+ * Jobs that wait for others. One job fetches a page, three count things in it in parallel, and a report collects the results.
+ * The whole flow is stored in one transaction. One of the counts always fails; the report runs anyway.
  *
  *     node examples/dependencies/main.ts
  */
@@ -17,7 +17,7 @@ const count = defineJob({
   type: 'count',
   payload: z.object({ what: z.enum(['letters', 'words', 'pictures']) }),
   run: ({ payload, after: [page] }) => {
-    // A result is what the other job's handler returned, as JSON: check it like any input.
+    // The result of another handler is JSON: validate it like any input.
     const text = z.string().parse(page?.result)
     if (payload.what === 'pictures') throw new NonRetryable('there are no pictures in a text')
     return { [payload.what]: payload.what === 'words' ? text.split(' ').length : text.length }
@@ -26,7 +26,6 @@ const count = defineJob({
 
 const report = defineJob({
   type: 'report',
-  payload: z.object({}),
   run: ({ after }) =>
     after.map(({ state, result, error }) =>
       state === 'completed' ? JSON.stringify(result) : `${state}: ${error?.message}`,
@@ -40,7 +39,7 @@ const flow = await mill.enqueueFlow({
   letters: { job: count, payload: { what: 'letters' }, after: 'page' },
   words: { job: count, payload: { what: 'words' }, after: 'page' },
   pictures: { job: count, payload: { what: 'pictures' }, after: 'page' },
-  report: { job: report, payload: {}, after: ['letters', 'words', 'pictures'], ifDead: 'run' },
+  report: { job: report, after: ['letters', 'words', 'pictures'], ifDead: 'run' },
 })
 
 await mill.work([fetchPage, count, report])

@@ -1,4 +1,4 @@
-/** Shows what a supervised worker runs: any module that exports jobs with handlers. */
+/** What a supervised worker runs: any module that exports jobs with handlers. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineJob } from 'millrace'
 

@@ -1,6 +1,6 @@
 /**
- * Shows the worker framework: a worker as a class beside one by `defineJob`, jobs in its form, its
- * tenants, counters and alerts. One mill runs both styles, and either can be swapped for the other.
+ * The worker framework: a worker as a class next to one by `defineJob`, with tenants, counters and alerts. One mill runs both
+ * styles.
  *
  *     node examples/framework/main.ts
  */
@@ -41,13 +41,13 @@ class SlackSync extends BaseWorker<Sync, { readonly read: number }> {
   }
 }
 
-/** Far below the worker, and still it knows for whom it works. */
+/** The tenant is known at any call depth. */
 async function readMessages(channel: string): Promise<number> {
   console.log(`reading ${channel} for ${currentTenant()?.orgId}`)
   return channel.length
 }
 
-/** The same with a function: the type's priority, attempts, backoff and timeout come from the registry. */
+/** The same as a function. The priority, attempts, backoff and timeout come from the registry of types. */
 const checkQuotas = defineJob({
   ...specOf(JOB_TYPES.QUOTA_CHECK),
   run: () => ({ over: [] }),
@@ -70,7 +70,7 @@ await mill.work(workers, { concurrency: 1 })
 const read = await mill.result(general)
 const verdict = await mill.result(gone).catch((error) => error.code)
 const quota = await mill.result(quotas)
-await mill.close() // hooks, counters and alerts have been told by then
+await mill.close() // hooks, counters and alerts have run by then
 
 console.log(read, verdict, quota)
 for (const [name, count] of counts) console.log(name, count)

@@ -1,4 +1,4 @@
-/** What can be done: producers and workers import the same definitions. Run it with `millrace work jobs.ts`, too. */
+/** Producers and workers import the same definitions. `millrace work jobs.ts` runs them too. */
 import { defineJob } from 'millrace'
 import { z } from 'zod'
 

@@ -1,7 +1,7 @@
 /**
- * Shows routes that enqueue: `POST /reports` answers 202 as soon as the job is stored, `GET /reports/<id>` says how it
- * stands. The worker is in the same process here; `millrace work` on the same file would do as well.
- * The `Idempotency-Key` header becomes the job's key, so a client that repeats its request gets the first job's id.
+ * Routes that enqueue: `POST /reports` answers 202 as soon as the job is stored, and `GET /reports/<id>` returns its state. The
+ * worker runs in the same process here; `millrace work` on the same file would work too. The `Idempotency-Key` header
+ * becomes the job's key, so a repeated request returns the id of the first job.
  *
  *     PORT=8080 node examples/http/server.ts
  *     curl -d '{"month":"2026-01"}' -H 'idempotency-key: a1' 127.0.0.1:8080/reports
@@ -24,7 +24,7 @@ const PAYLOAD_CODES: readonly ErrorCode[] = ['ERR_PAYLOAD_INVALID', 'ERR_PAYLOAD
 
 const server = createServer((request, response) => {
   route(request, response).catch((error: unknown) => {
-    // What the caller did wrong is theirs to know; anything else is not.
+    // Only mistakes of the caller are shown to the caller.
     const isTheirs = isMillraceError(error, ...PAYLOAD_CODES) || error instanceof SyntaxError
     answer(response, isTheirs ? 400 : 500, { error: isTheirs ? error.message : 'internal error' })
   })
@@ -34,7 +34,7 @@ async function route(request: IncomingMessage, response: ServerResponse): Promis
   const { method, url = '/' } = request
   if (method === 'POST' && url === '/reports') {
     const key = request.headers['idempotency-key']
-    // By its type's name, because what a stranger sends has no type yet: the job's schema checks it.
+    // By name, because the body is unknown to the compiler; the job's schema validates it.
     const { id, status } = await mill.enqueue('report', await json(request), typeof key === 'string' ? { key } : {})
     answer(response, 202, { id, status, href: `/reports/${id}` })
     return

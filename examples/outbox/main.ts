@@ -1,6 +1,6 @@
 /**
- * Shows the transactional way into Kafka: the order and the job that ships it are committed together, in SQLite, and a
- * forwarder hands the job on to the broker. What was rolled back never gets there, and the broker may be away meanwhile.
+ * Transactions with Kafka: the order and its shipping job are committed together in SQLite, and a forwarder sends the job to
+ * the broker. A job that was rolled back is never sent, and the broker may be down meanwhile.
  *
  *     node examples/outbox/main.ts kafka://127.0.0.1:9092?group=shop
  */
@@ -27,12 +27,12 @@ const mill = await open(outbox.engine)
 const db = new DatabaseSync('./shop.db')
 db.exec('CREATE TABLE IF NOT EXISTS orders (article TEXT PRIMARY KEY)')
 
-/** One transaction around the row and the job. */
+/** One transaction for the row and the job. */
 async function order(article: string): Promise<void> {
   db.exec('BEGIN IMMEDIATE')
   try {
     await mill.enqueue(ship, { article }, { key: article, within: db })
-    db.prepare('INSERT INTO orders VALUES (?)').run(article) // one that is there already throws
+    db.prepare('INSERT INTO orders VALUES (?)').run(article) // throws for an existing order
     db.exec('COMMIT')
   } catch (error) {
     db.exec('ROLLBACK')

@@ -1,5 +1,5 @@
 /**
- * Shows a job on the clock: declared with the job, looked at before it is trusted, changed while it runs.
+ * A job with a cron schedule: declared with the job, previewed, and changed at run time.
  *
  *     node examples/schedule/main.ts
  */
@@ -9,7 +9,7 @@ import { z } from 'zod'
 const beat = defineJob({
   type: 'beat',
   payload: z.object({ from: z.string() }),
-  // Six fields begin with the second. A worker that starts stores this; what is changed at run time outlives restarts.
+  // Six fields start with the seconds. A starting worker stores the schedule; changes at run time survive restarts.
   schedule: { cron: '* * * * * *', payload: { from: 'the clock' }, limit: 2 },
   run: ({ payload }) => console.log(`beat from ${payload.from}`),
 })
@@ -18,7 +18,7 @@ const mill = await open('sqlite:./schedule.db', { jobs: [beat] })
 const [first] = await mill.schedules.preview('0 3 * * *', { tz: 'Europe/Berlin' })
 console.log(`three in the morning in Berlin is ${new Date(first ?? 0).toISOString().slice(11, 13)} UTC`)
 
-// The worker runs a keeper beside its handlers: nothing else has to be started.
+// The worker also runs a keeper, which enqueues the scheduled jobs.
 await mill.work([beat])
 const ended = Promise.withResolvers<void>()
 let runs = 0

@@ -1,6 +1,6 @@
 /**
- * Shows a worker inside a process of your own that stops cleanly. On SIGTERM or SIGINT it takes no more jobs and gives
- * running ones `drain` to finish; then their signal aborts and they go back to the queue without using an attempt.
+ * A worker in your own process that stops cleanly. On SIGTERM or SIGINT it takes no more jobs and waits up to `drain` for
+ * running ones. Then their signal aborts, and they go back to the queue without using an attempt.
  *
  *     node examples/shutdown/main.ts     # and Ctrl-C
  */
@@ -17,7 +17,7 @@ const short = defineJob({
 
 const long = defineJob({
   type: 'long',
-  // A handler that passes its signal on ends as soon as it is told to; one that ignores it is given back all the same.
+  // A handler that passes its signal on ends at once. The job of one that ignores it is given back anyway.
   run: ({ signal }) => sleep(3_600_000, null, { signal }),
 })
 
@@ -25,10 +25,10 @@ const mill = await open('sqlite:./shutdown.db')
 mill.events.on('job.started', ({ job }) => console.log(`started ${job.type}`))
 mill.events.on('job.settled', ({ job, outcome }) => console.log(`${outcome.kind} ${job.type}`))
 
-// Keep `drain` a few seconds below what your supervisor waits before it kills: see examples/deploy.
+// Keep `drain` below the time that your supervisor waits before it kills the process: see examples/deploy.
 const worker = await mill.work([short, long], { drain: '5s', signals: true })
-await mill.enqueueMany(long, [null])
-await mill.enqueueMany(short, [null])
+await mill.enqueue(long)
+await mill.enqueue(short)
 
 await worker.stopped
 await mill.close()

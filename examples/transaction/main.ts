@@ -1,6 +1,5 @@
 /**
- * Shows a job that is part of your own SQLite transaction: the user's row and the job that welcomes them are committed
- * together or not at all. No outbox, no job for a user who was never stored, no user whom nobody welcomes.
+ * A job in your own SQLite transaction: the user's row and the welcome job are committed together, or not at all.
  *
  *     node examples/transaction/main.ts
  */
@@ -18,12 +17,12 @@ const mill = await open('sqlite:./app.db')
 const db = new DatabaseSync('./app.db')
 db.exec('CREATE TABLE IF NOT EXISTS users (name TEXT PRIMARY KEY)')
 
-/** One transaction around the row and the job; whatever throws takes both back. */
+/** One transaction for the row and the job. An error rolls back both. */
 async function signUp(name: string): Promise<string | null> {
   db.exec('BEGIN IMMEDIATE')
   try {
     const receipt = await mill.enqueue(welcome, { name }, { within: db })
-    db.prepare('INSERT INTO users VALUES (?)').run(name) // a name that is taken throws, after the job was enqueued
+    db.prepare('INSERT INTO users VALUES (?)').run(name) // throws for a taken name, after the job was enqueued
     db.exec('COMMIT')
     return receipt.id
   } catch (error) {

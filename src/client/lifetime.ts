@@ -2,6 +2,7 @@ import { ClosedError } from '../errors.ts'
 import type { Log } from '../job/definition.ts'
 import type { Keeper } from '../keeper/keeper.ts'
 import type { Clock } from '../time/clock.ts'
+import { waitAtMost } from '../time/wait.ts'
 import type { Worker } from '../worker/worker.ts'
 
 /** How long closing the engine may take, after the workers have stopped. */
@@ -57,10 +58,7 @@ export class Lifetime {
 
   /** Does not wait for a store that does not answer: everything acknowledged is already stored. */
   async #closeWithin(closing: Promise<void>): Promise<void> {
-    const over = new AbortController()
-    const late = this.#clock.sleep(CLOSE_MS, over.signal).then(() => {
-      if (!over.signal.aborted) this.#log.error('The engine did not close in time', { waited_ms: CLOSE_MS })
-    })
-    await Promise.race([closing, late]).finally(() => over.abort())
+    if (await waitAtMost(this.#clock, CLOSE_MS, closing)) await closing
+    else this.#log.error('The engine did not close in time', { waited_ms: CLOSE_MS })
   }
 }
