@@ -22,8 +22,8 @@ export {
   type HealthStatus,
   type HealthWord,
 } from './health.ts'
-export { type LagLimits, lagSeverity, type ObservedTopics, type PendingLetters } from './lag.ts'
-export { type LogOptions, silentLog } from './log.ts'
+export type { LagLimits, ObservedTopics, PendingLetters } from './lag.ts'
+export type { LogOptions } from './log.ts'
 export type { Instrument, MakeInstrument, MetricParts, Metrics } from './metrics/instrument.ts'
 export { attachMetrics, type MetricsOptions } from './metrics/metrics.ts'
 export type { ObservedMill } from './observed-mill.ts'
