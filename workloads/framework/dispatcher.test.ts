@@ -191,17 +191,17 @@ describe('options under their own names', () => {
     [{ backoff: { type: 'fixed', delay: -5 } }, /'backoff.delay' is -5/],
     [{ backoff: { type: 'exponential', delay: 3_600_001 } }, /'backoff.delay' is 3600001; .* to 3600000/],
     [{ backoff: { type: 'fixed' } }, /'backoff.delay' is undefined/],
-    [{ backoff: 'fixed' }, /'backoff' is no object/],
-    [{ backoff: null }, /'backoff' is no object/],
+    [{ backoff: 'fixed' }, /'backoff' is not an object/],
+    [{ backoff: null }, /'backoff' is not an object/],
     [{ timeout: 0 }, /'timeout' is 0/],
     [{ timeout: 'soon' }, /'timeout'/],
     [{ removeOnComplete: -1 }, /'removeOnComplete' is -1/],
     [{ removeOnFail: 1.5 }, /'removeOnFail' is 1.5/],
-    [{ limiter: { max: 1, duration: 1 } }, /'limiter' is no option of a job; it belongs to a worker/],
-    [{ tz: 'UTC' }, /'tz' is no option of a job; it belongs to a schedule/],
+    [{ limiter: { max: 1, duration: 1 } }, /'limiter' is not an option of a job; it belongs to a worker/],
+    [{ tz: 'UTC' }, /'tz' is not an option of a job; it belongs to a schedule/],
     [{ timezone: 'UTC' }, /it belongs to a schedule/],
-    [{ lifo: true }, /'lifo' is no option of a job; give one of priority, delay/],
-    [{ constructor: 1 }, /'constructor' is no option/],
+    [{ lifo: true }, /'lifo' is not an option of a job; give one of priority, delay/],
+    [{ constructor: 1 }, /'constructor' is not an option/],
   ]
   // A41
   for (const [options, message] of wrong) {
