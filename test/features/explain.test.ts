@@ -74,10 +74,7 @@ for (const [name, create] of Object.entries(engines).filter(([name]) => name !==
       await settle(second, { kind: 'dead', error })
       const dead = await explain(id)
       assert.equal(dead.because, 'dead')
-      assert.match(
-        dead.text,
-        /at attempt 2 of 2, because of Error: no route\. Replay it to run it again\.$/,
-      )
+      assert.match(dead.text, /at attempt 2 of 2, because of Error: no route\. Replay it to run it again\.$/)
     })
 
     test('when it is completed, cancelled or superseded', async (t) => {
@@ -126,7 +123,10 @@ for (const [name, create] of Object.entries(engines).filter(([name]) => name !==
       assert.match(stuck.text, /it waits until that one is replayed and completes\.$/)
       await mill.cancel(second.id)
       const doomed = await explain(third.id)
-      assert.match(doomed.also.join('\n'), /When its turn comes it will die: it comes after 'bill' .*, which was cancelled/)
+      assert.match(
+        doomed.also.join('\n'),
+        /When its turn comes it will die: it comes after 'bill' .*, which was cancelled/,
+      )
 
       const older = await mill.enqueue(bill, {}, { latest: 'k', priority: 1 })
       const [held] = (await claim()).filter(({ job }) => job.id === older.id)

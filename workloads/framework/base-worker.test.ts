@@ -44,7 +44,10 @@ describe('a worker as a class', () => {
       [{ concurrency: 0 }, /'concurrency' is 0/],
       [{ limiter: { max: 0, duration: 1_000 } }, /'limiter' needs/],
       [{ limiter: { max: 5 } }, /'limiter' needs/],
-      [{ options: { limiter: { max: 1, duration: 1 } } }, /'limiter' is not an option of a job; it belongs to a worker/],
+      [
+        { options: { limiter: { max: 1, duration: 1 } } },
+        /'limiter' is not an option of a job; it belongs to a worker/,
+      ],
       [{ options: { delay: 5 } }, /'delay' belongs to one job/],
     ]
     for (const [config, message] of wrong) {
