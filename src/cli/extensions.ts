@@ -3,7 +3,9 @@
  * nothing in src names a workload. Every entry is loaded when a command asks for it.
  */
 import type { Mill } from '../client/mill.ts'
+import type { TopicsOfBroker } from '../engine/topics.ts'
 import { OptionError } from '../errors.ts'
+import type { RouteTable } from '../http/index.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { HealthEndpoint } from '../observe/health.ts'
 import type { MakeInstrument } from '../observe/metrics/instrument.ts'
@@ -23,6 +25,8 @@ export interface ServingExtensions {
   /** By path. */
   readonly healthEndpoints: Readonly<Record<string, HealthEndpoint>>
   instruments(mill: Mill, clock: Clock): readonly MakeInstrument[]
+  /** For the topics of a broker. */
+  routes(topics: TopicsOfBroker, clock: Clock): Promise<RouteTable>
 }
 
 /** A topology that can be tried without writing code: workers whose handlers only record what they would have done. */

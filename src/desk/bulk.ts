@@ -3,8 +3,11 @@ import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import type { Clock } from '../time/clock.ts'
 import { type Letter, pinned, type Selection } from './selection.ts'
 
-/** Why a letter was left alone. `changed`: it is no longer a dead letter, its key is taken, or a newer version exists. */
-export type Refusal = 'replayed-too-often' | 'critical' | 'changed'
+/**
+ * Why a letter was left alone. `changed`: it is no longer a dead letter, its key is taken, or a newer version exists.
+ * `unreplayable`: its origin is unknown.
+ */
+export type Refusal = 'replayed-too-often' | 'unreplayable' | 'critical' | 'changed'
 
 export interface BulkProgress {
   /** Letters looked at so far. */
@@ -50,6 +53,8 @@ export interface Bulk {
   readonly clock: Clock
   readonly total: number | null
   readonly selection: Selection
+  /** Letters acted on at most. Refused ones do not count, or they could keep back all others. */
+  readonly limit: number
   pages(pageMax: number): AsyncIterable<readonly Letter[]>
   /** Why a letter must not be acted on, or null. */
   against(letter: Letter): Refusal | null
@@ -75,19 +80,21 @@ export async function runBulk(bulk: Bulk, options: BulkOptions): Promise<BulkOut
   const refuse = (why: Refusal): void => {
     refused[why] = (refused[why] ?? 0) + 1
   }
-  let [seen, done, interrupted] = [0, 0, signal?.aborted ?? false]
+  let [seen, acted, done, interrupted] = [0, 0, 0, signal?.aborted ?? false]
   let newest: Letter | undefined
   const progress = (): BulkProgress => ({ seen, done, refused: { ...refused }, total: bulk.total })
   for await (const page of interrupted ? [] : bulk.pages(pageMax)) {
     const pageStartedMs = bulk.clock.monotonicMs()
     const admitted: Letter[] = []
     for (const letter of page) {
+      if (acted + admitted.length >= bulk.limit) break
+      seen += 1
       const why = options.force === true ? null : bulk.against(letter)
       if (why === null) admitted.push(letter)
       else refuse(why)
     }
     const answers = dryRun ? admitted.map(() => true) : await bulk.act(admitted)
-    seen += page.length
+    acted += admitted.length
     newest ??= page[0]
     for (const answer of answers) {
       if (answer) done += 1
@@ -100,9 +107,10 @@ export async function runBulk(bulk: Bulk, options: BulkOptions): Promise<BulkOut
       if (pauseMs > 0) await bulk.clock.sleep(pauseMs, signal)
     }
     interrupted = signal?.aborted ?? false
-    if (interrupted) break
+    if (interrupted || acted >= bulk.limit) break
   }
-  return { ...progress(), dryRun, interrupted, selection: pinned(bulk.selection, newest, interrupted ? null : seen) }
+  const count = Number.isFinite(bulk.limit) ? acted : seen
+  return { ...progress(), dryRun, interrupted, selection: pinned(bulk.selection, newest, interrupted ? null : count) }
 }
 
 function checkRate(rate: number | undefined): number {

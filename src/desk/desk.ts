@@ -9,9 +9,13 @@ import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import { encodePayload } from '../job/payload.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
+import { checkActor, type DeskActor } from './actor.ts'
 import { type BulkOptions, type BulkOutcome, type Refusal, runBulk } from './bulk.ts'
 import { type Causes, groupLetters, type LetterGroup } from './groups.ts'
-import { type Letter, type LetterFilter, pagesOf, type Selection, toLetter } from './selection.ts'
+import { checkFilter, type Letter, type LetterFilter, pagesOf, type Selection, toLetter } from './selection.ts'
+
+/** What a desk needs of an engine. Without `counts`, bulk acts do not know their total. */
+export type DeskStore = Pick<Engine, 'name' | 'deadLetters'> & Partial<Pick<Engine, 'counts' | 'inspector'>>
 
 export interface DeskOptions {
   /** Edited payloads are checked against these definitions, and `critical` ones are protected from purging. */
@@ -31,9 +35,6 @@ const DESK_NAMES: OptionNames<DeskOptions> = {
   payloadBytesMax: true,
   clock: true,
 }
-
-/** A reason is needed to discard or purge, and welcome otherwise. */
-type DeskActor = Pick<Actor, 'who'> & Partial<Actor>
 
 export interface ShownLetter extends Letter {
   readonly history: readonly JobEvent[]
@@ -63,13 +64,16 @@ const GROUP_PAGE = 200
  * const desk = openDesk(mill, { jobs: [sendInvoice] })
  * await desk.replayAll({ type: 'send-invoice' }, { who: 'ann', reason: 'the mail server is back' })
  */
-export function openDesk(mill: { readonly engine: Engine; readonly events?: Events }, options: DeskOptions = {}): Desk {
+export function openDesk(
+  mill: { readonly engine: DeskStore; readonly events?: Events },
+  options: DeskOptions = {},
+): Desk {
   return new Desk(mill.engine, options, mill.events)
 }
 
 /** Lists dead letters and acts on them. Every act is audited: who, when and why. */
 export class Desk {
-  readonly #engine: Engine
+  readonly #engine: DeskStore
   readonly #events: Events
   readonly #letters: DeadLetters
   readonly #clock: Clock
@@ -79,7 +83,7 @@ export class Desk {
   readonly #bytesMax: number
 
   /** Use `openDesk`. */
-  constructor(engine: Engine, options: DeskOptions, events: Events = new Events()) {
+  constructor(engine: DeskStore, options: DeskOptions, events: Events = new Events()) {
     refuseUnknown(options, DESK_NAMES, 'openDesk')
     const jobs = options.jobs ?? []
     this.#engine = engine
@@ -136,6 +140,7 @@ export class Desk {
     const act = checkActor(by, 'replay')
     const letter = await this.#find(id)
     const edit = options.payload === undefined ? undefined : await this.#edit(letter, options.payload)
+    if (letter.unreplayable !== undefined) throw new MillraceError('ERR_DESK_REFUSED', letter.unreplayable)
     if (options.force !== true && this.#isTired(letter)) {
       throw new MillraceError(
         'ERR_DESK_REFUSED',
@@ -156,7 +161,10 @@ export class Desk {
     const act = checkActor(by, 'replay')
     return this.#bulk(selection, options, {
       emitted: (letter) => this.#emit('replay', letter, act),
-      against: (letter) => (this.#isTired(letter) ? 'replayed-too-often' : null),
+      against: (letter) => {
+        if (letter.unreplayable !== undefined) return 'unreplayable'
+        return this.#isTired(letter) ? 'replayed-too-often' : null
+      },
       act: (ids) => this.#letters.requeue(ids, act),
     })
   }
@@ -212,14 +220,16 @@ export class Desk {
       emitted(letter: Letter): void
     },
   ): Promise<BulkOutcome> {
-    const pages = (pageMax: number) => pagesOf(this.#letters, selection, pageMax)
+    const { limit = Number.POSITIVE_INFINITY, ...found } =
+      'ids' in selection ? { ...selection, limit: undefined } : checkFilter(selection)
+    const pages = (pageMax: number) => pagesOf(this.#letters, found, pageMax)
     const act = async (letters: readonly Letter[]): Promise<readonly boolean[]> => {
       const answers = await rules.act(letters.map(({ job }) => job.id))
       for (const [index, letter] of letters.entries()) if (answers[index] === true) rules.emitted(letter)
       return answers
     }
     const total = await this.#total(selection)
-    return runBulk({ clock: this.#clock, selection, total, pages, ...rules, act }, options)
+    return runBulk({ clock: this.#clock, selection, limit, total, pages, ...rules, act }, options)
   }
 
   #emit(action: DeskAction, { job }: Letter, { who }: Actor): void {
@@ -233,7 +243,9 @@ export class Desk {
     // The selection of a dry run or a group: its limit is its count.
     if (beforeMs !== undefined && Number.isFinite(limit)) return limit
     if (fingerprint !== undefined || sinceMs !== undefined || beforeMs !== undefined) return null
-    const counts = Object.entries(await this.#engine.counts())
+    const found = await this.#engine.counts?.()
+    if (found === undefined) return null
+    const counts = Object.entries(found)
     const dead = counts.filter(([name]) => type === undefined || name === type).map(([, { dead }]) => dead)
     return Math.min(
       limit,
@@ -268,18 +280,6 @@ function notReplayable({ job }: Letter): MillraceError {
       ? 'it was replayed meanwhile, a live job has its key, or its latest key has a newer version'
       : `it is ${job.ended}; undo that first`
   return new MillraceError('ERR_STATE_TRANSITION', `job ${job.id} cannot be replayed: ${why}`)
-}
-
-/** Every act needs `who`; acts that remove work also need a reason. */
-function checkActor(by: DeskActor, action: DeskAction): Actor {
-  refuseUnknown(by, { who: true, reason: true }, action)
-  const { who, reason = '' } = by
-  if (who.trim() === '') throw new OptionError(`'who' is empty; say who does this`)
-  const text = reason.trim()
-  if (text === '' && (action === 'discard' || action === 'purge')) {
-    throw new OptionError(`'reason' is missing; say why this is ${action === 'discard' ? 'discarded' : 'purged'}`)
-  }
-  return { who: who.trim(), reason: text === '' ? action : text }
 }
 
 function checkLimit(limit: number): number {

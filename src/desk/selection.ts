@@ -11,7 +11,7 @@ export interface LetterFilter {
   readonly sinceMs?: number
   /** Died before this time. */
   readonly beforeMs?: number
-  /** How many at most. */
+  /** How many at most. For an act on many letters: acted on, so refused ones do not count. */
   readonly limit?: number
 }
 

@@ -63,7 +63,7 @@ export function controlsOf(engine: Engine): Controls {
   throw new UnsupportedError({ engine: engine.name, limit: 'cannot cancel a job' })
 }
 
-export function deadLettersOf(engine: Engine): DeadLetters {
+export function deadLettersOf(engine: Pick<Engine, 'name' | 'deadLetters'>): DeadLetters {
   if (engine.deadLetters !== undefined) return engine.deadLetters
   throw new UnsupportedError({ engine: engine.name, limit: 'keeps no dead letters' })
 }

@@ -10,6 +10,8 @@ export interface Actor {
 export interface DeadLetter {
   readonly job: JobView
   readonly error: ErrorRecord
+  /** Why it can never be replayed, such as a record of unknown origin. Absent for a letter that can be. */
+  readonly unreplayable?: string
 }
 
 export interface DeadLetterFilter {

@@ -37,6 +37,7 @@ const ADMIN_NAMES: OptionNames<AdminOptions> = {
   alerting: true,
   sampler: true,
   topics: true,
+  routes: true,
   metrics: true,
   hosts: true,
   page: true,
@@ -85,6 +86,7 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
     page: folder === null ? null : new Page(folder, basePath),
     hosts: new Set((options.hosts ?? []).map((host) => host.toLowerCase())),
     publicHealth: options.publicHealth ?? false,
+    routes: options.routes ?? {},
     peer: options.peer ?? nodePeer,
   })
   const fetch = async (request: Request, env: unknown = {}): Promise<Response> =>

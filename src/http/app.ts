@@ -6,7 +6,6 @@ import type { AdminContext } from './context.ts'
 import { STREAM_PATH } from './contract/index.ts'
 import { checkHost, checkOrigin, checkPeer, SECURITY_HEADERS } from './guards.ts'
 import { deadLetterHandlers } from './handlers/dead-letters.ts'
-import { dlqHandlers } from './handlers/dlq.ts'
 import { jobHandlers } from './handlers/jobs.ts'
 import { operatingHandlers } from './handlers/operating.ts'
 import { openApiDocument } from './openapi.ts'
@@ -14,7 +13,7 @@ import { packageVersion } from './package-info.ts'
 import { type Page, WITHOUT_PAGE } from './page.ts'
 import type { Probes } from './probes.ts'
 import { HttpError, problemResponse, toProblem } from './problems.ts'
-import { addRoutes, methodsOf } from './routing.ts'
+import { addRoutes, bound, methodsOf, type RouteTable } from './routing.ts'
 import type { Streams } from './streams.ts'
 
 export interface AppOptions {
@@ -27,6 +26,8 @@ export interface AppOptions {
   readonly basePath: string
   readonly hosts: ReadonlySet<string>
   readonly publicHealth: boolean
+  /** Beyond those of this API. */
+  readonly routes: RouteTable
   peer(request: Request, env: unknown): string | null
 }
 
@@ -39,14 +40,12 @@ export function buildApp(options: AppOptions): Hono {
     await next()
   })
   addProbes(app, options)
-  addRoutes(
-    app,
-    { ...operatingHandlers(admin), ...jobHandlers(admin), ...deadLetterHandlers(admin), ...dlqHandlers(admin) },
-    { admin, admit: ({ req }) => options.authenticate(req.raw.headers) },
-  )
+  const handlers = { ...operatingHandlers(admin), ...jobHandlers(admin), ...deadLetterHandlers(admin) }
+  const table = { ...bound(handlers), ...options.routes }
+  addRoutes(app, table, { admin, admit: ({ req }) => options.authenticate(req.raw.headers) })
   addStream(app, options)
   addDocument(app, options)
-  addPage(app, options)
+  addPage(app, options, table)
   return app
 }
 
@@ -83,11 +82,11 @@ function addStream(app: Hono, { streams, authenticate }: AppOptions): void {
   })
 }
 
-function addDocument(app: Hono, { authenticate, basePath }: AppOptions): void {
+function addDocument(app: Hono, { authenticate, basePath, routes }: AppOptions): void {
   const server = basePath === '' ? '/' : basePath
   app.get('/openapi.json', ({ req }) => {
     demandRole(authenticate(req.raw.headers), 'viewer')
-    const document = openApiDocument({ version: packageVersion(), server })
+    const document = openApiDocument({ version: packageVersion(), server, routes })
     return Response.json(document, { headers: { 'cache-control': 'no-cache' } })
   })
 }
@@ -98,10 +97,10 @@ function hangUpOf(env: unknown): (() => void) | null {
   return outgoing instanceof ServerResponse ? () => void outgoing.destroy() : null
 }
 
-function addPage(app: Hono, { page, probes }: AppOptions): void {
+function addPage(app: Hono, { page, probes }: AppOptions, table: RouteTable): void {
   app.all('*', async ({ req }) => {
     const { path, method } = req
-    const methods = methodsFor(path, probes)
+    const methods = methodsFor(path, probes, table)
     if (method === 'OPTIONS' && methods.length > 0) {
       return new Response(null, { status: 204, headers: { allow: [...methods, 'OPTIONS'].join(', ') } })
     }
@@ -118,9 +117,9 @@ function addPage(app: Hono, { page, probes }: AppOptions): void {
   })
 }
 
-function methodsFor(path: string, probes: Probes): readonly string[] {
+function methodsFor(path: string, probes: Probes, table: RouteTable): readonly string[] {
   const isPlain = Object.hasOwn(probes, path) || [STREAM_PATH, '/openapi.json'].includes(path)
-  return isPlain ? ['GET', 'HEAD'] : methodsOf(path)
+  return isPlain ? ['GET', 'HEAD'] : methodsOf(path, table)
 }
 
 async function pageAnswer(page: Page | null, path: string, headers: Headers): Promise<Response | null> {

@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { Mill } from '../client/mill.ts'
 import type { Desk } from '../desk/desk.ts'
-import type { TopicLetters } from '../engine/topics.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import type { HealthEndpoint } from '../observe/health.ts'
 import type { ObservedTopics } from '../observe/lag.ts'
@@ -13,17 +12,13 @@ import type { Alert } from './contract/operating.ts'
 import type { DeepReadonly, Facet } from './contract/route.ts'
 import type { Operations } from './operations.ts'
 import type { Redaction } from './redaction.ts'
+import type { RouteTable } from './routing.ts'
 
 /** Pending, firing and recently resolved alerts. */
 export interface AlertSource {
   current(): readonly AlertView[]
 }
 export type AlertView = DeepReadonly<z.output<typeof Alert>>
-
-/** Topics of a broker, and the desk for their dead letters. */
-export interface Topics extends ObservedTopics {
-  readonly desk: TopicLetters
-}
 
 export interface AdminOptions {
   /** Definitions, to check payloads and to hide what their schemas mark as secret. */
@@ -33,7 +28,9 @@ export interface AdminOptions {
   readonly alerting?: AlertSource
   /** For the overview and the charts; default: a new one. */
   readonly sampler?: Sampler
-  readonly topics?: Topics
+  readonly topics?: ObservedTopics
+  /** More routes, by id, with the same authentication and validation. */
+  readonly routes?: RouteTable
   /** For `/metrics`; default: metrics attached now. */
   readonly metrics?: Metrics
   /** More host names of this server, such as `queue.example.com`. */
@@ -63,7 +60,7 @@ export interface AdminContext {
   readonly operations: Operations
   readonly sampler: Pick<Sampler, 'overview' | 'counts' | 'points' | 'stepMs' | 'subscribe'>
   readonly alerting: AlertSource
-  readonly topics: Topics | null
+  readonly topics: ObservedTopics | null
   readonly metrics: () => Promise<Metrics>
   readonly hasTokens: boolean
   readonly health: NonNullable<AdminOptions['health']>

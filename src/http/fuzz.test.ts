@@ -7,7 +7,8 @@ import { until } from '../../test/cli/run.ts'
 import { ENGINES, ORIGIN, type Stage, stageOn, storeOf } from '../../test/fixtures/admin.ts'
 import { ArrayLog } from '../../test/fixtures/array-log.ts'
 import { fromJsonSchema, HOSTILE, type JsonSchema, recordOf, spoilt } from '../../test/fixtures/from-json-schema.ts'
-import { TopicDesk } from '../engines/kafka/dead-letters/topic-desk.ts'
+import { dlqRoutes, TopicDesk } from '../../workloads/escrow/index.ts'
+import { TopicLetters } from '../engines/kafka/dead-letters/topic-letters.ts'
 import { systemClock } from '../time/clock.ts'
 import type { AdminOptions } from './context.ts'
 import { Problem } from './contract/shapes.ts'
@@ -29,23 +30,29 @@ interface Operation {
 }
 
 /** From the document alone, as a stranger would. */
-const OPERATIONS: readonly Operation[] = Object.entries(recordOf(openApiDocument({ version: '0' }).paths)).flatMap(
-  ([path, item]) =>
-    Object.entries(recordOf(item)).map(([method, given]) => {
-      const operation = recordOf(given)
-      const parameters: readonly JsonSchema[] = Array.isArray(operation.parameters) ? operation.parameters : []
-      const content = recordOf(recordOf(recordOf(operation.requestBody).content)['application/json'])
-      return {
-        id: String(operation.operationId),
-        method: method.toUpperCase(),
-        path,
-        role: String(operation['x-millrace-role']),
-        params: objectOf(parameters.filter((one) => one.in === 'path')),
-        query: objectOf(parameters.filter((one) => one.in === 'query')),
-        body: operation.requestBody === undefined ? null : recordOf(content.schema),
-      }
-    }),
+const OPERATIONS: readonly Operation[] = Object.entries(
+  recordOf(openApiDocument({ version: '0', routes: someRoutes() }).paths),
+).flatMap(([path, item]) =>
+  Object.entries(recordOf(item)).map(([method, given]) => {
+    const operation = recordOf(given)
+    const parameters: readonly JsonSchema[] = Array.isArray(operation.parameters) ? operation.parameters : []
+    const content = recordOf(recordOf(recordOf(operation.requestBody).content)['application/json'])
+    return {
+      id: String(operation.operationId),
+      method: method.toUpperCase(),
+      path,
+      role: String(operation['x-millrace-role']),
+      params: objectOf(parameters.filter((one) => one.in === 'path')),
+      query: objectOf(parameters.filter((one) => one.in === 'query')),
+      body: operation.requestBody === undefined ? null : recordOf(content.schema),
+    }
+  }),
 )
+
+/** Routes of a workload pass through the same checks. */
+function someRoutes() {
+  return dlqRoutes(new TopicDesk(new TopicLetters(new ArrayLog(systemClock), { clock: systemClock })))
+}
 
 function objectOf(parameters: readonly JsonSchema[]): JsonSchema {
   return {
@@ -94,9 +101,8 @@ function searchOf(query: unknown): string {
 }
 
 async function start(t: TestContext, url: string, options: AdminOptions = {}) {
-  const desk = new TopicDesk(new ArrayLog(systemClock))
-  const topics = { lags: async () => [], limits: () => null, desk }
-  const stage = await stageOn(t, url, { topics, ...options })
+  const topics = { lags: async () => [], limits: () => null }
+  const stage = await stageOn(t, url, { topics, routes: someRoutes(), ...options })
   const { mill, bury } = stage
   await mill.schedules.upsert('nightly', { type: 'bill', cron: '0 3 * * *', payload: { n: 1 } })
   const ids = [await bury(), await bury('mail'), (await mill.enqueue('bill', { n: 1 }, { key: 'k' })).id]

@@ -15,9 +15,15 @@ const PROBLEM_RESPONSES: Readonly<Record<string, string>> = {
   default: 'An error with a stable code and what to do next.',
 }
 
-export function openApiDocument(info: { readonly version: string; readonly server?: string }): Json {
+export function openApiDocument(info: {
+  readonly version: string
+  readonly server?: string
+  /** More routes, by id. */
+  readonly routes?: Readonly<Record<string, { readonly spec: RouteSpec }>>
+}): Json {
   const paths: Record<string, Record<string, Json>> = {}
-  for (const [id, spec] of Object.entries<RouteSpec>(ROUTES)) {
+  const extra = Object.entries(info.routes ?? {}).map(([id, { spec }]) => [id, spec] as const)
+  for (const [id, spec] of [...Object.entries<RouteSpec>(ROUTES), ...extra]) {
     paths[spec.path] = { ...paths[spec.path], [spec.method]: operation(id, spec) }
   }
   return {

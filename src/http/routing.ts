@@ -11,10 +11,12 @@ import { HttpError, type Issue } from './problems.ts'
 
 /** Answers requests by the table of routes: each passes the same steps in the same order. */
 
-/** The caller, and whether it still waits. */
 export interface Call {
   readonly caller: Caller
+  /** Aborts when the caller hangs up. */
   readonly signal: AbortSignal
+  /** A JSON value without the fields whose names mark them as secret. */
+  redact(value: unknown): unknown
 }
 
 type Handler<Id extends RouteId> = (
@@ -24,9 +26,21 @@ type Handler<Id extends RouteId> = (
 
 export type Handlers<Id extends RouteId = RouteId> = { readonly [Name in Id]: Handler<Name> }
 
-interface Bound {
+/** A route with its handler. `createAdmin` takes more of them under `routes`. */
+export interface Route {
   readonly spec: RouteSpec
   handle(checked: Readonly<Record<string, unknown>>, call: Call): unknown
+}
+
+/** By id. */
+export type RouteTable = Readonly<Record<string, Route>>
+
+export function route<const Spec extends RouteSpec>(
+  spec: Spec,
+  handle: (input: Input<Spec>, call: Call) => Promise<DeepReadonly<Answer<Spec>>> | DeepReadonly<Answer<Spec>>,
+): Route {
+  // The input has passed the schemas of this route.
+  return { spec, handle: (checked, call) => handle(checked as Input<Spec>, call) }
 }
 
 export interface Gate {
@@ -35,15 +49,15 @@ export interface Gate {
   admit(context: Context): Caller
 }
 
-export function addRoutes(app: Hono, handlers: Handlers, gate: Gate): void {
-  for (const id of routeIds()) {
-    const { spec, handle } = bind(id, handlers)
+export function addRoutes(app: Hono, table: RouteTable, gate: Gate): void {
+  const redact = (value: unknown): unknown => gate.admin.redaction.named(value)
+  for (const [id, { spec, handle }] of Object.entries(table)) {
     app.on(spec.method.toUpperCase(), honoPath(spec.path), async (context) => {
       const caller = gate.admit(context)
       demandRole(caller, spec.role)
       demandFacet(gate.admin, spec.needs)
       const input = await checkedInput(context, spec)
-      const answer = await handle(input, { caller, signal: context.req.raw.signal })
+      const answer = await handle(input, { caller, signal: context.req.raw.signal, redact })
       return Response.json(onlyShape(id, spec, answer), { status: spec.status ?? 200, headers: NOT_STORED })
     })
   }
@@ -57,10 +71,14 @@ export function routeIds(): readonly RouteId[] {
   return Object.keys(ROUTES) as RouteId[]
 }
 
-function bind<Id extends RouteId>(id: Id, handlers: Handlers): Bound {
+/** The routes of this API with their handlers. */
+export function bound(handlers: Handlers): RouteTable {
+  return Object.fromEntries(routeIds().map((id) => [id, bind(id, handlers)]))
+}
+
+function bind<Id extends RouteId>(id: Id, handlers: Handlers): Route {
   const handle: Handler<Id> = handlers[id]
-  // The input has passed the schemas of this route.
-  return { spec: ROUTES[id], handle: (checked, call) => handle(checked as Input<Routes[Id]>, call) }
+  return route(ROUTES[id], handle)
 }
 
 export function honoPath(path: string): string {
@@ -121,7 +139,7 @@ function invalid(issues: readonly Issue[]): HttpError {
 }
 
 /** Drops everything that the contract does not name. */
-function onlyShape(id: RouteId, { answer: shape }: RouteSpec, answer: unknown): unknown {
+function onlyShape(id: string, { answer: shape }: RouteSpec, answer: unknown): unknown {
   const result = shape.safeParse(answer)
   if (result.success) return result.data
   const places = result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
@@ -129,10 +147,10 @@ function onlyShape(id: RouteId, { answer: shape }: RouteSpec, answer: unknown): 
 }
 
 /** The methods of a path, in upper case; none for an unknown path. */
-export function methodsOf(path: string): readonly string[] {
-  const methods = Object.values<RouteSpec>(ROUTES)
-    .filter((spec) => patternOf(spec.path).test(path))
-    .map(({ method }) => method.toUpperCase())
+export function methodsOf(path: string, table: RouteTable): readonly string[] {
+  const methods = Object.values(table)
+    .filter(({ spec }) => patternOf(spec.path).test(path))
+    .map(({ spec }) => spec.method.toUpperCase())
   return methods.includes('GET') ? [...methods, 'HEAD'] : methods
 }
 

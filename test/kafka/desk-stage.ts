@@ -1,8 +1,8 @@
 /** What the tests of dead letters on a broker are made of: a topic, its groups, and desks over it. */
 import type { TestContext } from 'node:test'
 import { type Mill, open } from '../../src/client/mill.ts'
-import { type OpenTopicDesk, type OpenTopicDeskOptions, openTopicDesk } from '../../src/engines/kafka/index.ts'
 import { defineJob } from '../../src/job/definition.ts'
+import { type OpenTopicDesk, type OpenTopicDeskOptions, openTopicDesk } from '../../workloads/escrow/index.ts'
 import { freshName, freshTopic, type KafkaServer } from '../servers/kafka.ts'
 import { eventually, produce, urlOf } from './kafka-fixtures.ts'
 

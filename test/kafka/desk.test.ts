@@ -1,9 +1,9 @@
 /** The dead-letter endpoints on a real broker: what an operator does to dead letters, and what stays of it. */
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { openTopicDesk } from '../../src/engines/kafka/index.ts'
 import { MillraceError } from '../../src/errors.ts'
 import { systemClock } from '../../src/time/clock.ts'
+import { openTopicDesk } from '../../workloads/escrow/index.ts'
 import {
   createTopic,
   endOffsets,

@@ -1,9 +1,10 @@
 /** The HTTP API over a real broker: the dead-letter endpoints, and the desk that every engine has. */
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { openTopicDesk } from '../../src/engines/kafka/index.ts'
 import { actuatorEndpoint } from '../../workloads/escrow/actuator.ts'
-import { stageOn } from '../fixtures/admin.ts'
+import { DLQ_ROUTES } from '../../workloads/escrow/dead-letters/routes.ts'
+import { dlqRoutes, openTopicDesk } from '../../workloads/escrow/index.ts'
+import { clientOf, stageOn } from '../fixtures/admin.ts'
 import { endOffsets, type KafkaServer, kafkaServer } from '../servers/kafka.ts'
 import { stageDesk } from './desk-stage.ts'
 import { eventually } from './kafka-fixtures.ts'
@@ -21,10 +22,12 @@ test('letters of a topic are listed, replayed and discarded over HTTP, and healt
   // The prefix keeps the topics of other tests out of its counts.
   const operator = await openTopicDesk(`${stage.url()}&prefix=${topic}`)
   t.after(() => operator.close())
-  const { ask, send, raw } = await stageOn(t, stage.url(), {
+  const { raw } = await stageOn(t, stage.url(), {
     topics: operator.watched(() => ({ warning: 100, critical: 500 })),
     healthEndpoints: { '/actuator/health': actuatorEndpoint() },
+    routes: dlqRoutes(operator),
   })
+  const { ask, send } = clientOf(raw, DLQ_ROUTES)
   const { letters } = await ask('listDlq', { params: { topic: dlq } })
   assert.deepEqual(
     letters.map(({ original_key, original_topic, state }) => [original_key, original_topic, state]),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Topics } from '../../src/http/index.ts'
+import type { ObservedTopics } from '../../src/observe/lag.ts'
 import { TestClock } from '../../src/testing/test-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { until } from '../../test/cli/run.ts'
@@ -8,7 +8,6 @@ import { stageOn } from '../../test/fixtures/admin.ts'
 import { actuatorEndpoint } from './actuator.ts'
 
 const healthEndpoints = { '/actuator/health': actuatorEndpoint() }
-const never = () => new Promise<never>(() => {})
 /** With the system clock, a read that took 100 ms would be degraded. */
 const standing = () => new TestClock(systemClock.nowMs())
 const bodyOf = async (response: Response) => JSON.parse(await response.text())
@@ -36,15 +35,13 @@ test('/actuator/health says UP, DEGRADED or DOWN, and the word of the report in 
 
 // D57 D58 D59 D60
 test('with topics it has the broker, the lag of each group, the workers and the dead letters', async (t) => {
-  const desk = { list: never, replay: never, discard: never, replayAll: never }
-  const topics: Topics = {
+  const topics: ObservedTopics = {
     lags: async () => [
       { group: 'payout', topic: 'escrow.commands', lag: 3 },
       { group: 'posts', topic: 'deal.events', lag: 101 },
     ],
     limits: () => ({ warning: 100, critical: 500 }),
     pending: async () => [{ topic: 'deal.events.dlq', count: 2 }],
-    desk,
   }
   const { raw, ask, mill } = await stageOn(t, 'memory:', { topics, healthEndpoints, health: { minWorkers: 0 } })
   const atMs = systemClock.nowMs() - 61_000

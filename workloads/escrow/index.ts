@@ -19,6 +19,18 @@ export {
   watchRules,
 } from './alarms.ts'
 export { type Condition, type ConditionName, conditionsOf, type WatchedWorker } from './conditions.ts'
+export type { AddressJson, DlqAuditJson, LetterJson } from './dead-letters/letter-json.ts'
+export { dlqRoutes } from './dead-letters/routes.ts'
+export {
+  type DlqOutcome,
+  OpenTopicDesk,
+  type OpenTopicDeskOptions,
+  openTopicDesk,
+  type ReplayAllOutcome,
+  type ReplayAllProgress,
+  TopicDesk,
+  type TopicDeskOptions,
+} from './dead-letters/topic-desk.ts'
 export { type WatchMetrics, type WatchMetricsOptions, watchMetrics } from './metrics.ts'
 export { presenceAs } from './presence.ts'
 export {

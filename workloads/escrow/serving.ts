@@ -1,4 +1,9 @@
-/** What the escrow workers add to `millrace serve`: `/actuator/health`, and the heartbeats of workers in the scrape. */
+/**
+ * What the escrow workers add to `millrace serve`: `/actuator/health`, the heartbeats of workers in the scrape, and the
+ * endpoints for dead letters.
+ */
+import type { TopicsOfBroker } from '../../src/engine/topics.ts'
+import type { RouteTable } from '../../src/http/index.ts'
 import type { MakeInstrument, RememberingPresence } from '../../src/observe/index.ts'
 import type { Clock } from '../../src/time/clock.ts'
 import { actuatorEndpoint } from './actuator.ts'
@@ -18,5 +23,10 @@ export const serving = {
     if (presence === undefined) return []
     const watch = new Watch({ presence, lags: none, pending: none, clock })
     return [watchMetrics({ watch, dlqTopicOf: () => null }).instrument]
+  },
+
+  async routes(topics: TopicsOfBroker, clock: Clock): Promise<RouteTable> {
+    const { topicRoutes } = await import('./dead-letters/routes.ts')
+    return topicRoutes(topics, clock)
   },
 }

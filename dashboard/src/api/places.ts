@@ -37,10 +37,6 @@ export const PLACES: { readonly [Id in RouteId]: `${Routes[Id]['method']} ${Rout
   showOperation: 'get /api/v1/operations/{id}',
   stopOperation: 'delete /api/v1/operations/{id}',
   listAudit: 'get /api/v1/audit',
-  listDlq: 'get /internal/v1/dlq/{topic}',
-  replayDlq: 'post /internal/v1/dlq/replay',
-  replayAllDlq: 'post /internal/v1/dlq/replay-all',
-  discardDlq: 'delete /internal/v1/dlq/{topic}/{offset}',
 }
 
 export const STREAM_PLACE: typeof import('../../../src/http/contract/index.ts').STREAM_PATH = '/api/v1/events'

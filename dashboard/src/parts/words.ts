@@ -101,6 +101,7 @@ export function severityTone(severity: string): Tone {
 
 const REFUSALS: Readonly<Record<string, string>> = {
   'replayed-too-often': 'were replayed too often already (tick “even so” to replay them all the same)',
+  unreplayable: 'are of unknown origin and can only be discarded',
   critical: 'are of a critical type (tick “even so” to include them)',
   changed: 'had changed meanwhile and were left alone',
 }

@@ -4,10 +4,10 @@ import { openTopics } from '../../engine/open.ts'
 import type { TopicsOfBroker } from '../../engine/topics.ts'
 import { OptionError } from '../../errors.ts'
 import { ROLES } from '../../http/contract/route.ts'
-import type { AdminToken, Topics } from '../../http/index.ts'
+import type { AdminToken } from '../../http/index.ts'
 import { HOST_DEFAULT, PORT_DEFAULT } from '../../http/server.ts'
 import type { AnyJob, Log } from '../../job/definition.ts'
-import type { LagLimits } from '../../observe/lag.ts'
+import type { LagLimits, ObservedTopics } from '../../observe/lag.ts'
 import { repeated, wholeNumber } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { loadJobs } from '../modules.ts'
@@ -146,7 +146,7 @@ export async function startServing(
     const admin = createAdmin(mill, {
       ...{ jobs, log, clock, alerting, metrics, tokens, hosts, publicHealth },
       healthEndpoints: serving.healthEndpoints,
-      ...(broker !== null && { topics: topicsOf(broker, watched) }),
+      ...(broker !== null && { topics: topicsOf(broker, watched), routes: await serving.routes(broker, clock) }),
     })
     ends.push(() => admin.close())
     const { url } = await admin.listen({ port: flags.port, host: flags.host })
@@ -158,9 +158,8 @@ export async function startServing(
   }
 }
 
-function topicsOf(broker: TopicsOfBroker, watched: WatchedTopics | undefined): Topics {
+function topicsOf(broker: TopicsOfBroker, watched: WatchedTopics | undefined): ObservedTopics {
   return {
-    desk: broker.desk,
     lags: () => broker.lags(),
     pending: () => broker.pendingByTopic(),
     limits: (topic) => watched?.lagLimits(topic) ?? null,

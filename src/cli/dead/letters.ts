@@ -138,6 +138,7 @@ export async function runBulk(
 
 const REASONS = {
   'replayed-too-often': 'replayed too often (--force)',
+  unreplayable: 'of unknown origin (discard them)',
   critical: 'critical (discard them first, or --force)',
   changed: 'changed meanwhile, or their key is in use',
 } as const
@@ -149,7 +150,7 @@ function tell({ terminal }: Cli, flags: BulkFlags, done: string, outcome: BulkOu
   }
   terminal.print(outcome.dryRun ? `${outcome.done} would be ${done}; nothing was changed` : `${outcome.done} ${done}`)
   if (outcome.dryRun) tellBefore(terminal, outcome.selection)
-  for (const name of ['replayed-too-often', 'critical', 'changed'] as const) {
+  for (const name of ['replayed-too-often', 'unreplayable', 'critical', 'changed'] as const) {
     const count = outcome.refused[name]
     if (count !== undefined) terminal.print(`${count} left as they are: ${REASONS[name]}`)
   }

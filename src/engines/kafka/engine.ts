@@ -10,8 +10,9 @@ import { throwIfMetadataTooSmall } from './commits.ts'
 import { type Connection, connect, disconnect } from './connection.ts'
 import { KafkaConsumer } from './consumer.ts'
 import { countJobs } from './counts.ts'
-import { KafkaDeadLetters } from './dead-letters/group-letters.ts'
+import { GroupLetters } from './dead-letters/letter-index.ts'
 import { LetterWriter } from './dead-letters/letter-writer.ts'
+import { KafkaDeadLetters } from './dead-letters.ts'
 import { within } from './faults.ts'
 import { isTopic, toRecord } from './job-record.ts'
 import type { KafkaOptions } from './options.ts'
@@ -42,7 +43,8 @@ export function capabilitiesOf({ sessionMs, drainMs }: KafkaOptions): Capabiliti
 }
 
 interface Connected extends Connection {
-  readonly letters: KafkaDeadLetters
+  readonly deadLetters: KafkaDeadLetters
+  readonly letters: GroupLetters
   readonly writer: LetterWriter
 }
 
@@ -69,12 +71,15 @@ export class KafkaEngine implements Engine {
     const { log, topics: used } = connection
     const topics = async (): Promise<readonly string[]> =>
       (await findJobTopics(this.#open().admin, options, used.known)).jobs
-    const letters = new KafkaDeadLetters({ ...options, log, clock: settings.clock, topics })
-    this.#connected = { ...connection, letters, writer: new LetterWriter(connection) }
+    const { group, prefix } = options
+    const { clock } = settings
+    const letters = new GroupLetters({ log, group, prefix, topics })
+    const deadLetters = new KafkaDeadLetters({ log, clock, group, prefix, locator: letters })
+    this.#connected = { ...connection, letters, deadLetters, writer: new LetterWriter(connection) }
   }
 
   get deadLetters(): DeadLetters {
-    return this.#open().letters
+    return this.#open().deadLetters
   }
 
   async ping(): Promise<void> {

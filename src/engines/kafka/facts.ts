@@ -26,11 +26,11 @@ import { systemClock } from '../../time/clock.ts'
 import { METADATA_BYTES_MAX } from './commit-metadata.ts'
 import { METADATA_ADVICE, metadataBytesMaxOf, metadataTooSmall } from './commits.ts'
 import { configsOf, numberOf, type Settings } from './configs.ts'
-import { LETTER_AGE_MAX_MS } from './dead-letters/retention.ts'
 import type { Admin, Client } from './driver.ts'
 import { within } from './faults.ts'
 import type { KafkaOptions } from './options.ts'
 import { readTopics, type TopicFacts, type TopicSources } from './topic-facts.ts'
+import { LETTER_AGE_MAX_MS } from './topics.ts'
 import { RETRIES_MAX } from './watermark.ts'
 
 export type Examination = DiagnoseOptions & TopicSources

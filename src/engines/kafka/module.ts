@@ -1,6 +1,7 @@
 import type { Capabilities } from '../../engine/capabilities.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { EngineSettings } from '../../engine/open.ts'
+import { BrokerTopics, type OpenTopicsOptions } from './broker-topics.ts'
 import { capabilitiesOf as capabilitiesWith, KafkaEngine } from './engine.ts'
 import { parseUrl } from './options.ts'
 
@@ -13,4 +14,6 @@ export function capabilitiesOf(url: string): Capabilities {
   return capabilitiesWith(parseUrl(url))
 }
 
-export { openTopicDesk as openTopics } from './dead-letters/open.ts'
+export function openTopics(url: string, options?: OpenTopicsOptions): Promise<BrokerTopics> {
+  return BrokerTopics.open(url, options)
+}

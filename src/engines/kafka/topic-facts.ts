@@ -4,13 +4,12 @@ import type { KafkaFacts, KafkaPartition, KafkaTopic, TopicSettings } from '../.
 import { type DeadLetterTopic, OPEN_TRANSACTION_MS } from '../../doctor/kafka-topics.ts'
 import { decodeProgress } from './commit-metadata.ts'
 import { configsOf, numberOf, type Settings } from './configs.ts'
-import { letterBytesMax } from './dead-letters/retention.ts'
 import type { Admin, Client } from './driver.ts'
 import { countOf } from './offset-ranges.ts'
 import { type Committed, committedOf, isFor, newestOf, offsetsOf } from './offsets.ts'
 import { type KafkaOptions, statesTopicOf } from './options.ts'
 import { DLQ_SUFFIX, dlqTopicOf, nameOf, type PartitionName } from './record.ts'
-import { jobTopicsOf } from './topics.ts'
+import { jobTopicsOf, letterBytesMax } from './topics.ts'
 
 export interface TopicFacts extends KafkaFacts {
   readonly letters: readonly DeadLetterTopic[]

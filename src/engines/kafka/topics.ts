@@ -1,16 +1,43 @@
 import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
 import { configsOf, numberOf } from './configs.ts'
-import {
-  ARCHIVE_TOPIC_CONFIG,
-  DLQ_TOPIC_CONFIG,
-  letterBytesMax,
-  STATES_TOPIC_CONFIG,
-} from './dead-letters/retention.ts'
 import { type Admin, type Client, isKafkaError } from './driver.ts'
 import { committedOf } from './offsets.ts'
 import { archiveTopicOf, type KafkaOptions, statesTopicOf } from './options.ts'
 import { DLQ_SUFFIX, type NewRecord } from './record.ts'
+
+/** How long a dead letter must stay readable in its topic: the doctor checks the retention against it. */
+export const LETTER_AGE_MAX_MS = 30 * 86_400_000
+
+/** Topics of dead letters keep everything: the broker would delete letters that are not archived yet. */
+export const DLQ_TOPIC_CONFIG: Readonly<Record<string, string>> = Object.freeze({
+  'cleanup.policy': 'delete',
+  'retention.ms': '-1',
+  'retention.bytes': '-1',
+})
+
+/** What a letter adds to the value of its record: the envelope, and the error again in the headers. */
+const AROUND_BYTES = 64 * 1_024
+/** The largest `max.message.bytes`. */
+const TOPIC_BYTES_MAX = 2 ** 31 - 1
+
+/** How large the letter of a record of this size may be: a value that is not JSON becomes base64, a third larger. */
+export function letterBytesMax(recordBytes: number): number {
+  return Math.min(TOPIC_BYTES_MAX, Math.ceil((recordBytes * 4) / 3) + AROUND_BYTES)
+}
+
+/** One partition that keeps the last record of each key. An audit entry may hold two payloads. */
+const STATES_TOPIC_CONFIG: Readonly<Record<string, string>> = Object.freeze({
+  'cleanup.policy': 'compact',
+  'retention.ms': '-1',
+  'max.message.bytes': String(10 * 1_024 * 1_024),
+})
+
+/** Lines of the archive are a little longer than their letters. */
+const ARCHIVE_TOPIC_CONFIG: Readonly<Record<string, string>> = Object.freeze({
+  ...DLQ_TOPIC_CONFIG,
+  'max.message.bytes': String(10 * 1_024 * 1_024),
+})
 
 /** Settings of topics that are not for jobs. They have one partition: their records are read in one order. */
 const CONFIGS = Object.freeze({

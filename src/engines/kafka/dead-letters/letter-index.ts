@@ -1,8 +1,9 @@
-import { Batcher } from '../../../engine/batcher.ts'
+import type { DeadLetterFilter } from '../../../engine/dead-letters.ts'
+import type { FoundLetter, LetterLocator } from '../dead-letters.ts'
 import { type Coordinates, dlqTopicOf } from '../record.ts'
 import { diedAtMs, jobIdOf, readLetter, type TopicLetter } from './letter.ts'
 import type { LetterLog, PartitionRange } from './letter-log.ts'
-import { isOpen, type LetterState, type StateBook, type StateView } from './states.ts'
+import { isOpen, type LetterState, type StateBook } from './states.ts'
 import { lettersOf } from './walk.ts'
 
 /** What is kept in memory of a letter: enough to find it and to put it in order. */
@@ -89,74 +90,70 @@ export class LetterIndex {
   }
 }
 
-export interface LookupParts {
+export interface GroupLettersParts {
   readonly log: LetterLog
   readonly group: string
+  readonly prefix: string
   /** The topics of jobs that concern the group. */
   topics(): Promise<readonly string[]>
 }
 
-/** A job's last death, if it is in one of these states. */
-export interface Wanted {
-  readonly id: string
-  readonly from: readonly LetterState[]
-}
-
-export interface FoundLetter {
-  readonly letter: TopicLetter
-  readonly state: StateView
-}
-
-export interface Placed {
+interface Death {
   readonly diedAtMs: number
   readonly jobId: string
 }
 
-const ITEMS_MAX = 500
-
-/** Finds letters by the ids of their jobs. Who asks for many at once, one by one, has them looked up together. */
-export class LetterLookup {
-  readonly #parts: LookupParts
+/** The letters of one group by the ids of their jobs, in any of its topics. Newest first, as every engine lists them. */
+export class GroupLetters implements LetterLocator {
+  readonly #parts: GroupLettersParts
   readonly #index: LetterIndex
-  readonly #finding: Batcher<Wanted, FoundLetter | null>
 
-  constructor(parts: LookupParts) {
+  constructor(parts: GroupLettersParts) {
     this.#parts = parts
     this.#index = new LetterIndex(parts.log, parts.group)
-    this.#finding = new Batcher((wanted) => this.#findNow(wanted), {
-      ...{ flightsMax: 1, itemsMax: ITEMS_MAX, isWorthRepeating: () => false },
-    })
   }
 
-  /** In the order asked for. A job that was replayed may have died again: the last death is meant. */
-  find(wanted: readonly Wanted[]): Promise<readonly (FoundLetter | null)[]> {
-    return this.#finding.add(wanted)
+  async list(filter: DeadLetterFilter): Promise<readonly FoundLetter[]> {
+    const { type, sinceMs = Number.NEGATIVE_INFINITY, beforeMs = Number.POSITIVE_INFINITY, after, limit } = filter
+    const topics = type === undefined ? await this.#parts.topics() : [this.#parts.prefix + type]
+    const { letters, book } = await this.#look(topics)
+    const found = letters
+      .filter(({ letter, diedAtMs }) => isOpen(book.of(letter)) && diedAtMs >= sinceMs && diedAtMs < beforeMs)
+      .sort(newestFirst)
+      .filter((one) => after === undefined || newestFirst(one, { diedAtMs: after.completedAtMs, jobId: after.id }) > 0)
+      .slice(0, limit)
+    return this.#read(found, book)
   }
 
-  async #findNow(wanted: readonly Wanted[]): Promise<readonly (FoundLetter | null)[]> {
-    const { letters, book } = await this.look(await this.#parts.topics())
+  async find(ids: readonly string[], states: readonly LetterState[]): Promise<readonly (FoundLetter | null)[]> {
+    const { letters, book } = await this.#look(await this.#parts.topics())
     const byJob = Map.groupBy(letters, ({ jobId }) => jobId)
-    const found = wanted.map(({ id, from }) => {
-      const deaths = (byJob.get(id) ?? []).filter(({ letter }) => from.includes(book.of(letter).state))
-      return deaths.sort(newestFirst)[0] ?? null
+    const found = [...new Set(ids)].flatMap((id) => {
+      const deaths = (byJob.get(id) ?? []).filter(({ letter }) => states.includes(book.of(letter).state))
+      return deaths.sort(newestFirst).slice(0, 1)
     })
-    const read = await this.read(found.filter((one) => one !== null))
-    const byId = new Map(read.map((letter) => [letter.id, letter]))
-    return found.map((one) => {
-      const letter = one === null ? undefined : byId.get(one.letter)
-      return letter === undefined ? null : { letter, state: book.of(letter.id) }
-    })
+    const read = new Map((await this.#read(found, book)).map((one) => [one.id, one]))
+    return ids.map((id) => read.get(id) ?? null)
   }
 
-  /** All letters of these topics of jobs, and their states. */
-  async look(
+  async #read(letters: readonly IndexedLetter[], book: StateBook): Promise<readonly FoundLetter[]> {
+    const jobIds = new Map(letters.map(({ letter, jobId }) => [letter, jobId]))
+    const places = letters.map(({ at }) => at)
+    return (await lettersOf(this.#parts.log, places)).map((letter) => ({
+      id: jobIds.get(letter.id) ?? '',
+      letter,
+      state: book.of(letter.id),
+    }))
+  }
+
+  async #look(
     topics: readonly string[],
   ): Promise<{ readonly letters: readonly IndexedLetter[]; readonly book: StateBook }> {
     const { found, book } = await this.#lookAt(topics)
     return { letters: [...found.values()].flat(), book }
   }
 
-  /** By topic of jobs: how many have died in all, and how many of those nobody has decided about. */
+  /** By topic of jobs: how many have died in all, and how many of those are unresolved. */
   async tally(
     topics: readonly string[],
   ): Promise<ReadonlyMap<string, { readonly died: number; readonly dead: number }>> {
@@ -173,16 +170,9 @@ export class LetterLookup {
     const [found, book] = await Promise.all([this.#index.of(topics.map(dlqTopicOf)), this.#parts.log.states()])
     return { found, book }
   }
-
-  read(letters: readonly IndexedLetter[]): Promise<readonly TopicLetter[]> {
-    return lettersOf(
-      this.#parts.log,
-      letters.map(({ at }) => at),
-    )
-  }
 }
 
-export function newestFirst(a: Placed, b: Placed): number {
+function newestFirst(a: Death, b: Death): number {
   if (a.diedAtMs !== b.diedAtMs) return b.diedAtMs - a.diedAtMs
   if (a.jobId === b.jobId) return 0
   return a.jobId < b.jobId ? 1 : -1

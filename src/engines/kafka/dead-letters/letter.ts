@@ -15,13 +15,13 @@ export interface TopicLetter {
   readonly at: Coordinates
   /** The first offset of it: before `at` where it was written in parts. */
   readonly begin: bigint
-  /** Parts of it are deleted, and its value with them. */
-  readonly isTorn: boolean
+  /** Why it cannot be replayed; null where it can. */
+  readonly unreplayable: string | null
   readonly deadAtMs: number
   readonly envelope: Envelope
-  /** The record that failed, as it was; where nobody knows what failed, the letter itself. */
+  /** The record that failed, as it was; the letter itself where its origin is unknown. */
   failed(): LogRecord
-  /** The record to write for a replay; null when nobody can say where it came from, or what it was. */
+  /** The record to write for a replay; null for a letter that is `unreplayable`. */
   replayed(): NewRecord | null
 }
 
@@ -61,12 +61,16 @@ export function readLetter(record: LogRecord): TopicLetter {
     offset: originOffset(record, envelope),
   }
   const isKnown = envelope.original_topic !== ''
-  const isTorn = record.parts?.isTorn ?? false
+  const id = isKnown ? letterId(origin, envelope.consumer_group) : letterId(record, '')
+  const unreplayable = record.parts?.isTorn
+    ? `parts of letter ${id} are deleted from its topic; discard it`
+    : `letter ${id} does not say where it came from; discard it, or write it back by hand`
+  const canReplay = isKnown && record.parts?.isTorn !== true
   return {
-    id: isKnown ? letterId(origin, envelope.consumer_group) : letterId(record, ''),
+    id,
     at: { topic, partition, offset },
     begin: record.parts?.begin ?? offset,
-    isTorn,
+    unreplayable: canReplay ? null : unreplayable,
     deadAtMs: record.timestampMs,
     envelope,
     failed: () => ({
@@ -76,7 +80,7 @@ export function readLetter(record: LogRecord): TopicLetter {
       headers: withoutDlt(record.headers),
       timestampMs: readDltHeaders(record.headers).timestampMs ?? record.timestampMs,
     }),
-    replayed: () => (isKnown && !isTorn ? replayOf(record, envelope, origin) : null),
+    replayed: () => (canReplay ? replayOf(record, envelope, origin) : null),
   }
 }
 

@@ -6,7 +6,6 @@ import { bytesOf } from '../producer.ts'
 import type { LogRecord, NewRecord } from '../record.ts'
 import { readLetter } from './letter.ts'
 import { PART_HEADERS, partsOf, readWhole, writeParts } from './parts.ts'
-import { archivePlan } from './retention.ts'
 
 const letter = (length: number, id = 'jobs/0/1/group'): NewRecord => ({
   topic: 'jobs.dlq',
@@ -68,7 +67,8 @@ test('a letter with deleted parts is listed, and is not replayed as something el
   const [torn] = await readAll(log)
   assert.ok(torn)
   const read = readLetter(torn)
-  assert.deepEqual([read.isTorn, read.replayed()], [true, null])
+  assert.match(read.unreplayable ?? '', /parts of letter .* are deleted/)
+  assert.equal(read.replayed(), null)
 })
 
 test('what an earlier life of the record says of parts is not taken for its own', async () => {
@@ -76,24 +76,4 @@ test('what an earlier life of the record says of parts is not taken for its own'
   const headers = new Map([[PART_HEADERS.part, Buffer.from('nonsense')]])
   log.append({ ...letter(10), headers })
   assert.equal((await readAll(log)).length, 1)
-})
-
-test('a cut never takes parts of a letter that is kept', async () => {
-  const log = new ArrayLog(new TestClock(), 1)
-  const large = letter(25_000, 'large')
-  const parts = partsOf(large, 10_000)
-  assert.ok(parts !== null)
-  // Another letter comes between two parts.
-  await writeParts(large, parts, async (record) => {
-    const place = log.append(record)
-    if (place.offset === 1n) log.append(letter(10, 'between'))
-    return place
-  })
-  const [between, kept] = (await readAll(log)).map(readLetter)
-  assert.ok(between && kept)
-  const plan = archivePlan([
-    { letter: between, fate: 'archive' },
-    { letter: kept, fate: 'keep' },
-  ])
-  assert.deepEqual([plan.archive, [...plan.cuts]], [[], []])
 })

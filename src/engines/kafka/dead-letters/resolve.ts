@@ -13,7 +13,6 @@ import {
   type Resolution,
   releaseRecord,
   resolvedRecord,
-  type StateBook,
   type StateRecord,
 } from './states.ts'
 
@@ -23,31 +22,26 @@ export interface Resolving {
   readonly to: Resolution
   readonly action: LetterAct['action']
   readonly by: Actor
-  /** Payloads that take the place of the stored ones. */
-  readonly edits?: ReadonlyMap<TopicLetter, PayloadEdit>
-  /** What is to be done before they count as resolved. */
-  perform?(held: readonly TopicLetter[]): Promise<void>
-}
-
-export interface Resolved {
-  /** Those that are resolved now, by us. */
-  readonly held: ReadonlySet<TopicLetter>
-  readonly book: StateBook
+  /** Replaces the stored payload. */
+  readonly edit?: PayloadEdit
+  /** Runs after the letters are claimed and before they count as resolved. */
+  perform(held: readonly TopicLetter[]): Promise<void>
 }
 
 /**
- * Claims, acts, resolves. Of two who act on one letter the first in the log has it. If acting fails nobody knows how
- * far it came, so the claims stay: the letter is not lost and not acted on again until an operator releases it.
+ * Claims letters, acts on them and stores their new state; returns those that this call resolved. Of two callers that act
+ * on one letter, the first in the log has it. If acting fails, how far it came is unknown, so the claims stay: the letter is
+ * not lost, and not acted on again until an operator releases it.
  */
 export async function resolveLetters(
   { log, clock, prefix }: { readonly log: LetterLog; readonly clock: Clock; readonly prefix: string },
   letters: readonly TopicLetter[],
-  { from, to, action, by, edits, perform }: Resolving,
-): Promise<Resolved> {
+  { from, to, action, by, edit, perform }: Resolving,
+): Promise<ReadonlySet<TopicLetter>> {
   const before = await log.states()
   const isFree = ({ id }: TopicLetter): boolean => from.includes(before.of(id).state) && before.of(id).claim === null
   const free = letters.filter(isFree)
-  if (free.length === 0) return { held: new Set(), book: before }
+  if (free.length === 0) return new Set()
   const states = new Map(free.map((letter) => [letter, before.of(letter.id)]))
   const claim = randomUUID()
   await log.write(free.map(({ id }) => claimRecord({ letter: id, claim, atMs: clock.nowMs(), by })))
@@ -55,8 +49,8 @@ export async function resolveLetters(
   const held = free.filter(({ id }) => book.isHeld(id, claim, from))
   const late = free.filter((letter) => !held.includes(letter))
   if (late.length > 0) await log.write(late.map(({ id }) => releaseRecord(id, claim)))
-  if (held.length === 0) return { held: new Set(), book }
-  await perform?.(held)
+  if (held.length === 0) return new Set()
+  await perform(held)
   const atMs = clock.nowMs()
   await log.write(
     held.flatMap(({ id, at }): StateRecord[] => [
@@ -64,15 +58,14 @@ export async function resolveLetters(
       releaseRecord(id, claim),
     ]),
     held.map((letter) => {
-      const edit = edits?.get(letter)
-      const act = { action, by, atMs, prefix, ...(edit !== undefined && { edit }) }
+      const act = { action, by, atMs, prefix, ...(edit && { edit }) }
       return entryOf(letter, states.get(letter) ?? book.of(letter.id), act)
     }),
   )
-  return { held: new Set(held), book }
+  return new Set(held)
 }
 
-/** The record to write for a replay, with another payload if one is given; null when nobody knows where it came from. */
+/** The record to write for a replay; null for a letter that cannot be replayed. */
 export function editedReplay(letter: TopicLetter, edit?: PayloadEdit): NewRecord | null {
   const record = letter.replayed()
   if (record === null || edit === undefined) return record
@@ -84,7 +77,7 @@ export function editedReplay(letter: TopicLetter, edit?: PayloadEdit): NewRecord
   }
 }
 
-/** Asked before anybody claims a letter: a replay that cannot be written would leave it claimed. */
+/** Checked before a letter is claimed: a replay that cannot be written would leave it claimed. */
 export async function throwIfTopicMissing(log: LetterLog, records: readonly NewRecord[]): Promise<void> {
   const found = await log.partitions(records.map(({ topic }) => topic))
   for (const { topic, partition } of records) {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { stageOn } from '../../../test/fixtures/admin.ts'
+import { toDeadLetter } from '../../../src/engines/kafka/dead-letters/letter.ts'
+import { TopicLetters } from '../../../src/engines/kafka/dead-letters/topic-letters.ts'
+import { systemClock } from '../../../src/time/clock.ts'
+import { clientOf, stageOn } from '../../../test/fixtures/admin.ts'
 import { ArrayLog } from '../../../test/fixtures/array-log.ts'
-import { toDeadLetter } from '../../engines/kafka/dead-letters/letter.ts'
-import { TopicDesk } from '../../engines/kafka/dead-letters/topic-desk.ts'
-import { systemClock } from '../../time/clock.ts'
-import type { Topics } from '../context.ts'
+import { DLQ_ROUTES, dlqRoutes } from './routes.ts'
+import { TopicDesk } from './topic-desk.ts'
 
 async function start(t: TestContext, count = 3) {
   const log = new ArrayLog(systemClock, 1)
@@ -25,13 +26,13 @@ async function start(t: TestContext, count = 3) {
       }),
     )
   }
-  const desk = new TopicDesk(log)
-  const topics: Topics = { lags: async () => [], limits: () => null, desk }
-  return { ...(await stageOn(t, 'memory:', { topics })), desk, log }
+  const letters = new TopicLetters(log, { clock: systemClock })
+  const { raw } = await stageOn(t, 'memory:', { routes: dlqRoutes(new TopicDesk(letters)) })
+  return { ...clientOf(raw, DLQ_ROUTES), raw, letters, log }
 }
 
 // D48
-test('letters of a topic are listed with their envelopes, without secrets', async (t) => {
+test('the list shows the envelopes of a topic without secrets', async (t) => {
   const { ask } = await start(t)
   const { letters } = await ask('listDlq', { params: { topic: 'deals.dlq' }, query: { limit: 2 } })
   assert.equal(letters.length, 2)
@@ -43,14 +44,14 @@ test('letters of a topic are listed with their envelopes, without secrets', asyn
 
 // D49
 test('one letter goes back to its topic; a dry run only looks', async (t) => {
-  const { ask, send, desk } = await start(t)
+  const { ask, send, letters } = await start(t)
   const body = { topic: 'deals.dlq', partition: 0, offset: '1', reason: 'mended' }
   const dry = await ask('replayDlq', { body: { ...body, dryRun: true } })
-  assert.deepEqual([dry.done, dry.letter.dlq_offset, await desk.pending('deals')], [false, 1, 3])
+  assert.deepEqual([dry.done, dry.letter.dlq_offset, await letters.pending('deals')], [false, 1, 3])
   const { done } = await ask('replayDlq', { body })
-  assert.deepEqual([done, await desk.pending('deals')], [true, 2])
+  assert.deepEqual([done, await letters.pending('deals')], [true, 2])
   const again = await send('replayDlq', { body })
-  assert.deepEqual([again.status, again.body.code], [409, 'ERR_DESK_REFUSED'])
+  assert.deepEqual([again.status, again.body.code], [409, 'ERR_STATE_TRANSITION'])
   for (const dryRun of [true, false]) {
     const none = await send('replayDlq', { body: { ...body, offset: 99, dryRun } })
     assert.deepEqual([none.status, none.body.code], [404, 'ERR_JOB_UNKNOWN'])
@@ -59,12 +60,12 @@ test('one letter goes back to its topic; a dry run only looks', async (t) => {
 
 // D50
 test('all that is pending goes back', async (t) => {
-  const { ask, desk } = await start(t)
+  const { ask, letters } = await start(t)
   const query = { topic: 'deals.dlq' }
   const dry = await ask('replayAllDlq', { query: { ...query, dryRun: 'true' } })
-  assert.deepEqual([dry.replayed, await desk.pending('deals')], [3, 3])
+  assert.deepEqual([dry.replayed, await letters.pending('deals')], [3, 3])
   assert.deepEqual(await ask('replayAllDlq', { query }), { seen: 3, replayed: 3, refused: {} })
-  assert.equal(await desk.pending('deals'), 0)
+  assert.equal(await letters.pending('deals'), 0)
 })
 
 // D51 D52
@@ -84,11 +85,10 @@ test('a discarded letter is no longer listed, and the act is audited', async (t)
   )
 })
 
-test('an engine without topics says so', async (t) => {
-  const { send } = await stageOn(t, 'memory:')
-  const params = { topic: 'a.dlq', offset: '0' }
-  for (const id of ['listDlq', 'replayDlq', 'replayAllDlq', 'discardDlq'] as const) {
-    const { status, body } = await send(id, { params })
-    assert.deepEqual([status, body.code, body.message], [501, 'ERR_UNSUPPORTED', 'the memory engine has no topics'], id)
-  }
+test('the routes are in the document, and other methods are refused', async (t) => {
+  const { raw } = await start(t)
+  const { paths } = JSON.parse(await (await raw('/openapi.json')).text())
+  for (const { path, method } of Object.values(DLQ_ROUTES)) assert.ok(paths[path]?.[method] !== undefined, path)
+  const refused = await raw('/internal/v1/dlq/replay', { method: 'PUT' })
+  assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'GET, POST, HEAD, OPTIONS'])
 })

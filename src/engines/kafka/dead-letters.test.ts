@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ArrayLog } from '../../../../test/fixtures/array-log.ts'
-import { EngineError } from '../../../errors.ts'
-import { TestClock } from '../../../testing/test-clock.ts'
-import type { LogRecord } from '../record.ts'
-import { decodeAudit, encodeAudit } from './audit.ts'
-import { KafkaDeadLetters } from './group-letters.ts'
-import { toDeadLetter } from './letter.ts'
-import { claimRecord } from './states.ts'
-import { TopicDesk } from './topic-desk.ts'
+import { ArrayLog } from '../../../test/fixtures/array-log.ts'
+import { EngineError } from '../../errors.ts'
+import { TestClock } from '../../testing/test-clock.ts'
+import { decodeAudit, encodeAudit } from './dead-letters/audit.ts'
+import { toDeadLetter } from './dead-letters/letter.ts'
+import { GroupLetters } from './dead-letters/letter-index.ts'
+import { claimRecord } from './dead-letters/states.ts'
+import { TopicLetters } from './dead-letters/topic-letters.ts'
+import { KafkaDeadLetters } from './dead-letters.ts'
+import type { LogRecord } from './record.ts'
 
 const by = { who: 'ann', reason: 'the bank is back' }
 const DLQ = 'stage.pay.dlq'
@@ -17,12 +18,15 @@ function stage(group = 'payout-executor') {
   const clock = new TestClock()
   const log = new ArrayLog(clock, 1)
   const topics = async (): Promise<readonly string[]> => ['stage.pay']
-  const letters = new KafkaDeadLetters({ log, clock, group, prefix: 'stage.', topics })
+  const prefix = 'stage.'
+  const locator = new GroupLetters({ log, group, prefix, topics })
+  const letters = new KafkaDeadLetters({ log, clock, group, prefix, locator })
   return {
     clock,
     log,
     letters,
-    desk: new TopicDesk(log, { clock, prefix: 'stage.' }),
+    locator,
+    topicLetters: new TopicLetters(log, { clock, prefix }),
     /** A record of the topic fails for the last time; answers the id of its job. */
     die(key: string, of = group): string {
       const record = log.append({
@@ -58,12 +62,12 @@ test('a letter is shown as the job that it was, with its error', async () => {
 
 // X149
 test("each group has its own letters; those that name no group are everybody's", async () => {
-  const { letters, log, die } = stage()
+  const { letters, locator, log, die } = stage()
   const mine = die('a')
   die('b', 'refund-executor')
   log.append({ topic: DLQ, key: null, value: Buffer.from('whose?'), headers: new Map() })
   assert.deepEqual([...(await idsOf(letters))].sort(), [mine, `${DLQ}:0:2`].sort())
-  assert.deepEqual(await letters.tally(['stage.pay']), new Map([['stage.pay', { died: 2, dead: 2 }]]))
+  assert.deepEqual(await locator.tally(['stage.pay']), new Map([['stage.pay', { died: 2, dead: 2 }]]))
   assert.deepEqual(await letters.requeue([`${DLQ}:0:2`], by), [false], 'nobody knows where it came from')
   assert.deepEqual(await letters.discard([`${DLQ}:0:2`], by), [true])
 })
@@ -95,10 +99,10 @@ test('a discarded letter is removed by one of two, and not brought back by the o
   assert.equal((await letters.audit({ limit: 10 })).length, 2)
 })
 
-test('whoever claims a letter after it was resolved does not have it', async () => {
-  const { letters, log, die, desk } = stage()
+test('a claim on a letter that is resolved has no effect', async () => {
+  const { letters, log, die, topicLetters } = stage()
   const id = die('a')
-  const [listed] = await desk.list('stage.pay')
+  const [listed] = await topicLetters.list('stage.pay')
   await letters.discard([id], by)
   const letter = listed?.letter.id ?? ''
   await log.write([claimRecord({ letter, claim: 'slow', atMs: 1, by })])
@@ -109,15 +113,15 @@ test('whoever claims a letter after it was resolved does not have it', async () 
   )
 })
 
-test('a replay of which nobody knows whether it was written waits for an operator', async () => {
-  const { letters, desk, log, die } = stage()
+test('a replay that may have been written is not repeated until an operator releases it', async () => {
+  const { letters, topicLetters, log, die } = stage()
   const id = die('a')
   log.produceError = new Error('the broker is away')
   await assert.rejects(letters.requeue([id], by), /away/)
   log.produceError = null
   assert.deepEqual([await idsOf(letters), await letters.requeue([id], by)], [[id], [false]])
   assert.deepEqual(await letters.audit({ limit: 10 }), [])
-  assert.equal((await desk.release({ topic: DLQ, offset: 0 }, { by })).done, true)
+  assert.equal(await topicLetters.release(await topicLetters.at({ topic: DLQ, offset: 0n }), by), true)
   assert.deepEqual(await letters.requeue([id], by), [true])
 })
 
@@ -133,7 +137,7 @@ test('a letter whose topic is gone is not claimed', async () => {
 
 // D54
 test('copies are one letter, and what was archived is gone', async () => {
-  const { letters, log, die } = stage()
+  const { letters, locator, log, die } = stage()
   const first = die('a')
   const [copy] = log.recordsOf(DLQ)
   assert.ok(copy)
@@ -142,7 +146,7 @@ test('copies are one letter, and what was archived is gone', async () => {
   assert.equal((await idsOf(letters)).length, 2)
   await log.deleteBefore(DLQ, 0, 2n)
   assert.deepEqual(await idsOf(letters), [first], 'its copy is still there')
-  assert.deepEqual(await letters.tally(['stage.pay']), new Map([['stage.pay', { died: 1, dead: 1 }]]))
+  assert.deepEqual(await locator.tally(['stage.pay']), new Map([['stage.pay', { died: 1, dead: 1 }]]))
 })
 
 test('entries of the audit are read back as they were written, and foreign records are none', () => {
