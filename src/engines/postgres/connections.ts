@@ -114,7 +114,7 @@ const GOODBYE_MS = 1_000
  * The sockets under connections of our own. The driver waits without end for the goodbye of a server that is gone in
  * silence, and such a socket keeps the process alive; here it can be cut off.
  */
-export class Sockets {
+class Sockets {
   readonly #open = new Set<Socket>()
 
   /** What the driver opens a connection with. */

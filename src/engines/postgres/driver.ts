@@ -12,7 +12,7 @@ export interface PgQuery {
   readonly rowMode?: 'array'
 }
 
-export interface PgResult {
+interface PgResult {
   readonly rows: readonly unknown[]
   readonly rowCount: number | null
 }
@@ -60,7 +60,7 @@ export interface PgConnection {
   readonly stream?: () => Socket
 }
 
-export interface PgModule {
+interface PgModule {
   createPool(connection: PgConnection, max: number): PgPool
   createClient(connection: PgConnection): PgClient & { connect(): Promise<unknown> }
 }

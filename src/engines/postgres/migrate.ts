@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS ${versions} (
   applied_at TIMESTAMPTZ NOT NULL
 );`
 
-export function writeVersion(version: number, name: string): (names: Names) => string {
+function writeVersion(version: number, name: string): (names: Names) => string {
   return ({ versions }) =>
     `INSERT INTO ${versions} (version, name, applied_at) VALUES (${version}, ${literal(name)}, now()) ON CONFLICT DO NOTHING;`
 }
@@ -61,7 +61,7 @@ export function workerRights(names: Names): readonly { readonly rights: string; 
   ]
 }
 
-export function grantSql(names: Names, role: string): string {
+function grantSql(names: Names, role: string): string {
   const to = `TO ${quote(role)}`
   return [
     `GRANT USAGE ON SCHEMA ${quote(names.schema)} ${to};`,

@@ -16,7 +16,7 @@ export interface KeepLimit {
   readonly max: number
 }
 
-export interface KeepLimits {
+interface KeepLimits {
   /** Ids of jobs that are not kept at all. */
   readonly unkept: Readonly<Record<FinishedAs, readonly string[]>>
   readonly limits: readonly KeepLimit[]

@@ -9,7 +9,7 @@ import { recordEvent } from './history.ts'
 import { type Bounds, type Lane, openLanes, recordStarts } from './rate-limits.ts'
 import { type JobColumns, type JobRow, toJobRow, toLease } from './rows.ts'
 
-/** The earliest due time of each (type, priority) that has claimable jobs: one index seek each, whatever else is stored. */
+/** The earliest due time of each (type, priority) that has claimable jobs: one index seek each, however many jobs are stored. */
 export const PEEK = `
 SELECT type, priority, due FROM (
   SELECT types.value AS type, ranks.value AS priority,
@@ -33,7 +33,7 @@ ORDER BY scheduled_at, rowid LIMIT :max`
 
 export const READ_ROWS = `SELECT ${JOB_COLUMNS} FROM job_queue WHERE rowid IN (SELECT value FROM json_each(:rows))`
 
-/** Counting happens where the start happens, so a crash counts (I2). */
+/** The attempt is counted with the start, so a crash counts too. */
 export const LEASE_ROWS = `
 UPDATE job_queue SET status = 'in_progress', lease_owner = :worker, lease_until = :until, lease_token = :token,
   started_at = :now, updated_at = :now, attempts = attempts + 1
@@ -42,10 +42,9 @@ WHERE rowid IN (SELECT value FROM json_each(:rows))`
 export const DEAD_LETTER_EXHAUSTED = `
 UPDATE job_queue SET status = 'dead_letter', completed_at = :now, error = :error, ${KEY_RELEASED}, ${UNLEASED} WHERE rowid = :rowid`
 
-/** When there will be something to claim, as far as the database knows now. */
 export interface NextDue {
   readonly ready: boolean
-  /** The next moment something falls due; null when nothing is scheduled. */
+  /** When the next job falls due; null when none is scheduled. */
   readonly nextMs: number | null
 }
 
@@ -61,7 +60,7 @@ function peek(connection: Connection, lanes: readonly Lane[]): readonly Peeked[]
   return connection.prepare(PEEK).all({ types: JSON.stringify(open) }) as Peeked[]
 }
 
-/** Looks without a lock: only when something is ready is the write lock worth taking. */
+/** Reads without a lock. The write lock is taken only when a job is ready. */
 export function nextDue(
   connection: Connection,
   types: readonly SubscribedType[],
@@ -98,7 +97,7 @@ export function claimReady(
   return lease(connection, rows, lanes, worker, nowMs)
 }
 
-/** Another program may have put back a job whose attempts are used up. It is not started once more (I5). */
+/** Another program may have put back a job that has used its attempts. It becomes a dead letter instead of starting again. */
 function hasAttemptsLeft(connection: Connection, row: JobRow, nowMs: number): boolean {
   if (row.attempts < Math.max(1, row.max_retries)) return true
   const error = `all ${row.max_retries} attempts were used before it was put back; replay it instead`
@@ -108,7 +107,7 @@ function hasAttemptsLeft(connection: Connection, row: JobRow, nowMs: number): bo
   return false
 }
 
-/** Due jobs in order of priority, due time and arrival, at most `max` and of each type at most what its lane lets through. */
+/** Due jobs in order of priority, due time and arrival, at most `max`, and of each type at most what its lane allows. */
 function readMostUrgent(connection: Connection, lanes: readonly Lane[], max: number, now: string): readonly JobRow[] {
   const left = new Map(lanes.map((lane) => [lane.type.type, lane.max]))
   const ready = peek(connection, lanes).filter((peeked) => peeked.due <= now)
@@ -130,7 +129,7 @@ function readMostUrgent(connection: Connection, lanes: readonly Lane[], max: num
 type Probe = { readonly type: string; readonly priority: number; readonly now: string; readonly max: number }
 type Probed = Pick<JobRow, 'rowid' | 'scheduled_at' | 'type'>
 
-/** One type needs one statement; several are merged from the index first, so that only what is taken is read. */
+/** One type needs one statement. Several are merged from the index first, so that only claimed rows are read. */
 function readPriority(connection: Connection, probes: readonly Probe[], max: number): readonly JobRow[] {
   const [first, ...others] = probes
   if (first === undefined) return []

@@ -3,8 +3,6 @@ import { backgroundClock, type Clock, STEP_MS_MIN, systemClock, THREAD_STARTED_M
 import { toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
 
-/** What is done to the file when the wall clock was set; all other statements are in statements.ts. */
-
 export const READ_CLOCK = `SELECT timeline, offset_ms, stepped_at_ms, step_ms FROM millrace_clock WHERE id = 1`
 
 export const WRITE_CLOCK = `
@@ -16,7 +14,7 @@ ON CONFLICT (id) DO UPDATE SET timeline = excluded.timeline, offset_ms = exclude
 /** A time that SQLite cannot read stays as it is. */
 const shifted = (column: string): string => `coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', ${column}, :shift), ${column})`
 
-/** No lease gets longer than it was when it was written: what is left of it at most. One millisecond is for rounding. */
+/** Upper bound of a shifted lease: the length it was written with. One millisecond allows for rounding. */
 const WHOLE_LEASE = `coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', :now,
   printf('%+.3f seconds', unixepoch(lease_until, 'subsec') - unixepoch(updated_at, 'subsec') + 0.001)), lease_until)`
 
@@ -24,7 +22,7 @@ export const SHIFT_LEASES = `
 UPDATE job_queue SET lease_until = min(${shifted('lease_until')}, ${WHOLE_LEASE}), updated_at = :now
 WHERE status = 'in_progress' AND lease_until IS NOT NULL`
 
-/** Jobs that were due stay due, and retries keep their delay; every other due time is a time of day. */
+/** Due jobs stay due and retries keep their delay. Every other due time is a time of day and stays. */
 export const SHIFT_DUE = `
 UPDATE job_queue SET scheduled_at = ${shifted('scheduled_at')}, updated_at = :now
 WHERE status = 'queued' AND priority BETWEEN 1 AND 10 AND scheduled_at > :now
@@ -36,7 +34,7 @@ export const SHIFT_LEADERS = `UPDATE millrace_leaders SET until_ms = until_ms + 
 
 export const SHIFT_PRESENCE = `UPDATE millrace_presence SET until_ms = until_ms + :stepMs`
 
-/** After a start of the machine nobody knows what passed; what was written in the future cannot be waited for. */
+/** After the machine restarts, the elapsed time is unknown. A lease written in the future is cut to its own length. */
 export const CUT_LEASES = `
 UPDATE job_queue SET lease_until = ${WHOLE_LEASE}, updated_at = :now
 WHERE status = 'in_progress' AND lease_until > :now AND updated_at > :now`
@@ -53,20 +51,20 @@ export interface ClockRow {
 }
 
 /**
- * Keeps the times in the file right when the wall clock is set. Leases, rate limits, offices and presence count elapsed
- * time but are stored as times of day, because other programs read them. Every write transaction first compares the wall
- * clock with the monotonic one; the first that finds them apart moves all of these by the difference, and everybody else
- * finds that done. So no statement ever sees a lease of one time and a clock of another.
+ * Keeps the times in the file right when the wall clock is set. Leases, rate limits, leadership and presence measure
+ * elapsed time but are stored as times of day, because other programs read them. Every write transaction first compares
+ * the wall clock with the monotonic one. The first that finds a difference moves all stored times by it; later ones find
+ * that done. So a lease and the clock it is compared with are always on the same scale.
  */
-export class FileClock {
+export class StoredClock {
   readonly #connection: Connection
   readonly #clock: Clock
   readonly #timeline: Timeline
   readonly #onStep: () => void
   #isWatching = false
-  /** What the wall clock was ahead of the monotonic one when the times in the file were written; null: not read yet. */
+  /** Wall clock minus monotonic clock when the times in the file were written; null until it is read. */
   #offsetMs: number | null = null
-  /** What holds as soon as the transaction is committed. */
+  /** Takes effect when the transaction commits. */
   #next: { readonly offsetMs: number; readonly stepMs: number } | null = null
 
   constructor(connection: Connection, clock: Clock, onStep: () => void) {
@@ -76,14 +74,14 @@ export class FileClock {
     this.#onStep = onStep
   }
 
-  /** Once the schema is there. Reads, and writes nothing before somebody else writes. */
+  /** Call once the schema exists. Only reads: the next write transaction stores the clock. */
   watch(): void {
     const row = this.#readRow()
     if (row?.timeline === this.#timeline.id) this.#offsetMs = row.offset_ms
     this.#isWatching = true
   }
 
-  /** Whether the file does not know this clock yet, or not that it was set. */
+  /** Whether the file has not stored this clock yet, or not its last step. */
   get isBehind(): boolean {
     return this.#isWatching && (this.#offsetMs === null || this.#isAhead(this.#offsetMs))
   }
@@ -125,8 +123,8 @@ export class FileClock {
       this.#connection.prepare(WRITE_CLOCK).run({ timeline, offsetMs, steppedAtMs, stepMs })
       return { offsetMs, stepMs }
     }
-    // Another start of the machine, or nobody yet. Where this process has been here before, others live by another
-    // clock than it does, and theirs is not to be replaced again and again.
+    // The file was written after another start of the machine, or not at all. A process that stored its clock before
+    // shares the file with processes of another clock, and must not replace theirs again and again.
     if (this.#offsetMs === null) {
       if (isMachine && row !== undefined) cut(this.#connection, this.#clock.nowMs())
       this.#connection.prepare(WRITE_CLOCK).run({ timeline, offsetMs, steppedAtMs: null, stepMs: null })
@@ -151,11 +149,11 @@ function cut(connection: Connection, nowMs: number): void {
   connection.prepare(CUT_PRESENCE).run({ nowMs })
 }
 
-/** A monotonic clock that several views of a file may share. */
-export interface Timeline {
-  /** Two views with the same id can compare their readings. */
+/** A monotonic clock that several connections to a file may share. */
+interface Timeline {
+  /** Readings with the same id are comparable. */
   readonly id: string
-  /** Whether it is this machine's, and not a clock that was injected. */
+  /** False for an injected clock. */
   readonly isMachine: boolean
   monotonicMs(): number
 }
@@ -164,15 +162,15 @@ let machineId: string | null = null
 
 const injected = new WeakMap<Clock, string>()
 
-/** All processes of one start of a machine read the same monotonic clock, unless they were given a namespace of time. */
+/** Processes share a monotonic clock until the machine restarts, unless they run in another time namespace. */
 function thisMachine(): string {
   machineId ??= `${process.platform} ${read(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim())} ${read(() => readlinkSync('/proc/self/ns/time'))}`
   return machineId
 }
 
 /**
- * Empty where the system does not tell. Readings from before a restart of the machine are then taken for this one's,
- * and a lease of before ends within its own length after it.
+ * Empty where the system does not say. Readings from before a restart of the machine then count as current, and a lease
+ * from before it ends within its own length.
  */
 function read(look: () => string): string {
   try {
@@ -182,7 +180,7 @@ function read(look: () => string): string {
   }
 }
 
-export function timelineOf(clock: Clock): Timeline {
+function timelineOf(clock: Clock): Timeline {
   if (clock === systemClock || clock === backgroundClock) {
     return { id: thisMachine(), isMachine: true, monotonicMs: () => clock.monotonicMs() + THREAD_STARTED_MS }
   }

@@ -14,14 +14,14 @@ import { moveStarts } from './rate-limits.ts'
 import { fromLeaseToken } from './rows.ts'
 import { settleLeases } from './settle.ts'
 
-/** How often held leases are compared with the database at most, however often others commit. */
+/** Held leases are compared with the database at most this often, however often other processes commit. */
 const LOST_CHECK_MS = 100
 
 export class SqliteConsumer implements Consumer {
   readonly #core: SqliteCore
   readonly #subscription: Subscription
   readonly #held = new ChurnMap<string, Lease>()
-  /** Jobs given back whose settle is not acknowledged yet: they can be claimed again before that. */
+  /** Jobs given back whose settle is not acknowledged yet. They can be claimed again before it is. */
   readonly #returning = new Map<string, Promise<unknown>>()
   readonly #listeners = new Set<(lost: Lost) => void>()
   readonly #troubled = new Set<(error: unknown) => void>()
@@ -67,8 +67,8 @@ export class SqliteConsumer implements Consumer {
   }
 
   /**
-   * After this turn of the event loop, in which the handlers start. Nobody waits for it: should it fail, the window of the
-   * limit counts from the claim, and what is wrong with the file the next claim tells.
+   * Runs after this turn of the event loop, in which the handlers start. If it fails, the window of the limit counts from
+   * the claim, and the next claim reports the fault.
    */
   #moveStarts(): void {
     const { connection, clock } = this.#core
@@ -80,8 +80,8 @@ export class SqliteConsumer implements Consumer {
   }
 
   /**
-   * A job's next start is not handed out before its last one was acknowledged, or its holder would hear of them in the
-   * wrong order. The turn of the event loop lets whoever awaits that settle come first.
+   * A job's next start is handed out only after its last one was acknowledged, so that its holder sees them in order. The
+   * extra turn of the event loop lets the caller that awaits the settle run first.
    */
   async #returned(leases: readonly Lease[]): Promise<void> {
     const settling = leases.flatMap((lease) => this.#returning.get(lease.job.id) ?? [])
@@ -115,7 +115,7 @@ export class SqliteConsumer implements Consumer {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
     if (settlements.length === 0) return []
-    // From here on a loss is told by the answer, not by `onLost`.
+    // From here on the answer reports a loss, not `onLost`.
     for (const { lease } of settlements) this.#held.delete(lease.token)
     const removes = settlements.some(({ outcome }) => hasKeepLimit(outcome))
     const settling = this.#core.write('settle', (isAlone) => {
@@ -128,7 +128,7 @@ export class SqliteConsumer implements Consumer {
     const lost = await settling.finally(() => {
       for (const id of returning) if (this.#returning.get(id) === settling) this.#returning.delete(id)
     })
-    // Someone may wait for the result, for a released job or for a newer version of a latest key.
+    // Callers may wait for the result, for a released job or for a newer version of a latest key.
     this.#core.wakeups.notify()
     return lost
   }
@@ -157,7 +157,7 @@ export class SqliteConsumer implements Consumer {
     return () => this.#troubled.delete(listener)
   }
 
-  /** Every commit of another process comes by here, so the look itself is rationed, and the last one is never skipped. */
+  /** Runs on every commit of another process, so the check is rationed. The last one is never skipped. */
   #findLostSoon(): void {
     if (this.#check !== null || this.#held.size === 0) return
     this.#check = systemClock.after(LOST_CHECK_MS, () => {
@@ -167,8 +167,8 @@ export class SqliteConsumer implements Consumer {
   }
 
   /**
-   * A cancellation by anyone changes the database, so a change is the moment to compare. It runs from a timer and after
-   * acts that are done already, so it must not throw; the next renewal finds a lost lease as well.
+   * A cancellation changes the database, so each change is a reason to compare. It runs from a timer and after calls that
+   * have taken effect, so it must not throw. The next renewal finds a lost lease too.
    */
   findLost(): void {
     if (this.#held.size === 0 || this.#listeners.size === 0) return

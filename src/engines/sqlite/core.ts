@@ -1,7 +1,7 @@
 import { RemovedJobViews } from '../../engine/removed-job-views.ts'
 import { ClosedError, type MillraceError } from '../../errors.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
-import { FileClock } from './clock.ts'
+import { StoredClock } from './clock.ts'
 import { type Connection, fileOf } from './database.ts'
 import { isBusy, toEngineError } from './faults.ts'
 import { FileWatch } from './file-watch.ts'
@@ -9,7 +9,7 @@ import { Wakeups } from './wakeups.ts'
 import { WalSync } from './wal-sync.ts'
 import { Writer } from './writer.ts'
 
-/** Reads meet a lock only in the moment another process opens or folds the WAL. */
+/** A read meets a lock only while another process opens or checkpoints the WAL. */
 const READ_TRIES = 200
 
 interface CoreConsumer {
@@ -25,49 +25,49 @@ export class SqliteCore {
   readonly removedViews = new RemovedJobViews()
   readonly #writer: Writer
   readonly #walSync: WalSync | null
-  readonly #fileClock: FileClock
+  readonly #clockInFile: StoredClock
   #fileWatch: FileWatch | null = null
   readonly #consumers = new Set<CoreConsumer>()
   #closed = false
 
-  /** `walFile`: the file whose WAL is synced here, or null when SQLite itself does it or nobody needs it. */
+  /** `walFile`: the file whose WAL is synced here; null when SQLite syncs it or no sync is needed. */
   constructor(connection: Connection, clock: Clock, walFile: string | null) {
     this.connection = connection
     this.clock = clock
     this.wakeups = new Wakeups(connection, clock)
     this.#walSync = walFile === null ? null : new WalSync(walFile)
     const walSync = this.#walSync
-    this.#fileClock = new FileClock(connection, clock, () => this.wakeups.notify())
+    this.#clockInFile = new StoredClock(connection, clock, () => this.wakeups.notify())
     this.#writer = new Writer(connection, {
       sync: walSync === null ? null : () => walSync.sync(),
       watch: {
         begin: () => {
           this.#fileWatch?.assertSame()
-          this.#fileClock.begin()
+          this.#clockInFile.begin()
         },
-        committed: () => this.#fileClock.committed(),
+        committed: () => this.#clockInFile.committed(),
       },
     })
   }
 
-  /** Once the schema is there. */
+  /** Call once the schema exists. */
   async opened(): Promise<void> {
-    await this.read('reading the clock', () => this.#fileClock.watch())
+    await this.read('reading the clock', () => this.#clockInFile.watch())
     this.#fileWatch = new FileWatch(this.connection, fileOf(this.connection.handle))
   }
 
-  /** Before anything new is begun: throws where the file was replaced, or migrated by a newer Millrace. */
+  /** Call before starting new work. Throws if the file was replaced, or migrated by a newer Millrace. */
   assertUsable(): void {
     this.#fileWatch?.assertSame()
     this.#fileWatch?.assertKnown()
   }
 
-  /** Whether the times in the file are not those of the clock: it was set, or the file does not know it yet. */
+  /** Whether the clock was set and the times in the file were not moved yet. */
   get isBehind(): boolean {
-    return this.#fileClock.isBehind
+    return this.#clockInFile.isBehind
   }
 
-  /** For who may only read: every write does the same first. */
+  /** For calls that may only read. Every write does the same first. */
   followClock(): Promise<void> {
     return this.writeVolatile('following the clock', () => {})
   }
@@ -76,20 +76,20 @@ export class SqliteCore {
     return this.#writer.claimMax
   }
 
-  /** Acknowledged when it is as durable as the engine was told to be. */
+  /** Acknowledged when it is as durable as `synchronous` says. */
   write<T>(name: string, run: (isAlone: boolean) => T): Promise<T> {
     return this.#writer.run(name, run)
   }
 
   /**
-   * For claims, renewals and progress. A power cut ends every holder too, so losing one of these means at most that a
-   * start of the last milliseconds is not counted; a settle that was acknowledged implies them.
+   * For claims, renewals and progress. A power cut ends every holder too, so losing one means at most that a start of the
+   * last milliseconds is not counted. An acknowledged settle includes them.
    */
   writeVolatile<T>(name: string, run: (isAlone: boolean) => T): Promise<T> {
     return this.#writer.run(name, run, 'volatile')
   }
 
-  /** Synchronous unless the database is locked for a moment: then it is tried again without blocking. */
+  /** Synchronous, unless the database is locked for a moment: then it retries without blocking. */
   async read<T>(name: string, run: () => T): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       if (this.#closed) throw new ClosedError('the SQLite engine')
@@ -119,7 +119,7 @@ export class SqliteCore {
   /** Ends claims that wait, lets writes already made finish, and refuses new ones. */
   async close(): Promise<void> {
     await Promise.all([...this.#consumers].map((consumer) => consumer.close()))
-    // Before those who wait are woken: they look again, and must not start to wait on a file that is about to close.
+    // Before waiting callers are woken: they look again, and must not wait on a file that is about to close.
     this.#closed = true
     this.wakeups.close()
     await this.#writer.close()

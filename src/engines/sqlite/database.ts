@@ -16,9 +16,9 @@ export interface SqliteStatement {
   get(...parameters: SqliteValue[]): unknown
   all(named: Named): unknown[]
   all(...parameters: SqliteValue[]): unknown[]
-  /** How node:sqlite is told to answer with arrays. */
+  /** node:sqlite: rows as arrays. */
   setReturnArrays?(enabled: boolean): void
-  /** How better-sqlite3 is told so. */
+  /** better-sqlite3: rows as arrays. */
   raw?(enabled: boolean): unknown
 }
 
@@ -29,16 +29,16 @@ export interface SqliteDatabase {
   close(): unknown
 }
 
-/** What an acknowledged call survives: `full` a power cut, `normal` a process crash (the last ones may vanish with the power). */
+/** What an acknowledged call survives. `full`: a power cut. `normal`: a process crash; a power cut may lose the last calls. */
 export type Synchronous = 'full' | 'normal'
 
 /**
  * SQLite before 3.51.3 can corrupt a WAL database that two connections write and checkpoint
- * (sqlite.org/wal.html#walresetbug). A queue lives on exactly that, so older ones are refused.
+ * (sqlite.org/wal.html#walresetbug). A queue does exactly that, so older versions are refused.
  */
 const VERSION_MIN = [3, 51, 3] as const
 
-/** Pages of WAL after which a commit folds it back: 8 MiB. A fold pauses the event loop, and 4 MiB meant twice as many. */
+/** Pages of WAL after which a commit checkpoints it: 8 MiB. A checkpoint pauses the event loop, and 4 MiB meant twice as many. */
 const WAL_PAGES = 2_000
 
 /** A connection with a cache of prepared statements. One per engine and thread. */
@@ -59,7 +59,7 @@ export class Connection {
     return statement
   }
 
-  /** Rows come as arrays of columns: half the time and memory of objects, worth it where every job passes. */
+  /** Rows as arrays of columns take half the time and memory of objects. For the statements that every job passes. */
   prepareArrays(sql: string): SqliteStatement {
     const known = this.#arrays.get(sql)
     if (known !== undefined) return known
@@ -90,7 +90,7 @@ export function openFile(path: string): SqliteDatabase {
   }
 }
 
-/** Refuses an SQLite that could damage the file, then sets what durability and speed depend on. */
+/** Refuses an SQLite version that could damage the file, then sets the pragmas for durability and speed. */
 export function configure(connection: Connection, pragmaSynchronous: 'FULL' | 'NORMAL', owned: boolean): void {
   assertVersion(connection)
   connection.exec('PRAGMA busy_timeout = 0')
@@ -104,13 +104,13 @@ export function configure(connection: Connection, pragmaSynchronous: 'FULL' | 'N
   connection.exec('PRAGMA trusted_schema = OFF')
 }
 
-/** Lets retention give space back in small steps. SQLite takes it only for a file that has nothing in it yet. */
+/** Lets retention give space back in small steps. SQLite accepts it only for an empty file. */
 function vacuumIncrementally(connection: Connection): void {
   const { page_count: pages } = connection.handle.prepare('PRAGMA page_count').get() as { page_count: number }
   if (pages === 0) connection.exec('PRAGMA auto_vacuum = INCREMENTAL')
 }
 
-export function assertVersion(connection: Connection): void {
+function assertVersion(connection: Connection): void {
   const row = connection.prepare('SELECT sqlite_version() AS version').get() as { version: string }
   assertVersionText(row.version)
 }
@@ -129,7 +129,7 @@ export function assertVersionText(version: string): void {
   }
 }
 
-/** Everything that changes the schema. A worker's connection may do none of it. */
+/** Actions that change the schema. A worker's connection may perform none of them. */
 const SCHEMA_CHANGES = new Set<number>([
   sqlite.SQLITE_CREATE_INDEX,
   sqlite.SQLITE_CREATE_TABLE,
@@ -146,7 +146,7 @@ const SCHEMA_CHANGES = new Set<number>([
   sqlite.SQLITE_DETACH,
 ])
 
-/** From here on the connection can read and write rows but not change the schema. Only our own handles are guarded. */
+/** Denies schema changes on this connection. Only handles that Millrace opened are guarded. */
 export function forbidSchemaChanges(handle: SqliteDatabase): void {
   if (!(handle instanceof DatabaseSync)) return
   handle.setAuthorizer((action) => (SCHEMA_CHANGES.has(action) ? sqlite.SQLITE_DENY : sqlite.SQLITE_OK))

@@ -31,7 +31,7 @@ import { parse, toView, type ViewRow } from './rows.ts'
 const DEAD = `status = 'dead_letter' AND ended IS NULL`
 
 /** One text for each set of filters, so that each uses the index. */
-export function listDead(filter: DeadLetterFilter): string {
+function listDead(filter: DeadLetterFilter): string {
   const conditions = [
     DEAD,
     filter.type !== undefined && 'type = :type',

@@ -9,7 +9,7 @@ import { PLAIN, takeLatestPlace } from './latest-keys.ts'
 import { RetryIndividually } from './writer.ts'
 
 /** Jobs that differ only in id and payload, many in one statement: two bindings per row instead of nine. */
-export function insertAlike(count: number): string {
+function insertAlike(count: number): string {
   const row = `(?, ?, :type, :priority, :due, :attempts, :version, :now, :now)`
   return `INSERT INTO job_queue (id, payload, type, priority, scheduled_at, max_retries, payload_version, created_at, updated_at)
 VALUES ${Array.from({ length: count }, () => row).join(', ')} ON CONFLICT DO NOTHING`
@@ -24,20 +24,20 @@ ON CONFLICT DO NOTHING`
 
 export const FIND_ID = `SELECT id FROM job_queue WHERE id = :id`
 
-/** The column is unique whatever the state, so also a job that another program has finished may be in the way. */
+/** The column is unique in every state, so a job that another program finished can be in the way too. */
 export const FIND_BY_KEY = `
 SELECT id, status IN ('completed', 'dead_letter') AS finished FROM job_queue WHERE idempotency_key = :key`
 
 export const RELEASE_KEY = `
 UPDATE job_queue SET ${KEY_RELEASED} WHERE idempotency_key = :key AND status IN ('completed', 'dead_letter')`
 
-/** Rows per multi-row INSERT. From 25 to 200 the rate was the same within the noise of the machine. */
+/** Rows per multi-row INSERT. From 25 to 200 the rate is the same within noise. */
 const ALIKE_ROWS = 50
 const INSERT_ALIKE = insertAlike(ALIKE_ROWS)
 
 /**
- * Stores the jobs in order. Synchronous, inside a transaction: the writer's, or the user's own. Unless it is told to
- * take care it may throw RetryIndividually, and then the transaction must be rolled back.
+ * Stores the jobs in order. Synchronous, inside a transaction of the writer or of the user. Unless `individually`, it may
+ * throw RetryIndividually, and then the transaction must be rolled back.
  */
 export function insertJobs(
   connection: Connection,
@@ -61,12 +61,12 @@ export function insertJobs(
   return receipts
 }
 
-/** Where a job of this batch is a duplicate, those after it wait for the job that it duplicates. */
+/** Successors of a duplicate in this batch wait for the job that it duplicates. */
 function redirected(job: NewJob, duplicates: ReadonlyMap<string, string>): NewJob {
   return job.after === null || duplicates.size === 0 ? job : { ...job, after: redirect(job.after, duplicates) }
 }
 
-/** How many jobs from `index` on differ in nothing but id and payload, from 1 up to one statement's worth. */
+/** How many jobs from `index` on differ only in id and payload: from 1 up to the size of one statement. */
 function countAlike(jobs: readonly NewJob[], index: number): number {
   const first = jobs[index]
   if (first === undefined || !isPlain(first)) return 1
@@ -94,7 +94,7 @@ function isAlike(one: NewJob, other: NewJob): boolean {
   )
 }
 
-/** An id that exists is so rare that nothing is spent on finding out which one it was. */
+/** An id that exists already is rare, so the individual retry finds out which one it was. */
 function insertAlikeRows(connection: Connection, jobs: readonly NewJob[], nowMs: number): readonly Receipt[] {
   const [first] = jobs
   if (first === undefined) return []
@@ -149,8 +149,8 @@ function findKnown(connection: Connection, job: NewJob): string | null {
 }
 
 /**
- * The live job that has the key, or null. Our own jobs give their key up as they finish; from a row that another program
- * has finished, or that was there before Millrace, it is taken here (I7). Inside a write transaction.
+ * The live job that has the key, or null. Our own jobs give up their key when they finish. A row that another program
+ * finished, or that is older than Millrace, loses it here. Inside a write transaction.
  */
 export function takeKey(connection: Connection, key: string, forId?: string): string | null {
   const keyed = connection.prepare(FIND_BY_KEY).get({ key }) as { id: string; finished: 0 | 1 } | undefined

@@ -13,7 +13,7 @@ SELECT ${JOB_COLUMNS}, lease_owner, started_at FROM job_queue INDEXED BY idx_job
 WHERE status = 'in_progress' AND lease_until <= :now AND (:only IS NULL OR type IN (SELECT value FROM json_each(:only)))
 ORDER BY lease_until LIMIT :max`
 
-/** The start was counted when it was made: the reaper's lease counts nothing. */
+/** The start was counted when it was claimed. The reaper's lease counts nothing. */
 export const LEASE_EXPIRED = `
 UPDATE job_queue SET lease_owner = :worker, lease_until = :until, lease_token = :token, updated_at = :now
 WHERE rowid IN (SELECT value FROM json_each(:rows))`

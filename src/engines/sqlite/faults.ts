@@ -23,7 +23,7 @@ function primaryCode(error: unknown): number | null {
   return known === undefined ? null : (NAMES[known] ?? null)
 }
 
-/** Another connection holds the lock, or this handle is inside a transaction of the user's own: waiting helps. */
+/** Another connection holds the lock, or the user's transaction is open on this handle: waiting helps. */
 export function isBusy(error: unknown): boolean {
   const code = primaryCode(error)
   if (code === PRIMARY.BUSY || code === PRIMARY.LOCKED) return true
@@ -50,7 +50,7 @@ const ADVICE: Readonly<Record<number, readonly [ErrorCode, string]>> = {
   ],
 }
 
-/** Every foreign error as a coded one. Our own pass through. */
+/** Turns errors of the driver into coded ones. Millrace's own pass through. */
 export function toEngineError(error: unknown, during: string): MillraceError {
   if (isMillraceError(error)) return error
   const code = primaryCode(error)

@@ -1,16 +1,16 @@
-/** What kind of file system holds a path. SQLite's WAL needs locks and shared memory that hold. */
+/** Which kind of file system holds a path. SQLite's WAL needs reliable locks and shared memory. */
 import { readFile, realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { EngineError } from '../../errors.ts'
 
-/** The text of /proc/mounts, or null where there is none. */
+/** The text of /proc/mounts; null where the system has none. */
 export const readMounts = (): Promise<string | null> => readFile('/proc/mounts', 'utf8').catch(() => null)
 
-/** Their locks and shared memory do not hold between machines, or at all: WAL on them corrupts or hangs. */
+/** Locks and shared memory do not work across machines, or not at all: WAL on them corrupts or hangs. */
 const NETWORK = new Set(['nfs', 'nfs4', 'cifs', 'smb3', 'smbfs', 'afs', 'ceph', 'lustre', 'davfs', 'ncpfs'])
 const NETWORK_FUSE = /^fuse\.(?:sshfs|rclone|s3fs|glusterfs|gcsfuse|ceph(?:-fuse)?|davfs2?|smbnetfs|juicefs|goofys)$/
 const IN_MEMORY = new Set(['tmpfs', 'ramfs'])
-/** A directory shared with the host of a virtual machine: what its locks are worth, the host decides. */
+/** Directories shared with the host of a virtual machine. Whether locks work depends on the host. */
 const SHARED = new Set([
   '9p',
   'virtiofs',
@@ -22,7 +22,7 @@ const SHARED = new Set([
   'drvfs',
 ])
 
-/** The type of the file system that holds the path: that of the longest mount point above it, the last mounted of equals. */
+/** The file system of the longest mount point above the path. Of equal ones the last mounted counts. */
 export function fileSystemOf(path: string, mounts: string): string | null {
   let found: { readonly point: string; readonly type: string } | null = null
   for (const line of mounts.split('\n')) {
@@ -47,7 +47,7 @@ export function isShared(type: string): boolean {
   return SHARED.has(type) || type.startsWith('fuse.')
 }
 
-/** Refuses a file on a network file system before it is touched: a queue that corrupts later would lose more than a start. */
+/** Refuses a file on a network file system before touching it: corruption later would lose more. */
 export async function assertLocal(file: string, mounts: string | null): Promise<void> {
   if (mounts === null) return
   const folder = await realpath(dirname(file)).catch(() => dirname(file))

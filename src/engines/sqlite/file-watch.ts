@@ -6,22 +6,22 @@ import type { Connection } from './database.ts'
 import { schemaVersion } from './migrate.ts'
 import { SCHEMA_VERSION } from './migrations.ts'
 
-/** How often the file and its schema are looked at while they are used. */
+/** How often the file and its schema are checked while they are in use. */
 const LOOK_MS = 500
 
 /**
- * Notices what other programs do to a file that is open. SQLite goes on with a file that was deleted or replaced: what it
- * writes there is gone with this process. And a newer Millrace may migrate the file while this one runs.
+ * Notices what other programs do to an open file. SQLite keeps using a file that was deleted or replaced, and what it
+ * writes there is lost when this process ends. A newer Millrace may also migrate the file while this one runs.
  */
 export class FileWatch {
   readonly #connection: Connection
-  /** Each with the inode that was opened; null until it is there. */
+  /** The inode of each file when it was opened; null while it does not exist. */
   readonly #inodes = new Map<string, string | null>()
   readonly #file: string
   #fileLookedMs = Number.NEGATIVE_INFINITY
   #schemaLookedMs = Number.NEGATIVE_INFINITY
 
-  /** `file`: empty for a database in memory, which nobody can replace. */
+  /** `file`: empty for a database in memory, which cannot be replaced. */
   constructor(connection: Connection, file: string) {
     this.#connection = connection
     this.#file = file
@@ -29,7 +29,7 @@ export class FileWatch {
     for (const path of [file, `${file}-wal`, `${file}-shm`]) this.#inodes.set(path, inodeOf(path))
   }
 
-  /** Throws where the file is not the one that was opened. */
+  /** Throws if the file is not the one that was opened. */
   assertSame(): void {
     const nowMs = systemClock.monotonicMs()
     if (nowMs - this.#fileLookedMs < LOOK_MS) return
@@ -41,7 +41,7 @@ export class FileWatch {
     this.#fileLookedMs = nowMs
   }
 
-  /** Throws where a newer Millrace has migrated the file. Nothing new is begun then; what is held may be settled. */
+  /** Throws if a newer Millrace migrated the file. No new work starts then; held jobs may still be settled. */
   assertKnown(): void {
     const nowMs = systemClock.monotonicMs()
     if (nowMs - this.#schemaLookedMs < LOOK_MS) return

@@ -7,14 +7,14 @@ import { parse, toMs, type ViewRow } from './rows.ts'
 export const RECORD_EVENT = `
 INSERT INTO job_events (job_id, at, name, attempt, worker, detail) VALUES (:id, :now, :name, :attempt, :worker, :detail)`
 
-/** All but the newest of a job's lines go. */
+/** Removes all but the newest events of a job. */
 export const TRIM_EVENTS = `
 DELETE FROM job_events WHERE job_id = :id AND seq <=
   (SELECT seq FROM job_events WHERE job_id = :id ORDER BY seq DESC LIMIT 1 OFFSET :kept)`
 
 export const READ_EVENTS = `SELECT at, name, attempt, worker, detail FROM job_events WHERE job_id = :id ORDER BY seq`
 
-export interface NewEvent {
+interface NewEvent {
   readonly id: string
   readonly name: JobEventName
   readonly attempt: number
@@ -34,7 +34,7 @@ export function recordEvent(connection: Connection, event: NewEvent, nowMs: numb
   if (REPEATED.has(event.name)) connection.prepare(TRIM_EVENTS).run({ id: event.id, kept: HISTORY_MAX })
 }
 
-/** What can happen to one job without end. */
+/** Events that can happen to one job any number of times. */
 const REPEATED: ReadonlySet<JobEventName> = new Set<JobEventName>(['failed', 'released', 'expired'])
 
 interface EventRow {

@@ -13,7 +13,7 @@ import { toMs, toView, type ViewRow } from './rows.ts'
 
 export const FIND_JOB = `SELECT ${VIEW_COLUMNS} FROM job_queue WHERE id = :id`
 
-/** Types that have jobs. One probe per type on the index, however many jobs there are. */
+/** The types that have jobs: one index probe per type, however many jobs there are. */
 export const TYPES = `
 WITH RECURSIVE types(type) AS (
   SELECT min(type) FROM job_queue
@@ -21,11 +21,11 @@ WITH RECURSIVE types(type) AS (
   SELECT (SELECT min(type) FROM job_queue WHERE type > types.type) FROM types WHERE types.type IS NOT NULL)
 SELECT type FROM types WHERE type IS NOT NULL`
 
-/** Where a page ends: the job itself, or the next below it when it has been removed since. */
+/** Where a page ends: at the job, or at the next one below it if it was removed meanwhile. */
 export const PLACE_BEFORE = `
 SELECT rowid - (id = :id) AS place FROM job_queue WHERE id <= :id ORDER BY id DESC LIMIT 1`
 
-/** The newest up to a place. Rowids grow with arrival, and an index on a type and a state has its rowids in order. */
+/** The newest jobs up to a place. Rowids grow with arrival, and the index on type and state keeps them in order. */
 export const NEWEST = `SELECT rowid FROM job_queue WHERE rowid <= :place ORDER BY rowid DESC LIMIT :limit`
 
 export const NEWEST_OF = `
@@ -35,7 +35,7 @@ WHERE type = :type AND status = :state AND rowid <= :place ORDER BY rowid DESC L
 export const VIEW_ROWS = `
 SELECT ${VIEW_COLUMNS} FROM job_queue WHERE rowid IN (SELECT value FROM json_each(:rowids)) ORDER BY rowid DESC`
 
-/** The first of each priority is one probe on the index; the oldest of these is read. */
+/** One index probe finds the first job of each priority. Only the oldest of these is read. */
 export const OLDEST_DUE = `
 WITH RECURSIVE priorities(priority) AS (
   SELECT min(priority) FROM job_queue INDEXED BY idx_job_queue_dequeue WHERE status = 'queued'
@@ -58,7 +58,7 @@ export const COUNT_READY = `
 SELECT type, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_claim
 WHERE status = 'queued' AND waiting_for = 0 AND scheduled_at <= :now GROUP BY type`
 
-/** Due, but behind an older job of their latest key that is in flight. */
+/** Due, but waiting for a running job of the same latest key. */
 export const COUNT_HELD_BACK = `
 SELECT type, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_latest
 WHERE latest_key IS NOT NULL AND status = 'queued' AND waiting_for > 0 AND scheduled_at <= :now GROUP BY type`
@@ -184,6 +184,10 @@ interface Place {
   readonly rowid: number
 }
 
+/**
+ * One page, newest first. A page costs the same at a thousand and at ten million rows: each type and state has its jobs in
+ * order on one index, so the newest of all are among the newest of each.
+ */
 export function listRows(connection: Connection, filter: JobFilter): ViewRow[] {
   const place = placeOf(connection, filter.before)
   if (place === null) return []
@@ -191,7 +195,7 @@ export function listRows(connection: Connection, filter: JobFilter): ViewRow[] {
   return connection.prepare(VIEW_ROWS).all({ rowids: JSON.stringify(rowids) }) as ViewRow[]
 }
 
-/** Null when nothing is below the job. */
+/** Null when no job is below this one. */
 function placeOf(connection: Connection, before: string | undefined): number | null {
   if (before === undefined) return Number.MAX_SAFE_INTEGER
   const found = connection.prepare(PLACE_BEFORE).get({ id: before }) as { place: number } | undefined

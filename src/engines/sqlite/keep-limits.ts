@@ -9,12 +9,12 @@ import { findRow } from './inspector.ts'
 import { removeFinished } from './retention.ts'
 import { parse, toView } from './rows.ts'
 
-/** All but the newest of a type, the newest first. The ended ones have the same state as dead letters and are none. */
+/** Jobs of a type beyond the newest, newest first. Ended jobs share the state of dead letters but are not counted. */
 export const FIND_BEYOND = `
 SELECT rowid, id, completed_at, options, ${IS_AWAITED} AS awaited FROM job_queue INDEXED BY idx_job_queue_type
 WHERE type = :type AND status = :status AND ended IS NULL ORDER BY rowid DESC LIMIT :max OFFSET :keep`
 
-/** Jobs that have just finished, but for those whose place a newer version of their latest key took. */
+/** Jobs that just finished. Superseded ones are left out. */
 export const FIND_FINISHED = `
 SELECT rowid, id, completed_at, ${IS_AWAITED} AS awaited FROM job_queue
 WHERE id IN (SELECT value FROM json_each(:ids)) AND status = :status AND ended IS NULL`

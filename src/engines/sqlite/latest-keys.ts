@@ -7,7 +7,7 @@ import { KEY_RELEASED, UNLEASED } from './fragments.ts'
 import { recordEvent } from './history.ts'
 import type { ViewRow } from './rows.ts'
 
-/** The next keys after one, and whether a job of each may still run: one that waits, runs, or may be replayed. */
+/** The next keys after one, and whether a job of each may still run: it waits, runs, or may be replayed. */
 const LATEST = `
 SELECT type, latest_key, idle_since, EXISTS (
   SELECT 1 FROM job_queue WHERE job_queue.type = job_latest.type AND job_queue.latest_key = job_latest.latest_key
@@ -25,24 +25,24 @@ export const FORGET_LATEST = `DELETE FROM job_latest WHERE type = :type AND late
 
 export const FIND_LATEST_SEQ = `SELECT seq FROM job_latest WHERE type = :type AND latest_key = :latestKey`
 
-/** Takes the next number of a latest key, or the given one if it is above all before it; no row comes back when it is stale. */
+/** Takes the next number of a latest key, or the given one if it is the highest. Returns no row for a stale number. */
 export const TAKE_LATEST_SEQ = `
 INSERT INTO job_latest (type, latest_key, seq) VALUES (:type, :latestKey, coalesce(:seq, 1))
 ON CONFLICT (type, latest_key) DO UPDATE SET seq = coalesce(:seq, job_latest.seq + 1), idle_since = NULL
 WHERE :seq IS NULL OR :seq > job_latest.seq
 RETURNING seq`
 
-/** At most one waits and one runs: the rules of enqueue and settle keep it so. */
+/** At most one job waits and one runs: enqueue and settle see to it. */
 export const FIND_LATEST = `
 SELECT rowid, id, status, scheduled_at, attempts FROM job_queue
 WHERE type = :type AND latest_key = :latestKey AND status IN ('queued', 'in_progress')`
 
-/** It leaves its row number, and with that its place among jobs of the same time, to the job that replaces it. */
+/** Leaves its rowid, and so its place among jobs of the same due time, to the job that replaces it. */
 export const SUPERSEDE_WAITING = `
 UPDATE job_queue SET rowid = (SELECT max(rowid) + 1 FROM job_queue), status = 'dead_letter', ended = 'superseded', completed_at = :now, ${KEY_RELEASED}, ${UNLEASED}
 WHERE id = :id AND status = 'queued'`
 
-/** The newer job of a latest key may run once the older one is out of the way. */
+/** The newer job of a latest key may run once the older one has ended. */
 export const UNBLOCK_LATEST = `
 UPDATE job_queue SET waiting_for = 0, updated_at = :now
 WHERE type = :type AND latest_key = :latestKey AND status = 'queued' AND waiting_for > 0`
@@ -57,8 +57,8 @@ interface Walked {
 const BATCH = 250
 
 /**
- * Forgets the highest numbers of latest keys that nobody has used for a week: an older version is refused until then,
- * also after the newer one was removed (I4). One call looks at a portion, and answers whether there are more.
+ * Forgets the highest numbers of latest keys that were idle for a week. Until then an older version is refused, even after
+ * the newer one was removed. One call looks at one batch of keys and returns whether there are more.
  */
 export function latestKeys(core: SqliteCore): { readonly forgetIdle: () => Promise<boolean> } {
   let after = { type: '', latestKey: '' }
@@ -82,14 +82,14 @@ function walk({ connection }: SqliteCore, after: { readonly type: string; readon
   return connection.prepare(WALK_LATEST).all({ ...after, max: BATCH }) as unknown as Walked[]
 }
 
-/** Since when it is idle, as it is to be noted; null while it is used, 'forget' when that was long ago. */
+/** The `idle_since` to store: null while the key is used, 'forget' when it was idle long enough. */
 function next({ used, idle_since: since }: Walked, nowMs: number): string | null {
   if (used === 1) return null
   if (since === null) return toIso(nowMs)
   return since <= toIso(nowMs - LATEST_IDLE_MS) ? 'forget' : since
 }
 
-/** Looks again: a newer version may have come meanwhile. Inside a write transaction. */
+/** Checks again, because a newer version may have arrived meanwhile. Inside a write transaction. */
 function review({ connection }: SqliteCore, key: { readonly type: string; readonly latestKey: string }, nowMs: number) {
   const found = connection.prepare(FIND_LATEST_KEY).get(key) as unknown as Walked | undefined
   if (found === undefined) return
@@ -101,7 +101,7 @@ function review({ connection }: SqliteCore, key: { readonly type: string; readon
 interface Place {
   readonly rowid: number | null
   readonly seq: number | null
-  /** The place in the queue of the job that gave way. */
+  /** The due time of the job that was replaced. */
   readonly due: string | null
   readonly waitingFor: number
   readonly replaced: boolean
@@ -109,7 +109,7 @@ interface Place {
 
 export const PLAIN: Place = { rowid: null, seq: null, due: null, waitingFor: 0, replaced: false }
 
-/** Null when a newer version has been seen. A waiting older job ends superseded; a running one is waited for. */
+/** Null for a stale version. A waiting older job ends superseded; a running one is waited for. */
 export function takeLatestPlace(
   connection: Connection,
   type: string,

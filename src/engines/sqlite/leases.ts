@@ -40,7 +40,7 @@ export function change(
   return Number(holder.connection.prepare(statement).run({ ...fence, ...values }).changes) === 1
 }
 
-/** Extends all that is still held in one statement, and only if that was not all looks for what is gone. */
+/** Extends all held leases in one statement. Only if some were not extended are they looked up one by one. */
 export function renewLeases(holder: Holder, leases: readonly Lease[], leaseMs: number): readonly Lost[] {
   const { connection, nowMs } = holder
   const until = toIso(nowMs + leaseMs)

@@ -8,7 +8,7 @@ import { Connection } from './database.ts'
 import { toEngineError } from './faults.ts'
 import { MIGRATIONS, SCHEMA_VERSION } from './migrations.ts'
 
-/** Named after us, because the file may be the user's own and user_version theirs. */
+/** A table of our own, because the file and its user_version may belong to the user. */
 const VERSION_TABLE = `
 CREATE TABLE IF NOT EXISTS millrace_schema (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)`
 
@@ -16,7 +16,7 @@ const HAS_VERSION_TABLE = `SELECT 1 AS found FROM sqlite_master WHERE type = 'ta
 const READ_VERSION = `SELECT coalesce(max(version), 0) AS version FROM millrace_schema`
 const WRITE_VERSION = `INSERT INTO millrace_schema (version, name, applied_at) VALUES (?, ?, ?)`
 
-/** 0 for a file that Millrace has never touched. */
+/** 0 for a file without Millrace's tables. */
 export function schemaVersion(connection: Connection): number {
   if (connection.handle.prepare(HAS_VERSION_TABLE).get() === undefined) return 0
   return (connection.handle.prepare(READ_VERSION).get() as { version: number }).version
@@ -31,7 +31,7 @@ export function pendingMigrations(connection: Connection): readonly { readonly n
   }))
 }
 
-/** Brings the schema to the present version, whole or not at all. Call inside a write transaction. Repeating is harmless. */
+/** Brings the schema to the current version, completely or not at all. Call inside a write transaction. Idempotent. */
 export function applyMigrations(connection: Connection, nowMs: number): void {
   assertNotNewer(schemaVersion(connection), SCHEMA_VERSION)
   connection.exec(VERSION_TABLE)
@@ -52,10 +52,10 @@ export function assertCurrent(connection: Connection): void {
   )
 }
 
-/** A command that only looks may wait this long for a checkpoint of someone else. */
+/** How long a read-only command waits for a checkpoint of another process. */
 const BUSY_MS = 1_000
 
-/** What opening the file with `migrate` would change. Read-only: a file that is missing stays missing. */
+/** What opening the file with `migrate` would change. Read-only: a missing file is not created. */
 export function planMigrationsOf(file: string): MigrationPlan {
   const isThere = file !== ':memory:' && existsSync(file)
   try {

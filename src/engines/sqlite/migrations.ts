@@ -1,8 +1,8 @@
 import type { Connection } from './database.ts'
 
 /**
- * The table of the conversation pipeline with its indexes and trigger, by their exact names, and what Millrace adds.
- * A table that the pipeline made before Millrace came is completed, and its jobs are kept.
+ * The `job_queue` table of the conversation pipeline with its indexes and trigger, by their exact names. A table that
+ * exists already is completed, and its jobs are kept.
  */
 export const CANONICAL_TABLE = `
 CREATE TABLE IF NOT EXISTS job_queue (
@@ -30,25 +30,25 @@ CREATE TABLE IF NOT EXISTS job_queue (
 export const ADDED_COLUMNS: readonly { readonly name: string; readonly definition: string }[] = [
   // The fence: set by every claim, cleared by every settle.
   { name: 'lease_token', definition: 'TEXT' },
-  // Not claimable while above 0: an older job of the same latest key is in flight, or jobs that come first are not done.
+  // Not claimable while above 0: an older job of the same latest key runs, or predecessors are not done.
   { name: 'waiting_for', definition: 'INTEGER NOT NULL DEFAULT 0' },
   { name: 'latest_key', definition: 'TEXT' },
   { name: 'latest_seq', definition: 'INTEGER' },
-  // The jobs that come first, as JSON.
+  // The predecessors, as JSON.
   { name: 'predecessors', definition: 'TEXT' },
   { name: 'tenant', definition: 'TEXT' },
   { name: 'options', definition: 'TEXT' },
   { name: 'payload_version', definition: 'INTEGER NOT NULL DEFAULT 1' },
   { name: 'progress', definition: 'TEXT' },
   { name: 'duration_ms', definition: 'INTEGER' },
-  // Whose lease it was: lease_owner is cleared with the lease.
+  // The last holder: lease_owner is cleared with the lease.
   { name: 'completed_by', definition: 'TEXT' },
   { name: 'error_record', definition: 'TEXT' },
-  // The idempotency key a finished job had: the key itself is free again.
+  // The key of a finished job, for a replay. The key itself is free again.
   { name: 'released_key', definition: 'TEXT' },
-  // How often it was put back from the dead letters.
+  // How often it was replayed.
   { name: 'replays', definition: 'INTEGER NOT NULL DEFAULT 0' },
-  // Why a dead_letter row is no dead letter.
+  // Set for a dead_letter row that is no dead letter.
   { name: 'ended', definition: `TEXT CHECK (ended IN ('cancelled', 'superseded', 'discarded'))` },
 ]
 
@@ -56,18 +56,18 @@ export const INDEXES_AND_TABLES = `
 CREATE INDEX IF NOT EXISTS idx_job_queue_dequeue ON job_queue(status, priority, scheduled_at) WHERE status = 'queued';
 CREATE INDEX IF NOT EXISTS idx_job_queue_lease_expiry ON job_queue(lease_until) WHERE status = 'in_progress';
 CREATE INDEX IF NOT EXISTS idx_job_queue_type ON job_queue(type, status);
--- The UNIQUE column has an index of its own already (X078); without the jobs that have no key this one costs them nothing.
+-- The UNIQUE column has an index already. This one is partial, so jobs without a key do not pay for it.
 CREATE INDEX IF NOT EXISTS idx_job_queue_idempotency ON job_queue(idempotency_key) WHERE idempotency_key IS NOT NULL;
 
--- One probe per type and priority on this index is what keeps a claim's cost flat.
+-- A claim probes this index once per type and priority, so its cost stays flat.
 CREATE INDEX IF NOT EXISTS idx_job_queue_claim ON job_queue(type, priority, scheduled_at)
   WHERE status = 'queued' AND waiting_for = 0;
 CREATE INDEX IF NOT EXISTS idx_job_queue_latest ON job_queue(type, latest_key, status) WHERE latest_key IS NOT NULL;
 CREATE INDEX IF NOT EXISTS idx_job_queue_dead ON job_queue(completed_at, id, type)
   WHERE status = 'dead_letter' AND ended IS NULL;
 
--- The column list ends the recursion that a trigger on its own table would start (X075). Our own statements write
--- updated_at themselves and change the token, so the trigger works for updates made by hand only (X074).
+-- The column list keeps the trigger from firing itself. Our own statements write updated_at and change the token, so the
+-- trigger acts on updates made by hand only.
 DROP TRIGGER IF EXISTS job_queue_updated_at;
 CREATE TRIGGER job_queue_updated_at
 AFTER UPDATE OF id, type, status, priority, scheduled_at, lease_owner, lease_until, payload, idempotency_key, attempts,
@@ -77,7 +77,7 @@ BEGIN
   UPDATE job_queue SET updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE rowid = NEW.rowid;
 END;
 
--- What happened to a job and cannot be read off its row: failures, releases, expiries, acts of operators.
+-- Events that the row of a job does not show: failures, releases, expiries, acts of operators.
 CREATE TABLE IF NOT EXISTS job_events (
   seq INTEGER PRIMARY KEY,
   job_id TEXT NOT NULL,
@@ -89,7 +89,7 @@ CREATE TABLE IF NOT EXISTS job_events (
 );
 CREATE INDEX IF NOT EXISTS idx_job_events_job ON job_events(job_id, seq);
 
--- The highest sequence number seen per latest key: an older version never runs after a newer one.
+-- The highest sequence number of each latest key: an older version never runs after a newer one.
 CREATE TABLE IF NOT EXISTS job_latest (
   type TEXT NOT NULL,
   latest_key TEXT NOT NULL,
@@ -97,7 +97,7 @@ CREATE TABLE IF NOT EXISTS job_latest (
   PRIMARY KEY (type, latest_key)
 ) WITHOUT ROWID;
 
--- Which job comes after which, until the later one is over for good; held while the earlier one holds it back.
+-- Which job comes after which, until the later one is over for good. held: the earlier job holds it back.
 CREATE TABLE IF NOT EXISTS job_after (
   after_id TEXT NOT NULL,
   job_id TEXT NOT NULL,
@@ -107,7 +107,7 @@ CREATE TABLE IF NOT EXISTS job_after (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS idx_job_after_job ON job_after(job_id, held);
 
--- Every act at the dead-letter desk. It outlives the jobs, and nobody rewrites it.
+-- Every act on a dead letter, and other acts of operators. Append-only; entries outlive their jobs.
 CREATE TABLE IF NOT EXISTS job_audit (
   seq INTEGER PRIMARY KEY,
   at TEXT NOT NULL,
@@ -125,7 +125,7 @@ BEGIN SELECT RAISE(ABORT, 'job_audit is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS job_audit_unchanged BEFORE UPDATE ON job_audit
 BEGIN SELECT RAISE(ABORT, 'job_audit is append-only'); END;
 
--- What runs on the clock. The body is the keeper's; a new revision with every change is the fence.
+-- Schedules. The keeper defines the body. Every change writes a new revision, which is the fence.
 CREATE TABLE IF NOT EXISTS millrace_schedules (
   name TEXT PRIMARY KEY,
   revision TEXT NOT NULL,
@@ -133,7 +133,7 @@ CREATE TABLE IF NOT EXISTS millrace_schedules (
   body TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- Who holds an office, such as that of the keeper, and until when.
+-- Who leads, for example as the keeper, and until when.
 CREATE TABLE IF NOT EXISTS millrace_leaders (
   office TEXT PRIMARY KEY,
   holder TEXT,
@@ -151,9 +151,9 @@ CREATE TABLE IF NOT EXISTS job_starts (
 CREATE INDEX IF NOT EXISTS idx_job_starts_type ON job_starts(type, at_ms);
 `
 
-/** Who is at work, which types are held back, and what an audit entry is about where that is no job. */
+/** Presence of workers, paused types, and the subject of audit entries that are not about a job. */
 export const PRESENCE_AND_PAUSES = `
--- What each worker last said of each of its types, as JSON. It holds until until_ms and is kept for a day longer.
+-- The last heartbeat of each worker and type, as JSON. Valid until until_ms, kept for another day.
 CREATE TABLE IF NOT EXISTS millrace_presence (
   worker TEXT NOT NULL,
   type TEXT NOT NULL,
@@ -163,7 +163,7 @@ CREATE TABLE IF NOT EXISTS millrace_presence (
   PRIMARY KEY (worker, type)
 ) WITHOUT ROWID;
 
--- Types of which nothing is started.
+-- Types that start no jobs.
 CREATE TABLE IF NOT EXISTS millrace_pauses (
   type TEXT PRIMARY KEY,
   who TEXT NOT NULL,
@@ -174,7 +174,7 @@ CREATE TABLE IF NOT EXISTS millrace_pauses (
 ALTER TABLE job_audit ADD COLUMN subject TEXT;
 `
 
-/** Jobs that wait for a keeper to hand them on to another engine. */
+/** Jobs that a keeper forwards to another engine. */
 export const OUTBOX = `
 CREATE TABLE IF NOT EXISTS millrace_outbox (
   seq INTEGER PRIMARY KEY,
@@ -187,8 +187,8 @@ CREATE INDEX IF NOT EXISTS idx_millrace_outbox_order ON millrace_outbox(outbox, 
 `
 
 /**
- * By which clock the times in the file were written. All processes of a machine share its monotonic clock; offset_ms is
- * what the wall clock is ahead of it, so that whoever finds another difference knows that the clock was set.
+ * The clock by which the times in the file were written. All processes of a machine share its monotonic clock. offset_ms
+ * is the wall clock minus the monotonic one: a process that finds another difference knows that the clock was set.
  */
 export const CLOCK = `
 CREATE TABLE IF NOT EXISTS millrace_clock (
@@ -200,7 +200,7 @@ CREATE TABLE IF NOT EXISTS millrace_clock (
 );
 `
 
-/** Since when no job of a latest key is there that may still run; null while there is one, or nobody has looked. */
+/** Since when no job of a latest key may still run; null while one may, or before the first check. */
 export const LATEST_IDLE = `
 ALTER TABLE job_latest ADD COLUMN idle_since TEXT;
 `
@@ -208,7 +208,7 @@ ALTER TABLE job_latest ADD COLUMN idle_since TEXT;
 interface Migration {
   readonly version: number
   readonly name: string
-  /** What it runs against the schema as it is, in order. */
+  /** The SQL to run against the current schema, in order. */
   statements(connection: Connection): readonly string[]
 }
 
@@ -217,7 +217,7 @@ function hasColumn({ handle }: Connection, table: 'job_queue' | 'job_latest', na
   return columns.some((column) => column.name === name)
 }
 
-/** In order; a migration is never edited once released, only followed by another. */
+/** In order. A released migration is never edited, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
   {
     version: 1,

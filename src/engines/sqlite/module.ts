@@ -21,7 +21,7 @@ export function capabilitiesOf(): Capabilities {
   return CAPABILITIES
 }
 
-/** What opening with `migrate` would change; the file is only read, and not created. */
+/** What opening with `migrate` would change. The file is only read, never created. */
 export async function planMigrations(url: string): Promise<MigrationPlan> {
   return planMigrationsOf(parseUrl(url).database)
 }

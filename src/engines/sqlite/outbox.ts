@@ -6,12 +6,10 @@ import type { Connection } from './database.ts'
 import { toEngineError } from './faults.ts'
 import { connectionWithin } from './transactions.ts'
 
-/** The statements of the outbox. */
-
 export const ADD_OUTBOUND = `
 INSERT INTO millrace_outbox (outbox, id, job, added_at_ms) VALUES (:name, :id, :job, :now)`
 
-/** The first one comes whatever its size. */
+/** The first job is returned whatever its size. */
 export const FIRST_OUTBOUND = `
 SELECT seq, job FROM (
   SELECT seq, job, octet_length(job) AS bytes, sum(octet_length(job)) OVER (ORDER BY seq) AS total
@@ -20,7 +18,7 @@ SELECT seq, job FROM (
 WHERE total <= :bytesMax OR total = bytes
 ORDER BY seq`
 
-/** SQLite gives the number of a row that is gone to a new one, so the id must be the same too. */
+/** SQLite reuses the numbers of deleted rows, so the id must match too. */
 export const REMOVE_OUTBOUND = `DELETE FROM millrace_outbox WHERE seq = :seq AND outbox = :name AND id = :id`
 
 export const SIZE_OUTBOUND = `

@@ -5,7 +5,7 @@ import type { JobRow } from './rows.ts'
 export const COUNT_STARTS = `
 SELECT coalesce(sum(starts), 0) AS starts, min(at_ms) AS oldest_ms FROM job_starts WHERE type = :type AND at_ms > :sinceMs`
 
-/** What a claim has recorded counts from now. */
+/** Starts recorded by a claim count from now. */
 export const MOVE_STARTS = `UPDATE job_starts SET at_ms = :nowMs WHERE type = :type AND at_ms >= :sinceMs AND at_ms < :nowMs`
 
 export const FORGET_STARTS = `DELETE FROM job_starts WHERE type = :type AND at_ms <= :sinceMs`
@@ -18,7 +18,7 @@ export interface Lane {
   readonly type: SubscribedType
   /** How many of the type may be claimed now. */
   readonly max: number
-  /** When the rate limit lets the next one through, if it holds any back now. */
+  /** When the rate limit allows the next start; null while it allows one now. */
   readonly freeAtMs: number | null
 }
 
@@ -58,8 +58,8 @@ export function recordStarts(
 }
 
 /**
- * A claim is recorded before it is committed; its handlers start after that. The window of a rate limit counts from the
- * starts, so what was recorded since `sinceMs` is moved to now.
+ * A claim records its starts before it commits, and its handlers start after that. The window of a rate limit counts from
+ * the starts, so those recorded since `sinceMs` are moved to now.
  */
 export function moveStarts(
   connection: Connection,

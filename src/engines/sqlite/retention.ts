@@ -19,13 +19,13 @@ import { IS_AWAITED } from './dependencies.ts'
 import { findRow } from './inspector.ts'
 import { latestKeys } from './latest-keys.ts'
 
-/** Row numbers grow with arrival; reading takes no lock. */
+/** Rowids grow with arrival. No index serves retention alone, because every job would pay for it. Reading takes no lock. */
 export const WALK = `
 SELECT rowid, id, type, status, ended, completed_at FROM job_queue WHERE rowid > :from ORDER BY rowid LIMIT :max`
 
 export const IS_KEPT_FOR_OTHERS = `SELECT 1 AS found FROM job_queue WHERE id = :id AND ${IS_AWAITED}`
 
-/** Rows are [rowid, id, completed_at]: what has changed since it was looked at stays. */
+/** Rows are [rowid, id, completed_at]. A job that changed meanwhile stays. */
 export const REMOVE_FINISHED = `
 DELETE FROM job_queue WHERE rowid IN (
   SELECT job_queue.rowid FROM json_each(:rows) AS gone CROSS JOIN job_queue ON job_queue.rowid = gone.value ->> 0
@@ -39,14 +39,14 @@ export const PAGES = `
 SELECT page_count AS pages, freelist_count AS free, page_size AS bytes, auto_vacuum AS vacuum
 FROM pragma_page_count, pragma_freelist_count, pragma_page_size, pragma_auto_vacuum`
 
-/** Moves the last pages of the file into free ones before them. */
-export function vacuumPages(count: number): string {
+/** Moves the last pages of the file into free pages. */
+function vacuumPages(count: number): string {
   return `PRAGMA incremental_vacuum(${count})`
 }
 
-/** A transaction longer than this is felt by those who wait for the lock. */
+/** Longer transactions delay callers that wait for the lock. */
 const TRANSACTION_MS = 4
-/** Free pages that stay, as a part of the file: the next jobs need them, and would only make the file grow again. */
+/** The share of free pages that stays in the file for the next jobs. */
 const RESERVE = 0.1
 
 export function createRetention(core: SqliteCore): Retention {
@@ -60,7 +60,7 @@ export function createRetention(core: SqliteCore): Retention {
   }
 }
 
-/** What the walk reads of a job. */
+/** One row of WALK. */
 type Walked = [
   rowid: number,
   id: string,
@@ -74,13 +74,13 @@ interface Candidate {
   readonly rowid: number
   readonly id: string
   readonly completedAt: string
-  /** Whoever removes a dead letter, or one that was discarded, answers for it in the audit. */
+  /** Dead or discarded: its removal needs an audit entry. */
   readonly isLetter: boolean
 }
 
 /**
- * The walk goes over all jobs in the order of their row numbers and does not stop at the first young one: a newer
- * version of a latest key has the place of the older one, and other programs write times of their own.
+ * Walks over all jobs by rowid and does not stop at the first young one: a newer version of a latest key has the place of
+ * the older one, and other programs write their own times.
  */
 async function sweep(
   core: SqliteCore,
@@ -97,7 +97,7 @@ async function sweep(
   for (let index = 0; index < candidates.length; ) {
     const part = candidates.slice(index, index + batch.size)
     index += part.length
-    // Who removes again after a power cut finds the same jobs, so nobody waits for the disk.
+    // After a power cut the next sweep finds the same jobs, so this does not wait for the disk.
     removed += await core.writeVolatile('sweep', () => batch.timed(part.length, () => remove(core, part, by)))
   }
   return { removed, next }
@@ -110,7 +110,7 @@ function walk(connection: Connection, from: number, max: number): Walked[] {
 function toCandidate([rowid, id, type, status, ended, completedAt]: Walked, rules: readonly RetentionRule[]) {
   const what = finishedAs({ state: status, ended })
   if (what === null || completedAt === null) return []
-  // A time that is none compares as false, and such a job stays.
+  // An unreadable time compares as false, and such a job stays.
   if (!givesUp(rules, { what, type, completedAtMs: fromIso(completedAt) })) return []
   return [{ rowid, id, completedAt, isLetter: what === 'dead' || ended === 'discarded' } satisfies Candidate]
 }
@@ -123,7 +123,7 @@ function isKeptForOthers(connection: Connection, id: string): boolean {
   return connection.prepare(IS_KEPT_FOR_OTHERS).get({ id }) !== undefined
 }
 
-/** Inside a write transaction. Looks again at each: it may have been replayed, undone or replaced meanwhile. */
+/** Inside a write transaction. Checks each job again: it may have been replayed, undone or replaced meanwhile. */
 function remove(core: SqliteCore, candidates: readonly Candidate[], by: Actor): number {
   const letters = candidates.filter(({ isLetter }) => isLetter)
   const others = candidates.filter(({ isLetter }) => !isLetter)
@@ -136,7 +136,7 @@ function remove(core: SqliteCore, candidates: readonly Candidate[], by: Actor): 
   return removed.length + removeFinished(core.connection, others).length
 }
 
-/** Inside a write transaction. Returns the ids of those that went, with their history. */
+/** Removes jobs with their history, inside a write transaction. Returns the ids of those removed. */
 export function removeFinished(
   connection: Connection,
   jobs: readonly { readonly rowid: number; readonly id: string; readonly completedAt: string }[],
@@ -165,7 +165,7 @@ function usedBytes(connection: Connection): number {
   return (pages - free) * bytes
 }
 
-/** False where the file was made in another mode, too: then free pages are used again, but never given back. */
+/** Also false for a file made in another vacuum mode: its free pages are reused but never given back. */
 async function compact(core: SqliteCore, batch: AdaptiveBatch): Promise<boolean> {
   const excess = await core.read('compact', () => excessPages(core.connection))
   if (excess <= 0) return false
@@ -179,7 +179,7 @@ function excessPages(connection: Connection): number {
   return vacuum === 2 ? free - Math.ceil(pages * RESERVE) : 0
 }
 
-/** How much one transaction takes on, so that it lasts about as long as it should, whatever the machine and the rows. */
+/** Sizes the work of one transaction so that it takes about `aimMs` on any machine and with any rows. */
 export class AdaptiveBatch {
   readonly #least: number
   readonly #most: number
@@ -197,7 +197,7 @@ export class AdaptiveBatch {
     return this.#size
   }
 
-  /** Runs `work` on `count` things, and takes more or fewer next time by how long it took. */
+  /** Runs `work` on `count` items and adapts the size of the next batch to the time it took. */
   timed<Value>(count: number, work: () => Value): Value {
     const startedAtMs = systemClock.monotonicMs()
     const value = work()
@@ -205,11 +205,11 @@ export class AdaptiveBatch {
     return value
   }
 
-  /** Grows by no more than a half at a time, because one fast transaction says little about the next. */
+  /** Grows by at most half at a time, because one fast transaction says little about the next. */
   #adapt(count: number, tookMs: number): void {
     const fitting = tookMs > 0 ? (count * this.#aimMs) / tookMs : this.#most
     const next = Math.floor(Math.min(fitting, this.#size * 1.5 + 1))
-    // A small rest at the end of a step is no reason to take less.
+    // A small last batch is no reason to shrink.
     if (count < this.#size && next > count) return
     this.#size = Math.max(this.#least, Math.min(this.#most, next))
   }

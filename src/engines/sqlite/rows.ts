@@ -23,7 +23,7 @@ export interface JobRow {
   readonly predecessors: string | null
 }
 
-/** The same as an array, in the order of JOB_COLUMNS in statements.ts. */
+/** The same as an array, in the order of JOB_COLUMNS in fragments.ts. */
 export type JobColumns = [
   rowid: number,
   id: string,
@@ -84,17 +84,17 @@ export interface ViewRow extends ExpiredRow {
   readonly replays: number
 }
 
-/** The stored fence and the row it is on. The row number spares an index look-up on the hot path. */
+/** The stored token and its row. The rowid saves an index lookup on the hot path. */
 export interface Fence {
   readonly rowid: number
   readonly token: string
 }
 
-export function toLeaseToken(fence: Fence): string {
+function toLeaseToken(fence: Fence): string {
   return `${fence.rowid}:${fence.token}`
 }
 
-/** A token that no claim of ours made fences nothing. */
+/** A token that no claim made matches no row. */
 export function fromLeaseToken(token: string): Fence {
   const colon = token.indexOf(':')
   return { rowid: Number(token.slice(0, colon)), token: token.slice(colon + 1) }
@@ -146,13 +146,13 @@ export function toMs(text: string | null): number | null {
   return text === null ? null : fromIso(text)
 }
 
-/** A foreign program may have written only the text. */
+/** Another program may have written only the text. */
 function toErrorRecord(row: ViewRow): ErrorRecord | null {
   if (row.error === null) return null
   return parse<ErrorRecord>(row.error_record, { name: 'Error', code: null, message: row.error, stack: null })
 }
 
-/** Another program may have written anything: what is not JSON is as good as absent. */
+/** Another program may have written anything. Text that is not JSON counts as absent. */
 export function parse<T>(text: string | null, otherwise: T): T {
   if (text === null) return otherwise
   try {

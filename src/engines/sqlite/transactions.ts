@@ -5,7 +5,7 @@ import type { SqliteCore } from './core.ts'
 import { Connection, fileOf, isInTransaction, isSqliteDatabase } from './database.ts'
 import { insertJobs } from './enqueue.ts'
 
-/** The user's own connection, which must be in a transaction on our file: what is written there appears with it, or never. */
+/** The caller's connection, which must be in a transaction on the engine's file. */
 export function connectionWithin({ connection }: SqliteCore, within: Transaction): Connection {
   if (!isSqliteDatabase(within) || !isInTransaction(within)) {
     throw new EngineError(
@@ -23,8 +23,8 @@ export function connectionWithin({ connection }: SqliteCore, within: Transaction
 }
 
 /**
- * Stores the jobs inside a transaction of the user's own. If one comes after a job that nobody knows, none of them is
- * stored, and the rest of the transaction is the user's to keep.
+ * Stores the jobs inside the caller's transaction. If one comes after an unknown job, none is stored, and the transaction
+ * stays usable.
  */
 export function insertWithin(connection: Connection, jobs: readonly NewJob[], nowMs: number): readonly Receipt[] {
   if (jobs.every(({ after }) => after === null)) return insertJobs(connection, jobs, { nowMs, individually: true })

@@ -6,12 +6,12 @@ const syncFile = promisify(fdatasync)
 const closeFile = promisify(close)
 
 /**
- * Brings what was committed to the disk without blocking the event loop, and without holding the write lock meanwhile.
+ * Syncs commits to the disk without blocking the event loop and without holding the write lock.
  *
- * The connection runs with synchronous=NORMAL, so a commit only writes to the WAL; a call is acknowledged when an
- * fdatasync of the WAL that began after its commit has ended. That is what synchronous=FULL promises, but the sync
- * runs in a thread of libuv while handlers run here and other processes write. The WAL cannot be swapped under us: SQLite
- * keeps it as long as a connection is open. Its locks are on other files, so closing this descriptor drops none.
+ * The connection runs with synchronous=NORMAL, so a commit only writes to the WAL. A call is acknowledged when an
+ * fdatasync of the WAL that began after its commit has ended. That is what synchronous=FULL promises, but here the sync
+ * runs in a thread of libuv while handlers run and other processes write. SQLite keeps the WAL file as long as a
+ * connection is open. Its locks are on other files, so closing this descriptor drops none.
  */
 export class WalSync {
   readonly #file: string
@@ -23,7 +23,7 @@ export class WalSync {
     this.#file = `${databaseFile}-wal`
   }
 
-  /** Resolves when everything committed before this call is on the disk. Calls that come while one runs share the next. */
+  /** Resolves when everything committed before this call is on the disk. Calls made while a sync runs share the next one. */
   sync(): Promise<void> {
     if (this.#running === null) return this.#begin()
     this.#next ??= this.#running.then(

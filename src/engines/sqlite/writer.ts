@@ -8,7 +8,7 @@ interface Operation {
   readonly sinceMs: number
   /** Whether it is acknowledged only when it is on the disk. */
   readonly isDurable: boolean
-  /** Failed together with others, so it gets a transaction of its own. */
+  /** It failed together with others, so it is retried in its own transaction. */
   isAlone: boolean
   run(isAlone: boolean): unknown
   resolve(value: unknown): void
@@ -22,43 +22,43 @@ interface Done {
 
 /** How long a call waits for the write lock of another process before it gives up with ERR_STORAGE_BUSY. */
 const BUSY_MS_MAX = 30_000
-/** Waits between tries for the lock: short first, because a holder keeps it for some milliseconds at most. */
+/** Pauses between attempts to lock: short at first, because a lock is usually held for some milliseconds. */
 const RETRY_MS_MIN = 0.5
 const RETRY_MS_MAX = 8
-/** A transaction longer than this makes claims smaller, one shorter than half of it lets them grow again. */
+/** Claims shrink after a longer transaction and grow again after one of less than half. */
 const LONG_MS = 8
 const CLAIM_MIN = 32
 const CLAIM_MAX = 512
 const CLAIM_STEP = 16
-/** No transaction takes longer than this before the event loop gets its turn; what is left goes into the next one. */
+/** After this time a transaction ends so that the event loop can turn. The rest goes into the next one. */
 const SLICE_MS = 6
 
-/** Thrown by a call that took a shortcut and met the rare case: undo everything and run it again, alone and with care. */
+/** Thrown by a batch that met a rare case: roll back and run each of its calls again in its own transaction. */
 export class RetryIndividually extends Error {}
 
-/** Looks after what must be right before anything is written. */
-export interface TransactionWatch {
+/** Checks what must hold before anything is written. */
+interface TransactionWatch {
   /** First in every transaction. */
   begin(): void
   committed(): void
 }
 
 interface WriterParts {
-  /** Brings commits to the disk where SQLite does not do it in the commit itself. */
+  /** Syncs commits to the disk, where SQLite does not do so in the commit. */
   readonly sync: (() => Promise<void>) | null
   readonly watch?: TransactionWatch
   readonly random?: () => number
 }
 
 /**
- * The one path by which this process writes. All calls made within one turn of the event loop share one transaction
- * (group commit): a settle and the claim that follows it cost one fsync, and so do a hundred concurrent enqueues.
+ * The only path by which this process writes. All calls made in one turn of the event loop share one transaction (group
+ * commit): a settle and the claim that follows it cost one fsync, and so do a hundred concurrent enqueues.
  *
  * States: idle → gathering (setImmediate pending) → locking (BEGIN IMMEDIATE, retried without blocking while another
  * process holds the lock; new calls keep joining) → running → committed → idle. If a call throws, the transaction is
- * rolled back and each of its calls is run again in one of its own: so one that fails fails alone. Savepoints would do
- * that too, but they make SQLite copy every page it touches before it changes it. If a commit fails,
- * every call of the transaction rejects: none happened. The lock is waited for in real time, whatever clock jobs live by.
+ * rolled back and each of its calls runs again in its own transaction, so only the faulty one fails. Savepoints would do
+ * that too, but they make SQLite copy every page before changing it. If a commit fails, every call of the transaction
+ * rejects: none happened. Waiting for the lock uses real time, also under an injected clock.
  */
 export class Writer {
   readonly #connection: Connection
@@ -80,9 +80,9 @@ export class Writer {
   }
 
   /**
-   * Runs `run` inside the next transaction. It must be synchronous, touch nothing but this connection, and bear being
-   * run again after a rollback; it is told when it is alone in its transaction. What is `volatile` is acknowledged
-   * without waiting for the disk: a power cut may undo it, a crash of processes cannot.
+   * Runs `run` inside the next transaction. It must be synchronous, use only this connection, and may run again after a
+   * rollback. `isAlone`: it has the transaction to itself. A `volatile` call is acknowledged without waiting for the disk:
+   * a power cut may undo it, a process crash cannot.
    */
   run<T>(name: string, run: (isAlone: boolean) => T, durability: 'durable' | 'volatile' = 'durable'): Promise<T> {
     if (this.#closed) return Promise.reject(new ClosedError('the SQLite engine'))
@@ -103,8 +103,8 @@ export class Writer {
   }
 
   /**
-   * How many jobs a claim should take at most. It follows how long transactions take, because a transaction is a pause
-   * of the event loop: ten busy processes on two cores need smaller ones than one alone.
+   * How many jobs a claim should take at most. It adapts to how long transactions take, because a transaction pauses the
+   * event loop: ten busy processes on two cores need smaller ones than one alone.
    */
   get claimMax(): number {
     return this.#claimMax
@@ -115,7 +115,7 @@ export class Writer {
     else if (tookMs < LONG_MS / 2) this.#claimMax = Math.min(CLAIM_MAX, this.#claimMax + CLAIM_STEP)
   }
 
-  /** Refuses new calls and resolves when those already made are done. */
+  /** Refuses new calls and resolves when earlier ones are done. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#idle
@@ -199,7 +199,7 @@ export class Writer {
     )
   }
 
-  /** A call that failed alone is rejected; calls that failed together are tried again one by one, in their order. */
+  /** A call that failed alone is rejected. Calls that failed together are retried individually, in their order. */
   #separate(operations: readonly Operation[], error: unknown): void {
     const [first] = operations
     if (first?.isAlone === true) {
@@ -214,7 +214,7 @@ export class Writer {
     try {
       if (isInTransaction(this.#connection.handle)) this.#connection.exec('ROLLBACK')
     } catch {
-      // The transaction is gone already, perhaps with its handle; there is nothing left to undo.
+      // The transaction is gone already, perhaps with its handle.
     }
   }
 
