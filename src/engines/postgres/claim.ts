@@ -9,8 +9,8 @@ import { claimLimited } from './rate-limits.ts'
 import { fromPlain, type JobRow, type PlainRow, toLease } from './rows.ts'
 
 /**
- * The same of a job whose type is known, for the claim that nearly every claim is: what has its usual value is left out,
- * because each value costs the server its text and the client its reading. `fromPlain` in rows.ts puts it back.
+ * The columns for a claim of one type, which nearly every claim is. A usual value is left out, because the server writes
+ * and the client parses every value as text. `fromPlain` in rows.ts fills it in.
  */
 function plainColumns(job: string): string {
   return `${job}.id::text AS id, ${job}.payload::text AS payload, ${job}.ctid AS place, ${job}.priority,
@@ -23,7 +23,7 @@ function plainColumns(job: string): string {
 const LANES = `unnest($2::text[], $3::int[], $4::float8[], $5::int[], $6::timestamptz[])
   AS lane (type, bound, lease_ms, at_priority, since)`
 
-/** The first due jobs of one type and priority: one seek on the index, whatever else the table holds. */
+/** The first due jobs of one type and priority: one index seek, however many jobs are stored. */
 function probe(jobs: string, lane: string, columns: string, bound: string): string {
   return `SELECT ${columns} FROM ${jobs}
       WHERE type = ${lane}.type AND priority = ${lane}.priority AND ${CLAIMABLE} AND ${DUE} <= ${NOW} AND ${DUE} >= ${lane}.since
@@ -31,9 +31,9 @@ function probe(jobs: string, lane: string, columns: string, bound: string): stri
 }
 
 /**
- * The most urgent due jobs of one type, at most $5: the probes are made in order of priority, until there are enough.
- * Nearly every claim is this one, so what is the same for all rows is worked out once, in subqueries, and the rows that it
- * has locked are found again by their place. That is one of this very table: hence ONLY.
+ * Claims the most urgent due jobs of one type, at most $5. It probes in order of priority until it has enough. Nearly
+ * every claim is this one, so values that are the same for all rows are computed once, in subqueries, and the locked rows
+ * are found again by ctid. A ctid belongs to one table, hence ONLY.
  */
 export const CLAIM_ONE = ({ jobs }: Names): string => `
 UPDATE ONLY ${jobs} AS job SET status = 'processing', attempt_count = attempt_count + 1, locked_by = $6, lease_token = $7,
@@ -47,9 +47,9 @@ WHERE job.ctid = ANY (ARRAY(
 RETURNING ${plainColumns('job')}`
 
 /**
- * CTEs up to the rows that are leased, of `lanes`: the most urgent due jobs, at most $7 and of each type at most its bound.
- * First it is counted, without a lock, how many of each type and priority are to be taken; then exactly as many are
- * locked, whichever are free, so that two claims never wait for each other and none locks more than it takes.
+ * The CTEs that choose the rows to lease: the most urgent due jobs of `lanes`, at most $7, and of each type at most its
+ * bound. They first count, without a lock, how many of each type and priority to take, then lock exactly as many free
+ * ones. So two claims never wait for each other, and none locks more than it takes.
  */
 export function taken(jobs: string, lanes: string): string {
   return `places AS (
@@ -70,7 +70,7 @@ taken AS MATERIALIZED (
       ${probe(jobs, 'wanted', 'id', 'wanted.jobs')} FOR UPDATE SKIP LOCKED) AS picked)`
 }
 
-/** Counting happens where the start happens (I2). */
+/** The attempt is counted with the start, so a crash counts too. */
 export function lease(jobs: string, columns: string): string {
   return `UPDATE ${jobs} AS job SET status = 'processing', attempt_count = attempt_count + 1, locked_by = $8, lease_token = $9,
   lease_expires_at = ${after('taken.lease_ms')}, last_heartbeat_at = ${NOW}, started_at = ${NOW}, updated_at = ${NOW},
@@ -92,7 +92,7 @@ CROSS JOIN generate_series(1, 10) AS rank (priority) CROSS JOIN LATERAL (
     AND ${DUE} >= CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END
   ORDER BY ${DUE}, arrival LIMIT 1) AS found`
 
-/** Another program may have put back a job whose attempts are used up. It is not started once more (I5). */
+/** Another program may have put back a job that has used its attempts. It becomes a dead letter instead of starting again. */
 export const DEAD_LETTER_EXHAUSTED = ({ jobs, events, eventIdType }: Names): string => `
 WITH exhausted AS (
   UPDATE ${jobs} AS job SET status = 'failed', completed_at = ${NOW}, attempt_count = attempt_count - 1,
@@ -115,11 +115,11 @@ interface Lane {
 
 export interface Claimed {
   readonly leases: readonly Lease[]
-  /** In how many milliseconds a rate limit lets the next one through; null when none holds anything back. */
+  /** In how many milliseconds a rate limit allows the next start; null when none holds a job back. */
   readonly freeInMs: number | null
 }
 
-/** One token for the whole batch: with the job's id it is unique to this claim. It begins with its holder. */
+/** One token for the whole batch: with the job's id it is unique to this claim. It begins with the holder's name. */
 export function newToken(worker: string): string {
   return `${worker} ${randomBytes(12).toString('base64url')}`
 }
@@ -209,7 +209,7 @@ export function accept(
   return leaseUnlessExhausted(queries, ordered, token)
 }
 
-/** The end of the leases is told by the clock here, from before the statement was sent: never too late. */
+/** The expiry comes from the local clock, read before the statement is sent, so it is never too late. */
 async function takeOne(
   queries: Queries,
   { type, bound, leaseMs }: Lane,
@@ -232,7 +232,6 @@ function byUrgency(one: JobRow, other: JobRow): number {
   return (one.arrival ?? Number.POSITIVE_INFINITY) - (other.arrival ?? Number.POSITIVE_INFINITY)
 }
 
-/** What another program put back with its attempts used up is not started once more (I5). */
 async function leaseUnlessExhausted(
   queries: Queries,
   rows: readonly JobRow[],

@@ -3,7 +3,7 @@ import type { Database } from './database.ts'
 import { DUE, ms, NOW } from './fragments.ts'
 import type { Names } from './names.ts'
 
-/** No office: its term is the sum of all steps that were followed, in milliseconds. */
+/** Not an election: `term` of this row is the sum of all clock steps that were applied, in milliseconds. */
 const CLOCK = `'clock'`
 
 export const READ_CLOCK = ({ leaders }: Names): string => `
@@ -12,7 +12,7 @@ SELECT ${ms(NOW)} AS now_ms, coalesce((SELECT term FROM ${leaders} WHERE office 
 export const NAME_CLOCK = ({ leaders }: Names): string => `
 INSERT INTO ${leaders} (office, holder, term, expires_at) VALUES (${CLOCK}, NULL, 0, ${NOW}) ON CONFLICT DO NOTHING`
 
-/** No row comes back when somebody else has followed the step. The lock lasts as long as the transaction. */
+/** Returns no row if another process has applied the step. Holds its lock until the transaction ends. */
 export const FOLLOW_CLOCK = ({ leaders }: Names): string => `
 UPDATE ${leaders} SET term = term + $2::bigint, expires_at = ${NOW}
 WHERE office = ${CLOCK} AND term = $3::bigint RETURNING term`
@@ -24,7 +24,7 @@ UPDATE ${jobs} SET lease_expires_at = lease_expires_at + ${STEP}, last_heartbeat
   updated_at = updated_at + ${STEP}
 WHERE status = 'processing' AND ${NOW} IS NOT NULL`
 
-/** Jobs that were due stay due, and retries keep their delay; every other due time is a time of day. */
+/** Due jobs stay due and retries keep their delay. Every other due time is a time of day and stays. */
 export const SHIFT_DUE = ({ jobs }: Names): string => `
 UPDATE ${jobs} SET run_at = CASE WHEN run_at > ${NOW} THEN run_at + ${STEP} ELSE run_at END,
   next_earliest_run_at = CASE WHEN next_earliest_run_at > ${NOW} THEN next_earliest_run_at + ${STEP} ELSE next_earliest_run_at END,
@@ -43,7 +43,7 @@ export const SHIFT_LEADERS = ({ leaders }: Names): string =>
 export const SHIFT_PRESENCE = ({ presence }: Names): string =>
   `UPDATE ${presence} SET expires_at = expires_at + ${STEP} WHERE ${NOW} IS NOT NULL`
 
-/** The server's clock, by which leases, limits, offices and presence are judged. */
+/** The server's clock, by which leases, rate limits, leadership and presence are judged. */
 export function serverClock(database: Database): Omit<StoreClock, 'onStep'> {
   return {
     async read(): Promise<StoreTime> {

@@ -11,8 +11,8 @@ const COMPLETED = `status = 'completed', result = given.result::json, duration_m
   ${unleased(`(SELECT ${NOW})`)}`
 
 /**
- * Completions whose tokens hold, of rows that are still where their claim has put them: nearly all. Others are not found,
- * and COMPLETE looks for them by id. What comes back is one row: how many, and which if not all of them.
+ * Completes rows that are still where their claim put them, which is nearly all. Others are not found, and COMPLETE looks
+ * for them by id. Returns one row: how many were completed, and which if not all.
  */
 export const COMPLETE_THERE = ({ jobs }: Names): string => `
 WITH done AS (
@@ -26,7 +26,7 @@ WITH done AS (
 SELECT count(*)::int AS jobs, coalesce(bool_or(awaited), false) AS awaited,
   CASE WHEN count(*) < $8::int THEN array_agg(nth::int) END AS done FROM done`
 
-/** Completions whose tokens hold; the ids of those come back. */
+/** Completes the jobs whose tokens hold and returns their ids. */
 export const COMPLETE = ({ jobs }: Names): string => `
 UPDATE ${jobs} AS job SET bounded = given.bounded, ${COMPLETED}
 FROM ${given('$2::text[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::boolean[]')}
@@ -34,12 +34,12 @@ FROM ${given('$2::text[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::bool
 WHERE ${held('job', 'given')}
 RETURNING given.id, given.token, job.awaited`
 
-/** What became of settlements: all but these took effect. */
+/** The settlements that took no effect. */
 export interface Applied<Item> {
   readonly refused: readonly Item[]
-  /** Those whose text the server did not take. */
+  /** Those whose text the server refused. */
   readonly unstorable: readonly Unstorable[]
-  /** Whether others come after one that took effect. */
+  /** Whether other jobs come after one that took effect. */
   readonly awaited: boolean
 }
 
@@ -53,7 +53,7 @@ export function joined<Item>(applied: readonly Applied<Item>[]): Applied<Item> {
   }
 }
 
-/** How a statement is run. Inside a transaction its failure has to end that, so there it is run as it is. */
+/** Runs a statement for a batch. Inside a transaction a failure must end it, so there it runs unguarded. */
 export type Guard = <Item extends Settlement>(
   given: readonly Item[],
   run: (given: readonly Item[]) => Promise<Applied<Item>>,
@@ -61,7 +61,7 @@ export type Guard = <Item extends Settlement>(
 
 export const unguarded: Guard = (given, run) => run(given)
 
-/** One settlement whose text is refused does not take the others of its statement with it: each is then tried alone. */
+/** A settlement whose text the server refuses must not fail the others of its statement: each is then tried alone. */
 export const retryIndividually: Guard = async (given, run) => {
   try {
     return await run(given)
@@ -78,7 +78,7 @@ export const retryIndividually: Guard = async (given, run) => {
   }
 }
 
-/** A row that a statement has changed. The id alone would take a late holder for the present one. */
+/** A row that a statement changed. The id alone does not tell a late holder from the current one. */
 export interface Accepted {
   readonly id: string
   readonly token: string
@@ -89,7 +89,7 @@ interface Completion extends Settlement {
   readonly outcome: Extract<Outcome, { kind: 'complete' }>
 }
 
-/** Nearly always nothing comes first; then nothing is copied. */
+/** Copies nothing in the usual case that no item is first. */
 export function split<Item>(
   items: readonly Item[],
   isFirst: (item: Item) => boolean,
@@ -102,7 +102,7 @@ export function isCompletion<Item extends Settlement>(item: Item): item is Item 
   return item.outcome.kind === 'complete'
 }
 
-/** Each is accepted once, so that as many as were given are all of them. */
+/** Each settlement is accepted at most once, so equal counts mean all of them. */
 export function appliedOf<Item extends Settlement>(
   given: readonly Item[],
   accepted: readonly Accepted[],
@@ -135,7 +135,7 @@ export async function complete<Item extends Completion>(
   return joined([{ ...there, refused: [] }, byId])
 }
 
-/** The hot path. A row that was renewed, or moved in any other way, is refused here and to be looked for by its id. */
+/** The hot path. A row that moved, for example because it was renewed, is refused here and then looked for by id. */
 async function completeThere<Item extends Completion>(queries: Queries, done: readonly Item[]): Promise<Applied<Item>> {
   const places: string[] = []
   const fences: number[] = []

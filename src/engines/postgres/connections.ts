@@ -5,29 +5,29 @@ import { loadPg, type PgClient, type PgConnection, type PgPool, type PgPoolClien
 import type { PostgresAddress } from './options.ts'
 import type { ListenConnection } from './wakeups.ts'
 
-/** Where an engine gets its connections from: an address, or what the user has opened. */
+/** Where an engine gets its connections from: an address, or a pool or client of the user. */
 export type Handle = { readonly pool: PgPool } | { readonly client: PgClient } | { readonly address: PostgresAddress }
 
 export interface Connections {
   readonly source: Source
-  /** A connection that stays, for LISTEN. */
+  /** A connection that stays open for LISTEN. */
   listen(): Promise<ListenConnection>
 }
 
 const CONNECT_MS = 10_000
-/** Of the time after which we give up an answer: so the server comes first, and nothing is unknown. */
+/** The server gives up a statement at this share of `answerMs`, before the client does, so the outcome is known. */
 const STATEMENT_SHARE = 0.8
 /**
- * A plan that was made while the table was small would read all of it long after it has grown: the server keeps plans of
- * prepared statements until the next analyze. Every statement on the way of a job has an index to go by, so the
- * connections of our own are told to use one. Just-in-time compilation would take longer than any of them.
+ * The server keeps the plans of prepared statements until the next analyze. A plan made for a small table would scan the
+ * whole table long after it has grown. Every statement on the path of a job has an index, so our own connections are
+ * told to use it. Just-in-time compilation would take longer than any of these statements.
  */
 const PLANS = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
-/** Every statement is written for it, whatever the database's default is. A blank in a value is escaped. */
+/** Statements are written for this level, whatever the default of the database is. The blank must be escaped. */
 const ISOLATION = '-c default_transaction_isolation=read\\ committed'
-/** A peer that is gone without a goodbye is noticed by the kernel. */
+/** The kernel then notices a peer that vanished. */
 const KEEP_ALIVE_MS = 10_000
-/** How often a call that waits for a connection looks whether the pool was ended meanwhile. */
+/** How often a call that waits for a connection checks whether the pool was ended. */
 const ENDED_MS = 1_000
 
 export async function connectionsOf(handle: Handle): Promise<Connections> {
@@ -58,8 +58,8 @@ function connectionOf({ connectionString, pooled, answerMs }: PostgresAddress): 
     connectionTimeoutMillis: Math.min(CONNECT_MS, answerMs),
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    // A pooler takes no settings at the start of a connection. The last one: a claim is not committed before its answer is
-    // sent, so a process that is frozen with its socket full would keep what it has locked for as long as it is frozen.
+    // A pooler accepts no startup settings. tcp_user_timeout: a claim commits only after its answer is sent, so a frozen
+    // process with a full socket would otherwise keep its locks for as long as it is frozen.
     ...(!pooled && {
       options: [...PLANS.map((name) => `-c ${name}=off`), `-c tcp_user_timeout=${answerMs}`, ISOLATION].join(' '),
     }),
@@ -67,10 +67,10 @@ function connectionOf({ connectionString, pooled, answerMs }: PostgresAddress): 
   }
 }
 
-/** It is not ours to end. */
+/** The pool belongs to the user and is never ended here. */
 function ofPool(pool: PgPool): Connections {
   const known = new WeakSet<PgPoolClient>()
-  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  // The pool replaces an idle connection that breaks. Without a listener the error would end the process.
   const ignore = (): void => {}
   pool.on('error', ignore)
   const acquire = async (): Promise<PgPoolClient> => {
@@ -82,20 +82,20 @@ function ofPool(pool: PgPool): Connections {
   return {
     source: { acquire, close: async () => {} },
     async listen() {
-      if (pool.options?.max === 1) throw new Error('a pool of one connection has none to spare for LISTEN')
+      if (pool.options?.max === 1) throw new Error('a pool of one connection cannot spare it for LISTEN')
       const client = await acquire()
       return { client, close: async () => client.release(true) }
     },
   }
 }
 
-/** pg forgets who waits for a connection when the pool is ended, so a call made just before that would wait for ever. */
+/** pg drops waiting callers when a pool is ended, so a call made just before would wait forever. */
 function unlessEnded(pool: PgPool, connecting: Promise<PgPoolClient>): Promise<PgPoolClient> {
   return new Promise((resolve, reject) => {
     let isOver = false
     const look = (): void => {
       isOver = pool.ending === true
-      if (isOver) reject(new Error('the pool was ended while a connection was waited for'))
+      if (isOver) reject(new Error('the pool was ended while waiting for a connection'))
       else cancel = systemClock.after(ENDED_MS, look)
     }
     let cancel = systemClock.after(ENDED_MS, look)
@@ -107,17 +107,17 @@ function ofClient(client: PgClient): Connections {
   return { source: sourceOfClient(client), listen: async () => ({ client, close: async () => {} }) }
 }
 
-/** A server that is there takes leave at once. */
+/** A server that still answers closes the connection at once. */
 const GOODBYE_MS = 1_000
 
 /**
- * The sockets under connections of our own. The driver waits without end for the goodbye of a server that is gone in
- * silence, and such a socket keeps the process alive; here it can be cut off.
+ * The sockets of our own connections. The driver waits forever for a server that vanished to close the connection, and
+ * such a socket keeps the process alive. Here it can be destroyed.
  */
 class Sockets {
   readonly #open = new Set<Socket>()
 
-  /** What the driver opens a connection with. */
+  /** The driver calls it for each connection. */
   readonly create = (): Socket => {
     const socket = new Socket()
     this.#open.add(socket)
@@ -125,7 +125,7 @@ class Sockets {
     return socket
   }
 
-  /** Resolves when the driver has ended, and cuts off what does not let it. */
+  /** Resolves when the driver has ended. Destroys sockets that keep it from ending. */
   async ended(driver: Promise<unknown>): Promise<void> {
     const over = new AbortController()
     const end = driver.finally(() => over.abort())

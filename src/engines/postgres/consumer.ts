@@ -14,9 +14,9 @@ import { type LostClaim, takeBackClaims } from './take-back.ts'
 
 /** Rows per claim: a bigger one holds its locks longer than it saves. */
 const CLAIM_MAX = 500
-/** What is due and could not be taken is locked by someone who is about to take it or to let it go. */
+/** A due job that could not be claimed is locked by another claim, which ends within moments. */
 const LOCKED_MS = 10
-/** Renewals look at the server's clock this often at most. */
+/** Renewals read the server's clock at most this often. */
 const LOOK_MS = 2_000
 
 export class PostgresConsumer implements Consumer {
@@ -51,7 +51,7 @@ export class PostgresConsumer implements Consumer {
       if (leases.length > 0) return leases
       if (clock.monotonicMs() >= untilMs) return []
       const dueInMs = await this.#nextInMs(request)
-      // A locked row is looked at again in a moment; one that a rate limit holds back when that lets it through.
+      // A locked row is tried again in a moment; one held back by a rate limit when the limit allows it.
       const soonestMs = Math.min(
         freeInMs ?? Number.POSITIVE_INFINITY,
         dueInMs === null || (dueInMs === 0 && freeInMs !== null) ? Number.POSITIVE_INFINITY : dueInMs,
@@ -63,7 +63,7 @@ export class PostgresConsumer implements Consumer {
     return []
   }
 
-  /** The claim was ended while its statement was on the way: nobody would run what it brought. */
+  /** The claim was aborted while its statement was in flight: its jobs would never run. */
   async #giveBack(leases: readonly Lease[], claim: LostClaim): Promise<readonly Lease[]> {
     if (leases.length === 0) return []
     const core = this.#core
@@ -71,7 +71,7 @@ export class PostgresConsumer implements Consumer {
     const released = leases.map((lease) => ({ lease, outcome, worker: claim.worker }))
     await core.lostClaims.guard(claim, () =>
       core.call('claim', async (database) => {
-        // What a reaper took over must not be released: the start of its dead holder has counted.
+        // An expired job must not be released: the start of its dead holder counts.
         if (claim.from === 'expired') await takeBackClaims(core, [claim])
         else await settleLeases(database, released, core.removedViews)
       }),
@@ -95,7 +95,7 @@ export class PostgresConsumer implements Consumer {
       const wasAhead = this.#cursors.isActive
       const claimed = await claimReady(database, claiming)
       if (!wasAhead || claimed.leases.length > 0 || request.waitMs > 0) return claimed
-      // Nothing where the cursor stands is not yet nothing at all, and this caller does not wait for the next look.
+      // There may be jobs before the cursor, and this caller does not wait for the next look.
       this.#cursors.reset()
       return claimReady(database, claiming)
     })
@@ -132,12 +132,12 @@ export class PostgresConsumer implements Consumer {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly NotApplied[]> {
     if (settlements.length === 0) return []
-    // From here on a loss is told by the answer, not by `onLost`.
+    // From here on the answer reports a loss, not `onLost`.
     for (const { lease } of settlements) this.#held.delete(lease.token)
     const { worker } = this.#subscription
     const settlings = settlements.map(({ lease, outcome }) => ({ lease, outcome, worker }))
     const answers = await this.#core.call('settle', () => this.#core.settles.add(settlings))
-    // Someone may wait for the result; and what was put back, or waited behind this one, may be claimed now.
+    // Callers may wait for the result. Jobs that were put back, or waited behind this one, may be claimed now.
     this.#core.results.notify()
     const addsWork = settlements.some(
       ({ lease, outcome }) => outcome.kind !== 'complete' || lease.job.latestKey !== null,
@@ -167,13 +167,13 @@ export class PostgresConsumer implements Consumer {
     for (const listener of this.#troubles) listener(error)
   }
 
-  /** One look at a time; what comes meanwhile is covered by one more. */
+  /** One check at a time. Requests made meanwhile are covered by one more. */
   findLost(): void {
     this.#lookAgain = true
     if (this.#looking) return
     this.#looking = true
     void this.#lookForLost()
-      // The next renewal tells it too.
+      // The next renewal reports it too.
       .catch(() => {})
       .finally(() => {
         this.#looking = false

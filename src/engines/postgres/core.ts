@@ -16,11 +16,11 @@ import { type Settling, settleLeases } from './settle.ts'
 import { type LostClaim, takeBackClaims } from './take-back.ts'
 import { type ListenConnection, type Notification, NotifyChannel, Wakeups } from './wakeups.ts'
 
-/** Statements on their way at once, for each kind: enough to keep the server busy, few enough to gather well. */
+/** Statements in flight of each kind: enough to keep the server busy, few enough to form large batches. */
 const FLIGHTS_MAX = 2
-/** Rows per statement: from here on bigger ones are no faster, and they hold their locks longer. */
+/** Rows per statement. Larger ones are no faster and hold their locks longer. */
 const ITEMS_MAX = 1_000
-/** A result is waited for by someone who wants it now, so that the poll for it is shorter. */
+/** Callers that wait for a result want it soon, so they poll more often. */
 const RESULT_POLL_MS = 100
 
 interface CoreConsumer {
@@ -74,7 +74,7 @@ export class PostgresCore {
     })
   }
 
-  /** Foreign errors become coded ones, whatever is called. */
+  /** Turns errors of the driver into coded ones. */
   async call<Value>(during: string, run: (database: Database) => Promise<Value>): Promise<Value> {
     if (this.#closed) throw new ClosedError('this Postgres engine')
     try {
@@ -120,7 +120,7 @@ export class PostgresCore {
     for (const consumer of this.#consumers) consumer.findLost()
   }
 
-  /** This process has put work into the queue. `mayPrecede`: perhaps before what was taken last. */
+  /** This process added jobs. `mayPrecede`: they may come before those claimed last. */
   added({ mayPrecede }: { readonly mayPrecede: boolean }): void {
     if (mayPrecede) this.#resetCursors()
     this.wakeups.notify()
@@ -131,7 +131,7 @@ export class PostgresCore {
     for (const consumer of this.#consumers) consumer.resetCursors()
   }
 
-  /** This process changed a job's state: holders compare their leases, here and elsewhere. */
+  /** This process changed a job's state: holders in all processes compare their leases. */
   changed(): void {
     this.added({ mayPrecede: true })
     this.results.notify()
@@ -139,7 +139,7 @@ export class PostgresCore {
     void this.channel.send('lost')
   }
 
-  /** Where nobody tells us that a lease is gone, it is looked for, as work is. */
+  /** Without notifications, lost leases are found by the poll. */
   remember(consumer: CoreConsumer): void {
     this.#consumers.add(consumer)
     this.#stopWatching ??= watchEvery(this.#pollMs, () => {
@@ -154,7 +154,7 @@ export class PostgresCore {
     this.#stopWatching = null
   }
 
-  /** Ends claims that wait, lets statements on their way finish, and refuses new ones. */
+  /** Ends waiting claims, lets statements in flight finish, and refuses new ones. */
   async close(): Promise<void> {
     await Promise.all([...this.#consumers].map((consumer) => consumer.close()))
     this.wakeups.close()

@@ -4,30 +4,29 @@ import type { JobRow } from './rows.ts'
 
 export interface Cursor {
   readonly priority: number
-  /** Jobs of this priority due before it were taken already. */
+  /** Jobs of this priority due before it were claimed already. */
   readonly since: string
 }
 
-/** Claims from the very beginning are made so often at least, however much they cost. */
+/** At least this often a claim starts from the beginning, whatever it costs. */
 const RESET_MS_MAX = 1_000
 const RESET_MS_MIN = 100
-/** … and otherwise so seldom that they take a twentieth of the time. */
+/** … and otherwise so rarely that such claims take a twentieth of the time. */
 const RESET_SHARE = 20
-/** A consumer that has taken fewer jobs than this has left too little behind for a cursor to save anything … */
+/** A consumer that claimed fewer jobs than this gains nothing from a cursor … */
 const WORTH_JOBS = 500
-/** … unless others have: a claim from the beginning then takes long. */
+/** … unless a claim from the beginning takes long, because other consumers claimed many. */
 const WORTH_MS = 8
 
-/** Dates beyond these are written in a form that Postgres does not read. */
+/** Dates beyond these have an ISO form that Postgres does not read. */
 const YEAR_1_MS = -62_135_596_800_000
 const YEAR_9999_MS = 253_370_764_800_000
 
 /**
- * Where the last claims stopped. While any old transaction is open, the index entries of jobs that were taken cannot be
- * removed, and a claim from the beginning walks them all; one that starts where the last one stopped does not
- * (measured: 7 against 17 thousand jobs/s after 120 thousand jobs). A job that stands before the cursor waits until it
- * is reset: whenever anyone has put a job back or set an earlier time, and at a short interval, because a job whose
- * enqueue took longer than another's is committed behind it.
+ * Where the last claims stopped. While an old transaction is open, index entries of claimed jobs cannot be removed, and a
+ * claim from the beginning walks them all. One that starts where the last one stopped does not (measured: 17 instead of 7
+ * thousand jobs/s after 120 thousand jobs). A job before the cursor waits until the cursor is reset: when a job was put
+ * back or got an earlier time, and at a short interval, because a slow enqueue may commit behind the cursor.
  */
 export class Cursors {
   readonly #cursors = new Map<string, Cursor>()
@@ -40,7 +39,7 @@ export class Cursors {
     return this.#cursors.get(type) ?? null
   }
 
-  /** Call the returned function when the claim is made. */
+  /** Call the returned function when the claim is done. */
   measure(withCursor: boolean): () => void {
     const startedAtMs = systemClock.monotonicMs()
     return () => {
@@ -51,7 +50,7 @@ export class Cursors {
     }
   }
 
-  /** These were taken, in the order of their urgency. */
+  /** `rows`: the claimed jobs in order of urgency. */
   advance(rows: readonly JobRow[]): void {
     this.#taken += rows.length
     if (this.#taken < WORTH_JOBS && this.#costMs < WORTH_MS) return
@@ -59,9 +58,9 @@ export class Cursors {
     for (const row of rows) last.set(row.type, row)
     for (const [type, { priority, run_ms: runMs }] of last) {
       if (type === null) continue
-      // Other programs store microseconds, and what was read is rounded.
+      // Other programs store microseconds, and the time read is rounded.
       const sinceMs = runMs - 1
-      // … and -infinity, which is no time to start from.
+      // … or -infinity, where no cursor can start.
       if (!(sinceMs > YEAR_1_MS && sinceMs < YEAR_9999_MS)) this.#cursors.delete(type)
       else this.#cursors.set(type, { priority, since: toIso(sinceMs) })
     }

@@ -5,42 +5,42 @@ import type { PgClient, PgPoolClient, PgQuery } from './driver.ts'
 import { isConflict, isConnectionFault, isStarting, isUndone, toEngineError } from './faults.ts'
 import type { Names } from './names.ts'
 
-/** A statement of one of the *statements.ts files: text that depends on nothing but the names of the tables. */
+/** SQL text that depends only on the names of the tables. */
 export type Statement = (names: Names) => string
 
-/** Where statements run: any connection, or the one of a transaction. */
+/** Runs statements on any connection, or on the one of a transaction. */
 export interface Queries {
-  /** Rows of one statement. Its first parameter is always the time. */
+  /** The rows of one statement. Its first parameter is always the time. */
   rows<Row>(statement: Statement, ...values: readonly unknown[]): Promise<readonly Row[]>
-  /** The same, each row as the list of its values: for statements that bring hundreds of rows at a time. */
+  /** Each row as a list of values, for statements that return hundreds of rows. */
   lists<Row extends readonly unknown[]>(statement: Statement, ...values: readonly unknown[]): Promise<readonly Row[]>
   /** Several statements without parameters. */
   script(statement: Statement): Promise<void>
 }
 
-/** Where connections come from: a pool of ours or of the user's, or the one client that there is. */
+/** Where connections come from: our pool, or the pool or client of the user. */
 export interface Source {
   acquire(): Promise<PgPoolClient>
   close(): Promise<void>
 }
 
-/** How long a call looks for a connection while the server is away. Nothing was sent yet, so this is safe. */
+/** How long a call tries to connect while the server does not answer. Nothing was sent yet, so retrying is safe. */
 const CONNECT_MS = 5_000
 const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 1_000
-/** Deadlocks are the server's to find and ours to repeat. */
+/** How often a transaction is repeated after a deadlock or a conflict. */
 const CONFLICT_TRIES = 8
-/** … after a pause, so that those who were in each other's way are not there again at once. */
+/** … after a pause, so that the conflicting transactions do not meet again at once. */
 const CONFLICT_PAUSE_MS = 20
 /**
- * How long a transaction may stand still between two statements; a third of what an answer may take where that is less. A
- * process that is frozen or cut off in the middle of one keeps its locks for so long, and who waits for them gets them
- * before their own statement is given up.
+ * How long a transaction may be idle between two statements; at most a third of `answerMs`. A process that freezes or is
+ * cut off inside a transaction keeps its locks this long. Callers that wait for the locks get them before their own
+ * statement times out.
  */
 const IDLE_MS_MAX = 10_000
-/** What takes longer than this may have been planned for a table that was smaller. */
+/** A slower statement may have a plan from when the table was smaller. */
 const SLOW_MS = 100
-/** … or is slow anyhow: plans are made anew this seldom at most. */
+/** … or be slow anyway, so plans are discarded at most this often. */
 const REPLAN_MS = 5_000
 
 export interface DatabaseSettings {
@@ -78,26 +78,26 @@ export class Database implements Queries {
     return this.#names
   }
 
-  /** What the tables turned out to be like. Before anyone else uses this. */
+  /** Sets the names with the column types that were found. Call before any other use. */
   adopt(names: Names): void {
     this.#names = names
     this.#texts.clear()
   }
 
   /**
-   * The connections are not ours to set up, and their default is another isolation level than statements are written for:
-   * each then gets a transaction of its own.
+   * For connections that Millrace cannot configure and whose default isolation level is not READ COMMITTED: every statement
+   * then runs in its own transaction.
    */
   beginEach(): void {
     this.#beginsEach = true
   }
 
-  /** The time that statements are given: null where the server's clock decides (I11). */
+  /** The time passed to statements: null where the server's clock decides. */
   get now(): string | null {
     return this.#clock === systemClock || this.#clock === backgroundClock ? null : toIso(this.#clock.nowMs())
   }
 
-  /** The time here, for what must not be later than a statement that is about to be sent. */
+  /** The local time, for values that must not be later than the next statement. */
   get nowMs(): number {
     return this.#clock.nowMs()
   }
@@ -116,7 +116,7 @@ export class Database implements Queries {
     return this.#use((client) => this.#on(client).script(statement))
   }
 
-  /** All or nothing, and run again from the start when the server rolled it back because of others. */
+  /** All or nothing. Runs again from the start if the server rolled it back because of another transaction. */
   transaction<Value>(run: (queries: Queries) => Promise<Value>): Promise<Value> {
     return this.#use(async (client) => {
       await this.#send(client, { text: this.#begin, values: [] })
@@ -131,7 +131,7 @@ export class Database implements Queries {
     })
   }
 
-  /** On a connection of the user's own, whatever transaction it is in. */
+  /** Runs statements on the caller's connection, inside its transaction if it has one. */
   on(client: Pick<PgClient, 'query'>): Queries {
     return this.#on(client)
   }
@@ -183,8 +183,8 @@ export class Database implements Queries {
   }
 
   /**
-   * The server keeps the plans of prepared statements until the next analyze. One that was made for a small table would read
-   * all of it long after it has grown; our own connections are told not to (connections.ts), a user's are not.
+   * The server keeps the plans of prepared statements until the next analyze. A plan made for a small table would scan the
+   * whole table long after it has grown. Our own connections are set up against that (connections.ts), a user's are not.
    */
   async #replan(client: PgPoolClient, nowMs: number): Promise<void> {
     if (!this.#prepare || !this.#slow.delete(client)) return
@@ -193,7 +193,7 @@ export class Database implements Queries {
     await this.#send(client, { text: 'DISCARD PLANS', values: [] })
   }
 
-  /** Tries again with growing, jittered pauses while the server is away. */
+  /** Retries with growing, jittered pauses while the server does not answer. */
   async #acquire(): Promise<PgPoolClient> {
     const untilMs = systemClock.monotonicMs() + CONNECT_MS
     for (let waitMs = RETRY_MS_MIN; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
@@ -207,7 +207,7 @@ export class Database implements Queries {
     }
   }
 
-  /** One attempt and no patience: for opening, where a wrong address must be told at once. A server that starts is right. */
+  /** One attempt, for opening: a wrong address must fail at once. A server that is starting up is waited for. */
   async reach(): Promise<void> {
     try {
       const client = await this.#source.acquire().catch((error: unknown) => {
@@ -226,7 +226,7 @@ export class Database implements Queries {
   }
 }
 
-/** The connection of the user's own is lent to one call after the other, because a transaction fills it. */
+/** Lends the user's client to one call after the other, because a transaction needs it alone. */
 export function sourceOfClient(client: PgClient): Source {
   let free: Promise<void> = Promise.resolve()
   let release = (): void => {}

@@ -9,13 +9,13 @@ import type { Names } from './names.ts'
 export const FIND_IDS = ({ jobs }: Names): string =>
   `SELECT id::text AS id, ${NOW} AS now FROM ${jobs} WHERE id::text = ANY ($2::text[])`
 
-/** The lock keeps the end of a first before or after the link, never in between. */
+/** The lock keeps the end of a predecessor before or after the link, never in between. */
 export const AWAIT = ({ jobs }: Names): string => `
 UPDATE ${jobs} AS job SET awaited = true FROM (
   SELECT id FROM ${jobs} AS one WHERE id::text = ANY ($2::text[]) AND ${NOW} IS NOT NULL ORDER BY ${lockOrder('one')} FOR UPDATE) AS first
 WHERE job.id = first.id`
 
-/** One that is not there any more holds nobody back. */
+/** A predecessor that was removed holds no job back. */
 export const LINK = ({ jobs, edges }: Names): string => `
 INSERT INTO ${edges} (job_id, after_id, if_dead, held)
 SELECT given.job_id, given.after_id, given.if_dead, coalesce(
@@ -29,7 +29,7 @@ UPDATE ${jobs} AS job SET after = given.after::json,
   waiting_for = (SELECT count(*) FROM ${edges} AS edge WHERE edge.job_id = given.id AND edge.held)
 FROM ${given('$2::text[]', '$3::text[]')} AS given (id, after) WHERE job.id::text = given.id AND ${NOW} IS NOT NULL`
 
-/** A condition on `job`: one that may still run, or be replayed, comes after it and will ask for its result. */
+/** A condition on `job`: a job that may still run, or be replayed, comes after it and will need its result. */
 export function isAwaited({ edges }: Names): string {
   return `(job.awaited AND EXISTS (SELECT 1 FROM ${edges} AS edge WHERE edge.after_id = job.id::text))`
 }
@@ -37,8 +37,8 @@ export function isAwaited({ edges }: Names): string {
 type FindKnown = (queries: Queries, jobs: readonly NewJob[]) => Promise<readonly (string | null)[]>
 
 /**
- * Throws before anything of the batch is stored, so that a transaction of the user's own stays as it was. Only what
- * stands before a job in its batch is known to it, so that no batch can hold a circle.
+ * Throws before anything of the batch is stored, so that the caller's transaction stays as it was. A job may come only
+ * after jobs that precede it in the batch, so a batch cannot contain a cycle.
  */
 export async function refuseUnknown(queries: Queries, jobs: readonly NewJob[], findKnown: FindKnown): Promise<void> {
   const wanted = new Set(jobs.flatMap(({ after }) => after?.ids ?? []))
@@ -55,7 +55,7 @@ export async function refuseUnknown(queries: Queries, jobs: readonly NewJob[], f
   }
 }
 
-/** New jobs take their places behind those that they come after. In the transaction that stored them. */
+/** Links new jobs to their predecessors, in the transaction that stored them. Triggers do the rest when a job ends. */
 export async function link(queries: Queries, jobs: readonly NewJob[], receipts: readonly Receipt[]): Promise<void> {
   if (jobs.every(({ after }) => after === null)) return
   const duplicates = new Map<string, string>()

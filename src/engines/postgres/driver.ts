@@ -1,4 +1,4 @@
-/** The part of `pg` that we use, by its shape: a pool or a client of the user's own fits, of whatever version. */
+/** The part of `pg` that Millrace uses, by its shape: the user's pool or client of any version fits. */
 import type { Socket } from 'node:net'
 import { EngineError } from '../../errors.ts'
 
@@ -8,7 +8,7 @@ export interface PgQuery {
   /** Prepared under this name, once per connection. */
   readonly name?: string
   readonly query_timeout?: number
-  /** Rows are lists of their values, in the order of the columns. */
+  /** Rows as lists of values, in the order of the columns. */
   readonly rowMode?: 'array'
 }
 
@@ -22,7 +22,7 @@ export interface PgNotification {
   readonly payload?: string | undefined
 }
 
-/** One connection: a pool's client, or a `Client` of the user's own. */
+/** One connection: a client of a pool, or the user's `Client`. */
 export interface PgClient {
   query(query: PgQuery): Promise<PgResult>
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -40,14 +40,14 @@ export interface PgPoolClient extends PgClient {
 export interface PgPool {
   readonly totalCount: number
   readonly options?: { readonly max?: number }
-  /** True from the call of `end` on. */
+  /** True once `end` was called. */
   readonly ending?: boolean
   connect(): Promise<PgPoolClient>
   on(event: 'error', listener: (error: Error) => void): unknown
   end(): Promise<void>
 }
 
-/** What our own connections are opened with. */
+/** Settings of our own connections. */
 export interface PgConnection {
   readonly connectionString: string
   readonly application_name: string
@@ -88,23 +88,23 @@ export function isClient(handle: object): handle is PgClient {
   return hasMethods(handle, ['query', 'on', 'removeListener']) && !isPool(handle)
 }
 
-/** What runs statements in a transaction of the user's own: a client, or whatever stands for one in an ORM. */
+/** Runs statements in the user's transaction: a client, or the equivalent of an ORM. */
 export function isTransaction(handle: object): handle is Pick<PgClient, 'query'> {
   return hasMethods(handle, ['query']) && !isPool(handle)
 }
 
 /**
- * An array of texts as Postgres reads it. The driver would look at every character of every element; on the way of each
- * job that is felt, and most arrays need no escaping at all.
+ * Texts as a Postgres array literal. The driver would inspect every character of every element, which is noticeable on the
+ * path of every job, and most arrays need no escaping.
  */
 export function arrayOf(values: readonly string[]): string {
   if (values.length === 0) return '{}'
   const text = values.join('')
-  const needsCare = text.includes('"') || text.includes('\\')
-  return `{"${(needsCare ? values.map(escaped) : values).join('","')}"}`
+  const needsEscaping = text.includes('"') || text.includes('\\')
+  return `{"${(needsEscaping ? values.map(escaped) : values).join('","')}"}`
 }
 
-/** An array of finite numbers as Postgres reads it, for the same reason. */
+/** Finite numbers as a Postgres array literal, for the same reason. */
 export function arrayOfNumbers(values: readonly number[]): string {
   return `{${values.join(',')}}`
 }

@@ -8,8 +8,11 @@ import { insertLatest, LOCK_LATEST } from './latest-keys.ts'
 import { literal, type Names } from './names.ts'
 
 /**
- * The jobs with these ids ($2), the live ones of these keys ($3), and the live ones of these types ($4) and latest keys
- * ($5); of these only the ones in flight if $6.
+ * A batch takes its locks before it changes anything, and always in one order: latest keys by name, then jobs as
+ * `lockOrder` says, then idempotency keys by name. Otherwise two batches could wait for each other.
+ *
+ * Locks the jobs with these ids ($2), the live ones of these keys ($3), and the live ones of these types ($4) and latest keys
+ * ($5); only those in flight if $6.
  */
 export const LOCK_JOBS = ({ jobs }: Names): string => `
 SELECT job.id::text AS id, ${NOW} AS now FROM ${jobs} AS job WHERE job.id IN (
@@ -21,7 +24,7 @@ SELECT job.id::text AS id, ${NOW} AS now FROM ${jobs} AS job WHERE job.id IN (
   AND (job.status = 'processing' OR NOT $6::boolean)
 ORDER BY ${lockOrder('job')} FOR UPDATE OF job`
 
-/** Places in the queue, for jobs that are not stored in the order in which they were given. */
+/** Places in the queue, for jobs that are not stored in their given order. */
 export const TAKE_ARRIVALS = ({ arrivals }: Names): string => `
 SELECT nextval('${arrivals.replaceAll("'", "''")}')::text AS arrival, ${NOW} AS now FROM generate_series(1, $2::int)`
 
@@ -37,7 +40,7 @@ export function jobValues({ idType, payloadType }: Names): string {
   ${NOW}, ${NOW}, key, tenant::json, options::json`
 }
 
-/** Any number of jobs. Those whose id exists or whose key is live are left out; the rest comes back. */
+/** Stores any number of jobs, except those whose id exists or whose key is live. Returns the stored ids. */
 export const ENQUEUE = (names: Names): string => `
 INSERT INTO ${names.jobs} (${JOB_COLUMNS})
 SELECT ${jobValues(names)}
@@ -47,9 +50,8 @@ ON CONFLICT DO NOTHING
 RETURNING id::text AS id`
 
 /**
- * The same for jobs of which several have a key. An insert waits for whoever is inserting the same key, so they are
- * stored in the order of their keys, and two batches never wait for each other; their places in the queue ($13, or the next
- * ones) are given out in their own order.
+ * The same for jobs with keys. An insert waits for another insert of the same key, so jobs are stored in the order of their
+ * keys, and two batches never wait for each other. Their places in the queue ($13, or the next ones) follow their own order.
  */
 export const ENQUEUE_KEYED = (names: Names): string => `
 INSERT INTO ${names.jobs} (${JOB_COLUMNS}, arrival)
@@ -62,7 +64,7 @@ ORDER BY key, nth
 ON CONFLICT DO NOTHING
 RETURNING id::text AS id`
 
-/** Which job is in the way of each: the one with its id, else the live one with its key. */
+/** The existing job of each: the one with its id, else the live one with its key. */
 export const FIND_KNOWN = ({ jobs }: Names): string => `
 SELECT coalesce(
     (SELECT id::text FROM ${jobs} WHERE id::text = given.id),
@@ -71,8 +73,8 @@ SELECT coalesce(
 FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS given (id, key, nth) ORDER BY nth`
 
 /**
- * Only a table that was there before Millrace can have an index that lets no two rows have one key, whatever became of
- * them. Then a finished row gives up its key, and remembers it for a replay.
+ * Only a table older than Millrace can have an index that keeps keys unique in every state. A finished row then gives up its
+ * key and keeps it in `options` for a replay.
  */
 export const RELEASE_KEYS = ({ jobs }: Names): string => `
 UPDATE ${jobs} SET idempotency_key = NULL,
@@ -80,12 +82,12 @@ UPDATE ${jobs} SET idempotency_key = NULL,
     || jsonb_build_object('releasedKey', idempotency_key))::json
 WHERE idempotency_key = ANY ($2::text[]) AND status IN ('completed', 'failed') AND ${NOW} IS NOT NULL`
 
-/** A job with nothing that another row could contradict but its id: one statement stores any number of them. */
+/** A job that can conflict with another row only by its id: one statement stores any number of them. */
 export function isPlain(job: NewJob): boolean {
   return job.key === null && job.latest === null && job.after === null
 }
 
-/** One job with a key and nothing else needs no transaction: only one of its statements can store it. */
+/** One job that has at most a key needs no transaction: only one of its statements can store it. */
 export function isOneStatement(jobs: readonly NewJob[]): boolean {
   return jobs.length === 1 && jobs.every(({ latest, after }) => latest === null && after === null)
 }
@@ -99,7 +101,7 @@ function duplicate(jobs: readonly NewJob[], index: number): Receipt {
   return { id: jobs[index]?.id ?? '', status: 'duplicate' }
 }
 
-/** Jobs of any kind, in their order. Inside a transaction: ours, or the user's own. */
+/** Jobs of any kind, in order. Inside a transaction of Millrace or of the caller. */
 export async function insertJobs(queries: Queries, jobs: readonly NewJob[]): Promise<readonly Receipt[]> {
   await refuseUnknown(queries, jobs, findKnown)
   await lockAhead(queries, jobs)
@@ -109,8 +111,8 @@ export async function insertJobs(queries: Queries, jobs: readonly NewJob[]): Pro
 }
 
 /**
- * Keys alone are stored by one statement in their order. One job alone locks one thing after the other in the order of
- * lock-statements.ts anyway, unless it comes after others and has a key too.
+ * Keys alone are stored by one statement in their order. A single job takes its locks in the right order anyway, unless it
+ * comes after others and has a key too.
  */
 async function lockAhead(queries: Queries, jobs: readonly NewJob[]): Promise<void> {
   const [job, ...others] = jobs
@@ -121,7 +123,7 @@ async function lockAhead(queries: Queries, jobs: readonly NewJob[]): Promise<voi
   if (latest.length > 0) await queries.rows(LOCK_LATEST, types, names)
   const ids = jobs.flatMap(({ after }) => after?.ids ?? [])
   const keys = jobs.flatMap(({ key }) => (key === null ? [] : [key]))
-  // One that was claimed while this waited for another is found in flight by the second look.
+  // The second pass finds a job in flight that was claimed while the first waited for another.
   for (const inFlight of [true, false]) await queries.rows(LOCK_JOBS, ids, keys, types, names, inFlight)
 }
 
@@ -148,7 +150,7 @@ async function takeArrivals(queries: Queries, count: number): Promise<readonly s
   return (await queries.rows<{ arrival: string }>(TAKE_ARRIVALS, count)).map(({ arrival }) => arrival)
 }
 
-/** Which jobs are stored together, by their indexes: those with latest keys first, in the order of these (lock-statements.ts). */
+/** Which jobs are stored together, by their indexes: those with latest keys first, in the order of these keys. */
 function stepsOf(jobs: readonly NewJob[]): readonly (readonly number[])[] {
   const all = [...jobs.keys()]
   const isLatest = (index: number): boolean => jobs[index]?.latest != null
@@ -157,7 +159,7 @@ function stepsOf(jobs: readonly NewJob[]): readonly (readonly number[])[] {
   const contest = all.some(
     (index) => !isLatest(index) && jobs[index]?.key != null && keys.has(jobs[index]?.key ?? null),
   )
-  // Of two jobs of one key the first is stored, so these stay in their order.
+  // Of two jobs with one key the first is stored, so these stay in order.
   if (contest) return runsOf(jobs, all)
   const nameOf = (index: number): string => `${jobs[index]?.type} ${jobs[index]?.latest?.key}`
   const byName = latest.sort((one, other) =>
@@ -166,7 +168,7 @@ function stepsOf(jobs: readonly NewJob[]): readonly (readonly number[])[] {
   return runsOf(jobs, [...byName, ...all.filter((index) => !isLatest(index))])
 }
 
-/** What one statement stores comes back by its ids, so that none may be there twice. */
+/** A statement returns what it stored by id, so no id may occur twice in it. */
 function runsOf(jobs: readonly NewJob[], indexes: readonly number[]): readonly (readonly number[])[] {
   const runs: number[][] = []
   let ids = new Set<string>()
@@ -190,7 +192,7 @@ function runsOf(jobs: readonly NewJob[], indexes: readonly number[]): readonly (
   return runs
 }
 
-/** How often a key is tried again whose job finished between the insert and the look at it. */
+/** How often an insert is repeated when the job with its key finished in between. */
 const KEY_TRIES = 20
 
 async function insertKeyed(
@@ -205,7 +207,7 @@ async function insertKeyed(
       queries,
       open.map((index) => jobs[index]).filter((job) => job !== undefined),
     )
-    // Not at once: nearly always the job of the key has just finished, and the key is free.
+    // Not on the first attempt: usually the job with the key has just finished, and the key is free.
     if (tries > 0) await releaseKeys(queries, jobs)
     for (const [place, index] of open.entries()) {
       const id = known[place] ?? null
@@ -216,12 +218,12 @@ async function insertKeyed(
   }
   return receipts.map((receipt) => {
     if (receipt !== undefined) return receipt
-    // Neither stored nor a duplicate of anything: the call is repeated, or fails.
-    throw Object.assign(new Error('a key was taken and given up again and again'), { code: '40001' })
+    // Neither stored nor a duplicate: the call is repeated, or fails.
+    throw Object.assign(new Error('a key was taken and released again and again'), { code: '40001' })
   })
 }
 
-/** From finished rows of a table that lets no two rows have one key. */
+/** Takes keys from finished rows of a table that keeps keys unique in every state. */
 export async function releaseKeys(queries: Queries, jobs: readonly { readonly key: string | null }[]): Promise<void> {
   await queries.rows(
     RELEASE_KEYS,
@@ -238,7 +240,7 @@ export async function findKnown(queries: Queries, jobs: readonly NewJob[]): Prom
   return rows.map((row) => row.id)
 }
 
-/** The ids that are stored now and were not before. */
+/** The ids that this call stored. */
 async function insert(
   queries: Queries,
   jobs: readonly NewJob[],
@@ -251,7 +253,7 @@ async function insert(
   return new Set(rows.map((row) => row.id))
 }
 
-/** Undefined for those that were not stored. The same id twice in a batch is stored once. */
+/** Undefined for a job that was not stored. An id given twice is stored once. */
 function receiptsOf(jobs: readonly NewJob[], stored: Set<string>): readonly (Receipt | undefined)[] {
   return jobs.map(({ id }) => (stored.delete(id) ? { id, status: 'enqueued' } : undefined))
 }

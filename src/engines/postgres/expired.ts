@@ -7,7 +7,7 @@ import { after, event, jobColumns, ms, NOW } from './fragments.ts'
 import type { Names } from './names.ts'
 import { type JobRow, toLease } from './rows.ts'
 
-/** Rows that another program marked as processing and gave no lease have run out after $6 milliseconds of silence. */
+/** A row that another program marked as processing without a lease expires after $6 milliseconds without a heartbeat. */
 function expired(noLease: boolean): string {
   return noLease
     ? `lease_expires_at IS NULL AND coalesce(last_heartbeat_at, updated_at, created_at) <= ${NOW} - $6 * interval '1 millisecond'`
@@ -25,14 +25,14 @@ leased AS (
   UPDATE ${jobs} AS job SET locked_by = $4, lease_token = $5, lease_expires_at = ${after('$7::float8')}, updated_at = ${NOW}
   FROM taken WHERE job.id = taken.id
   RETURNING ${jobColumns('job')}, taken.locked_by AS ${worker}, taken.started_at),
-noted AS (
+recorded AS (
   INSERT INTO ${events} (job_id, data)
   SELECT id::text::${eventIdType}, ${event({ type: `'expired'`, attempt: 'attempt_count', worker }, `jsonb_build_object('startedAtMs', ${ms('started_at')})`)}
   FROM leased)
 SELECT * FROM leased`
 }
 
-/** The start was counted when it was made: the reaper's lease counts nothing. */
+/** The start was counted when it was claimed. The reaper's lease counts nothing. */
 export const CLAIM_EXPIRED = (names: Names): string => claimExpiredSql(names, false)
 
 export const CLAIM_SILENT = (names: Names): string => claimExpiredSql(names, true)
@@ -49,7 +49,7 @@ function typesOf({ types }: Subscription): readonly string[] | null {
   return types === 'every' ? null : types.map((type) => type.type)
 }
 
-/** A row that is processing and has no lease was marked by another program: so long may it be silent. */
+/** How long a row that another program marked as processing, without a lease, may go without a heartbeat. */
 export const SILENCE_MS = 300_000
 
 /** Hands expired jobs to the reaper under a fresh token. */

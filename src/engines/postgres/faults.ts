@@ -5,18 +5,18 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : ''
 }
 
-/** What Node says when a socket cannot be opened or has gone. */
+/** Codes of Node for a socket that cannot be opened or was closed. */
 const SOCKET = ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'ETIMEDOUT', 'EPIPE', 'EHOSTUNREACH', 'EAI_AGAIN', 'ENOENT']
-/** What pg says about its connection, without a code. */
+/** Messages of pg about its connection, which have no code. */
 const BROKEN =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable|Client was closed/
 /**
- * Crash, shutdown, start of the server; an administrator or a timeout ended the connection. And a server that has become
+ * The server crashed, stops or starts, or an administrator or a timeout ended the connection. Or the server became
  * read-only: after a failover, another connection may lead to the new primary.
  */
 const SERVER_AWAY = ['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']
 
-/** The connection is of no more use; what was sent over it may or may not have happened. */
+/** The connection is unusable. What was sent over it may or may not have taken effect. */
 export function isConnectionFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = codeOf(error)
@@ -24,36 +24,36 @@ export function isConnectionFault(error: unknown): boolean {
 }
 
 /**
- * The connection is of no more use, and what was to be sent over it was not, or the server ended it because a transaction
- * stood still: nothing has happened, and doing it again on another connection is safe.
+ * The connection is unusable, and the statement was not sent, or the server ended an idle transaction: nothing took
+ * effect, and repeating it on another connection is safe.
  */
 export function isUndone(error: unknown): boolean {
   return error instanceof Error && (codeOf(error) === '25P03' || /not queryable/.test(error.message))
 }
 
-/** The server is there and will answer in a moment, or stops and is perhaps about to come back. */
+/** The server is starting, or stopping and perhaps restarting. */
 export function isStarting(error: unknown): boolean {
   return codeOf(error) === '57P03'
 }
 
-/** A value in it was refused: nothing has changed, and without that value it would succeed. */
+/** The server refused a value. Nothing changed, and without that value the statement would succeed. */
 export function isRefusedValue(error: unknown): boolean {
   return /^(22|23)/.test(codeOf(error))
 }
 
-/** The text of a value was refused: by the encoding, by the length or type of a column, or by a check of the table's owner. */
+/** The server refused the text of a value: by encoding, by length or type of a column, or by a check of the table's owner. */
 export function isRefusedText(error: unknown): boolean {
   return /^(22|23514$)/.test(codeOf(error))
 }
 
-/** Rolled back as a whole because of others: doing the same again is safe and helps. */
+/** Rolled back because of another transaction: repeating it is safe and helps. */
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01'].includes(codeOf(error))
 }
 
 const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: string])[] = [
   [/^28/, 'ERR_STORAGE_OPEN', 'the user or password is wrong, or pg_hba.conf does not let this user in'],
-  [/^3D000$/, 'ERR_STORAGE_OPEN', 'there is no such database; create it or give another name'],
+  [/^3D000$/, 'ERR_STORAGE_OPEN', 'the database does not exist; create it or give another name'],
   [
     /^(42P01|42703|3F000|42883)$/,
     'ERR_SCHEMA_MISSING',
@@ -69,11 +69,11 @@ const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: stri
   [/^53300$/, 'ERR_STORAGE_OPEN', 'the server has no connection left; lower ?pool= or raise max_connections'],
   [/^53/, 'ERR_STORAGE_FAILED', 'the server is out of resources; try again later'],
   [/^(57014)$/, 'ERR_STORAGE_BUSY', 'the statement took too long or was cancelled; look for long transactions'],
-  [/^(55P03|40)/, 'ERR_STORAGE_BUSY', 'another transaction stood in the way; try again'],
+  [/^(55P03|40)/, 'ERR_STORAGE_BUSY', 'another transaction was in the way; try again'],
   [/^57P03$/, 'ERR_STORAGE_OPEN', 'the server is starting or stopping; try again in a moment'],
   [/^(57P0|08)/, 'ERR_STORAGE_FAILED', 'the connection was lost; whether this call happened is unknown'],
   [/^23502$/, 'ERR_STORAGE_FAILED', 'a column of your own table needs a value; give it a default'],
-  [/^22P05$/, 'ERR_STORAGE_FAILED', 'Postgres stores no NUL character; take it out of the text'],
+  [/^22P05$/, 'ERR_STORAGE_FAILED', 'Postgres cannot store a NUL character; remove it from the text'],
   [/^ENOTFOUND|EAI_AGAIN$/, 'ERR_STORAGE_OPEN', 'the host is unknown; check its name'],
   [
     /^(ECONNREFUSED|ENOENT|EHOSTUNREACH)$/,
@@ -85,7 +85,7 @@ const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: stri
 function adviceFor(error: unknown): readonly [code: ErrorCode, advice: string] {
   const text = error instanceof Error ? error.message : ''
   if (/unsupported startup parameter|prepared statement "millrace_\w+" (?:does not exist|already exists)/.test(text)) {
-    return ['ERR_STORAGE_OPEN', 'a pooler stands between; add ?pooler=transaction to the URL']
+    return ['ERR_STORAGE_OPEN', 'there is a pooler in between; add ?pooler=transaction to the URL']
   }
   const known = ADVICE.find(([pattern]) => pattern.test(codeOf(error)))
   if (known !== undefined) return [known[1], known[2]]
@@ -105,13 +105,13 @@ function adviceFor(error: unknown): readonly [code: ErrorCode, advice: string] {
   return ['ERR_STORAGE_FAILED', 'see the cause']
 }
 
-/** A refused connection to a name with two addresses comes as one error of several, with an empty text. */
+/** A refused connection to a host with two addresses is one AggregateError with an empty message. */
 function textOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(textOf).join('; ')
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Every foreign error as a coded one. Our own pass through. */
+/** Turns errors of the driver into coded ones. Millrace's own pass through. */
 export function toEngineError(error: unknown, during: string): MillraceError {
   if (isMillraceError(error)) return error
   const [code, advice] = adviceFor(error)

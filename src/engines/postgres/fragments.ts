@@ -1,14 +1,14 @@
-/** Stored times have milliseconds, so that what a caller reads is what the row holds. */
+/** Truncated to milliseconds, so that callers read exactly what the row holds. */
 export const NOW = `coalesce($1::timestamptz, date_trunc('milliseconds', statement_timestamp()))`
 
-/** When a job is due. Written as in the index, or the index would not be used. */
+/** When a job is due. Must be written as in the index, or the index is not used. */
 export const DUE = `greatest(run_at, next_earliest_run_at)`
 
 export const CLAIMABLE = `status = 'queued' AND NOT blocked AND waiting_for = 0`
 
 export const LIVE = `status IN ('queued', 'processing')`
 
-/** Milliseconds since the epoch as a number that JavaScript takes as it is. */
+/** Milliseconds since the epoch, as a JavaScript number. */
 export function ms(expression: string): string {
   return `round(date_part('epoch', ${expression}) * 1000)`
 }
@@ -17,12 +17,12 @@ export function after(delayMs: string): string {
   return `${NOW} + ${delayMs} * interval '1 millisecond'`
 }
 
-/** ISO-8601 in UTC with milliseconds, the format of events in job tables. */
+/** ISO-8601 in UTC with milliseconds, the form of times in `job_events`. */
 export const NOW_ISO = `to_char(${NOW} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /**
- * No token, no effect: a late holder must not touch a job that has a new one, nor one whose lease ran out (I3). The id is
- * the way to the row: `IS TRUE` keeps the index by status and lease out of it, which is full of ended leases.
+ * The fence: a late holder must not change a job that has a new token or whose lease ran out. Rows are found by id:
+ * `IS TRUE` keeps the planner from the index on status and lease, which is full of ended leases.
  */
 export function held(job: string, given: string): string {
   return `${job}.id::text = ${given}.id AND ${owned(job, given)}
@@ -30,8 +30,8 @@ export function held(job: string, given: string): string {
 }
 
 /**
- * A token begins with its holder: who changes `locked_by` by hand, or by the functions of job tables, need not know of tokens
- * to fence out whoever held the job.
+ * A token begins with its holder, so a program that only changes `locked_by` (by hand, or as the job tables do) fences out
+ * the previous holder too.
  */
 export function owned(job: string, given: string): string {
   return `${job}.lease_token = ${given}.token AND starts_with(${job}.lease_token, ${job}.locked_by || ' ')`
@@ -45,23 +45,23 @@ export function unleased(now: string): string {
 export const UNLEASED: string = unleased(NOW)
 
 /**
- * Rows of array parameters, whose number the planner is not told. Where it plans for each execution anew (behind a pooler, or
- * the first five of a prepared statement) it would take three hundred for so many that it reads the whole table, and
- * compares each row with each of them: 90 ms instead of 6 with thirty thousand jobs.
+ * Rows of array parameters, whose number the planner does not know. Where it plans every execution (behind a pooler, or
+ * the first five of a prepared statement), three hundred ids would make it scan the whole table and compare every row
+ * with each of them: 90 ms instead of 6 with thirty thousand jobs.
  */
 export function given(...arrays: readonly string[]): string {
   return `unnest(${arrays.map((array) => `(SELECT ${array})`).join(', ')})`
 }
 
 /**
- * The order in which rows of jobs are locked: first those in flight, by their ids as JavaScript sorts them, because that is
- * how a settle locks them; then those that wait, which the triggers of that settle come to last.
+ * The order in which jobs are locked: first those in flight, by id in JavaScript's order, because a settle locks them that
+ * way; then waiting ones, which the triggers of that settle reach last.
  */
 export function lockOrder(job: string): string {
   return `${job}.status <> 'processing', ${job}.id::text COLLATE "C"`
 }
 
-/** What a worker needs of a job; `JobRow` in rows.ts has the same names. */
+/** The columns that a worker needs. `JobRow` in rows.ts has the same names. */
 export function jobColumns(job: string): string {
   return `${job}.id::text AS id, ${job}.type, ${job}.payload::text AS payload, ${job}.payload_version, ${job}.priority,
   ${job}.attempt_count, ${job}.max_attempts, ${ms(`${job}.created_at`)} AS created_ms,
@@ -70,7 +70,7 @@ export function jobColumns(job: string): string {
   ${ms(`${job}.lease_expires_at`)} AS expires_ms, ${job}.ctid::text AS place`
 }
 
-/** One line of a job's history, in the form of job tables. */
+/** One row of `job_events`. */
 export function event(
   names: { readonly type: string; readonly attempt: string; readonly worker: string },
   details: string,

@@ -11,7 +11,7 @@ import { toStatus, toView, type ViewRow } from './rows.ts'
 export const FIND_JOBS = ({ jobs }: Names): string =>
   `SELECT ${viewColumns('job')}, ${NOW} AS now FROM ${jobs} AS job WHERE job.id::text = ANY($2::text[])`
 
-/** The lock lets one of two callers that act on a job come first. In one order, so that they do not wait for each other. */
+/** The lock puts two acts on one job in sequence. Rows are locked in one order, so that two calls do not deadlock. */
 export const LOCK_JOBS = (names: Names): string => `${FIND_JOBS(names)} ORDER BY job.id::text FOR UPDATE`
 
 type Statement = (names: Names) => string
@@ -19,8 +19,8 @@ type Statement = (names: Names) => string
 const LISTS = new Map<string, Statement>()
 
 /**
- * Newest first. The status is one of our own words and stands in the text, so that the server plans by how many there are
- * of it: a rare one by its index, a frequent one along the ids.
+ * Newest first. The status is a literal in the text, so that the server plans by how frequent it is: a rare one by its
+ * index, a frequent one along the ids.
  */
 export function listJobs(
   status: string | null,
@@ -42,7 +42,7 @@ WHERE ${conditions.filter(Boolean).join(' AND ')} ORDER BY job.id::text DESC LIM
   return statement
 }
 
-/** Reads all that are queued: for those who look, not for those who work. */
+/** Reads all queued jobs: for operators, not for workers. */
 export const OLDEST_DUE = ({ jobs }: Names): string => `
 SELECT ${viewColumns('job')} FROM ${jobs} AS job
 WHERE status = 'queued' AND type IS NOT NULL AND ${DUE} <= ${NOW} ORDER BY ${DUE}, arrival LIMIT 1`
@@ -59,14 +59,14 @@ FROM ${jobs} WHERE type IS NOT NULL GROUP BY type`
 export const READ_EVENTS = ({ events }: Names): string =>
   `SELECT data, ${NOW} AS now FROM ${events} WHERE job_id::text = $2 AND coalesce(data ->> 'table', 'jobs') = 'jobs' ORDER BY seq`
 
-/** A live job ends, whoever holds it. */
+/** Ends a live job, held or not. */
 export const CANCEL = ({ jobs, events, eventIdType }: Names): string => `
 WITH live AS MATERIALIZED (
   SELECT id, attempt_count, started_at, status FROM ${jobs} WHERE id::text = $2 AND ${LIVE} FOR UPDATE),
 ended AS (
   UPDATE ${jobs} AS job SET status = 'failed', ended = 'cancelled', completed_at = ${NOW}, ${UNLEASED}
   FROM live WHERE job.id = live.id),
-noted AS (
+recorded AS (
   INSERT INTO ${events} (job_id, data)
   SELECT id::text::${eventIdType}, ${event(
     { type: `'cancelled'`, attempt: 'attempt_count', worker: 'NULL' },

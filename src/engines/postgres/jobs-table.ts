@@ -1,17 +1,16 @@
 /**
- * The table `jobs` with the columns, defaults and index of job tables, and what Millrace adds to it. A table that was
- * there before is completed: its own columns, rows and indexes stay as they are. Every statement may be repeated.
+ * The table `jobs` with the columns, defaults and index of the job tables, and what Millrace adds. A table that exists
+ * already is completed: its own columns, rows and indexes stay. Every statement may be repeated.
  *
- * For code that changes `jobs` beside the engine (workloads/job-tables):
- * - status is one of queued, processing, completed, failed; a job that failed for good is a dead letter unless `ended`
- *   says otherwise.
+ * For programs that change `jobs` beside the engine, such as the reaper and functions of the job tables:
+ * - status is one of queued, processing, completed, failed. A failed job is a dead letter unless `ended` says otherwise.
  * - a claim counts in `attempt_count`, clears `next_earliest_run_at` and sets `locked_by`, `lease_expires_at`,
  *   `last_heartbeat_at` and `started_at`.
- * - `lease_token` is the engine's fence. It begins with the holder and holds only as long as `locked_by` is that holder, so
- *   whoever changes `locked_by` fences out who had the job. (A trigger that cleared it would make every update lock its
- *   row twice: measured, a sixth of what a job costs the server.)
+ * - `lease_token` is the engine's fence. It begins with the holder and is valid only while `locked_by` is that holder, so
+ *   changing `locked_by` fences out the previous holder. (A trigger that cleared it would make every update lock its row
+ *   twice: measured, a sixth of what a job costs the server.)
  * - a job is due at greatest(run_at, next_earliest_run_at); greatest ignores a null.
- * - a history line is a row of `job_events`: data is {type, table, at, attempt, worker, details}.
+ * - an event is a row of `job_events`: data is {type, table, at, attempt, worker, details}.
  */
 import { literal, type Names, quote } from './names.ts'
 
@@ -20,7 +19,7 @@ interface Column {
   readonly definition: string
 }
 
-/** The columns that the reaper of job tables needs. */
+/** The columns that the reaper of the job tables needs in any table. */
 export const LEASE_COLUMNS: readonly Column[] = [
   { name: 'locked_by', definition: 'TEXT NULL' },
   { name: 'lease_expires_at', definition: 'TIMESTAMPTZ NULL' },
@@ -34,11 +33,11 @@ export const LEASE_COLUMNS: readonly Column[] = [
   { name: 'expected_duration_ms', definition: 'INT NULL' },
 ]
 
-/** Each is null or has a constant default, so that a big table is not rewritten, and a plain INSERT is a valid job. */
+/** Each is nullable or has a constant default, so that a big table is not rewritten and a plain INSERT is a valid job. */
 export const ADDED_COLUMNS: readonly Column[] = [
   { name: 'status', definition: `TEXT NOT NULL DEFAULT 'queued'` },
   { name: 'type', definition: 'TEXT NULL' },
-  // Text, so that it stays what the producer wrote, and a payload that is no JSON becomes a dead letter, not a fault.
+  // Text, so that it stays as the producer wrote it, and a payload that is not JSON becomes a dead letter, not a fault.
   { name: 'payload', definition: 'TEXT NULL' },
   { name: 'payload_version', definition: 'INT NOT NULL DEFAULT 1' },
   { name: 'priority', definition: 'INT NOT NULL DEFAULT 5 CHECK (priority BETWEEN 1 AND 10)' },
@@ -47,7 +46,7 @@ export const ADDED_COLUMNS: readonly Column[] = [
   { name: 'updated_at', definition: 'TIMESTAMPTZ NOT NULL DEFAULT now()' },
   { name: 'started_at', definition: 'TIMESTAMPTZ NULL' },
   { name: 'completed_at', definition: 'TIMESTAMPTZ NULL' },
-  // Whose lease it was: locked_by is cleared with the lease.
+  // The last holder: locked_by is cleared with the lease.
   { name: 'completed_by', definition: 'TEXT NULL' },
   { name: 'duration_ms', definition: 'BIGINT NULL' },
   // The fence: set by every claim, cleared by every settle.
@@ -56,14 +55,14 @@ export const ADDED_COLUMNS: readonly Column[] = [
   { name: 'idempotency_key', definition: 'TEXT NULL' },
   { name: 'latest_key', definition: 'TEXT NULL' },
   { name: 'latest_seq', definition: 'BIGINT NULL' },
-  // Not claimable: an older job of the same latest key is in flight.
+  // Not claimable: an older job of the same latest key runs.
   { name: 'blocked', definition: 'BOOLEAN NOT NULL DEFAULT false' },
   // Not claimable while above 0: how many jobs must finish first.
   { name: 'waiting_for', definition: 'INT NOT NULL DEFAULT 0' },
   { name: 'after', definition: 'JSON NULL' },
-  // Whether some job came after this one: only then its end is told to others.
+  // Whether another job comes after this one. Only then do the triggers look for successors.
   { name: 'awaited', definition: 'BOOLEAN NOT NULL DEFAULT false' },
-  // Whether its type keeps a number of finished jobs: only these are in the index that finds the beyond.
+  // Whether its type has a keep limit. Only such jobs are in the index that finds those beyond the limit.
   { name: 'bounded', definition: 'BOOLEAN NOT NULL DEFAULT false' },
   { name: 'tenant', definition: 'JSON NULL' },
   { name: 'options', definition: 'JSON NULL' },
@@ -72,24 +71,23 @@ export const ADDED_COLUMNS: readonly Column[] = [
   // The whole error; fail_code and fail_reason are its short form.
   { name: 'error_record', definition: 'JSON NULL' },
   { name: 'replays', definition: 'INT NOT NULL DEFAULT 0' },
-  // Why a failed row is no dead letter: cancelled, superseded or discarded.
+  // Set for a failed row that is no dead letter: cancelled, superseded or discarded.
   { name: 'ended', definition: 'TEXT NULL' },
 ]
 
 /**
- * Every change of state is one of an indexed column, so room that was left in a page for changes would not help, and vacuum
- * comes early.
+ * Every change of state changes an indexed column, so free space in pages would not help. Vacuum therefore runs early.
  */
 const STORAGE = `autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05`
 
-/** When a job is due: the later of its place in the queue and of what a requeue set. */
+/** When a job is due: at its place in the queue, or later if a requeue delayed it. */
 const DUE = `greatest(run_at, next_earliest_run_at)`
 
 const CLAIMABLE = `status = 'queued' AND NOT blocked AND waiting_for = 0`
 
 /**
- * The columns and the index of job tables. It is asked for leases that run, so it holds no others: each job then enters
- * it once, and not at every change of its state.
+ * The columns and the index of the job tables. The index serves running leases only, so it is partial: each job enters it
+ * once, not at every change of state.
  */
 function leaseTableSql(qualified: string): string {
   return [
@@ -128,7 +126,7 @@ function jobsTable({ jobs }: Names): string {
   ].join('\n')
 }
 
-/** Ids are text to us. Where they are something else, this index finds them by their text. */
+/** Millrace treats ids as text. For ids of another type, this index finds them by their text. */
 function textId({ jobs }: Names): string {
   const table = jobs.replaceAll("'", "''")
   return `DO $$ BEGIN
@@ -139,7 +137,7 @@ function textId({ jobs }: Names): string {
 END $$;`
 }
 
-/** Jobs of one due time run in the order of their arrival. Rows that were there before have none and come last. */
+/** Jobs with one due time run in order of arrival. Rows older than Millrace have no arrival and come last. */
 function arrival({ jobs, arrivals }: Names): string {
   return `CREATE SEQUENCE IF NOT EXISTS ${arrivals};
 ${addColumn(jobs, 'arrival', 'BIGINT NULL')}
@@ -158,7 +156,7 @@ CREATE INDEX IF NOT EXISTS idx_jobs_bounded ON ${jobs} (type, status, arrival)
   WHERE bounded AND status IN ('completed', 'failed') AND ended IS NULL;`
 }
 
-/** What must hold whoever writes to the table: one in flight per latest key (I4). */
+/** Holds for every program that writes to the table: one job in flight per latest key. */
 function triggers({ jobs, schema }: Names): string {
   const unblock = `${quote(schema)}.millrace_unblock`
   return `CREATE OR REPLACE FUNCTION ${unblock}() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -175,8 +173,8 @@ CREATE TRIGGER millrace_unblock AFTER UPDATE ON ${jobs} FOR EACH ROW
 }
 
 /**
- * Whoever ends, replays or deletes a job: those that come after it go on, or wait for it again. A job that is over for
- * good waits for nobody; a dead letter and a discarded one may come back.
+ * When any program ends, replays or deletes a job, its successors go on, or wait for it again. A job that is over for good
+ * no longer waits; a dead or discarded letter may come back.
  */
 function succession({ jobs, edges, schema }: Names): string {
   const name = `${quote(schema)}.millrace_succession`
@@ -211,7 +209,7 @@ CREATE TRIGGER millrace_succession_end AFTER DELETE ON ${jobs} FOR EACH ROW
   EXECUTE FUNCTION ${name}();`
 }
 
-/** No foreign key: ids of several tables meet here, and history may outlive its job. */
+/** No foreign key: the table holds events of several tables, and events may outlive their job. */
 function events({ events: table, eventNumbers }: Names): string {
   return `CREATE TABLE IF NOT EXISTS ${table} (
   job_id TEXT COLLATE "C" NOT NULL,
@@ -241,7 +239,7 @@ CREATE TABLE IF NOT EXISTS ${startsTable(names)} (
 );
 CREATE INDEX IF NOT EXISTS idx_millrace_starts_type ON ${startsTable(names)} (type, at);
 
--- Which job comes after which, for those that may still run: and whether it is held back by it.
+-- Which job comes after which, for jobs that may still run. held: the earlier job holds it back.
 CREATE TABLE IF NOT EXISTS ${names.edges} (
   job_id TEXT COLLATE "C" NOT NULL,
   after_id TEXT COLLATE "C" NOT NULL,
@@ -271,7 +269,7 @@ export function startsTable({ schema }: Names): string {
   return `${quote(schema)}.${quote('millrace_starts')}`
 }
 
-/** Every act at the dead-letter desk. It outlives the jobs, and nobody rewrites it. */
+/** Every act on a dead letter, and other acts of operators. Append-only; entries outlive their jobs. */
 function appendOnly({ audit, schema }: Names): string {
   const name = `${quote(schema)}.millrace_audit_kept`
   return `CREATE TABLE IF NOT EXISTS ${audit} (

@@ -11,14 +11,14 @@ import type { Names } from './names.ts'
 import { removeFinished, removeOldLetter } from './retention.ts'
 import { toView } from './rows.ts'
 
-/** All but the newest of a type, of those that finished with a bound; the newest first. */
+/** Jobs of a type beyond the newest, newest first. Only those that finished with a keep limit count. */
 export const FIND_BEYOND = (names: Names): string => `
 SELECT job.id::text AS id, ${ms('completed_at')} AS completed_ms, options, ${isAwaited(names)} AS awaited
 FROM ${names.jobs} AS job
 WHERE type = $2 AND status = $3 AND bounded AND status IN ('completed', 'failed') AND ended IS NULL AND ${NOW} IS NOT NULL
 ORDER BY arrival DESC OFFSET $4 LIMIT $5`
 
-/** Jobs that have just finished, but for those whose place a newer version of their latest key took. */
+/** Jobs that just finished. Superseded ones are left out. */
 export const FIND_FINISHED = (names: Names): string => `
 SELECT job.id::text AS id, ${ms('completed_at')} AS completed_ms, ${isAwaited(names)} AS awaited
 FROM ${names.jobs} AS job

@@ -6,7 +6,7 @@ import { after, DUE, event, given, LIVE, NOW, UNLEASED } from './fragments.ts'
 import { literal, type Names } from './names.ts'
 import type { ViewRow } from './rows.ts'
 
-/** A condition on `known`: one that waits, runs, or may be replayed. Each half has an index of its own. */
+/** A condition on `known`: a job of the key waits, runs, or may be replayed. Each half has its own index. */
 const isUsed = ({ jobs }: Names): string => `(
   EXISTS (SELECT 1 FROM ${jobs} AS job WHERE job.type = known.type AND job.latest_key = known.latest_key
     AND job.latest_key IS NOT NULL AND job.status IN ('queued', 'processing'))
@@ -14,8 +14,8 @@ const isUsed = ({ jobs }: Names): string => `(
     AND job.latest_key IS NOT NULL AND job.status = 'failed' AND coalesce(job.ended, 'discarded') = 'discarded'))`
 
 /**
- * The next latest keys after one: those that are idle are marked, those that have been for long are forgotten, and the last
- * one looked at comes back. It waits for nobody: a key that an enqueue holds at this moment is left for the next pass.
+ * Looks at the next latest keys after one. Marks idle keys, forgets those that were idle long enough, and returns the last
+ * key it looked at. It never waits: a key that an enqueue has locked is left for the next pass.
  */
 export const FORGET_IDLE_LATEST = (names: Names): string => `
 WITH walked AS MATERIALIZED (
@@ -35,23 +35,23 @@ marked AS (
   WHERE known.type = due.type AND known.latest_key = due.latest_key AND due.marked = due.used)
 SELECT type, latest_key, count(*) OVER ()::int AS looked FROM walked ORDER BY type DESC, latest_key DESC LIMIT 1`
 
-/** The lock keeps an enqueue of a newer version before or after a replay. */
+/** The lock puts a replay and an enqueue of a newer version in sequence. */
 export const FIND_LATEST_SEQ = ({ latest }: Names): string =>
   `SELECT seq::float8 AS seq, ${NOW} AS now FROM ${latest} WHERE type = $2 AND latest_key = $3 FOR UPDATE`
 
-/** The next number of a latest key, or the given one if it is above all before it; no row comes back when it is stale. */
+/** Takes the next number of a latest key, or the given one if it is the highest. Returns no row for a stale number. */
 export const TAKE_LATEST_SEQ = ({ latest }: Names): string => `
 INSERT INTO ${latest} AS known (type, latest_key, seq) SELECT $2::text, $3::text, coalesce($4::bigint, 1) WHERE ${NOW} IS NOT NULL
 ON CONFLICT (type, latest_key) DO UPDATE SET seq = coalesce($4::bigint, greatest(known.seq, 0) + 1), idle_since = NULL
 WHERE $4::bigint IS NULL OR $4::bigint > known.seq
 RETURNING seq::float8 AS seq`
 
-/** The lock makes a claim or a settle of the same job come before or after, never in between. */
+/** The lock keeps a claim or a settle of the same job before or after, never in between. */
 export const FIND_LATEST = ({ jobs }: Names): string => `
 SELECT id::text AS id, status, attempt_count, ${DUE} AS due, arrival::text AS arrival, blocked, ${NOW} AS now
 FROM ${jobs} WHERE type = $2 AND latest_key = $3 AND ${LIVE} ORDER BY arrival FOR UPDATE`
 
-/** One job with a latest key, in the place that the job it replaces has left. */
+/** Stores a job with a latest key in the place of the job it replaces. */
 export const ENQUEUE_LATEST = (names: Names): string => `
 INSERT INTO ${names.jobs} (${JOB_COLUMNS}, latest_key, latest_seq, blocked, arrival)
 SELECT ${jobValues(names)}, $13, $14::bigint, $15::boolean, coalesce($17::bigint, nextval(${literal(names.arrivals)}))
@@ -67,7 +67,7 @@ INSERT INTO ${events} (job_id, data)
 SELECT id::text::${eventIdType}, ${event({ type: `'superseded'`, attempt: 'attempt_count', worker: 'NULL' }, `jsonb_build_object('by', $3::text)`)}
 FROM ended`
 
-/** One that was never seen gets a row that every number is above. */
+/** A new key gets a row below every number. */
 export const LOCK_LATEST = ({ latest }: Names): string => `
 INSERT INTO ${latest} AS known (type, latest_key, seq)
 SELECT DISTINCT type, latest_key, ${NEVER_SEEN} FROM ${given('$2::text[]', '$3::text[]')} AS wanted (type, latest_key)
@@ -83,7 +83,7 @@ interface LatestRow {
   readonly arrival: string | null
 }
 
-/** A waiting older job ends superseded and leaves its place; a running one is waited for. */
+/** A waiting older job ends superseded and leaves its place. A running one is waited for. */
 export async function insertLatest(
   queries: Queries,
   job: NewJob,
@@ -108,7 +108,7 @@ export async function insertLatest(
     place?.due ?? null,
     place?.arrival ?? arrival,
   )
-  // The key was taken by someone else in this very moment: what was superseded above stays so only if this is stored.
+  // Another call took the key meanwhile: repeat, so that the job above is superseded only if this one is stored.
   if (rows.length === 0) throw Object.assign(new Error('the key was taken meanwhile'), { code: '40001' })
   return { id: job.id, status: waiting.length > 0 ? 'replaced' : 'enqueued' }
 }

@@ -7,7 +7,7 @@ import { after, given, held, NOW, owned } from './fragments.ts'
 import type { Names } from './names.ts'
 import { fenceOf } from './rows.ts'
 
-/** Waits for nobody: a row that is being settled at this moment is looked at again by the caller. */
+/** Never waits: the caller tries a row again that is being settled right now. */
 export const RENEW = ({ jobs }: Names): string => `
 WITH held AS MATERIALIZED (
   SELECT given.id, given.token FROM ${jobs} AS job
@@ -17,7 +17,7 @@ UPDATE ${jobs} AS job SET lease_expires_at = ${after('$4::float8')}, last_heartb
 FROM held WHERE job.id::text = held.id
 RETURNING held.id, held.token`
 
-/** The same for one, and it waits. */
+/** The same for one lease; it waits for the row. */
 export const RENEW_ONE = ({ jobs }: Names): string => `
 UPDATE ${jobs} AS job SET lease_expires_at = ${after('$4::float8')}, last_heartbeat_at = ${NOW}, updated_at = ${NOW}
 FROM (SELECT $2::text AS id, $3::text AS token) AS given WHERE ${held('job', 'given')}
@@ -28,14 +28,14 @@ UPDATE ${jobs} AS job SET progress = $4::json, updated_at = ${NOW}
 FROM (SELECT $2::text AS id, $3::text AS token) AS given WHERE ${held('job', 'given')}
 RETURNING job.id::text AS id`
 
-/** What has become of leases: whether each still holds, and why not. */
+/** Whether each lease still holds, and why not. */
 export const LOOK_AT_LEASES = ({ jobs }: Names): string => `
 SELECT given.id, given.token, job.ended,
   coalesce(${owned('job', 'given')} AND job.status = 'processing', false) AS owned,
   coalesce(job.lease_expires_at > ${NOW}, false) AS alive
 FROM ${given('$2::text[]', '$3::text[]')} AS given (id, token) LEFT JOIN ${jobs} AS job ON job.id::text = given.id`
 
-/** Extends all that is still held in one statement, and only if that was not all looks for what is gone. */
+/** Extends all held leases in one statement. Only those not extended are tried one by one. */
 export async function renewLeases(
   database: Database,
   leases: readonly Lease[],
@@ -69,7 +69,7 @@ interface LookedAt {
   readonly alive: boolean
 }
 
-/** Why each of these leases, which were refused, is gone. */
+/** Why each of these refused leases no longer holds. */
 export async function findLost(database: Database, leases: readonly Lease[]): Promise<readonly Lost[]> {
   if (leases.length === 0) return []
   const rows = await database.rows<LookedAt>(LOOK_AT_LEASES, ...fences(leases))
@@ -79,7 +79,7 @@ export async function findLost(database: Database, leases: readonly Lease[]): Pr
   })
 }
 
-/** Those of the held leases that someone took away, an expiry nobody has acted on not counted. */
+/** The held leases that were taken away. An expired lease that is not reaped yet does not count. */
 export async function findTaken(database: Database, leases: readonly Lease[]): Promise<readonly Lost[]> {
   const rows = await database.rows<LookedAt>(LOOK_AT_LEASES, ...fences(leases))
   return leases.flatMap((lease) => {

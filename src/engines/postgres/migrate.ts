@@ -8,14 +8,14 @@ import { NOW } from './fragments.ts'
 import { MIGRATIONS, SCHEMA_VERSION } from './migrations.ts'
 import { type ColumnTypes, literal, type Names, namesIn, quote } from './names.ts'
 
-/** What opening must know before it touches a table. */
+/** What opening checks before it touches a table. */
 export const LOOK_AT_SERVER = (): string => `
 SELECT current_setting('server_version_num')::int AS version, pg_is_in_recovery() AS standby,
   to_regclass($2) IS NOT NULL AS migrated,
   current_setting('default_transaction_isolation') AS isolation, current_setting('server_encoding') AS encoding,
   current_setting('array_nulls') AS array_nulls, ${NOW} AS now`
 
-/** How the columns that a user's own table may have had before us were declared. */
+/** The declared types of columns that a table may have had before Millrace. */
 export const READ_TYPES = ({ jobs, events }: Names): string => {
   const typeOf = (table: string, column: string): string => `(SELECT format_type(atttypid, NULL) FROM pg_attribute
     WHERE attrelid = to_regclass('${table.replaceAll("'", "''")}') AND attname = '${column}' AND NOT attisdropped)`
@@ -26,12 +26,12 @@ export const READ_TYPES = ({ jobs, events }: Names): string => {
 export const READ_VERSION = ({ versions }: Names): string =>
   `SELECT coalesce(max(version), 0) AS version, ${NOW} AS now FROM ${versions}`
 
-/** Two who migrate at once come one after the other, and the second finds nothing to do. It waits for as long as the first takes. */
+/** Concurrent migrations run one after the other, and the second finds nothing to do. It waits as long as the first takes. */
 export const LOCK_MIGRATION = ({ schema }: Names): string => `
 SELECT pg_advisory_xact_lock(hashtext('millrace_schema'), hashtext(${literal(schema)}));
 SET LOCAL lock_timeout = '10s';`
 
-/** CREATE SCHEMA needs a right on the database even where the schema is there, which its owner need not have. */
+/** CREATE SCHEMA needs a right on the database even if the schema exists, and its owner may not have it. */
 export const CREATE_HOME = ({ schema, versions }: Names): string => `
 DO $$ BEGIN
   IF to_regnamespace(${literal(quote(schema))}) IS NULL THEN
@@ -49,7 +49,7 @@ function writeVersion(version: number, name: string): (names: Names) => string {
     `INSERT INTO ${versions} (version, name, applied_at) VALUES (${version}, ${literal(name)}, now()) ON CONFLICT DO NOTHING;`
 }
 
-/** All that a worker, a client or a keeper needs, and nothing that changes the schema or the audit. */
+/** The rights of a worker, client or keeper. None of them changes the schema or the audit. */
 export function workerRights(names: Names): readonly { readonly rights: string; readonly on: readonly string[] }[] {
   const jobs = [names.jobs, names.events, names.latest, names.limits, names.edges]
   const beside = [names.schedules, names.leaders, names.presence, names.pauses, names.outbox]
@@ -71,14 +71,14 @@ function grantSql(names: Names, role: string): string {
   ].join('\n')
 }
 
-/** gen_random_uuid and what the claim is built of are there from this one on. */
+/** The first version with gen_random_uuid and all that the claim uses. */
 const SERVER_MIN = 130_000
 
-/** What the doctor says of it too. */
+/** The doctor uses these texts too. */
 export const ARRAY_NULLS_OFF = 'array_nulls is off: the server takes every missing value of a list for the text NULL'
 export const ARRAY_NULLS_ADVICE = 'set it on for this database: ALTER DATABASE … SET array_nulls = on'
 
-/** All that JSON may hold is stored by UTF8 alone. */
+/** Only UTF8 stores every text that JSON may hold. */
 export function wrongEncoding(encoding: string): string {
   return `the database has the encoding ${encoding}, which cannot keep every text: jobs with such a payload or error would be refused`
 }
@@ -110,7 +110,7 @@ async function lookAtServer(database: Database): Promise<ServerRow | undefined> 
   return server
 }
 
-/** 0 for a schema that Millrace has never touched. */
+/** 0 for a schema without Millrace's tables. */
 async function schemaVersion(database: Database): Promise<number> {
   return versionOn(await lookAtServer(database), database)
 }
@@ -120,7 +120,7 @@ async function versionOn(server: ServerRow | undefined, database: Database): Pro
   return (await database.rows<{ version: number }>(READ_VERSION))[0]?.version ?? 0
 }
 
-/** The version of a schema that may be migrated: a database of another encoding could not keep what jobs hold. */
+/** The version of a schema that may be migrated. A database of another encoding could not store every job. */
 async function migratableVersion(database: Database): Promise<number> {
   const server = await lookAtServer(database)
   if (server !== undefined && server.encoding !== 'UTF8') {
@@ -131,7 +131,7 @@ async function migratableVersion(database: Database): Promise<number> {
   return version
 }
 
-/** What applying would run, as SQL that a person may run instead: each part is a transaction and may be repeated. Looks only. */
+/** What applying would run, as SQL that a person may run instead. Each part is a transaction and may be repeated. Read-only. */
 export async function planMigrationsOf(database: Database, grant: string | null): Promise<MigrationPlan> {
   const { names } = database
   const { version, latest, pending } = planFrom(await migratableVersion(database), names, grant)
@@ -149,7 +149,7 @@ function planFrom(version: number, names: Names, grant: string | null): Migratio
   return { version, latest: SCHEMA_VERSION, pending: [...pending, ...rights] }
 }
 
-/** Brings the schema to the present version, whole or not at all, and tells what it did. Repeating is harmless. */
+/** Brings the schema to the current version, completely or not at all, and returns what it ran. Idempotent. */
 export async function applyMigrations(database: Database, grant: string | null): Promise<MigrationPlan> {
   const version = await migratableVersion(database)
   if (version === SCHEMA_VERSION && grant === null) return planFrom(version, database.names, null)
@@ -157,7 +157,7 @@ export async function applyMigrations(database: Database, grant: string | null):
     return await database.transaction(async (queries) => {
       await queries.script(LOCK_MIGRATION)
       await queries.script(CREATE_HOME)
-      // Another may have migrated while this one waited for the lock.
+      // Another process may have migrated while this one waited for the lock.
       const [found] = await queries.rows<{ version: number }>(READ_VERSION)
       const plan = planFrom(found?.version ?? 0, database.names, grant)
       for (const { sql } of plan.pending) await queries.script(() => sql)
@@ -178,7 +178,7 @@ export async function assertCurrent(database: Database): Promise<void> {
   )
 }
 
-/** A table that was there before us may have ids and payloads of another type; statements are written for them. */
+/** A table older than Millrace may have ids and payloads of another type. Statements adapt to them. */
 export async function adoptTypes(database: Database): Promise<void> {
   const [types] = await database.rows<ColumnTypes>(READ_TYPES)
   if (types === undefined) return
@@ -195,12 +195,12 @@ export async function adoptTypes(database: Database): Promise<void> {
 const ID_TYPES: readonly string[] = ['text', 'character varying', 'uuid', 'bigint', 'integer']
 const PAYLOAD_TYPES: readonly string[] = ['text', 'json', 'jsonb']
 
-/** How often the version is looked at while the engine is used. */
+/** How often the version is checked while the engine is in use. */
 const LOOK_MS = 1_000
 
 /**
- * Notices that a newer Millrace has migrated the schema while this one runs. The look goes on beside the calls, so that none
- * waits for it; what it found holds for those that come after it.
+ * Notices that a newer Millrace migrated the schema while this one runs. The check runs beside the calls, so that none
+ * waits for it; its result applies to later calls.
  */
 export class SchemaWatch {
   readonly #clock: Clock
@@ -209,14 +209,14 @@ export class SchemaWatch {
   #isLooking = false
   #newer: MillraceError | null = null
 
-  /** `look` rejects with ERR_SCHEMA_NEWER where that is so. */
+  /** `look` rejects with ERR_SCHEMA_NEWER if the schema is newer. */
   constructor(clock: Clock, look: () => Promise<void>) {
     this.#clock = clock
     this.#look = look
     this.#lookedMs = clock.monotonicMs()
   }
 
-  /** Before anything new is begun: throws where the schema is newer. What is held may be settled all the same. */
+  /** Call before starting new work. Throws if the schema is newer. Held jobs may still be settled. */
   assertKnown(): void {
     const nowMs = this.#clock.monotonicMs()
     if (!this.#isLooking && nowMs - this.#lookedMs >= LOOK_MS) {
@@ -232,7 +232,7 @@ export class SchemaWatch {
       await this.#look()
       this.#newer = null
     } catch (error) {
-      // Any other trouble is told by the calls that meet it.
+      // The calls themselves report any other fault.
       if (isMillraceError(error, 'ERR_SCHEMA_NEWER')) this.#newer = error
     } finally {
       this.#isLooking = false

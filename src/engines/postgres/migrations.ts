@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS ${presence} (
   PRIMARY KEY (worker, type)
 );
 
--- Types of which nothing is started.
+-- Types that start no jobs.
 CREATE TABLE IF NOT EXISTS ${pauses} (
   type TEXT COLLATE "C" PRIMARY KEY,
   who TEXT NOT NULL,
@@ -54,7 +54,7 @@ interface Migration {
   sql(names: Names): string
 }
 
-/** In order; a migration is never edited once released, only followed by another. */
+/** In order. A released migration is never edited, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'jobs', sql: jobsSql },
   { version: 2, name: 'presence', sql: presenceSql },

@@ -16,10 +16,10 @@ export async function connect(url: string, settings: EngineSettings): Promise<En
   return PostgresEngine.connect({ address }, settings, { ...address, threadUrl: threadUrlOf(url, address.answerMs) })
 }
 
-/** A renewal is one short statement; waiting longer for it on a dead connection would cost the leases. */
+/** A renewal is one short statement. Waiting longer on a dead connection would lose the leases. */
 const RENEW_MS = 5_000
 
-/** The renewal thread sends one statement at a time and waits for nothing. */
+/** The renewal thread sends one statement at a time and needs no LISTEN. */
 export function threadUrlOf(text: string, answerMs: number): string {
   const url = new URL(text)
   url.searchParams.set('pool', '1')
@@ -37,17 +37,17 @@ export function capabilitiesOf(): Capabilities {
   return CAPABILITIES
 }
 
-/** What `migrate` would run; the database is only read. */
+/** What `migrate` would run. The database is only read. */
 export function planMigrations(url: string, settings: EngineSettings): Promise<MigrationPlan> {
   return withDatabase(url, settings, planMigrationsOf)
 }
 
-/** Creates or upgrades the tables and tells what it did, and gives the rights of a worker to the role in `?grant=`. */
+/** Creates or upgrades the tables, grants a worker's rights to the role in `?grant=`, and returns what it ran. */
 export function migrate(url: string, settings: EngineSettings): Promise<MigrationPlan> {
   return withDatabase(url, settings, applyMigrations)
 }
 
-/** An index on a big table takes its time. */
+/** Creating an index on a big table may take long. */
 const MIGRATE_MS = 3_600_000
 
 async function withDatabase<Value>(

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { EngineError } from '../../errors.ts'
 
-/** The one way by which a name gets into a statement. */
+/** Every name in a statement passes through here. */
 export function quote(name: string): string {
   if (name === '' || name.includes('\0') || Buffer.byteLength(name) > NAME_BYTES_MAX) {
     throw new EngineError('ERR_ENGINE_URL', `'${name}' cannot be a name in Postgres; give 1 to ${NAME_BYTES_MAX} bytes`)
@@ -9,17 +9,17 @@ export function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** Text as a constant of a statement. */
+/** A text literal. */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
-/** Postgres cuts longer names in silence, and two that begin alike would become one. */
+/** Postgres silently truncates longer names, so two with the same beginning would become one. */
 const NAME_BYTES_MAX = 63
 
-/** The tables of one schema, quoted and qualified: `search_path` decides nothing. */
+/** The tables of one schema, quoted and qualified, so that `search_path` does not matter. */
 export interface Names {
-  /** As it is, not quoted. */
+  /** Not quoted. */
   readonly schema: string
   readonly jobs: string
   readonly arrivals: string
@@ -35,11 +35,11 @@ export interface Names {
   readonly outbox: string
   readonly audit: string
   readonly versions: string
-  /** How the columns were declared: text, unless the table was there before us. */
+  /** The declared types of the columns: text, unless the table is older than Millrace. */
   readonly idType: string
   readonly payloadType: string
   readonly eventIdType: string
-  /** Where NOTIFY tells the processes of this schema of each other. */
+  /** The NOTIFY channel of the processes of this schema. */
   readonly channel: string
 }
 
@@ -70,7 +70,7 @@ export function namesIn(schema: string, types: Partial<ColumnTypes> = {}): Names
   }
 }
 
-/** Anyone may notify `millrace:<schema>`. A longer name than the server takes would make every NOTIFY fail. */
+/** Any program may notify `millrace:<schema>`. A name longer than the server allows would make every NOTIFY fail. */
 function channelOf(schema: string): string {
   const name = `millrace:${schema}`
   if (Buffer.byteLength(name) <= NAME_BYTES_MAX) return name

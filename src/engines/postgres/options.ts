@@ -2,27 +2,27 @@ import { EngineError } from '../../errors.ts'
 import { redact } from '../../job/error-record.ts'
 import { nearest } from '../../job/known-options.ts'
 
-/** How the engine is set up, by its URL or by whoever has a pool. */
+/** Options of the engine, from its URL or given with a pool. */
 export interface PostgresOptions {
   readonly schema?: string
-  /** Prepared statements are kept per connection, which a transaction pooler does not. */
+  /** Use prepared statements. A transaction pooler does not keep them. Default: true. */
   readonly prepare?: boolean
-  /** Connections of our own at most, the one that listens not counted. */
+  /** Most connections to open, not counting the one for LISTEN. Default: 8. */
   readonly pool?: number
-  /** How often a waiting claim looks by itself. It alone is enough; NOTIFY only makes it faster. */
+  /** How often a waiting claim polls. NOTIFY only makes it faster. Default: 1s. */
   readonly pollMs?: number
-  /** How long the answer to one statement may take before its connection is given up. */
+  /** How long one statement may take before its connection is given up. Default: 30s. */
   readonly answerMs?: number
-  /** Whether to hear of other processes by LISTEN. It needs a connection that stays the same. */
+  /** Use LISTEN to be woken by other processes. It needs a connection that no pooler reassigns. Default: true. */
   readonly listen?: boolean
 }
 
 export interface PostgresAddress extends Required<PostgresOptions> {
-  /** For the driver: without our own parameters. */
+  /** For the driver, without Millrace's parameters. */
   readonly connectionString: string
-  /** A role that gets the rights of a worker with the next migration. */
+  /** A role that the next migration grants the rights of a worker. */
   readonly grant: string | null
-  /** Whether a pooler stands between, which takes no startup parameters. */
+  /** Whether a transaction pooler is in between, which accepts no startup parameters. */
   readonly pooled: boolean
 }
 
@@ -38,7 +38,7 @@ export const DEFAULTS: Required<PostgresOptions> = Object.freeze({
 const OWN = ['schema', 'pooler', 'prepare', 'pool', 'poll', 'timeout', 'listen', 'grant'] as const
 const FORM = `give 'postgres://user:password@host:5432/database?schema=public'; ours are ${OWN.join(', ')}`
 
-/** Those of libpq, of `pg` and of its connection strings. */
+/** Parameters of libpq, of `pg` and of its connection strings. */
 const DRIVERS = new Set(
   `application_name binary channel_binding client_encoding connect_timeout connectionTimeoutMillis database dbname encoding
   fallback_application_name gssencmode gsslib host hostaddr idle_in_transaction_session_timeout idleTimeoutMillis keepalives
@@ -48,7 +48,7 @@ const DRIVERS = new Set(
   statement_timeout target_session_attrs tcp_user_timeout uselibpqcompat user`.split(/\s+/),
 )
 
-/** `postgres://…?schema=…`. Parameters of the driver (`sslmode` and the like) go to the driver, and no others. */
+/** `postgres://…?schema=…`. Known parameters of the driver, such as `sslmode`, are passed on. Others are refused. */
 export function parseUrl(text: string): PostgresAddress {
   const url = URL.parse(text)
   const refuse = (why: string): never => {
@@ -73,7 +73,8 @@ export function parseUrl(text: string): PostgresAddress {
   }
   const whole = (name: 'pool' | 'poll' | 'timeout', otherwise: number): number => {
     const value = Number(given.get(name) ?? otherwise)
-    if (!Number.isInteger(value) || value < 1) refuse(`has ${name}=${given.get(name)}, which is no number above 0`)
+    if (!Number.isInteger(value) || value < 1)
+      refuse(`has ${name}=${given.get(name)}, which is not a whole number above 0`)
     return value
   }
   return {

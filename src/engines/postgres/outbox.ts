@@ -11,7 +11,7 @@ export const ADD_OUTBOUND = ({ outbox }: Names): string => `
 INSERT INTO ${outbox} (outbox, job, added_at)
 SELECT $2::text, added.job, ${NOW} FROM unnest($3::text[]) WITH ORDINALITY AS added (job, place) ORDER BY place`
 
-/** The first one comes whatever its size. */
+/** The first job is returned whatever its size. */
 export const FIRST_OUTBOUND = ({ outbox }: Names): string => `
 SELECT seq::float8 AS seq, job, ${NOW} AS now FROM (
   SELECT seq, job, octet_length(job) AS bytes, sum(octet_length(job)) OVER (ORDER BY seq) AS total

@@ -6,25 +6,25 @@ import { jobColumns, ms, NOW } from './fragments.ts'
 import type { Names } from './names.ts'
 import type { JobRow } from './rows.ts'
 
-/** In order of the name, so that two who add the same ones do not wait for each other. */
+/** In order of name, so that two processes that add the same types do not deadlock. */
 export const NAME_LIMITS = ({ limits }: Names): string => `
 INSERT INTO ${limits} (type) SELECT given FROM unnest($2::text[]) AS given WHERE ${NOW} IS NOT NULL ORDER BY given
 ON CONFLICT DO NOTHING`
 
-/** So many starts are kept of one window at most: those that are nearer to each other than a part of it count as one. */
+/** A window is divided into this many parts. Starts within one part are stored as one entry. */
 const PARTS = 200
 
 /**
- * Claims jobs of types of which some are limited. $2 to $9 as in CLAIM, then for each lane its limit, null where it has
- * none ($10 starts within $11 milliseconds), and the limited types ($12).
+ * Claims jobs of types of which some are limited. $2 to $9 as in CLAIM, then for each lane its limit ($10 starts within $11
+ * milliseconds; null without a limit), and the limited types ($12).
  *
- * It is one statement, so that the lock on a type's row ends with it, whatever becomes of who sent it: a worker that was
- * frozen, or cut off, between two statements of a transaction would hold up all others. For the same reason only ids come
- * back: the server does not commit before it has sent its answer, and payloads may be more than a frozen worker's socket takes.
+ * It is one statement, so that the lock on a type's row ends with it even if its sender freezes or is cut off. Between two
+ * statements of a transaction, a frozen worker would hold up all others. For the same reason it returns only ids: the
+ * server commits after it has sent its answer, and payloads may not fit into the socket of a frozen worker.
  *
- * The recent starts stand in the row that is locked, because that is the one row that a statement sees as it is now, not
- * as it was when the statement began. The time is read when all locks are held: what is counted and what is recorded
- * lie on the same side of every other claim. A type whose row another claim holds is left out, and told as 'unlocked'.
+ * The recent starts are in the locked row, because a statement sees that row as it is now, not as it was when the statement
+ * began. The time is read when all locks are held, so counting and recording are on the same side of every other claim. A
+ * type whose row another claim has locked is left out; `locked` counts the others.
  */
 export const CLAIM_LIMITED = ({ jobs, limits }: Names): string => `
 WITH locked AS MATERIALIZED (
@@ -34,8 +34,8 @@ moment AS MATERIALIZED (
 lanes AS MATERIALIZED (
   SELECT * FROM unnest($2::text[], $3::int[], $4::float8[], $5::int[], $6::timestamptz[], $10::float8[], $11::float8[])
     AS lane (type, bound, lease_ms, at_priority, since, starts_max, per_ms)),
--- A start a window or more in the future is one of a clock that was set back since: it counts as one of now, and so for
--- one window at most. A nearer one may have been moved by its claim while this one was on the way.
+-- A start a window or more in the future is from before the clock was set back: it counts as a start of now, for one
+-- window at most. A nearer one may have been moved by its claim while this one was in flight.
 recent AS MATERIALIZED (
   SELECT lane.type, CASE WHEN future.is_far THEN moment.now ELSE start.at END AS at, start.starts, future.is_far AS is_future
   FROM moment CROSS JOIN lanes AS lane JOIN locked ON locked.type = lane.type
@@ -73,15 +73,15 @@ SELECT (SELECT array_agg(id::text) FROM leased) AS ids, moment.types AS locked, 
   (SELECT min(free_ms) FROM judged WHERE starts_left <= 0) AS free_ms
 FROM moment`
 
-/** What a claim has taken. */
+/** The jobs of a claim. */
 export const READ_CLAIMED = ({ jobs }: Names): string => `
 SELECT ${jobColumns('job')}, ${NOW} AS now FROM ${jobs} AS job
 WHERE job.id::text = ANY ($2::text[]) AND job.lease_token = $3 AND job.status = 'processing'`
 
 /**
- * A claim is recorded before its answer is on the way; its handlers start when that has arrived. What a claim has recorded
- * ($3, or later) is moved to now, so that the window counts from the starts. Written over the row's own columns, which
- * Postgres reads anew when it had to wait for the row.
+ * A claim records its starts before its answer is sent, and its handlers start when the answer has arrived. Starts recorded
+ * at $3 or later are moved to now, so that the window counts from the handlers' starts. It reads the row's own columns,
+ * which Postgres reads again after waiting for the row.
  */
 export const MOVE_STARTS = ({ limits }: Names): string => `
 UPDATE ${limits} AS known SET started_at = ARRAY(
@@ -91,19 +91,19 @@ WHERE known.type = ANY ($2::text[])`
 
 interface LimitedRow {
   readonly ids: readonly string[] | null
-  /** Of how many limited types the row was free. */
+  /** How many limited types were not locked by another claim. */
   readonly locked: number
   readonly free_ms: number | null
-  /** When the claim was recorded, as the server tells the time. */
+  /** When the claim was recorded, by the server's clock. */
   readonly now_ms: number
 }
 
-/** Claims of one limited type are short and come one after the other: so often is one that stood in the way waited for. */
+/** How often a claim waits for another claim of its limited types. They are short and run one after the other. */
 const LIMIT_TRIES = 8
 
 const LIMIT_WAIT_MS = 5
 
-/** Claims of one limited type come one after the other over all processes; only so can the window be counted. */
+/** Claims of one limited type run one after the other across all processes, so that the window can be counted. */
 export async function claimLimited(database: Database, taking: TakingLimited): Promise<Claimed> {
   const types = taking.limited.map((type) => type.type)
   for (let tries = 1; ; tries += 1) {
@@ -117,21 +117,21 @@ export async function claimLimited(database: Database, taking: TakingLimited): P
     }
     const isAll = row?.locked === types.length
     if (isAll || tries === LIMIT_TRIES) return { leases: [], freeInMs: isAll ? freeInMs : LIMIT_WAIT_MS }
-    // Or someone has removed the row.
+    // Or the row was removed.
     if (tries === 1) await nameLimits(database, taking.limited)
     else await systemClock.sleep(LIMIT_WAIT_MS * Math.random())
   }
 }
 
 /**
- * After this turn of the event loop, in which the handlers start. Nobody waits for it: should it fail, the window counts
- * from the claim, and what is wrong with the server the next claim tells.
+ * Runs after this turn of the event loop, in which the handlers start. If it fails, the window counts from the claim, and
+ * the next claim reports the fault.
  */
 function moveStarts(database: Database, types: readonly string[], sinceMs: number): void {
   setImmediate(() => void database.rows(MOVE_STARTS, types, sinceMs).catch(() => {}))
 }
 
-/** Makes the row that claims of a limited type lock. Before the first one. */
+/** Creates the rows that claims of limited types lock. Call before the first claim. */
 export async function nameLimits(database: Database, types: readonly SubscribedType[]): Promise<void> {
   const limited = types.filter((type) => type.limit !== undefined).map((type) => type.type)
   if (limited.length > 0) await database.rows(NAME_LIMITS, limited)

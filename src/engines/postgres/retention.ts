@@ -19,7 +19,7 @@ import { FORGET_IDLE_LATEST } from './latest-keys.ts'
 import type { Names } from './names.ts'
 import { toState } from './rows.ts'
 
-/** Ids of ours grow with arrival; the walk reads by the primary key and takes no lock. */
+/** Millrace's ids grow with arrival. The walk follows the primary key and takes no lock. */
 export const WALK = ({ jobs }: Names): string => `
 SELECT id::text AS id, type, status, ended, ${ms('completed_at')} AS completed_ms, ${NOW} AS now
 FROM ${jobs} AS jobs WHERE ($2::text IS NULL OR id::text > $2) AND type IS NOT NULL ORDER BY jobs.id::text LIMIT $3`
@@ -28,7 +28,7 @@ const GONE = `job.id::text = gone.id AND ${ms('job.completed_at')} = gone.comple
 
 const GIVEN = `${given('$2::text[]', '$3::float8[]')} AS gone (id, completed_ms)`
 
-/** What has changed since it was looked at stays. */
+/** A job that changed meanwhile stays. */
 export const REMOVE_FINISHED = (names: Names): string => `
 WITH removed AS (
   DELETE FROM ${names.jobs} AS job USING ${GIVEN}
@@ -40,15 +40,15 @@ forgotten AS (
   WHERE event.job_id::text = removed.id::text AND coalesce(event.data ->> 'table', 'jobs') = 'jobs')
 SELECT id::text AS id FROM removed`
 
-/** Those of the given ones that may go. */
+/** The given jobs that may be removed. */
 export const FIND_REMOVABLE = (names: Names): string => `
 SELECT job.id::text AS id, ${NOW} AS now FROM ${names.jobs} AS job JOIN ${GIVEN} ON ${GONE}
 WHERE NOT ${isAwaited(names)}`
 
-/** What a row takes beside its texts, about. */
+/** Estimated size of a row without its texts. */
 const ROW_BYTES = 400
 
-/** What the rows hold, not the files: space that vacuum has not given back yet is free for the next jobs. */
+/** The size of the rows, not of the files: space that vacuum has not returned is free for the next jobs. */
 export const USED_BYTES = ({ jobs }: Names): string => `
 SELECT coalesce(sum(${ROW_BYTES} + coalesce(octet_length(payload::text), 0) + coalesce(octet_length(result::text), 0)), 0)::float8 AS bytes,
   ${NOW} AS now FROM ${jobs}`
@@ -56,7 +56,7 @@ SELECT coalesce(sum(${ROW_BYTES} + coalesce(octet_length(payload::text), 0) + co
 const LATEST_BATCH = 500
 
 export function createRetention(core: PostgresCore): Retention {
-  /** The latest key that was looked at last in this pass. */
+  /** The last latest key of this pass. */
   let after: readonly [type: string, latestKey: string] = ['', '']
   return {
     sweep: (rules, step) => sweep(core, rules, step),
@@ -64,7 +64,7 @@ export function createRetention(core: PostgresCore): Retention {
       const [row] = await core.call('used bytes', (database) => database.rows<{ bytes: number }>(USED_BYTES))
       return row?.bytes ?? 0
     },
-    // Vacuum is the server's own.
+    // The server vacuums by itself.
     compact: async () => {
       const [last] = await core.call('latest keys', (database) =>
         database.rows<{ type: string; latest_key: string; looked: number }>(
@@ -89,7 +89,7 @@ interface Walked {
   readonly completed_ms: number | null
 }
 
-/** A job that may go, as it was when it was looked at. */
+/** A job that may be removed, as the walk found it. */
 export interface Candidate {
   readonly id: string
   readonly completedMs: number
@@ -119,7 +119,7 @@ async function sweep(
   return { removed, next }
 }
 
-/** Whoever removes a dead letter, or one that was discarded, answers for it in the audit. */
+/** Letters, dead or discarded, are removed with an audit entry. */
 function toCandidates(
   walked: readonly Walked[],
   rules: readonly RetentionRule[],
@@ -140,7 +140,7 @@ function findRemovable(queries: Queries, candidates: readonly Candidate[]): Prom
   return queries.rows<{ id: string }>(FIND_REMOVABLE, ...columnsOf(candidates))
 }
 
-/** One statement. Returns those that went, with their history. */
+/** Removes jobs with their history in one statement. Returns those removed. */
 export async function removeFinished(
   queries: Queries,
   candidates: readonly Candidate[],
@@ -149,7 +149,7 @@ export async function removeFinished(
   return queries.rows<{ id: string }>(REMOVE_FINISHED, ...columnsOf(candidates))
 }
 
-/** Looks again: it may have been replayed, undone or replaced meanwhile. In a transaction. */
+/** Checks again, in a transaction: it may have been replayed, undone or replaced meanwhile. */
 export async function removeOldLetter(queries: Queries, letter: Candidate, by: Actor): Promise<boolean> {
   const [found] = await findRemovable(queries, [letter])
   return found !== undefined && removeLetter(queries, letter.id, by)

@@ -4,7 +4,7 @@ import type { Ended, ErrorRecord, JobView, NewJob, StoredJob, StoredOptions, Ten
 import { readPredecessors } from '../../job/predecessors.ts'
 import type { JobState } from '../../job/states.ts'
 
-/** A job as the claim reads it. Another program may have written the row: what is not certain is null. */
+/** A job as the claim reads it. Another program may have written the row, so some columns may be null. */
 export interface JobRow {
   readonly id: string
   readonly type: string | null
@@ -22,11 +22,11 @@ export interface JobRow {
   readonly options: StoredOptions | null
   readonly after: unknown
   readonly expires_ms: number | null
-  /** Where in the table it is, until it is changed the next time. */
+  /** Its ctid, valid until the row changes. */
   readonly place: string
 }
 
-/** A row of the usual claim, as `plainColumns` in statements.ts has it: null where the value is the usual one. */
+/** A row of `plainColumns` in claim.ts: null where the value is the usual one. */
 export type PlainRow = readonly [
   id: string,
   payload: string | null,
@@ -104,37 +104,37 @@ export function toStoredJob(row: JobRow): StoredJob {
   }
 }
 
-/** Also one that it gave up when it had finished: see RELEASE_KEYS. */
+/** Includes the key that a finished job gave up; see RELEASE_KEYS. */
 export function keyOf(row: JobRow): string | null {
   return row.idempotency_key ?? (isRecord(row.options) ? row.options.releasedKey : null) ?? null
 }
 
-/** JSON that another program wrote may be anything; what is no object is as good as absent. */
+/** Another program may have written any JSON. What is not an object counts as absent. */
 function isRecord<Value extends object>(value: Value | null): value is Value {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What a Date can hold at most: `infinity` is a time in Postgres, and none here. */
+/** The latest time of a Date: `infinity` is a time in Postgres but not in JavaScript. */
 const TIME_MAX_MS = 8.64e15
 
 function toTime(ms: number): number {
   return Math.max(-TIME_MAX_MS, Math.min(TIME_MAX_MS, ms))
 }
 
-/** Rows of one claim share what is stored; with the id it is a token that no other lease has. */
+/** Rows of one claim share the stored token. With the id it is unique. */
 export function toLease(row: JobRow, fence: string): Lease {
   const token = `${fence}~${row.place}.${row.id}`
   return { job: toStoredJob(row), attempt: row.attempt_count, token, expiresAtMs: row.expires_ms }
 }
 
 export interface Fence {
-  /** What is stored of a lease's token. */
+  /** The stored part of a lease's token. */
   readonly token: string
-  /** Where the claim has put the row. */
+  /** The ctid that the claim gave the row. */
   readonly place: string
 }
 
-/** A token that no claim of ours made fences nothing. */
+/** A token that no claim made matches no row. */
 export function fenceOf({ token, job }: Lease): Fence {
   const end = token.length - job.id.length - 1
   const middle = token.lastIndexOf('~', end)
@@ -142,7 +142,7 @@ export function fenceOf({ token, job }: Lease): Fence {
   return { token: token.slice(0, middle), place: token.slice(middle + 1, end) }
 }
 
-/** The words of job tables in the table, the five states in the API. Words that are neither of them are not ours to run. */
+/** The table has the words of the job tables, the API five states. A row with any other word is never run. */
 export function toState(status: string): JobState {
   switch (status) {
     case 'queued':
@@ -157,7 +157,7 @@ export function toState(status: string): JobState {
   }
 }
 
-/** The word in the table for a state; null where no row can be in it. */
+/** The word in the table for a state; null when no row can be in it. */
 export function toStatus(state: JobState): string | null {
   switch (state) {
     case 'queued':
@@ -195,7 +195,7 @@ export function toView(row: ViewRow): JobView {
   }
 }
 
-/** The reaper of job tables and other programs write the short form only. */
+/** The reaper of the job tables and other programs write only the short form. */
 function toErrorRecord(row: ViewRow): ErrorRecord | null {
   if (row.error_record !== null) return row.error_record
   if (row.fail_code === null && row.fail_reason === null) return null
@@ -203,8 +203,8 @@ function toErrorRecord(row: ViewRow): ErrorRecord | null {
 }
 
 /**
- * Jobs under ids that the table can hold. A ULID and a UUID are 128 bits both, so in a table with ids of type uuid a
- * job is known by the UUID of the same bits, and repeating an enqueue is still harmless.
+ * Jobs with ids that the table can hold. ULIDs and UUIDs both have 128 bits, so in a table with ids of type uuid a job gets
+ * the UUID of the same bits, and repeating an enqueue stays harmless.
  */
 export function withIds(jobs: readonly NewJob[], idType: string): readonly NewJob[] {
   if (idType === 'text' || idType === 'character varying') return jobs
@@ -222,7 +222,7 @@ export function withIds(jobs: readonly NewJob[], idType: string): readonly NewJo
 
 const DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
-/** What is no ULID stays as it is, and is refused by the server unless it is a UUID. */
+/** An id that is not a ULID stays as it is. The server refuses it unless it is a UUID. */
 function toUuid(id: string): string {
   if (!isUlid(id)) return id
   let bits = 0n

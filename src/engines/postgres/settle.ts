@@ -23,10 +23,10 @@ import { findLost } from './leases.ts'
 import type { Names } from './names.ts'
 import { fenceOf } from './rows.ts'
 
-/** Lines of the table of jobs; other tables may have jobs of the same id. */
+/** Events of `jobs`. Other tables may have jobs with the same id. */
 const OURS = (alias: string): string => `coalesce(${alias}.data ->> 'table', 'jobs') = 'jobs'`
 
-/** As many lines as one outcome adds, which the statement itself does not see yet. */
+/** Most events of one outcome. The statement that inserts them does not see them yet. */
 const LINES_MAX = 2
 
 const QUEUED_AGAIN = `held.kind IN ('retry', 'release')`
@@ -34,8 +34,8 @@ const QUEUED_AGAIN = `held.kind IN ('retry', 'release')`
 const DEFERRED = `(held.kind = 'retry' OR held.kind = 'release' AND held.delay_ms > 0)`
 
 /**
- * Every other outcome whose token holds, each with its lines of history, of which the oldest go where there are too many; the ids of those come back. The first line of
- * each tells when the start was, because that leaves the row. Without a delay a released job keeps its place.
+ * Applies every other outcome whose token holds, records its events, trims the oldest, and returns the ids. The first event
+ * of each keeps the time of the start, which leaves the row. Without a delay a released job keeps its place.
  */
 export const SETTLE = ({ jobs, events, eventIdType }: Names): string => `
 WITH held AS MATERIALIZED (
@@ -57,7 +57,7 @@ changed AS (
     error_record = CASE WHEN held.kind = 'release' THEN error_record ELSE held.record::json END,
     bounded = held.bounded, ${UNLEASED}
   FROM held WHERE job.id::text = held.id),
-noted AS (
+recorded AS (
   INSERT INTO ${events} (job_id, data)
   SELECT held.id::${eventIdType}, line.value || jsonb_build_object('table', 'jobs', 'at', ${NOW_ISO}) || CASE WHEN line.nth = 1 THEN
       jsonb_build_object('details', line.value -> 'details' || jsonb_build_object('startedAtMs', ${ms('held.started_at')}))
@@ -71,7 +71,7 @@ trimmed AS (
   WHERE event.job_id = held.id::${eventIdType} AND event.seq <= oldest.seq AND ${OURS('event')})
 SELECT id, token, awaited FROM held`
 
-/** Whether a newer job of the latest key waits behind the one that is held, which this locks. */
+/** The newer job of the latest key that waits behind the held one. */
 export const FIND_NEWER = ({ jobs }: Names): string => `
 SELECT newer.id::text AS id, ${NOW} AS now FROM ${jobs} AS newer
 WHERE newer.type = $2 AND newer.latest_key = $3 AND newer.status = 'queued'`
@@ -79,19 +79,19 @@ WHERE newer.type = $2 AND newer.latest_key = $3 AND newer.status = 'queued'`
 export const LOCK_JOB = ({ jobs }: Names): string =>
   `SELECT id::text AS id, ${NOW} AS now FROM ${jobs} WHERE id::text = $2 FOR UPDATE`
 
-/** A settlement and whose it is. */
+/** A settlement and its worker. */
 export interface Settling extends Settlement {
   readonly worker: string
 }
 
 export interface Settled {
-  /** For each why it was refused, or null. */
+  /** Why each was refused; null if it was applied. */
   readonly lost: readonly (NotApplied | null)[]
-  /** Whether others came after one of them, and may go on now. */
+  /** Whether successors of one of them may run now. */
   readonly freed: boolean
 }
 
-/** Applies the outcomes whose tokens hold. Of two for one lease the first counts. */
+/** Applies the outcomes whose tokens hold. Of two for one lease, the first counts. */
 export async function settleLeases(
   database: Database,
   given: readonly Settling[],
@@ -123,7 +123,7 @@ async function settleRepeatedly(
   }
 }
 
-/** By id, as everyone locks jobs (lock-statements.ts). What a claim has brought nearly always is. */
+/** By id, in the order in which jobs are locked (`lockOrder`). Claimed jobs nearly always are in order. */
 function inOrder(given: readonly Settling[]): readonly Settling[] {
   const isBefore = (one: Settling, other: Settling): boolean => one.lease.job.id < other.lease.job.id
   const isOrdered = given.every((settling, at) => {
@@ -146,7 +146,7 @@ async function settleOnce(
   if (bounded.length > 0)
     applied.push(await retryIndividually(bounded, (settlings) => settleBounded(database, settlings, removedViews)))
   const { refused, unstorable, awaited: freed } = joined(applied)
-  // Nearly always.
+  // The usual case.
   if (refused.length + unstorable.length === 0) return { lost: given.map(() => null), freed }
   const gone = refused.map(({ lease }) => lease)
   const byToken = new Map<string, NotApplied>()
@@ -176,7 +176,7 @@ async function applyAll(queries: Queries, given: readonly Settling[]): Promise<A
   )
 }
 
-/** Where a number of finished jobs is kept, what is too many goes in the same transaction. */
+/** Outcomes with keep limits remove older jobs in the same transaction. */
 function settleBounded(
   database: Database,
   given: readonly Settling[],
@@ -216,7 +216,7 @@ interface Change {
   readonly delayMs: number
   readonly error: ErrorRecord | null
   readonly lines: readonly Line[]
-  /** Whether its type keeps a number of dead letters. */
+  /** Whether it has a keep limit for dead letters. */
   readonly bounded: boolean
 }
 
@@ -242,7 +242,7 @@ function toChange({ lease, outcome: given, worker }: Settling, newerId: string |
 }
 
 function storableOutcome(outcome: Outcome): Uncompleted {
-  if (outcome.kind === 'complete') throw new TypeError('completions have a statement of their own')
+  if (outcome.kind === 'complete') throw new TypeError('completions are settled by complete.ts')
   if (outcome.kind === 'release') return { ...outcome, reason: storable(outcome.reason) }
   return { ...outcome, error: storableRecord(outcome.error) }
 }
@@ -263,7 +263,7 @@ async function apply(queries: Queries, changes: readonly Change[]): Promise<read
   )
 }
 
-/** The lock on the older job keeps an enqueue of a newer one before or after this, never in between (I4). */
+/** The lock on the older job keeps an enqueue of a newer one before or after this, never in between. */
 function settleLatest(database: Database, settling: Settling): Promise<Applied<Settling>> {
   return database.transaction((queries) => supersedeOrApply(queries, settling))
 }

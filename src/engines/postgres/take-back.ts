@@ -5,13 +5,13 @@ import type { Names } from './names.ts'
 import { type JobRow, toLease } from './rows.ts'
 import { settleLeases } from './settle.ts'
 
-/** Of claims whose answer was lost: the jobs that are leased under their tokens. */
+/** The jobs leased under the tokens of claims whose answer was lost. */
 export const FIND_CLAIMED = ({ jobs }: Names): string => `
 SELECT ${jobColumns('job')}, job.lease_token AS token FROM ${jobs} AS job
 WHERE job.status = 'processing' AND job.lease_token = ANY ($2::text[]) AND ${NOW} IS NOT NULL
 ORDER BY job.arrival`
 
-/** What a reaper took over is expired again: the next one finds it. */
+/** A job claimed by a reaper expires again, so that the next pass finds it. */
 export const EXPIRE_AGAIN = ({ jobs }: Names): string => `
 UPDATE ${jobs} AS job SET lease_expires_at = ${NOW}, updated_at = ${NOW}
 WHERE job.status = 'processing' AND job.lease_token = ANY ($2::text[])
@@ -25,8 +25,8 @@ export interface LostClaim {
 }
 
 /**
- * Undoes claims that have happened, and answers those. Jobs that were ready are ready again, with a start that does not
- * count; what a reaper took over is expired again.
+ * Undoes the claims that took effect and returns them. Jobs that were ready are ready again, and the start does not count.
+ * Jobs that a reaper claimed are expired again.
  */
 export async function takeBackClaims(core: PostgresCore, claims: readonly LostClaim[]): Promise<readonly LostClaim[]> {
   const tokensOf = (from: LostClaim['from']) => claims.filter((claim) => claim.from === from).map(({ token }) => token)

@@ -8,26 +8,26 @@ import { insertJobs } from './enqueue.ts'
 import { NOW } from './fragments.ts'
 import type { Names } from './names.ts'
 
-/** Which table of which database of which server a connection would write to. */
+/** Identifies the server, database and table that a connection writes to. */
 export const IDENTIFY_TABLE = ({ jobs }: Names): string => `
 SELECT ${NOW} AS now,
   concat_ws(' ', pg_postmaster_start_time(), current_database(), to_regclass('${jobs.replaceAll("'", "''")}')::oid) AS identity`
 
 /**
- * The lock that the INSERT takes anyway. The server refuses it outside of a transaction, which nothing else tells for
- * certain: the time of a statement is later than that of its own transaction in the extended protocol.
+ * The lock that the INSERT takes anyway. The server refuses it outside a transaction, and no other check is certain: in the
+ * extended protocol a statement's time is later than that of its own transaction.
  */
 export const LOCK_FOR_INSERT = ({ jobs }: Names): string => `LOCK TABLE ${jobs} IN ROW EXCLUSIVE MODE`
 
 export class CallerTransactions {
-  /** Known beforehand: whoever holds every connection of a shared pool must not wait here for one more. */
+  /** Read when opening: a caller that holds every connection of a shared pool must not wait here for one more. */
   #table: string | null = null
 
   async prepare(database: Database): Promise<void> {
     this.#table = await tableOf(database)
   }
 
-  /** The jobs appear when the user commits, and never if the user rolls back. */
+  /** The jobs appear when the caller commits, and never if the caller rolls back. */
   enqueue(core: PostgresCore, jobs: readonly NewJob[], within: Transaction): Promise<readonly Receipt[]> {
     return this.run(core, within, async (theirs) => {
       if (jobs.length === 0) return []
@@ -37,7 +37,7 @@ export class CallerTransactions {
     })
   }
 
-  /** On the user's own connection, once it is known to be in a transaction on our database. */
+  /** Runs `work` on the caller's connection after checking that it is in a transaction on the same database. */
   async run<Value>(core: PostgresCore, within: Transaction, work: (theirs: Queries) => Promise<Value>): Promise<Value> {
     if (!isTransaction(within)) throw refusal('must be a pg client with an open transaction')
     return core.call('enqueuing within your transaction', async (database) => {
@@ -50,7 +50,7 @@ export class CallerTransactions {
 
   async #assertSameTable(theirs: Queries, database: Database): Promise<void> {
     const there = await tableOf(theirs)
-    // A server that was started anew is another place until it is asked again.
+    // A restarted server has another identity until it is read again.
     if (there !== this.#table) await this.prepare(database)
     if (there !== this.#table) throw refusal('is a transaction on another database; open Millrace on the same one')
   }
