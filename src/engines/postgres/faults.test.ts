@@ -43,7 +43,7 @@ describe('faults of Postgres', () => {
     const nobody = url.replace(/:\d+\//, ':1/')
     await assert.rejects(openEngine(nobody, settings), coded('ERR_STORAGE_OPEN', /no server answers there/))
     const missing = url.replace('/postgres?', '/nowhere?')
-    await assert.rejects(openEngine(missing, settings), coded('ERR_STORAGE_OPEN', /no such database/))
+    await assert.rejects(openEngine(missing, settings), coded('ERR_STORAGE_OPEN', /the database does not exist/))
     for (const bad of [`${url}&pool=many`, `${url}&pooler=odd`, 'postgres:', `${url}&prepare=perhaps`]) {
       await assert.rejects(openEngine(bad, settings), coded('ERR_ENGINE_URL', /postgres:/), bad)
     }
