@@ -113,8 +113,8 @@ export interface ClaimRequest {
 
 export interface Consumer {
   /**
-   * Whether somebody else works while a claim is under way. The worker then asks for the next one before it runs what the
-   * last has brought; otherwise after it, so that the settles of short jobs and the next claim can be one transaction.
+   * Postgres only: its server works while a claim is under way, so the worker asks for the next jobs before it runs the
+   * last ones. Elsewhere it asks afterwards, so that the settles of short jobs and the next claim share a transaction.
    */
   readonly isRemote?: boolean
   /**
@@ -138,7 +138,7 @@ export interface Consumer {
   report(lease: Lease, progress: string): Promise<boolean>
   /** Losses the engine learns of by itself: revoked, superseded, cancelled. Returns the unsubscriber. */
   onLost(listener: (lost: Lost) => void): () => void
-  /** Troubles beside any call, which the engine goes on after; the worker tells them. Returns the unsubscriber. */
+  /** Trouble that no call can reject with, such as a server clock that was set; the worker logs it. Returns the unsubscriber. */
   onTrouble?(listener: (error: unknown) => void): () => void
   /** Stops handing out work. Leases still held may be settled until the engine is closed. */
   close(): Promise<void>

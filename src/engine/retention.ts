@@ -60,8 +60,8 @@ export interface Retention {
   /** What the jobs take now, without what is free already. */
   usedBytes(): Promise<number>
   /**
-   * Forgets a little of what nobody needs any more, and gives a little free space back to the file system. False when
-   * there is nothing left to do.
+   * Forgets some latest keys that have been idle for long; SQLite also returns some free pages to the file system. Each
+   * call does a little, so that it can run between claims. False when there is nothing left to do.
    */
   compact(): Promise<boolean>
 }
