@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { ClaimRequest, Consumer, Lease, Lost, Outcome, Settlement, Subscription } from 'millrace/engine'
 import type { ArrayEngine, Row } from './array-engine.ts'
 
-/** A job falls due without anybody telling, so a waiting claim looks this often. */
+/** No event tells that a job is due, so a waiting claim looks this often. */
 const LOOK_MS = 10
-/** How long a reaper may hold what it takes over. */
+/** The lease of a reaper. */
 const REAPER_LEASE_MS = 60_000
 
 export class ArrayConsumer implements Consumer {
@@ -49,7 +49,7 @@ export class ArrayConsumer implements Consumer {
     return leases
   }
 
-  /** Null: not for this consumer. A reaper, which has every type, takes only what has expired. */
+  /** Null: not for this consumer. A reaper takes only expired jobs, of every type. */
   #leaseMs(type: string, from: 'ready' | 'expired'): number | null {
     const { types } = this.#subscription
     if (types === 'every') return from === 'expired' ? REAPER_LEASE_MS : null
@@ -90,7 +90,7 @@ export class ArrayConsumer implements Consumer {
     this.#closing.abort()
   }
 
-  /** The fence: held under this very token, and not for longer than the lease. */
+  /** The fence: the token must match, and the lease must not have ended. */
   #held({ job, token }: Lease): Row | undefined {
     const nowMs = this.#engine.clock.monotonicMs()
     const row = this.#engine.store().rows.find((candidate) => candidate.job.id === job.id)
@@ -104,7 +104,7 @@ function isFree(row: Row, from: 'ready' | 'expired', nowMs: number): boolean {
     : row.state === 'inProgress' && row.leaseUntilMs <= nowMs
 }
 
-/** The core has decided what becomes of the job; the engine only carries it out. */
+/** The core has decided the outcome; the engine only applies it. */
 function apply(row: Row, outcome: Outcome, nowMs: number): void {
   switch (outcome.kind) {
     case 'complete':

@@ -1,6 +1,6 @@
 /**
- * A whole engine, as small as one can be that keeps the contract: jobs in an array, gone with the process. What it does not
- * do it does not claim to do, so the core refuses it at the door. The conformance suite runs on it: see harness.ts.
+ * The smallest engine that keeps the contract: jobs in an array, lost with the process. Its capabilities do not promise
+ * anything else, so the core refuses the rest. The conformance suite runs on it: see harness.ts.
  */
 import { randomUUID } from 'node:crypto'
 import {
@@ -38,7 +38,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
 export interface Row {
   readonly job: StoredJob
   state: 'queued' | 'inProgress' | 'completed' | 'dead'
-  /** Like `leaseUntilMs` by the monotonic clock, so that nothing is early or late when somebody sets the other one. */
+  /** `leaseUntilMs` on the monotonic clock, so that a change of the wall clock has no effect. */
   dueMs: number
   attempt: number
   /** The fence: new at every claim. */
@@ -46,12 +46,12 @@ export interface Row {
   leaseUntilMs: number
 }
 
-/** What the views of one store share: the jobs, and who waits for a change of them. */
+/** What the views of one store share: the jobs, and the signal of a change. */
 export class Store {
   readonly rows: Row[] = []
   #change = new AbortController()
 
-  /** Aborts when anything has changed since it was asked for. */
+  /** Aborts at the next change. */
   get change(): AbortSignal {
     return this.#change.signal
   }
@@ -93,7 +93,7 @@ export class ArrayEngine implements Engine {
     return this.#closing.signal
   }
 
-  /** Every call but `close` is refused once it is closed. */
+  /** Refuses every call but `close` once the engine is closed. */
   store(): Store {
     if (this.#closing.signal.aborted) throw new ClosedError('this engine')
     return this.#store
@@ -101,7 +101,7 @@ export class ArrayEngine implements Engine {
 
   async enqueue(jobs: readonly NewJob[]): Promise<readonly Receipt[]> {
     const store = this.store()
-    // Made before any is stored: a batch is stored whole or not at all.
+    // Built before any is stored: a batch is stored whole or not at all.
     const made = jobs.map((job) => toRow(job, this.clock))
     const receipts = made.map((row): Receipt => {
       const { id } = row.job

@@ -2,7 +2,7 @@ import type { Harness } from 'millrace/conformance'
 import { TestClock } from 'millrace/testing'
 import { ArrayEngine, Store } from './array-engine.ts'
 
-/** A fresh store for each case, in virtual time: the suite moves it and never waits. */
+/** A fresh store for each case, on a clock that the suite moves. */
 export async function arrayHarness(): Promise<Harness & { readonly engine: ArrayEngine }> {
   const clock = new TestClock()
   const store = new Store()

@@ -1,4 +1,4 @@
-/** The suite on an engine of your own. As a test file it is one line: exercise('array', arrayHarness). */
+/** Runs the suite on your own engine. In a test file: exercise('array', arrayHarness). */
 import { casesOf, LEVELS, runCases } from 'millrace/conformance'
 import { arrayHarness } from './harness.ts'
 

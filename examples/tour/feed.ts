@@ -17,12 +17,12 @@ import {
 /** The pause between two steps of a round. */
 const PAUSE_MS = 700
 
-/** Enough to practise on, and not so many that the tour looks ill. */
+/** Enough to practise on, not so many that the tour looks broken. */
 const DEAD_MAX = 10
 
 const CHECKSUM_PATHS = ['package.json', 'src/errors.ts', 'src/client/mill.ts', 'src/engine/engine.ts', 'tsconfig.json']
 
-/** What a round brought about: ids to wait for, and files that have yet to appear. */
+/** What a round has started: ids to wait for, and files that will appear later. */
 interface Round {
   /** In the names of this round's files; new ones after a restart. */
   readonly tag: string
@@ -30,12 +30,12 @@ interface Round {
   readonly promised: Promise<void>[]
 }
 
-/** Waits without throwing when it is cut short. */
+/** Does not throw when it is aborted. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {})
 }
 
-/** One of everything, at a gentle rate; ends early when the signal says so. Answers with what it enqueued. */
+/** One of everything, at a gentle rate, until the signal aborts. Returns what it enqueued. */
 async function feedRound(mill: Mill, signal: AbortSignal): Promise<Round> {
   await mkdir(SPOOL, { recursive: true })
   const round: Round = { tag: Math.floor(Date.now() / 1_000).toString(36), ids: [], promised: [] }
@@ -47,12 +47,12 @@ async function feedRound(mill: Mill, signal: AbortSignal): Promise<Round> {
   return round
 }
 
-/** What an engine cannot do is left out of its tour. */
+/** The tour leaves out what the engine does not support. */
 function unlessUnsupported(error: unknown): void {
   if (!isMillraceError(error, 'ERR_UNSUPPORTED')) throw error
 }
 
-/** Rounds without end, until the signal. What was promised is kept: a job that waits for its file finds it later too. */
+/** Endless rounds until the signal aborts. Files that jobs wait for still appear after that. */
 export async function feedForever(mill: Mill, signal: AbortSignal): Promise<void> {
   let promised: readonly Promise<void>[] = []
   while (!signal.aborted) {
@@ -63,7 +63,7 @@ export async function feedForever(mill: Mill, signal: AbortSignal): Promise<void
   await Promise.all(promised)
 }
 
-/** One round, and then until each of its jobs has ended. */
+/** One round, until all its jobs have ended. */
 export async function feedOnce(mill: Mill, signal: AbortSignal): Promise<void> {
   const { ids, promised } = await feedRound(mill, signal)
   await Promise.all(promised)
@@ -87,7 +87,7 @@ const longCount: Step = async (mill, { ids }) => {
   ids.push((await mill.enqueue(countPrimes, { below: 400_000 })).id)
 }
 
-/** The report appears a little after the job that wants it. */
+/** The report appears shortly after the job that reads it. */
 const lateReport: Step = async (mill, { tag, ids, promised }, signal) => {
   const file = `report-${tag}.txt`
   ids.push((await mill.enqueue(collectReport, { file })).id)
@@ -108,7 +108,7 @@ const corruptLedger: Step = async (mill, { tag, ids }) => {
   ids.push((await mill.enqueue(parseLedger, { file })).id)
 }
 
-/** Three changes in a row: two of the three give way to the last. */
+/** Three changes in a row: the last one replaces the others. */
 const indexBurst: Step = async (mill, { tag, ids }) => {
   for (const change of [1, 2, 3]) {
     const options = { latest: 'search-index', delay: '400ms' } as const
@@ -131,7 +131,7 @@ const cancelledCount: Step = async (mill, { ids, promised }, signal) => {
   )
 }
 
-/** One of the three says a currency that there is not, unless ten such letters wait for somebody to mend them. */
+/** One of the three has an unknown currency, unless ten such dead letters are waiting already. */
 const prices: Step = async (mill, { ids }) => {
   const isWrong = await wantsMoreDead(mill, convertPrice.type)
   const payloads = [

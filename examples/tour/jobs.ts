@@ -1,5 +1,5 @@
 /**
- * The jobs of the tour. Each does a little real work; together they meet everything that can happen to a job.
+ * The jobs of the tour. Each does a little real work; together they show everything that can happen to a job.
  * Run them in a second process with: npm run millrace -- work examples/tour/jobs.ts
  */
 import { createHash } from 'node:crypto'
@@ -14,7 +14,7 @@ import { z } from 'zod'
 
 /** The repository: what the tour reads. */
 export const ROOT = resolve(import.meta.dirname, '../..')
-/** Where the tour's files appear and are tidied away again. */
+/** The tour's own files; they are removed again. */
 export const SPOOL = resolve('.cache/tour')
 
 /** Succeeds. */
@@ -28,7 +28,7 @@ export const checksum = defineJob({
   },
 })
 
-/** Fails until the file it needs has appeared, then succeeds. */
+/** Fails until its file exists, then succeeds. */
 export const collectReport = defineJob({
   type: 'collect-report',
   payload: z.object({ file: z.string() }),
@@ -42,7 +42,7 @@ export const collectReport = defineJob({
   },
 })
 
-/** Dies on a corrupt file: reading it again cannot help, so it does not use up its attempts. */
+/** Dies at once on a corrupt file, because retrying cannot help. */
 export const parseLedger = defineJob({
   type: 'parse-ledger',
   payload: z.object({ file: z.string() }),
@@ -61,7 +61,7 @@ export const parseLedger = defineJob({
 
 const STEPS = 40
 
-/** Takes a while, says how far it is, and stops when its signal says so. */
+/** Takes a while, reports progress, and stops when its signal aborts. */
 export const countPrimes = defineJob({
   type: 'count-primes',
   payload: z.object({ below: z.number().int().min(2) }),
@@ -74,7 +74,7 @@ export const countPrimes = defineJob({
       const from = Math.floor((payload.below * step) / STEPS)
       primes += primesBetween(from, Math.floor((payload.below * (step + 1)) / STEPS))
       await progress({ percent: Math.round(((step + 1) / STEPS) * 100) })
-      // A rest between the steps keeps the tour gentle on a small machine; it ends at once when the job must stop.
+      // A pause between steps, for small machines. The signal ends it at once.
       await sleep(80, undefined, { signal })
     }
     return { primes }
@@ -131,20 +131,20 @@ export const tidySpool = defineJob({
 
 const EUROS: Readonly<Record<string, number>> = { CHF: 1.05, EUR: 1, GBP: 1.15, USD: 0.86 }
 
-/** Dies when its producer wrote the currency wrong: mend the payload on the dashboard, replay it, and it completes. */
+/** Dies on an unknown currency: correct the payload on the dashboard, replay it, and it completes. */
 export const convertPrice = defineJob({
   type: 'convert-price',
   payload: z.object({ article: z.string(), amount: z.number(), currency: z.string() }),
   run({ payload: { amount, currency } }) {
     const rate = EUROS[currency]
     if (rate === undefined) {
-      throw new NonRetryable(`there is no currency '${currency}'; use one of ${Object.keys(EUROS).join(', ')}`)
+      throw new NonRetryable(`the currency '${currency}' is unknown; use one of ${Object.keys(EUROS).join(', ')}`)
     }
     return { euros: Math.round(amount * rate * 100) / 100 }
   },
 })
 
-/** Comes after checksums and is given their results. */
+/** Waits for checksums and receives their results. */
 export const writeManifest = defineJob({
   type: 'write-manifest',
   payload: z.object({ name: z.string() }),
@@ -156,7 +156,7 @@ export const writeManifest = defineJob({
   },
 })
 
-/** On the clock, every minute, whoever else is at work. */
+/** Runs every minute, by cron. */
 export const takeCensus = defineJob({
   type: 'take-census',
   schedule: '* * * * *',
@@ -177,7 +177,7 @@ const TOUR_JOBS = [
   takeCensus,
 ]
 
-/** Those that an engine can keep: not every one has schedules. */
+/** The jobs that an engine supports: not every engine has schedules. */
 export function jobsFor({ schedules }: Pick<Engine, 'schedules'>): readonly AnyJob[] {
   return TOUR_JOBS.filter(({ schedule }) => schedule === null || schedules !== undefined)
 }

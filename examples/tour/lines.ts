@@ -1,11 +1,11 @@
 import type { Mill } from 'millrace'
 import type { Outcome } from 'millrace/engine'
 
-/** What the tour promises to show; each is crossed off when it has happened once. */
+/** What the tour shows; each kind is removed once it has happened. */
 const KINDS = ['completed', 'retried', 'dead', 'progress', 'delayed', 'superseded', 'cancelled'] as const
 type Kind = (typeof KINDS)[number]
 
-/** A line for each thing that happens, for a pipe or a log file. Resolves `allSeen` when every kind has happened. */
+/** Prints a line per event, for a pipe or a log file. Resolves `allSeen` when every kind has happened. */
 export function printLines(mill: Mill, print: (line: string) => void): { readonly allSeen: Promise<void> } {
   const { promise: allSeen, resolve } = Promise.withResolvers<void>()
   const missing = new Set<Kind>(KINDS)

@@ -1,6 +1,6 @@
 /**
- * The tour: `npm start`. A worker, jobs that meet everything that can happen to a job, the dashboard, and a live view in
- * the terminal, on ./millrace.db. Ctrl-C drains and stops.
+ * The tour, `npm start`: a worker, jobs that show everything that can happen to a job, the dashboard, and a live view in the
+ * terminal, on ./millrace.db. Ctrl-C drains and stops.
  */
 import { parseArgs } from 'node:util'
 import { isMillraceError, type Mill, open } from 'millrace'
@@ -14,15 +14,15 @@ import { renderFrame } from './view.ts'
 
 const HELP = `npm start -- [--engine URL] [--port N] [--once]
 
-  --engine URL   where the jobs are; sqlite:./millrace.db unless told (or MILLRACE_ENGINE)
-  --port N       of the dashboard; 7420 unless told, or any that is free when that is taken
+  --engine URL   where the jobs are stored, or MILLRACE_ENGINE (default: sqlite:./millrace.db)
+  --port N       the dashboard's port (default: 7420, or a free one if that is taken)
   --once         end after one round of jobs`
 
 const FRAME_MS = 200
 
 interface Settings {
   readonly url: string
-  /** Null: nobody asked for one. */
+  /** Null: the default. */
   readonly port: number | null
   readonly once: boolean
 }
@@ -48,8 +48,8 @@ async function tour(settings: Settings): Promise<void> {
   const stop = new AbortController()
   let stoppedAtMs = 0
   const onSignal = (): void => {
-    // Whoever presses Ctrl-C again does not want to wait: leases that are still held simply run out. npm passes the
-    // first one on to a process that the terminal has told already, so two at once are one.
+    // A second Ctrl-C stops at once: leases that are still held run out. npm forwards the first one to a process that has
+    // received it already, so two at the same time count as one.
     if (stoppedAtMs > 0 && Date.now() - stoppedAtMs > 1_000) process.exit(130)
     stoppedAtMs ||= Date.now()
     stop.abort()
@@ -61,7 +61,7 @@ async function tour(settings: Settings): Promise<void> {
   const stopped = new Promise<null>((resolve) => stop.signal.addEventListener('abort', () => resolve(null)))
   const mill = await Promise.race([opening, stopped])
   if (mill === null) {
-    // Nothing is held yet, so there is nothing to wait for.
+    // No lease is held yet.
     process.exit(0)
   }
   try {
@@ -105,7 +105,7 @@ async function show(
   }
 }
 
-/** The port that was asked for, or the usual one, or any: a second tour is no fault. */
+/** The given port, or the default, or any free one: two tours can run at once. */
 async function listen(admin: Admin, port: number | null): Promise<string> {
   if (port !== null) return (await admin.listen({ port })).url
   const usual = await admin.listen({ port: PORT_DEFAULT }).catch(() => null)

@@ -5,12 +5,12 @@ import { totalOf } from '../../src/cli/format.ts'
 /** What one frame of the view shows. */
 export interface Snapshot {
   readonly url: string
-  /** Where the dashboard is. */
+  /** The URL of the dashboard. */
   readonly page: string
   readonly nowMs: number
   readonly upMs: number
   readonly totals: TypeCounts
-  /** Jobs settled by this process in each of the last seconds, the present one last. */
+  /** Jobs settled by this process in each of the last seconds, the current one last. */
   readonly settledPerSecond: readonly number[]
   readonly running: readonly JobView[]
   readonly recent: readonly JobView[]
@@ -19,7 +19,7 @@ export interface Snapshot {
 
 const RATE_SECONDS = 24
 
-/** Looks at the store through the same calls that any program has, and counts what happens by listening. */
+/** Reads the store through the public API and counts events. */
 export class Watch {
   readonly #mill: Mill
   readonly #url: string

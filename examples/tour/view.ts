@@ -1,4 +1,4 @@
-/** A frame of the live view: a snapshot in, lines out. It draws nothing itself, so a test can read what it says. */
+/** A frame of the live view: a snapshot in, lines out. Pure, so that a test can check it. */
 import { styleText } from 'node:util'
 import type { JobView } from 'millrace'
 import { drawBar, shareOf } from '../../src/cli/screen.ts'
@@ -38,7 +38,7 @@ export function renderFrame(snapshot: Snapshot, canvas: Canvas): readonly string
   ]
   const dead = [section('Dead letters'), ...lines(snapshot.dead.map(jobLine), 2), '']
   const tail = [section('Try in another terminal'), ...drawTries(snapshot, paint), '', drawEnd(paint)]
-  // Jobs take what the screen has left, so that the way out is always in sight; those that run stay on top.
+  // Jobs fill the rest of the screen, so that the last line stays visible. Running jobs come first.
   const room = Math.max(1, canvas.rows - head.length - dead.length - tail.length - 2)
   const jobs = [section('Jobs'), ...lines([...snapshot.running, ...snapshot.recent].map(jobLine), room), '']
   const frame = [...head, ...jobs, ...dead, ...tail]
@@ -48,7 +48,7 @@ export function renderFrame(snapshot: Snapshot, canvas: Canvas): readonly string
 
 type Paint = (style: Style, text: string) => string
 
-/** Exactly this many, so that nothing jumps when a job ends. */
+/** Always this many lines, so that nothing jumps when a job ends. */
 function lines(drawn: readonly string[], count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => drawn[index] ?? '')
 }
@@ -163,5 +163,5 @@ function drawTries(snapshot: Snapshot, paint: Paint): readonly string[] {
 }
 
 function drawEnd(paint: Paint): string {
-  return ` ${paint('dim', 'Ctrl-C finishes what runs and stops; what waits is kept for the next start.')}`
+  return ` ${paint('dim', 'Ctrl-C finishes running jobs and stops; waiting jobs stay for the next start.')}`
 }

@@ -29,10 +29,10 @@ async function watched(isRemote: boolean): Promise<readonly string[]> {
   return said.slice(0, 3)
 }
 
-test('while somebody else looks for jobs, those that were found are run', async () => {
+test('a remote engine fetches the next jobs while those it brought run', async () => {
   assert.deepEqual(await watched(true), ['asks for 5', 'asks for 3', 'takes 2'])
 })
 
-test('where nobody else works meanwhile, the next claim comes after the handlers, with their settles', async () => {
+test('an in-process engine is asked again after the handlers, together with their settles', async () => {
   assert.deepEqual(await watched(false), ['asks for 5', 'takes 2', 'asks for 5'])
 })

@@ -64,7 +64,7 @@ test('a handler beyond its timeout fails at once, its slot is free, and its late
 })
 
 // A09
-test('the timeout is five minutes unless told', async (t) => {
+test('the default timeout is five minutes', async (t) => {
   const { mill, clock, settled } = await staged(t)
   const job = defineJob({ type: 'hangs', run: () => new Promise(() => {}) })
   await mill.enqueue(job, null)

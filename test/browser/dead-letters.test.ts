@@ -23,15 +23,15 @@ test('a dead letter is found, read, mended against the server’s objection, rep
   // The cause leads to its letters, and the letter to its page.
   await page
     .getByRole('listitem')
-    .getByRole('link', { name: /there is no currency/ })
+    .getByRole('link', { name: /the currency .* is unknown/ })
     .click()
   await page.getByRole('link', { name: 'One cause: show all' }).waitFor()
   await page
     .getByRole('table')
-    .getByRole('link', { name: /there is no currency/ })
+    .getByRole('link', { name: /the currency .* is unknown/ })
     .click()
   await page.getByRole('heading', { name: 'Why it died' }).waitFor()
-  await page.getByText("there is no currency 'EURO'; use one of CHF, EUR, GBP, USD").first().waitFor()
+  await page.getByText("the currency 'EURO' is unknown; use one of CHF, EUR, GBP, USD").first().waitFor()
 
   const payload = page.getByRole('textbox', { name: 'Payload' })
   await payload.fill('{ "article": "rye", ')

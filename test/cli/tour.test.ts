@@ -17,7 +17,7 @@ describe('the tour', () => {
       /^completed +collect-report .*attempt [2-6] of 6/m,
       /^Dashboard: http:\/\/127\.0\.0\.1:\d+$/m,
       /^dead +parse-ledger .*line 2 is not/m,
-      /^dead +convert-price .*there is no currency 'EURO'/m,
+      /^dead +convert-price .*the currency 'EURO' is unknown/m,
       /^completed +write-manifest /m,
       /^progress +count-primes /m,
       /^completed +count-primes /m,

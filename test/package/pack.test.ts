@@ -130,8 +130,10 @@ for (const resolution of ['nodenext', 'bundler']) {
     const parts = SUBPATHS.map((_, index) => `part${index}`)
     const uses = `import { defineJob, type JobView, open } from 'millrace'
       import { drain, openForTest } from 'millrace/testing'
-      const length = defineJob({ type: 'length', run: ({ job }) => job.id.length })
-      const mill = await open('memory:')
+      // Exported, so that declarations of a program can name every type from the package's entries.
+      export const length = defineJob({ type: 'length', run: ({ job }) => job.id.length })
+      export const mill = await open('memory:')
+      export const worker = await mill.work([length])
       export const result: number = await mill.result(await mill.enqueue(length, null))
       export const jobs: readonly JobView[] = await mill.jobs()
       export const drained: number = (await drain((await openForTest()).mill, [length])).complete
@@ -147,7 +149,9 @@ for (const resolution of ['nodenext', 'bundler']) {
       module: resolution === 'bundler' ? 'esnext' : resolution,
       moduleResolution: resolution,
       strict: true,
-      noEmit: true,
+      declaration: true,
+      emitDeclarationOnly: true,
+      outDir: 'declared',
       types: ['node'],
     }
     writeFileSync(path.join(at, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['.'] }))
