@@ -98,7 +98,7 @@ export class JobQueueRepository {
     return this.#existing(receipt.id)
   }
 
-  /** Like `create`, but a duplicate is an answer and not an error. */
+  /** Like `create`, but a duplicate is a result and not an error. */
   async enqueueJob(
     type: string,
     payload: unknown,
@@ -142,14 +142,14 @@ export class JobQueueRepository {
     return this.#existing(lease.job.id)
   }
 
-  /** False when the lease is gone: then another holder decides. */
+  /** False if the lease is lost: another holder decides then. */
   async markCompleted(id: string, result: unknown = null): Promise<boolean> {
     const lease = this.#lease(id)
     const durationMs = this.#clock.nowMs() - ((lease.expiresAtMs ?? 0) - this.#leaseMs())
     return this.#settle(lease, { kind: 'complete', result: JSON.stringify(result) ?? 'null', durationMs })
   }
 
-  /** Retries after the backoff, or makes a dead letter after the last attempt. False when the lease is gone. */
+  /** Retries after the backoff, or makes a dead letter after the last attempt. False if the lease is lost. */
   async markFailed(id: string, error: unknown): Promise<boolean> {
     const lease = this.#lease(id)
     const backoff = this.#options.backoff ?? BACKOFF
@@ -180,7 +180,7 @@ export class JobQueueRepository {
     return (await this.#engine.deadLetters?.list({ limit }))?.map((letter) => letter.job) ?? []
   }
 
-  /** What an operator may see without the payload. */
+  /** For operators, without payloads. */
   async inspectDeadLetterQueue(): Promise<
     readonly Pick<JobView, 'id' | 'type' | 'attempt' | 'error' | 'createdAtMs' | 'completedAtMs'>[]
   > {
@@ -214,7 +214,7 @@ export class JobQueueRepository {
     }
   }
 
-  /** The watchdog: expired leases go back to the queue with backoff, or are dead after their last attempt. */
+  /** Jobs with expired leases are retried after the backoff, or become dead letters after their last attempt. */
   async releaseExpiredLeases(): Promise<number> {
     const { retried, dead } = await reapOnce({
       engine: this.#engine,

@@ -17,7 +17,7 @@ export class DeadLetterQueue {
     this.#max = max
   }
 
-  /** How many had to leave because the queue was full. */
+  /** How many were dropped because of `max`. */
   get dropped(): number {
     return this.#dropped
   }
@@ -32,14 +32,14 @@ export class DeadLetterQueue {
     return row === undefined ? null : toEmbeddingJob(row)
   }
 
-  /** A version has just died: an older one of its entry gives way, and the oldest of all if there are too many. */
+  /** Replaces an older version of the entry, and drops the oldest letter if there are too many. */
   admit(dead: EmbeddingJob, key: string, nowMs: number): void {
     this.discard(key, nowMs, dead.seq - 1)
     const tooMany = this.#rows().slice(0, Math.max(0, this.#rows().length - this.#max))
     for (const { job } of tooMany) if (this.#store.discard(job.id, BY_QUEUE, nowMs)) this.#dropped += 1
   }
 
-  /** Drops the entry's dead letter if its version is not above `seqMax`. False when there is none. */
+  /** Drops the entry's dead letter if its version is not above `seqMax`. False if there is no such letter. */
   discard(key: string, nowMs: number, seqMax: number = Number.POSITIVE_INFINITY): boolean {
     let discarded = false
     for (const { job, seq } of this.#rows()) {

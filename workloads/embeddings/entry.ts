@@ -5,20 +5,20 @@ import { checkKey } from '../../src/job/options.ts'
 export const ENTRY_TYPES = ['guideline', 'knowledge', 'tool'] as const
 export type EntryType = (typeof ENTRY_TYPES)[number]
 
-/** What a caller hands over: a version of an entry that is to be embedded. */
+/** A version of an entry to embed. */
 export interface EmbeddingInput {
   readonly entryType: EntryType
   readonly entryId: string
   readonly versionId: string
   readonly content: string
-  /** The order of versions, from 1. Left out, the queue counts: then the order is that of the `enqueue` calls. */
+  /** The order of versions, from 1. Default: the order of the `enqueue` calls. */
   readonly seq?: number
 }
 
-/** A version with its place in the order: what the queue keeps. */
+/** A version with its place in the order. */
 export type EntryVersion = Required<EmbeddingInput>
 
-/** A version and what has become of it so far. */
+/** A version and its runs so far. */
 export interface EmbeddingJob extends EntryVersion {
   /** Runs so far. */
   readonly attempts: number
@@ -26,12 +26,12 @@ export interface EmbeddingJob extends EntryVersion {
   readonly lastError?: string
 }
 
-/** Two types with the same id do not collide: no type contains a colon. */
+/** No type contains a colon, so keys do not collide. */
 export function entryKey(entryType: EntryType, entryId: string): string {
   return `${entryType}:${entryId}`
 }
 
-/** Throws an OptionError for what could never be embedded; nothing is queued then. */
+/** Throws an OptionError for input that could never be embedded. */
 export function checkInput(input: EmbeddingInput): void {
   if (!isEntryType(input.entryType)) {
     throw new OptionError(`'entryType' is '${input.entryType}'; give one of ${ENTRY_TYPES.join(', ')}`)
@@ -68,7 +68,7 @@ export const versionSchema: StandardSchemaV1<EntryVersion> = {
   },
 }
 
-/** The stored text is the queue's own, so anything else than a version in it is a defect. */
+/** The queue wrote the text itself, so anything but a version is a bug. */
 export function readVersion(payload: string): EntryVersion {
   const value: unknown = JSON.parse(payload)
   if (isVersion(value)) return value

@@ -4,7 +4,6 @@ import type { ResolvedOptions, Vector } from './options.ts'
 
 export const EMBED_TYPE = 'embed-entry'
 
-/** What a run asks of the queue, and tells it. */
 export interface Generation {
   /** Whether no newer version has arrived since. */
   isLatest(version: EntryVersion): boolean
@@ -25,7 +24,7 @@ export function embeddingJob(
     attempts: maxRetries,
     backoff,
     timeout: timeoutMs,
-    // A bound of its own also tells the worker to claim nothing ahead: what has not started can still be replaced.
+    // With its own limit the worker does not claim ahead, so a version that has not started can still be replaced.
     concurrency: maxConcurrency,
     async run({ payload: version, signal, job }): Promise<Outcome> {
       // A newer version can arrive between the claim and the start.
@@ -34,7 +33,7 @@ export function embeddingJob(
         embed(version.content, { job: { ...version, attempts: job.attempt }, signal }),
       )
       assertVector(vector)
-      // An embedder that does not heed the signal must not write for an entry that was cancelled or timed out.
+      // An embedder that ignores the signal must not write for an entry that was cancelled or timed out.
       signal.throwIfAborted()
       const { entryType, entryId, versionId, seq } = version
       const saved = await withErrors(() => store.save({ entryType, entryId, versionId, seq, vector }))
@@ -45,7 +44,7 @@ export function embeddingJob(
   })
 }
 
-/** Whatever was thrown becomes an Error whose text is `String(thrown)`; an HTTP status on it is still judged. */
+/** Turns anything thrown into an Error with the text `String(thrown)`. An HTTP status on it still counts. */
 async function withErrors<Value>(act: () => Promise<Value> | Value): Promise<Value> {
   try {
     return await act()

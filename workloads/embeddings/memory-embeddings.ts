@@ -1,7 +1,7 @@
 import { type EntryType, entryKey } from './entry.ts'
 import type { Embedding, EmbeddingStore } from './options.ts'
 
-/** Vectors in memory, for as long as their queue lives: for tests, and as the example of a conditional store. */
+/** Vectors in memory: for tests, and as an example of a conditional store. */
 export class MemoryEmbeddings implements EmbeddingStore {
   readonly #byKey = new Map<string, Embedding>()
 
@@ -13,7 +13,7 @@ export class MemoryEmbeddings implements EmbeddingStore {
     return true
   }
 
-  /** What is stored now, be it of an older version: no read waits for the queue. */
+  /** The stored vector, which may be of an older version: no read waits for the queue. */
   get(entryType: EntryType, entryId: string): Embedding | null {
     return this.#byKey.get(entryKey(entryType, entryId)) ?? null
   }

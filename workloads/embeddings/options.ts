@@ -23,31 +23,29 @@ export interface Embedding {
   readonly vector: Vector
 }
 
-/** Where vectors go. */
 export interface EmbeddingStore {
   /**
-   * Writes the vector unless a newer version's is there; false when it was refused. The queue runs one version of an
-   * entry at a time, but a write that hung past its timeout can still arrive late: only the store can refuse that one.
-   * `seq` starts at 1 in every process, so a store that outlives the process compares the version's own time instead.
+   * Writes the vector and returns true, or returns false if a newer version is stored. The queue runs one version of an
+   * entry at a time, but a write that hung past its timeout can arrive late, and only the store can refuse it. `seq` starts
+   * at 1 in every process, so a persistent store compares the version's own time instead.
    */
   save(embedding: Embedding): Promise<boolean> | boolean
 }
 
-/** The embedding section of your configuration. */
 export interface EmbeddingQueueOptions {
   readonly embed: Embed
   readonly store: EmbeddingStore
-  /** Embeddings at once. 3 unless told. */
+  /** Embeddings at once. Default: 3. */
   readonly maxConcurrency?: number
-  /** Runs of one version in total, the first included. 3 unless told. */
+  /** Runs of one version in total, including the first. Default: 3. */
   readonly maxRetries?: number
-  /** One run may take this long. 60 000 unless told. */
+  /** The time limit of one run. Default: 60 000. */
   readonly timeoutMs?: number
-  /** Failed versions that are kept; beyond it the oldest leave, and are counted. 1 000 unless told. */
+  /** How many dead letters are kept; beyond that the oldest are dropped and counted. Default: 1 000. */
   readonly dlqMax?: number
-  /** None unless told, so that the waits are exactly 2, 4, 8, 16 and then 30 seconds. */
+  /** Default: none, so that the waits are exactly 2, 4, 8, 16 and then 30 seconds. */
   readonly jitter?: Jitter
-  /** How long `close` waits for embeddings under way before it aborts them. 5 000 unless told. */
+  /** How long `close` waits for running embeddings before it aborts them. Default: 5 000. */
   readonly drainMs?: number
   readonly clock?: Clock
   /** From 0 up to 1, for the jitter. */

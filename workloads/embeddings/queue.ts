@@ -20,7 +20,7 @@ import { EMBED_TYPE, embeddingJob } from './generate.ts'
 import { type EmbeddingQueueOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 
 export interface QueueStats {
-  /** Versions that wait for a free place or for an older version of their entry. */
+  /** Versions that wait for a free slot or for an older version of their entry. */
   readonly pending: number
   readonly inFlight: number
   readonly dlqSize: number
@@ -28,11 +28,11 @@ export interface QueueStats {
   readonly uniqueEntries: number
   /** Versions that failed and wait for their next run. */
   readonly retrying: number
-  /** Dead letters that had to leave because the queue of them was full. */
+  /** Dead letters that were dropped because of `dlqMax`. */
   readonly dlqDropped: number
 }
 
-/** What `close` may take beyond `drainMs` while the worker gives its jobs back. */
+/** The time that `close` may take beyond `drainMs` while the worker returns its jobs. */
 const CLOSE_MS = 20_000
 const BY_CALLER = { who: 'caller', reason: 'entry cancelled' }
 
@@ -93,13 +93,13 @@ export class EmbeddingQueue {
       redactor: redact,
       resultBytesMax: PAYLOAD_BYTES_MAX_DEFAULT,
     }
-    // The memory engine misses no wake-up, so asking again once a minute is plenty.
+    // The memory engine misses no wake-up, so polling once a minute is enough.
     return startWorker(parts, [job], { concurrency: maxConcurrency, drain: drainMs, poll: '1m' })
   }
 
   /**
    * Queues a version and returns at once; the embedding happens later, or never if a newer version comes first. A
-   * version that is not newer than the newest seen of its entry is dropped without a word.
+   * version that is not newer than the newest one of its entry is dropped silently.
    *
    * Call it after your transaction has committed: what it embeds is not rolled back.
    */
@@ -112,7 +112,7 @@ export class EmbeddingQueue {
     this.#add({ entryType, entryId, versionId, content, seq })
   }
 
-  /** Enqueues once `commit` has resolved; when it rejects, nothing is queued. Resolves to whether it was. */
+  /** Enqueues after `commit` resolves, and not if it rejects. Resolves to whether it was enqueued. */
   async enqueueAfter(commit: Promise<unknown>, input: EmbeddingInput): Promise<boolean> {
     checkInput(input)
     const committed = await commit.then(
@@ -169,8 +169,8 @@ export class EmbeddingQueue {
   }
 
   /**
-   * Puts the entry's failed version back at the end of the queue, as a new version with no runs used. False when it has
-   * none, or when a newer version of the entry is on its way: the older content must not replace it.
+   * Puts the entry's failed version back at the end of the queue, as a new version with all its runs. False if there is
+   * none, or if a newer version is queued: the older content must not replace it.
    */
   retryDlq(key: string): boolean {
     const dead = this.#dlq.find(key)
@@ -187,8 +187,8 @@ export class EmbeddingQueue {
   }
 
   /**
-   * The entry was deleted: whatever is pending, retrying, in flight or dead of it is dropped, and an embedding under way
-   * is aborted and writes nothing. False when there was nothing.
+   * For a deleted entry: drops its pending, retrying, running and dead versions. A running embedding is aborted and writes
+   * nothing. False if there was nothing to drop.
    */
   cancel(entryType: EntryType, entryId: string): boolean {
     const key = entryKey(entryType, entryId)
@@ -201,11 +201,11 @@ export class EmbeddingQueue {
     return live.length > 0 || discarded
   }
 
-  /** Waits until nothing is pending, in flight or retrying. False when that took longer than `timeoutMs`. */
+  /** Waits until nothing is pending, in flight or retrying. False after `timeoutMs`. */
   async drain(timeoutMs: number): Promise<boolean> {
     if (this.#isIdle()) return true
     if (this.#closing !== null) return false
-    // This wait is wanted, so it keeps the process alive, unlike the queue's own timers.
+    // The caller waits, so this timer keeps the process alive, unlike the queue's own.
     const clock = this.#options.clock ?? systemClock
     await new Promise<void>((resolve) => {
       const finish = (): void => {
@@ -219,7 +219,7 @@ export class EmbeddingQueue {
     return this.#isIdle()
   }
 
-  /** Waits for embeddings under way, then aborts them. What is left is lost, and said in the log. A second call returns the same promise. */
+  /** Waits for running embeddings, then aborts them. The log says what is lost. A second call returns the same promise. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -241,7 +241,7 @@ export class EmbeddingQueue {
 
   #settled(id: string, outcome: 'complete' | 'retry' | 'dead' | 'release'): void {
     const row = outcome === 'dead' ? this.#store.find(id) : null
-    // A failed version whose newer one waits was superseded and is gone: it is no dead letter.
+    // A failed version with a newer one waiting is superseded, not a dead letter.
     if (row !== null) {
       const dead = toEmbeddingJob(row)
       const { entryType, entryId, attempts, lastError } = dead
@@ -251,7 +251,7 @@ export class EmbeddingQueue {
     this.#tellIfIdle()
   }
 
-  /** 0 when nothing of the entry is known. */
+  /** 0 for an unknown entry. */
   #latestSeq(key: string): number {
     return this.#store.latest(EMBED_TYPE, key)?.seqMax ?? 0
   }

@@ -21,42 +21,39 @@ import { type Metrics, noMetrics, prefixed } from './metrics.ts'
 import { type Limiter, toLimit } from './options.ts'
 
 export interface WorkerConfig<Data = unknown, Input = Data> {
-  /** Jobs of the type at once in one process; as many as the worker has room for unless told. */
+  /** Jobs of the type that run at once in one process. Default: the worker's concurrency. */
   readonly concurrency?: number
   readonly limiter?: Limiter
   /** Where they differ from the type's defaults. */
   readonly options?: TypeOptions
-  /** Any Standard Schema. Without one the data is taken as it comes. */
+  /** Any Standard Schema. Without one the data is not checked. */
   readonly payload?: StandardSchemaV1<Input, Data>
 }
 
-/** What a worker writes to. All of it may be left out. */
 export interface WorkerOutlets {
-  /** The mill's own log has a line for every start and end already; this one has them under the worker's name. */
+  /** Gets a line for every start and end, under the worker's name. The mill's log has them too. */
   readonly log?: Log
   readonly metrics?: Metrics
   readonly clock?: Clock
 }
 
-/** The job that `process` is given. */
 export interface WorkerJob<Data = unknown> extends RunningJob {
   readonly data: Data
-  /** Aborts on timeout, on a lost lease, on cancellation, and when a stopping worker has waited long enough. */
+  /** Aborts on timeout, a lost lease, cancellation, and at the end of a stop's drain time. */
   readonly signal: AbortSignal
   readonly log: Log
-  /** Stores how far the job is. Resolves to false when the lease is gone. */
+  /** Resolves to false if the lease is lost. */
   updateProgress(progress: number | object): Promise<boolean>
-  /** What became of the jobs that this one came after. */
+  /** The outcomes of the jobs that this one waited for. */
   readonly after: readonly Predecessor[]
 }
 
 /**
- * A worker as a class, for those who prefer that to `defineJob`. It runs nothing itself: `definition` is an ordinary job
- * definition, and `mill.work` runs it beside all others.
+ * A worker as a class, instead of `defineJob`. It runs nothing itself: `definition` is an ordinary job definition, and
+ * `mill.work` runs it beside others.
  *
- * Counting and logging happen whatever a subclass overrides; the hooks are empty and all its own. One that fails is
- * reported and changes nothing about the job. The alert of a final failure is the mill's (`alerter` of `open`): once per
- * dead letter, whoever found it.
+ * Overriding the hooks, which are empty, does not change counting and logging. A hook that fails is reported and does not
+ * change the job. The mill sends the alert of a final failure (`alerter` of `open`), once per dead letter.
  *
  * @example
  * class QuotaWorker extends BaseWorker<{ orgId: string }, number> {
@@ -66,7 +63,7 @@ export interface WorkerJob<Data = unknown> extends RunningJob {
  * await mill.work([new QuotaWorker().definition])
  */
 export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data> {
-  /** One of `JOB_TYPES`, with its defaults, or a type of your own. */
+  /** One of `JOB_TYPES`, with its defaults, or any other type. */
   readonly type: string
   readonly config: WorkerConfig<Data, Input>
   /** Its lines carry the name `worker:{type}`. */
@@ -74,7 +71,7 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
   /** Its names begin with `worker.{type}.`. */
   protected readonly metrics: Metrics
   readonly #clock: Clock
-  /** By start: a job that is retried has another one. */
+  /** By start, since a retry is another start. */
   readonly #startedAtMs = new WeakMap<RunningJob, number>()
   #definition: HandledJob<Input, Data, Result> | null = null
 
@@ -150,7 +147,7 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
   }
 
   #judged(error: unknown): unknown {
-    // Millrace's own errors say what is to happen: NonRetryable, RetryAfter, Offline.
+    // NonRetryable, RetryAfter and Offline decide for themselves.
     const isOverridden = this.isRetryable !== BaseWorker.prototype.isRetryable
     if (!isOverridden || isMillraceError(error)) return error
     if (!this.isRetryable(error)) return new Final(error)

@@ -7,15 +7,13 @@ import { specOf } from './defaults.ts'
 import { checkJobType, type JobType } from './job-types.ts'
 import { type JobConfig, type JobOptions, toEnqueueOptions } from './options.ts'
 
-/** A type that has a worker somewhere: by its name, its definition, or the worker itself. */
+/** A type that has a worker somewhere, as its name, definition or worker. */
 export type Handled = JobType | AnyJob | { readonly definition: AnyJob }
 
 /**
- * Enqueues jobs in the framework's form. It never runs one: work is left to a worker, and the caller has
- * its receipt as soon as the job is stored.
+ * Enqueues jobs in the framework's form and returns a receipt once the job is stored. It never runs a job.
  *
- * It takes the types that are handled somewhere and refuses the others, because a job whose type no worker runs would
- * wait for ever and nobody would hear of it.
+ * It refuses types that are not handled anywhere, because such a job would silently wait for ever.
  *
  * @example
  * const dispatcher = new JobDispatcher(mill, ['webhook-dispatch'])
@@ -80,8 +78,8 @@ function enqueueOptions(options: JobOptions = {}, tenant: Tenant | null) {
 }
 
 /**
- * The tenant stands beside the data, where workers, alerts and dead letters look for it. Producers written against
- * older code puts it into the data as `tenantContext`; it is moved from there.
+ * The tenant belongs beside the data, where workers, alerts and dead letters look for it. Older producers put it into the
+ * data as `tenantContext`; it is moved from there.
  */
 function withTenant(
   data: unknown,
