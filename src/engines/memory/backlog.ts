@@ -3,57 +3,56 @@ import { Heap } from './heap.ts'
 import { RateLimits } from './rate-limits.ts'
 import { isDueBefore, isMoreUrgent, type JobRow } from './rows.ts'
 
-/** What a claim asks for. */
 export interface Demand {
   readonly types: readonly SubscribedType[]
-  /** A bound for single types; 0 leaves the type out. */
+  /** Bounds for single types; 0 leaves the type out. */
   readonly perType: Readonly<Record<string, number>>
   readonly max: number
 }
 
-export interface Pick {
+export interface Picked {
   readonly row: JobRow
   readonly leaseMs: number
 }
 
 /** The jobs that may be claimed, now or at their due time, and how fast each type may be claimed. */
 export class Backlog {
-  readonly #lanes = new Lanes()
+  readonly #queues = new TypeQueues()
   readonly #rates = new RateLimits()
 
   add(row: JobRow): void {
-    this.#lanes.add(row)
+    this.#queues.add(row)
   }
 
-  /** Whether it was there. */
+  /** True if it was there. */
   remove(row: JobRow): boolean {
-    return this.#lanes.remove(row)
+    return this.#queues.remove(row)
   }
 
   watchLimits(types: readonly SubscribedType[]): void {
     for (const { type, limit } of types) if (limit !== undefined) this.#rates.watch(type, limit)
   }
 
-  /** The clock was set by so much: the windows of the limits go with it. */
+  /** The clock was set by this much: the windows of the limits move with it. */
   shiftLimits(ms: number): void {
     this.#rates.shift(ms)
   }
 
-  /** Takes out at most `max` jobs that are due, the most urgent over all the types first. */
-  take(demand: Demand, nowMs: number): readonly Pick[] {
-    const lanes = demand.types.map((subscribed) => ({ subscribed, room: this.#room(subscribed, demand, nowMs) }))
-    const picks: Pick[] = []
+  /** Takes at most `max` due jobs, the most urgent of all types first. */
+  take(demand: Demand, nowMs: number): readonly Picked[] {
+    const queues = demand.types.map((subscribed) => ({ subscribed, room: this.#room(subscribed, demand, nowMs) }))
+    const picks: Picked[] = []
     while (picks.length < demand.max) {
-      let best: { row: JobRow; lane: (typeof lanes)[number] } | null = null
-      for (const lane of lanes) {
-        const row = lane.room > 0 ? this.#lanes.head(lane.subscribed.type, nowMs) : undefined
-        if (row !== undefined && (best === null || isMoreUrgent(row, best.row))) best = { row, lane }
+      let best: { row: JobRow; queue: (typeof queues)[number] } | null = null
+      for (const queue of queues) {
+        const row = queue.room > 0 ? this.#queues.head(queue.subscribed.type, nowMs) : undefined
+        if (row !== undefined && (best === null || isMoreUrgent(row, best.row))) best = { row, queue }
       }
       if (best === null) break
-      best.lane.room -= 1
-      this.#lanes.remove(best.row)
+      best.queue.room -= 1
+      this.#queues.remove(best.row)
       this.#rates.count(best.row.job.type, nowMs)
-      picks.push({ row: best.row, leaseMs: best.lane.subscribed.leaseMs })
+      picks.push({ row: best.row, leaseMs: best.queue.subscribed.leaseMs })
     }
     return picks
   }
@@ -63,13 +62,13 @@ export class Backlog {
     return limit === undefined ? bound : Math.min(bound, this.#rates.room(type, limit, nowMs))
   }
 
-  /** When a claim that found nothing could find something, should nothing be queued meanwhile. */
+  /** When a claim that found nothing may find something, if nothing is queued meanwhile. */
   nextMs(demand: Demand, nowMs: number): number {
     let nextMs = Number.POSITIVE_INFINITY
     for (const { type, limit } of demand.types) {
       if (demand.perType[type] === 0) continue
-      const isReady = this.#lanes.head(type, nowMs) !== undefined
-      const dueMs = isReady ? nowMs : this.#lanes.nextDueMs(type)
+      const isReady = this.#queues.head(type, nowMs) !== undefined
+      const dueMs = isReady ? nowMs : this.#queues.nextDueMs(type)
       const allowedMs = limit === undefined ? nowMs : this.#rates.nextMs(type, limit, nowMs)
       nextMs = Math.min(nextMs, Math.max(dueMs, allowedMs))
     }
@@ -78,7 +77,7 @@ export class Backlog {
 }
 
 /** The claimable and the delayed jobs of one type. A job is in at most one of the two heaps. */
-class Lane {
+class TypeQueue {
   readonly #ready = new Heap<JobRow>(isMoreUrgent)
   readonly #delayed = new Heap<JobRow>(isDueBefore)
 
@@ -105,17 +104,17 @@ class Lane {
   }
 }
 
-/** Every job that may be claimed now or at its due time, by type, so that a claim never walks other types' jobs. */
-export class Lanes {
-  readonly #byType = new Map<string, Lane>()
+/** Claimable jobs by type, so a claim never walks the jobs of other types. */
+export class TypeQueues {
+  readonly #byType = new Map<string, TypeQueue>()
 
   add(row: JobRow): void {
-    const lane = this.#byType.get(row.job.type) ?? new Lane()
-    this.#byType.set(row.job.type, lane)
-    lane.add(row)
+    const queue = this.#byType.get(row.job.type) ?? new TypeQueue()
+    this.#byType.set(row.job.type, queue)
+    queue.add(row)
   }
 
-  /** Whether it stood in a lane. */
+  /** True if it was queued. */
   remove(row: JobRow): boolean {
     return this.#byType.get(row.job.type)?.remove(row) ?? false
   }

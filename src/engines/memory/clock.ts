@@ -16,10 +16,10 @@ interface Timed {
 interface Jobs {
   readonly table: JobTable
   readonly backlog: Backlog
-  readonly flights: Leases
+  readonly leases: Leases
 }
 
-/** Keeps the times in a store right when the clock of its engines is set. */
+/** Corrects the times in a store when the clock of its engines is set. */
 export class StoreClock {
   readonly #store: Timed
   readonly #jobs: Jobs
@@ -31,21 +31,21 @@ export class StoreClock {
   }
 
   /**
-   * Notices that the clock was set, and moves what counts elapsed time with it: leases, rate limits, offices, presence.
+   * Notices that the clock was set, and moves what counts elapsed time with it: leases, rate limits, leadership, presence.
    * When it was set back, jobs that were due stay due and retries keep their delay; every other due time is a time of
-   * day, and stays. Engines over one store share a clock; one with another clock is not asked.
+   * day, and stays. Engines over one store share a clock; an engine with another clock is ignored.
    */
   follow(clock: Clock): void {
     this.#followed ??= { clock, steps: new ClockSteps(clock) }
     const stepMs = this.#followed.clock === clock ? this.#followed.steps.take() : 0
     if (stepMs === 0) return
-    this.#jobs.flights.shift(stepMs)
+    this.#jobs.leases.shift(stepMs)
     this.#jobs.backlog.shiftLimits(stepMs)
     this.#store.offices.shift(stepMs)
     this.#store.presence.shift(stepMs)
     if (stepMs < 0) this.#keepDue(clock.nowMs(), -stepMs)
-    // Whoever waits looks with the next step: this may be called from within such a look.
-    this.#store.wakeups.noteQueued()
+    // Waiting claims look with the next step: this may be called from within such a look.
+    this.#store.wakeups.markQueued()
   }
 
   #keepDue(nowMs: number, backMs: number): void {

@@ -15,7 +15,7 @@ export interface ConsumerParts {
   readonly engineClosed: AbortSignal
 }
 
-/** A claim looked at once: what it takes now, and when looking again could help. */
+/** One look of a claim: what it takes now, and when to look again. */
 interface Attempt {
   take(nowMs: number): readonly Lease[]
   nextMs(nowMs: number): number
@@ -61,7 +61,7 @@ export class MemoryConsumer implements Consumer {
     }
   }
 
-  /** Sleeps until a job is queued or falls due, or a lease runs out: never in steps. */
+  /** Sleeps until a job is queued or falls due, or a lease expires; it does not poll. */
   #waitFor(attempt: Attempt, waitMs: number, stops: readonly AbortSignal[]): Promise<readonly Lease[]> {
     const { store, clock } = this.#parts
     const deadlineMs = clock.monotonicMs() + waitMs
@@ -82,7 +82,7 @@ export class MemoryConsumer implements Consumer {
       }
       const arm = (nowMs: number): void => {
         const leftMs = Math.min(deadlineMs - clock.monotonicMs(), attempt.nextMs(nowMs) - nowMs)
-        // A claim that could be served at this very moment has been: at least a tick passes before the next look.
+        // What can be claimed at this moment was claimed, so at least a tick passes before the next look.
         cancelTimer = clock.after(Math.max(1, leftMs), look)
       }
       const stopListening = store.wakeups.onQueued(look)
@@ -122,7 +122,7 @@ export class MemoryConsumer implements Consumer {
     return () => void this.#lossListeners.delete(listener)
   }
 
-  /** Told after the step that caused it, so that a listener may call back into the engine. */
+  /** Called after the step that caused it, so a listener may call back into the engine. */
   #tell(lost: Lost): void {
     queueMicrotask(() => {
       for (const listener of this.#lossListeners) listener(lost)

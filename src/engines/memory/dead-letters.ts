@@ -14,7 +14,7 @@ import { isDead, type JobRow, record, toView } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 import type { JobTable } from './table.ts'
 
-/** The store's own acts, each with an audit entry. Engines over one store share the audit as they share the jobs. */
+/** Acts on dead letters, each with an audit entry. Engines over one store share the audit as they share the jobs. */
 export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLetters {
   const audited = (ids: readonly string[], act: Act): readonly boolean[] => {
     const store = open()
@@ -53,7 +53,7 @@ export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLe
   }
 }
 
-/** Forgets a dead letter or a discarded job; only the audit remembers it. False unless it is one. */
+/** Removes a dead letter or a discarded job; only the audit remembers it. False for any other job. */
 export function removeLetter(store: MemoryStore, id: string, by: Actor, nowMs: number): boolean {
   return recordAct(store, id, nowMs, { by, action: 'purge', perform: () => store.deadLetters.remove(id) })
 }
@@ -76,7 +76,7 @@ function recordAct(store: MemoryStore, id: string, nowMs: number, act: Act): boo
   const { who, reason } = by
   const about = { jobId: id, type: row.job.type, subject: null }
   addEntry(store, { atMs: nowMs, who, reason, action, ...about, before, after })
-  store.wakeups.ring()
+  store.wakeups.wakeClaims()
   return true
 }
 
@@ -93,9 +93,9 @@ function toDeadLetter(row: JobRow): DeadLetter[] {
   return row.error === null ? [] : [{ job: toView(row), error: row.error }]
 }
 
-/** What can be done to jobs that do not run again, and who did it. The store's own rules are about those that may. */
+/** Finished jobs that an operator or retention acts on, and the audit of those acts. */
 export class DeadLetterStore {
-  /** Every act at the dead-letter desk, oldest first. */
+  /** Oldest first. */
   readonly audit: AuditEntry[] = []
   readonly #table: JobTable
   readonly #latest: LatestKeys
@@ -107,7 +107,7 @@ export class DeadLetterStore {
     this.#dependencies = dependencies
   }
 
-  /** A dead letter again, with the time of death that it had. False unless it is discarded and still held. */
+  /** Makes a discarded job a dead letter again, with its time of death. False if it is not discarded or was removed. */
   undiscard(id: string, by: Actor, nowMs: number): boolean {
     const row = this.#table.get(id)
     if (row?.ended !== 'discarded') return false
@@ -118,7 +118,7 @@ export class DeadLetterStore {
     return true
   }
 
-  /** Forgets a dead letter or a discarded job. False unless it is one. */
+  /** Removes a dead letter or a discarded job. False for any other job. */
   remove(id: string): boolean {
     const row = this.#table.get(id)
     if (row === null || !(isDead(row) || row.ended === 'discarded')) return false
@@ -126,7 +126,7 @@ export class DeadLetterStore {
     return true
   }
 
-  /** Jobs in the order of their arrival, whatever their state. */
+  /** Jobs in order of arrival, in any state. */
   after(serial: number, max: number): readonly JobRow[] {
     return this.#table.after(serial, max)
   }
@@ -135,7 +135,7 @@ export class DeadLetterStore {
     return this.#table.finishedOf(what, type)
   }
 
-  /** Forgets a job that is over and that nobody has to answer for. */
+  /** Removes a finished job without an audit entry. */
   forget(row: JobRow): void {
     this.#table.remove(row)
     this.#latest.remove(row)

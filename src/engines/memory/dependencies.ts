@@ -13,17 +13,17 @@ interface Parts {
   readonly wakeups: Wakeups
 }
 
-/** Which jobs come after which. A job that is over for good waits for nobody; a dead letter may be replayed. */
+/** Which jobs come after which. A dead letter still counts: it may be replayed. */
 export class Dependencies {
   readonly #parts: Parts
-  /** By the id of the first: those that come after it, and whether it holds them back. */
+  /** By the id of a predecessor: its successors, and whether it holds them back. */
   readonly #successors = new Map<string, Map<JobRow, boolean>>()
 
   constructor(parts: Parts) {
     this.#parts = parts
   }
 
-  /** Throws before anything of the batch is stored. `isStale`: nothing would be stored of such a job. */
+  /** Throws before anything of the batch is stored. `isStale`: such a job would not be stored. */
   check(jobs: readonly NewJob[], isStale: (job: NewJob) => boolean): void {
     if (jobs.every(({ after }) => after === null)) return
     const { table } = this.#parts
@@ -36,7 +36,7 @@ export class Dependencies {
     }
   }
 
-  /** A new row takes its place behind those that it comes after. */
+  /** Links a new row to its predecessors. */
   link(row: JobRow): void {
     const { after } = row.job
     if (after === null) return
@@ -50,7 +50,7 @@ export class Dependencies {
     }
   }
 
-  /** Its state is another, or it is gone: whoever comes after it goes on, or waits for it again. */
+  /** Its state changed, or it is gone: its successors continue, or wait for it again. */
   changed(first: JobRow): void {
     const { id } = first.job
     const successors = this.#successors.get(id)
@@ -71,17 +71,17 @@ export class Dependencies {
     backlog.remove(row)
     if (row.waitingFor > 0) return
     backlog.add(row)
-    wakeups.noteQueued()
+    wakeups.markQueued()
   }
 
-  /** Told when a row has finished: what comes after it hears of it, and what it came after is no longer needed by it. */
+  /** A row finished: updates its successors, and it no longer needs its predecessors. */
   finished(row: JobRow): void {
     this.changed(row)
-    // A dead letter, and one that was discarded, can come back.
+    // Dead letters and discarded jobs can come back.
     if (row.state === 'completed' || row.ended === 'cancelled' || row.ended === 'superseded') this.#unlink(row)
   }
 
-  /** The table no longer has it. */
+  /** The row was removed from the table. */
   removed(row: JobRow): void {
     this.changed(row)
     this.#unlink(row)
@@ -98,7 +98,7 @@ export class Dependencies {
   }
 }
 
-/** Stores the jobs in turn; where one is a duplicate, those behind it wait for the job that it duplicates. */
+/** Stores the jobs in turn. Successors of a duplicate wait for the job that it duplicates. */
 export function eachRedirected(jobs: readonly NewJob[], store: (job: NewJob) => Receipt): readonly Receipt[] {
   const duplicates = new Map<string, string>()
   return jobs.map((job) => {

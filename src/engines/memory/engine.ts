@@ -31,7 +31,7 @@ import { onAbort } from './wakeups.ts'
 
 export interface MemoryEngineOptions {
   readonly clock?: Clock
-  /** Engines over one store see the same jobs, as processes over one database do. A new store unless given. */
+  /** Engines over one store see the same jobs, as processes over one database do. Default: a new store. */
   readonly store?: MemoryStore
 }
 
@@ -114,7 +114,7 @@ export class MemoryEngine implements Engine {
     if (within !== undefined) {
       throw new UnsupportedError({ engine: this.name, limit: 'cannot join a transaction; enqueue after your commit' })
     }
-    // Read whole before the first is stored: a job that cannot be read must not leave half a batch behind.
+    // Copied before the first is stored: a getter that throws must not leave half a batch behind.
     const copies = jobs.map((job) => ({ ...job }))
     return this.#open().enqueue(copies, this.#clock.nowMs())
   }

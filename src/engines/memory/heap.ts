@@ -1,9 +1,9 @@
-/** Where an item stands in the one heap that holds it; -1 while none does. Written by the heap only. */
+/** The item's index in its heap; -1 without one. Written by the heap only. */
 export interface Heaped {
   heapIndex: number
 }
 
-/** A binary heap whose items know their index, so that a cancelled or superseded job leaves in O(log n) as well. */
+/** A binary heap whose items know their index, so a cancelled or superseded job is removed in O(log n) too. */
 export class Heap<Item extends Heaped> {
   readonly #items: Item[] = []
   readonly #isBefore: (a: Item, b: Item) => boolean

@@ -1,25 +1,24 @@
 import type { NewJob } from '../../job/job.ts'
 import type { JobRow } from './rows.ts'
 
-/** What is known of one latest key of one type. */
 export interface LatestKey {
   /** The highest version seen. */
   seqMax: number
   /** The newest version, if it is queued: due, delayed, in backoff, or waiting for the running one. */
   queued: JobRow | null
-  /** The one version in flight. */
+  /** The running version. */
   running: JobRow | null
   /** Jobs of the key that the store still holds. At 0 the key is idle: only its highest version is still needed. */
   held: number
 }
 
 /**
- * Latest keys by type and key. A key outlives its jobs, so that an older version is refused also after the newer one was
- * removed (I4); of such idle keys the `idleMax` that were used last are remembered.
+ * Latest keys by type and key. A key outlives its jobs, so that an older version is refused even after the newer one was
+ * removed (I4); the last `idleMax` idle keys are remembered.
  */
 export class LatestKeys {
   readonly #keys = new Map<string, LatestKey>()
-  /** Names of the idle keys, the one that became idle first at the front. */
+  /** Names of idle keys, the longest idle first. */
   readonly #idle = new Set<string>()
   readonly #idleMax: number
 
@@ -36,7 +35,7 @@ export class LatestKeys {
     return job.latest === null ? null : this.get(job.type, job.latest.key)
   }
 
-  /** The version that a new job would be; null without a latest key. */
+  /** The version of a new job; null without a latest key. */
   nextSeq(job: NewJob): number | null | 'stale' {
     if (job.latest === null) return null
     const seqMax = this.get(job.type, job.latest.key)?.seqMax ?? 0
@@ -44,7 +43,7 @@ export class LatestKeys {
     return seq > seqMax ? seq : 'stale'
   }
 
-  /** Notes a new job as the key's newest version. The caller has checked its seq. */
+  /** Makes a new job the key's newest version. The caller has checked its seq. */
   add(row: JobRow): LatestKey | null {
     const { latest, type } = row.job
     if (latest === null || row.seq === null) return null

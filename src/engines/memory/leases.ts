@@ -3,17 +3,17 @@ import { ChurnMap } from '../../engine/churn-map.ts'
 import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
 import { LEASE_DEFAULT_MS } from '../../job/options.ts'
-import type { Demand, Pick } from './backlog.ts'
+import type { Demand, Picked } from './backlog.ts'
 import { type Claimant, type JobRow, toStoredJob } from './rows.ts'
 
 /** A reaper may ask for every type. */
 export type ExpiredDemand = Omit<Demand, 'types'> & { readonly types: readonly SubscribedType[] | 'every' }
 
-/** The jobs in flight and the fence around them. */
+/** The running jobs and their leases: the fence. */
 export class Leases {
   readonly #rows = new ChurnMap<string, JobRow>()
 
-  /** Gives the job to a claimant under a fresh token; whoever held it before holds nothing any more. */
+  /** Gives the job to a claimant under a new token; an earlier holder loses it. */
   hold(row: JobRow, leaseMs: number, claimant: Claimant, nowMs: number): Lease {
     const expiresAtMs = nowMs + leaseMs
     const lease: Lease = { job: toStoredJob(row), attempt: row.attempt, token: randomUUID(), expiresAtMs }
@@ -27,7 +27,7 @@ export class Leases {
     this.#rows.delete(row.job.id)
   }
 
-  /** The fence: the very token, and not a moment past its end, whether or not somebody has reaped it yet. */
+  /** The fence: the same token, before its expiry, whether or not the job was reaped yet. */
   heldBy(lease: Lease, nowMs: number): JobRow | null {
     const row = this.#rows.get(lease.job.id)
     return row !== undefined && row.held?.lease.token === lease.token && isHeld(row, nowMs) ? row : null
@@ -40,10 +40,10 @@ export class Leases {
     return true
   }
 
-  /** At most `max` jobs whose lease ran out, the longest overdue first. */
-  expired(demand: ExpiredDemand, nowMs: number): readonly Pick[] {
+  /** At most `max` jobs whose lease expired, the longest expired first. */
+  expired(demand: ExpiredDemand, nowMs: number): readonly Picked[] {
     const left = new Map(Object.entries(demand.perType))
-    const picks: Pick[] = []
+    const picks: Picked[] = []
     const expired = [...this.#rows.values()].filter((row) => !isHeld(row, nowMs))
     for (const row of expired.sort((a, b) => endOf(a) - endOf(b))) {
       if (picks.length >= demand.max) break
@@ -56,12 +56,12 @@ export class Leases {
     return picks
   }
 
-  /** The clock was set by so much: what is left of every lease stays. */
+  /** The clock was set by this much: the rest of every lease stays. */
   shift(ms: number): void {
     for (const row of this.#rows.values()) if (row.held !== null) row.held.expiresAtMs += ms
   }
 
-  /** When `expired` could find something, should no lease be renewed meanwhile. */
+  /** When `expired` may find something, if no lease is renewed meanwhile. */
   nextExpiryMs(demand: ExpiredDemand): number {
     let nextMs = Number.POSITIVE_INFINITY
     for (const row of this.#rows.values()) {

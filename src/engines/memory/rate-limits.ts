@@ -4,8 +4,8 @@ export interface RateLimit {
 }
 
 /**
- * When jobs of limited types were claimed. A claim counts for the half-open window [claim, claim + perMs), whoever made
- * it, and also when the job was released afterwards: the limit is on starts.
+ * When jobs of limited types were claimed. Every claim counts for the half-open window [claim, claim + perMs), also when the
+ * job is released later: the limit is on starts.
  */
 export class RateLimits {
   readonly #claims = new Map<string, { times: number[]; perMsMax: number }>()
@@ -22,13 +22,13 @@ export class RateLimits {
     if (claims === undefined) return
     claims.times.push(nowMs)
     const oldestMs = claims.times[0]
-    // Trimmed only when a whole window has passed, so that counting stays cheap.
+    // Trimmed only after a whole window, so counting stays cheap.
     if (oldestMs !== undefined && oldestMs <= nowMs - 2 * claims.perMsMax) {
       claims.times = claims.times.filter((atMs) => atMs > nowMs - claims.perMsMax)
     }
   }
 
-  /** The clock was set by so much. */
+  /** The clock was set by this much. */
   shift(ms: number): void {
     for (const claims of this.#claims.values()) claims.times = claims.times.map((atMs) => atMs + ms)
   }

@@ -18,7 +18,7 @@ import { removeLetter } from './dead-letters.ts'
 import type { JobRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
-/** What a job takes besides its texts: the row, its place in the maps, its history. An estimate. */
+/** Estimate of what a job takes besides its texts: the row, the maps, its history. */
 const ROW_BYTES = 1_000
 
 export function createRetention(open: () => MemoryStore, clock: Clock): Retention {
@@ -47,7 +47,7 @@ function isGivenUp(row: JobRow, rules: readonly RetentionRule[]): boolean {
   return givesUp(rules, { what, type: row.job.type, completedAtMs: row.completedAtMs })
 }
 
-/** Carries out the `keep` of an outcome that was just applied to this job. */
+/** Applies the `keep` of an outcome that was just applied to this job. */
 export function applyKeepLimits(
   store: MemoryStore,
   job: Pick<StoredJob, 'id' | 'type'>,
@@ -56,18 +56,20 @@ export function applyKeepLimits(
 ): void {
   if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep === undefined) return
   const what = outcome.kind === 'complete' ? 'completed' : 'dead'
-  for (const row of outcome.keep === 0 ? itself(store, job.id, what) : surplus(store, job.type, what, outcome)) {
+  for (const row of outcome.keep === 0
+    ? itself(store, job.id, what)
+    : beyondKeepLimit(store, job.type, what, outcome)) {
     if (row.neededBy === 0) remove(store, row, KEEP_LIMIT_BY, nowMs)
   }
 }
 
-/** None if a newer version of its latest key took its place instead. */
+/** Empty if a newer version of its latest key superseded it instead. */
 function itself(store: MemoryStore, id: string, what: Finished): readonly JobRow[] {
   const row = store.find(id)
   return row !== null && finishedAs(row) === what ? [row] : []
 }
 
-function surplus(
+function beyondKeepLimit(
   store: MemoryStore,
   type: string,
   what: 'completed' | 'dead',
@@ -80,7 +82,7 @@ function surplus(
   })
 }
 
-/** Whoever removes a dead letter, or one that was discarded, answers for it in the audit. */
+/** Removing a dead letter or a discarded job leaves an audit entry. */
 function remove(store: MemoryStore, row: JobRow, by: typeof RETENTION_BY, nowMs: number): void {
   if (!removeLetter(store, row.job.id, by, nowMs)) store.deadLetters.forget(row)
 }

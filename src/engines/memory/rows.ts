@@ -5,10 +5,9 @@ import { HISTORY_MAX } from '../../job/job.ts'
 import type { JobState } from '../../job/states.ts'
 import type { Heaped } from './heap.ts'
 
-/** Hears of leases that the store took away by itself. */
 export type LossListener = (lost: Lost) => void
 
-/** Who claims, and how to tell them of a loss. */
+/** Who claims, and how to report a lost lease. */
 export interface Claimant {
   readonly worker: string
   readonly onLost: LossListener
@@ -33,9 +32,9 @@ export interface JobRow extends Heaped {
   /** Its place in the queue is (priority, dueMs, arrival); a newer version of a latest key takes over an older one's. */
   dueMs: number
   arrival: number
-  /** How many of those that it comes after hold it back. */
+  /** How many predecessors hold it back. */
   waitingFor: number
-  /** How many that may still run come after it; their handlers will ask for its result. */
+  /** How many successors may still run; their handlers will read its result. */
   neededBy: number
   state: JobState
   ended: Ended | null
@@ -89,7 +88,7 @@ export function isMoreUrgent(a: JobRow, b: JobRow): boolean {
   return a.job.priority === b.job.priority ? isDueBefore(a, b) : a.job.priority < b.job.priority
 }
 
-/** Nothing but an operator's replay moves it any more. */
+/** Only an operator's replay can move it. */
 export function isFinished(row: JobRow): boolean {
   return row.state === 'completed' || row.state === 'dead_letter'
 }
@@ -99,8 +98,8 @@ export function isDead(row: JobRow): boolean {
   return row.state === 'dead_letter' && row.ended === null
 }
 
-/** As it was when it was enqueued, with all its options: only the record of the failure goes. */
-export function renew(row: JobRow, edit: PayloadEdit | null, nowMs: number): void {
+/** As it was when it was enqueued, with all its options; the failure is cleared. */
+export function resetForReplay(row: JobRow, edit: PayloadEdit | null, nowMs: number): void {
   row.job = { ...row.job, ...edit }
   Object.assign(row, {
     attempt: 0,
@@ -123,7 +122,7 @@ export function record(
   const { worker = null, detail = null } = more
   row.updatedAtMs = nowMs
   row.history.push({ jobId: row.job.id, atMs: nowMs, name, attempt: row.attempt, worker, detail })
-  // The first line tells when it was enqueued, and stays.
+  // The first event, `enqueued`, stays.
   if (row.history.length > HISTORY_MAX) row.history.splice(1, 1)
 }
 

@@ -1,4 +1,4 @@
-// Longer than 300 lines because every rule about a job's state is here, in one class that the other engines are compared with.
+// Longer than 300 lines because every rule about a job's state is in this one class, which the other engines are compared with.
 import type { Actor, DeadLetterFilter, PayloadEdit } from '../../engine/dead-letters.ts'
 import type { Counts, JobFilter, Receipt, SubscribedType } from '../../engine/engine.ts'
 import { PresenceBoard } from '../../engine/memory-presence.ts'
@@ -14,18 +14,28 @@ import { type LatestKey, LatestKeys } from './latest-keys.ts'
 import { Offices } from './leadership.ts'
 import { type ExpiredDemand, Leases } from './leases.ts'
 import { PausedTypes } from './pauses.ts'
-import { type Claimant, isDead, isDueBefore, isFinished, type JobRow, newRow, record, renew, toView } from './rows.ts'
+import {
+  type Claimant,
+  isDead,
+  isDueBefore,
+  isFinished,
+  type JobRow,
+  newRow,
+  record,
+  resetForReplay,
+  toView,
+} from './rows.ts'
 import { JobTable } from './table.ts'
 import { Wakeups } from './wakeups.ts'
 
 export interface MemoryStoreOptions {
-  /** How many completed, cancelled and superseded jobs are kept to be looked at: 10 000 unless told. */
+  /** How many completed, cancelled and superseded jobs stay. Default: 10 000. */
   readonly finishedMax?: number
 }
 
 /**
- * The jobs and every rule about them, without a clock, a timer or a promise: each method is one atomic step at the time
- * it is given. Engines over the same store see the same jobs. Random tests hold the other engines against this one.
+ * The jobs and every rule about them, without a clock, a timer or a promise: each method is one atomic step at the given
+ * time. Engines over the same store see the same jobs. Random tests compare the other engines with this one.
  */
 export class MemoryStore {
   readonly wakeups = new Wakeups()
@@ -38,7 +48,7 @@ export class MemoryStore {
   readonly #table: JobTable
   readonly #backlog = new Backlog()
   readonly #latest: LatestKeys
-  readonly #flights = new Leases()
+  readonly #leases = new Leases()
   readonly #dependencies: Dependencies
   #arrivals = 0
 
@@ -49,7 +59,7 @@ export class MemoryStore {
     this.#latest = new LatestKeys(finishedMax)
     this.#dependencies = new Dependencies({ table: this.#table, backlog: this.#backlog, wakeups: this.wakeups })
     this.deadLetters = new DeadLetterStore(this.#table, this.#latest, this.#dependencies)
-    this.clock = new StoreClock(this, { table: this.#table, backlog: this.#backlog, flights: this.#flights })
+    this.clock = new StoreClock(this, { table: this.#table, backlog: this.#backlog, leases: this.#leases })
   }
 
   find(id: string): JobRow | null {
@@ -61,7 +71,7 @@ export class MemoryStore {
     return this.#table.list(filter)
   }
 
-  /** The one that died last first. */
+  /** Last died first. */
   dead(filter: DeadLetterFilter): readonly JobRow[] {
     return this.#table.dead(filter)
   }
@@ -75,7 +85,7 @@ export class MemoryStore {
     return this.#table.live(type)
   }
 
-  /** What is known of a latest key; null when there was none, or it has been idle for too long. */
+  /** Null when the latest key was never used, or was idle for too long. */
   latest(type: string, key: string): Readonly<LatestKey> | null {
     return this.#latest.get(type, key)
   }
@@ -83,7 +93,7 @@ export class MemoryStore {
   enqueue(jobs: readonly NewJob[], nowMs: number): readonly Receipt[] {
     this.#dependencies.check(jobs, (job) => this.#latest.nextSeq(job) === 'stale')
     const receipts = eachRedirected(jobs, (job) => this.#enqueueOne(job, nowMs))
-    this.wakeups.ring()
+    this.wakeups.wakeClaims()
     return receipts
   }
 
@@ -114,13 +124,13 @@ export class MemoryStore {
     this.#end(older, 'superseded', nowMs, { by: newer.job.id })
   }
 
-  /** Claimable when due, but never while another version of its latest key is in flight (I4). */
+  /** Claimable when due, but never while another version of its latest key is running (I4). */
   #queue(row: JobRow): void {
     row.state = 'queued'
     const key = this.#latest.of(row)
     if (key !== null) key.queued = row
     if (row.waitingFor === 0 && (key === null || key.running === null)) this.#backlog.add(row)
-    this.wakeups.noteQueued()
+    this.wakeups.markQueued()
   }
 
   /** Claims of limited types are counted from here on. */
@@ -139,35 +149,35 @@ export class MemoryStore {
       row.attempt += 1
       row.startedAtMs = nowMs
       record(row, 'started', nowMs, { worker: claimant.worker })
-      return this.#flights.hold(row, leaseMs, claimant, nowMs)
+      return this.#leases.hold(row, leaseMs, claimant, nowMs)
     })
   }
 
-  /** When `claim` could find something, should nothing be queued meanwhile. */
+  /** When `claim` may find something, if nothing is queued meanwhile. */
   nextClaimMs(demand: Demand, nowMs: number): number {
     return this.#backlog.nextMs(demand, nowMs)
   }
 
-  /** Hands jobs whose lease ran out to a reaper. The start was counted by the claim that lost it. */
+  /** Hands jobs with an expired lease to a reaper. The lost claim already counted the start. */
   claimExpired(demand: ExpiredDemand, claimant: Claimant, nowMs: number): readonly Lease[] {
-    return this.#flights.expired(demand, nowMs).map(({ row, leaseMs }) => {
+    return this.#leases.expired(demand, nowMs).map(({ row, leaseMs }) => {
       record(row, 'expired', nowMs, { worker: row.held?.worker ?? null })
-      return this.#flights.hold(row, leaseMs, claimant, nowMs)
+      return this.#leases.hold(row, leaseMs, claimant, nowMs)
     })
   }
 
-  /** When `claimExpired` could find something, should no lease be renewed meanwhile. */
+  /** When `claimExpired` may find something, if no lease is renewed meanwhile. */
   nextExpiryMs(demand: ExpiredDemand): number {
-    return this.#flights.nextExpiryMs(demand)
+    return this.#leases.nextExpiryMs(demand)
   }
 
   /** Null when it was extended. */
   renew(lease: Lease, leaseMs: number, nowMs: number): LostReason | null {
-    return this.#flights.extend(lease, leaseMs, nowMs) ? null : this.#lossOf(lease)
+    return this.#leases.extend(lease, leaseMs, nowMs) ? null : this.#lossOf(lease)
   }
 
   report(lease: Lease, progress: string, nowMs: number): boolean {
-    const row = this.#flights.heldBy(lease, nowMs)
+    const row = this.#leases.heldBy(lease, nowMs)
     if (row === null) return false
     row.progress = progress
     row.updatedAtMs = nowMs
@@ -176,10 +186,10 @@ export class MemoryStore {
 
   /** Null when it was applied. */
   settle(lease: Lease, outcome: Outcome, nowMs: number): LostReason | null {
-    const row = this.#flights.heldBy(lease, nowMs)
+    const row = this.#leases.heldBy(lease, nowMs)
     if (row === null) return this.#lossOf(lease)
     this.#apply(row, outcome, nowMs)
-    this.wakeups.ring()
+    this.wakeups.wakeClaims()
     return null
   }
 
@@ -209,7 +219,7 @@ export class MemoryStore {
     }
   }
 
-  /** What becomes of a start that did not complete. */
+  /** For a start that did not complete. */
   #giveBack(row: JobRow, nowMs: number, outcome: Exclude<Outcome, { kind: 'complete' }>): void {
     const newest = this.#latest.of(row)?.queued ?? null
     if (newest !== null) {
@@ -220,24 +230,24 @@ export class MemoryStore {
       this.#finish(row, 'dead_letter', nowMs)
     } else {
       if (outcome.kind === 'retry') record(row, 'retried', nowMs, { detail: { delayMs: outcome.delayMs } })
-      // A release without a delay keeps its place: it was among the first, and a stopping worker is not its fault.
+      // A release without a delay keeps its place: a stopping worker is not the job's fault.
       const keepsPlace = outcome.kind === 'release' && outcome.delayMs === 0
       if (!keepsPlace) row.dueMs = nowMs + outcome.delayMs
       row.startedAtMs = null
-      this.#land(row)
+      this.#endLease(row)
       this.#queue(row)
     }
   }
 
-  /** The row is no longer in flight; the version that waited for it may run. */
-  #land(row: JobRow): void {
-    this.#flights.release(row)
+  /** The row no longer runs; the version that waited for it may. */
+  #endLease(row: JobRow): void {
+    this.#leases.release(row)
     const key = this.#latest.of(row)
     if (key === null || key.running !== row) return
     key.running = null
     if (key.queued === null) return
     this.#backlog.add(key.queued)
-    this.wakeups.noteQueued()
+    this.wakeups.markQueued()
   }
 
   #end(row: JobRow, ended: Ended, nowMs: number, detail: Readonly<Record<string, unknown>> | null = null): void {
@@ -248,7 +258,7 @@ export class MemoryStore {
 
   #finish(row: JobRow, state: 'completed' | 'dead_letter', nowMs: number): void {
     this.#backlog.remove(row)
-    this.#land(row)
+    this.#endLease(row)
     const key = this.#latest.of(row)
     if (key?.queued === row) key.queued = null
     row.state = state
@@ -268,7 +278,7 @@ export class MemoryStore {
     const { held } = row
     this.#end(row, 'cancelled', nowMs, { ...by })
     held?.onLost({ lease: held.lease, reason: 'cancelled' })
-    this.wakeups.ring()
+    this.wakeups.wakeClaims()
     return true
   }
 
@@ -282,14 +292,14 @@ export class MemoryStore {
     if (row.seq !== null && row.seq < (this.#latest.of(row)?.seqMax ?? 0)) return false
     record(row, 'replayed', nowMs, { detail: { ...by } })
     this.#table.unfinish(row)
-    renew(row, edit, nowMs)
+    resetForReplay(row, edit, nowMs)
     this.#queue(row)
     this.#dependencies.changed(row)
-    this.wakeups.ring()
+    this.wakeups.wakeClaims()
     return true
   }
 
-  /** Ends a dead letter for good. False unless it is one. */
+  /** Ends a dead letter for good. False for any other job. */
   discard(id: string, by: Actor, nowMs: number): boolean {
     const row = this.#table.get(id)
     if (row === null || !isDead(row)) return false

@@ -4,16 +4,16 @@ import { isDead, type JobRow } from './rows.ts'
 
 const NO_JOBS: TypeCounts = Object.freeze({ ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 })
 
-/** Every job that the store holds, and how long it holds the finished ones. */
+/** Every job of the store; the oldest finished ones make room for new ones. */
 export class JobTable {
   readonly #rows = new Map<string, JobRow>()
   /** The live job of each idempotency key. */
   readonly #liveByKey = new Map<string, JobRow>()
-  /** Completed, cancelled, superseded: in the order of their end, the oldest leave first. */
+  /** Completed, cancelled and superseded jobs in order of finishing; the oldest leave first. */
   #finished: JobRow[] = []
-  /** Those before it have left. A Set would walk over its deleted entries at every look for the oldest. */
+  /** Those before it are gone. A Set would walk its deleted entries to find the oldest. */
   #finishedFrom = 0
-  /** In the order of their death. Kept until they are replayed: a dead letter is never dropped by itself (I9). */
+  /** In order of death. They stay until an operator or retention acts: a dead letter is never dropped by itself (I9). */
   readonly #dead = new Set<JobRow>()
   /** The completed jobs of each type. */
   readonly #completed = new Map<string, Set<JobRow>>()
@@ -42,7 +42,7 @@ export class JobTable {
     this.#enliven(row)
   }
 
-  /** Files a row by its final state and frees its idempotency key. Returns the rows that had to make room. */
+  /** Files a row by its final state and frees its idempotency key. Returns the rows that made room. */
   finish(row: JobRow): readonly JobRow[] {
     const { key } = row.job
     if (key !== null && this.#liveByKey.get(key) === row) this.#liveByKey.delete(key)
@@ -56,7 +56,7 @@ export class JobTable {
     return this.#trim()
   }
 
-  /** In the order of their arrival, after one of them. */
+  /** In order of arrival, after a serial. */
   after(serial: number, max: number): readonly JobRow[] {
     const rows: JobRow[] = []
     for (const row of this.#rows.values()) {
@@ -91,7 +91,7 @@ export class JobTable {
     this.#finishedFrom = Math.max(from, this.#finished.length - this.#finishedMax)
     const oldest = this.#finished.slice(from, this.#finishedFrom)
     const gone = oldest.filter(({ neededBy }) => neededBy === 0)
-    // A result that somebody will ask for stays for another round.
+    // A result that a successor will read stays for another round.
     this.#finished.push(...oldest.filter(({ neededBy }) => neededBy > 0))
     for (const row of gone) {
       this.#rows.delete(row.job.id)
@@ -104,7 +104,7 @@ export class JobTable {
     return gone
   }
 
-  /** A dead letter lives again. Its key is its own again unless another live job has it by now. */
+  /** A dead letter is live again. It gets its key back unless another live job has it. */
   unfinish(row: JobRow): void {
     this.#dead.delete(row)
     this.#enliven(row)
@@ -116,7 +116,7 @@ export class JobTable {
     this.#dead.add(row)
   }
 
-  /** Forgets a job that is over. */
+  /** Removes a finished job. */
   remove(row: JobRow): void {
     this.#dead.delete(row)
     this.#unfile(row)
@@ -124,7 +124,7 @@ export class JobTable {
     this.#rows.delete(row.job.id)
   }
 
-  /** What is taken out has mostly just come in or is among the oldest. */
+  /** The row is usually the newest or the oldest. */
   #unfile(row: JobRow): void {
     const isOldest = this.#finished[this.#finishedFrom] === row
     const index = isOldest ? this.#finishedFrom : this.#finished.lastIndexOf(row)
@@ -154,7 +154,7 @@ export class JobTable {
       .slice(0, limit)
   }
 
-  /** The one that died last first. */
+  /** Last died first. */
   dead(filter: DeadLetterFilter): readonly JobRow[] {
     const { type, sinceMs = 0, beforeMs = Number.POSITIVE_INFINITY, limit, after } = filter
     return [...this.#dead]
@@ -186,7 +186,7 @@ function isOlder(row: JobRow, than: { readonly completedAtMs: number; readonly i
   return atMs === than.completedAtMs ? row.job.id < than.id : atMs < than.completedAtMs
 }
 
-/** Null for jobs that have ended without a result or an error of their own. */
+/** Null for cancelled, superseded and discarded jobs, which are not counted. */
 function doing(row: JobRow, nowMs: number): keyof TypeCounts | null {
   if (row.ended !== null) return null
   if (row.state === 'completed') return 'completed'

@@ -1,8 +1,8 @@
 import type { JobView } from '../../job/job.ts'
 
 /**
- * What wakes those who wait on the store: claims, when a job was queued; `waitFor`, when a job has finished.
- * Claims are woken once per step, after it is whole, because they claim from within the call.
+ * Wakes what waits on the store: claims, when a job was queued; `waitFor`, when a job has finished. Claims are woken once
+ * per step, after it is complete, because they claim from within the call.
  */
 export class Wakeups {
   readonly #claims = new Set<() => void>()
@@ -24,18 +24,18 @@ export class Wakeups {
     }
   }
 
-  /** A job was queued, be it for later: a waiting claim must look again, or wait for another time. */
-  noteQueued(): void {
+  /** A job was queued, now or for later: waiting claims must look again. */
+  markQueued(): void {
     this.#queued = true
   }
 
-  ring(): void {
+  wakeClaims(): void {
     if (!this.#queued) return
     this.#queued = false
     for (const wake of [...this.#claims]) wake()
   }
 
-  /** The view is made only if somebody waits for it. */
+  /** The view is made only if something waits for it. */
   finished(id: string, toView: () => JobView): void {
     const listeners = this.#waits.get(id)
     if (listeners === undefined) return
@@ -45,7 +45,7 @@ export class Wakeups {
   }
 }
 
-/** Calls back at the first abort of any of them. Unlike AbortSignal.any it leaves nothing behind on a long-lived signal. */
+/** Calls back at the first abort. Unlike AbortSignal.any it leaves nothing behind on a long-lived signal. */
 export function onAbort(signals: readonly AbortSignal[], listener: () => void): () => void {
   for (const signal of signals) signal.addEventListener('abort', listener, { once: true })
   return () => {

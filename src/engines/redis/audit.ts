@@ -71,7 +71,7 @@ function readAct(stored: Stored, seq: number): AuditEntry | null {
   const action = DESK_ACTIONS.find((known) => known === stored.action)
   if (action === undefined || typeof queue !== 'string' || typeof id !== 'string') return null
   const type = typeOf(queue)
-  const viewOf = (portrait: unknown) => readPortrait({ queue, type, bullId: id }, portrait, withPayload === true)
+  const viewOf = (snapshot: unknown) => readSnapshot({ queue, type, bullId: id }, snapshot, withPayload === true)
   return {
     seq,
     atMs: Number(at),
@@ -87,12 +87,12 @@ function readAct(stored: Stored, seq: number): AuditEntry | null {
 }
 
 /** The fields of a hash as the script noted them, without a payload unless the act changed it. */
-function readPortrait(
+function readSnapshot(
   job: { readonly queue: string; readonly type: string; readonly bullId: string },
-  portrait: unknown,
+  snapshot: unknown,
   withPayload: boolean,
 ): Readonly<Record<string, unknown>> | null {
-  const { place, fields } = recordOf(portrait)
+  const { place, fields } = recordOf(snapshot)
   const texts = Object.entries(recordOf(fields)).map(([name, value]): [string, string] => [name, String(value)])
   const row = { ...job, place: toPlace(place), fields: new Map([['data', ''], ...texts]), lockUntilMs: null }
   const view = toView(row)

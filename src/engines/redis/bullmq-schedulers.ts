@@ -1,6 +1,6 @@
 /**
- * BullMQ's own job schedulers. It leaves it to the worker that starts one run to add the next, so a claim of ours must do
- * it too, or a schedule ends with the first run that we take.
+ * BullMQ's own job schedulers. In BullMQ the worker that starts one run adds the next, so our claims must do that too, or a
+ * schedule ends with the first run that we take.
  */
 import { createRequire } from 'node:module'
 import { moduleFile } from '../../engine/module-file.ts'
@@ -39,7 +39,7 @@ export function isScheduledRun(fields: Fields): boolean {
   return fields.has('rjk')
 }
 
-/** May be repeated: a run adds its successor once, whoever starts it how often. */
+/** Safe to repeat: a run adds its successor only once. */
 export async function scheduleNextRun(database: RedisDatabase, nowMs: number, run: Run): Promise<void> {
   const { queue, bullId, fields } = run
   const scheduler = fields.get('rjk') ?? ''
@@ -47,7 +47,7 @@ export async function scheduleNextRun(database: RedisDatabase, nowMs: number, ru
   if (next !== null) await database.run(nextRunScript(), [queue, bullId, scheduler, next.atMs, next.opts])
 }
 
-/** As BullMQ's JobScheduler has it. Null when it was the last, or the options say nothing that can be understood. */
+/** As BullMQ's JobScheduler computes it. Null after the last run, or when the options cannot be read. */
 function nextRun(
   scheduler: string,
   opts: unknown,
@@ -80,7 +80,7 @@ function whenNext(fromMs: number, repeat: Repeat): number | '' | null {
     const atMs = repeatStrategy()(fromMs, repeat)
     return atMs === undefined ? null : Math.max(atMs, fromMs)
   } catch {
-    // No pattern. The run that it made is run all the same.
+    // The pattern is invalid. The run itself still starts.
     return null
   }
 }
@@ -96,7 +96,7 @@ function isOptions(opts: unknown): opts is { readonly repeat: Repeat; readonly p
 }
 
 /**
- * Adds the run of one of BullMQ's job schedulers that comes after this one, unless somebody has. ARGV: time, queue,
+ * Adds the next run of one of BullMQ's job schedulers, unless it was added already. ARGV: time, queue,
  * BullMQ's id, scheduler, when by its pattern ('' where it has an interval, which BullMQ's script counts itself), the next
  * run's options as JSON.
  */
@@ -106,7 +106,7 @@ export const nextRunScript = compose(
   GOES_ON_WHEN_FULL,
   `
 local q, id, scheduler = queueOf(ARGV[2]), ARGV[3], ARGV[4]
--- What BullMQ 5 called a repeatable job has no count of its runs, and BullMQ 6 does not go on with it either.
+-- A repeatable job of BullMQ 5 has no count of its runs, and BullMQ 6 does not continue it either.
 if call('HEXISTS', q['repeat'] .. ':' .. scheduler, 'ic') == 0 then return 0 end
 bull_updateJobScheduler(
   { q['repeat'], q.delayed, q.wait, q.paused, q.meta, q.prioritized, q.marker, q.id, q.events, q.pc, q.base .. id, q.active },

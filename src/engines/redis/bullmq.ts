@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { moduleFile } from '../../engine/module-file.ts'
 import { EngineError } from '../../errors.ts'
 
-/** BullMQ's scripts that we call, with the number of keys each takes: another number would mean another script. */
+/** BullMQ's scripts that we call, with the number of keys each takes: another number means another script. */
 export const BULL_SCRIPTS = Object.freeze({
   moveJobFromActiveToWait: 9,
   moveToDelayed: 11,
@@ -20,13 +20,13 @@ export type BullScript = keyof typeof BULL_SCRIPTS
 
 interface Texts {
   readonly scripts: Readonly<Record<string, { readonly content: string; readonly keys: number }>>
-  /** The functions that the scripts are made of, by name. */
+  /** The functions inside the scripts, by name. */
   readonly functions: ReadonlyMap<string, string>
 }
 
 let loaded: Texts | null = null
 
-/** BullMQ puts the functions that a script uses into its text, each from `local function` to an `end`, at the margin. */
+/** BullMQ inlines the functions that a script uses, each from `local function` to an `end` at the margin. */
 const FUNCTION = /^local (?:function )?(\w+)(?: = function)? ?\([\s\S]*?^end\b/gm
 const COMMENT = /--\[\[[\s\S]*?\]\]/g
 
@@ -56,7 +56,7 @@ function unfit(what: string): never {
   )
 }
 
-/** The script as a function `bull_{name}(KEYS, ARGV)`, and the functions that have to stand before it. */
+/** The script as a function `bull_{name}(KEYS, ARGV)`, and the functions that must come before it. */
 export function bullScript(name: BullScript): { readonly lua: string; readonly needs: readonly string[] } {
   const script = texts().scripts[name]
   if (script === undefined || script.keys !== BULL_SCRIPTS[name]) {
@@ -66,7 +66,7 @@ export function bullScript(name: BullScript): { readonly lua: string; readonly n
   return { lua: `local function bull_${name}(KEYS, ARGV)\n${body}\nend`, needs: namesIn(body) }
 }
 
-/** The texts of these functions and of those they call, each after what it calls. */
+/** These functions and those they call, each after the ones it calls. */
 export function bullFunctions(names: readonly string[]): readonly string[] {
   const placed = new Map<string, string>()
   const place = (name: string): void => {

@@ -6,8 +6,8 @@ import { REMOVAL, REMOVAL_BULL } from './lua/removal.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 /**
- * ARGV: time, id, who, reason. 0 when there is no such job or it is over. The holder of a running one is fenced by the
- * lock that is gone, and hears of it on the channel, by queue and BullMQ's id.
+ * ARGV: time, id, who, reason. Answers 0 when the job does not exist or has finished. Deleting the lock
+ * fences the holder of a running job, which learns of it on the channel, by queue and BullMQ's id.
  */
 const cancelScript = compose(
   'cancel',
@@ -26,7 +26,7 @@ if not q then return 0 end
 local place = placeOf(q, id)
 if place == 'completed' or place == 'failed' or place == 'ended' then return 0 end
 ended(q, id, 'cancelled', { who = ARGV[3], reason = ARGV[4] })
--- For whoever waits in BullMQ itself it is as good as removed.
+-- For parents and deduplication in BullMQ it counts as removed.
 removeParentDependencyKey(q.base .. id, false, nil, nil)
 removeDeduplicationKeyIfNeededOnRemoval(q.base, id, call('HGET', q.base .. id, 'deid') or nil)
 if place == 'active' then call('PUBLISH', own('lost'), q.name .. ':' .. id) end
@@ -34,11 +34,11 @@ return 1
 `,
 )
 
-export function createControls({ database, endings }: RedisCore): Controls {
+export function createControls({ database, finishWaits }: RedisCore): Controls {
   return {
     async cancel(id, { who, reason }) {
       const isCancelled = (await database.run(cancelScript(), [id, who, reason])) === 1
-      if (isCancelled) endings.notify()
+      if (isCancelled) finishWaits.notify()
       return isCancelled
     },
   }

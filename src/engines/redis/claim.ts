@@ -15,7 +15,7 @@ import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 export interface Claimed {
   readonly leases: readonly Lease[]
-  /** When there may be something to claim that nobody rings for; null: never. */
+  /** When a job may become claimable without a wake-up; null: never. */
   readonly lookInMs: number | null
 }
 
@@ -23,11 +23,11 @@ export interface Claiming {
   readonly database: RedisDatabase
   readonly clock: Clock
   readonly worker: string
-  /** Followed by a number it is the token of each job. */
+  /** Each job's token is this followed by a number. */
   readonly token: string
 }
 
-/** Tokens are new at every claim: a random start for this process, a number for the call, another for the job. */
+/** Every claim has new tokens: a random prefix of this process, the number of the call, the number of the job. */
 const ORIGIN = randomBytes(6).toString('base64url')
 let calls = 0
 
@@ -68,8 +68,8 @@ export async function claimReady(
 }
 
 /**
- * After this turn of the event loop, in which the handlers start. Nobody waits for it: should it fail, the window of the
- * limit counts from the claim, and what is wrong with the server the next claim tells.
+ * Runs after this turn of the event loop, in which the handlers start, and is not awaited. If it fails, the window of the
+ * limit counts from the claim, and the next claim reports what is wrong with the server.
  */
 function moveStarts(database: RedisDatabase, leases: readonly Lease[]): void {
   if (leases.length === 0) return
@@ -78,8 +78,8 @@ function moveStarts(database: RedisDatabase, leases: readonly Lease[]): void {
 }
 
 /**
- * A claim is recorded when the script runs; its handlers start when the answer has arrived. The window of a rate limit
- * counts from the starts. ARGV: time, then for each claim of a limited type: queue, token.
+ * A claim is recorded when the script runs; its handlers start when the answer arrives. The window of a rate limit counts
+ * from the starts. ARGV: time, then for each claim of a limited type: queue, token.
  */
 const moveStartsScript = compose(
   'move-starts',
@@ -91,8 +91,8 @@ return 1
 `,
 )
 
-/** A job that waits though its attempts are used up was put back by BullMQ's `retry`, which grants it one more start. */
-function granted(job: StoredJob, fields: Fields): StoredJob {
+/** A job that waits although its attempts are used up was put back by BullMQ's `retry`, which grants one more start. */
+function withGrantedStart(job: StoredJob, fields: Fields): StoredJob {
   const failed = Number(fields.get('atm') ?? 0)
   return failed >= job.attempts ? { ...job, attempts: attemptOf(fields) } : job
 }
@@ -122,11 +122,11 @@ export async function readClaimed(
     if (isScheduledRun(fields)) await scheduleNextRun(database, nowMs, { queue, bullId: id, fields })
     const verdict = fields.get('defa')
     leases.push({
-      job: granted(job, fields),
+      job: withGrantedStart(job, fields),
       attempt: attemptOf(fields),
       token: own,
       expiresAtMs: nowMs + leaseMsOf(type),
-      // A child has failed, or its workers died too often: BullMQ leaves it to the next worker to bury the job.
+      // A child failed, or its workers died too often: in BullMQ the next worker makes the job a dead letter.
       ...(verdict !== undefined && { verdict }),
     })
   }
@@ -134,8 +134,8 @@ export async function readClaimed(
 }
 
 /**
- * A version of a latest key that another program put back after a newer one was there: it must not run. Nothing has
- * told a handler of its start. ARGV: time, queue, id, token.
+ * A version of a latest key that another program put back although a newer one exists: it must not run, and no handler
+ * has started. ARGV: time, queue, id, token.
  */
 const supersedeScript = compose(
   'supersede',
@@ -155,7 +155,7 @@ return 1
 `,
 )
 
-/** A job whose hash is gone is nobody's. ARGV: time, queue, id, token. */
+/** Removes what is left of a job whose hash is gone. ARGV: time, queue, id, token. */
 const dropScript = compose(
   'drop',
   {},

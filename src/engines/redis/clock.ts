@@ -3,7 +3,7 @@ import { LEASE_DEFAULT_MS } from '../../job/options.ts'
 import type { RedisDatabase } from './database.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
-/** The server's clock, by which locks end, limits are counted and delays pass. */
+/** The server's clock, which decides when locks end, limits reset and delays pass. */
 export function redisClock(database: RedisDatabase): Omit<StoreClock, 'onStep'> {
   return {
     async read(): Promise<StoreTime> {
@@ -16,7 +16,7 @@ export function redisClock(database: RedisDatabase): Omit<StoreClock, 'onStep'> 
   }
 }
 
-/** Answers the time and the sum of all steps that were followed. ARGV: time. */
+/** Answers the time and the sum of all steps that were followed so far. ARGV: time. */
 const readClockScript = compose(
   'read-clock',
   {},
@@ -24,10 +24,9 @@ const readClockScript = compose(
 )
 
 /**
- * The server's clock was set: moves what Redis counts by it. Locks end by the server's clock, so a step forward ends them:
- * each job that is active without one gets a lock of nobody's, which its holder takes back (\`retakeScript\`) and no
- * reaper touches, for as long as the leases of its type. Of the delayed jobs those that were due stay due, and retries
- * keep their delay. ARGV: time, step (ms), followed (ms), usual lease (ms). Answers 0 when somebody else has followed it.
+ * The server's clock was set: moves what Redis counts by it. A step forward ends locks early: each active job without one
+ * gets a lock without a holder for the length of its type's leases. Reapers leave it alone, and the holder takes it back
+ * (`retakeScript`). Delayed jobs that were due stay due, and retries keep their delay. ARGV: time, step (ms), followed (ms), usual lease (ms). Answers 0 when another process has followed it.
  */
 const followClockScript = compose(
   'follow-clock',

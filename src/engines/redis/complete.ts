@@ -5,7 +5,7 @@ import { FENCE, lostOf } from './leases.ts'
 import { IDENTITY } from './lua/links.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
-/** `finish(q, id, s, removes)`: BullMQ's own step from active to completed; `ring(q)` after a batch. */
+/** `finish(q, id, s, removes)`: BullMQ's own step from active to completed; `wake(q)` after a batch. */
 export const FINISH = `
 local function finishKeys(q, id, set)
   return { q.wait, q.active, q.prioritized, q.events, q.stalled, q.limiter, q.delayed, q.paused, q.meta, q.pc, set,
@@ -27,15 +27,15 @@ local function finish(q, id, s, removes)
   return 0
 end
 
--- A queue that BullMQ's own limit had filled has room now, and nobody else tells those who wait.
-local function ring(q)
+-- A queue that BullMQ's own limit had filled has room now, and nothing else wakes the waiting claims.
+local function wake(q)
   if call('HEXISTS', q.meta, 'concurrency') == 1 then call('ZADD', q.marker, 0, '0') end
 end
 `
 
 /**
- * BullMQ's moveToFinished for a job without parent, children or deduplication, in half as many commands: what holds for
- * a queue is done once for the batch. test/bullmq pins the text that this follows. Nil where that script has to be used.
+ * BullMQ's moveToFinished for a job without parent, children or deduplication, in half as many commands: the steps of a
+ * queue run once per batch. test/bullmq pins the text that this follows. Nil where BullMQ's script must be used.
  */
 const FINISH_PLAIN = `
 local function openQueue(name)
@@ -67,13 +67,13 @@ end
 
 local function closeQueue(q)
   if call('EXISTS', q.wait, q.active, q.prioritized) == 0 then call('XADD', q.events, '*', 'event', 'drained') end
-  ring(q)
+  wake(q)
 end
 `
 
 /**
- * The usual end of the usual job: completed, without ties, and no number of its type to keep. One that others come after
- * is left to `settleScript`: its answer is 'tied'. ARGV: time, number of jobs, then for each: queue, id, token, attempt,
+ * Completes plain jobs: without links and without a keep limit. A job that others come after is left to `settleScript`:
+ * its answer is 'linked'. ARGV: time, number of jobs, then for each: queue, id, token, attempt,
  * result, duration, 1 if it is not kept.
  */
 export const completeScript = compose(
@@ -93,14 +93,14 @@ for index = 1, tonumber(ARGV[2]) do
   queues[name] = queue
   local q = queue.q
   local after, key = own('after:' .. publicId(q, id)), q.base .. id
-  -- In one question: whether others come after it, and whether BullMQ knows of children.
-  local isTied = call('EXISTS', after, key .. ':dependencies', key .. ':unsuccessful') > 0
-  if isTied and call('EXISTS', after) == 1 then
-    answers[index] = 'tied'
+  -- One command asks whether others come after it, and whether BullMQ knows of children.
+  local hasLinks = call('EXISTS', after, key .. ':dependencies', key .. ':unsuccessful') > 0
+  if hasLinks and call('EXISTS', after) == 1 then
+    answers[index] = 'linked'
   else
     local s = { token = ARGV[at + 2], attempt = tonumber(ARGV[at + 3]), text = ARGV[at + 4], number = tonumber(ARGV[at + 5]) }
     local removes = ARGV[at + 6] == '1'
-    local code = not isTied and finishPlain(queue, id, s, removes) or finish(q, id, s, removes)
+    local code = not hasLinks and finishPlain(queue, id, s, removes) or finish(q, id, s, removes)
     answers[index] = code < 0 and lossOf(q, id) or ''
   end
 end
@@ -114,11 +114,11 @@ export interface Completion {
   readonly outcome: Extract<Outcome, { kind: 'complete' }>
 }
 
-/** The hot path. `tied`: others come after these, which the plain script does not know how to tell. */
+/** The hot path. `linked`: others come after these, which the plain script cannot unblock. */
 export async function completePlain(
   database: RedisDatabase,
   done: readonly Completion[],
-): Promise<{ readonly lost: readonly Lost[]; readonly tied: readonly Settlement[] }> {
+): Promise<{ readonly lost: readonly Lost[]; readonly linked: readonly Settlement[] }> {
   const args: (string | number)[] = [done.length]
   for (const { lease, outcome } of done) {
     const { job, token, attempt } = lease
@@ -127,13 +127,13 @@ export async function completePlain(
   }
   const answer = await database.run(completeScript(), args)
   const answers: readonly unknown[] = Array.isArray(answer) ? answer : []
-  const tied = done.filter((_, index) => answers[index] === 'tied')
-  const told = answers.map((one) => (one === 'tied' ? '' : one))
+  const linked = done.filter((_, index) => answers[index] === 'linked')
+  const reasons = answers.map((one) => (one === 'linked' ? '' : one))
   return {
-    tied,
+    linked,
     lost: lostOf(
       done.map(({ lease }) => lease),
-      told,
+      reasons,
     ),
   }
 }

@@ -3,25 +3,25 @@ import { backgroundClock, systemClock } from '../../time/clock.ts'
 import type { RedisClient, RedisValue } from './driver.ts'
 import { isNotSent, isNotYet, isReadOnly, isTimedOut, notConnected } from './faults.ts'
 
-/** After a refusal that is over by itself, or that another connection may not meet. */
+/** Wait after a refusal that passes by itself, or that another connection may not meet. */
 const AGAIN_MS = 50
-/** ioredis gives up for ever when a connection is cut while its name is being looked up. */
+/** ioredis gives up for good when a connection is cut during its DNS lookup. */
 const REVIVE_MS = 500
 
 /**
- * One connection, kept up for ever. A call waits for it until its deadline and is then refused; what was sent once is
- * never sent again, unless the server said that it did nothing.
+ * One connection that always reconnects. A call waits for it until its deadline and is then refused. A command is never
+ * sent twice, unless the server said that it did nothing.
  */
 export class Connection {
   readonly #client: RedisClient
   readonly #waitMs: number
   readonly #waiting = new Set<() => void>()
   #lastError: Error | null = null
-  /** Counts the connections: what was sent over one says nothing about the next. */
+  /** Counts the connections: a timeout on one says nothing about the next. */
   #connection = 0
   #closed = false
 
-  /** `waitMs`: how long a call may wait until it can be sent. */
+  /** `waitMs`: how long a call may wait before it is sent. */
   constructor(client: RedisClient, waitMs: number) {
     this.#client = client
     this.#waitMs = waitMs
@@ -41,7 +41,7 @@ export class Connection {
     return this.#client.status === 'ready'
   }
 
-  /** One attempt and no patience: for opening, where a wrong address must be told at once. A server that loads is waited for. */
+  /** One attempt, for opening: a wrong address is reported at once. A server that is loading its data is waited for. */
   async connect(withinMs: number): Promise<void> {
     const over = new AbortController()
     const late = systemClock.sleep(withinMs, over.signal).then(() => {
@@ -58,12 +58,12 @@ export class Connection {
     }
   }
 
-  /** Sends a command as soon as there is a connection. Rejects with the driver's error, or a coded one where nothing was sent. */
+  /** Sends a command once connected. Rejects with the driver's error, or with a coded one when nothing was sent. */
   async send(command: string, args: readonly RedisValue[], waitMs = this.#waitMs): Promise<unknown> {
     const untilMs = systemClock.monotonicMs() + waitMs
     let refusal: unknown = null
     for (;;) {
-      // Why the server refused tells more than that the connection is not back yet.
+      // The server's refusal says more than the fact that the connection is not back yet.
       if (!this.isReady) await this.#ready(untilMs, waitMs).catch((error: unknown) => Promise.reject(refusal ?? error))
       const connection = this.#connection
       try {
@@ -97,7 +97,7 @@ export class Connection {
     for (const wake of [...this.#waiting]) wake()
   }
 
-  /** Connects in the background, unless that is under way. */
+  /** Connects in the background, unless it already does. */
   start(): void {
     if (!this.#closed && this.#client.status === 'wait') this.#client.connect().catch(() => {})
   }
@@ -109,12 +109,12 @@ export class Connection {
     })
   }
 
-  /** Cuts the connection, whatever it waits for, and opens another. */
+  /** Cuts the connection and opens another. */
   reset(): void {
     if (!this.#closed) this.#client.disconnect(true)
   }
 
-  /** What was sent and not answered is rejected; sockets are gone at once. */
+  /** Rejects unanswered commands and closes the socket at once. */
   close(): void {
     if (this.#closed) return
     this.#closed = true

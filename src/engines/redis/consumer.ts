@@ -13,11 +13,11 @@ import { claimExpired, type LostClaim, releaseStrandedJobs, takeBackClaims } fro
 import { settleLeases } from './settle.ts'
 import { Wakeups } from './wakeups.ts'
 
-/** Jobs per script: Redis does nothing else meanwhile. */
+/** Jobs per script: Redis runs nothing else meanwhile. */
 const CLAIM_MAX = 100
-/** A reaper looks again after this at the latest, because a lock that somebody deletes runs out unannounced. */
+/** A reaper looks again after this at the latest, because nothing announces a lock that another program deletes. */
 const EXPIRED_MS = 1_000
-/** Renewals look at the server's clock this often at most. */
+/** Renewals check the server's clock at most this often. */
 const LOOK_MS = 2_000
 
 /** How long `consume` waits for the connection that listens. */
@@ -26,7 +26,7 @@ const LISTEN_MS = 1_000
 export class RedisConsumer implements Consumer {
   readonly #core: RedisCore
   readonly #subscription: Subscription
-  readonly #doorbell: Wakeups | null
+  readonly #wakeups: Wakeups | null
   readonly #held = new ChurnMap<string, Lease>()
   readonly #claims = new Set<Promise<readonly Lease[]>>()
   readonly #listeners = new Set<(lost: Lost) => void>()
@@ -40,7 +40,7 @@ export class RedisConsumer implements Consumer {
     this.#subscription = subscription
     const { database, clock, pollMs } = core
     const { prefix, lost } = database.keys
-    this.#doorbell =
+    this.#wakeups =
       subscription.types === 'every'
         ? null
         : new Wakeups(
@@ -50,25 +50,25 @@ export class RedisConsumer implements Consumer {
             pollMs,
           )
     this.#stopListening = database.listen(lost, {
-      hear: (job) => this.#hearLoss(job),
+      hear: (job) => this.#onCancelled(job),
       resumed: () => this.#listening.resolve(),
     })
   }
 
-  /** Resolves when a cancellation would be heard, and after a moment without: the next renewal tells of it too. */
+  /** Resolves when cancellations are heard, or after LISTEN_MS: the next renewal reports them too. */
   async ready(): Promise<void> {
     const over = new AbortController()
-    const isReady = Promise.all([this.#listening.promise, this.#meet()])
+    const isReady = Promise.all([this.#listening.promise, this.#registerTypes()])
     await Promise.race([isReady, backgroundClock.sleep(LISTEN_MS, over.signal)])
     over.abort()
   }
 
-  /** Jobs that other programs have added to these queues are counted and listed from now on, before any is claimed. */
-  async #meet(): Promise<void> {
+  /** From now on jobs that other programs added to these queues are counted and listed, before any is claimed. */
+  async #registerTypes(): Promise<void> {
     const { types } = this.#subscription
     if (types === 'every' || types.length === 0) return
     const { database } = this.#core
-    // A server whose memory is full refuses it; the first claim makes up for it.
+    // A server with full memory refuses this; the first claim does it again.
     await database.call('sadd', database.keys.types, ...types.map(({ type }) => queueOf(type))).catch(() => {})
     const leases = types.flatMap(({ type, leaseMs }) => [queueOf(type), leaseMs])
     await database.call('hset', database.keys.leases, ...leases).catch(() => {})
@@ -94,7 +94,7 @@ export class RedisConsumer implements Consumer {
       if (signal.aborted) return this.#giveBack(leases, request, claim)
       for (const lease of leases) this.#held.set(nameOf(lease), lease)
       if (leases.length > 0) return leases
-      // A reaper asks until nothing is left, so this is done once for each of its passes.
+      // A reaper claims until nothing is left, so this runs once per pass.
       if (request.from === 'expired' && isFirst) {
         await releaseStrandedJobs(this.#core.database, this.#subscription.types, signal)
         await finishBatches(this.#core.database, signal)
@@ -108,8 +108,8 @@ export class RedisConsumer implements Consumer {
   }
 
   async #wait(ms: number, { from }: ClaimRequest, signal: AbortSignal): Promise<void> {
-    if (from === 'expired' || this.#doorbell === null) await this.#core.clock.sleep(Math.min(ms, EXPIRED_MS), signal)
-    else await this.#doorbell.wait(ms, signal)
+    if (from === 'expired' || this.#wakeups === null) await this.#core.clock.sleep(Math.min(ms, EXPIRED_MS), signal)
+    else await this.#wakeups.wait(ms, signal)
   }
 
   async #take(request: ClaimRequest, { token, worker, types }: LostClaim): Promise<Claimed> {
@@ -125,13 +125,13 @@ export class RedisConsumer implements Consumer {
     return readyTypes(this.#subscription, 'redis')
   }
 
-  /** The claim was ended while it was on its way: nobody would run what it brought. */
+  /** The claim was aborted while it was on its way: its jobs would never run. */
   async #giveBack(leases: readonly Lease[], { from }: ClaimRequest, claim: LostClaim): Promise<readonly Lease[]> {
     if (leases.length === 0) return []
     const { database, lostClaims } = this.#core
-    const outcome = { kind: 'release', delayMs: 0, reason: 'the claim was ended' } as const
+    const outcome = { kind: 'release', delayMs: 0, reason: 'the claim was aborted' } as const
     const released = leases.map((lease) => ({ lease, outcome })).toReversed()
-    // What a reaper took over must not be released: the start of its dead holder has counted.
+    // What a reaper took over must not be released: the start of its dead holder counts.
     await lostClaims.guard(claim, async () => {
       if (from === 'expired') await takeBackClaims(database, [claim])
       else await settleLeases(database, claim.worker, released)
@@ -148,7 +148,7 @@ export class RedisConsumer implements Consumer {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
     if (settlements.length === 0) return []
-    // From here on a loss is told by the answer, not by `onLost`.
+    // From here on the answer reports a loss, not `onLost`.
     for (const { lease } of settlements) this.#held.delete(nameOf(lease))
     const { worker } = this.#subscription
     const lost = await this.#unlessStepped(
@@ -159,20 +159,20 @@ export class RedisConsumer implements Consumer {
         return settleLeases(this.#core.database, worker, those)
       },
     )
-    this.#bidFarewell(settlements, lost)
+    this.#rememberRemoved(settlements, lost)
     return lost
   }
 
-  /** Whoever in this process waits for a job that was removed as it finished finds it no more. */
-  #bidFarewell(settlements: readonly Settlement[], lost: readonly Lost[]): void {
-    const { removedViews, endings, clock } = this.#core
+  /** Keeps the final view of a removed job for those in this process that wait for it. */
+  #rememberRemoved(settlements: readonly Settlement[], lost: readonly Lost[]): void {
+    const { removedViews, finishWaits, clock } = this.#core
     const refused = new Set(lost.map(({ lease }) => lease.token))
     for (const { lease, outcome } of settlements) {
       if (refused.has(lease.token) || !removedViews.isExpected(lease.job.id)) continue
-      const view = lastView(lease, outcome, clock.nowMs())
+      const view = finalView(lease, outcome, clock.nowMs())
       if (view !== null) removedViews.tell(view)
     }
-    endings.notify()
+    finishWaits.notify()
   }
 
   async report(lease: Lease, progress: string): Promise<boolean> {
@@ -180,7 +180,7 @@ export class RedisConsumer implements Consumer {
     return (await report()) || ((await this.#retake([lease])) && report())
   }
 
-  /** What is refused because a step of the server's clock ended its lock is asked for once more, with the lock taken back. */
+  /** If a step of the server's clock ended the lock, takes the lock back and asks once more. */
   async #unlessStepped(
     leases: readonly Lease[],
     ask: (leases: readonly Lease[]) => Promise<readonly Lost[]>,
@@ -212,31 +212,30 @@ export class RedisConsumer implements Consumer {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Somebody cancelled the job of this name. */
-  #hearLoss(name: string): void {
+  #onCancelled(name: string): void {
     const lease = this.#held.get(name)
     if (lease === undefined) return
     this.#held.delete(name)
     for (const listener of this.#listeners) listener({ lease, reason: 'cancelled' })
   }
 
-  /** A claim that waits ends at once; one that is on its way to the server is answered, and what it brings given back. */
+  /** A waiting claim ends at once. A claim on its way to the server is answered, and its jobs are given back. */
   async close(): Promise<void> {
     this.#closing.abort()
     this.#stopListening()
-    this.#doorbell?.close()
+    this.#wakeups?.close()
     await Promise.allSettled(this.#claims)
     this.#core.forget(this)
   }
 }
 
-/** As a cancellation is published. */
+/** As cancellations are published. */
 function nameOf({ job }: Lease): string {
   return `${queueOf(job.type)}:${bullId(job.type, job.id)}`
 }
 
-/** How a job ended that is removed with its end; null for an outcome after which a job stays. */
-export function lastView({ job, attempt }: Lease, outcome: Outcome, nowMs: number): JobView | null {
+/** The final view of a job that is removed as it finishes; null for an outcome after which it stays. */
+export function finalView({ job, attempt }: Lease, outcome: Outcome, nowMs: number): JobView | null {
   if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep !== 0) return null
   const isComplete = outcome.kind === 'complete'
   return {

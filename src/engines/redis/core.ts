@@ -8,21 +8,21 @@ import type { Clock } from '../../time/clock.ts'
 import { redisClock } from './clock.ts'
 import type { RedisConsumer } from './consumer.ts'
 import type { RedisDatabase } from './database.ts'
-import { Endings } from './endings.ts'
 import { storeJobs } from './enqueue.ts'
+import { FinishWaits } from './finish-waits.ts'
 import { type LostClaim, takeBackClaims } from './recovery.ts'
 
-/** Redis does one thing at a time: a second batch on its way is enough to keep it busy. */
+/** Redis runs one command at a time: a second batch on its way is enough to keep it busy. */
 const FLIGHTS_MAX = 2
 const ITEMS_MAX = 500
 
-/** What the engine, its consumers and its facets share. */
+/** Shared by the engine, its consumers and its facets. */
 export class RedisCore {
   readonly database: RedisDatabase
   readonly clock: Clock
   readonly pollMs: number
   readonly removedViews = new RemovedJobViews()
-  readonly endings: Endings
+  readonly finishWaits: FinishWaits
   readonly lostClaims: LostClaims<LostClaim>
   readonly steps: StoreSteps
   readonly #enqueues: Batcher<NewJob, Receipt>
@@ -33,7 +33,7 @@ export class RedisCore {
     this.clock = clock
     this.pollMs = pollMs
     this.steps = new StoreSteps(clock, { ...redisClock(database), onStep: (stepMs) => this.#followed(stepMs) })
-    this.endings = new Endings(database, clock)
+    this.finishWaits = new FinishWaits(database, clock)
     this.lostClaims = new LostClaims((claims) => takeBackClaims(database, claims))
     this.#enqueues = new Batcher((jobs) => storeJobs(database, jobs), {
       flightsMax: FLIGHTS_MAX,
@@ -42,7 +42,7 @@ export class RedisCore {
     })
   }
 
-  /** Calls of one turn share a script, unless an error of one would be an error of all. */
+  /** Calls of one turn share a script. Jobs with predecessors do not: an unknown one would fail the calls of others. */
   enqueue(jobs: readonly NewJob[]): Promise<readonly Receipt[]> {
     return jobs.every(({ after }) => after === null) ? this.#enqueues.add(jobs) : storeJobs(this.database, jobs)
   }
@@ -60,11 +60,11 @@ export class RedisCore {
     this.#consumers.delete(consumer)
   }
 
-  /** Ends claims that wait, lets calls on their way finish, and refuses new ones. */
+  /** Ends waiting claims, lets calls on their way finish, and refuses new ones. */
   async close(): Promise<void> {
     await Promise.all([...this.#consumers].map((consumer) => consumer.close()))
     await Promise.all([this.#enqueues.idle(), this.lostClaims.close()])
-    this.endings.close()
+    this.finishWaits.close()
     this.database.close()
   }
 }

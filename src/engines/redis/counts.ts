@@ -18,8 +18,8 @@ export async function countJobs(database: RedisDatabase): Promise<Counts> {
 }
 
 /**
- * The score in waiting-children is minus the due time of a version that waits for an older one: that one is as good as
- * ready, while whoever waits for others is not. Answers for each queue: name, ready, delayed, active, completed, failed.
+ * In waiting-children the score of a version that waits for an older one is minus its due time: it counts as ready. A job
+ * that waits for predecessors does not. Answers for each queue: name, ready, delayed, active, completed, failed.
  */
 const countsScript = compose(
   'counts',
@@ -57,8 +57,8 @@ function isOlder(a: JobView, b: JobView): boolean {
 }
 
 /**
- * Of each queue and each priority the job that has waited longest, and the first of those that wait for others. Within a
- * priority BullMQ's order is that of falling due. Answers rows, of which the caller takes the oldest.
+ * Of each queue and priority the job that has waited longest, and the first that waits for others. Within a priority
+ * BullMQ orders by due time. Answers rows; the caller takes the oldest.
  */
 const oldestScript = composeRead(
   'oldest',
@@ -79,7 +79,7 @@ for _, name in ipairs(call('SMEMBERS', KEYS[1])) do
   if call('ZCARD', q.prioritized) > 0 then
     for priority = 0, 10 do
       local from, to = priority * 4294967296, '(' .. string.format('%.0f', (priority + 1) * 4294967296)
-      -- What was given back stands before the rest, in the order of arrival.
+      -- Released jobs come before the rest, in order of arrival.
       add(q, call('ZRANGEBYSCORE', q.prioritized, from, to, 'LIMIT', 0, 2))
     end
     add(q, call('ZRANGEBYSCORE', q.prioritized, 11 * 4294967296, '+inf', 'LIMIT', 0, 1))

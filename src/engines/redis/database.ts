@@ -8,10 +8,10 @@ import { isPrefix, type RedisAddress, type RedisOptions } from './options.ts'
 import type { Script } from './scripts.ts'
 import { BlockingConnection, type Listener, Subscriber } from './wakeups.ts'
 
-/** Where an engine gets its connections from: an address, or a client of the user's own, which only tells the way. */
+/** Where connections come from: an address, or a client of the user, whose settings are copied. */
 export type Source = { readonly address: RedisAddress } | { readonly client: RedisClient }
 
-/** However long answers may take: who opens an engine hears within five seconds that there is no server. */
+/** `connect` reports a missing server within five seconds, whatever the timeout. */
 const OPEN_MS_MAX = 4_500
 
 export interface DatabaseSettings {
@@ -21,9 +21,9 @@ export interface DatabaseSettings {
 }
 
 /**
- * The server, as the rest of the engine sees it. All errors are coded. A call that finds no connection waits for one at
- * most `answerMs` and is refused with ERR_STORAGE_OPEN; one whose answer is lost rejects with ERR_STORAGE_FAILED, which
- * means unknown. Every connection is our own, also where the user gave a client: that one is neither used nor closed.
+ * The server as the rest of the engine sees it. All errors are coded. A call without a connection waits for one at most
+ * `answerMs` and is refused with ERR_STORAGE_OPEN; a call whose answer is lost rejects with ERR_STORAGE_FAILED: unknown
+ * whether it happened. A client of the user is neither used nor closed; only its settings are.
  */
 export class RedisDatabase {
   readonly keys: Keys
@@ -37,19 +37,20 @@ export class RedisDatabase {
   #closed = false
 
   constructor({ source, clock, options }: DatabaseSettings) {
-    if (!isPrefix(options.prefix)) throw new EngineError('ERR_ENGINE_URL', `'${options.prefix}' is no prefix of keys`)
+    if (!isPrefix(options.prefix))
+      throw new EngineError('ERR_ENGINE_URL', `'${options.prefix}' is not a valid key prefix`)
     this.keys = keysOf(options.prefix)
     this.#clock = clock
     this.#source = source
     this.#answerMs = options.answerMs
   }
 
-  /** The time that scripts are given: empty where the server's clock decides (I11). */
+  /** The time passed to scripts: empty where the server's clock decides (I11). */
   get now(): string {
     return this.#clock === systemClock || this.#clock === backgroundClock ? '' : String(this.#clock.nowMs())
   }
 
-  /** Connects, and refuses a server on which jobs would not be safe. Rejects within five seconds. */
+  /** Connects, and refuses a server that would lose jobs. Rejects within five seconds. */
   async reach(): Promise<void> {
     const untilMs = systemClock.monotonicMs() + OPEN_MS_MAX
     try {
@@ -71,7 +72,7 @@ export class RedisDatabase {
     const values = [1, this.keys.types, this.now, ...args]
     try {
       return await link.send('evalsha', [script.sha, ...values]).catch((error: unknown) => {
-        // A server that was restarted knows no scripts; this one did nothing.
+        // A restarted server has forgotten its scripts; nothing ran.
         if (isScriptMissing(error)) return link.send('eval', [script.lua, ...values])
         throw error
       })
@@ -80,7 +81,7 @@ export class RedisDatabase {
     }
   }
 
-  /** Any other command that does not wait. */
+  /** Any other command that does not block. */
   async call(command: string, ...args: readonly RedisValue[]): Promise<unknown> {
     try {
       return await this.#opened().send(command, args)
@@ -97,14 +98,13 @@ export class RedisDatabase {
     await this.call('ping')
   }
 
-  /** Of the server, in milliseconds. */
   async serverNowMs(): Promise<number> {
     const answer = await this.call('time')
     const [seconds, micros] = Array.isArray(answer) ? answer : []
     return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
   }
 
-  /** A connection that may wait for work; who asked for it closes it. Connects with the first wait. */
+  /** A connection that may block; the caller closes it. Connects with the first wait. */
   blocker(): BlockingConnection {
     this.#opened()
     const link = new Connection(this.#connection('millrace:wait', null), this.#answerMs)
@@ -113,7 +113,7 @@ export class RedisDatabase {
     return blocker
   }
 
-  /** Hears what is published on a channel. Returns the function that stops it. */
+  /** Returns the function that stops listening. */
   listen(channel: string, listener: Listener): () => void {
     this.#opened()
     this.#subscriber ??= new Subscriber(this.#connection('millrace:listen', this.#answerMs), this.#answerMs)
@@ -131,13 +131,13 @@ export class RedisDatabase {
     return this.#link
   }
 
-  /** Idempotent. Cuts all connections at once: calls on their way reject. */
+  /** Idempotent. Cuts all connections: calls on their way reject. */
   close(): void {
     this.#closed = true
     for (const blocker of [...this.#blockers]) blocker.close()
     this.#subscriber?.close()
     this.#link?.close()
-    // Made by us and never connected; one of the user's own is theirs.
+    // Ours was never connected; a client of the user stays theirs.
     if ('address' in this.#source) this.#template?.disconnect()
   }
 }
@@ -164,7 +164,7 @@ function assertSingle(client: RedisClient): void {
   }
 }
 
-/** What `INFO` says, by name. */
+/** The fields of `INFO`. */
 export type Info = ReadonlyMap<string, string>
 
 export function parseInfo(text: string): Info {
@@ -172,7 +172,7 @@ export function parseInfo(text: string): Info {
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]))
 }
 
-/** BullMQ 6 starts from 5.0 and recommends this; from here on the commands are there that Millrace uses. */
+/** BullMQ 6 recommends this version, and it has every command that Millrace uses. */
 export const VERSION_MIN = '6.2.0'
 
 export function isOlder(version: string, than: string): boolean {
@@ -186,7 +186,7 @@ export function isOlder(version: string, than: string): boolean {
 
 export const SET_POLICY = 'CONFIG SET maxmemory-policy noeviction'
 
-/** Whether jobs are safe on this server and BullMQ's scripts run there; throws with what to do. */
+/** Throws, with advice, if jobs would not be safe on this server or BullMQ's scripts would not run. */
 export function assertUsable(info: Info): void {
   const version = info.get('redis_version') ?? ''
   if (version !== '' && isOlder(version, VERSION_MIN)) {

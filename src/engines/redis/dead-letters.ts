@@ -2,7 +2,7 @@ import type { Actor, DeadLetter, DeadLetterFilter, DeadLetters, PayloadEdit } fr
 import { readAudit, writeNote } from './audit.ts'
 import type { RedisDatabase } from './database.ts'
 import type { RedisValue } from './driver.ts'
-import type { Endings } from './endings.ts'
+import type { FinishWaits } from './finish-waits.ts'
 import { findRow, findRows, rowsScript } from './inspector.ts'
 import { publicId, queueOf, typeOf } from './keys.ts'
 import { HISTORY } from './lua/history.ts'
@@ -11,15 +11,15 @@ import { REMOVAL, REMOVAL_BULL } from './lua/removal.ts'
 import { listOf, parse, type Row, toRows, toView } from './rows.ts'
 import { compose, GOES_ON_WHEN_FULL, type Script } from './scripts.ts'
 
-/** Letters that one script acts on: Redis does nothing else meanwhile. */
+/** Letters per script: Redis runs nothing else meanwhile. */
 const LETTERS_MAX = 100
 
 interface Parts {
   readonly database: RedisDatabase
-  readonly endings: Endings
+  readonly finishWaits: FinishWaits
 }
 
-export function createDeadLetters({ database, endings }: Parts): DeadLetters {
+export function createDeadLetters({ database, finishWaits }: Parts): DeadLetters {
   const act = async (
     script: Script,
     ids: readonly string[],
@@ -30,7 +30,7 @@ export function createDeadLetters({ database, endings }: Parts): DeadLetters {
       const answers = listOf(await database.run(script, [...args, ...ids.slice(from, from + LETTERS_MAX)]))
       done.push(...answers.map((answer) => answer === 1))
     }
-    if (done.includes(true)) endings.notify()
+    if (done.includes(true)) finishWaits.notify()
     return done
   }
   return {
@@ -104,10 +104,10 @@ function byDeath(a: Found, b: Found): number {
   return a.id < b.id ? 1 : -1
 }
 
-/** Only another edit changes what is compared, so that a second try is rare and a third unheard of. */
+/** Only another edit changes what is compared, so a second try is rare. */
 const EDIT_TRIES_MAX = 10
 
-/** The version stands in a JSON that only we can change without harm; it is compared, and read again if it was changed. */
+/** The payload version is inside JSON that Lua would not keep intact, so it is read, edited here and compared when written. */
 async function requeueEdited(database: RedisDatabase, id: string, by: Actor, edit: PayloadEdit): Promise<boolean> {
   for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
     const row = await findRow(database, id)
@@ -154,7 +154,7 @@ for _, name in ipairs(queues) do
       if isEnough then break end
       if call('HEXISTS', q.base .. page[index], 'data') == 1 then
         last = page[index + 1]
-        -- Which of these were on the page before, the caller knows.
+        -- The caller leaves out those that were on the previous page.
         if last ~= ARGV[5] then count = count + 1 end
         found[#found + 1] = last
         found[#found + 1] = name
@@ -190,9 +190,9 @@ local function requeue(q, id)
   if latest and seq and seq < (tonumber(call('HGET', latest, 'seq') or nil) or 0) then return 0 end
   if isEdited and (call('HGET', key, 'mr') or '') ~= ARGV[5] then return -1 end
 
-  local before = portrait(q, id, isEdited)
-  note(q, id, 'replayed', attemptsOf(q, id), nil, by)
-  -- What fell due before goes before.
+  local before = snapshot(q, id, isEdited)
+  addEvent(q, id, 'replayed', attemptsOf(q, id), nil, by)
+  -- Jobs that fell due earlier stay ahead.
   promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc,
     isQueuePausedOrMaxed(q.meta, q.active))
   local done = bull_reprocessJob(
@@ -209,9 +209,9 @@ local function requeue(q, id)
   if more.key then call('HSET', own('keys'), more.key, q.name .. ':' .. id) end
   if latest then call('HSET', latest, 'queued', id) end
   local after = call('HGET', key, 'mrAfter')
-  if after and isHeld(cjson.decode(after)) and takeOut(q, id) then call('ZADD', q['waiting-children'], now, id) end
+  if after and isHeld(cjson.decode(after)) and unqueue(q, id) then call('ZADD', q['waiting-children'], now, id) end
   changed(publicId(q, id))
-  audit(q, id, 'replay', by, before, portrait(q, id, isEdited), isEdited)
+  audit(q, id, 'replay', by, before, snapshot(q, id, isEdited), isEdited)
   return 1
 end
 local answers = {}
@@ -232,10 +232,10 @@ for index = 4, #ARGV do
   local q, id = find(ARGV[index])
   local isDead = q and placeOf(q, id) == 'failed'
   if isDead then
-    local before, died = portrait(q, id), call('ZSCORE', q.failed, id)
+    local before, died = snapshot(q, id), call('ZSCORE', q.failed, id)
     ended(q, id, 'discarded', by)
     call('HSET', q.base .. id, 'mrDied', died)
-    audit(q, id, 'discard', by, before, portrait(q, id))
+    audit(q, id, 'discard', by, before, snapshot(q, id))
   end
   answers[#answers + 1] = isDead and 1 or 0
 end
@@ -254,14 +254,14 @@ for index = 4, #ARGV do
   local q, id = find(ARGV[index])
   local isDiscarded = q and call('HGET', q.base .. id, 'mrEnded') == 'discarded'
   if isDiscarded then
-    local before, died = portrait(q, id), call('HGET', q.base .. id, 'mrDied') or now
+    local before, died = snapshot(q, id), call('HGET', q.base .. id, 'mrDied') or now
     call('HDEL', q.base .. id, 'mrEnded', 'mrDied')
     call('HSET', q.base .. id, 'finishedOn', died, 'mrAt', now)
     call('ZREM', q[':ended'], id)
     call('ZADD', q.failed, died, id)
-    note(q, id, 'dead', attemptsOf(q, id), nil, { who = by.who, reason = by.reason, undone = 'discarded' })
+    addEvent(q, id, 'dead', attemptsOf(q, id), nil, { who = by.who, reason = by.reason, undone = 'discarded' })
     changed(publicId(q, id))
-    audit(q, id, 'undo', by, before, portrait(q, id))
+    audit(q, id, 'undo', by, before, snapshot(q, id))
   end
   answers[#answers + 1] = isDiscarded and 1 or 0
 end

@@ -1,16 +1,16 @@
-/** The part of ioredis that we use, by its shape: a client of the user's own fits, of version 5 or 6. */
+/** The part of ioredis that we use, by its shape: any client of version 5 or 6 fits. */
 import { EngineError } from '../../errors.ts'
 import type { RedisAddress } from './options.ts'
 
 export type RedisValue = string | number
 
 export interface RedisClient {
-  /** `ready` when commands are sent at once; all others mean that they are not. */
+  /** `ready` when commands are sent at once. */
   readonly status: string
   readonly options: { readonly keyPrefix?: string | undefined }
   readonly isCluster?: boolean
   connect(): Promise<void>
-  /** With `true` it connects again at once; without, it has ended. */
+  /** With `true` it reconnects at once; without, it has ended. */
   disconnect(reconnect?: boolean): void
   duplicate(options: ConnectionOptions): RedisClient
   call(command: string, args: readonly RedisValue[]): Promise<unknown>
@@ -19,7 +19,7 @@ export interface RedisClient {
   on(event: 'message', listener: (channel: string, message: string) => void): unknown
 }
 
-/** What our own connections are opened with. The names are ioredis's. */
+/** ioredis options of every connection. */
 export interface ConnectionOptions {
   readonly connectionName: string
   readonly lazyConnect: true
@@ -43,17 +43,17 @@ export interface ConnectionOptions {
 
 const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 2_000
-/** A peer that is gone without a goodbye is noticed by the kernel. */
+/** The kernel notices a peer that vanished. */
 const KEEP_ALIVE_MS = 10_000
 const LOADING_MS = 250
 
 /**
- * Nothing is ever sent twice or kept for later by the driver: a command that finds no connection is refused, and one
- * whose connection breaks is rejected, so that we alone decide what is safe to repeat. `maxRetriesPerRequest` must be 0
- * for that: with `autoResendUnfulfilledCommands` off and any other value, ioredis forgets such a command for ever.
+ * The driver never sends a command twice or queues it: a command without a connection is refused, and a command whose
+ * connection breaks is rejected, so only we decide what is safe to repeat. `maxRetriesPerRequest` must be 0 for that: with
+ * any other value and `autoResendUnfulfilledCommands` off, such a command never settles.
  *
- * RESP2, because BullMQ's Lua and its readers were written for its answers; RESP3 changes the form of some of them, and
- * its HELLO is unknown to some proxies.
+ * RESP2, because BullMQ's Lua and our readers expect its answers; RESP3 changes some of them, and some proxies do not know
+ * HELLO.
  */
 export function connectionOptions({
   name,
@@ -62,7 +62,7 @@ export function connectionOptions({
 }: {
   readonly name: string
   readonly connectMs: number
-  /** Null where the server may take its time: a connection that waits for work. */
+  /** Null for a connection that blocks while it waits for work. */
   readonly answerMs: number | null
 }): ConnectionOptions {
   return {
@@ -84,12 +84,12 @@ export function connectionOptions({
     socketTimeout: answerMs ?? undefined,
     retryStrategy: (times) =>
       Math.min(RETRY_MS_MIN * 2 ** Math.min(times - 1, 10), RETRY_MS_MAX) * (0.5 + Math.random()),
-    // A server that has become a replica: the next connection may lead to the new primary.
+    // The server became a replica: the next connection may lead to the new primary.
     reconnectOnError: (error) => error.message.includes('READONLY'),
   }
 }
 
-/** A client that is not connected yet; whoever needs connections takes duplicates of it. */
+/** A client that never connects itself; connections are duplicates of it. */
 export async function clientFor(address: RedisAddress): Promise<RedisClient> {
   const { Redis } = await import('ioredis').catch((error: unknown) => {
     throw new EngineError('ERR_MODULE_MISSING', 'To use Redis: npm install bullmq@6 ioredis', { cause: error })
@@ -99,10 +99,10 @@ export async function clientFor(address: RedisAddress): Promise<RedisClient> {
     host,
     port,
     db,
-    // Both kinds of addresses, whichever the name has.
+    // IPv4 or IPv6, whichever the name has.
     family: 0,
     lazyConnect: true,
-    // A user without a password says so by an empty one.
+    // ioredis wants an empty password for a user without one.
     ...(username !== null && { username, password: password ?? '' }),
     ...(password !== null && { password }),
     ...(tls && { tls: {} }),
@@ -111,7 +111,7 @@ export async function clientFor(address: RedisAddress): Promise<RedisClient> {
 
 const METHODS = ['connect', 'disconnect', 'duplicate', 'call', 'defineCommand', 'on']
 
-/** Also true of a Cluster of ioredis, which is refused with its reason later. */
+/** Also true for an ioredis Cluster, which is refused later with a reason. */
 export function isClient(handle: object): handle is RedisClient {
   return (
     METHODS.every((name) => typeof Reflect.get(handle, name) === 'function') &&

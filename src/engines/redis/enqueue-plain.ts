@@ -2,7 +2,7 @@ import type { NewJob } from '../../job/job.ts'
 import { queueOf } from './keys.ts'
 import { compose } from './scripts.ts'
 
-/** What `enqueueAll` in Lua reads: the number of jobs, whether one comes after others, and 14 values for each. */
+/** The arguments of `enqueueAll` in Lua: the number of jobs, whether one comes after others, and 14 values for each. */
 export function enqueueArgs(jobs: readonly NewJob[]): (string | number)[] {
   const args: (string | number)[] = [jobs.length, jobs.some(({ after }) => after !== null) ? '1' : '0']
   for (const job of jobs) {
@@ -27,7 +27,7 @@ export function enqueueArgs(jobs: readonly NewJob[]): (string | number)[] {
   return args
 }
 
-/** What BullMQ has no place for, as JSON; empty for a plain job, which then costs nothing. */
+/** What BullMQ has no field for, as JSON; empty for a plain job, which then costs nothing. */
 function moreOf({ payloadVersion, key, latest, tenant, options }: NewJob): string {
   if (payloadVersion === 1 && key === null && latest === null && tenant === null && options === null) return ''
   return JSON.stringify({
@@ -41,7 +41,7 @@ function moreOf({ payloadVersion, key, latest, tenant, options }: NewJob): strin
 
 /** `isStored(q, id)`. */
 export const STORED = `
--- Also under another type: an id names one job.
+-- Under any type: ids are unique.
 local function isStored(q, id)
   if call('EXISTS', q.base .. id) == 1 then return true end
   local found = call('ZRANGEBYLEX', own('index'), '[' .. id .. ':', '(' .. id .. ';', 'LIMIT', 0, 1)[1]
@@ -50,7 +50,7 @@ end
 
 `
 
-/** What of BullMQ `PLAIN` calls. */
+/** BullMQ's functions that `PLAIN` calls. */
 export const PLAIN_FUNCTIONS: readonly string[] = [
   'getOrSetMaxEvents',
   'promoteDelayedJobs',
@@ -62,7 +62,7 @@ export const PLAIN_FUNCTIONS: readonly string[] = [
 export const PLAIN = `
 local count, queues, answers, indexed, seen = tonumber(ARGV[2]), {}, {}, {}, {}
 
--- Ids grow with time: where none is stored between the first and the last of these, none of them is.
+-- Ids grow with time: if none is stored between the first and the last, none of these is.
 local function mayBeStored()
   local first, last
   for index = 1, count do
@@ -77,18 +77,18 @@ local looks = mayBeStored()
 local function openQueue(name, jobs)
   local q = queueOf(name)
   local known = call('HMGET', q.meta, 'opts.maxLenEvents', 'mr')
-  -- The first write is one that Redis refuses when its memory is full. A marker too many wakes somebody in vain.
+  -- The first write must be one that Redis refuses when memory is full. An extra marker only causes a needless look.
   call('ZADD', q.marker, 0, '0')
   if not known[2] then
     call('SADD', KEYS[1], name)
     call('HSET', q.meta, 'mr', 1)
   end
-  -- What is due goes before what arrives now, so that a job that was delayed keeps its turn.
+  -- Due jobs go before new ones, so a delayed job keeps its turn.
   promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, false)
   return { q = q, maxEvents = known[1] or getOrSetMaxEvents(q.meta), arrival = call('INCRBY', q.pc, jobs) - jobs, ready = {} }
 end
 
--- Many members in one command; Lua's stack holds no more.
+-- Lua's stack limits how many arguments one command takes.
 local function addAll(key, members)
   for from = 1, #members, 2000 do call('ZADD', key, unpack(members, from, math.min(from + 1999, #members))) end
 end
@@ -141,8 +141,8 @@ addAll(own('index'), indexed)
 `
 
 /**
- * Jobs without ties to others, which nearly every job is: the steps of BullMQ's addPrioritizedJob, of which those that
- * concern the queue are done once for the batch. test/bullmq pins the text that this follows. ARGV as for
+ * Jobs without links to others, the common case: the steps of BullMQ's addPrioritizedJob, with those of the queue done
+ * once per batch. test/bullmq pins the text that this follows. ARGV as for
  * `enqueueScript`; no job has a key, a latest key or a predecessor.
  */
 export const enqueuePlainScript = compose(

@@ -3,12 +3,12 @@ import { EngineError, UnknownJobError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { RedisDatabase } from './database.ts'
 import { enqueueArgs, enqueuePlainScript, PLAIN_FUNCTIONS, STORED } from './enqueue-plain.ts'
-import { PORTION, storeInPortions } from './large-batch.ts'
+import { CHUNK_SIZE, storeInChunks } from './large-batch.ts'
 import { HISTORY } from './lua/history.ts'
 import { ENDED, LINKS, LINKS_BULL } from './lua/links.ts'
 import { type BullParts, compose } from './scripts.ts'
 
-/** Redis does nothing else while it stores a batch, and takes no more than a million arguments. */
+/** Redis runs nothing else while it stores a batch, and accepts at most a million arguments. */
 const BATCH_MAX = 50_000
 
 /** All jobs or none. */
@@ -24,16 +24,16 @@ export async function storeJobs(database: RedisDatabase, jobs: readonly NewJob[]
 
 function answerTo(database: RedisDatabase, jobs: readonly NewJob[]): Promise<unknown> {
   if (!jobs.every(isPlain)) return database.run(enqueueScript(), enqueueArgs(jobs))
-  if (jobs.length > PORTION && areDistinct(jobs)) return storeInPortions(database, jobs)
+  if (jobs.length > CHUNK_SIZE && areDistinct(jobs)) return storeInChunks(database, jobs)
   return database.run(enqueuePlainScript(), enqueueArgs(jobs))
 }
 
-/** In portions the first of two with one id could be over before the second is looked at. */
+/** In chunks, the first of two jobs with one id could finish before the second is stored. */
 function areDistinct(jobs: readonly NewJob[]): boolean {
   return new Set(jobs.map(({ id }) => id)).size === jobs.length
 }
 
-/** Tied to no other job. */
+/** Without links to other jobs. */
 function isPlain({ key, latest, after }: NewJob): boolean {
   return key === null && latest === null && after === null
 }
@@ -57,12 +57,12 @@ export function receiptsFrom(jobs: readonly NewJob[], answer: unknown): readonly
   })
 }
 
-/** What of BullMQ `ENQUEUE` calls. */
+/** BullMQ's parts that `ENQUEUE` calls. */
 export const ENQUEUE_BULL: BullParts = { scripts: LINKS_BULL.scripts, functions: PLAIN_FUNCTIONS }
 
 /** Jobs that come after others. */
 const PREDECESSORS = `
--- Where one of them was a duplicate in this batch, the job that it duplicates is meant.
+-- A predecessor that was a duplicate in this batch stands for the job that it duplicates.
 local function predecessors(ids, ifDead, meant)
   if ids == '' then return nil end
   local after = { ids = {}, ifDead = ifDead }
@@ -81,7 +81,7 @@ local function isStale(name, latest, seq)
   return tonumber(seq) <= (tonumber(call('HGET', queueOf(name)[':latest:' .. latest], 'seq') or nil) or 0)
 end
 
--- The first predecessor that is neither stored nor stands before its job in the batch: then nothing may be stored.
+-- The first predecessor that is neither stored nor earlier in the batch. Then nothing may be stored.
 local function unknownPredecessor(first, count)
   local before = {}
   for index = 1, count do
@@ -105,7 +105,7 @@ local function openQueue(name)
   local q = queueOf(name)
   call('SADD', KEYS[1], name)
   q.maxEvents = getOrSetMaxEvents(q.meta)
-  -- As if it were not paused, which would only leave out a marker: one too many does no harm.
+  -- As if it were not paused: a pause would only leave out a marker, and an extra one does no harm.
   promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, false)
   return q
 end
@@ -115,7 +115,7 @@ local function storeOne(q, job, waits)
   local key = q.base .. job.id
   if waits then
     storeJob(q.events, key, job.id, job.name, job.data, opts, now)
-    -- Below 0 a version that only waits for an older one: by its time it may be due.
+    -- The score is negative for a version that only waits for an older one: it counts as due.
     local due = tonumber(job.run) or now
     call('ZADD', q['waiting-children'], job.version and -due or due, job.id)
     call('XADD', q.events, 'MAXLEN', '~', q.maxEvents, '*', 'event', 'waiting-children', 'jobId', job.id)
@@ -174,8 +174,8 @@ end
 `
 
 /**
- * `enqueueAll(first, count)` stores the jobs that the arguments hold, each unless its id or its key is there already.
- * What is due goes before what arrives now, so that a job that was delayed keeps its turn.
+ * `enqueueAll(first, count)` stores the jobs in the arguments, each unless its id or its key exists already. Due jobs go
+ * before new ones, so a delayed job keeps its turn.
  */
 export const ENQUEUE: string = [STORED, PREDECESSORS, STORE].join('')
 

@@ -5,7 +5,7 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : ''
 }
 
-/** A refused connection to a name with two addresses comes as one error of several, with an empty text. */
+/** A refused connection to a name with two addresses is an AggregateError without a message. */
 function textOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(textOf).join('; ')
   return error instanceof Error ? error.message : String(error)
@@ -16,22 +16,22 @@ export function isNotSent(error: unknown): boolean {
   return /^Stream isn't writeable/.test(textOf(error))
 }
 
-/** It was sent, and the connection says nothing: whatever follows on it would wait as long. */
+/** Sent, but the connection is silent: later commands on it would wait as long. */
 export function isTimedOut(error: unknown): boolean {
   return textOf(error).startsWith('Command timed out')
 }
 
-/** The server has no such script, and so did nothing. */
+/** The server does not know the script: nothing ran. */
 export function isScriptMissing(error: unknown): boolean {
   return textOf(error).startsWith('NOSCRIPT')
 }
 
-/** A replica refuses the first write of a script, and so did nothing. */
+/** A replica refuses the first write of a script: nothing was changed. */
 export function isReadOnly(error: unknown): boolean {
   return textOf(error).includes('READONLY')
 }
 
-/** Refused before the command was looked at, and over by itself: it starts, or a script of another takes long. */
+/** Refused before the command ran, and passes by itself: the server is loading, or another client's script takes long. */
 export function isNotYet(error: unknown): boolean {
   return /^(LOADING|BUSY|MASTERDOWN|TRYAGAIN)\b/.test(textOf(error))
 }
@@ -39,7 +39,7 @@ export function isNotYet(error: unknown): boolean {
 const UNKNOWN = 'the connection was lost; whether this call happened is unknown'
 const NO_CLUSTER = 'a Redis Cluster is not supported; give the address of a single primary'
 
-/** By what the server says, or the driver. In a script of Redis 6 the server's word stands inside the text. */
+/** By the message of the server or the driver. In scripts of Redis 6 the server's error code is inside the text. */
 const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: string])[] = [
   [
     /\bOOM\b/,
@@ -49,11 +49,11 @@ const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: stri
   [
     /\bMISCONF\b/,
     'ERR_STORAGE_FULL',
-    'Redis cannot write its snapshot to disk and takes no writes; free some space there',
+    'Redis cannot write its snapshot to disk and refuses writes; free some disk space',
   ],
   [/\bREADONLY\b/, 'ERR_STORAGE_READONLY', 'this server is a replica; give the address of the primary'],
-  [/\bNOREPLICAS\b/, 'ERR_STORAGE_READONLY', 'too few replicas are there (min-replicas-to-write); bring them back'],
-  [/\bNOAUTH\b/, 'ERR_STORAGE_OPEN', 'the server wants a password; give it: redis://:password@host'],
+  [/\bNOREPLICAS\b/, 'ERR_STORAGE_READONLY', 'too few replicas are connected (min-replicas-to-write); bring them back'],
+  [/\bNOAUTH\b/, 'ERR_STORAGE_OPEN', 'the server requires a password; give it: redis://:password@host'],
   [
     /\bWRONGPASS\b|invalid password|invalid username/i,
     'ERR_STORAGE_OPEN',
@@ -62,17 +62,13 @@ const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: stri
   [
     /\bNOPERM\b|no permissions|can't run this command/i,
     'ERR_STORAGE_OPEN',
-    `this user lacks a right; give it one: ACL SETUSER <user> ~<prefix>:* &<prefix>:* +@all -@dangerous +info`,
+    `this user lacks a permission; grant it: ACL SETUSER <user> ~<prefix>:* &<prefix>:* +@all -@dangerous +info`,
   ],
   [/\b(MOVED|ASK|CLUSTERDOWN|CROSSSLOT)\b/, 'ERR_STORAGE_OPEN', NO_CLUSTER],
-  [
-    /\b(LOADING|MASTERDOWN|TRYAGAIN)\b/,
-    'ERR_STORAGE_BUSY',
-    'the server is reading its data and answers in a moment; try again',
-  ],
-  [/^BUSY\b/, 'ERR_STORAGE_BUSY', 'a script of somebody else runs too long on this server; find it with SLOWLOG'],
+  [/\b(LOADING|MASTERDOWN|TRYAGAIN)\b/, 'ERR_STORAGE_BUSY', 'the server is loading its data; try again in a moment'],
+  [/^BUSY\b/, 'ERR_STORAGE_BUSY', 'a script of another client runs too long on this server; find it with SLOWLOG'],
   [/\bWRONGTYPE\b/, 'ERR_STORAGE_FAILED', 'a key of this prefix belongs to something else; give another ?prefix='],
-  [/DB index is out of range/, 'ERR_STORAGE_OPEN', 'the server has no database of this number; give a lower one'],
+  [/DB index is out of range/, 'ERR_STORAGE_OPEN', 'the server has no database with this number; give a lower one'],
   [/max number of clients/, 'ERR_STORAGE_OPEN', 'the server takes no more connections; raise its maxclients'],
   [
     /^Command timed out|Socket timeout/,
@@ -80,7 +76,7 @@ const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: stri
     'the server did not answer in time; whether this call happened is unknown',
   ],
   [/max retries per request|Connection is closed|connection close/, 'ERR_STORAGE_FAILED', UNKNOWN],
-  [/Protocol error/, 'ERR_STORAGE_OPEN', 'what answers there is no Redis; check host and port'],
+  [/Protocol error/, 'ERR_STORAGE_OPEN', 'the server there is not Redis; check host and port'],
 ]
 
 const SOCKET_ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: string])[] = [
@@ -105,31 +101,31 @@ function adviceFor(error: unknown): readonly [code: ErrorCode, advice: string] {
   return known === undefined ? ['ERR_STORAGE_FAILED', 'see the cause'] : [known[1], known[2]]
 }
 
-/** Every foreign error as a coded one. Our own pass through. */
+/** Turns any other error into a coded one. Coded errors pass through. */
 export function toEngineError(error: unknown, during: string): MillraceError {
   if (isMillraceError(error)) return error
   const [code, advice] = adviceFor(error)
-  // What the driver says about its retries would send a reader looking for a setting.
+  // The driver's message about its retries would send a reader looking for a setting.
   const said = advice === UNKNOWN ? '' : `${textOf(error)}; `
   return new EngineError(code, `Redis: ${during}: ${said}${advice}`, { cause: error })
 }
 
 const CHECK = 'check the server, the network, and whether it is redis: or rediss:'
 
-/** What an unknown fault of the connection says about a call that was never sent: that there is no connection. */
+/** For a call that was never sent, an unknown fault means that there is no connection. */
 function adviceUnsent(reason: unknown): readonly [code: ErrorCode, advice: string] {
   const [code, advice] = adviceFor(reason)
   return code === 'ERR_STORAGE_FAILED' ? ['ERR_STORAGE_OPEN', CHECK] : [code, advice]
 }
 
-/** There is no connection yet, and this is why. */
+/** For errors while connecting. */
 export function toOpenError(error: unknown): MillraceError {
   if (isMillraceError(error)) return error
   const [code, advice] = adviceUnsent(error)
   return new EngineError(code, `Redis: connecting: ${textOf(error)}; ${advice}`, { cause: error })
 }
 
-/** Nothing was sent. `reason` is what the driver last said about the connection. */
+/** Nothing was sent. `reason`: the driver's last error of the connection. */
 export function notConnected(reason: Error | null, waitedMs: number): EngineError {
   const [code, advice] = adviceUnsent(reason)
   const said = reason === null ? '' : ` (${textOf(reason)})`

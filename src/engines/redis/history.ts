@@ -5,8 +5,8 @@ import { attemptOf, parse, type Row, startsOf, timeOf, toView } from './rows.ts'
 type Line = Omit<JobEvent, 'jobId'>
 
 /**
- * A job's history, oldest first, from the lines in BullMQ's log of the job and what its hash tells by itself: when it
- * was stored, its present start, its completion, and a death that only a worker of BullMQ's own knew of.
+ * A job's history, oldest first: from the lines in BullMQ's log of the job, and from its hash, which has the time it was
+ * stored, the present start, the completion, and a death that only a BullMQ worker knew of.
  */
 export function readHistory(row: Row, log: readonly unknown[]): readonly JobEvent[] {
   const view = toView(row)
@@ -16,12 +16,12 @@ export function readHistory(row: Row, log: readonly unknown[]): readonly JobEven
     const noted = readLine(text)
     if (noted !== null) lines.push(noted)
   }
-  for (const event of untold(row, lines)) lines.push(event)
-  const told = lines.filter(({ name }, index) => name !== 'started' || lines[index - 1]?.name !== 'expired')
-  return newestHistory(told.map((event) => ({ jobId: view.id, ...event })))
+  for (const event of impliedEvents(row, lines)) lines.push(event)
+  const events = lines.filter(({ name }, index) => name !== 'started' || lines[index - 1]?.name !== 'expired')
+  return newestHistory(events.map((event) => ({ jobId: view.id, ...event })))
 }
 
-function untold({ place, fields }: Row, lines: readonly Line[]): readonly Line[] {
+function impliedEvents({ place, fields }: Row, lines: readonly Line[]): readonly Line[] {
   const worker = fields.get('pb') ?? null
   const startedAtMs = timeOf(fields, 'processedOn')
   const finishedAtMs = timeOf(fields, 'finishedOn') ?? startedAtMs ?? 0
@@ -47,7 +47,7 @@ function line(
   return { atMs, name, attempt, worker, detail }
 }
 
-/** Anybody may write to the log, and mostly prose. */
+/** Other programs write plain text to the log. */
 function readLine(text: unknown): Line | null {
   const value = typeof text === 'string' && text.startsWith('{') ? parse(text) : null
   if (typeof value !== 'object' || value === null) return null

@@ -5,7 +5,7 @@ import type { JobState } from '../../job/states.ts'
 import type { Clock } from '../../time/clock.ts'
 import { oldestDue } from './counts.ts'
 import type { RedisDatabase } from './database.ts'
-import type { Endings } from './endings.ts'
+import type { FinishWaits } from './finish-waits.ts'
 import { historyScript, readHistory } from './history.ts'
 import { publicId, queueOf, typeOf } from './keys.ts'
 import { composeRead } from './lua/rows.ts'
@@ -15,7 +15,7 @@ import { compose } from './scripts.ts'
 export interface InspectorParts {
   readonly database: RedisDatabase
   readonly clock: Clock
-  readonly endings: Endings
+  readonly finishWaits: FinishWaits
   readonly removedViews: RemovedJobViews
 }
 
@@ -56,7 +56,7 @@ export function createInspector(parts: InspectorParts): Inspector {
 }
 
 async function waitFor(
-  { database, clock, endings, removedViews }: InspectorParts,
+  { database, clock, finishWaits, removedViews }: InspectorParts,
   id: string,
   { waitMs, signal }: Parameters<Inspector['waitFor']>[1],
 ): Promise<JobView | null> {
@@ -64,12 +64,12 @@ async function waitFor(
   const stopExpecting = removedViews.expect(id)
   try {
     for (;;) {
-      const seen = endings.changes
+      const seen = finishWaits.changes
       const row = await findRow(database, id)
       const view = (row === null ? null : toView(row)) ?? removedViews.of(id)
       const ms = untilMs - clock.monotonicMs()
       if (row === null || view === null || isOver(view) || ms <= 0 || signal.aborted) return view
-      await endings.wait(row, { ms, seen, signal })
+      await finishWaits.wait(row, { ms, seen, signal })
     }
   } finally {
     stopExpecting()
@@ -86,9 +86,9 @@ const PLACES_OF: Readonly<Record<JobState, readonly Place[]>> = {
 
 const PLACES_ALL = Object.values(PLACES_OF).flat()
 
-/** Sets up to this size are looked at whole; above it only the index is walked, which knows no foreign jobs. */
+/** Sets up to this size are read whole; above it only the index is walked, which lacks foreign jobs. */
 const GATHERED_MAX = 1_000
-/** Entries of the index that one script looks at. */
+/** Index entries per script. */
 const STEP = 500
 
 async function list(database: RedisDatabase, filter: JobFilter): Promise<readonly JobView[]> {
@@ -122,7 +122,7 @@ async function gather(database: RedisDatabase, { state, type, before }: JobFilte
   return found.sort((a, b) => (a.id < b.id ? 1 : -1))
 }
 
-/** A job may have moved on since: what no longer fits is left out, and the next one takes its place on the page. */
+/** A job may have moved on since: it is left out, and the next one takes its place on the page. */
 async function pick(
   database: RedisDatabase,
   { state, limit }: JobFilter,
@@ -182,7 +182,7 @@ return rows
 )
 
 /**
- * The jobs of some sets, if they are not many: foreign ones are in no index. ARGV: time, the most, names of sets with
+ * The jobs of some sets, if there are few: foreign ones are in no index. ARGV: time, the most, names of sets with
  * commas, then queues (none: all). Answers queue and BullMQ's id of each in turn, or 0 when there are too many.
  */
 const gatherScript = compose(
@@ -213,7 +213,7 @@ return found
 )
 
 /**
- * One step through the index, the newest first; what is no longer there leaves it. ARGV: time, the entry or id to go on
+ * One step through the index, newest first; entries of deleted jobs are removed. ARGV: time, the entry or id to go on
  * below ('' for the newest), how many entries to look at, how many rows, queue ('' for all), places with commas ('' for
  * all). Answers where to go on ('' at the end) and rows.
  */

@@ -1,6 +1,6 @@
 /**
- * Every key that the engine touches. BullMQ's own are `{prefix}:{queue}:{name}` and `{prefix}:{queue}:{jobId}`; ours have
- * an empty part in the middle, so that they can never be a queue, a job or a key of BullMQ's.
+ * Every key that the engine uses. BullMQ's are `{prefix}:{queue}:{name}` and `{prefix}:{queue}:{jobId}`; ours have an empty
+ * part in the middle, so they never collide with a queue, a job or a key of BullMQ.
  */
 
 /** A type may hold ':', a BullMQ queue may not; '/' is in no type. */
@@ -14,27 +14,27 @@ export function typeOf(queue: string): string {
 
 export interface Keys {
   readonly prefix: string
-  /** Set of queues that Millrace has met: what «every type» means. */
+  /** Set of queues that Millrace has seen: what «every type» means. */
   readonly types: string
-  /** Sorted set of `{id}:{queue}`, all of score 0: jobs by id, so that one is found and pages are cut without a walk. */
+  /** Sorted set of `{id}:{queue}`, all of score 0: finds jobs by id and pages without a scan. */
   readonly index: string
   /** Hash: idempotency key → `{queue}:{id}` of the live job that has it. */
   readonly keys: string
-  /** List of audit entries as JSON, the oldest first; the position is the number of the entry. */
+  /** List of audit entries as JSON, oldest first; the position is the number of the entry. */
   readonly audit: string
   /** Hash: name → JSON of the schedule. */
   readonly schedules: string
   /** Hash: type → JSON of its pause. */
   readonly paused: string
-  /** The prefix of heartbeat keys, which have the format of the escrow workers. */
+  /** Prefix of the heartbeat keys. */
   readonly presence: string
-  /** Hash: queue → how long its leases are, for when a step of the server's clock has ended them. */
+  /** Hash: queue → length of its leases, for when a step of the server's clock ends them. */
   readonly leases: string
-  /** Where a holder hears that its job was cancelled. */
+  /** Channel that announces cancelled jobs to their holders. */
   readonly lost: string
   office(office: string): string
-  /** List of a portion of a large batch that is not published yet; expires unless the batch is committed. */
-  staged(batch: string, portion: number): string
+  /** List: a chunk of a large batch that is not published yet; expires unless the batch is committed. */
+  staged(batch: string, chunk: number): string
 }
 
 export function keysOf(prefix: string): Keys {
@@ -51,7 +51,7 @@ export function keysOf(prefix: string): Keys {
     presence: own(''),
     lost: own('lost'),
     office: (office: string) => own(`office:${office}`),
-    staged: (batch: string, portion: number) => own(`staged:${batch}:${portion}`),
+    staged: (batch: string, chunk: number) => own(`staged:${batch}:${chunk}`),
   })
 }
 
@@ -67,7 +67,7 @@ export function bullId(type: string, id: string): string {
   return id.startsWith(`${type}#`) ? id.slice(type.length + 1) : id
 }
 
-/** The type and BullMQ's id, where the id itself tells them. */
+/** The type and BullMQ's id, if the id contains them. */
 export function partsOf(id: string): { readonly type: string; readonly bullId: string } | null {
   const at = id.indexOf('#')
   return at < 0 ? null : { type: id.slice(0, at), bullId: id.slice(at + 1) }

@@ -12,7 +12,7 @@ import type { NewJob } from '../../job/job.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { RedisDatabase } from './database.ts'
 import { enqueueArgs, enqueuePlainScript } from './enqueue-plain.ts'
-import { commitScript, publishScript, storeInPortions } from './large-batch.ts'
+import { commitScript, publishScript, storeInChunks } from './large-batch.ts'
 import { parseUrl } from './options.ts'
 import type { Script } from './scripts.ts'
 
@@ -68,7 +68,7 @@ for (const [what, extra] of [
     })
   })
 
-/** A process of its own that enqueues three portions through the proxy. */
+/** A process of its own that enqueues three chunks through the proxy. */
 const PRODUCER = `
 import { openEngine } from './src/engine/open.ts'
 import { systemClock } from './src/time/clock.ts'
@@ -151,9 +151,9 @@ for (const [when, byMs] of [
     })
   })
 
-test('a batch of which a portion has expired is refused whole', { timeout: 60_000 }, async (t) => {
+test('a batch of which a chunk has expired is refused whole', { timeout: 60_000 }, async (t) => {
   const { server, engine, database } = await stage(t)
-  await assert.rejects(storeInPortions(database, batchOf(2_000), { stagedMs: 1 }), { code: 'ERR_STORAGE_BUSY' })
+  await assert.rejects(storeInChunks(database, batchOf(2_000), { stagedMs: 1 }), { code: 'ERR_STORAGE_BUSY' })
   assert.deepEqual(await engine.counts(), {})
   await withRedis(server.url, async (redis) => assert.deepEqual(await redis.keys('*'), []))
 })

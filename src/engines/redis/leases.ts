@@ -4,9 +4,8 @@ import type { RedisDatabase } from './database.ts'
 import { bullId, queueOf } from './keys.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
-/** What a job's end leaves to those that waited for it, and why a token no longer holds. */
+/** `holds(q, id, token)`: whether the token still holds the lease; `lossOf(q, id)`: why it does not. */
 export const FENCE = `
--- 'cancelled' or 'expired' for who presents a token that does not hold.
 local function lossOf(q, id)
   return call('HGET', q.base .. id, 'mrEnded') == 'cancelled' and 'cancelled' or 'expired'
 end
@@ -54,7 +53,7 @@ return bull_updateProgress({ q.base .. id, q.events, q.meta }, { id, ARGV[5] }) 
 `,
 )
 
-/** One call for all, whatever their types. */
+/** One call for leases of all types. */
 export async function renewLeases(
   database: RedisDatabase,
   leases: readonly Lease[],
@@ -86,8 +85,8 @@ function reasonOf(answer: unknown): LostReason {
 }
 
 /**
- * Gives holders back what a step of the clock took: a lock of nobody's of a job that this worker was the last to start.
- * ARGV: time, worker, lease (ms), number of leases, then for each: queue, id, token. Answers how many there were.
+ * Gives a holder back the lock that a step of the clock took: one without a holder, of a job that this worker started last.
+ * ARGV: time, worker, lease (ms), number of leases, then for each: queue, id, token. Answers how many were taken back.
  */
 const retakeScript = compose(
   'retake',
@@ -107,7 +106,7 @@ return retaken
 `,
 )
 
-/** Takes back the locks of leases that ended only because the server's clock was set. Whether there were any. */
+/** Takes back locks that ended only because the server's clock was set. True if there were any. */
 export async function retakeLocks(
   database: RedisDatabase,
   worker: string,

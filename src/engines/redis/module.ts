@@ -11,7 +11,7 @@ export async function connect(url: string, settings: EngineSettings): Promise<En
   return RedisEngine.connect({ address }, settings, { ...options, threadUrl: threadUrlOf(url, options.answerMs) })
 }
 
-/** A client of ioredis: it tells the way, and stays the user's to use and to end. */
+/** An ioredis client: its settings are copied; the client itself is neither used nor closed. */
 export function connectHandle(handle: object, settings: EngineSettings): Promise<Engine> | null {
   return isClient(handle) ? RedisEngine.connect({ client: handle }, settings) : null
 }

@@ -1,17 +1,17 @@
 import { EngineError } from '../../errors.ts'
 import { redact } from '../../job/error-record.ts'
 
-/** How the engine is set up, by its URL or by whoever has a client. */
+/** Options of the engine, from its URL or beside a client. */
 export interface RedisOptions {
-  /** What every key begins with: BullMQ's `prefix`. */
+  /** Prefix of every key: BullMQ's `prefix`. Default: 'bull'. */
   readonly prefix?: string
-  /** How long a call may wait for a connection, and then for its answer. */
+  /** How long a call may wait for a connection, and then for its answer. Default: 5s. */
   readonly answerMs?: number
-  /** How often a waiting claim looks by itself, should nobody wake it. */
+  /** How often a waiting claim looks by itself, if no wake-up comes. Default: 5s. */
   readonly pollMs?: number
 }
 
-/** Where the server is and how to log in there. */
+/** Where the server is and how to log in. */
 export interface RedisAddress {
   readonly host: string
   readonly port: number
@@ -29,12 +29,12 @@ export const DEFAULTS: Required<RedisOptions> = Object.freeze({
 
 const OWN = ['prefix', 'timeout', 'poll'] as const
 const FORM = `give 'redis://user:password@host:6379/0?prefix=bull' (rediss: for TLS); the parameters are ${OWN.join(', ')}`
-/** Spaces, line ends and what SCAN takes for a pattern would make keys that nobody finds again. */
+/** No spaces, line ends or characters of SCAN patterns: such keys could not be found again. */
 const PREFIX = /^[^\s*?[\]\\^]*[^\s*?[\]\\^:]$/
 const DATABASE = /^\/?(\d{1,5})?$/
 const TIMER_MS_MAX = 2 ** 31 - 1
 
-/** `redis://…` or `rediss://…`. Every parameter must be ours: one that is misspelt would change nothing in silence. */
+/** `redis://…` or `rediss://…`. Unknown parameters are refused: a misspelt one would silently change nothing. */
 export function parseUrl(text: string): { readonly address: RedisAddress; readonly options: Required<RedisOptions> } {
   const refuse = (why: string): never => {
     throw new EngineError('ERR_ENGINE_URL', `'${redact(text)}' ${why}; ${FORM}`)
@@ -47,12 +47,12 @@ export function parseUrl(text: string): { readonly address: RedisAddress; readon
     if (url.searchParams.getAll(name).length > 1) refuse(`has '${name}' twice`)
   }
   const database = DATABASE.exec(url.pathname)
-  if (database === null) return refuse(`has the database '${url.pathname.slice(1)}', which is no number`)
+  if (database === null) return refuse(`has the database '${url.pathname.slice(1)}', which is not a number`)
   const whole = (name: 'timeout' | 'poll', otherwise: number): number => {
     const given = url.searchParams.get(name)
     const value = Number(given ?? otherwise)
     if (!Number.isInteger(value) || value < 1 || value > TIMER_MS_MAX || given === '') {
-      refuse(`has ${name}=${given}, which is no number of milliseconds above 0`)
+      refuse(`has ${name}=${given}, which is not a number of milliseconds above 0`)
     }
     return value
   }
@@ -85,10 +85,10 @@ function decoded(text: string, refuse: (why: string) => never): string | null {
   }
 }
 
-/** A renewal is one short script; waiting longer for it on a dead connection would cost the leases. */
+/** A renewal is one short script; waiting longer on a dead connection would cost the leases. */
 const RENEW_MS = 5_000
 
-/** For the renewal thread, which sends one script at a time and waits for no work. */
+/** For the renewal thread, which sends one script at a time and never waits for work. */
 export function threadUrlOf(text: string, answerMs: number): string {
   const url = new URL(text)
   url.searchParams.set('timeout', String(Math.min(answerMs, RENEW_MS)))

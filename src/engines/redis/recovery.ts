@@ -11,7 +11,7 @@ import { attemptOf, listOf, readStored, toFields } from './rows.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 import { settleLeases } from './settle.ts'
 
-/** What nobody holds any more, of the types asked for or of every type that Millrace has met here. */
+/** Jobs whose lease expired, of the given types or of every type that Millrace has seen here. */
 export async function claimExpired(
   { database, clock, worker, token }: Claiming,
   types: Subscription['types'],
@@ -26,9 +26,9 @@ export async function claimExpired(
 }
 
 /**
- * Jobs that are active and that nobody holds: their lock ran out. They are handed over with their attempt as it is.
+ * Active jobs whose lock expired. They are handed over with their attempt unchanged.
  * ARGV: time, worker, token, max, lease (ms) for types not named, number of types (-1: every), then for each: queue, lease.
- * Answers when the next lock runs out (ms from now, -1: none is held) and three values for each job, as \`claimScript\`.
+ * Answers when the next lock runs out (ms from now, -1: none is held) and three values for each job, like `claimScript`.
  */
 const claimExpiredScript = compose(
   'claim-expired',
@@ -84,7 +84,7 @@ export interface LostClaim {
 }
 
 /**
- * Undoes claims that have happened, and answers those. Jobs that were ready are ready again, with a start that does not
+ * Undoes those of the claims that happened, and returns them. Jobs that were ready are ready again, and the start does not
  * count; what a reaper took over is expired again.
  */
 export async function takeBackClaims(
@@ -110,10 +110,10 @@ export async function takeBackClaims(
 }
 
 /**
- * What a claim holds whose answer was lost: the locks whose tokens begin with the claim's. What a reaper took over is
- * expired again at once, and its history as if it had not been looked at. ARGV: time, token, queues (none: every).
- * Answers how many there are, and four values for each that was ready: queue, id, token and the fields of its hash. The
- * one that was claimed last comes first.
+ * What a claim with a lost answer holds: the locks whose tokens begin with the claim's. What a reaper took over is expired
+ * again at once, with the claim's events removed. ARGV: time, token, queues (none: every).
+ * Answers how many there are, and four values for each that was ready: queue, id, token and the fields of its hash, the
+ * last claimed first.
  */
 const takeBackScript = compose(
   'take-back',
@@ -127,7 +127,7 @@ if #queues == 0 then queues = call('SMEMBERS', KEYS[1]) end
 
 local function expireAgain(q, id)
   call('DEL', q.base .. id .. ':lock')
-  -- The last two lines are those of the claim: the start and its end.
+  -- The claim added the last two lines: the start and its expiry.
   local start = cjson.decode(call('LINDEX', q.base .. id .. ':logs', -2))
   call('LTRIM', q.base .. id .. ':logs', 0, -3)
   if start.worker then call('HSET', q.base .. id, 'pb', start.worker) else call('HDEL', q.base .. id, 'pb') end
@@ -154,10 +154,10 @@ return found
 `,
 )
 
-/** Queues per look. Most have nobody who waits for others. */
+/** Queues per script. Most have no jobs that wait for others. */
 const RELEASE_QUEUES = 100
 
-/** Jobs that wait for others in vain go on: all of them, in portions, so that nobody else waits long for Redis. */
+/** Unblocks all jobs that wait for others in vain, in small steps, so that other clients do not wait long. */
 export async function releaseStrandedJobs(
   database: RedisDatabase,
   types: Subscription['types'],
@@ -179,19 +179,18 @@ export async function releaseStrandedJobs(
 }
 
 /**
- * `releaseStranded(q, cursor)`: of those that wait for others, let go who waits in vain, because another program than ours has
- * finished, removed or put back what they waited for. Looks at a portion and answers how many that were, and where to go
- * on ('0': at the end).
+ * `releaseStranded(q, cursor)`: unblocks jobs that wait in vain, because another program finished, removed or put back what
+ * they waited for. Reads one page and answers its size and the next cursor ('0': at the end).
  */
 const RELEASE_STRANDED = `
 local function releaseVersion(q, id)
   local key = q[':latest:' .. moreOf(q, id).latest.key]
   local known = call('HMGET', key, 'queued', 'running')
   local queued, running = versionsOf(q, key, known[1], known[2])
-  -- It may have been let go on the way.
+  -- versionsOf may have unblocked it.
   if not call('ZSCORE', q['waiting-children'], id) then return end
   if queued and queued ~= id then ended(q, id, 'superseded', { by = queued })
-  elseif not running then letGo(q, id) end
+  elseif not running then unblock(q, id) end
 end
 
 local found = {}
@@ -202,7 +201,7 @@ local function releaseStranded(q, cursor)
     local id = page[2][index]
     local facts = call('HMGET', q.base .. id, 'mrAfter', 'mrSeq')
     if facts[1] then
-      if not isHeld(cjson.decode(facts[1]), found) then letGo(q, id) end
+      if not isHeld(cjson.decode(facts[1]), found) then unblock(q, id) end
     elseif facts[2] then
       releaseVersion(q, id)
     end
@@ -212,8 +211,8 @@ end
 `
 
 /**
- * Lets go who waits for others in vain: a portion, so that Redis is soon free for others. ARGV: time, where to go on in
- * the first queue ('0': at the beginning), queues. Answers how many queues are done, and where to go on in the next.
+ * Unblocks jobs that wait in vain, a few pages per call. ARGV: time, cursor in the first queue ('0': at the beginning),
+ * queues. Answers how many queues are done, and the cursor in the next.
  */
 const releaseStrandedScript = compose(
   'release-stranded',

@@ -1,6 +1,6 @@
 import { RETENTION_BY, type Retention, type RetentionRule, type Sweep, type SweepStep } from '../../engine/retention.ts'
 import type { RedisDatabase } from './database.ts'
-import type { Endings } from './endings.ts'
+import type { FinishWaits } from './finish-waits.ts'
 import { queueOf } from './keys.ts'
 import { HISTORY } from './lua/history.ts'
 import { LINKS } from './lua/links.ts'
@@ -9,22 +9,22 @@ import { listOf } from './rows.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 /**
- * Jobs measured in each of BullMQ's sets. Up to that many of a state and type are measured one by one; of more, the mean
- * of those in even steps counts for all, which is off by as much as the sizes of their payloads differ.
+ * Jobs measured in each of BullMQ's sets. Larger sets are sampled in even steps and the mean counts for all, so the
+ * result is off by as much as payload sizes differ.
  */
 const SAMPLES = 25
 
 export function createRetention({
   database,
-  endings,
+  finishWaits,
 }: {
   readonly database: RedisDatabase
-  readonly endings: Endings
+  readonly finishWaits: FinishWaits
 }): Retention {
   return {
     async sweep(rules, step) {
       const swept = await sweep(database, rules, step)
-      if (swept.removed > 0) endings.notify()
+      if (swept.removed > 0) finishWaits.notify()
       return swept
     },
     usedBytes: async () => Number(await database.run(bytesScript(), [SAMPLES])),
@@ -41,12 +41,12 @@ async function sweep(
   rules: readonly RetentionRule[],
   { from, max, dryRun = false, by = RETENTION_BY }: SweepStep,
 ): Promise<Sweep> {
-  const told = rules.flatMap(({ what, type, beforeMs }) => [
+  const ruleArgs = rules.flatMap(({ what, type, beforeMs }) => [
     what,
     type === undefined ? '' : queueOf(type),
     beforeMs === null ? '' : beforeMs,
   ])
-  const args = [from ?? '', Math.max(1, max), dryRun ? '1' : '0', by.who, by.reason, ...told]
+  const args = [from ?? '', Math.max(1, max), dryRun ? '1' : '0', by.who, by.reason, ...ruleArgs]
   const [removed, next] = listOf(await database.run(sweepScript(), args))
   return { removed: Number(removed), next: next === '' || next === undefined ? null : String(next) }
 }
@@ -77,7 +77,7 @@ local function finishedAs(q, id, how)
   return call('ZSCORE', q.failed, id) and 'dead' or nil
 end
 
--- The job's queue and BullMQ's id by an entry of the index, and whether a rule gives it up.
+-- Queue and BullMQ's id of an index entry, and whether a rule removes it.
 local function judge(entry)
   local id, name = string.match(entry, '^(.*):([^:]*)$')
   local q = queueOf(name)
@@ -117,7 +117,7 @@ export const bytesScript = compose(
   {},
   `
 local samples, total = tonumber(ARGV[2]), 0
--- Of a hash every field counts, because one of them is the payload; of a set a few members tell the rest.
+-- All fields of a hash are measured, because one is the payload; a few members of a set are enough.
 local function size(key, samples) return call('MEMORY', 'USAGE', key, 'SAMPLES', samples or 5) or 0 end
 local function add(q, set, isList)
   local count, sum, seen = call(isList and 'LLEN' or 'ZCARD', q[set]), 0, 0

@@ -4,10 +4,10 @@ import { readPredecessors } from '../../job/predecessors.ts'
 import type { JobState } from '../../job/states.ts'
 import { publicId, typeOf } from './keys.ts'
 
-/** A job's hash. Another program may have written it: every field may be missing, and hold anything. */
+/** A job's hash. Another program may have written it: every field may be missing or hold anything. */
 export type Fields = ReadonlyMap<string, string>
 
-/** From what HGETALL answers: names and values in turn. */
+/** From the answer of HGETALL: names and values in turn. */
 export function toFields(flat: unknown): Fields {
   const fields = new Map<string, string>()
   if (!Array.isArray(flat)) return fields
@@ -24,7 +24,7 @@ interface Extra {
   readonly options?: unknown
 }
 
-/** Null when the hash is no job: somebody has deleted it, or fields were written to one that was gone. */
+/** Null when the hash is not a job: it was deleted, or fields were written after it was gone. */
 export function readStored(type: string, bullId: string, fields: Fields): StoredJob | null {
   const payload = fields.get('data')
   if (payload === undefined || !fields.has('name')) return null
@@ -48,17 +48,17 @@ export function readStored(type: string, bullId: string, fields: Fields): Stored
   }
 }
 
-/** Starts that are over: those that failed, and those whose holder another program found dead. */
+/** Past starts: failed ones, and those whose holder another program found dead. */
 export function startsOf(fields: Fields): number {
   return (toWhole(fields.get('atm')) ?? 0) + (toWhole(fields.get('stc')) ?? 0)
 }
 
-/** The number of the start that is under way. */
+/** The number of the current start. */
 export function attemptOf(fields: Fields): number {
   return startsOf(fields) + 1
 }
 
-/** Where a job is: the name of BullMQ's set, `ended` for ours, `unknown` when it is in none. */
+/** Where a job is: BullMQ's set, our own set `ended`, or `unknown` when it is in none. */
 export type Place =
   | 'wait'
   | 'paused'
@@ -71,14 +71,14 @@ export type Place =
   | 'ended'
   | 'unknown'
 
-/** A job as the scripts answer it. */
+/** A job as scripts return it. */
 export interface Row {
   readonly queue: string
   readonly type: string
   readonly bullId: string
   readonly place: Place
   readonly fields: Fields
-  /** When the lock of an active job runs out; null without one. */
+  /** When the lock of an active job expires; null without one. */
   readonly lockUntilMs: number | null
 }
 
@@ -105,7 +105,7 @@ export function toState(place: Place): JobState {
   }
 }
 
-/** Null when the hash is no job. */
+/** Null when the hash is not a job. */
 export function toView(row: Row): JobView | null {
   const { fields, place } = row
   const stored = readStored(row.type, row.bullId, fields)
@@ -146,7 +146,7 @@ function readEnded(text: string | undefined): Ended | null {
   return ENDS.find((ended) => ended === text) ?? null
 }
 
-/** BullMQ's own workers note a message and a list of stacks. `isCertain`: it is dead, so there was an error. */
+/** BullMQ's workers store a message and a list of stacks. `isCertain`: it is dead, so there was an error. */
 function readError(fields: Fields, isCertain: boolean): ErrorRecord | null {
   const record = toRecord(parse(fields.get('mrError')))
   if (record !== null) {
@@ -198,7 +198,7 @@ function parseRecord(text: string | undefined): JsonRecord {
   return toRecord(parse(text)) ?? NOTHING
 }
 
-/** Null for what is no JSON. */
+/** Null for invalid JSON. */
 export function parse(text: string | undefined): unknown {
   if (text === undefined) return null
   try {
@@ -251,7 +251,7 @@ export function toPlace(word: unknown): Place {
   return PLACES.find((place) => place === word) ?? 'unknown'
 }
 
-/** What a script answered for one job; null for one that is not there. */
+/** A script's answer for one job; null if it does not exist. */
 export function toRow(answer: unknown): Row | null {
   const [queue, bullId, place, runsOut, flat] = listOf(answer)
   if (typeof queue !== 'string' || typeof bullId !== 'string') return null

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { type BullScript, bullFunctions, bullScript } from './bullmq.ts'
 
 /**
- * A script of ours: Lua that Redis runs as one step. BullMQ's structures are only changed by BullMQ's own Lua, whose
- * texts stand in front of ours as functions; so a whole batch is one call, and what BullMQ's programs rely on holds.
+ * A Lua script that Redis runs as one step. Only BullMQ's own Lua changes BullMQ's structures: its texts come first, as
+ * functions that our code calls. So a whole batch is one call, and what BullMQ's programs rely on holds.
  */
 export interface Script {
   readonly name: string
@@ -12,8 +12,8 @@ export interface Script {
 }
 
 /**
- * What every script begins with. `KEYS[1]` is the set of types, whose name tells the prefix; `ARGV[1]` is the time, or
- * empty where Redis's own clock decides.
+ * The beginning of every script. `KEYS[1]` is the set of types, whose name contains the prefix; `ARGV[1]` is the time, or
+ * empty where the server's clock decides.
  */
 const PRELUDE = `
 local call = redis.call
@@ -39,20 +39,20 @@ end
 `
 
 /**
- * First in a script of a worker or of who makes room: when its memory is full, Redis refuses a script whose first write
- * could take more of it, and lets one go on that has written. This write does nothing else.
+ * First in scripts of workers and of those that free memory: with full memory, Redis refuses a script whose first write
+ * may use more, and lets a script continue that has already written. This write has no other effect.
  */
 export const GOES_ON_WHEN_FULL = `call('DEL', own('none'))`
 
-/** What of BullMQ a script calls. */
+/** The parts of BullMQ that a script calls. */
 export interface BullParts {
   /** Whole scripts, called as `bull_{name}(KEYS, ARGV)`. */
   readonly scripts?: readonly BullScript[]
-  /** Functions that BullMQ's scripts are made of, under their own names. */
+  /** Functions inside BullMQ's scripts, under their own names. */
   readonly functions?: readonly string[]
 }
 
-/** Made when it is first used, so that only who uses Redis needs BullMQ. */
+/** Composed on first use, so only programs that use Redis need BullMQ. */
 export function compose(name: string, bull: BullParts, ...lua: readonly string[]): () => Script {
   let script: Script | null = null
   return () => {

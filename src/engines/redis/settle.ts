@@ -11,7 +11,7 @@ import { ENDED, LINKS } from './lua/links.ts'
 import { REMOVAL, REMOVAL_BULL } from './lua/removal.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
-/** Each is refused by itself where its token does not hold. Those of one kind are one step. */
+/** Each is refused on its own if its token no longer holds. Those of one kind are one script. */
 export async function settleLeases(
   database: RedisDatabase,
   worker: string,
@@ -20,18 +20,18 @@ export async function settleLeases(
   const plain: Completion[] = []
   const others: Settlement[] = []
   for (const { lease, outcome } of settlements) {
-    if (outcome.kind === 'complete' && !isTied(lease) && !outcome.keep) plain.push({ lease, outcome })
+    if (outcome.kind === 'complete' && !hasLinks(lease) && !outcome.keep) plain.push({ lease, outcome })
     else others.push({ lease, outcome })
   }
   const [completed, settled] = await Promise.all([
-    plain.length === 0 ? { lost: [], tied: [] } : completePlain(database, plain),
+    plain.length === 0 ? { lost: [], linked: [] } : completePlain(database, plain),
     others.length === 0 ? [] : settleAny(database, worker, others),
   ])
-  const late = completed.tied.length === 0 ? [] : await settleAny(database, worker, completed.tied)
+  const late = completed.linked.length === 0 ? [] : await settleAny(database, worker, completed.linked)
   return [...completed.lost, ...settled, ...late]
 }
 
-function isTied({ job }: Lease): boolean {
+function hasLinks({ job }: Lease): boolean {
   return job.key !== null || job.latestKey !== null || job.after !== null
 }
 
@@ -43,7 +43,7 @@ async function settleAny(
   const args: (string | number)[] = [worker, settlements.length]
   for (const { lease, outcome } of settlements) {
     const { job, token, attempt } = lease
-    args.push(queueOf(job.type), bullId(job.type, job.id), token, attempt, ...outcomeArgs(outcome, isTied(lease)))
+    args.push(queueOf(job.type), bullId(job.type, job.id), token, attempt, ...outcomeArgs(outcome, hasLinks(lease)))
   }
   return lostOf(
     settlements.map(({ lease }) => lease),
@@ -51,18 +51,18 @@ async function settleAny(
   )
 }
 
-/** Kind, text, number, how many stay, whether that is the job's own number, whether it has ties, stack. */
+/** Kind, text, number, keep limit, whether that is the job's own, whether the job has links, stack. */
 function outcomeArgs(outcome: Outcome, isLinked: boolean): readonly (string | number)[] {
-  const tied = isLinked ? '1' : '0'
+  const linked = isLinked ? '1' : '0'
   switch (outcome.kind) {
     case 'complete':
-      return [outcome.kind, outcome.result, outcome.durationMs, ...keepArgs(outcome), tied, '']
+      return [outcome.kind, outcome.result, outcome.durationMs, ...keepArgs(outcome), linked, '']
     case 'retry':
-      return [outcome.kind, textOf(outcome.error), outcome.delayMs, ...keepArgs({}), tied, stackOf(outcome)]
+      return [outcome.kind, textOf(outcome.error), outcome.delayMs, ...keepArgs({}), linked, stackOf(outcome)]
     case 'dead':
-      return [outcome.kind, textOf(outcome.error), 0, ...keepArgs(outcome), tied, stackOf(outcome)]
+      return [outcome.kind, textOf(outcome.error), 0, ...keepArgs(outcome), linked, stackOf(outcome)]
     case 'release':
-      return [outcome.kind, outcome.reason, outcome.delayMs, ...keepArgs({}), tied, '']
+      return [outcome.kind, outcome.reason, outcome.delayMs, ...keepArgs({}), linked, '']
     default:
       return outcome satisfies never
   }
@@ -80,20 +80,20 @@ function stackOf({ error }: Extract<Outcome, { kind: 'retry' | 'dead' }>): strin
   return error.stack ?? `${error.name}: ${error.message}`
 }
 
-/** The four outcomes. Each answers BullMQ's code: below 0 the token did not hold, and nothing has changed. */
+/** The four outcomes. Each answers BullMQ's code: below 0 the token did not hold, and nothing changed. */
 const OUTCOMES = `
 local function complete(q, id, s)
   local more = s.isLinked and moreOf(q, id) or {}
-  -- Somebody who comes after it may still ask for its result.
+  -- A job that comes after it may still read its result.
   local removes = s.keep == 0 and not isNeeded(q, id)
-  -- Afterwards its hash is gone, and with it what it came after.
+  -- Later its hash is gone, and with it the list of its predecessors.
   if removes and s.isLinked and holds(q, id, s.token) then unlink(q, id) end
   local code = finish(q, id, s, removes)
   if code < 0 then return code end
   if removes and more.latest then forgetVersion(q, more.latest.key) end
   if s.keep == 0 and not removes then call('HSET', q.base .. id, 'mrGoes', 1) end
   over(q, id, more, not removes)
-  if s.keep and s.keep > 0 then keepNewest(q, 'completed', s.keep, s.keepIsOwn) end
+  if s.keep and s.keep > 0 then applyKeepLimit(q, 'completed', s.keep, s.keepIsOwn) end
   return 0
 end
 
@@ -106,13 +106,13 @@ local function stacksWith(q, id, stack)
   return cjson.encode(stacks)
 end
 
--- The traces of this start go to the history, and the error into the hash.
+-- Writes this start to the history; the error goes into the hash.
 local function failed(q, id, s, last)
   local error = cjson.decode(s.text)
-  if not isReaped(s.token) then noteStart(q, id, s.attempt) end
-  note(q, id, 'failed', s.attempt, s.worker, { error = error })
-  if last == 'retried' then note(q, id, last, s.attempt, nil, { delayMs = s.number })
-  elseif last then note(q, id, last, s.attempt) end
+  if not isReaped(s.token) then addStartEvent(q, id, s.attempt) end
+  addEvent(q, id, 'failed', s.attempt, s.worker, { error = error })
+  if last == 'retried' then addEvent(q, id, last, s.attempt, nil, { delayMs = s.number })
+  elseif last then addEvent(q, id, last, s.attempt) end
   return { 'mrError', s.text, 'mrAt', now, 'failedReason', error.message, 'stacktrace', stacksWith(q, id, s.stack) }
 end
 
@@ -122,7 +122,7 @@ local function dead(q, id, s)
   local code = bull_moveToFinished(finishKeys(q, id, q.failed),
     { id, now, 'failedReason', fields[6], 'failed', '0', q.base, opts, cmsgpack.pack(fields) })
   over(q, id, s.isLinked and moreOf(q, id) or {}, false)
-  if s.keep == 0 then purgeSurplus(q, id) elseif s.keep then keepNewest(q, 'failed', s.keep, s.keepIsOwn) end
+  if s.keep == 0 then purgeBeyondKeepLimit(q, id) elseif s.keep then applyKeepLimit(q, 'failed', s.keep, s.keepIsOwn) end
   return code
 end
 
@@ -145,19 +145,19 @@ local function retry(q, id, s)
 end
 
 local function release(q, id, s)
-  if not isReaped(s.token) then noteStart(q, id, s.attempt) end
-  note(q, id, 'released', s.attempt - 1, s.worker, { reason = s.text, delayMs = s.number })
+  if not isReaped(s.token) then addStartEvent(q, id, s.attempt) end
+  addEvent(q, id, 'released', s.attempt - 1, s.worker, { reason = s.text, delayMs = s.number })
   if s.number > 0 then return delayed(q, id, s, { 'mrAt', now }, '1') end
   call('HSET', q.base .. id, 'mrAt', now)
   local code = bull_moveJobFromActiveToWait(
     { q.active, q.wait, q.stalled, q.paused, q.meta, q.limiter, q.prioritized, q.marker, q.events },
     { id, s.token, q.base .. id })
-  -- BullMQ tells nobody of a prioritized job that it puts back.
+  -- BullMQ adds no marker for a prioritized job that it puts back.
   call('ZADD', q.marker, 0, '0')
   return code
 end
 
--- Everything but a completion: a version that a newer one waits for is not wanted any more.
+-- Every outcome but a completion. A version with a newer one waiting behind it is superseded instead.
 local function giveBack(q, id, s, apply)
   if call('EXISTS', q.base .. id) == 0 or not holds(q, id, s.token) then return -2 end
   local latest = s.isLinked and moreOf(q, id).latest
@@ -182,7 +182,8 @@ end
 
 /**
  * ARGV: time, worker, number of settlements, then for each: queue, id, token, attempt, kind, text (result, error or
- * reason), number (duration or delay), how many finished ones of the type stay, 1 if that is the job's own number, 1 if the job has ties, stack. Answers for each '' or why it was lost.
+ * reason), number (duration or delay), keep limit, 1 if that is the
+ * job's own, 1 if the job has links, stack. Answers for each '' or why it was lost.
  */
 const settleScript = compose(
   'settle',
@@ -211,7 +212,7 @@ for index = 1, tonumber(ARGV[3]) do
   local code = s.kind == 'complete' and complete(q, id, s) or giveBack(q, id, s, applied[s.kind])
   answers[index] = code < 0 and lossOf(q, id) or ''
 end
-for _, q in pairs(queues) do ring(q) end
+for _, q in pairs(queues) do wake(q) end
 return answers
 `,
 )

@@ -2,26 +2,26 @@ import { type Clock, systemClock, watchEvery } from '../../time/clock.ts'
 import { Connection } from './connection.ts'
 import type { RedisClient } from './driver.ts'
 
-/** Redis counts from here; 0 would mean for ever. */
+/** The shortest wait that Redis accepts; 0 would mean for ever. */
 const WAIT_MS_MIN = 10
-/** After a refusal, so that whoever asks again at once does not spin. */
+/** Pause after a refusal, so that a caller that retries at once does not spin. */
 const PAUSE_MS = 100
 
-/** What BZPOPMIN took away. */
+/** What BZPOPMIN removed. */
 export interface Popped {
   readonly key: string
   readonly member: string
   readonly score: number
 }
 
-/** A connection of its own that waits for the first entry in one of several sorted sets. One wait at a time. */
+/** A separate connection that waits for the first entry in one of several sorted sets. One wait at a time. */
 export class BlockingConnection {
   readonly #link: Connection
   readonly #graceMs: number
   readonly #onClose: () => void
   #closed = false
 
-  /** `graceMs`: how much later than asked for the server may answer before its connection is given up. */
+  /** `graceMs`: how late the server may answer before the connection is given up. */
   constructor(link: Connection, graceMs: number, onClose: () => void) {
     this.#link = link
     this.#graceMs = graceMs
@@ -29,16 +29,15 @@ export class BlockingConnection {
   }
 
   /**
-   * Null when there was none in time, on abort, after `close` and when the connection was lost: it never rejects,
-   * because whoever waits for work looks for it then in any case. An abort cuts the connection, and may lose an entry
-   * that is on its way at that moment.
+   * Null on timeout, on abort, after `close` and when the connection is lost. Never rejects: the caller looks for work in
+   * any case. An abort cuts the connection, and may lose an entry that is on its way.
    */
   async pop(keys: readonly string[], waitMs: number, signal: AbortSignal): Promise<Popped | null> {
     if (signal.aborted || this.#closed) return null
     const untilMs = systemClock.monotonicMs() + waitMs
     const unsent = Promise.withResolvers<null>()
     const cut = (): void => {
-      // What waits at the server ends with its connection, which takes a moment; what was never sent ends at once.
+      // A wait at the server ends with its connection, which takes a moment; an unsent one ends at once.
       if (!this.#link.isReady) unsent.resolve(null)
       this.#link.reset()
     }
@@ -72,9 +71,8 @@ function toPopped(answer: unknown): Popped | null {
 }
 
 /**
- * Wakes a claim that waits. BullMQ rings by putting a marker into a sorted set of the queue, whoever adds the job; one
- * BZPOPMIN over all queues hears it. It stays on its way when a claim ends, because it cannot be taken back: what it
- * brings then wakes the next claim.
+ * Wakes waiting claims. Every producer of BullMQ adds a marker to a sorted set of the queue; one BZPOPMIN over all queues
+ * waits for it. It cannot be withdrawn when a claim ends, so its result wakes the next claim.
  */
 export class Wakeups {
   readonly #blocker: BlockingConnection
@@ -92,7 +90,7 @@ export class Wakeups {
     this.#pollMs = pollMs
   }
 
-  /** Resolves at the latest after `ms`, when somebody rings, on abort and on `close`. Never rejects. */
+  /** Resolves on a marker, after `ms`, on abort and on `close`. Never rejects. */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
     if (!this.#rung) {
       this.#hearing ??= this.#hear()
@@ -105,7 +103,7 @@ export class Wakeups {
   }
 
   async #hear(): Promise<void> {
-    // What is lost with a connection is found by looking again, so the end of a wait rings as well.
+    // A marker lost with a connection is made up for by looking again, so the end of a wait counts as a wake-up.
     await this.#blocker.pop(this.#markers, this.#pollMs, this.#closing.signal)
     this.#hearing = null
     this.#rung = true
@@ -119,11 +117,11 @@ export class Wakeups {
 
 export interface Listener {
   hear(message: string): void
-  /** From here on it hears. What was said before, or while the connection was away, is lost. */
+  /** Messages arrive from now on. Earlier ones, and those during an outage, are lost. */
   resumed?(): void
 }
 
-/** A connection that only listens says nothing by itself, so that its end would go unnoticed. */
+/** A connection that only listens sends nothing, so a broken one would go unnoticed. */
 const CHECK_MS = 10_000
 
 /** The connection for pub/sub. Connects with the first channel. */
@@ -131,7 +129,7 @@ export class Subscriber {
   readonly #client: RedisClient
   readonly #link: Connection
   readonly #channels = new Map<string, Set<Listener>>()
-  /** Channels that this very connection hears. */
+  /** Channels that the current connection is subscribed to. */
   readonly #heard = new Set<string>()
   readonly #stopChecks: () => void
 
@@ -145,7 +143,7 @@ export class Subscriber {
     client.on('ready', () => {
       for (const channel of this.#channels.keys()) this.#subscribe(channel)
     })
-    // Unanswered, it makes the driver give the connection up and open another.
+    // If it is not answered, the driver opens another connection.
     this.#stopChecks = watchEvery(CHECK_MS, () => {
       if (this.#link.isReady) client.call('ping', []).catch(() => {})
     })
@@ -169,7 +167,7 @@ export class Subscriber {
     }
   }
 
-  /** Where it fails the connection is gone, and the next one subscribes again. */
+  /** If it fails, the connection is gone, and the next one subscribes again. */
   #subscribe(channel: string): void {
     this.#client.call('subscribe', [channel]).then(
       () => {

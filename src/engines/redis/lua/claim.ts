@@ -28,7 +28,7 @@ local function sooner(at)
   if nextAt == nil or at < nextAt then nextAt = at end
 end
 
--- How many of the type its limit lets through now. The claims of the last window are in a set by their time.
+-- How many jobs the rate limit allows now. The claims of the last window are in a set by time.
 local function limited(q, left, limit, window)
   if limit == nil then return left end
   local rate = q[':rate']
@@ -41,7 +41,7 @@ local function limited(q, left, limit, window)
   return math.min(left, free)
 end
 
--- As BullMQ's moveToActive does, but what holds for the whole batch is looked at once: nil when nothing may be taken.
+-- Like BullMQ's moveToActive, but once per batch. Nil when nothing may be taken.
 local function openQueue(name)
   local q = queueOf(name)
   local paused, max, duration = getQueueMetadata(q.meta, q.active, q.wait)
@@ -50,7 +50,7 @@ local function openQueue(name)
   return { q = q, max = tonumber(max or nil), duration = duration }
 end
 
--- How many wait, so that no look is in vain. BullMQ's counter of arrivals begins anew when none does.
+-- How many jobs wait. BullMQ's counter of arrivals restarts when none does.
 local function countWaiting(kind)
   local q = kind.q
   kind.first, kind.others = call('LLEN', q.wait), call('ZCARD', q.prioritized)
@@ -71,7 +71,7 @@ local function pop(kind)
   return moveJobFromPrioritizedToActive(q.prioritized, q.active, q.pc)
 end
 
--- Whether a limit that somebody set in BullMQ itself lets one more through.
+-- Whether the limits set in BullMQ itself allow one more.
 local function mayTake(kind)
   local q = kind.q
   if kind.isBounded and getQueueMetadata(q.meta, q.active, q.wait) then return false end
@@ -106,7 +106,7 @@ local function take(kind)
   local opts = { token = own, lockDuration = kind.lease, name = worker }
   local ok, job = pcall(prepareJobForProcessing, q.base, q.limiter, q.events, id, now, kind.max, kind.duration, q.marker, opts)
   if not ok then
-    -- BullMQ's own count of starts is no number; what it counts is not ours.
+    -- BullMQ's count of starts is not a number; we do not use it.
     call('HSET', q.base .. id, 'ats', 0)
     job = prepareJobForProcessing(q.base, q.limiter, q.events, id, now, kind.max, kind.duration, q.marker, opts)
   end
@@ -114,7 +114,7 @@ local function take(kind)
   kind.left = kind.left - 1
   if kind.limit then
     call('ZADD', q[':rate'], now, own)
-    -- The claims of a window outlive a clock that is set forward by up to a day.
+    -- The claims of a window survive a clock that is set forward by up to a day.
     call('PEXPIRE', q[':rate'], kind.window + 86400000)
     if kind.left == 0 then sooner(now + kind.window) end
   end
@@ -122,8 +122,8 @@ local function take(kind)
   return true
 end
 
--- What stands first in a queue: its priority, when it came, and its id, which tells who came first in a millisecond.
--- BullMQ's 0 goes before all.
+-- The first job of a queue: priority, arrival, and id, which orders arrivals of one millisecond. BullMQ's priority 0 goes
+-- first.
 local function look(kind)
   local q = kind.q
   local id, rank = kind.first > 0 and call('LINDEX', q.wait, -1), 0

@@ -1,13 +1,13 @@
 /**
- * What ties jobs to each other, as Lua: idempotency keys, versions of a latest key, and jobs that come after others.
- * A job that has to wait is in BullMQ's `waiting-children`, and leaves it by BullMQ's own script.
+ * What links jobs to each other, as Lua: idempotency keys, versions of a latest key, and predecessors. A job that must wait
+ * is in BullMQ's `waiting-children`, and BullMQ's own script moves it out.
  *
- * `over(q, id)` is called once a job is over in whatever way, and `changed(id)` whenever its state may let others go or
- * hold them again. A job without ties costs one EXISTS.
+ * `over(q, id)` is called when a job finishes in any way, and `changed(id)` whenever its state may unblock others or block
+ * them again. A job without links costs one EXISTS.
  */
 export const LINKS_BULL = { scripts: ['releaseParentIfNoPendingDependencies'] } as const
 
-/** The id that the rest of Millrace knows, and what BullMQ has no place for. */
+/** Millrace's id of a job, and the fields that BullMQ does not have. */
 export const IDENTITY = `
 local function publicId(q, id)
   if #id == 26 and not string.find(id, '[^0-9A-HJKMNP-TV-Z]') then return id end
@@ -19,7 +19,7 @@ local function moreOf(q, id)
   return ok and type(more) == 'table' and more or {}
 end
 
--- Starts are counted by adding to a number. What somebody wrote there that is none would stop every batch it is in.
+-- Starts are counted with HINCRBY. A value of another program that is not a number would fail every batch with the job.
 local function mendCount(q, id, fields, at)
   if string.match(fields[at], '^%d+$') and #fields[at] < 16 then return end
   call('HSET', q.base .. id, 'atm', 0)
@@ -29,7 +29,7 @@ end
 
 /** `started(q, id, fields)` is called for each job that is claimed. */
 export const STARTED = `
--- A foreign job is in the index, and its queue among the types, once it is met; a claimed version of a latest key is the one in flight.
+-- Adds a foreign job to the index and its queue to the types; marks a version of a latest key as the running one.
 local function started(q, id, fields)
   local public = publicId(q, id)
   if public ~= id then
@@ -41,7 +41,7 @@ local function started(q, id, fields)
     if fields[index] == 'mrSeq' then
       local key = q[':latest:' .. moreOf(q, id).latest.key]
       local known = call('HMGET', key, 'seq', 'queued')
-      -- Only another program than ours puts back a version that a newer one has followed.
+      -- Only another program puts back a version that a newer one has followed.
       if known[1] and tonumber(fields[index + 1]) < tonumber(known[1]) then
         fields[#fields + 1] = 'mrStale'
         fields[#fields + 1] = '1'
@@ -54,10 +54,10 @@ local function started(q, id, fields)
 end
 `
 
-const TIES = `
+const RELATIONS = `
 local ended, forget
 
--- The queue and BullMQ's id of a job by the id that the rest of Millrace knows; nil when there is no such job.
+-- Queue and BullMQ's id by Millrace's id; nil when the job does not exist.
 local function find(id)
   local at = string.find(id, '#', 1, true)
   local q, name
@@ -70,7 +70,7 @@ local function find(id)
   if name then
     q = queueOf(name)
     if call('EXISTS', q.base .. id) == 1 then return q, id end
-    -- BullMQ's numbers are those of another job in every other queue.
+    -- In other queues BullMQ's number is another job.
     if at then return nil end
   end
   for _, other in ipairs(call('SMEMBERS', KEYS[1])) do
@@ -79,16 +79,16 @@ local function find(id)
   end
 end
 
--- Out of waiting-children, to its place or to its time.
-local function letGo(q, id)
+-- Moves a job out of waiting-children, to its place or to its delay.
+local function unblock(q, id)
   local run = tonumber(call('HGET', q.base .. id, 'mrRun') or nil) or 0
   call('HSET', q.base .. id, 'delay', math.max(0, run - now))
   bull_releaseParentIfNoPendingDependencies(
     { q.base .. id, q.base .. id .. ':dependencies' }, { string.sub(q.base, 1, -2), id, now })
 end
 
--- Whether it was waiting for a worker and does no more.
-local function takeOut(q, id)
+-- Takes a job out of the queue. True if it was waiting for a worker.
+local function unqueue(q, id)
   return call('ZREM', q.prioritized, id) + call('ZREM', q.delayed, id) > 0 or call('LREM', q.wait, 1, id) > 0
 end
 
@@ -99,7 +99,7 @@ local function holdsBack(first, ifDead)
   return true
 end
 
--- \`known\`: what was found out before about the predecessors of others.
+-- \`known\`: a cache of answers about predecessors.
 local function isHeld(after, known)
   for _, first in ipairs(after.ids) do
     local question = first .. ' ' .. tostring(after.ifDead)
@@ -111,13 +111,13 @@ local function isHeld(after, known)
   return false
 end
 
--- What it comes after may have been replayed since it was let go.
+-- A predecessor may have been replayed since the job was unblocked.
 local function waitAgain(q, id)
   local after = call('HGET', q.base .. id, 'mrAfter')
-  if after and isHeld(cjson.decode(after)) and takeOut(q, id) then call('ZADD', q['waiting-children'], now, id) end
+  if after and isHeld(cjson.decode(after)) and unqueue(q, id) then call('ZADD', q['waiting-children'], now, id) end
 end
 
--- Those that come after a job go on, or wait for it again.
+-- Unblocks the jobs that come after a job, or makes them wait again.
 local function changed(first)
   local key = own('after:' .. first)
   if call('EXISTS', key) == 0 then return end
@@ -127,8 +127,8 @@ local function changed(first)
     local after = call('HGET', q.base .. id, 'mrAfter')
     if after then
       local held, waits = isHeld(cjson.decode(after)), call('ZSCORE', q['waiting-children'], id)
-      if waits and not held then letGo(q, id)
-      elseif held and not waits and takeOut(q, id) then call('ZADD', q['waiting-children'], now, id) end
+      if waits and not held then unblock(q, id)
+      elseif held and not waits and unqueue(q, id) then call('ZADD', q['waiting-children'], now, id) end
     end
   end
 end
@@ -137,8 +137,8 @@ local function unlink(q, id)
   local after = call('HGET', q.base .. id, 'mrAfter')
   if not after then return end
   for _, first in ipairs(cjson.decode(after).ids) do
-    -- The last one that needed a job which was to go as it finished takes it along. Scripts that remove nothing leave it
-    -- to retention.
+    -- A finished job that was only kept for its successors goes with the last of them. Scripts that remove nothing leave
+    -- it to retention.
     if call('SREM', own('after:' .. first), q.name .. ':' .. id) == 1 and forget and call('EXISTS', own('after:' .. first)) == 0 then
       local home, firstId = find(first)
       if home and call('HEXISTS', home.base .. firstId, 'mrGoes') == 1 then forget(home, firstId) end
@@ -146,30 +146,30 @@ local function unlink(q, id)
   end
 end
 
--- The version is no longer in flight, and no longer the one that waits; the next may start.
-local function landed(q, id, latest)
+-- The version neither runs nor waits any more; the next may start.
+local function endVersion(q, id, latest)
   local key = q[':latest:' .. latest]
   local known = call('HMGET', key, 'running', 'queued')
   if known[1] == id then
     call('HDEL', key, 'running')
-    if known[2] and known[2] ~= id then letGo(q, known[2]) end
+    if known[2] and known[2] ~= id then unblock(q, known[2]) end
   elseif known[2] == id then
     call('HDEL', key, 'queued')
   end
 end
 
--- The newer version that waits behind this one, which then must not run again.
+-- The newer version that waits behind this one. If there is one, this one must not run again.
 local function successorOf(q, id, latest)
   local queued = call('HGET', q[':latest:' .. latest], 'queued')
   return queued and queued ~= id and queued or nil
 end
 
--- BullMQ's workers start jobs and put them back without a word to us.
+-- BullMQ's workers start jobs and put them back without updating our records.
 local function isActive(q, id)
   return call('EXISTS', q.base .. id .. ':lock') == 1 or call('LPOS', q.active, id) ~= false
 end
 
--- Neither over nor gone. Other programs than ours end and remove jobs, and untie none.
+-- Neither finished nor gone. Other programs finish and remove jobs without updating our records.
 local function isLive(q, id)
   local facts = call('HMGET', q.base .. id, 'name', 'finishedOn', 'mrEnded')
   return facts[1] and not facts[2] and not facts[3]
@@ -189,21 +189,21 @@ local function freeKey(q, id, key)
   if call('HGET', own('keys'), key) == q.name .. ':' .. id then call('HDEL', own('keys'), key) end
 end
 
--- \`isFinal\`: it cannot come back, so those that it came after are no longer needed by it.
+-- \`isFinal\`: it cannot be replayed, so it no longer needs its predecessors.
 local function over(q, id, more, isFinal)
   if more.key then freeKey(q, id, more.key) end
-  if more.latest then landed(q, id, more.latest.key) end
+  if more.latest then endVersion(q, id, more.latest.key) end
   if isFinal then unlink(q, id) end
   changed(publicId(q, id))
 end
 
 -- A job of the key is removed. With the last one the key is idle: its highest version is remembered for a week, as long
--- as a completed job is kept by default, so that an older one is refused meanwhile.
+-- as completed jobs stay by default, so that older versions are refused meanwhile.
 local function forgetVersion(q, latest)
   if call('HINCRBY', q[':latest:' .. latest], 'held', -1) <= 0 then call('PEXPIRE', q[':latest:' .. latest], 604800000) end
 end
 
--- The place of the version that gives way, so that frequent updates cannot starve a key.
+-- Takes the place of the replaced version, so that frequent updates cannot starve a key.
 local function inherit(q, job, older)
   local times = call('HMGET', q.base .. older, 'mrRun', 'timestamp')
   local due = tonumber(times[1] or times[2] or nil) or now
@@ -213,11 +213,11 @@ local function inherit(q, job, older)
   job.run, job.delay = string.format('%.0f', due), math.max(0, due - now)
 end
 
--- The version that waits and the one in flight (false: none), whoever started or ended or put back either of them.
+-- The waiting and the running version (false: none), corrected for what other programs started, ended or put back.
 local function versionsOf(q, key, queued, running)
   queued, running = queued and isLive(q, queued) and queued, running and isLive(q, running) and running
   if running and not isActive(q, running) then
-    -- It waits again. Behind one that waits too it is no longer wanted.
+    -- It waits again. If a newer one waits too, it is superseded.
     if queued then ended(q, running, 'superseded', { by = queued }) else queued = running end
     running = false
   elseif queued and not running and isActive(q, queued) then
@@ -243,7 +243,7 @@ local function versioned(q, job)
   return 'replaced', running ~= false
 end
 
--- What a new job is called, and whether it has to wait for others.
+-- The status of a new job's receipt, and whether it must wait for others.
 local function linked(q, job)
   local status, waits = 'enqueued', false
   if job.latest ~= '' then status, waits = versioned(q, job) end
@@ -255,27 +255,27 @@ local function linked(q, job)
 end
 `
 
-export const LINKS: string = [IDENTITY, TIES].join('')
+export const LINKS: string = [IDENTITY, RELATIONS].join('')
 
 /**
- * `ended(q, id, how, detail, isNoted)`: the job will not run, whatever it was doing. Its hash stays to be looked at.
- * `isNoted`: its present start stands in the history already.
+ * `ended(q, id, how, detail, isRecorded)`: the job will not run, in whatever state it was. Its hash stays.
+ * `isRecorded`: the current start is in the history already.
  */
 export const ENDED = `
-ended = function(q, id, how, detail, isNoted)
-  takeOut(q, id)
+ended = function(q, id, how, detail, isRecorded)
+  unqueue(q, id)
   call('ZREM', q['waiting-children'], id)
   call('ZREM', q.failed, id)
   if call('LREM', q.active, -1, id) > 0 then
     local attempt = attemptsOf(q, id) + 1
-    if not isNoted then noteStart(q, id, attempt) end
-    note(q, id, how, attempt, call('HGET', q.base .. id, 'pb') or nil, detail)
+    if not isRecorded then addStartEvent(q, id, attempt) end
+    addEvent(q, id, how, attempt, call('HGET', q.base .. id, 'pb') or nil, detail)
     call('HINCRBY', q.base .. id, 'atm', 1)
     call('DEL', q.base .. id .. ':lock')
     call('SREM', q.stalled, id)
   else
-    note(q, id, how, attemptsOf(q, id), nil, detail)
-    -- The times of a start that was over are told by the history, not by a job that was waiting again.
+    addEvent(q, id, how, attemptsOf(q, id), nil, detail)
+    -- The times of a past start are in the history; the fields of a job that was waiting again would mislead.
     if how ~= 'discarded' then call('HDEL', q.base .. id, 'processedOn', 'pb') end
   end
   call('HSET', q.base .. id, 'mrEnded', how, 'finishedOn', now, 'mrAt', now)

@@ -1,14 +1,14 @@
 import { LINKS_BULL } from './links.ts'
 
-/** What BullMQ's own scripts `ENDING` calls, with those of `LINKS`. */
+/** BullMQ's scripts that `REMOVAL` and `LINKS` call. */
 export const REMOVAL_BULL = { scripts: [...LINKS_BULL.scripts, 'removeJob'] } as const
 
 /**
- * How jobs leave, as Lua: `forget` removes one with everything of ours, `keepNewest` what is surplus in a set, and
- * `audit` writes an entry about one in the same step. It stands after `NOTES` and `LINKS`.
+ * How jobs are removed, as Lua: `forget` removes one with all our records of it, `applyKeepLimit` those beyond the limit,
+ * and `audit` writes an entry in the same step. It comes after `HISTORY` and `LINKS`.
  *
- * The audit keeps the fields of the hash as they are, so that the entry is written by the script that acts; whoever reads
- * it makes the view. Payloads, results and stacks stay out of it.
+ * An audit entry holds the raw fields of the hash, so the acting script can write it; the reader makes the view. Payloads,
+ * results and stacks stay out of it.
  */
 export const REMOVAL = `
 local UNAUDITED = { data = true, returnvalue = true, progress = true, stacktrace = true, failedReason = true }
@@ -25,8 +25,8 @@ local function placeOf(q, id)
   return 'unknown'
 end
 
--- A job as an audit entry keeps it. A field that is only read to be written again is no reason to lose the others.
-local function portrait(q, id, withPayload)
+-- A job as an audit entry stores it.
+local function snapshot(q, id, withPayload)
   local flat, fields = call('HGETALL', q.base .. id), {}
   for at = 1, #flat, 2 do
     if not UNAUDITED[flat[at]] or (withPayload and flat[at] == 'data') then fields[flat[at]] = flat[at + 1] end
@@ -42,16 +42,15 @@ local function audit(q, id, action, by, before, after, withPayload)
   }))
 end
 
--- Somebody who may still run comes after it, and will ask for its result.
+-- A job that may still run comes after it, and will read its result.
 local function isNeeded(q, id)
   return call('EXISTS', own('after:' .. publicId(q, id))) == 1
 end
 
--- Removes a job that is over, with all that belongs to it. False for one that BullMQ holds: locked, or the next run of
--- one of its schedulers.
+-- Removes a finished job with all its records. False for one that BullMQ holds: locked, or the next run of a scheduler.
 forget = function(q, id)
   local more, public = moreOf(q, id), publicId(q, id)
-  -- Afterwards its hash is gone, and with it what it came after.
+  -- Later its hash is gone, and with it the list of its predecessors.
   unlink(q, id)
   if bull_removeJob({ q.base .. id, q['repeat'] }, { id, '0', q.base }) ~= 1 then return false end
   call('ZREM', q[':ended'], id)
@@ -63,16 +62,16 @@ forget = function(q, id)
   return true
 end
 
--- Removes a dead letter, or one that was discarded: whoever does so answers for it.
+-- Removes a dead letter or a discarded job, with an audit entry.
 local function purge(q, id, by)
-  local before = portrait(q, id)
+  local before = snapshot(q, id)
   if not forget(q, id) then return false end
   audit(q, id, 'purge', by, before)
   return true
 end
 
--- A dead letter that goes by removeOnFail.
-local function purgeSurplus(q, id)
+-- Removes a dead letter because of removeOnFail.
+local function purgeBeyondKeepLimit(q, id)
   if not isNeeded(q, id) then purge(q, id, { who = 'retention', reason = 'more than removeOnFail keeps' }) end
 end
 
@@ -87,13 +86,13 @@ local function isBeyondKeepLimit(q, set, id, newer, isOwn)
   return type(own) == 'number' and own <= newer
 end
 
--- Removes what is surplus beyond the newest of 'completed' or 'failed', the newest first. At most a hundred are looked at:
--- the first time that a type is bounded there may be a million.
-local function keepNewest(q, set, keep, isOwn)
+-- Removes 'completed' or 'failed' jobs beyond the limit, newest first. At most a hundred per call: the first time a type
+-- has a limit there may be a million.
+local function applyKeepLimit(q, set, keep, isOwn)
   if call('ZCARD', q[set]) <= keep then return end
   for index, id in ipairs(call('ZREVRANGE', q[set], keep, keep + 99)) do
     if isBeyondKeepLimit(q, set, id, keep + index - 1, isOwn) then
-      if set == 'failed' then purgeSurplus(q, id) elseif not isNeeded(q, id) then forget(q, id) end
+      if set == 'failed' then purgeBeyondKeepLimit(q, id) elseif not isNeeded(q, id) then forget(q, id) end
     end
   end
 end

@@ -3,7 +3,7 @@ import type { RedisDatabase } from './database.ts'
 import { listOf } from './rows.ts'
 import { compose } from './scripts.ts'
 
-/** How soon the end of a job is seen that another process brought about. One question is asked for all who wait. */
+/** How soon a finish in another process is seen. One script asks for all waiters. */
 const POLL_MS = 30
 
 interface Waiter {
@@ -12,8 +12,8 @@ interface Waiter {
   wake(): void
 }
 
-/** Tells those who wait for jobs that they are over. With nobody waiting nothing is asked. */
-export class Endings {
+/** Wakes those who wait for a job when it may have finished. Without waiters nothing is polled. */
+export class FinishWaits {
   readonly #database: RedisDatabase
   readonly #clock: Clock
   readonly #waiters = new Set<Waiter>()
@@ -26,19 +26,19 @@ export class Endings {
     this.#clock = clock
   }
 
-  /** Read it before looking at the job: a change after that is then not missed by `wait`. */
+  /** Read it before reading the job, so that `wait` does not miss a change in between. */
   get changes(): number {
     return this.#changes
   }
 
-  /** Something was settled or ended in this process: whoever waits looks again. */
+  /** Something finished in this process: every waiter looks again. */
   notify(): void {
     if (this.#waiters.size === 0) return
     this.#changes += 1
     for (const { wake } of [...this.#waiters]) wake()
   }
 
-  /** Resolves when the job may be over, after `ms` of the injected clock, or when `signal` aborts. */
+  /** Resolves when the job may have finished, after `ms` of the injected clock, or when `signal` aborts. */
   async wait(
     job: { readonly queue: string; readonly bullId: string },
     { ms, seen, signal }: { readonly ms: number; readonly seen: number; readonly signal: AbortSignal },
@@ -67,7 +67,7 @@ export class Endings {
       )
       for (const [index, isOver] of listOf(answer).entries()) if (isOver === 1) asked[index]?.wake()
     } catch {
-      // The server is away. Whoever waits hears of it when its time is up, unless the server is back by then.
+      // The server is unreachable. If it is still so when a wait ends, the next read reports it.
     } finally {
       this.#isAsking = false
     }
@@ -79,13 +79,13 @@ export class Endings {
     this.#stop = null
   }
 
-  /** Whoever still waits looks once more. */
+  /** Waiters look once more. */
   close(): void {
     this.notify()
   }
 }
 
-/** ARGV: time, then for each job: queue, BullMQ's id. Answers 1 for each that is over or gone. */
+/** ARGV: time, then for each job: queue, BullMQ's id. Answers 1 for each that has finished or is gone. */
 const overScript = compose(
   'over',
   {},
