@@ -70,13 +70,13 @@ describe('opening Redis', { timeout: 300_000 }, () => {
     await withRedis(url(':right'), (redis) =>
       redis.call('acl', 'setuser', 'guest', 'on', '>pw', '~*', '+ping', '+info', '+client'),
     )
-    await assert.rejects(reached(t, server.url), coded('ERR_STORAGE_OPEN', /wants a password/))
+    await assert.rejects(reached(t, server.url), coded('ERR_STORAGE_OPEN', /requires a password/))
     await assert.rejects(
       reached(t, url(':wr0ng')),
       (error) => coded('ERR_STORAGE_OPEN', /user or password is wrong/)(error) && !String(error).includes('wr0ng'),
     )
     const database = await reached(t, url('guest:pw'))
-    await assert.rejects(database.run(increment(), ['']), coded('ERR_STORAGE_OPEN', /lacks a right.*ACL SETUSER/))
+    await assert.rejects(database.run(increment(), ['']), coded('ERR_STORAGE_OPEN', /lacks a permission.*ACL SETUSER/))
     await (await reached(t, url(':right'))).ping()
     await (await reached(t, url('default:right'))).ping()
     await withRedis(url(':right'), (redis) => redis.call('acl', 'setuser', 'free', 'on', 'nopass', '~*', '+@all'))
