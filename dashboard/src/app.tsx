@@ -20,10 +20,10 @@ type Gate =
 const KNOCK_AGAIN_MS = 3_000
 const REST_AFTER_MS = 60_000
 
-/** The folder of the page, wherever it is mounted; the API lies beside it. */
+/** The folder of the page, wherever it is mounted; the API is next to it. */
 const root = new URL('.', document.baseURI).pathname
 
-/** Rests while nobody looks: a tab forgotten in the background costs the server nothing. */
+/** Rests while hidden: a background tab costs the server nothing. */
 function useLiveStream(api: Api, isWanted: boolean): Live {
   const live = useMemo(() => new Live({ open: (signal) => api.stream(signal), wait: pause }), [api])
   useEffect(() => {

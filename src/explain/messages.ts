@@ -135,12 +135,12 @@ function putOffText(putOff: PutOff): string {
 
 function noWorkerText({ type, stopping, missing }: Of<'no-worker'>, when: When): string {
   const gone = missing.slice(0, NAMED_MAX).map(({ worker, seenAtMs }) => `${worker}, last seen at ${when(seenAtMs)}`)
-  const told = [
+  const sentences = [
     `No worker runs '${type}'.`,
     stopping.length === 0 ? '' : ` Stopping: ${list(stopping)}.`,
     gone.length === 0 ? '' : ` Missing: ${gone.join('; ')}.`,
   ]
-  return `${told.join('')} Start one with its handler.`
+  return `${sentences.join('')} Start one with its handler.`
 }
 
 function dueText({ type, sinceMs, workers }: Of<'due'>, when: When): string {

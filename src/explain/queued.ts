@@ -98,12 +98,12 @@ function startsWithin({ peers, nowMs }: Facts, perMs: number) {
     .sort((one, other) => other.atMs - one.atMs)
 }
 
-/** A job of its type that somebody runs under a lease shows a worker, also one that never says that it lives. */
+/** A job of its type under a lease shows a worker, also one without presence. */
 function noWorker({ job, peers, nowMs }: Facts, workers: WorkersOfType | null): Reason | null {
   if (workers === null || workers.running.length > 0) return null
-  const told = new Set([...workers.stopping, ...workers.missing.map(({ worker }) => worker)])
+  const known = new Set([...workers.stopping, ...workers.missing.map(({ worker }) => worker)])
   const isUnseen = ({ leaseOwner, leaseUntilMs }: JobView): boolean =>
-    leaseOwner !== null && !told.has(leaseOwner) && (leaseUntilMs ?? 0) > nowMs
+    leaseOwner !== null && !known.has(leaseOwner) && (leaseUntilMs ?? 0) > nowMs
   if (peers.inProgress.jobs.some(isUnseen)) return null
   return { kind: 'no-worker', type: job.type, stopping: workers.stopping, missing: workers.missing }
 }

@@ -71,7 +71,7 @@ function about({ job, attempt, worker }: JobMoment) {
 }
 
 /**
- * Writes a line for each event. Lines carry ids and sizes, never payloads or results (I12); progress only at
+ * Writes a line for each event. Lines carry ids and sizes, never payloads or results; progress only at
  * debug, as the handler reported it. Returns the detacher.
  */
 export function attachLog(events: Events, log: Log): () => void {

@@ -44,7 +44,7 @@ test('jobs are filtered by state and type, searched and paged', async (t) => {
   // What was chosen stands in the address, so it can be sent to somebody else.
   assert.match(page.url(), /#\/jobs\?type=later&search=invoice-2026$/)
   await page.getByRole('searchbox', { name: 'Search jobs' }).fill('nothing like it')
-  await page.getByRole('heading', { name: 'No job fits' }).waitFor()
+  await page.getByRole('heading', { name: 'No matching jobs' }).waitFor()
   await page.getByRole('link', { name: 'Show all jobs' }).click()
   await rows.nth(29).waitFor()
 })

@@ -17,7 +17,7 @@ test('figures change while jobs run, without anybody asking', async (t) => {
   const { mill, visit } = await serve(t, { jobs: [greet] })
   const page = await visit()
   // The empty page shows the way to the first job.
-  await page.getByRole('heading', { name: 'No job has come by yet' }).waitFor()
+  await page.getByRole('heading', { name: 'No jobs yet' }).waitFor()
   await page.getByText('millrace work jobs.ts').waitFor()
   await page.getByRole('status').filter({ hasText: 'Live' }).waitFor()
   // From here on nobody who asks is answered: what is new can only come by the event stream.
@@ -68,7 +68,7 @@ test('colours follow the system until somebody chooses, and the choice is kept',
   const { visit } = await serve(t, { jobs: [greet] })
   const page = await visit('', { colorScheme: 'dark' })
   const ground = (): Promise<string> => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
-  await page.getByRole('button', { name: 'Colours of the system', pressed: true }).waitFor()
+  await page.getByRole('button', { name: 'System colours', pressed: true }).waitFor()
   const dark = await ground()
   await page.getByRole('button', { name: 'Light colours' }).click()
   const light = await ground()
@@ -76,7 +76,7 @@ test('colours follow the system until somebody chooses, and the choice is kept',
   await page.reload()
   await page.getByRole('button', { name: 'Light colours', pressed: true }).waitFor()
   assert.equal(await ground(), light)
-  await page.getByRole('button', { name: 'Colours of the system' }).click()
+  await page.getByRole('button', { name: 'System colours' }).click()
   assert.equal(await ground(), dark)
   await page.emulateMedia({ colorScheme: 'light' })
   assert.equal(await ground(), light)

@@ -1,12 +1,12 @@
 import { addressOf, STREAM_PLACE } from './places.ts'
 import type { Answer, Request, RouteId, Routes } from './shapes.ts'
 
-/** A refusal by the server, or the lack of an answer. */
+/** An error of the server, or no response. */
 export interface Problem {
   /** The HTTP status; 0 when there was no answer at all. */
   readonly status: number
   readonly code: string
-  /** What to do next, for a person. */
+  /** What to do next. */
   readonly message: string
   readonly issues: readonly { readonly path: string; readonly message: string }[]
 }
@@ -16,10 +16,10 @@ export type Result<Value> =
   | { readonly ok: false; readonly problem: Problem }
 
 interface ApiOptions {
-  /** The folder in which the page lies; the API is beside it. */
+  /** The folder of the page; the API is next to it. */
   readonly root: string
   readonly token: () => string | null
-  /** Told whenever the server asks who we are. */
+  /** Called when the server asks for a token. */
   readonly onUnauthorized: () => void
   readonly fetch?: typeof fetch
 }
@@ -30,7 +30,7 @@ interface Parts {
   readonly body?: unknown
 }
 
-/** Speaks the contract. Whatever goes wrong is an answer, never an exception. */
+/** The client of the contract. Every failure is a result, never an exception. */
 export class Api {
   readonly #options: ApiOptions
   readonly #fetch: typeof fetch
@@ -56,7 +56,7 @@ export class Api {
         ...(signal !== undefined && { signal }),
       })
       if (!response.ok) return { ok: false, problem: await this.#problem(response) }
-      // The server validates its answers by the same contract, so the page does not do it a second time.
+      // The server has validated the answer by the same contract.
       return { ok: true, value: (await response.json()) as Answer<Routes[Id]> }
     } catch (error) {
       return { ok: false, problem: unreachable(error) }
@@ -91,7 +91,7 @@ export class Api {
   }
 }
 
-/** A proxy in between may answer with anything, so nothing of a refusal is certain. */
+/** A proxy may answer with anything, so the shape of an error is not certain. */
 export function problemFrom(status: number, text: string): Problem {
   const said = parsed(text)
   const issues = Array.isArray(said.issues) ? said.issues : []

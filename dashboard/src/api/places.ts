@@ -1,6 +1,6 @@
 /**
- * Where each route is. The contract itself carries its validation and would make the page three times as large, so its
- * addresses are written down again here; the type refuses one that differs from the contract's.
+ * The paths of the routes. The contract with its validation would triple the page's size, so the paths are repeated here;
+ * the type rejects one that differs from the contract.
  */
 import type { RouteId, Routes } from '../../../src/http/contract/index.ts'
 

@@ -5,7 +5,7 @@ export function readToken(): string | null {
   try {
     return sessionStorage.getItem(NAME)
   } catch {
-    // Storage can be forbidden; then the token is asked for again at the next load.
+    // Storage may be forbidden; the token is then asked for at the next load.
     return null
   }
 }

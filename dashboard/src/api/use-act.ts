@@ -4,12 +4,12 @@ import type { Problem, Result } from './client.ts'
 export interface Act<Value> {
   readonly isBusy: boolean
   readonly problem: Problem | null
-  /** Runs it once at a time; resolves with null when it failed or one is under way. */
+  /** Runs one at a time; resolves with null when it failed or one is running. */
   readonly run: () => Promise<Value | null>
   readonly clear: () => void
 }
 
-/** One write that a person asks for, with its state for the button and its problem for the form. */
+/** One write, with its state for the button and its problem for the form. */
 export function useAct<Value>(act: () => Promise<Result<Value>>): Act<Value> {
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<Problem | null>(null)

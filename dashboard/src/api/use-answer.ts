@@ -4,11 +4,11 @@ import { useApi } from './context.ts'
 import type { Answer, Request, RouteId, Routes } from './shapes.ts'
 
 export interface Loaded<Value> {
-  /** The last good answer; it stays while a newer one is on its way or could not be had. */
+  /** The last good answer. It stays while a newer one loads or fails. */
   readonly value: Value | null
   readonly problem: Problem | null
   readonly isLoading: boolean
-  /** Asks again. What is on its way may be answered by what was, so one that asks meanwhile is asked for after it. */
+  /** Loads again. A load under way may return old data, so another follows it. */
   readonly reload: () => Promise<void>
 }
 
@@ -46,7 +46,7 @@ export function useAnswer<Id extends RouteId>(id: Id, request: Request<Routes[Id
     return follower.current
   }, [load])
 
-  // The key stands for the request, which is a new object each time.
+  // The key identifies the request, which is a new object each time.
   useEffect(() => {
     abort.current = new AbortController()
     setLoading(true)

@@ -34,17 +34,17 @@ export function useLiveState(): LiveState {
 }
 
 interface Freshness {
-  /** Events after which what is shown may be old. */
+  /** Events after which the data may be stale. */
   readonly on: readonly (keyof StreamEvents)[]
   /** Only such events count. */
   readonly only?: (event: unknown) => boolean
-  /** Not more often than this. */
+  /** At most this often. */
   readonly atMostEveryMs?: number
-  /** And at least this often, for what other processes do unheard; never unless told. */
+  /** At least this often, for changes by other processes; default: never. */
   readonly everyMs?: number | null
 }
 
-/** Loads again when something has happened, one load at a time, and never for a page that nobody sees. */
+/** Reloads after events, one load at a time, and never while the page is hidden. */
 export function useFresh(reload: () => Promise<void>, freshness: Freshness): void {
   const live = useLive()
   const newest = useRef({ reload, freshness })
@@ -67,6 +67,6 @@ export function useFresh(reload: () => Promise<void>, freshness: Freshness): voi
       for (const off of offs) off()
       if (timer !== null) clearInterval(timer)
     }
-    // The names stand for the list, which is a new one each time.
+    // The names identify the list, which is a new array each time.
   }, [live, names, everyMs, atMostEveryMs])
 }

@@ -2,7 +2,7 @@ import type { Result } from '../api/client.ts'
 import type { StreamEvents } from '../api/shapes.ts'
 import { SseReader } from './sse.ts'
 
-/** `waiting`: the connection was lost and is tried again; `resting`: nobody looks at the page. */
+/** `waiting`: the connection was lost and is retried; `resting`: the page is hidden. */
 export type LiveState = 'connecting' | 'live' | 'waiting' | 'resting'
 
 type Name = keyof StreamEvents
@@ -11,7 +11,7 @@ type Stream = ReadableStream<Uint8Array<ArrayBuffer>>
 
 export interface LiveOptions {
   readonly open: (signal: AbortSignal) => Promise<Result<Stream>>
-  /** Resolves after so many milliseconds, or when the signal says so. */
+  /** Resolves after so many milliseconds, or when the signal aborts. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
   /** Between 0 and 1; spreads the reconnects of many pages. */
   readonly random?: () => number
@@ -19,16 +19,16 @@ export interface LiveOptions {
 
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 15_000
-/** The server says every 15 s that it lives; a connection that is silent for so long is dead, whatever TCP believes. */
+/** The server sends something every 15 s; a connection that is silent for longer is dead, whatever TCP believes. */
 const SILENCE_MS = 45_000
 
-/** Doubles up to 15 s; the random part keeps pages that lost one server from coming back in one moment. */
+/** Doubles up to 15 s; the random part spreads the reconnects of many pages. */
 export function waitBeforeTry(failures: number, random: number): number {
   const full = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1))
   return Math.round(full * (0.5 + random / 2))
 }
 
-/** The event stream, held open for as long as it is wanted. After each gap `onBack` says that something may be missed. */
+/** The event stream, kept open while it is needed. After each gap `onBack` says that events may be missing. */
 export class Live {
   readonly #options: LiveOptions
   readonly #listeners = new Map<string, Set<Listener>>()
@@ -86,7 +86,7 @@ export class Live {
         this.#arrived()
         await this.#read(result.value, signal)
       } else if (result.problem.status === 401) {
-        // Whoever asks for the token starts the stream again.
+        // The token prompt starts the stream again.
         return this.#become('waiting')
       }
       if (signal.aborted) return
@@ -118,7 +118,7 @@ export class Live {
         for (const { name, data } of sse.take(value)) this.#tell(name, data)
       }
     } catch {
-      // A broken connection is tried again by whoever called.
+      // The caller reconnects.
     } finally {
       clearInterval(watch)
     }

@@ -1,4 +1,4 @@
-/** Turns many wishes into few runs: one at a time, with a rest in between, and one more when a wish came meanwhile. */
+/** Turns many requests into few runs: one at a time, with a pause in between, and one more if requested meanwhile. */
 export class Pacer {
   readonly #run: () => Promise<void>
   readonly #restMs: number

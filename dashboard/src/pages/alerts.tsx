@@ -26,7 +26,7 @@ export function AlertsPage() {
   const alerts = useAnswer('listAlerts', {})
   useFresh(alerts.reload, { on: ['alert'], everyMs: 10_000 })
   return (
-    <PageFrame title="Alerts" lead="What needs somebody now, and what was resolved lately.">
+    <PageFrame title="Alerts" lead="What needs attention now, and what was resolved recently.">
       <Answered of={alerts}>
         {({ alerts: all }) => {
           const open = all.filter(({ status }) => status !== 'resolved')

@@ -35,7 +35,7 @@ const WHAT: Column<AuditEntry> = {
     </>
   ),
 }
-/** Where nobody says why, the act's own name is stored. */
+/** Without a reason the name of the action is stored. */
 function isReason(reason: string, action: string): boolean {
   return reason !== '' && reason !== action && reason !== `${action}d`
 }
@@ -58,7 +58,7 @@ export function AuditList({ entries, showsJob = true }: AuditListProps) {
   return <Table caption="What was done by hand" columns={columns} rows={entries} keyOf={({ seq }) => String(seq)} />
 }
 
-/** What was done to one job by hand, below everything else about it. */
+/** The manual actions on one job. */
 export function DoneByHand({ entries }: Pick<AuditListProps, 'entries'>) {
   if (entries.length === 0) return null
   return (

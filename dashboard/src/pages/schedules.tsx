@@ -20,7 +20,7 @@ export function SchedulesPage() {
   const [asked, setAsked] = useState<{ readonly deed: Deed; readonly schedule: Schedule } | null>(null)
   useFresh(schedules.reload, { on: ['overview'], atMostEveryMs: 5_000, everyMs: 10_000 })
   return (
-    <PageFrame title="Schedules" lead="Jobs that come by the clock, when they come next, and how they went.">
+    <PageFrame title="Schedules" lead="Jobs that run by the clock, their next run and their last result.">
       <Answered of={schedules}>
         {({ schedules: all }) =>
           all.length === 0 ? (
@@ -78,7 +78,7 @@ function ScheduleCard({ schedule, act }: ScheduleCardProps) {
         {paused ? (
           'No runs until it is resumed.'
         ) : nextAtMs === null ? (
-          'It has run for the last time.'
+          'It has no further runs.'
         ) : (
           <>
             Next <Ago atMs={nextAtMs} />
@@ -86,7 +86,7 @@ function ScheduleCard({ schedule, act }: ScheduleCardProps) {
         )}
       </p>
       {overdue && !paused && (
-        <p class="text-warn">Its time has come and nobody enqueued it. Is a keeper or worker running?</p>
+        <p class="text-warn">Its run is due and was not enqueued. Is a keeper or worker running?</p>
       )}
       <ScheduleFacts schedule={schedule} />
       <p class="quiet">
@@ -145,7 +145,7 @@ function ScheduleFacts({ schedule }: { readonly schedule: Schedule }) {
   )
 }
 
-/** The next ten runs, asked for when somebody wants to see them. */
+/** The next ten runs, loaded on demand. */
 function NextRuns({ name }: { readonly name: string }) {
   const [isOpen, setOpen] = useState(false)
   return (
@@ -174,9 +174,9 @@ function RunList({ name }: { readonly name: string }) {
 }
 
 const WORDS: Readonly<Record<Deed, { readonly verb: string; readonly text: string; readonly done: string }>> = {
-  pauseSchedule: { verb: 'Pause', text: 'It enqueues nothing until somebody resumes it.', done: 'Paused' },
-  resumeSchedule: { verb: 'Resume', text: 'It goes on with its next tick from now.', done: 'Resumed' },
-  runSchedule: { verb: 'Run now', text: 'One run is enqueued now, whatever the clock says.', done: 'Enqueued a run' },
+  pauseSchedule: { verb: 'Pause', text: 'It enqueues nothing until you resume it.', done: 'Paused' },
+  resumeSchedule: { verb: 'Resume', text: 'It continues with its next tick.', done: 'Resumed' },
+  runSchedule: { verb: 'Run now', text: 'Enqueues one run now.', done: 'Enqueued a run' },
 }
 
 interface DeedsProps {

@@ -26,10 +26,7 @@ export function TopicsPage() {
   const topics = useAnswer('listTopics', {})
   useFresh(topics.reload, { on: ['overview'], atMostEveryMs: 5_000, everyMs: 10_000 })
   return (
-    <PageFrame
-      title="Topics"
-      lead="How many records each consumer group is behind, against the lag at which somebody should look."
-    >
+    <PageFrame title="Topics" lead="The lag of each consumer group, and the limits for a warning.">
       <Answered of={topics}>
         {({ topics: all }) =>
           all.length === 0 ? (

@@ -18,7 +18,7 @@ interface ActDialogProps<Value> {
   readonly onClose: () => void
 }
 
-/** Asks why, does it, and shows the server's refusal where the question was. */
+/** Asks for a reason, runs the action, and shows the server's error in place. */
 export function ActDialog<Value>(props: ActDialogProps<Value>) {
   const [reason, setReason] = useState('')
   const given = reason.trim()

@@ -3,7 +3,7 @@ import { useNow } from './clock.ts'
 import { Icon } from './icon.tsx'
 import { type Label, stateLabel } from './words.ts'
 
-/** A state in words, colour and sign, so that none of the three is needed to tell it. */
+/** A state as text, colour and icon, so that none of the three is needed alone. */
 export function Badge({ text, tone, icon }: Label) {
   return (
     <span class={`badge tone-${tone}`}>

@@ -10,7 +10,7 @@ export interface Series {
   /** The name of a custom property that holds its colour. */
   readonly colour: string
   readonly values: readonly (number | null)[]
-  /** Paints the room below it. */
+  /** Fills the area below it. */
   readonly filled?: boolean
   readonly dashed?: boolean
 }
@@ -21,13 +21,13 @@ interface ChartProps {
   readonly times: readonly number[]
   readonly series: readonly Series[]
   readonly format: (value: number) => string
-  /** For durations, which are of very different sizes. */
+  /** For durations, which vary widely. */
   readonly isLog?: boolean
 }
 
 const HEIGHT = 168
 
-/** Figures over time. The legend names them with the value under the pointer, or else the newest. */
+/** Values over time. The legend shows the value under the pointer, or the newest. */
 export function Chart({ title, times, series, format, isLog = false }: ChartProps) {
   const frame = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | null>(null)
@@ -38,7 +38,7 @@ export function Chart({ title, times, series, format, isLog = false }: ChartProp
   newest.current = data
   const looks = JSON.stringify(series.map(({ label, colour, filled, dashed }) => [label, colour, filled, dashed]))
 
-  // The looks stand for the series, and new values go another way.
+  // The looks identify the series; new values are set below.
   useEffect(() => {
     const box = frame.current
     if (box === null) return
@@ -80,14 +80,14 @@ function shown(value: number | null | undefined, format: (value: number) => stri
 }
 
 function toData(times: readonly number[], series: readonly Series[], isLog: boolean): uPlot.AlignedData {
-  // A logarithm has no place for zero.
+  // A logarithmic axis has no zero.
   const shown = (value: number | null): number | null => (isLog && value !== null ? Math.max(1, value) : value)
   return [times.map((ms) => ms / 1_000), ...series.map(({ values }) => values.map(shown))]
 }
 
 const LINEAR_SCALE: uPlot.Scale = { range: (_, __, max) => [0, Math.max(4, (max ?? 0) * 1.15)] }
 
-/** Whole powers of ten around the values, two at least. */
+/** Powers of ten around the values, at least two. */
 const LOG_SCALE: uPlot.Scale = {
   distr: 3,
   range: (_, min, max) => {

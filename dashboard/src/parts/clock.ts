@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** The server's clock, as far as it has told: relative times are wrong on a machine whose own clock is. */
+/** The server's clock: relative times would be wrong on a machine with a wrong clock. */
 let aheadMs = 0
 const listeners = new Set<() => void>()
 let ticking: ReturnType<typeof setInterval> | null = null
@@ -9,11 +9,11 @@ export const nowMs = (): number => Date.now() + aheadMs
 
 export function hearServerTime(atMs: number): void {
   const difference = atMs - Date.now()
-  // A message travels for a while; smaller differences are that, not a wrong clock.
+  // Smaller differences are latency, not a wrong clock.
   aheadMs = Math.abs(difference) > 5_000 ? difference : 0
 }
 
-/** The time, told again every second as long as something shows it; one timer for the whole page. */
+/** The current time, updated every second; one timer for the whole page. */
 export function useNow(): number {
   const [now, setNow] = useState(nowMs)
   useEffect(() => {

@@ -52,7 +52,7 @@ interface SuggestedFieldProps {
   readonly onInput: (value: string) => void
 }
 
-/** Text with what is known offered below; something else may be written all the same. */
+/** A text field with suggestions; any other text is allowed. */
 export function SuggestedField({ label, value, suggestions, onInput }: SuggestedFieldProps) {
   const id = useId()
   return (
@@ -90,7 +90,7 @@ export function ReasonField({ value, onInput, required }: ReasonFieldProps) {
       onInput={onInput}
       required={required}
       maxLength={500}
-      hint="It is kept in the audit with your name."
+      hint="The audit stores it with your name."
     />
   )
 }
@@ -113,7 +113,7 @@ export function Tick({ label, checked, onChange }: TickProps) {
 interface ActButtonProps {
   readonly children: ComponentChildren
   readonly icon?: IconName
-  /** Without which the server would refuse it. */
+  /** The role that the server requires. */
   readonly needs: Role
   readonly onClick: () => void
   readonly look?: 'primary' | 'danger' | 'small'
@@ -121,7 +121,7 @@ interface ActButtonProps {
   readonly disabled?: boolean
 }
 
-/** A button for a write. Whoever may not use it sees that it is there, and what it would take. */
+/** A button for a write. Without the role it is disabled and says which one it needs. */
 export function ActButton({ children, icon, needs, onClick, look, label, disabled = false }: ActButtonProps) {
   const session = useSession()
   const may = mayAct(session, needs)

@@ -1,4 +1,4 @@
-/** Figures and times as people read them. */
+/** Numbers and times for people. */
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
@@ -18,7 +18,7 @@ function two(ms: number, largeMs: number, large: string, smallMs: number, small:
   return `${Math.floor(ms / largeMs)} ${large}${rest === 0 ? '' : ` ${rest} ${small}`}`
 }
 
-/** How long ago, or how far ahead, in the largest unit that fits: a list is read at a glance. */
+/** The distance from now in the largest unit that fits. */
 export function relative(atMs: number, nowMs: number): string {
   const ms = Math.abs(nowMs - atMs)
   const text = coarse(ms)
@@ -47,7 +47,7 @@ const TODAY = new Intl.DateTimeFormat(undefined, {
   hour12: false,
 })
 
-/** The hour alone while it is near, with its day otherwise. */
+/** The time alone if it is near, otherwise with the day. */
 export function timeOfDay(atMs: number, nowMs: number): string {
   return Math.abs(nowMs - atMs) < DAY_MS / 2 ? TODAY.format(atMs) : exact(atMs)
 }
@@ -58,7 +58,7 @@ const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFracti
 
 export const whole = (count: number): string => WHOLE.format(count)
 
-/** Whole up to a million, then `1.2M`: a tile has room for seven signs. */
+/** Exact up to a million, then `1.2M`: a tile has room for seven characters. */
 export const brief = (count: number): string => (count < 1_000_000 ? whole(count) : COMPACT.format(count))
 
 export function rate(perSecond: number): string {
@@ -69,18 +69,18 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${whole(count)} ${count === 1 ? one : many}`
 }
 
-/** The time part of a ULID is alike in neighbours, so its end tells them apart. */
+/** Neighbouring ULIDs share their time part, so the end tells them apart. */
 export function shortId(id: string): string {
   return id.length <= 14 ? id : `${id.slice(0, 4)}…${id.slice(-6)}`
 }
 
 export interface Progress {
-  /** Between 0 and 100; null when it says something else than a part of the whole. */
+  /** Between 0 and 100; null when the progress is not a share. */
   readonly percent: number | null
   readonly text: string
 }
 
-/** Handlers say how far they are as they like; the usual forms become a bar. */
+/** Handlers report progress in any form; the usual ones become a bar. */
 export function readProgress(value: unknown): Progress | null {
   if (value === null || value === undefined) return null
   if (typeof value === 'number') return ofPercent(value)

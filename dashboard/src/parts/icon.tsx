@@ -1,4 +1,4 @@
-/** Line icons, drawn on a grid of 16. They stand beside words and say nothing to a screen reader. */
+/** Line icons on a grid of 16. They accompany text and are hidden from screen readers. */
 const PATHS = {
   overview: 'M2 10.5c2-2 4-2 6 0s4 2 6 0M2 6c2-2 4-2 6 0s4 2 6 0',
   jobs: 'M2.5 4h11M2.5 8h11M2.5 12h7',

@@ -10,7 +10,7 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
       await navigator.clipboard.writeText(text)
       toast({ text: `Copied ${what}` })
     } catch {
-      toast({ text: `The browser does not let this page copy. Select ${what} and copy it yourself.`, tone: 'warn' })
+      toast({ text: `The browser does not allow this page to copy. Select ${what} and copy it.`, tone: 'warn' })
     }
   }
   return (

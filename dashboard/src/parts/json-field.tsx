@@ -4,7 +4,7 @@ import { type JsonRead, readJson } from './json-text.ts'
 
 export { readJson }
 
-/** What of a refusal is about the field itself; the rest of it is said elsewhere. */
+/** The issues of an error that concern the field. */
 export function payloadIssues(problem: Problem | null): Problem['issues'] {
   if (problem === null) return []
   if (problem.issues.length > 0) return problem.issues
@@ -15,14 +15,14 @@ interface JsonFieldProps {
   readonly label: string
   readonly value: string
   readonly onInput: (value: string) => void
-  /** What the server found wrong with the value. */
+  /** The server's issues with the value. */
   readonly issues: readonly { readonly path: string; readonly message: string }[]
   readonly rows?: number
   readonly isReadOnly?: boolean
   readonly hint?: string
 }
 
-/** JSON to be written by hand: checked as it is typed, with the server's objections at the field itself. */
+/** A JSON field, checked while typing, with the server's issues below it. */
 export function JsonField({ label, value, onInput, issues, rows = 12, isReadOnly = false, hint }: JsonFieldProps) {
   const id = useId()
   const json = readJson(value)

@@ -1,6 +1,6 @@
 export type JsonRead = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string }
 
-/** Reads JSON typed by hand, and says where it stops being some. */
+/** Parses typed JSON, and says where it is invalid. */
 export function readJson(text: string): JsonRead {
   if (text.trim() === '') return { ok: false, why: 'it is empty; write null for nothing' }
   try {
@@ -11,7 +11,7 @@ export function readJson(text: string): JsonRead {
   }
 }
 
-/** Engines count signs, people count lines. */
+/** Parsers count characters, people count lines. */
 function located(text: string, message: string): string {
   const position = /at position (\d+)/.exec(message)?.[1]
   const short = message.replace(/ in JSON at position.*$/s, '').replace(/^JSON\.parse: /, '')

@@ -4,21 +4,21 @@ import { CopyButton } from './id.tsx'
 
 const REDACTED = '[redacted]'
 const SHOWN_SIGNS = 20_000
-/** Strings with their colon if they name a field, then words and figures. */
+/** Strings, with the colon if they are keys, then words and numbers. */
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
 export function pretty(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'nothing')
 }
 
-/** JSON with its parts coloured. Everything is text: what a job carries can never become part of the page. */
+/** Coloured JSON. Everything is text: a payload can never become markup. */
 export function JsonView({ value, what }: { readonly value: unknown; readonly what: string }) {
   const [isWhole, setWhole] = useState(false)
   const text = pretty(value)
   const shown = isWhole ? text : text.slice(0, SHOWN_SIGNS)
   return (
     <div class="json-frame">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and whoever has no mouse scrolls it by the keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keyboard users need to reach it */}
       <section class="json" tabIndex={0} aria-label={what}>
         <pre>
           <code>{typeof value === 'string' ? shown : coloured(shown)}</code>
@@ -64,7 +64,7 @@ function part(token: string, string: string | undefined, colon: string | undefin
   }
   if (string === JSON.stringify(REDACTED)) {
     return (
-      <mark key={key} class="redacted" title="The job's definition marks this as sensitive; nobody sees it here.">
+      <mark key={key} class="redacted" title="Hidden: the job's definition marks this as sensitive.">
         redacted
       </mark>
     )

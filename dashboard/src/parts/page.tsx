@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 
 interface PageProps {
   readonly title: string
-  /** One sentence that says what the page is for. */
+  /** One sentence about the page. */
   readonly lead?: ComponentChildren
   readonly actions?: ComponentChildren
   readonly above?: ComponentChildren

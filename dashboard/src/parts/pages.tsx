@@ -9,7 +9,7 @@ export interface Trail {
   readonly restart: () => void
 }
 
-/** The cursors on the way here. A cursor leads only onward, so the way back is remembered; another filter starts anew. */
+/** The cursors of the previous pages, because a cursor leads only forward; another filter starts over. */
 export function useTrail(filter: string): Trail {
   const [way, setWay] = useState<{ readonly filter: string; readonly cursors: readonly string[] }>({
     filter,

@@ -1,4 +1,4 @@
-/** A bar with its words beside it. */
+/** A bar with a label. */
 export function ProgressBar(props: { readonly percent: number; readonly text: string; readonly label: string }) {
   return (
     <div class="progress">

@@ -1,7 +1,7 @@
-/** What is ticked in a list: rows by their ids, or everything that the list's filter finds. */
+/** The selection in a list: rows by id, or everything that matches the filter. */
 export interface Selected {
   readonly ids: ReadonlySet<string>
-  /** Everything the filter finds, also on pages that were never loaded. */
+  /** Everything that matches the filter, also on pages not loaded. */
   readonly all: boolean
 }
 
@@ -13,7 +13,7 @@ export function toggle(selected: Selected, id: string): Selected {
   return { ids, all: false }
 }
 
-/** Ticks every row of the page, or unticks them when all of them are. Rows of other pages stay as they are. */
+/** Selects every row of the page, or deselects them if all are selected. Other pages stay as they are. */
 export function togglePage(selected: Selected, page: readonly string[]): Selected {
   const ids = new Set(selected.ids)
   const isWhole = pageState(selected, page) === 'all'

@@ -1,4 +1,4 @@
-/** A line without axes: whether it grows, not how much. */
+/** A sparkline: the trend without axes. */
 export function Spark({ values }: { readonly values: readonly number[] }) {
   if (values.length < 2) return <svg class="spark" viewBox="0 0 100 24" aria-hidden="true" focusable="false" />
   const top = Math.max(1, ...values)

@@ -3,7 +3,7 @@ import type { Problem } from '../api/client.ts'
 import type { Loaded } from '../api/use-answer.ts'
 import { Icon, type IconName } from './icon.tsx'
 
-/** Nothing is there, and how something comes to be. */
+/** An empty page, with what to do. */
 export function EmptyState(props: {
   readonly icon: IconName
   readonly title: string
@@ -18,7 +18,7 @@ export function EmptyState(props: {
   )
 }
 
-/** What went wrong in the server's words, and what to do. */
+/** The server's error, and what to do. */
 export function ErrorState({ problem, retry }: { readonly problem: Problem; readonly retry?: () => void }) {
   return (
     <div class="notice tone-bad" role="alert">
@@ -47,7 +47,7 @@ function headline({ status, code }: Problem): string {
   if (status === 0) return 'No connection to the server'
   if (status === 403) return 'Your token may not do this'
   if (status === 404) return 'Not found'
-  if (status === 409) return 'This has changed meanwhile'
+  if (status === 409) return 'This has changed in the meantime'
   if (status === 501) return 'This engine cannot do that'
   if (status >= 500) return 'The server could not answer'
   return `Refused (${code})`
@@ -64,7 +64,7 @@ export function Loading({ rows = 4 }: { readonly rows?: number }) {
   )
 }
 
-/** The three faces of an answer. A problem while an older answer is there stands above it. */
+/** Loading, failed or loaded. A problem is shown above an older answer. */
 export function Answered<Value>(props: {
   readonly of: Loaded<Value>
   readonly rows?: number

@@ -2,18 +2,18 @@ import type { ComponentChildren } from 'preact'
 
 export interface Column<Row> {
   readonly key: string
-  /** What stands above it, and before each value when the table becomes cards on a narrow screen. */
+  /** The heading, and the label of each value when the table becomes cards on a narrow screen. */
   readonly title: string
-  /** Other than its title, such as a box that ticks every row. */
+  /** Instead of the title, such as a checkbox for all rows. */
   readonly head?: ComponentChildren
   readonly cell: (row: Row) => ComponentChildren
   readonly align?: 'end'
-  /** Takes the room that is left. */
+  /** Takes the remaining width. */
   readonly wide?: boolean
 }
 
 interface TableProps<Row> {
-  /** Said to those who cannot see the heading above it. */
+  /** For screen readers. */
   readonly caption: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]

@@ -21,12 +21,12 @@ export function applyTheme(theme: Theme): void {
   try {
     localStorage.setItem(NAME, theme)
   } catch {
-    // Storage can be forbidden; then the choice lasts as long as the page.
+    // Storage may be forbidden; the choice then lasts as long as the page.
   }
   dispatchEvent(new Event(CHANGED))
 }
 
-/** Changes with every change of colours, for what is painted rather than styled. */
+/** Changes with the colours, for canvases, which are painted and not styled. */
 export function usePaint(): number {
   const [turn, setTurn] = useState(0)
   useEffect(() => {

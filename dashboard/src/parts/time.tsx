@@ -19,7 +19,7 @@ export function Exact({ atMs }: { readonly atMs: number }) {
   )
 }
 
-/** How long something has been going on. */
+/** The time since then. */
 export function Since({ atMs }: { readonly atMs: number }) {
   const now = useNow()
   return <span title={`since ${exact(atMs)}`}>{duration(now - atMs)}</span>
@@ -31,7 +31,7 @@ export function MaybeAgo({ atMs, otherwise = '–' }: { readonly atMs: number | 
 
 const ISO = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/
 
-/** The server's sentence with its times as this browser's clock shows them. */
+/** The server's sentence, with its times in the browser's time zone. */
 export function Timed({ text }: { readonly text: string }) {
   const parts = text.split(ISO)
   return (

@@ -5,7 +5,7 @@ import type { Tone } from './words.ts'
 export interface Toast {
   readonly text: string
   readonly tone?: Tone
-  /** Something that can be done about it, such as an undo. */
+  /** An action, such as undo. */
   readonly action?: { readonly text: string; readonly run: () => void }
 }
 
@@ -16,7 +16,7 @@ const ToastContext = createContext<(toast: Toast) => void>(() => {})
 
 export const useToast = (): ((toast: Toast) => void) => useContext(ToastContext)
 
-/** Says what has just been done, in a region that screen readers follow. One that offers an action stays longer. */
+/** Says what was done, in a live region. A toast with an action stays longer. */
 export function Toasts({ children }: { readonly children: ComponentChildren }) {
   const [toasts, setToasts] = useState<readonly (Toast & { readonly key: number })[]>([])
   const next = useRef(0)

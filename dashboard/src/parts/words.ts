@@ -1,4 +1,4 @@
-/** The states and conditions of the API in words that need no documentation, each with its colour and its sign. */
+/** Labels of states and conditions, each with its colour and icon. */
 import type { JobEvent, JobSummary } from '../api/shapes.ts'
 import type { IconName } from './icon.tsx'
 
@@ -51,10 +51,10 @@ const EVENTS: Readonly<Record<string, Label>> = {
   started: { text: 'Started', tone: 'run', icon: 'play' },
   completed: { text: 'Completed', tone: 'good', icon: 'check' },
   failed: { text: 'Failed', tone: 'bad', icon: 'cross' },
-  retried: { text: 'Will be tried again', tone: 'wait', icon: 'again' },
+  retried: { text: 'Will be retried', tone: 'wait', icon: 'again' },
   dead: { text: 'Became a dead letter', tone: 'bad', icon: 'dead-letters' },
-  released: { text: 'Given back, nobody to blame', tone: 'wait', icon: 'undo' },
-  expired: { text: 'Lease ran out: its worker was lost', tone: 'warn', icon: 'warn' },
+  released: { text: 'Released, no attempt counted', tone: 'wait', icon: 'undo' },
+  expired: { text: 'Lease expired: its worker was lost', tone: 'warn', icon: 'warn' },
   cancelled: { text: 'Cancelled', tone: 'quiet', icon: 'cross' },
   superseded: { text: 'Superseded by a newer job', tone: 'quiet', icon: 'again' },
   discarded: { text: 'Discarded', tone: 'quiet', icon: 'bin' },
@@ -65,14 +65,14 @@ export function eventLabel({ name }: Pick<JobEvent, 'name'>): Label {
   return EVENTS[name] ?? { text: name, tone: 'quiet', icon: 'dot' }
 }
 
-/** The conditions of workers; one that this page does not know yet is shown by its own name. */
+/** The conditions of workers; an unknown one is shown by its name. */
 const CONDITIONS: Readonly<Record<string, Label>> = {
   working: { text: 'Working', tone: 'good', icon: 'check' },
   idle: { text: 'Idle', tone: 'good', icon: 'check' },
   stopping: { text: 'Stopping', tone: 'wait', icon: 'pause' },
-  late: { text: 'Falling behind', tone: 'warn', icon: 'warn' },
+  late: { text: 'Heartbeat late', tone: 'warn', icon: 'warn' },
   stuck: { text: 'Maybe stuck', tone: 'warn', icon: 'warn' },
-  overdue: { text: 'Stops too slowly', tone: 'warn', icon: 'warn' },
+  overdue: { text: 'Stopping too long', tone: 'warn', icon: 'warn' },
   missing: { text: 'Missing', tone: 'bad', icon: 'cross' },
 }
 
@@ -100,7 +100,7 @@ export function severityTone(severity: string): Tone {
 }
 
 const REFUSALS: Readonly<Record<string, string>> = {
-  'replayed-too-often': 'were replayed too often already (tick “even so” to replay them all the same)',
+  'replayed-too-often': 'were already replayed too often (tick “even so” to replay them anyway)',
   unreplayable: 'are of unknown origin and can only be discarded',
   critical: 'are of a critical type (tick “even so” to include them)',
   changed: 'had changed meanwhile and were left alone',

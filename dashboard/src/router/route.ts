@@ -1,6 +1,5 @@
 /**
- * The page's addresses. They stand behind the `#`, so that the page works under whatever path a server mounts it and no
- * server needs to know them.
+ * The page's addresses. They are after the `#`, so that the page works under any path, and the server need not know them.
  */
 export const PAGES = [
   'overview',
@@ -16,9 +15,9 @@ export const PAGES = [
 export type Page = (typeof PAGES)[number]
 
 export interface Route {
-  /** Null for an address that leads nowhere. */
+  /** Null for an unknown address. */
   readonly page: Page | null
-  /** Which one of the page's things, where the address names one. */
+  /** The id of the item, if the address names one. */
   readonly id: string | null
   readonly query: Readonly<Record<string, string>>
 }
@@ -51,7 +50,7 @@ function splitOnce(text: string, sign: string): readonly string[] {
   return at === -1 ? [text] : [text.slice(0, at), text.slice(at + 1)]
 }
 
-/** An address typed by hand may hold a broken escape; then it is taken as it stands. */
+/** A broken escape in a typed address is taken literally. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

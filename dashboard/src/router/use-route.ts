@@ -15,7 +15,7 @@ export function goTo(address: string): void {
   location.hash = address
 }
 
-/** Changes the address without a step in the browser's history, as a filter does while somebody types. */
+/** Changes the address without a new history entry, for filters while typing. */
 export function replaceRoute(address: string): void {
   history.replaceState(null, '', address)
   dispatchEvent(new HashChangeEvent('hashchange'))

@@ -68,8 +68,8 @@ function NotHere({ title, lacks }: { readonly title: string; readonly lacks: str
 function Nowhere() {
   return (
     <PageFrame title="No such page">
-      <EmptyState icon="search" title="This address leads nowhere">
-        <p>It may have been cut off when it was copied.</p>
+      <EmptyState icon="search" title="There is no such page">
+        <p>The link may be incomplete.</p>
         <a class="button" href={routeTo('overview')}>
           To the overview
         </a>

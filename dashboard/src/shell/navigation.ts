@@ -8,9 +8,9 @@ export interface Place {
   readonly icon: IconName & Page
   /** Pressed after `g`. */
   readonly key: string
-  /** Without which the page has nothing to show. */
+  /** The facet that the page needs. */
   readonly needs: Facet | null
-  /** What the engine lacks then, as the end of a sentence. */
+  /** What the engine lacks without it, as the end of a sentence. */
   readonly lacks: string
 }
 

@@ -2,7 +2,7 @@ import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Overview } from '../api/shapes.ts'
 
-/** The newest look at the whole, shared by the navigation and the pages; null until it has come. */
+/** The newest overview, shared by the navigation and the pages; null before the first. */
 export const OverviewContext = createContext<Overview | null>(null)
 
 export const useOverview = (): Overview | null => useContext(OverviewContext)

@@ -12,7 +12,7 @@ import { OverviewContext } from './overview-context.ts'
 import { useShortcuts } from './shortcuts.ts'
 import { Sidebar } from './sidebar.tsx'
 
-/** The first look is asked for; the stream brings the others, and one is asked for again after a gap. */
+/** The first overview is loaded, the stream brings the others; after a gap it is loaded again. */
 function useOverviewFeed(): Overview | null {
   const api = useApi()
   const [overview, setOverview] = useState<Overview | null>(null)
@@ -30,7 +30,7 @@ function useOverviewFeed(): Overview | null {
   return overview
 }
 
-/** A new page begins at its heading, for eyes and for screen readers; a filter of the same page does not. */
+/** A new page scrolls to and focuses its heading; a filter of the same page does not. */
 function useFocusOnArrival(route: Route): void {
   const place = `${route.page}/${route.id}`
   const last = useRef(place)

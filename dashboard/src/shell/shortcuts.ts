@@ -5,7 +5,7 @@ import type { Place } from './navigation.ts'
 
 const TOGETHER_MS = 1_200
 
-/** Whether keys are text where the focus is. */
+/** Whether the focus is in a text field. */
 function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
@@ -17,7 +17,7 @@ interface Shortcuts {
   readonly onHelp: () => void
 }
 
-/** `g` and a letter goes to a page, `/` to the search, `?` shows the keys. Never while somebody types or a dialog is open. */
+/** `g` and a letter goes to a page, `/` to the search, `?` shows the keys. Not while typing or in a dialog. */
 export function useShortcuts({ places, onHelp }: Shortcuts): void {
   useEffect(() => {
     let pressedG = 0

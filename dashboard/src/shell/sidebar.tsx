@@ -20,7 +20,7 @@ const LIVE_TEXT: Readonly<Record<LiveState, string>> = {
 export function LiveMark() {
   const state = useLiveState()
   return (
-    <span class={`live live-${state}`} role="status" title="Whether this page hears of changes as they happen">
+    <span class={`live live-${state}`} role="status" title="Whether this page receives changes live">
       <span class="live-dot" />
       {LIVE_TEXT[state]}
     </span>
@@ -41,7 +41,7 @@ interface SidebarProps {
 export function Sidebar({ places, current, onHelp }: SidebarProps) {
   const [isOpen, setOpen] = useState(false)
   const callouts = useCallouts()
-  // Whoever has arrived needs the menu no longer.
+  // After navigation the menu closes.
   useEffect(() => setOpen(false), [current])
   return (
     <header class={`sidebar ${isOpen ? 'open' : ''}`}>
@@ -77,7 +77,7 @@ export function Sidebar({ places, current, onHelp }: SidebarProps) {
   )
 }
 
-/** Past the navigation, for whoever goes by the keyboard. */
+/** Skips the navigation, for keyboard users. */
 function SkipLink() {
   return (
     <a
@@ -112,7 +112,7 @@ function NavItem({ place, isCurrent, count = 0 }: NavItemProps) {
 }
 
 const THEMES: readonly { readonly theme: Theme; readonly text: string; readonly icon: IconName }[] = [
-  { theme: 'system', text: 'Colours of the system', icon: 'half' },
+  { theme: 'system', text: 'System colours', icon: 'half' },
   { theme: 'light', text: 'Light colours', icon: 'sun' },
   { theme: 'dark', text: 'Dark colours', icon: 'moon' },
 ]

@@ -3,7 +3,7 @@ import { TextField } from '../parts/fields.tsx'
 import { Icon, Wheel } from '../parts/icon.tsx'
 
 interface TokenPromptProps {
-  /** Whether a token was given and refused. */
+  /** Whether a token was refused. */
   readonly wasRefused: boolean
   readonly onToken: (token: string) => void
 }
@@ -22,11 +22,11 @@ export function TokenPrompt({ wasRefused, onToken }: TokenPromptProps) {
         <h1>
           <Wheel /> Millrace
         </h1>
-        <p>This server asks for a token. Whoever started it has one for you: as viewer, operator or admin.</p>
+        <p>This server needs a token. Ask the person who runs it for one with the role viewer, operator or admin.</p>
         {wasRefused && (
           <div class="notice tone-bad" role="alert">
             <Icon name="warn" />
-            <p>The server does not know this token. Check that it was copied whole, or ask for a new one.</p>
+            <p>The server does not know this token. Check that it is complete, or ask for a new one.</p>
           </div>
         )}
         <TextField
@@ -35,7 +35,7 @@ export function TokenPrompt({ wasRefused, onToken }: TokenPromptProps) {
           value={token}
           onInput={setToken}
           required
-          hint="It is kept in this tab only, and forgotten when you close it."
+          hint="It is stored in this tab only, until you close it."
         />
         <button type="submit" class="button primary">
           Open

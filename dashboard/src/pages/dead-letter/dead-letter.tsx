@@ -49,7 +49,7 @@ function NoLetter({ id, message }: { readonly id: string; readonly message: stri
   return (
     <EmptyState icon="check" title="No longer a dead letter">
       <p>{message}</p>
-      <p>Somebody may have replayed or purged it.</p>
+      <p>It may have been replayed or purged.</p>
       <a class="button" href={routeTo('jobs', id)}>
         See what became of the job
       </a>

@@ -12,7 +12,7 @@ interface LetterActionsProps {
   readonly onDone: () => void
 }
 
-/** Letting go of a letter, and taking that back. */
+/** Discards a letter, and undoes that. */
 export function LetterActions({ job, onDone }: LetterActionsProps) {
   const api = useApi()
   const toast = useToast()
@@ -53,7 +53,7 @@ export function LetterActions({ job, onDone }: LetterActionsProps) {
           }}
           onClose={() => setAsking(false)}
         >
-          <p>It leaves the list and will not run. It can be undone while it is kept.</p>
+          <p>It leaves the list and does not run. You can undo this while it is kept.</p>
         </ActDialog>
       )}
     </>

@@ -14,8 +14,8 @@ import { goTo } from '../../router/use-route.ts'
 
 function hintOf({ redacted, checked }: ShownLetter): string {
   if (redacted) return 'Parts of this payload are hidden, so it can be replayed as it is, but not edited here.'
-  if (checked) return 'It is checked against the definition of the type before anything is stored.'
-  return 'This server does not know the definition of the type: what you write is stored unchecked.'
+  if (checked) return 'It is checked against the definition of the type before it is stored.'
+  return 'This server does not have the definition of the type, so the payload is stored unchecked.'
 }
 
 interface Draft {
@@ -24,7 +24,7 @@ interface Draft {
   readonly force: boolean
 }
 
-/** The sending of a draft, once to try it and once in earnest. */
+/** Sends a draft, as a dry run or for real. */
 function useReplay(letter: ShownLetter, draft: Draft, isEdited: boolean) {
   const api = useApi()
   const send = (dryRun: boolean) => {
@@ -43,7 +43,7 @@ function useReplay(letter: ShownLetter, draft: Draft, isEdited: boolean) {
   return { check: useAct(() => send(true)), replay: useAct(() => send(false)) }
 }
 
-/** The payload, to be mended and sent again. What is being typed stays whatever the page hears meanwhile. */
+/** The payload, to be edited and replayed. Live updates do not overwrite the draft. */
 export function Repair({ letter }: { readonly letter: ShownLetter }) {
   const toast = useToast()
   const [original] = useState(() => JSON.stringify(letter.job.payload, null, 2) ?? 'null')
@@ -84,7 +84,7 @@ export function Repair({ letter }: { readonly letter: ShownLetter }) {
       <ReasonField value={draft.reason} onInput={(reason) => change({ reason })} required={false} />
       {letter.job.replays > 0 && (
         <Tick
-          label="Even so: also if it was replayed too often already"
+          label="Even so: also if it was already replayed too often"
           checked={draft.force}
           onChange={(force) => change({ force })}
         />

@@ -6,13 +6,13 @@ import { type LetterFilter, selectionOf, selectionText } from './selection-words
 interface BulkBarProps {
   readonly selected: Selected
   readonly filter: LetterFilter
-  /** There are more than those on the page. */
+  /** Whether there are more than on the page. */
   readonly hasMore: boolean
   readonly onSelect: (selected: Selected) => void
   readonly act: (kind: BulkKind) => void
 }
 
-/** Comes up from below as soon as something is ticked. */
+/** Appears at the bottom when something is selected. */
 export function BulkBar({ selected, filter, hasMore, onSelect, act }: BulkBarProps) {
   if (isNothing(selected)) return null
   const text = selectionText(selectionOf(selected, filter))

@@ -64,7 +64,7 @@ function send(api: Api, { kind, selection, form, dryRun }: Asked, signal?: Abort
   const rate = Number(form.rate)
   const body = { selection, dryRun, force: form.force, ...(form.rate.trim() !== '' && !dryRun && { rate }) }
   const given = form.reason.trim()
-  // A dry run changes nothing, so nobody has to say why before it.
+  // A dry run changes nothing, so it needs no reason.
   const reason = given === '' && dryRun ? 'dry run' : given
   switch (kind) {
     case 'replay':
@@ -92,7 +92,7 @@ export function BulkDialog({ kind, selection, onStarted, onClose }: BulkDialogPr
   const { outcome, problem: uncounted } = useCount(selection, form.force, (counted, signal) =>
     send(api, { kind, selection: counted, form, dryRun: true }, signal),
   )
-  // What was counted is what is acted on, so the number in the title holds.
+  // Acts on exactly what was counted, so the number in the title is right.
   const real = useAct(() => send(api, { kind, selection: outcome?.selection ?? selection, form, dryRun: false }))
   const problem = real.problem ?? uncounted
   const submit = async (event: Event): Promise<void> => {

@@ -36,7 +36,7 @@ export function DeadLettersPage({ query }: { readonly query: Route['query'] }) {
     await Promise.all([letters.reload(), groups.reload()])
   }
   const operations = useOperations(() => void reload())
-  // Rows of another filter are not meant.
+  // A selection does not apply to another filter.
   useEffect(() => setSelected(NOTHING), [place])
   return (
     <PageFrame
@@ -83,7 +83,7 @@ export function DeadLettersPage({ query }: { readonly query: Route['query'] }) {
   )
 }
 
-/** The groups are loaded with the list: what died after they were counted is not on the page. */
+/** The groups are loaded with the list, so that both show the same letters. */
 function shownBeforeMs(counted: Answer<Routes['groupDeadLetters']> | null): number | undefined {
   return counted === null || 'ids' in counted.selection ? undefined : counted.selection.beforeMs
 }
@@ -117,7 +117,7 @@ interface ChangedProps {
   readonly refresh: () => void
 }
 
-/** Rows that somebody ticks must not move, so a list that has grown or shrunk says so and waits. */
+/** Selected rows must not move, so a changed list says so and waits. */
 function Changed({ type, at, refresh }: ChangedProps) {
   const overview = useOverview()
   const dead = type === undefined ? totalCounts(overview).dead : (overview?.counts[type]?.dead ?? 0)

@@ -12,7 +12,7 @@ type GroupsProps = Answer<Routes['groupDeadLetters']> & {
   readonly act: (kind: BulkKind, selection: Selection) => void
 }
 
-/** Causes first: a thousand dead letters are mostly three problems. */
+/** By cause: a thousand dead letters are usually three problems. */
 export function Groups({ groups, scanned, complete, chosen, act }: GroupsProps) {
   if (groups.length === 0) return null
   const shown =

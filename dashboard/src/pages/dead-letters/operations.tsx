@@ -14,21 +14,21 @@ const KEPT_MS = 120_000
 
 export interface FollowedOperations {
   readonly shown: readonly Operation[]
-  /** The ids of a discard that this page began, so that it can be undone. */
+  /** The ids of a discard started here, for undo. */
   readonly undoable: (id: string) => readonly string[]
   readonly follow: (operation: Operation, ids: readonly string[]) => void
   readonly dismiss: (id: string) => void
   readonly onChange: () => void
 }
 
-/** Bulk acts that run, whoever began them, and those that have just ended. */
+/** Running bulk operations of all users, and those that have just ended. */
 export function useOperations(onEnded: () => void): FollowedOperations {
   const listed = useAnswer('listOperations', {})
   const [heard, setHeard] = useState<ReadonlyMap<string, Operation>>(new Map())
   const [dismissed, setDismissed] = useState<ReadonlySet<string>>(new Set())
   const ids = useRef(new Map<string, readonly string[]>())
   const take = (operation: Operation): void => {
-    // The stream may tell the end of a short one before the request that began it is answered.
+    // The stream may report the end of a short operation before its request is answered.
     setHeard((all) => (isNewer(operation, all.get(operation.id)) ? new Map(all).set(operation.id, operation) : all))
     if (operation.status !== 'running') onEnded()
   }
@@ -50,7 +50,7 @@ export function useOperations(onEnded: () => void): FollowedOperations {
   }
 }
 
-/** An operation only goes onward; of two looks at it, the one that is further is the newer. */
+/** Operations only advance: of two states, the one that is further is the newer. */
 function isNewer(one: Operation, other: Operation | undefined): boolean {
   if (other === undefined || one.endedAtMs !== null) return true
   return other.endedAtMs === null && one.progress.seen >= other.progress.seen

@@ -7,11 +7,11 @@ export type Selection = Request<Routes['replayDeadLetters']>['body']['selection'
 export interface LetterFilter {
   readonly type?: string | undefined
   readonly fingerprint?: string | undefined
-  /** Only what died before this time: what the page shows, without what dies later. */
+  /** Only letters that died before this time, as on the page. */
   readonly beforeMs?: number | undefined
 }
 
-/** What the API is asked to act on. */
+/** The selection for the API. */
 export function selectionOf({ ids, all }: Selected, { type, fingerprint, beforeMs }: LetterFilter): Selection {
   if (!all) return { ids: [...ids] }
   return {
@@ -21,7 +21,7 @@ export function selectionOf({ ids, all }: Selected, { type, fingerprint, beforeM
   }
 }
 
-/** The same for a person. */
+/** The selection as text. */
 export function selectionText(selection: Selection): string {
   if ('ids' in selection) return counted(selection.ids.length, 'dead letter')
   const { type, fingerprint } = selection
@@ -29,7 +29,7 @@ export function selectionText(selection: Selection): string {
   return type === undefined ? 'all dead letters' : `all dead letters of type ${type}`
 }
 
-/** What an act will touch: a number as soon as it was counted. */
+/** What an action affects: a number once counted. */
 export function touchedText(selection: Selection, outcome: Pick<BulkOutcome, 'done' | 'interrupted'> | null): string {
   if (outcome === null) return selectionText(selection)
   return `${outcome.interrupted ? 'at least ' : ''}${counted(outcome.done, 'dead letter')}`

@@ -10,8 +10,8 @@ export interface Count {
 }
 
 /**
- * Counts by a dry run what an act would touch, again whenever `force` changes. Every count after the first is of what the
- * first one found, so that letters which die meanwhile never join what the dialog shows.
+ * Counts by a dry run what an action would affect, again when `force` changes. Later counts use the selection of the first,
+ * so that letters which die in the meantime are not added.
  */
 export function useCount(
   selection: Selection,

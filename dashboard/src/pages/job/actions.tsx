@@ -11,7 +11,7 @@ interface ActionsProps {
   readonly onDone: () => void
 }
 
-/** What can be done to a job in its state. */
+/** The actions for a job in its state. */
 export function JobActions({ job, onDone }: ActionsProps) {
   const session = useSession()
   const [asked, setAsked] = useState<'cancel' | 'retry' | 'undo' | null>(null)
@@ -74,10 +74,8 @@ function Cancel({ job, onDone, onClose }: AskedProps) {
       onClose={onClose}
     >
       <p>
-        {job.state === 'in_progress'
-          ? 'Its worker is told to stop, and whatever it still returns is not taken.'
-          : 'It will not run.'}{' '}
-        A cancelled job cannot be brought back.
+        {job.state === 'in_progress' ? 'Its worker is told to stop, and its result is ignored.' : 'It will not run.'} A
+        cancelled job cannot be brought back.
       </p>
     </ActDialog>
   )
@@ -103,7 +101,7 @@ function Retry({ job, onDone, onClose }: AskedProps) {
       <p>
         It goes back into the queue as it is, with all its attempts. To change its payload first, use “Edit payload”.
       </p>
-      <Tick label="Even so: also if it was replayed too often already" checked={force} onChange={setForce} />
+      <Tick label="Even so: also if it was already replayed too often" checked={force} onChange={setForce} />
     </ActDialog>
   )
 }

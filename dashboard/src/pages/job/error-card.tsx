@@ -6,7 +6,7 @@ interface ErrorCardProps {
   readonly title: string
 }
 
-/** The error as the handler threw it. It is text, whatever it holds. */
+/** The handler's error, always as text. */
 export function ErrorCard({ error, title }: ErrorCardProps) {
   return (
     <Card title={title} look="error-card">
@@ -23,7 +23,7 @@ export function ErrorCard({ error, title }: ErrorCardProps) {
       {error.stack !== null && (
         <details>
           <summary>Where it was thrown</summary>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and whoever has no mouse scrolls it by the keyboard */}
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keyboard users need to reach it */}
           <pre class="stack" tabIndex={0}>
             {error.stack}
           </pre>

@@ -2,7 +2,7 @@ import type { Explanation } from '../../api/shapes.ts'
 import { JobId } from '../../parts/id.tsx'
 import { Ago, Timed } from '../../parts/time.tsx'
 
-/** Why it runs or does not, in a sentence, before everything else. */
+/** Why it is running or not, in a sentence. */
 export function Why({ explanation }: { readonly explanation: Explanation }) {
   const { text, also, untilMs, jobs } = explanation
   return (

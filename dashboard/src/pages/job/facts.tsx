@@ -43,6 +43,6 @@ function factsOf(job: JobDetail): readonly Fact[] {
 
 const IF_DEAD = {
   wait: 'it waits until that one is replayed',
-  run: 'it runs all the same',
+  run: 'it runs anyway',
   die: 'it dies too',
 } as const

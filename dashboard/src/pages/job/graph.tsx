@@ -17,13 +17,13 @@ interface GraphProps {
   readonly current: string
 }
 
-/** The jobs that come first on the left, this one on the right. Each is a link. */
+/** Predecessors on the left, this job on the right. Each is a link. */
 export function Graph({ nodes, current }: GraphProps) {
   const { nodes: placed, edges, columns, rows } = layOut(nodes)
   const width = columns * (WIDTH + ACROSS) - ACROSS + 2
   const height = rows * (HEIGHT + DOWN) - DOWN + 2
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and whoever has no mouse scrolls it by the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keyboard users need to reach it
     <section class="graph" tabIndex={0} aria-label="Jobs that come first">
       <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
         <title>Dependencies</title>

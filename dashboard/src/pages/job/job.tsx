@@ -25,7 +25,7 @@ export function JobPage({ id }: { readonly id: string }) {
   const shown = useAnswer('showJob', { params: { id } })
   const state = shown.value?.job.state
   const isOver = state === 'completed' || state === 'dead_letter'
-  // Other processes may work on it unheard, so a job that is not over is looked at again in any case.
+  // Other processes may work on it, so an unfinished job is reloaded regularly.
   useFresh(shown.reload, {
     on: ['jobs'],
     only: (event) => concerns(event, id),
@@ -124,7 +124,7 @@ function Body({ shown }: { readonly shown: ShownJob }) {
   )
 }
 
-/** The graph names what comes first; the job itself stands at its end. */
+/** The graph has the predecessors; the job itself is at its end. */
 function withItself(graph: readonly GraphNode[], job: JobDetail): readonly GraphNode[] {
   if (graph.some(({ id }) => id === job.id)) return graph
   return [...graph, { id: job.id, type: job.type, state: job.state, after: job.after?.ids ?? [] }]

@@ -1,4 +1,4 @@
-/** Where the jobs of a flow stand: each in a column behind those that it comes after. Pure. */
+/** The layout of a flow: each job in a column after its predecessors. */
 import type { GraphNode } from '../../api/shapes.ts'
 
 export interface Placed extends GraphNode {
@@ -33,8 +33,8 @@ export function layOut(nodes: readonly GraphNode[]): Layout {
 }
 
 /**
- * As far to the right as those that come after it allow, so that lines are short. A circle cannot be enqueued, but one in
- * the data must not hang the page.
+ * As far to the right as its successors allow, so that lines are short. Cycles cannot be enqueued, but one in the data must
+ * not hang the page.
  */
 function columnsOf(nodes: readonly GraphNode[]): (id: string) => number {
   const successors = new Map<string, string[]>(nodes.map(({ id }) => [id, []]))

@@ -4,7 +4,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { MaybeAgo } from '../../parts/time.tsx'
 import { eventLabel } from '../../parts/words.ts'
 
-/** The job's life, the first moment on top, with the time between two moments. */
+/** The job's history, oldest first, with the time between events. */
 export function Timeline({ history }: { readonly history: readonly JobEvent[] }) {
   if (history.length === 0) return <p class="quiet">This engine keeps no history of single jobs.</p>
   return (
@@ -16,7 +16,7 @@ export function Timeline({ history }: { readonly history: readonly JobEvent[] })
   )
 }
 
-/** Events of which it matters in which attempt they were. */
+/** Events that are shown with their attempt. */
 const TRIES = new Set(['started', 'completed', 'failed', 'retried', 'released', 'expired'])
 
 function Moment({ event, before }: { readonly event: JobEvent; readonly before: JobEvent | null }) {
@@ -47,7 +47,7 @@ function Moment({ event, before }: { readonly event: JobEvent; readonly before: 
   )
 }
 
-/** What an event says beside its name. Fields that this page does not know are shown as they are. */
+/** The details of an event. Unknown fields are shown as they are. */
 function detailLines({ detail }: JobEvent): readonly string[] {
   if (detail === null) return []
   const { error, delayMs, durationMs, who, reason, by, ...rest } = detail

@@ -93,7 +93,7 @@ interface SearchFieldProps {
   readonly search: (text: string) => void
 }
 
-/** Searches when somebody stops typing for a moment. */
+/** Searches after a pause in typing. */
 function SearchField({ value, takesFocus, search }: SearchFieldProps) {
   const [text, setText] = useState(value)
   const field = useRef<HTMLInputElement>(null)

@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<JobSummary>[] = [
       </a>
     ),
   },
-  { key: 'what', title: 'What happens', wide: true, cell: (job) => <What job={job} /> },
+  { key: 'what', title: 'Status', wide: true, cell: (job) => <What job={job} /> },
   {
     key: 'attempt',
     title: 'Attempt',
@@ -53,7 +53,7 @@ function Took({ job }: { readonly job: JobSummary }) {
   return <span class="quiet">–</span>
 }
 
-/** The one thing worth knowing of a job in a list. */
+/** The most important fact of a job in a list. */
 function What({ job }: { readonly job: JobSummary }) {
   const progress = readProgress(job.progress)
   if (job.state === 'in_progress' && progress !== null) {

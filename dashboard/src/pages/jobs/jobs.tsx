@@ -51,7 +51,7 @@ interface RowsProps extends NoJobsProps {
   readonly jobs: ShownJobs
 }
 
-/** Rows of the place before stay, dimmed, until those of the new one are there; but its emptiness says nothing. */
+/** The previous rows stay, dimmed, until the new ones are loaded. */
 function Rows({ jobs: { rows, isTurning }, ...none }: RowsProps) {
   if (rows !== null && rows.length > 0) return <JobsTable rows={rows} isDimmed={isTurning} />
   return isTurning ? <Loading rows={3} /> : <NoJobs {...none} />
@@ -65,7 +65,7 @@ interface NoJobsProps {
   readonly trail: Trail
 }
 
-/** A search looks at a part of the jobs at a time. As long as it finds nothing, the page goes on by itself for a while. */
+/** A search covers some of the jobs at a time. While it finds nothing, the page continues for a while. */
 function NoJobs({ isFiltered, next, trail }: NoJobsProps) {
   const goesOn = next !== null && trail.page % LOOKED_THROUGH_MAX !== 0
   const { onward } = trail
@@ -75,11 +75,11 @@ function NoJobs({ isFiltered, next, trail }: NoJobsProps) {
   if (!isFiltered) return <FirstJob />
   if (goesOn) return <Loading rows={3} />
   return (
-    <EmptyState icon="search" title={next === null ? 'No job fits' : 'Nothing found yet'}>
+    <EmptyState icon="search" title={next === null ? 'No matching jobs' : 'Nothing found yet'}>
       <p>
         {next === null
           ? 'A search looks at ids, types, keys, tenants and error texts.'
-          : 'There are older jobs to look through.'}
+          : 'Older jobs have not been searched yet.'}
       </p>
       {next === null ? (
         <a class="button" href={routeTo('jobs')}>

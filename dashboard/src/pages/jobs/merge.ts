@@ -1,15 +1,15 @@
 import type { JobSummary } from '../../api/shapes.ts'
 
 export interface Merged {
-  /** The rows that were shown, in their order, as they are now. */
+  /** The shown rows in their order, updated. */
   readonly rows: readonly JobSummary[]
-  /** How many fresh ones are not among them. */
+  /** How many fresh rows are not among them. */
   readonly newer: number
-  /** Shown rows of which the fresh answer says nothing. */
+  /** Shown rows that the fresh answer does not contain. */
   readonly absent: readonly string[]
 }
 
-/** Brings shown rows up to date without moving one. Fresh jobs count as newer if they stand before the last shown one. */
+/** Updates shown rows without moving them. Fresh jobs count as newer if they come before the last shown one. */
 export function mergeJobs(shown: readonly JobSummary[], fresh: readonly JobSummary[]): Merged {
   const byId = new Map(fresh.map((job) => [job.id, job]))
   const known = new Set(shown.map(({ id }) => id))

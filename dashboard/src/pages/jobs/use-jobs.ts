@@ -9,12 +9,12 @@ import { mergeJobs } from './merge.ts'
 
 export interface ShownJobs {
   readonly loaded: Loaded<{ readonly items: readonly JobSummary[]; readonly next: string | null }>
-  /** Null until the first answer has been taken in. */
+  /** Null until the first answer. */
   readonly rows: readonly JobSummary[] | null
-  /** Jobs that have come since and are not shown yet. */
+  /** New jobs that are not shown yet. */
   readonly newer: number
   readonly showNewest: () => void
-  /** Another page or filter is on its way. */
+  /** Another page or filter is loading. */
   readonly isTurning: boolean
 }
 
@@ -22,8 +22,7 @@ export const PAGE_ROWS = 30
 const LOOKED_UP_MAX = 10
 
 /**
- * The rows of a page. What is shown changes in place, and what is new is only counted, so that nothing moves under the
- * eyes of whoever reads it.
+ * The rows of a page. Shown rows change in place, and new ones are only counted, so that nothing moves while it is read.
  */
 export function useJobs(filter: JobFilter, trail: Trail): ShownJobs {
   const api = useApi()
@@ -36,7 +35,7 @@ export function useJobs(filter: JobFilter, trail: Trail): ShownJobs {
   const changed = useRef(new Set<string>())
   const isStale = useRef(true)
 
-  // Another place means other rows, whatever was shown before.
+  // Another page or filter has other rows.
   useEffect(() => {
     isStale.current = true
   }, [place])
@@ -60,7 +59,7 @@ export function useJobs(filter: JobFilter, trail: Trail): ShownJobs {
     // Only a fresh answer changes the rows.
   }, [loaded.value, loaded.isLoading])
 
-  /** Rows that left the page's filter, or were pushed off it, are still before somebody's eyes and must be true. */
+  /** Rows that no longer match the filter are still visible, and must be correct. */
   const lookUp = async (ids: readonly string[]): Promise<void> => {
     const answers = await Promise.all(ids.map((id) => api.call('showJob', { params: { id } })))
     const jobs = answers.flatMap((answer) => (answer.ok ? [answer.value.job] : []))

@@ -5,7 +5,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { routeTo } from '../../router/route.ts'
 import { totalCounts } from '../../shell/overview-context.ts'
 
-/** What needs somebody, before all figures. Nothing is shown when nothing does. */
+/** What needs attention, above all numbers; empty when nothing does. */
 export function Callouts({ overview }: { readonly overview: Overview }) {
   const session = useSession()
   const { dead, ready } = totalCounts(overview)

@@ -11,17 +11,17 @@ export const greet = defineJob({
 })`
 
 const STEPS: readonly { readonly text: string; readonly code: string }[] = [
-  { text: '1. Say what the job does, in jobs.ts:', code: DEFINE },
+  { text: '1. Define the job in jobs.ts:', code: DEFINE },
   { text: '2. Start a worker for it:', code: 'millrace work jobs.ts' },
-  { text: '3. Enqueue the first one, and watch it here:', code: `millrace enqueue greet '{"name":"Ada"}'` },
+  { text: '3. Enqueue a job and watch it here:', code: `millrace enqueue greet '{"name":"Ada"}'` },
 ]
 
-/** The way to the first job, for whoever opens the page before there is one. */
+/** How to run the first job, while there is none. */
 export function FirstJob() {
   return (
     <div class="card">
-      <EmptyState icon="overview" title="No job has come by yet">
-        <p>Three steps to the first one. Give each command the --engine that this server was started with.</p>
+      <EmptyState icon="overview" title="No jobs yet">
+        <p>Three steps to the first one. Pass each command the --engine of this server.</p>
         <ol class="steps">
           {STEPS.map(({ text, code }, index) => (
             <li key={text}>

@@ -35,7 +35,7 @@ function isUnused(overview: Overview): boolean {
   return Object.values(totalCounts(overview)).every((count) => count === 0)
 }
 
-/** The state of things in one line. */
+/** The summary in one line. */
 function Summary({ overview }: { readonly overview: Overview }) {
   const { health, workers, oldestWaitingMs } = overview
   return (
@@ -43,9 +43,7 @@ function Summary({ overview }: { readonly overview: Overview }) {
       <Badge {...healthLabel(health)} />
       <span>{workers === 0 ? 'No worker is running' : `${counted(workers, 'worker')} running`}</span>
       <span>
-        {oldestWaitingMs === null
-          ? 'Nothing waits'
-          : `The job that has been due longest waits ${duration(oldestWaitingMs)}`}
+        {oldestWaitingMs === null ? 'Nothing is waiting' : `The oldest due job has waited ${duration(oldestWaitingMs)}`}
       </span>
     </span>
   )

@@ -15,7 +15,7 @@ interface Tile {
   readonly values: readonly number[]
 }
 
-/** The way of a job from left to right, and the dead letters beside it. Each leads to the jobs behind its figure. */
+/** The states of a job from left to right, and the dead letters. Each links to its jobs. */
 export function Tiles(props: { readonly overview: Overview; readonly points: readonly HistoryPoint[] }) {
   const tiles = useTiles(props)
   return (
@@ -65,7 +65,7 @@ function useTiles(props: { readonly overview: Overview; readonly points: readonl
     },
     {
       title: 'Ready',
-      hint: 'wait for a worker',
+      hint: 'waiting for a worker',
       count: counts.ready,
       tone: 'wait',
       href: to('queued'),
@@ -73,7 +73,7 @@ function useTiles(props: { readonly overview: Overview; readonly points: readonl
     },
     {
       title: 'Running',
-      hint: 'at work now',
+      hint: 'now',
       count: counts.inProgress,
       tone: 'run',
       href: to('in_progress'),
@@ -87,6 +87,6 @@ function useTiles(props: { readonly overview: Overview; readonly points: readonl
       href: to('completed'),
       values: recent.map((point) => point.completedPerSecond ?? 0),
     },
-    { title: 'Dead letters', hint: 'need somebody', count: counts.dead, tone: 'bad', href: desk, values: row('dead') },
+    { title: 'Dead letters', hint: 'need attention', count: counts.dead, tone: 'bad', href: desk, values: row('dead') },
   ]
 }

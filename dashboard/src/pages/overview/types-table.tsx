@@ -12,7 +12,7 @@ interface TypeRow extends Counts {
   readonly isPaused: boolean
 }
 
-/** A figure that stands back when it is none. */
+/** A number that is dimmed when it is 0. */
 export function Count({ of, tone = '' }: { readonly of: number; readonly tone?: string }) {
   return <span class={`figures ${of === 0 ? 'quiet' : tone}`}>{whole(of)}</span>
 }
