@@ -86,8 +86,8 @@ export function toProblem(error: unknown, log: Log): Answered {
   const id = randomUUID()
   const { name, code, message, stack } = toErrorRecord(error)
   log.error('A request failed', { error_id: id, error_name: name, error_code: code, error: message, stack })
-  const message = `internal error; see ${id} in the log`
-  return { status: 500, body: { code: 'ERR_INTERNAL', message }, headers: {} }
+  const text = `internal error; see ${id} in the log`
+  return { status: 500, body: { code: 'ERR_INTERNAL', message: text }, headers: {} }
 }
 
 export function problemResponse({ status, body, headers }: Answered): Response {

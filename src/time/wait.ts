@@ -22,11 +22,11 @@ export async function within<T>(
   ms: number,
   what: string | (() => Error),
   work: () => T | Promise<T>,
-): Promise<Awaited<T>> {
+): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const cancel = clock.after(ms, () => reject(typeof what === 'string' ? new WaitTimeoutError(what, ms) : what()))
   // In an async function, so that a throw becomes a rejection.
-  const result = (async () => await work())()
+  const result = (async (): Promise<T> => work())()
   // The loser of the race may still reject.
   result.catch(() => {})
   try {

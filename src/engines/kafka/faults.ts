@@ -1,6 +1,7 @@
 /** What can be wrong with a partition's log, for operators. */
 import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
+import { within as waitWithin } from '../../time/wait.ts'
 import type { OwnedPartition } from './owned-partition.ts'
 import { nameOf } from './record.ts'
 import { RETRIES_MAX } from './watermark.ts'
@@ -31,24 +32,15 @@ export function fullOfRetries(owned: OwnedPartition): EngineError {
   return new EngineError('ERR_STORAGE_BUSY', `${text}: ${advice}`)
 }
 
-/** What `work` brings, if it does within `ms`. The client itself would wait for a broker that is away for much longer. */
-export async function within<Value>(
+/** The result of `work`, if it comes within `ms`. The client itself would wait much longer for an unreachable broker. */
+export function within<Value>(
   clock: Clock,
   ms: number,
   work: Promise<Value>,
   what = 'is the broker there?',
 ): Promise<Value> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const cancel = clock.after(ms, () =>
-    reject(new EngineError('ERR_STORAGE_BUSY', `Kafka has not answered within ${ms} ms; ${what}`)),
-  )
-  // Whoever has stopped waiting does not hear how it ends.
-  work.catch(() => {})
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    cancel()
-  }
+  const late = (): Error => new EngineError('ERR_STORAGE_BUSY', `Kafka has not answered within ${ms} ms; ${what}`)
+  return waitWithin(clock, ms, late, () => work)
 }
 
 /** Whether the leases still hold is unknown, so nothing may be done with them and none may be called lost. */

@@ -1,5 +1,6 @@
 import { ClosedError, EngineError } from '../../errors.ts'
 import { backgroundClock, type Clock, systemClock } from '../../time/clock.ts'
+import { within } from '../../time/wait.ts'
 import { Connection } from './connection.ts'
 import { clientFor, connectionOptions, type RedisClient, type RedisValue } from './driver.ts'
 import { isScriptMissing, toEngineError, toOpenError } from './faults.ts'
@@ -59,7 +60,7 @@ export class RedisDatabase {
       this.#link ??= new Connection(this.#connection('millrace', this.#answerMs), this.#answerMs)
       await this.#link.connect(Math.min(OPEN_MS_MAX, this.#answerMs))
       const left = Math.max(1, untilMs - systemClock.monotonicMs())
-      assertUsable(await within(left, this.info()))
+      assertUsable(await answered(left, this.info()))
     } catch (error) {
       this.close()
       throw toOpenError(error)
@@ -142,14 +143,10 @@ export class RedisDatabase {
   }
 }
 
-async function within<Value>(ms: number, answer: Promise<Value>): Promise<Value> {
-  const over = new AbortController()
-  const late = systemClock.sleep(ms, over.signal).then(() => {
-    throw new EngineError('ERR_STORAGE_OPEN', `Redis did not answer within ${Math.round(ms)} ms; check the server`)
-  })
-  late.catch(() => {})
-  answer.catch(() => {})
-  return Promise.race([answer, late]).finally(() => over.abort())
+function answered<Value>(ms: number, answer: Promise<Value>): Promise<Value> {
+  const late = (): Error =>
+    new EngineError('ERR_STORAGE_OPEN', `Redis did not answer within ${Math.round(ms)} ms; check the server`)
+  return within(systemClock, ms, late, () => answer)
 }
 
 function assertSingle(client: RedisClient): void {
