@@ -69,22 +69,24 @@ const subjects: { readonly [Name in keyof Capabilities]: string } = {
   dependencies: 'Dependencies',
 }
 
-/** What a facet means for a user: its subject, where it is there, and where it is not. */
+type FacetRow = readonly [subject: string, there: string, absent: string]
+
+/** What a facet means for a user: its subjects, each with what holds where the facet is there, and where it is not. */
 const facetRows = {
   deadLetters: [
-    'Dead letters',
-    'listed, put back with all their options, discarded, removed; every act audited',
-    'not kept',
+    ['Dead letters', 'listed, put back with all their options, discarded, removed; every act audited', 'not kept'],
   ],
-  inspector: ['Looking at jobs', 'jobs can be found, listed and waited for', 'refused'],
-  controls: ['Cancelling', 'also of a job that runs', 'refused'],
-  schedules: ['Schedules', 'stored; a tick is enqueued with the record that it was', 'refused'],
-  leadership: ['Keepers', 'one keeper at a time over all processes', 'every keeper works'],
-  retention: ['Retention', 'by age, by number, by bytes', 'refused'],
-  presence: ['Presence', 'every process sees every worker and what it runs', 'kept elsewhere (`attachPresence`)'],
-  pauses: ['Pausing', 'single types, over all workers, within a second', 'refused'],
-  diagnose: ['Diagnosis', 'examines its own store (`millrace doctor`)', 'refused: nothing to examine'],
-} as const satisfies Partial<Record<keyof Engine, readonly [subject: string, there: string, absent: string]>>
+  inspector: [['Looking at jobs', 'jobs can be found, listed and waited for', 'refused']],
+  controls: [['Cancelling', 'also of a job that runs', 'refused']],
+  records: [
+    ['Schedules', 'stored; a tick is enqueued with the record that it was', 'refused'],
+    ['Keepers', 'one keeper at a time over all processes', 'every keeper works'],
+    ['Presence', 'every process sees every worker and what it runs', 'kept elsewhere (`attachPresence`)'],
+    ['Pausing', 'single types, over all workers, within a second', 'refused'],
+  ],
+  retention: [['Retention', 'by age, by number, by bytes', 'refused']],
+  diagnose: [['Diagnosis', 'examines its own store (`millrace doctor`)', 'refused: nothing to examine']],
+} as const satisfies Partial<Record<keyof Engine, readonly FacetRow[]>>
 
 export type FacetName = keyof typeof facetRows
 
@@ -155,11 +157,13 @@ function promises(capabilities: Documented['capabilities'], names: readonly stri
 }
 
 function facetPromises(facets: Documented['facets'], names: readonly string[]): readonly string[] {
-  return Object.entries(facetRows).map(([name, [subject, there, absent]]) =>
-    row([
-      `**${subject}**`,
-      ...names.map((engine) => (facets[engine]?.some((facet) => facet === name) ? there : absent)),
-    ]),
+  return Object.entries(facetRows).flatMap(([name, rows]) =>
+    rows.map(([subject, there, absent]) =>
+      row([
+        `**${subject}**`,
+        ...names.map((engine) => (facets[engine]?.some((facet) => facet === name) ? there : absent)),
+      ]),
+    ),
   )
 }
 

@@ -95,18 +95,18 @@ export const retention: Excuse = {
 }
 
 export const leadership: Excuse = {
-  excuse: ({ leadership: facet }) => (facet !== undefined ? null : 'cannot tell which of several keepers is active'),
+  excuse: ({ records }) => (records !== undefined ? null : 'cannot tell which of several keepers is active'),
   refusal: async (stage) => {
-    assert.equal(stage.engine.leadership, undefined)
+    assert.equal(stage.engine.records, undefined)
     refuses(() => leadershipOf(stage.engine), stage)
   },
 }
 
 /** A definition with a schedule is refused as a schedule made at run time is. */
 export const schedules: Excuse = {
-  excuse: ({ schedules: facet }) => (facet !== undefined ? null : 'keeps no schedules'),
+  excuse: ({ records }) => (records !== undefined ? null : 'keeps no schedules'),
   refusal: async (stage) => {
-    assert.equal(stage.engine.schedules, undefined)
+    assert.equal(stage.engine.records, undefined)
     refuses(() => schedulesOf(stage.engine), stage)
     const mill = await stage.mill()
     await assert.rejects(

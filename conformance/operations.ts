@@ -13,9 +13,9 @@ async function refusesCalls(stage: Stage, calls: readonly (() => Promise<unknown
 }
 
 export const presence: Excuse = {
-  excuse: ({ presence: facet }) => (facet !== undefined ? null : 'does not know which workers there are'),
+  excuse: ({ records }) => (records !== undefined ? null : 'does not know which workers there are'),
   refusal: async (stage) => {
-    assert.equal(stage.engine.presence, undefined)
+    assert.equal(stage.engine.records, undefined)
     refuses(() => presenceOf(stage.engine), stage)
     const mill = await stage.mill()
     await refusesCalls(stage, [() => mill.workers()])
@@ -23,9 +23,9 @@ export const presence: Excuse = {
 }
 
 export const pausing: Excuse = {
-  excuse: ({ pauses: facet }) => (facet !== undefined ? null : 'cannot pause a type'),
+  excuse: ({ records }) => (records !== undefined ? null : 'cannot pause a type'),
   refusal: async (stage) => {
-    assert.equal(stage.engine.pauses, undefined)
+    assert.equal(stage.engine.records, undefined)
     refuses(() => pausesOf(stage.engine), stage)
     const mill = await stage.mill()
     await refusesCalls(stage, [() => mill.pause(stage.type), () => mill.resume(stage.type), () => mill.paused()])

@@ -1,28 +1,37 @@
-import type { Leadership } from '../../src/engine/leadership.ts'
-import type { Schedules } from '../../src/engine/schedules.ts'
+import type { RecordKind, Records } from '../../src/engine/records.ts'
 import type { Alteration } from '../alter.ts'
 import type { Mutant } from './mutant.ts'
 
-function schedules(twist: (right: Schedules) => Partial<Schedules>): Alteration {
+/** Records of one kind that are kept wrong. */
+export function twisted(kind: RecordKind, twist: (right: Records) => Partial<Records>): Alteration {
   return {
-    engine: ({ schedules: right }) => (right === undefined ? {} : { schedules: { ...right, ...twist(right) } }),
+    engine: ({ records: right }) => {
+      if (right === undefined) return {}
+      const wrong = { ...right, ...twist(right) }
+      const pick = (of: RecordKind): Records => (of === kind ? wrong : right)
+      const records: Records = {
+        ...right,
+        list: (of) => pick(of).list(of),
+        save: (of, ...rest) => pick(of).save(of, ...rest),
+        put: (of, ...rest) => pick(of).put(of, ...rest),
+        remove: (of, names) => pick(of).remove(of, names),
+      }
+      return { records }
+    },
   }
 }
 
-function leadership(twist: (right: Leadership) => Partial<Leadership>): Alteration {
-  return {
-    engine: ({ leadership: right }) => (right === undefined ? {} : { leadership: { ...right, ...twist(right) } }),
-  }
-}
+const revisionOf = async (records: Records, kind: RecordKind, name: string): Promise<string | null> =>
+  (await records.list(kind)).find((record) => record.name === name)?.revision ?? null
 
 export const keepingMutants: readonly Mutant[] = [
   {
     flaw: 'saving a schedule ignores its revision',
     killer: 'a schedule is changed only by whoever knows its revision, and else nothing is enqueued',
     alter: () =>
-      schedules((right) => ({
-        save: async (record, _expected, jobs) =>
-          right.save(record, (await right.find(record.name))?.revision ?? null, jobs),
+      twisted('schedule', (right) => ({
+        save: async (kind, record, _expected, options) =>
+          right.save(kind, record, await revisionOf(right, kind, record.name), options),
       })),
   },
   {
@@ -30,33 +39,40 @@ export const keepingMutants: readonly Mutant[] = [
     killer: 'a run that was enqueued already is a duplicate, and the schedule still goes on',
     alter: () => ({
       engine: (right) => {
-        const { schedules: port } = right
-        if (port === undefined) return {}
-        const save: Schedules['save'] = (record, expected, jobs) =>
-          jobs.length === 0 ? port.save(record, expected, jobs) : right.enqueue(jobs)
-        return { schedules: { ...port, save } }
+        const { records } = right
+        if (records === undefined) return {}
+        const save: Records['save'] = (kind, record, expected, options) =>
+          options?.jobs?.length ? right.enqueue(options.jobs) : records.save(kind, record, expected, options)
+        return { records: { ...records, save } }
       },
     }),
   },
   {
     flaw: 'a schedule goes on and its jobs are forgotten',
     killer: 'jobs saved with a schedule are enqueued in the same step, and wake a worker',
-    alter: () => schedules((right) => ({ save: (record, expected) => right.save(record, expected, []) })),
+    alter: () =>
+      twisted('schedule', (right) => ({ save: (kind, record, expected) => right.save(kind, record, expected) })),
   },
   {
-    flaw: 'everybody who campaigns is told that the office is theirs',
+    flaw: 'saving a term ignores the revision',
     killer: 'of two that campaign one holds the office, and both are told who',
     alter: () =>
-      leadership((right) => ({
-        campaign: async (office, holder, leaseMs) => ({ ...(await right.campaign(office, holder, leaseMs)), holder }),
+      twisted('leader', (right) => ({
+        save: async (kind, record, _expected, options) => {
+          for (;;) {
+            const expected = await revisionOf(right, kind, record.name)
+            const receipts = await right.save(kind, record, expected, options)
+            if (receipts !== null) return receipts
+          }
+        },
       })),
   },
   {
-    flaw: 'anybody can resign for the holder',
-    killer: 'a holder that resigns frees the office at once, and nobody else can',
+    flaw: 'a term never runs out',
+    killer: 'an office is free when its term has run out, and its number grows when it changes hands',
     alter: () =>
-      leadership((right) => ({
-        resign: async (office) => right.resign(office, (await right.leader(office))?.holder ?? ''),
+      twisted('leader', (right) => ({
+        list: async (kind) => (await right.list(kind)).map((record) => ({ ...record, leftMs: 1 })),
       })),
   },
 ]

@@ -178,6 +178,6 @@ const TOUR_JOBS = [
 ]
 
 /** The jobs that an engine supports: not every engine has schedules. */
-export function jobsFor({ schedules }: Pick<Engine, 'schedules'>): readonly AnyJob[] {
-  return TOUR_JOBS.filter(({ schedule }) => schedule === null || schedules !== undefined)
+export function jobsFor({ records }: Pick<Engine, 'records'>): readonly AnyJob[] {
+  return TOUR_JOBS.filter(({ schedule }) => schedule === null || records !== undefined)
 }

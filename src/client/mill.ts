@@ -2,7 +2,7 @@ import { admitTransaction, controlsOf, inspectorOf, pausesOf, presenceOf } from 
 import type { Actor } from '../engine/dead-letters.ts'
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
-import type { Pause } from '../engine/pauses.ts'
+import { type Pause, pausesIn } from '../engine/pauses.ts'
 import { messageOf, OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyHandledJob, AnyJob, JobDefinition, Log } from '../job/definition.ts'
@@ -224,7 +224,7 @@ export class Mill {
   /** The workers of all processes: what they run and whether they are alive. */
   async workers(): Promise<readonly WorkerView[]> {
     const presence = presenceOf(this.engine)
-    const { pauses } = this.engine
+    const pauses = pausesIn(this.engine)
     const counts = (): Promise<Counts> => this.engine.counts()
     return listWorkers({ presence, counts, ...(pauses !== undefined && { pauses }) }, this.#clock.nowMs())
   }

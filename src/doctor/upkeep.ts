@@ -1,38 +1,27 @@
 /** Work that runs beside the jobs: schedules and outboxes. */
+
 import type { Finding } from '../engine/diagnosis.ts'
+import type { StoredRecord } from '../engine/records.ts'
+import { toSchedule } from '../engine/schedules.ts'
 import { failure, formatAge, ok, plural, warning } from './findings.ts'
 
 /** A running keeper would have run the tick by then. */
-export const SCHEDULE_LATE_MS = 60_000
+const SCHEDULE_LATE_MS = 60_000
 
-export interface ScheduleFacts {
-  readonly schedules: number
-  /** Those that will run again. */
-  readonly active: number
-  /** Those that are late by more than SCHEDULE_LATE_MS. */
-  readonly late: number
-  readonly latest: { readonly name: string; readonly lateMs: number } | null
-}
-
-/** From every schedule of the store, for engines that read them one by one. */
-export function scheduleFacts(
-  schedules: readonly { readonly name: string; readonly nextAtMs: number | null }[],
-  nowMs: number,
-): ScheduleFacts {
-  const active = schedules.flatMap(({ name, nextAtMs }) =>
-    nextAtMs === null ? [] : [{ name, lateMs: nowMs - nextAtMs }],
-  )
+export function judgeSchedules(records: readonly StoredRecord[], nowMs: number): Finding {
+  const active = records
+    .map(toSchedule)
+    .flatMap(({ name, nextAtMs }) => (nextAtMs === null ? [] : [{ name, lateMs: nowMs - nextAtMs }]))
   const late = active.filter(({ lateMs }) => lateMs > SCHEDULE_LATE_MS)
-  const [latest = null] = late.toSorted((left, right) => right.lateMs - left.lateMs)
-  return { schedules: schedules.length, active: active.length, late: late.length, latest }
-}
-
-export function judgeSchedules({ schedules, active, late, latest }: ScheduleFacts): Finding {
-  if (latest === null)
-    return ok('schedules', `${active} of ${plural(schedules, 'schedule')} will run again, and none is overdue`)
+  const [latest] = late.toSorted((left, right) => right.lateMs - left.lateMs)
+  if (latest === undefined)
+    return ok(
+      'schedules',
+      `${active.length} of ${plural(records.length, 'schedule')} will run again, and none is overdue`,
+    )
   return failure(
     'schedules',
-    `${plural(late, 'schedule')} overdue, '${latest.name}' by ${formatAge(latest.lateMs)}: no keeper runs what is due`,
+    `${plural(late.length, 'schedule')} overdue, '${latest.name}' by ${formatAge(latest.lateMs)}: no keeper runs what is due`,
     `Start a worker or 'millrace keep'. If one runs, its log says why it cannot. 'millrace schedules' marks the late ones.`,
   )
 }

@@ -1,6 +1,7 @@
 /** How a heartbeat is stored: the fields that other programs of the escrow workers read and write, and our own. */
 import { fromIso, toIso } from '../time/iso.ts'
 import type { AtWork, Beat, JobAtWork } from './presence.ts'
+import { bodyFields } from './records.ts'
 
 /** One that stops says since when. */
 export function encodeBeat({ atMs, status, lastJobAtMs, lag, stoppingSinceMs, work }: Beat): string {
@@ -14,9 +15,9 @@ export function encodeBeat({ atMs, status, lastJobAtMs, lag, stoppingSinceMs, wo
   })
 }
 
-/** Null for what is no beat. */
+/** Null for text that is no beat. */
 export function decodeBeat(owner: { readonly type: string; readonly instance: string }, text: string): Beat | null {
-  const fields = parsed(text)
+  const fields = bodyFields(text)
   const { status } = fields
   const atMs = timeOf(fields.timestamp)
   if (atMs === null || (status !== 'RUNNING' && status !== 'SHUTTING_DOWN')) return null
@@ -56,14 +57,6 @@ function jobOf(value: unknown): JobAtWork[] {
 
 type Fields = Partial<Readonly<Record<string, unknown>>>
 
-function parsed(text: string): Fields {
-  try {
-    return fieldsOf(JSON.parse(text))
-  } catch {
-    return {}
-  }
-}
-
 function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }
@@ -71,18 +64,4 @@ function fieldsOf(value: unknown): Fields {
 function timeOf(value: unknown): number | null {
   const ms = typeof value === 'string' ? fromIso(value) : Number.NaN
   return Number.isNaN(ms) ? null : ms
-}
-
-/** A beat as a table keeps it. */
-export interface BeatRow {
-  readonly worker: string
-  readonly type: string
-  readonly beat: string
-}
-
-/** When a worker was last seen at a type, as a table keeps it. */
-export interface SeenRow {
-  readonly worker: string
-  readonly type: string
-  readonly at_ms: number
 }

@@ -4,12 +4,12 @@ import type { AnyJob } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
 import type { DiagnoseOptions, Finding } from './diagnosis.ts'
 import type { Controls, DeadLetters, Engine, Inspector } from './engine.ts'
-import type { Leadership } from './leadership.ts'
+import { Leadership } from './leadership.ts'
 import type { Outbox } from './outbox.ts'
-import type { Pauses } from './pauses.ts'
-import type { RememberingPresence } from './presence.ts'
+import { Pauses } from './pauses.ts'
+import { RecordPresence, type RememberingPresence } from './presence.ts'
 import type { Retention } from './retention.ts'
-import type { Schedules } from './schedules.ts'
+import { Schedules } from './schedules.ts'
 
 /** Refuses at the door what the engine could not keep (I10): called for every definition a client or worker uses. */
 export function admitDefinition(engine: Engine, definition: AnyJob): void {
@@ -25,7 +25,7 @@ export function admitDefinition(engine: Engine, definition: AnyJob): void {
   if (isBounded && engine.retention === undefined) refuse('removes no finished jobs')
   if (definition.limit !== null && capabilities.limits === 'refused')
     refuse(`cannot hold a rate limit over all workers`)
-  if (definition.schedule !== null && engine.schedules === undefined) refuse('keeps no schedules')
+  if (definition.schedule !== null && engine.records === undefined) refuse('keeps no schedules')
 }
 
 /** The same for one job. `nowMs` tells how far off an absolute time is. */
@@ -69,12 +69,12 @@ export function deadLettersOf(engine: Pick<Engine, 'name' | 'deadLetters'>): Dea
 }
 
 export function schedulesOf(engine: Engine): Schedules {
-  if (engine.schedules !== undefined) return engine.schedules
+  if (engine.records !== undefined) return new Schedules(engine.records)
   throw new UnsupportedError({ engine: engine.name, limit: 'keeps no schedules' })
 }
 
 export function leadershipOf(engine: Engine): Leadership {
-  if (engine.leadership !== undefined) return engine.leadership
+  if (engine.records !== undefined) return new Leadership(engine.records)
   throw new UnsupportedError({ engine: engine.name, limit: 'cannot tell which of several keepers is active' })
 }
 
@@ -84,12 +84,12 @@ export function retentionOf(engine: Engine): Retention {
 }
 
 export function presenceOf(engine: Engine): RememberingPresence {
-  if (engine.presence !== undefined) return engine.presence
+  if (engine.records !== undefined) return new RecordPresence(engine.records)
   throw new UnsupportedError({ engine: engine.name, limit: 'does not know which workers there are' })
 }
 
 export function pausesOf(engine: Engine): Pauses {
-  if (engine.pauses !== undefined) return engine.pauses
+  if (engine.records !== undefined) return new Pauses(engine.records)
   throw new UnsupportedError({ engine: engine.name, limit: 'cannot pause a type' })
 }
 

@@ -9,13 +9,10 @@ import type { JobState } from '../job/states.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Actor, DeadLetters } from './dead-letters.ts'
 import type { DiagnoseOptions, Finding } from './diagnosis.ts'
-import type { Leadership } from './leadership.ts'
 import type { Outbox } from './outbox.ts'
 import type { Lease, Lost, NotApplied, Settlement } from './outcome.ts'
-import type { Pauses } from './pauses.ts'
-import type { RememberingPresence } from './presence.ts'
+import type { Records } from './records.ts'
 import type { Retention } from './retention.ts'
-import type { Schedules } from './schedules.ts'
 
 export type { DeadLetter, DeadLetters } from './dead-letters.ts'
 
@@ -55,11 +52,9 @@ export interface Engine {
   readonly inspector?: Inspector
   readonly controls?: Controls
   readonly deadLetters?: DeadLetters
-  readonly schedules?: Schedules
-  readonly leadership?: Leadership
+  /** Schedules, leadership, presence and pauses are kept in it. */
+  readonly records?: Records
   readonly retention?: Retention
-  readonly presence?: RememberingPresence
-  readonly pauses?: Pauses
   /** Only where `transactionalEnqueue`: jobs that wait there for another engine. */
   readonly outbox?: Outbox
   /** Looks for what is wrong, or soon will be, with the store and its jobs. Changes nothing. */

@@ -39,9 +39,6 @@ export type {
   Transaction,
   TypeCounts,
 } from './engine.ts'
-export type { Leadership, Term } from './leadership.ts'
 export type { Lease, Lost, LostReason, NotApplied, Outcome, Settlement, Unstorable } from './outcome.ts'
-export type { Pause, Pauses } from './pauses.ts'
-export type { AtWork, Beat, JobAtWork, Presence, RememberingPresence, Seen } from './presence.ts'
+export type { NewRecord, RecordKind, Records, SaveOptions, StoredRecord } from './records.ts'
 export type { Finished, Retention, RetentionRule, Sweep, SweepStep } from './retention.ts'
-export type { ScheduleRecord, Schedules } from './schedules.ts'

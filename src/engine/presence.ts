@@ -1,7 +1,9 @@
 /**
- * Presence: who is at work now, over all processes. It is told by workers' events and read by health checks; no job
- * depends on it. Most engines keep it in their own store; a mill may besides say in another one that it lives.
+ * Presence: which workers live now, over all processes. Workers write it and health checks read it; no job depends on it.
+ * It is kept in the records of the engine; a mill may also write it to another store.
  */
+import { decodeBeat, encodeBeat } from './beats.ts'
+import { EXPIRED_KEPT_MS, type Records } from './records.ts'
 
 /** A job whose handler runs now. */
 export interface JobAtWork {
@@ -53,8 +55,8 @@ export interface Presence {
   list(): Promise<readonly Beat[]>
 }
 
-/** How long one that went without a goodbye can be missed. */
-export const SEEN_MS = 86_400_000
+/** How long a worker that went without a goodbye can be missed. */
+export const SEEN_MS: number = EXPIRED_KEPT_MS
 
 /** When a worker was last heard. */
 export interface Seen {
@@ -68,6 +70,60 @@ export interface Seen {
  * it can be missed.
  */
 export interface RememberingPresence extends Presence {
-  /** Those that live, and those that should. */
+  /** The workers that live, and those that should. */
   seen(): Promise<readonly Seen[]>
+}
+
+/** Presence in an engine's records, one for each worker and type. */
+export class RecordPresence implements RememberingPresence {
+  readonly #records: Records
+
+  constructor(records: Records) {
+    this.#records = records
+  }
+
+  async beat(beats: readonly Beat[], ttlMs: number): Promise<void> {
+    const records = beats.map((beat) => ({ name: nameOf(beat), body: encodeBeat(beat) }))
+    await this.#records.put('worker', records, ttlMs)
+  }
+
+  async gone(instance: string, types: readonly string[]): Promise<void> {
+    await this.#records.remove(
+      'worker',
+      types.map((type) => nameOf({ type, instance })),
+    )
+  }
+
+  async list(): Promise<readonly Beat[]> {
+    return (await this.#read()).flatMap(({ beat, leftMs }) => (leftMs > 0 ? [beat] : []))
+  }
+
+  async seen(): Promise<readonly Seen[]> {
+    return (await this.#read()).flatMap(({ beat: { type, instance, atMs }, leftMs }) =>
+      leftMs >= -SEEN_MS ? [{ type, instance, atMs }] : [],
+    )
+  }
+
+  async #read(): Promise<readonly { readonly beat: Beat; readonly leftMs: number }[]> {
+    const records = await this.#records.list('worker')
+    return records.flatMap(({ name, body, leftMs }) => {
+      const beat = decodeBeat(ownerOf(name), body)
+      return beat === null ? [] : [{ beat, leftMs: leftMs ?? 0 }]
+    })
+  }
+}
+
+/** Undefined where the engine keeps no records. */
+export function presenceIn({ records }: { readonly records?: Records }): RememberingPresence | undefined {
+  return records && new RecordPresence(records)
+}
+
+/** Neither a worker's id nor a type has a line break. */
+function nameOf({ type, instance }: Pick<Beat, 'type' | 'instance'>): string {
+  return `${instance}\n${type}`
+}
+
+function ownerOf(name: string): Pick<Beat, 'type' | 'instance'> {
+  const at = name.lastIndexOf('\n')
+  return { instance: name.slice(0, at), type: name.slice(at + 1) }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inspectorOf } from '../engine/capability-checks.ts'
+import { inspectorOf, pausesOf } from '../engine/capability-checks.ts'
 import type { Engine, Inspector } from '../engine/engine.ts'
 import { ClosedError, EngineError, UnknownJobError, UnsupportedError } from '../errors.ts'
 import { defineJob } from '../job/definition.ts'
@@ -64,12 +64,11 @@ test('what a facet cannot say is left out', async () => {
   await using stage = await openForTest()
   const { mill, clock } = stage
   const { id } = await mill.enqueue(mail, {})
-  const bare = await explainJob(altered(mill.engine, { presence: undefined, pauses: undefined }), id, { clock })
+  const bare = await explainJob(altered(mill.engine, { records: undefined }), id, { clock })
   assert.equal(bare.because, 'due')
   assert.match(bare.text, /this engine does not know its workers\.$/)
-  const presence = { list: broken, seen: broken, beat: broken, gone: broken }
-  const pauses = { list: broken, pause: broken, resume: broken }
-  assert.deepEqual(await explainJob(altered(mill.engine, { presence, pauses }), id, { clock }), bare)
+  const records = { list: broken, save: broken, put: broken, remove: broken }
+  assert.deepEqual(await explainJob(altered(mill.engine, { records }), id, { clock }), bare)
 })
 
 test('a worker whose slots are taken, by jobs that are named, and one that has gone', async () => {
@@ -121,7 +120,7 @@ test('a job with several reasons may start when the last of them ends, if that i
   const { mill, clock } = stage
   const { id } = await mill.enqueue(mail, {}, { delay: '1h' })
   assert.equal((await explainJob(mill, id, { clock })).untilMs, clock.nowMs() + 3_600_000)
-  await mill.engine.pauses?.pause('mail', { who: 'ann', reason: 'repairs' })
+  await pausesOf(mill.engine).pause('mail', { who: 'ann', reason: 'repairs' })
   const paused = await explainJob(mill, id, { clock })
   assert.deepEqual([paused.because, paused.untilMs], ['delayed', null])
   assert.match(paused.also.join('\n'), /was paused by ann at 2026-01-01T00:00:00\.000Z \(0 ms ago\), "repairs"/)

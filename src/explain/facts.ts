@@ -1,6 +1,6 @@
 import type { Engine, Inspector } from '../engine/engine.ts'
-import type { Pause } from '../engine/pauses.ts'
-import type { Beat, Seen } from '../engine/presence.ts'
+import { type Pause, pausesIn } from '../engine/pauses.ts'
+import { type Beat, presenceIn, type Seen } from '../engine/presence.ts'
 import { UnknownJobError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { JobEvent, JobView } from '../job/job.ts'
@@ -56,7 +56,7 @@ export async function gatherFacts(asked: Asked): Promise<Facts> {
   const isOver = job.state === 'completed' || job.state === 'dead_letter'
   const isQueued = job.state === 'queued'
   const [pauses, presence, predecessors, successor, peers] = await Promise.all([
-    isOver ? null : known(() => engine.pauses?.list()),
+    isOver ? null : known(() => pausesIn(engine)?.list()),
     isOver ? null : known(() => presenceOf(engine)),
     isQueued ? predecessorsOf(inspector, job) : [],
     successorOf(inspector, job, history),
@@ -85,7 +85,8 @@ async function known<Answer>(ask: () => Promise<Answer> | undefined): Promise<An
   }
 }
 
-async function presenceOf({ presence }: Engine): Promise<Facts['presence']> {
+async function presenceOf(engine: Engine): Promise<Facts['presence']> {
+  const presence = presenceIn(engine)
   if (presence === undefined) return null
   const [beats, seen] = await Promise.all([presence.list(), presence.seen()])
   return { beats, seen }

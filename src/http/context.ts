@@ -79,12 +79,12 @@ export const FACETS: Readonly<Record<Facet, FacetOf>> = {
   inspection: { isThere: ({ mill }) => mill.engine.inspector !== undefined, limit: 'cannot look up single jobs' },
   cancellation: { isThere: ({ mill }) => mill.engine.controls !== undefined, limit: 'cannot cancel a job' },
   deadLetters: { isThere: ({ desk }) => desk !== null, limit: 'keeps no dead letters' },
-  schedules: { isThere: ({ mill }) => mill.engine.schedules !== undefined, limit: 'keeps no schedules' },
+  schedules: { isThere: ({ mill }) => mill.engine.records !== undefined, limit: 'keeps no schedules' },
   presence: {
-    isThere: ({ mill }) => mill.engine.presence !== undefined,
+    isThere: ({ mill }) => mill.engine.records !== undefined,
     limit: 'does not know which workers there are',
   },
-  pausing: { isThere: ({ mill }) => mill.engine.pauses !== undefined, limit: 'cannot pause a type' },
+  pausing: { isThere: ({ mill }) => mill.engine.records !== undefined, limit: 'cannot pause a type' },
   topics: { isThere: ({ topics }) => topics !== null, limit: 'has no topics' },
 }
 

@@ -1,3 +1,4 @@
+import { presenceIn } from '../engine/presence.ts'
 import { findWithin } from '../observe/found.ts'
 import { checkHealth, type HealthAnswer, type HealthEndpoint, type HealthSources } from '../observe/health.ts'
 import type { AdminContext } from './context.ts'
@@ -31,7 +32,7 @@ export function probesOf(admin: AdminContext, endpoints: Readonly<Record<string,
 
 function sourcesOf(admin: AdminContext): HealthSources {
   const { mill, clock, topics, sampler } = admin
-  const presence = mill.engine.presence ?? NO_PRESENCE
+  const presence = presenceIn(mill.engine) ?? NO_PRESENCE
   const { inspector } = mill.engine
   const engine = {
     ping: () => mill.engine.ping(),
@@ -40,7 +41,7 @@ function sourcesOf(admin: AdminContext): HealthSources {
     ...(inspector !== undefined && { inspector }),
   }
   // Without presence no worker can be missing.
-  const minWorkers = mill.engine.presence === undefined ? { minWorkers: 0 } : {}
+  const minWorkers = mill.engine.records === undefined ? { minWorkers: 0 } : {}
   return {
     presence,
     topics,

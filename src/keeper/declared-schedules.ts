@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { schedulesOf } from '../engine/capability-checks.ts'
 import type { ScheduleRecord } from '../engine/schedules.ts'
@@ -9,6 +8,7 @@ import {
   type Declaration,
   defaultsOf,
   readState,
+  recordOf,
   SAVE_TRIES,
   type ScheduleState,
   type TypeDefaults,
@@ -65,7 +65,7 @@ async function declareOne(parts: ScheduleParts, name: string, declaration: Decla
     if (record !== null && change === null) return record
     if (change === null) continue
     const { state, nextAtMs } = change
-    const next = { name, revision: randomUUID(), nextAtMs, body: JSON.stringify(state) }
+    const next = recordOf(name, state, nextAtMs)
     if ((await schedules.save(next, record?.revision ?? null, [])) !== null) return next
   }
   throw busy(name)

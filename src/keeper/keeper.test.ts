@@ -3,6 +3,8 @@ import { type TestContext, test } from 'node:test'
 import { newJob } from '../../test/fixtures/new-job.ts'
 import { housekeepingSchedules } from '../../workloads/framework/schedules.ts'
 import { type Mill, open } from '../client/mill.ts'
+import { leadershipOf, schedulesOf } from '../engine/capability-checks.ts'
+import type { RecordKind } from '../engine/records.ts'
 import { MemoryEngine, MemoryStore } from '../engines/memory/index.ts'
 import type { MillEvents } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
@@ -82,12 +84,11 @@ test('one that was paused past its lease asks before it acts', async (t) => {
   await first.schedules.upsert('beat', { type: beat, cron: '*/30 * * * * *', missed: 'all' })
   const paused = await first.keep()
   await clock.advance('1s')
-  const { campaign } = first.engine.leadership ?? assert.fail()
-  // As if the process slept: its campaigns reach nobody, and its clock goes on.
+  const { save } = first.engine.records ?? assert.fail()
+  // As if the process slept: what it writes reaches nobody, and its clock goes on.
   let isAsleep = true
-  Object.assign(first.engine.leadership ?? {}, {
-    campaign: (...args: Parameters<typeof campaign>) =>
-      isAsleep ? Promise.reject(new Error('asleep')) : campaign(...args),
+  Object.assign(first.engine.records ?? {}, {
+    save: (...args: Parameters<typeof save>) => (isAsleep ? Promise.reject(new Error('asleep')) : save(...args)),
   })
   const awake = await second.keep()
   await clock.advance('31s')
@@ -103,11 +104,11 @@ test('one whose lease ran out while the store kept it waiting goes on when it st
   await first.schedules.upsert('beat', { type: beat, cron: '*/30 * * * * *', missed: 'all' })
   const keeper = await first.keep()
   await clock.advance('1s')
-  const port = first.engine.leadership ?? assert.fail()
-  const { campaign } = port
+  const port = first.engine.records ?? assert.fail()
+  const { list } = port
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
   Object.assign(port, {
-    campaign: (...args: Parameters<typeof campaign>) => answered.then(() => campaign(...args)),
+    list: (kind: RecordKind) => (kind === 'leader' ? answered.then(() => list(kind)) : list(kind)),
   })
   await clock.advance('35s')
   assert.deepEqual([keeper.leads, ticks(fired)], [false, []])
@@ -123,7 +124,7 @@ test('who fires a tick from an old reading of its schedule changes nothing', asy
   const { engine, events } = first
   const prepare = () => Promise.resolve(newJob({ type: 'beat' }))
   const parts = { engine, events, clock, definitions: new Map(), prepare }
-  const old = (await engine.schedules?.find('beat')) ?? assert.fail()
+  const old = (await schedulesOf(engine).find('beat')) ?? assert.fail()
   await clock.advance('1m')
   const fresh = await fire(parts, old, 0)
   assert.ok(fresh)
@@ -140,7 +141,7 @@ test('a schedule that cannot be fired is reported, and the others go on', async 
   const { clock, first, fired } = await mills(t, 1)
   await first.schedules.upsert('good', { type: beat, cron: '* * * * *', overlap: 'allow' })
   const broken = { name: 'broken', revision: '1', nextAtMs: clock.nowMs(), body: 'no json' }
-  await first.engine.schedules?.save(broken, null, [])
+  await schedulesOf(first.engine).save(broken, null, [])
   const errors: MillEvents['keeper.error'][] = []
   first.events.on('keeper.error', (event) => void errors.push(event))
   await first.keep()
@@ -178,12 +179,12 @@ test('limit and end stop it; a schedule of next year neither fires now nor keeps
   await schedules.upsert('far', { type: beat, cron: '0 0 1 12 *' })
   await first.keep()
   let lists = 0
-  const port = first.engine.schedules ?? assert.fail()
+  const port = first.engine.records ?? assert.fail()
   const { list } = port
   Object.assign(port, {
-    list: () => {
-      lists += 1
-      return list()
+    list: (kind: RecordKind) => {
+      if (kind === 'schedule') lists += 1
+      return list(kind)
     },
   })
   await clock.advance('10m')
@@ -246,9 +247,15 @@ test('the five schedules of the worker framework run when, and with what, they s
   assert.deepEqual(JSON.parse(training?.payload ?? ''), { batchSize: 1_000, epochs: 5 })
 })
 
-test('where an engine has no leadership every keeper works, and a tick still runs once', async (t) => {
+test('two keepers that both believe they lead run a tick once', async (t) => {
   const { clock, first, second, fired } = await mills(t, 2)
-  for (const mill of [first, second]) Object.defineProperty(mill.engine, 'leadership', { value: undefined })
+  for (const { engine } of [first, second]) {
+    const { list, save } = engine.records ?? assert.fail()
+    Object.assign(engine.records ?? {}, {
+      list: async (kind: RecordKind) => (kind === 'leader' ? [] : list(kind)),
+      save: async (...args: Parameters<typeof save>) => (args[0] === 'leader' ? [] : save(...args)),
+    })
+  }
   await first.schedules.upsert('beat', { type: beat, cron: '* * * * *', overlap: 'allow' })
   const keepers = [await first.keep(), await second.keep()]
   await clock.advance('3m')
@@ -278,7 +285,7 @@ test('nothing waits once a keeper has stopped; settings that make no sense are r
   await keeper.stop()
   await keeper.stop()
   assert.equal(clock.waiting, before)
-  assert.equal(await first.engine.leadership?.leader('keeper:reap+schedules+retention'), null)
+  assert.equal(await leadershipOf(first.engine).leader('keeper:reap+schedules+retention'), null)
   await assert.rejects(first.keep({ interval: 0 }), /'interval' is 0 ms/)
   await assert.rejects(first.keep({ reap: 0 }), /'reap' is 0 ms/)
 })

@@ -1,3 +1,4 @@
+import { Leadership } from '../engine/leadership.ts'
 import { OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
@@ -89,7 +90,7 @@ function dutiesOf(parts: KeeperParts, { id, intervalMs, reapMs, retention }: Set
   const { capabilities } = engine
   const duties: Duty[] = []
   if (capabilities.recovery === 'reaper' && reapMs !== null) duties.push(reapDuty(parts, id, reapMs))
-  if (engine.schedules !== undefined && prepare !== null)
+  if (engine.records !== undefined && prepare !== null)
     duties.push(schedulesDuty({ ...parts, prepare }, id, intervalMs))
   if (engine.retention !== undefined && retention !== false) duties.push(retentionDuty(parts, retention))
   return duties
@@ -130,7 +131,7 @@ class StartedKeeper implements Keeper {
       name: `keeper:${duties.map(({ name }) => name).join('+')}`,
       holder: id,
       intervalMs,
-      leadership: parts.engine.leadership ?? null,
+      leadership: parts.engine.records === undefined ? null : new Leadership(parts.engine.records),
       clock: parts.clock,
       onLook: clockWatch(parts.clock, parts.events),
       onTaken: (tenure, number) => this.#begin(tenure, number),

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { ScheduleRecord } from '../engine/schedules.ts'
 import { EngineError, MillraceError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
@@ -43,7 +44,7 @@ export function defaultsOf({ priority, attempts, version }: AnyJob): TypeDefault
 
 /** What is in the body, with fields that a newer version wrote kept as they are. */
 export function readState(record: ScheduleRecord): ScheduleState {
-  const body = parseBody(record)
+  const { nextAtMs: _, ...body } = parseBody(record)
   const { type, cron, tz } = body
   if (typeof type !== 'string' || typeof cron !== 'string') throw unreadable(record.name)
   return {
@@ -69,6 +70,11 @@ export function readState(record: ScheduleRecord): ScheduleState {
     // Only ever compared and copied, field by field.
     declared: asObject(body.declared) as Declaration | null,
   }
+}
+
+/** A schedule to be stored, under a new revision. */
+export function recordOf(name: string, state: ScheduleState, nextAtMs: number | null): ScheduleRecord {
+  return { name, revision: randomUUID(), nextAtMs, body: JSON.stringify({ ...state, nextAtMs }) }
 }
 
 export function toView(record: ScheduleRecord): ScheduleView {

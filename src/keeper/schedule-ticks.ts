@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { encodeTime } from 'ulid'
 import { schedulesOf } from '../engine/capability-checks.ts'
 import type { ScheduleRecord } from '../engine/schedules.ts'
@@ -7,7 +7,7 @@ import type { NewJob } from '../job/job.ts'
 import type { SchedulePlan } from '../job/schedule.ts'
 import { type Cron, parseCron } from '../time/cron.ts'
 import type { ScheduleParts } from './parts.ts'
-import { type Declaration, readState, type ScheduleState, type TypeDefaults } from './schedule-state.ts'
+import { type Declaration, readState, recordOf, type ScheduleState, type TypeDefaults } from './schedule-state.ts'
 
 /** What decides when a schedule runs. */
 export interface Timed extends Pick<SchedulePlan, 'cron' | 'tz' | 'startMs' | 'endMs' | 'limit' | 'missed'> {
@@ -144,7 +144,7 @@ export async function fire(
     lastTickMs: jobs.length === 0 ? state.lastTickMs : (ticks.at(-1) ?? null),
     lastJobId: jobs.at(-1)?.id ?? state.lastJobId,
   }
-  const next = { name, revision: randomUUID(), nextAtMs: nextTick(after, seenMs), body: JSON.stringify(after) }
+  const next = recordOf(name, after, nextTick(after, seenMs))
   const receipts = await schedulesOf(engine).save(next, record.revision, jobs)
   if (receipts === null) return null
   for (const [index, { id, status }] of receipts.entries()) {
@@ -165,7 +165,7 @@ export async function setBack(parts: ScheduleParts, record: ScheduleRecord): Pro
   const nextAtMs = tickAfterSetBack(state, record.nextAtMs, clock.nowMs())
   if (nextAtMs === null) return record
   const after: ScheduleState = { ...state, setBacks: (state.setBacks ?? 0) + 1 }
-  const next = { name: record.name, revision: randomUUID(), nextAtMs, body: JSON.stringify(after) }
+  const next = recordOf(record.name, after, nextAtMs)
   if ((await schedulesOf(engine).save(next, record.revision, [])) === null) return null
   events.emit('schedule.changed', { name: record.name, change: 'set back with the clock' })
   return next

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { z } from 'zod'
 import { type Mill, open } from '../client/mill.ts'
+import { schedulesOf } from '../engine/capability-checks.ts'
 import { MemoryEngine, MemoryStore } from '../engines/memory/index.ts'
 import { OptionError, PayloadError, UnknownScheduleError, UnsupportedError } from '../errors.ts'
 import { type AnyJob, defineJob } from '../job/definition.ts'
@@ -202,7 +203,7 @@ test('what was changed at run time outlives a restart; what the code says anew i
 test('what a newer version stored beside it is kept', async (t) => {
   const { clock, mill } = await stage(t)
   await mill.schedules.upsert('often', minutely)
-  const port = mill.engine.schedules ?? assert.fail()
+  const port = schedulesOf(mill.engine)
   const record = (await port.find('often')) ?? assert.fail()
   const body = JSON.stringify({ ...JSON.parse(record.body), colour: 'blue' })
   await port.save({ ...record, revision: 'newer', body }, record.revision, [])

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { schedulesOf } from '../engine/capability-checks.ts'
 import type { Engine, Receipt } from '../engine/engine.ts'
 import type { ScheduleRecord } from '../engine/schedules.ts'
@@ -16,6 +15,7 @@ import {
   defaultsOf,
   overdueSchedules,
   readState,
+  recordOf,
   SAVE_TRIES,
   type ScheduleState,
   type ScheduleView,
@@ -208,7 +208,7 @@ export class Timetable {
       const record = await schedules.find(name)
       const before = record === null ? null : readState(record)
       const { state, nextAtMs, jobs = [] } = change(before, clock.nowMs(), record?.nextAtMs ?? null)
-      const next = { name, revision: randomUUID(), nextAtMs, body: JSON.stringify(state) }
+      const next = recordOf(name, state, nextAtMs)
       const receipts = await schedules.save(next, record?.revision ?? null, jobs)
       if (receipts === null) continue
       onReceipts(receipts)

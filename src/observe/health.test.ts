@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Counts, Engine, Inspector } from '../engine/engine.ts'
-import { MemoryPresence } from '../engine/memory-presence.ts'
+import { MemoryPresence } from '../engine/memory-records.ts'
 import type { Beat } from '../engine/presence.ts'
 import { defineJob } from '../job/definition.ts'
 import { drain } from '../testing/drain.ts'

@@ -1,5 +1,5 @@
 /** `millrace/observe`: metrics, health, alerts, traces, presence and logs. */
-export { MemoryPresence } from '../engine/memory-presence.ts'
+export { MemoryPresence } from '../engine/memory-records.ts'
 export type { AtWork, Beat, JobAtWork, Presence, RememberingPresence, Seen } from '../engine/presence.ts'
 export type { Alert, Severity } from '../events.ts'
 export type { TracedStart, Tracer, Tracing } from '../job/job.ts'

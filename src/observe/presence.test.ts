@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryPresence } from '../engine/memory-presence.ts'
+import { MemoryPresence } from '../engine/memory-records.ts'
 import type { Beat, Presence } from '../engine/presence.ts'
 import { Events } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
@@ -164,12 +164,16 @@ test('the lag is asked at each beat; one that cannot be had is unknown', async (
   events.emit('worker.started', { worker: 'w', types: ['mail', 'sms', 'hung'], concurrency: 1 })
   await clock.advance('1s')
   assert.deepEqual(
-    (await presence.list()).map(({ lag }) => lag),
-    [7, null, null],
+    (await presence.list()).map(({ type, lag }) => [type, lag]),
+    [
+      ['hung', null],
+      ['mail', 7],
+      ['sms', null],
+    ],
   )
   lags.mail = () => 8
   await clock.advance('11s')
-  assert.equal((await presence.list())[0]?.lag, 8)
+  assert.equal((await presence.list())[1]?.lag, 8)
 })
 
 test('a beat that was under way does not bring a stopped worker back', async () => {

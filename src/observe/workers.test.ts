@@ -37,7 +37,7 @@ function look({ beats = [], seen = [], ready = 0, paused = false }: Scene) {
     return { mail: { ready, delayed: 0, inProgress: 0, completed: 0, dead: 0 } }
   }
   const list: Pauses['list'] = async () => (paused ? [{ type: 'mail', who: '', reason: '', sinceMs: 0 }] : [])
-  const pauses: Pauses = { list, pause: async () => false, resume: async () => false }
+  const pauses = { list }
   const presence = { list: async () => beats, seen: async () => [...seen, ...beats] }
   return {
     views: () => listWorkers({ presence, counts, pauses }, NOW),

@@ -1,5 +1,7 @@
 /** Every worker that is running or should be, what it runs, and its condition. */
-import type { Counts, Engine } from '../engine/engine.ts'
+
+import type { Counts } from '../engine/engine.ts'
+import type { Pauses } from '../engine/pauses.ts'
 import type { AtWork, Beat, JobAtWork, RememberingPresence, Seen } from '../engine/presence.ts'
 import type { Severity } from '../events.ts'
 
@@ -66,7 +68,7 @@ export interface WorkerSources {
   readonly presence: Pick<RememberingPresence, 'list' | 'seen'>
   /** Read only when a worker has been quiet for long: waiting jobs tell stuck from idle. */
   readonly counts: () => Promise<Counts>
-  readonly pauses?: Engine['pauses']
+  readonly pauses?: Pick<Pauses, 'list'>
 }
 
 /** Sorted by id. */

@@ -73,11 +73,8 @@ const FACETS: ReadonlySet<string | symbol> = new Set<keyof Engine>([
   'inspector',
   'controls',
   'deadLetters',
-  'schedules',
-  'leadership',
+  'records',
   'retention',
-  'presence',
-  'pauses',
 ])
 
 /** A facet of a target that has not been reached: each call reaches it first. */
@@ -90,7 +87,7 @@ function facetOf(target: Target, name: string | symbol): object {
       if (typeof run === 'function') return Reflect.apply(run, facet, args)
       throw new UnsupportedError({ engine: target.name, limit: `has no ${String(name)}` })
     }
-  return new Proxy({}, { get: (_facet, method) => call(method) })
+  return new Proxy({}, { get: (_facet, method) => (method === 'onChange' ? undefined : call(method)) })
 }
 
 /** A job that comes after others would have to wait for jobs that may never have left the outbox. */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { hostname } from 'node:os'
 import { test } from 'node:test'
 import { Mill } from '../client/mill.ts'
-import type { Beat, RememberingPresence } from '../engine/presence.ts'
+import { presenceOf } from '../engine/capability-checks.ts'
+import type { Beat } from '../engine/presence.ts'
 import { MemoryEngine } from '../engines/memory/index.ts'
 import { defineJob } from '../job/definition.ts'
 import { openForTest } from '../testing/open-for-test.ts'
@@ -27,7 +28,7 @@ test('a worker says in the engine that it lives, at once and every 10 s, without
     jobs: [],
   }
   const said = { instance: 'w', status: 'RUNNING', lastJobAtMs: null, lag: null, stoppingSinceMs: null, work }
-  const beats = async () => (await t.mill.engine.presence?.list()) ?? []
+  const beats = async () => await presenceOf(t.mill.engine).list()
   assert.deepEqual(await beats(), [
     { type: 'mail', ...said, atMs: startMs },
     { type: 'sms', ...said, atMs: startMs },
@@ -39,7 +40,7 @@ test('a worker says in the engine that it lives, at once and every 10 s, without
   )
   await worker.stop()
   assert.deepEqual(await beats(), [])
-  assert.deepEqual(await t.mill.engine.presence?.seen(), [])
+  assert.deepEqual(await presenceOf(t.mill.engine).seen(), [])
 })
 
 // D08
@@ -57,7 +58,7 @@ test('a beat tells what runs since when, 20 of a type at most, and when the last
   const sinceMs = t.clock.nowMs()
   const receipts = await t.mill.enqueueMany(slow, Array(25).fill(null))
   await t.clock.advance('10s')
-  const [first, second] = (await t.mill.engine.presence?.list()) ?? []
+  const [second, first] = await presenceOf(t.mill.engine).list()
   assert.deepEqual([first?.type, first?.work?.running, first?.work?.jobs.length], ['slow', 25, 20])
   const [job] = first?.work?.jobs ?? []
   assert.deepEqual([job?.attempt, job?.startedAtMs], [1, sinceMs])
@@ -78,7 +79,7 @@ test('one that stops says so until it has stopped', async () => {
   const sinceMs = t.clock.nowMs()
   const stopped = worker.stop()
   await t.clock.advance('125s')
-  const [beat] = (await t.mill.engine.presence?.list()) ?? []
+  const [beat] = await presenceOf(t.mill.engine).list()
   assert.deepEqual([beat?.status, beat?.stoppingSinceMs, beat?.atMs], ['SHUTTING_DOWN', sinceMs, sinceMs + 120_000])
   assert.deepEqual(
     (await t.mill.workers()).map(({ condition, running }) => [condition, running]),
@@ -93,8 +94,8 @@ test('one that stops says so until it has stopped', async () => {
 function failing(clock: TestClock, fail: () => Promise<void>): { engine: MemoryEngine; said: Beat[] } {
   const engine = new MemoryEngine({ clock })
   const said: Beat[] = []
-  const presence: RememberingPresence = { ...engine.presence, beat: () => fail(), gone: () => fail() }
-  return { engine: Object.assign(engine, { presence }), said }
+  const remove = (): Promise<never> => fail().then(() => assert.fail())
+  return { engine: Object.assign(engine, { records: { ...engine.records, put: fail, remove } }), said }
 }
 
 for (const [how, fail] of [

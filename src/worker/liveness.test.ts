@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { presenceOf } from '../engine/capability-checks.ts'
 import { defineJob } from '../job/definition.ts'
 import { Faults } from '../testing/fault-injection.ts'
 import { openForTest } from '../testing/open-for-test.ts'
@@ -19,7 +20,7 @@ test('a worker that cannot renew its leases still says that it lives', async () 
   assert.ok(faults.calls('renew') > 1)
   const view = await mill.job(id)
   assert.ok((view?.leaseUntilMs ?? 0) < clock.nowMs(), 'the lease has run out')
-  const beats = (await mill.engine.presence?.list()) ?? []
+  const beats = await presenceOf(mill.engine).list()
   assert.deepEqual(
     beats.map(({ instance, atMs }) => [instance, clock.nowMs() - atMs]),
     [['w1', 5_000]],
@@ -31,9 +32,8 @@ test('a worker that cannot renew its leases still says that it lives', async () 
 test('a worker that cannot say that it lives still renews its leases', async () => {
   await using stage = await openForTest()
   const { mill, clock } = stage
-  const { presence } = mill.engine
-  assert.ok(presence)
-  Object.assign(mill.engine, { presence: { ...presence, beat: () => Promise.reject(new Error('away')) } })
+  const presence = presenceOf(mill.engine)
+  Object.assign(mill.engine, { records: { ...mill.engine.records, put: () => Promise.reject(new Error('away')) } })
   const { promise, resolve } = Promise.withResolvers<void>()
   const slow = defineJob({ type: 'slow', lease: '15s', run: () => promise })
   const { id } = await mill.enqueue(slow, null)

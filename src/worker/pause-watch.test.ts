@@ -9,19 +9,11 @@ import { TestClock } from '../testing/test-clock.ts'
 import { PauseWatch } from './pause-watch.ts'
 
 /** Pauses that do not tell of a change, as in a database, and that can be away. */
-class StoredPauses implements Pauses {
+class StoredPauses implements Pick<Pauses, 'list'> {
   types: string[] = []
   looks = 0
   isAway = false
   answered: Promise<void> = Promise.resolve()
-
-  async pause(): Promise<boolean> {
-    return false
-  }
-
-  async resume(): Promise<boolean> {
-    return false
-  }
 
   async list() {
     this.looks += 1

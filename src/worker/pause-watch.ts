@@ -3,7 +3,7 @@ import type { Clock } from '../time/clock.ts'
 
 export interface PauseWatchParts {
   readonly clock: Clock
-  readonly pauses: Pauses
+  readonly pauses: Pick<Pauses, 'list' | 'onChange'>
   onChange(paused: ReadonlySet<string>): void
   onError(error: unknown): void
 }

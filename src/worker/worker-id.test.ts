@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { hostname } from 'node:os'
 import { test } from 'node:test'
 import { open } from '../client/mill.ts'
+import { presenceOf } from '../engine/capability-checks.ts'
 import type { AtWork, Beat } from '../engine/presence.ts'
 import { defineJob } from '../job/definition.ts'
 import { TestClock } from '../testing/test-clock.ts'
@@ -25,7 +26,7 @@ async function idBeside(t: { after(run: () => Promise<void>): void }, work: Part
     work: other,
     ...said,
   }
-  await mill.engine.presence?.beat([beat], 30_000)
+  await presenceOf(mill.engine).beat([beat], 30_000)
   return (await mill.work([job], { id: 'pod' })).id
 }
 

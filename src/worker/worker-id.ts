@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Engine } from '../engine/engine.ts'
-import type { Beat } from '../engine/presence.ts'
+import { type Beat, presenceIn } from '../engine/presence.ts'
 import { OptionError } from '../errors.ts'
 import { waitAtMost } from '../time/wait.ts'
 import type { WorkerParts } from './options.ts'
@@ -53,7 +53,7 @@ export async function distinctId(parts: WorkerParts, given: string): Promise<Dis
 
 /** A store that does not answer must not prevent the start. */
 async function livesElsewhere({ engine, clock }: WorkerParts, id: string): Promise<boolean> {
-  const { presence } = engine
+  const presence = presenceIn(engine)
   if (presence === undefined) return false
   const listed = presence.list().catch((): readonly Beat[] => [])
   if (!(await waitAtMost(clock, LOOK_MS, listed))) return false

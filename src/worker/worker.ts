@@ -1,5 +1,7 @@
 import { admitDefinition } from '../engine/capability-checks.ts'
 import type { Consumer } from '../engine/engine.ts'
+import { pausesIn } from '../engine/pauses.ts'
+import { presenceIn } from '../engine/presence.ts'
 import { OptionError, StoppingError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { declareSchedules } from '../keeper/declared-schedules.ts'
@@ -134,7 +136,7 @@ function watchPauses(
   worker: string,
   runtime: WorkerRuntime,
 ): PauseWatch | null {
-  const { pauses } = engine
+  const pauses = pausesIn(engine)
   if (pauses === undefined) return null
   return new PauseWatch({
     clock,
@@ -146,7 +148,7 @@ function watchPauses(
 
 /** Null where the engine keeps no presence. */
 function heartbeatOf({ engine, events, clock }: WorkerParts, worker: string, slots: Slots): Heartbeat | null {
-  const { presence } = engine
+  const presence = presenceIn(engine)
   if (presence === undefined) return null
   const onError = (error: unknown): void => events.emit('worker.error', { worker, during: 'presence', error })
   return new Heartbeat({ clock, presence, worker, slots, onError })

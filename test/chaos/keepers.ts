@@ -2,6 +2,7 @@
  * Keeper processes on one engine, the active one killed or paused again and again, while a schedule of every second runs.
  * `node test/chaos/keepers.ts` runs the full minute of each; the test suite runs short ones.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,6 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { decodeTime } from 'ulid'
+import { leadershipOf } from '../../src/engine/capability-checks.ts'
 import { defineJob, type Mill, open } from '../../src/index.ts'
 
 export interface KeeperChaosOptions {
@@ -149,7 +151,7 @@ async function strike(mill: Mill, crew: Crew, options: KeeperChaosOptions): Prom
 
 async function activeKeeper(mill: Mill): Promise<{ pid: number; number: number }> {
   for (const untilMs = performance.now() + PATIENCE_MS; performance.now() < untilMs; await sleep(50)) {
-    const term = await mill.engine.leadership?.leader(OFFICE)
+    const term = await leadershipOf(mill.engine).leader(OFFICE)
     if (term) return { pid: Number(term.holder.split(':')[1]), number: term.number }
   }
   throw new Error(`no keeper took office within ${PATIENCE_MS} ms`)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { presenceOf } from '../../src/engine/capability-checks.ts'
 import { defineJob, type Mill, open } from '../../src/index.ts'
 import { runCli } from './in-process.ts'
 import { jsonLines, temporaryFolder, until } from './run.ts'
@@ -53,7 +54,7 @@ describe('workers', () => {
     const { mill, cli } = await store(t)
     assert.match((await cli('workers')).out, /^No workers\. /)
     await startWorker(mill, 4)
-    await mill.engine.presence?.beat(
+    await presenceOf(mill.engine).beat(
       [
         {
           ...{ type: 'mail', instance: 'host:1:gone', status: 'RUNNING', atMs: Date.now() - 90_000 },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { open } from '../../src/client/mill.ts'
+import { schedulesOf } from '../../src/engine/capability-checks.ts'
 import { runCli } from './in-process.ts'
 import { FIXTURES, JOBS, jsonLines, startMillrace, temporaryFolder, until } from './run.ts'
 
@@ -105,9 +106,10 @@ describe('millrace schedules', () => {
     await cli(...NIGHTLY)
     const mill = await open(url)
     t.after(() => mill.close())
-    const port = mill.engine.schedules ?? assert.fail()
+    const port = schedulesOf(mill.engine)
     const record = (await port.find('nightly')) ?? assert.fail()
-    await port.save({ ...record, revision: 'late', nextAtMs: Date.now() - 7_200_000 }, record.revision, [])
+    const body = JSON.stringify({ ...JSON.parse(record.body), nextAtMs: Date.now() - 7_200_000 })
+    await port.save({ ...record, revision: 'late', body }, record.revision, [])
     assert.match(await cli('schedules'), /OVERDUE 2h/)
     const { code, out } = await said('doctor')
     assert.match(out, /schedules +1 schedule overdue, 'nightly' for 2 h/)

@@ -3,6 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { engines } from '../../conformance/engines/index.ts'
 import type { CreateHarness, Harness } from '../../conformance/harness.ts'
 import { open } from '../../src/client/mill.ts'
+import { pausesOf } from '../../src/engine/capability-checks.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import type { Lease, Outcome } from '../../src/engine/outcome.ts'
 import { defineJob, type Explanation, explainJob, graphOf, type Mill } from '../../src/index.ts'
@@ -153,7 +154,7 @@ for (const [name, create] of Object.entries(engines).filter(([name]) => name !==
     test('while its type is paused', async (t) => {
       const { explain, mill, engine } = await sceneOn(t, create)
       const { id } = await mill.enqueue(mail, {})
-      await engine.pauses?.pause('mail', { who: 'ann', reason: 'the server moves' })
+      await pausesOf(engine).pause('mail', { who: 'ann', reason: 'the server moves' })
       const paused = await explain(id)
       assert.equal(paused.because, 'paused')
       assert.match(paused.text, /^Its type 'mail' was paused by ann at .*, "the server moves"\. It starts when/)

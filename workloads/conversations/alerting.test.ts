@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Engine } from '../../src/engine/engine.ts'
-import { MemoryPresence } from '../../src/engine/memory-presence.ts'
+import { MemoryPresence } from '../../src/engine/memory-records.ts'
 import { NonRetryable } from '../../src/errors.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { type Alerting, type AlertingOptions, startAlerting } from '../../src/observe/alerts/alerting.ts'

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { presenceOf } from '../../src/engine/capability-checks.ts'
 import type { ObservedTopics } from '../../src/observe/lag.ts'
 import { TestClock } from '../../src/testing/test-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
@@ -46,7 +47,7 @@ test('with topics it has the broker, the lag of each group, the workers and the 
   const { raw, ask, mill } = await stageOn(t, 'memory:', { topics, healthEndpoints, health: { minWorkers: 0 } })
   const atMs = systemClock.nowMs() - 61_000
   const beat = { type: 'payout', instance: 'payout-1', status: 'RUNNING', lastJobAtMs: null, lag: 0 } as const
-  await mill.engine.presence?.beat([{ ...beat, atMs, stoppingSinceMs: null }], 600_000)
+  await presenceOf(mill.engine).beat([{ ...beat, atMs, stoppingSinceMs: null }], 600_000)
   const response = await raw('/actuator/health')
   const { status, components } = await bodyOf(response)
   assert.deepEqual([response.status, status], [200, 'DEGRADED'])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryPresence } from '../../src/engine/memory-presence.ts'
+import { MemoryPresence } from '../../src/engine/memory-records.ts'
 import type { Beat } from '../../src/engine/presence.ts'
 import type { TopicLag } from '../../src/engine/topics.ts'
 import { Events, type JobFacts } from '../../src/events.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryPresence } from '../../src/engine/memory-presence.ts'
+import { presenceOf } from '../../src/engine/capability-checks.ts'
+import { MemoryPresence } from '../../src/engine/memory-records.ts'
 import type { Beat } from '../../src/engine/presence.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { attachMetrics, type Metrics } from '../../src/observe/index.ts'
@@ -160,8 +161,7 @@ test('types that are on no topic have no letters, and a detached meter counts no
 // D66 X029
 test('workers of every engine are seen by their heartbeats', async () => {
   await using t = await openForTest()
-  const { presence } = t.mill.engine
-  assert.ok(presence)
+  const presence = presenceOf(t.mill.engine)
   const none = async () => []
   const watch = new Watch({ presence, lags: none, pending: none, clock: t.clock })
   const { instrument } = watchMetrics({ watch, dlqTopicOf: () => null })

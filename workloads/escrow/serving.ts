@@ -2,9 +2,11 @@
  * What the escrow workers add to `millrace serve`: `/actuator/health`, the heartbeats of workers in the scrape, and the
  * endpoints for dead letters.
  */
+import type { Engine } from '../../src/engine/engine.ts'
+import { presenceIn } from '../../src/engine/presence.ts'
 import type { TopicsOfBroker } from '../../src/engine/topics.ts'
 import type { RouteTable } from '../../src/http/index.ts'
-import type { MakeInstrument, RememberingPresence } from '../../src/observe/index.ts'
+import type { MakeInstrument } from '../../src/observe/index.ts'
 import type { Clock } from '../../src/time/clock.ts'
 import { actuatorEndpoint } from './actuator.ts'
 import { watchMetrics } from './metrics.ts'
@@ -15,11 +17,8 @@ const none = async () => []
 export const serving = {
   healthEndpoints: { '/actuator/health': actuatorEndpoint() },
 
-  instruments(
-    { engine }: { readonly engine: { readonly presence?: RememberingPresence } },
-    clock: Clock,
-  ): readonly MakeInstrument[] {
-    const { presence } = engine
+  instruments({ engine }: { readonly engine: Pick<Engine, 'records'> }, clock: Clock): readonly MakeInstrument[] {
+    const presence = presenceIn(engine)
     if (presence === undefined) return []
     const watch = new Watch({ presence, lags: none, pending: none, clock })
     return [watchMetrics({ watch, dlqTopicOf: () => null }).instrument]

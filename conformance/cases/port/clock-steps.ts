@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { leadershipOf } from '../../../src/engine/capability-checks.ts'
 import type { CaseFile } from '../../case.ts'
 import { leadership, limits, need, reaping } from '../../needs.ts'
 import { complete, idsOf, never, retry } from '../../stage.ts'
@@ -124,8 +125,7 @@ export const clockSteps: CaseFile = {
       guarantees: ['I6'],
       ...need(leadership),
       async run(stage) {
-        const [one, other] = [stage.engine.leadership, (await stage.other()).leadership]
-        assert.ok(one && other)
+        const [one, other] = [leadershipOf(stage.engine), leadershipOf(await stage.other())]
         assert.equal((await one.campaign('o', 'a', 1_000)).holder, 'a')
         await stage.step(-HOUR_MS)
         await stage.harness.advance(1_001)

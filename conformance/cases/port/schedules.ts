@@ -5,12 +5,11 @@ import type { CaseFile } from '../../case.ts'
 import { need, schedules } from '../../needs.ts'
 import { idsOf } from '../../stage.ts'
 
-const record = (name: string, revision: string, fields: Partial<ScheduleRecord> = {}): ScheduleRecord => ({
+const record = (name: string, revision: string, nextAtMs: number | null = 1_800_000_000_000): ScheduleRecord => ({
   name,
   revision,
-  nextAtMs: 1_800_000_000_000,
-  body: '{"cron":"* * * * *","text":"ein Tag – ein Lauf"}',
-  ...fields,
+  nextAtMs,
+  body: JSON.stringify({ cron: '* * * * *', text: 'ein Tag – ein Lauf', nextAtMs }),
 })
 
 export const scheduling: CaseFile = {
@@ -26,7 +25,7 @@ export const scheduling: CaseFile = {
         const [one, other] = [schedulesOf(stage.engine), schedulesOf(await stage.other())]
         assert.deepEqual(await one.list(), [])
         assert.equal(await one.find('b'), null)
-        const saved = [record('b', '1'), record('a', '1', { nextAtMs: null }), record('c', '1')]
+        const saved = [record('b', '1'), record('a', '1', null), record('c', '1')]
         for (const each of saved) assert.deepEqual(await one.save(each, null, []), [])
         assert.deepEqual(await other.find('b'), saved[0])
         assert.deepEqual(await other.list(), [saved[1], saved[0], saved[2]])

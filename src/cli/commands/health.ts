@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { presenceIn } from '../../engine/presence.ts'
 import { EngineError } from '../../errors.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import { checkHealth, type Health, type HealthStatus, type HealthWord } from '../../observe/health.ts'
@@ -37,8 +38,8 @@ async function check(cli: Cli, { minWorkers, deadLetters, ...flags }: HealthFlag
   const { terminal, clock } = cli
   const health = await withExistingMill(cli, flags.engine, ({ engine }) => {
     // An engine without presence does not know its workers.
-    const presence = engine.presence ?? { list: async () => [] }
-    const expected = engine.presence === undefined ? 0 : minWorkers
+    const presence = presenceIn(engine) ?? { list: async () => [] }
+    const expected = engine.records === undefined ? 0 : minWorkers
     return checkHealth(
       { engine },
       {

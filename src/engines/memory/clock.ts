@@ -1,16 +1,14 @@
-import type { PresenceBoard } from '../../engine/memory-presence.ts'
+import type { RecordTable } from '../../engine/memory-records.ts'
 import type { Clock } from '../../time/clock.ts'
 import { ClockSteps } from '../../time/clock.ts'
 import type { Backlog } from './backlog.ts'
-import type { Offices } from './leadership.ts'
 import type { Leases } from './leases.ts'
 import type { JobTable } from './table.ts'
 import type { Wakeups } from './wakeups.ts'
 
 interface Timed {
   readonly wakeups: Wakeups
-  readonly offices: Offices
-  readonly presence: PresenceBoard
+  readonly records: RecordTable
 }
 
 interface Jobs {
@@ -31,7 +29,7 @@ export class StoreClock {
   }
 
   /**
-   * Notices that the clock was set, and moves what counts elapsed time with it: leases, rate limits, leadership, presence.
+   * Notices that the clock was set, and moves what counts elapsed time with it: leases, rate limits, records that expire.
    * When it was set back, jobs that were due stay due and retries keep their delay; every other due time is a time of
    * day, and stays. Engines over one store share a clock; an engine with another clock is ignored.
    */
@@ -41,8 +39,7 @@ export class StoreClock {
     if (stepMs === 0) return
     this.#jobs.leases.shift(stepMs)
     this.#jobs.backlog.shiftLimits(stepMs)
-    this.#store.offices.shift(stepMs)
-    this.#store.presence.shift(stepMs)
+    this.#store.records.shift(stepMs)
     if (stepMs < 0) this.#keepDue(clock.nowMs(), -stepMs)
     // Waiting claims look with the next step: this may be called from within such a look.
     this.#store.wakeups.markQueued()

@@ -10,22 +10,16 @@ import type {
   Subscription,
   Transaction,
 } from '../../engine/engine.ts'
-import type { Leadership } from '../../engine/leadership.ts'
-import type { Pauses } from '../../engine/pauses.ts'
-import type { RememberingPresence } from '../../engine/presence.ts'
+import { createMemoryRecords } from '../../engine/memory-records.ts'
+import type { Records } from '../../engine/records.ts'
 import type { Retention } from '../../engine/retention.ts'
-import type { Schedules } from '../../engine/schedules.ts'
 import { ClosedError, UnsupportedError } from '../../errors.ts'
 import type { JobView, NewJob } from '../../job/job.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { MemoryConsumer } from './consumer.ts'
 import { createDeadLetters } from './dead-letters.ts'
-import { createLeadership } from './leadership.ts'
-import { createPauses } from './pauses.ts'
-import { createPresence } from './presence.ts'
 import { createRetention } from './retention.ts'
 import { isDueBefore, isFinished, type JobRow, toView } from './rows.ts'
-import { createSchedules } from './schedules.ts'
 import { MemoryStore } from './store.ts'
 import { onAbort } from './wakeups.ts'
 
@@ -60,11 +54,8 @@ export class MemoryEngine implements Engine {
   readonly inspector: Inspector
   readonly controls: Controls
   readonly deadLetters: DeadLetters
-  readonly schedules: Schedules
-  readonly leadership: Leadership
+  readonly records: Records
   readonly retention: Retention
-  readonly presence: RememberingPresence
-  readonly pauses: Pauses
   readonly #clock: Clock
   readonly #store: MemoryStore
   readonly #closing = new AbortController()
@@ -86,11 +77,12 @@ export class MemoryEngine implements Engine {
       cancel: async (id, by) => this.#open().cancel(id, by, this.#clock.nowMs()),
     }
     this.deadLetters = createDeadLetters(() => this.#open(), this.#clock)
-    this.schedules = createSchedules(() => this.#open(), this.#clock)
-    this.leadership = createLeadership(() => this.#open(), this.#clock)
+    this.records = createMemoryRecords({
+      clock: this.#clock,
+      table: () => this.#open().records,
+      enqueue: (jobs, nowMs) => this.#open().enqueue(jobs, nowMs),
+    })
     this.retention = createRetention(() => this.#open(), this.#clock)
-    this.presence = createPresence(() => this.#open(), this.#clock)
-    this.pauses = createPauses(() => this.#open(), this.#clock)
   }
 
   #oldestDue(): JobView | null {

@@ -1,9 +1,8 @@
 // Longer than 300 lines because every rule about a job's state is in this one class, which the other engines are compared with.
 import type { Actor, DeadLetterFilter, PayloadEdit } from '../../engine/dead-letters.ts'
 import type { Counts, JobFilter, Receipt, SubscribedType } from '../../engine/engine.ts'
-import { PresenceBoard } from '../../engine/memory-presence.ts'
+import { RecordTable } from '../../engine/memory-records.ts'
 import type { Lease, LostReason, Outcome } from '../../engine/outcome.ts'
-import type { ScheduleRecord } from '../../engine/schedules.ts'
 import { OptionError } from '../../errors.ts'
 import type { Ended, NewJob } from '../../job/job.ts'
 import { Backlog, type Demand } from './backlog.ts'
@@ -11,9 +10,7 @@ import { StoreClock } from './clock.ts'
 import { DeadLetterStore } from './dead-letters.ts'
 import { Dependencies, eachRedirected } from './dependencies.ts'
 import { type LatestKey, LatestKeys } from './latest-keys.ts'
-import { Offices } from './leadership.ts'
 import { type ExpiredDemand, Leases } from './leases.ts'
-import { PausedTypes } from './pauses.ts'
 import {
   type Claimant,
   isDead,
@@ -39,10 +36,7 @@ export interface MemoryStoreOptions {
  */
 export class MemoryStore {
   readonly wakeups = new Wakeups()
-  readonly offices = new Offices()
-  readonly schedules = new Map<string, ScheduleRecord>()
-  readonly pauses = new PausedTypes()
-  readonly presence = new PresenceBoard()
+  readonly records = new RecordTable()
   readonly deadLetters: DeadLetterStore
   readonly clock: StoreClock
   readonly #table: JobTable

@@ -3,19 +3,19 @@ import type { Database } from './database.ts'
 import { DUE, ms, NOW } from './fragments.ts'
 import type { Names } from './names.ts'
 
-/** Not an election: `term` of this row is the sum of all clock steps that were applied, in milliseconds. */
-const CLOCK = `'clock'`
+/** Not an election: the body of this record is the sum of all clock steps that were applied, in milliseconds. */
+const CLOCK = `kind = 'clock' AND name = 'clock'`
 
-export const READ_CLOCK = ({ leaders }: Names): string => `
-SELECT ${ms(NOW)} AS now_ms, coalesce((SELECT term FROM ${leaders} WHERE office = ${CLOCK}), 0)::float8 AS followed_ms`
+export const READ_CLOCK = ({ records }: Names): string => `
+SELECT ${ms(NOW)} AS now_ms, coalesce((SELECT body FROM ${records} WHERE ${CLOCK}), '0')::float8 AS followed_ms`
 
-export const NAME_CLOCK = ({ leaders }: Names): string => `
-INSERT INTO ${leaders} (office, holder, term, expires_at) VALUES (${CLOCK}, NULL, 0, ${NOW}) ON CONFLICT DO NOTHING`
+export const NAME_CLOCK = ({ records }: Names): string => `
+INSERT INTO ${records} (kind, name, revision, body, saved_at) VALUES ('clock', 'clock', '', '0', ${NOW}) ON CONFLICT DO NOTHING`
 
 /** Returns no row if another process has applied the step. Holds its lock until the transaction ends. */
-export const FOLLOW_CLOCK = ({ leaders }: Names): string => `
-UPDATE ${leaders} SET term = term + $2::bigint, expires_at = ${NOW}
-WHERE office = ${CLOCK} AND term = $3::bigint RETURNING term`
+export const FOLLOW_CLOCK = ({ records }: Names): string => `
+UPDATE ${records} SET body = ($2::bigint + $3::bigint)::text, saved_at = ${NOW}
+WHERE ${CLOCK} AND body = ($3::bigint)::text RETURNING body`
 
 const STEP = `$2::float8 * interval '1 millisecond'`
 
@@ -37,13 +37,11 @@ UPDATE ${limits} SET started_at = ARRAY (
   SELECT start.at + ${STEP} FROM unnest(started_at) WITH ORDINALITY AS start (at, nth) ORDER BY start.nth)
 WHERE cardinality(started_at) > 0 AND ${NOW} IS NOT NULL`
 
-export const SHIFT_LEADERS = ({ leaders }: Names): string =>
-  `UPDATE ${leaders} SET expires_at = expires_at + ${STEP} WHERE holder IS NOT NULL AND ${NOW} IS NOT NULL`
+export const SHIFT_RECORDS = ({ records }: Names): string => `
+UPDATE ${records} SET saved_at = saved_at + ${STEP}, expires_at = expires_at + ${STEP}
+WHERE expires_at IS NOT NULL AND ${NOW} IS NOT NULL`
 
-export const SHIFT_PRESENCE = ({ presence }: Names): string =>
-  `UPDATE ${presence} SET expires_at = expires_at + ${STEP} WHERE ${NOW} IS NOT NULL`
-
-/** The server's clock, by which leases, rate limits, leadership and presence are judged. */
+/** The server's clock, by which leases, rate limits and records that expire are judged. */
 export function serverClock(database: Database): Omit<StoreClock, 'onStep'> {
   return {
     async read(): Promise<StoreTime> {
@@ -56,8 +54,7 @@ export function serverClock(database: Database): Omit<StoreClock, 'onStep'> {
         if ((await queries.rows(FOLLOW_CLOCK, stepMs, followedMs)).length === 0) return false
         await queries.rows(SHIFT_LEASES, stepMs)
         await queries.rows(SHIFT_STARTS, stepMs)
-        await queries.rows(SHIFT_LEADERS, stepMs)
-        await queries.rows(SHIFT_PRESENCE, stepMs)
+        await queries.rows(SHIFT_RECORDS, stepMs)
         if (stepMs < 0) await queries.rows(SHIFT_DUE, stepMs)
         return true
       }),

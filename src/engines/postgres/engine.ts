@@ -11,13 +11,10 @@ import type {
   Subscription,
   Transaction,
 } from '../../engine/engine.ts'
-import type { Leadership } from '../../engine/leadership.ts'
 import type { EngineSettings } from '../../engine/open.ts'
 import type { Outbox } from '../../engine/outbox.ts'
-import type { Pauses } from '../../engine/pauses.ts'
-import type { RememberingPresence } from '../../engine/presence.ts'
+import type { Records } from '../../engine/records.ts'
 import type { Retention } from '../../engine/retention.ts'
-import type { Schedules } from '../../engine/schedules.ts'
 import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { connectionsOf, type Handle } from './connections.ts'
@@ -28,16 +25,13 @@ import { createDeadLetters } from './dead-letters.ts'
 import { insertJobs, isOneStatement, isPlain } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
 import { countJobs, createControls, createInspector } from './inspector.ts'
-import { createLeadership } from './leadership.ts'
 import { adoptTypes, assertCurrent } from './migrate.ts'
 import { namesIn } from './names.ts'
 import { DEFAULTS, type PostgresOptions } from './options.ts'
 import { createOutbox } from './outbox.ts'
-import { createPauses } from './pauses.ts'
-import { createPresence } from './presence.ts'
+import { createRecords } from './records.ts'
 import { createRetention } from './retention.ts'
 import { withIds } from './rows.ts'
-import { createSchedules } from './schedules.ts'
 import { CallerTransactions } from './transactions.ts'
 
 export const CAPABILITIES: Capabilities = Object.freeze({
@@ -67,11 +61,8 @@ export class PostgresEngine implements Engine {
   readonly inspector: Inspector
   readonly controls: Controls
   readonly deadLetters: DeadLetters
-  readonly schedules: Schedules
-  readonly leadership: Leadership
+  readonly records: Records
   readonly retention: Retention
-  readonly presence: RememberingPresence
-  readonly pauses: Pauses
   readonly outbox: Outbox
   readonly #core: PostgresCore
   readonly #transactions: CallerTransactions
@@ -127,11 +118,8 @@ export class PostgresEngine implements Engine {
     this.inspector = createInspector(core)
     this.controls = createControls(core)
     this.deadLetters = createDeadLetters(core)
-    this.schedules = createSchedules(core)
-    this.leadership = createLeadership(core)
+    this.records = createRecords(core)
     this.retention = createRetention(core)
-    this.presence = createPresence(core)
-    this.pauses = createPauses(core)
     this.outbox = createOutbox(core, transactions)
   }
 

@@ -230,22 +230,24 @@ describe('jobs', () => {
   })
 
   test('finds schedules that are due and not run', async () => {
-    await psql(`insert into @millrace_schedules (name, revision, next_at, body) values
-      ('nightly', '1', now() - interval '1 hour', '{}'), ('off', '1', null, '{}')`)
+    const hourAgo = `floor(extract(epoch from now() - interval '1 hour') * 1000)`
+    await psql(`insert into @millrace_records (kind, name, revision, body, saved_at) values
+      ('schedule', 'nightly', '1', json_build_object('nextAtMs', ${hourAgo})::text, now()),
+      ('schedule', 'off', '1', '{"nextAtMs":null}', now())`)
     expect(await found('schedules'), 'error', /1 schedule overdue, 'nightly' by 60 min/)
-    await psql(`delete from @millrace_schedules`)
+    await psql(`delete from @millrace_records`)
   })
 
   test('a look that fails is a finding, and the others are made', async () => {
     const broken = schemaUrl(server)
     await migrate(broken.url, settings)
     const engine = await openEngine(broken.url, settings)
-    await query(url, `drop table ${broken.schema}.millrace_schedules`)
+    await query(url, `drop table ${broken.schema}.millrace_records`)
     const findings = (await engine.diagnose?.()) ?? []
     expect(
       findings.filter(({ subject }) => subject === 'schedules'),
       'error',
-      /could not be checked: .*millrace_schedules/,
+      /could not be checked: .*millrace_records/,
     )
     expect(
       findings.filter(({ subject }) => subject === 'vacuum'),

@@ -1,4 +1,5 @@
 /** What the doctor is told about the jobs in Postgres. Only the deep check walks all live rows. */
+
 import { ok, plural, warning } from '../../doctor/findings.ts'
 import {
   judgeConsistency,
@@ -9,12 +10,14 @@ import {
   OVERDUE_MS,
   UNWORKED_MS,
 } from '../../doctor/jobs.ts'
-import { judgeSchedules, SCHEDULE_LATE_MS } from '../../doctor/upkeep.ts'
+import { judgeSchedules } from '../../doctor/upkeep.ts'
 import type { Finding } from '../../engine/diagnosis.ts'
+import { READ_CLOCK } from './clock.ts'
 import type { Queries } from './database.ts'
 import { SILENCE_MS } from './expired.ts'
 import { DUE, ms, NOW } from './fragments.ts'
 import type { Names } from './names.ts'
+import { listRecords } from './records.ts'
 
 /** $2: how long recovery may take, $3: how long a row without a lease may be silent. */
 const COUNT_STUCK = ({ jobs }: Names): string => `
@@ -148,27 +151,7 @@ export async function checkConsistency(queries: Queries): Promise<readonly Findi
   return findings.length > 0 ? findings : [ok('consistency', 'every job that is not completed was read and is valid')]
 }
 
-const COUNT_SCHEDULES = ({ schedules }: Names): string => `
-SELECT count(*)::int AS schedules, count(next_at)::int AS active,
-  count(*) FILTER (WHERE next_at < ${NOW} - $2::float8 * interval '1 millisecond')::int AS overdue,
-  ${ms('min(next_at)')} AS oldest_ms, ${ms(NOW)} AS now_ms,
-  (array_agg(name ORDER BY next_at))[1] AS oldest FROM ${schedules}`
-
-interface ScheduleCounts {
-  readonly schedules: number
-  readonly active: number
-  readonly overdue: number
-  readonly oldest: string | null
-  readonly oldest_ms: number | null
-  readonly now_ms: number
-}
-
 export async function checkSchedules(queries: Queries): Promise<readonly Finding[]> {
-  const [found] = await queries.rows<ScheduleCounts>(COUNT_SCHEDULES, SCHEDULE_LATE_MS)
-  if (found === undefined) return []
-  const { schedules, active, overdue: late, oldest, oldest_ms: oldestMs, now_ms: nowMs } = found
-  const isLate = late > 0 && oldest !== null && oldestMs !== null
-  return [
-    judgeSchedules({ schedules, active, late, latest: isLate ? { name: oldest, lateMs: nowMs - oldestMs } : null }),
-  ]
+  const [clock] = await queries.rows<{ now_ms: number }>(READ_CLOCK)
+  return [judgeSchedules(await listRecords(queries, 'schedule'), clock?.now_ms ?? 0)]
 }

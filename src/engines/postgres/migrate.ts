@@ -52,7 +52,7 @@ function writeVersion(version: number, name: string): (names: Names) => string {
 /** The rights of a worker, client or keeper. None of them changes the schema or the audit. */
 export function workerRights(names: Names): readonly { readonly rights: string; readonly on: readonly string[] }[] {
   const jobs = [names.jobs, names.events, names.latest, names.limits, names.edges]
-  const beside = [names.schedules, names.leaders, names.presence, names.pauses, names.outbox]
+  const beside = [names.records, names.outbox]
   return [
     { rights: 'SELECT, INSERT, UPDATE, DELETE', on: [...jobs, ...beside] },
     { rights: 'SELECT, INSERT', on: [names.audit] },

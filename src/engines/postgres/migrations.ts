@@ -1,3 +1,4 @@
+import { ms } from './fragments.ts'
 import { jobsSql, startsTable } from './jobs-table.ts'
 import type { Names } from './names.ts'
 
@@ -48,6 +49,29 @@ CREATE INDEX IF NOT EXISTS idx_jobs_latest_failed ON ${jobs} (type, latest_key)
   WHERE latest_key IS NOT NULL AND status = 'failed';`
 }
 
+/** Schedules, leaders, workers and pauses become records of one table. */
+export function recordsSql({ records, schedules, leaders, presence, pauses }: Names): string {
+  return `CREATE TABLE IF NOT EXISTS ${records} (
+  kind TEXT COLLATE "C" NOT NULL,
+  name TEXT COLLATE "C" NOT NULL,
+  revision TEXT NOT NULL,
+  body TEXT NOT NULL,
+  saved_at TIMESTAMPTZ NOT NULL,
+  expires_at TIMESTAMPTZ NULL,
+  PRIMARY KEY (kind, name)
+);
+INSERT INTO ${records} (kind, name, revision, body, saved_at, expires_at)
+SELECT 'schedule', name, revision, CASE WHEN body LIKE '{"%'
+  THEN '{"nextAtMs":' || coalesce(${ms('next_at')}::bigint::text, 'null') || ',' || substr(body, 2) ELSE body END, now(), NULL::timestamptz
+  FROM ${schedules}
+UNION ALL SELECT 'pause', type, 'migrated', json_build_object('who', who, 'reason', reason)::text, since, NULL FROM ${pauses}
+UNION ALL SELECT 'clock', office, '', term::text, now(), NULL FROM ${leaders} WHERE office = 'clock' AND holder IS NULL
+UNION ALL SELECT 'leader', office, 'migrated', json_build_object('holder', holder, 'number', term, 'leaseMs', 60000)::text,
+  now(), expires_at FROM ${leaders} WHERE office <> 'clock'
+UNION ALL SELECT 'worker', worker || chr(10) || type, '', beat, beat_at, expires_at FROM ${presence};
+DROP TABLE ${schedules}, ${leaders}, ${presence}, ${pauses};`
+}
+
 interface Migration {
   readonly version: number
   readonly name: string
@@ -61,6 +85,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, name: 'outbox', sql: outboxSql },
   { version: 4, name: 'limits', sql: limitsSql },
   { version: 5, name: 'latest-keys', sql: latestKeysSql },
+  { version: 6, name: 'records', sql: recordsSql },
 ]
 
 /** The whole schema, as an empty database gets it. */

@@ -32,6 +32,7 @@ export interface Names {
   readonly leaders: string
   readonly presence: string
   readonly pauses: string
+  readonly records: string
   readonly outbox: string
   readonly audit: string
   readonly versions: string
@@ -60,6 +61,7 @@ export function namesIn(schema: string, types: Partial<ColumnTypes> = {}): Names
     leaders: table('millrace_leaders'),
     presence: table('millrace_presence'),
     pauses: table('millrace_pauses'),
+    records: table('millrace_records'),
     outbox: table('millrace_outbox'),
     audit: table('millrace_audit'),
     versions: table('millrace_schema'),

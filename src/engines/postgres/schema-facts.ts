@@ -17,10 +17,9 @@ import * as leases from './leases.ts'
 import { schemaSql } from './migrations.ts'
 import { type Names, quote } from './names.ts'
 import * as outbox from './outbox.ts'
-import * as presenceStatements from './presence-statements.ts'
 import * as rateLimits from './rate-limits.ts'
+import * as records from './records.ts'
 import * as retention from './retention.ts'
-import * as scheduleStatements from './schedule-statements.ts'
 import * as settle from './settle.ts'
 
 interface Part {
@@ -128,10 +127,9 @@ const MODULES: readonly object[] = [
   latestKeys,
   leases,
   outbox,
-  presenceStatements,
   rateLimits,
+  records,
   retention,
-  scheduleStatements,
   settle,
 ]
 

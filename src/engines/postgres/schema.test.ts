@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import { type PostgresServer, postgresServer, query, schemaUrl } from '../../../test/servers/postgres.ts'
+import { leadershipOf, pausesOf, presenceOf } from '../../engine/capability-checks.ts'
 import { openEngine } from '../../engine/open.ts'
 import { EngineError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
-import { jobsSql } from './jobs-table.ts'
 import { migrate, planMigrations } from './module.ts'
-import { namesIn } from './names.ts'
 
 const settings = { clock: systemClock, migrate: true }
 let server: PostgresServer
@@ -212,39 +211,6 @@ describe('the schema of Postgres', () => {
     assert.deepEqual(done, [`0 to ${last}: ${last}`, ...Array(4).fill(`${last} to ${last}: 0`)])
   })
 
-  test('a schema of the first version is brought up to date, with its jobs and its audit', async () => {
-    const { url, schema } = schemaUrl(server)
-    await query(server.url, `create schema ${schema}; ${jobsSql(namesIn(schema))}`)
-    await query(
-      server.url,
-      `create table ${schema}.millrace_schema (version int primary key, name text not null, applied_at timestamptz not null);
-       insert into ${schema}.millrace_schema values (1, 'jobs', now());
-       insert into ${schema}.jobs (type, payload) values ('mail', '1');
-       insert into ${schema}.millrace_audit (at, who, reason, action, job_id, type, before)
-       values (now(), 'ann', 'old', 'discard', 'j', 'mail', '{}')`,
-    )
-    await assert.rejects(openEngine(url, settings), refusal('ERR_SCHEMA_MISSING'))
-    assert.equal((await planMigrations(url, settings)).pending[0]?.name, 'presence')
-    await migrate(url, settings)
-    const engine = await openEngine(url, settings)
-    try {
-      assert.equal((await engine.counts()).mail?.ready, 1)
-      await engine.pauses?.pause('mail', { who: 'ann', reason: 'new' })
-      const note = { who: 'ann', reason: 'new', jobId: null, type: null, before: {}, after: null }
-      await engine.deadLetters?.note({ ...note, action: 'schedule-run', subject: 'nightly' })
-      const entries = (await engine.deadLetters?.audit({ limit: 5 })) ?? []
-      assert.deepEqual(
-        entries.map(({ action, subject }) => [action, subject]),
-        [
-          ['schedule-run', 'nightly'],
-          ['discard', null],
-        ],
-      )
-    } finally {
-      await engine.close()
-    }
-  })
-
   test('a worker of the granted role can work and can change neither the schema nor the audit', async () => {
     const { url, schema } = schemaUrl(server)
     const role = `${schema}_worker`
@@ -265,12 +231,12 @@ describe('the schema of Postgres', () => {
       assert.deepEqual(await engine.deadLetters?.discard([leases[0]?.job.id ?? ''], { who: 'ann', reason: 'test' }), [
         true,
       ])
-      await engine.leadership?.campaign('keeper', 'me', 1_000)
+      await leadershipOf(engine).campaign('keeper', 'me', 1_000)
       const beat = { type: 'mail', instance: 'w', status: 'RUNNING', atMs: systemClock.nowMs() } as const
-      await engine.presence?.beat([{ ...beat, lastJobAtMs: null, lag: null, stoppingSinceMs: null }], 1_000)
-      await engine.presence?.gone('w', ['mail'])
-      assert.equal(await engine.pauses?.pause('mail', { who: 'ann', reason: 'test' }), true)
-      assert.equal(await engine.pauses?.resume('mail'), true)
+      await presenceOf(engine).beat([{ ...beat, lastJobAtMs: null, lag: null, stoppingSinceMs: null }], 1_000)
+      await presenceOf(engine).gone('w', ['mail'])
+      assert.equal(await pausesOf(engine).pause('mail', { who: 'ann', reason: 'test' }), true)
+      assert.equal(await pausesOf(engine).resume('mail'), true)
     } finally {
       await engine.close()
     }

@@ -5,6 +5,7 @@ import { createServer, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import { startRedis, withRedis } from '../../../test/servers/redis.ts'
+import { leadershipOf, schedulesOf } from '../../engine/capability-checks.ts'
 import { openEngine } from '../../engine/open.ts'
 import { EngineError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
@@ -128,8 +129,8 @@ describe('opening Redis', { timeout: 300_000 }, () => {
     const cancelled = new Promise<void>((resolve) => consumer.onLost(() => resolve()))
     assert.equal(await engine.controls?.cancel(lease.job.id, { who: 'me', reason: 'test' }), true)
     await cancelled
-    await engine.leadership?.campaign('keeper', 'me', 1_000)
-    assert.deepEqual(await engine.schedules?.list(), [])
+    await leadershipOf(engine).campaign('keeper', 'me', 1_000)
+    assert.deepEqual(await schedulesOf(engine).list(), [])
     const unseen = (await engine.diagnose?.())?.filter(({ detail }) => detail.includes('could not be checked'))
     assert.deepEqual(unseen, [])
   })

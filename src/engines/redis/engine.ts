@@ -12,12 +12,9 @@ import type {
   Subscription,
   Transaction,
 } from '../../engine/engine.ts'
-import type { Leadership } from '../../engine/leadership.ts'
 import type { EngineSettings } from '../../engine/open.ts'
-import type { Pauses } from '../../engine/pauses.ts'
-import type { RememberingPresence } from '../../engine/presence.ts'
+import type { Records } from '../../engine/records.ts'
 import type { Retention } from '../../engine/retention.ts'
-import type { Schedules } from '../../engine/schedules.ts'
 import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { createControls } from './cancel.ts'
@@ -27,12 +24,9 @@ import { countJobs } from './counts.ts'
 import { RedisDatabase, type Source } from './database.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createInspector } from './inspector.ts'
-import { createLeadership } from './leadership.ts'
 import { DEFAULTS, type RedisOptions } from './options.ts'
-import { createPauses } from './pauses.ts'
-import { RedisPresence } from './presence.ts'
+import { createRecords } from './records.ts'
 import { createRetention } from './retention.ts'
-import { createSchedules } from './schedules.ts'
 
 export const CAPABILITIES: Capabilities = Object.freeze({
   // What Redis has acknowledged outlives the processes. What of it a crash of the server takes is the operator's to
@@ -61,11 +55,8 @@ export class RedisEngine implements Engine {
   readonly inspector: Inspector
   readonly controls: Controls
   readonly deadLetters: DeadLetters
-  readonly schedules: Schedules
-  readonly leadership: Leadership
+  readonly records: Records
   readonly retention: Retention
-  readonly presence: RememberingPresence
-  readonly pauses: Pauses
   readonly #core: RedisCore
   #closing: Promise<void> | null = null
 
@@ -93,17 +84,13 @@ export class RedisEngine implements Engine {
   }
 
   private constructor(core: RedisCore, threadUrl: string | null) {
-    const { database } = core
     this.#core = core
     this.threadUrl = threadUrl
     this.inspector = createInspector(core)
     this.controls = createControls(core)
     this.deadLetters = createDeadLetters(core)
-    this.schedules = createSchedules(database)
-    this.leadership = createLeadership(core)
+    this.records = createRecords(core)
     this.retention = createRetention(core)
-    this.presence = new RedisPresence(database, database.keys.presence, async () => {})
-    this.pauses = createPauses(database)
   }
 
   close(): Promise<void> {

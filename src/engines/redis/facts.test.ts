@@ -105,7 +105,7 @@ describe('a look at Redis', { timeout: 300_000 }, () => {
 
   test('finds jobs that nobody holds, entries of jobs that are gone, long streams, pauses and late schedules', async (t) => {
     const database = await opened(t)
-    const { prefix, types, index, schedules } = database.keys
+    const { prefix, types, index } = database.keys
     const hourAgo = systemClock.nowMs() - 2 * 3_600_000
     const key = (name: string): string => `${prefix}:greet:${name}`
     await database.call('sadd', types, 'greet', 'idle')
@@ -124,7 +124,8 @@ describe('a look at Redis', { timeout: 300_000 }, () => {
       for (let entry = 0; entry < 200; entry += 1) pipeline.zadd(index, 0, `01ARZ3NDEKTSV4RRFFQ69G5${entry}:greet`)
       await pipeline.exec()
     })
-    await database.call('hset', schedules, 'nightly', JSON.stringify({ revision: '1', nextAtMs: hourAgo, body: '{}' }))
+    const nightly = { revision: '1', body: JSON.stringify({ nextAtMs: hourAgo }), saved: hourAgo }
+    await database.call('hset', `${prefix}::records:schedule`, 'nightly', JSON.stringify(nightly))
     const findings = await diagnose(database, { recoveryMaxMs: 45_000 })
     const told = (subject: string): readonly string[] =>
       about(findings, subject).map(({ severity, detail }) => `${severity}: ${detail}`)
@@ -159,7 +160,7 @@ describe('a look at Redis', { timeout: 300_000 }, () => {
 
   test('goes on where one thing cannot be looked at, and says so', async (t) => {
     const database = await opened(t)
-    await database.call('set', database.keys.schedules, 'no hash')
+    await database.call('set', `${database.keys.prefix}::records:schedule`, 'no hash')
     const findings = await diagnose(database, { recoveryMaxMs: 45_000 })
     const [schedules] = about(findings, 'schedules')
     assert.match(`${schedules?.severity} ${schedules?.detail}`, /^error could not be checked: .*WRONGTYPE/)

@@ -12,13 +12,13 @@ import {
   judgeWrites,
 } from '../../doctor/redis.ts'
 import { judgeLatency, judgeServerClock, judgeServerVersion, measureLatency } from '../../doctor/server.ts'
-import { judgeSchedules, scheduleFacts } from '../../doctor/upkeep.ts'
+import { judgeSchedules } from '../../doctor/upkeep.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import { systemClock } from '../../time/clock.ts'
 import { type Info, isOlder, type RedisDatabase, SET_POLICY, VERSION_MIN } from './database.ts'
 import { typeOf } from './keys.ts'
+import { listRecords } from './records.ts'
 import { listOf } from './rows.ts'
-import { listSchedules } from './schedules.ts'
 import { compose } from './scripts.ts'
 
 export interface Examination extends DiagnoseOptions {
@@ -227,7 +227,6 @@ async function checkIndex(database: RedisDatabase, isDeep: boolean): Promise<Fin
 }
 
 async function checkSchedules(database: RedisDatabase): Promise<Finding> {
-  const schedules = await listSchedules(database)
-  const nowMs = database.now === '' ? await database.serverNowMs() : Number(database.now)
-  return judgeSchedules(scheduleFacts(schedules, nowMs))
+  const { records, nowMs } = await listRecords(database, 'schedule')
+  return judgeSchedules(records, nowMs)
 }

@@ -22,17 +22,10 @@ export interface Keys {
   readonly keys: string
   /** List of audit entries as JSON, oldest first; the position is the number of the entry. */
   readonly audit: string
-  /** Hash: name → JSON of the schedule. */
-  readonly schedules: string
-  /** Hash: type → JSON of its pause. */
-  readonly paused: string
-  /** Prefix of the heartbeat keys. */
-  readonly presence: string
   /** Hash: queue → length of its leases, for when a step of the server's clock ends them. */
   readonly leases: string
   /** Channel that announces cancelled jobs to their holders. */
   readonly lost: string
-  office(office: string): string
   /** List: a chunk of a large batch that is not published yet; expires unless the batch is committed. */
   staged(batch: string, chunk: number): string
 }
@@ -46,11 +39,7 @@ export function keysOf(prefix: string): Keys {
     index: own('index'),
     keys: own('keys'),
     audit: own('audit'),
-    schedules: own('schedules'),
-    paused: own('paused'),
-    presence: own(''),
     lost: own('lost'),
-    office: (office: string) => own(`office:${office}`),
     staged: (batch: string, chunk: number) => own(`staged:${batch}:${chunk}`),
   })
 }

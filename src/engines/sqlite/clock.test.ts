@@ -41,7 +41,7 @@ describe('a clock that is set', () => {
     const [lease] = await consumer.claim({ max: 1, waitMs: 0, signal: never })
     assert.ok(lease)
     clock.step(-HOUR_MS)
-    for (const engine of engines) await engine.presence?.beat([], 1)
+    for (const engine of engines) await engine.records?.put('worker', [], 1)
     const rows = new DatabaseSync(file, { readOnly: true })
     const row = rows.prepare(`SELECT lease_until FROM job_queue WHERE status = 'in_progress'`).get()
     assert.equal(row?.lease_until, new Date(clock.nowMs() + 60_000).toISOString())

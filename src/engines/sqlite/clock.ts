@@ -30,9 +30,9 @@ WHERE status = 'queued' AND priority BETWEEN 1 AND 10 AND scheduled_at > :now
 
 export const SHIFT_STARTS = `UPDATE job_starts SET at_ms = at_ms + :stepMs`
 
-export const SHIFT_LEADERS = `UPDATE millrace_leaders SET until_ms = until_ms + :stepMs`
-
-export const SHIFT_PRESENCE = `UPDATE millrace_presence SET until_ms = until_ms + :stepMs`
+export const SHIFT_RECORDS = `
+UPDATE millrace_records SET saved_at_ms = saved_at_ms + :stepMs, expires_at_ms = expires_at_ms + :stepMs
+WHERE expires_at_ms IS NOT NULL`
 
 /** After the machine restarts, the elapsed time is unknown. A lease written in the future is cut to its own length. */
 export const CUT_LEASES = `
@@ -41,7 +41,8 @@ WHERE status = 'in_progress' AND lease_until > :now AND updated_at > :now`
 
 export const CUT_STARTS = `UPDATE job_starts SET at_ms = :nowMs WHERE at_ms > :nowMs`
 
-export const CUT_PRESENCE = `UPDATE millrace_presence SET until_ms = :nowMs WHERE at_ms > :nowMs AND until_ms > :nowMs`
+export const CUT_RECORDS = `
+UPDATE millrace_records SET expires_at_ms = :nowMs WHERE saved_at_ms > :nowMs AND expires_at_ms > :nowMs`
 
 export interface ClockRow {
   readonly timeline: string
@@ -51,7 +52,7 @@ export interface ClockRow {
 }
 
 /**
- * Keeps the times in the file right when the wall clock is set. Leases, rate limits, leadership and presence measure
+ * Keeps the times in the file right when the wall clock is set. Leases, rate limits and records that expire measure
  * elapsed time but are stored as times of day, because other programs read them. Every write transaction first compares
  * the wall clock with the monotonic one. The first that finds a difference moves all stored times by it; later ones find
  * that done. So a lease and the clock it is compared with are always on the same scale.
@@ -137,8 +138,7 @@ function shift(connection: Connection, nowMs: number, stepMs: number): void {
   const [now, shift] = [toIso(nowMs), `${stepMs < 0 ? '-' : '+'}${(Math.abs(stepMs) / 1_000).toFixed(3)} seconds`]
   connection.prepare(SHIFT_LEASES).run({ now, shift })
   connection.prepare(SHIFT_STARTS).run({ stepMs })
-  connection.prepare(SHIFT_LEADERS).run({ stepMs })
-  connection.prepare(SHIFT_PRESENCE).run({ stepMs })
+  connection.prepare(SHIFT_RECORDS).run({ stepMs })
   if (stepMs > 0) return
   connection.prepare(SHIFT_DUE).run({ now, shift, was: toIso(nowMs - stepMs), far: toIso(nowMs - 2 * stepMs) })
 }
@@ -146,7 +146,7 @@ function shift(connection: Connection, nowMs: number, stepMs: number): void {
 function cut(connection: Connection, nowMs: number): void {
   connection.prepare(CUT_LEASES).run({ now: toIso(nowMs) })
   connection.prepare(CUT_STARTS).run({ nowMs })
-  connection.prepare(CUT_PRESENCE).run({ nowMs })
+  connection.prepare(CUT_RECORDS).run({ nowMs })
 }
 
 /** A monotonic clock that several connections to a file may share. */

@@ -12,13 +12,10 @@ import type {
   Subscription,
   Transaction,
 } from '../../engine/engine.ts'
-import type { Leadership } from '../../engine/leadership.ts'
 import type { EngineSettings } from '../../engine/open.ts'
 import type { Outbox } from '../../engine/outbox.ts'
-import type { Pauses } from '../../engine/pauses.ts'
-import type { RememberingPresence } from '../../engine/presence.ts'
+import type { Records } from '../../engine/records.ts'
 import type { Retention } from '../../engine/retention.ts'
-import type { Schedules } from '../../engine/schedules.ts'
 import { ClosedError, isMillraceError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { SqliteConsumer } from './consumer.ts'
@@ -37,13 +34,10 @@ import { insertJobs } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
 import { assertLocal, readMounts } from './file-system.ts'
 import { countJobs, createControls, createInspector } from './inspector.ts'
-import { createLeadership } from './leadership.ts'
 import { applyMigrations, assertCurrent } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
-import { createPauses } from './pauses.ts'
-import { createPresence } from './presence.ts'
+import { createRecords } from './records.ts'
 import { createRetention } from './retention.ts'
-import { createSchedules } from './schedules.ts'
 import { connectionWithin, insertWithin } from './transactions.ts'
 
 /** A pass comes every 33 s at most, and another keeper takes over within 10 s of an end; it begins with a pass. */
@@ -79,11 +73,8 @@ export class SqliteEngine implements Engine {
   readonly inspector: Inspector
   readonly controls: Controls
   readonly deadLetters: DeadLetters
-  readonly schedules: Schedules
-  readonly leadership: Leadership
+  readonly records: Records
   readonly retention: Retention
-  readonly presence: RememberingPresence
-  readonly pauses: Pauses
   readonly outbox: Outbox
   readonly #core: SqliteCore
   readonly #options: SqliteOptions
@@ -118,11 +109,8 @@ export class SqliteEngine implements Engine {
     this.inspector = createInspector(core)
     this.controls = createControls(core)
     this.deadLetters = createDeadLetters(core)
-    this.schedules = createSchedules(core)
-    this.leadership = createLeadership(core)
+    this.records = createRecords(core)
     this.retention = createRetention(core)
-    this.presence = createPresence(core)
-    this.pauses = createPauses(core)
     this.outbox = createOutbox(core)
   }
 

@@ -1,4 +1,5 @@
 /** What the doctor is told about a SQLite file. It only reads. */
+
 import { stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Check, runChecks } from '../../doctor/findings.ts'
@@ -26,13 +27,7 @@ import {
   judgeWal,
   type SyncFacts,
 } from '../../doctor/sqlite.ts'
-import {
-  judgeOutboxes,
-  judgeSchedules,
-  SCHEDULE_LATE_MS,
-  type ScheduleFacts,
-  type WaitingOutbox,
-} from '../../doctor/upkeep.ts'
+import { judgeOutboxes, judgeSchedules, type WaitingOutbox } from '../../doctor/upkeep.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import { isMillraceError } from '../../errors.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
@@ -41,6 +36,7 @@ import type { SqliteCore } from './core.ts'
 import { assertVersionText, type Connection, fileOf } from './database.ts'
 import { fileSystemOf, isInMemory, isNetwork, isShared, readMounts } from './file-system.ts'
 import { LIST_OUTBOXES } from './outbox.ts'
+import { listRecords } from './records.ts'
 import { readPages } from './retention.ts'
 import { schemaFaults } from './schema-facts.ts'
 
@@ -96,7 +92,7 @@ export async function diagnose(core: SqliteCore, examination: Examination): Prom
     ['unclaimable jobs', () => checkRows(connection)],
     ['overdue jobs', () => checkOverdue(connection, nowMs)],
     ['workers', () => checkWorkers(connection, nowMs)],
-    ['schedules', () => judgeSchedules(readSchedules(connection, nowMs))],
+    ['schedules', () => judgeSchedules(listRecords(core, 'schedule'), nowMs)],
     ['outbox', () => judgeOutboxes(all<WaitingOutbox>(connection, LIST_OUTBOXES, { now: nowMs }))],
     [
       'schema',
@@ -270,19 +266,4 @@ function checkWorkers(connection: Connection, nowMs: number): readonly Finding[]
     return { type, jobs, lastSignMs: typeof at === 'string' ? fromIso(at) : null }
   })
   return judgeWorkers(signs.filter(({ lastSignMs }) => lastSignMs === null || lastSignMs <= nowMs - UNWORKED_MS))
-}
-
-const COUNT_SCHEDULES = `
-SELECT count(*) AS schedules, count(next_at_ms) AS active, sum(next_at_ms < :before) AS late FROM millrace_schedules`
-const LATEST_SCHEDULE = `
-SELECT name, next_at_ms AS at FROM millrace_schedules WHERE next_at_ms < :before ORDER BY next_at_ms LIMIT 1`
-
-function readSchedules(connection: Connection, nowMs: number): ScheduleFacts {
-  const before = nowMs - SCHEDULE_LATE_MS
-  const { schedules, active, late } = one(connection, COUNT_SCHEDULES, { before })
-  const [latest] = all<{ name: string; at: number }>(connection, LATEST_SCHEDULE, { before })
-  return {
-    ...{ schedules: Number(schedules), active: Number(active), late: Number(late) },
-    latest: latest === undefined ? null : { name: latest.name, lateMs: nowMs - latest.at },
-  }
 }

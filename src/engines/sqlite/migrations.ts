@@ -205,6 +205,33 @@ export const LATEST_IDLE = `
 ALTER TABLE job_latest ADD COLUMN idle_since TEXT;
 `
 
+/**
+ * Schedules, leaders, workers and pauses become records of one table. A schedule that is no JSON stays as it is, so that
+ * the keeper reports it.
+ */
+export const RECORDS = `
+CREATE TABLE IF NOT EXISTS millrace_records (
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL,
+  revision TEXT NOT NULL,
+  body TEXT NOT NULL,
+  saved_at_ms INTEGER NOT NULL,
+  expires_at_ms INTEGER,
+  PRIMARY KEY (kind, name)
+) WITHOUT ROWID;
+INSERT INTO millrace_records (kind, name, revision, body, saved_at_ms, expires_at_ms)
+SELECT 'schedule', name, revision,
+  CASE WHEN json_valid(body) THEN json_set(body, '$.nextAtMs', next_at_ms) ELSE body END, 0, NULL FROM millrace_schedules
+UNION ALL SELECT 'pause', type, 'migrated', json_object('who', who, 'reason', reason), since_ms, NULL FROM millrace_pauses
+UNION ALL SELECT 'leader', office, 'migrated', json_object('holder', holder, 'number', number, 'leaseMs', lease_ms),
+  until_ms - lease_ms, until_ms FROM millrace_leaders
+UNION ALL SELECT 'worker', worker || char(10) || type, '', beat, at_ms, until_ms FROM millrace_presence;
+DROP TABLE millrace_schedules;
+DROP TABLE millrace_pauses;
+DROP TABLE millrace_leaders;
+DROP TABLE millrace_presence;
+`
+
 interface Migration {
   readonly version: number
   readonly name: string
@@ -236,6 +263,7 @@ export const MIGRATIONS: readonly Migration[] = [
     name: 'latest-keys',
     statements: (connection) => (hasColumn(connection, 'job_latest', 'idle_since') ? [] : [LATEST_IDLE]),
   },
+  { version: 6, name: 'records', statements: () => [RECORDS] },
 ]
 
 export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0

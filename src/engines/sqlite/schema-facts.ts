@@ -15,8 +15,8 @@ import * as latestKeys from './latest-keys.ts'
 import * as leases from './leases.ts'
 import { applyMigrations } from './migrate.ts'
 import * as outbox from './outbox.ts'
-import * as presenceStatements from './presence-statements.ts'
 import * as rateLimits from './rate-limits.ts'
+import * as records from './records.ts'
 import * as retention from './retention.ts'
 import * as settle from './settle.ts'
 
@@ -132,8 +132,8 @@ const MODULES: readonly object[] = [
   latestKeys,
   leases,
   outbox,
-  presenceStatements,
   rateLimits,
+  records,
   retention,
   settle,
 ]

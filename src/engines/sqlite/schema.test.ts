@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, test } from 'node:test'
 import { assertVersionText, Connection } from './database.ts'
 import { applyMigrations, assertCurrent, pendingMigrations, schemaVersion } from './migrate.ts'
-import { ADDED_COLUMNS, CANONICAL_TABLE, INDEXES_AND_TABLES, SCHEMA_VERSION } from './migrations.ts'
+import { ADDED_COLUMNS, CANONICAL_TABLE, INDEXES_AND_TABLES, MIGRATIONS, SCHEMA_VERSION } from './migrations.ts'
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const NOW = '2026-01-01T00:00:00.000Z'
@@ -189,7 +189,43 @@ describe('migrations', () => {
       { action: 'discard', subject: null },
     )
     assert.equal(old.prepare('SELECT count(*) AS jobs FROM job_queue').get()?.jobs, 1)
-    old.exec(`INSERT INTO millrace_pauses VALUES ('mail', 'ann', 'why', 0)`)
+    old.close()
+  })
+
+  test('keep the schedules, pauses, terms and workers of a file of version 5 as records', async () => {
+    const old = new DatabaseSync(':memory:')
+    const older = new Connection(old)
+    for (const { version, name, statements } of MIGRATIONS.filter(({ version }) => version <= 5)) {
+      if (version === 1) {
+        old.exec(
+          'CREATE TABLE millrace_schema (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)',
+        )
+      }
+      for (const sql of statements(older)) old.exec(sql)
+      old.prepare('INSERT INTO millrace_schema VALUES (?, ?, ?)').run(version, name, NOW)
+    }
+    old.exec(`INSERT INTO millrace_schedules VALUES ('nightly', 'r1', 1800000000000, '{"type":"report","cron":"0 3 * * *"}');
+      INSERT INTO millrace_schedules VALUES ('broken', 'r2', NULL, 'no json');
+      INSERT INTO millrace_pauses VALUES ('mail', 'ann', 'it is "down"', 5);
+      INSERT INTO millrace_leaders VALUES ('keeper', 'me', 7, 1000, 2000);
+      INSERT INTO millrace_presence VALUES ('host:1:a', 'mail', '{}', 3, 4);`)
+    applyMigrations(older, Date.parse(NOW))
+    assertCurrent(older)
+    const records = old.prepare('SELECT * FROM millrace_records ORDER BY kind, name').all()
+    assert.deepEqual(
+      records.map((record) => Object.values(record)),
+      [
+        ['leader', 'keeper', 'migrated', '{"holder":"me","number":7,"leaseMs":1000}', 1000, 2000],
+        ['pause', 'mail', 'migrated', '{"who":"ann","reason":"it is \\"down\\""}', 5, null],
+        ['schedule', 'broken', 'r2', 'no json', 0, null],
+        ['schedule', 'nightly', 'r1', '{"type":"report","cron":"0 3 * * *","nextAtMs":1800000000000}', 0, null],
+        ['worker', 'host:1:a\nmail', '', '{}', 3, 4],
+      ],
+    )
+    const tables = old.prepare(`SELECT name FROM sqlite_schema WHERE name LIKE 'millrace_%' AND type = 'table'`).all()
+    for (const gone of ['schedules', 'pauses', 'leaders', 'presence']) {
+      assert.ok(!tables.some(({ name }) => name === `millrace_${gone}`), gone)
+    }
     old.close()
   })
 

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { NotedAction } from '../../engine/dead-letters.ts'
-import type { Beat } from '../../engine/presence.ts'
+import { pausesIn } from '../../engine/pauses.ts'
+import { type Beat, presenceIn } from '../../engine/presence.ts'
 import { UnknownScheduleError } from '../../errors.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import { overdueSchedules, type ScheduleView } from '../../keeper/schedule-state.ts'
@@ -177,7 +178,7 @@ const EMPTY = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
 
 /** Every type that has jobs, a pause, a worker or a definition here, by name. */
 export async function queuesOf({ mill, sampler, jobs }: AdminContext): Promise<Queues> {
-  const { pauses, presence } = mill.engine
+  const [pauses, presence] = [pausesIn(mill.engine), presenceIn(mill.engine)]
   const [counts, paused, beats] = await Promise.all([sampler.counts(), pauses?.list() ?? [], presence?.list() ?? null])
   const types = new Set([
     ...Object.keys(counts),

@@ -1,4 +1,5 @@
 import type { Engine } from '../../engine/engine.ts'
+import { presenceIn } from '../../engine/presence.ts'
 import { OptionError } from '../../errors.ts'
 import type { Events } from '../../events.ts'
 import type { Log } from '../../job/definition.ts'
@@ -200,7 +201,7 @@ const NO_PRESENCE = { presence: { list: async () => [] }, minWorkers: 0 }
 /** Each part is read for at most a second. */
 async function takeSample<Reading>(sources: SampleSources<Reading>): Promise<Sample<Reading>> {
   const { engine, stats, watch, windowMs, clock } = sources
-  const presence = sources.health.presence ?? engine.presence
+  const presence = sources.health.presence ?? presenceIn(engine)
   const options = { ...sources.health, ...(presence === undefined ? NO_PRESENCE : { presence }), clock }
   const [found, health, reading] = await Promise.all([
     findWithin(clock, 'the stats', () => stats.collect(windowMs)),

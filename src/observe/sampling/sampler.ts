@@ -1,5 +1,6 @@
 import type { Counts } from '../../engine/engine.ts'
-import type { Presence } from '../../engine/presence.ts'
+import { pausesIn } from '../../engine/pauses.ts'
+import { type Presence, presenceIn } from '../../engine/presence.ts'
 import type { JobView } from '../../job/job.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { type Duration, parseDurationMs } from '../../time/duration.ts'
@@ -61,7 +62,7 @@ export function startSampling(mill: SampledMill, options: SamplingOptions = {}):
   return new Sampler(mill, options)
 }
 
-type SampledMill = ObservedMill<'ping' | 'counts' | 'inspector' | 'presence' | 'pauses'>
+type SampledMill = ObservedMill<'ping' | 'counts' | 'inspector' | 'records'>
 
 const NO_WORKERS: Pick<Presence, 'list'> = { list: async () => [] }
 
@@ -93,7 +94,7 @@ export class Sampler {
     this.#counts = new ThrottledQuery(() => engine.counts(), this.#clock)
     this.#oldestDue = new ThrottledQuery(async () => engine.inspector?.oldestDue() ?? null, this.#clock)
     this.#traffic = new LocalTraffic(events, this.#clock)
-    this.#presence = options.presence ?? engine.presence ?? null
+    this.#presence = options.presence ?? presenceIn(engine) ?? null
     this.#alertsFiring = options.alertsFiring ?? (() => 0)
     this.#lastStepMs = this.#clock.monotonicMs()
     this.#plan()
@@ -166,7 +167,7 @@ export class Sampler {
 
   async #overviewNow(): Promise<Overview> {
     const { value: counts, atMs: countedAtMs } = await this.#counts.fresh()
-    const [health, pauses] = await Promise.all([this.health(), this.#engine.pauses?.list() ?? []])
+    const [health, pauses] = await Promise.all([this.health(), pausesIn(this.#engine)?.list() ?? []])
     this.#overview = {
       atMs: this.#clock.nowMs(),
       countedAtMs,

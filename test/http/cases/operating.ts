@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { presenceOf } from '../../../src/engine/capability-checks.ts'
 import type { TypeCounts } from '../../../src/engine/engine.ts'
 import type { OPERATING_ROUTES } from '../../../src/http/contract/operating.ts'
 import { defineJob } from '../../../src/job/definition.ts'
@@ -70,7 +71,7 @@ export const OPERATING_CASES: Cases<keyof typeof OPERATING_ROUTES> = {
     const work = { host: 'h', pid: 1, startedAtMs: atMs - 9, concurrency: 4, running: 0, jobs: [] }
     const beat = { instance: 'h:1:a', status: 'RUNNING', atMs, lastJobAtMs: atMs - 7, lag: null } as const
     const beats = [{ ...beat, type: 'slow', stoppingSinceMs: null, work }]
-    await mill.engine.presence?.beat(beats, 60_000)
+    await presenceOf(mill.engine).beat(beats, 60_000)
     // Taken since it was last heard.
     const { id } = await mill.enqueue(defineJob({ type: 'slow' }), null)
     const consumer = await mill.engine.consume({ types: [{ type: 'slow', leaseMs: 60_000 }], worker: 'h:1:a' })
