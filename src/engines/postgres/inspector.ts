@@ -56,9 +56,6 @@ SELECT type,
   count(*) FILTER (WHERE status = 'failed' AND ended IS NULL)::float8 AS dead
 FROM ${jobs} WHERE type IS NOT NULL GROUP BY type`
 
-export const READ_EVENTS = ({ events }: Names): string =>
-  `SELECT data, ${NOW} AS now FROM ${events} WHERE job_id::text = $2 AND coalesce(data ->> 'table', 'jobs') = 'jobs' ORDER BY seq`
-
 /** Ends a live job, held or not. */
 export const CANCEL = ({ jobs, events, eventIdType }: Names): string => `
 WITH live AS MATERIALIZED (

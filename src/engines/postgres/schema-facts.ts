@@ -9,6 +9,7 @@ import * as dependencies from './dependencies.ts'
 import * as enqueue from './enqueue.ts'
 import * as expired from './expired.ts'
 import { NOW } from './fragments.ts'
+import * as history from './history.ts'
 import * as inspector from './inspector.ts'
 import { ADDED_COLUMNS, LEASE_COLUMNS } from './jobs-table.ts'
 import * as keepLimits from './keep-limits.ts'
@@ -122,6 +123,7 @@ const MODULES: readonly object[] = [
   dependencies,
   enqueue,
   expired,
+  history,
   inspector,
   keepLimits,
   latestKeys,

@@ -1,8 +1,8 @@
-import type { JobEvent, JobEventName } from '../../job/job.ts'
-import { HISTORY_MAX, historyDetail, newestHistory } from '../../job/job.ts'
+import { HISTORY_MAX, type JobEvent, type JobEventName } from '../../job/job.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
+import { historyOf, type StoredEvent } from '../sql/history.ts'
 import type { Connection } from './database.ts'
-import { parse, toMs, type ViewRow } from './rows.ts'
+import { parse, toView, type ViewRow } from './rows.ts'
 
 export const RECORD_EVENT = `
 INSERT INTO job_events (job_id, at, name, attempt, worker, detail) VALUES (:id, :now, :name, :attempt, :worker, :detail)`
@@ -45,43 +45,16 @@ interface EventRow {
   readonly detail: string | null
 }
 
-/**
- * A job's history, oldest first. What its row tells by itself (enqueued, the present start, completed) is not stored a
- * second time: three more rows per job would be as many inserts again on the path that every job takes.
- */
 export function readHistory(connection: Connection, row: ViewRow): readonly JobEvent[] {
-  const stored = connection.prepare(READ_EVENTS).all({ id: row.id }) as EventRow[]
-  const events: JobEvent[] = []
-  const add = (event: Omit<JobEvent, 'jobId'>): void => void events.push({ jobId: row.id, ...event })
-  const addStart = (atMs: unknown, attempt: number, worker: string | null): void => {
-    // An expired lease tells its start twice: when it was taken over and when it was settled.
-    if (typeof atMs === 'number' && events.at(-1)?.name !== 'expired')
-      add({ atMs, name: 'started', attempt, worker, detail: null })
-  }
-  add({ atMs: fromIso(row.created_at), name: 'enqueued', attempt: 0, worker: null, detail: null })
-  for (const event of stored) {
-    const detail = parse<Record<string, unknown> | null>(event.detail, null)
-    addStart(detail?.startedAtMs, event.attempt, event.worker)
-    add({
-      atMs: fromIso(event.at),
-      name: event.name,
-      attempt: event.attempt,
-      worker: event.worker,
-      detail: historyDetail(detail),
-    })
-  }
-  const completed = row.status === 'completed'
-  const worker = completed ? row.completed_by : row.lease_owner
-  if (completed || row.status === 'in_progress') addStart(toMs(row.started_at), row.attempts, worker)
-  const completedAtMs = toMs(row.completed_at)
-  if (completed && completedAtMs !== null) {
-    add({
-      atMs: completedAtMs,
-      name: 'completed',
-      attempt: row.attempts,
+  const rows = connection.prepare(READ_EVENTS).all({ id: row.id }) as unknown[] as EventRow[]
+  const stored = rows.map(
+    ({ at, name, attempt, worker, detail }): StoredEvent => ({
+      atMs: fromIso(at),
+      name,
+      attempt,
       worker,
-      detail: { durationMs: row.duration_ms },
-    })
-  }
-  return newestHistory(events)
+      detail: parse<StoredEvent['detail']>(detail, null),
+    }),
+  )
+  return historyOf(toView(row), row.completed_by, stored)
 }
