@@ -5,7 +5,7 @@ import { type OptionNames, refuseUnknown } from './known-options.ts'
 import type { EnqueueOptions } from './options.ts'
 
 /** The options of every run. A run has its own id and time, so it takes no key and no delay. */
-export type ScheduledOptions = Omit<EnqueueOptions, 'key' | 'latest' | 'delay' | 'at' | 'after' | 'ifDead'>
+type ScheduledOptions = Omit<EnqueueOptions, 'key' | 'latest' | 'delay' | 'at' | 'after' | 'ifDead'>
 
 /** A schedule as it is written in code. */
 export interface ScheduleSpec {

@@ -19,7 +19,7 @@ export interface WorkedType {
  * on its way to the engine. over: settled, lost or given up. A handler that ends after `running` is late: its answer is
  * ignored.
  */
-export type Phase = 'waiting' | 'running' | 'settling' | 'over'
+type Phase = 'waiting' | 'running' | 'settling' | 'over'
 
 /** One start of one job, from the claim until the engine has accepted or refused its outcome. */
 export class ActiveJob implements Indexed, SharedLease {

@@ -7,7 +7,7 @@ export interface ClaimPlan {
   readonly perType: Record<string, number> | undefined
 }
 
-export interface ClaimLoopParts {
+interface ClaimLoopParts {
   readonly clock: Clock
   readonly consumer: Pick<Consumer, 'claim' | 'isRemote'>
   readonly pollMs: number

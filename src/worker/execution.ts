@@ -11,7 +11,7 @@ import { type ActiveJob, callHook, HOOK_CALLS } from './active-job.ts'
 import { type ContextParts, HandlerContext, JobScope, runAsCurrent } from './context.ts'
 import type { WorkerParts } from './options.ts'
 
-export interface ExecutionParts extends WorkerParts {
+interface ExecutionParts extends WorkerParts {
   readonly worker: string
   readonly consumer: Consumer
   /** The outcome is decided and set on `active`. The handler's slot is free now. */
@@ -232,15 +232,15 @@ function checkStart({ job, attempt, verdict }: Lease): void {
 }
 
 /** Engines hold such a job back themselves. The delay is for an engine that does not. */
-export const WAITS_FOR_PREDECESSORS: Outcome = Object.freeze({
+const WAITS_FOR_PREDECESSORS: Outcome = Object.freeze({
   kind: 'release',
   delayMs: 1_000,
   reason: 'predecessors',
 })
 
-export const NO_PREDECESSORS: readonly Predecessor[] = Object.freeze([])
+const NO_PREDECESSORS: readonly Predecessor[] = Object.freeze([])
 
 /** Looks up the jobs that a claimed one comes after. */
-export async function lookUpReadiness(engine: Engine, after: Predecessors): Promise<Readiness> {
+async function lookUpReadiness(engine: Engine, after: Predecessors): Promise<Readiness> {
   return readinessOf(after, await inspectorOf(engine).find(after.ids))
 }

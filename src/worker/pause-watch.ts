@@ -1,7 +1,7 @@
 import type { Pauses } from '../engine/pauses.ts'
 import type { Clock } from '../time/clock.ts'
 
-export interface PauseWatchParts {
+interface PauseWatchParts {
   readonly clock: Clock
   readonly pauses: Pick<Pauses, 'list' | 'onChange'>
   onChange(paused: ReadonlySet<string>): void

@@ -7,7 +7,7 @@ import type { ActiveJob } from './active-job.ts'
 const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 2_000
 
-export interface SettleQueueParts {
+interface SettleQueueParts {
   readonly clock: Clock
   readonly consumer: Pick<Consumer, 'settle'>
   onAccepted(active: ActiveJob): void
