@@ -24,12 +24,12 @@ test('figures change while jobs run, without anybody asking', async (t) => {
   await page.route('**/api/v1/overview', () => {})
 
   await mill.enqueueMany(greet, [1, 2, 3])
-  await page.getByRole('link', { name: 'Ready 3 wait for a worker' }).waitFor()
+  await page.getByRole('link', { name: 'Ready 3 waiting for a worker' }).waitFor()
   await page.getByText('3 ready, and no worker.').waitFor()
   await page.getByRole('row', { name: 'greet 3 0 0 0 0' }).waitFor()
 
   await mill.work([greet])
-  await page.getByRole('link', { name: 'Ready 0 wait for a worker' }).waitFor()
+  await page.getByRole('link', { name: 'Ready 0 waiting for a worker' }).waitFor()
   await page.getByRole('row', { name: 'greet 0 0 0 3 0' }).waitFor()
   await page.getByText('1 worker running').waitFor()
   await page.getByRole('img', { name: /^Throughput, latest: completed / }).waitFor()
