@@ -32,7 +32,7 @@ export interface EntryFilter {
   readonly jobType?: string
   readonly orgId?: string
   readonly failedBefore?: Date
-  /** 100 unless told. */
+  /** Default: 100. */
   readonly limit?: number
 }
 

@@ -5,7 +5,7 @@ import { ATTEMPTS_DEFAULT } from '../../src/job/options.ts'
 import { type DeadLetterEntry, type EntryFilter, jobIdOf, toEntry, withDashes } from './entry.ts'
 import { type DeadLetterStorage, deskStorage } from './storage.ts'
 
-/** The types whose dead letters somebody must hear of. */
+/** Types whose dead letters must raise an alert. */
 export const CRITICAL_JOB_TYPES = ['data-deletion', 'webhook-dispatch', 'audit-export'] as const
 
 export function isCriticalJobType(type: string): boolean {
@@ -13,7 +13,7 @@ export function isCriticalJobType(type: string): boolean {
 }
 
 export interface ProcessorOptions {
-  /** The mill's own dead letters unless told. */
+  /** Default: the mill's own dead letters. */
   readonly storage?: DeadLetterStorage
 }
 

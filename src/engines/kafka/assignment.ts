@@ -27,7 +27,7 @@ const RELOAD_MS = 200
 const LOOK_MS = 5_000
 const STEP_MS = 5
 
-/** The partitions that are ours: from joining the group over reading and committing to giving them away. */
+/** The partitions assigned to this member: it joins the group, reads and commits them, and gives them up. */
 export class Assignment {
   readonly commits: Commits
   readonly #parts: AssignmentParts
@@ -89,7 +89,7 @@ export class Assignment {
     return this.#ownedPartitions.values()
   }
 
-  /** Nothing may be started or settled: others may have our partitions already. */
+  /** Other members may own the partitions already, so nothing may be started or settled. */
   get isFenced(): boolean {
     return this.#member.heartbeat.isFenced
   }
@@ -99,7 +99,7 @@ export class Assignment {
     return this.#member.heartbeat.known(this.#parts.options.answerMs)
   }
 
-  /** What was fetched is no log: it is fetched again, after a moment. */
+  /** The fetched bytes are damaged: they are fetched again after a pause. */
   broken(owned: OwnedPartition, error: unknown): void {
     owned.rewind()
     this.#reader.pause(error)
@@ -144,7 +144,7 @@ export class Assignment {
     }
   }
 
-  /** Tries until it succeeds, or nothing of it is ours any more. */
+  /** Repeats until it succeeds or none of the partitions is ours. */
   async #load(fresh: readonly PartitionName[], membership: Membership): Promise<void> {
     const isOurs = (partition: PartitionName): boolean => !this.#isClosed && this.#member.isMine(partition, membership)
     this.#loading += 1
@@ -266,8 +266,8 @@ export class Assignment {
   }
 
   /**
-   * In the middle of a rebalance the broker refuses commits for a moment, or we do not know our generation yet. What
-   * would stay uncommitted now nobody commits later.
+   * During a rebalance the broker refuses commits for a moment, or the generation is not known yet. This is the last chance
+   * to commit, so it is repeated.
    */
   async #commitLast(): Promise<void> {
     const { clock, options } = this.#parts

@@ -1,16 +1,16 @@
 import type { Clock } from '../../time/clock.ts'
 
-/** While a broker is away the same is found out several times a second. */
+/** An unreachable broker causes the same error several times a second. */
 const QUIET_MS = 10_000
 const TEXTS_MAX = 100
 const UNHEARD_MAX = 20
 
-/** What goes wrong beside any call: told to whoever listens, but the same not again and again. */
+/** Errors outside of any call. Listeners get each text at most once in ten seconds. */
 export class BackgroundErrors {
   readonly #clock: Clock
   readonly #listeners = new Set<(error: unknown) => void>()
   readonly #toldMs = new Map<string, number>()
-  /** What was found out while the group was joined, before anybody could listen. */
+  /** Errors from before the first listener. */
   #unheard: unknown[] = []
 
   constructor(clock: Clock) {

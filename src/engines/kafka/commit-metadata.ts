@@ -14,7 +14,7 @@ export interface Progress {
   /** Offsets at or above the position that are settled. */
   readonly finished: Iterable<OffsetRange>
   readonly retryStates: Iterable<readonly [number, RetryState]>
-  /** The topic that the offsets belong to; null where the metadata is older than this, or nobody's. */
+  /** The topic that the offsets belong to; null for metadata of earlier versions and other programs. */
   readonly topicId?: string | null
 }
 
@@ -49,7 +49,7 @@ export function encodeProgress(position: number, progress: Progress): string {
   return `${VERSION}|${finished}|${started}|${[...(listed === '' ? [] : [listed]), ...id].join()}`
 }
 
-/** Metadata of anybody else, or of a version that is not known, tells nothing: then records may repeat. */
+/** Metadata of other programs or unknown versions is ignored: then records may repeat. */
 export function decodeProgress(position: number, metadata: string | null): Progress {
   const parts = metadata?.split('|') ?? []
   const [version, finished = '', started = '', listed = ''] = parts

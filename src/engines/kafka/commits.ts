@@ -8,7 +8,7 @@ import type { Membership, OwnedPartition } from './owned-partition.ts'
 
 /** How long a settled record may stay uncommitted: what a crash can repeat at most. */
 export const COMMIT_MS = 100
-/** A broker that has not taken a commit for so long may be away, or we from it. */
+/** Without a commit for this long, the broker may be unreachable. */
 const STUCK_MS = 1_000
 
 interface CommitParts {
@@ -52,7 +52,7 @@ export class Commits {
 
   /**
    * What is settled cannot be committed. Nothing more should be started: until our session is over it would all be
-   * done, and then be done again by whoever gets the partition.
+   * done, and then done again by the next owner of the partition.
    */
   get isStuck(): boolean {
     return this.#sinceMs !== null && this.#parts.clock.monotonicMs() - this.#sinceMs > STUCK_MS
@@ -117,7 +117,7 @@ export class Commits {
       this.#parts.onError(error)
     }
     const wasStuck = this.isStuck
-    // Those that failed, and those that changed meanwhile. What was lost meanwhile is nobody's concern here any more.
+    // Those that failed, and those that changed meanwhile. Lost partitions are dropped.
     for (const owned of ownedPartitions) if (owned.isDirty && !owned.isLost) this.mark(owned)
     if (this.#dirty.size === 0) this.#sinceMs = null
     else if (isTaken) this.#sinceMs = beganMs
@@ -151,7 +151,7 @@ function topicsOf(ownedPartitions: readonly OwnedPartition[]): CommittedTopic[] 
   return [...topics.values()]
 }
 
-/** How much the brokers let a commit say beside its offset. Progress is written there: see progress.ts. */
+/** How much the brokers let a commit say beside its offset. It holds the progress: see commit-metadata.ts. */
 
 export const METADATA_SETTING = 'offset.metadata.max.bytes'
 /** A broker that is away is not waited for. */

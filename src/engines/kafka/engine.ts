@@ -27,7 +27,7 @@ export function capabilitiesOf({ sessionMs, drainMs }: KafkaOptions): Capabiliti
     survives: 'process-crash',
     settle: 'watermark',
     recovery: 'engine',
-    // A dead process's partitions move after its session; whoever else must give partitions up may drain first.
+    // A dead process's partitions move after its session, and other members may drain first.
     recoveryMaxMs: sessionMs + drainMs,
     enqueueDelayMaxMs: 0,
     retryDelayMaxMs: RETRY_DELAY_MS_MAX,
@@ -113,7 +113,7 @@ export class KafkaEngine implements Engine {
     const { signal } = subscription
     const names = types.map((type) => this.#options.prefix + type)
     await Promise.all([topics.ensure(names), types.length > 0 && throwIfMetadataTooSmall(admin, client, clock)])
-    // Closed meanwhile: whoever joined now would be a member that nobody knows of.
+    // Closed meanwhile: a member that joined now would never leave.
     this.#throwIfClosed()
     const consumer = new KafkaConsumer({
       ...{ client, admin, subscription, options: this.#options, clock },
@@ -165,7 +165,7 @@ export class KafkaEngine implements Engine {
     throw new UnsupportedError({
       job: type,
       engine: this.name,
-      limit: `names a topic by the type, which may have letters, digits and ._- alone`,
+      limit: `names a topic by the type, which may only have letters, digits and ._-`,
     })
   }
 

@@ -1,4 +1,3 @@
-/** What can be wrong with a partition's log, for operators. */
 import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
 import { within as waitWithin } from '../../time/wait.ts'
@@ -43,10 +42,10 @@ export function within<Value>(
   return waitWithin(clock, ms, late, () => work)
 }
 
-/** Whether the leases still hold is unknown, so nothing may be done with them and none may be called lost. */
+/** Whether the leases still hold is unknown: they can be neither used nor reported lost. */
 export function unheard(): EngineError {
   return new EngineError(
     'ERR_STORAGE_BUSY',
-    'the broker has not been heard for a session; what is held will be known then',
+    'no heartbeat was answered for a whole session, so it is unknown which leases hold; try again',
   )
 }

@@ -50,7 +50,7 @@ const BYTES_MIN = 1
 
 /**
  * Calls of Kafka's Fetch that leave records as the bytes they are. The client would make a dozen objects of each before
- * anybody has asked for one, and for most of the time nobody can take them yet.
+ * it is needed, and most of the time no worker is free to take them.
  */
 export class FetchClient {
   readonly #client: Client
@@ -139,12 +139,12 @@ function isSpoken(version: number): version is 13 | 14 | 15 | 16 | 17 {
   return version >= VERSION_MIN && version <= VERSION_MAX
 }
 
-/** As of version 13; later ones differ in fields that nobody has to read. */
+/** As of version 13; later versions differ in fields that are not read. */
 function parseAnswer(_correlationId: number, _key: number, _version: number, reader: ResponseReader): Answer {
   // How long we were throttled.
   reader.readInt32()
   const errorCode = reader.readInt16()
-  // The session that there is none of.
+  // The id of the session, which is not used.
   reader.readInt32()
   const topics = reader.readArray((topic) => {
     const topicId = topic.readUUID()

@@ -11,8 +11,8 @@ export interface HeartbeatParts {
 }
 
 /**
- * How sure it is that the broker has not given our partitions away: it has heard of us within a session. The client
- * beats too, but not while it joins, which lasts for as long as others let the group wait.
+ * Whether the broker can have given our partitions away: not while a heartbeat was answered within the session. The client
+ * sends heartbeats too, but not while it joins, which lasts as long as other members delay the group.
  */
 export class Heartbeat {
   readonly #parts: HeartbeatParts
@@ -25,12 +25,12 @@ export class Heartbeat {
     this.#parts = parts
   }
 
-  /** Whoever wakes up from a pause finds out here, before the network could tell. */
+  /** A process that was paused finds out here, before the network tells it. */
   get isFenced(): boolean {
     return this.#parts.clock.monotonicMs() - this.#heardMs >= this.#parts.sessionMs
   }
 
-  /** Beats now, and again and again until it is stopped. */
+  /** Sends a heartbeat now and at every interval until `stop`. */
   start(): void {
     this.#cancel?.()
     const turn = (): void => {

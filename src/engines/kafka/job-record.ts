@@ -40,7 +40,7 @@ export const HEADERS = Object.freeze({
   key: 'millrace-key',
 })
 
-/** What is read of every record, which may have any of them from anybody. */
+/** Headers that are read of every record, whichever program wrote it. */
 const READ = new HeaderNames([
   HEADERS.id,
   HEADERS.payloadVersion,
@@ -93,7 +93,7 @@ export interface ReadJob {
   readonly verdict: string | null
 }
 
-/** Never throws: whatever cannot be read is a job with a verdict, so that it ends as a dead letter and blocks nobody. */
+/** Never throws: whatever cannot be read is a job with a verdict, so that it ends as a dead letter and blocks no others. */
 export function toJob(record: LogRecord, prefix = '', attempts = ATTEMPTS_DEFAULT): ReadJob {
   const payload = payloadOf(record)
   const texts = textsOf(record.headers)

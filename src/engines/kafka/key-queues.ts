@@ -1,6 +1,6 @@
 import type { Hold } from './options.ts'
 
-/** A record in memory. The lanes write in it how it stands, so that they need not look it up. */
+/** A record in memory. The queues keep its state in it, which saves a lookup. */
 export abstract class QueuedRecord {
   /** Records of one key run one after another; null runs beside everything. */
   abstract readonly key: string | null
@@ -26,7 +26,7 @@ interface Parked<Item> {
 
 /**
  * The records of one partition in memory: those of one key in order, one at a time; different keys side by side. A key
- * whose first record waits for a retry is parked, and keeps back nobody but itself.
+ * whose first record waits for a retry is parked, and blocks no other key.
  */
 export class KeyQueues<Item extends QueuedRecord> {
   readonly #options: KeyQueueOptions
@@ -124,7 +124,7 @@ export class KeyQueues<Item extends QueuedRecord> {
     return this.#parked.length
   }
 
-  /** Records that somebody works on. */
+  /** Records that workers have taken. */
   get taken(): number {
     return this.#taken
   }

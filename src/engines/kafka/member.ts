@@ -18,7 +18,7 @@ export interface GroupMemberParts {
   onAssigned(partitions: readonly PartitionName[], membership: Membership): void
   /** These are about to move: what it resolves after is still done under this membership, as is all that we keep. */
   onRevoking(partitions: readonly PartitionName[], membership: Membership): Promise<void>
-  /** These are somebody else's already. */
+  /** Other members own these already. */
   onLost(partitions: readonly PartitionName[]): void
   /** The ids of those that are there, by name, as seen now. */
   onTopics(ids: ReadonlyMap<string, string>): void
@@ -34,7 +34,7 @@ const LOOK_SOON_MS = 1_000
 const LOOK_RETRIES = 3
 const STEP_MS = 10
 
-/** A place in the consumer group: it joins, beats and leaves, and knows which partitions are ours. It reads nothing. */
+/** A member of the consumer group: joins, sends heartbeats, leaves, and knows its partitions. It reads nothing. */
 export class GroupMember {
   readonly raw: RawConsumer
   readonly calls: GroupCalls
@@ -139,7 +139,7 @@ export class GroupMember {
 
   /**
    * The broker reads nothing more from the member's own connection until everybody else has joined too, so this goes by
-   * another. Whoever does not leave is waited for by the rest of the group, for a session.
+   * another connection. The group would wait a session for a member that does not leave.
    */
   async #leaveWhileJoining(): Promise<void> {
     const { clock, options, client } = this.#parts

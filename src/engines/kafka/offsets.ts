@@ -109,7 +109,7 @@ export interface StartingPoint {
   readonly topicId: string
   /** The first offset that the log still has. */
   readonly start: bigint
-  /** Nobody has committed anything of this topic yet. */
+  /** The group has no commit for this topic. */
   readonly isFirst: boolean
   /** What is committed belongs to a topic of the same name that was deleted. */
   readonly isRecreated: boolean

@@ -7,7 +7,7 @@ import type { PartitionName } from './record.ts'
 import type { RecordCursor } from './record-cursor.ts'
 import { Watermark } from './watermark.ts'
 
-/** Under which membership a partition is held: a commit is made with it, and refused when it is over. */
+/** The membership that a partition was assigned in. The broker refuses commits of a membership that is over. */
 export interface Membership {
   readonly generationId: number
   readonly memberId: string
@@ -31,12 +31,12 @@ export class HeldRecord extends QueuedRecord {
 
 const COUNT_MAX = 4_096
 const BYTES_MAX = 16 * 1_024 * 1_024
-/** With less than this in hand, more is fetched while it is worked on. */
+/** Below this many unread bytes, more is fetched. */
 const HUNGRY_BYTES = 512 * 1_024
 
 /** One partition that this member owns, from its assignment to its loss. */
 export class OwnedPartition implements PartitionName {
-  /** As the group gave it to us. */
+  /** As the group assigned it. */
   readonly assigned: PartitionName
   readonly topic: string
   readonly partition: number
@@ -48,13 +48,13 @@ export class OwnedPartition implements PartitionName {
   #tokenPrefix: string
   /** Whether something is to be committed that is not yet. */
   isDirty = false
-  /** It moves to another member: what runs may finish, and nothing else starts. */
+  /** The partition is being revoked: running jobs may finish, and nothing else starts. */
   isDraining = false
-  /** It belongs to somebody else: nothing that was handed out counts any more. */
+  /** Another member owns the partition: leases on its records are void. */
   isLost = false
   readonly #group: string
   readonly #doubtfulBelow: number
-  /** Fetched and not read: reading happens when somebody can take what is read. */
+  /** Fetched and not parsed: a record is parsed when a worker can take it. */
   readonly #unread: RecordCursor[] = []
   #unreadBytes = 0
   #fetchedTo: number
@@ -110,7 +110,7 @@ export class OwnedPartition implements PartitionName {
     return topicId !== undefined && topicId !== this.topicId
   }
 
-  /** True once whenever records in retry begin to keep the others from being read. */
+  /** True once, when records that wait for a retry begin to block the partition. */
   becomesFull(): boolean {
     const wasFull = this.#wasFull
     this.#wasFull = this.watermark.isFullOfRetries
@@ -127,12 +127,12 @@ export class OwnedPartition implements PartitionName {
     return this.#fetchedTo
   }
 
-  /** Whether something is in hand that nobody works on. */
+  /** Whether there are records that no worker has taken. */
   get isWaiting(): boolean {
     return this.#unread.length > 0 || this.queues.count > this.queues.taken
   }
 
-  /** What was fetched from `fetchedTo` on. False when it brings no record. */
+  /** Adds what was fetched from `fetchedTo` on. False when it has no record. */
   feed(cursor: RecordCursor): boolean {
     const isAny = cursor.count > 0
     this.#fetchedTo = cursor.end
@@ -150,14 +150,14 @@ export class OwnedPartition implements PartitionName {
     else last.end = offset
   }
 
-  /** Forgets what was fetched and not read: it is to be fetched again. */
+  /** Drops what was fetched and not parsed, so that it is fetched again. */
   rewind(): void {
     this.#unread.length = 0
     this.#unreadBytes = 0
     this.#fetchedTo = this.watermark.readTo
   }
 
-  /** The next record that is due now. Throws when the log is no log; then `rewind`. */
+  /** The next record that is due. Throws when the fetched bytes are damaged; then call `rewind`. */
   take(nowMs: number): HeldRecord | null {
     if (this.isLost || this.isDraining) return null
     for (;;) {

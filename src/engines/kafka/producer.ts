@@ -72,7 +72,7 @@ export class RecordProducer {
   }
 
   /**
-   * The same in a request of its own: what is wrong with these harms nobody else's, and those of one partition are
+   * The same in a separate request: an error affects no other records, and those of one partition are
    * written together or not at all. Answers where they stand, as far as the broker has said so.
    */
   async sendAlone(records: readonly NewRecord[]): Promise<readonly { partition: number; offset: bigint }[]> {

@@ -15,12 +15,12 @@ const TRIES = 3
 const AGAIN_MS = 200
 const WAIT_MS = 500
 const BYTES_MAX = 1_024 * 1_024
-/** A guess at how large a letter is: whoever wants one is not sent a thousand. */
+/** A guess at the size of a letter, so that a read of one does not fetch a thousand. */
 const LETTER_BYTES = 16 * 1_024
 
 /**
- * Reads pieces of partitions that are known to be there, without a group. It is a client of its own, because a client
- * may ask a broker for one thing at a time, and who browses must not hold up who works.
+ * Reads ranges of partitions without a group. It has its own client, because a client has one fetch at a time per broker,
+ * and browsing must not delay workers.
  */
 export class RangeReader {
   readonly #client: Client

@@ -86,7 +86,7 @@ export class RecordCursor {
     return record
   }
 
-  /** False when there is none left. */
+  /** False at the end. */
   #openBatch(): boolean {
     const at = this.#nextBatchAt
     if (at >= this.#batchesEnd) return false

@@ -50,7 +50,7 @@ export type TopicKind = 'jobs' | keyof typeof CONFIGS
 /** How long a topic that a worker reads may be missing before it is created again. */
 const CREATE_AGAIN_MS = 5_000
 
-/** Which topics are there. What is missing is created, unless that is the operator's own business. */
+/** The topics that exist. Missing ones are created, unless `partitions` is 0. */
 export class Topics {
   readonly #admin: Admin
   readonly #client: Client
@@ -79,7 +79,7 @@ export class Topics {
     await Promise.all(wanted.map((topic) => this.#ensureOne(topic, kind)))
   }
 
-  /** Those of them that are not there any more. They are created when they are next ensured. */
+  /** Returns those that no longer exist; the next `ensure` creates them. */
   async forgetMissing(topics: readonly string[]): Promise<readonly string[]> {
     const existing = new Set(await this.#admin.listTopics())
     const missing = topics.filter((topic) => !existing.has(topic))
@@ -88,8 +88,8 @@ export class Topics {
   }
 
   /**
-   * All topics that there are. One of `read` that somebody has deleted is created again, not at once: whoever wants it
-   * otherwise than we would make it has a few seconds to do so. `onError` hears of it.
+   * All existing topics. A topic of `read` that was deleted is created again after a few seconds, so that an operator can
+   * first create it with other settings. `onError` is told.
    */
   async listReading(read: readonly string[], onError: (error: EngineError) => void): Promise<readonly string[]> {
     const existing = await this.#admin.listTopics()
@@ -142,7 +142,7 @@ export class Topics {
     return Object.entries({ ...CONFIGS[kind], ...room }).map(([name, value]) => ({ name, value }))
   }
 
-  /** A letter holds its record and more. Who may not be told the settings leaves the broker's own. */
+  /** A letter is larger than its record. Without the right to read settings, the broker's default stays. */
   async #roomFor(jobs: string): Promise<Readonly<Record<string, string>>> {
     const { TOPIC } = this.#client.ConfigResourceTypes
     const found = await configsOf(this.#admin, TOPIC, [jobs], ['max.message.bytes']).catch(() => null)
@@ -185,8 +185,8 @@ export async function findJobTopics(
 }
 
 /**
- * Writes with topics that may be missing: they are created first, and again when somebody has deleted them since this
- * process last saw them. `send` writes the records, and is repeated only where none of them can have been written.
+ * Writes to topics that may be missing: they are created first, and again when they were deleted since this process last
+ * saw them. `send` writes the records, and is repeated only where none of them can have been written.
  */
 export async function writeToTopics(
   topics: Topics,

@@ -111,7 +111,7 @@ export class Watermark {
     this.#setRetryState(offset, { ...retryState, dueMs, firstFailureMs: retryState.firstFailureMs ?? failedAtMs })
   }
 
-  /** Nobody is to blame: the start is not counted. */
+  /** The start does not count as an attempt. */
   release(offset: number, dueMs: number): void {
     const retryState = this.retryStateOf(offset)
     this.#setRetryState(offset, { ...retryState, starts: Math.max(0, retryState.starts - 1), dueMs })

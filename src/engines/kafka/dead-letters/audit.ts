@@ -1,5 +1,5 @@
 /**
- * What operators did. Entries stand in the topic of the states, each under a key that nobody writes again: compaction
+ * What operators did. Entries stand in the topic of the states, each under a key that is never written again: compaction
  * keeps them for ever, and an act is written together with its entry or not at all.
  */
 import { randomUUID } from 'node:crypto'
@@ -16,7 +16,7 @@ import type { Coordinates } from '../record.ts'
 import { type TopicLetter, topicOf, viewOf } from './letter.ts'
 import { asFields, atOf, byOf, type Fields, fieldsOf, type StateView } from './states.ts'
 
-/** `release`: somebody's claim was given up. */
+/** `release`: a claim was given up. */
 export type DlqAction = AuditAction | 'release'
 
 export interface DlqAudit {

@@ -34,7 +34,7 @@ export interface Envelope {
   readonly error_code?: string
   /**
    * The value as it was written, where JSON written anew would differ: 100.50, spaces, integers beyond 2^53. In the letter
-   * itself the value stands so, once: see encode-envelope.ts.
+   * itself the value stands so, once: see envelope-codec.ts.
    */
   readonly original_text?: string
 }

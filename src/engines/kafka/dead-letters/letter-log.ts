@@ -1,4 +1,4 @@
-/** What the desk of dead letters asks of a broker. The engine answers it; tests answer it from an array. */
+/** What dead letters need of a broker. Tests implement it with arrays. */
 
 import { EngineError, isMillraceError, messageOf } from '../../../errors.ts'
 import type { Clock } from '../../../time/clock.ts'
@@ -241,7 +241,7 @@ export class BrokerLetterLog implements LetterLog {
   }
 }
 
-/** Whoever operates meets a code, whatever the client called it. */
+/** Operators get a stable code instead of the client's error. */
 function toEngineError(error: unknown): EngineError {
   if (isMillraceError(error)) return error
   const text = messageOf(error)

@@ -21,7 +21,7 @@ interface LetterWriterParts {
 }
 
 /**
- * Writes dead letters. One that cannot be written keeps back its record and nobody else's; one that is larger than its
+ * Writes dead letters. One that cannot be written blocks only its own record; one that is larger than its
  * topic takes goes in parts.
  */
 export class LetterWriter {

@@ -100,7 +100,7 @@ function replayOf(record: LogRecord, envelope: Envelope, origin: Coordinates): N
   }
 }
 
-/** Spring's letter is the record as it was. Without its headers nobody knows where it came from; it is shown all the same. */
+/** Spring's letter is the record as it was. Without its headers the origin is unknown; it is shown all the same. */
 function fromSpring(record: LogRecord): Envelope {
   const facts = readDltHeaders(record.headers)
   const replay = readReplayHeaders(record.headers)

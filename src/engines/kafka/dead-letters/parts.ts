@@ -35,7 +35,7 @@ export function partsOf(letter: NewRecord, bytesMax: number): readonly Buffer[] 
   )
 }
 
-/** Writes the parts one after another. A crash before the last leaves parts that nobody reads. */
+/** Writes the parts one after another. A crash before the last leaves parts that are never read. */
 export async function writeParts(
   letter: NewRecord,
   parts: readonly Buffer[],

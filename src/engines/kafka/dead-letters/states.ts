@@ -39,11 +39,11 @@ export interface StateView {
   /** When it came into that state; null while it is pending. */
   readonly sinceMs: number | null
   readonly by: Actor | null
-  /** Whose claim holds it: somebody acts on it now, or died while acting. */
+  /** The claim that holds it: a process acts on it now, or died while acting. */
   readonly claim: string | null
 }
 
-/** Nobody has decided about it, though somebody may be about to. */
+/** Neither replayed, discarded nor removed. */
 export function isOpen({ state }: StateView): boolean {
   return state === 'pending' || state === 'claimed'
 }
@@ -54,7 +54,7 @@ export function claimRecord(claim: Omit<Claim, 'kind'>): StateRecord {
   return { key: claimKey(claim.letter, claim.claim), value: { kind: 'claim', ...claim } }
 }
 
-/** Gives a letter back: nobody acts on it any more. */
+/** Gives up a claim. */
 export function releaseRecord(letter: string, claim: string): StateRecord {
   return { key: claimKey(letter, claim), value: null }
 }
@@ -99,7 +99,7 @@ export class StateBook {
     }
   }
 
-  /** What was replayed or removed stays so: it is not discarded by somebody who was slow. */
+  /** What was replayed or removed stays so: a slower operator does not discard it. */
   #resolve(resolved: Resolved): void {
     const { letter, state } = resolved
     const before = this.#resolved.get(letter)?.state

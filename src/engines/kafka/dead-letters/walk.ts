@@ -12,7 +12,7 @@ export interface ListedLetter {
 
 /**
  * The letters of a DLQ topic that were there when the walk began, by partition and offset, each failure once. What dies
- * while somebody replays is not met, so a replay that fails again is not replayed by the same walk.
+ * during the walk is not included, so a replay that fails again is not replayed by the same walk.
  */
 export async function* walkLetters(
   log: LetterLog,
