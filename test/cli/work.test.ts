@@ -93,11 +93,11 @@ describe('millrace work', () => {
     assert.equal((await mill.job(id))?.ended, 'cancelled')
   })
 
-  it('survives a rejection that nobody awaited, and redacts it', async (t) => {
+  it('survives an unhandled rejection and redacts it', async (t) => {
     const { url, mill } = await store(t)
     await mill.enqueue('stray', {})
     const worker = startMillrace(t, ['work', JOBS, '--engine', url])
-    await worker.said('nobody awaited')
+    await worker.said('Unhandled promise rejection')
     const { id } = await mill.enqueue('greet', { name: 'Ada' })
     assert.deepEqual(await resultOf(mill, id), { greeting: 'Hello Ada' })
     worker.child.kill('SIGTERM')
