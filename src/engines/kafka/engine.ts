@@ -141,7 +141,7 @@ export class KafkaEngine implements Engine {
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { client, admin, topics } = this.#open()
     const nowMs = this.#settings.clock.nowMs()
-    const { diagnose } = await import('./facts.ts')
+    const { diagnose } = await import('./doctor-facts.ts')
     return diagnose({ ...options, client, admin, options: this.#options, topics: topics.known, nowMs })
   }
 

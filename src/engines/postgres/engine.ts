@@ -168,7 +168,7 @@ export class PostgresEngine implements Engine {
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { recoveryMaxMs } = CAPABILITIES
-    const { diagnose } = await import('./facts.ts')
+    const { diagnose } = await import('./doctor-facts.ts')
     return diagnose(this.#open(), { ...options, recoveryMaxMs, options: this.#options })
   }
 }

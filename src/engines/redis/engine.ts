@@ -127,7 +127,7 @@ export class RedisEngine implements Engine {
   }
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
-    const { diagnose } = await import('./facts.ts')
+    const { diagnose } = await import('./doctor-facts.ts')
     return diagnose(this.#open().database, { ...options, recoveryMaxMs: CAPABILITIES.recoveryMaxMs })
   }
 }

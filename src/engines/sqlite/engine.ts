@@ -184,7 +184,7 @@ export class SqliteEngine implements Engine {
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { synchronous = 'full' } = this.#options
     const durability = { synchronous, syncsHere: syncsHere(this.#options) }
-    const { diagnose } = await import('./facts.ts')
+    const { diagnose } = await import('./doctor-facts.ts')
     return diagnose(this.#open(), { ...options, ...durability, recoveryMaxMs: RECOVERY_MAX_MS })
   }
 }

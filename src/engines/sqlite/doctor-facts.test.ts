@@ -10,8 +10,15 @@ import { TestClock } from '../../testing/test-clock.ts'
 import { toIso } from '../../time/iso.ts'
 import { SqliteCore } from './core.ts'
 import { Connection } from './database.ts'
+import {
+  checkIntegrity,
+  diagnose,
+  type Examination,
+  fileSystemFacts,
+  thisMachine,
+  versionFacts,
+} from './doctor-facts.ts'
 import { SqliteEngine } from './engine.ts'
-import { checkIntegrity, diagnose, type Examination, fileSystemFacts, thisMachine, versionFacts } from './facts.ts'
 import { fileSystemOf } from './file-system.ts'
 
 const HOUR_MS = 3_600_000

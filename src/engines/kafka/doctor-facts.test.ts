@@ -25,7 +25,7 @@ import {
 } from '../../doctor/kafka-topics.ts'
 import type { Finding } from '../../engine/diagnosis.ts'
 import { encodeProgress } from './commit-metadata.ts'
-import { judgeCommitRoom, judgeDates, overdueJobs } from './facts.ts'
+import { judgeCommitRoom, judgeDates, overdueJobs } from './doctor-facts.ts'
 import { parseUrl } from './options.ts'
 import {
   deadLetterTopic,

@@ -6,7 +6,7 @@ import { judgeServerClock, judgeServerVersion } from '../../doctor/server.ts'
 import type { Finding } from '../../engine/diagnosis.ts'
 import { systemClock } from '../../time/clock.ts'
 import { parseInfo, RedisDatabase } from './database.ts'
-import { diagnose, versionFacts } from './facts.ts'
+import { diagnose, versionFacts } from './doctor-facts.ts'
 import { DEFAULTS, parseUrl } from './options.ts'
 
 const MIB = 1024 * 1024
