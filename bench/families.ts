@@ -10,7 +10,7 @@ import { type Sizes, STANDARD, STANDARD_OF_LOGS, STANDARD_OF_SERVERS } from './s
 export interface Family {
   readonly name: FamilyName
   readonly title: string
-  /** What a run measures unless told. */
+  /** The contenders of a default run. */
   readonly contenders: readonly string[]
   readonly sizes: Sizes
   /** For the docs: what holds for every contender, as a sentence each. */

@@ -20,24 +20,24 @@ export interface BenchOptions {
   readonly help: boolean
 }
 
-/** How many jobs there are unless told, in the words of the options. */
+/** The default number of jobs, as text for the help. */
 function jobsOf({ name, sizes: { jobs, drained } }: Family): string {
   return `${jobs}${drained === jobs ? '' : ` (drain: ${drained})`} for ${name}`
 }
 
 export const USAGE = `npm run bench -- [options]
 
-  --family name     ${FAMILIES.map((each) => each.name).join(' or ')}; sqlite unless told
+  --family name     ${FAMILIES.map((each) => each.name).join(' or ')}(default: sqlite)
   --only a,b        scenarios: ${SCENARIOS.map((each) => each.name).join(', ')}
-  --contenders a,b  of the family; all but millrace-memory unless told
+  --contenders a,b  of the family (default: all but millrace-memory)
 ${FAMILIES.map((family) => `                    ${family.name}: ${namesOf(contendersOf(family))}`).join('\n')}
-  --rounds N        ${ROUNDS_STANDARD} unless told
-  --jobs N          ${FAMILIES.map(jobsOf).join(', ')} unless told
-  --concurrency N   ${STANDARD.concurrency} unless told
-  --horizon N       jobs finished under a held transaction, ${STANDARD.horizon} unless told
-  --large N         jobs in each condition of the large store, ${STANDARD.large} unless told
-  --idle-ms N       how long an idle worker is watched, ${STANDARD.idleMs} unless told
-  --processes N     ${STANDARD.processes} unless told
+  --rounds N        default: ${ROUNDS_STANDARD}
+  --jobs N          default: ${FAMILIES.map(jobsOf).join(', ')}
+  --concurrency N   default: ${STANDARD.concurrency}
+  --horizon N       jobs finished under a held transaction (default: ${STANDARD.horizon})
+  --large N         jobs in each condition of the large store (default: ${STANDARD.large})
+  --idle-ms N       how long an idle worker is watched (default: ${STANDARD.idleMs})
+  --processes N     default: ${STANDARD.processes}
   --enforce         a missed target is an error
   --docs            only write docs/benchmarks.md and its picture anew from bench/results
 

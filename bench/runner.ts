@@ -21,9 +21,9 @@ export interface Run {
   readonly contenders: readonly ContenderEntry[]
   readonly rounds: number
   readonly sizes: Sizes
-  /** Compiled code of an earlier call of `buildProgram`; the run compiles its own unless told. */
+  /** Compiled code of an earlier call of `buildProgram`; default: the run compiles its own. */
   readonly program?: Program
-  /** A server for a family that needs one; the run starts and ends its own unless told. */
+  /** A server for a family that needs one; default: the run starts and stops its own. */
   readonly server?: Server
   /** How long a process may take to end after its measurement. */
   readonly endMsMax?: number

@@ -7,7 +7,7 @@ export interface Metric {
   readonly key: string
   readonly title: string
   readonly unit: '/s' | 'ms' | 'MB' | '%' | '×' | ''
-  /** How rounds become one figure: the median unless told. `max` is for what must never happen, not even once. */
+  /** How rounds become one figure. Default: the median. `max` is for what must never happen, not even once. */
   readonly across?: 'max'
 }
 
@@ -40,7 +40,7 @@ export interface Scene {
   readonly sizes: Sizes
   /** To the process that started this one. */
   readonly line: Line
-  /** Starts another process of this scenario, at the same place unless told; it plays the part of that name. */
+  /** Starts another process of this scenario, default: at the same place; it plays the part of that name. */
   start(part: string, place?: Place): Companion
 }
 
@@ -51,7 +51,7 @@ export interface Scenario {
   readonly explanation: string
   readonly metrics: readonly Metric[]
   readonly targets: readonly Target[]
-  /** The families it says something about; all unless told. */
+  /** The families it applies to. Default: all. */
   readonly families?: readonly FamilyName[]
   /** Fewer rounds than asked for, where one takes long and says enough. */
   readonly roundsMax?: number

@@ -24,7 +24,7 @@ export const numbered: Number = {
 
 type Spec = Omit<JobSpec<Number, unknown>, 'type' | 'payload'>
 
-/** A job of the case's own type that retries at once unless told. */
+/** A job of the case's own type. Default: retries at once. */
 export function numberedJob(
   stage: Stage,
   spec: Spec = {},

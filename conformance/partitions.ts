@@ -6,7 +6,7 @@ import { complete, first, never, retry } from './stage.ts'
 /** How long a job may take to reach another member when its holder has left; a busy machine takes longer. */
 const HANDOVER_MS = 30_000
 
-/** Jobs that any consumer may claim, whoever had them before. */
+/** Jobs that any consumer may claim. */
 export const sharing: Excuse = {
   excuse: ({ capabilities: { keys: kind } }) =>
     kind === 'partition' ? 'gives the jobs of a partition to one member alone, as long as it is there' : null,

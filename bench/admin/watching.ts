@@ -4,7 +4,7 @@
  * A worker drains empty jobs on SQLite, the worst case there is, with the admin API served in its process: while nobody
  * looks, and with a page open. V8's profiler says which share of the busy time of its thread went to serving, sampling
  * and listening. A comparison of rates would say the same, if the rate of one and the same code did not swing by half from
- * one second to the next on a machine that is shared; the rates are printed for whoever wants to see that.
+ * one second to the next on a machine that is shared; the rates are printed to show that.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -28,7 +28,7 @@ try {
   await play(scenario, { contender, place, sizes, line, start }, assignment.part)
   await contender.teardown()
 } catch (error) {
-  // Where it happened is for whoever watches; the record holds only what happened.
+  // The stack is printed; the record holds only the error.
   process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
   line.say(FAILED, String(error))
   process.exitCode = 1

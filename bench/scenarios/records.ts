@@ -2,7 +2,7 @@ import { inBatches, makePayloads } from '../payload.ts'
 import { ratioOf, type Scenario, type Scene } from '../scenario.ts'
 import { drain, steadyRate } from './draining.ts'
 
-/** For each job of other scenarios so many records: whoever reads ahead has a good part of fewer in memory at the start. */
+/** Records per job of other scenarios: with fewer, a reader that prefetches would hold most of them before the clock starts. */
 const RECORDS_PER_JOB = 5
 const BATCH = 1_000
 

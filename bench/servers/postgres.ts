@@ -18,7 +18,7 @@ export async function createDatabase(url: string, prefix: string): Promise<strin
   return created.href
 }
 
-/** Drops the database of `url` and those whose names begin with its name, whoever is still connected. */
+/** Drops the database of `url` and those whose names begin with its name, with open connections too. */
 export async function dropDatabase(url: string): Promise<void> {
   const name = databaseOf(url)
   await withClient(maintenanceUrl(url), async (client) => {
@@ -34,7 +34,7 @@ export function databaseOf(url: string): string {
 /** Opens a transaction that sees the database as it is now; the answer ends it, and rejects if it was lost before. */
 export async function holdTransaction(url: string): Promise<() => Promise<void>> {
   const client = await newClient({ connectionString: url, application_name: 'bench: held open' })
-  // A lost connection is told to whoever ends the transaction.
+  // A lost connection is reported when the transaction ends.
   client.on('error', () => {})
   await client.connect()
   await client.query('begin isolation level repeatable read')

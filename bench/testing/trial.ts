@@ -45,7 +45,7 @@ interface Asked {
   readonly sizes?: Partial<Sizes>
   readonly rounds?: number
   readonly server?: Server
-  /** How long a process may take to end; far longer than it does on a busy machine unless told. */
+  /** How long a process may take to end; default: far longer than it takes on a busy machine. */
   readonly endMsMax?: number
 }
 

@@ -10,7 +10,7 @@ export const KAFKA_LEASE_MS = 3_000
 
 /**
  * Every view is a client of its own, with a group and topics that nobody else uses. One partition, so that two views
- * meet over it. A member that is away too long is noticed soon, because cases wait for it in real time.
+ * meet over it. A missing member is noticed soon, because cases wait for it in real time.
  */
 export async function kafkaHarness(): Promise<Harness> {
   const server = await kafkaServer()

@@ -27,7 +27,7 @@ const revisionOf = async (records: Records, kind: RecordKind, name: string): Pro
 export const keepingMutants: readonly Mutant[] = [
   {
     flaw: 'saving a schedule ignores its revision',
-    killer: 'a schedule is changed only by whoever knows its revision, and else nothing is enqueued',
+    killer: 'a schedule changes only with its current revision; otherwise nothing is enqueued',
     alter: () =>
       twisted('schedule', (right) => ({
         save: async (kind, record, _expected, options) =>

@@ -171,7 +171,7 @@ describe('replaying', () => {
     for (const id of bills) assert.equal((await mill.job(id))?.state, 'queued')
   })
 
-  test('a selection replays each named letter once and counts what is none', async (t) => {
+  test('a selection replays each named letter once and counts ids that are no dead letters', async (t) => {
     const { mill, desk, bury } = await start(t)
     const [a, b] = [await bury('bill'), await bury('bill', 'boom', { key: 'k' })]
     await mill.enqueue('bill', { n: 1 }, { key: 'k' })

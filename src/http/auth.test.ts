@@ -29,7 +29,7 @@ test('every route: 401 without a token or with a wrong one, 403 below its role, 
   ]
   for (const id of routeIds()) {
     const spec: RouteSpec = ROUTES[id]
-    // A body that no route takes: whoever is let in gets no further.
+    // No route accepts this body, so an authorized request gets no further.
     const request = { ...REQUEST, ...(spec.body !== undefined && { body: 7 }) }
     for (const headers of wrong) {
       const { status, body, headers: told } = await send(id, { ...request, headers })

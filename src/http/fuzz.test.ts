@@ -171,7 +171,7 @@ const INTRUDERS: readonly (readonly [string, (operation: Operation) => Record<st
   ],
 ]
 
-test('a request that is right in everything else writes nothing for whoever may not', async (t) => {
+test('a request that is right in everything else from a caller without the role writes nothing', async (t) => {
   const stage = await start(t, 'memory:', { tokens: TOKENS })
   const before = await storeOf(stage.mill)
   for (const operation of OPERATIONS.filter(({ method }) => method !== 'GET')) {

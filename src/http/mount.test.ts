@@ -63,7 +63,7 @@ test('in a Hono app', async (t) => {
   const app = new Hono()
   app.get('/own', (context) => context.text('own'))
   app.mount('/admin', stage.admin.fetch)
-  // It makes a plain HTTP server unless told otherwise.
+  // It creates a plain HTTP server by default.
   const url = await listen(t, createAdaptorServer({ fetch: app.fetch }) as Server)
   assert.equal(await (await fetch(`${url}/own`)).text(), 'own')
   await tryOut(`${url}/admin`, stage)

@@ -44,7 +44,7 @@ test('a worker says each of its types as soon as it starts', async () => {
 })
 
 // D05 D06
-test('it says so every 10 s, and each time for 30 s, unless told otherwise', async () => {
+test('a worker beats every 10 s for 30 s by default', async () => {
   await using t = await openForTest()
   const presence = new Recorder(t.clock)
   attachPresence(t.mill, { presence, clock: t.clock })

@@ -82,7 +82,7 @@ describe('the notation', () => {
     ])
   })
 
-  test('a day that exists only in some years, or besides a weekday, is none that never comes', () => {
+  test('a day that exists only in some years, or beside a weekday, is accepted', () => {
     assert.deepEqual(runs('0 0 29 2 *', 'UTC', '2026-01-01T00:00:00Z', 1), ['2028-02-29T00:00:00Z'])
     // With both given either is enough, so the Mondays of February run.
     assert.deepEqual(runs('0 0 30 2 MON', 'UTC', '2026-02-01T00:00:00Z', 1), ['2026-02-02T00:00:00Z'])

@@ -90,7 +90,7 @@ test('one that stops says so until it has stopped', async () => {
   assert.deepEqual(await t.mill.workers(), [])
 })
 
-/** Like a store that is away for a while. */
+/** Like a store that is unreachable for a while. */
 function failing(clock: TestClock, fail: () => Promise<void>): { engine: MemoryEngine; said: Beat[] } {
   const engine = new MemoryEngine({ clock })
   const said: Beat[] = []

@@ -64,7 +64,7 @@ test('everything is reached by the keyboard, and a dialog keeps and gives back t
   }
   // Keys between which more than a second passed do not belong together, and are pressed once more.
   await eventually(goes, 'the page of the keys', LIMIT_MS)
-  // Whoever cannot see hears where they have come to.
+  // A screen reader announces the page.
   await page.locator('h1:focus', { hasText: 'Queues' }).waitFor()
   await page.keyboard.press('?')
   await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()

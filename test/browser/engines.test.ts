@@ -84,7 +84,7 @@ test('on Kafka: topics with their lag, and no page that the engine cannot fill',
   const broker = await kafkaServer()
   const topic = await freshTopic(broker, 'escrow.commands')
   const group = freshName('payout-executor')
-  // With the session that the engine has unless told: a browser beside it may keep this process waiting.
+  // With the engine's default session timeout: a browser beside it may slow this process down.
   const url = `${broker.url}?group=${group}&desk=${freshName('desk')}`
   const job = defineJob({ type: topic, attempts: 1, run: greet.run ?? (() => null) })
   // The prefix keeps the topics of other tests out of its lags.

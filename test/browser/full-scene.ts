@@ -1,4 +1,4 @@
-/** A system with something on every page, in which whoever may write text has written markup. */
+/** A system with something on every page, in which every text field contains markup. */
 import type { TestContext } from 'node:test'
 import { defineJob, type Mill, NonRetryable } from 'millrace'
 import type { Page } from 'playwright-core'

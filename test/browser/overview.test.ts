@@ -1,4 +1,4 @@
-/** The first page: its figures move by themselves, it is light and quick, and it teaches whoever has no jobs yet. */
+/** The first page: its figures move by themselves, it is light and quick, and it helps users without jobs. */
 import assert from 'node:assert/strict'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -29,7 +29,7 @@ export interface Store {
 
 export interface ServeOptions extends Omit<AdminOptions, 'page' | 'jobs' | 'alerting' | 'topics'> {
   readonly jobs: readonly AnyJob[]
-  /** SQLite in a folder of its own unless told. */
+  /** Default: SQLite in a temporary folder. */
   readonly store?: Store
   /** What stands on the mill itself. */
   readonly over?: (mill: Mill) => Pick<AdminOptions, 'alerting' | 'topics'>

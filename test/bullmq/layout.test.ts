@@ -159,7 +159,7 @@ test('the marker: member 0 of score 0 when there is work, member 1 with the next
   assert.deepEqual(await redis.bzpopmin(key('marker'), 1), [key('marker'), '0', '0'])
 })
 
-test('a claim puts the marker back, so that whoever waits too is woken', async (t) => {
+test('a claim puts the marker back, so that other waiting workers wake', async (t) => {
   const { queue, redis, key, worker } = await plainQueue(t)
   await queue.addBulk([
     { name: 'a', data: {} },
@@ -170,7 +170,7 @@ test('a claim puts the marker back, so that whoever waits too is woken', async (
   assert.deepEqual(await redis.zrange(key('marker'), '0', '-1', 'WITHSCORES'), ['0', '0'])
 })
 
-test('the stream of events is trimmed to about as many as meta says, 10 000 unless told', async (t) => {
+test('the stream of events is trimmed to about as many as meta says (default: 10,000)', async (t) => {
   const { queue, redis, key } = await plainQueue(t)
   await queue.add('a', {})
   assert.equal(await redis.hget(key('meta'), 'opts.maxLenEvents'), '10000')

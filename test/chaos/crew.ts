@@ -91,7 +91,7 @@ export class Crew {
     child.kill('SIGTERM')
   }
 
-  /** Wakes whoever is still paused. */
+  /** Resumes processes that are still paused. */
   mend(): void {
     for (const child of this.#paused) child.kill('SIGCONT')
     this.#paused.clear()

@@ -118,7 +118,7 @@ class Crew {
   /** One that is paused goes on when `isOver`. */
   async strike(pid: number, isOver: () => Promise<boolean>): Promise<void> {
     const child = this.#members.get(pid)
-    if (child === undefined) throw new Error(`the active keeper ${pid} is none of ours`)
+    if (child === undefined) throw new Error(`the active keeper ${pid} is not one of ours`)
     if (this.#options.blow === 'kill') {
       this.#members.delete(pid)
       child.kill('SIGKILL')

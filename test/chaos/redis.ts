@@ -3,7 +3,7 @@
  * `node test/chaos/redis.ts [always|everysec]` runs the full minute.
  *
  * With `appendfsync always` what Redis acknowledged is in its file, and it is killed without a goodbye too. With
- * `everysec`, what most people run, a killed Redis may have lost what it acknowledged in the last second, whoever its
+ * `everysec`, what most people run, a killed Redis may have lost what it acknowledged in the last second, whatever its
  * clients are; so there it is only restarted in an orderly way, which writes everything first.
  */
 import { prefixUrl, startRedis } from '../servers/redis.ts'

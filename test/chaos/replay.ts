@@ -21,7 +21,7 @@ export interface ReplayOptions {
   readonly aloneMs: number
   /** The command is interrupted when so many are replayed. */
   readonly interruptAfter: number
-  /** How many it replays in a second until then; as many as it can unless told. */
+  /** How many it replays per second until then. Default: no limit. */
   readonly rateBefore?: number
 }
 

@@ -15,7 +15,7 @@ const note = (what: Line['what'], { id, key, attempt, token }: Start): void => {
 }
 
 const mill = await open(url).catch((error: unknown) => {
-  // The server is away; whoever started this process starts another one.
+  // The server is unreachable; the parent process starts another worker.
   console.error(`a worker process did not start: ${error instanceof Error ? error.message : error}`)
   process.exit(1)
 })

@@ -57,7 +57,7 @@ describe('millrace doctor', () => {
     assert.equal((await runCli(['enqueue', 'greet', '{}', ...engine])).code, 0)
     const sound = await runCli(['doctor', '--deep', '--json', ...engine])
     const findings = jsonLines(sound.out)
-    // The disk of whoever runs this may be full or far away; that is for the doctor to say.
+    // The disk of this machine may be full or remote; the doctor reports that.
     const errors = findings.filter(({ severity }) => severity === 'error')
     assert.deepEqual(
       errors.filter(({ subject }) => subject !== 'file system' && subject !== 'disk space'),

@@ -16,7 +16,7 @@ describe('a command as a process', () => {
     assert.match(elsewhere.err, /ERR_SCHEMA_MISSING/)
   })
 
-  it('uses ./millrace.db unless told, and exits 0, 1 or 2', async (t) => {
+  it('uses ./millrace.db by default, and exits 0, 1 or 2', async (t) => {
     const cwd = await temporaryFolder(t)
     assert.equal((await millrace(['enqueue', 'greet', '{}'], { cwd })).code, 0)
     const stats = await millrace(['stats', '--engine', 'sqlite:millrace.db', '--json'], { cwd })

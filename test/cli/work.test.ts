@@ -64,7 +64,7 @@ describe('millrace work', () => {
     assert.partialDeepStrictEqual(view, { state: 'queued', attempt: 0, leaseOwner: null, leaseUntilMs: null })
   })
 
-  it('stops at once for whoever insists', async (t) => {
+  it('stops at once on a second signal', async (t) => {
     const { folder, url, mill } = await store(t)
     await mill.enqueue('until-file', { file: join(folder, 'never') })
     const worker = startMillrace(t, ['work', JOBS, '--drain', '10m', '--engine', url])
@@ -208,7 +208,7 @@ describe('millrace start', () => {
     assert.equal((await all.ended).code, 0)
   })
 
-  it('serves the HTTP API of what it runs, unless told not to', async (t) => {
+  it('serves the HTTP API of what it runs by default', async (t) => {
     const { url, mill } = await store(t)
     const all = startMillrace(t, ['start', JOBS, '--port', '0', '--engine', url, '--json'])
     await all.said(/"url":"[^"]+"/)

@@ -23,7 +23,7 @@ test('the suite fails it when its fence is gone', async () => {
     engine.consume = async (subscription) => {
       const consumer = await consume(subscription)
       const settle = consumer.settle.bind(consumer)
-      // Whoever settles is taken for the holder.
+      // Accepts a settle from any holder.
       consumer.settle = (settlements) =>
         settle(
           settlements.map(({ lease, outcome }) => ({ lease: { ...lease, token: tokenOf(lease.job.id) }, outcome })),

@@ -166,7 +166,7 @@ describe('each kind of work', () => {
 })
 
 // A15
-test('the monitor of a pool is told of a death, whoever dispatched the job', async (t) => {
+test('the monitor of a pool hears of every dead letter', async (t) => {
   const alerts: AlertMessage[] = []
   const url = `sqlite:${files.next()}`
   const web = await open(url)

@@ -7,7 +7,7 @@ import { besideBullmq } from './beside-bullmq.ts'
 const mail = defineJob({ type: 'mail', run: () => 'sent' })
 
 describe('operating beside BullMQ', () => {
-  test('our pause is none of BullMQ’s, and BullMQ’s is left as it is', async (t) => {
+  test('our pause is not BullMQ’s, and BullMQ’s is left as it is', async (t) => {
     const { mill, queue } = await besideBullmq(t)
     const theirs = queue('mail')
     await mill.enqueue(mail, null)

@@ -237,7 +237,7 @@ describe('what a BullMQ program says about a whole queue', { timeout: 300_000 },
     await mill.work([mail], { concurrency: 8, poll: '2m' })
     await mill.work([mail], { concurrency: 8, poll: '2m' })
     await foreign.addBulk(Array.from({ length: 20 }, () => ({ name: 'x', data: {} })))
-    // Whoever had to poll for a free place would not be there within this minute.
+    // A worker that polled for a free slot would not make it within this minute.
     await until(async () => done === 20)
     assert.equal(most, 2)
   })

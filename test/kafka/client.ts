@@ -18,7 +18,7 @@ export type Raw = Consumer<Buffer, Buffer, Buffer, Buffer>
 
 /** Short, so that an eviction does not take long; a machine may stand still for a second or two. */
 export const SESSION_MS = 4_000
-/** Of whoever is not to be evicted, whatever the machine does. */
+/** For members that must not be evicted, however slow the machine is. */
 export const LASTING_MS = 60_000
 const HEARTBEAT_MS = 200
 

@@ -43,7 +43,7 @@ test('a record that fails at every start ends in the dead letters of its topic, 
   await eventually(async () => (await mill.counts())[topic]?.dead === 1, 'the dead letter')
   assert.deepEqual(starts, [1, 2, 3, 4])
   assert.deepEqual(await endOffsets(server, `${topic}.dlq`), [1n])
-  // A topic of dead letters is a topic: whoever likes may work on it.
+  // A topic of dead letters is a topic: a worker may consume it.
   const reading = await openEngine(urlOf(server, freshName('group')))
   t.after(() => reading.close())
   const [letter] = await claimed(await consume(reading, `${topic}.dlq`), 1)

@@ -10,7 +10,7 @@ import { createTopic, endOffsets, kafkaServer, startKafka } from '../servers/kaf
 import { ann, stageDesk } from './desk-stage.ts'
 import { eventually } from './kafka-fixtures.ts'
 
-test('a broker that is away is told with a code, nothing is claimed meanwhile, and the same desk goes on', async (t) => {
+test('an unreachable broker is reported with a code, nothing is claimed meanwhile, and the same desk goes on', async (t) => {
   const server = await startKafka()
   t.after(() => server.end())
   const stage = await stageDesk(t, server)

@@ -12,10 +12,10 @@ export interface DeskStage {
   readonly topic: string
   readonly dlq: string
   readonly group: string
-  /** Of a group, the one of the stage unless told. */
+  /** Of a group. Default: the group of the desk. */
   url(group?: string): string
   openDesk(options?: OpenTopicDeskOptions): Promise<OpenTopicDesk>
-  /** A worker whose handler is this. It starts a job once, unless told. */
+  /** A worker whose handler is this. Default: one attempt. */
   work(
     run: (payload: unknown, id: string) => unknown,
     options?: { readonly group?: string; readonly attempts?: number },

@@ -107,7 +107,7 @@ test('a broker that dies and comes back loses nothing that it had acknowledged, 
   await server.kill()
   const startedMs = Date.now()
   await assert.rejects(enqueue(10_000, 1), (error) => error instanceof Error && 'code' in error)
-  assert.ok(Date.now() - startedMs < 15_000, 'a broker that is away was waited for too long')
+  assert.ok(Date.now() - startedMs < 15_000, 'waited too long for an unreachable broker')
   await server.start()
   await eventually(
     () =>

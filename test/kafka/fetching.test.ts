@@ -96,7 +96,7 @@ test('reading without joining makes no group', async () => {
   assert.equal(groups.has(reader.groupId), false)
 })
 
-test("the client's own stream begins at the end of the topic where nothing is committed, unless told otherwise", async () => {
+test("the client's own stream begins at the end of the topic where nothing is committed, by default", async () => {
   const topic = await freshTopic(server, 'fallback')
   await produce(server, topic, 0, 3)
   const group = freshName('group')

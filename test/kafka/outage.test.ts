@@ -39,7 +39,7 @@ for (const { name, begin, end } of OUTAGES) {
     const group = freshName('group')
     const mill = await open(urlWith(server, group, OUTLIVED_MS, '&timeout=4000&partitions=3'))
     t.after(() => mill.close())
-    // Whoever only writes before the outage can be patient with a machine that is busy.
+    // A producer that only writes before the outage can wait for a busy machine.
     const writer = await open(urlOf(server, group, '&partitions=3'))
     t.after(() => writer.close())
     const ran = new Map<unknown, number>()

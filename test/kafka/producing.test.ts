@@ -33,7 +33,7 @@ test('a send answers where each record went', async () => {
   assert.deepEqual(second.offsets, [{ topic, partition: 1, offset: 1n }])
 })
 
-test('while the broker is away an idempotent send neither fails nor ends: whoever waits needs a deadline', async () => {
+test('while the broker is unreachable an idempotent send neither fails nor ends: callers need a deadline', async () => {
   const own = await startKafka()
   try {
     await createTopic(own, 'away')

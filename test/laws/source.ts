@@ -14,7 +14,7 @@ export interface SourceFile {
   readonly code: string
 }
 
-/** The TypeScript files below the folders given, tests included unless told. */
+/** The TypeScript files below the folders given, with or without tests. */
 export function sourceFiles(folders: readonly string[], options: { readonly tests: boolean }): readonly SourceFile[] {
   const patterns = folders.map((folder) => `${folder}/**/*.ts`)
   return globSync(patterns, { cwd: ROOT })

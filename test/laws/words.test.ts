@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { blank } from './blank.ts'
 import { sourceFiles } from './source.ts'
+import { wordsOf } from './words.ts'
 
 /** Words that name nothing: a reader learns no more from them than that somebody had no better one. */
 const BANNED = new Set(['manager', 'managers', 'helper', 'helpers', 'util', 'utils', 'utility', 'utilities'])
@@ -9,14 +10,6 @@ for (const word of ['common', 'task', 'tasks']) BANNED.add(word)
 
 /** `base` is an option's name where a backoff starts; as part of a type's name it says only that others extend it. */
 const BASE_TYPE = /\b(?:class|interface|type)\s+(?:Base[A-Z]\w*|\w+Base)\b/
-
-function wordsOf(name: string): readonly string[] {
-  return name
-    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .replace(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
-    .toLowerCase()
-    .split(/[^a-z]+/)
-}
 
 function bannedIn(code: string): readonly string[] {
   const names = new Set(code.match(/[A-Za-z_$][\w$]*/g) ?? [])

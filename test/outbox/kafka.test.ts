@@ -120,7 +120,7 @@ for (const store of stores) {
   })
 }
 
-test('a broker that is away at the start and dies later loses nothing, and everything arrives in order', async (t) => {
+test('a broker that is unreachable at the start and dies later loses nothing, and everything arrives in order', async (t) => {
   const own = await startKafka()
   t.after(() => own.end())
   await own.stop()
@@ -136,7 +136,7 @@ test('a broker that is away at the start and dies later loses nothing, and every
   t.after(() => outbox.close())
   const mill = await open(outbox.engine)
   await mill.enqueueMany(job, upTo(40))
-  await eventually(() => errors.length >= 2, 'errors of a broker that is away')
+  await eventually(() => errors.length >= 2, 'errors of an unreachable broker')
   assert.equal((await outbox.size()).jobs, 40)
   await own.start()
   await eventually(async () => (await outbox.size()).jobs === 0, 'an empty outbox', 60_000)

@@ -68,10 +68,10 @@ async function share(): Promise<void> {
     if (broker !== null) await endBroker(broker, 'SIGKILL')
     leave()
   }
-  // Whoever started this one has connected while the broker started.
+  // The parent has connected while the broker started.
   setTimeout(look, LOOK_EVERY_MS)
 }
 
-// Where somebody else listens already there is nothing to do: whoever started this one connects to that one.
+// Another process already listens: the parent connects to that one.
 server.once('error', () => process.exit(0))
 server.listen(SHARED_ADDRESS, share)

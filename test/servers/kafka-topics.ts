@@ -25,7 +25,7 @@ export async function withAdmin<Result>(server: Server, use: (admin: Admin) => P
 
 /**
  * Creates it with these settings, such as `{ 'cleanup.policy': 'compact' }`. The broker hears of it a moment after its
- * controller has answered; whoever joined a group in between would be given no partition.
+ * controller has answered; a member that joined in between would get no partition.
  */
 export async function createTopic(
   server: Server,

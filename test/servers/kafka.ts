@@ -87,7 +87,7 @@ function askShared(): Promise<string> {
 }
 
 /**
- * A broker that nobody else uses, up in some 3 s: for tests that stop it, and for whoever needs other settings, as in
+ * A broker of its own, up in about 3 s, for tests that stop it or need other settings, as in
  * server.properties: `{ 'message.max.bytes': '1000' }`. Flags of the JVM go after those that every test has.
  */
 export async function startKafka(

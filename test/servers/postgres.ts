@@ -30,7 +30,7 @@ async function startServer(): Promise<PostgresServer> {
   return given === undefined || given === '' ? startPostgres() : { url: given, restart: null, stop: async () => {} }
 }
 
-/** A server that nobody else uses: for tests that restart it, and for whoever needs other `settings` than they do. */
+/** A server of its own, for tests that restart it or need other `settings`. */
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
   const keeper = spawn(process.execPath, [KEEPER, ...settings], { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface({ input: keeper.stdout })

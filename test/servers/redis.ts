@@ -49,7 +49,7 @@ export function redisServer(): Promise<RedisServer> {
   return shared
 }
 
-/** A server that nobody else uses: for tests that stop it, and for whoever needs other settings. */
+/** A server of its own, for tests that stop it or need other settings. */
 export async function startRedis(settings: RedisSettings = {}): Promise<OwnRedis> {
   const program = findProgram('redis-server', 'redis-server')
   if (program === null) throw new Error(MISSING)
@@ -130,7 +130,7 @@ export async function withRedis<Result>(url: string, use: (redis: Redis) => Prom
   const address = new URL(url)
   address.searchParams.delete('prefix')
   const redis = new Redis(address.href, { lazyConnect: true, maxRetriesPerRequest: 1, retryStrategy: () => null })
-  // Whoever waits for the connection hears of it; a listener keeps ioredis from printing it too.
+  // Callers that wait for the connection get the error; a listener keeps ioredis from printing it too.
   redis.on('error', () => {})
   try {
     await redis.connect()

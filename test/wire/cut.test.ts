@@ -51,7 +51,7 @@ describe('connections that break', { timeout: 300_000 }, () => {
     assert.equal(proxy.resets, 4)
   })
 
-  test('a server that is away longer than anybody waits for it: the worker goes on, and nothing is lost', async (t) => {
+  test('a server outage longer than every timeout: the worker goes on, and nothing is lost', async (t) => {
     await query(direct, `delete from ${schema}.jobs`)
     const proxy = await tcpProxy(t, direct)
     const mill = await open(proxy.url)

@@ -66,7 +66,7 @@ test('cleanupCompletedJobs takes the days that it is given, and refuses what are
 })
 
 // B168 X081
-test('releaseStaleLeases waits five minutes over and above the lease, unless told', async () => {
+test('releaseStaleLeases waits five minutes beyond the lease by default', async () => {
   const { id } = await queue.create({ type: 'greet', payload: {} })
   await queue.dequeue()
   await clock.advance(60_000 + STALE_LEASE_MS)

@@ -7,7 +7,7 @@ const entries = (count: number): readonly string[] => Array.from({ length: count
 describe('how many run', () => {
   // C07 C08 C20 C24 C34
   test(
-    'three of ten run unless told otherwise, and the others are pending',
+    'three of ten run by default, and the others are pending',
     withRig({ hold: true }, async (rig) => {
       for (const entry of entries(10)) rig.enqueue(entry, entry)
       await rig.settle()

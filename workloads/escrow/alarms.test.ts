@@ -158,7 +158,7 @@ test('letters that wait are an alarm until they are resolved', async () => {
 })
 
 // X170
-test('a presence that is away is one alarm, and takes nothing from the others', async () => {
+test('an unreachable presence raises one alarm and hides no other', async () => {
   const away = () => Promise.reject(new Error('Redis is away'))
   const one = stage({ presence: { list: away, seen: away } })
   one.pending = [{ topic: 'escrow.commands.dlq', count: 1 }]

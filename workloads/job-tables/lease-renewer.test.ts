@@ -66,7 +66,7 @@ describe('keepLease', () => {
     }
   })
 
-  test('a database that is away is asked again, until the lease must have ended', async () => {
+  test('an unreachable database is retried until the lease must have expired', async () => {
     let answer: ServiceResult<unknown> = AWAY
     const { clock, keeper } = keeperWith(async () => answer, { leaseSec: 60, heartbeatSec: 15 })
     await clock.advance('59s')

@@ -182,7 +182,7 @@ function impatientClock(): { readonly clock: Clock; readonly sleptMs: number[] }
   return { sleptMs, clock: { ...systemClock, sleep: async (ms) => void sleptMs.push(ms) } }
 }
 
-describe('a database that is away', () => {
+describe('an unreachable database', () => {
   // E43 X187
   test('a connection that is reset in the first query is replaced, and the run succeeds', async (t) => {
     const tables = await jobTables(t)

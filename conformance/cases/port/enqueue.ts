@@ -13,7 +13,7 @@ function unreadable(stage: Stage): NewJob {
   })
 }
 
-/** The trace that a job belongs to reaches whoever runs it. */
+/** The trace context of a job reaches the worker that runs it. */
 const TRACE = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, tracestate: 'vendor=1' }
 
 export const enqueueing: CaseFile = {

@@ -33,7 +33,7 @@ export const scheduling: CaseFile = {
     },
     {
       // A140 X066
-      name: 'a schedule is changed only by whoever knows its revision, and else nothing is enqueued',
+      name: 'a schedule changes only with its current revision; otherwise nothing is enqueued',
       guarantees: ['I2', 'I3'],
       ...need(schedules),
       async run(stage) {

@@ -7,7 +7,7 @@ test('JSON is read, whatever it is', () => {
   assert.deepEqual(readJson('null'), { ok: true, value: null })
 })
 
-test('what is none says the line, and an empty field says what to write', () => {
+test('invalid JSON names the line, and an empty field says what to enter', () => {
   const broken = readJson('{\n  "a": 1,\n  b: 2\n}')
   assert.ok(!broken.ok)
   assert.match(broken.why, /\(line 3, sign 3\)/)

@@ -19,7 +19,7 @@ test('ids and filters survive, whatever signs they hold', () => {
   }
 })
 
-test('a broken escape is taken as it stands, and an unknown page is none', () => {
+test('a broken escape is kept as it is, and an unknown page is not found', () => {
   assert.equal(parseRoute('#/jobs/100%').id, '100%')
   assert.equal(parseRoute('#/nowhere').page, null)
 })

@@ -134,7 +134,7 @@ test('a webhook that does not answer is given up after its time, twice', async (
   assert.equal(clock.waiting, 0)
 })
 
-test('an address that is none is refused at once', () => {
+test('an invalid address is refused at once', () => {
   for (const url of ['', 'hooks.example.com', 'file:///etc/passwd']) {
     assert.throws(() => webhookSink(url), { code: 'ERR_OPTION_INVALID' }, url)
   }

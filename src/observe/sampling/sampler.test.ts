@@ -48,7 +48,7 @@ test('a store is counted once a second at most, and for 1 % of the time where th
   await clock.advance(60_000)
   const renewed = query.fresh()
   await clock.advance(tookMs)
-  assert.equal((await renewed).value.mail?.completed, 6, 'whoever waits has the new one')
+  assert.equal((await renewed).value.mail?.completed, 6, 'waiting readers get the new one')
 })
 
 test('a first count that fails is told, and a later one leaves what is known', async () => {
@@ -114,7 +114,7 @@ test('a sampler tells what its process did in each step, and what the store hold
   await mill.close()
 })
 
-test('a store that is away leaves a gap, and the next step goes on', async () => {
+test('an unreachable store leaves a gap, and the next step goes on', async () => {
   const clock = new TestClock()
   const mill = await open('memory:', { clock })
   let isAway = true

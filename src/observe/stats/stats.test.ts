@@ -54,7 +54,7 @@ function stage(): Stage {
 }
 
 // B145 B151
-test('the rate is in jobs per minute, over an hour unless told', async () => {
+test('the rate is in jobs per minute, over an hour by default', async () => {
   const { stats, complete, clock } = stage()
   complete(60)
   assert.equal((await stats.collect()).windowMs, 3_600_000)
