@@ -6,7 +6,7 @@ import { type RetentionPolicy, retainOnce } from './retention.ts'
 import { fire, setBack } from './schedule-ticks.ts'
 
 const REAP_BATCH = 500
-/** A schedule that somebody else has just changed is looked at again this soon. */
+/** A schedule that another process has just changed is looked at again this soon. */
 const CHANGED_MS = 100
 /** Keepers of engines without leadership, started together, must not reap together. */
 const JITTER = 0.1
@@ -27,7 +27,7 @@ export function reapDuty(parts: KeeperParts, worker: string, everyMs: number): D
 const RETAIN_FIRST_MS = 10_000
 const RETAIN_MS = 3_600_000
 
-/** Removes finished jobs by the policy: soon after the office is taken, however often processes restart, then hourly. */
+/** Removes finished jobs by the policy: soon after it leads, however often processes restart, then hourly. */
 export function retentionDuty(parts: KeeperParts, policy: RetentionPolicy): Duty {
   const begun = new WeakSet<AbortSignal>()
   return {
@@ -50,12 +50,12 @@ export function schedulesDuty(parts: ScheduleParts, keeper: string, intervalMs: 
   const looked = new WeakMap<AbortSignal, number>()
   return {
     name: 'schedules',
-    perform: async (tenure) => {
+    perform: async (term) => {
       const nowMs = parts.clock.nowMs()
-      // Whoever had the office before may have known another time; so may this process at its last look.
-      const maySetBack = nowMs < (looked.get(tenure.signal) ?? Number.POSITIVE_INFINITY)
-      looked.set(tenure.signal, nowMs)
-      return fireDue(parts, { keeper, intervalMs, maySetBack }, tenure)
+      // The leader before may have known another time; so may this process at its last look.
+      const maySetBack = nowMs < (looked.get(term.signal) ?? Number.POSITIVE_INFINITY)
+      looked.set(term.signal, nowMs)
+      return fireDue(parts, { keeper, intervalMs, maySetBack }, term)
     },
     onChange: (wake) => {
       const stops = [parts.events.on('schedule.changed', wake), parts.events.on('clock.stepped', wake)]

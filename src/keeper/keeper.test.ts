@@ -99,7 +99,7 @@ test('one that was paused past its lease asks before it acts', async (t) => {
   assert.deepEqual(ticks(fired), ['00:00:30', '00:01:00', '00:01:30'])
 })
 
-test('one whose lease ran out while the store kept it waiting goes on when it still has the office', async (t) => {
+test('one whose lease ran out while the store kept it waiting goes on when it still leads', async (t) => {
   const { clock, first, fired } = await mills(t, 1)
   await first.schedules.upsert('beat', { type: beat, cron: '*/30 * * * * *', missed: 'all' })
   const keeper = await first.keep()

@@ -15,18 +15,18 @@ import type { NamedSchedule } from './timetable.ts'
 export interface KeeperOptions {
   /**
    * Another keeper takes over within twice this when the active one ends, and schedules added by other processes are
-   * seen after it at most. 5 s unless told, and less where reaping is to be more frequent than that.
+   * seen after it at most. Default: 5s, or `reap` if that is shorter.
    */
   readonly interval?: Duration
-  /** How often expired leases of dead workers are looked for. 30 s unless told; false leaves it to others. */
+  /** How often expired leases of dead workers are looked for. Default: 30s; false leaves it to others. */
   readonly reap?: Duration | false
   /** Definitions: their schedules are stored, and jobs are prepared and recovered by them. */
   readonly jobs?: readonly AnyJob[]
   /** More schedules to store, of any type. */
   readonly schedules?: readonly NamedSchedule[]
-  /** How long finished jobs stay; completed ones 7 days unless told. False leaves tidying up to others. */
+  /** How long finished jobs stay; completed ones for 7 days by default. False leaves tidying up to others. */
   readonly retention?: RetentionPolicy | false
-  /** `hostname:pid:suffix` unless told. */
+  /** Default: `hostname:pid:suffix`. */
   readonly id?: string
 }
 
@@ -39,7 +39,7 @@ const KEEPER_NAMES: OptionNames<KeeperOptions> = {
   id: true,
 }
 
-/** Whoever runs what is due on the clock: reaping, schedules and tidying up. */
+/** Runs what is due on the clock: reaping, schedules and retention. */
 export interface Keeper {
   readonly id: string
   /** Whether this is the keeper that works now; the others wait to take over. */
@@ -53,7 +53,7 @@ export interface Keeper {
 const INTERVAL_MS_MIN = 20
 const INTERVAL_MS_DEFAULT = 5_000
 const INTERVAL_MS_LEAST = 250
-/** How long a stop waits for a pass under way and for the office to be given up. */
+/** How long a stop waits for a pass under way and for leadership to be given up. */
 const STOP_MS = 5_000
 
 /** Stores the declared schedules, then begins to campaign. */
@@ -71,7 +71,7 @@ export async function startKeeper(parts: KeeperParts, id: string, options: Keepe
   return new StartedKeeper(parts, { id, intervalMs, names, duties })
 }
 
-/** Whoever wants dead workers' jobs back within a second must not wait longer than that for another keeper. */
+/** A short `reap` needs a takeover that is as quick. */
 function intervalFor(reapMs: number | null): number {
   return Math.max(INTERVAL_MS_LEAST, Math.min(INTERVAL_MS_DEFAULT, reapMs ?? INTERVAL_MS_DEFAULT))
 }
@@ -116,7 +116,7 @@ class StartedKeeper implements Keeper {
   readonly stopped: Promise<void>
   readonly #parts: KeeperParts
   readonly #started: Started
-  readonly #office: LeaderElection
+  readonly #election: LeaderElection
   readonly #stop = new AbortController()
   /** The duties of this and of former terms; a new term begins when the old one's acts have ended. */
   #work: Promise<unknown> = Promise.resolve()
@@ -126,7 +126,7 @@ class StartedKeeper implements Keeper {
     this.id = id
     this.#parts = parts
     this.#started = started
-    this.#office = new LeaderElection({
+    this.#election = new LeaderElection({
       // A keeper that leaves something out must not keep one away that does everything.
       name: `keeper:${duties.map(({ name }) => name).join('+')}`,
       holder: id,
@@ -134,7 +134,7 @@ class StartedKeeper implements Keeper {
       leadership: parts.engine.records === undefined ? null : new Leadership(parts.engine.records),
       clock: parts.clock,
       onLook: clockWatch(parts.clock, parts.events),
-      onTaken: (tenure, number) => this.#begin(tenure, number),
+      onTaken: (term, number) => this.#begin(term, number),
       onLost: () => parts.events.emit('keeper.waiting', { keeper: id }),
       onError: (error) => this.#report('campaign', error),
     })
@@ -143,7 +143,7 @@ class StartedKeeper implements Keeper {
   }
 
   get leads(): boolean {
-    return this.#office.isHeld
+    return this.#election.isHeld
   }
 
   /** A store that does not answer is not waited for: what the keeper holds runs out by itself. */
@@ -155,35 +155,35 @@ class StartedKeeper implements Keeper {
   }
 
   async #run(): Promise<void> {
-    if (this.#started.duties.length > 0) await this.#office.keep(this.#stop.signal)
+    if (this.#started.duties.length > 0) await this.#election.keep(this.#stop.signal)
     await this.#work
-    await this.#office.resign().catch((error: unknown) => this.#report('resign', error))
+    await this.#election.resign().catch((error: unknown) => this.#report('resign', error))
     this.#parts.events.emit('keeper.stopped', { keeper: this.id, schedules: this.#started.names })
   }
 
-  #begin(tenure: LeadershipTerm, number: number): void {
+  #begin(term: LeadershipTerm, number: number): void {
     this.#parts.events.emit('keeper.leading', { keeper: this.id, term: number })
     const before = this.#work
-    this.#work = Promise.all([before, ...this.#started.duties.map((duty) => this.#tend(duty, tenure, before))])
+    this.#work = Promise.all([before, ...this.#started.duties.map((duty) => this.#tend(duty, term, before))])
   }
 
-  /** Again and again until the office is lost. A duty that fails is reported and tried again. */
-  async #tend(duty: Duty, tenure: LeadershipTerm, before: Promise<unknown>): Promise<void> {
+  /** Again and again until leadership is lost. A duty that fails is reported and tried again. */
+  async #tend(duty: Duty, term: LeadershipTerm, before: Promise<unknown>): Promise<void> {
     const { clock } = this.#parts
     await before
     let alarm = new AbortController()
     const unsubscribe = duty.onChange?.(() => alarm.abort())
-    while (await tenure.holds()) {
+    while (await term.holds()) {
       alarm = new AbortController()
-      const waitMs = await this.#perform(duty, tenure)
-      await clock.sleep(waitMs, AbortSignal.any([tenure.signal, alarm.signal]))
+      const waitMs = await this.#perform(duty, term)
+      await clock.sleep(waitMs, AbortSignal.any([term.signal, alarm.signal]))
     }
     unsubscribe?.()
   }
 
-  async #perform(duty: Duty, tenure: LeadershipTerm): Promise<number> {
+  async #perform(duty: Duty, term: LeadershipTerm): Promise<number> {
     try {
-      return await duty.perform(tenure)
+      return await duty.perform(term)
     } catch (error) {
       this.#report(duty.name, error)
       return this.#started.intervalMs

@@ -5,12 +5,12 @@ export interface LeaderElectionParts {
   readonly name: string
   readonly holder: string
   readonly intervalMs: number
-  /** Null where the engine has no leadership: then everybody holds the office. */
+  /** Null where the engine keeps no records: then every keeper leads. */
   readonly leadership: Leadership | null
   readonly clock: Clock
   /** Before every campaign. */
   onLook?(): void
-  onTaken(tenure: LeadershipTerm, number: number): void
+  onTaken(term: LeadershipTerm, number: number): void
   onLost(): void
   onError(error: unknown): void
 }
@@ -24,9 +24,9 @@ interface Held {
 const LEASE_INTERVALS = 1.5
 
 /**
- * The seat that one of several keepers has. It is renewed every half interval; one that waits sleeps until the term it
- * saw runs out, so another takes over within one and a half intervals of a holder's death, and within one of its
- * resignation. It saves work and decides nothing: what its holder does is fenced by itself.
+ * Lets one of several keepers lead. The lease is renewed every half interval. A keeper that waits sleeps until the term it
+ * saw runs out, so another takes over within one and a half intervals of a leader's death, and within one of its
+ * resignation. It saves work and decides nothing: each act of the leader is fenced by itself.
  */
 export class LeaderElection {
   readonly #parts: LeaderElectionParts
@@ -46,7 +46,7 @@ export class LeaderElection {
     return this.#held !== null && this.#isInTime()
   }
 
-  /** Takes, renews or watches the office until the signal aborts; then gives it up. */
+  /** Takes, renews or watches the lead until the signal aborts; then gives it up. */
   async keep(stop: AbortSignal): Promise<void> {
     const { clock } = this.#parts
     while (!stop.aborted) {
@@ -95,7 +95,7 @@ export class LeaderElection {
     if (this.#held !== null && this.#held.number !== term.number) this.#leave()
     this.#until = until
     if (!this.#isInTime()) {
-      // The answer took longer than the lease: whether the office is still ours only a new question tells.
+      // The answer took longer than the lease: only a new question tells whether we still lead.
       this.#leave()
       return 1
     }
@@ -110,7 +110,7 @@ export class LeaderElection {
     const holds = async (): Promise<boolean> => {
       if (this.#held === held && !this.#isInTime()) await this.#look()
       if (this.#held !== held) return false
-      // Left, so that the next campaign begins a term of its own; whoever asked here ends his work.
+      // Left, so that the next campaign begins a new term; the caller ends its work.
       if (!this.#isInTime()) this.#leave()
       return this.#held === held
     }
@@ -132,19 +132,19 @@ export class LeaderElection {
   }
 }
 
-/** One office at a time: what its holder may rely on while it works. */
+/** What a leader may rely on while it works. */
 export interface LeadershipTerm {
-  /** Aborts when the office is lost or given up. */
+  /** Aborts when leadership is lost or given up. */
   readonly signal: AbortSignal
-  /** Whether the office is still held; asks the store if the lease has run out by this process's clock. */
+  /** Whether this process still leads; asks the store if the lease has run out by this process's clock. */
   holds(): Promise<boolean>
 }
 
-/** Something that is to be done again and again by whoever holds the office. */
+/** Work that the leader does again and again. */
 export interface Duty {
   readonly name: string
   /** Does what is due now and answers in how many milliseconds it wants to look again. */
-  perform(tenure: LeadershipTerm): Promise<number>
+  perform(term: LeadershipTerm): Promise<number>
   /** Calls `wake` when it should look at once. Returns the unsubscriber. */
   onChange?(wake: () => void): () => void
 }

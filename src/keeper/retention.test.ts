@@ -22,7 +22,7 @@ describe('the rules of a policy', () => {
     ])
 
   // B167
-  test('keep completed and ended jobs for seven days and dead letters for ever unless told', () => {
+  test('keep completed and ended jobs for seven days and dead letters for ever by default', () => {
     assert.deepEqual(rules({}), [
       ['completed', '*', 93],
       ['ended', '*', 93],

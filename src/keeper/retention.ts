@@ -9,7 +9,7 @@ import { AGE_NAMES, type Ages, type AgesMs, checkAges } from '../job/keep.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import type { Clock } from '../time/clock.ts'
 
-/** How long finished jobs stay. Dead letters stay for ever unless told, and those of critical types whatever is told here. */
+/** How long finished jobs stay. Default: dead letters stay for ever; those of critical types do so whatever this says. */
 export interface RetentionPolicy extends Ages {
   /** When the jobs take more bytes than this, the oldest completed ones go, whatever their age. */
   readonly bytes?: number

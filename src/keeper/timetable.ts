@@ -154,7 +154,7 @@ export class Timetable {
   }
 
   /**
-   * When it would run next, ten times unless told: a stored schedule by its name, or any cron text, in milliseconds.
+   * When it would run next, in milliseconds: a stored schedule by its name, or any cron text. Default: the next ten.
    *
    * @example
    * await mill.schedules.preview('0 3 * * MON', { tz: 'Europe/Berlin' })
@@ -172,7 +172,7 @@ export class Timetable {
     return upcoming({ runs: 0, ...spec }, this.#parts.clock.nowMs(), count)
   }
 
-  /** Expected, but missing: schedules whose tick nobody has run for longer than this, a minute unless told. */
+  /** Schedules whose tick is late by more than this. Default: 1m. */
   async overdue(tolerance: Duration = '1m'): Promise<readonly ScheduleView[]> {
     return overdueSchedules(await this.list(), this.#parts.clock.nowMs(), parseDurationMs(tolerance, 'tolerance'))
   }

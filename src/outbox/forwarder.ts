@@ -11,7 +11,7 @@ export interface ForwarderParts {
   readonly name: string
   readonly outbox: Outbox
   readonly leadership: Leadership
-  /** Who campaigns for the office. */
+  /** The id under which it campaigns. */
   readonly id: string
   readonly clock: Clock
   readonly random: () => number
@@ -35,7 +35,7 @@ const BATCH_BYTES_MAX = 4 * 1_024 * 1_024
  */
 export class Forwarder {
   readonly #parts: ForwarderParts
-  readonly #office: LeaderElection
+  readonly #election: LeaderElection
   readonly #stop = new AbortController()
   readonly #stopped: Promise<void>
   #work: Promise<void> = Promise.resolve()
@@ -47,14 +47,14 @@ export class Forwarder {
   constructor(parts: ForwarderParts) {
     this.#parts = parts
     this.#size = parts.batchMax
-    this.#office = new LeaderElection({
+    this.#election = new LeaderElection({
       name: `outbox:${parts.name}`,
       holder: parts.id,
       intervalMs: parts.intervalMs,
       leadership: parts.leadership,
       clock: parts.clock,
-      onTaken: (tenure) => {
-        this.#work = this.#work.then(() => this.#forward(tenure))
+      onTaken: (term) => {
+        this.#work = this.#work.then(() => this.#forward(term))
       },
       onLost: () => {},
       onError: parts.onError,
@@ -63,7 +63,7 @@ export class Forwarder {
   }
 
   get leads(): boolean {
-    return this.#office.isHeld
+    return this.#election.isHeld
   }
 
   /** Something was added here: it need not wait for the next look. */
@@ -78,29 +78,29 @@ export class Forwarder {
   }
 
   async #run(): Promise<void> {
-    await this.#office.keep(this.#stop.signal)
+    await this.#election.keep(this.#stop.signal)
     await this.#work
-    await this.#office.resign().catch(this.#parts.onError)
+    await this.#election.resign().catch(this.#parts.onError)
   }
 
-  async #forward(tenure: LeadershipTerm): Promise<void> {
+  async #forward(term: LeadershipTerm): Promise<void> {
     const { clock } = this.#parts
-    while (await tenure.holds()) {
+    while (await term.holds()) {
       this.#alarm = new AbortController()
-      const waitMs = await this.#forwardOnce(tenure)
+      const waitMs = await this.#forwardOnce(term)
       // What is added while the target is away must not make it be asked more often.
-      const wakers = this.#failures > 0 ? [tenure.signal] : [tenure.signal, this.#alarm.signal]
+      const wakers = this.#failures > 0 ? [term.signal] : [term.signal, this.#alarm.signal]
       await clock.sleep(waitMs, AbortSignal.any(wakers))
     }
   }
 
   /** Answers how long to wait before the next look. */
-  async #forwardOnce(tenure: LeadershipTerm): Promise<number> {
+  async #forwardOnce(term: LeadershipTerm): Promise<number> {
     const { outbox, name, send, pollMs, batchMax, onError, random } = this.#parts
     try {
       const batch = await outbox.first(name, { max: this.#size, bytesMax: BATCH_BYTES_MAX })
       // Reading may have taken long, and whoever was paused must not send behind a successor.
-      if (batch.length === 0 || !(await tenure.holds())) return pollMs
+      if (batch.length === 0 || !(await term.holds())) return pollMs
       await send(batch.map(({ job }) => job))
       await outbox.remove(name, batch)
       this.#failures = 0

@@ -18,15 +18,15 @@ export interface OutboxOptions {
   readonly store: string | object
   /** Where they go: a URL, or an engine, which is then closed with the outbox. */
   readonly target: string | object
-  /** Outboxes of different names in one store know nothing of each other. `outbox` unless told. */
+  /** Outboxes of different names in one store are independent. Default: `outbox`. */
   readonly name?: string
   /** False: this process only adds, and another one forwards. */
   readonly forward?: boolean
-  /** How often the one that forwards looks for what other processes have committed; 250 ms unless told. */
+  /** How often the forwarder looks for jobs that other processes have committed. Default: 250ms. */
   readonly poll?: Duration
-  /** Another process takes over within one and a half of this when the one that forwards dies; 5 s unless told. */
+  /** Another process takes over within one and a half of this when the forwarder dies. Default: 5s. */
   readonly interval?: Duration
-  /** How many jobs go at once; 500 unless told. As many may be repeated after a crash. */
+  /** How many jobs go at once; as many may be repeated after a crash. Default: 500. */
   readonly batch?: number
   /** Told whenever the target or the store did not answer. It is tried again in any case. */
   readonly onError?: (error: unknown) => void

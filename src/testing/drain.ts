@@ -11,11 +11,11 @@ import type { Worker } from '../worker/worker.ts'
 import { newWorkerId } from '../worker/worker-id.ts'
 
 export interface DrainOptions {
-  /** Starts after which the queue is taken for one that never gets empty; 1000 unless told. */
+  /** Starts after which `drain` gives up on a queue that never gets empty. Default: 1000. */
   readonly max?: number
-  /** Bound in real time, whatever clock the mill has; 10 s unless told. */
+  /** Bound in real time, whatever clock the mill has. Default: 10s. */
   readonly timeout?: Duration
-  /** Handlers at once. 1 unless told, so that jobs run one after the other, in the order of the queue. */
+  /** Handlers at once. Default: 1, so that jobs run one after the other, in the order of the queue. */
   readonly concurrency?: number
 }
 
@@ -172,7 +172,7 @@ class Draining {
 
 /**
  * Waits until a job is completed, dead or ended, and resolves with it: unlike `mill.result` a failure is an answer here.
- * The bound is real time (5 s unless told), because a test clock that nobody moves would never give up.
+ * The bound is real time (default: 5s), because a test clock that stands still would never give up.
  *
  * @example
  * const job = await settled(mill, receipt)

@@ -8,19 +8,19 @@ export type FaultyCall = 'enqueue' | 'claim' | 'settle' | 'renew'
 
 /** Which calls are meant, counted from 1 since the engine was wrapped, over all its consumers. */
 export interface FaultPlace {
-  /** The first call that is meant; 1 unless told. */
+  /** The first call that is affected. Default: 1. */
   readonly nth?: number
-  /** How many in a row; 1 unless told, `Infinity` for all that follow. */
+  /** How many in a row; `Infinity` for all that follow. Default: 1. */
   readonly times?: number
 }
 
 export interface Failure extends FaultPlace {
   /**
    * `before`: nothing happened in the store. `after`: it did, and only the answer was lost, so that a caller who takes
-   * the error for a refusal is caught. `before` unless told.
+   * the error for a refusal is caught. Default: `before`.
    */
   readonly when?: 'before' | 'after'
-  /** What the call rejects with; an EngineError with `ERR_STORAGE_FAILED` unless told. */
+  /** What the call rejects with. Default: an EngineError with `ERR_STORAGE_FAILED`. */
   readonly error?: Error
 }
 

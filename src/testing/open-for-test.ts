@@ -7,11 +7,11 @@ import { seededRandom } from './random.ts'
 import { TestClock } from './test-clock.ts'
 
 export interface TestMillOptions extends Omit<MillOptions, 'clock' | 'random' | 'log'> {
-  /** `memory:` unless told; a `sqlite:` URL of a temporary file shows the same behaviour on disk. */
+  /** Default: `memory:`. A `sqlite:` URL of a temporary file shows the same behaviour on disk. */
   readonly engine?: string
-  /** When the clock starts, in milliseconds since the epoch; the first of January 2026 unless told. */
+  /** When the clock starts, in milliseconds since the epoch. Default: the first of January 2026. */
   readonly startMs?: number
-  /** For jitter; 1 unless told, so that every run of a test is the same. */
+  /** For jitter. Default: 1, so that every run of a test is the same. */
   readonly seed?: number
   readonly faults?: Faults
 }
