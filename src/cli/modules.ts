@@ -87,6 +87,6 @@ function isJob(value: unknown): value is AnyJob {
   if (typeof value !== 'object' || value === null) return false
   const { type, run, handledBy, leaseMs, attempts } = value as Partial<Record<keyof AnyJob, unknown>>
   const handlerFits = run === null || typeof run === 'function'
-  const figuresFit = typeof leaseMs === 'number' && typeof attempts === 'number'
-  return typeof type === 'string' && typeof handledBy === 'function' && handlerFits && figuresFit
+  const numbersFit = typeof leaseMs === 'number' && typeof attempts === 'number'
+  return typeof type === 'string' && typeof handledBy === 'function' && handlerFits && numbersFit
 }

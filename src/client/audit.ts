@@ -1,6 +1,6 @@
 /** What operators do besides acting on dead letters, and the audit entry that each act leaves. */
 import { deadLettersOf, pausesOf } from '../engine/capability-checks.ts'
-import type { Actor, AuditNote, NotedAction } from '../engine/dead-letters.ts'
+import type { Actor, AuditNote, OperatorAction } from '../engine/dead-letters.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 
@@ -12,7 +12,7 @@ export function checkActor(by: Partial<Actor>, of: string): void {
 
 /** An act for the audit. */
 export interface Note extends Actor {
-  readonly action: NotedAction
+  readonly action: OperatorAction
   readonly jobId?: string
   readonly type?: string
   /** What the act is about, if neither a job nor a type: such as a schedule's name. */

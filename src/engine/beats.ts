@@ -36,8 +36,8 @@ export function decodeBeat(owner: { readonly type: string; readonly instance: st
 
 function workOf(value: unknown): AtWork | null {
   const { host, pid, process, startedAtMs, concurrency, running, jobs } = fieldsOf(value)
-  const figures = [pid, startedAtMs, concurrency, running]
-  if (typeof host !== 'string' || figures.some((figure) => typeof figure !== 'number')) return null
+  const numbers = [pid, startedAtMs, concurrency, running]
+  if (typeof host !== 'string' || numbers.some((value) => typeof value !== 'number')) return null
   return {
     host,
     pid: Number(pid),

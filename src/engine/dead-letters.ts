@@ -35,7 +35,7 @@ export const DESK_ACTIONS = ['replay', 'discard', 'undo', 'purge'] as const
 export type DeskAction = (typeof DESK_ACTIONS)[number]
 
 /** Acts that are not the desk's. Whoever carries one out notes it. */
-export const NOTED_ACTIONS = [
+export const OPERATOR_ACTIONS = [
   'enqueue',
   'cancel',
   'retry',
@@ -47,14 +47,14 @@ export const NOTED_ACTIONS = [
   'schedule-run',
   'schedule-remove',
 ] as const
-export type NotedAction = (typeof NOTED_ACTIONS)[number]
+export type OperatorAction = (typeof OPERATOR_ACTIONS)[number]
 
-export type AuditAction = DeskAction | NotedAction
-export const AUDIT_ACTIONS: readonly AuditAction[] = [...DESK_ACTIONS, ...NOTED_ACTIONS]
+export type AuditAction = DeskAction | OperatorAction
+export const AUDIT_ACTIONS: readonly AuditAction[] = [...DESK_ACTIONS, ...OPERATOR_ACTIONS]
 
 /** An act that has been carried out, for the audit. */
 export interface AuditNote extends Actor {
-  readonly action: NotedAction
+  readonly action: OperatorAction
   /** Null for an act that is about no single job. */
   readonly jobId: string | null
   /** Null for an act that is about no single type. */

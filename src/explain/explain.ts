@@ -9,7 +9,7 @@ import { within } from '../time/wait.ts'
 import { decide } from './decide.ts'
 import type { Decision, Reason } from './explanation.ts'
 import { EXPLAINED_JOBS_MAX, type ExplainedJob, type Explanation } from './explanation.ts'
-import { gatherFacts } from './facts.ts'
+import { collectFacts } from './facts.ts'
 import { noteText, reasonText } from './messages.ts'
 
 export interface ExplainOptions {
@@ -18,7 +18,7 @@ export interface ExplainOptions {
   readonly clock?: Clock
 }
 
-const GATHER_MS = 5_000
+const COLLECT_MS = 5_000
 
 /**
  * Why a job is not running, or what it is doing. It takes a few bounded reads and changes nothing. Throws an UnknownJobError
@@ -37,7 +37,7 @@ export async function explainJob(
   const inspector = inspectorOf(engine)
   try {
     const asked = { engine, inspector, id, nowMs: clock.nowMs(), jobs }
-    const facts = await within(clock, GATHER_MS, `looking at job ${id}`, () => gatherFacts(asked))
+    const facts = await within(clock, COLLECT_MS, `looking at job ${id}`, () => collectFacts(asked))
     return toExplanation(decide(facts), facts.nowMs)
   } catch (error) {
     if (isMillraceError(error, 'ERR_JOB_UNKNOWN', 'ERR_CLOSED')) throw error

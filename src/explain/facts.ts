@@ -47,7 +47,7 @@ export interface Asked {
 }
 
 /** Throws an UnknownJobError when there is no such job. */
-export async function gatherFacts(asked: Asked): Promise<Facts> {
+export async function collectFacts(asked: Asked): Promise<Facts> {
   const { engine, inspector, id } = asked
   const { recovery, recoveryMaxMs } = engine.capabilities
   const [job = null] = await inspector.find([id])

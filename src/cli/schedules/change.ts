@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Mill } from '../../client/mill.ts'
-import type { NotedAction } from '../../engine/dead-letters.ts'
+import type { OperatorAction } from '../../engine/dead-letters.ts'
 import type { Receipt } from '../../engine/engine.ts'
 import { UnknownScheduleError } from '../../errors.ts'
 import { omitUndefined } from '../../job/known-options.ts'
@@ -33,7 +33,7 @@ function tell({ terminal, clock }: Cli, flags: SharedOptions, view: ScheduleView
 async function changeSchedule(
   cli: Cli,
   mill: Mill,
-  { name, action }: { readonly name: string; readonly action: NotedAction },
+  { name, action }: { readonly name: string; readonly action: OperatorAction },
   change: () => Promise<ScheduleView>,
 ): Promise<ScheduleView> {
   const before = await mill.schedules.find(name)
@@ -175,7 +175,7 @@ interface AddFlags extends SharedOptions {
   readonly jobs?: readonly string[]
 }
 
-interface Given {
+interface AddArguments {
   readonly name: string
   readonly type: string
   readonly cron: string
@@ -220,8 +220,8 @@ const HELP = `${examples([
 
 A running keeper picks it up within its interval (default: 5 seconds).`
 
-async function add(cli: Cli, given: Given, flags: AddFlags): Promise<void> {
-  const { name, type, cron, payload } = given
+async function add(cli: Cli, args: AddArguments, flags: AddFlags): Promise<void> {
+  const { name, type, cron, payload } = args
   const jobs = flags.jobs === undefined ? [] : await loadJobs(flags.jobs)
   const spec = { ...toSpec(flags), type, cron, ...(payload !== undefined && { payload: parsePayload(payload) }) }
   const options = { clock: cli.clock, jobs }

@@ -3,7 +3,7 @@ import type { ClaimRequest, SubscribedType } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
 import type { Cursor, Cursors } from './cursors.ts'
 import type { Database, Queries } from './database.ts'
-import { after, CLAIMABLE, DUE, event, given, jobColumns, ms, NOW, UNLEASED } from './fragments.ts'
+import { after, CLAIMABLE, DUE, event, jobColumns, ms, NOW, rowsFrom, UNLEASED } from './fragments.ts'
 import type { Names } from './names.ts'
 import { claimLimited } from './rate-limits.ts'
 import { fromPlain, type JobRow, type PlainRow, toLease } from './rows.ts'
@@ -98,7 +98,7 @@ WITH exhausted AS (
   UPDATE ${jobs} AS job SET status = 'failed', completed_at = ${NOW}, attempt_count = attempt_count - 1,
     fail_code = 'attempts_used', started_at = NULL,
     fail_reason = 'all ' || max_attempts || ' attempts were used before it was put back; replay it instead', ${UNLEASED}
-  FROM ${given('$2::text[]')} AS given (id) WHERE job.id::text = given.id AND job.lease_token = $3
+  FROM ${rowsFrom('$2::text[]')} AS given (id) WHERE job.id::text = given.id AND job.lease_token = $3
   RETURNING job.id, job.attempt_count, job.fail_reason)
 INSERT INTO ${events} (job_id, data)
 SELECT id::text::${eventIdType}, ${event({ type: `'dead'`, attempt: 'attempt_count', worker: 'NULL' }, `jsonb_build_object('error', fail_reason)`)}

@@ -2,7 +2,7 @@ import type { Lease, Outcome, Settlement, Unstorable } from '../../engine/outcom
 import type { Queries } from './database.ts'
 import { arrayOf, arrayOfNumbers } from './driver.ts'
 import { isRefusedText } from './faults.ts'
-import { given, held, NOW, owned, unleased } from './fragments.ts'
+import { held, NOW, owned, rowsFrom, unleased } from './fragments.ts'
 import type { Names } from './names.ts'
 import { fenceOf } from './rows.ts'
 
@@ -17,7 +17,7 @@ const COMPLETED = `status = 'completed', result = given.result::json, duration_m
 export const COMPLETE_THERE = ({ jobs }: Names): string => `
 WITH done AS (
   UPDATE ONLY ${jobs} AS job SET bounded = false, ${COMPLETED}
-  FROM ${given('$2::tid[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::int[]')}
+  FROM ${rowsFrom('$2::tid[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::int[]')}
     WITH ORDINALITY AS given (place, id, result, duration_ms, fence, nth)
   CROSS JOIN LATERAL (SELECT ($7::text[])[given.fence] AS token) AS fence
   WHERE job.ctid = given.place AND job.id::text = given.id AND ${owned('job', 'fence')}
@@ -29,7 +29,7 @@ SELECT count(*)::int AS jobs, coalesce(bool_or(awaited), false) AS awaited,
 /** Completes the jobs whose tokens hold and returns their ids. */
 export const COMPLETE = ({ jobs }: Names): string => `
 UPDATE ${jobs} AS job SET bounded = given.bounded, ${COMPLETED}
-FROM ${given('$2::text[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::boolean[]')}
+FROM ${rowsFrom('$2::text[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::boolean[]')}
   AS given (id, token, result, duration_ms, bounded)
 WHERE ${held('job', 'given')}
 RETURNING given.id, given.token, job.awaited`

@@ -3,7 +3,7 @@ import { UnknownJobError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { redirect } from '../../job/predecessors.ts'
 import type { Queries } from './database.ts'
-import { given, lockOrder, NOW } from './fragments.ts'
+import { lockOrder, NOW, rowsFrom } from './fragments.ts'
 import type { Names } from './names.ts'
 
 export const FIND_IDS = ({ jobs }: Names): string =>
@@ -20,14 +20,14 @@ export const LINK = ({ jobs, edges }: Names): string => `
 INSERT INTO ${edges} (job_id, after_id, if_dead, held)
 SELECT given.job_id, given.after_id, given.if_dead, coalesce(
   first.status IN ('queued', 'processing') OR (first.status = 'failed' AND first.ended IS NULL AND given.if_dead = 'wait'), false)
-FROM ${given('$2::text[]', '$3::text[]', '$4::text[]')} AS given (job_id, after_id, if_dead)
+FROM ${rowsFrom('$2::text[]', '$3::text[]', '$4::text[]')} AS given (job_id, after_id, if_dead)
 LEFT JOIN ${jobs} AS first ON first.id::text = given.after_id
 WHERE ${NOW} IS NOT NULL`
 
 export const HOLD_BACK = ({ jobs, edges }: Names): string => `
 UPDATE ${jobs} AS job SET after = given.after::json,
   waiting_for = (SELECT count(*) FROM ${edges} AS edge WHERE edge.job_id = given.id AND edge.held)
-FROM ${given('$2::text[]', '$3::text[]')} AS given (id, after) WHERE job.id::text = given.id AND ${NOW} IS NOT NULL`
+FROM ${rowsFrom('$2::text[]', '$3::text[]')} AS given (id, after) WHERE job.id::text = given.id AND ${NOW} IS NOT NULL`
 
 /** A condition on `job`: a job that may still run, or be replayed, comes after it and will need its result. */
 export function isAwaited({ edges }: Names): string {

@@ -3,7 +3,7 @@ import type { NewJob } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
 import type { Queries } from './database.ts'
 import { link, refuseUnknown } from './dependencies.ts'
-import { after, given, LIVE, lockOrder, NOW } from './fragments.ts'
+import { after, LIVE, lockOrder, NOW, rowsFrom } from './fragments.ts'
 import { insertLatest, LOCK_LATEST } from './latest-keys.ts'
 import { literal, type Names } from './names.ts'
 
@@ -17,9 +17,9 @@ import { literal, type Names } from './names.ts'
 export const LOCK_JOBS = ({ jobs }: Names): string => `
 SELECT job.id::text AS id, ${NOW} AS now FROM ${jobs} AS job WHERE job.id IN (
   SELECT id FROM ${jobs} WHERE id::text = ANY ($2::text[])
-  UNION SELECT other.id FROM ${given('$3::text[]')} AS wanted (key)
+  UNION SELECT other.id FROM ${rowsFrom('$3::text[]')} AS wanted (key)
     JOIN ${jobs} AS other ON other.idempotency_key = wanted.key AND other.${LIVE}
-  UNION SELECT other.id FROM ${given('$4::text[]', '$5::text[]')} AS wanted (type, latest_key)
+  UNION SELECT other.id FROM ${rowsFrom('$4::text[]', '$5::text[]')} AS wanted (type, latest_key)
     JOIN ${jobs} AS other ON other.type = wanted.type AND other.latest_key = wanted.latest_key AND other.${LIVE})
   AND (job.status = 'processing' OR NOT $6::boolean)
 ORDER BY ${lockOrder('job')} FOR UPDATE OF job`
@@ -28,7 +28,7 @@ ORDER BY ${lockOrder('job')} FOR UPDATE OF job`
 export const TAKE_ARRIVALS = ({ arrivals }: Names): string => `
 SELECT nextval('${arrivals.replaceAll("'", "''")}')::text AS arrival, ${NOW} AS now FROM generate_series(1, $2::int)`
 
-export const GIVEN_JOBS = `unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::int[], $7::int[], $8::float8[],
+export const NEW_JOBS = `unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::int[], $7::int[], $8::float8[],
     $9::timestamptz[], $10::text[], $11::text[], $12::text[])
   WITH ORDINALITY AS given (id, type, payload, version, priority, attempts, delay_ms, run_at, key, tenant, options, nth)`
 
@@ -44,7 +44,7 @@ export function jobValues({ idType, payloadType }: Names): string {
 export const ENQUEUE = (names: Names): string => `
 INSERT INTO ${names.jobs} (${JOB_COLUMNS})
 SELECT ${jobValues(names)}
-FROM (SELECT given.*, coalesce(given.run_at, ${after('delay_ms')}) AS due FROM ${GIVEN_JOBS}) AS given
+FROM (SELECT given.*, coalesce(given.run_at, ${after('delay_ms')}) AS due FROM ${NEW_JOBS}) AS given
 ORDER BY nth
 ON CONFLICT DO NOTHING
 RETURNING id::text AS id`
@@ -59,7 +59,7 @@ SELECT ${jobValues(names)}, arrival
 FROM (
   SELECT given.*, coalesce(given.run_at, ${after('delay_ms')}) AS due,
     coalesce(($13::bigint[])[given.nth], nextval(${literal(names.arrivals)})) AS arrival
-  FROM (SELECT * FROM ${GIVEN_JOBS} ORDER BY nth) AS given) AS placed
+  FROM (SELECT * FROM ${NEW_JOBS} ORDER BY nth) AS given) AS placed
 ORDER BY key, nth
 ON CONFLICT DO NOTHING
 RETURNING id::text AS id`

@@ -49,7 +49,7 @@ export const UNLEASED: string = unleased(NOW)
  * the first five of a prepared statement), three hundred ids would make it scan the whole table and compare every row
  * with each of them: 90 ms instead of 6 with thirty thousand jobs.
  */
-export function given(...arrays: readonly string[]): string {
+export function rowsFrom(...arrays: readonly string[]): string {
   return `unnest(${arrays.map((array) => `(SELECT ${array})`).join(', ')})`
 }
 

@@ -1,8 +1,8 @@
 import type { Receipt } from '../../engine/engine.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { Queries } from './database.ts'
-import { columnsOf, findKnown, GIVEN_JOBS, JOB_COLUMNS, jobValues } from './enqueue.ts'
-import { after, DUE, event, given, LIVE, NOW, UNLEASED } from './fragments.ts'
+import { columnsOf, findKnown, JOB_COLUMNS, jobValues, NEW_JOBS } from './enqueue.ts'
+import { after, DUE, event, LIVE, NOW, rowsFrom, UNLEASED } from './fragments.ts'
 import { literal, type Names } from './names.ts'
 import type { ViewRow } from './rows.ts'
 
@@ -55,7 +55,7 @@ FROM ${jobs} WHERE type = $2 AND latest_key = $3 AND ${LIVE} ORDER BY arrival FO
 export const ENQUEUE_LATEST = (names: Names): string => `
 INSERT INTO ${names.jobs} (${JOB_COLUMNS}, latest_key, latest_seq, blocked, arrival)
 SELECT ${jobValues(names)}, $13, $14::bigint, $15::boolean, coalesce($17::bigint, nextval(${literal(names.arrivals)}))
-FROM (SELECT given.*, least(coalesce(given.run_at, ${after('delay_ms')}), $16::timestamptz) AS due FROM ${GIVEN_JOBS}) AS given
+FROM (SELECT given.*, least(coalesce(given.run_at, ${after('delay_ms')}), $16::timestamptz) AS due FROM ${NEW_JOBS}) AS given
 ON CONFLICT DO NOTHING
 RETURNING id::text AS id`
 
@@ -70,7 +70,7 @@ FROM ended`
 /** A new key gets a row below every number. */
 export const LOCK_LATEST = ({ latest }: Names): string => `
 INSERT INTO ${latest} AS known (type, latest_key, seq)
-SELECT DISTINCT type, latest_key, ${NEVER_SEEN} FROM ${given('$2::text[]', '$3::text[]')} AS wanted (type, latest_key)
+SELECT DISTINCT type, latest_key, ${NEVER_SEEN} FROM ${rowsFrom('$2::text[]', '$3::text[]')} AS wanted (type, latest_key)
 WHERE ${NOW} IS NOT NULL ORDER BY type, latest_key
 ON CONFLICT (type, latest_key) DO UPDATE SET seq = known.seq`
 

@@ -3,7 +3,7 @@ import type { Ended } from '../../job/job.ts'
 import { lostReason } from '../sql/outcomes.ts'
 import { type Accepted, nameOf, nameOfLease } from './complete.ts'
 import type { Database } from './database.ts'
-import { after, given, held, NOW, owned } from './fragments.ts'
+import { after, held, NOW, owned, rowsFrom } from './fragments.ts'
 import type { Names } from './names.ts'
 import { fenceOf } from './rows.ts'
 
@@ -11,7 +11,7 @@ import { fenceOf } from './rows.ts'
 export const RENEW = ({ jobs }: Names): string => `
 WITH held AS MATERIALIZED (
   SELECT given.id, given.token FROM ${jobs} AS job
-  JOIN ${given('$2::text[]', '$3::text[]')} AS given (id, token) ON ${held('job', 'given')}
+  JOIN ${rowsFrom('$2::text[]', '$3::text[]')} AS given (id, token) ON ${held('job', 'given')}
   FOR NO KEY UPDATE OF job SKIP LOCKED)
 UPDATE ${jobs} AS job SET lease_expires_at = ${after('$4::float8')}, last_heartbeat_at = ${NOW}, updated_at = ${NOW}
 FROM held WHERE job.id::text = held.id
@@ -33,7 +33,7 @@ export const LOOK_AT_LEASES = ({ jobs }: Names): string => `
 SELECT given.id, given.token, job.ended,
   coalesce(${owned('job', 'given')} AND job.status = 'processing', false) AS owned,
   coalesce(job.lease_expires_at > ${NOW}, false) AS alive
-FROM ${given('$2::text[]', '$3::text[]')} AS given (id, token) LEFT JOIN ${jobs} AS job ON job.id::text = given.id`
+FROM ${rowsFrom('$2::text[]', '$3::text[]')} AS given (id, token) LEFT JOIN ${jobs} AS job ON job.id::text = given.id`
 
 /** Extends all held leases in one statement. Only those not extended are tried one by one. */
 export async function renewLeases(

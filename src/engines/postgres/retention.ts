@@ -14,7 +14,7 @@ import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
 import { removeLetter } from './dead-letters.ts'
 import { isAwaited } from './dependencies.ts'
-import { given, ms, NOW } from './fragments.ts'
+import { ms, NOW, rowsFrom } from './fragments.ts'
 import { FORGET_IDLE_LATEST } from './latest-keys.ts'
 import type { Names } from './names.ts'
 import { toState } from './rows.ts'
@@ -26,12 +26,12 @@ FROM ${jobs} AS jobs WHERE ($2::text IS NULL OR id::text > $2) AND type IS NOT N
 
 const GONE = `job.id::text = gone.id AND ${ms('job.completed_at')} = gone.completed_ms`
 
-const GIVEN = `${given('$2::text[]', '$3::float8[]')} AS gone (id, completed_ms)`
+const SWEPT = `${rowsFrom('$2::text[]', '$3::float8[]')} AS gone (id, completed_ms)`
 
 /** A job that changed meanwhile stays. */
 export const REMOVE_FINISHED = (names: Names): string => `
 WITH removed AS (
-  DELETE FROM ${names.jobs} AS job USING ${GIVEN}
+  DELETE FROM ${names.jobs} AS job USING ${SWEPT}
   WHERE ${GONE} AND (job.status = 'completed' OR job.status = 'failed' AND job.ended IN ('cancelled', 'superseded'))
     AND NOT ${isAwaited(names)} AND ${NOW} IS NOT NULL
   RETURNING job.id),
@@ -42,7 +42,7 @@ SELECT id::text AS id FROM removed`
 
 /** The given jobs that may be removed. */
 export const FIND_REMOVABLE = (names: Names): string => `
-SELECT job.id::text AS id, ${NOW} AS now FROM ${names.jobs} AS job JOIN ${GIVEN} ON ${GONE}
+SELECT job.id::text AS id, ${NOW} AS now FROM ${names.jobs} AS job JOIN ${SWEPT} ON ${GONE}
 WHERE NOT ${isAwaited(names)}`
 
 /** Estimated size of a row without its texts. */

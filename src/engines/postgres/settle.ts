@@ -17,7 +17,7 @@ import {
   unguarded,
 } from './complete.ts'
 import type { Database, Queries } from './database.ts'
-import { after, given, held, ms, NOW, NOW_ISO, UNLEASED } from './fragments.ts'
+import { after, held, ms, NOW, NOW_ISO, rowsFrom, UNLEASED } from './fragments.ts'
 import { applyKeepLimits } from './keep-limits.ts'
 import { findLost } from './leases.ts'
 import type { Names } from './names.ts'
@@ -40,7 +40,7 @@ const DEFERRED = `(held.kind = 'retry' OR held.kind = 'release' AND held.delay_m
 export const SETTLE = ({ jobs, events, eventIdType }: Names): string => `
 WITH held AS MATERIALIZED (
   SELECT given.*, job.started_at, job.awaited FROM ${jobs} AS job
-  JOIN ${given('$2::text[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::text[]', '$7::text[]', '$8::text[]', '$9::text[]', '$10::boolean[]')}
+  JOIN ${rowsFrom('$2::text[]', '$3::text[]', '$4::text[]', '$5::float8[]', '$6::text[]', '$7::text[]', '$8::text[]', '$9::text[]', '$10::boolean[]')}
     AS given (id, token, kind, delay_ms, code, reason, record, lines, bounded) ON ${held('job', 'given')}
   FOR UPDATE OF job),
 changed AS (

@@ -5,7 +5,7 @@ import {
   auditView,
   DESK_ACTIONS,
   matchesAudit,
-  NOTED_ACTIONS,
+  OPERATOR_ACTIONS,
 } from '../../engine/dead-letters.ts'
 import type { RedisDatabase } from './database.ts'
 import { publicId, typeOf } from './keys.ts'
@@ -53,7 +53,7 @@ function readEntry(text: unknown, seq: number): AuditEntry | null {
 
 function readNote(stored: Stored, seq: number): AuditEntry | null {
   const { at, who, reason, before, after } = stored
-  const action = NOTED_ACTIONS.find((known) => known === stored.action)
+  const action = OPERATOR_ACTIONS.find((known) => known === stored.action)
   if (action === undefined) return null
   const { jobId, type, subject } = recordOf(stored.about)
   const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

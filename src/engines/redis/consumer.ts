@@ -44,7 +44,7 @@ export class RedisConsumer implements Consumer {
       subscription.types === 'every'
         ? null
         : new Wakeups(
-            database.blocker(),
+            database.blockingConnection(),
             clock,
             subscription.types.map(({ type }) => `${prefix}:${queueOf(type)}:marker`),
             pollMs,

@@ -31,7 +31,7 @@ export class RedisDatabase {
   readonly #clock: Clock
   readonly #source: Source
   readonly #answerMs: number
-  readonly #blockers = new Set<BlockingConnection>()
+  readonly #blocking = new Set<BlockingConnection>()
   #template: RedisClient | null = null
   #link: Connection | null = null
   #subscriber: Subscriber | null = null
@@ -106,12 +106,12 @@ export class RedisDatabase {
   }
 
   /** A connection that may block; the caller closes it. Connects with the first wait. */
-  blocker(): BlockingConnection {
+  blockingConnection(): BlockingConnection {
     this.#opened()
     const link = new Connection(this.#connection('millrace:wait', null), this.#answerMs)
-    const blocker = new BlockingConnection(link, this.#answerMs, () => this.#blockers.delete(blocker))
-    this.#blockers.add(blocker)
-    return blocker
+    const connection = new BlockingConnection(link, this.#answerMs, () => this.#blocking.delete(connection))
+    this.#blocking.add(connection)
+    return connection
   }
 
   /** Returns the function that stops listening. */
@@ -135,7 +135,7 @@ export class RedisDatabase {
   /** Idempotent. Cuts all connections: calls on their way reject. */
   close(): void {
     this.#closed = true
-    for (const blocker of [...this.#blockers]) blocker.close()
+    for (const connection of [...this.#blocking]) connection.close()
     this.#subscriber?.close()
     this.#link?.close()
     // Ours was never connected; a client of the user stays theirs.

@@ -13,8 +13,8 @@ export function readHistory(row: Row, log: readonly unknown[]): readonly JobEven
   if (view === null) return []
   const lines: Line[] = [line('enqueued', view.createdAtMs, 0)]
   for (const text of log) {
-    const noted = readLine(text)
-    if (noted !== null) lines.push(noted)
+    const stored = readLine(text)
+    if (stored !== null) lines.push(stored)
   }
   for (const event of impliedEvents(row, lines)) lines.push(event)
   const events = lines.filter(({ name }, index) => name !== 'started' || lines[index - 1]?.name !== 'expired')

@@ -93,7 +93,7 @@ const STEP = 500
 
 async function list(database: RedisDatabase, filter: JobFilter): Promise<readonly JobView[]> {
   if (filter.limit < 1 || filter.state === 'failed') return []
-  const gathered = await gather(database, filter)
+  const gathered = await collectFound(database, filter)
   return gathered === null ? walk(database, filter) : pick(database, filter, gathered)
 }
 
@@ -104,10 +104,13 @@ interface Found {
 }
 
 /** Null when there are too many. The newest first. */
-async function gather(database: RedisDatabase, { state, type, before }: JobFilter): Promise<readonly Found[] | null> {
+async function collectFound(
+  database: RedisDatabase,
+  { state, type, before }: JobFilter,
+): Promise<readonly Found[] | null> {
   const places = state === undefined ? PLACES_ALL : PLACES_OF[state]
   const sets = places.map((place) => (place === 'ended' ? ':ended' : place)).join(',')
-  const answer = await database.run(gatherScript(), [
+  const answer = await database.run(collectScript(), [
     GATHERED_MAX,
     sets,
     ...(type === undefined ? [] : [queueOf(type)]),
@@ -185,7 +188,7 @@ return rows
  * The jobs of some sets, if there are few: foreign ones are in no index. ARGV: time, the most, names of sets with
  * commas, then queues (none: all). Answers queue and BullMQ's id of each in turn, or 0 when there are too many.
  */
-const gatherScript = compose(
+const collectScript = compose(
   'gather',
   {},
   `

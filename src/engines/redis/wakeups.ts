@@ -75,7 +75,7 @@ function toPopped(answer: unknown): Popped | null {
  * waits for it. It cannot be withdrawn when a claim ends, so its result wakes the next claim.
  */
 export class Wakeups {
-  readonly #blocker: BlockingConnection
+  readonly #connection: BlockingConnection
   readonly #clock: Clock
   readonly #markers: readonly string[]
   readonly #pollMs: number
@@ -83,8 +83,8 @@ export class Wakeups {
   #hearing: Promise<void> | null = null
   #rung = false
 
-  constructor(blocker: BlockingConnection, clock: Clock, markers: readonly string[], pollMs: number) {
-    this.#blocker = blocker
+  constructor(connection: BlockingConnection, clock: Clock, markers: readonly string[], pollMs: number) {
+    this.#connection = connection
     this.#clock = clock
     this.#markers = markers
     this.#pollMs = pollMs
@@ -104,14 +104,14 @@ export class Wakeups {
 
   async #hear(): Promise<void> {
     // A marker lost with a connection is made up for by looking again, so the end of a wait counts as a wake-up.
-    await this.#blocker.pop(this.#markers, this.#pollMs, this.#closing.signal)
+    await this.#connection.pop(this.#markers, this.#pollMs, this.#closing.signal)
     this.#hearing = null
     this.#rung = true
   }
 
   close(): void {
     this.#closing.abort()
-    this.#blocker.close()
+    this.#connection.close()
   }
 }
 

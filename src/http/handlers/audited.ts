@@ -1,11 +1,11 @@
-import type { NotedAction } from '../../engine/dead-letters.ts'
+import type { OperatorAction } from '../../engine/dead-letters.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import { errorText } from '../../observe/error-text.ts'
 import type { Caller } from '../auth.ts'
 import type { AdminContext } from '../context.ts'
 
 interface ManualAction {
-  readonly action: NotedAction
+  readonly action: OperatorAction
   readonly reason: string | undefined
   readonly jobId?: string | undefined
   readonly type?: string | undefined

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { NotedAction } from '../../engine/dead-letters.ts'
+import type { OperatorAction } from '../../engine/dead-letters.ts'
 import { pausesIn } from '../../engine/pauses.ts'
 import { type Beat, presenceIn } from '../../engine/presence.ts'
 import { UnknownScheduleError } from '../../errors.ts'
@@ -139,7 +139,7 @@ function scheduleHandlers(
   ) => {
     const before = await known(admin, name)
     const after = await schedules[act](name)
-    const action: NotedAction = act === 'pause' ? 'schedule-pause' : 'schedule-resume'
+    const action: OperatorAction = act === 'pause' ? 'schedule-pause' : 'schedule-resume'
     await audited(admin, by.caller, {
       ...{ action, reason: by.reason, subject: name, type: after.type },
       before: { paused: before.paused, nextAtMs: before.nextAtMs },
