@@ -112,7 +112,7 @@ describe('millrace schedules', () => {
     await port.save({ ...record, revision: 'late', body }, record.revision, [])
     assert.match(await cli('schedules'), /OVERDUE 2h/)
     const { code, out } = await said('doctor')
-    assert.match(out, /schedules +1 schedule overdue, 'nightly' for 2 h/)
+    assert.match(out, /schedules +1 schedule overdue, 'nightly' by 2 h/)
     assert.equal(code, 1)
   })
 })
