@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { setImmediate as turn } from 'node:timers/promises'
 import { leadershipOf } from '../../../src/engine/capability-checks.ts'
 import type { CaseFile } from '../../case.ts'
 import { leadership, limits, need, reaping } from '../../needs.ts'
@@ -106,6 +107,24 @@ export const clockSteps: CaseFile = {
         assert.equal(await take(), 0, 'a clock set back opened the limit')
         await stage.harness.advance(PER_MS + 1)
         assert.equal(await take(), 1, 'a clock set back froze the limit')
+      },
+    },
+    {
+      name: 'a start that is recorded just after the clock was set counts for one window',
+      guarantees: ['I6', 'I10'],
+      ...need(limits, reaping),
+      async run(stage) {
+        await stage.engine.enqueue(stage.jobs(3))
+        const consumer = await stage.consume({ limit: { max: 1, perMs: PER_MS } })
+        for (const stepMs of [HOUR_MS, -2 * HOUR_MS]) {
+          assert.equal((await stage.take(consumer, 3)).length, 1)
+          await stage.step(stepMs)
+          // An engine may record the start of a claimed job when the handler has started, so after the step.
+          await turn()
+          await stage.engine.ping()
+          await stage.harness.advance(PER_MS + 1)
+        }
+        assert.equal((await stage.take(consumer, 3)).length, 1)
       },
     },
     {

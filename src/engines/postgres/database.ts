@@ -102,6 +102,10 @@ export class Database implements Queries {
     return this.#clock.nowMs()
   }
 
+  get monotonicMs(): number {
+    return this.#clock.monotonicMs()
+  }
+
   rows<Row>(statement: Statement, ...values: readonly unknown[]): Promise<readonly Row[]> {
     if (this.#beginsEach) return this.transaction((queries) => queries.rows<Row>(statement, ...values))
     return this.#use((client) => this.#on(client).rows<Row>(statement, ...values))

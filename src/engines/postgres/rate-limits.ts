@@ -80,12 +80,14 @@ WHERE job.id::text = ANY ($2::text[]) AND job.lease_token = $3 AND job.status = 
 
 /**
  * A claim records its starts before its answer is sent, and its handlers start when the answer has arrived. Starts recorded
- * at $3 or later are moved to now, so that the window counts from the handlers' starts. It reads the row's own columns,
- * which Postgres reads again after waiting for the row.
+ * at $3 or later are moved to now, so that the window counts from the handlers' starts, but by no more than the claim took
+ * ($4, ms): the server's clock may have been set meanwhile. It reads the row's own columns, which Postgres reads again
+ * after waiting for the row.
  */
 export const MOVE_STARTS = ({ limits }: Names): string => `
 UPDATE ${limits} AS known SET started_at = ARRAY(
-  SELECT CASE WHEN ${ms('start.at')} >= $3::float8 THEN greatest(start.at, coalesce($1::timestamptz, clock_timestamp())) ELSE start.at END
+  SELECT CASE WHEN ${ms('start.at')} >= $3::float8 THEN greatest(start.at, least(coalesce($1::timestamptz, clock_timestamp()), start.at + $4::float8 * interval '1 millisecond'))
+    ELSE start.at END
   FROM unnest(known.started_at) WITH ORDINALITY AS start (at, nth) ORDER BY start.nth)
 WHERE known.type = ANY ($2::text[])`
 
@@ -106,13 +108,14 @@ const LIMIT_WAIT_MS = 5
 /** Claims of one limited type run one after the other across all processes, so that the window can be counted. */
 export async function claimLimited(database: Database, taking: TakingLimited): Promise<Claimed> {
   const types = taking.limited.map((type) => type.type)
+  const beganMs = database.monotonicMs
   for (let tries = 1; ; tries += 1) {
     const row = await takeLimited(database, taking)
     const freeInMs = row?.free_ms ?? null
     if (row !== undefined && row.ids !== null) {
       const rows = await database.rows<JobRow>(READ_CLAIMED, row.ids, taking.token)
       const leases = await accept(database, rows, taking)
-      if (leases.length > 0) moveStarts(database, types, row.now_ms)
+      if (leases.length > 0) moveStarts(database, types, { sinceMs: row.now_ms, beganMs })
       return { leases, freeInMs }
     }
     const isAll = row?.locked === types.length
@@ -127,8 +130,15 @@ export async function claimLimited(database: Database, taking: TakingLimited): P
  * Runs after this turn of the event loop, in which the handlers start. If it fails, the window counts from the claim, and
  * the next claim reports the fault.
  */
-function moveStarts(database: Database, types: readonly string[], sinceMs: number): void {
-  setImmediate(() => void database.rows(MOVE_STARTS, types, sinceMs).catch(() => {}))
+function moveStarts(
+  database: Database,
+  types: readonly string[],
+  { sinceMs, beganMs }: { readonly sinceMs: number; readonly beganMs: number },
+): void {
+  setImmediate(() => {
+    const tookMs = database.monotonicMs - beganMs
+    database.rows(MOVE_STARTS, types, sinceMs, tookMs).catch(() => {})
+  })
 }
 
 /** Creates the rows that claims of limited types lock. Call before the first claim. */

@@ -55,6 +55,7 @@ export async function claimReady(
     limit?.max ?? '',
     limit?.perMs ?? '',
   ])
+  const beganMs = clock.monotonicMs()
   const answer = await database.run(claimScript(), [worker, token, max, wanted.length, ...args])
   const leaseOf = new Map(wanted.map(({ type, leaseMs }) => [type, leaseMs]))
   const claimed = await readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
@@ -63,6 +64,7 @@ export async function claimReady(
     moveStarts(
       database,
       claimed.leases.filter(({ job }) => limited.has(job.type)),
+      { clock, beganMs },
     )
   return claimed
 }
@@ -71,22 +73,34 @@ export async function claimReady(
  * Runs after this turn of the event loop, in which the handlers start, and is not awaited. If it fails, the window of the
  * limit counts from the claim, and the next claim reports what is wrong with the server.
  */
-function moveStarts(database: RedisDatabase, leases: readonly Lease[]): void {
+function moveStarts(
+  database: RedisDatabase,
+  leases: readonly Lease[],
+  { clock, beganMs }: { readonly clock: Clock; readonly beganMs: number },
+): void {
   if (leases.length === 0) return
   const args = leases.flatMap(({ job, token }) => [queueOf(job.type), token])
-  setImmediate(() => void database.run(moveStartsScript(), args).catch(() => {}))
+  setImmediate(() => {
+    const tookMs = Math.ceil(clock.monotonicMs() - beganMs)
+    database.run(moveStartsScript(), [tookMs, ...args]).catch(() => {})
+  })
 }
 
 /**
  * A claim is recorded when the script runs; its handlers start when the answer arrives. The window of a rate limit counts
- * from the starts. ARGV: time, then for each claim of a limited type: queue, token.
+ * from the starts. A start moves by no more than the claim took, because the server's clock may have been set meanwhile.
+ * ARGV: time, how long the claim took (ms), then for each claim of a limited type: queue, token.
  */
 const moveStartsScript = compose(
   'move-starts',
   {},
   GOES_ON_WHEN_FULL,
   `
-for at = 2, #ARGV, 2 do call('ZADD', queueOf(ARGV[at])[':rate'], 'XX', now, ARGV[at + 1]) end
+for at = 3, #ARGV, 2 do
+  local rate = queueOf(ARGV[at])[':rate']
+  local claimed = tonumber(call('ZSCORE', rate, ARGV[at + 1]) or nil)
+  if claimed then call('ZADD', rate, 'XX', math.max(claimed, math.min(now, claimed + ARGV[2])), ARGV[at + 1]) end
+end
 return 1
 `,
 )
