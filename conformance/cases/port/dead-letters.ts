@@ -12,8 +12,8 @@ function desk(stage: Stage): DeadLetters {
 }
 
 /** Buries one job of the given type with an error that names it. */
-async function bury(stage: Stage, type: string, message: string): Promise<string> {
-  const { id } = await stage.put({ type })
+async function bury(stage: Stage, type: string, message: string, key: string | null = null): Promise<string> {
+  const { id } = await stage.put({ type, key })
   const consumer = await stage.consume({ types: [type] })
   await stage.settle(consumer, await stage.one(consumer), { kind: 'dead', error: { ...boom, message } })
   await consumer.close()
@@ -154,6 +154,35 @@ export const burying: CaseFile = {
         assert.deepEqual(await desk(stage).requeue([id], by), [false])
         assert.deepEqual(idsOf(await stage.take(consumer, 5)), [second.id])
         await stage.expectCounts({ inProgress: 1, dead: 1 })
+      },
+    },
+    {
+      name: 'of several dead letters only those are refused whose key another job has, also if it is stored meanwhile',
+      guarantees: ['I7', 'I9'],
+      ...need(deadLetters, keys),
+      async run(stage) {
+        const names = [
+          'taken',
+          'free',
+          ...[1, 2, 3, 4, 5].flatMap((round) => [`before ${round}`, `${round}`, `after ${round}`]),
+        ]
+        const ids = new Map<string, string>()
+        for (const key of names) ids.set(key, await bury(stage, stage.type, 'x', key))
+        const requeue = (...keys: readonly string[]) =>
+          desk(stage).requeue(
+            keys.map((key) => ids.get(key) ?? ''),
+            by,
+          )
+        await stage.put({ key: 'taken' })
+        assert.deepEqual(await requeue('taken', 'free'), [false, true])
+        const rival = await stage.other()
+        for (const round of [1, 2, 3, 4, 5]) {
+          const [answers, { receipt }] = await Promise.all([
+            requeue(`before ${round}`, `${round}`, `after ${round}`),
+            stage.put({ key: `${round}` }, rival),
+          ])
+          assert.deepEqual(answers, [true, receipt.status === 'duplicate', true])
+        }
       },
     },
     {

@@ -81,6 +81,32 @@ describe('who gets in each other’s way', () => {
     await contend({ rounds: 30, settlers: 4 })
   })
 
+  test('a page of replays is done except for the letter whose key another transaction takes meanwhile', async (t) => {
+    const { url } = schemaUrl(server)
+    await migrate(url, settings)
+    const engine = await openEngine(url, settings)
+    const client = new pg.Client({ connectionString: url })
+    t.after(() => Promise.all([client.end(), engine.close()]))
+    const consumer = await engine.consume({ types: [{ type: 'shared', leaseMs: 60_000 }], worker: 'w' })
+    const ids = ['a', 'b', 'c'].map((key) => newJob({ type: 'shared', key }))
+    await engine.enqueue(ids)
+    const error = { name: 'Error', code: null, message: 'x', stack: null }
+    const leases = await consumer.claim({ max: 3, waitMs: 0, signal: never })
+    await consumer.settle(leases.map((lease) => ({ lease, outcome: { kind: 'dead', error } as const })))
+
+    await client.connect()
+    await client.query('BEGIN')
+    await engine.enqueue([newJob({ type: 'shared', key: 'b' })], client)
+    const replaying = engine.deadLetters?.requeue(
+      ids.map(({ id }) => id),
+      { who: 'test', reason: 'fixed' },
+    )
+    await blocked(client)
+    await client.query('COMMIT')
+    assert.deepEqual(await replaying, [true, false, true])
+    assert.deepEqual((await engine.counts()).shared, { ready: 3, delayed: 0, inProgress: 0, completed: 0, dead: 1 })
+  })
+
   for (const isolation of ['serializable', 'repeatable read']) {
     test(`a database that is ${isolation} by default rejects nothing, by URL and by a pool of the user's own`, async () => {
       const name = `by_default_${isolation.replace(' ', '_')}`
@@ -140,6 +166,17 @@ async function contend({ rounds, settlers }: { readonly rounds: number; readonly
   // A connection tells its deadlocks when it ends.
   await Promise.all(engines.map((engine) => engine.close()))
   for (const end of [enqueued, settled]) if (end.status === 'rejected') throw end.reason
+}
+
+/** Resolves when a statement waits for what this transaction has stored. */
+async function blocked(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query(
+      'SELECT 1 FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))',
+    )
+    if (rows.length > 0) return
+    await systemClock.sleep(10)
+  }
 }
 
 async function deadlocks(): Promise<number> {

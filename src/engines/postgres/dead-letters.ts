@@ -21,8 +21,9 @@ import {
   toDeadLetter,
 } from '../sql/dead-letters.ts'
 import type { PostgresCore } from './core.ts'
-import type { Queries, Statement } from './database.ts'
+import type { Database, Queries, Statement } from './database.ts'
 import { releaseKeys } from './enqueue.ts'
+import { isKeyTaken } from './faults.ts'
 import { event, LIVE, ms, NOW, UNLEASED, viewColumns } from './fragments.ts'
 import { FIND_JOBS, findRow, LOCK_JOBS } from './inspector.ts'
 import { isLatest } from './latest-keys.ts'
@@ -85,9 +86,7 @@ ORDER BY seq DESC LIMIT $6`
 export function createDeadLetters(core: PostgresCore): DeadLetters {
   const act = async (ids: readonly string[], { by, ...acting }: Act, perform: Perform = PERFORM[acting.action]) => {
     const stored = { ...acting, by: { who: storable(by.who), reason: storable(by.reason) } }
-    const done = await core.call(acting.action, (database) =>
-      database.transaction((queries) => actOn(queries, ids, stored, perform)),
-    )
+    const done = await core.call(acting.action, (database) => actOnPage(database, ids, stored, perform))
     // Jobs that come after the letter may be claimed now.
     if (done.size > 0) core.changed()
     // An id that is given twice was acted on once.
@@ -145,6 +144,29 @@ function changing(statement: Statement): Perform {
     await queries.rows(statement, id)
     return true
   }
+}
+
+/**
+ * One transaction for all. Returns the ids of the letters that were acted on. A job that is stored meanwhile can take the
+ * key of one letter, which fails the transaction: each letter then gets its own, so that only this one is refused.
+ */
+async function actOnPage(database: Database, ids: readonly string[], act: Act, perform: Perform): Promise<Set<string>> {
+  const actTogether = (page: readonly string[]): Promise<Set<string>> =>
+    database.transaction((queries) => actOn(queries, page, act, perform))
+  try {
+    return await actTogether(ids)
+  } catch (error) {
+    if (!isKeyTaken(error)) throw error
+  }
+  const done = new Set<string>()
+  for (const id of new Set(ids)) {
+    try {
+      for (const acted of await actTogether([id])) done.add(acted)
+    } catch (error) {
+      if (!isKeyTaken(error)) throw error
+    }
+  }
+  return done
 }
 
 /** In a transaction. Returns the ids of the letters that were acted on. */

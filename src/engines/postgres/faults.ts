@@ -46,6 +46,11 @@ export function isRefusedText(error: unknown): boolean {
   return /^(22|23514$)/.test(codeOf(error))
 }
 
+/** Another row has the value of a unique index, such as the key of a live job. */
+export function isKeyTaken(error: unknown): boolean {
+  return codeOf(error) === '23505'
+}
+
 /** Rolled back because of another transaction: repeating it is safe and helps. */
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01'].includes(codeOf(error))
