@@ -1,7 +1,7 @@
 import type { Consumer, Engine, Subscription } from '../src/engine/engine.ts'
 import type { CreateHarness } from './harness.ts'
 
-type Facet = 'inspector' | 'controls' | 'deadLetters' | 'retention' | 'schedules' | 'leadership' | 'presence' | 'pauses'
+type Facet = 'inspector' | 'controls' | 'deadLetters' | 'retention' | 'records'
 
 /** What an altered engine does differently from the right one under it; the rest it hands on. */
 export interface Alteration {

@@ -78,7 +78,7 @@ const selfRecovering = (): Alteration => ({
 
 const least = (): Alteration => ({
   engine: (right) => ({ capabilities: LEAST, enqueue: appending(right) }),
-  without: ['inspector', 'controls', 'deadLetters', 'retention', 'schedules', 'leadership', 'presence', 'pauses'],
+  without: ['inspector', 'controls', 'deadLetters', 'retention', 'records'],
   ...recovering,
 })
 

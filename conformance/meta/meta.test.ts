@@ -1,5 +1,6 @@
 /** Tests of the suite itself: that nothing of it is forgotten, unreachable or out of date. */
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { Case, CaseFile } from '../case.ts'
@@ -23,7 +24,8 @@ async function folders(path: string): Promise<readonly string[]> {
 }
 
 test('every engine of src/engines is exercised under its own name', async () => {
-  const names = [...(await folders('src/engines/'))].sort()
+  const all = await folders('src/engines/')
+  const names = all.filter((name) => existsSync(new URL(`src/engines/${name}/engine.ts`, root))).sort()
   assert.deepEqual(Object.keys(engines).sort(), names, 'conformance/engines/index.ts')
   assert.deepEqual(Object.keys(golden).sort(), names, 'conformance/matrix.json')
   for (const name of names) {

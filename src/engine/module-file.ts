@@ -1,10 +1,9 @@
 import { pathToFileURL } from 'node:url'
 
 /**
- * The URL of the file that runs this code: the bundle, once a bundler has put the program into one file. A bundle in
- * CommonJS has no `import.meta.url`, and knows its file as `__filename`.
+ * The URL of the caller's file, from its `import.meta.url`. A bundle in CommonJS has none; its file is `__filename`, here
+ * as in every other module of the bundle.
  */
-export function moduleFile(): string {
-  const url: unknown = import.meta.url
-  return typeof url === 'string' ? url : pathToFileURL(__filename).href
+export function moduleFile(metaUrl: unknown): string {
+  return typeof metaUrl === 'string' ? metaUrl : pathToFileURL(__filename).href
 }

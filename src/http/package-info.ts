@@ -20,7 +20,7 @@ function find(folder: string): Found | null {
   return parent === folder ? null : find(parent)
 }
 
-const found = find(fileURLToPath(new URL('.', moduleFile())))
+const found = find(fileURLToPath(new URL('.', moduleFile(import.meta.url))))
 
 export function packageVersion(): string {
   return found?.version ?? 'unknown'

@@ -77,8 +77,8 @@ const LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 }
  * Null when neither is there.
  */
 function threadFile(): URL | null {
-  const here = moduleFile()
-  for (const extension of ['js', 'mjs', 'cjs']) {
+  const here = moduleFile(import.meta.url)
+  for (const extension of ['js', 'mjs', 'cjs', 'ts']) {
     const beside = new URL(`./renewal-thread.${extension}`, here)
     if (existsSync(beside)) return beside
   }

@@ -30,7 +30,7 @@ let strategy: RepeatStrategy | null = null
 
 /** BullMQ's own reading of a pattern. */
 function repeatStrategy(): RepeatStrategy {
-  strategy ??= createRequire(moduleFile())('bullmq').defaultRepeatStrategy as RepeatStrategy
+  strategy ??= createRequire(moduleFile(import.meta.url))('bullmq').defaultRepeatStrategy as RepeatStrategy
   return strategy
 }
 

@@ -38,7 +38,7 @@ function texts(): Texts {
 function load(): Texts {
   let scripts: Texts['scripts']
   try {
-    scripts = createRequire(moduleFile())('bullmq/dist/cjs/scripts')
+    scripts = createRequire(moduleFile(import.meta.url))('bullmq/dist/cjs/scripts')
   } catch (error) {
     throw new EngineError('ERR_MODULE_MISSING', 'To use Redis: npm install bullmq@6 ioredis', { cause: error })
   }
