@@ -47,7 +47,7 @@ function delegate(consumer: Consumer): Consumer {
     renew: (leases, leaseMs) => consumer.renew(leases, leaseMs),
     settle: (settlements) => consumer.settle(settlements),
     report: (lease, progress) => consumer.report(lease, progress),
-    onLost: (listener) => consumer.onLost(listener),
+    listen: (listener) => consumer.listen(listener),
     close: () => consumer.close(),
   }
 }

@@ -137,7 +137,7 @@ export const fencingMutants: readonly Mutant[] = [
   {
     flaw: 'cancelling does not tell the holder',
     killer: 'the holder of a cancelled job is told, also when another view cancels',
-    alter: () => ({ consumer: () => ({ onLost: () => () => {} }) }),
+    alter: () => ({ consumer: () => ({ listen: () => () => {} }) }),
   },
   {
     flaw: 'cancelling a running job says so and does nothing',

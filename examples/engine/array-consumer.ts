@@ -82,7 +82,7 @@ export class ArrayConsumer implements Consumer {
     return this.#held(lease) !== undefined
   }
 
-  onLost(): () => void {
+  listen(): () => void {
     return () => {}
   }
 

@@ -131,12 +131,18 @@ export interface Consumer {
   settle(settlements: readonly Settlement[]): Promise<readonly NotApplied[]>
   /** Stores the progress of a running job; fenced like `settle`. Resolves to false when the lease is gone. */
   report(lease: Lease, progress: string): Promise<boolean>
-  /** Losses the engine learns of by itself: revoked, superseded, cancelled. Returns the unsubscriber. */
-  onLost(listener: (lost: Lost) => void): () => void
-  /** Trouble that no call can reject with, such as a server clock that was set; the worker logs it. Returns the unsubscriber. */
-  onTrouble?(listener: (error: unknown) => void): () => void
+  /** Returns the unsubscriber. */
+  listen(listener: ConsumerListener): () => void
   /** Stops handing out work. Leases still held may be settled until the engine is closed. */
   close(): Promise<void>
+}
+
+/** What an engine learns outside any call. */
+export interface ConsumerListener {
+  /** A lease was revoked, superseded or cancelled. */
+  readonly onLost?: (lost: Lost) => void
+  /** Trouble that no call can reject with, such as a server clock that was set. The engine goes on; the worker logs it. */
+  readonly onTrouble?: (error: unknown) => void
 }
 
 /** Jobs of each type by what they are doing now. `delayed` jobs are queued and due later or have to wait for others; ended jobs are not counted. */
@@ -172,7 +178,7 @@ export interface Inspector {
 
 export interface Controls {
   /**
-   * Ends a queued or running job. A running one loses its lease at once: its holder hears of it by `onLost` or at the
+   * Ends a queued or running job. A running one loses its lease at once: its holder hears of it by `listen` or at the
    * next renewal. False when the job is unknown or has finished already.
    */
   cancel(id: string, by: Actor): Promise<boolean>

@@ -28,6 +28,7 @@ export type { DiagnoseOptions, Finding } from './diagnosis.ts'
 export type {
   ClaimRequest,
   Consumer,
+  ConsumerListener,
   Controls,
   Counts,
   Engine,

@@ -92,13 +92,10 @@ export class WorkerRuntime {
       },
       onError: (during, error) => this.#error(during, error),
     })
-    const stops = [
-      consumer.onLost((lost) => this.#onLost(lost)),
-      consumer.onTrouble?.((error) => this.#error('consuming', error)),
-    ]
-    this.#stopListening = () => {
-      for (const stop of stops) stop?.()
-    }
+    this.#stopListening = consumer.listen({
+      onLost: (lost) => this.#onLost(lost),
+      onTrouble: (error) => this.#error('consuming', error),
+    })
   }
 
   /** Starts no more jobs and gives back those that have not started. Resolves when no claim is under way. */

@@ -58,7 +58,7 @@ test('a topic that is deleted keeps back no other of its worker, and is read aga
   const types = [gone, stays].map((type) => ({ type, leaseMs: 60_000 }))
   const consumer = await one.consume({ types, worker: 'payout-executor-1' })
   const backgroundErrors: string[] = []
-  consumer.onTrouble?.((error) => void backgroundErrors.push(String(error)))
+  consumer.listen({ onTrouble: (error) => void backgroundErrors.push(String(error)) })
   await withAdmin(server, (admin) => admin.deleteTopics({ topics: [gone] }))
   await eventually(
     () => backgroundErrors.some((text) => text.includes(`${gone} was deleted`)),

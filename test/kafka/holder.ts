@@ -18,7 +18,7 @@ const retry = (delayMs: number): Outcome => ({
 
 const engine = await connect(url, { clock: systemClock, migrate: true })
 const consumer = await engine.consume({ types: [{ type, leaseMs: 600_000 }], worker: 'holder:1:1' })
-consumer.onLost(({ lease, reason }) => say({ event: 'lost', id: lease.job.id, reason }))
+consumer.listen({ onLost: ({ lease, reason }) => say({ event: 'lost', id: lease.job.id, reason }) })
 
 let held: readonly Lease[] = []
 say({ event: 'ready' })

@@ -49,7 +49,7 @@ test('records that are deleted under a reader that is behind are passed over, an
   t.after(() => engine.close())
   const consumer = await consume(engine, topic)
   const backgroundErrors: string[] = []
-  consumer.onTrouble?.((error) => void backgroundErrors.push(String(error)))
+  consumer.listen({ onTrouble: (error) => void backgroundErrors.push(String(error)) })
   // So large that it reads them one by one, and stands still while the first of them are not settled.
   const large = `"${'x'.repeat(900_000)}"`
   for (let n = 0; n < 30; n += 1) await produce(server, [{ topic, key: 'k', value: large }])

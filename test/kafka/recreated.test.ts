@@ -85,7 +85,7 @@ test('a reader that had enough in hand while the topic was made anew skips nothi
   t.after(() => engine.close())
   const consumer = await consume(engine, topic)
   const backgroundErrors: string[] = []
-  consumer.onTrouble?.((error) => void backgroundErrors.push(String(error)))
+  consumer.listen({ onTrouble: (error) => void backgroundErrors.push(String(error)) })
   await produce(server, large(topic))
   const held = await claimed(consumer, 1)
   await recreate(topic)

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { ROOT } from './source.ts'
 
 /** Lower it when a method goes. The aim is 35. */
-const METHODS_MAX = 38
+const METHODS_MAX = 37
 const FLAGS_MAX = 14
 
 interface Declared {

@@ -81,7 +81,7 @@ describe('behind PgBouncer in transaction mode', { skip: program === null && MIS
     const [engine, other] = [await open1(t, `${url}&poll=200`), await open1(t)]
     const consumer = await engine.consume({ types: [{ type: 'lost', leaseMs: 60_000 }], worker: 'w' })
     const told = new Promise<string>((resolve) => {
-      consumer.onLost(({ lease, reason }) => resolve(`${lease.job.id} ${reason}`))
+      consumer.listen({ onLost: ({ lease, reason }) => resolve(`${lease.job.id} ${reason}`) })
     })
     const job = newJob({ type: 'lost' })
     await engine.enqueue([job])

@@ -22,7 +22,7 @@ function cutOff(stage: Stage): Engine {
       renew: async () => [],
       settle: (settlements) => consumer.settle(settlements),
       report: (lease, progress) => consumer.report(lease, progress),
-      onLost: (listener) => consumer.onLost(listener),
+      listen: (listener) => consumer.listen(listener),
       close: () => consumer.close(),
     }
   }

@@ -53,7 +53,7 @@ export const cancelling: CaseFile = {
         const consumer = await stage.consume()
         const lease = await stage.one(consumer)
         const heard = Promise.withResolvers<Lost>()
-        consumer.onLost(heard.resolve)
+        consumer.listen({ onLost: heard.resolve })
         assert.equal(await controls(await stage.other()).cancel(id, by), true)
         const lost = await stage.within(NOTICE_MS, heard.promise, 'the notice of the cancellation')
         assert.deepEqual([lost.reason, lost.lease.token], ['cancelled', lease.token])
@@ -66,7 +66,7 @@ export const cancelling: CaseFile = {
       async run(stage) {
         const consumer = await stage.consume()
         const heard: string[] = []
-        const off = consumer.onLost(({ lease }) => heard.push(lease.job.id))
+        const off = consumer.listen({ onLost: ({ lease }) => heard.push(lease.job.id) })
         const one = await stage.put()
         await stage.one(consumer)
         await controls(stage.engine).cancel(one.id, by)

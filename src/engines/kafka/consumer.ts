@@ -1,4 +1,4 @@
-import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
+import type { ClaimRequest, Consumer, ConsumerListener, SubscribedType, Subscription } from '../../engine/engine.ts'
 import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { ClosedError, UnsupportedError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
@@ -40,7 +40,7 @@ export class KafkaConsumer implements Consumer {
     const { client } = this.#parts
     if (!isKafkaError(client, error, ...ORDINARY)) this.#backgroundErrors.tell(explainCommit(client, error))
   }
-  readonly #listeners = new Set<(lost: Lost) => void>()
+  readonly #listeners = new Set<ConsumerListener>()
   readonly #closing = new AbortController()
   readonly #wakeups: Wakeups
   /** Settled in a call that was rejected for others: its repetition must not call them lost. */
@@ -248,7 +248,7 @@ export class KafkaConsumer implements Consumer {
     const grants = this.#leases.removeOf(owned)
     if (grants.length === 0) return
     queueMicrotask(() => {
-      for (const lease of grants) for (const listener of this.#listeners) listener({ lease, reason: 'revoked' })
+      for (const lease of grants) for (const { onLost } of this.#listeners) onLost?.({ lease, reason: 'revoked' })
     })
     this.#leaveWhenIdle()
   }
@@ -260,13 +260,14 @@ export class KafkaConsumer implements Consumer {
     return typeof this.#leases.check(lease, nowMs) !== 'string'
   }
 
-  onLost(listener: (lost: Lost) => void): () => void {
+  listen(listener: ConsumerListener): () => void {
     this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
-  }
-
-  onTrouble(listener: (error: unknown) => void): () => void {
-    return this.#backgroundErrors.listen(listener)
+    const { onTrouble } = listener
+    const stopErrors = onTrouble === undefined ? null : this.#backgroundErrors.listen(onTrouble)
+    return () => {
+      this.#listeners.delete(listener)
+      stopErrors?.()
+    }
   }
 
   /** Commits everything that is settled: others see it then. */

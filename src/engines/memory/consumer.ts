@@ -1,4 +1,4 @@
-import type { ClaimRequest, Consumer, Subscription } from '../../engine/engine.ts'
+import type { ClaimRequest, Consumer, ConsumerListener, Subscription } from '../../engine/engine.ts'
 import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { ClosedError, OptionError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
@@ -24,7 +24,7 @@ interface Attempt {
 export class MemoryConsumer implements Consumer {
   readonly #parts: ConsumerParts
   readonly #claimant: Claimant
-  readonly #lossListeners = new Set<(lost: Lost) => void>()
+  readonly #listeners = new Set<ConsumerListener>()
   readonly #closing = new AbortController()
 
   constructor(parts: ConsumerParts) {
@@ -117,15 +117,15 @@ export class MemoryConsumer implements Consumer {
     return this.#parts.store.report(lease, progress, this.#openNowMs())
   }
 
-  onLost(listener: (lost: Lost) => void): () => void {
-    this.#lossListeners.add(listener)
-    return () => void this.#lossListeners.delete(listener)
+  listen(listener: ConsumerListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
   /** Called after the step that caused it, so a listener may call back into the engine. */
   #tell(lost: Lost): void {
     queueMicrotask(() => {
-      for (const listener of this.#lossListeners) listener(lost)
+      for (const { onLost } of this.#listeners) onLost?.(lost)
     })
   }
 

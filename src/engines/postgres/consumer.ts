@@ -1,5 +1,5 @@
 import { ChurnMap } from '../../engine/churn-map.ts'
-import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
+import type { ClaimRequest, Consumer, ConsumerListener, SubscribedType, Subscription } from '../../engine/engine.ts'
 import { isExpired, type Lease, type Lost, type NotApplied, type Settlement } from '../../engine/outcome.ts'
 import { readyTypes } from '../../engine/subscriptions.ts'
 import { systemClock } from '../../time/clock.ts'
@@ -24,8 +24,7 @@ export class PostgresConsumer implements Consumer {
   readonly #core: PostgresCore
   readonly #subscription: Subscription
   readonly #held = new ChurnMap<string, Lease>()
-  readonly #listeners = new Set<(lost: Lost) => void>()
-  readonly #troubles = new Set<(error: unknown) => void>()
+  readonly #listeners = new Set<ConsumerListener>()
   readonly #closing = new AbortController()
   readonly #cursors = new Cursors()
   #hasLimits = false
@@ -132,7 +131,7 @@ export class PostgresConsumer implements Consumer {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly NotApplied[]> {
     if (settlements.length === 0) return []
-    // From here on the answer reports a loss, not `onLost`.
+    // From here on the answer reports a loss, not a listener.
     for (const { lease } of settlements) this.#held.delete(lease.token)
     const { worker } = this.#subscription
     const settlings = settlements.map(({ lease, outcome }) => ({ lease, outcome, worker }))
@@ -153,18 +152,13 @@ export class PostgresConsumer implements Consumer {
     })
   }
 
-  onLost(listener: (lost: Lost) => void): () => void {
+  listen(listener: ConsumerListener): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
-  onTrouble(listener: (error: unknown) => void): () => void {
-    this.#troubles.add(listener)
-    return () => void this.#troubles.delete(listener)
-  }
-
   tellTrouble(error: unknown): void {
-    for (const listener of this.#troubles) listener(error)
+    for (const { onTrouble } of this.#listeners) onTrouble?.(error)
   }
 
   /** One check at a time. Requests made meanwhile are covered by one more. */
@@ -187,7 +181,7 @@ export class PostgresConsumer implements Consumer {
       const leases = [...this.#held.values()]
       for (const lost of await this.#core.call('looking for lost leases', (database) => findTaken(database, leases))) {
         if (!this.#held.delete(lost.lease.token)) continue
-        for (const listener of this.#listeners) listener(lost)
+        for (const { onLost } of this.#listeners) onLost?.(lost)
       }
     }
   }

@@ -126,7 +126,7 @@ describe('opening Redis', { timeout: 300_000 }, () => {
     const [lease] = await waiting
     assert.ok(lease)
     assert.deepEqual(await consumer.renew([lease], 60_000), [])
-    const cancelled = new Promise<void>((resolve) => consumer.onLost(() => resolve()))
+    const cancelled = new Promise<void>((resolve) => consumer.listen({ onLost: () => resolve() }))
     assert.equal(await engine.controls?.cancel(lease.job.id, { who: 'me', reason: 'test' }), true)
     await cancelled
     await leadershipOf(engine).campaign('keeper', 'me', 1_000)

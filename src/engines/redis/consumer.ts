@@ -1,5 +1,5 @@
 import { ChurnMap } from '../../engine/churn-map.ts'
-import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
+import type { ClaimRequest, Consumer, ConsumerListener, SubscribedType, Subscription } from '../../engine/engine.ts'
 import { isExpired, type Lease, type Lost, type Outcome, type Settlement } from '../../engine/outcome.ts'
 import { readyTypes } from '../../engine/subscriptions.ts'
 import type { JobView } from '../../job/job.ts'
@@ -29,8 +29,7 @@ export class RedisConsumer implements Consumer {
   readonly #wakeups: Wakeups | null
   readonly #held = new ChurnMap<string, Lease>()
   readonly #claims = new Set<Promise<readonly Lease[]>>()
-  readonly #listeners = new Set<(lost: Lost) => void>()
-  readonly #troubles = new Set<(error: unknown) => void>()
+  readonly #listeners = new Set<ConsumerListener>()
   readonly #closing = new AbortController()
   readonly #listening = Promise.withResolvers<void>()
   readonly #stopListening: () => void
@@ -148,7 +147,7 @@ export class RedisConsumer implements Consumer {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
     if (settlements.length === 0) return []
-    // From here on the answer reports a loss, not `onLost`.
+    // From here on the answer reports a loss, not a listener.
     for (const { lease } of settlements) this.#held.delete(nameOf(lease))
     const { worker } = this.#subscription
     const lost = await this.#unlessStepped(
@@ -198,16 +197,11 @@ export class RedisConsumer implements Consumer {
     return retakeLocks(database, this.#subscription.worker, leases, leaseMs)
   }
 
-  onTrouble(listener: (error: unknown) => void): () => void {
-    this.#troubles.add(listener)
-    return () => void this.#troubles.delete(listener)
-  }
-
   tellTrouble(error: unknown): void {
-    for (const listener of this.#troubles) listener(error)
+    for (const { onTrouble } of this.#listeners) onTrouble?.(error)
   }
 
-  onLost(listener: (lost: Lost) => void): () => void {
+  listen(listener: ConsumerListener): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
@@ -216,7 +210,7 @@ export class RedisConsumer implements Consumer {
     const lease = this.#held.get(name)
     if (lease === undefined) return
     this.#held.delete(name)
-    for (const listener of this.#listeners) listener({ lease, reason: 'cancelled' })
+    for (const { onLost } of this.#listeners) onLost?.({ lease, reason: 'cancelled' })
   }
 
   /** A waiting claim ends at once. A claim on its way to the server is answered, and its jobs are given back. */

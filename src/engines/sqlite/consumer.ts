@@ -1,5 +1,5 @@
 import { ChurnMap } from '../../engine/churn-map.ts'
-import type { ClaimRequest, Consumer, SubscribedType, Subscription } from '../../engine/engine.ts'
+import type { ClaimRequest, Consumer, ConsumerListener, SubscribedType, Subscription } from '../../engine/engine.ts'
 import type { Lease, Lost, Settlement } from '../../engine/outcome.ts'
 import { readyTypes } from '../../engine/subscriptions.ts'
 import { systemClock } from '../../time/clock.ts'
@@ -23,8 +23,7 @@ export class SqliteConsumer implements Consumer {
   readonly #held = new ChurnMap<string, Lease>()
   /** Jobs given back whose settle is not acknowledged yet. They can be claimed again before it is. */
   readonly #returning = new Map<string, Promise<unknown>>()
-  readonly #listeners = new Set<(lost: Lost) => void>()
-  readonly #troubled = new Set<(error: unknown) => void>()
+  readonly #listeners = new Set<ConsumerListener>()
   readonly #closing = new AbortController()
   #unwatch: (() => void) | null = null
   #check: (() => void) | null = null
@@ -115,7 +114,7 @@ export class SqliteConsumer implements Consumer {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly Lost[]> {
     if (settlements.length === 0) return []
-    // From here on the answer reports a loss, not `onLost`.
+    // From here on the answer reports a loss, not a listener.
     for (const { lease } of settlements) this.#held.delete(lease.token)
     const removes = settlements.some(({ outcome }) => hasKeepLimit(outcome))
     const settling = this.#core.write('settle', (isAlone) => {
@@ -141,7 +140,7 @@ export class SqliteConsumer implements Consumer {
     return { connection: this.#core.connection, worker: this.#subscription.worker, nowMs: this.#core.clock.nowMs() }
   }
 
-  onLost(listener: (lost: Lost) => void): () => void {
+  listen(listener: ConsumerListener): () => void {
     this.#listeners.add(listener)
     this.#unwatch ??= this.#core.wakeups.watch(() => this.#findLostSoon())
     return () => {
@@ -150,11 +149,6 @@ export class SqliteConsumer implements Consumer {
       this.#unwatch?.()
       this.#unwatch = null
     }
-  }
-
-  onTrouble(listener: (error: unknown) => void): () => void {
-    this.#troubled.add(listener)
-    return () => this.#troubled.delete(listener)
   }
 
   /** Runs on every commit of another process, so the check is rationed. The last one is never skipped. */
@@ -176,7 +170,7 @@ export class SqliteConsumer implements Consumer {
       this.#compareLeases()
     } catch (error) {
       if (isBusy(error)) this.#findLostSoon()
-      else for (const listener of this.#troubled) listener(toEngineError(error, 'looking for lost leases'))
+      else for (const { onTrouble } of this.#listeners) onTrouble?.(toEngineError(error, 'looking for lost leases'))
     }
   }
 
@@ -189,7 +183,7 @@ export class SqliteConsumer implements Consumer {
       if (!gone.some((row) => row.id === lease.job.id && lease.token.endsWith(row.token))) continue
       if (!this.#held.delete(lease.token)) continue
       const lost = toLost(connection, lease)
-      for (const listener of this.#listeners) listener(lost)
+      for (const { onLost } of this.#listeners) onLost?.(lost)
     }
   }
 
