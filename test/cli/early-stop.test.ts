@@ -135,6 +135,6 @@ describe('the tour on a port that is taken', () => {
     const tour = startScript(t, join(ROOT, 'examples/tour/main.ts'), args, { cwd: await temporaryFolder(t) })
     const { code, err } = await tour.ended
     assert.equal(code, 1)
-    assert.match(err, /^error: port \d+ of 127\.0\.0\.1 is taken/)
+    assert.match(err, /^error: port \d+ of 127\.0\.0\.1 is in use/)
   })
 })
