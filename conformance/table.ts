@@ -23,6 +23,7 @@ import { dependent } from './cases/port/dependencies.ts'
 import { bereft } from './cases/port/dependency-ends.ts'
 import { deskActs } from './cases/port/desk.ts'
 import { diagnosing } from './cases/port/diagnosis.ts'
+import { endedStates } from './cases/port/ended-states.ts'
 import { enqueueing } from './cases/port/enqueue.ts'
 import { exclusivity } from './cases/port/exclusivity.ts'
 import { fencing } from './cases/port/fencing.ts'
@@ -77,6 +78,7 @@ export const table: readonly CaseFile[] = [
   progress,
   histories,
   inspecting,
+  endedStates,
   counting,
   diagnosing,
   waiting,

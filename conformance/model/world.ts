@@ -1,8 +1,10 @@
 /** Two engines in one time: the memory engine as the model, another one as the thing that is tried. */
+
 import assert from 'node:assert/strict'
 import type { Consumer, Engine } from '../../src/engine/engine.ts'
 import type { Lease, NotApplied } from '../../src/engine/outcome.ts'
 import type { JobEvent, JobView } from '../../src/job/job.ts'
+import { isEnded } from '../../src/job/states.ts'
 import { TestClock } from '../../src/testing/test-clock.ts'
 import type { Harness } from '../harness.ts'
 
@@ -143,8 +145,8 @@ function withRoundLease({ leaseUntilMs, ...view }: JobView, nowMs: number): JobV
  * that was given back by a superseded job, are the engine's own affair.
  */
 function viewed({ updatedAtMs: _, error, attempt, ...view }: JobView): unknown {
-  if (view.ended === null) return { ...view, error, attempt }
-  return view.ended === 'superseded' ? view : { ...view, attempt }
+  if (!isEnded(view.state)) return { ...view, error, attempt }
+  return view.state === 'superseded' ? view : { ...view, attempt }
 }
 
 /** How a release is told that made way for a newer version, and which attempt stands beside it, engines differ in. */

@@ -89,14 +89,28 @@ export const lookingMutants: readonly Mutant[] = [
       engine: (right) => ({
         counts: async () => {
           const counts: Record<string, TypeCounts> = { ...(await right.counts()) }
-          const letters = (await right.inspector?.list({ state: 'dead_letter', limit: 1_000 })) ?? []
-          for (const { type } of letters.filter(({ ended }) => ended !== null)) {
+          const cancelled = (await right.inspector?.list({ state: 'cancelled', limit: 1_000 })) ?? []
+          for (const { type } of cancelled) {
             const { dead, ...rest } = counts[type] ?? { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
             counts[type] = { ...rest, dead: dead + 1 }
           }
           return counts
         },
       }),
+    }),
+  },
+  {
+    flaw: 'a list of dead letters contains the jobs that were ended',
+    killer: 'a cancelled, superseded or discarded job shows that word as its state and is not listed as a dead letter',
+    alter: () => ({
+      engine: (right) =>
+        inspecting(right, ({ list }) => ({
+          list: async (filter) => {
+            const jobs = await list(filter)
+            if (filter.state !== 'dead_letter') return jobs
+            return [...jobs, ...(await list({ ...filter, state: 'cancelled' }))]
+          },
+        })),
     }),
   },
   {

@@ -36,7 +36,7 @@ export class Watch {
 
   async look(): Promise<Snapshot> {
     const mill = this.#mill
-    const [counts, running, newest, ended] = await Promise.all([
+    const [counts, running, newest, dead] = await Promise.all([
       mill.counts(),
       mill.jobs({ state: 'in_progress', limit: 8 }),
       mill.jobs({ limit: 30 }),
@@ -52,7 +52,7 @@ export class Watch {
       settledPerSecond: this.#rates(nowMs),
       running,
       recent: newest.filter((view) => view.state !== 'in_progress'),
-      dead: ended.filter((view) => view.ended === null),
+      dead,
     }
   }
 

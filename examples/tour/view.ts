@@ -88,7 +88,6 @@ function drawRate({ settledPerSecond }: Snapshot, paint: Paint): string {
 }
 
 function markOf(view: JobView): Mark {
-  if (view.ended !== null) return { symbol: '○', style: 'magenta', word: view.ended }
   switch (view.state) {
     case 'queued':
       return view.error === null
@@ -101,6 +100,10 @@ function markOf(view: JobView): Mark {
     case 'failed':
     case 'dead_letter':
       return { symbol: '✗', style: 'red', word: 'dead' }
+    case 'cancelled':
+    case 'superseded':
+    case 'discarded':
+      return { symbol: '○', style: 'magenta', word: view.state }
     default:
       view.state satisfies never
       return { symbol: '?', style: 'dim', word: '' }

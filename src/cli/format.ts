@@ -1,11 +1,10 @@
 import type { Counts, TypeCounts } from '../engine/engine.ts'
 import type { JobView } from '../job/job.ts'
-import { stateOf } from '../job/states.ts'
 import { formatDuration } from '../time/duration.ts'
 import { toIso } from '../time/iso.ts'
 import { type Column, printable, type Style } from './terminal.ts'
 
-export { formatDuration, stateOf }
+export { formatDuration }
 
 export function formatTime(ms: number | null): string {
   if (ms === null) return '-'
@@ -23,7 +22,11 @@ export function styleOf(view: JobView): Style {
     case 'failed':
       return 'yellow'
     case 'dead_letter':
-      return view.ended === null ? 'red' : 'magenta'
+      return 'red'
+    case 'cancelled':
+    case 'superseded':
+    case 'discarded':
+      return 'magenta'
     default:
       view.state satisfies never
       return 'dim'

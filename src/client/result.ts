@@ -3,6 +3,7 @@ import type { Engine, Inspector } from '../engine/engine.ts'
 import { type ErrorCode, JobEndedError, UnknownJobError, WaitTimeoutError } from '../errors.ts'
 import type { JobView } from '../job/job.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
+import { isEnded } from '../job/states.ts'
 import type { Clock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 
@@ -29,7 +30,7 @@ export async function awaitResult(engine: Engine, clock: Clock, id: string, wait
   const view = await viewWithin(inspectorOf(engine), clock, id, { waitMs, signal })
   if (view === null) throw new UnknownJobError(id)
   if (view.state === 'completed') return view.result
-  if (view.ended !== null) throw new JobEndedError('ERR_JOB_ENDED', `job ${id} was ${view.ended}; it has no result`)
+  if (isEnded(view.state)) throw new JobEndedError('ERR_JOB_ENDED', `job ${id} was ${view.state}; it has no result`)
   if (view.state === 'dead_letter') {
     throw new JobEndedError('ERR_JOB_DEAD', `job ${id} is a dead letter: ${view.error?.message ?? 'no error recorded'}`)
   }

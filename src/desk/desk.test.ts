@@ -84,7 +84,7 @@ describe('looking', () => {
     const id = await bury('bill')
     await desk.discard({ ids: [id] }, ann)
     const shown = await desk.show(id)
-    assert.equal(shown.job.ended, 'discarded')
+    assert.equal(shown.job.state, 'discarded')
     assert.equal(shown.history.at(-1)?.name, 'discarded')
     assert.deepEqual(
       shown.audit.map(({ action }) => action),

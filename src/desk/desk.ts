@@ -148,7 +148,7 @@ export class Desk {
       )
     }
     if (options.dryRun === true) {
-      if (letter.job.ended !== null) throw notReplayable(letter)
+      if (letter.job.state !== 'dead_letter') throw notReplayable(letter)
       return
     }
     const [isDone] = await this.#letters.requeue([id], act, edit)
@@ -199,7 +199,7 @@ export class Desk {
     const act = checkActor(by, 'purge')
     return this.#bulk(selection, options, {
       emitted: (letter) => this.#emit('purge', letter, act),
-      against: ({ job }) => (job.ended === null && this.#critical.has(job.type) ? 'critical' : null),
+      against: ({ job }) => (job.state === 'dead_letter' && this.#critical.has(job.type) ? 'critical' : null),
       act: (ids) => this.#letters.remove(ids, act),
     })
   }
@@ -276,9 +276,9 @@ export class Desk {
 
 function notReplayable({ job }: Letter): MillraceError {
   const why =
-    job.ended === null
+    job.state === 'dead_letter'
       ? 'it was replayed meanwhile, a live job has its key, or its latest key has a newer version'
-      : `it is ${job.ended}; undo that first`
+      : `it is ${job.state}; undo that first`
   return new MillraceError('ERR_STATE_TRANSITION', `job ${job.id} cannot be replayed: ${why}`)
 }
 

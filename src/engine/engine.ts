@@ -156,6 +156,7 @@ export interface TypeCounts {
 export type Counts = Readonly<Record<string, TypeCounts>>
 
 export interface JobFilter {
+  /** As views show it: `dead_letter` does not include cancelled, superseded and discarded jobs. */
   readonly state?: JobState
   readonly type?: string
   readonly limit: number

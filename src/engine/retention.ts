@@ -1,5 +1,5 @@
 /** The part of the port that retention stands on. What is kept for how long is the keeper's to decide. */
-import type { JobView } from '../job/job.ts'
+import { isEnded, type JobState } from '../job/states.ts'
 import type { Actor } from './dead-letters.ts'
 
 /** The ways in which a job can be over. */
@@ -67,10 +67,10 @@ export interface Retention {
 }
 
 /** How a job is over; null while it may still run. */
-export function finishedAs({ state, ended }: Pick<JobView, 'state' | 'ended'>): Finished | null {
+export function finishedAs(state: JobState): Finished | null {
   if (state === 'completed') return 'completed'
-  if (state !== 'dead_letter') return null
-  return ended === null ? 'dead' : 'ended'
+  if (state === 'dead_letter') return 'dead'
+  return isEnded(state) ? 'ended' : null
 }
 
 /** Whether the rules give up a job that finished `completedAtMs`. A rule that names the type goes before one that names none. */

@@ -31,7 +31,7 @@ const OVER: readonly Row[] = [
   {
     what: 'cancelled by somebody',
     given: {
-      job: dead('01B', { ended: 'cancelled' }),
+      job: view({ id: '01B', state: 'cancelled' }),
       history: [event('enqueued'), event('cancelled', { who: 'ann', reason: 'twice' })],
     },
     reasons: ['cancelled'],
@@ -39,19 +39,19 @@ const OVER: readonly Row[] = [
   },
   {
     what: 'discarded, and nobody knows by whom',
-    given: { job: dead('01B', { ended: 'discarded' }), history: [] },
+    given: { job: view({ id: '01B', state: 'discarded' }), history: [] },
     reasons: ['discarded'],
     main: { kind: 'discarded', who: null, reason: null },
   },
   {
     what: 'superseded by one that is there',
-    given: { job: dead('01B', { ended: 'superseded' }), successor: view({ id: '01C' }) },
+    given: { job: view({ id: '01B', state: 'superseded' }), successor: view({ id: '01C' }) },
     reasons: ['superseded'],
     main: { kind: 'superseded', by: { id: '01C', type: 'mail', state: 'queued' } },
   },
   {
     what: 'superseded by one that is gone',
-    given: { job: dead('01B', { ended: 'superseded' }), history: [event('superseded', { by: '01C' })] },
+    given: { job: view({ id: '01B', state: 'superseded' }), history: [event('superseded', { by: '01C' })] },
     reasons: ['superseded'],
     main: { kind: 'superseded', by: { id: '01C', type: '', state: 'removed' } },
   },

@@ -11,7 +11,12 @@ export function decide(facts: Facts): Decision {
     case 'completed':
       return { reasons: [completed(facts)], notes: [] }
     case 'dead_letter':
-      return { reasons: [ended(facts)], notes: [] }
+      return { reasons: [dead(facts)], notes: [] }
+    case 'superseded':
+      return { reasons: [{ kind: 'superseded', atMs: job.completedAtMs, by: successorOf(facts) }], notes: [] }
+    case 'cancelled':
+    case 'discarded':
+      return { reasons: [{ kind: job.state, atMs: job.completedAtMs, ...actOf(facts, job.state) }], notes: [] }
     case 'in_progress':
       return { reasons: [held(facts)], notes: holderNotes(facts) }
     case 'queued':
@@ -29,21 +34,9 @@ function completed({ job, history }: Facts): Reason {
   return { kind: 'completed', atMs: job.completedAtMs, worker, tookMs: job.durationMs }
 }
 
-function ended(facts: Facts): Reason {
-  const { job } = facts
-  const atMs = job.completedAtMs
-  switch (job.ended) {
-    case null:
-      return { kind: 'dead', atMs, attempt: job.attempt, attempts: job.attempts, error: job.error }
-    case 'superseded':
-      return { kind: 'superseded', atMs, by: successorOf(facts) }
-    case 'cancelled':
-    case 'discarded':
-      return { kind: job.ended, atMs, ...actOf(facts, job.ended) }
-    default:
-      job.ended satisfies never
-      return { kind: 'unsettled' }
-  }
+function dead({ job }: Facts): Reason {
+  const { completedAtMs: atMs, attempt, attempts, error } = job
+  return { kind: 'dead', atMs, attempt, attempts, error }
 }
 
 /** The history names the newer job, which may be removed. */

@@ -1,6 +1,5 @@
 import type { Pause } from '../engine/pauses.ts'
 import type { ErrorRecord, JobView, Predecessors } from '../job/job.ts'
-import { stateOf } from '../job/states.ts'
 
 /** Why a job is not running, or what it is doing: the public result, and the reasons it is made from. */
 
@@ -48,7 +47,7 @@ export interface Explanation {
 export const EXPLAINED_JOBS_MAX = 20
 
 export function explainedJob(view: JobView): ExplainedJob {
-  return { id: view.id, type: view.type, state: stateOf(view) }
+  return { id: view.id, type: view.type, state: view.state }
 }
 
 /** Why a job is due later. */

@@ -4,6 +4,7 @@ import { type Beat, presenceIn, type Seen } from '../engine/presence.ts'
 import { UnknownJobError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { JobEvent, JobView } from '../job/job.ts'
+import { isFinished } from '../job/states.ts'
 
 /** What is known about a job, each part read once. */
 export interface Facts {
@@ -53,7 +54,7 @@ export async function collectFacts(asked: Asked): Promise<Facts> {
   const [job = null] = await inspector.find([id])
   if (job === null) throw new UnknownJobError(id)
   const history = await inspector.history(id)
-  const isOver = job.state === 'completed' || job.state === 'dead_letter'
+  const isOver = isFinished(job.state)
   const isQueued = job.state === 'queued'
   const [pauses, presence, predecessors, successor, peers] = await Promise.all([
     isOver ? null : known(() => pausesIn(engine)?.list()),
@@ -99,10 +100,10 @@ function predecessorsOf(inspector: Inspector, { after }: JobView): Promise<reado
 
 async function successorOf(
   inspector: Inspector,
-  { ended }: JobView,
+  { state }: JobView,
   history: readonly JobEvent[],
 ): Promise<JobView | null> {
-  const by = ended === 'superseded' ? history.findLast(({ name }) => name === 'superseded')?.detail?.by : null
+  const by = state === 'superseded' ? history.findLast(({ name }) => name === 'superseded')?.detail?.by : null
   return typeof by === 'string' ? ((await inspector.find([by]))[0] ?? null) : null
 }
 

@@ -2,7 +2,6 @@ import { inspectorOf } from '../engine/capability-checks.ts'
 import type { Engine, Inspector } from '../engine/engine.ts'
 import { UnknownJobError } from '../errors.ts'
 import type { JobView } from '../job/job.ts'
-import { stateOf } from '../job/states.ts'
 
 /** A job that another one waits for, directly or indirectly. */
 export interface GraphNode {
@@ -44,5 +43,5 @@ async function nodesBefore(inspector: Inspector, job: JobView): Promise<readonly
 }
 
 function toNode(view: JobView): GraphNode {
-  return { id: view.id, type: view.type, state: stateOf(view), after: view.after?.ids ?? [] }
+  return { id: view.id, type: view.type, state: view.state, after: view.after?.ids ?? [] }
 }

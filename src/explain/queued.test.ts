@@ -64,7 +64,7 @@ const HELD_BACK: readonly Row[] = [
   },
   {
     what: 'dying because of one that was cancelled',
-    given: { job: view(after('wait', 'a')), predecessors: [dead('a', { ended: 'cancelled' })] },
+    given: { job: view(after('wait', 'a')), predecessors: [view({ id: 'a', state: 'cancelled' })] },
     reasons: ['due'],
     notes: ['will-die'],
   },

@@ -1,6 +1,7 @@
 import type { Beat, Seen } from '../engine/presence.ts'
 import type { JobView } from '../job/job.ts'
 import { readinessOf } from '../job/predecessors.ts'
+import { isFinished } from '../job/states.ts'
 import { QUIET_MS } from '../observe/workers.ts'
 import type { Decision, Note, PutOff, Reason } from './explanation.ts'
 import { type ExplainedJob, explainedJob } from './explanation.ts'
@@ -39,9 +40,8 @@ function waits({ job, predecessors }: Facts): Reason | null {
   return { kind: 'waits-for-jobs', jobs: holding.map(explainedJob), of: ids.length, notLookedUp, ifDead }
 }
 
-function holdsBack({ state, ended }: JobView, ifDead: 'wait' | 'run' | 'die'): boolean {
-  if (state === 'dead_letter') return ended === null && ifDead === 'wait'
-  return state !== 'completed'
+function holdsBack({ state }: JobView, ifDead: 'wait' | 'run' | 'die'): boolean {
+  return state === 'dead_letter' ? ifDead === 'wait' : !isFinished(state)
 }
 
 /** A claim needs an integer priority and a valid time. */

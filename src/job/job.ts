@@ -77,9 +77,6 @@ export interface StoredJob {
   readonly after: Predecessors | null
 }
 
-/** Why a job that neither completed nor died will not run. */
-export type Ended = 'cancelled' | 'superseded' | 'discarded'
-
 export interface ErrorRecord {
   readonly name: string
   readonly code: string | null
@@ -90,7 +87,6 @@ export interface ErrorRecord {
 /** A job as `mill.job(id)`, the CLI and the HTTP API show it. */
 export interface JobView extends StoredJob {
   readonly state: JobState
-  readonly ended: Ended | null
   /** Starts so far, since it was last replayed. */
   readonly attempt: number
   /** How often it was replayed. */

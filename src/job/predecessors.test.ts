@@ -37,12 +37,10 @@ type Fate = 'completed' | 'dead' | 'cancelled' | 'superseded' | 'discarded' | 'r
 
 function viewOf(fate: Fate): JobView | null {
   if (fate === 'removed') return null
-  const isOver = fate !== 'completed' && fate !== 'queued' && fate !== 'in_progress'
   // Only these fields are read.
   return {
     type: 'fetch',
-    state: isOver ? 'dead_letter' : fate,
-    ended: isOver && fate !== 'dead' ? fate : null,
+    state: fate === 'dead' ? 'dead_letter' : fate,
     result: fate === 'completed' ? { n: 1 } : null,
     error: fate === 'dead' ? { name: 'Error', code: null, message: 'boom', stack: null } : null,
   } as JobView

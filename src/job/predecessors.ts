@@ -85,9 +85,22 @@ export function readinessOf({ ids, ifDead }: Predecessors, found: readonly (JobV
 function describe(id: string, view: JobView | null): Predecessor | null {
   if (view === null) return { id, type: null, state: 'removed', result: null, error: null }
   const { type, error } = view
-  if (view.state === 'completed') return { id, type, state: 'completed', result: view.result, error: null }
-  if (view.state === 'dead_letter') return { id, type, state: view.ended ?? 'dead', result: null, error }
-  return null
+  switch (view.state) {
+    case 'completed':
+      return { id, type, state: 'completed', result: view.result, error: null }
+    case 'dead_letter':
+      return { id, type, state: 'dead', result: null, error }
+    case 'cancelled':
+    case 'superseded':
+    case 'discarded':
+      return { id, type, state: view.state, result: null, error }
+    case 'queued':
+    case 'in_progress':
+    case 'failed':
+      return null
+    default:
+      return view.state satisfies never
+  }
 }
 
 /** Replaces the ids of duplicates with those of the jobs that they duplicate. */

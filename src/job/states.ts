@@ -1,12 +1,35 @@
 import { MillraceError } from '../errors.ts'
 
-/** The five states of a job; `failed` is only passed through, inside one transaction, and stands in the event log. */
-export const JOB_STATES = ['queued', 'in_progress', 'completed', 'failed', 'dead_letter'] as const
-export type JobState = (typeof JOB_STATES)[number]
+/** The states that engines store. A job only passes through `failed`, within one transaction; its history shows it. */
+export const STORED_STATES = ['queued', 'in_progress', 'completed', 'failed', 'dead_letter'] as const
+export type StoredState = (typeof STORED_STATES)[number]
 
-/** The state as an operator names it: a job that was ended is no dead letter to look at. */
-export function stateOf({ state, ended }: { readonly state: JobState; readonly ended: string | null }): string {
-  return ended ?? state
+/** Why a job that neither completed nor died will not run. Stored beside `dead_letter`. */
+export const ENDS = ['cancelled', 'superseded', 'discarded'] as const
+export type Ended = (typeof ENDS)[number]
+
+/** The states that users see. */
+export const JOB_STATES = [...STORED_STATES, ...ENDS] as const
+export type JobState = StoredState | Ended
+
+/** Every engine maps its rows with this function, so that a job is shown the same on each. */
+export function shownState(stored: StoredState, ended: Ended | null): JobState {
+  return stored === 'dead_letter' ? (ended ?? stored) : stored
+}
+
+/** What a store looks for to find the jobs in a shown state: the opposite of `shownState`. */
+export function storedAs(state: JobState): { readonly stored: StoredState; readonly ended: Ended | null } {
+  return isEnded(state) ? { stored: 'dead_letter', ended: state } : { stored: state, ended: null }
+}
+
+/** Cancelled, superseded or discarded. */
+export function isEnded(state: JobState): state is Ended {
+  return ENDS.some((ended) => ended === state)
+}
+
+/** The job will not run again unless an operator acts. */
+export function isFinished(state: JobState): boolean {
+  return state === 'completed' || state === 'dead_letter' || isEnded(state)
 }
 
 /**
@@ -15,7 +38,7 @@ export function stateOf({ state, ended }: { readonly state: JobState; readonly e
  */
 export type Mover = 'core' | 'producer' | 'operator'
 
-const AUTOMATIC: Readonly<Record<JobState, readonly JobState[]>> = {
+const AUTOMATIC: Readonly<Record<StoredState, readonly StoredState[]>> = {
   queued: ['in_progress'],
   in_progress: ['completed', 'failed', 'queued'],
   failed: ['queued', 'dead_letter'],
@@ -23,20 +46,20 @@ const AUTOMATIC: Readonly<Record<JobState, readonly JobState[]>> = {
   dead_letter: [],
 }
 
-type Moves = Readonly<Partial<Record<JobState, readonly JobState[]>>>
+type Moves = Readonly<Partial<Record<StoredState, readonly StoredState[]>>>
 
-/** A job that a person or a newer job ended is kept as a dead letter whose `ended` says why. */
+/** A job that a person or a newer job ended is stored as `dead_letter`, and its `ended` says why. */
 const ADDED: Readonly<Record<Mover, Moves>> = {
   core: {},
   producer: { queued: ['dead_letter'] },
   operator: { queued: ['dead_letter'], in_progress: ['dead_letter'], dead_letter: ['queued'] },
 }
 
-export function canMove(from: JobState, to: JobState, by: Mover = 'core'): boolean {
+export function canMove(from: StoredState, to: StoredState, by: Mover = 'core'): boolean {
   return AUTOMATIC[from].includes(to) || (ADDED[by][from]?.includes(to) ?? false)
 }
 
-export function assertMove(from: JobState, to: JobState, by: Mover = 'core'): void {
+export function assertMove(from: StoredState, to: StoredState, by: Mover = 'core'): void {
   if (canMove(from, to, by)) return
   throw new MillraceError(
     'ERR_STATE_TRANSITION',

@@ -5,6 +5,7 @@ import { MillraceError, OptionError, UnknownJobError, WaitTimeoutError } from '.
 import type { AnyHandledJob } from '../job/definition.ts'
 import type { JobView } from '../job/job.ts'
 import { refuseUnknown } from '../job/known-options.ts'
+import { isFinished } from '../job/states.ts'
 import { systemClock } from '../time/clock.ts'
 import { DURATION_MS_MAX, type Duration, parseDurationMs } from '../time/duration.ts'
 import type { Worker } from '../worker/worker.ts'
@@ -190,7 +191,7 @@ export async function settled(
   try {
     const view = await inspectorOf(mill.engine).waitFor(id, { waitMs: DURATION_MS_MAX, signal: abort.signal })
     if (view === null) throw new UnknownJobError(id)
-    if (view.state === 'completed' || view.state === 'dead_letter') return view
+    if (isFinished(view.state)) return view
     const facts = `${view.state}, starts so far: ${view.attempt}; it needs a worker, or a clock that is moved on`
     throw new WaitTimeoutError(`the end of job ${id} (${facts})`, timeoutMs)
   } finally {

@@ -276,5 +276,5 @@ test('a cancelled job loses its lease: the signal aborts, the slot is free, noth
   assert.equal(afterwards, false)
   assert.equal(worker.running, 0)
   assert.deepEqual(settled, [])
-  assert.equal((await mill.job(id))?.ended, 'cancelled')
+  assert.equal((await mill.job(id))?.state, 'cancelled')
 })

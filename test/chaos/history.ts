@@ -1,4 +1,5 @@
 import type { JobView } from '../../src/job/job.ts'
+import { isFinished } from '../../src/job/states.ts'
 
 /** What a worker process wrote down, one line each, before and after it ran a handler. */
 export interface Line {
@@ -66,8 +67,7 @@ export function judge(
 
 function judgeJob(job: JobView, starts: readonly Line[], accepted: readonly Line[]): string[] {
   const violations: string[] = []
-  if (job.state !== 'completed' && job.state !== 'dead_letter')
-    violations.push(`I6: job ${job.id} is still ${job.state}`)
+  if (!isFinished(job.state)) violations.push(`I6: job ${job.id} is still ${job.state}`)
   if (starts.length > job.attempts)
     violations.push(`I5: job ${job.id} was started ${starts.length} times of ${job.attempts}`)
   if (job.attempt > job.attempts) violations.push(`I5: job ${job.id} counts ${job.attempt} attempts of ${job.attempts}`)

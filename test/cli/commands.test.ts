@@ -72,7 +72,7 @@ describe('commands', () => {
     const older = await enqueue('index', '{}', '--latest', 'docs', '--seq', '5')
     const [newer] = await json('enqueue', 'index', '{}', '--latest', 'docs', '--seq', '6')
     assert.equal(newer?.status, 'replaced')
-    assert.equal((await json('job', older))[0]?.ended, 'superseded')
+    assert.equal((await json('job', older))[0]?.state, 'superseded')
     const [stale] = await json('enqueue', 'index', '{}', '--latest', 'docs', '--seq', '6')
     assert.equal(stale?.status, 'stale')
   })
@@ -123,7 +123,13 @@ describe('commands', () => {
     assert.equal((await json('job', id))[0]?.state, 'queued')
     assert.equal(await cli('cancel', id, '--reason', 'sent twice', '--who', 'ada'), `${id} cancelled\n`)
     const [shown] = await json('job', id)
-    assert.equal(shown?.ended, 'cancelled')
+    assert.equal(shown?.state, 'cancelled')
+    assert.deepEqual(
+      (await json('jobs', '--status', 'cancelled')).map((job) => [job.id, job.state]),
+      [[id, 'cancelled']],
+    )
+    assert.match(await cli('jobs'), /bill +cancelled /)
+    assert.deepEqual(await json('jobs', '--status', 'dead_letter'), [])
     assert.match(JSON.stringify(shown?.history), /"cancelled".*"sent twice"/)
     assert.match(JSON.stringify(shown?.history), /"cancelled".*"ada"/)
     const audit = await json('audit')

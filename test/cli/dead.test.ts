@@ -192,7 +192,7 @@ describe('dead discard, undo and purge', () => {
     assert.equal((await said('dead', 'discard', id, '--all', '--reason', 'x')).code, 2)
     assert.match(await cli('dead', 'discard', id, '--reason', 'x', '--dry-run'), /^1 would be discarded/)
     assert.equal(await cli('dead', 'discard', id, '--reason', 'x', '--who', 'ann'), '1 discarded\n')
-    assert.equal((await json('job', id))[0]?.ended, 'discarded')
+    assert.equal((await json('job', id))[0]?.state, 'discarded')
     const again = await said('dead', 'discard', id, '--reason', 'x')
     assert.deepEqual([again.code, /ERR_DESK_REFUSED/.test(again.err)], [1, true])
     assert.equal(await cli('dead', 'undo', id), `${id} is a dead letter again\n`)

@@ -90,7 +90,7 @@ describe('millrace work', () => {
     await worker.said('cancelled')
     worker.child.kill('SIGTERM')
     assert.equal((await worker.ended).code, 0)
-    assert.equal((await mill.job(id))?.ended, 'cancelled')
+    assert.equal((await mill.job(id))?.state, 'cancelled')
   })
 
   it('survives an unhandled rejection and redacts it', async (t) => {

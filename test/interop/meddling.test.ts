@@ -57,7 +57,7 @@ describe('BullMQ’s own hands on our jobs', { timeout: 300_000 }, () => {
     const again = await mill.enqueue(mail, 3, { latest: 'l' })
     await mill.work([mail.handledBy(() => 'ran')])
     assert.equal((await over(mill, again.id)).result, 'ran')
-    assert.equal((await over(mill, newer.id)).ended, 'superseded')
+    assert.equal((await over(mill, newer.id)).state, 'superseded')
     assert.equal(await mill.job(version.id), null, 'no shadow of the removed one is left')
   })
 

@@ -176,7 +176,7 @@ describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
     await reaper.claim({ max: 10, waitMs: 0, from: 'expired', signal: new AbortController().signal })
     gates.get(3)?.resolve()
     assert.equal((await over(mill, third.id)).state, 'completed')
-    assert.equal((await over(mill, second.id)).ended, 'superseded')
+    assert.equal((await over(mill, second.id)).state, 'superseded')
     assert.deepEqual(most, [1, 1], 'one version at a time')
   })
 
@@ -205,7 +205,7 @@ describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
     await reaper.claim({ max: 10, waitMs: 0, from: 'expired', signal: new AbortController().signal })
     await mill.work([mail.handledBy(({ payload }) => void ran.push(payload))])
     assert.equal((await over(mill, second.id)).state, 'completed')
-    assert.equal((await over(mill, first.id)).ended, 'superseded')
+    assert.equal((await over(mill, first.id)).state, 'superseded')
     assert.deepEqual(ran, [1, 2])
   })
 
@@ -225,7 +225,7 @@ describe('a BullMQ worker beside ours', { timeout: 300_000 }, () => {
     await over(mill, first.id)
     await mill.result(await mill.enqueue(mail, 2, { latest: 'l' }))
     await (await queue('mail').getJob(first.id))?.retry()
-    await until(async () => (await mill.job(first.id))?.ended === 'superseded')
+    await until(async () => (await mill.job(first.id))?.state === 'superseded')
     assert.deepEqual(ran, [1, 2])
     assert.deepEqual((await mill.counts()).mail, { ready: 0, delayed: 0, inProgress: 0, completed: 1, dead: 0 })
   })

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { ENGINE_SCHEMES } from '../../src/engine/open.ts'
 import { ERROR_CODES } from '../../src/errors.ts'
-import { canMove, JOB_STATES, type JobState, type Mover } from '../../src/job/states.ts'
+import { canMove, type Mover, STORED_STATES, type StoredState } from '../../src/job/states.ts'
 import { ROOT } from './blocks.ts'
 
 const read = (page: string): string => readFileSync(path.join(ROOT, page), 'utf8')
@@ -22,7 +22,7 @@ function rowsOf(page: string, columns: number): readonly (readonly string[])[] {
 }
 
 const ACTORS = ['core', 'producer', 'operator'] as const
-const isState = (text: string): text is JobState => JOB_STATES.some((state) => state === text)
+const isState = (text: string): text is StoredState => STORED_STATES.some((state) => state === text)
 const isActor = (text: string): text is Mover => ACTORS.some((actor) => actor === text)
 
 // B43..B51 X082
@@ -32,8 +32,8 @@ test('the table of transitions in the docs is the one in the code', () => {
   for (const [from = '', to = '', who = ''] of documented) {
     assert.ok(isState(from) && isState(to) && isActor(who), `${from} ${to} ${who}`)
   }
-  for (const from of JOB_STATES) {
-    for (const to of JOB_STATES) {
+  for (const from of STORED_STATES) {
+    for (const to of STORED_STATES) {
       for (const who of ACTORS) {
         // What the core may do is listed once, for the core; the others only add to it.
         const expected = canMove(from, to, who) && (who === 'core' || !canMove(from, to, 'core'))

@@ -42,11 +42,8 @@ export class DeadLetterProcessor {
   async moveToDeadLetter(jobId: string): Promise<DeadLetterEntry> {
     const view = await this.#mill.job(jobId)
     if (view === null) throw new UnknownJobError(jobId)
-    if (view.state !== 'dead_letter' || view.ended !== null) {
-      throw new MillraceError(
-        'ERR_STATE_TRANSITION',
-        `job ${jobId} is ${view.ended ?? view.state}; only a dead letter is moved`,
-      )
+    if (view.state !== 'dead_letter') {
+      throw new MillraceError('ERR_STATE_TRANSITION', `job ${jobId} is ${view.state}; only a dead letter is moved`)
     }
     const entry = toEntry(view, null)
     await this.#storage.save(entry)

@@ -106,7 +106,7 @@ async function foreignIds(letters: DeadLetters, ids: readonly string[], count: n
 }
 
 async function retriedAs(letters: DeadLetters, { job }: DeadLetter): Promise<string | null> {
-  if (job.ended !== 'discarded') return null
+  if (job.state !== 'discarded') return null
   const [entry] = await letters.audit({ jobId: job.id, action: 'discard', limit: 1 })
   return entry?.who === WHO && entry.reason.startsWith(RETRIED_AS) ? entry.reason.slice(RETRIED_AS.length) : null
 }

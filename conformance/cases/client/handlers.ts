@@ -228,7 +228,7 @@ export const handlers: CaseFile = {
         await stage.harness.advance(200)
         assert.deepEqual([seen.lost, seen.settled], [[{ id, reason: 'cancelled' }], []])
         const view = await mill.job(id)
-        assert.deepEqual([view?.ended, view?.result], ['cancelled', null])
+        assert.deepEqual([view?.state, view?.result], ['cancelled', null])
       },
     },
   ],

@@ -70,7 +70,7 @@ export const deskActs: CaseFile = {
         assert.deepEqual([dry.done, (await desk.replayAll(selection, by, { dryRun: true })).done], [3, 3])
         assert.equal((await desk.discard(dry.selection, by)).done, 3)
         assert.deepEqual(await listed(stage), [later])
-        for (const id of shown) assert.equal((await letters(stage).list({ ids: [id] }))[0]?.job.ended, 'discarded')
+        for (const id of shown) assert.equal((await letters(stage).list({ ids: [id] }))[0]?.job.state, 'discarded')
       },
     },
     {
@@ -130,7 +130,7 @@ export const deskActs: CaseFile = {
         assert.deepEqual(await listed(stage), [])
         await stage.expectCounts({})
         assert.deepEqual(await letters(stage).requeue([id], by), [false])
-        assert.equal((await letters(stage).list({ ids: [id] }))[0]?.job.ended, 'discarded')
+        assert.equal((await letters(stage).list({ ids: [id] }))[0]?.job.state, 'discarded')
         await stage.none(await stage.consume(), 'a discarded job was handed out')
       },
     },
@@ -216,7 +216,7 @@ export const deskActs: CaseFile = {
         const [first, ...more] = await letters(stage).audit({ who: 'ann', limit: 10 })
         assert.deepEqual(more, [])
         assert.partialDeepStrictEqual(first, { who: 'ann', reason: 'sent by hand', jobId: id, type: stage.type })
-        assert.deepEqual([first?.before.ended, first?.after?.ended], [null, 'discarded'])
+        assert.deepEqual([first?.before.state, first?.after?.state], ['dead_letter', 'discarded'])
         assert.ok(Math.abs((first?.atMs ?? 0) - stage.nowMs) < 60_000)
         const [purge] = await letters(stage).audit({ action: 'purge', jobId: id, limit: 10 })
         assert.deepEqual([purge?.before.replays, purge?.before.attempt, purge?.after], [1, 1, null])

@@ -29,7 +29,7 @@ const superseded = ends.map(
       const newer = await stage.put(version('k', '2'))
       await stage.settle(consumer, lease, outcome)
       const view = await stage.view(old.id)
-      assert.deepEqual([view.state, view.ended], ['dead_letter', 'superseded'])
+      assert.equal(view.state, 'superseded')
       assert.deepEqual(idsOf(await stage.take(consumer, 5)), [newer.id])
       await stage.expectCounts({ inProgress: 1 })
     },
@@ -97,7 +97,7 @@ export const latestKeys: CaseFile = {
         assert.deepEqual(newer.receipt, { id: newer.id, status: 'replaced' })
         await stage.expectCounts({ ready: 1 })
         const view = await stage.view(old.id)
-        assert.deepEqual([view.state, view.ended], ['dead_letter', 'superseded'])
+        assert.equal(view.state, 'superseded')
         const leases = await stage.take(await stage.consume(), 5)
         assert.deepEqual(
           leases.map(({ job }) => [job.id, job.payload, job.latestKey]),

@@ -53,7 +53,7 @@ export const crashes: CaseFile = {
           await eventually(async () => (await mill.job(id))?.state === 'dead_letter', 'the dead letter')
           assert.deepEqual(survivor.all('started'), [], 'started once more than allowed')
           const view = await mill.job(id)
-          assert.deepEqual([view?.attempt, view?.ended, view?.error?.code], [2, null, 'ERR_LEASE_EXPIRED'])
+          assert.deepEqual([view?.attempt, view?.state, view?.error?.code], [2, 'dead_letter', 'ERR_LEASE_EXPIRED'])
         }),
     },
     {

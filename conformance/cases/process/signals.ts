@@ -138,7 +138,7 @@ export const signals: CaseFile = {
             assert.deepEqual(await worker.heard('aborted'), { event: 'aborted', id, code: 'ERR_LEASE_LOST' })
             assert.equal((await worker.heard('lost')).reason, 'cancelled')
             assert.deepEqual(worker.all('settled'), [])
-            assert.equal((await mill.job(id))?.ended, 'cancelled')
+            assert.equal((await mill.job(id))?.state, 'cancelled')
           },
           { leaseMs: LASTING_LEASE_MS },
         ),

@@ -13,6 +13,6 @@ export function Badge({ text, tone, icon }: Label) {
   )
 }
 
-export function StateBadge({ job }: { readonly job: Pick<JobSummary, 'state' | 'ended' | 'runAtMs'> }) {
+export function StateBadge({ job }: { readonly job: Pick<JobSummary, 'state' | 'runAtMs'> }) {
   return <Badge {...stateLabel(job, useNow())} />
 }

@@ -10,9 +10,9 @@ export interface Label {
   readonly icon: IconName
 }
 
-type Stateful = Pick<JobSummary, 'state' | 'ended'> & Partial<Pick<JobSummary, 'runAtMs'>>
+type Stateful = Pick<JobSummary, 'state'> & Partial<Pick<JobSummary, 'runAtMs'>>
 
-export function stateLabel({ state, ended, runAtMs }: Stateful, nowMs: number): Label {
+export function stateLabel({ state, runAtMs }: Stateful, nowMs: number): Label {
   switch (state) {
     case 'queued':
       return (runAtMs ?? 0) > nowMs
@@ -25,15 +25,6 @@ export function stateLabel({ state, ended, runAtMs }: Stateful, nowMs: number): 
     case 'failed':
       return { text: 'Failed', tone: 'bad', icon: 'cross' }
     case 'dead_letter':
-      return endedLabel(ended)
-    default:
-      return { text: state satisfies never, tone: 'quiet', icon: 'dot' }
-  }
-}
-
-function endedLabel(ended: JobSummary['ended']): Label {
-  switch (ended) {
-    case null:
       return { text: 'Dead letter', tone: 'bad', icon: 'dead-letters' }
     case 'cancelled':
       return { text: 'Cancelled', tone: 'quiet', icon: 'cross' }
@@ -42,7 +33,7 @@ function endedLabel(ended: JobSummary['ended']): Label {
     case 'discarded':
       return { text: 'Discarded', tone: 'quiet', icon: 'bin' }
     default:
-      return { text: ended satisfies never, tone: 'quiet', icon: 'dot' }
+      return { text: state satisfies never, tone: 'quiet', icon: 'dot' }
   }
 }
 

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { MillraceError, UnknownJobError } from '../../errors.ts'
 import { audited, type Cli, examples, type SharedOptions, userName, withExistingMill } from '../cli.ts'
-import { stateOf } from '../format.ts'
 
 interface CancelOptions extends SharedOptions {
   readonly reason: string
@@ -43,7 +42,7 @@ async function cancelJob(cli: Cli, id: string, options: CancelOptions): Promise<
     if (dryRun && (view.state === 'queued' || view.state === 'in_progress')) return
     throw new MillraceError(
       'ERR_STATE_TRANSITION',
-      `job ${id} is ${stateOf(view)}; only a job that has not finished can be cancelled`,
+      `job ${id} is ${view.state}; only a job that has not finished can be cancelled`,
     )
   })
   const said = dryRun ? `${id} would be cancelled; nothing was changed` : `${id} cancelled`

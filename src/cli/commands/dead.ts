@@ -159,7 +159,7 @@ async function show(cli: Cli, id: string, flags: ShowFlags): Promise<void> {
   const facts: readonly (readonly [name: string, value: string | null])[] = [
     ['id', job.id],
     ['type', job.type],
-    ['state', job.ended ?? 'dead letter'],
+    ['state', job.state === 'dead_letter' ? 'dead letter' : job.state],
     ['attempt', `${job.attempt} of ${job.attempts}`],
     ['replays', String(job.replays)],
     ['key', job.key],

@@ -5,7 +5,7 @@ import { explainJob } from '../../explain/explain.ts'
 import type { Explanation } from '../../explain/explanation.ts'
 import type { JobEvent, JobView } from '../../job/job.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
-import { formatDuration, formatTime, stateOf, styleOf } from '../format.ts'
+import { formatDuration, formatTime, styleOf } from '../format.ts'
 import { loadJobs } from '../modules.ts'
 import { printable, printTable } from '../terminal.ts'
 
@@ -62,7 +62,7 @@ function printFacts({ terminal, clock }: Cli, view: JobView, withPayload: boolea
   const facts: readonly (readonly [name: string, value: string | null])[] = [
     ['id', view.id],
     ['type', view.type],
-    ['state', terminal.paint(styleOf(view), stateOf(view))],
+    ['state', terminal.paint(styleOf(view), view.state)],
     ['priority', String(view.priority)],
     ['attempt', `${view.attempt} of ${view.attempts}`],
     ['key', view.key],
@@ -97,7 +97,7 @@ async function readBefore(mill: Mill, { after }: JobView): Promise<readonly Befo
   const before: Before[] = []
   for (const id of after?.ids ?? []) {
     const one = await mill.job(id)
-    before.push({ id, type: one?.type ?? null, state: one === null ? 'removed' : stateOf(one) })
+    before.push({ id, type: one?.type ?? null, state: one === null ? 'removed' : one.state })
   }
   return before
 }

@@ -4,7 +4,7 @@ import type { JobView } from '../../job/job.ts'
 import { JOB_STATES, type JobState } from '../../job/states.ts'
 import { wholeNumber } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
-import { detailOf, formatDuration, stateOf, styleOf } from '../format.ts'
+import { detailOf, formatDuration, styleOf } from '../format.ts'
 import { printable, printTable } from '../terminal.ts'
 
 interface JobsOptions extends SharedOptions {
@@ -30,7 +30,7 @@ export function addJobs(program: Command, cli: Cli): void {
       'after',
       examples([
         ['millrace jobs', `the newest ${LIMIT_DEFAULT}`],
-        ['millrace jobs --status dead_letter', 'jobs that failed for good or were ended'],
+        ['millrace jobs --status dead_letter', 'jobs that failed for good'],
         ['millrace jobs --type greet --limit 5', 'the newest five of one type'],
         ['millrace jobs --json | jq -r .id', 'for a script'],
       ]),
@@ -71,7 +71,7 @@ function printViews({ terminal, clock }: Cli, views: readonly JobView[]): void {
   const rows = views.map((view) => [
     printable(view.id),
     printable(view.type),
-    terminal.paint(styleOf(view), stateOf(view)),
+    terminal.paint(styleOf(view), view.state),
     String(view.priority),
     `${view.attempt}/${view.attempts}`,
     formatDuration(nowMs - view.createdAtMs),

@@ -55,7 +55,7 @@ test('a letter is shown as the job that it was, with its error', async () => {
   const [letter] = await letters.list({ limit: 1 })
   assert.deepEqual(letter?.error, { name: 'PayoutFailed', code: 'E_BANK', message: 'no', stack: null })
   assert.partialDeepStrictEqual(letter?.job, {
-    ...{ id, type: 'pay', payload: '"a"', key: 'a', state: 'dead_letter', ended: null, attempt: 3, attempts: 3 },
+    ...{ id, type: 'pay', payload: '"a"', key: 'a', state: 'dead_letter', attempt: 3, attempts: 3 },
     ...{ replays: 0, createdAtMs: clock.nowMs(), completedAtMs: clock.nowMs() + 5 },
   })
 })

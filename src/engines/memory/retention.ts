@@ -13,6 +13,7 @@ import {
 } from '../../engine/retention.ts'
 import type { StoredJob } from '../../job/job.ts'
 import type { Keep } from '../../job/keep.ts'
+import { shownState } from '../../job/states.ts'
 import type { Clock } from '../../time/clock.ts'
 import { removeLetter } from './dead-letters.ts'
 import type { JobRow } from './rows.ts'
@@ -42,7 +43,7 @@ function sweep(store: MemoryStore, rules: readonly RetentionRule[], step: SweepS
 }
 
 function isGivenUp(row: JobRow, rules: readonly RetentionRule[]): boolean {
-  const what = finishedAs(row)
+  const what = finishedAs(shownState(row.state, row.ended))
   if (what === null || row.completedAtMs === null || row.neededBy > 0) return false
   return givesUp(rules, { what, type: row.job.type, completedAtMs: row.completedAtMs })
 }
@@ -66,7 +67,7 @@ export function applyKeepLimits(
 /** Empty if a newer version of its latest key superseded it instead. */
 function itself(store: MemoryStore, id: string, what: Finished): readonly JobRow[] {
   const row = store.find(id)
-  return row !== null && finishedAs(row) === what ? [row] : []
+  return row !== null && finishedAs(shownState(row.state, row.ended)) === what ? [row] : []
 }
 
 function beyondKeepLimit(

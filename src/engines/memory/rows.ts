@@ -1,8 +1,8 @@
 import type { PayloadEdit } from '../../engine/dead-letters.ts'
 import type { Lease, Lost } from '../../engine/outcome.ts'
-import type { Ended, ErrorRecord, JobEvent, JobEventName, JobView, NewJob, StoredJob } from '../../job/job.ts'
+import type { ErrorRecord, JobEvent, JobEventName, JobView, NewJob, StoredJob } from '../../job/job.ts'
 import { HISTORY_MAX } from '../../job/job.ts'
-import type { JobState } from '../../job/states.ts'
+import { type Ended, type StoredState, shownState } from '../../job/states.ts'
 import type { Heaped } from './heap.ts'
 
 export type LossListener = (lost: Lost) => void
@@ -36,7 +36,7 @@ export interface JobRow extends Heaped {
   waitingFor: number
   /** How many successors may still run; their handlers will read its result. */
   neededBy: number
-  state: JobState
+  state: StoredState
   ended: Ended | null
   attempt: number
   replays: number
@@ -148,8 +148,7 @@ export function toStoredJob(row: JobRow): StoredJob {
 export function toView(row: JobRow): JobView {
   return {
     ...toStoredJob(row),
-    state: row.state,
-    ended: row.ended,
+    state: shownState(row.state, row.ended),
     attempt: row.attempt,
     replays: row.replays,
     progress: row.progress === null ? null : JSON.parse(row.progress),

@@ -1,5 +1,6 @@
 import type { DeadLetterFilter } from '../../engine/dead-letters.ts'
 import type { Counts, JobFilter, TypeCounts } from '../../engine/engine.ts'
+import { shownState } from '../../job/states.ts'
 import { isDead, type JobRow } from './rows.ts'
 
 const NO_JOBS: TypeCounts = Object.freeze({ ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 })
@@ -147,7 +148,7 @@ export class JobTable {
   list(filter: JobFilter): readonly JobRow[] {
     const { state, type, before, limit } = filter
     return [...this.#rows.values()]
-      .filter((row) => state === undefined || row.state === state)
+      .filter((row) => state === undefined || shownState(row.state, row.ended) === state)
       .filter((row) => type === undefined || row.job.type === type)
       .filter((row) => before === undefined || row.job.id < before)
       .sort((a, b) => (a.job.id < b.job.id ? 1 : -1))

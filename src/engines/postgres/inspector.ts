@@ -1,6 +1,7 @@
 import type { Controls, Counts, Inspector, TypeCounts } from '../../engine/engine.ts'
 import { storable } from '../../job/error-record.ts'
 import type { JobView } from '../../job/job.ts'
+import { isFinished, type JobState, storedAs } from '../../job/states.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
 import { DUE, event, LIVE, ms, NOW, UNLEASED, viewColumns } from './fragments.ts'
@@ -18,20 +19,29 @@ type Statement = (names: Names) => string
 
 const LISTS = new Map<string, Statement>()
 
-/**
- * Newest first. The status is a literal in the text, so that the server plans by how frequent it is: a rare one by its
- * index, a frequent one along the ids.
- */
+/** The jobs in a state. Literals in the text, so that the server plans by how frequent the state is. Null: there are none. */
+function inState(state: JobState): string | null {
+  const { stored, ended } = storedAs(state)
+  const status = toStatus(stored)
+  if (status === null) return null
+  const isOf = `job.status = '${status}'`
+  if (stored !== 'dead_letter') return isOf
+  return `${isOf} AND job.ended ${ended === null ? 'IS NULL' : `= '${ended}'`}`
+}
+
+/** Newest first. A rare state is read by its index, a frequent one along the ids. */
 export function listJobs(
-  status: string | null,
+  state: JobState | undefined,
   given: { readonly type: boolean; readonly before: boolean },
-): Statement {
-  const key = `${status} ${given.type} ${given.before}`
+): Statement | null {
+  const isOf = state === undefined ? 'true' : inState(state)
+  if (isOf === null) return null
+  const key = `${state} ${given.type} ${given.before}`
   const known = LISTS.get(key)
   if (known !== undefined) return known
   const conditions = [
     'job.type IS NOT NULL',
-    status !== null && `job.status = '${status}'`,
+    isOf,
     given.type && 'job.type = $3',
     given.before && `job.id::text < $${given.type ? 4 : 3}`,
   ]
@@ -75,10 +85,6 @@ export async function findRow(queries: Queries, id: string): Promise<ViewRow | n
   return (await queries.rows<ViewRow>(FIND_JOBS, [id]))[0] ?? null
 }
 
-function isOver(view: JobView): boolean {
-  return view.state === 'completed' || view.state === 'dead_letter'
-}
-
 export function createInspector(core: PostgresCore): Inspector {
   const find = async (id: string): Promise<JobView | null> => {
     const row = await core.call('find', (database) => findRow(database, id))
@@ -92,10 +98,9 @@ export function createInspector(core: PostgresCore): Inspector {
       return ids.map((id) => views.get(id) ?? null)
     },
     async list(filter) {
-      const status = filter.state === undefined ? null : toStatus(filter.state)
-      if (filter.state !== undefined && status === null) return []
-      const { type, before, limit } = filter
-      const statement = listJobs(status, { type: type !== undefined, before: before !== undefined })
+      const { state, type, before, limit } = filter
+      const statement = listJobs(state, { type: type !== undefined, before: before !== undefined })
+      if (statement === null) return []
       const values = [limit, type, before].filter((value) => value !== undefined)
       return (await core.call('list', (database) => database.rows<ViewRow>(statement, ...values))).map(toView)
     },
@@ -116,7 +121,7 @@ export function createInspector(core: PostgresCore): Inspector {
           const seen = core.results.changes
           const view = (await find(id)) ?? core.removedViews.of(id)
           const leftMs = untilMs - core.clock.monotonicMs()
-          if (view === null || isOver(view) || leftMs <= 0 || signal.aborted) return view
+          if (view === null || isFinished(view.state) || leftMs <= 0 || signal.aborted) return view
           await core.results.wait(leftMs, { seen, signal })
         }
       } finally {

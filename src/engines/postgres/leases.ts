@@ -1,5 +1,5 @@
 import type { Lease, Lost } from '../../engine/outcome.ts'
-import type { Ended } from '../../job/job.ts'
+import type { Ended } from '../../job/states.ts'
 import { lostReason } from '../sql/outcomes.ts'
 import { type Accepted, nameOf, nameOfLease } from './complete.ts'
 import type { Database } from './database.ts'

@@ -9,7 +9,7 @@ import {
   type Sweep,
   type SweepStep,
 } from '../../engine/retention.ts'
-import type { Ended } from '../../job/job.ts'
+import { type Ended, shownState } from '../../job/states.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
 import { removeLetter } from './dead-letters.ts'
@@ -126,7 +126,7 @@ function toCandidates(
   areLetters: boolean,
 ): readonly Candidate[] {
   return walked.flatMap(({ id, type, status, ended, completed_ms: completedMs }) => {
-    const what = finishedAs({ state: toState(status), ended })
+    const what = finishedAs(shownState(toState(status), ended))
     if (what === null || completedMs === null || !givesUp(rules, { what, type, completedAtMs: completedMs })) return []
     return (what === 'dead' || ended === 'discarded') === areLetters ? [{ id, completedMs }] : []
   })

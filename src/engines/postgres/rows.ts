@@ -1,8 +1,8 @@
 import type { Lease } from '../../engine/outcome.ts'
 import { UnsupportedError } from '../../errors.ts'
-import type { Ended, ErrorRecord, JobView, NewJob, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import type { ErrorRecord, JobView, NewJob, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
 import { readPredecessors } from '../../job/predecessors.ts'
-import type { JobState } from '../../job/states.ts'
+import { type Ended, type StoredState, shownState } from '../../job/states.ts'
 
 /** A job as the claim reads it. Another program may have written the row, so some columns may be null. */
 export interface JobRow {
@@ -142,8 +142,8 @@ export function fenceOf({ token, job }: Lease): Fence {
   return { token: token.slice(0, middle), place: token.slice(middle + 1, end) }
 }
 
-/** The table has the words of the job tables, the API five states. A row with any other word is never run. */
-export function toState(status: string): JobState {
+/** The table has the words of the job tables. A row with any other word is never run. */
+export function toState(status: string): StoredState {
   switch (status) {
     case 'queued':
     case 'completed':
@@ -158,7 +158,7 @@ export function toState(status: string): JobState {
 }
 
 /** The word in the table for a state; null when no row can be in it. */
-export function toStatus(state: JobState): string | null {
+export function toStatus(state: StoredState): string | null {
   switch (state) {
     case 'queued':
     case 'completed':
@@ -179,8 +179,7 @@ export function toView(row: ViewRow): JobView {
   return {
     ...toStoredJob(row),
     key: keyOf(row),
-    state: toState(row.status),
-    ended: row.ended,
+    state: shownState(toState(row.status), row.ended),
     attempt: row.attempt_count,
     replays: row.replays,
     progress: row.progress ?? null,

@@ -235,7 +235,6 @@ export function finalView({ job, attempt }: Lease, outcome: Outcome, nowMs: numb
   return {
     ...job,
     state: isComplete ? 'completed' : 'dead_letter',
-    ended: null,
     attempt,
     replays: 0,
     progress: null,

@@ -73,7 +73,7 @@ describe('jobs of a plain BullMQ producer', { timeout: 300_000 }, () => {
     const ran: unknown[] = []
     await work(1, async () => ran.push(1))
     assert.deepEqual(
-      [(await inspector.find(['mail#1']))[0]?.ended, (await inspector.find(['mail#2']))[0]?.state, ran.length],
+      [(await inspector.find(['mail#1']))[0]?.state, (await inspector.find(['mail#2']))[0]?.state, ran.length],
       ['cancelled', 'completed', 1],
     )
     assert.equal((await inspector.history('mail#1')).at(-1)?.name, 'cancelled')

@@ -39,6 +39,19 @@ describe('looking at many jobs', { timeout: 300_000 }, () => {
     assert.equal(others.length, expected)
   })
 
+  test('more ended jobs than are gathered at once are listed by how they ended', async (t) => {
+    const { engine, inspector } = await scene(t)
+    const jobs = Array.from({ length: 1_200 }, () => newJob({ type: 'mail', latest: { key: 'k', seq: null } }))
+    await engine.enqueue(jobs)
+    const newest = jobs.at(-1)?.id ?? ''
+    assert.equal(await engine.controls?.cancel(newest, by), true)
+    const ids = async (state: 'superseded' | 'cancelled' | 'dead_letter') =>
+      (await inspector.list({ limit: 2_000, state })).map(({ id }) => id)
+    assert.deepEqual(await ids('cancelled'), [newest])
+    assert.equal((await ids('superseded')).length, 1_199)
+    assert.deepEqual(await ids('dead_letter'), [])
+  })
+
   test('dead letters that died at one moment are paged without a gap, ours and others', async (t) => {
     const { engine, letters, redis, prefix } = await scene(t)
     const ids = Array.from({ length: 23 }, (_, index) => (index % 3 === 0 ? newJobId(Date.now()) : `00${index}`))

@@ -1,7 +1,7 @@
 import type { Inspector, JobFilter } from '../../engine/engine.ts'
 import type { RemovedJobViews } from '../../engine/removed-job-views.ts'
 import type { JobView } from '../../job/job.ts'
-import type { JobState } from '../../job/states.ts'
+import { isEnded, isFinished, type JobState } from '../../job/states.ts'
 import type { Clock } from '../../time/clock.ts'
 import { oldestDue } from './counts.ts'
 import type { RedisDatabase } from './database.ts'
@@ -36,10 +36,6 @@ export async function findRows(database: RedisDatabase, ids: readonly string[]):
   return rows
 }
 
-function isOver(view: JobView): boolean {
-  return view.state === 'completed' || view.state === 'dead_letter'
-}
-
 export function createInspector(parts: InspectorParts): Inspector {
   const { database } = parts
   return {
@@ -68,7 +64,7 @@ async function waitFor(
       const row = await findRow(database, id)
       const view = (row === null ? null : toView(row)) ?? removedViews.of(id)
       const ms = untilMs - clock.monotonicMs()
-      if (row === null || view === null || isOver(view) || ms <= 0 || signal.aborted) return view
+      if (row === null || view === null || isFinished(view.state) || ms <= 0 || signal.aborted) return view
       await finishWaits.wait(row, { ms, seen, signal })
     }
   } finally {
@@ -80,11 +76,14 @@ const PLACES_OF: Readonly<Record<JobState, readonly Place[]>> = {
   queued: ['wait', 'paused', 'prioritized', 'delayed', 'waiting-children'],
   in_progress: ['active'],
   completed: ['completed'],
-  dead_letter: ['failed', 'ended'],
+  dead_letter: ['failed'],
   failed: [],
+  cancelled: ['ended'],
+  superseded: ['ended'],
+  discarded: ['ended'],
 }
 
-const PLACES_ALL = Object.values(PLACES_OF).flat()
+const PLACES_ALL = [...new Set(Object.values(PLACES_OF).flat())]
 
 /** Sets up to this size are read whole; above it only the index is walked, which lacks foreign jobs. */
 const GATHERED_MAX = 1_000
@@ -147,10 +146,11 @@ async function pick(
 async function walk(database: RedisDatabase, { state, type, before, limit }: JobFilter): Promise<readonly JobView[]> {
   const views: JobView[] = []
   const places = state === undefined ? '' : PLACES_OF[state].join(',')
+  const how = state !== undefined && isEnded(state) ? state : ''
   let below = before === undefined ? '' : `${before}:`
   do {
     const queue = type === undefined ? '' : queueOf(type)
-    const answer = await database.run(walkScript(), [below, STEP, limit - views.length, queue, places])
+    const answer = await database.run(walkScript(), [below, STEP, limit - views.length, queue, places, how])
     const [last, rows] = listOf(answer)
     for (const row of toRows(rows)) {
       const view = toView(row)
@@ -218,7 +218,7 @@ return found
 /**
  * One step through the index, newest first; entries of deleted jobs are removed. ARGV: time, the entry or id to go on
  * below ('' for the newest), how many entries to look at, how many rows, queue ('' for all), places with commas ('' for
- * all). Answers where to go on ('' at the end) and rows.
+ * all), how they ended ('' for any). Answers where to go on ('' at the end) and rows.
  */
 const walkScript = composeRead(
   'walk',
@@ -238,7 +238,8 @@ for _, entry in ipairs(entries) do
     if string.sub(id, 1, #public) == public then id = string.sub(id, #public + 1) end
     if call('EXISTS', q.base .. id) == 0 then
       call('ZREM', own('index'), entry)
-    elseif ARGV[6] == '' or places[placeOf(q, id)] then
+    elseif (ARGV[6] == '' or places[placeOf(q, id)])
+      and (ARGV[7] == '' or call('HGET', q.base .. id, 'mrEnded') == ARGV[7]) then
       rows[#rows + 1] = rowOf(q, id)
     end
   end

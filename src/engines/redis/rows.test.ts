@@ -105,7 +105,7 @@ describe('a job read from its hash', () => {
       rowOf('failed', { failedReason: 'no route', stacktrace: '["a","b"]', finishedOn: '9', atm: '1' }),
     )
     assert.deepEqual(view?.error, { name: 'Error', code: null, message: 'no route', stack: 'b' })
-    assert.deepEqual([view?.state, view?.ended, view?.completedAtMs], ['dead_letter', null, 9])
+    assert.deepEqual([view?.state, view?.completedAtMs], ['dead_letter', 9])
   })
 })
 

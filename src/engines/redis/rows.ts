@@ -1,7 +1,7 @@
-import type { Ended, ErrorRecord, JobView, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import type { ErrorRecord, JobView, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
 import { ATTEMPTS_DEFAULT } from '../../job/options.ts'
 import { readPredecessors } from '../../job/predecessors.ts'
-import type { JobState } from '../../job/states.ts'
+import { ENDS, type Ended, type StoredState, shownState } from '../../job/states.ts'
 import { publicId, typeOf } from './keys.ts'
 
 /** A job's hash. Another program may have written it: every field may be missing or hold anything. */
@@ -82,7 +82,7 @@ export interface Row {
   readonly lockUntilMs: number | null
 }
 
-export function toState(place: Place): JobState {
+export function toState(place: Place): StoredState {
   switch (place) {
     case 'wait':
     case 'paused':
@@ -117,8 +117,7 @@ export function toView(row: Row): JobView | null {
   const changedAtMs = timeOf(fields, 'mrAt')
   return {
     ...stored,
-    state: toState(place),
-    ended: isEnded ? readEnded(fields.get('mrEnded')) : null,
+    state: shownState(toState(place), isEnded ? readEnded(fields.get('mrEnded')) : null),
     attempt: isActive ? attemptOf(fields) : startsOf(fields),
     replays: toWhole(fields.get('mrReplays')) ?? 0,
     progress: parse(fields.get('progress')),
@@ -139,8 +138,6 @@ function durationOf(fields: Fields): number | null {
   const [from, to] = [timeOf(fields, 'processedOn'), timeOf(fields, 'finishedOn')]
   return from === null || to === null ? null : to - from
 }
-
-const ENDS: readonly Ended[] = ['cancelled', 'superseded', 'discarded']
 
 function readEnded(text: string | undefined): Ended | null {
   return ENDS.find((ended) => ended === text) ?? null

@@ -18,8 +18,8 @@ export interface Act {
 }
 
 /** A dead letter, or a discarded one that is still kept. */
-export function isLetter({ state, ended }: JobView): boolean {
-  return state === 'dead_letter' && (ended === null || ended === 'discarded')
+export function isLetter({ state }: JobView): boolean {
+  return state === 'dead_letter' || state === 'discarded'
 }
 
 export function allows(action: DeskAction, job: JobView): boolean {
@@ -27,9 +27,9 @@ export function allows(action: DeskAction, job: JobView): boolean {
   switch (action) {
     case 'replay':
     case 'discard':
-      return job.ended === null
+      return job.state === 'dead_letter'
     case 'undo':
-      return job.ended === 'discarded'
+      return job.state === 'discarded'
     case 'purge':
       return true
     default:

@@ -1,6 +1,7 @@
 /** What a start that ended without a result leaves in the job's history. */
 import type { LostReason, Outcome } from '../../engine/outcome.ts'
-import type { Ended, ErrorRecord, JobEventName } from '../../job/job.ts'
+import type { ErrorRecord, JobEventName } from '../../job/job.ts'
+import type { Ended } from '../../job/states.ts'
 
 export type Uncompleted = Exclude<Outcome, { kind: 'complete' }>
 

@@ -37,7 +37,7 @@ test('an act whose audit entry cannot be written does not happen', async () => {
     () => deadLetters.remove(['a'], by),
   ]) {
     await assert.rejects(act(), /no room/)
-    assert.equal((await deadLetters.list({ ids: ['a'] }))[0]?.job.ended, null)
+    assert.equal((await deadLetters.list({ ids: ['a'] }))[0]?.job.state, 'dead_letter')
   }
   assert.deepEqual(
     (await deadLetters.list({ limit: 10 })).map(({ job }) => job.id),

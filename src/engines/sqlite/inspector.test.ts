@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { type Mill, open } from '../../client/mill.ts'
-import { NEWEST, NEWEST_OF, OLDEST_DUE, TYPES } from './inspector.ts'
+import { NEWEST, NEWEST_ENDED, NEWEST_OF, OLDEST_DUE, TYPES } from './inspector.ts'
 
 const files = tempFiles()
 
@@ -62,7 +62,7 @@ describe('a page of jobs', () => {
 
   test('is read along an index and never sorted, and neither is the one that waits longest', async (t) => {
     const { db } = await stage(t)
-    for (const statement of [NEWEST, NEWEST_OF, TYPES, OLDEST_DUE]) {
+    for (const statement of [NEWEST, NEWEST_OF, NEWEST_ENDED, TYPES, OLDEST_DUE]) {
       const plan = db.prepare(`EXPLAIN QUERY PLAN ${statement}`).all()
       const steps = plan.map(({ detail }) => String(detail))
       // The oldest of each priority are at most ten, and these are put in order.

@@ -1,7 +1,6 @@
 import type { Controls, Counts, Inspector, JobFilter, TypeCounts } from '../../engine/engine.ts'
 import type { JobView } from '../../job/job.ts'
-import type { JobState } from '../../job/states.ts'
-import { JOB_STATES } from '../../job/states.ts'
+import { isFinished, type JobState, STORED_STATES, type StoredState, storedAs } from '../../job/states.ts'
 import { toIso } from '../../time/iso.ts'
 import type { SqliteCore } from './core.ts'
 import type { Connection } from './database.ts'
@@ -30,7 +29,12 @@ export const NEWEST = `SELECT rowid FROM job_queue WHERE rowid <= :place ORDER B
 
 export const NEWEST_OF = `
 SELECT rowid FROM job_queue INDEXED BY idx_job_queue_type
-WHERE type = :type AND status = :state AND rowid <= :place ORDER BY rowid DESC LIMIT :limit`
+WHERE type = :type AND status = :stored AND rowid <= :place ORDER BY rowid DESC LIMIT :limit`
+
+/** Dead letters (`ended` is null), or the jobs that were ended in one way. They share a status. */
+export const NEWEST_ENDED = `
+SELECT rowid FROM job_queue INDEXED BY idx_job_queue_ended
+WHERE status = 'dead_letter' AND type = :type AND ended IS :ended AND rowid <= :place ORDER BY rowid DESC LIMIT :limit`
 
 export const VIEW_ROWS = `
 SELECT ${VIEW_COLUMNS} FROM job_queue WHERE rowid IN (SELECT value FROM json_each(:rowids)) ORDER BY rowid DESC`
@@ -75,10 +79,6 @@ export function findRow(core: SqliteCore, id: string): ViewRow | undefined {
   return core.connection.prepare(FIND_JOB).get({ id }) as ViewRow | undefined
 }
 
-function isOver(view: JobView): boolean {
-  return view.state === 'completed' || view.state === 'dead_letter'
-}
-
 export function createInspector(core: SqliteCore): Inspector {
   const viewOf = (id: string): JobView | null => {
     const row = findRow(core, id)
@@ -105,7 +105,7 @@ export function createInspector(core: SqliteCore): Inspector {
         for (;;) {
           const view = (await core.read('find', () => viewOf(id))) ?? core.removedViews.of(id)
           const leftMs = untilMs - core.clock.monotonicMs()
-          if (view === null || isOver(view) || leftMs <= 0 || signal.aborted) return view
+          if (view === null || isFinished(view.state) || leftMs <= 0 || signal.aborted) return view
           await core.wakeups.wait(leftMs, signal)
         }
       } finally {
@@ -136,7 +136,7 @@ export function countJobs(core: SqliteCore): Promise<Counts> {
       for (const { type, jobs } of rows) due.set(type, (due.get(type) ?? 0) + jobs)
     }
     for (const { type, status, jobs } of connection.prepare(COUNT_STATES).all() as (TypeCount & {
-      status: JobState
+      status: StoredState
     })[]) {
       const ready = due.get(type) ?? 0
       if (status === 'queued') add(type, { ready, delayed: jobs - ready })
@@ -207,15 +207,24 @@ function newest(connection: Connection, { state, type, limit }: JobFilter, place
     return (connection.prepare(NEWEST).all({ place, limit }) as unknown as Place[]).map(({ rowid }) => rowid)
   }
   const types = type === undefined ? typesOf(connection) : [type]
-  const states = state === undefined ? JOB_STATES : [state]
-  const statement = connection.prepare(NEWEST_OF)
-  const rowids = types.flatMap((one) =>
-    states.flatMap((each) => statement.all({ type: one, state: each, place, limit }) as unknown as Place[]),
-  )
-  return rowids
+  return types
+    .flatMap((one) => newestOf(connection, { type: one, place, limit }, state))
     .map(({ rowid }) => rowid)
     .sort((a, b) => b - a)
     .slice(0, limit)
+}
+
+function newestOf(
+  connection: Connection,
+  page: { readonly type: string; readonly place: number; readonly limit: number },
+  state: JobState | undefined,
+): readonly Place[] {
+  const statement = connection.prepare(NEWEST_OF)
+  const newest = (stored: StoredState) => statement.all({ ...page, stored }) as unknown as Place[]
+  if (state === undefined) return STORED_STATES.flatMap(newest)
+  const { stored, ended } = storedAs(state)
+  if (stored !== 'dead_letter') return newest(stored)
+  return connection.prepare(NEWEST_ENDED).all({ ...page, ended }) as unknown as Place[]
 }
 
 function typesOf(connection: Connection): readonly string[] {

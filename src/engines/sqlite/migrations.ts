@@ -232,6 +232,11 @@ DROP TABLE millrace_leaders;
 DROP TABLE millrace_presence;
 `
 
+/** Dead letters and jobs that were ended share a status. Each kind is listed without passing over the others. */
+export const ENDED_JOBS = `
+CREATE INDEX IF NOT EXISTS idx_job_queue_ended ON job_queue(type, ended) WHERE status = 'dead_letter';
+`
+
 interface Migration {
   readonly version: number
   readonly name: string
@@ -264,6 +269,7 @@ export const MIGRATIONS: readonly Migration[] = [
     statements: (connection) => (hasColumn(connection, 'job_latest', 'idle_since') ? [] : [LATEST_IDLE]),
   },
   { version: 6, name: 'records', statements: () => [RECORDS] },
+  { version: 7, name: 'ended-jobs', statements: () => [ENDED_JOBS] },
 ]
 
 export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0

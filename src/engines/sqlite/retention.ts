@@ -8,8 +8,7 @@ import {
   type Sweep,
   type SweepStep,
 } from '../../engine/retention.ts'
-import type { Ended } from '../../job/job.ts'
-import type { JobState } from '../../job/states.ts'
+import { type Ended, type StoredState, shownState } from '../../job/states.ts'
 import { systemClock } from '../../time/clock.ts'
 import { fromIso } from '../../time/iso.ts'
 import type { SqliteCore } from './core.ts'
@@ -65,7 +64,7 @@ type Walked = [
   rowid: number,
   id: string,
   type: string,
-  status: JobState,
+  status: StoredState,
   ended: Ended | null,
   completedAt: string | null,
 ]
@@ -108,7 +107,7 @@ function walk(connection: Connection, from: number, max: number): Walked[] {
 }
 
 function toCandidate([rowid, id, type, status, ended, completedAt]: Walked, rules: readonly RetentionRule[]) {
-  const what = finishedAs({ state: status, ended })
+  const what = finishedAs(shownState(status, ended))
   if (what === null || completedAt === null) return []
   // An unreadable time compares as false, and such a job stays.
   if (!givesUp(rules, { what, type, completedAtMs: fromIso(completedAt) })) return []

@@ -1,7 +1,7 @@
 import type { Lease } from '../../engine/outcome.ts'
-import type { Ended, ErrorRecord, JobView, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import type { ErrorRecord, JobView, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
 import { readPredecessors } from '../../job/predecessors.ts'
-import type { JobState } from '../../job/states.ts'
+import { type Ended, type StoredState, shownState } from '../../job/states.ts'
 import { fromIso } from '../../time/iso.ts'
 
 /** A job as the claim reads it. */
@@ -68,7 +68,7 @@ export interface ExpiredRow extends JobRow {
 }
 
 export interface ViewRow extends ExpiredRow {
-  readonly status: JobState
+  readonly status: StoredState
   readonly ended: Ended | null
   readonly progress: string | null
   readonly result: string | null
@@ -126,8 +126,7 @@ export function toView(row: ViewRow): JobView {
   return {
     ...toStoredJob(row),
     key: row.idempotency_key ?? row.released_key,
-    state: row.status,
-    ended: row.ended,
+    state: shownState(row.status, row.ended),
     attempt: row.attempts,
     replays: row.replays,
     progress: parse<unknown>(row.progress, null),

@@ -49,7 +49,6 @@ export const JobSummary = z.object({
   id: z.string(),
   type: z.string(),
   state: z.enum(JOB_STATES),
-  ended: z.enum(['cancelled', 'superseded', 'discarded']).nullable(),
   priority: z.number(),
   attempt: z.number(),
   attempts: z.number(),

@@ -74,7 +74,7 @@ export function jobHandlers(admin: AdminContext): Handlers<keyof typeof JOB_ROUT
     async retryJob({ params: { id }, body: { reason, force } }, { caller }) {
       const [job] = (await mill.engine.inspector?.find([id])) ?? []
       if (job === null) throw new UnknownJobError(id)
-      if (job !== undefined && job.state !== 'dead_letter') throw notDead(job)
+      if (job !== undefined && job.state !== 'dead_letter' && job.state !== 'discarded') throw notDead(job)
       await admin.desk?.replay(id, omitUndefined({ who: caller.who, reason }), { force })
       return { id, replayed: true }
     },
@@ -89,7 +89,7 @@ async function found({ mill }: AdminContext, id: string): Promise<JobView> {
 
 function notCancelled(id: string, job: JobView | null): MillraceError {
   if (job === null) return new UnknownJobError(id)
-  return new MillraceError('ERR_STATE_TRANSITION', `job ${id} has finished (${job.ended ?? job.state})`)
+  return new MillraceError('ERR_STATE_TRANSITION', `job ${id} has finished (${job.state})`)
 }
 
 function notDead({ id, state }: JobView): MillraceError {

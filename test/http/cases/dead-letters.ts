@@ -80,7 +80,7 @@ export const DEAD_LETTER_CASES: Cases<keyof typeof DEAD_LETTER_ROUTES> = {
     assert.deepEqual([without.status, without.body.issues?.[0]?.path], [400, 'body.reason'])
     const { operation } = await ask('discardDeadLetters', { body: { selection: { ids: [id] }, reason: 'spam' } })
     assert.equal((await ended(stage, operation?.id ?? '')).progress.done, 1)
-    assert.equal((await mill.job(id))?.ended, 'discarded')
+    assert.equal((await mill.job(id))?.state, 'discarded')
   },
   async undoDiscard(stage) {
     const { ask, send, mill, bury } = stage
@@ -89,7 +89,7 @@ export const DEAD_LETTER_CASES: Cases<keyof typeof DEAD_LETTER_ROUTES> = {
     const { operation } = await ask('discardDeadLetters', { body: { selection: {}, reason: 'spam' } })
     await ended(stage, operation?.id ?? '')
     assert.deepEqual(await ask('undoDiscard', { params: { id } }), { id, undone: true })
-    assert.equal((await mill.job(id))?.ended, null)
+    assert.equal((await mill.job(id))?.state, 'dead_letter')
   },
   async purgeDeadLetters(stage) {
     const { ask, mill, bury } = stage

@@ -12,6 +12,14 @@ export const JOB_CASES: Cases<keyof typeof JOB_ROUTES> = {
     assert.deepEqual(keys, [['order-4', 'order-3'], ['order-2', 'order-1'], ['order-0']])
     assert.equal(third.next, null)
     assert.deepEqual((await ask('listJobs', { query: { type: 'mail' } })).items, [])
+    const [newest] = first.items
+    await mill.cancel(newest?.id ?? '', { who: 'ann', reason: 'test' })
+    const { items } = await ask('listJobs', { query: { state: 'cancelled' } })
+    assert.deepEqual(
+      items.map(({ id, state }) => [id, state]),
+      [[newest?.id, 'cancelled']],
+    )
+    assert.deepEqual((await ask('listJobs', { query: { state: 'dead_letter' } })).items, [])
   },
   async showJob({ ask, send, mill }) {
     const first = await mill.enqueue('bill', { n: 1, pin: '1234' })
@@ -61,7 +69,7 @@ export const JOB_CASES: Cases<keyof typeof JOB_ROUTES> = {
     const { id } = await mill.enqueue('bill', { n: 1 })
     const cancel = { params: { id }, body: { reason: 'not needed' }, headers: { 'x-millrace-who': 'ann' } }
     assert.deepEqual(await ask('cancelJob', cancel), { id, cancelled: true })
-    assert.equal((await mill.job(id))?.ended, 'cancelled')
+    assert.equal((await mill.job(id))?.state, 'cancelled')
     const again = await send('cancelJob', cancel)
     assert.deepEqual([again.status, again.body.code], [409, 'ERR_STATE_TRANSITION'])
     assert.equal((await send('cancelJob', { ...cancel, params: { id: 'none' } })).status, 404)

@@ -80,7 +80,7 @@ test('a discarded letter is no longer listed, and the audit log says who and why
     ...{ atMs: clock.nowMs(), action: 'discard', by: reason, letter: listed?.id },
     ...{ topic: 'delivery.commands', group: 'post-scheduler', at: { topic: DLQ, partition, offset: BigInt(offset) } },
   })
-  assert.deepEqual([entry?.before.ended, entry?.after?.ended, more], [null, 'discarded', []])
+  assert.deepEqual([entry?.before.state, entry?.after?.state, more], ['dead_letter', 'discarded', []])
   assert.equal(log.recordsOf('delivery.commands').length, 1)
 })
 

@@ -61,11 +61,11 @@ function Body({ letter }: { readonly letter: ShownLetter }) {
   const { job, error, fingerprint, history, audit } = letter
   return (
     <>
-      <Card look={`state-card edged tone-${job.ended === null ? 'bad' : 'quiet'}`}>
+      <Card look={`state-card edged tone-${job.state === 'dead_letter' ? 'bad' : 'quiet'}`}>
         <StateBadge job={job} />
         <div class="why">
           <p class="why-main">
-            {job.ended === 'discarded' ? 'It was discarded.' : 'It died'}{' '}
+            {job.state === 'discarded' ? 'It was discarded.' : 'It died'}{' '}
             <MaybeAgo atMs={job.completedAtMs ?? job.updatedAtMs} />, after {counted(job.attempt, 'attempt')} of at most{' '}
             {job.attempts}
             {job.replays > 0 && `; it was replayed ${job.replays} × before`}.

@@ -22,7 +22,7 @@ export function LetterActions({ job, onDone }: LetterActionsProps) {
     toast(result.ok ? { text: 'It is a dead letter again' } : { text: result.problem.message, tone: 'bad' })
     onDone()
   }
-  if (job.ended === 'discarded') {
+  if (job.state === 'discarded') {
     return (
       <ActButton icon="undo" needs="operator" onClick={() => void undo()}>
         Undo discard

@@ -59,7 +59,7 @@ export function Repair({ letter }: { readonly letter: ShownLetter }) {
     check.clear()
     replay.clear()
   }
-  const isSound = readJson(draft.text).ok && letter.job.ended === null
+  const isSound = readJson(draft.text).ok && letter.job.state === 'dead_letter'
   const send = async (): Promise<void> => {
     check.clear()
     if ((await replay.run()) === null) return

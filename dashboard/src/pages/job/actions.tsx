@@ -21,7 +21,7 @@ export function JobActions({ job, onDone }: ActionsProps) {
     onDone()
   }
   const isLive = job.state === 'queued' || job.state === 'in_progress'
-  const isDead = job.state === 'dead_letter' && job.ended === null
+  const isDead = job.state === 'dead_letter'
   const hasDesk = hasFacet(session, 'deadLetters')
   return (
     <>
@@ -40,7 +40,7 @@ export function JobActions({ job, onDone }: ActionsProps) {
           </ActButton>
         </>
       )}
-      {job.ended === 'discarded' && hasDesk && (
+      {job.state === 'discarded' && hasDesk && (
         <ActButton icon="undo" needs="operator" onClick={() => setAsked('undo')}>
           Undo discard
         </ActButton>

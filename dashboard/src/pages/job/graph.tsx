@@ -71,7 +71,10 @@ function labelOf(state: string): { readonly text: string; readonly tone: string 
     case 'completed':
     case 'failed':
     case 'dead_letter':
-      return stateLabel({ state, ended: null }, 0)
+    case 'cancelled':
+    case 'superseded':
+    case 'discarded':
+      return stateLabel({ state }, 0)
     default:
       return { text: state, tone: 'quiet' }
   }

@@ -24,13 +24,13 @@ const LOOK_AGAIN_MS = 3_000
 export function JobPage({ id }: { readonly id: string }) {
   const shown = useAnswer('showJob', { params: { id } })
   const state = shown.value?.job.state
-  const isOver = state === 'completed' || state === 'dead_letter'
+  const isLive = state === undefined || state === 'queued' || state === 'in_progress' || state === 'failed'
   // Other processes may work on it, so an unfinished job is reloaded regularly.
   useFresh(shown.reload, {
     on: ['jobs'],
     only: (event) => concerns(event, id),
     atMostEveryMs: 500,
-    everyMs: isOver ? 15_000 : LOOK_AGAIN_MS,
+    everyMs: isLive ? LOOK_AGAIN_MS : 15_000,
   })
   const above = (
     <nav class="crumbs" aria-label="Where you are">

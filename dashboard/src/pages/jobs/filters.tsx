@@ -7,7 +7,10 @@ export const STATES = [
   { state: 'queued', text: 'Queued' },
   { state: 'in_progress', text: 'Running' },
   { state: 'completed', text: 'Completed' },
-  { state: 'dead_letter', text: 'Dead or ended' },
+  { state: 'dead_letter', text: 'Dead letters' },
+  { state: 'cancelled', text: 'Cancelled' },
+  { state: 'superseded', text: 'Superseded' },
+  { state: 'discarded', text: 'Discarded' },
 ] as const
 
 export interface JobFilter {

@@ -8,7 +8,6 @@ function job(id: string, state: JobSummary['state'] = 'queued'): JobSummary {
     id,
     type: 'mail',
     state,
-    ended: null,
     priority: 5,
     attempt: 0,
     attempts: 3,

@@ -68,13 +68,13 @@ function viewAfter(view: JobView, { action, atMs, edit }: LetterAct): JobView | 
   switch (action) {
     case 'replay':
       return {
-        ...{ ...changed, state: 'queued', ended: null, attempt: 0, replays: view.replays + 1 },
+        ...{ ...changed, state: 'queued', attempt: 0, replays: view.replays + 1 },
         ...{ error: null, completedAtMs: null, runAtMs: atMs },
       }
     case 'discard':
-      return { ...changed, ended: 'discarded' }
+      return { ...changed, state: 'discarded' }
     case 'undo':
-      return { ...changed, ended: null }
+      return { ...changed, state: 'dead_letter' }
     case 'release':
       return changed
     case 'purge':

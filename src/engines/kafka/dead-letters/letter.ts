@@ -176,8 +176,7 @@ export function viewOf(letter: TopicLetter, state: StateView, prefix: string): J
   return {
     ...job,
     type: topicOf(letter).slice(prefix.length),
-    state: 'dead_letter',
-    ended: state.state === 'discarded' ? 'discarded' : null,
+    state: state.state === 'discarded' ? 'discarded' : 'dead_letter',
     attempt,
     replays: letter.envelope.replay_count,
     progress: null,
