@@ -34,7 +34,7 @@ export interface PayloadEdit {
 export const DESK_ACTIONS = ['replay', 'discard', 'undo', 'purge'] as const
 export type DeskAction = (typeof DESK_ACTIONS)[number]
 
-/** Acts that are not the desk's. Whoever carries one out notes it. */
+/** Acts of operators outside the desk. The code that carries one out also writes the audit entry. */
 export const OPERATOR_ACTIONS = [
   'enqueue',
   'cancel',

@@ -39,10 +39,10 @@ export interface Engine {
    * Receipts in the order given. All or nothing exactly when `capabilities.enqueueAtomic`. A rejection means unknown,
    * and repeating the call with the same jobs is safe where `idempotentEnqueue`.
    *
-   * A job with `after` is not handed out before each of those is completed, has ended for good or is removed, or is a
-   * dead letter and `ifDead` is not `wait`. Whoever is let go by a death and has not started waits again after its
-   * replay. Each must be stored or stand before it in `jobs`, or an UnknownJobError rejects the whole batch; where one
-   * is a `duplicate`, the job that it duplicates is meant. The engine ends no job because of another: that is the worker's.
+   * A job with `after` is not handed out until each of those is completed, has ended or is removed, or is a dead letter
+   * and `ifDead` is not `wait`. A job that was released by a dead letter and has not started waits again when that letter
+   * is replayed. Each must be stored or come earlier in `jobs`, otherwise an UnknownJobError rejects the whole batch; a
+   * `duplicate` stands for the job that it duplicates. Engines never end a job because of another; the worker does.
    */
   enqueue(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]>
   consume(subscription: Subscription): Promise<Consumer>

@@ -74,8 +74,8 @@ const NO_ERROR: ErrorRecord = {
 }
 
 /**
- * An outcome that every store can keep, for one whose text it refused: a failure stays what it is and loses its words. A
- * completion becomes a dead letter, because whoever waits for the result must not be given another one.
+ * The outcome without the text that the store refused: a failure keeps its kind and loses its message. A completion becomes
+ * a dead letter, because a caller that waits for the result must not get a different one.
  */
 export function withoutText(outcome: Outcome): Outcome {
   switch (outcome.kind) {

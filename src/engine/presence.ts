@@ -66,8 +66,8 @@ export interface Seen {
 }
 
 /**
- * A presence that remembers: whoever went without a goodbye is in it for a day after the last beat has run out, so that
- * it can be missed.
+ * A presence that also remembers workers that vanished without saying goodbye, for a day after their last beat expired, so
+ * that they can be reported as missing.
  */
 export interface RememberingPresence extends Presence {
   /** The workers that live, and those that should. */

@@ -26,7 +26,7 @@ export interface SweepStep {
   readonly max: number
   /** Counts what would go, and removes nothing. */
   readonly dryRun?: boolean
-  /** Who stands in the audit for the dead letters that go; the retention unless told. */
+  /** Recorded in the audit for removed dead letters. Default: `RETENTION_BY`. */
   readonly by?: Actor
 }
 

@@ -4,7 +4,7 @@ import { EngineError, MillraceError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { MISSED_POLICIES, OVERLAP_POLICIES, type SchedulePlan } from '../job/schedule.ts'
 
-/** What a type's jobs get where whoever enqueues them does not know the definition. */
+/** The options of a type's jobs when the process that enqueues them does not have the definition. */
 export interface TypeDefaults {
   readonly priority: number
   readonly attempts: number

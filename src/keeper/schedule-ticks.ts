@@ -209,9 +209,9 @@ const HASH_LENGTH = 16
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /**
- * The id of a schedule's run: a ULID of the tick's time whose rest follows from the name, so that whoever fires a tick a
- * second time names the same job, and enqueues nothing. `setBacks`: how often the clock was set back behind ticks
- * of a schedule that goes on all the same; those are other runs.
+ * The id of a schedule's run: a ULID made from the tick's time and the schedule's name, so that firing a tick a second time
+ * uses the same id and enqueues nothing. `setBacks`: how often the clock was set back behind past ticks; runs after that
+ * are new ones.
  */
 export function runId(name: string, tickMs: number, setBacks = 0): string {
   const again = setBacks === 0 ? '' : `\n${setBacks}`

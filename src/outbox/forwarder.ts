@@ -99,7 +99,7 @@ export class Forwarder {
     const { outbox, name, send, pollMs, batchMax, onError, random } = this.#parts
     try {
       const batch = await outbox.first(name, { max: this.#size, bytesMax: BATCH_BYTES_MAX })
-      // Reading may have taken long, and whoever was paused must not send behind a successor.
+      // Reading may have taken long, and a paused forwarder must not send after its successor.
       if (batch.length === 0 || !(await term.holds())) return pollMs
       await send(batch.map(({ job }) => job))
       await outbox.remove(name, batch)

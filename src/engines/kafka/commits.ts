@@ -154,7 +154,7 @@ function topicsOf(ownedPartitions: readonly OwnedPartition[]): CommittedTopic[] 
 /** How much the brokers let a commit say beside its offset. It holds the progress: see commit-metadata.ts. */
 
 export const METADATA_SETTING = 'offset.metadata.max.bytes'
-/** A broker that is away is not waited for. */
+/** Does not wait for an unreachable broker. */
 const ASK_MS = 2_000
 
 export function metadataTooSmall(bytes: number): string {

@@ -61,7 +61,7 @@ test('a session counts from when the beat was sent: an answer that comes late ma
   heartbeat.stop()
 })
 
-test('whoever waits hears of a yes, of a no, and that nobody answers', async () => {
+test('a waiting caller learns of success, refusal and silence', async () => {
   for (const [answer, atMs] of [
     ['member', 1_000],
     ['gone', 1_000],

@@ -18,7 +18,7 @@ interface ProduceBatch {
   bytes: number
 }
 
-/** What waits for a broker that is away is bounded in time: after it a call is answered by an error. */
+/** How long a call waits for an unreachable broker before it rejects. */
 const ATTEMPTS = 5
 /**
  * A broker takes the records of a partition in one request together or not at all, and by default no more than a

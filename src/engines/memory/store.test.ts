@@ -63,7 +63,7 @@ describe('what is kept', () => {
     assert.equal(store.live('t'), 1)
   })
 
-  test('a number of finished jobs that is none is refused', () => {
+  test('an invalid number of finished jobs is refused', () => {
     for (const finishedMax of [-1, Number.NaN]) {
       assert.throws(() => new MemoryStore({ finishedMax }), { code: 'ERR_OPTION_INVALID' })
     }

@@ -23,7 +23,7 @@ const row = (runMs: number, type = 'greet'): JobRow => ({
   place: '(0,1)',
 })
 
-test('a cursor starts right before the last job that was taken, and not at a time that is none', () => {
+test('a cursor starts right before the last job that was taken, and not at an invalid time', () => {
   const cursors = new Cursors()
   cursors.measure(false)()
   cursors.advance([...Array.from({ length: 600 }, () => row(1_700_000_000_000)), row(1_700_000_000_000, 'other')])

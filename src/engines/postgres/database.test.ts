@@ -42,7 +42,7 @@ test('opening is patient with a server that starts, and with nothing else', asyn
   }
 })
 
-test('a call is patient with a server that is away, and not with one that refuses', async () => {
+test('a call waits for an unreachable server, and not for one that refuses it', async () => {
   const away = faulty('ECONNREFUSED', '57P03', 'ECONNRESET')
   await away.database.rows(() => 'SELECT $1')
   assert.equal(away.tries(), 4)

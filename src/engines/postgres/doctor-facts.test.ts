@@ -35,7 +35,7 @@ async function examine(address = url, deep = true): Promise<readonly Finding[]> 
     await engine.close()
   }
 }
-/** The server takes up its settings a moment after the call; whoever connects then has them. */
+/** The server applies its settings a moment after the call, to new connections. */
 async function reloaded(name: string, value: string): Promise<void> {
   await psql(`select pg_reload_conf()`)
   for (;;) {

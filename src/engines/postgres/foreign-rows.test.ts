@@ -82,7 +82,7 @@ describe('rows that other programs write into Postgres', () => {
   })
 
   // X171 I3
-  test('whoever takes a job over by hand fences out its holder, though nobody touched the token', async () => {
+  test('taking a job over by hand fences out its holder, though the token is unchanged', async () => {
     await engine.enqueue([newJob()])
     const [lease] = await take()
     assert.ok(lease)

@@ -39,7 +39,7 @@ describe('opening Redis', { timeout: 300_000 }, () => {
     // The first one loads the driver.
     await refused()
     const waited = await tookMs(refused)
-    // Whoever waited for the end of the time for opening would need 4.5 s.
+    // Waiting for the connect timeout would take 4.5 s.
     assert.ok(waited < 4_000, `it took ${waited} ms`)
     await assert.rejects(reached(t, 'redis://nowhere.invalid'), coded('ERR_STORAGE_OPEN', /host is unknown/))
   })

@@ -4,7 +4,7 @@ import { EngineError } from '../../errors.ts'
 import { parseUrl, threadUrlOf } from './options.ts'
 
 describe('a Redis URL', () => {
-  test('tells server, login, database and the parameters, with BullMQ’s prefix unless told otherwise', () => {
+  test('tells server, login, database and the parameters, with BullMQ’s prefix by default', () => {
     assert.deepEqual(parseUrl('redis://localhost'), {
       address: { host: 'localhost', port: 6379, db: 0, username: null, password: null, tls: false },
       options: { prefix: 'bull', answerMs: 5_000, pollMs: 5_000 },

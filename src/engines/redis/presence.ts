@@ -10,7 +10,7 @@ export interface RedisCaller {
 }
 
 export interface RedisPresenceOptions {
-  /** Stands before every key, for programs that share a Redis and must not see each other's workers. Empty unless told. */
+  /** Prefix of every key, for programs that share a Redis and must not see each other's workers. Default: none. */
   readonly prefix?: string
 }
 

@@ -23,7 +23,7 @@ beforeEach(() => {
 
 describe('opening', () => {
   // B13
-  test('runs in WAL mode with synchronous FULL unless told otherwise', async () => {
+  test('runs in WAL mode with synchronous FULL by default', async () => {
     const handle = new DatabaseSync(file)
     const engine = await openEngine(handle, SETTINGS)
     assert.equal(handle.prepare('PRAGMA journal_mode').get()?.journal_mode, 'wal')

@@ -72,7 +72,7 @@ describe('the walk', () => {
     await engine.close()
   })
 
-  test('keeps what another program finished without a time, or with one that is none', async () => {
+  test('keeps what another program finished without a time, or with an invalid one', async () => {
     const engine = await opened()
     const handle = new DatabaseSync(file)
     fill(handle, 4)
