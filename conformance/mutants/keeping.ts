@@ -55,7 +55,7 @@ export const keepingMutants: readonly Mutant[] = [
   },
   {
     flaw: 'saving a term ignores the revision',
-    killer: 'of two that campaign one holds the office, and both are told who',
+    killer: 'of two candidates one becomes leader, and both learn who',
     alter: () =>
       twisted('leader', (right) => ({
         save: async (kind, record, _expected, options) => {
@@ -69,7 +69,7 @@ export const keepingMutants: readonly Mutant[] = [
   },
   {
     flaw: 'a term never runs out',
-    killer: 'an office is free when its term has run out, and its number grows when it changes hands',
+    killer: 'leadership is free when its term has expired, and the term number grows with each new leader',
     alter: () =>
       twisted('leader', (right) => ({
         list: async (kind) => (await right.list(kind)).map((record) => ({ ...record, leftMs: 1 })),

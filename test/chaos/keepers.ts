@@ -28,7 +28,7 @@ export interface KeeperChaosReport {
   readonly blow: string
   readonly missed: string
   readonly strikes: number
-  /** How many keepers held the office one after another. */
+  /** How many keepers led one after another. */
   readonly terms: number
   readonly ticks: number
   readonly ran: number
@@ -42,7 +42,7 @@ export interface KeeperChaosReport {
 }
 
 const MAIN = fileURLToPath(new URL('../../bin/millrace.ts', import.meta.url))
-const OFFICE = 'keeper:reap+schedules+retention'
+const ELECTION = 'keeper:reap+schedules+retention'
 const SECOND_MS = 1_000
 /** For what comes within a second or two where the machine is not busy with something else. */
 const PATIENCE_MS = 60_000
@@ -151,10 +151,10 @@ async function strike(mill: Mill, crew: Crew, options: KeeperChaosOptions): Prom
 
 async function activeKeeper(mill: Mill): Promise<{ pid: number; number: number }> {
   for (const untilMs = performance.now() + PATIENCE_MS; performance.now() < untilMs; await sleep(50)) {
-    const term = await leadershipOf(mill.engine).leader(OFFICE)
+    const term = await leadershipOf(mill.engine).leader(ELECTION)
     if (term) return { pid: Number(term.holder.split(':')[1]), number: term.number }
   }
-  throw new Error(`no keeper took office within ${PATIENCE_MS} ms`)
+  throw new Error(`no keeper became leader within ${PATIENCE_MS} ms`)
 }
 
 /** Waits for so many ticks that there is something to judge. */

@@ -88,7 +88,7 @@ test('a clock set forward by 90 s takes no job from a worker that renews', { ski
   await holder.until('started slow')
   machine.set('+90s')
   await Promise.all([holder.until('stepped'), rival.until('stepped')])
-  // Whichever keeper holds the office has looked for expired leases several times by now.
+  // The leading keeper has looked for expired leases several times by now.
   await Promise.race([holder.more('pass', 5), rival.more('pass', 5)])
   // A process that starts after the step has never seen the clock as it was.
   const late = await machine.start('limited')

@@ -7,7 +7,7 @@ const INTERVAL_MS = 500
 async function round(t: TestContext, options: Pick<KeeperChaosOptions, 'blow' | 'missed' | 'strikes'>) {
   const report = await runKeeperChaos({ keepers: 3, everyMs: 2_000, interval: `${INTERVAL_MS}ms`, ...options })
   t.diagnostic(JSON.stringify(report))
-  assert.ok(report.terms > 1, 'the office never changed hands, so nothing was shown')
+  assert.ok(report.terms > 1, 'leadership never changed hands, so nothing was shown')
   assert.ok(report.ran >= 3, `only ${report.ran} ticks ran`)
   assert.equal(report.twice, 0, 'a tick ran twice')
   return report

@@ -49,8 +49,8 @@ describe('the parts of the picture', () => {
 
   // A14
   test('work together over one queue, each in a mill of its own', async (t) => {
-    const [web, first, second, office] = await mills(t, 4)
-    assert.ok(web && first && second && office)
+    const [web, first, second, desktop] = await mills(t, 4)
+    assert.ok(web && first && second && desktop)
     assert.ok(web.engine instanceof SqliteEngine, 'the queue')
     const dispatcher = new JobDispatcher(web, Object.values(JOB_TYPES))
     const [one, other]: [string[], string[]] = [[], []]
@@ -60,17 +60,17 @@ describe('the parts of the picture', () => {
 
     await first.work(poolOf(one, ['memory-consolidation', 'pattern-training']))
     await second.work(poolOf(other, ['webhook-dispatch', 'index-optimization']))
-    for (const receipt of receipts) await office.result(receipt.id)
-    await assert.rejects(office.result(bad.id), { code: 'ERR_JOB_DEAD' })
+    for (const receipt of receipts) await desktop.result(receipt.id)
+    await assert.rejects(desktop.result(bad.id), { code: 'ERR_JOB_DEAD' })
     assert.deepEqual(one.toSorted(), ['memory-consolidation', 'pattern-training'])
     assert.deepEqual(other.toSorted(), ['index-optimization', 'webhook-dispatch'])
 
-    const desk = openDesk(office)
+    const desk = openDesk(desktop)
     assert.deepEqual(
       (await desk.list()).map(({ job }) => job.id),
       [bad.id],
     )
-    assert.equal((await office.counts())['webhook-dispatch']?.dead, 1)
+    assert.equal((await desktop.counts())['webhook-dispatch']?.dead, 1)
   })
 })
 

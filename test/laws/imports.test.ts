@@ -39,7 +39,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // Reads through the port and words what it finds; it asks within the time that observing may take.
   explain: ['observe', 'engine', 'job', 'time', 'errors.ts'],
   client: ['worker', 'keeper', 'observe', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
-  // Between two engines, whichever they are: it knows the port, and how an office is held.
+  // Between two engines, whichever they are: it knows the port, and how a leader is elected.
   outbox: ['worker', 'keeper', 'engine', 'job', 'time', 'errors.ts'],
   testing: ['client', 'worker', 'engine', 'job', 'time', 'errors.ts', 'events.ts'],
   'index.ts': PUBLIC,

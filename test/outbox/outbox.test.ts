@@ -119,9 +119,9 @@ for (const store of outboxStores()) {
 
     test('is forwarded by one of several processes, and by another when that one ends', async (t) => {
       const url = await store.url()
-      // Nobody is to lose the office because the machine stands still for a while.
+      // A slow machine must not cost anyone the leadership.
       const one = await opened(t, { store: url, interval: 10_000 })
-      await eventually(() => one.outbox.leads, 'the first office', 30_000)
+      await eventually(() => one.outbox.leads, 'the first leader', 30_000)
       const two = await opened(t, { store: url, interval: 10_000 })
       const mill = await open(two.outbox.engine)
       await mill.enqueueMany(note, upTo(20))

@@ -140,7 +140,7 @@ export const clockSteps: CaseFile = {
       },
     },
     {
-      name: 'an office changes hands in its time when the clock is set back',
+      name: 'leadership changes hands in time when the clock is set back',
       guarantees: ['I6'],
       ...need(leadership),
       async run(stage) {
