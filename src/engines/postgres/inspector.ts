@@ -1,7 +1,7 @@
 import type { Controls, Counts, Inspector, TypeCounts } from '../../engine/engine.ts'
+import { waitUntilFinished } from '../../engine/wait-until-finished.ts'
 import { storable } from '../../job/error-record.ts'
-import type { JobView } from '../../job/job.ts'
-import { isFinished, type JobState, storedAs } from '../../job/states.ts'
+import { type JobState, storedAs } from '../../job/states.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
 import { DUE, event, LIVE, ms, NOW, UNLEASED, viewColumns } from './fragments.ts'
@@ -86,10 +86,6 @@ export async function findRow(queries: Queries, id: string): Promise<ViewRow | n
 }
 
 export function createInspector(core: PostgresCore): Inspector {
-  const find = async (id: string): Promise<JobView | null> => {
-    const row = await core.call('find', (database) => findRow(database, id))
-    return row === null ? null : toView(row)
-  }
   return {
     async find(ids) {
       if (ids.length === 0) return []
@@ -113,20 +109,14 @@ export function createInspector(core: PostgresCore): Inspector {
         const row = await findRow(database, id)
         return row === null ? [] : readHistory(database, row)
       }),
-    async waitFor(id, { waitMs, signal }) {
-      const untilMs = core.clock.monotonicMs() + waitMs
-      const stopExpecting = core.removedViews.expect(id)
-      try {
-        for (;;) {
-          const seen = core.results.changes
-          const view = (await find(id)) ?? core.removedViews.of(id)
-          const leftMs = untilMs - core.clock.monotonicMs()
-          if (view === null || isFinished(view.state) || leftMs <= 0 || signal.aborted) return view
-          await core.results.wait(leftMs, { seen, signal })
-        }
-      } finally {
-        stopExpecting()
+    waitFor(id, wait) {
+      const read = async () => {
+        const seen = core.results.changes
+        const row = await core.call('find', (database) => findRow(database, id))
+        const changed = (ms: number): Promise<void> => core.results.wait(ms, { seen, signal: wait.signal })
+        return { view: row === null ? null : toView(row), changed }
       }
+      return waitUntilFinished({ clock: core.clock, removedViews: core.removedViews, read }, id, wait)
     },
   }
 }

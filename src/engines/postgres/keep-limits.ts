@@ -1,6 +1,6 @@
 import type { Settlement } from '../../engine/outcome.ts'
-import type { RemovedJobViews } from '../../engine/removed-job-views.ts'
 import { KEEP_LIMIT_BY } from '../../engine/retention.ts'
+import type { RemovedJobViews } from '../../engine/wait-until-finished.ts'
 import type { StoredOptions } from '../../job/job.ts'
 import { type FinishedAs, givesUp, type KeepLimit, keepLimitsOf } from '../sql/keep-limits.ts'
 import type { Queries } from './database.ts'

@@ -1,5 +1,5 @@
 import type { Lease, NotApplied, Outcome, Settlement } from '../../engine/outcome.ts'
-import type { RemovedJobViews } from '../../engine/removed-job-views.ts'
+import type { RemovedJobViews } from '../../engine/wait-until-finished.ts'
 import { storable, storableRecord } from '../../job/error-record.ts'
 import { type ErrorRecord, HISTORY_MAX } from '../../job/job.ts'
 import { hasKeepLimit } from '../sql/keep-limits.ts'

@@ -1,7 +1,7 @@
 import type { Inspector, JobFilter } from '../../engine/engine.ts'
-import type { RemovedJobViews } from '../../engine/removed-job-views.ts'
+import { type RemovedJobViews, waitUntilFinished } from '../../engine/wait-until-finished.ts'
 import type { JobView } from '../../job/job.ts'
-import { isEnded, isFinished, type JobState } from '../../job/states.ts'
+import { isEnded, type JobState } from '../../job/states.ts'
 import type { Clock } from '../../time/clock.ts'
 import { oldestDue } from './counts.ts'
 import type { RedisDatabase } from './database.ts'
@@ -51,25 +51,20 @@ export function createInspector(parts: InspectorParts): Inspector {
   }
 }
 
-async function waitFor(
+function waitFor(
   { database, clock, finishWaits, removedViews }: InspectorParts,
   id: string,
-  { waitMs, signal }: Parameters<Inspector['waitFor']>[1],
+  wait: Parameters<Inspector['waitFor']>[1],
 ): Promise<JobView | null> {
-  const untilMs = clock.monotonicMs() + waitMs
-  const stopExpecting = removedViews.expect(id)
-  try {
-    for (;;) {
-      const seen = finishWaits.changes
-      const row = await findRow(database, id)
-      const view = (row === null ? null : toView(row)) ?? removedViews.of(id)
-      const ms = untilMs - clock.monotonicMs()
-      if (row === null || view === null || isFinished(view.state) || ms <= 0 || signal.aborted) return view
-      await finishWaits.wait(row, { ms, seen, signal })
+  const read = async () => {
+    const seen = finishWaits.changes
+    const row = await findRow(database, id)
+    const changed = async (ms: number): Promise<void> => {
+      if (row !== null) await finishWaits.wait(row, { ms, seen, signal: wait.signal })
     }
-  } finally {
-    stopExpecting()
+    return { view: row === null ? null : toView(row), changed }
   }
+  return waitUntilFinished({ clock, removedViews, read }, id, wait)
 }
 
 const PLACES_OF: Readonly<Record<JobState, readonly Place[]>> = {

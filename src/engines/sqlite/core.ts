@@ -1,4 +1,4 @@
-import { RemovedJobViews } from '../../engine/removed-job-views.ts'
+import { RemovedJobViews } from '../../engine/wait-until-finished.ts'
 import { ClosedError, type MillraceError } from '../../errors.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { StoredClock } from './clock.ts'

@@ -1,6 +1,7 @@
 import type { Controls, Counts, Inspector, JobFilter, TypeCounts } from '../../engine/engine.ts'
+import { waitUntilFinished } from '../../engine/wait-until-finished.ts'
 import type { JobView } from '../../job/job.ts'
-import { isFinished, type JobState, STORED_STATES, type StoredState, storedAs } from '../../job/states.ts'
+import { type JobState, STORED_STATES, type StoredState, storedAs } from '../../job/states.ts'
 import { toIso } from '../../time/iso.ts'
 import type { SqliteCore } from './core.ts'
 import type { Connection } from './database.ts'
@@ -98,19 +99,10 @@ export function createInspector(core: SqliteCore): Inspector {
         const row = findRow(core, id)
         return row === undefined ? [] : readHistory(core.connection, row)
       }),
-    async waitFor(id, { waitMs, signal }) {
-      const untilMs = core.clock.monotonicMs() + waitMs
-      const stopExpecting = core.removedViews.expect(id)
-      try {
-        for (;;) {
-          const view = (await core.read('find', () => viewOf(id))) ?? core.removedViews.of(id)
-          const leftMs = untilMs - core.clock.monotonicMs()
-          if (view === null || isFinished(view.state) || leftMs <= 0 || signal.aborted) return view
-          await core.wakeups.wait(leftMs, signal)
-        }
-      } finally {
-        stopExpecting()
-      }
+    waitFor(id, wait) {
+      const changed = (ms: number): Promise<void> => core.wakeups.wait(ms, wait.signal)
+      const read = async () => ({ view: await core.read('find', () => viewOf(id)), changed })
+      return waitUntilFinished({ clock: core.clock, removedViews: core.removedViews, read }, id, wait)
     },
   }
 }
