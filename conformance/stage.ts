@@ -25,6 +25,7 @@ export const REAPER = 'suite:1:reaper'
 const NOTHING: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
 const STEP_MS = 10
 const REAL_LOOKS = 5
+const REAL_WAIT_MS = 10_000
 /** The default drain time, twice: a handler that hangs must not hold up a mill for longer. */
 const CLOSE_MS = 60_000
 
@@ -124,7 +125,9 @@ export class Stage {
   }
 
   async one(consumer: Consumer): Promise<Lease> {
-    const leases = await this.take(consumer)
+    // On a real server the job may arrive a moment after it was enqueued; on a test clock waiting would never end.
+    const waitMs = this.harness.clock === systemClock ? REAL_WAIT_MS : 0
+    const leases = await this.take(consumer, 1, { waitMs })
     assert.equal(leases.length, 1, 'expected one claimable job')
     return first(leases)
   }

@@ -1,6 +1,6 @@
 import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import { BrokerLetterLog } from './dead-letters/letter-log.ts'
+import { BrokerLetterLog } from './dead-letters/broker-letter-log.ts'
 import { type Admin, type Client, clientOptions, loadClient } from './driver.ts'
 import { within } from './faults.ts'
 import type { KafkaOptions } from './options.ts'
