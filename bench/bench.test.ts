@@ -1,7 +1,7 @@
 /** The harness itself: what it measures is checked, and what lies is caught. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { seededRandom } from '../src/testing/random.ts'
+import { seededRandom } from '../src/testing/open-for-test.ts'
 import { Ledger } from './ledger.ts'
 import { readOptions, UsageError } from './options.ts'
 import { FILLED_PAYLOAD, makePayload, PAYLOAD_BYTES } from './payload.ts'

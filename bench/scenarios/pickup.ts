@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { seededRandom } from '../../src/testing/random.ts'
+import { seededRandom } from '../../src/testing/open-for-test.ts'
 import { Ledger } from '../ledger.ts'
 import { makePayload, sharedNowMs } from '../payload.ts'
 import { ratioOf, type Scenario, type Scene } from '../scenario.ts'

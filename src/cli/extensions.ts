@@ -3,7 +3,7 @@
  * nothing in src names a workload. Every entry is loaded when a command asks for it.
  */
 import type { Mill } from '../client/mill.ts'
-import type { TopicsOfBroker } from '../engine/topics.ts'
+import type { TopicsOfBroker } from '../engine/open.ts'
 import { OptionError } from '../errors.ts'
 import type { RouteTable } from '../http/index.ts'
 import type { AnyJob } from '../job/definition.ts'

@@ -1,5 +1,5 @@
 /** The parts that every judgement of the doctor is made of. */
-import type { Finding } from '../engine/diagnosis.ts'
+import type { Finding } from '../engine/engine.ts'
 import { isMillraceError, messageOf } from '../errors.ts'
 
 export function ok(subject: string, detail: string): Finding {

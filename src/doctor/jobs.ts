@@ -1,5 +1,5 @@
 /** Jobs that are stuck, late or impossible to run, judged the same way on every engine. */
-import type { Finding } from '../engine/diagnosis.ts'
+import type { Finding } from '../engine/engine.ts'
 import { toIso } from '../time/iso.ts'
 import { failure, formatAge, ok, plural, warning } from './findings.ts'
 

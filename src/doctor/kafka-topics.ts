@@ -1,5 +1,5 @@
 /** Kafka's topics: their replicas, how long records stay, and whether dead letters do. */
-import type { Finding } from '../engine/diagnosis.ts'
+import type { Finding } from '../engine/engine.ts'
 import { failure, formatAge, ok, plural, warning } from './findings.ts'
 import { OVERDUE_MS } from './jobs.ts'
 import type { KafkaTopic, TopicSettings } from './kafka.ts'

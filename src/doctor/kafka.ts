@@ -1,5 +1,5 @@
 /** What only Kafka has: brokers, the consumer group and how far it is. */
-import type { DiagnoseOptions, Finding } from '../engine/diagnosis.ts'
+import type { DiagnoseOptions, Finding } from '../engine/engine.ts'
 import { failure, formatAge, ok, plural, warning } from './findings.ts'
 
 export interface KafkaPartition {

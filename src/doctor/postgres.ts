@@ -1,5 +1,5 @@
 /** What only Postgres has: commit settings, connections, rights, notifications, and dead rows that pile up. */
-import type { Finding } from '../engine/diagnosis.ts'
+import type { Finding } from '../engine/engine.ts'
 import { failure, formatAge, formatBytes, ok, plural, warning } from './findings.ts'
 
 export function judgeDurability({

@@ -1,5 +1,5 @@
 /** What only Redis has: persistence, eviction, memory, BullMQ's queues and the index of jobs. */
-import type { Finding } from '../engine/diagnosis.ts'
+import type { Finding } from '../engine/engine.ts'
 import { failure, formatBytes, ok, plural, warning } from './findings.ts'
 
 /** What `INFO` says, by name. */

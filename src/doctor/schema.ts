@@ -1,5 +1,5 @@
 /** Whether the tables are those that the migrations make. */
-import type { Finding } from '../engine/diagnosis.ts'
+import type { Finding } from '../engine/engine.ts'
 import { failure, ok, warning } from './findings.ts'
 
 /** One difference between the schema that was found and the one that the migrations make. */

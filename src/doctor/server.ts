@@ -1,5 +1,5 @@
 /** What is judged alike on every server: its version, its clock, how fast it answers. */
-import type { Finding } from '../engine/diagnosis.ts'
+import type { Finding } from '../engine/engine.ts'
 import type { Clock } from '../time/clock.ts'
 import { failure, formatAge, ok, plural, warning } from './findings.ts'
 

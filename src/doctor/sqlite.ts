@@ -1,5 +1,5 @@
 /** What only SQLite has: the file and its file system, the WAL, the journal and how commits reach the disk. */
-import type { Finding } from '../engine/diagnosis.ts'
+import type { Finding } from '../engine/engine.ts'
 import { failure, formatBytes, ok, warning } from './findings.ts'
 
 export function judgeSqliteVersion({

@@ -1,6 +1,6 @@
 /** Work that runs beside the jobs: schedules and outboxes. */
 
-import type { Finding } from '../engine/diagnosis.ts'
+import type { Finding } from '../engine/engine.ts'
 import type { StoredRecord } from '../engine/records.ts'
 import { toSchedule } from '../engine/schedules.ts'
 import { failure, formatAge, ok, plural, warning } from './findings.ts'

@@ -8,7 +8,6 @@ import type { JobEvent, JobView, NewJob } from '../job/job.ts'
 import type { JobState } from '../job/states.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Actor, DeadLetters } from './dead-letters.ts'
-import type { DiagnoseOptions, Finding } from './diagnosis.ts'
 import type { Outbox } from './outbox.ts'
 import type { Lease, Lost, NotApplied, Settlement } from './outcome.ts'
 import type { Records } from './records.ts'
@@ -183,4 +182,24 @@ export interface Controls {
    * next renewal. False when the job is unknown or has finished already.
    */
   cancel(id: string, by: Actor): Promise<boolean>
+}
+
+/** One thing that was checked. A reader acts on `advice`; a program on `severity` and `subject`. */
+export interface Finding {
+  /** `error`: jobs are lost, stuck or in danger now. `warning`: look at it, and decide whether it may stay. */
+  readonly severity: 'ok' | 'warning' | 'error'
+  /** What was checked, in a word or two; several findings may share one. */
+  readonly subject: string
+  readonly detail: string
+  /** What to do; null exactly when the severity is `ok`. */
+  readonly advice: string | null
+}
+
+export interface DiagnoseOptions {
+  /** Also reads the whole store for damage, which may take minutes. */
+  readonly deep?: boolean
+  /** By type, how many jobs may wait before it is a warning, and an error. Kafka only: its backlog is bounded by retention, and an operator alone knows how much is normal. */
+  readonly lag?: Readonly<Record<string, { readonly warning: number; readonly critical: number }>>
+  /** The longest that a handler takes. Kafka only: it aborts a handler when its partition moves to another worker. */
+  readonly handlerMs?: number
 }

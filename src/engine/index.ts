@@ -24,14 +24,15 @@ export type {
   DeadLetters,
   PayloadEdit,
 } from './dead-letters.ts'
-export type { DiagnoseOptions, Finding } from './diagnosis.ts'
 export type {
   ClaimRequest,
   Consumer,
   ConsumerListener,
   Controls,
   Counts,
+  DiagnoseOptions,
   Engine,
+  Finding,
   Inspector,
   JobFilter,
   Receipt,

@@ -3,7 +3,6 @@ import { redact } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Engine } from './engine.ts'
-import type { TopicsOfBroker } from './topics.ts'
 
 /** What every engine is given when it is opened by URL or by a user's own handle. */
 export interface EngineSettings {
@@ -113,4 +112,21 @@ async function fromObject(target: object | null | undefined, settings: EngineSet
 
 function isEngine(target: object): target is Engine {
   return 'consume' in target && 'enqueue' in target && 'capabilities' in target
+}
+
+/** What operators see of a broker whose queues are topics. It covers the groups of other programs too. */
+
+/** How many records a group has yet to settle in a topic. */
+export interface TopicLag {
+  readonly group: string
+  readonly topic: string
+  readonly lag: number
+}
+
+export interface TopicsOfBroker {
+  /** Of the named groups, on each topic that they read. */
+  lags(): Promise<readonly TopicLag[]>
+  /** Unresolved dead letters, by the topic that holds them. */
+  pendingByTopic(): Promise<readonly { readonly topic: string; readonly count: number }[]>
+  close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 import { presenceIn } from '../engine/presence.ts'
-import { findWithin } from '../observe/found.ts'
 import { checkHealth, type HealthAnswer, type HealthEndpoint, type HealthSources } from '../observe/health.ts'
+import { findWithin } from '../observe/observed-mill.ts'
 import type { AdminContext } from './context.ts'
 
 export type Probes = Readonly<Record<string, () => Promise<Response>>>

@@ -1,4 +1,4 @@
-import { isError } from '../errors.ts'
+import { fieldOf, isError, messageOf } from '../errors.ts'
 import type { ErrorRecord } from './job.ts'
 export const ERROR_MESSAGE_LENGTH_MAX = 2_000
 export const ERROR_STACK_LENGTH_MAX = 500
@@ -123,4 +123,14 @@ export function cut(text: string, lengthMax: number): string {
 /** The same, with an ellipsis if anything was cut. */
 export function clip(text: string, lengthMax: number): string {
   return text.length <= lengthMax ? text : `${cut(text, lengthMax - ELLIPSIS.length)}${ELLIPSIS}`
+}
+
+/** What a person may read of anything that was thrown. It never throws. Some network errors have no text of their own, only a code. */
+export function errorText(error: unknown): string {
+  const text = messageOf(error)
+  if (text !== '') return redact(text)
+  const code = fieldOf(error, 'code')
+  if (typeof code === 'string') return code
+  const name = fieldOf(error, 'name')
+  return typeof name === 'string' ? name : 'Error'
 }

@@ -1,12 +1,12 @@
 import type { Counts, Engine, Inspector } from '../engine/engine.ts'
 import type { Presence, RememberingPresence } from '../engine/presence.ts'
 import { OptionError } from '../errors.ts'
+import { errorText } from '../job/error-record.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { within } from '../time/wait.ts'
-import { errorText } from './error-text.ts'
-import { ANSWER_MS, type Found } from './found.ts'
 import type { ObservedTopics } from './lag.ts'
+import { ANSWER_MS, type Found } from './observed-mill.ts'
 
 export interface HealthOptions {
   /** Which workers run. */

@@ -9,7 +9,6 @@ export type { AlertNotice, AlertState } from './alerts/evaluator.ts'
 export { type HealthRuleOptions, healthRules } from './alerts/health-rules.ts'
 export type { AlertRule, Breach, Sample } from './alerts/rule.ts'
 export { type AlertSink, logSink, type WebhookOptions, webhookSink } from './alerts/sinks.ts'
-export type { Found } from './found.ts'
 export {
   checkHealth,
   type Health,
@@ -26,7 +25,7 @@ export type { LagLimits, ObservedTopics, PendingLetters } from './lag.ts'
 export type { LogOptions } from './log.ts'
 export type { Instrument, MakeInstrument, MetricParts, Metrics } from './metrics/instrument.ts'
 export { attachMetrics, type MetricsOptions } from './metrics/metrics.ts'
-export type { ObservedMill } from './observed-mill.ts'
+export type { Found, ObservedMill } from './observed-mill.ts'
 export { attachPresence, type PresenceOptions } from './presence.ts'
 export { attachStats, type EndedStats, type Stats, type StatsCollector, type StoredStats } from './stats/stats.ts'
 export { attachTracing } from './tracing.ts'

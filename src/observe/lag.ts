@@ -1,4 +1,4 @@
-import type { TopicLag } from '../engine/topics.ts'
+import type { TopicLag } from '../engine/open.ts'
 import type { Severity } from '../events.ts'
 
 /** How many records a group may be behind on a topic. */

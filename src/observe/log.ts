@@ -2,10 +2,10 @@ import { inspect } from 'node:util'
 import { isError } from '../errors.ts'
 import type { Events, MillEvents } from '../events.ts'
 import type { Log } from '../job/definition.ts'
+import { errorText } from '../job/error-record.ts'
 import { refuseUnknown } from '../job/known-options.ts'
 import { systemClock } from '../time/clock.ts'
 import { toIso } from '../time/iso.ts'
-import { errorText } from './error-text.ts'
 
 const nothing = (): void => {}
 

@@ -2,14 +2,14 @@ import type { Beat, Presence } from '../engine/presence.ts'
 import { OptionError } from '../errors.ts'
 import type { MillEvents } from '../events.ts'
 import type { Log } from '../job/definition.ts'
+import { errorText } from '../job/error-record.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import { within } from '../time/wait.ts'
-import { errorText } from './error-text.ts'
-import { ANSWER_MS } from './found.ts'
 import { silentLog } from './log.ts'
 import type { ObservedMill } from './observed-mill.ts'
+import { ANSWER_MS } from './observed-mill.ts'
 
 export interface PresenceOptions {
   readonly presence: Presence

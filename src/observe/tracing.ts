@@ -1,9 +1,8 @@
 import type { Span, SpanAttributes, SpanContext } from '@opentelemetry/api'
 import { EngineError } from '../errors.ts'
 import type { MillEvents } from '../events.ts'
-import { redact, toErrorRecord } from '../job/error-record.ts'
+import { errorText, redact, toErrorRecord } from '../job/error-record.ts'
 import type { NewJob, StoredOptions, TraceContext, TracedStart, Tracer, Tracing } from '../job/job.ts'
-import { errorText } from './error-text.ts'
 import type { ObservedMill } from './observed-mill.ts'
 
 type Api = typeof import('@opentelemetry/api')

@@ -1,6 +1,5 @@
 export type { CapturedEvent, LogLine } from './capture.ts'
 export { type Drained, type DrainOptions, drain, settled } from './drain.ts'
 export { type Delay, type Failure, type FaultPlace, Faults, type FaultyCall } from './fault-injection.ts'
-export { openForTest, type TestMill, type TestMillOptions } from './open-for-test.ts'
-export { seededRandom } from './random.ts'
+export { openForTest, seededRandom, type TestMill, type TestMillOptions } from './open-for-test.ts'
 export { TestClock } from './test-clock.ts'

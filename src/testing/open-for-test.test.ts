@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineJob, MillraceError } from '../index.ts'
 import { drain, settled } from './drain.ts'
-import { openForTest } from './open-for-test.ts'
-import { seededRandom } from './random.ts'
+import { openForTest, seededRandom } from './open-for-test.ts'
 
 const fails = defineJob({
   type: 'fails',

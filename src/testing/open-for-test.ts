@@ -3,7 +3,6 @@ import type { MillOptions } from '../client/options.ts'
 import { openEngine } from '../engine/open.ts'
 import { type CapturedEvent, captureEvents, capturingLog, type LogLine } from './capture.ts'
 import type { Faults } from './fault-injection.ts'
-import { seededRandom } from './random.ts'
 import { TestClock } from './test-clock.ts'
 
 export interface TestMillOptions extends Omit<MillOptions, 'clock' | 'random' | 'log'> {
@@ -63,4 +62,21 @@ async function closeWith(mill: Mill, clock: TestClock): Promise<void> {
   // A handler that heeds no signal is given back by the clock alone; each step lets the event loop turn.
   while (!isClosed) await clock.advance(CLOSE_STEP)
   await closed
+}
+
+/**
+ * Numbers from 0 up to 1 that are the same for the same seed, so that a failing test can be run again as it was.
+ *
+ * @example
+ * const mill = await open('memory:', { random: seededRandom(7) })
+ */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0
+  // Mulberry32: 32 bits of state are plenty for jitter, and nothing here is a secret.
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
 }

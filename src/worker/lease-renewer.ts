@@ -7,14 +7,15 @@ import type { LostReason } from '../engine/outcome.ts'
 import { MillraceError, messageOf } from '../errors.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { waitAtMost } from '../time/wait.ts'
+import { type Renewable, Renewals, type RenewalsParts } from './renewals.ts'
 import {
   type FromRenewalThread,
+  LeaseWriter,
   RENEWAL_PROTOCOL,
   type RenewalThreadData,
+  type SharedLease,
   type ToRenewalThread,
-} from './renewal-protocol.ts'
-import { type Renewable, Renewals, type RenewalsParts } from './renewals.ts'
-import { LeaseWriter, type SharedLease } from './shared-leases.ts'
+} from './shared-leases.ts'
 
 /** Renews the leases that a worker holds. Every call takes a whole batch. */
 export interface LeaseRenewer {

@@ -7,14 +7,14 @@ import type { Consumer } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import { isError, messageOf } from '../errors.ts'
 import { systemClock } from '../time/clock.ts'
+import { Renewals } from './renewals.ts'
 import {
   type FromRenewalThread,
+  LeaseReader,
   RENEWAL_PROTOCOL,
   type RenewalThreadData,
   type ToRenewalThread,
-} from './renewal-protocol.ts'
-import { Renewals } from './renewals.ts'
-import { LeaseReader } from './shared-leases.ts'
+} from './shared-leases.ts'
 
 const port = parentPort
 if (port === null) throw new Error('the renewal thread was not started by a worker')

@@ -3,7 +3,7 @@
  * short jobs. Instead the worker writes each lease into shared memory and clears it when the job ends; most are cleared
  * before the thread looks.
  */
-import type { Lease } from '../engine/outcome.ts'
+import type { Lease, LostReason } from '../engine/outcome.ts'
 import { THREAD_STARTED_MS } from '../time/clock.ts'
 import type { Renewable } from './renewals.ts'
 
@@ -193,3 +193,27 @@ function leaseOf(id: string, type: string, token: string): Lease {
   }
   return { job, attempt: 1, token, expiresAtMs: 0 }
 }
+
+/** Changes with the messages and the layout of the pages, because a bundle may find the thread of another version. */
+export const RENEWAL_PROTOCOL = 1
+
+/** What the renewal thread is started with. */
+export interface RenewalThreadData {
+  readonly protocol: number
+  readonly url: string
+  readonly worker: string
+}
+
+/** To the thread. What it is to renew stands in the pages; shared-leases.ts says how. */
+export type ToRenewalThread =
+  | { readonly kind: 'page'; readonly page: SharedArrayBuffer }
+  /** Leases of this length are held from now on. */
+  | { readonly kind: 'watch'; readonly leaseMs: number }
+  | { readonly kind: 'close' }
+
+/** From the thread. */
+export type FromRenewalThread =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'lost'; readonly handle: number; readonly reason: LostReason }
+  /** A renewal failed and will be tried again. */
+  | { readonly kind: 'error'; readonly name: string; readonly message: string }

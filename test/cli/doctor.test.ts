@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream'
 import { describe, it } from 'node:test'
 import { printFindings } from '../../src/cli/commands/doctor.ts'
 import type { Terminal } from '../../src/cli/terminal.ts'
-import type { Finding } from '../../src/engine/diagnosis.ts'
+import type { Finding } from '../../src/engine/engine.ts'
 import { runCli } from './in-process.ts'
 import { jsonLines, temporaryFolder } from './run.ts'
 

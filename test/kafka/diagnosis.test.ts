@@ -1,7 +1,7 @@
 /** The doctor on a real broker. */
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import type { Finding } from '../../src/engine/diagnosis.ts'
+import type { Finding } from '../../src/engine/engine.ts'
 import { newJob } from '../fixtures/new-job.ts'
 import {
   createTopic,

@@ -1,8 +1,8 @@
 /** Health in the format of Spring's actuator, as the escrow platform reads it at `/actuator/health`. */
-import type { TopicLag } from '../../src/engine/topics.ts'
-import type { Found } from '../../src/observe/found.ts'
+import type { TopicLag } from '../../src/engine/open.ts'
 import type { Health, HealthEndpoint, HealthStatus, HealthWord } from '../../src/observe/health.ts'
 import { type LagLimits, lagSeverity, type PendingLetters } from '../../src/observe/lag.ts'
+import type { Found } from '../../src/observe/observed-mill.ts'
 import { isMissing } from '../../src/observe/workers.ts'
 import { type Reading, Watch } from './watch.ts'
 

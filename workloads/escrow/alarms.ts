@@ -1,5 +1,5 @@
 /** The alert rules of the escrow workers over one reading. examples/monitoring/prometheus has the same rules in PromQL. */
-import type { TopicLag } from '../../src/engine/topics.ts'
+import type { TopicLag } from '../../src/engine/open.ts'
 import type { Events, MillEvents, Severity } from '../../src/events.ts'
 import type { AlertRule } from '../../src/observe/alerts/rule.ts'
 import { type LagLimits, lagSeverity, type PendingLetters } from '../../src/observe/lag.ts'

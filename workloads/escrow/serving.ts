@@ -3,8 +3,8 @@
  * endpoints for dead letters.
  */
 import type { Engine } from '../../src/engine/engine.ts'
+import type { TopicsOfBroker } from '../../src/engine/open.ts'
 import { presenceIn } from '../../src/engine/presence.ts'
-import type { TopicsOfBroker } from '../../src/engine/topics.ts'
 import type { RouteTable } from '../../src/http/index.ts'
 import type { MakeInstrument } from '../../src/observe/index.ts'
 import type { Clock } from '../../src/time/clock.ts'

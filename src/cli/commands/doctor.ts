@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { diagnose } from '../../engine/capability-checks.ts'
-import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
+import type { DiagnoseOptions, Finding } from '../../engine/engine.ts'
 import { EngineError, OptionError } from '../../errors.ts'
 import { parseDurationMs } from '../../time/duration.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Mill } from '../../client/mill.ts'
+import type { TopicsOfBroker } from '../../engine/open.ts'
 import { openTopics } from '../../engine/open.ts'
-import type { TopicsOfBroker } from '../../engine/topics.ts'
 import { OptionError } from '../../errors.ts'
 import { ROLES } from '../../http/contract/route.ts'
 import type { AdminToken } from '../../http/index.ts'

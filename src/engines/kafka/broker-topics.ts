@@ -1,4 +1,4 @@
-import type { TopicLag, TopicsOfBroker } from '../../engine/topics.ts'
+import type { TopicLag, TopicsOfBroker } from '../../engine/open.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { type Connection, connect, disconnect } from './connection.ts'
 import { lagsOf } from './counts.ts'

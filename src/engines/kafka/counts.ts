@@ -1,5 +1,5 @@
 import type { Counts, TypeCounts } from '../../engine/engine.ts'
-import type { TopicLag } from '../../engine/topics.ts'
+import type { TopicLag } from '../../engine/open.ts'
 import { decodeProgress } from './commit-metadata.ts'
 import type { Admin } from './driver.ts'
 import { countOf } from './offset-ranges.ts'

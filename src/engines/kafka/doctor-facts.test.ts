@@ -23,7 +23,7 @@ import {
   judgeTopics,
   judgeTransactions,
 } from '../../doctor/kafka-topics.ts'
-import type { Finding } from '../../engine/diagnosis.ts'
+import type { Finding } from '../../engine/engine.ts'
 import { encodeProgress } from './commit-metadata.ts'
 import { judgeCommitRoom, judgeDates, overdueJobs } from './doctor-facts.ts'
 import { parseUrl } from './options.ts'

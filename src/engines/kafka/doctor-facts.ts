@@ -21,7 +21,7 @@ import {
   judgeTransactions,
 } from '../../doctor/kafka-topics.ts'
 import { judgeFuture, judgeLatency, measureLatency } from '../../doctor/server.ts'
-import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
+import type { DiagnoseOptions, Finding } from '../../engine/engine.ts'
 import { systemClock } from '../../time/clock.ts'
 import { METADATA_BYTES_MAX } from './commit-metadata.ts'
 import { METADATA_ADVICE, metadataBytesMaxOf, metadataTooSmall } from './commits.ts'

@@ -1,8 +1,16 @@
 import type { Capabilities } from '../../engine/capabilities.ts'
 import { admitTransaction } from '../../engine/capability-checks.ts'
 import type { DeadLetters } from '../../engine/dead-letters.ts'
-import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
-import type { Consumer, Counts, Engine, Receipt, Subscription, Transaction } from '../../engine/engine.ts'
+import type {
+  Consumer,
+  Counts,
+  DiagnoseOptions,
+  Engine,
+  Finding,
+  Receipt,
+  Subscription,
+  Transaction,
+} from '../../engine/engine.ts'
 import type { EngineSettings } from '../../engine/open.ts'
 import { ClosedError, UnsupportedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'

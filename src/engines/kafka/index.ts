@@ -1,4 +1,4 @@
-export type { TopicLag } from '../../engine/topics.ts'
+export type { TopicLag } from '../../engine/open.ts'
 export { BrokerTopics, type OpenTopicsOptions } from './broker-topics.ts'
 export type { Envelope } from './dead-letters/envelope.ts'
 export { DLT_HEADERS, isForAnotherGroup, REPLAY_HEADERS } from './dead-letters/headers.ts'

@@ -16,7 +16,7 @@ import {
 import { judgeSchema } from '../../doctor/schema.ts'
 import { judgeServerClock, judgeServerVersion } from '../../doctor/server.ts'
 import { judgeOutboxes, type WaitingOutbox } from '../../doctor/upkeep.ts'
-import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
+import type { DiagnoseOptions, Finding } from '../../engine/engine.ts'
 import { systemClock } from '../../time/clock.ts'
 import type { PostgresCore } from './core.ts'
 import type { Database, Queries } from './database.ts'

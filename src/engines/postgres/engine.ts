@@ -1,11 +1,12 @@
 import type { Capabilities } from '../../engine/capabilities.ts'
-import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import type {
   Consumer,
   Controls,
   Counts,
   DeadLetters,
+  DiagnoseOptions,
   Engine,
+  Finding,
   Inspector,
   Receipt,
   Subscription,

@@ -11,7 +11,7 @@ import {
   UNWORKED_MS,
 } from '../../doctor/jobs.ts'
 import { judgeSchedules } from '../../doctor/upkeep.ts'
-import type { Finding } from '../../engine/diagnosis.ts'
+import type { Finding } from '../../engine/engine.ts'
 import { READ_CLOCK } from './clock.ts'
 import type { Queries } from './database.ts'
 import { SILENCE_MS } from './expired.ts'

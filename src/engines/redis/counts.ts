@@ -2,8 +2,7 @@ import type { Counts, TypeCounts } from '../../engine/engine.ts'
 import type { JobView } from '../../job/job.ts'
 import type { RedisDatabase } from './database.ts'
 import { typeOf } from './keys.ts'
-import { composeRead } from './lua/rows.ts'
-import { listOf, toRows, toView } from './rows.ts'
+import { composeRead, listOf, toRows, toView } from './rows.ts'
 import { compose } from './scripts.ts'
 
 export async function countJobs(database: RedisDatabase): Promise<Counts> {

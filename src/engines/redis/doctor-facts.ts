@@ -13,7 +13,7 @@ import {
 } from '../../doctor/redis.ts'
 import { judgeLatency, judgeServerClock, judgeServerVersion, measureLatency } from '../../doctor/server.ts'
 import { judgeSchedules } from '../../doctor/upkeep.ts'
-import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
+import type { DiagnoseOptions, Finding } from '../../engine/engine.ts'
 import { systemClock } from '../../time/clock.ts'
 import { type Info, isOlder, type RedisDatabase, SET_POLICY, VERSION_MIN } from './database.ts'
 import { typeOf } from './keys.ts'

@@ -1,12 +1,13 @@
 import type { Capabilities } from '../../engine/capabilities.ts'
 import { admitTransaction } from '../../engine/capability-checks.ts'
-import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import type {
   Consumer,
   Controls,
   Counts,
   DeadLetters,
+  DiagnoseOptions,
   Engine,
+  Finding,
   Inspector,
   Receipt,
   Subscription,
@@ -17,13 +18,13 @@ import type { Records } from '../../engine/records.ts'
 import type { Retention } from '../../engine/retention.ts'
 import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
-import { createControls } from './cancel.ts'
 import { RedisConsumer } from './consumer.ts'
 import { RedisCore } from './core.ts'
 import { countJobs } from './counts.ts'
 import { RedisDatabase, type Source } from './database.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createInspector } from './inspector.ts'
+import { createControls } from './leases.ts'
 import { DEFAULTS, type RedisOptions } from './options.ts'
 import { createRecords } from './records.ts'
 import { createRetention } from './retention.ts'

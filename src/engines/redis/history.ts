@@ -1,6 +1,5 @@
 import { JOB_EVENT_NAMES, type JobEvent, type JobEventName, newestHistory } from '../../job/job.ts'
-import { composeRead } from './lua/rows.ts'
-import { attemptOf, parse, type Row, startsOf, timeOf, toView } from './rows.ts'
+import { attemptOf, composeRead, parse, type Row, startsOf, timeOf, toView } from './rows.ts'
 
 type Line = Omit<JobEvent, 'jobId'>
 

@@ -8,8 +8,7 @@ import type { RedisDatabase } from './database.ts'
 import type { FinishWaits } from './finish-waits.ts'
 import { historyScript, readHistory } from './history.ts'
 import { publicId, queueOf, typeOf } from './keys.ts'
-import { composeRead } from './lua/rows.ts'
-import { listOf, type Place, type Row, toRow, toRows, toView } from './rows.ts'
+import { composeRead, listOf, type Place, type Row, toRow, toRows, toView } from './rows.ts'
 import { compose } from './scripts.ts'
 
 export interface InspectorParts {

@@ -12,8 +12,7 @@ import type { Beat } from '../../engine/presence.ts'
 import { defineJob } from '../../job/definition.ts'
 import { attachPresence, type PresenceOptions } from '../../observe/presence.ts'
 import { capturingLog, type LogLine } from '../../testing/capture.ts'
-import { heartbeatKey } from './heartbeat.ts'
-import { openPresence, type RedisPresence } from './presence.ts'
+import { heartbeatKey, openPresence, type RedisPresence } from './presence.ts'
 
 const { url } = await redisServer()
 const redis = new Redis(url)

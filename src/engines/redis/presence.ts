@@ -1,8 +1,7 @@
-import { encodeBeat } from '../../engine/beats.ts'
+import { decodeBeat, encodeBeat } from '../../engine/beats.ts'
 import { type Beat, type RememberingPresence, SEEN_MS, type Seen } from '../../engine/presence.ts'
 import { EngineError, OptionError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
-import { heartbeatKey, ownerOf, readHeartbeat } from './heartbeat.ts'
 
 /** The part of an ioredis client that we use: one of your own fits, of whatever version. */
 export interface RedisCaller {
@@ -147,4 +146,22 @@ async function connect(url: string): Promise<{ client: RedisCaller; close: () =>
 function checkUrl(url: string): void {
   if (URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)) return
   throw new OptionError(`the presence needs a URL such as redis://127.0.0.1:6379, or an ioredis client of your own`)
+}
+
+/** The keys of heartbeats in Redis, which other programs of the escrow workers read and write too. */
+/** `worker:{type}:{instance_id}`. A colon in a type is written %3A, so that a key can be read back. */
+export function heartbeatKey(type: string, instance: string): string {
+  return `worker:${type.replaceAll(':', '%3A')}:${instance}`
+}
+
+/** Whose key it is; null for what is no such key. */
+export function ownerOf(key: string): { readonly type: string; readonly instance: string } | null {
+  const [, type = '', instance = ''] = /^worker:([^:]+):(.+)$/s.exec(key) ?? []
+  return type === '' ? null : { type: type.replaceAll('%3A', ':'), instance }
+}
+
+/** Null for what is no heartbeat. */
+export function readHeartbeat(key: string, value: string): Beat | null {
+  const owner = ownerOf(key)
+  return owner === null ? null : decodeBeat(owner, value)
 }

@@ -3,6 +3,10 @@ import { ATTEMPTS_DEFAULT } from '../../job/options.ts'
 import { readPredecessors } from '../../job/predecessors.ts'
 import { ENDS, type Ended, type StoredState, shownState } from '../../job/states.ts'
 import { publicId, typeOf } from './keys.ts'
+import { HISTORY } from './lua/history.ts'
+import { LINKS } from './lua/links.ts'
+import { REMOVAL, REMOVAL_BULL } from './lua/removal.ts'
+import { compose, type Script } from './scripts.ts'
 
 /** A job's hash. Another program may have written it: every field may be missing or hold anything. */
 export type Fields = ReadonlyMap<string, string>
@@ -268,4 +272,24 @@ export function toRows(answer: unknown): readonly Row[] {
 
 export function listOf(answer: unknown): readonly unknown[] {
   return Array.isArray(answer) ? answer : []
+}
+
+/**
+ * `rowOf(q, id)`: a job as the answer has it: queue, BullMQ's id, place, when its lock runs out ('' without one) and the
+ * fields of its hash.
+ */
+const ROWS = `
+local function rowOf(q, id)
+  local key, place, runsOut = q.base .. id, placeOf(q, id), ''
+  if place == 'active' then
+    local left = call('PTTL', key .. ':lock')
+    runsOut = left >= 0 and string.format('%.0f', now + left) or ''
+  end
+  return { q.name, id, place, runsOut, call('HGETALL', key) }
+end
+`
+
+/** A script that reads jobs, with `find`, `placeOf` and `rowOf`. */
+export function composeRead(name: string, lua: string): () => Script {
+  return compose(name, REMOVAL_BULL, HISTORY, LINKS, REMOVAL, ROWS, lua)
 }

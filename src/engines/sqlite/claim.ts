@@ -4,10 +4,9 @@ import type { Lease } from '../../engine/outcome.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
 import { reviewSuccessors } from './dependencies.ts'
-import { JOB_COLUMNS, KEY_RELEASED, UNLEASED } from './fragments.ts'
 import { recordEvent } from './history.ts'
 import { type Bounds, type Lane, openLanes, recordStarts } from './rate-limits.ts'
-import { type JobColumns, type JobRow, toJobRow, toLease } from './rows.ts'
+import { JOB_COLUMNS, type JobColumns, type JobRow, KEY_RELEASED, toJobRow, toLease, UNLEASED } from './rows.ts'
 
 /** The earliest due time of each (type, priority) that has claimable jobs: one index seek each, however many jobs are stored. */
 export const PEEK = `

@@ -22,11 +22,10 @@ import {
 import type { SqliteCore } from './core.ts'
 import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
 import { takeKey } from './enqueue.ts'
-import { UNLEASED, VIEW_COLUMNS } from './fragments.ts'
 import { recordEvent } from './history.ts'
 import { findRow } from './inspector.ts'
 import { isLatest } from './latest-keys.ts'
-import { parse, toView, type ViewRow } from './rows.ts'
+import { parse, toView, UNLEASED, VIEW_COLUMNS, type ViewRow } from './rows.ts'
 
 const DEAD = `status = 'dead_letter' AND ended IS NULL`
 

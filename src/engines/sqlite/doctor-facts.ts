@@ -28,7 +28,7 @@ import {
   type SyncFacts,
 } from '../../doctor/sqlite.ts'
 import { judgeOutboxes, judgeSchedules, type WaitingOutbox } from '../../doctor/upkeep.ts'
-import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
+import type { DiagnoseOptions, Finding } from '../../engine/engine.ts'
 import { isMillraceError } from '../../errors.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import { type ClockRow, READ_CLOCK } from './clock.ts'

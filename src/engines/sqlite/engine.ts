@@ -1,12 +1,13 @@
 import { resolve } from 'node:path'
 import type { Capabilities } from '../../engine/capabilities.ts'
-import type { DiagnoseOptions, Finding } from '../../engine/diagnosis.ts'
 import type {
   Consumer,
   Controls,
   Counts,
   DeadLetters,
+  DiagnoseOptions,
   Engine,
+  Finding,
   Inspector,
   Receipt,
   Subscription,

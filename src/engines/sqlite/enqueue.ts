@@ -4,8 +4,8 @@ import { redirect } from '../../job/predecessors.ts'
 import { toIso } from '../../time/iso.ts'
 import type { Connection, SqliteValue } from './database.ts'
 import { linkPredecessors } from './dependencies.ts'
-import { KEY_RELEASED } from './fragments.ts'
 import { PLAIN, takeLatestPlace } from './latest-keys.ts'
+import { KEY_RELEASED } from './rows.ts'
 import { RetryIndividually } from './writer.ts'
 
 /** Jobs that differ only in id and payload, many in one statement: two bindings per row instead of nine. */

@@ -4,9 +4,8 @@ import { expiredLeaseMs } from '../../engine/subscriptions.ts'
 import { toIso } from '../../time/iso.ts'
 import { type NextDue, newToken } from './claim.ts'
 import type { Connection } from './database.ts'
-import { JOB_COLUMNS } from './fragments.ts'
 import { recordEvent } from './history.ts'
-import { type ExpiredRow, toLease, toMs } from './rows.ts'
+import { type ExpiredRow, JOB_COLUMNS, toLease, toMs } from './rows.ts'
 
 export const FIND_EXPIRED = `
 SELECT ${JOB_COLUMNS}, lease_owner, started_at FROM job_queue INDEXED BY idx_job_queue_lease_expiry

@@ -6,10 +6,9 @@ import { toIso } from '../../time/iso.ts'
 import type { SqliteCore } from './core.ts'
 import type { Connection } from './database.ts'
 import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
-import { KEY_RELEASED, UNLEASED, VIEW_COLUMNS } from './fragments.ts'
 import { readHistory, recordEvent } from './history.ts'
 import { UNBLOCK_LATEST } from './latest-keys.ts'
-import { toMs, toView, type ViewRow } from './rows.ts'
+import { KEY_RELEASED, toMs, toView, UNLEASED, VIEW_COLUMNS, type ViewRow } from './rows.ts'
 
 export const FIND_JOB = `SELECT ${VIEW_COLUMNS} FROM job_queue WHERE id = :id`
 

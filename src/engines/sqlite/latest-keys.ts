@@ -3,9 +3,9 @@ import { toIso } from '../../time/iso.ts'
 import type { SqliteCore } from './core.ts'
 import type { Connection } from './database.ts'
 import { reviewSuccessors } from './dependencies.ts'
-import { KEY_RELEASED, UNLEASED } from './fragments.ts'
 import { recordEvent } from './history.ts'
 import type { ViewRow } from './rows.ts'
+import { KEY_RELEASED, UNLEASED } from './rows.ts'
 
 /** The next keys after one, and whether a job of each may still run: it waits, runs, or may be replayed. */
 const LATEST = `

@@ -3,8 +3,7 @@ import type { Ended } from '../../job/states.ts'
 import { toIso } from '../../time/iso.ts'
 import { lostReason } from '../sql/outcomes.ts'
 import type { Connection } from './database.ts'
-import { HELD } from './fragments.ts'
-import { fromLeaseToken } from './rows.ts'
+import { fromLeaseToken, HELD } from './rows.ts'
 
 export const REPORT = `UPDATE job_queue SET progress = :progress, updated_at = :now WHERE ${HELD}`
 

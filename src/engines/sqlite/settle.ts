@@ -2,11 +2,10 @@ import type { Lease, Lost, Outcome, Settlement } from '../../engine/outcome.ts'
 import { toIso } from '../../time/iso.ts'
 import { eventsOf, type Uncompleted } from '../sql/outcomes.ts'
 import { releaseSuccessors, reviewSuccessors } from './dependencies.ts'
-import { HELD, KEY_RELEASED, UNLEASED } from './fragments.ts'
 import { recordEvent } from './history.ts'
 import { FIND_LATEST, UNBLOCK_LATEST } from './latest-keys.ts'
 import { change, type Holder, toLost } from './leases.ts'
-import { fromLeaseToken, toMs } from './rows.ts'
+import { fromLeaseToken, HELD, KEY_RELEASED, toMs, UNLEASED } from './rows.ts'
 import { RetryIndividually } from './writer.ts'
 
 /** Many completions in one statement. Rows are [rowid, token, result, durationMs]; keyed jobs go through COMPLETE_ONE. */

@@ -1,6 +1,6 @@
 import type { OperatorAction } from '../../engine/dead-letters.ts'
+import { errorText } from '../../job/error-record.ts'
 import { omitUndefined } from '../../job/known-options.ts'
-import { errorText } from '../../observe/error-text.ts'
 import type { Caller } from '../auth.ts'
 import type { AdminContext } from '../context.ts'
 

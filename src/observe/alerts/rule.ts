@@ -1,7 +1,7 @@
 import type { Severity } from '../../events.ts'
 import type { Duration } from '../../time/duration.ts'
-import type { Found } from '../found.ts'
 import type { Health } from '../health.ts'
+import type { Found } from '../observed-mill.ts'
 import type { Stats } from '../stats/stats.ts'
 
 /** What the rules look at, read at one moment. A source that cannot be read does not affect the others. */

@@ -1,7 +1,7 @@
 import type { TypeCounts } from '../../engine/engine.ts'
 import type { MillEvents } from '../../events.ts'
 import { within } from '../../time/wait.ts'
-import { ANSWER_MS } from '../found.ts'
+import { ANSWER_MS } from '../observed-mill.ts'
 import { attachStats, type EndedStats, queueAge } from '../stats/stats.ts'
 import type { Instrument, MetricParts } from './instrument.ts'
 import { METRIC_NAMES } from './names.ts'

@@ -3,8 +3,8 @@ import { OptionError } from '../../errors.ts'
 import type { Events, MillEvents } from '../../events.ts'
 import { type Clock, Moment, systemClock } from '../../time/clock.ts'
 import { within } from '../../time/wait.ts'
-import { ANSWER_MS } from '../found.ts'
 import type { ObservedMill } from '../observed-mill.ts'
+import { ANSWER_MS } from '../observed-mill.ts'
 import { addTally, EndedWindow, emptyTally, type Tally, WINDOW_MS_MAX } from './window.ts'
 
 export interface StatsCollector {

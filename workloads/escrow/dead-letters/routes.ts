@@ -1,6 +1,6 @@
 /** The endpoints of the escrow workers for their dead letters. */
 import { z } from 'zod'
-import type { TopicsOfBroker } from '../../../src/engine/topics.ts'
+import type { TopicsOfBroker } from '../../../src/engine/open.ts'
 import { BrokerTopics } from '../../../src/engines/kafka/index.ts'
 import { type Route, type RouteTable, route } from '../../../src/http/index.ts'
 import { omitUndefined } from '../../../src/job/known-options.ts'
