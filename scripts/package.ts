@@ -112,7 +112,16 @@ function linksOf(page: string): string[] {
 
 /** The package.json of the package: it points at the built files, and has nothing that only this repository needs. */
 export function publishedManifest() {
-  const { private: _, scripts: __, devDependencies: ___, overrides: ____, allowScripts: _____, ...published } = manifest
+  const {
+    private: _private,
+    scripts: _scripts,
+    devDependencies: _devDependencies,
+    // A test chain: only this repository needs it.
+    optionalDependencies: _optionalDependencies,
+    overrides: _overrides,
+    allowScripts: _allowScripts,
+    ...published
+  } = manifest
   const built = Object.entries(manifest.exports).map(([subpath, source]) => {
     const types = `./dist/types/${source.replace(/^\.\//, '').replace(/\.ts$/, '.d.ts')}`
     return [subpath, { types, default: `./dist/${outputName(subpath)}.js` }]

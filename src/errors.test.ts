@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as errors from './errors.ts'
 
-const { ClosedError, JobTimeoutError, LeaseLostError, MillraceError, NonRetryable, Offline } = errors
+const { ClosedError, JobTimeoutError, LeaseLostError, MillraceError, NonRetryable, Offline, Postpone } = errors
 const { OptionError, RetryAfter, StoppingError, UnknownJobError, UnknownTypeError } = errors
 const { UnsupportedError, WaitTimeoutError } = errors
 
@@ -20,6 +20,7 @@ test('every error has a stable code and its class as its name', () => {
     [new NonRetryable('x'), 'ERR_NON_RETRYABLE', 'NonRetryable'],
     [new RetryAfter('1s'), 'ERR_RETRY_AFTER', 'RetryAfter'],
     [new Offline(), 'ERR_OFFLINE', 'Offline'],
+    [new Postpone('1s'), 'ERR_POSTPONED', 'Postpone'],
     [new errors.PayloadError('ERR_PAYLOAD_INVALID', 'x'), 'ERR_PAYLOAD_INVALID', 'PayloadError'],
     [new errors.ResultError('ERR_RESULT_NOT_JSON', 'x'), 'ERR_RESULT_NOT_JSON', 'ResultError'],
     [new errors.EngineError('ERR_ENGINE_URL', 'x'), 'ERR_ENGINE_URL', 'EngineError'],

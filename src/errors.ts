@@ -48,6 +48,7 @@ export const ERROR_CODES = [
   'ERR_NON_RETRYABLE',
   'ERR_RETRY_AFTER',
   'ERR_OFFLINE',
+  'ERR_POSTPONED',
   'ERR_THROWN',
 ] as const
 
@@ -237,5 +238,18 @@ export class Offline extends MillraceError {
   constructor(message = 'offline', options?: ErrorOptions & { readonly delay?: string | number }) {
     super('ERR_OFFLINE', message, options)
     this.delay = options?.delay ?? 60_000
+  }
+}
+
+/**
+ * Throw it in a handler that waits for something, such as a confirmation: the job is given back for this long and no
+ * attempt is used. The reason is part of the job's history.
+ */
+export class Postpone extends MillraceError {
+  readonly delay: string | number
+
+  constructor(delay: string | number, reason = 'the handler is waiting', options?: ErrorOptions) {
+    super('ERR_POSTPONED', reason, options)
+    this.delay = delay
   }
 }

@@ -3,7 +3,15 @@ export { open } from './client/mill.ts'
 export type { MillOptions } from './client/options.ts'
 export { type Desk, openDesk } from './desk/desk.ts'
 export type { Transaction } from './engine/engine.ts'
-export { type ErrorCode, isMillraceError, MillraceError, NonRetryable, Offline, RetryAfter } from './errors.ts'
+export {
+  type ErrorCode,
+  isMillraceError,
+  MillraceError,
+  NonRetryable,
+  Offline,
+  Postpone,
+  RetryAfter,
+} from './errors.ts'
 export type { MillEvents } from './events.ts'
 export { explainJob } from './explain/explain.ts'
 export type { Explanation } from './explain/explanation.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { NonRetryable, Offline, PayloadError, RetryAfter } from '../errors.ts'
+import { NonRetryable, Offline, PayloadError, Postpone, RetryAfter } from '../errors.ts'
 import type { Backoff } from './backoff.ts'
 import { decide, type FailedAttempt } from './policy.ts'
 
@@ -75,6 +75,16 @@ test('Offline without a delay is deferred all the same', () => {
     const verdict = decide(failed({ error: new Offline('away', { delay }) }), random)
     assert.deepEqual(verdict, { kind: 'release', delayMs: 100, reason: 'offline' })
   }
+})
+
+// X100
+test('Postpone gives the job back with its reason and uses no attempt, even at the last one', () => {
+  const error = new Postpone('12s', 'waiting for 2 confirmations')
+  const verdict = { kind: 'release', delayMs: 12_000, reason: 'waiting for 2 confirmations' }
+  for (const attempt of [1, 3]) assert.deepEqual(decide(failed({ attempt, error }), random), verdict)
+  const hasty = decide(failed({ error: new Postpone(0, 'x'.repeat(500)) }), random)
+  assert.ok(hasty.kind === 'release')
+  assert.deepEqual([hasty.delayMs, hasty.reason.length], [100, 200])
 })
 
 test('a payload from a newer version waits for a newer worker without using an attempt', () => {

@@ -25,23 +25,22 @@ export interface FailedAttempt {
 /** A worker older than the payload gives the job back for this long, so that a newer worker can take it. */
 const NEWER_PAYLOAD_DELAY_MS = 10_000
 
-const OFFLINE_DELAY_MS = 60_000
-/** Offline uses no attempt, so without a pause the handler would be restarted in a tight loop. */
-const OFFLINE_DELAY_MS_MIN = 100
+const RELEASE_DELAY_MS = 60_000
+/** A release uses no attempt, so without a pause the handler would be restarted in a tight loop. */
+const RELEASE_DELAY_MS_MIN = 100
 
 /**
  * Decides what happens after a failed attempt. Pure, and never throws, because a start without a verdict could not be
  * settled.
  *
- * Offline and a payload of a newer version use no attempt. A final error, or the last attempt, makes a dead letter.
+ * Offline, Postpone and a payload of a newer version use no attempt. A final error, or the last attempt, makes a dead letter.
  * Everything else is retried after its backoff.
  */
 export function decide(failed: FailedAttempt, random: () => number, redactor?: Redactor): Verdict {
   const { error } = failed
-  if (isMillraceError(error, 'ERR_OFFLINE')) {
-    const delayMs = attemptTo(() => chosenMs(error, 'Offline.delay'))
-    const chosen = typeof delayMs === 'number' ? Math.max(delayMs, OFFLINE_DELAY_MS_MIN) : OFFLINE_DELAY_MS
-    return { kind: 'release', delayMs: chosen, reason: 'offline' }
+  if (isMillraceError(error, 'ERR_OFFLINE')) return released(error, 'Offline.delay', 'offline')
+  if (isMillraceError(error, 'ERR_POSTPONED')) {
+    return released(error, 'Postpone.delay', storable(cut(redact(error.message), NOTE_LENGTH_MAX)))
   }
   if (isMillraceError(error, 'ERR_PAYLOAD_VERSION')) {
     return { kind: 'release', delayMs: NEWER_PAYLOAD_DELAY_MS, reason: 'payload-version' }
@@ -49,6 +48,12 @@ export function decide(failed: FailedAttempt, random: () => number, redactor?: R
   const record = toErrorRecord(error, redactor)
   if (isFinal(error) || failed.attempt >= failed.attempts) return dead(failed, record)
   return retry(failed, random, record)
+}
+
+function released(error: unknown, name: string, reason: string): Verdict {
+  const delayMs = attemptTo(() => chosenMs(error, name))
+  const chosen = typeof delayMs === 'number' ? Math.max(delayMs, RELEASE_DELAY_MS_MIN) : RELEASE_DELAY_MS
+  return { kind: 'release', delayMs: chosen, reason }
 }
 
 function dead({ keepDead }: FailedAttempt, error: ErrorRecord): Verdict {

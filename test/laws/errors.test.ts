@@ -27,7 +27,7 @@ test('the root exports what a handler throws and what tells errors apart by thei
   assert.ok(classes.length > 15)
   assert.deepEqual(
     classes.filter((name) => name in index),
-    ['MillraceError', 'NonRetryable', 'Offline', 'RetryAfter'],
+    ['MillraceError', 'NonRetryable', 'Offline', 'Postpone', 'RetryAfter'],
   )
   assert.equal(index.isMillraceError(new errors.ClosedError('this mill'), 'ERR_CLOSED'), true)
 })

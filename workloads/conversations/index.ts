@@ -4,15 +4,20 @@ export {
   checkAlerts,
   conversationRules,
   type StatsLimits,
-} from './alert-rules.ts'
+} from './queue/alert-rules.ts'
 export {
   DEAD_LETTERS_MAX,
   type DeadLetterMonitorOptions,
   MONITOR_EVERY_MS,
   monitorDeadLetters,
   REPEAT_MS,
-} from './dead-letter-monitor.ts'
-export { type CreateJob, calculateBackoff, JobQueueRepository, type RepositoryOptions } from './job-queue-repository.ts'
+} from './queue/dead-letter-monitor.ts'
+export {
+  type CreateJob,
+  calculateBackoff,
+  JobQueueRepository,
+  type RepositoryOptions,
+} from './queue/job-queue-repository.ts'
 export {
   CLEANUP_EVERY_MS,
   Maintenance,
@@ -20,4 +25,4 @@ export {
   RELEASE_EVERY_MS,
   RETENTION_DAYS,
   STALE_LEASE_MS,
-} from './maintenance.ts'
+} from './queue/maintenance.ts'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineJob } from '../../src/index.ts'
-import type { Stats } from '../../src/observe/index.ts'
-import { startAlerting } from '../../src/observe/index.ts'
-import { openForTest } from '../../src/testing/index.ts'
-import { firesAndResolves, named, STATS, sampleOf, withStats } from '../../test/fixtures/alerting.ts'
+import { defineJob } from '../../../src/index.ts'
+import type { Stats } from '../../../src/observe/index.ts'
+import { startAlerting } from '../../../src/observe/index.ts'
+import { openForTest } from '../../../src/testing/index.ts'
+import { firesAndResolves, named, STATS, sampleOf, withStats } from '../../../test/fixtures/alerting.ts'
 import { checkAlerts, conversationRules } from './alert-rules.ts'
 
 // B157 X087 X088

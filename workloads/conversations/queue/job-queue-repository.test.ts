@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import { z } from 'zod'
-import { Mill } from '../../src/client/mill.ts'
-import type { Engine } from '../../src/engine/engine.ts'
-import { openEngine } from '../../src/engine/open.ts'
-import { defineJob } from '../../src/job/definition.ts'
-import { drain } from '../../src/testing/drain.ts'
-import { TestClock } from '../../src/testing/test-clock.ts'
+import { Mill } from '../../../src/client/mill.ts'
+import type { Engine } from '../../../src/engine/engine.ts'
+import { openEngine } from '../../../src/engine/open.ts'
+import { defineJob } from '../../../src/job/definition.ts'
+import { drain } from '../../../src/testing/drain.ts'
+import { TestClock } from '../../../src/testing/test-clock.ts'
 import { calculateBackoff, JobQueueRepository } from './job-queue-repository.ts'
 
 let clock: TestClock

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
-import type { Engine } from '../../src/engine/engine.ts'
-import { openEngine } from '../../src/engine/open.ts'
-import { TestClock } from '../../src/testing/test-clock.ts'
+import type { Engine } from '../../../src/engine/engine.ts'
+import { openEngine } from '../../../src/engine/open.ts'
+import { TestClock } from '../../../src/testing/test-clock.ts'
 import { JobQueueRepository } from './job-queue-repository.ts'
 import { CLEANUP_EVERY_MS, Maintenance, RELEASE_EVERY_MS, RETENTION_DAYS, STALE_LEASE_MS } from './maintenance.ts'
 

@@ -1,6 +1,6 @@
 /** The alert rules of the conversation pipeline over the rolling stats. */
-import type { AlertRule, Breach } from '../../src/observe/alerts/rule.ts'
-import type { Stats } from '../../src/observe/stats/stats.ts'
+import type { AlertRule, Breach } from '../../../src/observe/alerts/rule.ts'
+import type { Stats } from '../../../src/observe/stats/stats.ts'
 
 /** How long 95 of 100 runs of each job may take. */
 export const CONVERSATION_LATENCY_MS: Readonly<Record<string, number>> = Object.freeze({

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineJob, NonRetryable } from '../../src/index.ts'
-import type { AlertMessage } from '../../src/observe/index.ts'
-import { drain } from '../../src/testing/drain.ts'
-import { openForTest } from '../../src/testing/open-for-test.ts'
+import { defineJob, NonRetryable } from '../../../src/index.ts'
+import type { AlertMessage } from '../../../src/observe/index.ts'
+import { drain } from '../../../src/testing/drain.ts'
+import { openForTest } from '../../../src/testing/open-for-test.ts'
 import { MONITOR_EVERY_MS, monitorDeadLetters } from './dead-letter-monitor.ts'
 
 const doomed = defineJob({

@@ -1,12 +1,12 @@
-import type { Consumer, Engine } from '../../src/engine/engine.ts'
-import type { Lease } from '../../src/engine/outcome.ts'
-import { EngineError, MillraceError } from '../../src/errors.ts'
-import { Events } from '../../src/events.ts'
-import { type Backoff, backoffMs } from '../../src/job/backoff.ts'
-import { redact } from '../../src/job/error-record.ts'
-import type { JobView } from '../../src/job/job.ts'
-import { newJobId } from '../../src/job/job.ts'
-import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
+import type { Consumer, Engine } from '../../../src/engine/engine.ts'
+import type { Lease } from '../../../src/engine/outcome.ts'
+import { EngineError, MillraceError } from '../../../src/errors.ts'
+import { Events } from '../../../src/events.ts'
+import { type Backoff, backoffMs } from '../../../src/job/backoff.ts'
+import { redact } from '../../../src/job/error-record.ts'
+import type { JobView } from '../../../src/job/job.ts'
+import { newJobId } from '../../../src/job/job.ts'
+import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.ts'
 import {
   ATTEMPTS_DEFAULT,
   checkAttempts,
@@ -14,12 +14,12 @@ import {
   checkPriority,
   LEASE_DEFAULT_MS,
   PRIORITY_DEFAULT,
-} from '../../src/job/options.ts'
-import { encodeUnchecked } from '../../src/job/payload.ts'
-import { decide } from '../../src/job/policy.ts'
-import type { JobState } from '../../src/job/states.ts'
-import { reapOnce } from '../../src/keeper/reaper.ts'
-import { type Clock, systemClock } from '../../src/time/clock.ts'
+} from '../../../src/job/options.ts'
+import { encodeUnchecked } from '../../../src/job/payload.ts'
+import { decide } from '../../../src/job/policy.ts'
+import type { JobState } from '../../../src/job/states.ts'
+import { reapOnce } from '../../../src/keeper/reaper.ts'
+import { type Clock, systemClock } from '../../../src/time/clock.ts'
 
 /** 2 s, 4 s, 8 s … 60 s, each with up to a second more. */
 const BACKOFF: Backoff = { kind: 'exponential', base: '1s', max: '60s', firstExponent: 1, jitter: { add: '1s' } }

@@ -1,13 +1,13 @@
-import { inspectorOf } from '../../src/engine/capability-checks.ts'
-import type { Engine } from '../../src/engine/engine.ts'
-import { OptionError } from '../../src/errors.ts'
-import type { Log } from '../../src/job/definition.ts'
-import { redact } from '../../src/job/error-record.ts'
-import { refuseUnknown } from '../../src/job/known-options.ts'
-import { verdict } from '../../src/keeper/reaper.ts'
-import { sweepOnce } from '../../src/keeper/retention.ts'
-import { silentLog } from '../../src/observe/log.ts'
-import { type Clock, systemClock } from '../../src/time/clock.ts'
+import { inspectorOf } from '../../../src/engine/capability-checks.ts'
+import type { Engine } from '../../../src/engine/engine.ts'
+import { OptionError } from '../../../src/errors.ts'
+import type { Log } from '../../../src/job/definition.ts'
+import { redact } from '../../../src/job/error-record.ts'
+import { refuseUnknown } from '../../../src/job/known-options.ts'
+import { verdict } from '../../../src/keeper/reaper.ts'
+import { sweepOnce } from '../../../src/keeper/retention.ts'
+import { silentLog } from '../../../src/observe/log.ts'
+import { type Clock, systemClock } from '../../../src/time/clock.ts'
 
 export const RETENTION_DAYS = 7
 export const STALE_LEASE_MS = 300_000

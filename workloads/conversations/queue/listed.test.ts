@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineJob, open } from '../../src/index.ts'
+import { defineJob, open } from '../../../src/index.ts'
 
 /**
  * The integration tests of the conversation pipeline, with its polling interval of 100 ms. The seconds that it allows are those

@@ -1,0 +1,58 @@
+/** What the pipeline asks of a model. Adapters: `anthropicModel`, `openAiModel` and `localModel`. */
+
+export interface ModelMessage {
+  readonly id: string
+  readonly role: string
+  /** Sanitised text. */
+  readonly content: string
+}
+
+/** Personal data that the rules missed. The snippet is a piece of the message, exactly as it stands there. */
+export interface ModelFinding {
+  readonly message_id: string
+  readonly snippet: string
+  readonly category: string
+  readonly confidence: number
+}
+
+export interface ModelLearning {
+  readonly category: string
+  readonly title: string
+  readonly content: string
+  readonly confidence: number
+  readonly tags: readonly string[]
+  readonly source_message_ids: readonly string[]
+}
+
+export interface Usage {
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+export interface ModelAnswer<Items> {
+  readonly items: Items
+  readonly usage: Usage
+}
+
+export interface ModelCall {
+  /** Aborts at the job's timeout, when its lease is lost and when the worker stops. */
+  readonly signal: AbortSignal
+  /** Reaches only the configured endpoints. */
+  readonly fetch: typeof fetch
+}
+
+/**
+ * Errors decide what the queue does: `Offline` (no connection: no attempt used), `RetryAfter` (429, 503 with Retry-After),
+ * `NonRetryable` (refused credentials), any other error (an answer that does not match its schema) is an ordinary retry.
+ */
+export interface Model {
+  readonly name: string
+  /** The endpoint it calls, or null for a model without a network. */
+  readonly endpoint: string | null
+  findPersonalData(messages: readonly ModelMessage[], call: ModelCall): Promise<ModelAnswer<readonly ModelFinding[]>>
+  findLearnings(
+    messages: readonly ModelMessage[],
+    wanted: { readonly categories: readonly string[]; readonly minConfidence: number },
+    call: ModelCall,
+  ): Promise<ModelAnswer<readonly ModelLearning[]>>
+}

@@ -1,0 +1,57 @@
+import { DatabaseSync } from 'node:sqlite'
+import { Connection, configure } from '../../../src/engines/sqlite/database.ts'
+import { applyMigrations, schemaVersion } from '../../../src/engines/sqlite/migrate.ts'
+import { SCHEMA_VERSION } from '../../../src/engines/sqlite/migrations.ts'
+import { toIso } from '../../../src/time/iso.ts'
+import { CONVERSATIONS_SCHEMA_VERSION, conversationsVersion, migrateConversations } from './schema.ts'
+
+/** How long a transaction waits for the write lock of another process; default: 5 s. The thread is blocked meanwhile. */
+const BUSY_MS = 5_000
+
+export interface OpenDatabaseOptions {
+  readonly nowMs: number
+  readonly busyMs?: number
+}
+
+/**
+ * Opens the file and creates `job_queue` and the pipeline's tables where they are missing. Commits are on the disk when
+ * they return (synchronous=full).
+ */
+export function openDatabase(file: string, { nowMs, busyMs = BUSY_MS }: OpenDatabaseOptions): DatabaseSync {
+  const database = new DatabaseSync(file, { timeout: busyMs })
+  try {
+    const connection = new Connection(database)
+    configure(connection, 'FULL', true)
+    database.exec(`PRAGMA busy_timeout = ${busyMs}`)
+    migrate(database, nowMs)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** Creates or updates `job_queue` and the pipeline's tables. */
+export function migrate(database: DatabaseSync, nowMs: number): void {
+  const connection = new Connection(database)
+  const isCurrent = (): boolean =>
+    schemaVersion(connection) === SCHEMA_VERSION && conversationsVersion(database) === CONVERSATIONS_SCHEMA_VERSION
+  if (isCurrent()) return
+  inTransaction(database, () => {
+    applyMigrations(connection, nowMs)
+    migrateConversations(database, toIso(nowMs))
+  })
+}
+
+/** Runs it in a write transaction: committed when it returns, rolled back when it throws. It must not await. */
+export function inTransaction<Answer>(database: DatabaseSync, run: () => Answer): Answer {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const answer = run()
+    database.exec('COMMIT')
+    return answer
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
