@@ -1,3 +1,4 @@
+export { type ApprovedFetch, type ApprovedFetchOptions, approvedFetch, assertApproved } from './network.ts'
 export {
   CONVERSATION_LATENCY_MS,
   type ConversationAlert,
