@@ -11,14 +11,69 @@ import type { HealthEndpoint } from '../observe/health.ts'
 import type { MakeInstrument } from '../observe/metrics/instrument.ts'
 import type { Clock } from '../time/clock.ts'
 import type { WatchedTopics } from './commands/serve.ts'
+import type { Column, Terminal } from './terminal.ts'
 
 export interface CliExtensions {
+  /** By name: `millrace <name>`. */
+  readonly commands: Readonly<Record<string, ExtensionCommand>>
   /** By the name that `millrace start --preset` takes. */
   readonly presets: Readonly<Record<string, () => Promise<{ readonly preset: Preset }>>>
   /** What `millrace serve` adds to its endpoints and its scrape. */
   readonly serving: () => Promise<{ readonly serving: ServingExtensions }>
   /** `millrace reap --tables` and `millrace migrate --tables`. */
   readonly jobTables: () => Promise<{ readonly jobTables: JobTableCommands }>
+}
+
+/**
+ * A command as data, so that help, completion and the reference know it while its code is loaded only to run it. It has
+ * either commands of its own or `load`.
+ */
+export interface ExtensionCommand {
+  /** One line for the list of commands. */
+  readonly summary: string
+  /** Whole sentences for its help. */
+  readonly description: string
+  readonly arguments?: readonly ExtensionWord[]
+  readonly options?: readonly ExtensionOption[]
+  readonly examples: readonly (readonly [command: string, meaning: string])[]
+  /** Below the examples. */
+  readonly remarks?: string
+  readonly commands?: Readonly<Record<string, ExtensionCommand>>
+  readonly load?: () => Promise<{ readonly run: RunCommand }>
+}
+
+export interface ExtensionWord {
+  /** As commander writes it: '<id>', '[query]', '--limit <n>', '--yes'. */
+  readonly form: string
+  readonly meaning: string
+}
+
+export interface ExtensionOption extends ExtensionWord {
+  /** What its value must be; default: any text. */
+  readonly kind?: 'whole number' | 'duration'
+  readonly default?: string | number
+  readonly choices?: readonly string[]
+}
+
+/** Errors decide the exit code, as for every command: 2 for an `OptionError`, 1 for most others. */
+export type RunCommand = (call: CommandCall) => Promise<void>
+
+export interface CommandCall {
+  /** Without the optional ones that were left out. */
+  readonly arguments: readonly string[]
+  /** By name in camel case. A duration is in milliseconds. */
+  readonly options: Readonly<Record<string, unknown>>
+  /** Null when neither --engine nor MILLRACE_ENGINE names one. */
+  readonly engine: string | null
+  readonly json: boolean
+  /** The user's name, for the audit. */
+  readonly who: string
+  readonly clock: Clock
+  readonly terminal: Terminal
+  /** Prints a table. Foreign text in cells cannot break it. */
+  table(columns: readonly Column[], rows: readonly (readonly string[])[]): void
+  /** Prints a line for each fact. */
+  facts(of: readonly (readonly [name: string, value: string])[]): void
 }
 
 export interface ServingExtensions {

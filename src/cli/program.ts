@@ -9,6 +9,7 @@ import { addCompletion } from './commands/completion.ts'
 import { addDead } from './commands/dead.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addEnqueue } from './commands/enqueue.ts'
+import { addExtensions } from './commands/extensions.ts'
 import { addHealth } from './commands/health.ts'
 import { addExplain, addJob } from './commands/job.ts'
 import { addJobs } from './commands/jobs.ts'
@@ -51,6 +52,7 @@ const COMMANDS = [
   addDoctor,
   addReap,
   addClean,
+  addExtensions,
   addCompletion,
 ]
 

@@ -23,7 +23,7 @@ const nodes = nodesOf(root).filter(({ path }) => path.length > 0)
 const leaves = leavesOf(root)
 
 /** The last word of a command that takes work, or the record of it, away from somebody. */
-const DESTROYS = /^(cancel|discard|purge|replay-all|clean|remove|unschedule|delete|prune|vacuum|reset|migrate)$/
+const DESTROYS = /^(cancel|discard|forget|purge|replay-all|clean|remove|unschedule|delete|prune|vacuum|reset|migrate)$/
 
 describe('every command', () => {
   it('was really walked', () => {

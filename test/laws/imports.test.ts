@@ -56,6 +56,9 @@ const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
 /** The one place that names engines, and only to load them when a URL asks for them. */
 const ENGINES_LOADED_IN = 'src/engine/open.ts'
 
+/** The types of commands and presets, for the workloads that have some. */
+const CLI_TYPES = ['src/cli/extensions.ts']
+
 /** The one place that imports a module whose name is not written there: the user's own job modules. */
 const MODULES_LOADED_IN = 'src/cli/modules.ts'
 
@@ -77,6 +80,8 @@ function isLawful({ from, to, kind }: Import): boolean {
   if (from.startsWith('conformance/engines/') && to.startsWith('test/servers/')) return true
   // The conversation pipeline keeps its tables beside job_queue, and its hook writes both without opening a mill.
   if (from.startsWith('workloads/conversations/') && toLayer === 'engines/sqlite') return true
+  // A workload may say what it is to the command line, which loads it by bin/extensions.ts.
+  if (fromLayer === 'workloads' && CLI_TYPES.includes(to)) return true
   if (!from.startsWith('src/')) return !(FORBIDDEN[fromLayer] ?? []).includes(toLayer)
   const allowed = ALLOWED[fromLayer.startsWith('engines/') ? 'engines/*' : fromLayer] ?? []
   return to.startsWith('src/') && allowed.includes(toLayer)

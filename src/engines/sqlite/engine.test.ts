@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { chmodSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, test } from 'node:test'
@@ -11,6 +11,7 @@ import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { openEngine } from '../../engine/open.ts'
 import { systemClock } from '../../time/clock.ts'
 import { forbidSchemaChanges, openFile } from './database.ts'
+import { parseUrl } from './url.ts'
 
 const SETTINGS = { clock: systemClock, migrate: true }
 const NEVER = new AbortController().signal
@@ -36,6 +37,12 @@ describe('opening', () => {
     for (const url of ['sqlite:', 'sqlite:x.db?synchronous=off', 'sqlite:x.db?sync=full']) {
       await assert.rejects(openEngine(url, SETTINGS), { code: 'ERR_ENGINE_URL' }, url)
     }
+  })
+
+  test('a tilde is the home folder, and only at the start', () => {
+    const fileOf = (url: string): string => parseUrl(url).database
+    assert.equal(fileOf('sqlite:~/a.db'), join(homedir(), 'a.db'))
+    for (const other of ['./~/a.db', '~a.db', '/a~/b.db', ':memory:']) assert.equal(fileOf(`sqlite:${other}`), other)
   })
 
   test('refuses a folder that does not exist', async () => {

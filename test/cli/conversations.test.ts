@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { openDatabase } from '../../workloads/conversations/store/database.ts'
+import { runCli } from './in-process.ts'
+import { jsonLines, MAIN, Running, temporaryFolder } from './run.ts'
+
+const AT = '2026-01-31T09:00:00.000Z'
+const [FIRST, SECOND] = ['01K5X000000000000000000001', '01K5X000000000000000000002']
+
+/** A file as the pipeline leaves it: one conversation with all that there can be, one that has just begun. */
+async function storedIn(folder: string): Promise<string> {
+  const file = join(folder, 'c.db')
+  const database = openDatabase(file, { nowMs: Date.parse(AT) })
+  database.exec(`
+INSERT INTO conversations (id, created_at, updated_at) VALUES ('${FIRST}', '${AT}', '${AT}'),
+  ('${SECOND}', '${AT}', '2026-01-31T10:00:00.000Z');
+INSERT INTO messages (id, conversation_id, role, seq, content, sanitization_version, validated_at, created_at) VALUES
+  ('m1', '${FIRST}', 'user', 1, 'mail [EMAIL] about the pool', '1', '${AT}', '${AT}'),
+  ('m2', '${SECOND}', 'user', 1, 'hello', '1', NULL, '${AT}');
+INSERT INTO sanitization_log VALUES ('s1', '${FIRST}', 'm1', 'email', 'abc', '[EMAIL]', 'rules', 1, '${AT}');
+INSERT INTO learnings VALUES
+  ('l1', '${FIRST}', 'bug_fix', 'Pool timeouts', 'The pool''s timeout is 30 s; raise it.', 0.9, '["db"]', 'h1', '["m1"]', '${AT}'),
+  ('l2', '${FIRST}', 'style', 'Tabs', 'Use two spaces.', 0.8, '[]', 'h2', '["m1"]', '${AT}');
+INSERT INTO uploads VALUES ('u1', 'l1', 'bafy1', '0xabc', 'confirmed', '${AT}', '${AT}', '${AT}');`)
+  database.close()
+  return `sqlite:${file}`
+}
+
+describe('millrace conversations', () => {
+  it('lists conversations with what has become of them, the latest first', async (t) => {
+    const engine = ['--engine', await storedIn(await temporaryFolder(t))]
+    const { code, out, err } = await runCli(['conversations', 'list', ...engine])
+    assert.deepEqual([code, err], [0, ''])
+    const [head = '', ...rows] = out.trimEnd().split('\n')
+    assert.match(head, /^ID +UPDATED +MESSAGES +VALIDATED +FINDINGS +LEARNINGS +UPLOADS$/)
+    assert.match(rows[0] ?? '', new RegExp(`^${SECOND} .* 1 +0 +0 +0 +0$`))
+    assert.match(rows[1] ?? '', new RegExp(`^${FIRST} .* 1 +1 +1 +2 +1$`))
+    const json = jsonLines((await runCli(['conversations', 'list', '--limit', '1', '--json', ...engine])).out)
+    assert.deepEqual(
+      json.map(({ id, messages, validated }) => [id, messages, validated]),
+      [[SECOND, 1, 0]],
+    )
+  })
+
+  it('shows one, and says so when there is none', async (t) => {
+    const engine = ['--engine', await storedIn(await temporaryFolder(t))]
+    const { code, out } = await runCli(['conversations', 'show', FIRST, ...engine])
+    assert.equal(code, 0)
+    assert.match(out, /1 {4}user {2}.*mail \[EMAIL\] about the pool/)
+    assert.match(out, /1 {4}email {5}rules .*\[EMAIL\]/)
+    assert.match(out, /l1 {2}bug_fix {3}0.9 +confirmed +Pool timeouts/)
+    const [json] = jsonLines((await runCli(['conversations', 'show', FIRST, '--json', ...engine])).out)
+    assert.deepEqual([json?.id, Array.isArray(json?.messages) && json.messages.length], [FIRST, 1])
+    const unknown = await runCli(['conversations', 'show', '01K5X000000000000000000009', ...engine])
+    assert.equal(unknown.code, 1)
+    assert.match(unknown.err, /no conversation has the id .*conversations list \(ERR_RECORD_UNKNOWN\)/)
+  })
+
+  // B66
+  it('searches learnings by words, whatever stands in them', async (t) => {
+    const engine = ['--engine', await storedIn(await temporaryFolder(t))]
+    const found = async (...words: readonly string[]): Promise<readonly unknown[]> => {
+      const { code, out, err } = await runCli(['conversations', 'learnings', '--json', ...engine, '--', ...words])
+      assert.deepEqual([code, err], [0, ''])
+      return jsonLines(out).map(({ id }) => id)
+    }
+    assert.deepEqual(await found('timeout'), ['l1'])
+    assert.deepEqual(await found('raise', 'POOL'), ['l1'])
+    assert.deepEqual(await found('pool tabs'), [])
+    assert.deepEqual(await found('spac*'), ['l2'])
+    // No syntax of FTS5 reaches the database.
+    for (const hostile of ['"', 'NEAR(', 'title:', 'a OR b', '-pool', "'; DROP TABLE learnings", '^', '*']) {
+      await found(hostile)
+    }
+    assert.deepEqual((await found()).length, 2)
+    const { out } = await runCli(['conversations', 'learnings', 'pool', ...engine])
+    assert.match(out, /^ID {2}CATEGORY {2}CONFIDENCE {2}TITLE\nl1 {2}bug_fix {9}0.90 {2}Pool timeouts\n$/)
+  })
+
+  it('lists what was published', async (t) => {
+    const engine = ['--engine', await storedIn(await temporaryFolder(t))]
+    const { out } = await runCli(['conversations', 'uploads', ...engine])
+    assert.match(out, /\nl1 {8}confirmed {2}bafy1 {7}0xabc\n$/)
+  })
+
+  it('refuses what it cannot read, and creates nothing', async (t) => {
+    const folder = await temporaryFolder(t)
+    const wrong: readonly (readonly [args: readonly string[], code: number, says: RegExp])[] = [
+      [['list', '--engine', `sqlite:${folder}/none.db`], 1, /no conversations in .*none.db.*ERR_SCHEMA_MISSING/],
+      [['list', '--engine', 'redis://127.0.0.1:1'], 2, /kept in SQLite, not in redis.*ERR_OPTION_INVALID/],
+      [['list', '--limit', 'few'], 2, /whole number/],
+      [['lst'], 2, /Did you mean list/],
+      [['show'], 2, /missing required argument 'id'/],
+    ]
+    for (const [args, code, says] of wrong) {
+      const said = await runCli(['conversations', ...args])
+      assert.equal(said.code, code, said.err)
+      assert.match(said.err, says)
+    }
+    writeFileSync(join(folder, 'other.db'), '')
+    const other = await runCli(['conversations', 'list', '--engine', `sqlite:${folder}/other.db`])
+    assert.match(other.err, /ERR_SCHEMA_MISSING/)
+  })
+})
+
+describe('millrace hook install', () => {
+  it('prints the settings, and writes them only with --write', async (t) => {
+    const file = join(await temporaryFolder(t), 'deep', 'settings.json')
+    const printed = await runCli(['hook', 'install', '--settings', file])
+    assert.equal(printed.code, 0)
+    assert.match(printed.out, /UserPromptSubmit[\s\S]*millrace-hook/)
+    assert.match(printed.err, /add --write/)
+    assert.throws(() => readFileSync(file))
+    assert.equal((await runCli(['hook', 'install', '--settings', file, '--write'])).code, 0)
+    assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), JSON.parse(printed.out))
+    assert.match((await runCli(['hook', 'install', '--settings', file, '--write'])).out, /has the hook already/)
+  })
+})
+
+describe('the commands of workloads', () => {
+  it('cost the others nothing but their descriptions', async () => {
+    const listening = `import { registerHooks } from 'node:module'
+registerHooks({ load: (url, context, next) => { process.stderr.write(url + '\\n'); return next(url, context) } })`
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(listening)}` }
+    const { code, err } = await new Running(MAIN, ['--version'], { env }).ended
+    assert.equal(code, 0)
+    const loaded = err.split('\n').flatMap((url) => /\/(workloads\/.*)$/.exec(url)?.[1] ?? [])
+    assert.deepEqual(loaded, ['workloads/conversations/cli/commands.ts', 'workloads/conversations/store/location.ts'])
+  })
+})

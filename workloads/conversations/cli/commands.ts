@@ -1,0 +1,89 @@
+/** `millrace conversations …` and `millrace hook …`, as data: what runs them is loaded by the command that is called. */
+import type { ExtensionCommand } from '../../../src/cli/extensions.ts'
+import { CONVERSATIONS_ENGINE } from '../store/location.ts'
+
+const WHERE = `Without --engine or MILLRACE_ENGINE it is ${CONVERSATIONS_ENGINE}.`
+
+const LIMIT = { form: '--limit <n>', meaning: 'at most this many', kind: 'whole number', default: 50 } as const
+
+const list: ExtensionCommand = {
+  summary: 'list conversations',
+  description: 'List conversations, the latest first, with what has become of them.',
+  options: [LIMIT],
+  examples: [
+    ['millrace conversations list', 'the latest fifty'],
+    ['millrace conversations list --json | jq -r .id', 'for a script'],
+  ],
+  remarks: WHERE,
+  load: async () => ({ run: (await import('./show.ts')).listConversations }),
+}
+
+const show: ExtensionCommand = {
+  summary: 'show one conversation',
+  description: 'Show one conversation: its sanitised messages, what was replaced in them, and what was learnt.',
+  arguments: [{ form: '<id>', meaning: 'its id, as conversations list prints it' }],
+  examples: [['millrace conversations show 01K5X…', 'everything that is stored about it']],
+  remarks: WHERE,
+  load: async () => ({ run: (await import('./show.ts')).showConversation }),
+}
+
+const learnings: ExtensionCommand = {
+  summary: 'list or search what was learnt',
+  description: 'List learnings, the latest first, or search them by words, the best match first.',
+  arguments: [
+    { form: '[query...]', meaning: 'words that the title or the text must contain; word* matches the start' },
+  ],
+  options: [LIMIT],
+  examples: [
+    ['millrace conversations learnings', 'the latest fifty'],
+    ['millrace conversations learnings pool timeout', 'those with both words'],
+  ],
+  remarks: WHERE,
+  load: async () => ({ run: (await import('./learnings.ts')).listLearnings }),
+}
+
+const uploads: ExtensionCommand = {
+  summary: 'list what was published',
+  description: 'List uploads, the latest first, with their content ids and transactions.',
+  options: [LIMIT],
+  examples: [
+    ['millrace conversations uploads', 'the latest fifty'],
+    ['millrace conversations uploads --json | jq -r .chain_tx_hash', 'for a script'],
+  ],
+  remarks: WHERE,
+  load: async () => ({ run: (await import('./learnings.ts')).listUploads }),
+}
+
+export const conversations: ExtensionCommand = {
+  summary: 'list, search or forget conversations',
+  description:
+    'What the conversation pipeline has stored: conversations, what was learnt from them, what was published.',
+  examples: [
+    ['millrace conversations list', 'the latest conversations'],
+    ['millrace conversations learnings timeout', 'search what was learnt'],
+  ],
+  remarks: WHERE,
+  commands: { list, show, learnings, uploads },
+}
+
+const install: ExtensionCommand = {
+  summary: 'print or write the settings for a coding assistant',
+  description: "Print a coding assistant's settings with the hook added, or write them.",
+  options: [
+    { form: '--settings <file>', meaning: 'the settings of the assistant', default: '.claude/settings.json' },
+    { form: '--command <text>', meaning: 'the command that the assistant runs', default: 'npx millrace-hook' },
+    { form: '--write', meaning: 'write the file instead of printing it' },
+  ],
+  examples: [
+    ['millrace hook install', 'print the settings of this project'],
+    ['millrace hook install --settings ~/.claude/settings.json --write', 'for all your projects'],
+  ],
+  load: async () => ({ run: (await import('./hook-install.ts')).installHook }),
+}
+
+export const hook: ExtensionCommand = {
+  summary: 'install the hook that records prompts',
+  description: 'The hook of the conversation pipeline: millrace-hook, which coding assistants call for each prompt.',
+  examples: [['millrace hook install --write', 'for the assistant of this project']],
+  commands: { install },
+}
