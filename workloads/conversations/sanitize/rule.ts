@@ -12,7 +12,7 @@ export interface Rule {
   readonly category: string
   /** What stands in the text instead, such as `[EMAIL]`. */
   readonly replacement: string
-  /** Every place to replace, in order and without overlap. Takes time linear in the length of the text. */
+  /** Every place to replace. Takes time linear in the length of the text. */
   find(text: string): readonly Span[]
 }
 
@@ -32,3 +32,23 @@ export interface Sanitized {
 }
 
 export type Sanitize = (text: string) => Sanitized
+
+/**
+ * The places of a pattern, which must have the flags g and d where `group` is given: then only that group is replaced.
+ * `accept` refuses what only looks like it; the search goes on behind the refused match.
+ */
+export function spansOf(
+  pattern: RegExp,
+  text: string,
+  accept?: (match: RegExpExecArray) => boolean,
+  group = 0,
+): Span[] {
+  const spans: Span[] = []
+  pattern.lastIndex = 0
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const [start, end] = match.indices?.[group] ?? [match.index, match.index + match[0].length]
+    if (end > start && (accept === undefined || accept(match))) spans.push({ start, end })
+    if (match[0].length === 0) pattern.lastIndex++
+  }
+  return spans
+}

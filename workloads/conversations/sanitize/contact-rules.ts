@@ -1,0 +1,126 @@
+/** Mail addresses, phone numbers, network addresses, user names in paths. */
+import { type Rule, type Span, spansOf } from './rule.ts'
+
+const LOCAL = /[\p{L}\p{N}._%+'/=!#$&*?^`{|}~-]/u
+const DOMAIN = /^[\p{L}\p{N}](?:[\p{L}\p{N}.-]{0,251})/u
+/** Ends of file names and of scoped packages' versions that stand after an @ and are no domain. */
+const NO_DOMAIN = /^\d+(?:\.\d+)+|\.(?:png|jpe?g|gif|webp|svg|ico|js|ts|tsx|jsx|mjs|cjs|css|html|json|tgz)$/i
+/** An address of a service, not of a person: git@github.com:owner/name. */
+const SERVICE = /^(?:git|hg|svn)$/i
+const LOCAL_MAX = 64
+
+/** Where the local part that ends at `end` starts. */
+function localStart(text: string, end: number): number {
+  let start = end
+  while (start > 0 && end - start < LOCAL_MAX && LOCAL.test(text[start - 1] ?? '')) start--
+  // Quotes, brackets and slashes are allowed there by the standard, but before an address they nearly always belong to the text.
+  while (start < end && /[._'/=!#$&*?^`{|}~-]/.test(text[start] ?? '')) start++
+  return Math.max(
+    start,
+    end - (/[/=&?'`|{}]/.exec([...text.slice(start, end)].reverse().join(''))?.index ?? end - start),
+  )
+}
+
+function domainEnd(text: string, start: number): number {
+  const domain = DOMAIN.exec(text.slice(start, start + 254))?.[0].replace(/[.-]+$/, '') ?? ''
+  const dot = domain.lastIndexOf('.')
+  if (dot < 1 || !/^(?:\p{L}{2,63}|xn--[a-z\d-]{2,59})$/iu.test(domain.slice(dot + 1))) return start
+  return NO_DOMAIN.test(domain) || domain.includes('..') ? start : start + domain.length
+}
+
+function findMail(text: string): Span[] {
+  const spans: Span[] = []
+  for (let at = text.indexOf('@'); at !== -1; at = text.indexOf('@', at + 1)) {
+    const start = localStart(text, at)
+    const end = start === at ? at : domainEnd(text, at + 1)
+    if (end > at + 1 && start < at && !SERVICE.test(text.slice(start, at))) spans.push({ start, end })
+  }
+  return spans
+}
+
+const TLD =
+  'com|org|net|edu|gov|io|dev|app|info|me|co|ai|de|fr|uk|us|ca|eu|es|it|nl|ch|at|be|se|no|dk|fi|pl|cz|pt|ru|jp|cn|in|br|au|nz'
+/** john (at) example (dot) com; john at example dot com; john @ example . com */
+const SPELLED = new RegExp(
+  String.raw`(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}(?:\s{0,2}[[({<]\s?(?:at|@)\s?[\])}>]\s{0,2}|\s{1,2}at\s{1,2}(?=[\w-]{1,63}\s{1,2}dot\s)|\s{0,2}@\s{0,2})[a-z\d-]{1,63}(?:\s{0,2}(?:[[({<]\s?(?:dot|\.)\s?[\])}>]|\.|(?<=\s)dot(?=\s))\s{0,2}[a-z\d-]{1,63}){0,4}\s{0,2}(?:[[({<]\s?(?:dot|\.)\s?[\])}>]|\.|(?<=\s)dot(?=\s))\s{0,2}(?:${TLD})(?![\w-])`,
+  'giu',
+)
+
+const PHONE_WORD =
+  /(?:phone|telephone|\btel|mobile|\bcell|\bfax|whats ?app|signal|(?:call|ring|text|dial|reach|sms)(?: (?:me|us|him|her|them))?(?: (?:at|on))?|telefon|handy|rufnummer|t[ée]l[ée]phone|m[óo]vil|celular|number is)\W{0,3}(?:\w{1,9}\W{1,3}){0,2}$/i
+/** With a plus or 00 and a country code. */
+const INTERNATIONAL =
+  /(?<![\w+.])(?:\+|00(?=[ -]?[1-9][\d]{0,2}[ ()./-]))[ -]?\(?[1-9]\d{0,3}\)?(?:[ ()./-]{0,3}\d){6,13}(?!\w|\.\d)/g
+/** (555) 123-4567, 555-123-4567, 1 555 123 4567; (11) 91234-5678; 138 1234 5678; 030/1234567; 06 12 34 56 78. */
+const NATIONAL =
+  /(?<![\w+.,:/-])(?:(?:1[ .-]?)?(?:\([2-9]\d\d\)[ .-]?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}|\(\d{2,5}\)[ -]?\d{3,5}[ -]?\d{3,5}|1[3-9]\d[ -]\d{4}[ -]\d{4}|\(?0[1-9]\d{0,4}\)?[ /-](?:\d[ /-]?){5,8}\d|0[1-9](?:[ .]\d\d){4})(?![\w-]|[.,:/]\d)/g
+const AFTER_WORD = /(?<![\w+.])\(?\d(?:[ ()./-]{0,2}\d){6,14}(?!\w|\.\d)/g
+const DATE = /(?:^|\D)(?:\d{1,2}[./-]\d{1,2}[./-](?:19|20)\d\d|(?:19|20)\d\d[./-]\d{1,2}[./-]\d{1,2})(?:\D|$)/
+
+function findPhone(text: string): Span[] {
+  const undated = (match: RegExpExecArray) => !DATE.test(match[0])
+  const announced = (match: RegExpExecArray) => PHONE_WORD.test(text.slice(Math.max(0, match.index - 40), match.index))
+  return [
+    ...spansOf(INTERNATIONAL, text),
+    ...spansOf(NATIONAL, text, undated),
+    ...spansOf(AFTER_WORD, text, (match) => undated(match) && announced(match)),
+  ]
+}
+
+const OCTET = '(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)'
+const IPV4 = new RegExp(`(?<![\\w.-]|\\d,)${OCTET}(?:\\.${OCTET}){3}(?![\\w]|\\.\\d|-[a-z\\d])`, 'g')
+/** 1.2.3.4 is a version or a chapter when such a word or sign stands before it. */
+const VERSION_BEFORE =
+  /(?:\bv|version|\bver|release|\brev|revision|build|upgraded? to|section|chapter|clause|figure|table|§|[=<>]=|\^|~|[A-Z][A-Za-z]+\/)["'\s:=.v(]{0,4}$/i
+/** Everybody's own machine, any address, and masks: they tell nothing about anybody. */
+const NOBODYS = /^(?:127\.|0\.0\.0\.0$|255\.255\.)/
+
+function findIpv4(text: string): Span[] {
+  return spansOf(
+    IPV4,
+    text,
+    (match) => !NOBODYS.test(match[0]) && !VERSION_BEFORE.test(text.slice(Math.max(0, match.index - 16), match.index)),
+  )
+}
+
+const COLONS = /(?<![\w:.])(?:[\da-f]{0,4}:){2,7}[\da-f]{0,4}(?:%\w{1,16})?(?![\w:])/gi
+const ROUTED = /^(?:2[\da-f]{3}|f[cd][\da-f]{2}|fe[89ab][\da-f]):/i
+
+/** Eight groups, or fewer with one `::`. `a::b` is a name in C++ or Rust unless it starts as addresses do. */
+function isIpv6(candidate: string): boolean {
+  const groups = candidate.replace(/%.*/, '').split('::')
+  const filled = groups.flatMap((part) => part.split(':')).filter((group) => group !== '').length
+  if (groups.length === 1) return filled === 8 && !candidate.startsWith(':') && !candidate.endsWith(':')
+  const whole = groups.every((part) => part === '' || !/^:|:$/.test(part))
+  return groups.length === 2 && whole && filled <= 7 && (filled >= 3 || (filled >= 1 && ROUTED.test(candidate)))
+}
+
+const MAC =
+  /(?<![\w:-])(?!(?:00[:-]){5}00|(?:ff[:-]){5}ff)[\da-f]{2}(?:(?::[\da-f]{2}){5}|(?:-[\da-f]{2}){5})(?![\w:-])/gi
+
+/** The rest of the path stays. A name with a blank is taken whole only where a separator follows it. */
+const HOME =
+  /(?:(?<![\w.~-])|(?<=(?<![\w.])\/mnt\/[a-z])|(?<=file:\/\/)|(?<=(?:^|["'\s=(])\/[a-z]))(?:\/var)?\/(?:home|Users)\/([^\s/\\:*?"'`<>|()[\]{},;$]{1,64})/dg
+const WINDOWS_HOME =
+  /(?<![\w])[a-z]:(?:\\{1,4}|\/{1,2})(?:Users|Documents and Settings)(?:\\{1,4}|\/{1,2})([^\\/:*?"'`<>|\r\n%$[\]]{1,40}(?=[\\/])|[^\s\\/:*?"'`<>|%$()[\]{},;]{1,64})/dgi
+const SHARED = /^(?:Shared|Public|Default(?: User)?|All Users|\.{1,3})$/i
+
+function findHome(text: string): Span[] {
+  const personal = (match: RegExpExecArray) => !SHARED.test(match[1] ?? '')
+  return [...spansOf(HOME, text, personal, 1), ...spansOf(WINDOWS_HOME, text, personal, 1)]
+}
+
+export const CONTACT_RULES: readonly Rule[] = [
+  { id: 'mail', category: 'email', replacement: '[EMAIL]', find: findMail },
+  { id: 'mail-spelled', category: 'email', replacement: '[EMAIL]', find: (text) => spansOf(SPELLED, text) },
+  { id: 'phone', category: 'phone', replacement: '[PHONE]', find: findPhone },
+  { id: 'ipv4', category: 'ip', replacement: '[IP]', find: findIpv4 },
+  {
+    id: 'ipv6',
+    category: 'ip',
+    replacement: '[IP]',
+    find: (text) => spansOf(COLONS, text, (match) => isIpv6(match[0])),
+  },
+  { id: 'mac', category: 'mac', replacement: '[MAC]', find: (text) => spansOf(MAC, text) },
+  { id: 'home-path', category: 'username', replacement: '[USER]', find: findHome },
+]

@@ -1,0 +1,116 @@
+/** Secrets that are told by what stands before them: names of variables, headers, addresses with a password. */
+import { type Rule, type Span, spansOf } from './rule.ts'
+
+const KEY_NAME =
+  /(?:(pass(?:word|wd|phrase|code)|(?<![a-z])pass|passwort|kennwort|contrase[nñ]a|mot[_ -]de[_ -]passe|pwd|(?<![a-z])pw)|secret(?:[_-]?access)?(?:[_-]?key)?|(?:api|access|auth|private|priv|signing|encryption|account|master|client|app|storage)[_ -]?(?:key|secret|token)|token|credentials?|(?<![a-z])(?:sig|signature|authorization|auth))(?:[_-]?(?:value|hash|\d))?["'`\])]{0,2}\s{0,2}$/i
+/** What may stand before `:`, `=`, `=>`, `:=`, and what is longest looked at. */
+const NAME_MAX = 48
+
+/** Values that name a type, a variable or nothing: `token: string`, `password = null`, `secret: <your secret>`. */
+const NO_VALUE =
+  /^(?:string|number|boolean|bool|str|int|integer|bytes|any|unknown|object|null|undefined|none|nil|true|false|void|optional|required|text|varchar|secret|token|password|passwd|bearer|basic|process|env|redacted|example|placeholder|await|new|function|async|readonly|self|this|not|x{3,}|\*+|\.{3,}|-+|_+|(?:your|my|the)[-_ ].{0,40})$/i
+const CODE = /^(?:[A-Za-z_$][\w$]*(?:\??\.|\(|\[|<|\?|!|::|->)|[$%{<([|&]|=>|\.\.\.)/
+const WORD = /^[A-Za-z_$]+$/
+const DIGITS = /^\d{1,5}$/
+
+interface Value {
+  readonly start: number
+  readonly end: number
+  readonly quoted: boolean
+}
+
+/** What stands behind the sign at `at`. */
+function valueAt(text: string, at: number): Value | null {
+  let start = at
+  while (start < at + 4 && (text[start] === ' ' || text[start] === '\t')) start++
+  const escaped = text[start] === '\\' ? 1 : 0
+  const quote = text[start + escaped] ?? ''
+  if (quote === '"' || quote === "'" || quote === '`') {
+    const open = start + escaped + 1
+    for (let end = open; end < text.length && end - open < 512 && text[end] !== '\n'; end++) {
+      if (text[end] === '\\' && escaped === 0) end++
+      else if (text[end] === quote) return { start: open, end: end - escaped, quoted: true }
+    }
+    // A quote without an end: what follows without a blank.
+    start = open
+  }
+  let end = start
+  while (end < text.length && end - start < 512 && !/[\s,;'"`&)}\]<>]/.test(text[end] ?? '')) end++
+  return end === start ? null : { start, end, quoted: false }
+}
+
+function isSecret(value: string, quoted: boolean, isPassword: boolean, tight: boolean): boolean {
+  const bare = value.replace(/[.:]+$/, '')
+  if (bare.length < 3 || NO_VALUE.test(bare) || /^(?:\$\{|\{\{|<|%[A-Z_]+%$)/.test(bare)) return false
+  if (quoted) return isPassword ? true : !/\s/.test(bare) && bare.length >= 6
+  if (CODE.test(bare)) return false
+  if (DIGITS.test(bare)) return isPassword && bare.length >= 4
+  // A word alone is a variable or a type, except in `password=hunter` as in a shell, an address or an .ini file.
+  if (WORD.test(bare))
+    return isPassword ? tight && bare.length >= 4 : tight && bare.length >= 8 && !/^[A-Z]?[a-z]+$/.test(bare)
+  return bare.length >= (isPassword ? 4 : 6)
+}
+
+function findAssigned(text: string): Span[] {
+  return spansOf(/[:=]/g, text).flatMap(({ start: sign }) => {
+    const before = text[sign - 1] ?? ''
+    if (!/[\w"'`\]) \u00f1]/.test(before)) return []
+    const name = KEY_NAME.exec(text.slice(Math.max(0, sign - NAME_MAX), sign))
+    if (name === null) return []
+    const value = valueAt(text, sign + (/^(?::=|=>|==?=?)/.exec(text.slice(sign, sign + 3))?.[0].length ?? 1))
+    if (value === null) return []
+    const tight = value.start === sign + 1 && /\w/.test(before)
+    const secret = isSecret(text.slice(value.start, value.end), value.quoted, name[1] !== undefined, tight)
+    return secret ? [{ start: value.start, end: value.end }] : []
+  })
+}
+
+/** `--password hunter2`, `the password is hunter2!`: a digit or a sign within, else it is a sentence. */
+const TOLD =
+  /(?:--(?:[a-z]{1,20}-)?(?:password|passwd|token|secret|api-key|key)\s{1,2}|\b(?:password|passwd|passphrase|passcode|passwort|pwd|secret|token|api key|access key|credentials?)\b[^\n=:'"`]{0,24}?\s(?:is|was|to|are|ist|lautet)(?: now)?:?\s{1,2})["'`]?(?=[^\s"'`]{0,60}[\d!@#$%^&*?+])([^\s"'`<>]{6,128}?)(?=["'`]|[.,;:!?)]{0,2}(?:\s|$))/dgi
+const HEADER =
+  /\b(?:authorization["'`]?\s{0,2}[:=]\s{0,2}["'`]?(?:bearer|basic|token|digest|apikey)|bearer|x-api-key["'`]?\s{0,2}[:=])\s{1,2}["'`]?([A-Za-z\d._~+/=:-]{8,})/dgi
+const USER_FLAG = /(?<=\s)(?:-u|--user|--proxy-user)[ =]["']?([^\s:"'$]{1,64}:[^\s"'$]{1,128})/dg
+
+function findHeader(text: string): Span[] {
+  // "a bearer certificate" is a sentence.
+  return spansOf(
+    HEADER,
+    text,
+    (match) => /\d|[A-Z].*[a-z].*[A-Z]/.test((match[1] ?? '').slice(0, 64)) || /^authorization/i.test(match[0]),
+    1,
+  )
+}
+
+const AUTHORITY_MAX = 512
+const SERVICE_USER = /^(?:git|hg|svn|user|username)$/i
+
+/** scheme://user:password@host: the part before the @ goes, the host stays. */
+function findUserInfo(text: string): Span[] {
+  const spans: Span[] = []
+  for (let sign = text.indexOf('://'); sign !== -1; sign = text.indexOf('://', sign + 3)) {
+    const start = sign + 3
+    if (!/[A-Za-z\d]/.test(text[sign - 1] ?? '')) continue
+    const run = /^[^\s"'`<>]{0,512}/.exec(text.slice(start, start + AUTHORITY_MAX))?.[0].split('://')[0] ?? ''
+    const authority = /^[^/?#]*/.exec(run)?.[0] ?? ''
+    let at = authority.lastIndexOf('@')
+    // A password may hold a / or a #, unencoded. host:8080/x@y is an address with a port.
+    if (at === -1 && /^[^:/?#]{0,64}:(?!\d{1,5}(?:[/?#]|$))/.test(run)) at = run.lastIndexOf('@')
+    const info = run.slice(0, Math.max(at, 0))
+    if (info !== '' && !SERVICE_USER.test(info)) spans.push({ start, end: start + info.length })
+  }
+  return spans
+}
+
+export const CREDENTIAL_RULES: readonly Rule[] = [
+  { id: 'connection-string', category: 'secret', replacement: '[CREDENTIALS]', find: findUserInfo },
+  { id: 'authorization', category: 'secret', replacement: '[SECRET]', find: findHeader },
+  {
+    id: 'user-flag',
+    category: 'secret',
+    replacement: '[CREDENTIALS]',
+    find: (text) => spansOf(USER_FLAG, text, undefined, 1),
+  },
+  { id: 'assignment', category: 'secret', replacement: '[SECRET]', find: findAssigned },
+  { id: 'told', category: 'secret', replacement: '[SECRET]', find: (text) => spansOf(TOLD, text, undefined, 1) },
+]
