@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../src/time/clock.ts'
+import type { Duration } from '../../src/time/duration.ts'
 import type { Model } from './models/model.ts'
 import type { Sanitize } from './sanitize/rule.ts'
 
@@ -15,6 +16,10 @@ export interface UploadSettings {
   readonly privateKeyRef: string
   /** Blocks on top of the transaction's own before it counts as confirmed; default: 2. */
   readonly confirmations?: number
+  /** How long a job that waits for the chain is given back; default: 4s. */
+  readonly poll?: Duration
+  /** A transaction that is not mined after this is sent again with higher fees; default: 3m. */
+  readonly bumpAfter?: Duration
 }
 
 export interface ExtractSettings {

@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { type Caller, parseAnswer, post } from './request.ts'
+
+const SERVICE = 'the chain'
+const MESSAGE_CHARS_MAX = 300
+
+/** The node understood the call and refused it. */
+export class RpcError extends Error {
+  readonly data: string | null
+
+  constructor(method: string, message: string, data: string | null) {
+    super(`${SERVICE} refuses ${method}: ${message}`)
+    this.name = 'RpcError'
+    this.data = data
+  }
+}
+
+const envelope = z.union([
+  z.object({ error: z.object({ message: z.string(), data: z.unknown().optional() }) }),
+  z.object({ result: z.unknown() }),
+])
+
+/** A number as JSON-RPC writes it. */
+export const quantity = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]+$/)
+  .transform(BigInt)
+export const hexText = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]*$/)])
+
+/** Calls of one JSON-RPC endpoint, by plain fetch. */
+export class Rpc {
+  readonly #url: string
+  readonly #caller: Caller
+  #calls = 0
+
+  constructor(url: string, caller: Caller) {
+    this.#url = url
+    this.#caller = caller
+  }
+
+  async call<Schema extends z.ZodType>(
+    method: string,
+    params: readonly unknown[],
+    schema: Schema,
+  ): Promise<z.output<Schema>> {
+    this.#calls += 1
+    const body = JSON.stringify({ jsonrpc: '2.0', id: this.#calls, method, params })
+    const init = { body, headers: { 'content-type': 'application/json' } }
+    const { status, text } = await post(SERVICE, this.#url, init, this.#caller)
+    const answer = envelope.safeParse(parseAnswer(`${SERVICE} (status ${status})`, text))
+    if (!answer.success) throw new Error(`${SERVICE} answers ${method} with ${status} and no JSON-RPC result`)
+    if ('error' in answer.data) throw refusal(method, answer.data.error)
+    const result = schema.safeParse(answer.data.result)
+    if (!result.success) throw new Error(`${SERVICE} answers ${method} with a result of an unexpected form`)
+    return result.data
+  }
+}
+
+function refusal(method: string, { message, data }: { readonly message: string; readonly data?: unknown }): RpcError {
+  // Proxies in front of a node repeat their address, with its access key.
+  const told = message.replace(/\b\w+:\/\/\S+/g, '[url]').slice(0, MESSAGE_CHARS_MAX)
+  return new RpcError(method, told, revertData(data))
+}
+
+/** Nodes put the bytes of a revert into `data` itself, or into an object there. */
+function revertData(data: unknown): string | null {
+  if (typeof data === 'string') return /0x[0-9a-fA-F]*/.exec(data)?.[0] ?? null
+  return typeof data === 'object' && data !== null && 'data' in data ? revertData(data.data) : null
+}
