@@ -3,6 +3,7 @@
  * itself, so there is one source of truth; the twin shows that what is not offered is refused and not just absent.
  */
 import assert from 'node:assert/strict'
+import type { Capabilities } from '../src/engine/capabilities.ts'
 import {
   admitTransaction,
   controlsOf,
@@ -182,9 +183,11 @@ export const retryDelay: Excuse = {
   refusal: (stage) => refusesWork(stage, { attempts: 3, backoff: { kind: 'fixed', delay: RETRY_MS } }),
 }
 
+const isByPriority = (order: Capabilities['order']): boolean => order === 'priority' || order === 'ageing-priority'
+
 export const priority: Excuse = {
   excuse: ({ capabilities: { order } }) =>
-    order === 'priority' ? null : `keeps the order '${order}', not that of priorities`,
+    isByPriority(order) ? null : `keeps the order '${order}', not that of priorities`,
   // Order is the one thing that an engine may lack without a call to refuse: the job itself is never lost.
   refusal: async (stage) => {
     const urgent = await stage.put({ priority: 1 })
@@ -192,9 +195,22 @@ export const priority: Excuse = {
   },
 }
 
+export const ageing: Excuse = {
+  excuse: ({ capabilities: { order } }) => (order === 'ageing-priority' ? null : 'cannot raise jobs that wait'),
+  refusal: async (stage) => {
+    const mill = await stage.mill()
+    const definition = defineJob({ type: stage.type, backoff: { kind: 'fixed', delay: 0 }, run: () => null })
+    await assert.rejects(
+      mill.work([definition], { ageing: '10m' }),
+      (error) => error instanceof UnsupportedError && error.engine === stage.engine.name,
+    )
+    await stage.expectCounts({})
+  },
+}
+
 export const arrivalOrder: Excuse = {
   excuse: ({ capabilities: { order } }) =>
-    order === 'priority' || order === 'fifo' ? null : `keeps the order '${order}', not that of arrival`,
+    isByPriority(order) || order === 'fifo' ? null : `keeps the order '${order}', not that of arrival`,
   refusal: async (stage) => {
     const jobs = stage.jobs(3)
     await stage.engine.enqueue(jobs)

@@ -34,6 +34,7 @@ interface ConsumeOptions {
   readonly types?: readonly (string | SubscribedType)[]
   readonly limit?: { readonly max: number; readonly perMs: number }
   readonly worker?: string
+  readonly ageingMs?: number
 }
 
 /** What a case works with: a fresh store, a type of its own, and the few moves that every case is made of. */
@@ -99,7 +100,8 @@ export class Stage {
       typeof type === 'string' ? { type, leaseMs: this.leaseMs, ...(options.limit && { limit: options.limit }) } : type,
     )
     this.#workers += 1
-    return (options.on ?? this.engine).consume({ types, worker: options.worker ?? `suite:1:${this.#workers}` })
+    const { on = this.engine, worker = `suite:1:${this.#workers}`, ageingMs } = options
+    return on.consume({ types, worker, ...(ageingMs !== undefined && { ageingMs }) })
   }
 
   /** A reaper: it may claim only what has expired. */

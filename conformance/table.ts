@@ -13,6 +13,7 @@ import { payloads } from './cases/client/payloads.ts'
 import { removing } from './cases/client/removing.ts'
 import { keeping } from './cases/client/schedules.ts'
 import { stopping } from './cases/client/stopping.ts'
+import { ageingJobs } from './cases/port/ageing.ts'
 import { attempts } from './cases/port/attempts.ts'
 import { cancelling } from './cases/port/cancel.ts'
 import { clockSteps } from './cases/port/clock-steps.ts'
@@ -58,6 +59,7 @@ export const table: readonly CaseFile[] = [
   idempotencyKeys,
   latestKeys,
   claimOrder,
+  ageingJobs,
   exclusivity,
   fencing,
   leases,

@@ -17,6 +17,8 @@ export const BOUNDED_TYPE = 'b'
  */
 export const UNIT_MS = 10_000
 export const LEASE_MS = 40 * UNIT_MS
+/** For the second consumer, where the tried engine supports ageing: a job gains a rank while others are worked on. */
+const AGEING_MS = 10 * UNIT_MS
 
 /** One engine with two consumers, each with a view of its own, and a reaper. */
 export interface Side {
@@ -60,7 +62,9 @@ export class World {
   static async create(createModel: CreateIn, createTried: CreateIn, order: Order): Promise<World> {
     const clock = new TestClock()
     const [model, tried] = [await createModel(clock), await createTried(clock)]
-    return new World({ clock, order }, [model, tried], [await sideOf(model), await sideOf(tried)])
+    const ageingMs = tried.engine.capabilities.order === 'ageing-priority' ? AGEING_MS : null
+    const sides = [await sideOf(model, ageingMs), await sideOf(tried, ageingMs)] as const
+    return new World({ clock, order }, [model, tried], sides)
   }
 
   /** Does the same on both sides and insists that `read` sees the same. Returns what each side answered. */
@@ -107,12 +111,12 @@ export class World {
 
 export type CreateIn = (clock: TestClock) => Promise<Harness>
 
-async function sideOf(harness: Harness): Promise<Side> {
+async function sideOf(harness: Harness, ageingMs: number | null): Promise<Side> {
   const rival = await harness.other()
   const types = TYPES.map((type) => ({ type, leaseMs: LEASE_MS }))
   const consumers = [
     await harness.engine.consume({ types, worker: 'model:1:one' }),
-    await rival.consume({ types, worker: 'model:1:two' }),
+    await rival.consume({ types, worker: 'model:1:two', ...(ageingMs !== null && { ageingMs }) }),
     // A reaper with types: how long the lease of one without them is, each engine chooses itself.
     await rival.consume({ types, worker: 'model:1:reaper' }),
   ]

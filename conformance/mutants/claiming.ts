@@ -38,6 +38,16 @@ export const claimingMutants: readonly Mutant[] = [
     }),
   },
   {
+    flaw: 'a claim ignores ageing',
+    killer: 'a job counts as one rank more urgent for each interval that it has waited',
+    alter: () => ({ subscription: ({ ageingMs: _, ...subscription }) => subscription }),
+  },
+  {
+    flaw: 'an old job goes before all others, also without ageing',
+    killer: 'without ageing priority is strict, however long a job has waited',
+    alter: () => ({ subscription: (subscription) => ({ ageingMs: 600_000, ...subscription }) }),
+  },
+  {
     flaw: 'a claim ignores delays',
     killer: 'a delayed job is not claimable before its time and is then',
     alter: () => ({

@@ -15,8 +15,11 @@ export interface Capabilities {
   /** 0: cannot delay. */
   readonly enqueueDelayMaxMs: number
   readonly retryDelayMaxMs: number
-  /** `priority`: priority first, then due time, then arrival. */
-  readonly order: 'fifo' | 'per-key' | 'priority'
+  /**
+   * `priority`: priority first, then due time, then arrival. `ageing-priority`: the same, and jobs that wait gain ranks in
+   * a subscription with `ageingMs`.
+   */
+  readonly order: 'fifo' | 'per-key' | 'priority' | 'ageing-priority'
   /** What an idempotency key does. */
   readonly keys: 'refused' | 'partition' | 'unique-live'
   /** Whether a latest key supersedes older jobs. */

@@ -6,6 +6,7 @@ import { UnsupportedError } from '../errors.ts'
 import { defineJob } from '../job/definition.ts'
 import type { Capabilities } from './capabilities.ts'
 import {
+  admitAgeing,
   admitDefinition,
   admitJob,
   admitTransaction,
@@ -79,6 +80,18 @@ test('keys and latest keys are refused where they would mean nothing', () => {
   assert.throws(() => admitJob(poorEngine(), newJob({ latest }), NOW_MS), refusal(/does not supersede/))
   admitJob(new MemoryEngine(), newJob({ key: 'k' }), NOW_MS)
   admitJob(new MemoryEngine(), newJob({ latest }), NOW_MS)
+})
+
+// X119
+test('ageing is refused where only strict priority is kept, or none, with what to do', () => {
+  for (const order of ['priority', 'per-key', 'fifo'] as const) {
+    assert.throws(
+      () => admitAgeing(poorEngine({ order })),
+      (error) =>
+        error instanceof UnsupportedError && /poor engine cannot raise jobs.*leave out 'ageing'/.test(error.message),
+    )
+  }
+  admitAgeing(new MemoryEngine())
 })
 
 test('an absent facet is refused, never answered with nothing', () => {

@@ -44,6 +44,15 @@ export function admitJob(engine: Engine, job: NewJob, nowMs: number): void {
   if (job.after !== null && !capabilities.dependencies) refuse('cannot make a job wait for others')
 }
 
+/** For the worker's `ageing`. */
+export function admitAgeing({ capabilities, name }: Engine): void {
+  if (capabilities.order === 'ageing-priority') return
+  throw new UnsupportedError({
+    engine: name,
+    limit: `cannot raise jobs that wait; leave out 'ageing', or use SQLite or Postgres`,
+  })
+}
+
 export function admitTransaction(engine: Engine): void {
   if (engine.capabilities.transactionalEnqueue) return
   throw new UnsupportedError({

@@ -87,6 +87,11 @@ export interface Subscription {
   readonly types: readonly SubscribedType[] | 'every'
   /** The worker's id: `hostname:pid:suffix`. */
   readonly worker: string
+  /**
+   * A due job counts as one rank more urgent for each `ageingMs` that it has waited since its due time (`effectiveRank`);
+   * left out: strict priority. Given only where `capabilities.order` is `ageing-priority`.
+   */
+  readonly ageingMs?: number
   /** Aborts when the worker is stopped before it has begun: who still waits to be taken in gives up, and rejects. */
   readonly signal?: AbortSignal
 }

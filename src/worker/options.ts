@@ -1,6 +1,7 @@
 import type { Engine } from '../engine/engine.ts'
 import { OptionError } from '../errors.ts'
 import type { Events } from '../events.ts'
+import { parseAgeingMs } from '../job/ageing.ts'
 import type { Log } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
 import type { Tracing } from '../job/job.ts'
@@ -13,6 +14,11 @@ import { type Duration, parseDurationMs } from '../time/duration.ts'
 export interface WorkerOptions {
   /** How many handlers run at once, over all types. Default: 10. */
   readonly concurrency?: number
+  /**
+   * Keeps jobs of low priority from waiting for ever: a due job counts as one priority more urgent for each `ageing` that
+   * it has waited. SQLite, Postgres and memory only. Default: off, strict priority.
+   */
+  readonly ageing?: Duration
   /** How long `stop` waits for running handlers before it aborts them. Default: 30s. */
   readonly drain?: Duration
   /** How often to look for jobs when no wake-up arrives. Default: 1s. */
@@ -36,6 +42,7 @@ export interface WorkerOptions {
 
 const WORKER_NAMES: OptionNames<WorkerOptions> = {
   concurrency: true,
+  ageing: true,
   drain: true,
   poll: true,
   reap: true,
@@ -48,6 +55,8 @@ const WORKER_NAMES: OptionNames<WorkerOptions> = {
 
 export interface ResolvedWorkerOptions {
   readonly concurrency: number
+  /** Null: strict priority. */
+  readonly ageingMs: number | null
   readonly drainMs: number
   readonly pollMs: number
   readonly id: string | null
@@ -80,6 +89,7 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
   if (options.id === '') throw new OptionError(`'id' is empty; leave it out, or give a name that no other worker has`)
   return {
     concurrency,
+    ageingMs: parseAgeingMs(options.ageing),
     drainMs: parseDurationMs(options.drain ?? '30s', 'drain'),
     pollMs,
     id: options.id ?? null,

@@ -1,4 +1,4 @@
-import { admitDefinition } from '../engine/capability-checks.ts'
+import { admitAgeing, admitDefinition } from '../engine/capability-checks.ts'
 import type { Consumer } from '../engine/engine.ts'
 import { pausesIn } from '../engine/pauses.ts'
 import { presenceIn } from '../engine/presence.ts'
@@ -50,6 +50,7 @@ export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], g
   const options = resolveWorkerOptions(given)
   const types = workedTypes(jobs)
   for (const { definition } of types.values()) admitDefinition(engine, definition)
+  if (options.ageingMs !== null) admitAgeing(engine)
   const { recovery } = engine.capabilities
   if (given.reap !== undefined && given.reap !== false && recovery !== 'reaper') {
     throw new OptionError(`'reap' is given, but the ${engine.name} engine recovers expired leases itself; leave it out`)
@@ -79,7 +80,12 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
   const { engine, events } = parts
   const { id, release } = await idOf(parts, options)
   const consumer = await unlessAborted(stop, () =>
-    engine.consume({ types: jobs.map(subscribed), worker: id, signal: stop }),
+    engine.consume({
+      types: jobs.map(subscribed),
+      worker: id,
+      signal: stop,
+      ...(options.ageingMs !== null && { ageingMs: options.ageingMs }),
+    }),
   ).catch((error: unknown) => {
     release()
     throw error

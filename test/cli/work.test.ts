@@ -50,6 +50,22 @@ describe('millrace work', () => {
     })
   }
 
+  // X119
+  it('starts a job that has waited long before newer ones, with --ageing', async (t) => {
+    const { url, mill } = await store(t)
+    const fresh = await mill.enqueue('greet', { name: 'new' }, { priority: 3 })
+    const old = await mill.enqueue('greet', { name: 'old' }, { priority: 10, at: new Date(Date.now() - 85 * 60_000) })
+    const worker = startMillrace(t, ['work', JOBS, '--ageing', '10m', '--concurrency', '1', '--engine', url])
+    await Promise.all([fresh, old].map(({ id }) => resultOf(mill, id)))
+    worker.child.kill('SIGTERM')
+    const { out } = await worker.ended
+    const started = jsonLines(out).filter(({ msg }) => msg === 'Job started')
+    assert.deepEqual(
+      started.map((line) => line.job_id),
+      [old.id, fresh.id],
+    )
+  })
+
   // B133 B135 I8
   it('gives back what does not finish in time, without using an attempt, also when npm echoes the signal', async (t) => {
     const { folder, url, mill } = await store(t)

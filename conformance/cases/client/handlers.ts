@@ -3,7 +3,7 @@ import { LeaseLostError } from '../../../src/errors.ts'
 import { currentTenant } from '../../../src/worker/context.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
-import { cancellation, delay, inspection, need, priority } from '../../needs.ts'
+import { ageing, cancellation, delay, inspection, need, priority } from '../../needs.ts'
 import { gate, rejection } from '../../stage.ts'
 
 export const handlers: CaseFile = {
@@ -118,6 +118,22 @@ export const handlers: CaseFile = {
         await mill.work([job], { concurrency: 1 })
         await stage.until(SOON_MS, () => ran.length === 5, 'all starts')
         assert.deepEqual(ran, [1, 3, 5, 7, 9])
+      },
+    },
+    {
+      // X119
+      name: 'a worker with ageing starts a job that has waited long before newer ones of a better priority',
+      guarantees: ['I1'],
+      ...need(ageing, delay),
+      async run(stage) {
+        const mill = await stage.mill()
+        const ran: number[] = []
+        const job = numberedJob(stage, { run: ({ payload }) => ran.push(payload.n) })
+        for (const n of [9, 2, 1]) await mill.enqueue(job, { n }, { priority: n })
+        await mill.enqueue(job, { n: 10 }, { priority: 10, at: new Date(stage.nowMs - 85 * 60_000) })
+        await mill.work([job], { concurrency: 1, ageing: '10m' })
+        await stage.until(SOON_MS, () => ran.length === 4, 'all starts')
+        assert.deepEqual(ran, [1, 10, 2, 9])
       },
     },
     {

@@ -39,6 +39,7 @@ export function addWork(program: Command, cli: Cli): void {
 export interface WorkerFlags {
   readonly types?: readonly string[]
   readonly concurrency?: number
+  readonly ageing?: number
   readonly drain?: number
   readonly poll?: number
   /** False for --no-reap, true without either option. */
@@ -50,6 +51,11 @@ export function addWorkerOptions(command: Command): Command {
   return command
     .option('--types <a,b>', 'only these types', (text: string) => namesIn(text, 'names of types, such as greet,bill'))
     .option('--concurrency <n>', 'handlers that run at once (default: 10)', wholeNumber)
+    .option(
+      '--ageing <duration>',
+      'raise a waiting job by one priority for each such duration (default: off)',
+      duration,
+    )
     .option('--drain <duration>', 'how long a stop waits for running handlers (default: 30s)', duration)
     .option('--poll <duration>', 'the longest wait for a job if a wake-up is missed (default: 1s)', duration)
     .option('--reap <duration>', 'how often to look for jobs of dead workers (default: 30s)', duration)
@@ -58,8 +64,8 @@ export function addWorkerOptions(command: Command): Command {
 }
 
 export function workerOptions(flags: WorkerFlags): WorkerOptions {
-  const { concurrency, drain, poll, reap } = flags
-  return omitUndefined({ concurrency, drain, poll, reap: reap === true ? undefined : reap })
+  const { concurrency, ageing, drain, poll, reap } = flags
+  return omitUndefined({ concurrency, ageing, drain, poll, reap: reap === true ? undefined : reap })
 }
 
 /** Resolves when the worker has stopped and the engine is closed; rejects if a handler broke the process. */

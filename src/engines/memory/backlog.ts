@@ -1,13 +1,15 @@
 import type { SubscribedType } from '../../engine/engine.ts'
 import { Heap } from './heap.ts'
 import { RateLimits } from './rate-limits.ts'
-import { isDueBefore, isMoreUrgent, type JobRow } from './rows.ts'
+import { type Age, isDueBefore, isMoreUrgent, type JobRow } from './rows.ts'
 
 export interface Demand {
   readonly types: readonly SubscribedType[]
   /** Bounds for single types; 0 leaves the type out. */
   readonly perType: Readonly<Record<string, number>>
   readonly max: number
+  /** Null or left out: strict priority. */
+  readonly ageingMs?: number | null
 }
 
 export interface Picked {
@@ -41,12 +43,13 @@ export class Backlog {
   /** Takes at most `max` due jobs, the most urgent of all types first. */
   take(demand: Demand, nowMs: number): readonly Picked[] {
     const queues = demand.types.map((subscribed) => ({ subscribed, room: this.#room(subscribed, demand, nowMs) }))
+    const age = { nowMs, ageingMs: demand.ageingMs ?? null }
     const picks: Picked[] = []
     while (picks.length < demand.max) {
       let best: { row: JobRow; queue: (typeof queues)[number] } | null = null
       for (const queue of queues) {
-        const row = queue.room > 0 ? this.#queues.head(queue.subscribed.type, nowMs) : undefined
-        if (row !== undefined && (best === null || isMoreUrgent(row, best.row))) best = { row, queue }
+        const row = queue.room > 0 ? this.#queues.head(queue.subscribed.type, age) : undefined
+        if (row !== undefined && (best === null || isMoreUrgent(row, best.row, age))) best = { row, queue }
       }
       if (best === null) break
       best.queue.room -= 1
@@ -67,7 +70,7 @@ export class Backlog {
     let nextMs = Number.POSITIVE_INFINITY
     for (const { type, limit } of demand.types) {
       if (demand.perType[type] === 0) continue
-      const isReady = this.#queues.head(type, nowMs) !== undefined
+      const isReady = this.#queues.isReady(type, nowMs)
       const dueMs = isReady ? nowMs : this.#queues.nextDueMs(type)
       const allowedMs = limit === undefined ? nowMs : this.#rates.nextMs(type, limit, nowMs)
       nextMs = Math.min(nextMs, Math.max(dueMs, allowedMs))
@@ -78,7 +81,8 @@ export class Backlog {
 
 /** The claimable and the delayed jobs of one type. A job is in at most one of the two heaps. */
 class TypeQueue {
-  readonly #ready = new Heap<JobRow>(isMoreUrgent)
+  /** By priority, each in order of due time. */
+  readonly #ready = new Map<number, Heap<JobRow>>()
   readonly #delayed = new Heap<JobRow>(isDueBefore)
 
   add(row: JobRow): void {
@@ -86,16 +90,26 @@ class TypeQueue {
   }
 
   remove(row: JobRow): boolean {
-    return this.#ready.remove(row) || this.#delayed.remove(row)
+    return this.#ready.get(row.job.priority)?.remove(row) || this.#delayed.remove(row)
   }
 
   /** The most urgent job that is due. */
-  head(nowMs: number): JobRow | undefined {
-    for (let next = this.#delayed.first; next !== undefined && next.dueMs <= nowMs; next = this.#delayed.first) {
+  head(age: Age): JobRow | undefined {
+    for (let next = this.#delayed.first; next !== undefined && next.dueMs <= age.nowMs; next = this.#delayed.first) {
       this.#delayed.remove(next)
-      this.#ready.push(next)
+      this.#lane(next.job.priority).push(next)
     }
-    return this.#ready.first
+    let best: JobRow | undefined
+    for (const { first } of this.#ready.values()) {
+      if (first !== undefined && (best === undefined || isMoreUrgent(first, best, age))) best = first
+    }
+    return best
+  }
+
+  #lane(priority: number): Heap<JobRow> {
+    const lane = this.#ready.get(priority) ?? new Heap<JobRow>(isDueBefore)
+    this.#ready.set(priority, lane)
+    return lane
   }
 
   /** When the next delayed job falls due. */
@@ -119,8 +133,12 @@ export class TypeQueues {
     return this.#byType.get(row.job.type)?.remove(row) ?? false
   }
 
-  head(type: string, nowMs: number): JobRow | undefined {
-    return this.#byType.get(type)?.head(nowMs)
+  head(type: string, age: Age): JobRow | undefined {
+    return this.#byType.get(type)?.head(age)
+  }
+
+  isReady(type: string, nowMs: number): boolean {
+    return this.head(type, { nowMs, ageingMs: null }) !== undefined
   }
 
   nextDueMs(type: string): number {

@@ -54,7 +54,7 @@ export class MemoryConsumer implements Consumer {
     if (subscription.types === 'every') {
       throw new OptionError(`a subscription to every type is for reaping; claim from 'expired', or name the types`)
     }
-    const demand = { ...bounds, types: subscription.types }
+    const demand = { ...bounds, types: subscription.types, ageingMs: subscription.ageingMs ?? null }
     return {
       take: (nowMs) => store.claim(demand, this.#claimant, nowMs),
       nextMs: (nowMs) => store.nextClaimMs(demand, nowMs),

@@ -1,5 +1,6 @@
 import type { PayloadEdit } from '../../engine/dead-letters.ts'
 import type { Lease, Lost } from '../../engine/outcome.ts'
+import { effectiveRank } from '../../job/ageing.ts'
 import type { ErrorRecord, JobEvent, JobEventName, JobView, NewJob, StoredJob } from '../../job/job.ts'
 import { HISTORY_MAX } from '../../job/job.ts'
 import { type Ended, type StoredState, shownState } from '../../job/states.ts'
@@ -84,8 +85,20 @@ export function isDueBefore(a: Pick<JobRow, 'dueMs' | 'arrival'>, b: Pick<JobRow
   return a.dueMs === b.dueMs ? a.arrival < b.arrival : a.dueMs < b.dueMs
 }
 
-export function isMoreUrgent(a: JobRow, b: JobRow): boolean {
-  return a.job.priority === b.job.priority ? isDueBefore(a, b) : a.job.priority < b.job.priority
+/** When a claim looks, and how fast jobs age for it. */
+export interface Age {
+  readonly nowMs: number
+  /** Null: not at all. */
+  readonly ageingMs: number | null
+}
+
+export function isMoreUrgent(a: JobRow, b: JobRow, age: Age): boolean {
+  const [ofA, ofB] = [rankOf(a, age), rankOf(b, age)]
+  return ofA === ofB ? isDueBefore(a, b) : ofA < ofB
+}
+
+function rankOf({ job, dueMs }: JobRow, { nowMs, ageingMs }: Age): number {
+  return effectiveRank(job.priority, nowMs - dueMs, ageingMs)
 }
 
 /** Only an operator's replay can move it. */

@@ -3,10 +3,22 @@ import type { ClaimRequest, SubscribedType } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
 import type { Cursor, Cursors } from './cursors.ts'
 import type { Database, Queries } from './database.ts'
-import { after, CLAIMABLE, DUE, event, jobColumns, ms, NOW, rowsFrom, UNLEASED } from './fragments.ts'
+import {
+  after,
+  agedBy,
+  CLAIMABLE,
+  DUE,
+  event,
+  jobColumns,
+  ms,
+  NOW,
+  type Rank,
+  rowsFrom,
+  UNLEASED,
+} from './fragments.ts'
 import type { Names } from './names.ts'
 import { claimLimited } from './rate-limits.ts'
-import { fromPlain, type JobRow, type PlainRow, toLease } from './rows.ts'
+import { byAgedUrgency, byUrgency, fromPlain, type JobRow, type PlainRow, toLease } from './rows.ts'
 
 /**
  * The columns for a claim of one type, which nearly every claim is. A usual value is left out, because the server writes
@@ -48,10 +60,10 @@ RETURNING ${plainColumns('job')}`
 
 /**
  * The CTEs that choose the rows to lease: the most urgent due jobs of `lanes`, at most $7, and of each type at most its
- * bound. They first count, without a lock, how many of each type and priority to take, then lock exactly as many free
+ * bound. `rank` is what a job's priority counts as. They first count, without a lock, how many of each type and priority to take, then lock exactly as many free
  * ones. So two claims never wait for each other, and none locks more than it takes.
  */
-export function taken(jobs: string, lanes: string): string {
+export function taken(jobs: string, lanes: string, rank: Rank = (priority) => priority): string {
   return `places AS (
   SELECT lane.type, lane.bound, lane.lease_ms, rank.priority,
     CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END AS since
@@ -60,10 +72,10 @@ wanted AS (
   SELECT type, priority, since, lease_ms, count(*) AS jobs FROM (
     SELECT * FROM (
       SELECT place.*, found.due, found.arrival,
-        row_number() OVER (PARTITION BY place.type ORDER BY place.priority, found.due, found.arrival) AS nth
+        row_number() OVER (PARTITION BY place.type ORDER BY ${rank('place.priority', 'found.due')}, found.due, found.arrival) AS nth
       FROM places AS place CROSS JOIN LATERAL (
       ${probe(jobs, 'place', `${DUE} AS due, arrival`, 'place.bound')}) AS found) AS candidate
-    WHERE nth <= bound ORDER BY priority, due, arrival LIMIT $7) AS chosen
+    WHERE nth <= bound ORDER BY ${rank('priority', 'due')}, due, arrival LIMIT $7) AS chosen
   GROUP BY type, priority, since, lease_ms),
 taken AS MATERIALIZED (
   SELECT picked.id, wanted.lease_ms FROM wanted CROSS JOIN LATERAL (
@@ -81,6 +93,11 @@ RETURNING ${columns}`
 
 export const CLAIM = ({ jobs }: Names): string => `
 WITH ${taken(jobs, LANES)}
+${lease(jobs, jobColumns('job'))}`
+
+/** The same with ageing, one rank in $10 milliseconds. */
+export const CLAIM_AGED = ({ jobs }: Names): string => `
+WITH ${taken(jobs, LANES, agedBy('$10'))}
 ${lease(jobs, jobColumns('job'))}`
 
 /** When the next job of these types falls due; null when none waits. */
@@ -125,25 +142,26 @@ export function newToken(worker: string): string {
 }
 
 /** Takes the most urgent due jobs of a consumer's types. */
-export async function claimReady(
-  database: Database,
-  { types, bounds, worker, token, cursors }: Claiming,
-): Promise<Claimed> {
+export async function claimReady(database: Database, { types, bounds, ...claiming }: Claiming): Promise<Claimed> {
   const lanes = types.map((type) => laneOf(type, bounds)).filter((lane) => lane.bound > 0)
   if (lanes.length === 0) return { leases: [], freeInMs: null }
-  const { nowMs } = database
+  const taking = { ...claiming, lanes, max: bounds.max, nowMs: database.nowMs }
   const limited = types.filter((type) => type.limit !== undefined && lanes.some((lane) => lane.type === type.type))
-  if (limited.length > 0)
-    return claimLimited(database, { lanes, limited, max: bounds.max, worker, token, cursors, nowMs })
-  return { leases: await take(database, { lanes, max: bounds.max, worker, token, cursors, nowMs }), freeInMs: null }
+  if (limited.length > 0) return claimLimited(database, { ...taking, limited })
+  return { leases: await take(database, taking), freeInMs: null }
 }
 
-interface Claiming {
-  readonly types: readonly SubscribedType[]
-  readonly bounds: Bounds
+interface Claimant {
   readonly worker: string
   readonly token: string
   readonly cursors: Cursors
+  /** Null: strict priority. */
+  readonly ageingMs: number | null
+}
+
+interface Claiming extends Claimant {
+  readonly types: readonly SubscribedType[]
+  readonly bounds: Bounds
 }
 
 function laneOf(type: SubscribedType, bounds: Bounds): Lane {
@@ -151,29 +169,29 @@ function laneOf(type: SubscribedType, bounds: Bounds): Lane {
   return { type: type.type, leaseMs: type.leaseMs, bound }
 }
 
-export interface Taking {
+export interface Taking extends Claimant {
   /** Not later than the statement. */
   readonly nowMs: number
   readonly lanes: readonly Lane[]
   readonly max: number
-  readonly worker: string
-  readonly token: string
-  readonly cursors: Cursors
 }
 
 async function take(queries: Queries, taking: Taking): Promise<readonly Lease[]> {
-  const { lanes, max, worker, token, cursors, nowMs } = taking
+  const { lanes, max, worker, token, cursors, nowMs, ageingMs } = taking
   const [only, ...others] = lanes
-  const rows = await measured(cursors, lanes, (starts) =>
-    only !== undefined && others.length === 0
+  const rows = await measured(cursors, lanes, (starts) => {
+    if (ageingMs !== null) {
+      return queries.rows<JobRow>(CLAIM_AGED, ...columnsOf(lanes, starts), max, worker, token, ageingMs)
+    }
+    return only !== undefined && others.length === 0
       ? takeOne(
           queries,
           { ...only, bound: Math.min(max, only.bound) },
           { worker, token, start: starts[0] ?? null, nowMs },
         )
-      : queries.rows<JobRow>(CLAIM, ...columnsOf(lanes, starts), max, worker, token),
-  )
-  return accept(queries, rows, { token, cursors })
+      : queries.rows<JobRow>(CLAIM, ...columnsOf(lanes, starts), max, worker, token)
+  })
+  return accept(queries, rows, taking)
 }
 
 export async function measured<Row>(
@@ -202,9 +220,11 @@ export function columnsOf(lanes: readonly Lane[], starts: readonly (Cursor | nul
 export function accept(
   queries: Queries,
   rows: readonly JobRow[],
-  { token, cursors }: { readonly token: string; readonly cursors: Cursors },
+  { token, cursors, lanes, ageingMs }: Taking,
 ): Promise<readonly Lease[]> {
-  const ordered = [...rows].sort(byUrgency)
+  const ordered = rows.toSorted(
+    ageingMs === null ? byUrgency : byAgedUrgency(new Map(lanes.map((lane) => [lane.type, lane.leaseMs])), ageingMs),
+  )
   cursors.advance(ordered)
   return leaseUnlessExhausted(queries, ordered, token)
 }
@@ -224,12 +244,6 @@ async function takeOne(
   const { priority = 0, since = '-infinity' } = start ?? {}
   const rows = await queries.lists<PlainRow>(CLAIM_ONE, type, priority, since, bound, worker, token, leaseMs)
   return rows.map((row) => fromPlain(row, type, expiresMs))
-}
-
-function byUrgency(one: JobRow, other: JobRow): number {
-  if (one.priority !== other.priority) return one.priority - other.priority
-  if (one.run_ms !== other.run_ms) return one.run_ms - other.run_ms
-  return (one.arrival ?? Number.POSITIVE_INFINITY) - (other.arrival ?? Number.POSITIVE_INFINITY)
 }
 
 async function leaseUnlessExhausted(

@@ -88,7 +88,14 @@ export class PostgresConsumer implements Consumer {
       if (request.from === 'expired') {
         return { leases: await claimExpired(database, this.#subscription, { max, token }), freeInMs: null }
       }
-      const claiming = { types: this.#types(), bounds: { ...request, max }, worker, token, cursors: this.#cursors }
+      const claiming = {
+        types: this.#types(),
+        bounds: { ...request, max },
+        worker,
+        token,
+        cursors: this.#cursors,
+        ageingMs: this.#subscription.ageingMs ?? null,
+      }
       if (!this.#hasLimits) await nameLimits(database, claiming.types)
       this.#hasLimits = true
       const wasAhead = this.#cursors.isActive

@@ -44,7 +44,7 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   recoveryMaxMs: 45_000,
   enqueueDelayMaxMs: Number.POSITIVE_INFINITY,
   retryDelayMaxMs: Number.POSITIVE_INFINITY,
-  order: 'priority',
+  order: 'ageing-priority',
   keys: 'unique-live',
   latest: true,
   idempotentEnqueue: true,

@@ -13,6 +13,15 @@ export function ms(expression: string): string {
   return `round(date_part('epoch', ${expression}) * 1000)`
 }
 
+/** What a priority counts as for a job that is due at a time. */
+export type Rank = (priority: string, due: string) => string
+
+/** `effectiveRank` of src/job/ageing.ts. A due time may be -infinity. */
+export function agedBy(ageingMs: string): Rank {
+  return (priority, due) =>
+    `least(${priority}, greatest(1, ${priority} - floor((${ms(NOW)} - ${ms(due)}) / ${ageingMs}::float8)))`
+}
+
 export function after(delayMs: string): string {
   return `${NOW} + ${delayMs} * interval '1 millisecond'`
 }

@@ -3,11 +3,13 @@ import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { dropSchema, type PostgresServer, postgresServer, query, schemaUrl } from '../../../test/servers/postgres.ts'
 import { systemClock } from '../../time/clock.ts'
+import { CLAIM_AGED } from './claim.ts'
 import { COMPLETE, COMPLETE_THERE } from './complete.ts'
 import type { Statement } from './database.ts'
 import { LOOK_AT_LEASES, RENEW } from './leases.ts'
 import { migrate } from './module.ts'
 import { namesIn } from './names.ts'
+import { CLAIM_LIMITED_AGED } from './rate-limits.ts'
 import { REMOVE_FINISHED } from './retention.ts'
 import { SETTLE } from './settle.ts'
 
@@ -47,6 +49,28 @@ const cases: readonly [name: string, statement: Statement, values: readonly unkn
   ['LOOK_AT_LEASES', LOOK_AT_LEASES, [ids, many('w token')]],
   ['REMOVE_FINISHED', REMOVE_FINISHED, [ids, many(0)]],
 ]
+
+const lanes = [['a', 'b'], [10, 10], [60_000, 60_000], [0, 0], ['-infinity', '-infinity'], 10, 'w', 'w token']
+
+// X119
+for (const [name, statement, values] of [
+  ['CLAIM_AGED', CLAIM_AGED, [...lanes, 600_000]],
+  ['CLAIM_LIMITED_AGED', CLAIM_LIMITED_AGED, [...lanes, [null, 2], [null, 60_000], ['b'], 600_000]],
+] as const) {
+  test(`${name} reads the first jobs of each priority from the index, and sorts no more than those`, async () => {
+    const client = new pg.Client({ connectionString: server.url })
+    await client.connect()
+    await client.query('BEGIN')
+    const text = `EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) ${statement(namesIn(schema))}`
+    const { rows } = await client.query(text, [null, ...values])
+    await client.query('ROLLBACK')
+    await client.end()
+    const plan = rows.map((row) => String(row['QUERY PLAN'])).join('\n')
+    assert.doesNotMatch(plan, /Seq Scan on jobs/, plan)
+    const read = [...plan.matchAll(/rows=(\d+)/g)].map(([, count]) => Number(count))
+    assert.ok(Math.max(...read) <= 200, plan)
+  })
+}
 
 // A pooler, or a pool of the user's own, takes none of the settings that our own connections have.
 for (const [name, statement, values] of cases) {

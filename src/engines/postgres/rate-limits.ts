@@ -2,7 +2,7 @@ import type { SubscribedType } from '../../engine/engine.ts'
 import { systemClock } from '../../time/clock.ts'
 import { accept, type Claimed, columnsOf, lease, measured, type Taking, taken } from './claim.ts'
 import type { Database } from './database.ts'
-import { jobColumns, ms, NOW } from './fragments.ts'
+import { agedBy, jobColumns, ms, NOW, type Rank } from './fragments.ts'
 import type { Names } from './names.ts'
 import type { JobRow } from './rows.ts'
 
@@ -26,7 +26,12 @@ const PARTS = 200
  * began. The time is read when all locks are held, so counting and recording are on the same side of every other claim. A
  * type whose row another claim has locked is left out; `locked` counts the others.
  */
-export const CLAIM_LIMITED = ({ jobs, limits }: Names): string => `
+export const CLAIM_LIMITED = (names: Names): string => claimLimitedBy(names)
+
+/** The same with ageing, one rank in $13 milliseconds. */
+export const CLAIM_LIMITED_AGED = (names: Names): string => claimLimitedBy(names, agedBy('$13'))
+
+const claimLimitedBy = ({ jobs, limits }: Names, rank?: Rank): string => `
 WITH locked AS MATERIALIZED (
   SELECT type, started_at, started FROM ${limits} WHERE type = ANY ($12::text[]) ORDER BY type FOR UPDATE SKIP LOCKED),
 moment AS MATERIALIZED (
@@ -53,7 +58,7 @@ open AS MATERIALIZED (
     lane.since
   FROM lanes AS lane LEFT JOIN judged ON judged.type = lane.type
   WHERE lane.starts_max IS NULL OR judged.starts_left > 0),
-${taken(jobs, 'open AS lane')},
+${taken(jobs, 'open AS lane', rank)},
 leased AS (
   ${lease(jobs, 'job.id, job.type, job.attempt_count <= greatest(1, job.max_attempts) AS is_start')}),
 begun AS (
@@ -153,12 +158,12 @@ interface TakingLimited extends Taking {
 
 async function takeLimited(
   database: Database,
-  { lanes, limited, max, worker, token, cursors }: TakingLimited,
+  { lanes, limited, max, worker, token, cursors, ageingMs }: TakingLimited,
 ): Promise<LimitedRow | undefined> {
   const limits = lanes.map((lane) => limited.find((type) => type.type === lane.type)?.limit ?? null)
   const [row] = await measured(cursors, lanes, (starts) =>
     database.rows<LimitedRow>(
-      CLAIM_LIMITED,
+      ageingMs === null ? CLAIM_LIMITED : CLAIM_LIMITED_AGED,
       ...columnsOf(lanes, starts),
       max,
       worker,
@@ -166,6 +171,7 @@ async function takeLimited(
       limits.map((limit) => limit?.max ?? null),
       limits.map((limit) => limit?.perMs ?? null),
       limited.map((type) => type.type),
+      ...(ageingMs === null ? [] : [ageingMs]),
     ),
   )
   return row

@@ -1,5 +1,6 @@
 import type { Lease } from '../../engine/outcome.ts'
 import { UnsupportedError } from '../../errors.ts'
+import { effectiveRank } from '../../job/ageing.ts'
 import type { ErrorRecord, JobView, NewJob, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
 import { readPredecessors } from '../../job/predecessors.ts'
 import { type Ended, type StoredState, shownState } from '../../job/states.ts'
@@ -232,4 +233,21 @@ function toUuid(id: string): string {
 
 function isUlid(id: string): boolean {
   return /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(id)
+}
+
+/** The order of a claim. */
+export function byUrgency(one: JobRow, other: JobRow): number {
+  return one.priority === other.priority ? byDue(one, other) : one.priority - other.priority
+}
+
+/** The same with ageing, as of the claim by the server's clock: the end of a lease tells it. `leaseMs` is by type. */
+export function byAgedUrgency(leaseMs: ReadonlyMap<string | null, number>, ageingMs: number): typeof byUrgency {
+  const rankOf = ({ type, priority, run_ms: runMs, expires_ms: expiresMs }: JobRow): number =>
+    effectiveRank(priority, (expiresMs ?? 0) - (leaseMs.get(type) ?? 0) - runMs, ageingMs)
+  return (one, other) => rankOf(one) - rankOf(other) || byDue(one, other)
+}
+
+function byDue(one: JobRow, other: JobRow): number {
+  if (one.run_ms !== other.run_ms) return one.run_ms - other.run_ms
+  return (one.arrival ?? Number.POSITIVE_INFINITY) - (other.arrival ?? Number.POSITIVE_INFINITY)
 }

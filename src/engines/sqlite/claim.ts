@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
+import { effectiveRank } from '../../job/ageing.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
 import { reviewSuccessors } from './dependencies.ts'
@@ -80,16 +81,25 @@ export function nextDue(
   return { ready: false, nextMs }
 }
 
+export interface Claiming {
+  readonly types: readonly SubscribedType[]
+  readonly bounds: Bounds
+  readonly worker: string
+  /** Null: strict priority. */
+  readonly ageingMs: number | null
+}
+
 /** Takes the most urgent due jobs. Inside a write transaction. */
 export function claimReady(
   connection: Connection,
-  types: readonly SubscribedType[],
-  bounds: Bounds,
-  worker: string,
+  { types, bounds, worker, ageingMs }: Claiming,
   nowMs: number,
 ): readonly Lease[] {
   const lanes = openLanes(connection, types, bounds, nowMs)
-  const found = readMostUrgent(connection, lanes, bounds.max, toIso(nowMs))
+  const found =
+    ageingMs === null
+      ? readMostUrgent(connection, lanes, bounds.max, toIso(nowMs))
+      : readAged(connection, lanes, bounds.max, { nowMs, ageingMs })
   const rows = found.filter((row) => hasAttemptsLeft(connection, row, nowMs))
   if (rows.length === 0) return []
   recordStarts(connection, lanes, rows, nowMs)
@@ -134,9 +144,62 @@ function readPriority(connection: Connection, probes: readonly Probe[], max: num
   if (first === undefined) return []
   if (others.length === 0) return (connection.prepareArrays(READ_LANE).all(first) as JobColumns[]).map(toJobRow)
   const found = probes.flatMap((probe) => connection.prepare(PROBE).all(probe) as Probed[]).sort(byDueThenArrival)
-  const rowids = found.slice(0, max).map((row) => row.rowid)
-  const rows = connection.prepareArrays(READ_ROWS).all({ rows: JSON.stringify(rowids) }) as JobColumns[]
-  return rows.map(toJobRow).sort(byDueThenArrival)
+  return readRows(connection, found.slice(0, max)).sort(byDueThenArrival)
+}
+
+function readRows(connection: Connection, found: readonly Probed[]): JobRow[] {
+  const rowids = JSON.stringify(found.map((row) => row.rowid))
+  return (connection.prepareArrays(READ_ROWS).all({ rows: rowids }) as JobColumns[]).map(toJobRow)
+}
+
+interface Ranked extends Probed {
+  readonly rank: number
+}
+
+/**
+ * The same with ageing: in order of effective rank, due time and arrival. Within a lane that is the order of due time, so
+ * its first job tells whether the rest of the lane matters, and only the lanes that can contribute are probed.
+ */
+function readAged(
+  connection: Connection,
+  lanes: readonly Lane[],
+  max: number,
+  { nowMs, ageingMs }: { readonly nowMs: number; readonly ageingMs: number },
+): readonly JobRow[] {
+  const now = toIso(nowMs)
+  const rankOf = (priority: number, due: string): number => effectiveRank(priority, nowMs - fromIso(due), ageingMs)
+  const left = new Map(lanes.map((lane) => [lane.type.type, lane.max]))
+  const heads = peek(connection, lanes)
+    .filter(({ due }) => due <= now)
+    .map((head) => ({ ...head, rowid: 0, scheduled_at: head.due, rank: rankOf(head.priority, head.due) }))
+    .sort(byRank)
+  let taken: readonly Ranked[] = []
+  for (const head of heads) {
+    const last = taken[max - 1]
+    if (last !== undefined && byRank(last, head) < 0) break
+    const { type, priority } = head
+    const probe: Probe = { type, priority, now, max: Math.min(max, left.get(type) ?? 0) }
+    const found = connection.prepare(PROBE).all(probe) as Probed[]
+    const ranked = found.map((row) => ({ ...row, rank: rankOf(priority, row.scheduled_at) }))
+    taken = mostUrgent([...taken, ...ranked], max, left)
+  }
+  const places = new Map(taken.map(({ rowid }, place) => [rowid, place]))
+  return readRows(connection, taken).sort((one, other) => (places.get(one.rowid) ?? 0) - (places.get(other.rowid) ?? 0))
+}
+
+/** At most `max`, and of each type at most what is left of it. */
+function mostUrgent(found: readonly Ranked[], max: number, left: ReadonlyMap<string, number>): readonly Ranked[] {
+  const counts = new Map<string, number>()
+  const isAllowed = ({ type }: Ranked): boolean => {
+    const count = (counts.get(type) ?? 0) + 1
+    counts.set(type, count)
+    return count <= (left.get(type) ?? 0)
+  }
+  return found.toSorted(byRank).filter(isAllowed).slice(0, max)
+}
+
+function byRank(one: Ranked, other: Ranked): number {
+  return one.rank === other.rank ? byDueThenArrival(one, other) : one.rank - other.rank
 }
 
 function byDueThenArrival(one: Probed, other: Probed): number {

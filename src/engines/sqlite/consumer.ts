@@ -100,7 +100,9 @@ export class SqliteConsumer implements Consumer {
     const max = Math.min(request.max, this.#core.claimMax)
     if (request.from === 'expired') return claimExpired(connection, this.#subscription, max, clock.nowMs())
     this.#takenAtMs = clock.nowMs()
-    return claimReady(connection, this.#types(), { ...request, max }, this.#subscription.worker, this.#takenAtMs)
+    const { worker, ageingMs = null } = this.#subscription
+    const claiming = { types: this.#types(), bounds: { ...request, max }, worker, ageingMs }
+    return claimReady(connection, claiming, this.#takenAtMs)
   }
 
   #types(): readonly SubscribedType[] {

@@ -51,7 +51,7 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   recoveryMaxMs: RECOVERY_MAX_MS,
   enqueueDelayMaxMs: Number.POSITIVE_INFINITY,
   retryDelayMaxMs: Number.POSITIVE_INFINITY,
-  order: 'priority',
+  order: 'ageing-priority',
   keys: 'unique-live',
   latest: true,
   idempotentEnqueue: true,

@@ -21,7 +21,7 @@ export const OPERATING_CASES: Cases<keyof typeof OPERATING_ROUTES> = {
       [mill.engine.name, true, false],
     )
     assert.match(session.version, /^\d+\.\d+\.\d+/)
-    assert.equal(session.capabilities.order, 'priority')
+    assert.equal(session.capabilities.order, 'ageing-priority')
   },
   async showOverview({ ask, bury }) {
     await bury()
