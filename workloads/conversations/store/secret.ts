@@ -1,7 +1,7 @@
 /** The local secret of `original_snippet_hash`. The hook is built from this file too. */
-import { createHmac, randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { EngineError, fieldOf } from '../../../src/errors.ts'
+import { hmacSha256 } from './sha256.ts'
 
 const SECRET_BYTES = 32
 
@@ -20,6 +20,11 @@ export function readSecret(databaseFile: string): Uint8Array {
   )
 }
 
+/** Loaded when it is needed: the hook seldom creates a secret, and node:crypto takes 5 ms to load. */
+export function randomBytes(count: number): Uint8Array {
+  return process.getBuiltinModule('node:crypto').randomBytes(count)
+}
+
 function read(file: string): Uint8Array | null {
   try {
     return readFileSync(file)
@@ -31,7 +36,7 @@ function read(file: string): Uint8Array | null {
 
 /** Written under another name and then linked, so that no process reads a file that is still empty. The first one wins. */
 function create(file: string): Uint8Array {
-  const draft = `${file}.${randomBytes(6).toString('hex')}`
+  const draft = `${file}.${Buffer.from(randomBytes(6)).toString('hex')}`
   const descriptor = openSync(draft, 'wx', 0o600)
   try {
     writeSync(descriptor, randomBytes(SECRET_BYTES))
@@ -51,5 +56,5 @@ function create(file: string): Uint8Array {
 
 /** HMAC-SHA-256 in hex: a bare hash of a mail address or phone number can be reversed by guessing. */
 export function snippetHash(secret: Uint8Array, snippet: string): string {
-  return createHmac('sha256', secret).update(snippet).digest('hex')
+  return Buffer.from(hmacSha256(secret, Buffer.from(snippet))).toString('hex')
 }

@@ -1,0 +1,177 @@
+/**
+ * Where sanitised messages wait that the hook could not write to the database. Every message is a file of its own: written
+ * under another name, synced and renamed, so it is there as a whole or not at all, and no lock is needed between hooks and
+ * workers. Names are ULIDs, so their order is that of time.
+ */
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  opendirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { homedir } from 'node:os'
+import path from 'node:path'
+import { fieldOf } from '../../../src/errors.ts'
+import { ULID_PATTERN } from '../jobs/contract.ts'
+import { sha256 } from '../store/sha256.ts'
+import type { SanitizedMessage } from './capture.ts'
+
+export const ENTRY = '.json'
+/** What is still being written, or was when its process was killed. */
+export const DRAFT = '.draft'
+/** What cannot be read. It is kept for a person to look at. */
+export const UNREADABLE = '.unreadable'
+
+/**
+ * Beside the database; and in the home folder, for a database whose folder is missing, read-only or full. The worker of that
+ * database looks into both.
+ */
+export function spoolFolders(databaseFile: string, home: string = homedir()): readonly string[] {
+  const file = path.resolve(databaseFile)
+  const name = Buffer.from(sha256(Buffer.from(file))).toString('hex', 0, 8)
+  return [`${file}.spool`, path.join(home, '.millrace', 'spool', name)]
+}
+
+/** False only when there is certainly nothing. A message that follows a spooled one is spooled too, to keep their order. */
+export function hasSpooled(folders: readonly string[]): boolean {
+  return folders.some((folder) => {
+    try {
+      const entries = opendirSync(folder)
+      try {
+        for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
+          if (entry.name.endsWith(ENTRY)) return true
+        }
+        return false
+      } finally {
+        entries.closeSync()
+      }
+    } catch (error) {
+      return fieldOf(error, 'code') !== 'ENOENT'
+    }
+  })
+}
+
+/** Writes it to the first folder that takes it. Throws the error of the last one if none does. */
+export function writeToSpool(folders: readonly string[], message: SanitizedMessage): string {
+  let last: unknown
+  for (const folder of folders) {
+    try {
+      writeEntry(folder, message)
+      return folder
+    } catch (error) {
+      last = error
+    }
+  }
+  throw last
+}
+
+function writeEntry(folder: string, message: SanitizedMessage): void {
+  makeFolder(folder)
+  const draft = path.join(folder, message.id + DRAFT)
+  try {
+    const descriptor = openSync(draft, 'wx', 0o600)
+    try {
+      writeSync(descriptor, JSON.stringify(message))
+      fsyncSync(descriptor)
+    } finally {
+      closeSync(descriptor)
+    }
+    renameSync(draft, path.join(folder, message.id + ENTRY))
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  }
+  syncFolder(folder)
+}
+
+/** The folder of a database is not created: it may be on a disk that is not mounted. */
+function makeFolder(folder: string): void {
+  const isBesideDatabase = folder.endsWith('.spool')
+  try {
+    mkdirSync(folder, { recursive: !isBesideDatabase, mode: 0o700 })
+  } catch (error) {
+    if (fieldOf(error, 'code') !== 'EEXIST') throw error
+  }
+}
+
+/** After a power cut, a new name is certain to be there only if its folder was synced. Windows cannot and need not. */
+function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return
+  const descriptor = openSync(folder, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+export interface SpoolFile {
+  readonly folder: string
+  readonly name: string
+}
+
+/** Everything in the folders, in the order of their names. */
+export function spoolFiles(folders: readonly string[]): readonly SpoolFile[] {
+  const files = folders.flatMap((folder) => namesIn(folder).map((name) => ({ folder, name })))
+  return files.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    if (fieldOf(error, 'code') === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** Removes what waits of a conversation, so that it does not come back after it was forgotten. Returns how many. */
+export function removeSpooled(databaseFile: string, conversationId: string, home?: string): number {
+  let removed = 0
+  for (const { folder, name } of spoolFiles(spoolFolders(databaseFile, home))) {
+    const text = readFileSync(path.join(folder, name), 'utf8')
+    // Drafts and unreadable files can hold a message of it too.
+    if (!text.includes(conversationId)) continue
+    rmSync(path.join(folder, name), { force: true })
+    removed += 1
+  }
+  return removed
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const isUlid = (value: unknown): value is string => isText(value) && ULID_PATTERN.test(value)
+const isTime = (value: unknown): value is string =>
+  isText(value) && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)
+
+/** Null when it is not a whole entry. */
+export function parseEntry(text: string): SanitizedMessage | null {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return null
+  }
+  return isMessage(value) ? value : null
+}
+
+function isMessage(value: unknown): value is SanitizedMessage {
+  const field = (name: string): unknown => fieldOf(value, name)
+  const [role, findings, cut] = [field('role'), field('findings'), field('cut')]
+  return (
+    isUlid(field('id')) &&
+    isUlid(field('conversationId')) &&
+    (role === 'user' || role === 'assistant') &&
+    isText(field('content')) &&
+    isText(field('version')) &&
+    Array.isArray(findings) &&
+    findings.every((one) => ['category', 'hash', 'replacement'].every((name) => isText(fieldOf(one, name)))) &&
+    Number.isSafeInteger(cut) &&
+    isTime(field('at'))
+  )
+}
