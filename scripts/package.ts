@@ -10,6 +10,7 @@ import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildDashboard } from './dashboard.ts'
+import { buildHook } from './hook.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const STAGE = path.join(ROOT, 'dist/package')
@@ -31,6 +32,9 @@ const STARTED_BY_FILE = {
   'conformance/producer': 'conformance/process/producer.ts',
 }
 
+/** Built apart, into one CommonJS file. */
+const HOOK = 'millrace-hook'
+
 /** `.` is `index`, `./workloads/escrow` is `workloads/escrow`; an export with files of its own beside it is a folder. */
 function outputName(subpath: string): string {
   const name = subpath === '.' ? 'index' : subpath.slice(2)
@@ -39,7 +43,9 @@ function outputName(subpath: string): string {
 
 function entries(): Record<string, string> {
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [outputName(subpath), source])
-  const commands = Object.entries(manifest.bin).map(([name, source]) => [`bin/${name}`, source])
+  const commands = Object.entries(manifest.bin).flatMap(([name, source]) =>
+    name === HOOK ? [] : [[`bin/${name}`, source]],
+  )
   const all = [...exported, ...commands, ...Object.entries(STARTED_BY_FILE)]
   return Object.fromEntries(all.map(([name = '', source = '']) => [name, path.join(ROOT, source)]))
 }
@@ -126,7 +132,9 @@ export function publishedManifest() {
     const types = `./dist/types/${source.replace(/^\.\//, '').replace(/\.ts$/, '.d.ts')}`
     return [subpath, { types, default: `./dist/${outputName(subpath)}.js` }]
   })
-  const bin = Object.fromEntries(Object.keys(manifest.bin).map((name) => [name, `./dist/bin/${name}.js`]))
+  const bin = Object.fromEntries(
+    Object.keys(manifest.bin).map((name) => [name, `./dist/bin/${name}.${name === HOOK ? 'cjs' : 'js'}`]),
+  )
   return { ...published, bin, exports: Object.fromEntries(built) }
 }
 
@@ -134,6 +142,7 @@ export async function stagePackage(): Promise<string> {
   rmSync(STAGE, { recursive: true, force: true })
   mkdirSync(path.join(STAGE, 'dist'), { recursive: true })
   await bundle()
+  await buildHook(path.join(STAGE, `dist/bin/${HOOK}.cjs`))
   declare()
   cpSync(await buildDashboard(), path.join(STAGE, 'dist/dashboard'), { recursive: true })
   for (const file of linkedFiles()) cpSync(path.join(ROOT, file), path.join(STAGE, file), { recursive: true })

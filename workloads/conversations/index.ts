@@ -1,3 +1,6 @@
+export { type HookHandlerOptions, type HookResult, hookHandler } from './hook/handler.ts'
+export type { HookInput } from './hook/input.ts'
+export { type TakeInOptions, type TakenIn, takeInSpool } from './hook/intake.ts'
 export { type ApprovedFetch, type ApprovedFetchOptions, approvedFetch, assertApproved } from './network.ts'
 export {
   CONVERSATION_LATENCY_MS,

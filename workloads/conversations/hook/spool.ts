@@ -11,6 +11,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   writeSync,
@@ -33,9 +34,22 @@ export const UNREADABLE = '.unreadable'
  * database looks into both.
  */
 export function spoolFolders(databaseFile: string, home: string = homedir()): readonly string[] {
-  const file = path.resolve(databaseFile)
+  const file = realPath(path.resolve(databaseFile))
   const name = Buffer.from(sha256(Buffer.from(file))).toString('hex', 0, 8)
   return [`${file}.spool`, path.join(home, '.millrace', 'spool', name)]
+}
+
+/** SQLite resolves symbolic links, so the worker knows the file by this name. */
+function realPath(file: string): string {
+  for (const resolve of [
+    () => realpathSync.native(file),
+    () => path.join(realpathSync.native(path.dirname(file)), path.basename(file)),
+  ]) {
+    try {
+      return resolve()
+    } catch {}
+  }
+  return file
 }
 
 /** False only when there is certainly nothing. A message that follows a spooled one is spooled too, to keep their order. */

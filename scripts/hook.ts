@@ -1,0 +1,36 @@
+/** Builds `millrace-hook` into one CommonJS file: `npm run hook`. Starting it costs hardly more than starting Node. */
+import { chmodSync, mkdirSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url))
+const SOURCE = path.join(ROOT, 'workloads/conversations/hook')
+
+export const HOOK_FILE: string = path.join(ROOT, 'dist/millrace-hook.cjs')
+
+/** Returns the file. Throws when the result needs anything but built-in modules. */
+export async function buildHook(file: string = HOOK_FILE): Promise<string> {
+  const { build } = await import('esbuild')
+  mkdirSync(path.dirname(file), { recursive: true })
+  const { metafile } = await build({
+    entryPoints: [path.join(SOURCE, 'main.ts')],
+    outfile: file,
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    // An older Node than the package needs must be able to read it, to say so and to spool.
+    target: 'node20',
+    alias: { ulid: path.join(SOURCE, 'ulid.ts') },
+    legalComments: 'none',
+    metafile: true,
+    logLevel: 'error',
+  })
+  const imported = Object.values(metafile.outputs).flatMap(({ imports }) => imports.map((one) => one.path))
+  const foreign = imported.filter((name) => !isBuiltin(name))
+  if (foreign.length > 0) throw new Error(`the hook may import built-in modules only, not ${foreign.join(', ')}`)
+  chmodSync(file, 0o755)
+  return file
+}
+
+if (import.meta.main) console.log(path.relative(process.cwd(), await buildHook()))

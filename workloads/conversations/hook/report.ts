@@ -1,0 +1,28 @@
+import { appendFileSync, mkdirSync, renameSync, statSync, writeSync } from 'node:fs'
+import { homedir } from 'node:os'
+import path from 'node:path'
+
+/** A longer log becomes hook.log.1, and the one before it goes. */
+const LOG_BYTES_MAX = 1_048_576
+
+/** The sentences hold nothing of the input. None of this throws: there is nobody left to tell. */
+const oneLine = (sentence: string): string => sentence.replace(/\s+/g, ' ')
+
+/** On standard error, without process.stderr: it would load the modules of streams. */
+export function mention(sentence: string): void {
+  try {
+    writeSync(2, `millrace-hook: ${oneLine(sentence)}\n`)
+  } catch {}
+}
+
+/** In ~/.millrace/hook.log. */
+export function log(sentence: string, at: string): void {
+  try {
+    const folder = path.join(homedir(), '.millrace')
+    const file = path.join(folder, 'hook.log')
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+    if (size > LOG_BYTES_MAX) renameSync(file, `${file}.1`)
+    appendFileSync(file, `${JSON.stringify({ at, pid: process.pid, message: oneLine(sentence) })}\n`, { mode: 0o600 })
+  } catch {}
+}
