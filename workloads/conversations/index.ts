@@ -1,6 +1,21 @@
 export { type HookHandlerOptions, type HookResult, hookHandler } from './hook/handler.ts'
 export type { HookInput } from './hook/input.ts'
 export { type TakeInOptions, type TakenIn, takeInSpool } from './hook/intake.ts'
+export { type AnthropicModelOptions, anthropicModel } from './models/anthropic.ts'
+export { type ModelConfig, type ModelParts, modelConfigSchema, modelFrom } from './models/config.ts'
+export { type LocalModelOptions, localModel } from './models/local.ts'
+export {
+  LEARNING_CATEGORIES,
+  type Model,
+  type ModelAnswer,
+  type ModelCall,
+  type ModelFinding,
+  type ModelLearning,
+  type ModelMessage,
+  PERSONAL_DATA_CATEGORIES,
+  type Usage,
+} from './models/model.ts'
+export { type OpenAiModelOptions, openAiModel } from './models/openai.ts'
 export { type ApprovedFetch, type ApprovedFetchOptions, approvedFetch, assertApproved } from './network.ts'
 export {
   CONVERSATION_LATENCY_MS,

@@ -1,5 +1,13 @@
 /** What the pipeline asks of a model. Adapters: `anthropicModel`, `openAiModel` and `localModel`. */
 
+/** What a learning is about. A model's other categories become 'other'. */
+export const LEARNING_CATEGORIES = ['fix', 'cause', 'decision', 'preference', 'practice', 'fact', 'other'] as const
+
+/** The categories of findings by a model. Others become 'other'. */
+export const PERSONAL_DATA_CATEGORIES = [
+  ...['name', 'username', 'email', 'phone', 'address', 'birth_date', 'id_number', 'account', 'secret', 'other'],
+] as const
+
 export interface ModelMessage {
   readonly id: string
   readonly role: string

@@ -1,0 +1,83 @@
+import { z } from 'zod'
+import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.ts'
+import { type Clock, systemClock } from '../../../src/time/clock.ts'
+import { type ChatReply, chatModel } from './chat.ts'
+import { type Environment, keyOf, modelName, urlBelow } from './config-values.ts'
+import type { Model } from './model.ts'
+import { jsonOf, post } from './post.ts'
+
+export interface AnthropicModelOptions {
+  /** The name of a model. There is no default: you choose what reads your conversations, and what it costs. */
+  readonly model: string
+  /** Where the API key is: `env:NAME` of an environment variable; default: `env:ANTHROPIC_API_KEY`. */
+  readonly keyRef?: string
+  /** Default: https://api.anthropic.com. */
+  readonly url?: string
+  /** Tokens of one answer; default: 8192. An answer that needs more is an error. */
+  readonly maxTokens?: number
+  readonly charsPerCall?: number
+  readonly env?: Environment
+  readonly clock?: Clock
+}
+
+const OPTIONS: OptionNames<AnthropicModelOptions> = {
+  ...{ model: true, keyRef: true, url: true, maxTokens: true, charsPerCall: true, env: true, clock: true },
+}
+
+const URL_DEFAULT = 'https://api.anthropic.com'
+const KEY_DEFAULT = 'env:ANTHROPIC_API_KEY'
+const MAX_TOKENS = 8_192
+const API_VERSION = '2023-06-01'
+
+const replySchema = z.object({
+  content: z.array(z.object({ type: z.string(), text: z.string().optional() })),
+  stop_reason: z.string().nullable(),
+  usage: z.object({
+    input_tokens: z.number(),
+    output_tokens: z.number(),
+    cache_creation_input_tokens: z.number().nullish(),
+    cache_read_input_tokens: z.number().nullish(),
+  }),
+})
+
+/**
+ * A model behind the Anthropic Messages API.
+ *
+ * @example
+ * const model = anthropicModel({ model: 'claude-haiku-4-5', keyRef: 'env:ANTHROPIC_API_KEY' })
+ */
+export function anthropicModel(options: AnthropicModelOptions): Model {
+  refuseUnknown(options, OPTIONS, 'anthropicModel')
+  const { maxTokens = MAX_TOKENS, clock = systemClock, keyRef = KEY_DEFAULT, env = process.env } = options
+  const model = modelName(options.model, 'anthropic')
+  const endpoint = options.url ?? URL_DEFAULT
+  const url = urlBelow(endpoint, 'v1/messages')
+  const headers = { 'x-api-key': keyOf(keyRef, env), 'anthropic-version': API_VERSION }
+  return chatModel({
+    name: `anthropic:${model}`,
+    endpoint,
+    ...(options.charsPerCall === undefined ? {} : { charsPerCall: options.charsPerCall }),
+    async ask({ system, user }, call) {
+      const body = { model, max_tokens: maxTokens, system, messages: [{ role: 'user', content: user }] }
+      const posted = await post(url, { headers, body, call, clock })
+      return readReply(jsonOf(posted, url, keyRef))
+    },
+  })
+}
+
+function readReply(json: unknown): ChatReply {
+  const { success, data } = replySchema.safeParse(json)
+  if (!success) throw new Error('the answer does not have the form of the Messages API; check the URL of the model')
+  const { content, stop_reason: reason, usage } = data
+  if (reason === 'max_tokens' || reason === 'model_context_window_exceeded') {
+    throw new Error(`the model's answer was cut off (${reason}); raise 'maxTokens' or lower 'charsPerCall'`)
+  }
+  if (reason === 'refusal') throw new Error('the model declined to answer; configure another model if it goes on')
+  return {
+    text: content.flatMap(({ type, text }) => (type === 'text' && text !== undefined ? [text] : [])).join(''),
+    usage: {
+      inputTokens: usage.input_tokens + (usage.cache_creation_input_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0),
+      outputTokens: usage.output_tokens,
+    },
+  }
+}
