@@ -9,6 +9,7 @@ export {
   type Model,
   type ModelAnswer,
   type ModelCall,
+  ModelFailure,
   type ModelFinding,
   type ModelLearning,
   type ModelMessage,

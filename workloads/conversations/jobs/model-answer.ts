@@ -45,9 +45,10 @@ export async function answerOf<Schema extends z.ZodType>(
   )
 }
 
-/** Errors of the queue decide what happens next and quote nothing. Any other message may quote what the model was given. */
+/** Errors of the queue and our adapters' ModelFailure decide what happens next and quote nothing. Any other message may quote what the model was given. */
 function withoutContent(model: string, error: unknown): unknown {
-  if (isMillraceError(error) || fieldOf(error, 'name') === 'AbortError') return error
+  const isOurs = isMillraceError(error) || fieldOf(error, 'code') === 'ERR_MODEL'
+  if (isOurs || fieldOf(error, 'name') === 'AbortError') return error
   const kind = isError(error) ? error.name : typeof error
   const [code, status] = [fieldOf(error, 'code'), fieldOf(error, 'status')]
   const details = [code, status].filter((detail) => typeof detail === 'string' || typeof detail === 'number')

@@ -1,6 +1,12 @@
 /** Reads what a language model answered. Whatever does not fit is an ordinary error, and no error quotes a message. */
 import { z } from 'zod'
-import { type ModelFinding, type ModelLearning, type ModelMessage, PERSONAL_DATA_CATEGORIES } from './model.ts'
+import {
+  ModelFailure,
+  type ModelFinding,
+  type ModelLearning,
+  type ModelMessage,
+  PERSONAL_DATA_CATEGORIES,
+} from './model.ts'
 
 const ITEMS_MAX = 1_000
 const SNIPPET_CHARS_MAX = 2_000
@@ -83,8 +89,8 @@ function categoryOf(given: string, known: readonly string[]): string {
   return known.find((one) => one.toLowerCase() === plain) ?? 'other'
 }
 
-function nonsense(why: string): Error {
-  return new Error(`the model's answer ${why}; if this happens often, configure a more capable model`)
+function nonsense(why: string): ModelFailure {
+  return new ModelFailure(`the model's answer ${why}; if this happens often, configure a more capable model`)
 }
 
 /**

@@ -3,7 +3,7 @@ import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { type ChatReply, chatModel } from './chat.ts'
 import { type Environment, keyOf, modelName, urlBelow } from './config-values.ts'
-import type { Model } from './model.ts'
+import { type Model, ModelFailure } from './model.ts'
 import { jsonOf, post } from './post.ts'
 
 export interface AnthropicModelOptions {
@@ -15,6 +15,7 @@ export interface AnthropicModelOptions {
   readonly url?: string
   /** Tokens of one answer; default: 8192. An answer that needs more is an error. */
   readonly maxTokens?: number
+  /** Characters of messages in one call; default: 50000. A longer conversation takes several calls, one after another. */
   readonly charsPerCall?: number
   readonly env?: Environment
   readonly clock?: Clock
@@ -27,6 +28,7 @@ const OPTIONS: OptionNames<AnthropicModelOptions> = {
 const URL_DEFAULT = 'https://api.anthropic.com'
 const KEY_DEFAULT = 'env:ANTHROPIC_API_KEY'
 const MAX_TOKENS = 8_192
+const CHARS_PER_CALL = 50_000
 const API_VERSION = '2023-06-01'
 
 const replySchema = z.object({
@@ -56,7 +58,7 @@ export function anthropicModel(options: AnthropicModelOptions): Model {
   return chatModel({
     name: `anthropic:${model}`,
     endpoint,
-    ...(options.charsPerCall === undefined ? {} : { charsPerCall: options.charsPerCall }),
+    charsPerCall: options.charsPerCall ?? CHARS_PER_CALL,
     async ask({ system, user }, call) {
       const body = { model, max_tokens: maxTokens, system, messages: [{ role: 'user', content: user }] }
       const posted = await post(url, { headers, body, call, clock })
@@ -67,12 +69,14 @@ export function anthropicModel(options: AnthropicModelOptions): Model {
 
 function readReply(json: unknown): ChatReply {
   const { success, data } = replySchema.safeParse(json)
-  if (!success) throw new Error('the answer does not have the form of the Messages API; check the URL of the model')
+  if (!success)
+    throw new ModelFailure('the answer does not have the form of the Messages API; check the URL of the model')
   const { content, stop_reason: reason, usage } = data
   if (reason === 'max_tokens' || reason === 'model_context_window_exceeded') {
-    throw new Error(`the model's answer was cut off (${reason}); raise 'maxTokens' or lower 'charsPerCall'`)
+    throw new ModelFailure(`the model's answer was cut off (${reason}); raise 'maxTokens' or lower 'charsPerCall'`)
   }
-  if (reason === 'refusal') throw new Error('the model declined to answer; configure another model if it goes on')
+  if (reason === 'refusal')
+    throw new ModelFailure('the model declined to answer; configure another model if it goes on')
   return {
     text: content.flatMap(({ type, text }) => (type === 'text' && text !== undefined ? [text] : [])).join(''),
     usage: {

@@ -12,7 +12,7 @@ import {
 } from '../../../test/fixtures/model-server.ts'
 import { approvedFetch } from '../network.ts'
 import { modelFrom } from './config.ts'
-import type { Model, ModelCall, ModelMessage } from './model.ts'
+import { type Model, type ModelCall, ModelFailure, type ModelMessage } from './model.ts'
 
 const DIALECTS = [anthropicDialect, openAiDialect]
 
@@ -143,7 +143,7 @@ for (const dialect of DIALECTS) {
     )
     for (const answer of answers) {
       const error = await model.findPersonalData(messages, call).catch((thrown: unknown) => thrown)
-      assert.ok(error instanceof Error && !('code' in error), answer.slice(0, 100))
+      assert.ok(error instanceof ModelFailure, answer.slice(0, 100))
       assert.match(error.message, /^the model's answer /)
       assert.doesNotMatch(error.message, /john/i)
     }

@@ -20,12 +20,11 @@ export interface ChatReply {
 export interface ChatModelOptions {
   readonly name: string
   readonly endpoint: string
-  /** Characters of messages in one call; default: 24000. Longer conversations take several calls, one after another. */
-  readonly charsPerCall?: number
+  /** Characters of messages in one call. Longer conversations take several calls, one after another. */
+  readonly charsPerCall: number
   ask(prompt: Prompt, call: ModelCall): Promise<ChatReply>
 }
 
-const CHARS_PER_CALL = 24_000
 /** Pieces of long messages overlap, so they cannot be much smaller. */
 const CHARS_PER_CALL_MIN = 1_000
 
@@ -49,7 +48,7 @@ const learnings = (wanted: WantedLearnings): Question<ModelLearning> => ({
   identity: ({ category, content }) => `${category} ${content}`,
 })
 
-export function chatModel({ name, endpoint, charsPerCall = CHARS_PER_CALL, ask }: ChatModelOptions): Model {
+export function chatModel({ name, endpoint, charsPerCall, ask }: ChatModelOptions): Model {
   if (!Number.isInteger(charsPerCall) || charsPerCall < CHARS_PER_CALL_MIN) {
     throw new OptionError(`'charsPerCall' is ${charsPerCall}; give a whole number of at least ${CHARS_PER_CALL_MIN}`)
   }

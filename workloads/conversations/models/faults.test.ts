@@ -14,6 +14,7 @@ import {
 } from '../../../test/fixtures/model-server.ts'
 import { approvedFetch } from '../network.ts'
 import { modelFrom } from './config.ts'
+import { ModelFailure } from './model.ts'
 
 const messages = [{ id: 'm-1', role: 'user', content: 'a quoted message about john_smith' }]
 const clock = new TestClock(Date.parse('2026-11-17T05:00:00Z'))
@@ -46,7 +47,7 @@ const body = (type: string) => ({
   error: { type, message: 'your prompt "a quoted message about john_smith" with "type":"john" was refused' },
 })
 
-const isPlain = (error: unknown): boolean => error instanceof Error && !isMillraceError(error)
+const isPlain = (error: unknown): boolean => error instanceof ModelFailure && !isMillraceError(error)
 
 for (const dialect of [anthropicDialect, openAiDialect]) {
   test(`${dialect.kind}: Retry-After in seconds and as a date decides when the job is retried`, async (t) => {

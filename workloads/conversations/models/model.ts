@@ -50,6 +50,15 @@ export interface ModelCall {
 }
 
 /**
+ * An answer that cannot be used, or a server that failed: an ordinary retry. Its message says what to do and quotes nothing
+ * of a message, so it may be stored.
+ */
+export class ModelFailure extends Error {
+  readonly code = 'ERR_MODEL'
+  override readonly name = 'ModelFailure'
+}
+
+/**
  * Errors decide what the queue does: `Offline` (no connection: no attempt used), `RetryAfter` (429, 503 with Retry-After),
  * `NonRetryable` (refused credentials), any other error (an answer that does not match its schema) is an ordinary retry.
  */

@@ -3,7 +3,7 @@ import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { type ChatReply, chatModel } from './chat.ts'
 import { type Environment, keyOf, modelName, urlBelow } from './config-values.ts'
-import type { Model } from './model.ts'
+import { type Model, ModelFailure } from './model.ts'
 import { jsonOf, post } from './post.ts'
 import type { AnswerForm } from './prompt.ts'
 
@@ -13,6 +13,7 @@ export interface OpenAiModelOptions {
   readonly model: string
   /** Where the API key is: `env:NAME`. Default: none, for servers of your own. */
   readonly keyRef?: string
+  /** Characters of messages in one call; default: 8000, which fits a context of 4096 tokens. Raise it with the context. */
   readonly charsPerCall?: number
   readonly env?: Environment
   readonly clock?: Clock
@@ -21,6 +22,9 @@ export interface OpenAiModelOptions {
 const OPTIONS: OptionNames<OpenAiModelOptions> = {
   ...{ url: true, model: true, keyRef: true, charsPerCall: true, env: true, clock: true },
 }
+
+/** Ollama's default context has 4096 tokens, and it cuts a longer prompt without saying so. */
+const CHARS_PER_CALL = 8_000
 
 const replySchema = z.object({
   choices: z
@@ -54,7 +58,7 @@ export function openAiModel(options: OpenAiModelOptions): Model {
   return chatModel({
     name: `openai:${model}`,
     endpoint: options.url,
-    ...(options.charsPerCall === undefined ? {} : { charsPerCall: options.charsPerCall }),
+    charsPerCall: options.charsPerCall ?? CHARS_PER_CALL,
     async ask({ system, user, answer }, call) {
       const messages = [
         { role: 'system', content: system },
@@ -80,14 +84,14 @@ function readReply(json: unknown): ChatReply {
   const { success, data } = replySchema.safeParse(json)
   const choice = data?.choices[0]
   if (!success || choice === undefined) {
-    throw new Error('the answer does not have the form of chat completions; check the URL of the model')
+    throw new ModelFailure('the answer does not have the form of chat completions; check the URL of the model')
   }
   const { message, finish_reason: reason } = choice
   if (reason === 'length') {
-    throw new Error("the model's answer was cut off (length); raise the server's limit or lower 'charsPerCall'")
+    throw new ModelFailure("the model's answer was cut off (length); raise the server's limit or lower 'charsPerCall'")
   }
   if (reason === 'content_filter' || (message.refusal ?? '') !== '') {
-    throw new Error('the model declined to answer; configure another model if it goes on')
+    throw new ModelFailure('the model declined to answer; configure another model if it goes on')
   }
   return {
     text: message.content ?? '',

@@ -1,7 +1,7 @@
 /** One request to a model's API, and what each kind of failure means for the job. */
 import { NonRetryable, RetryAfter } from '../../../src/errors.ts'
 import type { Clock } from '../../../src/time/clock.ts'
-import type { ModelCall } from './model.ts'
+import { type ModelCall, ModelFailure } from './model.ts'
 
 export interface Posted {
   readonly status: number
@@ -58,9 +58,9 @@ async function readBody(response: Response, signal: AbortSignal, host: string): 
     }
   } catch {
     signal.throwIfAborted()
-    throw new Error(`the answer of ${host} broke off after ${bytes} bytes`)
+    throw new ModelFailure(`the answer of ${host} broke off after ${bytes} bytes`)
   }
-  if (bytes > BODY_BYTES_MAX) throw new Error(`the answer of ${host} is longer than ${BODY_BYTES_MAX} bytes`)
+  if (bytes > BODY_BYTES_MAX) throw new ModelFailure(`the answer of ${host} is longer than ${BODY_BYTES_MAX} bytes`)
   return Buffer.concat(chunks).toString('utf8')
 }
 
@@ -82,7 +82,9 @@ export function jsonOf(posted: Posted, url: string, credentials: string): unknow
     try {
       return JSON.parse(text)
     } catch {
-      throw new Error(`${hostOf(url)} answered with ${type.slice(0, 100)} that is not JSON; check the URL of the model`)
+      throw new ModelFailure(
+        `${hostOf(url)} answered with ${type.slice(0, 100)} that is not JSON; check the URL of the model`,
+      )
     }
   }
   throw failure(posted, `${hostOf(url)} answered with ${status}${kindOf(text)}`, credentials)
@@ -92,7 +94,7 @@ function failure({ status, retryAfterMs }: Posted, what: string, credentials: st
   if (status === 401 || status === 403) return new NonRetryable(`${what}; check ${credentials} and replay the job`)
   if (status === 429 || status === 503 || status === 529) return new RetryAfter(retryAfterMs ?? PATIENCE_MS, what)
   if (retryAfterMs !== null) return new RetryAfter(retryAfterMs, what)
-  if (status >= 500 || status === 408 || status === 409 || status === 425) return new Error(what)
+  if (status >= 500 || status === 408 || status === 409 || status === 425) return new ModelFailure(what)
   return new NonRetryable(`${what}; check the URL and the name of the model, and replay the job`)
 }
 
