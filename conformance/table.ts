@@ -1,6 +1,7 @@
 /** The one table of cases that every engine is held to. A meta-test sees to it that no file of `cases/` is missing. */
 import type { Case, CaseFile, Level } from './case.ts'
 import { steppedWorkers } from './cases/client/clock-steps.ts'
+import { deferring } from './cases/client/deferring.ts'
 import { flows } from './cases/client/dependencies.ts'
 import { clientEnqueue } from './cases/client/enqueue.ts'
 import { failures } from './cases/client/failures.ts'
@@ -95,6 +96,7 @@ export const table: readonly CaseFile[] = [
   clientEnqueue,
   handlers,
   failures,
+  deferring,
   hostileFailures,
   removing,
   payloads,

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspectorOf, pausesOf } from '../engine/capability-checks.ts'
 import type { Engine, Inspector } from '../engine/engine.ts'
-import { ClosedError, EngineError, UnknownJobError, UnsupportedError } from '../errors.ts'
+import { ClosedError, EngineError, Postpone, UnknownJobError, UnsupportedError } from '../errors.ts'
 import { defineJob } from '../job/definition.ts'
+import { drain } from '../testing/drain.ts'
 import { openForTest } from '../testing/open-for-test.ts'
 import { explainJob } from './explain.ts'
 import { graphOf } from './graph.ts'
@@ -38,6 +39,25 @@ test('an id that nobody knows, an engine that looks up nothing and a closed mill
   await assert.rejects(explainJob(blind, 'absent'), UnsupportedError)
   await close()
   await assert.rejects(explainJob(mill, 'absent'), ClosedError)
+})
+
+// X100
+test('a job that its handler postponed is explained with the handler’s reason', async () => {
+  await using stage = await openForTest()
+  const { mill, clock } = stage
+  const confirm = defineJob({
+    type: 'confirm',
+    attempts: 1,
+    run: () => {
+      throw new Postpone('12s', 'waiting for 2 confirmations')
+    },
+  })
+  const { id } = await mill.enqueue(confirm, null)
+  await drain(mill, [confirm])
+  const { because, text, untilMs } = await explainJob(mill, id, { clock })
+  assert.equal(because, 'delayed')
+  assert.match(text, /^It is delayed until \S+ \(in 12s\), postponed by its handler: waiting for 2 confirmations\.$/)
+  assert.equal(untilMs, clock.nowMs() + 12_000)
 })
 
 test('an engine that does not answer is the explanation, and one that answers wrongly is not', async () => {

@@ -51,6 +51,15 @@ const REASONS: readonly (readonly [Reason, string])[] = [
     { kind: 'delayed', untilMs: NOW + 9_000, putOff: { by: 'release', reason: 'moon' } },
     "It is delayed until 2026-01-01T00:00:09.000Z (in 9s): it was released, for 'moon'.",
   ],
+  // X100
+  [
+    {
+      kind: 'delayed',
+      untilMs: NOW + 9_000,
+      putOff: { by: 'release', reason: 'postponed: waiting for 2 confirmations.' },
+    },
+    'It is delayed until 2026-01-01T00:00:09.000Z (in 9s), postponed by its handler: waiting for 2 confirmations.',
+  ],
   [
     { kind: 'paused', pause },
     'Its type \'mail\' was paused by ann at 2025-12-31T23:55:00.000Z (5m ago), "the server moves". It starts when the type is resumed.',

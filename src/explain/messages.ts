@@ -1,5 +1,6 @@
 /** The sentences of an explanation. Times are absolute, with the distance from now in brackets. */
 import type { ErrorRecord, Predecessors } from '../job/job.ts'
+import { POSTPONED } from '../job/policy.ts'
 import { formatDuration } from '../time/duration.ts'
 import { toIso } from '../time/iso.ts'
 import type { ExplainedJob, Note, PutOff, Reason } from './explanation.ts'
@@ -126,11 +127,16 @@ function putOffText(putOff: PutOff): string {
     case 'retry':
       return `, its backoff after attempt ${putOff.attempt} of ${putOff.attempts}${because(putOff.error)}`
     case 'release':
-      return `: it was released, ${RELEASED[putOff.reason] ?? `for '${putOff.reason}'`}`
+      return releasedText(putOff.reason)
     default:
       putOff satisfies never
       return ''
   }
+}
+
+function releasedText(reason: string): string {
+  if (!reason.startsWith(POSTPONED)) return `: it was released, ${RELEASED[reason] ?? `for '${reason}'`}`
+  return `, postponed by its handler: ${reason.slice(POSTPONED.length).trim().replace(/\.$/, '')}`
 }
 
 function noWorkerText({ type, stopping, missing }: Of<'no-worker'>, when: When): string {

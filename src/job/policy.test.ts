@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { NonRetryable, Offline, PayloadError, Postpone, RetryAfter } from '../errors.ts'
 import type { Backoff } from './backoff.ts'
+import { redact } from './error-record.ts'
 import { decide, type FailedAttempt } from './policy.ts'
 
 const random = (): number => 0
@@ -80,11 +81,25 @@ test('Offline without a delay is deferred all the same', () => {
 // X100
 test('Postpone gives the job back with its reason and uses no attempt, even at the last one', () => {
   const error = new Postpone('12s', 'waiting for 2 confirmations')
-  const verdict = { kind: 'release', delayMs: 12_000, reason: 'waiting for 2 confirmations' }
+  const verdict = { kind: 'release', delayMs: 12_000, reason: 'postponed: waiting for 2 confirmations' }
   for (const attempt of [1, 3]) assert.deepEqual(decide(failed({ attempt, error }), random), verdict)
   const hasty = decide(failed({ error: new Postpone(0, 'x'.repeat(500)) }), random)
   assert.ok(hasty.kind === 'release')
-  assert.deepEqual([hasty.delayMs, hasty.reason.length], [100, 200])
+  assert.deepEqual([hasty.delayMs, hasty.reason.length], [100, 200 + 'postponed: '.length])
+})
+
+// X100
+test('the reason of a Postpone is redacted like an error, also by a redactor of the user', () => {
+  const redactor = (text: string): string => redact(text).replaceAll('Ann', '[name]')
+  const error = new Postpone('12s', 'waiting for Ann, password=hunter2hunter2')
+  const verdict = decide(failed({ error }), random, redactor)
+  assert.ok(verdict.kind === 'release')
+  assert.equal(verdict.reason, 'postponed: waiting for [name], password=[redacted]')
+  const broken = decide(failed({ error }), random, () => {
+    throw new Error('a redactor of the user')
+  })
+  assert.ok(broken.kind === 'release')
+  assert.doesNotMatch(broken.reason, /Ann|hunter2/)
 })
 
 test('a payload from a newer version waits for a newer worker without using an attempt', () => {

@@ -25,6 +25,9 @@ export interface FailedAttempt {
 /** A worker older than the payload gives the job back for this long, so that a newer worker can take it. */
 const NEWER_PAYLOAD_DELAY_MS = 10_000
 
+/** How the stored reason of a postponed job begins. What the handler said follows. */
+export const POSTPONED = 'postponed: '
+
 const RELEASE_DELAY_MS = 60_000
 /** A release uses no attempt, so without a pause the handler would be restarted in a tight loop. */
 const RELEASE_DELAY_MS_MIN = 100
@@ -40,7 +43,8 @@ export function decide(failed: FailedAttempt, random: () => number, redactor?: R
   const { error } = failed
   if (isMillraceError(error, 'ERR_OFFLINE')) return released(error, 'Offline.delay', 'offline')
   if (isMillraceError(error, 'ERR_POSTPONED')) {
-    return released(error, 'Postpone.delay', storable(cut(redact(error.message), NOTE_LENGTH_MAX)))
+    const reason = cut(toErrorRecord(error, redactor).message, NOTE_LENGTH_MAX)
+    return released(error, 'Postpone.delay', `${POSTPONED}${reason}`)
   }
   if (isMillraceError(error, 'ERR_PAYLOAD_VERSION')) {
     return { kind: 'release', delayMs: NEWER_PAYLOAD_DELAY_MS, reason: 'payload-version' }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { NonRetryable, Offline, RetryAfter } from '../../../src/errors.ts'
+import { NonRetryable, RetryAfter } from '../../../src/errors.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
 import { deadLetters, inspection, need, RETRY_MS, retryDelay } from '../../needs.ts'
@@ -149,54 +149,6 @@ export const failures: CaseFile = {
         await stage.until(SOON_MS, () => startsMs.length === 3, 'all starts')
         const gaps = startsMs.slice(1).map((atMs, index) => atMs - (startsMs[index] ?? 0))
         assert.ok((gaps[0] ?? 0) >= 300 && (gaps[1] ?? 0) >= 600, `gaps of ${gaps.join(' and ')} ms`)
-      },
-    },
-    {
-      name: 'Offline defers the job and uses no attempt',
-      guarantees: ['I2'],
-      ...need(retryDelay),
-      async run(stage) {
-        const mill = await stage.mill()
-        const attempts: number[] = []
-        const job = numberedJob(stage, {
-          attempts: 2,
-          run: ({ job: { attempt } }) => {
-            attempts.push(attempt)
-            if (attempts.length <= 3) throw new Offline('no network', { delay: 300 })
-          },
-        })
-        const seen = record(mill)
-        await mill.work([job])
-        const { id } = await mill.enqueue(job, { n: 1 })
-        await stage.until(SOON_MS, () => seen.settled.length === 4, 'all outcomes')
-        assert.deepEqual(
-          [attempts, seen.kinds(id)],
-          [
-            [1, 1, 1, 1],
-            ['release', 'release', 'release', 'complete'],
-          ],
-        )
-      },
-    },
-    {
-      name: 'Offline without a delay is deferred all the same, so that the job does not spin',
-      guarantees: ['I2'],
-      async run(stage) {
-        const mill = await stage.mill()
-        const startsMs: number[] = []
-        const job = numberedJob(stage, {
-          run: () => {
-            startsMs.push(stage.nowMs)
-            if (startsMs.length < 4) throw new Offline('no network', { delay: 0 })
-          },
-        })
-        const seen = record(mill)
-        await mill.work([job])
-        const { id } = await mill.enqueue(job, { n: 1 })
-        await stage.until(SOON_MS, () => seen.settled.length === 4, 'all outcomes')
-        const gaps = startsMs.slice(1).map((atMs, index) => atMs - (startsMs[index] ?? 0))
-        assert.ok(Math.min(...gaps) >= 90, `starts ${gaps.join(', ')} ms apart`)
-        assert.deepEqual(seen.kinds(id), ['release', 'release', 'release', 'complete'])
       },
     },
     {
