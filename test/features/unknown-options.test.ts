@@ -1,5 +1,6 @@
 /** Wherever a user passes options, a name that is not known is refused: it would change nothing, and nobody would be told. */
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import { createLog, defineJob, type Mill, open, openDesk } from 'millrace'
 import { createAdmin } from 'millrace/http'
@@ -17,7 +18,6 @@ import { drain, openForTest } from 'millrace/testing'
 import { JobQueueRepository, monitorDeadLetters } from 'millrace/workloads/conversations'
 import { createEmbeddingQueue } from 'millrace/workloads/embeddings'
 import { watchMetrics } from 'millrace/workloads/escrow'
-import { MemoryEngine } from '../../src/engines/memory/engine.ts'
 
 const job = defineJob({ type: 'greet', run: () => 'hello' })
 const by = { who: 'ann', reason: 'a test' }
@@ -33,7 +33,7 @@ const wrong = <Options extends object>(options: Options): Options => ({ ...optio
 
 const slip = (options: object): object => options
 
-const repository = () => new JobQueueRepository(new MemoryEngine(), { types: ['greet'], worker: 'host:1:1' })
+const repository = () => new JobQueueRepository(new DatabaseSync(':memory:'))
 
 const CALLS: Readonly<Record<string, () => unknown>> = {
   defineJob: () => defineJob(wrong({ type: 'greet' })),
@@ -93,7 +93,7 @@ const CALLS: Readonly<Record<string, () => unknown>> = {
   'redis URL': () => open('redis://127.0.0.1:1?nonsense=1'),
   'kafka URL': () => open('kafka://127.0.0.1:1?nonsense=1'),
   'postgres URL': () => open('postgres://127.0.0.1:1/x?nonsense=1'),
-  'new JobQueueRepository': () => new JobQueueRepository(new MemoryEngine(), wrong({ types: [], worker: 'w' })),
+  'new JobQueueRepository': () => new JobQueueRepository(new DatabaseSync(':memory:'), wrong({ types: [] })),
   'JobQueueRepository.create': () => repository().create(wrong({ type: 'greet', payload: null })),
   monitorDeadLetters: () =>
     monitorDeadLetters(
@@ -119,12 +119,12 @@ describe('an option that nobody knows is refused', () => {
       /'tx' is not an option of enqueue; did you mean 'within'\?/,
     ],
     'another spelling': [
-      () => repository().create({ type: 'greet', payload: null, ...{ idempotency_key: 'k' } }),
-      /'idempotency_key' is not an option of create; did you mean 'idempotencyKey'\?/,
+      () => repository().create({ type: 'greet', payload: null, ...{ idempotencyKey: 'k' } }),
+      /'idempotencyKey' is not an option of create; did you mean 'idempotency_key'\?/,
     ],
     'another spelling of a number': [
-      () => repository().create({ type: 'greet', payload: null, ...{ max_retries: 1 } }),
-      /did you mean 'maxRetries'\?/,
+      () => repository().create({ type: 'greet', payload: null, ...{ maxRetries: 1 } }),
+      /did you mean 'max_retries'\?/,
     ],
     'a slip': [() => mill.work([job], slip({ concurency: 1 })), /did you mean 'concurrency'\?/],
   }

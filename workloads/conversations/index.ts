@@ -25,6 +25,7 @@ export {
   conversationRules,
   type StatsLimits,
 } from './queue/alert-rules.ts'
+export { calculateBackoff } from './queue/backoff.ts'
 export {
   DEAD_LETTERS_MAX,
   type DeadLetterMonitorOptions,
@@ -32,17 +33,15 @@ export {
   monitorDeadLetters,
   REPEAT_MS,
 } from './queue/dead-letter-monitor.ts'
-export {
-  type CreateJob,
-  calculateBackoff,
-  JobQueueRepository,
-  type RepositoryOptions,
-} from './queue/job-queue-repository.ts'
+export type { CreateJob, DeadLetterSummary, Job } from './queue/job.ts'
+export { JobQueueRepository, type RepositoryOptions } from './queue/job-queue-repository.ts'
 export {
   CLEANUP_EVERY_MS,
-  Maintenance,
+  cleanupCompletedJobs,
   type MaintenanceOptions,
   RELEASE_EVERY_MS,
   RETENTION_DAYS,
+  releaseStaleLeases,
   STALE_LEASE_MS,
 } from './queue/maintenance.ts'
+export { runMigrations } from './store/database.ts'

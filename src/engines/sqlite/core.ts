@@ -17,6 +17,12 @@ interface CoreConsumer {
   findLost(): void
 }
 
+/**
+ * What the synchronous functions of this folder need. They run inside a transaction of their caller, who may block instead
+ * of using the core's writer.
+ */
+export type SqliteStore = Pick<SqliteCore, 'connection' | 'clock' | 'removedViews'>
+
 /** What the engine, its consumers and its facets share: one connection, one writer, one source of wake-ups. */
 export class SqliteCore {
   readonly connection: Connection

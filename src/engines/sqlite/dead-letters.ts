@@ -19,7 +19,7 @@ import {
   toAuditEntry,
   toDeadLetter,
 } from '../sql/dead-letters.ts'
-import type { SqliteCore } from './core.ts'
+import type { SqliteCore, SqliteStore } from './core.ts'
 import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
 import { takeKey } from './enqueue.ts'
 import { recordEvent } from './history.ts'
@@ -94,7 +94,7 @@ export function createDeadLetters(core: SqliteCore): DeadLetters {
   return {
     list: (filter) =>
       core.read('dead letters', () => {
-        if (!('ids' in filter)) return listRows(core, filter).map((row) => toDeadLetter(toView(row)))
+        if (!('ids' in filter)) return listLetters(core, filter).map((row) => toDeadLetter(toView(row)))
         const rows = filter.ids.flatMap((id) => findRow(core, id) ?? [])
         return rows.map(toView).filter(isLetter).map(toDeadLetter)
       }),
@@ -108,7 +108,7 @@ export function createDeadLetters(core: SqliteCore): DeadLetters {
   }
 }
 
-function listRows(core: SqliteCore, filter: DeadLetterFilter): ViewRow[] {
+export function listLetters(core: SqliteStore, filter: DeadLetterFilter): ViewRow[] {
   const { type, sinceMs, beforeMs, limit, after } = filter
   return core.connection.prepare(listDead(filter)).all({
     // SQLite takes -1 as no limit.
@@ -121,12 +121,12 @@ function listRows(core: SqliteCore, filter: DeadLetterFilter): ViewRow[] {
 }
 
 /** Changes the row of a letter that allows the act. False when something else is in the way. */
-type Perform = (core: SqliteCore, row: ViewRow) => boolean
+type Perform = (core: SqliteStore, row: ViewRow) => boolean
 
 const PERFORM: Readonly<Record<DeskAction, Perform>> = { replay: requeue, discard, undo: undiscard, purge: remove }
 
 /** Inside a write transaction. False when the job is no letter that allows the act. */
-function actOn(core: SqliteCore, id: string, act: Act, perform: Perform): boolean {
+function actOn(core: SqliteStore, id: string, act: Act, perform: Perform): boolean {
   const { connection, clock } = core
   const row = findRow(core, id)
   const before = row === undefined ? null : toView(row)
@@ -141,7 +141,7 @@ function actOn(core: SqliteCore, id: string, act: Act, perform: Perform): boolea
 }
 
 /** The key returns to its job unless another live job has taken it. A newer version of a latest key stays the last. */
-function requeue({ connection, clock }: SqliteCore, row: ViewRow, edit?: PayloadEdit): boolean {
+function requeue({ connection, clock }: SqliteStore, row: ViewRow, edit?: PayloadEdit): boolean {
   if (!isLatest(connection, row)) return false
   const key = row.idempotency_key ?? row.released_key
   if (key !== null && takeKey(connection, key, row.id) !== null) return false
@@ -150,12 +150,12 @@ function requeue({ connection, clock }: SqliteCore, row: ViewRow, edit?: Payload
   return true
 }
 
-function discard({ connection, clock }: SqliteCore, { id }: ViewRow): boolean {
+function discard({ connection, clock }: SqliteStore, { id }: ViewRow): boolean {
   connection.prepare(DISCARD_DEAD).run({ id, now: toIso(clock.nowMs()) })
   return true
 }
 
-function undiscard({ connection, clock }: SqliteCore, { id }: ViewRow): boolean {
+function undiscard({ connection, clock }: SqliteStore, { id }: ViewRow): boolean {
   const discarded = connection.prepare(BEFORE_DISCARD).get({ id }) as { before: string } | undefined
   const diedAtMs = parse<Record<string, unknown>>(discarded?.before ?? null, {}).completedAtMs
   const completedAt = typeof diedAtMs === 'number' ? toIso(diedAtMs) : null
@@ -163,19 +163,24 @@ function undiscard({ connection, clock }: SqliteCore, { id }: ViewRow): boolean 
   return true
 }
 
-function remove({ connection }: SqliteCore, { id, predecessors }: ViewRow): boolean {
+function remove({ connection }: SqliteStore, { id, predecessors }: ViewRow): boolean {
   connection.prepare(REMOVE_DEAD).run({ id })
   connection.prepare(REMOVE_EVENTS).run({ id })
   if (predecessors !== null) forgetPredecessors(connection, id)
   return true
 }
 
+/** Puts a letter back into the queue, inside a write transaction. False when it is no letter or its key is taken. */
+export function requeueLetter(store: SqliteStore, id: string, by: Actor): boolean {
+  return actOn(store, id, { action: 'replay', by, withPayload: false }, requeue)
+}
+
 /** Removes a letter and its history, inside a write transaction. The audit keeps an entry. False when it is no letter. */
-export function removeLetter(core: SqliteCore, id: string, by: Actor): boolean {
+export function removeLetter(core: SqliteStore, id: string, by: Actor): boolean {
   return actOn(core, id, { action: 'purge', by }, remove)
 }
 
-function audit({ connection, clock }: SqliteCore, record: AuditRecord): void {
+function audit({ connection, clock }: SqliteStore, record: AuditRecord): void {
   connection.prepare(RECORD_ACT).run({ now: toIso(clock.nowMs()), ...record })
 }
 
@@ -185,7 +190,7 @@ interface AuditRow extends Omit<AuditRecord, 'jobId'> {
   readonly job_id: string
 }
 
-function readAudit(core: SqliteCore, filter: AuditFilter): AuditEntry[] {
+function readAudit(core: SqliteStore, filter: AuditFilter): AuditEntry[] {
   const { jobId, who, action, before, limit } = filter
   const rows = core.connection.prepare(listAudit(filter)).all({
     limit,

@@ -3,7 +3,7 @@ import { waitUntilFinished } from '../../engine/wait-until-finished.ts'
 import type { JobView } from '../../job/job.ts'
 import { type JobState, STORED_STATES, type StoredState, storedAs } from '../../job/states.ts'
 import { toIso } from '../../time/iso.ts'
-import type { SqliteCore } from './core.ts'
+import type { SqliteCore, SqliteStore } from './core.ts'
 import type { Connection } from './database.ts'
 import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
 import { readHistory, recordEvent } from './history.ts'
@@ -75,7 +75,7 @@ export const END_LIVE = `
 UPDATE job_queue SET status = 'dead_letter', ended = :ended, completed_at = :now, ${KEY_RELEASED}, ${UNLEASED}
 WHERE id = :id AND status IN ('queued', 'in_progress')`
 
-export function findRow(core: SqliteCore, id: string): ViewRow | undefined {
+export function findRow(core: Pick<SqliteStore, 'connection'>, id: string): ViewRow | undefined {
   return core.connection.prepare(FIND_JOB).get({ id }) as ViewRow | undefined
 }
 

@@ -2,7 +2,7 @@ import type { Lost, Settlement } from '../../engine/outcome.ts'
 import { KEEP_LIMIT_BY } from '../../engine/retention.ts'
 import type { StoredOptions } from '../../job/job.ts'
 import { type FinishedAs, givesUp, type KeepLimit, keepLimitsOf } from '../sql/keep-limits.ts'
-import type { SqliteCore } from './core.ts'
+import type { SqliteStore } from './core.ts'
 import { removeLetter } from './dead-letters.ts'
 import { IS_AWAITED } from './dependencies.ts'
 import { findRow } from './inspector.ts'
@@ -31,20 +31,20 @@ interface FoundRow {
 const STATUS: Readonly<Record<FinishedAs, string>> = { completed: 'completed', dead: 'dead_letter' }
 
 /** Removes what the applied outcomes no longer keep, in their transaction. The newest jobs are those that arrived last. */
-export function applyKeepLimits(core: SqliteCore, settlements: readonly Settlement[], lost: readonly Lost[]): void {
+export function applyKeepLimits(core: SqliteStore, settlements: readonly Settlement[], lost: readonly Lost[]): void {
   const applied = settlements.filter(({ lease }) => !lost.some((loss) => loss.lease === lease))
   const { unkept, limits } = keepLimitsOf(applied)
   for (const what of ['completed', 'dead'] as const) removeThese(core, what, unkept[what])
   for (const limit of limits) removeBeyond(core, limit)
 }
 
-function removeThese(core: SqliteCore, what: FinishedAs, ids: readonly string[]): void {
+function removeThese(core: SqliteStore, what: FinishedAs, ids: readonly string[]): void {
   if (ids.length === 0) return
   const found = core.connection.prepare(FIND_FINISHED).all({ ids: JSON.stringify(ids), status: STATUS[what] })
   remove(core, what, found as unknown[] as FoundRow[])
 }
 
-function removeBeyond(core: SqliteCore, limit: KeepLimit): void {
+function removeBeyond(core: SqliteStore, limit: KeepLimit): void {
   const { what, type, keep, max } = limit
   const found = core.connection.prepare(FIND_BEYOND).all({ status: STATUS[what], type, keep, max })
   const rows = found as unknown[] as FoundRow[]
@@ -55,7 +55,7 @@ function removeBeyond(core: SqliteCore, limit: KeepLimit): void {
   )
 }
 
-function remove(core: SqliteCore, what: FinishedAs, rows: readonly FoundRow[]): void {
+function remove(core: SqliteStore, what: FinishedAs, rows: readonly FoundRow[]): void {
   const { connection, removedViews } = core
   const free = rows.filter(({ awaited }) => awaited === 0)
   for (const { id } of free) {

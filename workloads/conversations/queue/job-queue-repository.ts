@@ -1,57 +1,42 @@
-import type { Consumer, Engine } from '../../../src/engine/engine.ts'
-import type { Lease } from '../../../src/engine/outcome.ts'
+import type { Receipt, SubscribedType } from '../../../src/engine/engine.ts'
+import type { Lease, Outcome } from '../../../src/engine/outcome.ts'
+import { claimReady, nextDue } from '../../../src/engines/sqlite/claim.ts'
+import type { SqliteDatabase } from '../../../src/engines/sqlite/database.ts'
+import { listLetters, requeueLetter } from '../../../src/engines/sqlite/dead-letters.ts'
+import { insertJobs } from '../../../src/engines/sqlite/enqueue.ts'
+import { findRow, listRows, TYPES } from '../../../src/engines/sqlite/inspector.ts'
+import { applyKeepLimits } from '../../../src/engines/sqlite/keep-limits.ts'
+import { listRecords } from '../../../src/engines/sqlite/records.ts'
+import { settleLeases } from '../../../src/engines/sqlite/settle.ts'
 import { EngineError, MillraceError } from '../../../src/errors.ts'
 import { Events } from '../../../src/events.ts'
-import { type Backoff, backoffMs } from '../../../src/job/backoff.ts'
-import { redact } from '../../../src/job/error-record.ts'
-import type { JobView } from '../../../src/job/job.ts'
-import { newJobId } from '../../../src/job/job.ts'
+import type { Backoff } from '../../../src/job/backoff.ts'
+import type { Log } from '../../../src/job/definition.ts'
+import { keepOf } from '../../../src/job/keep.ts'
 import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.ts'
-import {
-  ATTEMPTS_DEFAULT,
-  checkAttempts,
-  checkKey,
-  checkPriority,
-  LEASE_DEFAULT_MS,
-  PRIORITY_DEFAULT,
-} from '../../../src/job/options.ts'
-import { encodeUnchecked } from '../../../src/job/payload.ts'
+import { LEASE_DEFAULT_MS, PAYLOAD_BYTES_MAX_DEFAULT } from '../../../src/job/options.ts'
+import { encodeResult } from '../../../src/job/payload.ts'
 import { decide } from '../../../src/job/policy.ts'
 import type { JobState } from '../../../src/job/states.ts'
-import { reapOnce } from '../../../src/keeper/reaper.ts'
+import { attachLog, silentLog } from '../../../src/observe/log.ts'
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
-
-/** 2 s, 4 s, 8 s … 60 s, each with up to a second more. */
-const BACKOFF: Backoff = { kind: 'exponential', base: '1s', max: '60s', firstExponent: 1, jitter: { add: '1s' } }
-
-/** min(1000 × 2^attempts, 60000) ms, plus up to a second. */
-export function calculateBackoff(attempts: number, random: () => number = Math.random): number {
-  return backoffMs(BACKOFF, attempts, random)
-}
-
-export interface CreateJob {
-  readonly type: string
-  readonly payload: unknown
-  readonly idempotencyKey?: string
-  readonly priority?: number
-  readonly maxRetries?: number
-}
-
-const CREATE_NAMES: OptionNames<CreateJob> = {
-  type: true,
-  payload: true,
-  idempotencyKey: true,
-  priority: true,
-  maxRetries: true,
-}
+import { fromIso } from '../../../src/time/iso.ts'
+import { newWorkerId } from '../../../src/worker/worker-id.ts'
+import { BACKOFF } from './backoff.ts'
+import { CREATE_NAMES, type CreateJob, type DeadLetterSummary, type Job, newJobOf, toJob, toSummary } from './job.ts'
+import { recoverExpired } from './maintenance.ts'
+import { SyncStore } from './sync-store.ts'
 
 export interface RepositoryOptions {
-  /** The types that `dequeue` takes: a worker without the handler must not use up a job's attempts. */
-  readonly types: readonly string[]
-  readonly worker: string
+  /** The types that `dequeue` takes; default: every type. A type without a handler here would use up its attempts. */
+  readonly types?: readonly string[]
+  /** The `lease_owner`; default: host, process and a random suffix. */
+  readonly worker?: string
+  /** Default: 60 s. A lease is not renewed: settle the job within it. */
   readonly leaseMs?: number
   readonly backoff?: Backoff
   readonly clock?: Clock
+  readonly log?: Log
   readonly random?: () => number
 }
 
@@ -61,196 +46,225 @@ const REPOSITORY_NAMES: OptionNames<RepositoryOptions> = {
   leaseMs: true,
   backoff: true,
   clock: true,
+  log: true,
   random: true,
 }
 
-const NO_WAIT = new AbortController().signal
 const OPERATOR = { who: 'repository', reason: 'retry' }
+const PAGE = 500
+
+interface Held {
+  readonly lease: Lease
+  readonly sinceMs: number
+}
 
 /**
- * The queue of the conversation pipeline: one job at a time, without a worker.
- * Everything goes through the engine's port, so completions are fenced here too.
+ * The queue of the conversation pipeline over an SQLite handle of node:sqlite or better-sqlite3: synchronous, one job at a
+ * time, without a worker. It runs the SQLite engine's own statements, so a mill on the same file sees the same jobs. Each
+ * call is one transaction, or joins the one that is open on the handle.
+ *
+ * @example
+ * const queue = new JobQueueRepository(new DatabaseSync('jobs.db'))
+ * const job = queue.dequeue()
+ * if (job !== null) queue.markCompleted(job.id)
  */
 export class JobQueueRepository {
-  readonly #engine: Engine
+  readonly #store: SyncStore
   readonly #options: RepositoryOptions
-  readonly #clock: Clock
-  readonly #held = new Map<string, Lease>()
-  #consumer: Promise<Consumer> | null = null
+  readonly #worker: string
+  readonly #log: Log
+  readonly #events = new Events()
+  readonly #random: () => number
+  readonly #held = new Map<string, Held>()
 
-  constructor(engine: Engine, options: RepositoryOptions) {
+  /** Creates the table `job_queue` where it is missing, and updates that of an older version. */
+  constructor(db: SqliteDatabase, options: RepositoryOptions = {}) {
     refuseUnknown(options, REPOSITORY_NAMES, 'JobQueueRepository')
-    this.#engine = engine
+    this.#store = new SyncStore(db, options.clock ?? systemClock)
     this.#options = options
-    this.#clock = options.clock ?? systemClock
+    this.#worker = options.worker ?? newWorkerId()
+    this.#log = options.log ?? silentLog
+    this.#random = options.random ?? Math.random
+    attachLog(this.#events, this.#log)
   }
 
   /** Throws `ERR_JOB_DUPLICATE` when a live job has the key. */
-  async create(job: CreateJob): Promise<JobView> {
-    refuseUnknown(job, CREATE_NAMES, 'create')
-    const receipt = await this.#insert(job)
-    if (receipt.status === 'duplicate') {
-      throw new MillraceError(
-        'ERR_JOB_DUPLICATE',
-        `job ${receipt.id} has the key '${job.idempotencyKey}'; wait for it or use another key`,
-      )
-    }
-    return this.#existing(receipt.id)
+  create(job: CreateJob): Job {
+    const { id, status } = this.#insert(job)
+    if (status !== 'duplicate') return this.#existing(id)
+    throw new MillraceError(
+      'ERR_JOB_DUPLICATE',
+      `job ${id} has the key '${job.idempotency_key}'; wait for it or use another key`,
+    )
   }
 
   /** Like `create`, but a duplicate is a result and not an error. */
-  async enqueueJob(
+  enqueueJob(
     type: string,
     payload: unknown,
     idempotencyKey?: string,
-  ): Promise<{ enqueued: true; id: string } | { enqueued: false; reason: 'duplicate' }> {
-    const receipt = await this.#insert({ type, payload, ...(idempotencyKey !== undefined && { idempotencyKey }) })
-    return receipt.status === 'duplicate'
-      ? { enqueued: false, reason: 'duplicate' }
-      : { enqueued: true, id: receipt.id }
+  ): { enqueued: true; id: string } | { enqueued: false; reason: 'duplicate' } {
+    const key = idempotencyKey === undefined ? {} : { idempotency_key: idempotencyKey }
+    const { id, status } = this.#insert({ type, payload, ...key })
+    if (status !== 'duplicate') return { enqueued: true, id }
+    this.#log.info('Job not enqueued: a live job has its key', { job_id: id, job_type: type })
+    return { enqueued: false, reason: 'duplicate' }
   }
 
-  async #insert(job: CreateJob) {
-    const payload = encodeUnchecked(job.type, job.payload)
-    const [receipt] = await this.#engine.enqueue([
-      {
-        id: newJobId(this.#clock.nowMs()),
-        type: job.type,
-        payload,
-        payloadVersion: 1,
-        priority: checkPriority(job.priority ?? PRIORITY_DEFAULT),
-        attempts: checkAttempts(job.maxRetries ?? ATTEMPTS_DEFAULT),
-        delayMs: 0,
-        runAtMs: null,
-        key: job.idempotencyKey === undefined ? null : checkKey(job.idempotencyKey, 'key'),
-        latest: null,
-        tenant: null,
-        options: null,
-        after: null,
-      },
-    ])
-    if (receipt === undefined) throw new EngineError('ERR_STORAGE_FAILED', 'the engine returned no receipt for one job')
+  #insert(job: CreateJob): Receipt {
+    refuseUnknown(job, CREATE_NAMES, 'create')
+    const { clock, connection } = this.#store
+    const nowMs = clock.nowMs()
+    const jobs = [newJobOf(job, nowMs)]
+    const [receipt] = this.#store.write('enqueue', () => insertJobs(connection, jobs, { nowMs, individually: true }))
+    if (receipt === undefined) throw new EngineError('ERR_STORAGE_FAILED', 'no receipt was returned for one job')
     return receipt
   }
 
-  /** Claims the most urgent due job, or null. */
-  async dequeue(): Promise<JobView | null> {
-    const consumer = await this.#consume()
-    const [lease] = await consumer.claim({ max: 1, waitMs: 0, signal: NO_WAIT })
+  /** Claims the most urgent due job, or null. Paused types are left alone. */
+  dequeue(): Job | null {
+    const { clock } = this.#store
+    this.#store.followClock()
+    // Polling an idle queue takes no write lock.
+    if (!this.#store.read('claim', () => this.#isReady(clock.nowMs()))) return null
+    const lease = this.#store.write('claim', () => this.#claim(clock.nowMs()))
     if (lease === undefined) return null
-    this.#held.set(lease.job.id, lease)
-    return this.#existing(lease.job.id)
+    const { job, attempt } = lease
+    this.#held.set(job.id, { lease, sinceMs: clock.monotonicMs() })
+    this.#events.emit('job.claimed', { job, attempt, worker: this.#worker })
+    return this.#existing(job.id)
   }
 
-  /** False if the lease is lost: another holder decides then. */
-  async markCompleted(id: string, result: unknown = null): Promise<boolean> {
-    const lease = this.#lease(id)
-    const durationMs = this.#clock.nowMs() - ((lease.expiresAtMs ?? 0) - this.#leaseMs())
-    return this.#settle(lease, { kind: 'complete', result: JSON.stringify(result) ?? 'null', durationMs })
+  #isReady(nowMs: number): boolean {
+    return nextDue(this.#store.connection, this.#openTypes(), { max: 1 }, nowMs).ready
   }
 
-  /** Retries after the backoff, or makes a dead letter after the last attempt. False if the lease is lost. */
-  async markFailed(id: string, error: unknown): Promise<boolean> {
-    const lease = this.#lease(id)
-    const backoff = this.#options.backoff ?? BACKOFF
-    const failed = { attempt: lease.attempt, attempts: lease.job.attempts, backoff, error }
-    return this.#settle(lease, decide(failed, this.#options.random ?? Math.random))
+  #claim(nowMs: number): Lease | undefined {
+    return claimReady(this.#store.connection, this.#openTypes(), { max: 1 }, this.#worker, nowMs)[0]
   }
 
-  async #settle(lease: Lease, outcome: Parameters<Consumer['settle']>[0][number]['outcome']): Promise<boolean> {
-    const lost = await (await this.#consume()).settle([{ lease, outcome }])
-    this.#held.delete(lease.job.id)
-    return lost.length === 0
+  #openTypes(): readonly SubscribedType[] {
+    const { types, leaseMs = LEASE_DEFAULT_MS } = this.#options
+    const stored = this.#store.connection.prepare(TYPES).all() as { type: string }[]
+    const paused = new Set(listRecords(this.#store, 'pause').map(({ name }) => name))
+    const wanted = types ?? stored.map(({ type }) => type)
+    return wanted.filter((type) => !paused.has(type)).map((type) => ({ type, leaseMs }))
   }
 
-  async findById(id: string): Promise<JobView | null> {
-    return (await this.#engine.inspector?.find([id]))?.[0] ?? null
+  /** False if the lease is lost: the job is decided by its next holder, and the result is dropped. */
+  markCompleted(id: string, result?: unknown): boolean {
+    const held = this.#holding(id)
+    const { type, options } = held.lease.job
+    return this.#settle(held, {
+      kind: 'complete',
+      result: encodeResult(type, result, PAYLOAD_BYTES_MAX_DEFAULT),
+      durationMs: this.#durationMs(held),
+      ...keepOf(options?.keepCompleted, null),
+    })
   }
 
-  async findByStatus(state: JobState, limit = 100): Promise<readonly JobView[]> {
-    return (await this.#engine.inspector?.list({ state, limit })) ?? []
+  /**
+   * Retries the job after the backoff, or makes it a dead letter after its last attempt. False if the lease is lost. Give
+   * the error itself: NonRetryable, RetryAfter, Postpone and Offline have their meaning here too.
+   */
+  markFailed(id: string, error: unknown): boolean {
+    const held = this.#holding(id)
+    const { job, attempt } = held.lease
+    const failed = {
+      attempt,
+      attempts: job.attempts,
+      backoff: job.options?.backoff ?? this.#options.backoff ?? BACKOFF,
+      keepDead: keepOf(job.options?.keepDead, null),
+      error: typeof error === 'string' ? new Error(error) : error,
+    }
+    return this.#settle(held, decide(failed, this.#random))
   }
 
-  async findByType(type: string, limit = 100): Promise<readonly JobView[]> {
-    return (await this.#engine.inspector?.list({ type, limit })) ?? []
+  #settle(held: Held, outcome: Outcome): boolean {
+    const { lease } = held
+    const { job, attempt } = lease
+    const worker = this.#worker
+    const lost = this.#store.write('settle', () => {
+      const holder = { connection: this.#store.connection, worker, nowMs: this.#store.clock.nowMs() }
+      const settlements = [{ lease, outcome }]
+      const lost = settleLeases(holder, settlements, true)
+      applyKeepLimits(this.#store, settlements, lost)
+      return lost[0]
+    })
+    this.#held.delete(job.id)
+    const about = { job, attempt, worker, started: true }
+    if (lost === undefined) this.#events.emit('job.settled', { ...about, outcome, durationMs: this.#durationMs(held) })
+    else this.#events.emit('lease.lost', { ...about, reason: lost.reason })
+    return lost === undefined
+  }
+
+  #durationMs({ sinceMs }: Held): number {
+    return Math.round(this.#store.clock.monotonicMs() - sinceMs)
+  }
+
+  findById(id: string): Job | null {
+    const row = this.#store.read('find', () => findRow(this.#store, id))
+    return row === undefined ? null : toJob(row)
   }
 
   /** Newest first. */
-  async getDeadLetterJobs(limit = 100): Promise<readonly JobView[]> {
-    return (await this.#engine.deadLetters?.list({ limit }))?.map((letter) => letter.job) ?? []
+  findByStatus(status: JobState, limit = 100): readonly Job[] {
+    return this.#store.read('list', () => listRows(this.#store.connection, { state: status, limit })).map(toJob)
   }
 
-  /** For operators, without payloads. */
-  async inspectDeadLetterQueue(): Promise<
-    readonly Pick<JobView, 'id' | 'type' | 'attempt' | 'error' | 'createdAtMs' | 'completedAtMs'>[]
-  > {
-    const jobs = await this.getDeadLetterJobs(100)
-    return jobs.map(({ id, type, attempt, error, createdAtMs, completedAtMs }) => ({
-      id,
-      type,
-      attempt,
-      error,
-      createdAtMs,
-      completedAtMs,
-    }))
+  /** Newest first. */
+  findByType(type: string, limit = 100): readonly Job[] {
+    return this.#store.read('list', () => listRows(this.#store.connection, { type, limit })).map(toJob)
   }
 
-  /** False unless the job is a dead letter. */
-  async retryDeadLetterJob(id: string): Promise<boolean> {
-    return (await this.#engine.deadLetters?.requeue([id], OPERATOR))?.[0] ?? false
+  /** The last that died first. */
+  getDeadLetterJobs(limit = 100): readonly Job[] {
+    return this.#store.read('dead letters', () => listLetters(this.#store, { limit })).map(toJob)
+  }
+
+  /** The latest 100, for operators: without payloads. */
+  inspectDeadLetterQueue(): readonly DeadLetterSummary[] {
+    return this.getDeadLetterJobs().map(toSummary)
+  }
+
+  /** False unless the job is a dead letter whose key is free. The audit records it. */
+  retryDeadLetterJob(id: string): boolean {
+    const retried = this.#store.write('replay', () => requeueLetter(this.#store, id, OPERATOR))
+    if (retried) this.#log.info('Dead letter retried', { job_id: id })
+    return retried
   }
 
   /** How many went back to the queue. */
-  async retryDeadLetterJobsByType(type: string): Promise<number> {
-    const page = 500
-    let retried = 0
-    for (;;) {
-      const letters = (await this.#engine.deadLetters?.list({ type, limit: page })) ?? []
-      const ids = letters.map(({ job }) => job.id)
-      const done = (await this.#engine.deadLetters?.requeue(ids, OPERATOR)) ?? []
-      const moved = done.filter((isDone) => isDone).length
-      retried += moved
-      if (letters.length < page || moved === 0) return retried
-    }
+  retryDeadLetterJobsByType(type: string): number {
+    let count = 0
+    let after: { completedAtMs: number; id: string } | undefined
+    do {
+      const page = { type, limit: PAGE, ...(after !== undefined && { after }) }
+      const letters = this.#store.read('dead letters', () => listLetters(this.#store, page))
+      const retry = () => letters.filter(({ id }) => requeueLetter(this.#store, id, OPERATOR)).length
+      count += letters.length === 0 ? 0 : this.#store.write('replay', retry)
+      const last = letters.length < PAGE ? undefined : letters.at(-1)
+      after = last && { completedAtMs: fromIso(last.completed_at ?? ''), id: last.id }
+    } while (after !== undefined)
+    this.#log.info('Dead letters retried', { job_type: type, count })
+    return count
   }
 
   /** Jobs with expired leases are retried after the backoff, or become dead letters after their last attempt. */
-  async releaseExpiredLeases(): Promise<number> {
-    const { retried, dead } = await reapOnce({
-      engine: this.#engine,
-      definitions: new Map(),
-      clock: this.#clock,
-      random: this.#options.random ?? Math.random,
-      redactor: redact,
-      events: new Events(),
-      worker: this.#options.worker,
-    })
-    return retried + dead
+  releaseExpiredLeases(): number {
+    const parts = { worker: this.#worker, random: this.#random, events: this.#events }
+    return recoverExpired(this.#store, parts)
   }
 
-  async close(): Promise<void> {
-    await (await this.#consumer)?.close()
-  }
-
-  #leaseMs(): number {
-    return this.#options.leaseMs ?? LEASE_DEFAULT_MS
-  }
-
-  #consume(): Promise<Consumer> {
-    const types = this.#options.types.map((type) => ({ type, leaseMs: this.#leaseMs() }))
-    this.#consumer ??= this.#engine.consume({ types, worker: this.#options.worker })
-    return this.#consumer
-  }
-
-  #lease(id: string): Lease {
-    const lease = this.#held.get(id)
-    if (lease !== undefined) return lease
+  #holding(id: string): Held {
+    const held = this.#held.get(id)
+    if (held !== undefined) return held
     throw new MillraceError('ERR_LEASE_LOST', `job ${id} is not held here; dequeue it first`)
   }
 
-  async #existing(id: string): Promise<JobView> {
-    const view = await this.findById(id)
-    if (view === null) throw new MillraceError('ERR_JOB_UNKNOWN', `job ${id} is gone`)
-    return view
+  #existing(id: string): Job {
+    const job = this.findById(id)
+    if (job === null) throw new MillraceError('ERR_JOB_UNKNOWN', `job ${id} is gone`)
+    return job
   }
 }

@@ -1,7 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
-import { Connection, configure } from '../../../src/engines/sqlite/database.ts'
+import { Connection, configure, isInTransaction, type SqliteDatabase } from '../../../src/engines/sqlite/database.ts'
 import { applyMigrations, schemaVersion } from '../../../src/engines/sqlite/migrate.ts'
 import { SCHEMA_VERSION } from '../../../src/engines/sqlite/migrations.ts'
+import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import { CONVERSATIONS_SCHEMA_VERSION, conversationsVersion, migrateConversations } from './schema.ts'
 
@@ -31,8 +32,18 @@ export function openDatabase(file: string, { nowMs, busyMs = BUSY_MS }: OpenData
   }
 }
 
-/** Creates or updates `job_queue` and the pipeline's tables. */
-export function migrate(database: DatabaseSync, nowMs: number): void {
+/**
+ * Creates or updates `job_queue` and the pipeline's tables, on a handle of node:sqlite or better-sqlite3.
+ *
+ * @example
+ * const db = new DatabaseSync(':memory:')
+ * runMigrations(db)
+ */
+export function runMigrations(db: SqliteDatabase, { clock = systemClock }: { readonly clock?: Clock } = {}): void {
+  migrate(db, clock.nowMs())
+}
+
+export function migrate(database: SqliteDatabase, nowMs: number): void {
   const connection = new Connection(database)
   const isCurrent = (): boolean =>
     schemaVersion(connection) === SCHEMA_VERSION && conversationsVersion(database) === CONVERSATIONS_SCHEMA_VERSION
@@ -44,14 +55,14 @@ export function migrate(database: DatabaseSync, nowMs: number): void {
 }
 
 /** Runs it in a write transaction: committed when it returns, rolled back when it throws. It must not await. */
-export function inTransaction<Answer>(database: DatabaseSync, run: () => Answer): Answer {
+export function inTransaction<Answer>(database: SqliteDatabase, run: () => Answer): Answer {
   database.exec('BEGIN IMMEDIATE')
   try {
     const answer = run()
     database.exec('COMMIT')
     return answer
   } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK')
+    if (isInTransaction(database)) database.exec('ROLLBACK')
     throw error
   }
 }

@@ -1,5 +1,5 @@
 /** The pipeline's tables, beside `job_queue` in the same SQLite file. The hook is built from this file too. */
-import type { DatabaseSync } from 'node:sqlite'
+import type { SqliteDatabase } from '../../../src/engines/sqlite/database.ts'
 
 const TABLES = `
 CREATE TABLE conversations (
@@ -98,6 +98,11 @@ CREATE TABLE upload_transactions (
 CREATE INDEX idx_upload_transactions_learning ON upload_transactions(learning_id);
 CREATE INDEX idx_upload_transactions_nonce ON upload_transactions(chain_id, sender, nonce);
 
+-- For collectMetrics, so that a window costs what ended in it and not what is stored. The engine has no such indexes,
+-- because every job of every user would pay for them.
+CREATE INDEX idx_job_queue_completed ON job_queue(completed_at, type, duration_ms) WHERE status = 'completed';
+CREATE INDEX idx_job_events_at ON job_events(at, name);
+
 -- Entries of spool files that were taken in, so that each is taken in once.
 CREATE TABLE spooled_entries (
   id TEXT PRIMARY KEY,
@@ -116,13 +121,13 @@ const HAS_VERSION_TABLE = `SELECT 1 AS found FROM sqlite_master WHERE type = 'ta
 const READ_VERSION = `SELECT coalesce(max(version), 0) AS version FROM conversations_schema`
 
 /** 0 for a file without the pipeline's tables. */
-export function conversationsVersion(database: DatabaseSync): number {
+export function conversationsVersion(database: SqliteDatabase): number {
   if (database.prepare(HAS_VERSION_TABLE).get() === undefined) return 0
-  return Number(database.prepare(READ_VERSION).get()?.version ?? 0)
+  return (database.prepare(READ_VERSION).get() as { version: number }).version
 }
 
-/** Creates what is missing. Call inside a write transaction. Idempotent. */
-export function migrateConversations(database: DatabaseSync, nowIso: string): void {
+/** Creates what is missing. Call inside a write transaction, once `job_queue` exists. Idempotent. */
+export function migrateConversations(database: SqliteDatabase, nowIso: string): void {
   database.exec(VERSION_TABLE)
   const version = conversationsVersion(database)
   for (const migration of MIGRATIONS) {
