@@ -18,8 +18,8 @@ export class Histogram {
     return this.#total
   }
 
-  add(ms: number): void {
-    this.#count(roundUp(Math.round(Math.max(0, ms) / this.#unitMs)), 1)
+  add(ms: number, times = 1): void {
+    this.#count(roundUp(Math.round(Math.max(0, ms) / this.#unitMs)), times)
   }
 
   /** Both must have the same unit. */

@@ -44,4 +44,5 @@ export {
   releaseStaleLeases,
   STALE_LEASE_MS,
 } from './queue/maintenance.ts'
+export { collectMetrics, type MetricsOptions, type QueueMetrics } from './queue/metrics.ts'
 export { runMigrations } from './store/database.ts'
