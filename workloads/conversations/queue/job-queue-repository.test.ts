@@ -8,7 +8,6 @@ import { drain } from '../../../src/testing/drain.ts'
 import { TestClock } from '../../../src/testing/test-clock.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import { runMigrations } from '../store/database.ts'
-import { calculateBackoff } from './backoff.ts'
 import { JobQueueRepository } from './job-queue-repository.ts'
 
 let clock: TestClock
@@ -127,6 +126,13 @@ test('the lower priority number is served first, over all types, and nothing bef
   assert.deepEqual(order, [1, 5, 10, undefined])
   await clock.advance('1s')
   assert.equal(queue.dequeue()?.id, waiting.id)
+})
+
+test('a job that another program put back without attempts left becomes a dead letter, and the next is taken', () => {
+  const used = queue.create({ type: 'greet', payload: {} })
+  db.prepare('UPDATE job_queue SET attempts = 3 WHERE id = ?').run(used.id)
+  const next = queue.create({ type: 'greet', payload: {} })
+  assert.deepEqual([queue.dequeue()?.id, queue.findById(used.id)?.status], [next.id, 'dead_letter'])
 })
 
 // X117
@@ -277,19 +283,4 @@ test('dead letters go back to the queue one by one or by type, and only dead let
   assert.deepEqual(lines.at(-1), ['info', 'Dead letters retried', { job_type: 'other', count: 2 }])
   assert.equal(queue.findByStatus('dead_letter').length, 0)
   assert.equal(queue.findByStatus('queued').length, 3)
-})
-
-// B119 B120
-test('calculateBackoff doubles from 2 s to 60 s with up to a second more', () => {
-  const spans = [1, 2, 3, 6, 10].map((attempts) => [
-    calculateBackoff(attempts, () => 0),
-    calculateBackoff(attempts, () => 1),
-  ])
-  assert.deepEqual(spans, [
-    [2_000, 3_000],
-    [4_000, 5_000],
-    [8_000, 9_000],
-    [60_000, 61_000],
-    [60_000, 61_000],
-  ])
 })

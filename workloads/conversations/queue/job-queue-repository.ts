@@ -123,24 +123,29 @@ export class JobQueueRepository {
 
   /** Claims the most urgent due job, or null. Paused types are left alone. */
   dequeue(): Job | null {
-    const { clock } = this.#store
     this.#store.followClock()
-    // Polling an idle queue takes no write lock.
-    if (!this.#store.read('claim', () => this.#isReady(clock.nowMs()))) return null
-    const lease = this.#store.write('claim', () => this.#claim(clock.nowMs()))
-    if (lease === undefined) return null
+    const lease = this.#claim()
+    if (lease === null) return null
     const { job, attempt } = lease
-    this.#held.set(job.id, { lease, sinceMs: clock.monotonicMs() })
+    this.#held.set(job.id, { lease, sinceMs: this.#store.clock.monotonicMs() })
     this.#events.emit('job.claimed', { job, attempt, worker: this.#worker })
     return this.#existing(job.id)
   }
 
-  #isReady(nowMs: number): boolean {
-    return nextDue(this.#store.connection, this.#openTypes(), { max: 1 }, nowMs).ready
-  }
-
-  #claim(nowMs: number): Lease | undefined {
-    return claimReady(this.#store.connection, this.#openTypes(), { max: 1 }, this.#worker, nowMs)[0]
+  #claim(): Lease | null {
+    const { connection, clock } = this.#store
+    const bounds = { max: 1 }
+    const isReady = (): boolean => nextDue(connection, this.#openTypes(), bounds, clock.nowMs()).ready
+    const claim = () => {
+      const claiming = { types: this.#openTypes(), bounds, worker: this.#worker, ageingMs: null }
+      return claimReady(connection, claiming, clock.nowMs())
+    }
+    // Polling an idle queue takes no write lock. A claim makes a dead letter of a job without attempts left, and looks on.
+    while (this.#store.read('claim', isReady)) {
+      const [lease] = this.#store.write('claim', claim)
+      if (lease !== undefined) return lease
+    }
+    return null
   }
 
   #openTypes(): readonly SubscribedType[] {
