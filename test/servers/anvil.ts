@@ -19,16 +19,19 @@ export interface Anvil {
   readonly port: number
   call(method: string, params?: readonly unknown[]): Promise<unknown>
   mine(blocks: number): Promise<void>
-  /** From an account that the node holds itself. Returns the hash; the transaction is mined at once by default. */
+  /** From an account that the node holds itself. Returns the hash; it is mined with the next block. */
   sendTransaction(fields: Readonly<Record<string, string>>): Promise<string>
   deployRegistry(): Promise<string>
   stop(): Promise<void>
 }
 
-/** `port` 0 chooses a free one. */
+/**
+ * Blocks are mined only when `mine` is called: anvil's own mining comes at some moment after the answer. Give other `args`,
+ * such as `['--block-time', '1']`, for a chain that runs by itself. `port` 0 chooses a free one.
+ */
 export async function startAnvil({
   port = 0,
-  args = [],
+  args = ['--no-mining'],
 }: {
   port?: number
   args?: readonly string[]
@@ -65,6 +68,7 @@ export async function startAnvil({
     },
     async deployRegistry() {
       const hash = await sendTransaction({ data: REGISTRY_BYTECODE, gas: '0x1e8480' })
+      await call('anvil_mine', ['0x1'])
       return String(Object(await call('eth_getTransactionReceipt', [hash])).contractAddress)
     },
     async stop() {

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { after, before, type TestContext, test } from 'node:test'
+import { tempFiles } from '../../../test/fixtures/temp-files.ts'
+import { type UploadScene, uploadScene } from '../../../test/fixtures/upload-scene.ts'
+import { type Anvil, anvilMissing, startAnvil } from '../../../test/servers/anvil.ts'
+import { openDatabase } from '../store/database.ts'
+
+let anvil: Anvil
+const skip = { skip: anvilMissing }
+const files = tempFiles()
+
+before(async () => {
+  if (anvilMissing === false) anvil = await startAnvil()
+})
+after(() => anvil?.stop())
+
+const crash = new Error('crashed')
+const crashAt = (step: string) => ({
+  onStep(at: string): void {
+    if (at === step) throw crash
+  },
+})
+
+async function assertRecordedOnce(scene: UploadScene, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    assert.equal((await scene.events(id)).length, 1)
+    assert.equal(scene.row(id)?.status, 'confirmed')
+  }
+}
+
+/** The parts of another worker on the same file. */
+function otherWorker(t: TestContext, scene: UploadScene, file: string) {
+  const database = openDatabase(file, { nowMs: scene.clock.nowMs() })
+  t.after(() => database.close())
+  return { ...scene.parts, database }
+}
+
+// B79 X099
+test('two workers on one learning sign one transaction', skip, async (t) => {
+  const file = files.next()
+  const scene = await uploadScene(t, anvil, { file })
+  const parts = otherWorker(t, scene, file)
+  for (let round = 0; round < 3; round += 1) {
+    const id = scene.addLearning(`Round ${round}.`)
+    await Promise.all([scene.finish(id), scene.finish(id, { parts })])
+    await assertRecordedOnce(scene, [id])
+    assert.equal(scene.transactions(id).length, 1)
+  }
+})
+
+// X099
+test('two workers with one key never give a nonce to two learnings', skip, async (t) => {
+  const file = files.next()
+  const scene = await uploadScene(t, anvil, { file })
+  const parts = otherWorker(t, scene, file)
+  const ids = Array.from({ length: 12 }, (_, index) => scene.addLearning(`Learning ${index}.`))
+  await Promise.all(ids.map((id, index) => scene.finish(id, index % 2 === 0 ? {} : { parts })))
+  await assertRecordedOnce(scene, ids)
+  const nonces = ids.flatMap((id) => scene.transactions(id).map(({ nonce }) => Number(nonce)))
+  assert.deepEqual(
+    nonces.toSorted((one, other) => one - other),
+    ids.map((_, index) => index),
+  )
+})
+
+test('a transaction that was stored and never sent is sent by the upload that it holds back', skip, async (t) => {
+  const scene = await uploadScene(t, anvil)
+  const [first, second] = [scene.addLearning('First.'), scene.addLearning('Second.')]
+  await assert.rejects(scene.run(first, crashAt('transaction-stored')), crash)
+  await scene.finish(second)
+  assert.equal((await scene.events(first)).length, 1)
+  await scene.finish(first)
+  await assertRecordedOnce(scene, [first, second])
+  assert.equal(scene.transactions(first).length, 1)
+})
+
+test('where its learning was forgotten, an empty transaction takes its nonce after a while', skip, async (t) => {
+  const scene = await uploadScene(t, anvil)
+  const [first, second] = [scene.addLearning('First.'), scene.addLearning('Second.')]
+  await assert.rejects(scene.run(first, crashAt('transaction-stored')), crash)
+  scene.database.prepare('DELETE FROM learnings WHERE id = ?').run(first)
+  await assert.rejects(scene.run(first), { code: 'ERR_NON_RETRYABLE', message: /forgotten/ })
+  await assert.rejects(scene.run(second), { code: 'ERR_POSTPONED' })
+  await scene.clock.advance('3m')
+  await scene.finish(second)
+  await assertRecordedOnce(scene, [second])
+  assert.deepEqual(await scene.events(first), [])
+  assert.ok(scene.log.some(({ text }) => text.includes('an empty transaction took it')))
+})
+
+test('a row whose transaction is known to the node but not stored here is waited for', skip, async (t) => {
+  const scene = await uploadScene(t, anvil)
+  const id = scene.addLearning()
+  await assert.rejects(scene.run(id), { code: 'ERR_POSTPONED' })
+  scene.database.exec('DELETE FROM upload_transactions')
+  await assert.rejects(scene.run(id), { code: 'ERR_POSTPONED', message: 'the transaction is not mined yet' })
+  assert.equal(scene.transactions(id).length, 0)
+  await scene.finish(id)
+  await assertRecordedOnce(scene, [id])
+})
