@@ -6,10 +6,14 @@ import type { Mill } from '../client/mill.ts'
 import type { TopicsOfBroker } from '../engine/open.ts'
 import { OptionError } from '../errors.ts'
 import type { RouteTable } from '../http/index.ts'
-import type { AnyJob } from '../job/definition.ts'
+import type { AnyJob, Log } from '../job/definition.ts'
+import { nearest } from '../job/known-options.ts'
+import type { AlertRule } from '../observe/alerts/rule.ts'
 import type { HealthEndpoint } from '../observe/health.ts'
 import type { MakeInstrument } from '../observe/metrics/instrument.ts'
 import type { Clock } from '../time/clock.ts'
+import type { Duration } from '../time/duration.ts'
+import type { WorkerOptions } from '../worker/options.ts'
 import type { WatchedTopics } from './commands/serve.ts'
 import type { Column, Terminal } from './terminal.ts'
 
@@ -84,23 +88,55 @@ export interface ServingExtensions {
   routes(topics: TopicsOfBroker, clock: Clock): Promise<RouteTable>
 }
 
-/** A topology that can be tried without writing code: workers whose handlers only record what they would have done. */
+/** A ready-made set of workers for `millrace start --preset`. */
 export interface Preset {
-  /** Throws an OptionError when it cannot run on that engine. */
-  workers(engine: string, record: (deed: Deed) => void): readonly PresetWorker[]
-  /** Creates what is missing. */
-  prepare(mill: Mill): Promise<void>
-  readonly watched: WatchedTopics
+  /** The engine when neither --engine nor MILLRACE_ENGINE names one. */
+  readonly engineDefault?: string
+  /** Which of the options that belong to presets it takes. */
+  readonly takes: readonly ('config' | 'record')[]
+  /** Throws an OptionError when it cannot run on that engine, or when its configuration is wrong. */
+  open(options: PresetOptions): Promise<OpenPreset>
+}
+
+export interface PresetOptions {
+  readonly engine: string
+  /** The file of --config. */
+  readonly config: string | null
+  /** Writes a line of --record. */
+  readonly record: (deed: Deed) => void
+  readonly log: Log
+  readonly clock: Clock
+}
+
+export interface OpenPreset {
+  readonly workers: readonly PresetWorker[]
+  /** Creates what is missing, before anything runs. */
+  prepare?(mill: Mill): Promise<void>
+  readonly watched?: WatchedTopics
+  /** Evaluated beside the rules that every mill has. */
+  readonly alertRules?: readonly AlertRule[]
+  readonly tasks?: readonly PresetTask[]
   /** Commands that show it at work, and what each of them shows. */
-  examples(engine: string): readonly (readonly [command: string, what: string])[]
+  readonly examples: readonly (readonly [command: string, what: string])[]
+  /** Called once, when the workers and tasks have stopped, or when the start failed. */
+  close?(): Promise<void>
 }
 
 export interface PresetWorker {
-  /** Its id in logs, heartbeats and dead letters. */
-  readonly id: string
+  /** Its id in logs, heartbeats and dead letters; default: one that no other process has. */
+  readonly id?: string
   /** Workers that each read all of a topic need their own group, so every worker has its own URL. */
   readonly engine: string
   readonly jobs: readonly AnyJob[]
+  /** Those of the command line win. */
+  readonly options?: Omit<WorkerOptions, 'id' | 'signals'>
+}
+
+/** Work beside the jobs. It runs at once and then at an interval, never twice at a time. A failure is logged. */
+export interface PresetTask {
+  readonly name: string
+  readonly every: Duration
+  run(): Promise<void>
 }
 
 /** What a preset's handler did, as one line of the record. */
@@ -109,8 +145,10 @@ export type Deed = Readonly<Record<string, unknown>>
 export async function loadPreset({ presets }: CliExtensions, name: string): Promise<Preset> {
   const load = Object.hasOwn(presets, name) ? presets[name] : undefined
   if (load !== undefined) return (await load()).preset
-  const known = Object.keys(presets).map((one) => `'${one}'`)
-  throw new OptionError(`there is no preset '${name}'; choose ${known.join(', ')}`)
+  const known = Object.keys(presets)
+  const near = nearest(name, known)
+  const hint = near === null ? 'choose' : `did you mean '${near}'? There are`
+  throw new OptionError(`there is no preset '${name}'; ${hint} ${known.map((one) => `'${one}'`).join(' and ')}`)
 }
 
 /** Leases in job tables that the user created: a second kind of table beside the engine's own. */

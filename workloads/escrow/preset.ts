@@ -1,10 +1,9 @@
 /** The seven workers for `millrace start --preset escrow`. Their handlers only record what they would have done. */
+import type { OpenPreset, Preset, PresetOptions } from '../../src/cli/extensions.ts'
 import { KafkaEngine } from '../../src/engines/kafka/index.ts'
 import { OptionError } from '../../src/errors.ts'
 import { type AnyJob, defineJob, type Mill } from '../../src/index.ts'
 import { ESCROW_TOPICS, ESCROW_WORKERS, type EscrowWorker, escrowLagLimits } from './topology.ts'
-
-type RecordDeed = (deed: Readonly<Record<string, unknown>>) => void
 
 /** What each worker does, and the `command` of its records. A record without a command is for all workers that read it. */
 const DEEDS: Readonly<Record<string, { readonly command: string; readonly did: string }>> = {
@@ -17,38 +16,40 @@ const DEEDS: Readonly<Record<string, { readonly command: string; readonly did: s
   'reconciliation-worker': { command: 'reconcile', did: 'reconciled' },
 }
 
-export const preset = {
-  workers(engine: string, record: RecordDeed) {
-    return ESCROW_WORKERS.map((worker) => ({
-      id: `${worker.worker}-1`,
-      engine: inGroup(engine, worker.group),
-      jobs: [jobOf(worker, record)],
-    }))
-  },
+export const preset: Preset = {
+  takes: ['record'],
 
-  /** Creates all six topics and those of their dead letters. */
-  async prepare({ engine }: Mill): Promise<void> {
-    if (!(engine instanceof KafkaEngine)) throw notKafka(engine.name)
-    await engine.ensureTopics(ESCROW_TOPICS.map(({ topic }) => topic))
-  },
-
-  watched: { groups: ESCROW_WORKERS.map(({ group }) => group), lagLimits: escrowLagLimits },
-
-  examples(engine: string): readonly (readonly [string, string])[] {
-    const send = (payload: string, more = ''): string =>
-      `millrace enqueue escrow.commands '${payload}' --key deal_1${more} --engine '${engine}'`
-    return [
-      [send('{"command":"payout","amount":100.5}'), 'the payout executor acts, the other two pass it over'],
-      [send('{"command":"refund","fail":"no such deal"}', ' --attempts 2'), 'a retry after 1 s, then a dead letter'],
-      [
-        `millrace dead list --engine '${inGroup(engine, 'refund-executor')}'`,
-        'the dead letters of the refund executor',
-      ],
-    ]
+  async open({ engine, record }) {
+    return {
+      workers: ESCROW_WORKERS.map((worker) => ({
+        id: `${worker.worker}-1`,
+        engine: inGroup(engine, worker.group),
+        jobs: [jobOf(worker, record)],
+      })),
+      prepare: createTopics,
+      watched: { groups: ESCROW_WORKERS.map(({ group }) => group), lagLimits: escrowLagLimits },
+      examples: examplesFor(engine),
+    }
   },
 }
 
-function jobOf({ worker, title, topic, policy }: EscrowWorker, record: RecordDeed): AnyJob {
+/** All six topics and those of their dead letters. */
+async function createTopics({ engine }: Mill): Promise<void> {
+  if (!(engine instanceof KafkaEngine)) throw notKafka(engine.name)
+  await engine.ensureTopics(ESCROW_TOPICS.map(({ topic }) => topic))
+}
+
+function examplesFor(engine: string): OpenPreset['examples'] {
+  const send = (payload: string, more = ''): string =>
+    `millrace enqueue escrow.commands '${payload}' --key deal_1${more} --engine '${engine}'`
+  return [
+    [send('{"command":"payout","amount":100.5}'), 'the payout executor acts, the other two pass it over'],
+    [send('{"command":"refund","fail":"no such deal"}', ' --attempts 2'), 'a retry after 1 s, then a dead letter'],
+    [`millrace dead list --engine '${inGroup(engine, 'refund-executor')}'`, 'the dead letters of the refund executor'],
+  ]
+}
+
+function jobOf({ worker, title, topic, policy }: EscrowWorker, record: PresetOptions['record']): AnyJob {
   const { command, did } = DEEDS[worker] ?? { command: worker, did: 'was called' }
   return defineJob({
     type: topic,

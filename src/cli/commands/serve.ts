@@ -7,6 +7,7 @@ import { ROLES } from '../../http/contract/route.ts'
 import type { AdminToken } from '../../http/index.ts'
 import { HOST_DEFAULT, PORT_DEFAULT } from '../../http/server.ts'
 import type { AnyJob, Log } from '../../job/definition.ts'
+import type { AlertRule } from '../../observe/alerts/rule.ts'
 import type { LagLimits, ObservedTopics } from '../../observe/lag.ts'
 import { repeated, wholeNumber } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
@@ -104,7 +105,7 @@ export interface WatchedTopics {
 }
 
 /** Serves the mill of another command. */
-export type Serve = (mill: Mill, jobs: readonly AnyJob[], log: Log, watched?: WatchedTopics) => Promise<Serving>
+export type Serve = (mill: Mill, jobs: readonly AnyJob[], log: Log) => Promise<Serving>
 
 export const serveNothing: Serve = async () => ({ close: async () => {} })
 
@@ -118,10 +119,11 @@ export async function startServing(
     readonly jobs: readonly AnyJob[]
     readonly flags: ServingFlags
     readonly log: Log
-    readonly watched?: WatchedTopics
+    readonly watched?: WatchedTopics | undefined
+    readonly alertRules?: readonly AlertRule[] | undefined
   },
 ): Promise<Serving> {
-  const { jobs, flags, log, watched } = options
+  const { jobs, flags, log, watched, alertRules = [] } = options
   const tokens = parseTokens(flags.token ?? [])
   const critical = jobs.filter((job) => job.critical).map((job) => job.type)
   // The API and the dashboard are large: only commands that serve load them.
@@ -130,7 +132,7 @@ export async function startServing(
     import('../../observe/index.ts'),
     extensions.serving(),
   ])
-  const rules = healthRules({ critical })
+  const rules = [...healthRules({ critical }), ...alertRules]
   const alerting = startAlerting(mill, { rules, sinks: [logSink(log)], every: ALERTS_EVERY, log, clock })
   const ends: (() => Promise<void>)[] = [() => alerting.stop()]
   const close = async (): Promise<void> => {

@@ -1,0 +1,119 @@
+/** `millrace start --preset`: all workers and tasks of a preset in one process, until SIGTERM or SIGINT. */
+import { appendFileSync } from 'node:fs'
+import { type Mill, open } from '../../client/mill.ts'
+import { OptionError } from '../../errors.ts'
+import type { Log } from '../../job/definition.ts'
+import { errorText } from '../../job/error-record.ts'
+import { omitUndefined } from '../../job/known-options.ts'
+import type { Clock } from '../../time/clock.ts'
+import { parseDurationMs } from '../../time/duration.ts'
+import { toIso } from '../../time/iso.ts'
+import type { Worker } from '../../worker/worker.ts'
+import type { Cli, SharedOptions } from '../cli.ts'
+import { type Deed, loadPreset, type OpenPreset, type Preset, type PresetTask } from '../extensions.ts'
+import type { StopRequest } from '../stop-signals.ts'
+import { runUntilStopped } from '../until-stopped.ts'
+import { type ServingFlags, startServing } from './serve.ts'
+import { untilStopped, type WorkerFlags, workerOptions } from './work.ts'
+
+export interface PresetFlags extends SharedOptions, WorkerFlags, ServingFlags {
+  readonly engineIsGiven: boolean
+  /** False for --no-http. */
+  readonly http: boolean
+  readonly config?: string
+  readonly record?: string
+}
+
+export async function runPreset(cli: Cli, name: string, given: PresetFlags): Promise<void> {
+  const load = (): Promise<Preset> => loadPreset(cli.extensions, name)
+  await runUntilStopped(cli, load, given, async ({ stop, log, loaded: preset }) => {
+    refuseForeignFlags(name, preset, given)
+    const engine = given.engineIsGiven ? given.engine : (preset.engineDefault ?? given.engine)
+    const flags = { ...given, engine }
+    const record = recorder(cli.clock, flags.record)
+    const { config = null } = flags
+    const opening = preset.open({ engine, config, record, log, clock: cli.clock })
+    const opened = await stop.unlessStopped(opening, (late) => late.close?.())
+    if (opened === null) return
+    await using ends = new AsyncDisposableStack()
+    ends.defer(async () => opened.close?.())
+    await runOpened(cli, opened, { flags, log, stop, ends })
+  })
+}
+
+function refuseForeignFlags(name: string, { takes }: Preset, flags: PresetFlags): void {
+  for (const option of ['config', 'record'] as const) {
+    if (flags[option] === undefined || takes.includes(option)) continue
+    throw new OptionError(`the preset '${name}' does not take --${option}; leave it out`)
+  }
+}
+
+function recorder(clock: Clock, file: string | undefined): (deed: Deed) => void {
+  if (file === undefined) return () => {}
+  return (deed) => appendFileSync(file, `${JSON.stringify({ at: toIso(clock.nowMs()), ...deed })}\n`)
+}
+
+interface Running {
+  readonly flags: PresetFlags
+  readonly log: Log
+  readonly stop: StopRequest
+  /** Ends what was started, the last first, even if something later fails to start. */
+  readonly ends: AsyncDisposableStack
+}
+
+async function runOpened(cli: Cli, opened: OpenPreset, { flags, log, stop, ends }: Running): Promise<void> {
+  const mills = await openMills(cli, opened, { flags, log, stop, ends })
+  const [first] = mills
+  if (first === undefined || stop.signal.aborted) return
+  await stop.unlessStopped(opened.prepare?.(first) ?? Promise.resolve())
+  if (flags.http && !stop.signal.aborted) {
+    const jobs = opened.workers.flatMap((worker) => worker.jobs)
+    const { watched, alertRules } = opened
+    const starting = startServing(cli, first, { jobs, flags, log, watched, alertRules })
+    const serving = await stop.unlessStopped(starting, (late) => late.close())
+    if (serving === null) return
+    ends.defer(() => serving.close())
+  }
+  const workers: Worker[] = []
+  for (const [index, mill] of mills.entries()) {
+    const { jobs = [], options, id } = opened.workers[index] ?? {}
+    const starting = mill.work(jobs, { ...options, ...workerOptions(flags), ...omitUndefined({ id }) })
+    const worker = await stop.unlessStopped(starting, (late) => late.stop())
+    if (worker === null) return
+    workers.push(worker)
+  }
+  for (const task of opened.tasks ?? []) ends.defer(startTask(cli.clock, task, log))
+  for (const [command, what] of opened.examples) log.info('To try it', { type: command, shows: what })
+  await untilStopped(stop, workers, log)
+}
+
+/** One for each worker; fewer if a stop comes meanwhile. */
+async function openMills(cli: Cli, opened: OpenPreset, { log, stop, ends }: Running): Promise<readonly Mill[]> {
+  const mills: Mill[] = []
+  ends.defer(async () => void (await Promise.all(mills.map((mill) => mill.close()))))
+  for (const { engine } of opened.workers) {
+    const mill = await stop.unlessStopped(open(engine, { log, clock: cli.clock }), (late) => late.close())
+    if (mill === null) break
+    mills.push(mill)
+  }
+  return mills
+}
+
+/** Returns the function that stops it, which waits for a run that is under way. */
+function startTask(clock: Clock, { name, every, run }: PresetTask, log: Log): () => Promise<void> {
+  const stopping = new AbortController()
+  const everyMs = parseDurationMs(every, 'every')
+  const loop = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await run().catch((error: unknown) => {
+        log.error('A task failed; it is tried again', { task: name, error: errorText(error), in_ms: everyMs })
+      })
+      await clock.sleep(everyMs, stopping.signal)
+    }
+  }
+  const done = loop()
+  return () => {
+    stopping.abort()
+    return done
+  }
+}

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { type TestContext, test } from 'node:test'
+import { defineJob, open } from 'millrace'
+import { extensions } from '../../bin/extensions.ts'
+import type { OpenPreset, PresetOptions } from '../../src/cli/extensions.ts'
+import { run } from '../../src/cli/program.ts'
+import { runCli } from './in-process.ts'
+import { temporaryFolder, until } from './run.ts'
+
+interface Started {
+  readonly ended: Promise<number>
+  /** Everything it has printed and logged. */
+  readonly said: () => string
+  /** What its preset was opened with. */
+  readonly given: () => PresetOptions
+}
+
+/** Runs `start --preset tried` in this process; SIGTERM is emitted, not sent, so that only this process hears it. */
+function startTried(
+  t: TestContext,
+  args: readonly string[],
+  engineDefault: string,
+  opened: (given: PresetOptions) => OpenPreset,
+): Started {
+  const out = new PassThrough()
+  let said = ''
+  out.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  let given: PresetOptions | null = null
+  const preset = {
+    engineDefault,
+    takes: ['config'] as const,
+    open: async (options: PresetOptions) => {
+      given = options
+      return opened(options)
+    },
+  }
+  const terminal = {
+    out,
+    columns: null,
+    print: (line: string) => void out.write(`${line}\n`),
+    complain: (line: string) => void out.write(`${line}\n`),
+    paint: (_style: unknown, text: string) => text,
+    flush: async () => {},
+    outliveReader: () => {},
+    lostReader: false,
+  }
+  const ended = run(['start', '--preset', 'tried', '--port', '0', ...args], terminal, {
+    ...extensions,
+    presets: { tried: async () => ({ preset }) },
+  })
+  t.after(stop)
+  return { ended, said: () => said, given: () => given ?? assert.fail('it was not opened') }
+}
+
+function stop(): void {
+  process.emit('SIGTERM', 'SIGTERM')
+}
+
+async function engineIn(t: TestContext): Promise<string> {
+  return `sqlite:${join(await temporaryFolder(t), 'tried.db')}`
+}
+
+test('a preset has its own engine, configuration, jobs, tasks and alert rules, and is closed last', async (t) => {
+  const engine = await engineIn(t)
+  const did: string[] = []
+  const greet = defineJob({ type: 'greet', run: () => void did.push('ran') })
+  let passes = 0
+  const started = startTried(t, ['--config', 'c.json'], engine, (given) => ({
+    workers: [{ engine: given.engine, jobs: [greet], options: { poll: '50ms', drain: '1s' } }],
+    alertRules: [
+      {
+        name: 'Tried',
+        severity: 'warning',
+        evaluate: () => [{ labels: {}, value: 1, threshold: 0, text: 'it was tried' }],
+      },
+    ],
+    tasks: [
+      {
+        name: 'sweep',
+        every: '5ms',
+        run: async () => {
+          passes += 1
+          if (passes === 1) throw new Error('the broom is broken')
+        },
+      },
+    ],
+    examples: [['millrace jobs', 'the jobs']],
+    close: async () => void did.push('closed'),
+  }))
+  await until(() => started.said().includes('To try it'))
+  assert.equal(started.given().engine, engine)
+  assert.equal(started.given().config, 'c.json')
+  const mill = await open(engine)
+  await mill.enqueue(greet, null)
+  await until(() => did.includes('ran'))
+  // A task that fails is tried again.
+  await until(() => passes > 3)
+  assert.match(started.said(), /the broom is broken.*A task failed; it is tried again/)
+  await mill.close()
+  stop()
+  assert.equal(await started.ended, 0)
+  assert.deepEqual(did, ['ran', 'closed'])
+})
+
+test('what a preset opened is closed when the start fails', async (t) => {
+  const engine = await engineIn(t)
+  let closed = 0
+  const { ended, said } = startTried(t, [], engine, () => ({
+    workers: [{ engine: 'nonsense:', jobs: [] }],
+    examples: [],
+    close: async () => {
+      closed += 1
+    },
+  }))
+  assert.equal(await ended, 2)
+  assert.match(said(), /names no engine/)
+  assert.equal(closed, 1)
+})
+
+test('an engine that is named wins over the one of the preset', async (t) => {
+  const [engine, other] = [await engineIn(t), await engineIn(t)]
+  const refuse = (): never => {
+    throw new Error('seen enough')
+  }
+  const started = startTried(t, ['--engine', other], engine, refuse)
+  assert.equal(await started.ended, 1)
+  assert.equal(started.given().engine, other)
+})
+
+test('a preset that does not exist, and options that do not go with one', async () => {
+  const refused = async (...args: readonly string[]): Promise<string> => {
+    const { code, err } = await runCli(['start', ...args])
+    assert.equal(code, 2, err)
+    return err
+  }
+  assert.match(await refused('--preset', 'escro'), /no preset 'escro'; did you mean 'escrow'\?/)
+  assert.match(await refused('--preset', 'toString'), /no preset 'toString'; choose 'escrow'/)
+  assert.match(await refused('--preset', 'escrow', '--config', 'x', '--engine', 'kafka://a'), /does not take --config/)
+  assert.match(await refused('--config', 'x'), /add --preset/)
+  assert.match((await runCli(['start', '--help'])).out, /--preset <name>.*\n.*choices: "escrow"/)
+})
