@@ -115,10 +115,10 @@ export interface OpenPreset {
   readonly watched?: WatchedTopics
   /** Evaluated beside the rules that every mill has. */
   readonly alertRules?: readonly AlertRule[]
-  readonly tasks?: readonly PresetTask[]
+  readonly duties?: readonly PresetDuty[]
   /** Commands that show it at work, and what each of them shows. */
   readonly examples: readonly (readonly [command: string, what: string])[]
-  /** Called once, when the workers and tasks have stopped, or when the start failed. */
+  /** Called once, when the workers and duties have stopped, or when the start failed. */
   close?(): Promise<void>
 }
 
@@ -133,7 +133,7 @@ export interface PresetWorker {
 }
 
 /** Work beside the jobs. It runs at once and then at an interval, never twice at a time. A failure is logged. */
-export interface PresetTask {
+export interface PresetDuty {
   readonly name: string
   readonly every: Duration
   run(): Promise<void>

@@ -64,7 +64,7 @@ async function engineIn(t: TestContext): Promise<string> {
   return `sqlite:${join(await temporaryFolder(t), 'tried.db')}`
 }
 
-test('a preset has its own engine, configuration, jobs, tasks and alert rules, and is closed last', async (t) => {
+test('a preset has its own engine, configuration, jobs, duties and alert rules, and is closed last', async (t) => {
   const engine = await engineIn(t)
   const did: string[] = []
   const greet = defineJob({ type: 'greet', run: () => void did.push('ran') })
@@ -78,7 +78,7 @@ test('a preset has its own engine, configuration, jobs, tasks and alert rules, a
         evaluate: () => [{ labels: {}, value: 1, threshold: 0, text: 'it was tried' }],
       },
     ],
-    tasks: [
+    duties: [
       {
         name: 'sweep',
         every: '5ms',
@@ -97,9 +97,9 @@ test('a preset has its own engine, configuration, jobs, tasks and alert rules, a
   const mill = await open(engine)
   await mill.enqueue(greet, null)
   await until(() => did.includes('ran'))
-  // A task that fails is tried again.
+  // A duty that fails is tried again.
   await until(() => passes > 3)
-  assert.match(started.said(), /the broom is broken.*A task failed; it is tried again/)
+  assert.match(started.said(), /the broom is broken.*A duty failed; it is tried again/)
   await mill.close()
   stop()
   assert.equal(await started.ended, 0)
@@ -141,5 +141,5 @@ test('a preset that does not exist, and options that do not go with one', async 
   assert.match(await refused('--preset', 'toString'), /no preset 'toString'; choose 'escrow'/)
   assert.match(await refused('--preset', 'escrow', '--config', 'x', '--engine', 'kafka://a'), /does not take --config/)
   assert.match(await refused('--config', 'x'), /add --preset/)
-  assert.match((await runCli(['start', '--help'])).out, /--preset <name>.*\n.*choices: "escrow"/)
+  assert.match((await runCli(['start', '--help'])).out, /--preset <name>[^<]*choices: "escrow"/)
 })

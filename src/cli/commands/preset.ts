@@ -1,4 +1,4 @@
-/** `millrace start --preset`: all workers and tasks of a preset in one process, until SIGTERM or SIGINT. */
+/** `millrace start --preset`: all workers and duties of a preset in one process, until SIGTERM or SIGINT. */
 import { appendFileSync } from 'node:fs'
 import { type Mill, open } from '../../client/mill.ts'
 import { OptionError } from '../../errors.ts'
@@ -10,7 +10,7 @@ import { parseDurationMs } from '../../time/duration.ts'
 import { toIso } from '../../time/iso.ts'
 import type { Worker } from '../../worker/worker.ts'
 import type { Cli, SharedOptions } from '../cli.ts'
-import { type Deed, loadPreset, type OpenPreset, type Preset, type PresetTask } from '../extensions.ts'
+import { type Deed, loadPreset, type OpenPreset, type Preset, type PresetDuty } from '../extensions.ts'
 import type { StopRequest } from '../stop-signals.ts'
 import { runUntilStopped } from '../until-stopped.ts'
 import { type ServingFlags, startServing } from './serve.ts'
@@ -82,7 +82,7 @@ async function runOpened(cli: Cli, opened: OpenPreset, { flags, log, stop, ends 
     if (worker === null) return
     workers.push(worker)
   }
-  for (const task of opened.tasks ?? []) ends.defer(startTask(cli.clock, task, log))
+  for (const duty of opened.duties ?? []) ends.defer(startDuty(cli.clock, duty, log))
   for (const [command, what] of opened.examples) log.info('To try it', { type: command, shows: what })
   await untilStopped(stop, workers, log)
 }
@@ -100,13 +100,13 @@ async function openMills(cli: Cli, opened: OpenPreset, { log, stop, ends }: Runn
 }
 
 /** Returns the function that stops it, which waits for a run that is under way. */
-function startTask(clock: Clock, { name, every, run }: PresetTask, log: Log): () => Promise<void> {
+function startDuty(clock: Clock, { name, every, run }: PresetDuty, log: Log): () => Promise<void> {
   const stopping = new AbortController()
   const everyMs = parseDurationMs(every, 'every')
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       await run().catch((error: unknown) => {
-        log.error('A task failed; it is tried again', { task: name, error: errorText(error), in_ms: everyMs })
+        log.error('A duty failed; it is tried again', { duty: name, error: errorText(error), in_ms: everyMs })
       })
       await clock.sleep(everyMs, stopping.signal)
     }
