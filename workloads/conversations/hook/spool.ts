@@ -149,13 +149,22 @@ function namesIn(folder: string): readonly string[] {
 export function removeSpooled(databaseFile: string, conversationId: string, home?: string): number {
   let removed = 0
   for (const { folder, name } of spoolFiles(spoolFolders(databaseFile, home))) {
-    const text = readFileSync(path.join(folder, name), 'utf8')
     // Drafts and unreadable files can hold a message of it too.
-    if (!text.includes(conversationId)) continue
+    if (!textOf(path.join(folder, name)).includes(conversationId)) continue
     rmSync(path.join(folder, name), { force: true })
     removed += 1
   }
   return removed
+}
+
+/** Empty for a file that a worker has taken in meanwhile. */
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if (fieldOf(error, 'code') === 'ENOENT') return ''
+    throw error
+  }
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string'

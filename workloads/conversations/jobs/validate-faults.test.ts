@@ -31,21 +31,19 @@ test('when an insert fails, neither marker nor message nor finding is changed', 
   assert.deepEqual([job?.state, job?.attempt], ['queued', 1])
 })
 
-test('1 200 messages are validated in pages of at most 500, and one message too long for a call in pieces', async () => {
+test('1 200 messages are validated in pages of at most 500, and long ones in smaller pages', async () => {
   await using pipeline = await openValidation(files.next())
   const { database, model, run, results } = pipeline
   const texts = Array.from({ length: 1_200 }, (_, index) => `message ${index}`)
-  addMessages(database, [...texts, `${'x'.repeat(99_990)} ask Ann ${'y'.repeat(50_000)}`])
+  addMessages(database, [...texts, `${'x'.repeat(150_000)} ask Ann`, 'y'.repeat(60_000), 'z'.repeat(60_000)])
   model.findings = finding('Ann')
   await run()
   assert.deepEqual(await results(), [{ success: true, findings: 1 }])
   assert.deepEqual(
     model.asked.map(({ length }) => length),
-    [500, 500, 200, 1, 1],
+    [500, 500, 200, 1, 1, 1],
   )
-  const longest = Math.max(...model.asked.flat().map(({ content }) => content.length))
-  assert.equal(longest, 100_000)
-  assert.equal(contents(database).at(-1), `${'x'.repeat(99_990)} ask [PERSON_NAME] ${'y'.repeat(50_000)}`)
+  assert.equal(contents(database)[1_200], `${'x'.repeat(150_000)} ask [PERSON_NAME]`)
 })
 
 test('a job that fails between two pages goes on with the second', async () => {

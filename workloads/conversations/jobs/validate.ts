@@ -6,12 +6,12 @@ import { newJobId } from '../../../src/job/job.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import type { ModelFinding, ModelMessage } from '../models/model.ts'
 import type { PipelineParts } from '../options.ts'
-import { inTransaction } from '../store/database.ts'
+import { emptyWal, inTransaction } from '../store/database.ts'
 import { enqueueJob } from '../store/enqueue.ts'
 import { snippetHash } from '../store/secret.ts'
 import { EXTRACT_LEARNING } from './contract.ts'
 import { answerOf, findingsAnswer } from './model-answer.ts'
-import { callsOf, isUnvalidated, PAGE_MESSAGES, withinPage } from './pages.ts'
+import { isUnvalidated, PAGE_MESSAGES, withinPage } from './pages.ts'
 import type { ExtractPayload, SanitizePayload } from './payloads.ts'
 import { isPlaceholder, replaceFound, storedCategory } from './replace.ts'
 
@@ -68,6 +68,10 @@ export function sanitizeAiValidation(parts: PipelineParts): Handler<SanitizePayl
       const written = inTransaction(database, () => writePage(parts, { conversation, page, found: answer }))
       if (written === null) return { skipped: true, reason: 'forgotten' }
       findings += written.findings
+      // The log still has the messages as they were.
+      if (written.findings > 0 && !emptyWal(database)) {
+        context.log.warn('Another process reads the database; replaced text is still in its write-ahead log')
+      }
       report(context, written, page.length)
       if (!written.hasMore) return { success: true, findings }
     }
@@ -102,20 +106,16 @@ async function ask(
   { signal, log }: JobContext<SanitizePayload>,
   page: readonly ModelMessage[],
 ): Promise<readonly ModelFinding[]> {
-  const found: ModelFinding[] = []
-  for (const messages of callsOf(page)) {
-    const { items, usage } = await answerOf(model.name, findingsAnswer, () =>
-      model.findPersonalData(messages, { signal, fetch }),
-    )
-    const given = new Set(messages.map(({ id }) => id))
-    // A finding that belongs to no message could not be replaced, and ignoring it would publish what was found.
-    if (items.some(({ message_id: id }) => !given.has(id))) {
-      throw new Error(`the model '${model.name}' named a message that it was not given; it is asked again`)
-    }
-    found.push(...items)
-    log.debug('Model asked for personal data', { model: model.name, messages: messages.length, ...usage })
+  const { items, usage } = await answerOf(model.name, findingsAnswer, () =>
+    model.findPersonalData(page, { signal, fetch }),
+  )
+  const given = new Set(page.map(({ id }) => id))
+  // A finding that belongs to no message could not be replaced, and ignoring it would publish what was found.
+  if (items.some(({ message_id: id }) => !given.has(id))) {
+    throw new Error(`the model '${model.name}' named a message that it was not given; it is asked again`)
   }
-  return found
+  log.debug('Model asked for personal data', { model: model.name, messages: page.length, ...usage })
+  return items
 }
 
 interface Page {

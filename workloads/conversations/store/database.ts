@@ -24,6 +24,8 @@ export function openDatabase(file: string, { nowMs, busyMs = BUSY_MS }: OpenData
     const connection = new Connection(database)
     configure(connection, 'FULL', true)
     database.exec(`PRAGMA busy_timeout = ${busyMs}`)
+    // What is replaced or forgotten is overwritten in the file, on every connection that writes messages.
+    database.exec('PRAGMA secure_delete = ON')
     migrate(database, nowMs)
     return database
   } catch (error) {
@@ -65,4 +67,12 @@ export function inTransaction<Answer>(database: SqliteDatabase, run: () => Answe
     if (isInTransaction(database)) database.exec('ROLLBACK')
     throw error
   }
+}
+
+/**
+ * Moves the write-ahead log into the file and empties it: it still has the text that a transaction replaced or deleted. False
+ * when another connection is in the way for longer than the busy timeout; a later call does it then.
+ */
+export function emptyWal(database: DatabaseSync): boolean {
+  return database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0
 }

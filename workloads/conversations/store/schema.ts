@@ -59,6 +59,8 @@ CREATE TABLE learnings (
 CREATE INDEX idx_learnings_conversation ON learnings(conversation_id);
 
 CREATE VIRTUAL TABLE learnings_fts USING fts5(title, content, content = 'learnings', content_rowid = 'rowid');
+-- Without it, the words of a deleted learning stay in the index until its segments are merged.
+INSERT INTO learnings_fts(learnings_fts, rank) VALUES ('secure-delete', 1);
 CREATE TRIGGER learnings_fts_insert AFTER INSERT ON learnings BEGIN
   INSERT INTO learnings_fts(rowid, title, content) VALUES (NEW.rowid, NEW.title, NEW.content);
 END;

@@ -1,0 +1,164 @@
+/** Removes everything about a conversation, on request or by age. */
+
+import type { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
+import { z } from 'zod'
+import { fileOf } from '../../../src/engines/sqlite/database.ts'
+import { OptionError } from '../../../src/errors.ts'
+import type { Log } from '../../../src/job/definition.ts'
+import { type Clock, systemClock } from '../../../src/time/clock.ts'
+import { toIso } from '../../../src/time/iso.ts'
+import { removeSpooled } from '../hook/spool.ts'
+import { CONVERSATION_JOBS } from '../jobs/contract.ts'
+import { emptyWal, inTransaction } from './database.ts'
+
+export interface ForgetParts {
+  /** From `openDatabase`, outside a transaction. */
+  readonly database: DatabaseSync
+  readonly clock?: Clock
+  readonly log?: Log
+  /** Default: the home folder of the user, where the hook keeps what it cannot put beside the database. */
+  readonly home?: string
+}
+
+const publishedRow = z.object({
+  learning_id: z.string(),
+  status: z.enum(['ipfs_uploaded', 'tx_submitted', 'confirmed']).nullable(),
+  ipfs_cid: z.string().nullable(),
+  chain_tx_hash: z.string().nullable(),
+  /** Every transaction that was signed for it. One that was not mined yet may still be. */
+  transactions: z.string().transform((text) => z.array(z.string()).parse(JSON.parse(text))),
+})
+
+/** What was published of a learning, and cannot be taken back. */
+export type Published = z.infer<typeof publishedRow>
+
+export interface Forgotten {
+  readonly conversations: number
+  readonly messages: number
+  readonly findings: number
+  readonly learnings: number
+  /** In any state, with their history. */
+  readonly jobs: number
+  /** Entries of the hook's spool. */
+  readonly spooled: number
+  /** Stays on IPFS and on the chain. */
+  readonly published: readonly Published[]
+  /** False: another process was reading, so the text stays in the write-ahead log until the next checkpoint. */
+  readonly isErased: boolean
+}
+
+const TYPES = Object.keys(CONVERSATION_JOBS)
+  .map((type) => `'${type}'`)
+  .join(', ')
+
+const OF = 'IN (SELECT value FROM json_each(:ids))'
+const LEARNINGS_OF = `SELECT id FROM learnings WHERE conversation_id ${OF}`
+
+const READ_PUBLISHED = `
+SELECT learnings.id AS learning_id, status, ipfs_cid, chain_tx_hash,
+  (SELECT json_group_array(tx_hash) FROM upload_transactions WHERE learning_id = learnings.id) AS transactions
+FROM learnings LEFT JOIN uploads ON uploads.learning_id = learnings.id
+WHERE conversation_id ${OF} AND (uploads.id IS NOT NULL OR transactions <> '[]') ORDER BY learnings.id`
+
+/** A worker that runs one of them loses its lease, so its handler is aborted and its result refused. */
+const REMOVE_JOBS = `
+DELETE FROM job_queue WHERE type IN (${TYPES}) AND CASE
+  WHEN json_valid(payload) THEN payload ->> '$.conversation_id' ${OF} OR payload ->> '$.learning_id' IN (${LEARNINGS_OF})
+  ELSE EXISTS (SELECT 1 FROM json_each(:ids) WHERE instr(payload, value) > 0) END
+RETURNING id`
+
+const REMOVE_EVENTS = `DELETE FROM job_events WHERE job_id ${OF}`
+
+const OLD = `SELECT id FROM conversations WHERE updated_at < ? ORDER BY updated_at LIMIT ?`
+
+/** Conversations in one transaction. The thread is blocked meanwhile, and other processes cannot write. */
+const BATCH = 20
+
+/**
+ * Removes a conversation: its messages, findings and learnings, the jobs that name it or its learnings in whatever state,
+ * and what the hook has spooled of it. The text is overwritten in the file, in the index and in the write-ahead log. What was
+ * published cannot be removed and is returned.
+ *
+ * @example
+ * const { messages, published } = forgetConversation({ database }, '01K5X0000000000000000000AA')
+ */
+export function forgetConversation(parts: ForgetParts, conversationId: string): Forgotten {
+  const forgotten = remove(parts, [conversationId])
+  return finished(parts, forgotten)
+}
+
+/** Forgets conversations whose last change is older than this, in batches. */
+export async function retainConversations(
+  parts: ForgetParts,
+  { olderThanDays }: { readonly olderThanDays: number },
+): Promise<Forgotten> {
+  if (!(olderThanDays >= 0 && olderThanDays <= 36_500)) {
+    throw new OptionError(`'olderThanDays' is ${olderThanDays}; give days from 0 to 36500`)
+  }
+  const { database, clock = systemClock } = parts
+  const before = toIso(clock.nowMs() - olderThanDays * 86_400_000)
+  let sum = NOTHING
+  for (;;) {
+    const ids = database.prepare(OLD).all(before, BATCH)
+    if (ids.length === 0) return finished(parts, sum)
+    sum = added(
+      sum,
+      remove(
+        parts,
+        ids.map(({ id }) => String(id)),
+      ),
+    )
+    await setImmediate()
+  }
+}
+
+const NOTHING: Forgotten = {
+  ...{ conversations: 0, messages: 0, findings: 0, learnings: 0, jobs: 0, spooled: 0 },
+  ...{ published: [], isErased: true },
+}
+
+function added(one: Forgotten, other: Forgotten): Forgotten {
+  return {
+    conversations: one.conversations + other.conversations,
+    messages: one.messages + other.messages,
+    findings: one.findings + other.findings,
+    learnings: one.learnings + other.learnings,
+    jobs: one.jobs + other.jobs,
+    spooled: one.spooled + other.spooled,
+    published: [...one.published, ...other.published],
+    isErased: one.isErased && other.isErased,
+  }
+}
+
+function remove({ database, home }: ForgetParts, conversations: readonly string[]): Forgotten {
+  const file = fileOf(database)
+  // Before the rows: a worker that takes the spool in meanwhile writes messages that are removed next.
+  const spooled = file === '' ? 0 : conversations.reduce((sum, id) => sum + removeSpooled(file, id, home), 0)
+  const ids = JSON.stringify(conversations)
+  return inTransaction(database, () => {
+    const published = database
+      .prepare(READ_PUBLISHED)
+      .all({ ids })
+      .map((row) => publishedRow.parse(row))
+    const jobs = database.prepare(REMOVE_JOBS).all({ ids })
+    database.prepare(REMOVE_EVENTS).run({ ids: JSON.stringify(jobs.map(({ id }) => id)) })
+    const from = (table: 'sanitization_log' | 'learnings' | 'messages'): number =>
+      Number(database.prepare(`DELETE FROM ${table} WHERE conversation_id ${OF}`).run({ ids }).changes)
+    return {
+      findings: from('sanitization_log'),
+      learnings: from('learnings'),
+      messages: from('messages'),
+      conversations: Number(database.prepare(`DELETE FROM conversations WHERE id ${OF}`).run({ ids }).changes),
+      ...{ jobs: jobs.length, spooled, published, isErased: true },
+    }
+  })
+}
+
+function finished({ database, log }: ForgetParts, forgotten: Forgotten): Forgotten {
+  const isErased = emptyWal(database)
+  const { published, ...counts } = forgotten
+  log?.info('Conversations forgotten', { ...counts, isErased, published: published.length })
+  if (!isErased) log?.warn('Another process reads the database; forgotten text is still in its write-ahead log')
+  return { ...forgotten, isErased }
+}
