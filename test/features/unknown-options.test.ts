@@ -15,7 +15,7 @@ import {
 } from 'millrace/observe'
 import { openOutbox } from 'millrace/outbox'
 import { drain, openForTest } from 'millrace/testing'
-import { JobQueueRepository, monitorDeadLetters } from 'millrace/workloads/conversations'
+import { collectMetrics, JobQueueRepository, JobWorker, monitorDeadLetters } from 'millrace/workloads/conversations'
 import { createEmbeddingQueue } from 'millrace/workloads/embeddings'
 import { watchMetrics } from 'millrace/workloads/escrow'
 
@@ -95,6 +95,8 @@ const CALLS: Readonly<Record<string, () => unknown>> = {
   'postgres URL': () => open('postgres://127.0.0.1:1/x?nonsense=1'),
   'new JobQueueRepository': () => new JobQueueRepository(new DatabaseSync(':memory:'), wrong({ types: [] })),
   'JobQueueRepository.create': () => repository().create(wrong({ type: 'greet', payload: null })),
+  'new JobWorker': () => new JobWorker(wrong({ db: new DatabaseSync(':memory:'), handlers: { greet: () => {} } })),
+  collectMetrics: () => collectMetrics(new DatabaseSync(':memory:'), 1, wrong({})),
   monitorDeadLetters: () =>
     monitorDeadLetters(
       wrong({ engine: mill.engine, alerter: { send: () => {} }, log: createLog({ level: 'silent' }) }),

@@ -35,6 +35,7 @@ export {
 } from './queue/dead-letter-monitor.ts'
 export type { CreateJob, DeadLetterSummary, Job } from './queue/job.ts'
 export { JobQueueRepository, type RepositoryOptions } from './queue/job-queue-repository.ts'
+export { type JobHandler, JobWorker, type JobWorkerOptions } from './queue/job-worker.ts'
 export {
   CLEANUP_EVERY_MS,
   cleanupCompletedJobs,
