@@ -46,4 +46,14 @@ export {
   STALE_LEASE_MS,
 } from './queue/maintenance.ts'
 export { collectMetrics, type MetricsOptions, type QueueMetrics } from './queue/metrics.ts'
+export type { RuleFinding, Sanitize, Sanitized } from './sanitize/rule.ts'
+export { createSanitizer, SANITIZATION_VERSION, type SanitizerOptions } from './sanitize/sanitize.ts'
+export {
+  type LoadedRules,
+  loadUserRules,
+  type PatternRule,
+  type TermRule,
+  type UserRule,
+  userRulesFile,
+} from './sanitize/user-rules.ts'
 export { runMigrations } from './store/database.ts'

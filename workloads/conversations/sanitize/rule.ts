@@ -12,6 +12,12 @@ export interface Rule {
   readonly category: string
   /** What stands in the text instead, such as `[EMAIL]`. */
   readonly replacement: string
+  /** Without a match of it the rule finds nothing and is not called. Not global. */
+  readonly hint?: RegExp
+  /** The rule is also given the letters as written, not only the Latin ones they look like. */
+  readonly exact?: boolean
+  /** Also looked for where a line breaks inside. */
+  readonly acrossLines?: boolean
   /** Every place to replace. Takes time linear in the length of the text. */
   find(text: string): readonly Span[]
 }

@@ -1,9 +1,13 @@
+import { OptionError } from '../../../src/errors.ts'
+import { refuseUnknown } from '../../../src/job/known-options.ts'
 import { CONTACT_RULES } from './contact-rules.ts'
 import { CREDENTIAL_RULES } from './credential-rules.ts'
+import { findEncoded } from './encoded.ts'
 import { NUMBER_RULES } from './number-rules.ts'
 import type { Rule, RuleFinding, Sanitize, Span } from './rule.ts'
 import { TOKEN_RULES } from './token-rules.ts'
-import { plainView, type View } from './view.ts'
+import { compileUserRule, type UserRule, userRule } from './user-rules.ts'
+import { decoded, joined, type View, viewOf } from './view.ts'
 
 /** Changes whenever a built-in rule does. */
 export const SANITIZATION_VERSION = '1'
@@ -12,56 +16,161 @@ export const SANITIZATION_VERSION = '1'
 export const BUILT_IN_RULES: readonly Rule[] = [...TOKEN_RULES, ...CREDENTIAL_RULES, ...NUMBER_RULES, ...CONTACT_RULES]
 
 export interface SanitizerOptions {
-  readonly rules?: readonly Rule[]
+  /** Rules beside the built-in ones, such as those of `loadUserRules`. They take precedence. */
+  readonly rules?: readonly UserRule[]
 }
 
 interface Found extends Span {
   readonly rule: Rule
 }
 
-/** Sanitised text again gives the same text: replacements are found by no rule. */
+type Stage = (view: View) => readonly Found[]
+
+/** Findings can make others visible, such as a token behind a token. Texts made to need more rounds keep what is left. */
+const ROUNDS_MAX = 12
+
+/**
+ * Replaces personal data and secrets in a text. Sanitised text again gives the same text. Takes time linear in the length.
+ *
+ * @example
+ *   const sanitize = createSanitizer({ rules: [{ id: 'customers', category: 'customer', replacement: '[CUSTOMER]', terms: ['Acme Ltd'] }] })
+ *   sanitize('Acme Ltd wrote from ann@example.com').text // '[CUSTOMER] wrote from [EMAIL]'
+ */
 export function createSanitizer(options: SanitizerOptions = {}): Sanitize {
-  const rules = [...(options.rules ?? []), ...BUILT_IN_RULES]
-  const marks = new Set(rules.map((rule) => rule.replacement))
+  refuseUnknown(options, { rules: true }, 'createSanitizer')
+  const own = (options.rules ?? []).map(userRule)
+  const rules = [...own.map(compileUserRule), ...BUILT_IN_RULES]
+  refuseFoundReplacements(rules, own)
+  const marks = marksOf(rules)
+  const stages = stagesOf(rules)
+  const version = versionOf(own)
   return (text) => {
     const findings: RuleFinding[] = []
     let current = text
     for (let round = 0; round < ROUNDS_MAX; round++) {
-      const view = plainView(current)
-      const found = merge(findAll(rules, view), current, marks)
+      const found = firstFound(stages, current, marks)
       if (found.length === 0) break
       current = replace(current, found, findings)
     }
-    return { text: current, findings, version: SANITIZATION_VERSION }
+    return { text: current, findings, version }
   }
 }
 
-const ROUNDS_MAX = 4
+/** Terms may be words of a replacement: a place inside one is not looked at. */
+function refuseFoundReplacements(rules: readonly Rule[], own: readonly UserRule[]): void {
+  if (own.length === 0) return
+  const stages = stagesOf(rules.filter((_, index) => !('terms' in (own[index] ?? {}))))
+  for (const { id, replacement } of own) {
+    if (firstFound(stages, ` ${replacement} `, []).length === 0) continue
+    throw new OptionError(
+      `the replacement of '${id}' is itself found by a rule; choose one such as "[${id.toUpperCase()}]"`,
+    )
+  }
+}
 
+function versionOf(own: readonly UserRule[]): string {
+  if (own.length === 0) return SANITIZATION_VERSION
+  // Loaded here: it takes longer than all of this folder, and most users add no rules.
+  const { hash } = process.getBuiltinModule('node:crypto')
+  return `${SANITIZATION_VERSION}+${hash('sha256', JSON.stringify(own)).slice(0, 8)}`
+}
+
+function marksOf(rules: readonly Rule[]): readonly string[] {
+  const ids = new Set<string>()
+  for (const { id } of rules) {
+    if (ids.has(id)) throw new OptionError(`two rules have the id '${id}'; rename one`)
+    ids.add(id)
+  }
+  return [...new Set(rules.map((rule) => rule.replacement))]
+}
+
+/** Each is tried only when the one before has nothing left, so that a token does not take in the line behind it. */
+function stagesOf(rules: readonly Rule[]): readonly Stage[] {
+  const acrossLines = rules.filter((rule) => rule.acrossLines)
+  const plain: Stage = (view) => findAll(rules, view)
+  const inDecoded = (text: string): readonly Found[] => {
+    const view = viewOf(text)
+    const found = plain(view)
+    return found.length > 0 ? found : findEncoded(view.text, (inner) => findAll(rules, viewOf(inner)))
+  }
+  return [
+    plain,
+    (view) => placed(decoded(view), (inner) => findAll(rules, inner)),
+    (view) => placed(joined(view), (inner) => findAll(acrossLines, inner)),
+    (view) => inOriginal(findEncoded(view.text, inDecoded), view),
+  ]
+}
+
+function placed(view: View | null, find: (view: View) => readonly Found[]): readonly Found[] {
+  return view === null ? [] : find(view)
+}
+
+/** In order of the rules. */
 function findAll(rules: readonly Rule[], view: View): Found[] {
-  return rules.flatMap((rule) =>
-    rule.find(view.text).map(({ start, end }) => ({ rule, start: view.startOf(start), end: view.endOf(end) })),
-  )
-}
-
-/** Overlapping places become one. */
-function merge(found: readonly Found[], text: string, marks: ReadonlySet<string>): Found[] {
-  const merged: Found[] = []
-  for (const place of found.toSorted((a, b) => a.start - b.start)) {
-    if (isMarked(text.slice(place.start, place.end), marks)) continue
-    const last = merged.at(-1)
-    if (last === undefined || place.start >= last.end) merged.push(place)
-    else merged[merged.length - 1] = { start: last.start, end: Math.max(last.end, place.end), rule: last.rule }
+  const hinted = new Map<RegExp, boolean>()
+  const isHinted = (hint: RegExp): boolean => {
+    const known = hinted.get(hint) ?? hint.test(view.text)
+    hinted.set(hint, known)
+    return known
   }
-  return merged
+  return rules.flatMap((rule) => {
+    if (rule.hint !== undefined && !isHinted(rule.hint)) return []
+    const written = rule.exact && view.exact !== view.text ? rule.find(view.exact) : []
+    const spans = [...rule.find(view.text), ...written]
+    return inOriginal(
+      spans.map(({ start, end }) => ({ rule, start, end })),
+      view,
+    )
+  })
 }
 
-/** True for a place that holds nothing but earlier replacements. */
-function isMarked(snippet: string, marks: ReadonlySet<string>): boolean {
-  if (marks.has(snippet)) return true
+function inOriginal(found: readonly Found[], view: View): Found[] {
+  return found.map(({ rule, start, end }) => ({ rule, start: view.startOf(start), end: view.endOf(end) }))
+}
+
+function firstFound(stages: readonly Stage[], text: string, marks: readonly string[]): readonly Found[] {
+  const view = viewOf(text)
+  for (const stage of stages) {
+    const found = merged(stage(view).filter((place) => !isMarked(text, place, marks)))
+    if (found.length > 0) return found
+  }
+  return []
+}
+
+/** Overlapping places become one, with the rule that comes first in the list. */
+function merged(found: readonly Found[]): readonly Found[] {
+  const ranks = new Map(found.map((place, rank) => [place, rank]))
+  const places: Found[] = []
+  let rank = 0
+  for (const place of found.toSorted((one, other) => one.start - other.start)) {
+    const last = places.at(-1)
+    const own = ranks.get(place) ?? 0
+    if (last === undefined || place.start >= last.end) {
+      places.push(place)
+      rank = own
+      continue
+    }
+    places[places.length - 1] = {
+      start: last.start,
+      end: Math.max(last.end, place.end),
+      rule: own < rank ? place.rule : last.rule,
+    }
+    rank = Math.min(rank, own)
+  }
+  return places
+}
+
+/** True for a place inside an earlier replacement, and for one that holds nothing else. */
+function isMarked(text: string, { start, end }: Span, marks: readonly string[]): boolean {
+  const snippet = text.slice(start, end)
   let rest = snippet
-  for (const mark of marks) rest = rest.replaceAll(mark, '')
-  return rest !== snippet && !/[\p{L}\p{N}]/u.test(rest)
+  for (const mark of marks) {
+    for (let at = mark.indexOf(snippet); at !== -1; at = mark.indexOf(snippet, at + 1)) {
+      if (text.startsWith(mark, start - at)) return true
+    }
+    if (rest.includes(mark)) rest = rest.replaceAll(mark, '')
+  }
+  return rest !== snippet && !/[A-Za-z\d\u00a1-\uffff]/.test(rest)
 }
 
 function replace(text: string, found: readonly Found[], findings: RuleFinding[]): string {
@@ -69,12 +178,8 @@ function replace(text: string, found: readonly Found[], findings: RuleFinding[])
   let from = 0
   for (const { rule, start, end } of found) {
     replaced += text.slice(from, start) + rule.replacement
-    findings.push({
-      rule: rule.id,
-      category: rule.category,
-      replacement: rule.replacement,
-      snippet: text.slice(start, end),
-    })
+    const { id, category, replacement } = rule
+    findings.push({ rule: id, category, replacement, snippet: text.slice(start, end) })
     from = end
   }
   return replaced + text.slice(from)

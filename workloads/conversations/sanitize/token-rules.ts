@@ -3,7 +3,7 @@ import { type Rule, type Span, spansOf } from './rule.ts'
 
 /** A prefix, then a tail. Nothing is required behind the tail, so that no search runs far and then fails. */
 const TOKENS: readonly (readonly [id: string, replacement: string, pattern: RegExp])[] = [
-  ['aws-access-key', '[AWS_KEY]', /(?:AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z2-7\d]{16}(?![A-Za-z\d])/g],
+  ['aws-access-key', '[AWS_KEY]', /(?:AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z2-7\d]{16}/g],
   ['github', '[GITHUB_TOKEN]', /gh[pousr]_[A-Za-z\d]{30,}|github_pat_[A-Za-z\d_]{30,}/g],
   ['gitlab', '[GITLAB_TOKEN]', /gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt)-[\w.-]{18,}/g],
   ['slack', '[SLACK_TOKEN]', /xox[abeoprs]-[A-Za-z\d-]{10,}|xapp-\d-[A-Za-z\d-]{10,}|xoxe\.xox[bp]-[A-Za-z\d-]{10,}/g],
@@ -15,10 +15,10 @@ const TOKENS: readonly (readonly [id: string, replacement: string, pattern: RegE
     '[OPENAI_KEY]',
     /(?<![A-Za-z\d])sk-(?!ant-)(?:(?:proj|svcacct|admin|or-v1|None)-[\w-]{16,}|(?=[A-Za-z]{0,40}\d)[A-Za-z\d]{20,})/g,
   ],
-  ['google', '[GOOGLE_KEY]', /AIza[\w-]{35}(?![\w-])|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}|(?<!\d)1\/\/0[\w-]{30,}/g],
-  ['npm', '[NPM_TOKEN]', /npm_[A-Za-z\d]{36}(?![A-Za-z\d])/g],
+  ['google', '[GOOGLE_KEY]', /AIza[\w-]{35}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}|(?<!\d)1\/\/0[\w-]{30,}/g],
+  ['npm', '[NPM_TOKEN]', /npm_[A-Za-z\d]{36,}/g],
   ['pypi', '[PYPI_TOKEN]', /pypi-AgE[\w-]{30,}/g],
-  ['telegram', '[TELEGRAM_TOKEN]', /(?<!\d)\d{8,10}:AA[\w-]{33}(?![\w-])/g],
+  ['telegram', '[TELEGRAM_TOKEN]', /(?<!\d)\d{8,10}:AA[\w-]{33}/g],
   ['sendgrid', '[SENDGRID_KEY]', /SG\.[\w-]{16,32}\.[\w-]{32,64}/g],
   ['twilio', '[TWILIO_KEY]', /(?<![A-Za-z\d])(?:SK|AC)[\da-f]{32}(?![A-Za-z\d])/g],
   ['hugging-face', '[HUGGING_FACE_TOKEN]', /(?<![A-Za-z\d])(?:hf|api_org)_[A-Za-z\d]{30,}/g],
@@ -32,6 +32,10 @@ const TOKENS: readonly (readonly [id: string, replacement: string, pattern: RegE
   ],
   ['jwt', '[JWT]', /(?<![\w-])eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*){0,3}/g],
 ]
+
+/** The prefixes above: ordinary text has none of them. */
+const TOKEN_HINT =
+  /A(?:KIA|SIA|ROA|IDA|BIA|CCA|TATT3|GE-SECRET-KEY|Iza)|gh[pousr]_|github_pat_|gl[a-z]{2,5}-|xox|xapp-|hooks\.slack|[rsp]k_(?:live|test)|whsec_|sk-|ya29\.|GOCSPX|1\/\/0|npm_|pypi-|\d:AA|SG\.|(?:SK|AC)[\da-f]{8}|hf_|api_org_|do[opr]_v1|shp|hv[sbr]\.|dckr_|lin_api|figd_|sntry|rubygems_|NRAK-|gsk|xai|r8|pplx|dapi|key[_-]?[A-Za-z\d]{8}|eyJ/
 
 const AWS_SECRET = /(?<![A-Za-z\d/+=])[A-Za-z\d/+]{40}(?![A-Za-z\d/+=])/g
 /** A bare run of 40 characters is a secret key only near such a word: git's hashes are as long. */
@@ -47,9 +51,15 @@ function findAwsSecret(text: string): Span[] {
 const HEX_KEY = /(?<![A-Za-z\d])(?:0x)?[\da-f]{64}(?![A-Za-z\d])/gi
 const HEX_KEY_NEAR = /private|priv[_ -]?key|secret|wallet|signer|deployer|mnemonic|\bpk\b|signing key/i
 
+const HASH_BEFORE =
+  /(?:sha-?\d{0,3}|hash|digest|checksum|commit|\btx|transaction|\bcid|topic|block|root)(?: is)?\W{0,4}$/i
+
 /** 64 hex digits are mostly a SHA-256: a key only near such a word. */
 function findHexKey(text: string): Span[] {
-  return spansOf(HEX_KEY, text, ({ index }) => HEX_KEY_NEAR.test(text.slice(Math.max(0, index - 48), index)))
+  return spansOf(HEX_KEY, text, ({ index }) => {
+    const before = text.slice(Math.max(0, index - 48), index)
+    return HEX_KEY_NEAR.test(before) && !HASH_BEFORE.test(before)
+  })
 }
 
 const BEGIN_KEY = /-----BEGIN [A-Z\d ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d: /g
@@ -92,8 +102,10 @@ export const TOKEN_RULES: readonly Rule[] = [
     id,
     category: 'secret',
     replacement,
+    hint: TOKEN_HINT,
+    acrossLines: true,
     find: (text: string) => spansOf(pattern, text),
   })),
-  { id: 'aws-secret-key', category: 'secret', replacement: '[AWS_SECRET]', find: findAwsSecret },
-  { id: 'evm-private-key', category: 'secret', replacement: '[EVM_KEY]', find: findHexKey },
+  { id: 'aws-secret-key', category: 'secret', replacement: '[AWS_SECRET]', hint: AWS_NEAR, find: findAwsSecret },
+  { id: 'evm-private-key', category: 'secret', replacement: '[EVM_KEY]', hint: HEX_KEY_NEAR, find: findHexKey },
 ]
