@@ -35,7 +35,7 @@ export function decodeBeat(owner: { readonly type: string; readonly instance: st
 }
 
 function workOf(value: unknown): AtWork | null {
-  const { host, pid, process, startedAtMs, concurrency, running, jobs } = fieldsOf(value)
+  const { host, pid, process, startedAtMs, concurrency, ageingMs, running, jobs } = fieldsOf(value)
   const numbers = [pid, startedAtMs, concurrency, running]
   if (typeof host !== 'string' || numbers.some((value) => typeof value !== 'number')) return null
   return {
@@ -44,6 +44,7 @@ function workOf(value: unknown): AtWork | null {
     ...(typeof process === 'string' && { process }),
     startedAtMs: Number(startedAtMs),
     concurrency: Number(concurrency),
+    ...(typeof ageingMs === 'number' && { ageingMs }),
     running: Number(running),
     jobs: Array.isArray(jobs) ? jobs.flatMap(jobOf) : [],
   }

@@ -21,6 +21,8 @@ export interface AtWork {
   readonly startedAtMs: number
   /** Handlers at once at most, over all its types. */
   readonly concurrency: number
+  /** How fast jobs age for it; left out: strict priority. */
+  readonly ageingMs?: number
   /** Jobs of the beat's type whose handlers run now. */
   readonly running: number
   /** Those of them that have run longest, at most `JOBS_SHOWN_MAX`. */

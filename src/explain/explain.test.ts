@@ -60,6 +60,26 @@ test('a job that its handler postponed is explained with the handler’s reason'
   assert.equal(untilMs, clock.nowMs() + 12_000)
 })
 
+// X119
+test('a job that waits for workers with ageing is explained with what its priority counts as', async () => {
+  await using stage = await openForTest()
+  const { mill, clock } = stage
+  const hold = Promise.withResolvers<void>()
+  const held = defineJob({ type: 'mail', run: () => hold.promise })
+  const worker = await mill.work([held], { concurrency: 1, ageing: '10m' })
+  const running = await mill.enqueue(held, null)
+  await clock.advance('1s')
+  const at = new Date(clock.nowMs() - 25 * 60_000)
+  const { id } = await mill.enqueue(held, null, { priority: 10, at })
+  await mill.enqueue(held, null, { priority: 9 })
+  const { also } = await explainJob(mill, id, { clock })
+  assert.ok(also.includes('It has been due for 25m, so its priority 10 counts as 8: its workers raise jobs that wait.'))
+  assert.ok(!also.some((text) => text.includes('come first')), 'the one of priority 9 does not come first')
+  hold.resolve()
+  await mill.result(running)
+  await worker.stop()
+})
+
 test('an engine that does not answer is the explanation, and one that answers wrongly is not', async () => {
   await using stage = await openForTest()
   const { mill, clock } = stage

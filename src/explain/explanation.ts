@@ -134,6 +134,8 @@ export type Note =
   | { readonly kind: 'paused-goes-on'; readonly pause: Pause }
   | { readonly kind: 'holder-silent'; readonly worker: string; readonly seenAtMs: number }
   | { readonly kind: 'holder-stopping'; readonly worker: string; readonly sinceMs: number }
+  /** What its priority counts as for its workers. */
+  | { readonly kind: 'aged'; readonly waitedMs: number; readonly priority: number; readonly rank: number }
   | { readonly kind: 'quiet-workers'; readonly workers: readonly string[]; readonly forMs: number }
   | { readonly kind: 'maybe-limited'; readonly starts: number; readonly perMs: number }
 

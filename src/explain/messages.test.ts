@@ -100,6 +100,10 @@ const NOTES: readonly (readonly [Note, string])[] = [
     { kind: 'holder-stopping', worker: 'w1', sinceMs: NOW - 2_000 },
     'w1 has been stopping since 2025-12-31T23:59:58.000Z (2s ago).',
   ],
+  [
+    { kind: 'aged', waitedMs: 2_400_000, priority: 10, rank: 6 },
+    'It has been due for 40m, so its priority 10 counts as 6: its workers raise jobs that wait.',
+  ],
   [{ kind: 'quiet-workers', workers: ['w1'], forMs: 600_000 }, 'w1 finished no job for 10m and may be stuck.'],
 ]
 

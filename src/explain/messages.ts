@@ -166,6 +166,8 @@ export function noteText(note: Note, nowMs: number): string {
       return `${note.worker} has stopped without signing off; last seen at ${when(note.seenAtMs)}.`
     case 'holder-stopping':
       return `${note.worker} has been stopping since ${when(note.sinceMs)}.`
+    case 'aged':
+      return `It has been due for ${formatDuration(note.waitedMs)}, so its priority ${note.priority} counts as ${note.rank}: its workers raise jobs that wait.`
     case 'quiet-workers':
       return `${list(note.workers)} finished no job for ${formatDuration(note.forMs)} and may be stuck.`
     case 'maybe-limited':

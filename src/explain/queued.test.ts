@@ -14,7 +14,14 @@ import {
   testRows,
   view,
 } from '../../test/fixtures/explained.ts'
+import type { Beat } from '../engine/presence.ts'
 import type { JobView } from '../job/job.ts'
+
+/** A worker with a free slot for which jobs age. */
+function ageing(instance: string, ageingMs: number | null): Beat {
+  const idle = beat({ instance })
+  return idle.work === undefined || ageingMs === null ? idle : { ...idle, work: { ...idle.work, ageingMs } }
+}
 
 const HELD_BACK: readonly Row[] = [
   {
@@ -193,6 +200,31 @@ const CROWDED: readonly Row[] = [
     },
     reasons: ['others-first'],
     main: { kind: 'others-first', count: 2, isLeast: false },
+  },
+  // X119
+  {
+    what: 'raised by its wait above newer jobs, but not above an urgent one',
+    given: {
+      job: view({ priority: 10, runAtMs: NOW - 40 * 60_000 }),
+      presence: presence([ageing('w1', 600_000)]),
+      peers: peers({
+        queued: [view({ id: '01X', priority: 5 }), view({ id: '01Y', priority: 6 }), view({ id: '01Z', priority: 9 })],
+      }),
+    },
+    reasons: ['others-first'],
+    main: { kind: 'others-first', count: 1, isLeast: false },
+    notes: ['aged'],
+  },
+  // X119
+  {
+    what: 'behind those that come first for each worker, where one of two raises jobs that wait',
+    given: {
+      job: view({ priority: 10, runAtMs: NOW - 40 * 60_000 }),
+      presence: presence([ageing('w1', 600_000), ageing('w2', null)]),
+      peers: peers({ queued: [view({ id: '01X', priority: 5 }), view({ id: '01Y', priority: 6 })] }),
+    },
+    reasons: ['others-first'],
+    main: { kind: 'others-first', count: 1, isLeast: false },
   },
   {
     what: 'behind more than were looked at, while all slots are taken',

@@ -1,4 +1,5 @@
 import type { Beat, Seen } from '../engine/presence.ts'
+import { effectiveRank } from '../job/ageing.ts'
 import type { JobView } from '../job/job.ts'
 import { readinessOf } from '../job/predecessors.ts'
 import { isFinished } from '../job/states.ts'
@@ -27,8 +28,10 @@ export function decideQueued(facts: Facts): Decision {
     sinceMs: job.runAtMs,
     workers: workers === null ? null : workers.running.length,
   }
-  const [main = due, ...also] = [busy(workers), othersFirst(facts)].filter((reason) => reason !== null)
-  return { reasons: [main, ...also], notes: [...turnNotes(facts), ...dueNotes(facts, workers, main)] }
+  const ageings = ageingsOf(workers)
+  const [main = due, ...also] = [busy(workers), othersFirst(facts, ageings)].filter((reason) => reason !== null)
+  const notes = [...turnNotes(facts), ...agedNotes(facts, ageings), ...dueNotes(facts, workers, main)]
+  return { reasons: [main, ...also], notes }
 }
 
 function waits({ job, predecessors }: Facts): Reason | null {
@@ -118,16 +121,43 @@ function busy(workers: WorkersOfType | null): Reason | null {
   }
 }
 
-/** Those with predecessors are left out: whether they may start is not known here. */
-function othersFirst({ job, peers, nowMs }: Facts): Reason | null {
-  const isFirst = (peer: JobView): boolean => peer.runAtMs <= nowMs && peer.after === null && isBefore(peer, job)
+/** How fast jobs age for its workers; null among them for strict priority. */
+function ageingsOf(workers: WorkersOfType | null): readonly (number | null)[] {
+  const ageings = new Set(workers?.running.map(({ ageingMs }) => ageingMs))
+  return ageings.size === 0 ? [null] : [...ageings]
+}
+
+function rankOf({ priority, runAtMs }: JobView, nowMs: number, ageingMs: number | null): number {
+  return effectiveRank(priority, nowMs - runAtMs, ageingMs)
+}
+
+function agedNotes({ job, nowMs }: Facts, ageings: readonly (number | null)[]): readonly Note[] {
+  const rank = Math.max(...ageings.map((ageingMs) => rankOf(job, nowMs, ageingMs)))
+  if (rank >= job.priority) return []
+  return [{ kind: 'aged', waitedMs: nowMs - job.runAtMs, priority: job.priority, rank }]
+}
+
+/**
+ * Those that come first for each of its workers. Those with predecessors are left out: whether they may start is not known
+ * here.
+ */
+function othersFirst({ job, peers, nowMs }: Facts, ageings: readonly (number | null)[]): Reason | null {
+  const isFirst = (peer: JobView): boolean =>
+    peer.runAtMs <= nowMs &&
+    peer.after === null &&
+    ageings.every((ageingMs) => isBefore(peer, job, { nowMs, ageingMs }))
   const count = peers.queued.jobs.filter(isFirst).length
   return count === 0 ? null : { kind: 'others-first', count, isLeast: !peers.queued.isAll }
 }
 
-/** Priority, then due time, then arrival, which ids tell well enough. */
-function isBefore(one: JobView, other: JobView): boolean {
-  if (one.priority !== other.priority) return one.priority < other.priority
+/** Effective rank, then due time, then arrival, which ids tell well enough. */
+function isBefore(
+  one: JobView,
+  other: JobView,
+  { nowMs, ageingMs }: { readonly nowMs: number; readonly ageingMs: number | null },
+): boolean {
+  const [rank, otherRank] = [rankOf(one, nowMs, ageingMs), rankOf(other, nowMs, ageingMs)]
+  if (rank !== otherRank) return rank < otherRank
   return one.runAtMs === other.runAtMs ? one.id < other.id : one.runAtMs < other.runAtMs
 }
 
@@ -163,6 +193,8 @@ export interface TypeWorker {
   readonly activeAtMs: number | null
   /** False when its number of slots is unknown. */
   readonly isFull: boolean
+  /** How fast jobs age for it; null: strict priority. */
+  readonly ageingMs: number | null
   /** Its jobs at the last heartbeat, the longest-running ones. */
   readonly jobs: readonly ExplainedJob[]
 }
@@ -205,6 +237,7 @@ function memberOf(beat: Beat, beats: readonly Beat[], concurrency: number | null
     worker: instance,
     activeAtMs: times.length === 0 ? null : Math.max(...times),
     isFull: isFull || isNarrow,
+    ageingMs: work?.ageingMs ?? null,
     jobs: holding.flatMap(({ type, work: its }) =>
       (its?.jobs ?? []).map(({ id }) => ({ id, type, state: 'in_progress' })),
     ),

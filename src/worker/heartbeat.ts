@@ -19,6 +19,8 @@ export interface HeartbeatParts {
   readonly presence: Presence
   readonly worker: string
   readonly slots: Slots
+  /** Null: strict priority. */
+  readonly ageingMs: number | null
   onError(error: unknown): void
 }
 
@@ -107,12 +109,14 @@ export class Heartbeat {
   }
 
   #workOf(active: readonly ActiveJob[], sinceMonotonicMs: number): AtWork {
+    const { slots, ageingMs } = this.#parts
     return {
       host: hostname(),
       pid: process.pid,
       process: PROCESS_TAG,
       startedAtMs: this.#startedAtMs,
-      concurrency: this.#parts.slots.concurrency,
+      concurrency: slots.concurrency,
+      ...(ageingMs !== null && { ageingMs }),
       running: active.length,
       jobs: active.slice(0, JOBS_SHOWN_MAX).map(({ lease, startedAtMs }) => ({
         id: lease.job.id,

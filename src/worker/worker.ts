@@ -97,7 +97,7 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
   const slots = new Slots(options.concurrency, types)
   const runtime = new WorkerRuntime(parts, id, consumer, slots, options)
   const pauses = watchPauses(parts, id, runtime)
-  const heartbeat = options.presence ? heartbeatOf(parts, id, slots) : null
+  const heartbeat = options.presence ? heartbeatOf(parts, id, slots, options) : null
   const isShort = jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)
   if (isShort) await waitAtMost(parts.clock, THREAD_MS, runtime.leaseRenewer.ready)
   events.emit('worker.started', { worker: id, types: [...types.keys()], concurrency: options.concurrency })
@@ -153,11 +153,16 @@ function watchPauses(
 }
 
 /** Null where the engine keeps no presence. */
-function heartbeatOf({ engine, events, clock }: WorkerParts, worker: string, slots: Slots): Heartbeat | null {
+function heartbeatOf(
+  { engine, events, clock }: WorkerParts,
+  worker: string,
+  slots: Slots,
+  { ageingMs }: ResolvedWorkerOptions,
+): Heartbeat | null {
   const presence = presenceIn(engine)
   if (presence === undefined) return null
   const onError = (error: unknown): void => events.emit('worker.error', { worker, during: 'presence', error })
-  return new Heartbeat({ clock, presence, worker, slots, onError })
+  return new Heartbeat({ clock, presence, worker, slots, ageingMs, onError })
 }
 
 /** Starts the worker's own keeper. Returns the function that stops it. */
