@@ -80,12 +80,16 @@ const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
 /** The session's id if it is a ULID, otherwise the first 128 bits of its SHA-256, written as one: always the same. */
 export function toConversationId(session: string): string {
   if (ULID.test(session)) return session
-  const hash = Buffer.from(sha256(Buffer.from(session)))
-  let bits = (hash.readBigUInt64BE(0) << 64n) | hash.readBigUInt64BE(8)
+  const hash = sha256(Buffer.from(session))
   let text = ''
+  // Five bits each, from the left; the first digit has three of the 128.
   for (let digit = 0; digit < ULID_DIGITS; digit += 1) {
-    text = DIGITS.charAt(Number(bits & 31n)) + text
-    bits >>= 5n
+    const [first, count] = digit === 0 ? [0, 3] : [digit * 5 - 2, 5]
+    let value = 0
+    for (let bit = first; bit < first + count; bit += 1) {
+      value = value * 2 + (((hash[bit >> 3] ?? 0) >> (7 - (bit & 7))) & 1)
+    }
+    text += DIGITS.charAt(value)
   }
   return text
 }

@@ -9,7 +9,7 @@ const EARLY_BYTES_MAX = 1_048_576
 const AGAIN_MS = 2
 
 export interface StdinOptions {
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'after'>
   readonly waitMs: number
   readonly bytesMax: number
 }
@@ -66,7 +66,7 @@ type End = (code: string | null) => void
  */
 const CAN_LEAVE_BLOCKED: boolean = process.platform !== 'win32' && process.execve !== undefined
 
-function readDescriptor(clock: Clock, take: Take, end: End): void {
+function readDescriptor(clock: Pick<Clock, 'after'>, take: Take, end: End): void {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
   const again = (): void => readDescriptor(clock, take, end)
   read(0, buffer, 0, CHUNK_BYTES, null, (error, count) => {

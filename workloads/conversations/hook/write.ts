@@ -1,4 +1,5 @@
 /** The part of the hook that needs node:sqlite. It is loaded apart, because a Node without it must still spool. */
+import { statSync } from 'node:fs'
 import { isBusy, toEngineError } from '../../../src/engines/sqlite/faults.ts'
 import type { Clock } from '../../../src/time/clock.ts'
 import { inTransaction, openDatabase } from '../store/database.ts'
@@ -7,11 +8,14 @@ import { type SanitizedMessage, writeMessage } from './capture.ts'
 /** How soon to try again. Switching a new file to WAL fails at once instead of waiting for the lock. */
 const AGAIN_MS = 5
 
-/** Pages of WAL after which a commit checkpoints it. Hooks do not close the file, so each one reads what is in the WAL. */
-const WAL_PAGES = 400
+/**
+ * Hooks do not close the file: that would checkpoint and delete the WAL, which takes longer than the write. So where no worker
+ * has the file open, the next hook reads the whole WAL, and a WAL of this size is emptied.
+ */
+const WAL_BYTES_MAX = 1_048_576
 
 export interface WriteOptions {
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'nowMs' | 'monotonicMs'>
   /** For all locks together. */
   readonly waitMs: number
 }
@@ -30,15 +34,17 @@ export function writeToDatabase(file: string, message: SanitizedMessage, { clock
   }
 }
 
-/** Closing would checkpoint and delete the WAL, which takes longer than the write. The process ends right after it. */
-function writeOnce(file: string, message: SanitizedMessage, clock: Clock, busyMs: number): void {
+function writeOnce(file: string, message: SanitizedMessage, clock: WriteOptions['clock'], busyMs: number): void {
   const nowMs = clock.nowMs()
   const database = openDatabase(file, { nowMs, busyMs })
   try {
-    database.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}`)
+    database.exec('PRAGMA wal_autocheckpoint = 0')
     inTransaction(database, () => writeMessage(database, message, nowMs))
   } catch (error) {
     database.close()
     throw error
   }
+  const bytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  // Does nothing while others use the file: then they do it.
+  if (bytes > WAL_BYTES_MAX) database.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)')
 }

@@ -1,5 +1,6 @@
 /** The pipeline's tables, beside `job_queue` in the same SQLite file. The hook is built from this file too. */
 import type { SqliteDatabase } from '../../../src/engines/sqlite/database.ts'
+import { EngineError } from '../../../src/errors.ts'
 
 const TABLES = `
 CREATE TABLE conversations (
@@ -128,10 +129,16 @@ export function conversationsVersion(database: SqliteDatabase): number {
   return (database.prepare(READ_VERSION).get() as { version: number }).version
 }
 
-/** Creates what is missing. Call inside a write transaction, once `job_queue` exists. Idempotent. */
+/** Creates what is missing. Call inside a write transaction, once `job_queue` exists. Idempotent. Refuses newer tables. */
 export function migrateConversations(database: SqliteDatabase, nowIso: string): void {
   database.exec(VERSION_TABLE)
   const version = conversationsVersion(database)
+  if (version > CONVERSATIONS_SCHEMA_VERSION) {
+    throw new EngineError(
+      'ERR_SCHEMA_NEWER',
+      `the conversations have schema version ${version}, this Millrace knows ${CONVERSATIONS_SCHEMA_VERSION}; upgrade Millrace, nothing was changed`,
+    )
+  }
   for (const migration of MIGRATIONS) {
     if (migration.version <= version) continue
     database.exec(migration.sql)
