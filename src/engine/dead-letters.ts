@@ -46,6 +46,7 @@ export const OPERATOR_ACTIONS = [
   'schedule-resume',
   'schedule-run',
   'schedule-remove',
+  'forget',
 ] as const
 export type OperatorAction = (typeof OPERATOR_ACTIONS)[number]
 

@@ -85,6 +85,28 @@ describe('millrace conversations', () => {
     assert.match(out, /\nl1 {8}confirmed {2}bafy1 {7}0xabc\n$/)
   })
 
+  // B15 B203
+  it('forgets a conversation, says what stays published, and leaves a line in the audit', async (t) => {
+    const url = await storedIn(await temporaryFolder(t))
+    const engine = ['--engine', url]
+    const forget = (...args: readonly string[]) => runCli(['conversations', 'forget', FIRST, ...args, ...engine])
+    assert.match((await forget('--dry-run')).out, /^Would remove: 1 message, 1 finding, 2 learnings\.\n/)
+    const hesitant = await forget()
+    assert.deepEqual([hesitant.code, hesitant.out], [2, ''])
+    assert.match(hesitant.err, /cannot be undone; add --yes/)
+    const { code, out } = await forget('--yes', '--reason', 'they asked')
+    assert.equal(code, 0)
+    assert.match(out, /^Removed: .*2 learnings/)
+    assert.match(out, /cannot be taken back:\n.*\nl1 +bafy1 +0xabc\n$/)
+    const [entry] = jsonLines((await runCli(['audit', '--json', ...engine])).out)
+    assert.deepEqual([entry?.action, entry?.subject, entry?.reason], ['forget', FIRST, 'they asked'])
+    assert.equal((await forget('--yes')).code, 1)
+    assert.deepEqual(jsonLines((await runCli(['conversations', 'learnings', '--json', ...engine])).out), [])
+    assert.ok(!readFileSync(url.slice('sqlite:'.length)).includes('about the pool'))
+    const json = await runCli(['conversations', 'forget', SECOND, '--yes', '--json', ...engine])
+    assert.deepEqual([json.code, jsonLines(json.out)[0]?.messages], [0, 1])
+  })
+
   it('refuses what it cannot read, and creates nothing', async (t) => {
     const folder = await temporaryFolder(t)
     const wrong: readonly (readonly [args: readonly string[], code: number, says: RegExp])[] = [

@@ -19,6 +19,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'schedule-resume': 'resumed schedule',
   'schedule-run': 'ran schedule',
   'schedule-remove': 'removed schedule',
+  forget: 'forgot',
 }
 
 export const AUDIT_WORDS = Object.keys(ACTIONS)

@@ -54,6 +54,24 @@ const uploads: ExtensionCommand = {
   load: async () => ({ run: (await import('./learnings.ts')).listUploads }),
 }
 
+const forget: ExtensionCommand = {
+  summary: 'remove a conversation and all that was learnt from it',
+  description:
+    'Remove a conversation: its messages, findings and learnings, and the jobs that name it. What is on IPFS or on a chain stays there; the command says what.',
+  arguments: [{ form: '<id>', meaning: 'its id, as conversations list prints it' }],
+  options: [
+    { form: '--yes', meaning: 'really: it cannot be undone' },
+    { form: '--dry-run', meaning: 'only say what would be removed' },
+    { form: '--reason <text>', meaning: 'why; recorded in the audit', default: 'from the command line' },
+  ],
+  examples: [
+    ['millrace conversations forget 01K5X… --dry-run', 'what would be removed, and what is published'],
+    ['millrace conversations forget 01K5X… --yes --reason "asked to be forgotten"', 'remove it'],
+  ],
+  remarks: WHERE,
+  load: async () => ({ run: (await import('./forget.ts')).forget }),
+}
+
 export const conversations: ExtensionCommand = {
   summary: 'list, search or forget conversations',
   description:
@@ -63,7 +81,7 @@ export const conversations: ExtensionCommand = {
     ['millrace conversations learnings timeout', 'search what was learnt'],
   ],
   remarks: WHERE,
-  commands: { list, show, learnings, uploads },
+  commands: { list, show, learnings, uploads, forget },
 }
 
 const install: ExtensionCommand = {

@@ -62,6 +62,10 @@ export async function listConversations(call: CommandCall): Promise<void> {
   }
 }
 
+export function unknownConversation(id: string): MillraceError {
+  return new MillraceError('ERR_RECORD_UNKNOWN', `no conversation has the id '${id}'; see millrace conversations list`)
+}
+
 type Row = Readonly<Record<string, unknown>>
 
 export async function showConversation(call: CommandCall): Promise<void> {
@@ -77,9 +81,7 @@ export async function showConversation(call: CommandCall): Promise<void> {
 
 function readConversation(database: DatabaseSync, id: string) {
   const row = database.prepare(ONE).get(id)
-  if (row === undefined) {
-    throw new MillraceError('ERR_RECORD_UNKNOWN', `no conversation has the id '${id}'; see millrace conversations list`)
-  }
+  if (row === undefined) throw unknownConversation(id)
   const { messages: _, findings: __, learnings: ___, ...facts } = Listed.parse(row)
   const all = (sql: string): readonly Row[] => database.prepare(sql).all(id)
   return { ...facts, messages: all(MESSAGES), findings: all(FINDINGS), learnings: all(LEARNINGS) }

@@ -1,0 +1,97 @@
+/** `millrace conversations forget`. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { CommandCall } from '../../../src/cli/extensions.ts'
+import { open } from '../../../src/client/mill.ts'
+import { OptionError } from '../../../src/errors.ts'
+import { openDatabase } from '../store/database.ts'
+import { type Forgotten, forgetConversation, type Published } from '../store/forget.ts'
+import { CONVERSATIONS_ENGINE, conversationsFile } from '../store/location.ts'
+import { reading } from './open.ts'
+import { unknownConversation } from './show.ts'
+
+export async function forget(call: CommandCall): Promise<void> {
+  const [id = ''] = call.arguments
+  const found = reading(call, (database) => count(database, id))
+  if (found === null) throw unknownConversation(id)
+  if (call.options.dryRun === true) return tell(call, 'Would remove', id, found)
+  if (call.options.yes !== true) {
+    throw new OptionError('forgetting cannot be undone; add --yes, or --dry-run to see what would be removed')
+  }
+  const forgotten = remove(call, id)
+  await audit(call, id, forgotten)
+  tell(call, 'Removed', id, forgotten)
+}
+
+const COUNT = `SELECT
+  (SELECT count(*) FROM messages WHERE conversation_id = :id) AS messages,
+  (SELECT count(*) FROM sanitization_log WHERE conversation_id = :id) AS findings,
+  (SELECT count(*) FROM learnings WHERE conversation_id = :id) AS learnings
+FROM conversations WHERE id = :id`
+
+const PUBLISHED = `SELECT u.learning_id, u.status, u.ipfs_cid, u.chain_tx_hash
+FROM uploads u JOIN learnings l ON l.id = u.learning_id WHERE l.conversation_id = ? ORDER BY l.id`
+
+type Told = Pick<Forgotten, 'messages' | 'findings' | 'learnings'> &
+  Partial<Pick<Forgotten, 'jobs' | 'spooled' | 'isErased'>> & {
+    readonly published: readonly Pick<Published, 'learning_id' | 'ipfs_cid' | 'chain_tx_hash'>[]
+  }
+
+function count(database: DatabaseSync, id: string): Told | null {
+  const row = database.prepare(COUNT).get({ id })
+  if (row === undefined) return null
+  const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+  const published = database.prepare(PUBLISHED).all(id)
+  return {
+    messages: Number(row.messages),
+    findings: Number(row.findings),
+    learnings: Number(row.learnings),
+    published: published.map(({ learning_id, ipfs_cid, chain_tx_hash }) => ({
+      learning_id: String(learning_id),
+      ipfs_cid: text(ipfs_cid),
+      chain_tx_hash: text(chain_tx_hash),
+    })),
+  }
+}
+
+function remove({ engine, clock }: CommandCall, id: string): Forgotten {
+  const database = openDatabase(conversationsFile(engine).database, { nowMs: clock.nowMs() })
+  try {
+    return forgetConversation({ database, clock }, id)
+  } finally {
+    database.close()
+  }
+}
+
+/** The audit keeps the id and the counts, nothing of the text. */
+async function audit({ engine, clock, who, options, terminal }: CommandCall, id: string, done: Forgotten) {
+  const { messages, findings, learnings, jobs } = done
+  const mill = await open(engine ?? CONVERSATIONS_ENGINE, { clock })
+  try {
+    const before = { messages, findings, learnings, jobs }
+    await mill.note({ who, reason: String(options.reason), action: 'forget', subject: id, before })
+  } catch {
+    terminal.complain('forgotten, but not recorded in the audit')
+  } finally {
+    await mill.close()
+  }
+}
+
+function tell(call: CommandCall, verb: 'Removed' | 'Would remove', id: string, told: Told): void {
+  const { json, terminal, table } = call
+  if (json) terminal.print(JSON.stringify({ id, dryRun: verb === 'Would remove', ...told }))
+  else {
+    const { published, isErased, messages, findings, learnings, jobs, spooled = 0 } = told
+    const counts = { message: messages, finding: findings, learning: learnings, job: jobs, 'spooled message': spooled }
+    const parts = Object.entries(counts).map(([name, of]) => (of ? `${of} ${name}${of === 1 ? '' : 's'}` : []))
+    terminal.print(`${verb}: ${parts.flat().join(', ') || 'an empty conversation'}.`)
+    if (isErased === false) {
+      terminal.print('Another process reads the file: the text leaves its write-ahead log with the next checkpoint.')
+    }
+    if (published.length === 0) return
+    terminal.print('Published, and cannot be taken back:')
+    table(
+      [{ title: 'LEARNING' }, { title: 'CONTENT ID' }, { title: 'TRANSACTION' }],
+      published.map((one) => [one.learning_id, one.ipfs_cid ?? '-', one.chain_tx_hash ?? '-']),
+    )
+  }
+}
