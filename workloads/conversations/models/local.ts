@@ -57,6 +57,9 @@ export function localModel(options: LocalModelOptions = {}): Model {
 
 type Found = Omit<ModelFinding, 'message_id'>
 
+/** Looking through a text for each of ten thousand names takes seconds. */
+const COMPARED_MAX = 200
+
 /** Each snippet once, longer ones first. One that stands only inside longer ones, as `John` in `John Smith`, is left out. */
 function asFindings({ id, content }: ModelMessage, found: readonly Found[]): readonly ModelFinding[] {
   const best = new Map<string, Found>()
@@ -65,14 +68,18 @@ function asFindings({ id, content }: ModelMessage, found: readonly Found[]): rea
     if (one.snippet.trim().length < 2 || isPlaceholder) continue
     if ((best.get(one.snippet)?.confidence ?? -1) < one.confidence) best.set(one.snippet, one)
   }
+  const sorted = [...best.values()].sort(bySnippetLength)
+  const kept = sorted.length > COMPARED_MAX ? sorted : withoutContained(content, sorted)
+  return kept.map(({ snippet, category, confidence }) => ({ message_id: id, snippet, category, confidence }))
+}
+
+function withoutContained(content: string, longestFirst: readonly Found[]): readonly Found[] {
   let left = content
-  const findings: ModelFinding[] = []
-  for (const { snippet, category, confidence } of [...best.values()].sort(bySnippetLength)) {
-    if (!left.includes(snippet)) continue
+  return longestFirst.filter(({ snippet }) => {
+    const before = left
     left = left.replaceAll(snippet, '\n')
-    findings.push({ message_id: id, snippet, category, confidence })
-  }
-  return findings
+    return left !== before
+  })
 }
 
 function bySnippetLength(a: Found, b: Found): number {
@@ -115,7 +122,8 @@ async function peopleIn(text: string, people: People, signal: AbortSignal): Prom
     await turn()
     signal.throwIfAborted()
     for (const name of people(chunk).map(plainName)) {
-      if (isPerson(name)) found.push({ snippet: name, category: 'name', confidence: name.includes(' ') ? 0.75 : 0.55 })
+      if (isPerson(name) && chunk.includes(name))
+        found.push({ snippet: name, category: 'name', confidence: name.includes(' ') ? 0.75 : 0.55 })
     }
   }
   return found
@@ -125,9 +133,15 @@ function plainName(name: string): string {
   return withoutPossessive(name.trim().replace(/^[^\p{L}]+|[^\p{L}]+$/gu, ''))
 }
 
-/** It also reports pronouns, roles in lower case and tools. */
+/** Words in a name that begin with a small letter. */
+const PARTICLES: ReadonlySet<string> = new Set('al bin da de del der di dos du el la le van von y zu'.split(' '))
+
+/** It also reports pronouns, roles, `Ada compiler` and other tools. */
 function isPerson(name: string): boolean {
-  return name.length > 2 && name.length <= NAME_CHARS_MAX && /^\p{Lu}\p{L}*\p{Ll}/u.test(name) && !isTool(name)
+  // Lines of a chunk need not be neighbours in the text.
+  if (name.length < 3 || name.length > NAME_CHARS_MAX || name.includes('\n') || isTool(name)) return false
+  const words = name.split(/\s+/)
+  return /^\p{Lu}\p{L}*\p{Ll}/u.test(name) && words.every((word) => /^\p{Lu}/u.test(word) || PARTICLES.has(word))
 }
 
 /** Lines with a capitalised word, each once, in pieces of bounded length. Code has few of them. */

@@ -47,11 +47,11 @@ export function findNames(text: string): readonly FoundName[] {
   }
   for (const [, first = '', gap = '', second = ''] of text.matchAll(PAIR)) {
     const last = withoutPossessive(second)
-    const confidence = pairConfidence(first.toLowerCase(), last.toLowerCase())
+    const confidence = pairConfidence(plain(first), plain(last))
     if (confidence > 0) add({ snippet: `${first}${gap}${last}`, confidence, category: 'name' })
   }
   for (const name of matchesOf(text, PERSON_HERE)) {
-    if (FIRST_NAMES.has(name.toLowerCase())) add({ snippet: name, confidence: 0.7, category: 'name' })
+    if (FIRST_NAMES.has(plain(name))) add({ snippet: name, confidence: 0.7, category: 'name' })
   }
   for (const one of namesInIdentifiers(text)) add(one)
   return [...found.values()]
@@ -59,6 +59,11 @@ export function findNames(text: string): readonly FoundName[] {
 
 function matchesOf(text: string, patterns: readonly RegExp[]): readonly string[] {
   return patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(([, name = '']) => withoutPossessive(name)))
+}
+
+/** As the lists have it: in lower case and without accents. */
+function plain(word: string): string {
+  return word.toLowerCase().normalize('NFD').replaceAll(/\p{M}/gu, '')
 }
 
 /** A word, without `'s`, that a finding should not contain. */
