@@ -103,12 +103,17 @@ const UNKNOWN_TYPE_BACKOFF: Backoff = {
   jitter: { add: '1s' },
 }
 
+type VerdictParts = Pick<ReaperParts, 'definitions' | 'random' | 'redactor'> & {
+  /** For a job without one of its own, of a type without a definition. */
+  readonly backoff?: Backoff
+}
+
 /** What becomes of a start whose holder is gone. */
 export function verdict(
-  { definitions, random, redactor }: Pick<ReaperParts, 'definitions' | 'random' | 'redactor'>,
+  { definitions, random, redactor, backoff: unknownBackoff = UNKNOWN_TYPE_BACKOFF }: VerdictParts,
   { job, attempt }: Lease,
 ) {
-  const backoff = job.options?.backoff ?? definitions.get(job.type)?.backoff ?? UNKNOWN_TYPE_BACKOFF
+  const backoff = job.options?.backoff ?? definitions.get(job.type)?.backoff ?? unknownBackoff
   const error = new MillraceError(
     'ERR_LEASE_EXPIRED',
     `the lease of start ${attempt} expired: its worker died, was killed or stalled`,

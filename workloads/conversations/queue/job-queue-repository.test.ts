@@ -226,8 +226,8 @@ test('the watchdog returns expired leases only, and says how many', async () => 
   assert.equal(queue.releaseExpiredLeases(), 1)
   const back = queue.findById(early.id)
   assert.deepEqual(
-    [back?.status, back?.lease_owner, back?.lease_until, back?.started_at, back?.attempts],
-    ['queued', null, null, null, 1],
+    [back?.status, back?.lease_owner, back?.lease_until, back?.started_at, back?.attempts, back?.scheduled_at],
+    ['queued', null, null, null, 1, now(2_000)],
   )
   assert.equal(queue.findById(late.id)?.status, 'in_progress')
   assert.partialDeepStrictEqual(lines.at(-1), ['warn', 'Expired leases recovered', { count: 1 }])

@@ -257,8 +257,8 @@ export class JobQueueRepository {
 
   /** Jobs with expired leases are retried after the backoff, or become dead letters after their last attempt. */
   releaseExpiredLeases(): number {
-    const parts = { worker: this.#worker, random: this.#random, events: this.#events }
-    return recoverExpired(this.#store, parts)
+    const { backoff = BACKOFF } = this.#options
+    return recoverExpired(this.#store, { worker: this.#worker, random: this.#random, events: this.#events, backoff })
   }
 
   #holding(id: string): Held {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, test } from 'node:test'
 import { TestClock } from '../../../src/testing/test-clock.ts'
+import { toIso } from '../../../src/time/iso.ts'
 import { JobQueueRepository } from './job-queue-repository.ts'
 import {
   CLEANUP_EVERY_MS,
@@ -98,6 +99,15 @@ test('of two leases that ran out, only the stale one is taken', async () => {
   assert.equal(releaseStaleLeases(db, undefined, options), 1)
   assert.equal(queue.findById(stale.id)?.status, 'queued')
   assert.equal(queue.findById(fresh.id)?.status, 'in_progress')
+})
+
+test("a repository's own backoff also counts for a job whose lease ran out", async () => {
+  const own = new JobQueueRepository(db, { clock, backoff: { kind: 'fixed', delay: '5s' } })
+  const { id } = own.create({ type: 'greet', payload: {} })
+  own.dequeue()
+  await clock.advance('61s')
+  assert.equal(own.releaseExpiredLeases(), 1)
+  assert.equal(own.findById(id)?.scheduled_at, toIso(clock.nowMs() + 5_000))
 })
 
 // B167 B168

@@ -6,6 +6,7 @@ import { removeFinished } from '../../../src/engines/sqlite/retention.ts'
 import { settleLeases } from '../../../src/engines/sqlite/settle.ts'
 import { OptionError } from '../../../src/errors.ts'
 import { Events } from '../../../src/events.ts'
+import type { Backoff } from '../../../src/job/backoff.ts'
 import type { Log } from '../../../src/job/definition.ts'
 import { redact } from '../../../src/job/error-record.ts'
 import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.ts'
@@ -14,6 +15,7 @@ import { attachLog, silentLog } from '../../../src/observe/log.ts'
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import { newWorkerId } from '../../../src/worker/worker-id.ts'
+import { BACKOFF } from './backoff.ts'
 import { SyncStore } from './sync-store.ts'
 
 export const RETENTION_DAYS = 7
@@ -91,7 +93,7 @@ export function releaseStaleLeases(
   const { clock = systemClock, log = silentLog, random = Math.random } = options
   const events = new Events()
   attachLog(events, log)
-  const parts = { worker: newWorkerId(), random, events }
+  const parts = { worker: newWorkerId(), random, events, backoff: BACKOFF }
   const count = recoverExpired(new SyncStore(db, clock), parts, timeoutMs)
   if (count > 0) log.warn('Stale leases released', { count, timeout_ms: timeoutMs })
   return count
@@ -102,6 +104,7 @@ interface RecoveryParts {
   readonly worker: string
   readonly random: () => number
   readonly events: Events
+  readonly backoff: Backoff
 }
 
 /** Settles jobs whose lease ran out longer ago than `staleMs` as failed attempts. Returns how many. */
@@ -126,14 +129,18 @@ interface Settled {
 }
 
 /** Inside a write transaction. */
-function recoverBatch(store: SyncStore, { worker, random }: RecoveryParts, staleMs: number): readonly Settled[] {
+function recoverBatch(
+  store: SyncStore,
+  { worker, random, backoff }: RecoveryParts,
+  staleMs: number,
+): readonly Settled[] {
   const { connection, clock } = store
   const nowMs = clock.nowMs()
   const { stale } = connection.prepare(COUNT_STALE).get({ before: toIso(nowMs - staleMs) }) as { stale: number }
   if (stale === 0) return []
   // The longest overdue come first: these are the stale ones.
   const leases = claimExpired(connection, { types: 'every', worker }, Math.min(stale, BATCH), nowMs)
-  const parts = { definitions: new Map(), random, redactor: redact }
+  const parts = { definitions: new Map(), random, redactor: redact, backoff }
   const settled = leases.map((lease) => ({ lease, outcome: verdict(parts, lease) }))
   const lost = settleLeases({ connection, worker, nowMs }, settled, true)
   applyKeepLimits(store, settled, lost)
