@@ -1,3 +1,5 @@
+export { type ConversationsConfig, loadConfig } from './config.ts'
+export type { Duty } from './duties.ts'
 export { type HookHandlerOptions, type HookResult, hookHandler } from './hook/handler.ts'
 export type { HookInput } from './hook/input.ts'
 export { type TakeInOptions, type TakenIn, takeInSpool } from './hook/intake.ts'
@@ -18,6 +20,15 @@ export {
 } from './models/model.ts'
 export { type OpenAiModelOptions, openAiModel } from './models/openai.ts'
 export { type ApprovedFetch, type ApprovedFetchOptions, approvedFetch, assertApproved } from './network.ts'
+export type { ExtractSettings, PipelineParts, UploadSettings } from './options.ts'
+export {
+  type Conversations,
+  conversationJobs,
+  openConversations,
+  openPipeline,
+  type Pipeline,
+  type PipelineOptions,
+} from './pipeline.ts'
 export {
   CONVERSATION_LATENCY_MS,
   type ConversationAlert,
@@ -57,3 +68,5 @@ export {
   userRulesFile,
 } from './sanitize/user-rules.ts'
 export { runMigrations } from './store/database.ts'
+export { type Forgotten, forgetConversation, type Published, retainConversations } from './store/forget.ts'
+export { type Learning, LearningRepository } from './store/learnings.ts'
