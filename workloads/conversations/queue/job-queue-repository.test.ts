@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hostname } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, test } from 'node:test'
 import { z } from 'zod'
@@ -115,6 +116,15 @@ test('dequeue leases the job, and the next finds nothing', () => {
     ['in_progress', 'host:1:test', now(60_000), now(), 1],
   )
   assert.equal(queue.dequeue(), null)
+})
+
+// B97 X116
+test('the length of a lease can be chosen; the default owner is host, process and a suffix', () => {
+  const other = new JobQueueRepository(db, { leaseMs: 5_000, clock })
+  queue.create({ type: 'greet', payload: {} })
+  const job = other.dequeue()
+  assert.equal(job?.lease_until, now(5_000))
+  assert.ok(job?.lease_owner?.startsWith(`${hostname()}:${process.pid}:`))
 })
 
 // B84 B94 B95
