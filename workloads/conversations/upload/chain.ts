@@ -184,12 +184,16 @@ export class Chain {
   /** The event of a record. Null when a reorganisation has just removed it. */
   async recordEvent(id: Hex, { blockNumber }: RecordedEntry): Promise<RecordedEvent | null> {
     const [event] = this.#viem.encodeEventTopics({ abi: REGISTRY_ABI, eventName: 'Recorded' })
-    const find = (fromBlock: string, toBlock: string) =>
-      this.#rpc.call(
-        'eth_getLogs',
-        [{ address: this.contract, topics: [event, id], fromBlock, toBlock }],
-        z.array(logSchema),
-      )
+    const find = async (fromBlock: string, toBlock: string) => {
+      const filter = { address: this.contract, topics: [event, id], fromBlock, toBlock }
+      try {
+        return await this.#rpc.call('eth_getLogs', [filter], z.array(logSchema))
+      } catch (error) {
+        // The block of the record is gone since it was read.
+        if (error instanceof RpcError && /out of range|not found|unknown block/i.test(error.message)) return []
+        throw error
+      }
+    }
     const block = toHex(blockNumber)
     const inBlock = await find(block, block)
     // On some rollups the contract sees the block numbers of another chain.
