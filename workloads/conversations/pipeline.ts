@@ -39,15 +39,15 @@ export function conversationJobs(parts: PipelineParts) {
       type: SANITIZE_AI_VALIDATION,
       payload: sanitizePayload,
       ...retriesOf(SANITIZE_AI_VALIDATION),
-      // Usually under 2 s. A long conversation is done page by page, and goes on where it stopped.
-      timeout: '1m',
+      // Usually under 2 s; a message of a megabyte takes the local model half a minute.
+      timeout: '5m',
       run: sanitizeAiValidation(parts),
     }),
     defineJob({
       type: EXTRACT_LEARNING,
       payload: extractPayload,
       ...retriesOf(EXTRACT_LEARNING),
-      timeout: '2m',
+      timeout: '5m',
       run: extractLearning(parts),
     }),
     defineJob({
