@@ -176,7 +176,8 @@ for (const dialect of DIALECTS) {
   })
 
   test(`${dialect.kind}: a long conversation takes several calls of bounded size, and usage is their sum`, async (t) => {
-    const long = `${'lorem ipsum '.repeat(150)}Jane Doe${' dolor sit amet'.repeat(150)}`
+    // The name stands where the first piece of 1000 characters ends.
+    const long = `${'x'.repeat(996)}Jane Doe${' dolor sit amet'.repeat(250)}`
     const asked = [
       ...Array.from({ length: 5 }, (_, at) => ({ id: `m-${at}`, role: 'user', content: 'x'.repeat(600) })),
       { id: 'long', role: 'user', content: long },
