@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, test } from 'node:test'
+import { open } from '../../../src/client/mill.ts'
 import { TestClock } from '../../../src/testing/test-clock.ts'
+import { tempFiles } from '../../../test/fixtures/temp-files.ts'
+import { hookHandler } from '../hook/handler.ts'
+import { createSanitizer } from '../sanitize/sanitize.ts'
 import { runMigrations } from '../store/database.ts'
 import { JobQueueRepository } from './job-queue-repository.ts'
 import { JobWorker, type JobWorkerOptions } from './job-worker.ts'
 
+const files = tempFiles()
 let db: DatabaseSync
 let queue: JobQueueRepository
 let lines: string[]
@@ -57,7 +62,7 @@ interface Stage {
   readonly repository: JobQueueRepository
 }
 
-function staged(handlers: JobWorkerOptions['handlers'], more: Partial<JobWorkerOptions> = {}): Stage {
+function staged(handlers: NonNullable<JobWorkerOptions['handlers']>, more: Partial<JobWorkerOptions> = {}): Stage {
   const clock = new TestClock()
   const worker = new JobWorker({ db, handlers, pollInterval: 100, clock, log, random: () => 0, ...more })
   return { clock, worker, repository: new JobQueueRepository(db, { clock }) }
@@ -162,8 +167,42 @@ test('start can be called twice but not after a shutdown; a shutdown without a s
   await staged({ test_job: () => {} }).worker.shutdown('TEST')
 })
 
-test('a worker without handlers, or with one that is no function, is refused', () => {
+test('a handler that is no function, and options that contradict each other, are refused', () => {
   assert.throws(() => new JobWorker({ db, handlers: {} }), { code: 'ERR_OPTION_INVALID' })
   const wrong: Record<string, () => void> = Object.fromEntries([['a', JSON.parse('1')]])
   assert.throws(() => new JobWorker({ db, handlers: wrong }), /the handler of 'a' is no function/)
+  assert.throws(() => new JobWorker({ db }), /give 'engine' instead of 'db', or 'handlers'/)
+  assert.throws(() => new JobWorker({ db, engine: 'sqlite:x', handlers: { a: () => {} } }), /give one of them/)
+})
+
+// B188 X112
+test('without handlers it runs the pipeline on the file of the environment, and closes it', async (t) => {
+  const file = files.next()
+  t.mock.property(process, 'env', {
+    ...process.env,
+    MILLRACE_ENGINE: `sqlite:${file}`,
+    MILLRACE_CONVERSATIONS_CONFIG: `${file}.none`,
+  })
+  const mill = await open(`sqlite:${file}`)
+  const own = new DatabaseSync(file, { timeout: 5_000 })
+  runMigrations(own)
+  const conversation = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
+  hookHandler(
+    { event: 'UserPromptSubmit', conversation_id: conversation, content: 'Mail john@example.com when it works.' },
+    { database: own, sanitize: createSanitizer() },
+  )
+  const repository = new JobQueueRepository(own)
+  const [job] = repository.findByType('sanitize_ai_validation')
+  const worker = new JobWorker({ pollInterval: 20 })
+  await worker.start()
+  await mill.result(job?.id ?? '')
+  const [learning] = repository.findByType('extract_learning')
+  await mill.result(learning?.id ?? '')
+  await worker.shutdown('TEST')
+  assert.deepEqual(
+    repository.findByStatus('completed').map(({ type }) => type),
+    ['extract_learning', 'sanitize_ai_validation'],
+  )
+  own.close()
+  await mill.close()
 })
