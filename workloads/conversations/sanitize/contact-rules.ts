@@ -2,8 +2,8 @@
 import { type Rule, type Span, spansOf } from './rule.ts'
 
 /** Letters of every script are \u00a1-\uffff here: a pattern with \p{L} takes milliseconds to parse, and the hook starts each time. */
-const LOCAL = /[\w.%+'/=!#$&*?^`{|}~\u00a1-\uffff-]/
-const DOMAIN = /^[A-Za-z\d\u00a1-\uffff][A-Za-z\d.\u00a1-\uffff-]{0,251}/
+const LOCAL = /[\w.%+\u00a1-\uffff-]/
+const DOMAIN = /[A-Za-z\d\u00a1-\uffff][A-Za-z\d.\u00a1-\uffff-]{0,251}/y
 const TOP_LEVEL = /^(?:[A-Za-z\u00a1-\uffff]{2,63}|xn--[A-Za-z\d-]{2,59})$/
 /** Ends of file names and of scoped packages' versions that stand after an @ and are no domain. */
 const NO_DOMAIN = /^\d+(?:\.\d+)+|\.(?:png|jpe?g|gif|webp|svg|ico|js|ts|tsx|jsx|mjs|cjs|css|html|json|tgz)$/i
@@ -11,23 +11,28 @@ const NO_DOMAIN = /^\d+(?:\.\d+)+|\.(?:png|jpe?g|gif|webp|svg|ico|js|ts|tsx|jsx|
 const SERVICE = /^(?:git|hg|svn)$/i
 const LOCAL_MAX = 64
 
-/** Where the local part that ends at `end` starts. */
+/** Where the local part that ends at `end` starts. The standard allows more signs, but in a text they belong to the text. */
 function localStart(text: string, end: number): number {
   let start = end
   while (start > 0 && end - start < LOCAL_MAX && LOCAL.test(text[start - 1] ?? '')) start--
-  // Quotes, brackets and slashes are allowed there by the standard, but before an address they nearly always belong to the text.
-  while (start < end && /[._'/=!#$&*?^`{|}~-]/.test(text[start] ?? '')) start++
-  return Math.max(
-    start,
-    end - (/[/=&?'`|{}]/.exec([...text.slice(start, end)].reverse().join(''))?.index ?? end - start),
-  )
+  while (start < end && /[.%-]/.test(text[start] ?? '')) start++
+  return start
 }
 
 function domainEnd(text: string, start: number): number {
-  const domain = DOMAIN.exec(text.slice(start, start + 254))?.[0].replace(/[.-]+$/, '') ?? ''
+  DOMAIN.lastIndex = start
+  const run = DOMAIN.exec(text)?.[0] ?? ''
+  let length = run.length
+  while (length > 0 && (run[length - 1] === '.' || run[length - 1] === '-')) length--
+  const domain = run.slice(0, length)
   const dot = domain.lastIndexOf('.')
   if (dot < 1 || !TOP_LEVEL.test(domain.slice(dot + 1))) return start
   return NO_DOMAIN.test(domain) || domain.includes('..') ? start : start + domain.length
+}
+
+/** user:password@host of an address, where the rule for those keeps the host. */
+function isUserInfo(text: string, start: number): boolean {
+  return /:\/\/[^\s/?#]{0,64}$/.test(text.slice(Math.max(0, start - 67), start))
 }
 
 function findMail(text: string): Span[] {
@@ -35,7 +40,8 @@ function findMail(text: string): Span[] {
   for (let at = text.indexOf('@'); at !== -1; at = text.indexOf('@', at + 1)) {
     const start = localStart(text, at)
     const end = start === at ? at : domainEnd(text, at + 1)
-    if (end > at + 1 && start < at && !SERVICE.test(text.slice(start, at))) spans.push({ start, end })
+    if (end > at + 1 && start < at && !SERVICE.test(text.slice(start, at)) && !isUserInfo(text, start))
+      spans.push({ start, end })
   }
   return spans
 }
@@ -63,13 +69,13 @@ function findSpelledMail(text: string): Span[] {
 }
 
 const PHONE_WORD =
-  /(?:phone|telephone|\btel|mobile|\bcell|\bfax|whats ?app|signal|(?:call|ring|text|dial|reach|sms)(?: (?:me|us|him|her|them))?(?: (?:at|on))?|telefon|handy|rufnummer|t[ée]l[ée]phone|m[óo]vil|celular|number is)\W{0,3}(?:\w{1,9}\W{1,3}){0,2}$/i
+  /(?:(?<!\[)phone|\btel\b|mobile|\bcell|\bfax\b|whats ?app|(?:call|ring|text|dial|reach|sms) (?:me|us|him|her|them|at|on)(?: at| on)?|telefon|handy|rufnummer|t[ée]l[ée]phone|m[óo]vil|celular|(?:my|his|her|their) number)\W{0,3}(?:\w{1,9}\W{1,3}){0,2}$/i
 /** With a plus or 00 and a country code. */
 const INTERNATIONAL =
-  /(?<![\w+.])(?:\+|00(?=[ -]?[1-9][\d]{0,2}[ ()./-]))[ -]?\(?[1-9]\d{0,3}\)?(?:[ ()./-]{0,3}\d){6,13}(?!\w|\.\d)/g
-/** (555) 123-4567, 555-123-4567, 1 555 123 4567; (11) 91234-5678; 138 1234 5678; 030/1234567; 06 12 34 56 78. */
+  /(?<![\w+.]|\d )(?:\+|00(?=[ -]?[1-9]\d{0,2}[ ()./-])[ -]?)\(?[1-9]\d{0,3}\)?(?:[ ()./-]{0,3}\d){6,13}(?!\w|\.\d)/g
+/** (555) 123-4567, 555-123-4567, 1 555 123 4567; (11) 91234-5678; 138 1234 5678; 030/1234567; 06 12 34 56 78. Not in a row of numbers. */
 const NATIONAL =
-  /(?<![\w+.,:/-])(?:(?:1[ .-]?)?(?:\([2-9]\d\d\)[ .-]?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}|\(\d{2,5}\)[ -]?\d{3,5}[ -]?\d{3,5}|1[3-9]\d[ -]\d{4}[ -]\d{4}|\(?0[1-9]\d{0,4}\)?[ /-](?:\d[ /-]?){5,8}\d|0[1-9](?:[ .]\d\d){4})(?![\w-]|[.,:/]\d)/g
+  /(?<![\w+.,:/-]|\d )(?:(?:1[ .-]?)?(?:\([2-9]\d\d\)[ .-]?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}|\(\d{2,5}\)[ -]?\d{3,5}[ -]?\d{3,5}|1[3-9]\d[ -]\d{4}[ -]\d{4}|\(?0[1-9]\d{0,4}\)?[ /-](?:\d[ /-]?){5,8}\d|0[1-9](?:[ .]\d\d){4})(?![\w-]|[.,:/]\d| \d)/g
 const AFTER_WORD = /(?<![\w+.])\(?\d(?:[ ()./-]{0,2}\d){6,14}(?!\w|\.\d)/g
 const DATE = /(?:^|\D)(?:\d{1,2}[./-]\d{1,2}[./-](?:19|20)\d\d|(?:19|20)\d\d[./-]\d{1,2}[./-]\d{1,2})(?:\D|$)/
 
@@ -106,7 +112,8 @@ const ROUTED = /^(?:2[\da-f]{3}|f[cd][\da-f]{2}|fe[89ab][\da-f]):/i
 function isIpv6(candidate: string): boolean {
   const groups = candidate.replace(/%.*/, '').split('::')
   const filled = groups.flatMap((part) => part.split(':')).filter((group) => group !== '').length
-  if (groups.length === 1) return filled === 8 && !candidate.startsWith(':') && !candidate.endsWith(':')
+  // Eight groups of two digits are a fingerprint.
+  if (groups.length === 1) return filled === 8 && /[\da-f]{3}/i.test(candidate) && !/^:|:$/.test(candidate)
   const whole = groups.every((part) => part === '' || !/^:|:$/.test(part))
   return groups.length === 2 && whole && filled <= 7 && (filled >= 3 || (filled >= 1 && ROUTED.test(candidate)))
 }
@@ -116,7 +123,7 @@ const MAC =
 
 /** The rest of the path stays. A name with a blank is taken whole only where a separator follows it. */
 const HOME =
-  /(?:(?<![\w.~-])|(?<=(?<![\w.])\/mnt\/[a-z])|(?<=file:\/\/)|(?<=(?:^|["'\s=(])\/[a-z]))(?:\/var)?\/(?:home|Users)\/([^\s/\\:*?"'`<>|()[\]{},;$]{1,64})/dg
+  /(?:(?<![\w.~\]-])|(?<=(?<![\w.])\/mnt\/[a-z])|(?<=file:\/\/)|(?<=(?:^|["'\s=(])\/[a-z]))(?:\/var)?\/(?:home|Users)\/([^\s/\\:*?"'`<>|()[\]{},;$]{1,64})/dg
 const WINDOWS_HOME =
   /(?<![\w])[a-z]:(?:\\{1,4}|\/{1,2})(?:Users|Documents and Settings)(?:\\{1,4}|\/{1,2})([^\\/:*?"'`<>|\r\n%$[\]]{1,40}(?=[\\/])|[^\s\\/:*?"'`<>|%$()[\]{},;]{1,64})/dgi
 const SHARED = /^(?:Shared|Public|Default(?: User)?|All Users|\.{1,3})$/i
@@ -135,7 +142,7 @@ export const CONTACT_RULES: readonly Rule[] = [
     id: 'ipv6',
     category: 'ip',
     replacement: '[IP]',
-    find: (text) => spansOf(COLONS, text, (match) => isIpv6(match[0])),
+    find: (text) => spansOf(COLONS, text, ({ 0: run }) => run.length > 4 && isIpv6(run)),
   },
   { id: 'mac', category: 'mac', replacement: '[MAC]', find: (text) => spansOf(MAC, text) },
   { id: 'home-path', category: 'username', replacement: '[USER]', find: findHome },

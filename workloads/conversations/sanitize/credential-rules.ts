@@ -2,16 +2,19 @@
 import { type Rule, type Span, spansOf } from './rule.ts'
 
 const KEY_NAME =
-  /(?:(pass(?:word|wd|phrase|code)|(?<![a-z])pass|passwort|kennwort|contrase[nñ]a|mot[_ -]de[_ -]passe|pwd|(?<![a-z])pw)|secret(?:[_-]?access)?(?:[_-]?key)?|(?:api|access|auth|private|priv|signing|encryption|account|master|client|app|storage)[_ -]?(?:key|secret|token)|token|credentials?|(?<![a-z])(?:sig|signature|authorization|auth))(?:[_-]?(?:value|hash|\d))?["'`\])]{0,2}\s{0,2}$/i
+  /(?:(pass(?:word|wd|phrase|code)|(?<![a-z])pass|passwort|kennwort|contrase[nñ]a|mot[_ -]de[_ -]passe|pwd|(?<![a-z])pw)|secret(?:[_-]?access)?(?:[_-]?key)?|(?:api|access|auth|private|priv|signing|encryption|account|master|client|app|storage)[_ -]?(?:key|secret|token)|token|credentials?|(?<![a-z])(?:sig|signature|authorization|auth))(?:[_-]?(?:value|hash|\d))?["'`\])\\]{0,3}\s{0,2}$/i
 /** What may stand before `:`, `=`, `=>`, `:=`, and what is longest looked at. */
 const NAME_MAX = 48
 
 /** Values that name a type, a variable or nothing: `token: string`, `password = null`, `secret: <your secret>`. */
 const NO_VALUE =
   /^(?:string|number|boolean|bool|str|int|integer|bytes|any|unknown|object|null|undefined|none|nil|true|false|void|optional|required|text|varchar|secret|token|password|passwd|bearer|basic|process|env|redacted|example|placeholder|await|new|function|async|readonly|self|this|not|x{3,}|\*+|\.{3,}|-+|_+|(?:your|my|the)[-_ ].{0,40})$/i
-const CODE = /^(?:[A-Za-z_$][\w$]*(?:\??\.|\(|\[|<|\?|!|::|->)|[$%{<([|&]|=>|\.\.\.)/
+const CODE = /^(?:[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$]|\(|\[|<|\?\?|!\.|::|->)|[$%{<([|&]|=>|\.\.\.)/
 const WORD = /^[A-Za-z_$]+$/
 const DIGITS = /^\d{1,5}$/
+
+/** A & ends a value only where another one follows it. */
+const UNQUOTED = /(?:[^\s,;'"`&)}\]<>]|&(?!\w{1,32}=|amp;)){1,256}/y
 
 interface Value {
   readonly start: number
@@ -34,8 +37,8 @@ function valueAt(text: string, at: number): Value | null {
     // A quote without an end: what follows without a blank.
     start = open
   }
-  let end = start
-  while (end < text.length && end - start < 512 && !/[\s,;'"`&)}\]<>]/.test(text[end] ?? '')) end++
+  UNQUOTED.lastIndex = start
+  const end = UNQUOTED.test(text) ? UNQUOTED.lastIndex : start
   return end === start ? null : { start, end, quoted: false }
 }
 
@@ -51,18 +54,20 @@ function isSecret(value: string, quoted: boolean, isPassword: boolean, tight: bo
   return bare.length >= (isPassword ? 4 : 6)
 }
 
+const SIGN = /(?<=[\w"'`\]) \u00f1])[:=](?:=|>){0,2}/g
+
 function findAssigned(text: string): Span[] {
-  return spansOf(/[:=]/g, text).flatMap(({ start: sign }) => {
-    const before = text[sign - 1] ?? ''
-    if (!/[\w"'`\]) \u00f1]/.test(before)) return []
+  const spans: Span[] = []
+  for (const { start: sign, end: behind } of spansOf(SIGN, text)) {
+    if (sign < (spans.at(-1)?.end ?? 0)) continue
     const name = KEY_NAME.exec(text.slice(Math.max(0, sign - NAME_MAX), sign))
-    if (name === null) return []
-    const value = valueAt(text, sign + (/^(?::=|=>|==?=?)/.exec(text.slice(sign, sign + 3))?.[0].length ?? 1))
-    if (value === null) return []
-    const tight = value.start === sign + 1 && /\w/.test(before)
+    const value = name === null ? null : valueAt(text, behind)
+    if (name === null || value === null) continue
+    const tight = value.start === sign + 1 && /\w/.test(text[sign - 1] ?? '')
     const secret = isSecret(text.slice(value.start, value.end), value.quoted, name[1] !== undefined, tight)
-    return secret ? [{ start: value.start, end: value.end }] : []
-  })
+    if (secret) spans.push({ start: value.start, end: value.end })
+  }
+  return spans
 }
 
 /** `--password hunter2`, `the password is hunter2!`: a digit or a sign within, else it is a sentence. */
@@ -82,8 +87,10 @@ function findHeader(text: string): Span[] {
   )
 }
 
-const AUTHORITY_MAX = 512
 const SERVICE_USER = /^(?:git|hg|svn|user|username)$/i
+const AUTHORITY = /[^\s"'`<>/?#]{0,512}/y
+/** A password may hold a / or a #, unencoded; host:8080/x@y is an address with a port. */
+const LONG_AUTHORITY = /[^\s"'`<>:/?#]{0,64}:(?!\d{1,5}(?:[/?#]|$)|\/)[^\s"'`<>]{0,256}/y
 
 /** scheme://user:password@host: the part before the @ goes, the host stays. */
 function findUserInfo(text: string): Span[] {
@@ -91,15 +98,18 @@ function findUserInfo(text: string): Span[] {
   for (let sign = text.indexOf('://'); sign !== -1; sign = text.indexOf('://', sign + 3)) {
     const start = sign + 3
     if (!/[A-Za-z\d]/.test(text[sign - 1] ?? '')) continue
-    const run = /^[^\s"'`<>]{0,512}/.exec(text.slice(start, start + AUTHORITY_MAX))?.[0].split('://')[0] ?? ''
-    const authority = /^[^/?#]*/.exec(run)?.[0] ?? ''
-    let at = authority.lastIndexOf('@')
-    // A password may hold a / or a #, unencoded. host:8080/x@y is an address with a port.
-    if (at === -1 && /^[^:/?#]{0,64}:(?!\d{1,5}(?:[/?#]|$))/.test(run)) at = run.lastIndexOf('@')
-    const info = run.slice(0, Math.max(at, 0))
-    if (info !== '' && !SERVICE_USER.test(info)) spans.push({ start, end: start + info.length })
+    const length = userInfoLength(text, start, AUTHORITY) || userInfoLength(text, start, LONG_AUTHORITY)
+    if (length > 0 && !SERVICE_USER.test(text.slice(start, start + length))) spans.push({ start, end: start + length })
   }
   return spans
+}
+
+/** 0 if there is no @. */
+function userInfoLength(text: string, start: number, pattern: RegExp): number {
+  pattern.lastIndex = start
+  const run = pattern.exec(text)?.[0] ?? ''
+  const next = run.indexOf('://')
+  return Math.max(0, (next === -1 ? run : run.slice(0, next)).lastIndexOf('@'))
 }
 
 export const CREDENTIAL_RULES: readonly Rule[] = [

@@ -48,11 +48,15 @@ function ibanEnd(text: string, start: number): number | null {
   let iban = ''
   let at = start
   for (; iban.length < length; at++) {
-    const letter = text[at] ?? ''
-    if (/^[A-Za-z\d]$/.test(letter)) iban += letter.toUpperCase()
-    else if (!/^[ -]$/.test(letter) || !/[A-Za-z\d]/.test(text[at + 1] ?? '')) return null
+    if (isAlphanumeric(text, at)) iban += text[at]
+    else if ((text[at] !== ' ' && text[at] !== '-') || !isAlphanumeric(text, at + 1)) return null
   }
-  return /[A-Za-z\d]/.test(text[at] ?? '') || remainder97(iban) !== 1 ? null : at
+  return isAlphanumeric(text, at) || remainder97(iban) !== 1 ? null : at
+}
+
+function isAlphanumeric(text: string, at: number): boolean {
+  const code = text.charCodeAt(at) | 0x20
+  return (code >= 97 && code <= 122) || (code >= 48 && code <= 57 && text.charCodeAt(at) >= 48)
 }
 
 function findIban(text: string): Span[] {

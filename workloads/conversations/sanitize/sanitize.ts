@@ -87,7 +87,8 @@ function marksOf(rules: readonly Rule[]): readonly string[] {
 /** Each is tried only when the one before has nothing left, so that a token does not take in the line behind it. */
 function stagesOf(rules: readonly Rule[]): readonly Stage[] {
   const acrossLines = rules.filter((rule) => rule.acrossLines)
-  const plain: Stage = (view) => findAll(rules, view)
+  // Together: of jo\u200bhn@example.com the text as written has only a part.
+  const plain: Stage = (view) => [...findAll(rules, view), ...placed(decoded(view), (inner) => findAll(rules, inner))]
   const inDecoded = (text: string): readonly Found[] => {
     const view = viewOf(text)
     const found = plain(view)
@@ -95,7 +96,6 @@ function stagesOf(rules: readonly Rule[]): readonly Stage[] {
   }
   return [
     plain,
-    (view) => placed(decoded(view), (inner) => findAll(rules, inner)),
     (view) => placed(joined(view), (inner) => findAll(acrossLines, inner)),
     (view) => inOriginal(findEncoded(view.text, inDecoded), view),
   ]

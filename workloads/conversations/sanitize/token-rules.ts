@@ -88,8 +88,10 @@ function unterminatedEnd(text: string, body: number): number {
     const newline = text.indexOf('\n', line)
     const next = newline === -1 ? text.length : newline + 1
     const content = text.slice(line, newline === -1 ? text.length : newline)
-    if (!KEY_LINE.test(content))
-      return Math.max(end, line + (/^(?:[A-Za-z\d+/=]|\\[nr]){16,}/.exec(content)?.[0].length ?? 0))
+    if (!KEY_LINE.test(content)) {
+      const rest = /^(?:[A-Za-z\d+/=]|\\[nr]){16,}/.exec(content)
+      return rest === null ? end : line + rest[0].length
+    }
     if (content.trim() !== '') end = line + content.length
     line = next
   }

@@ -14,38 +14,15 @@ export interface View {
 }
 
 /** Zero-width characters, soft hyphens, marks of direction, fillers, variation selectors, tags; accents on their own. */
-const INVISIBLE: readonly (readonly [from: number, to: number])[] = [
-  ...([
-    [0xad, 0xad],
-    [0x300, 0x36f],
-    [0x483, 0x489],
-    [0x61c, 0x61c],
-    [0x115f, 0x1160],
-    [0x17b4, 0x17b5],
-  ] as const),
-  ...([
-    [0x180b, 0x180f],
-    [0x1ab0, 0x1aff],
-    [0x1dc0, 0x1dff],
-    [0x200b, 0x200f],
-    [0x202a, 0x202e],
-    [0x2060, 0x206f],
-  ] as const),
-  ...([
-    [0x20d0, 0x20ff],
-    [0x3164, 0x3164],
-    [0xfe00, 0xfe0f],
-    [0xfe20, 0xfe2f],
-    [0xfeff, 0xfeff],
-    [0xffa0, 0xffa0],
-  ] as const),
-  ...([
-    [0xfff0, 0xfffb],
-    [0x1bca0, 0x1bca3],
-    [0x1d173, 0x1d17a],
-    [0xe0000, 0xe0fff],
-  ] as const),
-]
+const INVISIBLE = (() => {
+  const ignored =
+    '\\u00ad\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff0-\\ufffb'
+  const marks =
+    '\\u0300-\\u036f\\u0483-\\u0489\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\\u20ff\\ufe00-\\ufe0f\\ufe20-\\ufe2f'
+  return new RegExp(
+    `[${ignored}${marks}]|\\ud82f[\\udca0-\\udca3]|\\ud834[\\udd73-\\udd7a]|[\\udb40-\\udb43][\\udc00-\\udfff]`,
+  )
+})()
 /** By code point, without the flag u and \p: those take milliseconds to parse, and the hook starts each time. */
 const NOT_ASCII = /[\ud800-\udbff][\udc00-\udfff]|[\u0080-\uffff]/g
 /** The digit 0 of scripts whose digits NFKC leaves alone; 1 to 9 follow it. */
@@ -67,9 +44,18 @@ function latinOf(character: string): string {
   return latinLetters.get(character) ?? character
 }
 
+/** One character folds to 18: a text of such would take 18 times as long, and hides nothing. */
+const FOLDED_MAX = 4
+
+const composedLetters = new Map<string, string>()
+
 function composed(character: string): string {
-  const code = character.codePointAt(0) ?? 0
-  return INVISIBLE.some(([from, to]) => code >= from && code <= to) ? '' : character.normalize('NFKC')
+  const known = composedLetters.get(character)
+  if (known !== undefined) return known
+  const nfkc = INVISIBLE.test(character) ? '' : character.normalize('NFKC')
+  const folded = nfkc.length > FOLDED_MAX ? character : nfkc
+  if (composedLetters.size < 4_096) composedLetters.set(character, folded)
+  return folded
 }
 
 function latin(exact: string): string {
@@ -77,8 +63,15 @@ function latin(exact: string): string {
 }
 
 export function viewOf(text: string): View {
-  const whole: View = { text, exact: text, startOf: (index) => index, endOf: (index) => index }
-  return rewrite(whole, NOT_ASCII, composed) ?? whole
+  return folded({ text, exact: text, startOf: (index) => index, endOf: (index) => index })
+}
+
+function folded(view: View): View {
+  const { exact } = view
+  if (!/[\u0080-\uffff]/.test(exact)) return view
+  // Most text in other scripts is as it should be, and going through it letter by letter is slow.
+  const isPlain = !INVISIBLE.test(exact) && exact.normalize('NFKC') === exact
+  return (isPlain ? null : rewrite(view, NOT_ASCII, composed)) ?? { ...view, text: latin(exact) }
 }
 
 /** %40, &#64; &commat; \u0040 \x40 become the character. What is encoded thrice stays hidden. */
@@ -86,7 +79,7 @@ export function decoded(view: View): View | null {
   const once = rewrite(view, ESCAPE, unescaped)
   if (once === null) return null
   const twice = rewrite(once, ESCAPE, unescaped) ?? once
-  return rewrite(twice, NOT_ASCII, composed) ?? twice
+  return folded(twice)
 }
 
 /** The lines as one, where a word could go on in the next line. */
@@ -131,9 +124,7 @@ function rewrite(view: View, pattern: RegExp, replace: (match: string) => string
     exact += written
   }
   exact += view.exact.slice(kept)
-  // Letters that no pattern changed can still look like Latin ones.
-  if (pieces.length === 0)
-    return pattern === NOT_ASCII && latin(exact) !== view.text ? { ...view, text: latin(exact) } : null
+  if (pieces.length === 0) return null
   return {
     text: latin(exact),
     exact,
