@@ -147,8 +147,9 @@ export async function loadPreset({ presets }: CliExtensions, name: string): Prom
   if (load !== undefined) return (await load()).preset
   const known = Object.keys(presets)
   const near = nearest(name, known)
-  const hint = near === null ? 'choose' : `did you mean '${near}'? There are`
-  throw new OptionError(`there is no preset '${name}'; ${hint} ${known.map((one) => `'${one}'`).join(' and ')}`)
+  const all = known.map((one) => `'${one}'`).join(' and ')
+  const hint = near === null ? `there are ${all}` : `did you mean '${near}'? There are ${all}`
+  throw new OptionError(`there is no preset '${name}'; ${hint}`)
 }
 
 /** Leases in job tables that the user created: a second kind of table beside the engine's own. */

@@ -1,0 +1,43 @@
+/** `millrace start --preset conversations`: the worker of the three jobs, and what runs beside them. */
+import type { Preset } from '../../src/cli/extensions.ts'
+import { OptionError } from '../../src/errors.ts'
+import { loadConfig } from './config.ts'
+import { openPipeline } from './pipeline.ts'
+import { conversationRules } from './queue/alert-rules.ts'
+import { CONVERSATIONS_ENGINE, conversationsFile } from './store/location.ts'
+
+export const preset: Preset = {
+  engineDefault: CONVERSATIONS_ENGINE,
+  takes: ['config'],
+
+  async open({ engine, config, log, clock }) {
+    if (conversationsFile(engine).database === ':memory:') {
+      throw new OptionError('the hook cannot write to a database in memory; give --engine sqlite:./file.db')
+    }
+    const pipeline = openPipeline({ engine, ...loadConfig(config), log, clock })
+    const { model, upload } = pipeline.parts
+    log.info('Conversation pipeline', {
+      engine,
+      model: model.name,
+      uploads: upload === null ? 'off' : `to chain ${upload.chainId}`,
+    })
+    return {
+      // Uploads are the least urgent; without ageing a busy day would leave them waiting.
+      workers: [{ engine, jobs: pipeline.jobs, options: { ageing: '10m' } }],
+      alertRules: conversationRules(),
+      duties: pipeline.duties,
+      examples: examplesFor(engine),
+      close: async () => pipeline.close(),
+    }
+  },
+}
+
+function examplesFor(engine: string): readonly (readonly [string, string])[] {
+  const at = engine === CONVERSATIONS_ENGINE ? '' : ` --engine '${engine}'`
+  const prompt = '{"event":"UserPromptSubmit","conversation_id":"try","content":"Always test the restore of a backup."}'
+  return [
+    [`echo '${prompt}' | millrace-hook${at}`, 'one prompt, through the whole pipeline'],
+    [`millrace conversations learnings${at}`, 'what was learnt'],
+    ['millrace hook install', 'the settings that make a coding assistant call the hook'],
+  ]
+}
