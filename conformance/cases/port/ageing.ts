@@ -160,6 +160,28 @@ export const ageingJobs: CaseFile = {
     },
     {
       // X119
+      name: 'claims with ageing at the same time, over two views, hand out each job once',
+      guarantees: ['I4'],
+      ...need(ageing, delay),
+      async run(stage) {
+        const jobs = Array.from({ length: 60 }, (_, index) =>
+          stage.job({ priority: 1 + (index % 10), runAtMs: stage.nowMs - index * 3 * MINUTE_MS }),
+        )
+        await stage.engine.enqueue(jobs)
+        const views = [stage.engine, await stage.other()]
+        const consumers = await Promise.all(
+          [...views, ...views].map((on) => stage.consume({ on, ageingMs: AGEING_MS })),
+        )
+        const taken: string[] = []
+        for (let turn = 0; turn < 50 && taken.length < jobs.length; turn += 1) {
+          const claims = await Promise.all(consumers.map((consumer) => stage.take(consumer, 4)))
+          taken.push(...claims.flatMap(idsOf))
+        }
+        assert.deepEqual(taken.toSorted(), jobs.map(({ id }) => id).toSorted())
+      },
+    },
+    {
+      // X119
       name: 'ageing hands out nothing that waits for its time, for another job or for an older version',
       guarantees: ['I1', 'I4'],
       ...need(ageing, delay, dependencies, latest),
