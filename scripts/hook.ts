@@ -3,11 +3,25 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Plugin } from 'esbuild'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const SOURCE = path.join(ROOT, 'workloads/conversations/hook')
 
 export const HOOK_FILE: string = path.join(ROOT, 'dist/millrace-hook.cjs')
+
+/** What the built hook has instead of a module that takes milliseconds to load. */
+const INSTEAD: readonly (readonly [RegExp, string])[] = [
+  [/^ulid$/, 'ulid.ts'],
+  [/\/time\/clock\.ts$/, 'clock.ts'],
+]
+
+const quickToLoad: Plugin = {
+  name: 'quick-to-load',
+  setup(build) {
+    for (const [filter, name] of INSTEAD) build.onResolve({ filter }, () => ({ path: path.join(SOURCE, name) }))
+  },
+}
 
 /** Returns the file. Throws when the result needs anything but built-in modules. */
 export async function buildHook(file: string = HOOK_FILE): Promise<string> {
@@ -21,7 +35,7 @@ export async function buildHook(file: string = HOOK_FILE): Promise<string> {
     format: 'cjs',
     // An older Node than the package needs must be able to read it, to say so and to spool.
     target: 'node20',
-    alias: { ulid: path.join(SOURCE, 'ulid.ts') },
+    plugins: [quickToLoad],
     legalComments: 'none',
     metafile: true,
     logLevel: 'error',

@@ -6,9 +6,10 @@
 import { mkdirSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import { isMillraceError } from '../../../src/errors.ts'
-import type { Clock } from '../../../src/time/clock.ts'
+import { systemClock } from '../../../src/time/clock.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import { createSanitizer } from '../sanitize/sanitize.ts'
+import { loadUserRules, userRulesFile } from '../sanitize/user-rules.ts'
 import { conversationsFile } from '../store/location.ts'
 import { randomBytes, readSecret } from '../store/secret.ts'
 import { type SanitizedMessage, sanitizeMessage } from './capture.ts'
@@ -21,16 +22,7 @@ const STDIN_MS = 700
 const STDIN_BYTES_MAX = 16 * 1_048_576
 const LOCK_MS = 1_000
 
-/** The system's clock without `performance`, which takes 2 ms to load. */
-const clock: Pick<Clock, 'nowMs' | 'monotonicMs' | 'after'> = {
-  nowMs: () => Date.now(),
-  monotonicMs: () => Number(process.hrtime.bigint()) / 1e6,
-  after(ms, run) {
-    const timer = setTimeout(run, ms)
-    return () => clearTimeout(timer)
-  },
-}
-
+const clock = systemClock
 const say = (sentence: string): void => {
   mention(sentence)
   log(sentence, toIso(clock.nowMs()))
@@ -109,7 +101,13 @@ function locate(engine: string | null): Place {
 /** Null when it could not be sanitised: then it is not stored anywhere. */
 function sanitized(raw: RawMessage, { file }: Place): SanitizedMessage | null {
   try {
-    return sanitizeMessage(raw, { sanitize: createSanitizer(), secret: () => secretOf(file), nowMs: clock.nowMs() })
+    const { rules, error } = loadUserRules(userRulesFile(process.env))
+    if (error !== null) say(error.message)
+    return sanitizeMessage(raw, {
+      sanitize: createSanitizer({ rules }),
+      secret: () => secretOf(file),
+      nowMs: clock.nowMs(),
+    })
   } catch (error) {
     // Its message could quote the text.
     say(`the message could not be sanitised (${nameOf(error)}); it was not stored`)

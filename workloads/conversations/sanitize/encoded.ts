@@ -1,5 +1,8 @@
 import type { Span } from './rule.ts'
 
+/** The shortest run that is decoded. */
+export const ENCODED_MIN = 12
+
 /** A line, or lines as long as those that encoders break at. */
 const RUN =
   /[A-Za-z\d+/_-]{40,}(?:\r?\n[ \t]{0,8}[A-Za-z\d+/_-]{4,}={0,2}(?=\s|$)){1,100000}|[A-Za-z\d+/_-]{12,}={0,2}/g

@@ -2,10 +2,11 @@ import { OptionError } from '../../../src/errors.ts'
 import { refuseUnknown } from '../../../src/job/known-options.ts'
 import { CONTACT_RULES } from './contact-rules.ts'
 import { CREDENTIAL_RULES } from './credential-rules.ts'
-import { findEncoded } from './encoded.ts'
+import { ENCODED_MIN, findEncoded } from './encoded.ts'
 import { NUMBER_RULES } from './number-rules.ts'
 import type { Rule, RuleFinding, Sanitize, Span } from './rule.ts'
 import { TOKEN_RULES } from './token-rules.ts'
+import { hasEscapes, NEEDS, type Traits, traitsOf } from './traits.ts'
 import { compileUserRule, type UserRule, userRule } from './user-rules.ts'
 import { decoded, joined, type View, viewOf } from './view.ts'
 
@@ -24,7 +25,7 @@ interface Found extends Span {
   readonly rule: Rule
 }
 
-type Stage = (view: View) => readonly Found[]
+type Stage = (view: View, traits: Traits) => readonly Found[]
 
 /** Findings can make others visible, such as a token behind a token. Texts made to need more rounds keep what is left. */
 const ROUNDS_MAX = 12
@@ -88,16 +89,19 @@ function marksOf(rules: readonly Rule[]): readonly string[] {
 function stagesOf(rules: readonly Rule[]): readonly Stage[] {
   const acrossLines = rules.filter((rule) => rule.acrossLines)
   // Together: of jo\u200bhn@example.com the text as written has only a part.
-  const plain: Stage = (view) => [...findAll(rules, view), ...placed(decoded(view), (inner) => findAll(rules, inner))]
+  const plain: Stage = (view, traits) => [
+    ...findAll(rules, view, traits),
+    ...placed(hasEscapes(view.exact) ? decoded(view) : null, (inner) => findAll(rules, inner)),
+  ]
   const inDecoded = (text: string): readonly Found[] => {
     const view = viewOf(text)
-    const found = plain(view)
+    const found = plain(view, traitsOf(view.text))
     return found.length > 0 ? found : findEncoded(view.text, (inner) => findAll(rules, viewOf(inner)))
   }
   return [
     plain,
-    (view) => placed(joined(view), (inner) => findAll(acrossLines, inner)),
-    (view) => inOriginal(findEncoded(view.text, inDecoded), view),
+    (view) => placed(view.exact.includes('\n') ? joined(view) : null, (inner) => findAll(acrossLines, inner)),
+    (view, { run }) => (run < ENCODED_MIN ? [] : inOriginal(findEncoded(view.text, inDecoded), view)),
   ]
 }
 
@@ -106,7 +110,7 @@ function placed(view: View | null, find: (view: View) => readonly Found[]): read
 }
 
 /** In order of the rules. */
-function findAll(rules: readonly Rule[], view: View): Found[] {
+function findAll(rules: readonly Rule[], view: View, traits: Traits = traitsOf(view.text)): Found[] {
   const hinted = new Map<RegExp, boolean>()
   const isHinted = (hint: RegExp): boolean => {
     const known = hinted.get(hint) ?? hint.test(view.text)
@@ -114,7 +118,7 @@ function findAll(rules: readonly Rule[], view: View): Found[] {
     return known
   }
   return rules.flatMap((rule) => {
-    if (rule.hint !== undefined && !isHinted(rule.hint)) return []
+    if (NEEDS[rule.id]?.(traits) === false || (rule.hint !== undefined && !isHinted(rule.hint))) return []
     const written = rule.exact && view.exact !== view.text ? rule.find(view.exact) : []
     const spans = [...rule.find(view.text), ...written]
     return inOriginal(
@@ -130,8 +134,9 @@ function inOriginal(found: readonly Found[], view: View): Found[] {
 
 function firstFound(stages: readonly Stage[], text: string, marks: readonly string[]): readonly Found[] {
   const view = viewOf(text)
+  const traits = traitsOf(view.text)
   for (const stage of stages) {
-    const found = merged(stage(view).filter((place) => !isMarked(text, place, marks)))
+    const found = merged(stage(view, traits).filter((place) => !isMarked(text, place, marks)))
     if (found.length > 0) return found
   }
   return []
