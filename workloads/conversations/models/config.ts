@@ -3,7 +3,7 @@ import { OptionError } from '../../../src/errors.ts'
 import type { Clock } from '../../../src/time/clock.ts'
 import { anthropicModel } from './anthropic.ts'
 import type { Environment } from './config-values.ts'
-import { type LocalModelOptions, localModel } from './local.ts'
+import { localModel } from './local.ts'
 import type { Model } from './model.ts'
 import { openAiModel } from './openai.ts'
 
@@ -26,7 +26,7 @@ export const modelConfigSchema = z.discriminatedUnion('kind', [
 
 export type ModelConfig = z.infer<typeof modelConfigSchema>
 
-export interface ModelParts extends Pick<LocalModelOptions, 'rules'> {
+export interface ModelParts {
   /** Where `env:NAME` is read; default: process.env. */
   readonly env?: Environment
   readonly clock?: Clock
@@ -38,12 +38,12 @@ export interface ModelParts extends Pick<LocalModelOptions, 'rules'> {
  * @example
  * const model = modelFrom({ kind: 'openai', url: 'http://127.0.0.1:11434/v1', model: 'qwen3:8b' })
  */
-export function modelFrom(config: unknown, { rules, ...parts }: ModelParts = {}): Model {
+export function modelFrom(config: unknown, parts: ModelParts = {}): Model {
   const { data, error } = modelConfigSchema.safeParse(config ?? { kind: 'local' })
   if (error !== undefined) throw new OptionError(`the configuration of the model is invalid: ${problems(error)}`)
   switch (data.kind) {
     case 'local':
-      return localModel({ ...(data.names === undefined ? {} : { names: data.names }), ...(rules && { rules }) })
+      return localModel(data.names === undefined ? {} : { names: data.names })
     case 'anthropic': {
       const { kind: _, ...options } = data
       return anthropicModel({ ...options, ...parts })

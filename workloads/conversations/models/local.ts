@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { EngineError } from '../../../src/errors.ts'
 import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.ts'
-import type { Rule } from '../sanitize/rule.ts'
 import { findLearnings } from './learnings.ts'
 import { findByContext } from './local-rules.ts'
 import type { Model, ModelFinding, ModelMessage } from './model.ts'
@@ -13,11 +12,9 @@ export interface LocalModelOptions {
    * `off` never loads it.
    */
   readonly names?: 'auto' | 'on' | 'off'
-  /** Rules to apply once more: those of the worker can be newer than those of the hook that wrote a message. */
-  readonly rules?: readonly Rule[]
 }
 
-const OPTIONS: OptionNames<LocalModelOptions> = { names: true, rules: true }
+const OPTIONS: OptionNames<LocalModelOptions> = { names: true }
 
 const NO_USAGE = Object.freeze({ inputTokens: 0, outputTokens: 0 })
 
@@ -30,23 +27,20 @@ const NO_USAGE = Object.freeze({ inputTokens: 0, outputTokens: 0 })
  */
 export function localModel(options: LocalModelOptions = {}): Model {
   refuseUnknown(options, OPTIONS, 'localModel')
-  const { names = 'auto', rules = [] } = options
+  const { names = 'auto' } = options
   return {
     name: 'local',
     endpoint: null,
     async findPersonalData(messages, { signal }) {
       const people = names === 'off' ? null : await loadPeople(names)
-      const items: ModelFinding[] = []
+      const items: (readonly ModelFinding[])[] = []
       for (const message of messages) {
-        const found = [
-          ...byRules(message.content, rules),
-          ...findByContext(message.content),
-          ...findNames(message.content),
-        ]
-        if (people !== null) found.push(...(await peopleIn(message.content, people, signal)))
-        items.push(...asFindings(message, found))
+        const byPackage = people === null ? [] : await peopleIn(message.content, people, signal)
+        items.push(
+          asFindings(message, [...findByContext(message.content), ...findNames(message.content), ...byPackage]),
+        )
       }
-      return { items, usage: NO_USAGE }
+      return { items: items.flat(), usage: NO_USAGE }
     },
     async findLearnings(messages, _wanted, { signal }) {
       signal.throwIfAborted()
@@ -84,12 +78,6 @@ function withoutContained(content: string, longestFirst: readonly Found[]): read
 
 function bySnippetLength(a: Found, b: Found): number {
   return b.snippet.length - a.snippet.length
-}
-
-function byRules(text: string, rules: readonly Rule[]): readonly Found[] {
-  return rules.flatMap(({ category, find }) =>
-    find(text).map(({ start, end }) => ({ snippet: text.slice(start, end), category, confidence: 0.95 })),
-  )
 }
 
 /** The names of people in a text, as `compromise` sees them. */
