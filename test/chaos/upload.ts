@@ -95,6 +95,15 @@ class Stage {
     return this.#steps.get(child) ?? 'ready'
   }
 
+  /** Resolves at the first step of an upload, or when it has waited long enough for one. */
+  async begun(child: ChildProcess): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    child.on('message', (message) => {
+      if (UPLOAD_STEPS.some((step) => step === Object(message).step)) resolve()
+    })
+    await Promise.race([promise, sleep(5_000, undefined, { ref: false })])
+  }
+
   unconfirmed(): number {
     const { count } =
       this.database.prepare(`SELECT count(*) AS count FROM uploads WHERE status = 'confirmed'`).get() ?? {}
@@ -193,10 +202,11 @@ async function killAtRandom(stage: Stage, kills: number, random: () => number): 
       stage.enqueue()
       stage.enqueue()
       const exited = new Promise((resolve) => child.once('exit', resolve))
-      const working = new Promise((resolve) => child.once('message', resolve))
+      const begun = stage.begun(child)
       child.send({ killAt: null })
-      await working
-      await sleep(random() * 1_500)
+      // In the middle of its work: on a busy machine a fixed time would often be over before that.
+      await begun
+      await sleep(random() * 600)
       const step = stage.lastStep(child)
       killedAfter[step] = (killedAfter[step] ?? 0) + 1
       child.kill('SIGKILL')

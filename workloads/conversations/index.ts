@@ -70,3 +70,7 @@ export {
 export { runMigrations } from './store/database.ts'
 export { type Forgotten, forgetConversation, type Published, retainConversations } from './store/forget.ts'
 export { type Learning, LearningRepository } from './store/learnings.ts'
+export { type DeployedRegistry, type DeployOptions, deployRegistry } from './upload/contract/deploy.ts'
+export { REGISTRY_ABI } from './upload/contract/learning-registry.ts'
+export { type MineUploadOptions, mineUpload, type UploadResult } from './upload/mine-upload.ts'
+export type { UploadStep } from './upload/record-learning.ts'

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type UploadScene, uploadScene } from '../../../test/fixtures/upload-scene.ts'
+import { until } from '../../../test/cli/run.ts'
+import { payloadFor, recordedEvents, type UploadScene, uploadScene } from '../../../test/fixtures/upload-scene.ts'
 import { type Anvil, anvilMissing, startAnvil } from '../../../test/servers/anvil.ts'
 import { recordId } from './chain.ts'
+import { deployRegistry } from './contract/deploy.ts'
 import { loadViem } from './viem.ts'
 
 let anvil: Anvil
@@ -203,4 +205,19 @@ test('the contract refuses a repeated id', skip, async (t) => {
   const repeated = await recordFromElsewhere(scene, id, 'second')
   assert.equal(Object(await anvil.call('eth_getTransactionReceipt', [repeated])).status, '0x0')
   assert.equal((await scene.events(id)).length, 1)
+})
+
+// B76
+test('a registry that deployRegistry made takes records', skip, async (t) => {
+  const scene = await uploadScene(t, anvil)
+  const { chainId, rpcUrl, privateKeyRef } = scene.settings
+  const deploying = deployRegistry({ rpcUrl, chainId, privateKeyRef })
+  await until(async () => (await anvil.call('eth_getTransactionCount', [scene.sender, 'pending'])) === '0x1')
+  await anvil.mine(1)
+  const { address } = await deploying
+  const upload = { ...scene.settings, contractAddress: address }
+  const id = scene.addLearning()
+  await scene.finish(id, { parts: { ...scene.parts, upload }, payload: payloadFor(id, upload) })
+  assert.equal((await recordedEvents(anvil, address, id)).length, 1)
+  await assert.rejects(deployRegistry({ rpcUrl, chainId: 1, privateKeyRef }), { code: 'ERR_NON_RETRYABLE' })
 })

@@ -67,10 +67,7 @@ export class Chain {
   static async connect({ rpcUrl, chainId, contractAddress }: ChainSettings, caller: Caller): Promise<Chain> {
     const { viem } = await loadViem()
     const rpc = new Rpc(rpcUrl, caller)
-    const answered = Number(await rpc.call('eth_chainId', [], quantity))
-    if (answered !== chainId) {
-      throw new NonRetryable(`the chain has the id ${answered}, not ${chainId} as configured; nothing was signed`)
-    }
+    await checkChainId(rpc, chainId)
     const contract: Hex = `0x${contractAddress.slice(2)}`
     const [code, genesis] = await Promise.all([
       rpc.call('eth_getCode', [contract, 'latest'], hexText),
@@ -114,16 +111,8 @@ export class Chain {
     return receipt && { succeeded: receipt.status === 1n, blockNumber: Number(receipt.blockNumber) }
   }
 
-  /** Room for the base fee to double before the transaction is mined. */
-  async fees(): Promise<Fees> {
-    const [block, maxPriorityFeePerGas] = await Promise.all([
-      this.#rpc.call('eth_getBlockByNumber', ['latest', false], blockSchema),
-      this.#rpc.call('eth_maxPriorityFeePerGas', [], quantity),
-    ])
-    if (block.baseFeePerGas === undefined) {
-      throw new NonRetryable(`chain ${this.chainId} has no base fee (EIP-1559), which uploads need; use another chain`)
-    }
-    return { maxFeePerGas: block.baseFeePerGas * 2n + maxPriorityFeePerGas, maxPriorityFeePerGas }
+  fees(): Promise<Fees> {
+    return suggestFees(this.#rpc)
   }
 
   async send(raw: string): Promise<SendResult> {
@@ -184,15 +173,9 @@ export class Chain {
   /** The event of a record. Null when a reorganisation has just removed it. */
   async recordEvent(id: Hex, { blockNumber }: RecordedEntry): Promise<RecordedEvent | null> {
     const [event] = this.#viem.encodeEventTopics({ abi: REGISTRY_ABI, eventName: 'Recorded' })
-    const find = async (fromBlock: string, toBlock: string) => {
+    const find = (fromBlock: string, toBlock: string) => {
       const filter = { address: this.contract, topics: [event, id], fromBlock, toBlock }
-      try {
-        return await this.#rpc.call('eth_getLogs', [filter], z.array(logSchema))
-      } catch (error) {
-        // The block of the record is gone since it was read.
-        if (error instanceof RpcError && /out of range|not found|unknown block/i.test(error.message)) return []
-        throw error
-      }
+      return this.#rpc.call('eth_getLogs', [filter], z.array(logSchema))
     }
     const block = toHex(blockNumber)
     const inBlock = await find(block, block)
@@ -201,6 +184,25 @@ export class Chain {
     if (log === undefined) return null
     return { txHash: log.transactionHash, blockNumber: Number(log.blockNumber), blockHash: log.blockHash }
   }
+}
+
+/** Room for the base fee to double before the transaction is mined. */
+export async function suggestFees(rpc: Rpc): Promise<Fees> {
+  const [block, maxPriorityFeePerGas] = await Promise.all([
+    rpc.call('eth_getBlockByNumber', ['latest', false], blockSchema),
+    rpc.call('eth_maxPriorityFeePerGas', [], quantity),
+  ])
+  if (block.baseFeePerGas === undefined) {
+    throw new NonRetryable('the chain has no base fee (EIP-1559), which uploads need; use another chain')
+  }
+  return { maxFeePerGas: block.baseFeePerGas * 2n + maxPriorityFeePerGas, maxPriorityFeePerGas }
+}
+
+/** Refuses a node of another chain. */
+export async function checkChainId(rpc: Rpc, chainId: number): Promise<void> {
+  const answered = Number(await rpc.call('eth_chainId', [], quantity))
+  if (answered === chainId) return
+  throw new NonRetryable(`the chain has the id ${answered}, not ${chainId} as configured; nothing was signed`)
 }
 
 function toHex(number: number): Hex {

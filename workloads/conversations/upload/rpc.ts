@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Postpone } from '../../../src/errors.ts'
 import { type Caller, parseAnswer, post } from './request.ts'
 
 const SERVICE = 'the chain'
@@ -56,7 +57,11 @@ export class Rpc {
   }
 }
 
-function refusal(method: string, { message, data }: { readonly message: string; readonly data?: unknown }): RpcError {
+/** The block that was asked for is gone since its number was read. */
+const REORGANISED = /block ?out ?of ?range|header not found|unknown block/i
+
+function refusal(method: string, { message, data }: { readonly message: string; readonly data?: unknown }): Error {
+  if (REORGANISED.test(message)) return new Postpone('2s', 'the chain is being reorganised')
   // Proxies in front of a node repeat their address, with its access key.
   const told = message.replace(/\b\w+:\/\/\S+/g, '[url]').slice(0, MESSAGE_CHARS_MAX)
   return new RpcError(method, told, revertData(data))

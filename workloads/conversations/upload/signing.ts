@@ -1,12 +1,13 @@
 import { NonRetryable } from '../../../src/errors.ts'
 import type { Log } from '../../../src/job/definition.ts'
-import type { Chain, Fees, Hex } from './chain.ts'
+import type { Fees, Hex } from './chain.ts'
 import { readKey } from './keys.ts'
 import { loadViem } from './viem.ts'
 
 export interface Call {
   readonly nonce: number
-  readonly to: Hex
+  /** Null for a new contract. */
+  readonly to: Hex | null
   readonly data: Hex
   readonly gas: bigint
   readonly fees: Fees
@@ -25,7 +26,7 @@ export interface Signer {
 
 export async function openSigner(
   privateKeyRef: string,
-  { chainId }: Pick<Chain, 'chainId'>,
+  { chainId }: { readonly chainId: number },
   log: Pick<Log, 'warn'>,
 ): Promise<Signer> {
   const key = await readKey(privateKeyRef, { environment: process.env, log })
