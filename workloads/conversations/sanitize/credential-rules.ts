@@ -8,8 +8,8 @@ const NAME_MAX = 48
 
 /** Values that name a type, a variable or nothing: `token: string`, `password = null`, `secret: <your secret>`. */
 const NO_VALUE =
-  /^(?:string|number|boolean|bool|str|int|integer|bytes|any|unknown|object|null|undefined|none|nil|true|false|void|optional|required|text|varchar|secret|token|password|passwd|bearer|basic|process|env|redacted|example|placeholder|await|new|function|async|readonly|self|this|not|x{3,}|\*+|\.{3,}|-+|_+|(?:your|my|the)[-_ ].{0,40})$/i
-const CODE = /^(?:[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$]|\(|\[|<|\?\?|!\.|::|->)|[$%{<([|&]|=>|\.\.\.)/
+  /^(?:string|number|boolean|bool|str|int|integer|bytes|any|unknown|object|null|undefined|none|nil|true|false|void|optional|required|text|varchar|secret|token|password|passwd|bearer|basic|process|env|redacted|example|placeholder|await|new|function|async|readonly|self|this|not|x{3,}|\*+|\.{3,}|-+|_+|(?:[A-Z]\w{2,9})?Array|Buffer|(?:your|my|the)[-_ ].{0,40})$/i
+const CODE = /^(?:[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$#]|\(|\[|<|\?\?|!\.|::|->)|[$%{<([|&]|=>|\.\.\.)/
 const WORD = /^[A-Za-z_$]+$/
 const DIGITS = /^\d{1,5}$/
 
@@ -44,7 +44,7 @@ function valueAt(text: string, at: number): Value | null {
 
 function isSecret(value: string, quoted: boolean, isPassword: boolean, tight: boolean): boolean {
   const bare = value.replace(/[.:]+$/, '')
-  if (bare.length < 3 || NO_VALUE.test(bare) || /^(?:\$\{|\{\{|<|%[A-Z_]+%$)/.test(bare)) return false
+  if (bare.length < 3 || NO_VALUE.test(bare) || /\$\{|^(?:\{\{|<|%[A-Z_]+%$)/.test(bare)) return false
   if (quoted) return isPassword ? true : !/\s/.test(bare) && bare.length >= 6
   if (CODE.test(bare)) return false
   if (DIGITS.test(bare)) return isPassword && bare.length >= 4
@@ -56,11 +56,15 @@ function isSecret(value: string, quoted: boolean, isPassword: boolean, tight: bo
 
 const SIGN = /(?<=[\w"'`\]) \u00f1])[:=](?:=|>){0,2}/g
 
+/** An earlier replacement, such as [SECRET], is no name. */
+const MARK = /\[[A-Z_]+\]\s{0,2}$/
+
 function findAssigned(text: string): Span[] {
   const spans: Span[] = []
   for (const { start: sign, end: behind } of spansOf(SIGN, text)) {
     if (sign < (spans.at(-1)?.end ?? 0)) continue
-    const name = KEY_NAME.exec(text.slice(Math.max(0, sign - NAME_MAX), sign))
+    const before = text.slice(Math.max(0, sign - NAME_MAX), sign)
+    const name = MARK.test(before) ? null : KEY_NAME.exec(before)
     const value = name === null ? null : valueAt(text, behind)
     if (name === null || value === null) continue
     const tight = value.start === sign + 1 && /\w/.test(text[sign - 1] ?? '')
@@ -72,7 +76,7 @@ function findAssigned(text: string): Span[] {
 
 /** `--password hunter2`, `the password is hunter2!`: a digit or a sign within, else it is a sentence. */
 const TOLD =
-  /(?:--(?:[a-z]{1,20}-)?(?:password|passwd|token|secret|api-key|key)\s{1,2}|\b(?:password|passwd|passphrase|passcode|passwort|pwd|secret|token|api key|access key|credentials?)\b[^\n=:'"`]{0,24}?\s(?:is|was|to|are|ist|lautet)(?: now)?:?\s{1,2})["'`]?(?=[^\s"'`]{0,60}[\d!@#$%^&*?+])([^\s"'`<>]{6,128}?)(?=["'`]|[.,;:!?)]{0,2}(?:\s|$))/dgi
+  /(?:--(?:[a-z]{1,20}-)?(?:password|passwd|token|secret|api-key)\s{1,2}|(?<!\[)\b(?:password|passwd|passphrase|passcode|passwort|pwd|secret|token|api key|access key|credentials?)\b[^\n=:'"`]{0,24}?\s(?:is|was|to|are|ist|lautet)(?: now)?:?\s{1,2})["'`]?(?=[^\s"'`]{0,60}[\d!@#$%^&*?+])([^\s"'`<>]{6,128}?)(?=["'`]|[.,;:!?)]{0,2}(?:\s|$))/dgi
 const HEADER =
   /\b(?:authorization["'`]?\s{0,2}[:=]\s{0,2}["'`]?(?:bearer|basic|token|digest|apikey)|bearer|x-api-key["'`]?\s{0,2}[:=])\s{1,2}["'`]?([A-Za-z\d._~+/=:-]{8,})/dgi
 const USER_FLAG = /(?<=\s)(?:-u|--user|--proxy-user)[ =]["']?([^\s:"'$]{1,64}:[^\s"'$]{1,128})/dg

@@ -87,3 +87,8 @@ test('one inside the other: all of it goes, with the outer replacement', () => {
   becomes(`/home/jane/${MAIL}/x`, '/home/[USER]/[EMAIL]/x')
   becomes(`amqp://a:b@10.1.2.3/${MAIL}`, 'amqp://[CREDENTIALS]@[IP]/[EMAIL]')
 })
+
+test('an earlier replacement is not taken for the name of a variable', () => {
+  for (const text of ['[SECRET] => value', '[GITHUB_TOKEN] = abc123def', '[SECRET] is n42!', '[PHONE] 10 10 10 10 10'])
+    becomes(text, text)
+})

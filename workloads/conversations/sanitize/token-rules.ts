@@ -57,7 +57,7 @@ const HASH_BEFORE =
 /** 64 hex digits are mostly a SHA-256: a key only near such a word. */
 function findHexKey(text: string): Span[] {
   return spansOf(HEX_KEY, text, ({ index }) => {
-    const before = text.slice(Math.max(0, index - 48), index)
+    const before = text.slice(Math.max(0, index - 48), index).replace(/\[[A-Z_]+\]/g, '')
     return HEX_KEY_NEAR.test(before) && !HASH_BEFORE.test(before)
   })
 }
