@@ -163,6 +163,17 @@ export function isInTransaction(handle: SqliteDatabase): boolean {
   return Reflect.get(handle, 'isTransaction') === true || Reflect.get(handle, 'inTransaction') === true
 }
 
+/** Runs reads that must see the same moment. A transaction that is already open is one. */
+export function inSnapshot<Answer>(connection: Connection, read: () => Answer): Answer {
+  if (isInTransaction(connection.handle)) return read()
+  connection.exec('BEGIN')
+  try {
+    return read()
+  } finally {
+    connection.exec('COMMIT')
+  }
+}
+
 export function isSqliteDatabase(handle: object): handle is SqliteDatabase {
   return ['exec', 'prepare', 'close'].every((name) => typeof Reflect.get(handle, name) === 'function')
 }

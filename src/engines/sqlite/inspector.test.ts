@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { type Mill, open } from '../../client/mill.ts'
-import { NEWEST, NEWEST_ENDED, NEWEST_OF, OLDEST_DUE, TYPES } from './inspector.ts'
+import { COUNT_STATES, NEWEST, NEWEST_ENDED, NEWEST_OF, OLDEST_DUE, TYPES } from './inspector.ts'
 
 const files = tempFiles()
 
@@ -72,4 +72,27 @@ describe('a page of jobs', () => {
       assert.deepEqual(walked, [])
     }
   })
+})
+
+test('counts are of one moment, while another process claims between the statements', async (t) => {
+  const file = files.next()
+  const handle = new DatabaseSync(file)
+  const mill = await open(handle)
+  const other = new DatabaseSync(file)
+  t.after(async () => {
+    await mill.close()
+    handle.close()
+    other.close()
+  })
+  for (const id of ['a', 'b', 'c', 'd', 'e']) add(other, id, 'mail', 'queued')
+  const prepare = handle.prepare.bind(handle)
+  handle.prepare = (sql, ...rest) => {
+    if (sql === COUNT_STATES) other.exec(`UPDATE job_queue SET status = 'in_progress' WHERE id IN ('a', 'b', 'c', 'd')`)
+    return prepare(sql, ...rest)
+  }
+  const counts = await mill.counts()
+  assert.deepEqual([counts.mail?.ready, counts.mail?.delayed, counts.mail?.inProgress], [5, 0, 0])
+  handle.exec('BEGIN')
+  assert.equal((await mill.counts()).mail?.inProgress, 4)
+  handle.exec('COMMIT')
 })

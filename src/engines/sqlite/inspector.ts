@@ -4,7 +4,7 @@ import type { JobView } from '../../job/job.ts'
 import { type JobState, STORED_STATES, type StoredState, storedAs } from '../../job/states.ts'
 import { toIso } from '../../time/iso.ts'
 import type { SqliteCore, SqliteStore } from './core.ts'
-import type { Connection } from './database.ts'
+import { type Connection, inSnapshot } from './database.ts'
 import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
 import { readHistory, recordEvent } from './history.ts'
 import { UNBLOCK_LATEST } from './latest-keys.ts'
@@ -114,29 +114,29 @@ interface TypeCount {
 }
 
 export function countJobs(core: SqliteCore): Promise<Counts> {
-  return core.read('counts', () => {
-    const { connection } = core
-    const now = toIso(core.clock.nowMs())
-    const counts = new Map<string, TypeCounts>()
-    const add = (type: string, jobs: Partial<TypeCounts>): void => {
-      counts.set(type, { ...(counts.get(type) ?? NO_JOBS), ...jobs })
-    }
-    const due = new Map<string, number>()
-    for (const statement of [COUNT_READY, COUNT_HELD_BACK]) {
-      const rows = connection.prepare(statement).all({ now }) as TypeCount[]
-      for (const { type, jobs } of rows) due.set(type, (due.get(type) ?? 0) + jobs)
-    }
-    for (const { type, status, jobs } of connection.prepare(COUNT_STATES).all() as (TypeCount & {
-      status: StoredState
-    })[]) {
-      const ready = due.get(type) ?? 0
-      if (status === 'queued') add(type, { ready, delayed: jobs - ready })
-      else
-        add(type, status === 'in_progress' ? { inProgress: jobs } : status === 'completed' ? { completed: jobs } : {})
-    }
-    for (const { type, jobs } of connection.prepare(COUNT_DEAD).all() as TypeCount[]) add(type, { dead: jobs })
-    return Object.fromEntries(counts)
-  })
+  const now = toIso(core.clock.nowMs())
+  return core.read('counts', () => inSnapshot(core.connection, () => countIn(core.connection, now)))
+}
+
+function countIn(connection: Connection, now: string): Counts {
+  const counts = new Map<string, TypeCounts>()
+  const add = (type: string, jobs: Partial<TypeCounts>): void => {
+    counts.set(type, { ...(counts.get(type) ?? NO_JOBS), ...jobs })
+  }
+  const due = new Map<string, number>()
+  for (const statement of [COUNT_READY, COUNT_HELD_BACK]) {
+    const rows = connection.prepare(statement).all({ now }) as TypeCount[]
+    for (const { type, jobs } of rows) due.set(type, (due.get(type) ?? 0) + jobs)
+  }
+  for (const { type, status, jobs } of connection.prepare(COUNT_STATES).all() as (TypeCount & {
+    status: StoredState
+  })[]) {
+    const ready = due.get(type) ?? 0
+    if (status === 'queued') add(type, { ready, delayed: jobs - ready })
+    else add(type, status === 'in_progress' ? { inProgress: jobs } : status === 'completed' ? { completed: jobs } : {})
+  }
+  for (const { type, jobs } of connection.prepare(COUNT_DEAD).all() as TypeCount[]) add(type, { dead: jobs })
+  return Object.fromEntries(counts)
 }
 
 export function createControls(core: SqliteCore): Controls {

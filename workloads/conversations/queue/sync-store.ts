@@ -2,7 +2,13 @@ import { RemovedJobViews } from '../../../src/engine/wait-until-finished.ts'
 import { StoredClock } from '../../../src/engines/sqlite/clock.ts'
 import type { SqliteStore } from '../../../src/engines/sqlite/core.ts'
 import type { SqliteDatabase } from '../../../src/engines/sqlite/database.ts'
-import { assertVersionText, Connection, fileOf, isInTransaction } from '../../../src/engines/sqlite/database.ts'
+import {
+  assertVersionText,
+  Connection,
+  fileOf,
+  inSnapshot,
+  isInTransaction,
+} from '../../../src/engines/sqlite/database.ts'
 import { isBusy, toEngineError } from '../../../src/engines/sqlite/faults.ts'
 import { FileWatch } from '../../../src/engines/sqlite/file-watch.ts'
 import { applyMigrations, schemaVersion } from '../../../src/engines/sqlite/migrate.ts'
@@ -62,15 +68,8 @@ export class SyncStore implements SqliteStore {
 
   /** Everything that it reads is of one moment. */
   read<Answer>(during: string, run: () => Answer): Answer {
-    const { handle } = this.connection
     try {
-      if (isInTransaction(handle)) return run()
-      handle.exec('BEGIN')
-      try {
-        return this.#patiently(run)
-      } finally {
-        handle.exec('COMMIT')
-      }
+      return inSnapshot(this.connection, () => this.#patiently(run))
     } catch (error) {
       throw toEngineError(error, during)
     }
