@@ -118,7 +118,7 @@ export function openPipeline(options: PipelineOptions = {}): Pipeline {
   const { database: file } = conversationsFile(engine)
   if (engine === CONVERSATIONS_ENGINE) mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
   const database = openDatabase(file, { nowMs: clock.nowMs() })
-  const secret = readSecret(fileOf(database))
+  const secret = secretOf(database)
   const parts: PipelineParts = {
     ...{ database, secret, clock, sanitize, model, fetch, upload },
     extract: { ...EXTRACT_DEFAULT, ...extract },
@@ -135,6 +135,16 @@ export function openPipeline(options: PipelineOptions = {}): Pipeline {
     hookHandler: (input) => hookHandler(input, { database, sanitize, secret, clock }),
     forget: (conversationId) => forgetConversation(stored, conversationId),
     close: () => database.close(),
+  }
+}
+
+/** Leaves nothing open where it throws. */
+function secretOf(database: DatabaseSync): Uint8Array {
+  try {
+    return readSecret(fileOf(database))
+  } catch (error) {
+    database.close()
+    throw error
   }
 }
 

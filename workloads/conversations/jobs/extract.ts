@@ -5,13 +5,13 @@ import { NonRetryable } from '../../../src/errors.ts'
 import type { Handler, JobContext } from '../../../src/job/definition.ts'
 import { newJobId } from '../../../src/job/job.ts'
 import { toIso } from '../../../src/time/iso.ts'
-import type { ModelLearning, ModelMessage } from '../models/model.ts'
+import type { ModelLearning } from '../models/model.ts'
 import type { PipelineParts, UploadSettings } from '../options.ts'
 import { inTransaction } from '../store/database.ts'
 import { enqueueJob } from '../store/enqueue.ts'
 import { MINE_UPLOAD } from './contract.ts'
 import { answerOf, learningsAnswer } from './model-answer.ts'
-import { PAGE_MESSAGES, withinPage } from './pages.ts'
+import { forModel, PAGE_MESSAGES, readPage, type StoredMessage } from './pages.ts'
 import type { ExtractPayload, UploadPayload } from './payloads.ts'
 
 export type ExtractionResult =
@@ -38,7 +38,7 @@ SELECT json_extract(metadata, '$.ai_validation_completed') IS 1 AS isMarked,
 FROM conversations WHERE id = ?`
 
 const READ_PAGE = `SELECT id, role, content, seq FROM messages
-WHERE conversation_id = ? AND seq > ? ORDER BY seq LIMIT ${PAGE_MESSAGES}`
+WHERE conversation_id = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ${PAGE_MESSAGES}`
 
 const READ_CONTEXT = `SELECT id, role, content, seq FROM messages
 WHERE conversation_id = ? AND seq <= ? ORDER BY seq DESC LIMIT ${CONTEXT_MESSAGES}`
@@ -62,10 +62,6 @@ interface State {
   readonly hasOpen: boolean
 }
 
-interface SeqMessage extends ModelMessage {
-  readonly seq: number
-}
-
 /**
  * Extracts learnings from the messages after the marker, in pages. Each page stores its learnings, the marker and their uploads
  * in one transaction, so a job that is killed goes on where it stopped and a second run finds nothing to do.
@@ -84,7 +80,7 @@ export function extractLearning(parts: PipelineParts): Handler<ExtractPayload, E
     if (isExtracted(state)) return { skipped: true, reason: 'already-extracted' }
     const total = { learnings: 0, duplicates: 0, dropped: 0 }
     for (let from = state.extractedSeq; ; ) {
-      const page = readPage(parts.database, conversation, from, state.lastSeq)
+      const page = readSources(parts.database, conversation, from, state.lastSeq)
       const { learnings, dropped } = await ask(parts, context, page)
       context.signal.throwIfAborted()
       const until = page.sources.at(-1)?.seq ?? state.lastSeq
@@ -119,21 +115,14 @@ function isExtracted({ extractedSeq, lastSeq }: State): boolean {
 }
 
 interface SourcePage {
-  readonly context: readonly SeqMessage[]
-  readonly sources: readonly SeqMessage[]
+  readonly context: readonly StoredMessage[]
+  readonly sources: readonly StoredMessage[]
 }
 
 /** Messages that arrived since the job began are not validated yet, so the page ends at `lastSeq`. */
-function readPage(database: DatabaseSync, conversation: string, from: number | null, lastSeq: number): SourcePage {
-  const read = (sql: string, seq: number): readonly SeqMessage[] =>
-    database
-      .prepare(sql)
-      .all(conversation, seq)
-      .map(({ id, role, content, seq: own }) => ({
-        ...{ id: String(id), role: String(role), content: String(content), seq: Number(own) },
-      }))
-  const sources = withinPage(read(READ_PAGE, from ?? 0).filter(({ seq }) => seq <= lastSeq))
-  return { context: from === null ? [] : read(READ_CONTEXT, from).toReversed(), sources }
+function readSources(database: DatabaseSync, conversation: string, from: number | null, lastSeq: number): SourcePage {
+  const context = from === null ? [] : readPage(database, READ_CONTEXT, conversation, from).toReversed()
+  return { context, sources: readPage(database, READ_PAGE, conversation, from ?? 0, lastSeq) }
 }
 
 /** What the model found in the page, filtered and sanitised. */
@@ -143,7 +132,7 @@ async function ask(
   { context, sources }: SourcePage,
 ): Promise<{ readonly learnings: readonly ModelLearning[]; readonly dropped: number }> {
   if (sources.length === 0) return { learnings: [], dropped: 0 }
-  const messages = [...context, ...sources].map(({ id, role, content }) => ({ id, role, content }))
+  const messages = forModel([...context, ...sources])
   const wanted = { categories: payload.categories, minConfidence: payload.min_confidence }
   const { items, usage } = await answerOf(model.name, learningsAnswer, () =>
     model.findLearnings(messages, wanted, { signal, fetch }),
@@ -174,7 +163,7 @@ interface ExtractedPage {
   readonly from: number | null
   /** The last message of the page. */
   readonly until: number
-  readonly sources: readonly SeqMessage[]
+  readonly sources: readonly StoredMessage[]
   readonly learnings: readonly ModelLearning[]
 }
 

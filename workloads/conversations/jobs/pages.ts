@@ -13,12 +13,32 @@ export function isUnvalidated(database: DatabaseSync, conversation: string): boo
   return database.prepare(IS_UNVALIDATED).get(conversation) !== undefined
 }
 
-/** The first messages that fit into one page; at least one, however long it is: the model divides it. */
-export function withinPage<Message extends ModelMessage>(messages: readonly Message[]): readonly Message[] {
+export interface StoredMessage extends ModelMessage {
+  /** Its place in the conversation. */
+  readonly seq: number
+}
+
+/**
+ * The first messages of a query that fit into one page; at least one, however long it is: the model divides it. Rows are read one
+ * by one, because 500 messages can be 500 MB.
+ */
+export function readPage(
+  database: DatabaseSync,
+  sql: string,
+  ...parameters: readonly (string | number)[]
+): readonly StoredMessage[] {
+  const page: StoredMessage[] = []
   let characters = 0
-  const tooMany = messages.findIndex(({ content }, index) => {
-    characters += content.length
-    return index >= PAGE_MESSAGES || (characters > PAGE_CHARACTERS && index > 0)
-  })
-  return tooMany < 0 ? messages : messages.slice(0, tooMany)
+  for (const { id, role, content, seq } of database.prepare(sql).iterate(...parameters)) {
+    const message = { id: String(id), role: String(role), content: String(content), seq: Number(seq) }
+    characters += message.content.length
+    if (page.length === PAGE_MESSAGES || (characters > PAGE_CHARACTERS && page.length > 0)) break
+    page.push(message)
+  }
+  return page
+}
+
+/** Messages as a model gets them. */
+export function forModel(messages: readonly StoredMessage[]): readonly ModelMessage[] {
+  return messages.map(({ id, role, content }) => ({ id, role, content }))
 }

@@ -11,7 +11,7 @@ import { enqueueJob } from '../store/enqueue.ts'
 import { snippetHash } from '../store/secret.ts'
 import { EXTRACT_LEARNING } from './contract.ts'
 import { answerOf, findingsAnswer } from './model-answer.ts'
-import { isUnvalidated, PAGE_MESSAGES, withinPage } from './pages.ts'
+import { forModel, isUnvalidated, PAGE_MESSAGES, readPage, type StoredMessage } from './pages.ts'
 import type { ExtractPayload, SanitizePayload } from './payloads.ts'
 import { isPlaceholder, replaceFound, storedCategory } from './replace.ts'
 
@@ -22,7 +22,7 @@ export type ValidationResult =
 const READ_MARKER = `
 SELECT json_extract(metadata, '$.ai_validation_completed') IS 1 AS isMarked FROM conversations WHERE id = ?`
 
-const READ_PAGE = `SELECT id, role, content FROM messages
+const READ_PAGE = `SELECT id, role, content, seq FROM messages
 WHERE conversation_id = ? AND validated_at IS NULL ORDER BY seq LIMIT ${PAGE_MESSAGES}`
 
 const COUNT_FOREIGN = `SELECT count(*) AS count FROM json_each(:ids) AS named
@@ -62,7 +62,7 @@ export function sanitizeAiValidation(parts: PipelineParts): Handler<SanitizePayl
     logForeign(parts, context, ids)
     let findings = 0
     for (;;) {
-      const page = withinPage(readPage(database, conversation))
+      const page = readPage(database, READ_PAGE, conversation)
       const answer = page.length === 0 ? [] : await ask(parts, context, page)
       context.signal.throwIfAborted()
       const written = inTransaction(database, () => writePage(parts, { conversation, page, found: answer }))
@@ -84,11 +84,6 @@ function markerOf(database: DatabaseSync, conversation: string): boolean | null 
   return row === undefined ? null : row.isMarked === 1
 }
 
-function readPage(database: DatabaseSync, conversation: string): readonly ModelMessage[] {
-  const rows = database.prepare(READ_PAGE).all(conversation)
-  return rows.map(({ id, role, content }) => ({ id: String(id), role: String(role), content: String(content) }))
-}
-
 /** The payload can name anything; only messages of its own conversation are validated. */
 function logForeign(
   { database }: PipelineParts,
@@ -104,10 +99,10 @@ function logForeign(
 async function ask(
   { model, fetch }: PipelineParts,
   { signal, log }: JobContext<SanitizePayload>,
-  page: readonly ModelMessage[],
+  page: readonly StoredMessage[],
 ): Promise<readonly ModelFinding[]> {
   const { items, usage } = await answerOf(model.name, findingsAnswer, () =>
-    model.findPersonalData(page, { signal, fetch }),
+    model.findPersonalData(forModel(page), { signal, fetch }),
   )
   const given = new Set(page.map(({ id }) => id))
   // A finding that belongs to no message could not be replaced, and ignoring it would publish what was found.
@@ -120,7 +115,7 @@ async function ask(
 
 interface Page {
   readonly conversation: string
-  readonly page: readonly ModelMessage[]
+  readonly page: readonly StoredMessage[]
   readonly found: readonly ModelFinding[]
 }
 
