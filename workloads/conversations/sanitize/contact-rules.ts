@@ -136,8 +136,8 @@ function findHome(text: string): Span[] {
 export const CONTACT_RULES: readonly Rule[] = [
   { id: 'mail', category: 'email', replacement: '[EMAIL]', acrossLines: true, find: findMail },
   { id: 'mail-spelled', category: 'email', replacement: '[EMAIL]', hint: SPELLED_HINT, find: findSpelledMail },
-  { id: 'phone', category: 'phone', replacement: '[PHONE]', find: findPhone },
-  { id: 'ipv4', category: 'ip', replacement: '[IP]', find: findIpv4 },
+  { id: 'phone', category: 'phone', replacement: '[PHONE]', hint: /\d/, find: findPhone },
+  { id: 'ipv4', category: 'ip', replacement: '[IP]', hint: /\d\.\d{1,3}\.\d/, find: findIpv4 },
   {
     id: 'ipv6',
     category: 'ip',
@@ -145,5 +145,5 @@ export const CONTACT_RULES: readonly Rule[] = [
     find: (text) => spansOf(COLONS, text, ({ 0: run }) => run.length > 4 && isIpv6(run)),
   },
   { id: 'mac', category: 'mac', replacement: '[MAC]', find: (text) => spansOf(MAC, text) },
-  { id: 'home-path', category: 'username', replacement: '[USER]', find: findHome },
+  { id: 'home-path', category: 'username', replacement: '[USER]', hint: /home|users|documents/i, find: findHome },
 ]

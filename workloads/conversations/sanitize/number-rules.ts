@@ -70,13 +70,22 @@ const SSN = /(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-])/
 const SSN_AFTER_WORD =
   /(?<=\b(?:ssn|social security(?: (?:number|no\.?))?)\W{0,3}(?:is )?)\d{3}[ .-]?\d\d[ .-]?\d{4}(?!\w)/gi
 
+const DIGITS_HINT = /\d\d/
+
 export const NUMBER_RULES: readonly Rule[] = [
-  { id: 'card', category: 'card', replacement: '[CARD]', find: (text) => spansOf(CARD, text, isCard) },
-  { id: 'iban', category: 'iban', replacement: '[IBAN]', find: findIban },
+  {
+    id: 'card',
+    category: 'card',
+    replacement: '[CARD]',
+    hint: DIGITS_HINT,
+    find: (text) => spansOf(CARD, text, isCard),
+  },
+  { id: 'iban', category: 'iban', replacement: '[IBAN]', hint: DIGITS_HINT, find: findIban },
   {
     id: 'ssn',
     category: 'ssn',
     replacement: '[SSN]',
+    hint: DIGITS_HINT,
     find: (text) => [...spansOf(SSN, text), ...spansOf(SSN_AFTER_WORD, text)],
   },
 ]
