@@ -86,10 +86,14 @@ export const conversations: ExtensionCommand = {
 
 const install: ExtensionCommand = {
   summary: 'print or write the settings for a coding assistant',
-  description: "Print a coding assistant's settings with the hook added, or write them.",
+  description:
+    "Print a coding assistant's settings with the hook added for prompts and answers, or write them. Everything else in the file stays, and the file before is kept beside it.",
   options: [
     { form: '--settings <file>', meaning: 'the settings of the assistant', default: '.claude/settings.json' },
-    { form: '--command <text>', meaning: 'the command that the assistant runs', default: 'npx millrace-hook' },
+    {
+      form: '--command <text>',
+      meaning: 'the command that the assistant runs; default: this Node with the built hook',
+    },
     { form: '--write', meaning: 'write the file instead of printing it' },
   ],
   examples: [

@@ -10,6 +10,7 @@ const AGAIN_MS = 2
 
 export interface StdinOptions {
   readonly clock: Pick<Clock, 'after'>
+  /** For the next piece of the input. */
   readonly waitMs: number
   readonly bytesMax: number
 }
@@ -34,16 +35,19 @@ export function readObject({ clock, waitMs, bytesMax }: StdinOptions): Promise<A
       resolve(arrived)
       return false
     }
-    const cancel = clock.after(waitMs, () =>
-      finish({ fault: `standard input did not end within ${waitMs} ms`, isBlocked: CAN_LEAVE_BLOCKED }),
-    )
+    const late = (): false => finish({ fault: 'standard input did not end in time', isBlocked: CAN_LEAVE_BLOCKED })
+    let cancel = clock.after(waitMs, late)
     const take = (chunk: Buffer): boolean => {
       if (isOver) return false
       chunks.push(chunk)
       bytes += chunk.length
       if (bytes > bytesMax) return finish({ fault: `the input is longer than ${bytesMax} bytes`, isBlocked: false })
       const value = bytes <= EARLY_BYTES_MAX && isClosed(chunk) ? parse(chunks) : undefined
-      return value === undefined || finish({ value })
+      if (value !== undefined) return finish({ value })
+      // A long input takes its time on a busy machine; its length is limited.
+      cancel()
+      cancel = clock.after(waitMs, late)
+      return true
     }
     const end = (code: string | null): void => {
       const value = parse(chunks)
