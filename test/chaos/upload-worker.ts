@@ -2,6 +2,7 @@
  * A worker process for the chaos of uploads: `upload-worker.ts <file> <settings as JSON>`. It starts to work at the message
  * `{ killAt }`, tells each step, and kills itself at the step that was named.
  */
+import { flushCompileCache } from 'node:module'
 import { open } from '../../src/index.ts'
 import { defineJob } from '../../src/job/definition.ts'
 import { systemClock } from '../../src/time/clock.ts'
@@ -60,6 +61,8 @@ process.on('message', async (message: { readonly killAt: string | null }) => {
   database.close()
   process.disconnect?.()
 })
+// For the processes after this one, which may be killed before it would be written.
+flushCompileCache()
 // Its parent was stopped.
 process.once('disconnect', () => process.exit())
 process.send?.({ step: 'ready' })

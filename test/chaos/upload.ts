@@ -79,7 +79,7 @@ class Stage {
   async hire(): Promise<ChildProcess> {
     const child = fork(CHILD, [this.#file, JSON.stringify(this.settings)], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      env: { ...process.env, CHAOS_KEY: this.#key },
+      env: { ...process.env, CHAOS_KEY: this.#key, NODE_COMPILE_CACHE: `${this.#file}.cache` },
     })
     this.#children.add(child)
     child.once('exit', () => this.#children.delete(child))
@@ -181,7 +181,8 @@ function runChain(anvil: Anvil, random: (() => number) | null): { stop(): Promis
 
 /** One process after the other, each killed at its step, with a fresh learning for each. */
 async function killAtEachStep(stage: Stage): Promise<void> {
-  const children = await Promise.all(UPLOAD_STEPS.map(() => stage.hire()))
+  // The first one fills the cache from which the others start twice as fast.
+  const children = [await stage.hire(), ...(await Promise.all(UPLOAD_STEPS.slice(1).map(() => stage.hire())))]
   for (const [index, killAt] of UPLOAD_STEPS.entries()) {
     const child = children[index]
     if (child === undefined) throw new Error(`no process for ${killAt}`)

@@ -38,11 +38,13 @@ export function mineUpload(
     const learningId = payload.learning_id
     const row = store.upload(learningId)
     if (row?.status === 'confirmed') return { skipped: true, reason: 'already-confirmed' }
+    // Before anything is published: what is on IPFS cannot be taken back, and a wrong chain is a wrong configuration.
+    const chain = await connect(settings, store, caller)
     const cid = row?.ipfs_cid ?? (await publish(context, { parts, settings, store, caller, onStep }))
     return recordLearning({
       learningId,
       cid,
-      chain: await Chain.connect(settings, caller),
+      chain,
       store,
       clock,
       context,
@@ -54,6 +56,15 @@ export function mineUpload(
       onStep,
     })
   }
+}
+
+async function connect(settings: UploadSettings, store: UploadStore, caller: Caller): Promise<Chain> {
+  const chain = await Chain.connect(settings, caller)
+  if (!store.knowsOtherGenesis(chain.genesis)) return chain
+  throw new NonRetryable(
+    `chain ${chain.chainId} began with another block when learnings were sent to it: it was started again, or the RPC leads ` +
+      `to another chain; correct 'rpcUrl', or remove the rows of that chain from upload_transactions`,
+  )
 }
 
 interface PublishParts {

@@ -4,6 +4,8 @@ import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { type UploadScene, uploadScene } from '../../../test/fixtures/upload-scene.ts'
 import { type Anvil, anvilMissing, startAnvil } from '../../../test/servers/anvil.ts'
 import { openDatabase } from '../store/database.ts'
+import { cidOf } from './cid.ts'
+import { UploadStore } from './upload-store.ts'
 
 let anvil: Anvil
 const skip = { skip: anvilMissing }
@@ -95,6 +97,21 @@ test('a row whose transaction is known to the node but not stored here is waited
   scene.database.exec('DELETE FROM upload_transactions')
   await assert.rejects(scene.run(id), { code: 'ERR_POSTPONED', message: 'the transaction is not mined yet' })
   assert.equal(scene.transactions(id).length, 0)
+  await scene.finish(id)
+  await assertRecordedOnce(scene, [id])
+})
+
+test('a row whose transaction was mined for another contract does not wait for it', skip, async (t) => {
+  const scene = await uploadScene(t, anvil)
+  const id = scene.addLearning()
+  const elsewhere = await anvil.sendTransaction({ to: scene.sender })
+  await anvil.mine(1)
+  const { parts } = scene
+  new UploadStore(parts.database, parts.clock, scene.settings).record(id, {
+    status: 'tx_submitted',
+    cid: cidOf(new TextEncoder().encode('a document')),
+    txHash: elsewhere,
+  })
   await scene.finish(id)
   await assertRecordedOnce(scene, [id])
 })

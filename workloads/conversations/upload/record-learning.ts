@@ -53,12 +53,6 @@ const FUNDS_WAIT = '5m'
  */
 export async function recordLearning(work: RecordWork): Promise<RecordedUpload> {
   const { chain, store, learningId } = work
-  if (store.knowsOtherGenesis(chain.genesis)) {
-    throw new NonRetryable(
-      `chain ${chain.chainId} began with another block when learnings were sent to it: it was started again, or the RPC ` +
-        `leads to another chain; correct 'rpcUrl', or remove the rows of that chain from upload_transactions`,
-    )
-  }
   const id = recordId(learningId)
   for (let pass = 0; pass < PASSES_MAX; pass += 1) {
     // Read before the record, so that the depth is never overstated.
@@ -137,7 +131,8 @@ async function mayTakeNonce(work: RecordWork, signed: readonly StoredTransaction
 
 /** A row can name a transaction whose bytes are not here, such as after a restore. It may still be mined. */
 async function nothingIsUnderway({ chain, pollMs }: RecordWork, hash: string | null): Promise<boolean> {
-  if (hash === null || !(await chain.knows(hash))) return true
+  // One that is mined made no record in this contract, or it would have been found.
+  if (hash === null || !(await chain.knows(hash)) || (await chain.receipt(hash)) !== null) return true
   throw new Postpone(pollMs, 'the transaction is not mined yet')
 }
 
