@@ -65,6 +65,26 @@ test('two workers with one key never give a nonce to two learnings', skip, async
   )
 })
 
+// X099
+test('of two workers that signed with the same nonce at the same moment, one signs again', skip, async (t) => {
+  const file = files.next()
+  const scene = await uploadScene(t, anvil, { file })
+  const ids = [scene.addLearning('First.'), scene.addLearning('Second.')]
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let signed = 0
+  const onStep = (step: string): Promise<void> | undefined => {
+    if (step !== 'signed') return undefined
+    signed += 1
+    if (signed === ids.length) resolve()
+    return promise
+  }
+  const workers = [scene.parts, otherWorker(t, scene, file)]
+  await Promise.all(ids.map((id, index) => scene.finish(id, { onStep, parts: workers[index] ?? scene.parts })))
+  await assertRecordedOnce(scene, ids)
+  assert.equal(signed, 3)
+  assert.deepEqual(ids.flatMap((id) => scene.transactions(id).map(({ nonce }) => nonce)).toSorted(), [0, 1])
+})
+
 test('a transaction that was stored and never sent is sent by the upload that it holds back', skip, async (t) => {
   const scene = await uploadScene(t, anvil)
   const [first, second] = [scene.addLearning('First.'), scene.addLearning('Second.')]
