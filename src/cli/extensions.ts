@@ -57,6 +57,8 @@ export interface ExtensionOption extends ExtensionWord {
   readonly kind?: 'whole number' | 'duration'
   readonly default?: string | number
   readonly choices?: readonly string[]
+  /** Default: false. */
+  readonly isRequired?: boolean
 }
 
 /** Errors decide the exit code, as for every command: 2 for an `OptionError`, 1 for most others. */

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { openDatabase } from '../../workloads/conversations/store/database.ts'
+import { ANVIL_CHAIN_ID, anvilMissing, startAnvil } from '../servers/anvil.ts'
 import { runCli } from './in-process.ts'
 import { jsonLines, MAIN, Running, temporaryFolder } from './run.ts'
 
@@ -124,6 +125,28 @@ describe('millrace conversations', () => {
     writeFileSync(join(folder, 'other.db'), '')
     const other = await runCli(['conversations', 'list', '--engine', `sqlite:${folder}/other.db`])
     assert.match(other.err, /ERR_SCHEMA_MISSING/)
+  })
+})
+
+describe('millrace conversations deploy', () => {
+  const missing = { skip: anvilMissing }
+  it('deploys the registry with a key that it only knows by reference', missing, async (t) => {
+    const anvil = await startAnvil({ args: [] })
+    t.after(() => anvil.stop())
+    process.env.DEPLOY_KEY = `0x${'7'.repeat(64)}`
+    t.after(() => delete process.env.DEPLOY_KEY)
+    const { privateKeyToAccount } = await import('viem/accounts')
+    const { address: sender } = privateKeyToAccount(`0x${'7'.repeat(64)}`)
+    await anvil.call('anvil_setBalance', [sender, '0x56bc75e2d63100000'])
+    const args = ['--rpc-url', anvil.url, '--key-ref', 'env:DEPLOY_KEY', '--json']
+    const deployed = await runCli(['conversations', 'deploy', ...args, '--chain-id', String(ANVIL_CHAIN_ID)])
+    assert.deepEqual([deployed.code, deployed.err], [0, ''])
+    const [{ address } = {}] = jsonLines(deployed.out)
+    assert.notEqual(await anvil.call('eth_getCode', [address, 'latest']), '0x')
+    const elsewhere = await runCli(['conversations', 'deploy', ...args, '--chain-id', '1'])
+    assert.equal(elsewhere.code, 1)
+    assert.match(elsewhere.err, /the id 31337, not 1/)
+    assert.match((await runCli(['conversations', 'deploy'])).err, /required option '--rpc-url <url>' not specified/)
   })
 })
 

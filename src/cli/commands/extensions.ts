@@ -31,8 +31,8 @@ function add(command: Command, cli: Cli, extension: ExtensionCommand): void {
 
 const PARSERS = { 'whole number': wholeNumber, duration }
 
-function toOption({ form, meaning, kind, default: value, choices }: ExtensionOption): Option {
-  const option = new Option(form, meaning)
+function toOption({ form, meaning, kind, default: value, choices, isRequired = false }: ExtensionOption): Option {
+  const option = new Option(form, meaning).makeOptionMandatory(isRequired)
   if (kind !== undefined) option.argParser(PARSERS[kind])
   if (choices !== undefined) option.choices(choices)
   return value === undefined ? option : option.default(value)

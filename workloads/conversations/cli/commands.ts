@@ -72,6 +72,32 @@ const forget: ExtensionCommand = {
   load: async () => ({ run: (await import('./forget.ts')).forget }),
 }
 
+const deploy: ExtensionCommand = {
+  summary: 'deploy the contract that uploads are recorded in',
+  description: 'Deploy the registry on a chain, wait until it is mined, and print its address. Once for a chain.',
+  options: [
+    { form: '--rpc-url <url>', meaning: 'the RPC of the chain', isRequired: true },
+    {
+      form: '--chain-id <n>',
+      meaning: 'its id; a node of another chain is refused',
+      kind: 'whole number',
+      isRequired: true,
+    },
+    {
+      form: '--key-ref <ref>',
+      meaning: 'the key that pays: env:NAME, or file:PATH of a v3 keystore',
+      isRequired: true,
+    },
+  ],
+  examples: [
+    [
+      'millrace conversations deploy --rpc-url http://127.0.0.1:8545 --chain-id 31337 --key-ref env:WALLET_KEY',
+      'the address for "upload" in the configuration',
+    ],
+  ],
+  load: async () => ({ run: (await import('./deploy.ts')).deploy }),
+}
+
 export const conversations: ExtensionCommand = {
   summary: 'list, search or forget conversations',
   description:
@@ -81,7 +107,7 @@ export const conversations: ExtensionCommand = {
     ['millrace conversations learnings timeout', 'search what was learnt'],
   ],
   remarks: WHERE,
-  commands: { list, show, learnings, uploads, forget },
+  commands: { list, show, learnings, uploads, forget, deploy },
 }
 
 const install: ExtensionCommand = {
