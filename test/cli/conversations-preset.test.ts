@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { z } from 'zod'
@@ -41,6 +41,7 @@ test('start --preset conversations works without any option, on the file that th
   await running.said('To try it')
   await hook(here, 'Ask ann@example.com. Always test the restore of a backup, otherwise it is none.')
   const file = join(here.folder, '.millrace/conversations.db')
+  if (process.platform !== 'win32') assert.equal(statSync(file).mode & 0o777, 0o600)
   const engine = ['--engine', `sqlite:${file}`]
   const learnings = async () => jsonLines((await runCli(['conversations', 'learnings', '--json', ...engine])).out)
   await until(async () => (await learnings()).length > 0)

@@ -30,6 +30,8 @@ const PAGES = [
   'docs/dashboard.md',
   'docs/escrow.md',
   'docs/bullmq.md',
+  'docs/conversations.md',
+  'workloads/conversations/README.md',
   ...globSync('src/engines/*/README.md', { cwd: ROOT }),
 ]
 /** For what never ends: the compiler, and the example that runs every case, take long on a slow machine. */

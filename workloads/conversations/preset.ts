@@ -14,6 +14,8 @@ export const preset: Preset = {
     if (conversationsFile(engine).database === ':memory:') {
       throw new OptionError('the hook cannot write to a database in memory; give --engine sqlite:./file.db')
     }
+    // Like the hook: the file, its WAL and the secret are for their owner only.
+    process.umask(0o077)
     const pipeline = openPipeline({ engine, ...loadConfig(config), log, clock })
     const { model, upload } = pipeline.parts
     log.info('Conversation pipeline', {
@@ -36,7 +38,7 @@ function examplesFor(engine: string): readonly (readonly [string, string])[] {
   const at = engine === CONVERSATIONS_ENGINE ? '' : ` --engine '${engine}'`
   const prompt = '{"event":"UserPromptSubmit","conversation_id":"try","content":"Always test the restore of a backup."}'
   return [
-    [`echo '${prompt}' | millrace-hook${at}`, 'one prompt, through the whole pipeline'],
+    [`echo '${prompt}' | npx millrace-hook${at}`, 'one prompt, through the whole pipeline'],
     [`millrace conversations learnings${at}`, 'what was learnt'],
     ['millrace hook install', 'the settings that make a coding assistant call the hook'],
   ]

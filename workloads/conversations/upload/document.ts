@@ -18,7 +18,8 @@ const LEARNING = `SELECT conversation_id, category, title, content, confidence, 
 const OPEN_FINDINGS = `SELECT count(*) AS count FROM sanitization_log WHERE conversation_id = ? AND replacement IS NULL`
 const UNVALIDATED = `SELECT count(*) AS count FROM messages WHERE conversation_id = ? AND validated_at IS NULL`
 
-const VALIDATION_WAIT = '1m'
+/** Validation is the most urgent job, so it is usually done within seconds. */
+const VALIDATION_WAIT = '5s'
 
 /**
  * What is published of a learning: JSON with sorted names and no blanks, so that the same learning always has the same
