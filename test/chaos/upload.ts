@@ -28,6 +28,8 @@ const CONFIRMATIONS = 3
 const REORG_DEPTH = 2
 const BLOCK_MS = 100
 const ATTEMPTS = 100
+/** Longer than any step takes on a busy machine. */
+const STEP_MS_MAX = 60_000
 
 export interface UploadChaosOptions {
   readonly randomKills: number
@@ -189,7 +191,8 @@ async function killAtEachStep(stage: Stage): Promise<void> {
     const exited = new Promise((resolve) => child.once('exit', (_code, signal) => resolve(signal)))
     stage.enqueue()
     child.send({ killAt })
-    if ((await exited) !== 'SIGKILL') throw new Error(`the process for ${killAt} ended by itself`)
+    const end = await Promise.race([exited, sleep(STEP_MS_MAX, 'nothing', { ref: false })])
+    if (end !== 'SIGKILL') throw new Error(`the process that should be killed at ${killAt} ended with ${end}`)
   }
 }
 
