@@ -1,5 +1,5 @@
 /** Builds `millrace-hook` into one CommonJS file: `npm run hook`. Starting it costs hardly more than starting Node. */
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -43,6 +43,12 @@ export async function buildHook(file: string = HOOK_FILE): Promise<string> {
   const imported = Object.values(metafile.outputs).flatMap(({ imports }) => imports.map((one) => one.path))
   const foreign = imported.filter((name) => !isBuiltin(name))
   if (foreign.length > 0) throw new Error(`the hook may import built-in modules only, not ${foreign.join(', ')}`)
+  // Outside regular expressions esbuild does it itself. A file of ASCII alone takes half the memory and is read faster.
+  const text = readFileSync(file, 'utf8')
+  writeFileSync(
+    file,
+    text.replace(/[^\0-\x7f]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  )
   chmodSync(file, 0o755)
   return file
 }

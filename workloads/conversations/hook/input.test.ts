@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { uuidToULID } from 'ulid'
 import { ULID_PATTERN } from '../jobs/contract.ts'
 import { readInput, toConversationId } from './input.ts'
 
@@ -49,7 +50,8 @@ test('events without a message are ignored, and input that cannot be used is a f
 // B190
 test('an id that is no ULID becomes one, always the same, and different for different ids', () => {
   const uuid = '0f8e7c1a-1111-4222-8333-944445555666'
-  assert.equal(toConversationId(uuid), '3M6JDVY91W735JFX5QZTQG6HT6')
+  assert.equal(toConversationId(uuid), uuidToULID(uuid))
+  assert.equal(toConversationId('session-1'), '4415W2HZ1HN34D54GGVX4906M5')
   assert.notEqual(toConversationId(ULID.toLowerCase()), ULID)
   // More than 128 bits.
   assert.notEqual(toConversationId(`8${ULID.slice(1)}`), `8${ULID.slice(1)}`)

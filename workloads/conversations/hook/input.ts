@@ -77,17 +77,22 @@ const ULID_DIGITS = 26
 /** A higher first digit would not fit into 128 bits. */
 const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
 
-/** The session's id if it is a ULID, otherwise the first 128 bits of its SHA-256, written as one: always the same. */
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
+
+/**
+ * The session's id if it is a ULID. A UUID has as many bits as a ULID and keeps them; of anything else it is the first 128 bits of
+ * the SHA-256. Always the same for the same session.
+ */
 export function toConversationId(session: string): string {
   if (ULID.test(session)) return session
-  const hash = sha256(Buffer.from(session))
+  const bits = UUID.test(session) ? Buffer.from(session.replaceAll('-', ''), 'hex') : sha256(Buffer.from(session))
   let text = ''
   // Five bits each, from the left; the first digit has three of the 128.
   for (let digit = 0; digit < ULID_DIGITS; digit += 1) {
     const [first, count] = digit === 0 ? [0, 3] : [digit * 5 - 2, 5]
     let value = 0
     for (let bit = first; bit < first + count; bit += 1) {
-      value = value * 2 + (((hash[bit >> 3] ?? 0) >> (7 - (bit & 7))) & 1)
+      value = value * 2 + (((bits[bit >> 3] ?? 0) >> (7 - (bit & 7))) & 1)
     }
     text += DIGITS.charAt(value)
   }

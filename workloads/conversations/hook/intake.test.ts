@@ -37,14 +37,14 @@ function rig() {
 }
 
 test('entries of both folders are taken in by their time, with their findings and one job, and their files go', async () => {
-  const { database, folders, stored, takeIn } = rig()
+  const { file, home, database, folders, stored, takeIn } = rig()
   const [beside = '', inHome = ''] = folders
-  assert.equal(hasSpooled(folders), false)
+  assert.equal(hasSpooled(file, home), false)
   const [one, two, three] = [message('one', 1_000), message('two', 2_000), message('three', 3_000)]
   writeToSpool([inHome], two)
   writeToSpool([beside], three)
   writeToSpool([beside], one)
-  assert.equal(hasSpooled(folders), true)
+  assert.equal(hasSpooled(file, home), true)
   assert.equal(statSync(inHome).mode & 0o777, 0o700)
   assert.equal(statSync(path.join(inHome, readdirSync(inHome)[0] ?? '')).mode & 0o777, 0o600)
   assert.deepEqual(await takeIn(), { takenIn: 3, known: 0, unreadable: [] })
@@ -53,7 +53,7 @@ test('entries of both folders are taken in by their time, with their findings an
     { seq: 2, content: 'two' },
     { seq: 3, content: 'three' },
   ])
-  assert.equal(hasSpooled(folders), false)
+  assert.equal(hasSpooled(file, home), false)
   assert.equal(database.prepare('SELECT count(*) AS count FROM sanitization_log').get()?.count, 3)
   assert.equal(database.prepare('SELECT count(*) AS count FROM job_queue').get()?.count, 1)
 })
@@ -74,7 +74,7 @@ test('an entry whose file came back, or whose message was written after all, is 
 })
 
 test('a file that is no entry is kept aside and named; what a killed hook has left is taken in if it is whole', async () => {
-  const { folders, stored, takeIn } = rig()
+  const { file, home, folders, stored, takeIn } = rig()
   const [folder = ''] = folders
   mkdirSync(folder)
   const whole = JSON.stringify(message('whole', 1_000))
@@ -92,7 +92,7 @@ test('a file that is no entry is kept aside and named; what a killed hook has le
   )
   assert.deepEqual(stored(), [{ seq: 1, content: 'whole' }])
   assert.deepEqual(readdirSync(folder).sort(), [...unreadable.map((file) => path.basename(file)), '5.draft'].sort())
-  assert.equal(hasSpooled(folders), false)
+  assert.equal(hasSpooled(file, home), false)
 })
 
 test('an entry of the wrong form is none', () => {
@@ -118,9 +118,9 @@ test('what waits of a forgotten conversation is removed', () => {
   writeToSpool(folders, message('of it', 1_000))
   writeToSpool(folders, message('of another', 2_000, OTHER))
   assert.equal(removeSpooled(file, CONVERSATION, home), 1)
-  assert.equal(hasSpooled(folders), true)
+  assert.equal(hasSpooled(file, home), true)
   assert.equal(removeSpooled(file, OTHER, home), 1)
-  assert.equal(hasSpooled(folders), false)
+  assert.equal(hasSpooled(file, home), false)
 })
 
 test('two workers that are killed again and again take every entry in once and in order, while hooks go on writing', async () => {

@@ -69,11 +69,10 @@ async function record(raw: RawMessage): Promise<void> {
   const message = sanitized(raw, place)
   if (message === null) return
   if (message.cut > 0) say(`the message was too long; its last ${message.cut} characters were not stored`)
-  const folders = spoolFolders(place.file)
-  const fault = place.fault ?? (await write(place.file, folders, message))
+  const fault = place.fault ?? (await write(place.file, message))
   if (fault === null) return
   try {
-    writeToSpool(folders, message)
+    writeToSpool(spoolFolders(place.file), message)
     say(`${fault}; the message waits in the spool and is stored when a worker runs`)
   } catch (error) {
     say(`${fault}; the spool cannot be written either (${codeOf(error)}); the message was not stored`)
@@ -131,8 +130,8 @@ function makeDefaultFolder(file: string): void {
 }
 
 /** Null when it is stored, otherwise why not. */
-async function write(file: string, folders: readonly string[], message: SanitizedMessage): Promise<string | null> {
-  if (hasSpooled(folders)) return 'earlier messages wait in the spool'
+async function write(file: string, message: SanitizedMessage): Promise<string | null> {
+  if (hasSpooled(file)) return 'earlier messages wait in the spool'
   try {
     makeDefaultFolder(file)
     const { writeToDatabase } = await import('./write.ts')

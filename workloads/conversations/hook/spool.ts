@@ -36,8 +36,10 @@ export const UNREADABLE = '.unreadable'
 export function spoolFolders(databaseFile: string, home: string = homedir()): readonly string[] {
   const file = realPath(path.resolve(databaseFile))
   const name = Buffer.from(sha256(Buffer.from(file))).toString('hex', 0, 8)
-  return [`${file}.spool`, path.join(home, '.millrace', 'spool', name)]
+  return [`${file}.spool`, path.join(homeSpool(home), name)]
 }
+
+const homeSpool = (home: string): string => path.join(home, '.millrace', 'spool')
 
 /** SQLite resolves symbolic links, so the worker knows the file by this name. */
 function realPath(file: string): string {
@@ -53,12 +55,13 @@ function realPath(file: string): string {
 }
 
 /** False only when there is certainly nothing. A message that follows a spooled one is spooled too, to keep their order. */
-export function hasSpooled(folders: readonly string[]): boolean {
-  return folders.some((folder) => {
-    // Usually there is no such folder, and then this is the quickest way to know.
-    if (statSync(folder, { throwIfNoEntry: false }) === undefined) return false
+export function hasSpooled(databaseFile: string, home: string = homedir()): boolean {
+  const isThere = (folder: string): boolean => statSync(folder, { throwIfNoEntry: false }) !== undefined
+  // Usually there is neither, and then this is the quickest way to know.
+  if (!isThere(`${realPath(path.resolve(databaseFile))}.spool`) && !isThere(homeSpool(home))) return false
+  return spoolFolders(databaseFile, home).some((folder) => {
     try {
-      return readdirSync(folder).some((name) => name.endsWith(ENTRY))
+      return isThere(folder) && readdirSync(folder).some((name) => name.endsWith(ENTRY))
     } catch {
       return true
     }
