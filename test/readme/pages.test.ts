@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { ENGINE_SCHEMES } from '../../src/engine/open.ts'
 import { ERROR_CODES } from '../../src/errors.ts'
 import { canMove, type Mover, STORED_STATES, type StoredState } from '../../src/job/states.ts'
+import { BUILT_IN_RULES } from '../../workloads/conversations/sanitize/sanitize.ts'
 import { ROOT } from './blocks.ts'
 
 const read = (page: string): string => readFileSync(path.join(ROOT, page), 'utf8')
@@ -74,6 +75,15 @@ test('the README has every command of the command line', () => {
     [...names.matchAll(/`(\w+)/g)].map(([, name]) => name),
   )
   assert.deepEqual(listed.toSorted(), commands.toSorted())
+})
+
+test('the page of the conversation pipeline has every category and replacement of the rules', () => {
+  const rows = rowsOf('docs/conversations.md', 3).filter(([, , stands = '']) => stands.includes('`['))
+  const listed = rows.flatMap(([category = '', , stands = '']) =>
+    [...stands.matchAll(/`(\[\w+\])`/g)].map(([, replacement]) => `${category} ${replacement}`),
+  )
+  const rules = BUILT_IN_RULES.map(({ category, replacement }) => `\`${category}\` ${replacement}`)
+  assert.deepEqual(new Set(listed), new Set(rules))
 })
 
 test('links between pages lead somewhere', () => {
