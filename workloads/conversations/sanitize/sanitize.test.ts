@@ -12,3 +12,14 @@ test('a finding names its rule, category and replacement, and the result names t
     version: SANITIZATION_VERSION,
   })
 })
+
+test('a text in which something is still found after twelve rounds is removed as a whole', () => {
+  const rule = { id: 'nested', category: 'secret', replacement: '[X]', pattern: 'a(?:\\[X\\])?b' }
+  const sanitize = createSanitizer({ rules: [rule] })
+  const nested = (depth: number): string => `see ${'a'.repeat(depth)}${'b'.repeat(depth)}`
+  assert.equal(sanitize(nested(11)).text, 'see [X]')
+  const { text, findings } = sanitize(nested(13))
+  assert.equal(text, '[REMOVED]')
+  assert.equal(sanitize(text).text, text)
+  assert.ok(findings.every(({ replacement }) => replacement !== ''))
+})

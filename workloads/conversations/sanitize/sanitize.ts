@@ -27,8 +27,9 @@ interface Found extends Span {
 
 type Stage = (view: View, traits: Traits) => readonly Found[]
 
-/** Findings can make others visible, such as a token behind a token. Texts made to need more rounds keep what is left. */
+/** Findings can make others visible, such as a token behind a token. A text that needs more rounds was made to hide something. */
 const ROUNDS_MAX = 12
+const REMOVED = '[REMOVED]'
 
 /**
  * Replaces personal data and secrets in a text. Sanitised text again gives the same text. Takes time linear in the length.
@@ -50,10 +51,12 @@ export function createSanitizer(options: SanitizerOptions = {}): Sanitize {
     let current = text
     for (let round = 0; round < ROUNDS_MAX; round++) {
       const found = firstFound(stages, current, marks)
-      if (found.length === 0) break
+      if (found.length === 0) return { text: current, findings, version }
       current = replace(current, found, findings)
     }
-    return { text: current, findings, version }
+    // Nothing of it is kept, rather than a part that is still found.
+    findings.push({ rule: 'rounds', category: 'secret', replacement: REMOVED, snippet: current })
+    return { text: REMOVED, findings, version }
   }
 }
 
