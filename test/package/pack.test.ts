@@ -100,6 +100,17 @@ test('the tarball holds what was built now, and no sources or tests', () => {
   assert.ok(files.length <= 900, `${files.length} files`)
 })
 
+test('the hook of the package is one CommonJS file that records a prompt', () => {
+  const hook = path.join(installed, 'dist/bin/millrace-hook.cjs')
+  const prompt = { hook_event_name: 'UserPromptSubmit', session_id: 'a', prompt: 'hello' }
+  writeFileSync(path.join(project, 'prompt.json'), JSON.stringify(prompt))
+  const file = path.join(project, 'conversations.db')
+  run('sh', ['-c', `HOME="$PWD" node "${hook}" --engine "sqlite:${file}" < prompt.json`], project)
+  assert.ok(existsSync(file))
+  assert.equal(existsSync(path.join(project, '.millrace/hook.log')), false)
+  assert.ok(existsSync(path.join(project, 'node_modules/.bin/millrace-hook')))
+})
+
 test('every relative link of the packaged pages leads to a file of the package', () => {
   const broken = globSync('**/*.md', { cwd: installed }).flatMap((page) => {
     const links = readFileSync(path.join(installed, page), 'utf8').matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g)
