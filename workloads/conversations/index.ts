@@ -19,7 +19,7 @@ export {
   type Usage,
 } from './models/model.ts'
 export { type OpenAiModelOptions, openAiModel } from './models/openai.ts'
-export { type ApprovedFetch, type ApprovedFetchOptions, approvedFetch, assertApproved } from './network.ts'
+export { type ApprovedFetch, type ApprovedFetchOptions, approvedFetch } from './network.ts'
 export type { ExtractSettings, PipelineParts, UploadSettings } from './options.ts'
 export {
   type Conversations,

@@ -56,18 +56,6 @@ export function approvedFetch({ endpoints, log, onRefused }: ApprovedFetchOption
   return Object.defineProperty(send, 'refused', { get: () => refused }) as typeof send & { readonly refused: number }
 }
 
-/**
- * Refuses a URL that is not below one of the configured endpoints: for endpoints that a payload names.
- *
- * @example
- * assertApproved(payload.ipfs_endpoint, [upload.ipfsEndpoint])
- */
-export function assertApproved(url: string, endpoints: readonly string[]): void {
-  const parsed = urlOf(url)
-  const why = parsed === null ? 'the address is not a URL' : reasonAgainst(parsed, endpoints.map(readEndpoint))
-  if (why !== null) throw refusal(hostOf(parsed), why)
-}
-
 function refusal(host: string, why: string): NonRetryable {
   return new NonRetryable(
     `a request to ${host} was refused: ${why}; name the endpoint in the configuration of the pipeline if it is meant`,
