@@ -1,6 +1,7 @@
 /** `millrace conversations learnings` and `uploads`. */
 import { z } from 'zod'
 import type { CommandCall } from '../../../src/cli/extensions.ts'
+import { toMatch } from '../store/learnings.ts'
 import { reading } from './open.ts'
 
 const Learning = z.object({
@@ -32,21 +33,8 @@ const Upload = z.object({
   updated_at: z.string(),
 })
 
-/** Every word as a phrase of its own, so that punctuation is no syntax of FTS5. A star at the end matches the start. */
-function toMatch(words: readonly string[]): string {
-  const phrase = (word: string): string => {
-    const stem = word.replace(/\*+$/, '')
-    return `"${stem.replaceAll('"', '""')}"${stem === word ? '' : '*'}`
-  }
-  return words
-    .flatMap((text) => text.split(/\s+/))
-    .filter((word) => /[\p{L}\p{N}]/u.test(word))
-    .map(phrase)
-    .join(' ')
-}
-
 export async function listLearnings(call: CommandCall): Promise<void> {
-  const match = toMatch(call.arguments)
+  const match = toMatch(call.arguments.join(' '))
   const limit = Number(call.options.limit)
   const rows = reading(call, (database) =>
     Learning.array().parse(
