@@ -95,6 +95,10 @@ test('what the preset cannot run on or with is refused, and nothing is created',
   const wrong = await refused(...engine)
   assert.match(wrong, /upload\.privateKeyRef: .*env:NAME/)
   assert.doesNotMatch(wrong, /0xsecret/)
+  const server = 'http://127.0.0.1:9'
+  const where = { ipfsEndpoint: server, rpcUrl: server, chainId: 1, contractAddress: `0x${'5'.repeat(40)}` }
+  writeFileSync(config, JSON.stringify({ upload: { ...where, privateKeyRef: 'env:NO_SUCH_KEY' } }))
+  assert.match(await refused(...engine), /'upload' cannot be used: the environment has no variable NO_SUCH_KEY/)
   assert.ok(!existsSync(join(folder, 'x.db')))
   assert.match(await refused('--preset', 'conversation'), /did you mean 'conversations'/)
 })

@@ -1,10 +1,13 @@
 /** `millrace start --preset conversations`: the worker of the three jobs, and what runs beside them. */
 import type { Preset } from '../../src/cli/extensions.ts'
-import { OptionError } from '../../src/errors.ts'
+import { messageOf, OptionError } from '../../src/errors.ts'
+import type { Log } from '../../src/job/definition.ts'
 import { loadConfig } from './config.ts'
+import type { UploadSettings } from './options.ts'
 import { openPipeline } from './pipeline.ts'
 import { conversationRules } from './queue/alert-rules.ts'
 import { CONVERSATIONS_ENGINE, conversationsFile } from './store/location.ts'
+import { openSigner } from './upload/signing.ts'
 
 export const preset: Preset = {
   engineDefault: CONVERSATIONS_ENGINE,
@@ -16,7 +19,9 @@ export const preset: Preset = {
     }
     // Like the hook: the file, its WAL and the secret are for their owner only.
     process.umask(0o077)
-    const pipeline = openPipeline({ engine, ...loadConfig(config), log, clock })
+    const settings = loadConfig(config)
+    await checkUpload(settings.upload, log)
+    const pipeline = openPipeline({ engine, ...settings, log, clock })
     const { model, upload } = pipeline.parts
     log.info('Conversation pipeline', {
       engine,
@@ -32,6 +37,16 @@ export const preset: Preset = {
       close: async () => pipeline.close(),
     }
   },
+}
+
+/** A missing package or key stops the start: otherwise every upload would use up its attempts. */
+async function checkUpload(upload: UploadSettings | undefined, log: Log): Promise<void> {
+  if (upload === undefined) return
+  try {
+    await openSigner(upload.privateKeyRef, upload, log)
+  } catch (error) {
+    throw new OptionError(`'upload' cannot be used: ${messageOf(error)}`)
+  }
 }
 
 function examplesFor(engine: string): readonly (readonly [string, string])[] {
