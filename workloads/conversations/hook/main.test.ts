@@ -90,6 +90,7 @@ test('the built file loads no module that could reach a network or start a proce
   assert.ok(text.length < 150_000, `${text.length} characters`)
 })
 
+// B195
 test('while another process holds the lock, the message waits in the spool and is taken in once', async () => {
   const file = rig.next()
   assertHarmless(await rig.prompt('first', at(file)), null)
@@ -229,7 +230,6 @@ test('a caller that never closes standard input holds nothing up', async () => {
   assertHarmless(await rig.run('{"prompt":', { ...at(file), closesStdin: false }), /did not end in time/)
 })
 
-// B01
 test('twenty hooks at once on a new file: nothing is lost, and every message has its place', async () => {
   const file = rig.next()
   const runs = await Promise.all(Array.from({ length: 20 }, (_, index) => rig.prompt(`prompt ${index}`, at(file))))
