@@ -89,6 +89,28 @@ test('two jobs of one conversation at once extract it once', async () => {
   assert.equal(rows().length, 1)
 })
 
+test('a job that finds a part of its messages extracted by an earlier one extracts the rest', async () => {
+  await using pipeline = await openExtraction(files.next())
+  const { database, model, mill, validation, extraction, results, rows } = pipeline
+  addMessages(database, ['one', 'two'])
+  await drain(mill, [validation])
+  model.asked.length = 0
+  model.learnings = oneEach
+  model.before = () => {
+    // The job before this one began when there was one message, and ends now.
+    if (model.asked.length === 1)
+      database.exec(`UPDATE conversations SET metadata = json_set(metadata, '$.extracted_seq', 1)`)
+  }
+  await drain(mill, [extraction])
+  assert.deepEqual(
+    rows().map(({ content }) => content),
+    ['about two'],
+  )
+  // The first message is only its context by then.
+  assert.deepEqual(await results(), [{ success: true, learnings: 1, duplicates: 0, dropped: 1 }])
+  assert.equal(metadataOf(database).extracted_seq, 2)
+})
+
 test('nothing is written into a conversation that is forgotten during the call, even if it begins anew', async () => {
   await using pipeline = await openExtraction(files.next())
   const { database, model, mill, validation, extraction, results, rows } = pipeline

@@ -68,33 +68,42 @@ interface State {
  */
 export function extractLearning(parts: PipelineParts): Handler<ExtractPayload, ExtractionResult> {
   return async (context) => {
-    const { conversation_id: conversation } = context.payload
-    const state = readState(parts.database, conversation)
-    if (state === null) {
-      throw new NonRetryable(
-        `conversation ${conversation} does not exist; it was forgotten, or the job belongs to another database`,
-      )
+    for (;;) {
+      const result = await extract(parts, context)
+      // Another job wrote a page of it first, but may have begun before the last messages came.
+      if (result !== 'again') return result
     }
-    // Validation enqueues this job again when it is done.
-    if (!state.isValidated) return { skipped: true, reason: 'not-validated' }
-    if (isExtracted(state)) return { skipped: true, reason: 'already-extracted' }
-    const total = { learnings: 0, duplicates: 0, dropped: 0 }
-    for (let from = state.extractedSeq; ; ) {
-      const page = readSources(parts.database, conversation, from, state.lastSeq)
-      const { learnings, dropped } = await ask(parts, context, page)
-      context.signal.throwIfAborted()
-      const until = page.sources.at(-1)?.seq ?? state.lastSeq
-      const written = inTransaction(parts.database, () =>
-        writePage(parts, { conversation, from, until, sources: page.sources, learnings }),
-      )
-      if (typeof written === 'string') return { skipped: true, reason: written }
-      total.learnings += written.ids.length
-      total.duplicates += learnings.length - written.ids.length
-      total.dropped += dropped
-      report(context, written, { ...total })
-      if (until >= state.lastSeq) return { success: true, ...total }
-      from = until
-    }
+  }
+}
+
+async function extract(parts: PipelineParts, context: JobContext<ExtractPayload>): Promise<ExtractionResult | 'again'> {
+  const { conversation_id: conversation } = context.payload
+  const state = readState(parts.database, conversation)
+  if (state === null) {
+    throw new NonRetryable(
+      `conversation ${conversation} does not exist; it was forgotten, or the job belongs to another database`,
+    )
+  }
+  // Validation enqueues this job again when it is done.
+  if (!state.isValidated) return { skipped: true, reason: 'not-validated' }
+  if (isExtracted(state)) return { skipped: true, reason: 'already-extracted' }
+  const total = { learnings: 0, duplicates: 0, dropped: 0 }
+  for (let from = state.extractedSeq; ; ) {
+    const page = readSources(parts.database, conversation, from, state.lastSeq)
+    const { learnings, dropped } = await ask(parts, context, page)
+    context.signal.throwIfAborted()
+    const until = page.sources.at(-1)?.seq ?? state.lastSeq
+    const written = inTransaction(parts.database, () =>
+      writePage(parts, { conversation, from, until, sources: page.sources, learnings }),
+    )
+    if (written === 'already-extracted') return 'again'
+    if (written === 'forgotten') return { skipped: true, reason: written }
+    total.learnings += written.ids.length
+    total.duplicates += learnings.length - written.ids.length
+    total.dropped += dropped
+    report(context, written, { ...total })
+    if (until >= state.lastSeq) return { success: true, ...total }
+    from = until
   }
 }
 
