@@ -45,6 +45,10 @@ test('what is wrong is refused with its place, and no value is repeated', () => 
     [{ model: { kind: 'other' } }, /model/],
     [{ extract: { minConfidence: 1.1 } }, /extract\.minConfidence/],
     [{ upload: { ...UPLOAD, privateKeyRef: secret } }, /upload\.privateKeyRef: is no reference; give env:NAME/],
+    [
+      { upload: { ...UPLOAD, privateKeyRef: `env:${secret.padEnd(66, '0')}` } },
+      /upload\.privateKeyRef: is no reference/,
+    ],
     [{ upload: { ...UPLOAD, chainId: secret } }, /upload\.chainId/],
     [{ upload: { ...UPLOAD, poll: secret } }, /upload\.poll: is no duration/],
     [{ upload: { ...UPLOAD, ipfsEndpoint: 'file:///etc' } }, /upload\.ipfsEndpoint/],

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { fieldOf, isMillraceError, OptionError } from '../../src/errors.ts'
 import { type Duration, parseDurationMs } from '../../src/time/duration.ts'
+import { KEY_REFERENCE } from './jobs/payloads.ts'
 import { type ModelConfig, modelConfigSchema } from './models/config.ts'
 import type { ExtractSettings, UploadSettings } from './options.ts'
 import { type UserRule, userRule, userRulesFile } from './sanitize/user-rules.ts'
@@ -37,7 +38,7 @@ const uploadSettings = z.strictObject({
   chainId: z.int().positive(),
   contractAddress: z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'is no address'),
   // A key itself must not stand in a file, a payload or a log.
-  privateKeyRef: z.string().regex(/^(?:env|file):\S+$/, 'is no reference; give env:NAME or file:PATH'),
+  privateKeyRef: z.string().regex(KEY_REFERENCE, 'is no reference; give env:NAME or file:PATH'),
   confirmations: z.int().nonnegative().exactOptional(),
   poll: duration.exactOptional(),
   bumpAfter: duration.exactOptional(),

@@ -56,6 +56,16 @@ export function approvedFetch({ endpoints, log, onRefused }: ApprovedFetchOption
   return Object.defineProperty(send, 'refused', { get: () => refused }) as typeof send & { readonly refused: number }
 }
 
+/**
+ * The part of an endpoint that may be stored and shown: scheme, host and port. Paths and queries often hold an access key.
+ *
+ * @example
+ * shownEndpoint('https://mainnet.example/v3/0a1b2c') // 'https://mainnet.example'
+ */
+export function shownEndpoint(url: string): string {
+  return new URL(url).origin
+}
+
 function refusal(host: string, why: string): NonRetryable {
   return new NonRetryable(
     `a request to ${host} was refused: ${why}; name the endpoint in the configuration of the pipeline if it is meant`,

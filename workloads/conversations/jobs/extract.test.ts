@@ -139,6 +139,22 @@ test('titles, contents, categories and tags are sanitised once more', async () =
   assert.equal(row?.tags, '["[EMAIL]"]')
 })
 
+// B74
+test('the payload of an upload has no access key that a URL of the configuration holds', async () => {
+  const upload = {
+    ...UPLOAD,
+    rpcUrl: 'https://rpc.example/v3/secret-path?key=secret-query',
+    ipfsEndpoint: 'https://ipfs.example/secret-path',
+  }
+  await using pipeline = await openExtraction(files.next(), { upload })
+  addMessages(pipeline.database, ['one'])
+  pipeline.model.learnings = oneEach
+  await pipeline.run()
+  const [job] = await pipeline.mill.jobs({ type: MINE_UPLOAD })
+  assert.doesNotMatch(String(job?.payload), /secret/)
+  assert.equal(JSON.parse(String(job?.payload)).chain_config.rpc_url, 'https://rpc.example')
+})
+
 // B187 X102
 test('each new learning gets one upload with the configured endpoints; without the setting there is none', async () => {
   await using pipeline = await openExtraction(files.next(), { upload: UPLOAD })

@@ -6,6 +6,7 @@ import type { Handler, JobContext } from '../../../src/job/definition.ts'
 import { newJobId } from '../../../src/job/job.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import type { ModelLearning } from '../models/model.ts'
+import { shownEndpoint } from '../network.ts'
 import type { PipelineParts, UploadSettings } from '../options.ts'
 import { inTransaction } from '../store/database.ts'
 import { enqueueJob } from '../store/enqueue.ts'
@@ -228,8 +229,8 @@ function uploadOf(settings: UploadSettings, id: string): UploadPayload {
   const { ipfsEndpoint, rpcUrl, contractAddress, privateKeyRef } = settings
   return {
     learning_id: id,
-    ipfs_endpoint: ipfsEndpoint,
-    chain_config: { rpc_url: rpcUrl, contract_address: contractAddress, private_key_ref: privateKeyRef },
+    ipfs_endpoint: shownEndpoint(ipfsEndpoint),
+    chain_config: { rpc_url: shownEndpoint(rpcUrl), contract_address: contractAddress, private_key_ref: privateKeyRef },
   }
 }
 

@@ -2,8 +2,9 @@ import { createDecipheriv, pbkdf2, scrypt, timingSafeEqual } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import { NonRetryable } from '../../../src/errors.ts'
+import { fieldOf, NonRetryable } from '../../../src/errors.ts'
 import type { Log } from '../../../src/job/definition.ts'
+import { KEY_REFERENCE } from '../jobs/payloads.ts'
 import { loadViem } from './viem.ts'
 
 export type PrivateKey = `0x${string}`
@@ -25,9 +26,10 @@ export interface KeyParts {
  * and have no cause for the same reason.
  */
 export async function readKey(reference: string, parts: KeyParts): Promise<PrivateKey> {
-  const [, kind, place = ''] = /^(env|file):(\S+)$/.exec(reference) ?? []
-  if (kind === 'env') return keyFromEnvironment(place, parts)
-  if (kind === 'file') return keyFromFile(place, parts)
+  const place = reference.slice(reference.indexOf(':') + 1)
+  if (KEY_REFERENCE.test(reference)) {
+    return reference.startsWith('env:') ? keyFromEnvironment(place, parts) : keyFromFile(place, parts)
+  }
   // The value is not repeated: somebody may have pasted the key itself.
   throw new NonRetryable(`'privateKeyRef' is no reference; give env:NAME or file:PATH of a keystore`)
 }
@@ -41,13 +43,17 @@ function keyFromEnvironment(name: string, { environment }: KeyParts): PrivateKey
 }
 
 async function keyFromFile(place: string, { environment, log }: KeyParts): Promise<PrivateKey> {
-  const [file = '', passwordName = PASSWORD_NAME] = place.split('#')
-  const password = environment[passwordName]
+  const [file = '', passwordName] = place.split('#')
+  const password = environment[passwordName ?? PASSWORD_NAME]
   if (password === undefined) {
-    throw new NonRetryable(`the environment has no variable ${passwordName}, the password of the keystore ${file}`)
+    // A name that was given is not repeated: somebody may have pasted the password itself.
+    const name = passwordName === undefined ? PASSWORD_NAME : `with the name after '#'`
+    throw new NonRetryable(`the environment has no variable ${name}, for the password of the keystore ${file}`)
   }
-  const text = await readFile(file, 'utf8').catch(() => {
-    throw new NonRetryable(`the keystore ${file} cannot be read`)
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new NonRetryable(
+      `the keystore ${file} cannot be read (${String(fieldOf(error, 'code'))}); check its path and permissions`,
+    )
   })
   const { mode } = await stat(file)
   if ((mode & 0o077) !== 0) {

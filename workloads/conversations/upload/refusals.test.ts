@@ -38,6 +38,8 @@ test('the payload names learning, endpoints and a reference to the key, never a 
     { ...payload, learning_id: 'x' },
     { ...payload, ipfs_endpoint: 'nowhere' },
     { ...payload, chain_config: { ...chain, private_key_ref: `0x${'1'.repeat(64)}` } },
+    { ...payload, chain_config: { ...chain, private_key_ref: `env:${'a'.repeat(64)}` } },
+    { ...payload, chain_config: { ...chain, private_key_ref: `file:0x${'1'.repeat(64)}` } },
     { ...payload, chain_config: { ...chain, contract_address: '0x1' } },
     { ...payload, chain_config: { ...chain, private_key: `0x${'1'.repeat(64)}` } },
   ]
