@@ -9,7 +9,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { stagePackage } from '../../scripts/package.ts'
 import { sanitizeMessage, writeMessage } from '../../workloads/conversations/hook/capture.ts'
@@ -18,9 +17,10 @@ import { createSanitizer } from '../../workloads/conversations/sanitize/sanitize
 import { inTransaction, openDatabase } from '../../workloads/conversations/store/database.ts'
 import { enqueueJob } from '../../workloads/conversations/store/enqueue.ts'
 import { machineFacts } from '../machine.ts'
+import { DOCS_DIR, RESULTS_DIR, writeDocs } from '../report/files.ts'
+import { HOOK_RESULTS, type HookFigure, type HookResult } from '../report/hook.ts'
 import { percentile } from '../statistics.ts'
 
-const RESULTS = fileURLToPath(new URL('../results/hook.json', import.meta.url))
 const AT_ONCE = 20
 
 /** Prompts as people write them: with a path, an error, a mail address, a few lines of code. */
@@ -32,13 +32,7 @@ const PROMPTS: readonly string[] = [
   'Our server at 10.1.2.3 refuses connections from the worker. What should I check first?',
 ]
 
-interface Figure {
-  readonly what: string
-  readonly value: number
-  readonly unit: 'ms' | 'times' | 'hooks'
-  readonly target?: number
-  readonly isMet?: boolean
-}
+type Figure = HookFigure
 
 /** Milliseconds from start to exit. */
 function run(args: readonly string[], input: string, env: Readonly<Record<string, string>> = {}): Promise<number> {
@@ -164,10 +158,9 @@ try {
   const figures = measured.map((figure) => ({ ...figure, value: Math.round(figure.value * 100) / 100 }))
   console.table(figures)
   if (values.rounds === undefined) {
-    writeFileSync(
-      RESULTS,
-      `${JSON.stringify({ date: new Date().toISOString().slice(0, 10), rounds, machine, figures }, null, 2)}\n`,
-    )
+    const result: HookResult = { date: new Date().toISOString().slice(0, 10), rounds, machine, figures }
+    writeFileSync(join(RESULTS_DIR, HOOK_RESULTS), `${JSON.stringify(result, null, 2)}\n`)
+    await writeDocs(RESULTS_DIR, DOCS_DIR)
   }
   const missed = figures.filter(({ isMet }) => isMet === false)
   for (const { what, value, target } of missed) console.log(`missed: ${what}: ${value}, target ${target}`)

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { FAMILIES, type Family } from '../families.ts'
 import type { ScenarioResult } from '../result.ts'
 import { SCENARIOS } from '../scenarios/index.ts'
+import { readHook } from './hook.ts'
 import { type FamilyResults, pictureOf, renderMarkdown } from './markdown.ts'
 import { panelsOf, renderSvg } from './svg.ts'
 
@@ -49,7 +50,7 @@ export async function readFamilies(dir: string): Promise<readonly FamilyResults[
 /** Writes the page and its pictures from what `resultsDir` holds. */
 export async function writeDocs(resultsDir: string, docsDir: string): Promise<void> {
   const families = await readFamilies(resultsDir)
-  await writeFile(join(docsDir, 'benchmarks.md'), renderMarkdown(families))
+  await writeFile(join(docsDir, 'benchmarks.md'), renderMarkdown(families, await readHook(resultsDir)))
   for (const { family, results } of families) {
     await writeFile(join(docsDir, pictureOf(family)), renderSvg(panelsOf(results)))
   }

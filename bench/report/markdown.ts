@@ -2,6 +2,7 @@
 import type { Family } from '../families.ts'
 import type { MachineFacts, ScenarioResult } from '../result.ts'
 import { formatCell, formatNumber, formatTarget } from './figures.ts'
+import { type HookResult, renderHook } from './hook.ts'
 
 export interface FamilyResults {
   readonly family: Family
@@ -13,9 +14,10 @@ export function pictureOf(family: Family): string {
   return family.name === 'sqlite' ? 'benchmarks.svg' : `benchmarks-${family.name}.svg`
 }
 
-export function renderMarkdown(families: readonly FamilyResults[]): string {
+export function renderMarkdown(families: readonly FamilyResults[], hook: HookResult | null = null): string {
   if (families.length === 0) return '# Benchmarks\n\nNothing was measured yet: run `npm run bench`.\n'
-  return `${[INTRODUCTION, ...families.flatMap(renderFamily)].join('\n\n')}\n`
+  const ofHook = hook === null ? [] : [renderHook(hook), `${hook.date}: ${describeMachine(hook.machine)}`]
+  return `${[INTRODUCTION, ...families.flatMap(renderFamily), ...ofHook].join('\n\n')}\n`
 }
 
 const INTRODUCTION = `<!-- Made by \`npm run bench\` from bench/results. Do not edit. -->

@@ -11,6 +11,7 @@ import { findScenario } from '../scenarios/index.ts'
 import { STANDARD } from '../sizes.ts'
 import { formatNumber } from './figures.ts'
 import { DOCS_DIR, RESULTS_DIR, readFamilies, resultsDirOf } from './files.ts'
+import { readHook, renderHook } from './hook.ts'
 import { pictureOf, renderMarkdown } from './markdown.ts'
 import { panelsOf, renderSvg } from './svg.ts'
 import { renderTable } from './table.ts'
@@ -156,8 +157,25 @@ test('each family has its own targets, part of the page and picture', () => {
 test('docs/benchmarks.md and its pictures are what the stored results say', async () => {
   const families = await readFamilies(RESULTS_DIR)
   const read = (name: string): Promise<string> => readFile(join(DOCS_DIR, name), 'utf8')
-  assert.equal(await read('benchmarks.md'), renderMarkdown(families), 'run `npm run bench -- --docs`')
+  assert.equal(
+    await read('benchmarks.md'),
+    renderMarkdown(families, await readHook(RESULTS_DIR)),
+    'run `npm run bench -- --docs`',
+  )
   for (const { family, results } of families) {
     assert.equal(await read(pictureOf(family)), renderSvg(panelsOf(results)), 'run `npm run bench -- --docs`')
   }
+})
+
+test('the figures of the hook are a section of the page, with what was promised', () => {
+  const { machine } = drainResult({})
+  const figures = [
+    { what: 'the hook, p95', value: 73.2, unit: 'ms', target: 100, isMet: true },
+    { what: 'the hook, p50, against node -e 0', value: 1.5, unit: 'times', target: 1.25, isMet: false },
+    { what: 'node -e 0, p50', value: 39, unit: 'ms' },
+  ] as const
+  const page = renderHook({ date: '2026-01-31', rounds: 200, machine, figures })
+  assert.match(page, /^\| the hook, p95 \| 73\.2 ms \| ≤ 100 ms \| met \|$/m)
+  assert.match(page, /^\| the hook, p50, against node -e 0 \| 1\.5 × \| ≤ 1\.25 × \| missed \|$/m)
+  assert.match(page, /^\| node -e 0, p50 \| 39 ms \| – \| {2}\|$/m)
 })

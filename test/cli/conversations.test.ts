@@ -2,13 +2,16 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { toConversationId } from '../../workloads/conversations/hook/input.ts'
 import { openDatabase } from '../../workloads/conversations/store/database.ts'
 import { ANVIL_CHAIN_ID, anvilMissing, startAnvil } from '../servers/anvil.ts'
 import { runCli } from './in-process.ts'
 import { jsonLines, MAIN, Running, temporaryFolder } from './run.ts'
 
 const AT = '2026-01-31T09:00:00.000Z'
-const [FIRST, SECOND] = ['01K5X000000000000000000001', '01K5X000000000000000000002']
+/** The second is what the hook makes of the session id of an assistant. */
+const SESSION = '5f3a0c2e-session'
+const [FIRST, SECOND] = ['01K5X000000000000000000001', toConversationId(SESSION)]
 
 /** A file as the pipeline leaves it: one conversation with all that there can be, one that has just begun. */
 async function storedIn(folder: string): Promise<string> {
@@ -54,6 +57,8 @@ describe('millrace conversations', () => {
     assert.match(out, /l1 {2}bug_fix {3}0.9 +confirmed +Pool timeouts/)
     const [json] = jsonLines((await runCli(['conversations', 'show', FIRST, '--json', ...engine])).out)
     assert.deepEqual([json?.id, Array.isArray(json?.messages) && json.messages.length], [FIRST, 1])
+    const ofSession = await runCli(['conversations', 'show', SESSION, '--json', ...engine])
+    assert.equal(jsonLines(ofSession.out)[0]?.id, SECOND)
     const unknown = await runCli(['conversations', 'show', '01K5X000000000000000000009', ...engine])
     assert.equal(unknown.code, 1)
     assert.match(unknown.err, /no conversation has the id .*conversations list \(ERR_RECORD_UNKNOWN\)/)
@@ -104,7 +109,7 @@ describe('millrace conversations', () => {
     assert.equal((await forget('--yes')).code, 1)
     assert.deepEqual(jsonLines((await runCli(['conversations', 'learnings', '--json', ...engine])).out), [])
     assert.ok(!readFileSync(url.slice('sqlite:'.length)).includes('about the pool'))
-    const json = await runCli(['conversations', 'forget', SECOND, '--yes', '--json', ...engine])
+    const json = await runCli(['conversations', 'forget', SESSION, '--yes', '--json', ...engine])
     assert.deepEqual([json.code, jsonLines(json.out)[0]?.messages], [0, 1])
   })
 

@@ -186,11 +186,15 @@ test('the command runs from the package', () => {
   assert.match(enqueued, /"status":"enqueued"/)
 })
 
-test('the command finds presets and job tables in the package', () => {
+test('the command finds presets, job tables and the commands of workloads in the package', () => {
   const command = path.join(project, 'node_modules/.bin/millrace')
-  assert.match(run(command, ['help', 'start'], project), /--preset <name>.*\n?.*choices: "escrow"/)
+  assert.match(run(command, ['help', 'start'], project), /--preset <name>[^<]*choices:\s+"conversations", "escrow"/)
   const refused = (...args: readonly string[]): string =>
     spawnSync(process.execPath, [command, ...args], { cwd: project, encoding: 'utf8' }).stderr
   assert.match(refused('start', '--preset', 'escrow', '--engine', 'memory:'), /runs on Kafka/)
+  assert.match(refused('start', '--preset', 'conversations', '--engine', 'memory:'), /kept in SQLite/)
   assert.match(refused('reap', '--tables', 'jobs', '--engine', 'memory:'), /give a postgres:\/\/ URL/)
+  assert.match(refused('conversations', 'list', '--engine', 'sqlite:./none.db'), /no conversations in/)
+  const install = run(command, ['hook', 'install', '--json'], project)
+  assert.match(JSON.parse(install).command, /dist\/bin\/millrace-hook\.cjs$/)
 })

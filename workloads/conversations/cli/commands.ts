@@ -6,6 +6,11 @@ const WHERE = `Without --engine or MILLRACE_ENGINE it is ${CONVERSATIONS_ENGINE}
 
 const LIMIT = { form: '--limit <n>', meaning: 'at most this many', kind: 'whole number', default: 50 } as const
 
+const ID = {
+  form: '<id>',
+  meaning: "its id, as conversations list prints it, or the assistant's id of the session",
+} as const
+
 const list: ExtensionCommand = {
   summary: 'list conversations',
   description: 'List conversations, the latest first, with what has become of them.',
@@ -21,7 +26,7 @@ const list: ExtensionCommand = {
 const show: ExtensionCommand = {
   summary: 'show one conversation',
   description: 'Show one conversation: its sanitised messages, what was replaced in them, and what was learnt.',
-  arguments: [{ form: '<id>', meaning: 'its id, as conversations list prints it' }],
+  arguments: [ID],
   examples: [['millrace conversations show 01K5X…', 'everything that is stored about it']],
   remarks: WHERE,
   load: async () => ({ run: (await import('./show.ts')).showConversation }),
@@ -58,7 +63,7 @@ const forget: ExtensionCommand = {
   summary: 'remove a conversation and all that was learnt from it',
   description:
     'Remove a conversation: its messages, findings and learnings, and the jobs that name it. What is on IPFS or on a chain stays there; the command says what.',
-  arguments: [{ form: '<id>', meaning: 'its id, as conversations list prints it' }],
+  arguments: [ID],
   options: [
     { form: '--yes', meaning: 'really: it cannot be undone' },
     { form: '--dry-run', meaning: 'only say what would be removed' },

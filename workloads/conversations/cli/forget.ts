@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { CommandCall } from '../../../src/cli/extensions.ts'
 import { open } from '../../../src/client/mill.ts'
 import { OptionError } from '../../../src/errors.ts'
+import { toConversationId } from '../hook/input.ts'
 import { openDatabase } from '../store/database.ts'
 import { type Forgotten, forgetConversation, type Published } from '../store/forget.ts'
 import { CONVERSATIONS_ENGINE, conversationsFile } from '../store/location.ts'
@@ -10,9 +11,10 @@ import { reading } from './open.ts'
 import { unknownConversation } from './show.ts'
 
 export async function forget(call: CommandCall): Promise<void> {
-  const [id = ''] = call.arguments
+  const [given = ''] = call.arguments
+  const id = toConversationId(given)
   const found = reading(call, (database) => count(database, id))
-  if (found === null) throw unknownConversation(id)
+  if (found === null) throw unknownConversation(given)
   if (call.options.dryRun === true) return tell(call, 'Would remove', id, found)
   if (call.options.yes !== true) {
     throw new OptionError('forgetting cannot be undone; add --yes, or --dry-run to see what would be removed')

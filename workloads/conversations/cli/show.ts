@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
 import type { CommandCall } from '../../../src/cli/extensions.ts'
 import { MillraceError } from '../../../src/errors.ts'
+import { toConversationId } from '../hook/input.ts'
 import { reading } from './open.ts'
 
 const Listed = z.object({
@@ -69,8 +70,9 @@ export function unknownConversation(id: string): MillraceError {
 type Row = Readonly<Record<string, unknown>>
 
 export async function showConversation(call: CommandCall): Promise<void> {
-  const [id = ''] = call.arguments
-  const found = reading(call, (database) => readConversation(database, id))
+  const [given = ''] = call.arguments
+  const found = reading(call, (database) => readConversation(database, toConversationId(given)))
+  if (found === null) throw unknownConversation(given)
   if (call.json) return call.terminal.print(JSON.stringify(found))
   const { messages, findings, learnings, ...facts } = found
   call.facts(Object.entries(facts).map(([name, value]) => [name.replaceAll('_', ' '), String(value)]))
@@ -81,7 +83,7 @@ export async function showConversation(call: CommandCall): Promise<void> {
 
 function readConversation(database: DatabaseSync, id: string) {
   const row = database.prepare(ONE).get(id)
-  if (row === undefined) throw unknownConversation(id)
+  if (row === undefined) return null
   const { messages: _, findings: __, learnings: ___, ...facts } = Listed.parse(row)
   const all = (sql: string): readonly Row[] => database.prepare(sql).all(id)
   return { ...facts, messages: all(MESSAGES), findings: all(FINDINGS), learnings: all(LEARNINGS) }
