@@ -88,8 +88,8 @@ export function loadConfig(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): ConversationsConfig {
   const name = file ?? userRulesFile(env)
-  const text = read(name)
-  if (text === null) {
+  const text = name === null ? null : read(name)
+  if (name === null || text === null) {
     if (file === null) return {}
     throw new OptionError(`${name} does not exist; create it, or leave the option out`)
   }

@@ -1,5 +1,5 @@
-import { homedir } from 'node:os'
 import { EngineError } from '../../errors.ts'
+import { homeFolder } from './home-folder.ts'
 
 const FORM = `give 'sqlite:./file.db', optionally with '?synchronous=full' (the default) or '?synchronous=normal'`
 
@@ -20,5 +20,14 @@ export function parseUrl(url: string): SqliteUrl {
   }
   const file = decodeURI(path.replace(/^\/\/(?=\/)/, ''))
   // A shell does not expand a tilde in the middle of a word.
-  return { database: file.replace(/^~(?=\/)/, () => homedir()), synchronous }
+  return { database: file.replace(/^~(?=\/)/, () => homeOf(url)), synchronous }
+}
+
+function homeOf(url: string): string {
+  const home = homeFolder()
+  if (home !== null) return home
+  throw new EngineError(
+    'ERR_ENGINE_URL',
+    `'${url}' is in the home folder, and this user has none; set HOME, or ${FORM}`,
+  )
 }

@@ -14,10 +14,10 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
-import { homedir } from 'node:os'
 import path from 'node:path'
+import { homeFolder } from '../../../src/engines/sqlite/home-folder.ts'
 import { fieldOf } from '../../../src/errors.ts'
 import { ULID_PATTERN } from '../jobs/contract.ts'
 import { sha256 } from '../store/sha256.ts'
@@ -33,10 +33,12 @@ export const UNREADABLE = '.unreadable'
  * Beside the database; and in the home folder, for a database whose folder is missing, read-only or full. The worker of that
  * database looks into both.
  */
-export function spoolFolders(databaseFile: string, home: string = homedir()): readonly string[] {
+export function spoolFolders(databaseFile: string, home: string | null = homeFolder()): readonly string[] {
   const file = realPath(path.resolve(databaseFile))
+  const beside = `${file}.spool`
+  if (home === null) return [beside]
   const name = Buffer.from(sha256(Buffer.from(file))).toString('hex', 0, 8)
-  return [`${file}.spool`, path.join(homeSpool(home), name)]
+  return [beside, path.join(homeSpool(home), name)]
 }
 
 const homeSpool = (home: string): string => path.join(home, '.millrace', 'spool')
@@ -54,11 +56,11 @@ function realPath(file: string): string {
   return file
 }
 
-/** False only when there is certainly nothing. A message that follows a spooled one is spooled too, to keep their order. */
-export function hasSpooled(databaseFile: string, home: string = homedir()): boolean {
-  const isThere = (folder: string): boolean => statSync(folder, { throwIfNoEntry: false }) !== undefined
+/** A message that follows a spooled one is spooled too, to keep their order. */
+export function hasSpooled(databaseFile: string, home: string | null = homeFolder()): boolean {
   // Usually there is neither, and then this is the quickest way to know.
-  if (!isThere(`${realPath(path.resolve(databaseFile))}.spool`) && !isThere(homeSpool(home))) return false
+  const isInHome = home !== null && isThere(homeSpool(home))
+  if (!isThere(`${realPath(path.resolve(databaseFile))}.spool`) && !isInHome) return false
   return spoolFolders(databaseFile, home).some((folder) => {
     try {
       return isThere(folder) && readdirSync(folder).some((name) => name.endsWith(ENTRY))
@@ -66,6 +68,15 @@ export function hasSpooled(databaseFile: string, home: string = homedir()): bool
       return true
     }
   })
+}
+
+/** Where this user may not even look, this user has spooled nothing. */
+function isThere(folder: string): boolean {
+  try {
+    return statSync(folder, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /** Writes it to the first folder that takes it. Throws the error of the last one if none does. */
@@ -88,7 +99,8 @@ function writeEntry(folder: string, message: SanitizedMessage): void {
   try {
     const descriptor = openSync(draft, 'wx', 0o600)
     try {
-      writeSync(descriptor, JSON.stringify(message))
+      // Not writeSync, which on a full disk writes a part and returns.
+      writeFileSync(descriptor, JSON.stringify(message))
       fsyncSync(descriptor)
     } finally {
       closeSync(descriptor)

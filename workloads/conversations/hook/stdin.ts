@@ -12,6 +12,8 @@ export interface StdinOptions {
   readonly clock: Pick<Clock, 'after'>
   /** For the next piece of the input. */
   readonly waitMs: number
+  /** For all of it. */
+  readonly waitAllMs: number
   readonly bytesMax: number
 }
 
@@ -24,19 +26,21 @@ export type Arrived =
  * Reads one JSON object from standard input. It is complete when it can be read, so a caller that never closes its end
  * costs no time. Never rejects.
  */
-export function readObject({ clock, waitMs, bytesMax }: StdinOptions): Promise<Arrived> {
+export function readObject({ clock, waitMs, waitAllMs, bytesMax }: StdinOptions): Promise<Arrived> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let bytes = 0
     let isOver = false
     const finish = (arrived: Arrived): false => {
       cancel()
+      cancelAll()
       isOver = true
       resolve(arrived)
       return false
     }
     const late = (): false => finish({ fault: 'standard input did not end in time', isBlocked: CAN_LEAVE_BLOCKED })
     let cancel = clock.after(waitMs, late)
+    const cancelAll = clock.after(waitAllMs, late)
     const take = (chunk: Buffer): boolean => {
       if (isOver) return false
       chunks.push(chunk)
@@ -44,7 +48,7 @@ export function readObject({ clock, waitMs, bytesMax }: StdinOptions): Promise<A
       if (bytes > bytesMax) return finish({ fault: `the input is longer than ${bytesMax} bytes`, isBlocked: false })
       const value = bytes <= EARLY_BYTES_MAX && isClosed(chunk) ? parse(chunks) : undefined
       if (value !== undefined) return finish({ value })
-      // A long input takes its time on a busy machine; its length is limited.
+      // A long input takes its time on a busy machine.
       cancel()
       cancel = clock.after(waitMs, late)
       return true

@@ -1,8 +1,8 @@
 /** Rules that users add, as JSON. The hook and the worker read the same file. */
-import { readFileSync } from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
+import { homeFolder } from '../../../src/engines/sqlite/home-folder.ts'
 import { isMillraceError, type MillraceError, OptionError } from '../../../src/errors.ts'
+import { readRegularFile } from '../store/regular-file.ts'
 import { compilePattern } from './pattern.ts'
 import type { Rule, Span } from './rule.ts'
 import { viewOf } from './view.ts'
@@ -42,9 +42,12 @@ export interface LoadedRules {
 const RULES_MAX = 200
 const TERMS_MAX = 10_000
 
-/** `MILLRACE_CONVERSATIONS_CONFIG`, or ~/.millrace/conversations.json. */
-export function userRulesFile(env: Readonly<Record<string, string | undefined>>): string {
-  return env.MILLRACE_CONVERSATIONS_CONFIG ?? path.join(os.homedir(), '.millrace', 'conversations.json')
+/** `MILLRACE_CONVERSATIONS_CONFIG`, or ~/.millrace/conversations.json. Null for a user without a home folder. */
+export function userRulesFile(env: Readonly<Record<string, string | undefined>>): string | null {
+  const home = homeFolder()
+  return (
+    env.MILLRACE_CONVERSATIONS_CONFIG ?? (home === null ? null : path.join(home, '.millrace', 'conversations.json'))
+  )
 }
 
 /**
@@ -56,7 +59,8 @@ export function userRulesFile(env: Readonly<Record<string, string | undefined>>)
  *   if (error !== null) console.error(error.message)
  *   const sanitize = createSanitizer({ rules })
  */
-export function loadUserRules(file: string): LoadedRules {
+export function loadUserRules(file: string | null): LoadedRules {
+  if (file === null) return { rules: [], error: null }
   try {
     return checked(file, readRules(file))
   } catch (thrown) {
@@ -72,7 +76,7 @@ export function loadUserRules(file: string): LoadedRules {
 }
 
 function readRules(file: string): readonly unknown[] {
-  const config: unknown = JSON.parse(readFileSync(file, 'utf8'))
+  const config: unknown = JSON.parse(readRegularFile(file).toString('utf8'))
   const rules = typeof config === 'object' && config !== null && 'rules' in config ? config.rules : []
   if (!Array.isArray(rules) || typeof config !== 'object' || Array.isArray(config)) {
     throw new OptionError(`${file} is not of the form { "rules": [ … ] }; correct it. Only the built-in rules are used`)

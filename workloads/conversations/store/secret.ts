@@ -1,6 +1,7 @@
 /** The local secret of `original_snippet_hash`. The hook is built from this file too. */
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, linkSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { EngineError, fieldOf } from '../../../src/errors.ts'
+import { readRegularFile } from './regular-file.ts'
 import { hmacSha256 } from './sha256.ts'
 
 const SECRET_BYTES = 32
@@ -27,7 +28,7 @@ export function randomBytes(count: number): Uint8Array {
 
 function read(file: string): Uint8Array | null {
   try {
-    return readFileSync(file)
+    return readRegularFile(file)
   } catch (error) {
     if (fieldOf(error, 'code') === 'ENOENT') return null
     throw error
@@ -37,21 +38,21 @@ function read(file: string): Uint8Array | null {
 /** Written under another name and then linked, so that no process reads a file that is still empty. The first one wins. */
 function create(file: string): Uint8Array {
   const draft = `${file}.${Buffer.from(randomBytes(6)).toString('hex')}`
-  const descriptor = openSync(draft, 'wx', 0o600)
   try {
-    writeSync(descriptor, randomBytes(SECRET_BYTES))
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-  try {
+    const descriptor = openSync(draft, 'wx', 0o600)
+    try {
+      writeFileSync(descriptor, randomBytes(SECRET_BYTES))
+      fsyncSync(descriptor)
+    } finally {
+      closeSync(descriptor)
+    }
     linkSync(draft, file)
   } catch (error) {
     if (fieldOf(error, 'code') !== 'EEXIST') throw error
   } finally {
     rmSync(draft, { force: true })
   }
-  return readFileSync(file)
+  return readRegularFile(file)
 }
 
 /** HMAC-SHA-256 in hex: a bare hash of a mail address or phone number can be reversed by guessing. */
