@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { toConversationId } from '../../workloads/conversations/hook/input.ts'
+import { writeToSpool } from '../../workloads/conversations/hook/spool.ts'
 import { openDatabase } from '../../workloads/conversations/store/database.ts'
 import { ANVIL_CHAIN_ID, anvilMissing, startAnvil } from '../servers/anvil.ts'
 import { runCli } from './in-process.ts'
@@ -111,6 +112,18 @@ describe('millrace conversations', () => {
     assert.ok(!readFileSync(url.slice('sqlite:'.length)).includes('about the pool'))
     const json = await runCli(['conversations', 'forget', SESSION, '--yes', '--json', ...engine])
     assert.deepEqual([json.code, jsonLines(json.out)[0]?.messages], [0, 1])
+  })
+
+  it('forgets a conversation of which all that there is waits in the spool', async (t) => {
+    const url = await storedIn(await temporaryFolder(t))
+    const [file, id] = [url.slice('sqlite:'.length), '01K5X000000000000000000003']
+    const message = { id: '01K5X000000000000000000004', conversationId: id, role: 'user', content: 'wait' } as const
+    writeToSpool([`${file}.spool`], { ...message, version: '1', findings: [], cut: 0, at: AT })
+    const forget = (...args: readonly string[]) => runCli(['conversations', 'forget', id, ...args, '--engine', url])
+    assert.match((await forget('--dry-run')).out, /^Would remove: 1 spooled message\.\n/)
+    assert.match((await forget('--yes')).out, /^Removed: 1 spooled message\.\n/)
+    assert.deepEqual(readdirSync(`${file}.spool`), [])
+    assert.equal((await forget('--yes')).code, 1)
   })
 
   it('refuses what it cannot read, and creates nothing', async (t) => {

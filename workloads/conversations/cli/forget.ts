@@ -4,6 +4,7 @@ import type { CommandCall } from '../../../src/cli/extensions.ts'
 import { open } from '../../../src/client/mill.ts'
 import { OptionError } from '../../../src/errors.ts'
 import { toConversationId } from '../hook/input.ts'
+import { spooledOf } from '../hook/spool.ts'
 import { openDatabase } from '../store/database.ts'
 import { type Forgotten, forgetConversation, type Published } from '../store/forget.ts'
 import { CONVERSATIONS_ENGINE, conversationsFile } from '../store/location.ts'
@@ -13,7 +14,7 @@ import { unknownConversation } from './show.ts'
 export async function forget(call: CommandCall): Promise<void> {
   const [given = ''] = call.arguments
   const id = toConversationId(given)
-  const found = reading(call, (database) => count(database, id))
+  const found = reading(call, (database) => count(call, database, id))
   if (found === null) throw unknownConversation(given)
   if (call.options.dryRun === true) return tell(call, 'Would remove', id, found)
   if (call.options.yes !== true) {
@@ -25,10 +26,10 @@ export async function forget(call: CommandCall): Promise<void> {
 }
 
 const COUNT = `SELECT
+  EXISTS (SELECT 1 FROM conversations WHERE id = :id) AS isStored,
   (SELECT count(*) FROM messages WHERE conversation_id = :id) AS messages,
   (SELECT count(*) FROM sanitization_log WHERE conversation_id = :id) AS findings,
-  (SELECT count(*) FROM learnings WHERE conversation_id = :id) AS learnings
-FROM conversations WHERE id = :id`
+  (SELECT count(*) FROM learnings WHERE conversation_id = :id) AS learnings`
 
 const PUBLISHED = `SELECT u.learning_id, u.status, u.ipfs_cid, u.chain_tx_hash
 FROM uploads u JOIN learnings l ON l.id = u.learning_id WHERE l.conversation_id = ? ORDER BY l.id`
@@ -38,15 +39,18 @@ type Told = Pick<Forgotten, 'messages' | 'findings' | 'learnings'> &
     readonly published: readonly Pick<Published, 'learning_id' | 'ipfs_cid' | 'chain_tx_hash'>[]
   }
 
-function count(database: DatabaseSync, id: string): Told | null {
+/** Null for a conversation of which nothing is stored, and nothing waits in the spool. */
+function count({ engine }: CommandCall, database: DatabaseSync, id: string): Told | null {
   const row = database.prepare(COUNT).get({ id })
-  if (row === undefined) return null
+  const spooled = spooledOf(conversationsFile(engine).database, id).length
+  if (row === undefined || (row.isStored === 0 && spooled === 0)) return null
   const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
   const published = database.prepare(PUBLISHED).all(id)
   return {
     messages: Number(row.messages),
     findings: Number(row.findings),
     learnings: Number(row.learnings),
+    spooled,
     published: published.map(({ learning_id, ipfs_cid, chain_tx_hash }) => ({
       learning_id: String(learning_id),
       ipfs_cid: text(ipfs_cid),

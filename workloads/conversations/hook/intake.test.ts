@@ -159,3 +159,17 @@ test('two workers that are killed again and again take every entry in once and i
   )
   assert.equal(database.prepare('SELECT count(*) AS count FROM sanitization_log').get()?.count, count)
 })
+
+test('an entry whose conversation is forgotten before the transaction does not come back', async () => {
+  const { file, home, database, folders, stored, takeIn } = rig()
+  writeToSpool(folders, message('gone', 1_000))
+  const exec = database.exec.bind(database)
+  database.exec = (sql) => {
+    database.exec = exec
+    // What `forget` of another process does between the list of the files and the transaction.
+    removeSpooled(file, CONVERSATION, home)
+    exec(sql)
+  }
+  assert.deepEqual(await takeIn(), { takenIn: 0, known: 0, unreadable: [] })
+  assert.deepEqual(stored(), [])
+})

@@ -50,11 +50,11 @@ export async function takeInSpool({ database, clock = systemClock, home }: TakeI
   if (file === '') return sum
   const files = spoolFiles(spoolFolders(file, home)).filter((one) => isDue(one, clock))
   for (let from = 0; from < files.length; from += BATCH) {
-    const entries = files.slice(from, from + BATCH).flatMap((one) => readEntry(one, sum.unreadable))
-    const added = inTransaction(
-      database,
-      () => entries.filter(({ message }) => takeIn(database, message, clock)).length,
-    )
+    const { entries, added } = inTransaction(database, () => {
+      // Not before it: `forget` removes the files of a conversation first, and what was read then would come back after it.
+      const entries = files.slice(from, from + BATCH).flatMap((one) => readEntry(one, sum.unreadable))
+      return { entries, added: entries.filter(({ message }) => takeIn(database, message, clock)).length }
+    })
     sum.takenIn += added
     sum.known += entries.length - added
     for (const entry of entries) rmSync(entry.file, { force: true })

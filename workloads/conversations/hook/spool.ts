@@ -156,14 +156,18 @@ function namesIn(folder: string): readonly string[] {
 
 /** Removes what waits of a conversation, so that it does not come back after it was forgotten. Returns how many. */
 export function removeSpooled(databaseFile: string, conversationId: string, home?: string): number {
-  let removed = 0
-  for (const { folder, name } of spoolFiles(spoolFolders(databaseFile, home))) {
-    // Drafts and unreadable files can hold a message of it too.
-    if (!textOf(path.join(folder, name)).includes(conversationId)) continue
-    rmSync(path.join(folder, name), { force: true })
-    removed += 1
-  }
-  return removed
+  const files = spooledOf(databaseFile, conversationId, home)
+  for (const file of files) rmSync(file, { force: true })
+  return files.length
+}
+
+/** The files that name a conversation. Drafts and unreadable files can hold a message of it too. */
+export function spooledOf(databaseFile: string, conversationId: string, home?: string): readonly string[] {
+  // Other text can stand in the message of any conversation.
+  if (!ULID_PATTERN.test(conversationId)) return []
+  return spoolFiles(spoolFolders(databaseFile, home))
+    .map(({ folder, name }) => path.join(folder, name))
+    .filter((file) => textOf(file).includes(conversationId))
 }
 
 /** Empty for a file that a worker has taken in meanwhile. */

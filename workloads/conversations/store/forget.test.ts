@@ -75,6 +75,19 @@ test('forgetting removes messages, findings, learnings, jobs with their history,
   assert.deepEqual([again.conversations, again.jobs, again.isErased], [0, 0, true])
 })
 
+test('an id that is no id of a conversation is refused, and the spool stays', async () => {
+  const file = files.next()
+  await using pipeline = await openExtraction(file)
+  const message = { id: '01HXZ0000000000000000000CC', conversationId: OTHER, role: 'user', content: 'x' } as const
+  const at = '2026-01-01T00:00:00.000Z'
+  const folder = writeToSpool([`${file}.spool`], { ...message, version: '1', findings: [], cut: 0, at })
+  // Every entry contains these.
+  for (const id of ['', 'user', 'conversationId', '0']) {
+    assert.throws(() => forgetConversation({ database: pipeline.database, home }, id), { code: 'ERR_OPTION_INVALID' })
+  }
+  assert.equal(existsSync(path.join(folder, `${message.id}.json`)), true)
+})
+
 test('what was published is returned, with every transaction that was signed', async () => {
   await using pipeline = await openExtraction(files.next())
   const { database } = pipeline
@@ -122,6 +135,34 @@ test('a snippet that validation has replaced is in neither the file nor the writ
   model.findings = finding('quokkaname')
   await run()
   assert.doesNotMatch(bytesOf(file), /quokkaname/)
+})
+
+test('retention leaves alone what the hook continues while it looks, and what the hook has spooled', async () => {
+  const file = files.next()
+  await using pipeline = await openExtraction(file)
+  const { database, clock } = pipeline
+  addMessages(database, ['old'], { nowMs: clock.nowMs() })
+  addMessages(database, ['older'], { conversation: OTHER, nowMs: clock.nowMs() })
+  await clock.advance('31d')
+  const at = new Date(clock.nowMs()).toISOString()
+  const message = { id: '01HXZ0000000000000000000CC', conversationId: OTHER, role: 'user', content: 'resumed' } as const
+  const folder = writeToSpool([`${file}.spool`], { ...message, version: '1', findings: [], cut: 0, at })
+  const hook = openDatabase(file, { nowMs: clock.nowMs() })
+  const begin = database.exec.bind(database)
+  database.exec = (sql) => {
+    database.exec = begin
+    // After the old conversations were read, before they are removed.
+    hook.prepare('UPDATE conversations SET updated_at = ? WHERE id = ?').run(at, CONVERSATION)
+    begin(sql)
+  }
+  const { conversations, messages, spooled } = await retainConversations(
+    { database, clock, home },
+    { olderThanDays: 30 },
+  )
+  hook.close()
+  assert.deepEqual([conversations, messages, spooled], [1, 1, 0])
+  assert.equal(database.prepare('SELECT id FROM conversations').get()?.id, CONVERSATION)
+  assert.equal(existsSync(path.join(folder, `${message.id}.json`)), true)
 })
 
 test('a reader of another connection delays the erasure, and that is returned', async () => {

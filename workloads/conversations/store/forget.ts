@@ -9,7 +9,7 @@ import type { Log } from '../../../src/job/definition.ts'
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import { removeSpooled } from '../hook/spool.ts'
-import { CONVERSATION_JOBS } from '../jobs/contract.ts'
+import { CONVERSATION_JOBS, ULID_PATTERN } from '../jobs/contract.ts'
 import { emptyWal, inTransaction } from './database.ts'
 
 export interface ForgetParts {
@@ -71,6 +71,7 @@ RETURNING id`
 const REMOVE_EVENTS = `DELETE FROM job_events WHERE job_id ${OF}`
 
 const OLD = `SELECT id FROM conversations WHERE updated_at < ? ORDER BY updated_at LIMIT ?`
+const STILL_OLD = `SELECT id FROM conversations WHERE id ${OF} AND updated_at < :before`
 
 /** Conversations in one transaction. The thread is blocked meanwhile, and other processes cannot write. */
 const BATCH = 20
@@ -84,11 +85,18 @@ const BATCH = 20
  * const { messages, published } = forgetConversation({ database }, '01K5X0000000000000000000AA')
  */
 export function forgetConversation(parts: ForgetParts, conversationId: string): Forgotten {
-  const forgotten = remove(parts, [conversationId])
-  return finished(parts, forgotten)
+  if (!ULID_PATTERN.test(conversationId)) {
+    throw new OptionError('the id of the conversation is no ULID; see millrace conversations list, nothing was removed')
+  }
+  const { database, home } = parts
+  const file = fileOf(database)
+  // Before the rows: a worker that takes the spool in meanwhile writes messages that are removed next.
+  const spooled = file === '' ? 0 : removeSpooled(file, conversationId, home)
+  const removed = inTransaction(database, () => remove(database, [conversationId]))
+  return finished(parts, { ...removed, spooled })
 }
 
-/** Forgets conversations whose last change is older than this, in batches. */
+/** Forgets conversations whose last change is older than this, in batches. What is in the spool is newer and stays. */
 export async function retainConversations(
   parts: ForgetParts,
   { olderThanDays }: { readonly olderThanDays: number },
@@ -102,13 +110,8 @@ export async function retainConversations(
   for (;;) {
     const ids = database.prepare(OLD).all(before, BATCH)
     if (ids.length === 0) return finished(parts, sum)
-    sum = added(
-      sum,
-      remove(
-        parts,
-        ids.map(({ id }) => String(id)),
-      ),
-    )
+    const removed = inTransaction(database, () => remove(database, stillOld(database, ids, before)))
+    sum = added(sum, removed)
     await setImmediate()
   }
 }
@@ -131,28 +134,33 @@ function added(one: Forgotten, other: Forgotten): Forgotten {
   }
 }
 
-function remove({ database, home }: ForgetParts, conversations: readonly string[]): Forgotten {
-  const file = fileOf(database)
-  // Before the rows: a worker that takes the spool in meanwhile writes messages that are removed next.
-  const spooled = file === '' ? 0 : conversations.reduce((sum, id) => sum + removeSpooled(file, id, home), 0)
+/** Those that the hook has not continued since they were found. In a transaction. */
+function stillOld(database: DatabaseSync, found: readonly { readonly id?: unknown }[], before: string) {
+  const ids = JSON.stringify(found.map(({ id }) => id))
+  return database
+    .prepare(STILL_OLD)
+    .all({ ids, before })
+    .map(({ id }) => String(id))
+}
+
+/** In a transaction. */
+function remove(database: DatabaseSync, conversations: readonly string[]): Forgotten {
   const ids = JSON.stringify(conversations)
-  return inTransaction(database, () => {
-    const published = database
-      .prepare(READ_PUBLISHED)
-      .all({ ids })
-      .map((row) => publishedRow.parse(row))
-    const jobs = database.prepare(REMOVE_JOBS).all({ ids })
-    database.prepare(REMOVE_EVENTS).run({ ids: JSON.stringify(jobs.map(({ id }) => id)) })
-    const from = (table: 'sanitization_log' | 'learnings' | 'messages'): number =>
-      Number(database.prepare(`DELETE FROM ${table} WHERE conversation_id ${OF}`).run({ ids }).changes)
-    return {
-      findings: from('sanitization_log'),
-      learnings: from('learnings'),
-      messages: from('messages'),
-      conversations: Number(database.prepare(`DELETE FROM conversations WHERE id ${OF}`).run({ ids }).changes),
-      ...{ jobs: jobs.length, spooled, published, isErased: true },
-    }
-  })
+  const published = database
+    .prepare(READ_PUBLISHED)
+    .all({ ids })
+    .map((row) => publishedRow.parse(row))
+  const jobs = database.prepare(REMOVE_JOBS).all({ ids })
+  database.prepare(REMOVE_EVENTS).run({ ids: JSON.stringify(jobs.map(({ id }) => id)) })
+  const from = (table: 'sanitization_log' | 'learnings' | 'messages'): number =>
+    Number(database.prepare(`DELETE FROM ${table} WHERE conversation_id ${OF}`).run({ ids }).changes)
+  return {
+    findings: from('sanitization_log'),
+    learnings: from('learnings'),
+    messages: from('messages'),
+    conversations: Number(database.prepare(`DELETE FROM conversations WHERE id ${OF}`).run({ ids }).changes),
+    ...{ jobs: jobs.length, spooled: 0, published, isErased: true },
+  }
 }
 
 function finished({ database, log }: ForgetParts, forgotten: Forgotten): Forgotten {
