@@ -63,9 +63,11 @@ export function sanitizeAiValidation(parts: PipelineParts): Handler<SanitizePayl
     let findings = 0
     for (;;) {
       const page = readPage(database, READ_PAGE, conversation)
-      const answer = page.length === 0 ? [] : await ask(parts, context, page)
+      const found = Map.groupBy(page.length === 0 ? [] : await ask(parts, context, page), (one) => one.message_id)
       context.signal.throwIfAborted()
-      const written = inTransaction(database, () => writePage(parts, { conversation, page, found: answer }))
+      // Before the transaction: rules and replacements can take longer than the hook waits for the lock.
+      const cleanedPage = page.map((message) => ({ message, ...cleaned(parts, message, found.get(message.id) ?? []) }))
+      const written = inTransaction(database, () => writePage(parts, conversation, cleanedPage))
       if (written === null) return { skipped: true, reason: 'forgotten' }
       findings += written.findings
       // The log still has the messages as they were.
@@ -113,12 +115,6 @@ async function ask(
   return items
 }
 
-interface Page {
-  readonly conversation: string
-  readonly page: readonly StoredMessage[]
-  readonly found: readonly ModelFinding[]
-}
-
 interface Written {
   readonly validated: number
   /** Rows of sanitization_log. */
@@ -128,18 +124,18 @@ interface Written {
   readonly hasMore: boolean
 }
 
+type CleanedMessage = ReturnType<typeof cleaned> & { readonly message: StoredMessage }
+
 /** In a transaction. Null when the conversation was forgotten meanwhile. */
-function writePage(parts: PipelineParts, { conversation, page, found }: Page): Written | null {
+function writePage(parts: PipelineParts, conversation: string, page: readonly CleanedMessage[]): Written | null {
   const { database, clock } = parts
   const isMarked = markerOf(database, conversation)
   if (isMarked === null) return null
   const nowMs = clock.nowMs()
   let [validated, findings, open] = [0, 0, 0]
-  for (const message of page) {
+  for (const { message, text, version, rows } of page) {
     // It changed, or another job validated it. What changed is read again with the next page.
     if (database.prepare(READ_AGAIN).get(message.id, conversation)?.content !== message.content) continue
-    const own = found.filter(({ message_id: id }) => id === message.id)
-    const { text, version, rows } = cleaned(parts, message, own)
     database.prepare(VALIDATE).run({ id: message.id, text, version, now: toIso(nowMs) })
     validated += 1
     findings += rows.length

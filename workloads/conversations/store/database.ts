@@ -69,10 +69,19 @@ export function inTransaction<Answer>(database: SqliteDatabase, run: () => Answe
   }
 }
 
+/** Shorter than the hook waits for the lock, which this holds while it waits for readers. */
+const EMPTY_WAL_MS = 300
+
 /**
  * Moves the write-ahead log into the file and empties it: it still has the text that a transaction replaced or deleted. False
- * when another connection is in the way for longer than the busy timeout; a later call does it then.
+ * when another connection is in the way; a later call does it then.
  */
 export function emptyWal(database: DatabaseSync): boolean {
-  return database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0
+  const timeout = Number(database.prepare('PRAGMA busy_timeout').get()?.timeout)
+  database.exec(`PRAGMA busy_timeout = ${Math.min(timeout, EMPTY_WAL_MS)}`)
+  try {
+    return database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${timeout}`)
+  }
 }

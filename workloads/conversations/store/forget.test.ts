@@ -181,6 +181,21 @@ test('a reader of another connection delays the erasure, and that is returned', 
   impatient.close()
 })
 
+test('a reader of another connection holds the hook up for less than a second, and not the next transaction', async () => {
+  const file = files.next()
+  const database = openDatabase(file, { nowMs: 0 })
+  addMessages(database, ['quokkafact'])
+  const reader = new DatabaseSync(file)
+  reader.exec('BEGIN')
+  reader.prepare('SELECT count(*) FROM messages').get()
+  const startedMs = performance.now()
+  assert.equal(forgetConversation({ database, home }, CONVERSATION).isErased, false)
+  assert.ok(performance.now() - startedMs < 1_000)
+  assert.equal(database.prepare('PRAGMA busy_timeout').get()?.timeout, 5_000)
+  reader.close()
+  database.close()
+})
+
 test('retention forgets what has not changed for that long, in batches, and nothing else', async () => {
   const file = files.next()
   await using pipeline = await openExtraction(file)
