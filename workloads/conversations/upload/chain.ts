@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { NonRetryable } from '../../../src/errors.ts'
+import { NonRetryable, Postpone } from '../../../src/errors.ts'
 import { REGISTRY_ABI } from './contract/learning-registry.ts'
 import type { Caller } from './request.ts'
 import { hexText, quantity, Rpc, RpcError } from './rpc.ts'
@@ -33,7 +33,16 @@ export interface RecordedEvent {
 /** `known` also when the node had it already. `passed`: the nonce is used; look at the receipts. */
 export type SendResult = 'known' | 'passed' | 'underpriced' | 'no-funds'
 
+/** What geth, reth, Erigon, Nethermind, Besu and anvil say. There are no codes for it. */
+const KNOWN = /already ?known|already imported|\bknown transaction|already in (?:the )?mempool/i
+const PASSED = /nonce(?: is)? too low|old ?nonce|already mined/i
+const NO_FUNDS = /insufficient ?(?:funds|balance)|exceeds account balance/i
+const UNDERPRICED = /underpriced|less than block base fee|fee ?too ?low|below configured minimum|could not replace/i
+const FULL = /(?:tx|mem|transaction )pool is full/i
+const FULL_WAIT = '30s'
+
 const blockSchema = z.object({ hash: hexText, baseFeePerGas: quantity.optional() })
+const transactionSchema = z.object({ hash: hexText })
 const receiptSchema = z.object({ status: quantity, blockNumber: quantity })
 const logSchema = z.object({ transactionHash: hexText, blockNumber: quantity, blockHash: hexText })
 
@@ -92,8 +101,7 @@ export class Chain {
 
   /** The next nonce of a sender: at the head, with what the node has in its pool, or as of a block. */
   async transactionCount(sender: string, at: 'latest' | 'pending' | number): Promise<number> {
-    const tag = typeof at === 'number' ? toHex(at) : at
-    return Number(await this.#rpc.call('eth_getTransactionCount', [sender, tag], quantity))
+    return Number(await this.#rpc.call('eth_getTransactionCount', [sender, tagOf(at)], quantity))
   }
 
   balance(sender: string): Promise<bigint> {
@@ -102,7 +110,7 @@ export class Chain {
 
   /** Whether the node has it, mined or in its pool. */
   async knows(hash: string): Promise<boolean> {
-    return (await this.#rpc.call('eth_getTransactionByHash', [hash], z.unknown())) !== null
+    return (await this.#rpc.call('eth_getTransactionByHash', [hash], transactionSchema.nullable())) !== null
   }
 
   /** Null while it is not mined. */
@@ -121,11 +129,11 @@ export class Chain {
       return 'known'
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      if (/already known|already imported|known transaction|already in (?:the )?mempool/i.test(error.message))
-        return 'known'
-      if (/nonce(?: is)? too low|already mined/i.test(error.message)) return 'passed'
-      if (/insufficient (?:funds|balance)/i.test(error.message)) return 'no-funds'
-      if (/underpriced|less than block base fee|fee too low/i.test(error.message)) return 'underpriced'
+      if (KNOWN.test(error.message)) return 'known'
+      if (PASSED.test(error.message)) return 'passed'
+      if (NO_FUNDS.test(error.message)) return 'no-funds'
+      if (UNDERPRICED.test(error.message)) return 'underpriced'
+      if (FULL.test(error.message)) throw new Postpone(FULL_WAIT, 'the node takes no more transactions now')
       throw error
     }
   }
@@ -141,7 +149,7 @@ export class Chain {
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       if (this.#isAlreadyRecorded(error.data)) return 'already-recorded'
-      if (/insufficient (?:funds|balance)/i.test(error.message)) return 'no-funds'
+      if (NO_FUNDS.test(error.message)) return 'no-funds'
       if (error.data !== null || /revert/i.test(error.message)) {
         throw new NonRetryable(
           `the contract ${this.contract} refuses the record (${error.message}); is it the registry?`,
@@ -155,11 +163,13 @@ export class Chain {
     return data?.startsWith(this.#viem.toFunctionSelector('AlreadyRecorded(bytes32)')) ?? false
   }
 
-  /** Null where nothing is recorded under this id. */
-  async recordOf(id: Hex): Promise<RecordedEntry | null> {
+  /** Null where nothing is recorded under this id: at the head, or as of a block. */
+  async recordOf(id: Hex, at: 'latest' | number = 'latest'): Promise<RecordedEntry | null> {
     const call = { abi: REGISTRY_ABI, functionName: 'recordOf' } as const
     const data = this.#viem.encodeFunctionData({ ...call, args: [id] })
-    const answer = await this.#rpc.call('eth_call', [{ to: this.contract, data }, 'latest'], hexText)
+    const answer = await this.#rpc.call('eth_call', [{ to: this.contract, data }, tagOf(at)], hexText)
+    // Before the contract was deployed.
+    if (answer === '0x' && at !== 'latest') return null
     let entry: readonly [by: Hex, blockNumber: bigint, cid: string]
     try {
       entry = this.#viem.decodeFunctionResult({ ...call, data: answer })
@@ -203,6 +213,10 @@ export async function checkChainId(rpc: Rpc, chainId: number): Promise<void> {
   const answered = Number(await rpc.call('eth_chainId', [], quantity))
   if (answered === chainId) return
   throw new NonRetryable(`the chain has the id ${answered}, not ${chainId} as configured; nothing was signed`)
+}
+
+function tagOf(at: 'latest' | 'pending' | number): string {
+  return typeof at === 'number' ? toHex(at) : at
 }
 
 function toHex(number: number): Hex {

@@ -55,23 +55,18 @@ export async function recordLearning(work: RecordWork): Promise<RecordedUpload> 
   const { chain, store, learningId } = work
   const id = recordId(learningId)
   for (let pass = 0; pass < PASSES_MAX; pass += 1) {
-    // Read before the record, so that the depth is never overstated.
-    const head = await chain.head()
     const entry = await chain.recordOf(id)
-    if (entry !== null) return confirm(work, { id, head, entry })
+    if (entry !== null) return confirm(work, id, entry)
     const signed = store.transactionsOf(learningId)
     const live = await newestLive(work, signed)
     if (live !== null) await push(work, live, signed)
-    else if (await mayTakeNonce(work, signed, head)) await signFirst(work, id, signed.length)
+    else if (await mayTakeNonce(work, id, signed)) await signFirst(work, id, signed.length)
   }
   throw new Postpone(work.pollMs, 'the transaction is on its way')
 }
 
 /** The record is on the chain, by whichever transaction. Nothing is ever sent from here. */
-async function confirm(
-  work: RecordWork,
-  { id, head, entry }: { readonly id: Hex; readonly head: number; readonly entry: RecordedEntry },
-): Promise<RecordedUpload> {
+async function confirm(work: RecordWork, id: Hex, entry: RecordedEntry): Promise<RecordedUpload> {
   const { chain, store, learningId, cid, confirmations } = work
   if (entry.cid !== cid) {
     throw new NonRetryable(`the chain has a record of learning ${learningId} with another content id; nothing was sent`)
@@ -79,7 +74,8 @@ async function confirm(
   const event = await chain.recordEvent(id, entry)
   if (event === null) throw new Postpone(work.pollMs, 'the chain is being reorganised')
   store.record(learningId, { status: 'tx_submitted', cid, txHash: event.txHash })
-  const depth = Math.max(0, head - event.blockNumber)
+  // Read after the event and before its block is compared: a head of before a reorganisation would overstate the depth.
+  const depth = Math.max(0, (await chain.head()) - event.blockNumber)
   const seen = { ipfs_cid: cid, chain_tx_hash: event.txHash, confirmations: depth }
   await work.context.progress({ status: 'tx_submitted', ...seen })
   if (depth < confirmations) throw new Postpone(work.pollMs, `${depth} of ${confirmations} confirmations`)
@@ -107,16 +103,18 @@ async function newestLive(
  * A new nonce is taken only when nothing that was signed for the learning can be mined any more: each nonce is used by
  * another transaction, so deep that no reorganisation brings it back.
  */
-async function mayTakeNonce(work: RecordWork, signed: readonly StoredTransaction[], head: number): Promise<boolean> {
+async function mayTakeNonce(work: RecordWork, id: Hex, signed: readonly StoredTransaction[]): Promise<boolean> {
   const { chain, confirmations, pollMs, store, learningId } = work
   if (signed.length === 0) return nothingIsUnderway(work, store.upload(learningId)?.chain_tx_hash ?? null)
+  const deep = Math.max(0, (await chain.head()) - confirmations)
+  // Asked for a block: nodes behind one address differ, and one that is behind answers as if there were no record.
+  if ((await chain.recordOf(id, deep)) !== null) throw new Postpone(pollMs, 'the transaction was mined just now')
   for (const { tx_hash } of signed) {
     const receipt = await chain.receipt(tx_hash)
     if (receipt?.succeeded !== true) continue
-    if (head - receipt.blockNumber <= confirmations) throw new Postpone(pollMs, 'the transaction was mined just now')
+    if (receipt.blockNumber > deep) throw new Postpone(pollMs, 'the transaction was mined just now')
     throw new NonRetryable(`transaction ${tx_hash} succeeded and recorded nothing; is ${chain.contract} the registry?`)
   }
-  const deep = Math.max(0, head - confirmations)
   for (const { sender, nonce } of signed) {
     if ((await chain.transactionCount(sender, deep)) > nonce) continue
     throw new Postpone(pollMs, `nonce ${nonce} was used by another transaction; waiting until that is final`)

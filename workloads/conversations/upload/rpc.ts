@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Postpone } from '../../../src/errors.ts'
+import { Offline, Postpone } from '../../../src/errors.ts'
 import { type Caller, parseAnswer, post } from './request.ts'
 
 const SERVICE = 'the chain'
@@ -16,9 +16,10 @@ export class RpcError extends Error {
   }
 }
 
+const refusalSchema = z.object({ code: z.number().optional(), message: z.string(), data: z.unknown().optional() })
 const envelope = z.union([
-  z.object({ error: z.object({ message: z.string(), data: z.unknown().optional() }) }),
-  z.object({ result: z.unknown() }),
+  z.object({ error: refusalSchema }),
+  z.object({ id: z.union([z.number(), z.string()]), result: z.unknown() }),
 ])
 
 /** A number as JSON-RPC writes it. */
@@ -45,12 +46,15 @@ export class Rpc {
     schema: Schema,
   ): Promise<z.output<Schema>> {
     this.#calls += 1
-    const body = JSON.stringify({ jsonrpc: '2.0', id: this.#calls, method, params })
+    const id = this.#calls
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
     const init = { body, headers: { 'content-type': 'application/json' } }
     const { status, text } = await post(SERVICE, this.#url, init, this.#caller)
     const answer = envelope.safeParse(parseAnswer(`${SERVICE} (status ${status})`, text))
     if (!answer.success) throw new Error(`${SERVICE} answers ${method} with ${status} and no JSON-RPC result`)
     if ('error' in answer.data) throw refusal(method, answer.data.error)
+    // A cache or proxy that mixes up answers would decide about nonces otherwise.
+    if (String(answer.data.id) !== String(id)) throw new Error(`${SERVICE} answers ${method} with that of another call`)
     const result = schema.safeParse(answer.data.result)
     if (!result.success) throw new Error(`${SERVICE} answers ${method} with a result of an unexpected form`)
     return result.data
@@ -60,7 +64,15 @@ export class Rpc {
 /** The block that was asked for is gone since its number was read. */
 const REORGANISED = /block ?out ?of ?range|header not found|unknown block/i
 
-function refusal(method: string, { message, data }: { readonly message: string; readonly data?: unknown }): Error {
+/** Providers that limit the rate say so with a status of 200 too. */
+const LIMITED_CODES: ReadonlySet<number | undefined> = new Set([-32_005, 429])
+const LIMITED = /rate limit|too many requests/i
+
+function refusal(method: string, { code, message, data }: z.infer<typeof refusalSchema>): Error {
+  // A search of too many blocks has the same code, and waiting does not help there.
+  if (LIMITED.test(message) || (LIMITED_CODES.has(code) && method !== 'eth_getLogs')) {
+    return new Offline(`${SERVICE} limits the rate of calls`)
+  }
   if (REORGANISED.test(message)) return new Postpone('2s', 'the chain is being reorganised')
   // Proxies in front of a node repeat their address, with its access key.
   const told = message.replace(/\b\w+:\/\/\S+/g, '[url]').slice(0, MESSAGE_CHARS_MAX)
