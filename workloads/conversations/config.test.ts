@@ -30,8 +30,10 @@ test('a whole configuration is read as it is', () => {
 
 test('the file of the environment need not exist, a named one must', () => {
   const missing = files.next()
-  assert.deepEqual(loadConfig(null, { MILLRACE_CONVERSATIONS_CONFIG: missing }), {})
-  assert.throws(() => loadConfig(missing), { code: 'ERR_OPTION_INVALID', message: /does not exist; create it/ })
+  const refusal = { code: 'ERR_OPTION_INVALID', message: /does not exist; create it/ }
+  assert.throws(() => loadConfig(missing), refusal)
+  // A mistyped name would otherwise mean: none of your rules.
+  assert.throws(() => loadConfig(null, { MILLRACE_CONVERSATIONS_CONFIG: missing }), refusal)
   const file = configFile({ retentionDays: 3 })
   assert.deepEqual(loadConfig(null, { MILLRACE_CONVERSATIONS_CONFIG: file }), { retentionDays: 3 })
 })

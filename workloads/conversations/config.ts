@@ -78,7 +78,7 @@ export function checkConfig(config: object, where: string): ConversationsConfig 
 
 /**
  * Reads the configuration of a worker from a JSON file. Without a name it is `MILLRACE_CONVERSATIONS_CONFIG` or
- * ~/.millrace/conversations.json, which the hook reads too, and which need not exist.
+ * ~/.millrace/conversations.json, which the hook reads too. Only the last need not exist.
  *
  * @example
  * const conversations = await openConversations({ ...loadConfig('./conversations.json'), log })
@@ -90,8 +90,9 @@ export function loadConfig(
   const name = file ?? userRulesFile(env)
   const text = name === null ? null : read(name)
   if (name === null || text === null) {
-    if (file === null) return {}
-    throw new OptionError(`${name} does not exist; create it, or leave the option out`)
+    // Nobody has named a file; one that is named must be there.
+    if (file === null && (env.MILLRACE_CONVERSATIONS_CONFIG ?? '') === '') return {}
+    throw new OptionError(`${name} does not exist; create it, or do not name it`)
   }
   const config = parsed(text)
   if (typeof config !== 'object' || config === null || Array.isArray(config)) {

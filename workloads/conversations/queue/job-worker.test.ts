@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, test } from 'node:test'
 import { open } from '../../../src/client/mill.ts'
@@ -178,10 +179,12 @@ test('a handler that is no function, and options that contradict each other, are
 // B188 X112
 test('without handlers it runs the pipeline on the file of the environment, and closes it', async (t) => {
   const file = files.next()
+  const config = `${file}.json`
+  writeFileSync(config, '{}')
   t.mock.property(process, 'env', {
     ...process.env,
     MILLRACE_ENGINE: `sqlite:${file}`,
-    MILLRACE_CONVERSATIONS_CONFIG: `${file}.none`,
+    MILLRACE_CONVERSATIONS_CONFIG: config,
   })
   const mill = await open(`sqlite:${file}`)
   const own = new DatabaseSync(file, { timeout: 5_000 })
