@@ -12,7 +12,7 @@ import { inTransaction } from '../store/database.ts'
 import { enqueueJob } from '../store/enqueue.ts'
 import { MINE_UPLOAD } from './contract.ts'
 import { answerOf, learningsAnswer } from './model-answer.ts'
-import { forModel, PAGE_MESSAGES, readPage, type StoredMessage } from './pages.ts'
+import { forModel, PAGE_MESSAGES, readPage, type StoredMessage, turnsOf } from './pages.ts'
 import type { ExtractPayload, UploadPayload } from './payloads.ts'
 
 export type ExtractionResult =
@@ -69,15 +69,20 @@ interface State {
  */
 export function extractLearning(parts: PipelineParts): Handler<ExtractPayload, ExtractionResult> {
   return async (context) => {
+    const betweenPages = turnsOf(parts.clock)
     for (;;) {
-      const result = await extract(parts, context)
+      const result = await extract(parts, context, betweenPages)
       // Another job wrote a page of it first, but may have begun before the last messages came.
       if (result !== 'again') return result
     }
   }
 }
 
-async function extract(parts: PipelineParts, context: JobContext<ExtractPayload>): Promise<ExtractionResult | 'again'> {
+async function extract(
+  parts: PipelineParts,
+  context: JobContext<ExtractPayload>,
+  betweenPages: () => void,
+): Promise<ExtractionResult | 'again'> {
   const { conversation_id: conversation } = context.payload
   const state = readState(parts.database, conversation)
   if (state === null) {
@@ -105,6 +110,7 @@ async function extract(parts: PipelineParts, context: JobContext<ExtractPayload>
     report(context, written, { ...total })
     if (until >= state.lastSeq) return { success: true, ...total }
     from = until
+    betweenPages()
   }
 }
 

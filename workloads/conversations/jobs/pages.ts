@@ -1,11 +1,27 @@
 /** How the messages of a conversation are divided into pages: one transaction and one question to the model each. */
 import type { DatabaseSync } from 'node:sqlite'
+import { Postpone } from '../../../src/errors.ts'
+import type { Clock } from '../../../src/time/clock.ts'
 import type { ModelMessage } from '../models/model.ts'
 
 /** The most messages of one page. */
 export const PAGE_MESSAGES = 500
 /** About 30 000 tokens. What is done is kept page by page, so a page must fit well into the timeout of the job. */
 const PAGE_CHARACTERS = 100_000
+
+/** Well below the timeout of the jobs. */
+const RUN_MS = 60_000
+
+/**
+ * Call between two pages. Gives the job back after a minute, without using an attempt: its timeout would count as a failure
+ * although every page is kept, and messages that keep arriving would hold the slot for ever.
+ */
+export function turnsOf(clock: Clock): () => void {
+  const startedMs = clock.monotonicMs()
+  return () => {
+    if (clock.monotonicMs() - startedMs >= RUN_MS) throw new Postpone('1s', 'there are more messages; the rest follows')
+  }
+}
 
 const IS_UNVALIDATED = `SELECT 1 AS found FROM messages WHERE conversation_id = ? AND validated_at IS NULL LIMIT 1`
 

@@ -67,6 +67,27 @@ test('a job that fails between two pages goes on with the second', async () => {
   assert.deepEqual(await results(), [{ success: true, findings: 0 }])
 })
 
+test('a job with more pages than it can do in a minute is given back, without using an attempt', async () => {
+  await using pipeline = await openValidation(files.next())
+  const { database, model, mill, run, results, clock } = pipeline
+  addMessages(database, ['first'])
+  // Each call takes 40 s, and somebody types all the time.
+  model.before = async () => {
+    await clock.advance('40s')
+    if (model.asked.length < 9) addMessages(database, [`message ${model.asked.length}`], { nowMs: clock.nowMs() })
+  }
+  for (let turn = 0; turn < 8; turn += 1) {
+    await run()
+    await clock.advance('2s')
+  }
+  assert.equal(metadataOf(database).ai_validation_completed, true)
+  assert.equal(contents(database).length, 9)
+  assert.deepEqual([...new Set(model.asked.map(({ length }) => length))], [1])
+  assert.deepEqual((await results()).at(0), { success: true, findings: 0 })
+  const jobs = await mill.jobs({ type: SANITIZE_AI_VALIDATION })
+  assert.deepEqual([...new Set(jobs.map(({ state, attempt }) => `${state} ${attempt}`))], ['completed 1'])
+})
+
 test('a message that the hook adds during the call is validated too, and none is lost', async () => {
   await using pipeline = await openValidation(files.next())
   const { database, model, run, results } = pipeline

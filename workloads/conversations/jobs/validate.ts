@@ -11,7 +11,7 @@ import { enqueueJob } from '../store/enqueue.ts'
 import { snippetHash } from '../store/secret.ts'
 import { EXTRACT_LEARNING } from './contract.ts'
 import { answerOf, findingsAnswer } from './model-answer.ts'
-import { forModel, isUnvalidated, PAGE_MESSAGES, readPage, type StoredMessage } from './pages.ts'
+import { forModel, isUnvalidated, PAGE_MESSAGES, readPage, type StoredMessage, turnsOf } from './pages.ts'
 import type { ExtractPayload, SanitizePayload } from './payloads.ts'
 import { isPlaceholder, replaceFound, storedCategory } from './replace.ts'
 
@@ -60,6 +60,7 @@ export function sanitizeAiValidation(parts: PipelineParts): Handler<SanitizePayl
     }
     if (isMarked && !isUnvalidated(database, conversation)) return { skipped: true, reason: 'already-validated' }
     logForeign(parts, context, ids)
+    const betweenPages = turnsOf(parts.clock)
     let findings = 0
     for (;;) {
       const page = readPage(database, READ_PAGE, conversation)
@@ -76,6 +77,7 @@ export function sanitizeAiValidation(parts: PipelineParts): Handler<SanitizePayl
       }
       report(context, written, page.length)
       if (!written.hasMore) return { success: true, findings }
+      betweenPages()
     }
   }
 }
