@@ -69,7 +69,7 @@ function findSpelledMail(text: string): Span[] {
 }
 
 const PHONE_WORD =
-  /(?:(?<!\[)phone|\btel\b|mobile|\bcell|\bfax\b|whats ?app|(?:call|ring|text|dial|reach|sms) (?:me|us|him|her|them|at|on)(?: at| on)?|telefon|handy|rufnummer|t[ée]l[ée]phone|m[óo]vil|celular|(?:my|his|her|their) number)\W{0,3}(?:\w{1,9}\W{1,3}){0,2}$/i
+  /(?:(?<!\[)phone|\bt[eé]l\b|contact (?:number|no\b)|mobile|\bcell|\bfax\b|whats ?app|(?:call|ring|text|dial|reach|sms) (?:me|us|him|her|them|at|on)(?: at| on)?|telefon|handy|rufnummer|t[ée]l[ée]phone|m[óo]vil|celular|(?:my|his|her|their) number)\W{0,3}(?:\w{1,9}\W{1,5}){0,2}$/i
 /** With a plus or 00 and a country code. */
 const INTERNATIONAL =
   /(?<![\w+.]|\d )(?:\+|00(?=[ -]?[1-9]\d{0,2}[ ()./-])[ -]?)\(?[1-9]\d{0,3}\)?(?:[ ()./-]{0,3}\d){6,13}(?!\w|\.\d)/g

@@ -1,16 +1,19 @@
 /** Secrets that are told by what stands before them: names of variables, headers, addresses with a password. */
 import { type Rule, type Span, spansOf } from './rule.ts'
+import { findTold } from './told-rule.ts'
 
 const KEY_NAME =
-  /(?:(pass(?:word|wd|phrase|code)|(?<![a-z])pass|passwort|kennwort|contrase[nñ]a|mot[_ -]de[_ -]passe|pwd|(?<![a-z])pw)|secret(?:[_-]?access)?(?:[_-]?key)?|(?:api|access|auth|private|priv|signing|encryption|account|master|client|app|storage)[_ -]?(?:key|secret|token)|token|credentials?|(?<![a-z])(?:sig|signature|authorization|auth))(?:[_-]?(?:value|hash|\d))?["'`\])\\]{0,3}\s{0,2}$/i
+  /(?:(pass(?:word|wd|phrase|code)|(?<![a-z])pass|passwort|kennwort|contrase[nñ]a|mot[_ -]de[_ -]passe|п[аa][рp][оo]ль|パスワード|密码|密碼|pwd|(?<![a-z])pw)|secret(?:[_-]?access)?(?:[_-]?key)?|(?:api|access|auth|private|priv|signing|encryption|account|master|client|app|storage)[_ -]?(?:key|secret|token)|token|credentials?|(?<![a-z])(?:sig|signature|authorization|auth))(?:[_-]?(?:value|hash|\d))?["'`\])\\]{0,9}\s{0,2}$/i
 /** What may stand before `:`, `=`, `=>`, `:=`, and what is longest looked at. */
 const NAME_MAX = 48
 
 /** Values that name a type, a variable or nothing: `token: string`, `password = null`, `secret: <your secret>`. */
 const NO_VALUE =
-  /^(?:string|number|boolean|bool|str|int|integer|bytes|any|unknown|object|null|undefined|none|nil|true|false|void|optional|required|text|varchar|secret|token|password|passwd|bearer|basic|process|env|redacted|example|placeholder|await|new|function|async|readonly|self|this|not|x{3,}|\*+|\.{3,}|-+|_+|(?:[A-Z]\w{2,9})?Array|Buffer|(?:your|my|the)[-_ ].{0,40})$/i
+  /^(?:string|number|boolean|bool|str|int|integer|bytes|any|unknown|object|null|undefined|none|nil|true|false|void|optional|required|text|varchar|secret|token|password|passwd|bearer|basic|process|env|redacted|example|placeholder|await|new|function|async|readonly|self|this|not|x{3,}|\*+|\.{3,}|-+|_+|(?:[A-Z]\w{2,9})?Array|Buffer|same-origin|include|omit|(?:your|my|the)[-_ ].{0,40}|![A-Za-z]+)$/i
 const CODE = /^(?:[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$#]|\(|\[|<|\?\?|!\.|::|->)|[$%{<([|&]|=>|\.\.\.)/
-const WORD = /^[A-Za-z_$]+$/
+const WORD = /^[A-Za-z_$\u00a1-\uffff]+$/
+/** `password: 'Password is required'` is what a form says. */
+const PROSE = /^[A-Za-z' ]{0,60}\b(?:is|are|must|should|required|please|invalid|incorrect|cannot|does|do)\b/i
 const DIGITS = /^\d{1,5}$/
 
 /** A & ends a value only where another one follows it. */
@@ -26,13 +29,15 @@ interface Value {
 function valueAt(text: string, at: number): Value | null {
   let start = at
   while (start < at + 4 && (text[start] === ' ' || text[start] === '\t')) start++
-  const escaped = text[start] === '\\' ? 1 : 0
-  const quote = text[start + escaped] ?? ''
+  // JSON within JSON: the quote has backslashes before it, and the one that closes has as many.
+  let escapes = 0
+  while (escapes < 8 && text[start + escapes] === '\\') escapes++
+  const quote = text[start + escapes] ?? ''
   if (quote === '"' || quote === "'" || quote === '`') {
-    const open = start + escaped + 1
+    const open = start + escapes + 1
     for (let end = open; end < text.length && end - open < 512 && text[end] !== '\n'; end++) {
-      if (text[end] === '\\' && escaped === 0) end++
-      else if (text[end] === quote) return { start: open, end: end - escaped, quoted: true }
+      if (text[end] === '\\' && escapes === 0) end++
+      else if (text[end] === quote) return { start: open, end: Math.max(open, end - escapes), quoted: true }
     }
     // A quote without an end: what follows without a blank.
     start = open
@@ -42,11 +47,19 @@ function valueAt(text: string, at: number): Value | null {
   return end === start ? null : { start, end, quoted: false }
 }
 
+/** No name in code has so many digits among letters of both sizes. */
+function isRandom(part: string): boolean {
+  return (
+    part.length >= 20 && /^[\w-]+$/.test(part) && /[a-z]/.test(part) && /(?:\d\D*){3}/.test(part) && /[A-Z]/.test(part)
+  )
+}
+
 function isSecret(value: string, quoted: boolean, isPassword: boolean, tight: boolean): boolean {
   const bare = value.replace(/[.:]+$/, '')
   if (bare.length < 3 || NO_VALUE.test(bare) || /\$\{|^(?:\{\{|<|%[A-Z_]+%$)/.test(bare)) return false
+  if (quoted && PROSE.test(bare)) return false
   if (quoted) return isPassword ? true : !/\s/.test(bare) && bare.length >= 6
-  if (CODE.test(bare)) return false
+  if (CODE.test(bare)) return bare.split('.').some(isRandom)
   if (DIGITS.test(bare)) return isPassword && bare.length >= 4
   // A word alone is a variable or a type, except in `password=hunter` as in a shell, an address or an .ini file.
   if (WORD.test(bare))
@@ -54,17 +67,30 @@ function isSecret(value: string, quoted: boolean, isPassword: boolean, tight: bo
   return bare.length >= (isPassword ? 4 : 6)
 }
 
-const SIGN = /(?<=[\w"'`\]) \u00f1])[:=](?:=|>){0,2}/g
+const SIGN = /(?<=[\w"'`\]) \u00a1-\uffff])[:=](?:=|>){0,2}/g
 
 /** An earlier replacement, such as [SECRET], is no name. */
 const MARK = /\[[A-Z_]+\]\s{0,2}$/
+
+/** `apiKey: string = '…'`, `api_key: str = '…'`. */
+const TYPE = /(?<=[\w\])?]):\s{0,2}&?[A-Za-z][\w.<>]{0,20}(?:\s?\|\s?\w{1,20})?\s{0,2}$/
+/** name: DB_PASSWORD, value: …, as in XML and in the settings of containers. */
+const NAMED = /\b(?:name|key)["']?\s{0,2}[:=]\s{0,2}["']?([\w.-]{1,64})["']?[\s,]{1,24}["']?value["']?\s{0,2}$/i
+
+function nameBefore(text: string, sign: number): RegExpExecArray | null {
+  const before = text.slice(Math.max(0, sign - NAME_MAX), sign)
+  if (MARK.test(before)) return null
+  const name = KEY_NAME.exec(before) ?? (text[sign] === '=' ? KEY_NAME.exec(before.replace(TYPE, '')) : null)
+  if (name !== null || !/value["']?\s{0,2}$/i.test(before)) return name
+  const named = NAMED.exec(text.slice(Math.max(0, sign - 3 * NAME_MAX), sign))?.[1]
+  return named === undefined ? null : KEY_NAME.exec(named)
+}
 
 function findAssigned(text: string): Span[] {
   const spans: Span[] = []
   for (const { start: sign, end: behind } of spansOf(SIGN, text)) {
     if (sign < (spans.at(-1)?.end ?? 0)) continue
-    const before = text.slice(Math.max(0, sign - NAME_MAX), sign)
-    const name = MARK.test(before) ? null : KEY_NAME.exec(before)
+    const name = nameBefore(text, sign)
     const value = name === null ? null : valueAt(text, behind)
     if (name === null || value === null) continue
     const tight = value.start === sign + 1 && /\w/.test(text[sign - 1] ?? '')
@@ -74,12 +100,9 @@ function findAssigned(text: string): Span[] {
   return spans
 }
 
-/** `--password hunter2`, `the password is hunter2!`: a digit or a sign within, else it is a sentence. */
-const TOLD =
-  /(?:--(?:[a-z]{1,20}-)?(?:password|passwd|token|secret|api-key)\s{1,2}|(?<!\[)\b(?:password|passwd|passphrase|passcode|passwort|pwd|secret|token|api key|access key|credentials?)\b[^\n=:'"`]{0,24}?\s(?:is|was|to|are|ist|lautet)(?: now)?:?\s{1,2})["'`]?(?=[^\s"'`]{0,60}[\d!@#$%^&*?+])([^\s"'`<>]{6,128}?)(?=["'`]|[.,;:!?)]{0,2}(?:\s|$))/dgi
 const HEADER =
   /\b(?:authorization["'`]?\s{0,2}[:=]\s{0,2}["'`]?(?:bearer|basic|token|digest|apikey)|bearer|x-api-key["'`]?\s{0,2}[:=])\s{1,2}["'`]?([A-Za-z\d._~+/=:-]{8,})/dgi
-const USER_FLAG = /(?<=\s)(?:-u|--user|--proxy-user)[ =]["']?([^\s:"'$]{1,64}:[^\s"'$]{1,128})/dg
+const USER_FLAG = /(?<=\s)(?:-u|--user|--proxy-user)[ =]["']?(?!\d+:\d+(?:\s|$))([^\s:"'$]{1,64}:[^\s"'$]{1,128})/dg
 
 function findHeader(text: string): Span[] {
   // "a bearer certificate" is a sentence.
@@ -117,7 +140,8 @@ function userInfoLength(text: string, start: number, pattern: RegExp): number {
 }
 
 /** Part of every name and word above. Without one, three patterns need not be compiled. */
-const WORDS_HINT = /pass|pw|secret|token|key|credential|sig|auth|bearer|kennwort|contrase|mot[_ -]de/i
+const WORDS_HINT =
+  /pass|pw|secret|token|key|credential|sig|auth|bearer|kennwort|contrase|mot[_ -]de|cookie|mysql|mariadb|login|identified|sess|\.sid|п|パスワード|密码|密碼/i
 
 export const CREDENTIAL_RULES: readonly Rule[] = [
   { id: 'connection-string', category: 'secret', replacement: '[CREDENTIALS]', find: findUserInfo },
@@ -134,6 +158,6 @@ export const CREDENTIAL_RULES: readonly Rule[] = [
     category: 'secret',
     replacement: '[SECRET]',
     hint: WORDS_HINT,
-    find: (text) => spansOf(TOLD, text, undefined, 1),
+    find: findTold,
   },
 ]

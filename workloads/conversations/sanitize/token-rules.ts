@@ -28,14 +28,14 @@ const TOKENS: readonly (readonly [id: string, replacement: string, pattern: RegE
   [
     'service-token',
     '[TOKEN]',
-    /dckr_pat_[\w-]{20,}|lin_api_[A-Za-z\d]{30,}|figd_[\w-]{30,}|sntry[su]_[\w+/=-]{30,}|rubygems_[\da-f]{40,}|ATATT3[\w=-]{20,}|NRAK-[A-Z\d]{20,}|AGE-SECRET-KEY-1[A-Z\d]{50,}|(?<![A-Za-z\d])(?:gsk|xai|r8|pplx|dapi|key)[_-]?(?=[A-Za-z]{0,30}\d)(?=[a-z\d]{0,30}[A-Z]|[\da-f]{32})[A-Za-z\d]{32,}/g,
+    /dckr_pat_[\w-]{20,}|HRKU-[\w-]{30,}|sq[apu]_[\da-f]{40}|discord(?:app)?\.com\/api\/webhooks\/\d{8,20}\/[\w-]{40,}|(?<![\w-])[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}|lin_api_[A-Za-z\d]{30,}|figd_[\w-]{30,}|sntry[su]_[\w+/=-]{30,}|rubygems_[\da-f]{40,}|ATATT3[\w=-]{20,}|NRAK-[A-Z\d]{20,}|AGE-SECRET-KEY-1[A-Z\d]{50,}|(?<![A-Za-z\d])(?:gsk|xai|r8|pplx|dapi|key)[_-]?(?=[A-Za-z]{0,30}\d)(?=[a-z\d]{0,30}[A-Z]|[\da-f]{32})[A-Za-z\d]{32,}/g,
   ],
   ['jwt', '[JWT]', /(?<![\w-])eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*){0,3}/g],
 ]
 
 /** The prefixes above: ordinary text has none of them. */
 const TOKEN_HINT =
-  /A(?:KIA|SIA|ROA|IDA|BIA|CCA|TATT3|GE-SECRET-KEY|Iza)|gh[pousr]_|github_pat_|gl[a-z]{2,5}-|xox|xapp-|hooks\.slack|[rsp]k_(?:live|test)|whsec_|sk-|ya29\.|GOCSPX|1\/\/0|npm_|pypi-|\d:AA|SG\.|(?:SK|AC)[\da-f]{8}|hf_|api_org_|do[opr]_v1|shp|hv[sbr]\.|dckr_|lin_api|figd_|sntry|rubygems_|NRAK-|gsk|xai|r8|pplx|dapi|key[_-]?[A-Za-z\d]{8}|eyJ/
+  /A(?:KIA|SIA|ROA|IDA|BIA|CCA|TATT3|GE-SECRET-KEY|Iza)|gh[pousr]_|github_pat_|gl[a-z]{2,5}-|xox|xapp-|hooks\.slack|[rsp]k_(?:live|test)|whsec_|sk-|ya29\.|GOCSPX|1\/\/0|npm_|pypi-|\d:AA|SG\.|(?:SK|AC)[\da-f]{8}|hf_|api_org_|do[opr]_v1|shp|hv[sbr]\.|dckr_|lin_api|figd_|sntry|rubygems_|NRAK-|HRKU-|sq[apu]_|webhooks\/\d|[MNO][\w-]{23,27}\.|gsk|xai|r8|pplx|dapi|key[_-]?[A-Za-z\d]{8}|eyJ/
 
 const AWS_SECRET = /(?<![A-Za-z\d/+=])[A-Za-z\d/+]{40}(?![A-Za-z\d/+=])/g
 /** A bare run of 40 characters is a secret key only near such a word: git's hashes are as long. */

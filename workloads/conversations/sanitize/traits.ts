@@ -1,3 +1,5 @@
+import { TOLD_WORDS } from './told-rule.ts'
+
 /**
  * What a text has at all, found in one pass of plain code. A rule that needs what is not there is not tried: the first use of a
  * regular expression costs more than this pass, and the hook starts anew for every prompt.
@@ -55,6 +57,7 @@ const namesSecret = has(
   'kennwort',
   'contrase',
   'mot',
+  ...TOLD_WORDS,
 )
 
 /** `sig` and `signature`, but not the word `sign`. */
