@@ -79,7 +79,7 @@ describe('millrace conversations', () => {
     assert.deepEqual(await found('spac*'), ['l2'])
     // No syntax of FTS5 reaches the database.
     for (const hostile of ['"', 'NEAR(', 'title:', 'a OR b', '-pool', "'; DROP TABLE learnings", '^', '*']) {
-      await found(hostile)
+      assert.ok((await found(hostile)).length < 2, hostile)
     }
     assert.deepEqual((await found()).length, 2)
     const { out } = await runCli(['conversations', 'learnings', 'pool', ...engine])
@@ -128,10 +128,15 @@ describe('millrace conversations', () => {
 
   it('refuses what it cannot read, and creates nothing', async (t) => {
     const folder = await temporaryFolder(t)
+    writeFileSync(join(folder, 'text.db'), 'This is no database. '.repeat(300))
     const wrong: readonly (readonly [args: readonly string[], code: number, says: RegExp])[] = [
       [['list', '--engine', `sqlite:${folder}/none.db`], 1, /no conversations in .*none.db.*ERR_SCHEMA_MISSING/],
       [['list', '--engine', 'redis://127.0.0.1:1'], 2, /kept in SQLite, not in redis.*ERR_OPTION_INVALID/],
       [['list', '--limit', 'few'], 2, /whole number/],
+      [['list', '--limit', '0'], 2, /'limit' is 0; give a whole number from 1 to 10000/],
+      [['learnings', '--limit', '-1'], 2, /'limit' is -1/],
+      [['uploads', '--limit', '10001'], 2, /'limit' is 10001/],
+      [['list', '--engine', `sqlite:${folder}/text.db`], 1, /not an SQLite database.*ERR_STORAGE_NOT_A_DATABASE/],
       [['lst'], 2, /Did you mean list/],
       [['show'], 2, /missing required argument 'id'/],
     ]

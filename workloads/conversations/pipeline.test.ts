@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { drain, settled } from '../../src/testing/drain.ts'
@@ -138,4 +138,10 @@ test('unknown options, other engines and wrong settings are refused before a fil
     await assert.rejects(openConversations(given), { code: 'ERR_OPTION_INVALID', message })
   }
   assert.equal(existsSync(file), false)
+})
+
+test('a file that is no database gets an error that says so', async () => {
+  const file = files.next()
+  writeFileSync(file, 'This is no database. '.repeat(300))
+  await assert.rejects(openConversations({ engine: `sqlite:${file}` }), { code: 'ERR_STORAGE_NOT_A_DATABASE' })
 })

@@ -4,6 +4,7 @@ import path from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { type Mill, open } from '../../src/client/mill.ts'
 import { fileOf } from '../../src/engines/sqlite/database.ts'
+import { toEngineError } from '../../src/engines/sqlite/faults.ts'
 import { defineJob, type Log } from '../../src/job/definition.ts'
 import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import { silentLog } from '../../src/observe/log.ts'
@@ -117,7 +118,7 @@ export function openPipeline(options: PipelineOptions = {}): Pipeline {
   const fetch = approvedFetch({ endpoints, log })
   const { database: file } = conversationsFile(engine)
   if (engine === CONVERSATIONS_ENGINE) mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
-  const database = openDatabase(file, { nowMs: clock.nowMs() })
+  const database = opened(file, clock)
   const secret = secretOf(database)
   const parts: PipelineParts = {
     ...{ database, secret, clock, sanitize, model, fetch, upload },
@@ -135,6 +136,14 @@ export function openPipeline(options: PipelineOptions = {}): Pipeline {
     hookHandler: (input) => hookHandler(input, { database, sanitize, secret, clock }),
     forget: (conversationId) => forgetConversation(stored, conversationId),
     close: () => database.close(),
+  }
+}
+
+function opened(file: string, clock: Clock): DatabaseSync {
+  try {
+    return openDatabase(file, { nowMs: clock.nowMs() })
+  } catch (error) {
+    throw toEngineError(error, `opening ${file}`)
   }
 }
 

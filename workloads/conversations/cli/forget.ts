@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CommandCall } from '../../../src/cli/extensions.ts'
 import { open } from '../../../src/client/mill.ts'
+import { toEngineError } from '../../../src/engines/sqlite/faults.ts'
 import { OptionError } from '../../../src/errors.ts'
 import { toConversationId } from '../hook/input.ts'
 import { spooledOf } from '../hook/spool.ts'
@@ -60,11 +61,14 @@ function count({ engine }: CommandCall, database: DatabaseSync, id: string): Tol
 }
 
 function remove({ engine, clock }: CommandCall, id: string): Forgotten {
-  const database = openDatabase(conversationsFile(engine).database, { nowMs: clock.nowMs() })
+  let database: DatabaseSync | null = null
   try {
+    database = openDatabase(conversationsFile(engine).database, { nowMs: clock.nowMs() })
     return forgetConversation({ database, clock }, id)
+  } catch (error) {
+    throw toEngineError(error, 'forgetting')
   } finally {
-    database.close()
+    database?.close()
   }
 }
 

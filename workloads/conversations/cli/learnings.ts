@@ -1,8 +1,9 @@
 /** `millrace conversations learnings` and `uploads`. */
+import type { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
 import type { CommandCall } from '../../../src/cli/extensions.ts'
 import { toMatch } from '../store/learnings.ts'
-import { reading } from './open.ts'
+import { limitOf, reading } from './open.ts'
 
 const Learning = z.object({
   id: z.string(),
@@ -33,16 +34,19 @@ const Upload = z.object({
   updated_at: z.string(),
 })
 
+function found(database: DatabaseSync, match: string, limit: number) {
+  return match === '' ? [] : database.prepare(FOUND).all(match, limit)
+}
+
 export async function listLearnings(call: CommandCall): Promise<void> {
-  const match = toMatch(call.arguments.join(' '))
-  const limit = Number(call.options.limit)
+  const query = call.arguments.join(' ')
+  const [isSearch, match] = [query !== '', toMatch(query)]
+  const limit = limitOf(call)
   const rows = reading(call, (database) =>
-    Learning.array().parse(
-      match === '' ? database.prepare(LATEST).all(limit) : database.prepare(FOUND).all(match, limit),
-    ),
+    Learning.array().parse(isSearch ? found(database, match, limit) : database.prepare(LATEST).all(limit)),
   )
   if (call.json) for (const row of rows) call.terminal.print(JSON.stringify(row))
-  else if (rows.length === 0) call.terminal.print(match === '' ? 'No learnings.' : 'No learning has these words.')
+  else if (rows.length === 0) call.terminal.print(isSearch ? 'No learning has these words.' : 'No learnings.')
   else {
     call.table(
       [{ title: 'ID' }, { title: 'CATEGORY' }, { title: 'CONFIDENCE', align: 'right' }, { title: 'TITLE' }],
@@ -52,7 +56,7 @@ export async function listLearnings(call: CommandCall): Promise<void> {
 }
 
 export async function listUploads(call: CommandCall): Promise<void> {
-  const limit = Number(call.options.limit)
+  const limit = limitOf(call)
   const rows = reading(call, (database) => Upload.array().parse(database.prepare(UPLOADS).all(limit)))
   if (call.json) for (const row of rows) call.terminal.print(JSON.stringify(row))
   else if (rows.length === 0) call.terminal.print('Nothing was published.')

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { CommandCall } from '../../../src/cli/extensions.ts'
-import { EngineError } from '../../../src/errors.ts'
+import { toEngineError } from '../../../src/engines/sqlite/faults.ts'
+import { EngineError, OptionError } from '../../../src/errors.ts'
 import { conversationsFile } from '../store/location.ts'
 import { conversationsVersion } from '../store/schema.ts'
 
@@ -19,11 +20,23 @@ export function missingDatabase(file: string): EngineError {
 export function reading<Answer>({ engine }: CommandCall, read: (database: DatabaseSync) => Answer): Answer {
   const { database: file } = conversationsFile(engine)
   if (!existsSync(file)) throw missingDatabase(file)
-  const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_MS })
+  let database: DatabaseSync | null = null
   try {
+    database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_MS })
     if (conversationsVersion(database) === 0) throw missingDatabase(file)
     return read(database)
+  } catch (error) {
+    throw toEngineError(error, `reading ${file}`)
   } finally {
-    database.close()
+    database?.close()
   }
+}
+
+const LIMIT_MAX = 10_000
+
+/** SQLite takes a negative limit for none. */
+export function limitOf({ options }: CommandCall): number {
+  const limit = Number(options.limit)
+  if (limit >= 1 && limit <= LIMIT_MAX) return limit
+  throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIMIT_MAX}`)
 }

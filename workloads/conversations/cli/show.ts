@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { CommandCall } from '../../../src/cli/extensions.ts'
 import { MillraceError } from '../../../src/errors.ts'
 import { toConversationId } from '../hook/input.ts'
-import { reading } from './open.ts'
+import { limitOf, reading } from './open.ts'
 
 const Listed = z.object({
   id: z.string(),
@@ -37,9 +37,8 @@ const LEARNINGS = `SELECT l.id, l.category, l.confidence, l.title, u.status FROM
 LEFT JOIN uploads u ON u.learning_id = l.id WHERE l.conversation_id = ? ORDER BY l.id`
 
 export async function listConversations(call: CommandCall): Promise<void> {
-  const rows = reading(call, (database) =>
-    Listed.array().parse(database.prepare(LATEST).all(Number(call.options.limit))),
-  )
+  const limit = limitOf(call)
+  const rows = reading(call, (database) => Listed.array().parse(database.prepare(LATEST).all(limit)))
   if (call.json) for (const row of rows) call.terminal.print(JSON.stringify(row))
   else if (rows.length === 0) call.terminal.print('No conversations.')
   else {
