@@ -7,7 +7,7 @@ import { OptionError } from '../../../src/errors.ts'
 import { toConversationId } from '../hook/input.ts'
 import { spooledOf } from '../hook/spool.ts'
 import { openDatabase } from '../store/database.ts'
-import { type Forgotten, forgetConversation, type Published } from '../store/forget.ts'
+import { type Forgotten, forgetConversation, type Published, readPublished } from '../store/forget.ts'
 import { CONVERSATIONS_ENGINE, conversationsFile } from '../store/location.ts'
 import { reading } from './open.ts'
 import { unknownConversation } from './show.ts'
@@ -32,12 +32,9 @@ const COUNT = `SELECT
   (SELECT count(*) FROM sanitization_log WHERE conversation_id = :id) AS findings,
   (SELECT count(*) FROM learnings WHERE conversation_id = :id) AS learnings`
 
-const PUBLISHED = `SELECT u.learning_id, u.status, u.ipfs_cid, u.chain_tx_hash
-FROM uploads u JOIN learnings l ON l.id = u.learning_id WHERE l.conversation_id = ? ORDER BY l.id`
-
 type Told = Pick<Forgotten, 'messages' | 'findings' | 'learnings'> &
   Partial<Pick<Forgotten, 'jobs' | 'spooled' | 'isErased'>> & {
-    readonly published: readonly Pick<Published, 'learning_id' | 'ipfs_cid' | 'chain_tx_hash'>[]
+    readonly published: readonly Published[]
   }
 
 /** Null for a conversation of which nothing is stored, and nothing waits in the spool. */
@@ -45,18 +42,12 @@ function count({ engine }: CommandCall, database: DatabaseSync, id: string): Tol
   const row = database.prepare(COUNT).get({ id })
   const spooled = spooledOf(conversationsFile(engine).database, id).length
   if (row === undefined || (row.isStored === 0 && spooled === 0)) return null
-  const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
-  const published = database.prepare(PUBLISHED).all(id)
   return {
     messages: Number(row.messages),
     findings: Number(row.findings),
     learnings: Number(row.learnings),
     spooled,
-    published: published.map(({ learning_id, ipfs_cid, chain_tx_hash }) => ({
-      learning_id: String(learning_id),
-      ipfs_cid: text(ipfs_cid),
-      chain_tx_hash: text(chain_tx_hash),
-    })),
+    published: readPublished(database, [id]),
   }
 }
 
@@ -100,8 +91,14 @@ function tell(call: CommandCall, verb: 'Removed' | 'Would remove', id: string, t
     if (published.length === 0) return
     terminal.print('Published, and cannot be taken back:')
     table(
-      [{ title: 'LEARNING' }, { title: 'CONTENT ID' }, { title: 'TRANSACTION' }],
-      published.map((one) => [one.learning_id, one.ipfs_cid ?? '-', one.chain_tx_hash ?? '-']),
+      [{ title: 'LEARNING' }, { title: 'STATUS' }, { title: 'CONTENT ID' }, { title: 'TRANSACTION' }],
+      published.map((one) => [
+        one.learning_id,
+        one.status ?? 'perhaps',
+        one.ipfs_cid ?? '-',
+        // One that was signed and not mined yet may still be.
+        one.chain_tx_hash ?? one.transactions.at(-1) ?? '-',
+      ]),
     )
   }
 }

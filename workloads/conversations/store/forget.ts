@@ -23,6 +23,7 @@ export interface ForgetParts {
 
 const publishedRow = z.object({
   learning_id: z.string(),
+  /** Null: it was sent to IPFS, and nobody knows whether it arrived. */
   status: z.enum(['ipfs_uploaded', 'tx_submitted', 'confirmed']).nullable(),
   ipfs_cid: z.string().nullable(),
   chain_tx_hash: z.string().nullable(),
@@ -56,10 +57,18 @@ const OF = 'IN (SELECT value FROM json_each(:ids))'
 const LEARNINGS_OF = `SELECT id FROM learnings WHERE conversation_id ${OF}`
 
 const READ_PUBLISHED = `
-SELECT learnings.id AS learning_id, status, ipfs_cid, chain_tx_hash,
+SELECT learnings.id AS learning_id, status, coalesce(uploads.ipfs_cid, started.ipfs_cid) AS ipfs_cid, chain_tx_hash,
   (SELECT json_group_array(tx_hash) FROM upload_transactions WHERE learning_id = learnings.id) AS transactions
 FROM learnings LEFT JOIN uploads ON uploads.learning_id = learnings.id
-WHERE conversation_id ${OF} AND (uploads.id IS NOT NULL OR transactions <> '[]') ORDER BY learnings.id`
+LEFT JOIN upload_starts AS started ON started.learning_id = learnings.id
+WHERE conversation_id ${OF} AND (uploads.id IS NOT NULL OR started.ipfs_cid IS NOT NULL OR transactions <> '[]')
+ORDER BY learnings.id`
+
+/** What was published of conversations that are still there. */
+export function readPublished(database: DatabaseSync, conversations: readonly string[]): readonly Published[] {
+  const rows = database.prepare(READ_PUBLISHED).all({ ids: JSON.stringify(conversations) })
+  return rows.map((row) => publishedRow.parse(row))
+}
 
 /** A worker that runs one of them loses its lease, so its handler is aborted and its result refused. */
 const REMOVE_JOBS = `
@@ -146,10 +155,7 @@ function stillOld(database: DatabaseSync, found: readonly { readonly id?: unknow
 /** In a transaction. */
 function remove(database: DatabaseSync, conversations: readonly string[]): Forgotten {
   const ids = JSON.stringify(conversations)
-  const published = database
-    .prepare(READ_PUBLISHED)
-    .all({ ids })
-    .map((row) => publishedRow.parse(row))
+  const published = readPublished(database, conversations)
   const jobs = database.prepare(REMOVE_JOBS).all({ ids })
   database.prepare(REMOVE_EVENTS).run({ ids: JSON.stringify(jobs.map(({ id }) => id)) })
   const from = (table: 'sanitization_log' | 'learnings' | 'messages'): number =>

@@ -85,6 +85,13 @@ CREATE TABLE uploads (
   updated_at TEXT NOT NULL
 );
 
+-- Written before a learning is sent to IPFS: a run that is killed or cut off may have published it. Outlives its learning.
+CREATE TABLE upload_starts (
+  learning_id TEXT PRIMARY KEY,
+  ipfs_cid TEXT NOT NULL,
+  created_at TEXT NOT NULL
+);
+
 -- Every transaction that was signed for an upload, stored before it is sent. A nonce can have several hashes (fee bumps).
 CREATE TABLE upload_transactions (
   tx_hash TEXT PRIMARY KEY,

@@ -4,7 +4,9 @@ import { parseDurationMs } from '../../../src/time/duration.ts'
 import type { UploadPayload } from '../jobs/payloads.ts'
 import { shownEndpoint } from '../network.ts'
 import type { PipelineParts, UploadSettings } from '../options.ts'
+import { inTransaction } from '../store/database.ts'
 import { Chain } from './chain.ts'
+import { cidOf } from './cid.ts'
 import { publishedDocument, readPublishable } from './document.ts'
 import { addToIpfs } from './ipfs.ts'
 import { type RecordedUpload, recordLearning, type UploadStep } from './record-learning.ts'
@@ -80,8 +82,13 @@ async function publish(
   { payload, progress }: JobContext<UploadPayload>,
   { parts, settings, store, caller, onStep }: PublishParts,
 ): Promise<string> {
-  const learning = readPublishable(parts.database, parts.sanitize, payload.learning_id)
-  const cid = await addToIpfs(settings.ipfsEndpoint, publishedDocument(learning), caller)
+  // In one transaction: a learning that is forgotten is either not sent, or said to be published.
+  const document = inTransaction(parts.database, () => {
+    const content = publishedDocument(readPublishable(parts.database, parts.sanitize, payload.learning_id))
+    store.start(payload.learning_id, cidOf(content))
+    return content
+  })
+  const cid = await addToIpfs(settings.ipfsEndpoint, document, caller)
   await onStep('ipfs-added')
   store.record(payload.learning_id, { status: 'ipfs_uploaded', cid })
   await onStep('ipfs-stored')

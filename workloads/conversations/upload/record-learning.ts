@@ -157,13 +157,16 @@ async function signFirst(work: RecordWork, id: Hex, seen: number): Promise<void>
 }
 
 function keep(
-  { store, learningId, chain }: RecordWork,
+  { store, learningId, chain, assertPublishable }: RecordWork,
   { address }: Signer,
   { hash, raw, nonce }: { readonly hash: string; readonly raw: Hex; readonly nonce: number },
   race: { readonly seen: number; readonly nonceIsNew: boolean },
 ): boolean {
   const genesis_hash = chain.genesis
-  return store.insert({ tx_hash: hash, learning_id: learningId, genesis_hash, sender: address, nonce, raw }, race)
+  return store.insert(
+    { tx_hash: hash, learning_id: learningId, genesis_hash, sender: address, nonce, raw },
+    { ...race, check: () => assertPublishable(learningId) },
+  )
 }
 
 function outOfFunds({ context, learningId }: RecordWork, sender: string | null): Postpone {

@@ -48,6 +48,9 @@ ON CONFLICT (learning_id) DO UPDATE SET
   updated_at = excluded.updated_at
 WHERE uploads.status = 'ipfs_uploaded' OR (uploads.status = 'tx_submitted' AND excluded.status <> 'ipfs_uploaded')`
 
+const START = `INSERT INTO upload_starts (learning_id, ipfs_cid, created_at) VALUES (:learning, :cid, :now)
+ON CONFLICT (learning_id) DO UPDATE SET ipfs_cid = excluded.ipfs_cid`
+
 const TRANSACTION_COLUMNS = 'tx_hash, learning_id, genesis_hash, sender, nonce, raw, created_at'
 const OF_LEARNING = `SELECT ${TRANSACTION_COLUMNS} FROM upload_transactions
 WHERE learning_id = ? AND chain_id = ? AND lower(contract_address) = lower(?) ORDER BY created_at, rowid`
@@ -59,7 +62,7 @@ const INSERT = `INSERT INTO upload_transactions
 (tx_hash, learning_id, chain_id, genesis_hash, contract_address, sender, nonce, raw, created_at)
 VALUES (:hash, :learning, :chain, :genesis, :contract, :sender, :nonce, :raw, :now)`
 
-/** The rows of `uploads` and `upload_transactions`. */
+/** The rows of `uploads`, `upload_starts` and `upload_transactions`. */
 export class UploadStore {
   readonly #database: DatabaseSync
   readonly #clock: Clock
@@ -74,6 +77,11 @@ export class UploadStore {
   upload(learningId: string): UploadRow | null {
     const row = this.#database.prepare(`SELECT * FROM uploads WHERE learning_id = ?`).get(learningId)
     return row === undefined ? null : uploadRow.parse(row)
+  }
+
+  /** Notes, before anything is sent, that the learning may be on IPFS from now on. */
+  start(learningId: string, cid: string): void {
+    this.#database.prepare(START).run({ learning: learningId, cid, now: toIso(this.#clock.nowMs()) })
   }
 
   /** Does nothing when the row has a later status already. */
@@ -117,13 +125,15 @@ export class UploadStore {
 
   /**
    * Stores a signed transaction, before it is sent. False, and nothing is stored, when another worker was faster: it has
-   * signed for this learning since `seen` rows were read, or has given out the nonce.
+   * signed for this learning since `seen` rows were read, or has given out the nonce. `check` may throw: signing takes time,
+   * and the learning may have been forgotten meanwhile.
    */
   insert(
     transaction: NewTransaction,
-    { seen, nonceIsNew }: { readonly seen: number; readonly nonceIsNew: boolean },
+    { seen, nonceIsNew, check }: { readonly seen: number; readonly nonceIsNew: boolean; check?(): void },
   ): boolean {
     return inTransaction(this.#database, () => {
+      check?.()
       if (this.transactionsOf(transaction.learning_id).length !== seen) return false
       if (nonceIsNew && this.nextNonce(transaction.sender) > transaction.nonce) return false
       this.#database.prepare(INSERT).run({
