@@ -104,7 +104,7 @@ describe('millrace conversations', () => {
     const { code, out } = await forget('--yes', '--reason', 'they asked')
     assert.equal(code, 0)
     assert.match(out, /^Removed: .*2 learnings/)
-    assert.match(out, /cannot be taken back:\n.*\nl1 +bafy1 +0xabc\n$/)
+    assert.match(out, /cannot be taken back:\n.*\nl1 +confirmed +bafy1 +0xabc\n$/)
     const [entry] = jsonLines((await runCli(['audit', '--json', ...engine])).out)
     assert.deepEqual([entry?.action, entry?.subject, entry?.reason], ['forget', FIRST, 'they asked'])
     assert.equal((await forget('--yes')).code, 1)
