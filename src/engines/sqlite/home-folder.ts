@@ -1,5 +1,4 @@
-import { homedir } from 'node:os'
-import path from 'node:path'
+import { isAbsolute } from 'node:path'
 
 /**
  * Null where the user has none: HOME is empty or not absolute, or it is not set and the system does not know the user, as in
@@ -7,8 +6,10 @@ import path from 'node:path'
  */
 export function homeFolder(): string | null {
   try {
-    const home = homedir()
-    return path.isAbsolute(home) ? home : null
+    const set = process.platform === 'win32' ? undefined : process.env.HOME
+    // As node:os would answer, without loading it: the hook of the conversations starts anew for every prompt.
+    const home = set ?? process.getBuiltinModule('node:os').homedir()
+    return isAbsolute(home) ? home : null
   } catch {
     return null
   }

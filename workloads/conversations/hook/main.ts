@@ -3,21 +3,26 @@
  * `millrace-hook`: records one event of a coding assistant. It ends with 0 in bounded time whatever happens, and prints nothing
  * to standard output, which some assistants read. Built into one CommonJS file of built-in modules (scripts/hook.ts).
  */
-import { mkdirSync, writeSync } from 'node:fs'
-import path from 'node:path'
+import { mkdirSync, statSync, writeSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { homeFolder } from '../../../src/engines/sqlite/home-folder.ts'
 import { isMillraceError } from '../../../src/errors.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 import { toIso } from '../../../src/time/iso.ts'
-import { createSanitizer } from '../sanitize/sanitize.ts'
-import { loadUserRules, userRulesFile } from '../sanitize/user-rules.ts'
+import type { Sanitize } from '../sanitize/rule.ts'
+import { userRulesFile } from '../sanitize/rules-file.ts'
+import { sanitizerOf } from '../sanitize/sanitizer.ts'
 import { conversationsFile } from '../store/location.ts'
 import { randomBytes, readSecret } from '../store/secret.ts'
 import { type SanitizedMessage, sanitizeMessage } from './capture.ts'
+import { type HookCode, saveHookCode } from './code-cache.ts'
 import { type RawMessage, readInput } from './input.ts'
 import { log, mention } from './report.ts'
 import { hasSpooled, spoolFolders, writeToSpool } from './spool.ts'
 import { leave, readObject } from './stdin.ts'
+
+/** Only in the built file. */
+declare const HOOK_CODE: HookCode | undefined
 
 /** For the whole run. What takes longer than its share leaves less for the lock. */
 const RUN_MS = 1_700
@@ -72,11 +77,14 @@ interface Place {
 
 async function record(raw: RawMessage): Promise<void> {
   const place = locate(engineOf(process.argv.slice(2)))
-  const message = sanitized(raw, place)
+  const message = await sanitized(raw, place)
   if (message === null) return
   if (message.cut > 0) say(`the message was too long; its last ${message.cut} characters were not stored`)
   const fault = place.fault ?? (await write(place.file, message))
-  if (fault === null) return
+  if (fault === null) {
+    if (typeof HOOK_CODE !== 'undefined') saveHookCode(HOOK_CODE)
+    return
+  }
   try {
     writeToSpool(spoolFolders(place.file), message)
     say(`${fault}; the message waits in the spool and is stored when a worker runs`)
@@ -96,7 +104,7 @@ function engineOf(args: readonly string[]): string | null {
 function locate(engine: string | null): Place {
   try {
     const { database } = conversationsFile(engine)
-    if (database !== ':memory:') return { file: path.resolve(database), fault: null }
+    if (database !== ':memory:') return { file: resolve(database), fault: null }
     return { file: conversationsFile(null).database, fault: 'a database in memory ends with the hook' }
   } catch (error) {
     return { file: conversationsFile(null).database, fault: sentenceOf(error) }
@@ -104,12 +112,10 @@ function locate(engine: string | null): Place {
 }
 
 /** Null when it could not be sanitised: then it is not stored anywhere. */
-function sanitized(raw: RawMessage, { file }: Place): SanitizedMessage | null {
+async function sanitized(raw: RawMessage, { file }: Place): Promise<SanitizedMessage | null> {
   try {
-    const { rules, error } = loadUserRules(userRulesFile(process.env))
-    if (error !== null) say(error.message)
     return sanitizeMessage(raw, {
-      sanitize: createSanitizer({ rules }),
+      sanitize: await sanitizer(),
       secret: () => secretOf(file),
       nowMs: clock.nowMs(),
     })
@@ -117,6 +123,25 @@ function sanitized(raw: RawMessage, { file }: Place): SanitizedMessage | null {
     // Its message could quote the text.
     say(`the message could not be sanitised (${nameOf(error)}); it was not stored`)
     return null
+  }
+}
+
+/** Rules of users and what reads them are loaded only where there are some. */
+async function sanitizer(): Promise<Sanitize> {
+  const file = userRulesFile(process.env)
+  if (file === null || !mayBeThere(file)) return sanitizerOf()
+  const { loadUserRules } = await import('../sanitize/user-rules.ts')
+  const { createSanitizer } = await import('../sanitize/sanitize.ts')
+  const { rules, error } = loadUserRules(file)
+  if (error !== null) say(error.message)
+  return createSanitizer({ rules })
+}
+
+function mayBeThere(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return true
   }
 }
 
@@ -134,7 +159,7 @@ function secretOf(file: string): Uint8Array {
 function makeDefaultFolder(file: string): void {
   const home = homeFolder()
   if (home !== null && file === conversationsFile(null).database)
-    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
 }
 
 /** Null when it is stored, otherwise why not. */
@@ -144,7 +169,7 @@ async function write(file: string, message: SanitizedMessage): Promise<string | 
     makeDefaultFolder(file)
     const { writeToDatabase } = await import('./write.ts')
     const leftMs = RUN_MS - (clock.monotonicMs() - startedMs)
-    writeToDatabase(file, message, { clock, waitMs: Math.min(LOCK_MS_MAX, Math.max(LOCK_MS_MIN, leftMs)) })
+    await writeToDatabase(file, message, { clock, waitMs: Math.min(LOCK_MS_MAX, Math.max(LOCK_MS_MIN, leftMs)) })
     return null
   } catch (error) {
     return sentenceOf(error)

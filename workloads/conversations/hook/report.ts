@@ -1,5 +1,5 @@
 import { closeSync, constants, mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
-import path from 'node:path'
+import { join } from 'node:path'
 import { homeFolder } from '../../../src/engines/sqlite/home-folder.ts'
 
 /** A longer log becomes hook.log.1, and the one before it goes. */
@@ -23,8 +23,8 @@ export function log(sentence: string, at: string): void {
   try {
     const home = homeFolder()
     if (home === null) return
-    const folder = path.join(home, '.millrace')
-    const file = path.join(folder, 'hook.log')
+    const folder = join(home, '.millrace')
+    const file = join(folder, 'hook.log')
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
     if (size > LOG_BYTES_MAX) renameSync(file, `${file}.1`)

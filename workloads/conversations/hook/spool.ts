@@ -16,7 +16,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import path from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { homeFolder } from '../../../src/engines/sqlite/home-folder.ts'
 import { fieldOf } from '../../../src/errors.ts'
 import { ULID_PATTERN } from '../jobs/contract.ts'
@@ -34,20 +34,20 @@ export const UNREADABLE = '.unreadable'
  * database looks into both.
  */
 export function spoolFolders(databaseFile: string, home: string | null = homeFolder()): readonly string[] {
-  const file = realPath(path.resolve(databaseFile))
+  const file = realPath(resolve(databaseFile))
   const beside = `${file}.spool`
   if (home === null) return [beside]
   const name = Buffer.from(sha256(Buffer.from(file))).toString('hex', 0, 8)
-  return [beside, path.join(homeSpool(home), name)]
+  return [beside, join(homeSpool(home), name)]
 }
 
-const homeSpool = (home: string): string => path.join(home, '.millrace', 'spool')
+const homeSpool = (home: string): string => join(home, '.millrace', 'spool')
 
 /** SQLite resolves symbolic links, so the worker knows the file by this name. */
 function realPath(file: string): string {
   for (const resolve of [
     () => realpathSync.native(file),
-    () => path.join(realpathSync.native(path.dirname(file)), path.basename(file)),
+    () => join(realpathSync.native(dirname(file)), basename(file)),
   ]) {
     try {
       return resolve()
@@ -60,7 +60,7 @@ function realPath(file: string): string {
 export function hasSpooled(databaseFile: string, home: string | null = homeFolder()): boolean {
   // Usually there is neither, and then this is the quickest way to know.
   const isInHome = home !== null && isThere(homeSpool(home))
-  if (!isThere(`${realPath(path.resolve(databaseFile))}.spool`) && !isInHome) return false
+  if (!isThere(`${realPath(resolve(databaseFile))}.spool`) && !isInHome) return false
   return spoolFolders(databaseFile, home).some((folder) => {
     try {
       return isThere(folder) && readdirSync(folder).some((name) => name.endsWith(ENTRY))
@@ -95,7 +95,7 @@ export function writeToSpool(folders: readonly string[], message: SanitizedMessa
 
 function writeEntry(folder: string, message: SanitizedMessage): void {
   makeFolder(folder)
-  const draft = path.join(folder, message.id + DRAFT)
+  const draft = join(folder, message.id + DRAFT)
   try {
     const descriptor = openSync(draft, 'wx', 0o600)
     try {
@@ -105,7 +105,7 @@ function writeEntry(folder: string, message: SanitizedMessage): void {
     } finally {
       closeSync(descriptor)
     }
-    renameSync(draft, path.join(folder, message.id + ENTRY))
+    renameSync(draft, join(folder, message.id + ENTRY))
   } catch (error) {
     rmSync(draft, { force: true })
     throw error
@@ -166,7 +166,7 @@ export function spooledOf(databaseFile: string, conversationId: string, home?: s
   // Other text can stand in the message of any conversation.
   if (!ULID_PATTERN.test(conversationId)) return []
   return spoolFiles(spoolFolders(databaseFile, home))
-    .map(({ folder, name }) => path.join(folder, name))
+    .map(({ folder, name }) => join(folder, name))
     .filter((file) => textOf(file).includes(conversationId))
 }
 

@@ -2,7 +2,8 @@
 import { statSync } from 'node:fs'
 import { isBusy, toEngineError } from '../../../src/engines/sqlite/faults.ts'
 import type { Clock } from '../../../src/time/clock.ts'
-import { inTransaction, openDatabase } from '../store/database.ts'
+import { openCurrent } from '../store/open-current.ts'
+import { inTransaction } from '../store/transaction.ts'
 import { type SanitizedMessage, writeMessage } from './capture.ts'
 
 /** How soon to try again. Switching a new file to WAL fails at once instead of waiting for the lock. */
@@ -21,11 +22,15 @@ export interface WriteOptions {
 }
 
 /** Creates the file and its tables if they are missing. Throws a coded error. */
-export function writeToDatabase(file: string, message: SanitizedMessage, { clock, waitMs }: WriteOptions): void {
+export async function writeToDatabase(
+  file: string,
+  message: SanitizedMessage,
+  { clock, waitMs }: WriteOptions,
+): Promise<void> {
   const untilMs = clock.monotonicMs() + waitMs
   for (;;) {
     try {
-      writeOnce(file, message, clock, Math.max(0, Math.round(untilMs - clock.monotonicMs())))
+      await writeOnce(file, message, clock, Math.max(0, Math.round(untilMs - clock.monotonicMs())))
       return
     } catch (error) {
       if (!isBusy(error) || clock.monotonicMs() + AGAIN_MS > untilMs) throw toEngineError(error, 'writing a message')
@@ -34,9 +39,15 @@ export function writeToDatabase(file: string, message: SanitizedMessage, { clock
   }
 }
 
-function writeOnce(file: string, message: SanitizedMessage, clock: WriteOptions['clock'], busyMs: number): void {
+async function writeOnce(
+  file: string,
+  message: SanitizedMessage,
+  clock: WriteOptions['clock'],
+  busyMs: number,
+): Promise<void> {
   const nowMs = clock.nowMs()
-  const database = openDatabase(file, { nowMs, busyMs })
+  const database =
+    openCurrent(file, busyMs) ?? (await import('../store/database.ts')).openDatabase(file, { nowMs, busyMs })
   try {
     database.exec('PRAGMA wal_autocheckpoint = 0')
     inTransaction(database, () => writeMessage(database, message, nowMs))

@@ -1,11 +1,12 @@
 /** Rules that users add, as JSON. The hook and the worker read the same file. */
-import path from 'node:path'
-import { homeFolder } from '../../../src/engines/sqlite/home-folder.ts'
 import { isMillraceError, type MillraceError, OptionError } from '../../../src/errors.ts'
 import { readRegularFile } from '../store/regular-file.ts'
 import { compilePattern } from './pattern.ts'
 import type { Rule, Span } from './rule.ts'
+import { userRulesFile } from './rules-file.ts'
 import { viewOf } from './view.ts'
+
+export { userRulesFile }
 
 interface NamedRule {
   readonly id: string
@@ -41,14 +42,6 @@ export interface LoadedRules {
 
 const RULES_MAX = 200
 const TERMS_MAX = 10_000
-
-/** `MILLRACE_CONVERSATIONS_CONFIG`, or ~/.millrace/conversations.json. Null for a user without a home folder. */
-export function userRulesFile(env: Readonly<Record<string, string | undefined>>): string | null {
-  const home = homeFolder()
-  return (
-    env.MILLRACE_CONVERSATIONS_CONFIG ?? (home === null ? null : path.join(home, '.millrace', 'conversations.json'))
-  )
-}
 
 /**
  * The rules of a file `{ "rules": [ … ] }`. A file that does not exist has none. It never throws: what is wrong is in `error`, and the

@@ -1,10 +1,13 @@
 import { DatabaseSync } from 'node:sqlite'
-import { Connection, configure, isInTransaction, type SqliteDatabase } from '../../../src/engines/sqlite/database.ts'
+import { Connection, configure, type SqliteDatabase } from '../../../src/engines/sqlite/database.ts'
 import { applyMigrations, schemaVersion } from '../../../src/engines/sqlite/migrate.ts'
 import { SCHEMA_VERSION } from '../../../src/engines/sqlite/migrations.ts'
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import { CONVERSATIONS_SCHEMA_VERSION, conversationsVersion, migrateConversations } from './schema.ts'
+import { inTransaction } from './transaction.ts'
+
+export { inTransaction }
 
 /** How long a transaction waits for the write lock of another process; default: 5 s. The thread is blocked meanwhile. */
 const BUSY_MS = 5_000
@@ -54,19 +57,6 @@ export function migrate(database: SqliteDatabase, nowMs: number): void {
     applyMigrations(connection, nowMs)
     migrateConversations(database, toIso(nowMs))
   })
-}
-
-/** Runs it in a write transaction: committed when it returns, rolled back when it throws. It must not await. */
-export function inTransaction<Answer>(database: SqliteDatabase, run: () => Answer): Answer {
-  database.exec('BEGIN IMMEDIATE')
-  try {
-    const answer = run()
-    database.exec('COMMIT')
-    return answer
-  } catch (error) {
-    if (isInTransaction(database)) database.exec('ROLLBACK')
-    throw error
-  }
 }
 
 /** Shorter than the hook waits for the lock, which this holds while it waits for readers. */

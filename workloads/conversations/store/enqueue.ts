@@ -3,8 +3,7 @@ import { newJobId } from '../../../src/job/job.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import { CONVERSATION_JOBS, type ConversationJobType } from '../jobs/contract.ts'
 
-const FIND_KEY = `SELECT id, status FROM job_queue
-WHERE idempotency_key = ? AND status IN ('queued', 'in_progress', 'failed')`
+const FIND_KEY = `SELECT id, status FROM job_queue WHERE idempotency_key = ?`
 
 /** A finished row of another program may still hold the key. */
 const RELEASE_KEY = `UPDATE job_queue SET released_key = idempotency_key, idempotency_key = NULL
@@ -36,8 +35,9 @@ export function enqueueJob(
   const now = toIso(nowMs)
   for (const candidate of keys) {
     const holder = database.prepare(FIND_KEY).get(candidate)
-    if (holder === undefined) {
-      database.prepare(RELEASE_KEY).run(candidate)
+    const isEnded = holder?.status === 'completed' || holder?.status === 'dead_letter'
+    if (holder === undefined || isEnded) {
+      if (isEnded) database.prepare(RELEASE_KEY).run(candidate)
       database
         .prepare(INSERT)
         .run({ id, type, payload: JSON.stringify(payload), key: candidate, priority, attempts, now })

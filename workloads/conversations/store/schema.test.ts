@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { SCHEMA_VERSION } from '../../../src/engines/sqlite/migrations.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { openDatabase } from './database.ts'
+import { CURRENT_VERSIONS, openCurrent } from './open-current.ts'
 import { CONVERSATIONS_SCHEMA_VERSION, conversationsVersion, migrateConversations } from './schema.ts'
 
 const files = tempFiles()
@@ -58,4 +60,17 @@ test('migrating again changes nothing', async () => {
   const plain = new DatabaseSync(':memory:')
   assert.equal(conversationsVersion(plain), 0)
   plain.close()
+})
+
+test('a file with both schemas up to date is opened without their SQL, any other one is left alone', () => {
+  assert.deepEqual(CURRENT_VERSIONS, { queue: SCHEMA_VERSION, conversations: CONVERSATIONS_SCHEMA_VERSION })
+  const file = files.next()
+  assert.equal(openCurrent(file, 0), null)
+  openDatabase(file, { nowMs: 0 }).close()
+  const database = openCurrent(file, 0)
+  const pragma = (name: string) => database?.prepare(`PRAGMA ${name}`).get()?.[name]
+  assert.deepEqual(['journal_mode', 'synchronous', 'secure_delete', 'foreign_keys'].map(pragma), ['wal', 2, 1, 1])
+  database?.exec(`INSERT INTO conversations_schema VALUES (99, '')`)
+  database?.close()
+  assert.equal(openCurrent(file, 0), null)
 })
