@@ -252,7 +252,7 @@ function withHandler<Input, Output, Result, Run extends Handler<Output, Result> 
   })
 }
 
-function checkType(type: string): void {
+export function checkType(type: string): void {
   if (typeof type !== 'string' || !TYPE_PATTERN.test(type)) {
     throw new OptionError(
       `'type' is '${type}'; use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,

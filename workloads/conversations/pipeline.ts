@@ -1,5 +1,5 @@
 /** The pipeline, assembled: its database, its three jobs, and what runs beside them. */
-import { mkdirSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { type Mill, open } from '../../src/client/mill.ts'
@@ -140,10 +140,20 @@ export function openPipeline(options: PipelineOptions = {}): Pipeline {
 }
 
 function opened(file: string, clock: Clock): DatabaseSync {
+  if (file !== ':memory:') createForOwner(file)
   try {
     return openDatabase(file, { nowMs: clock.nowMs() })
   } catch (error) {
     throw toEngineError(error, `opening ${file}`)
+  }
+}
+
+/** As the hook creates it: readable by its owner only. SQLite gives the write-ahead log the same mode. */
+function createForOwner(file: string): void {
+  try {
+    closeSync(openSync(file, 'ax', 0o600))
+  } catch {
+    // It is there already, or opening it fails next, with an error that says more.
   }
 }
 

@@ -63,7 +63,7 @@ test('create gives a queued job, and a second one with its key throws', () => {
 
 // X091
 test("the pipeline's jobs have their own priorities and attempts, other types the defaults", () => {
-  const figures = ['sanitize_ai_validation', 'extract_learning', 'mine_upload', 'other', 'constructor'].map((type) => {
+  const figures = ['sanitize_ai_validation', 'extract_learning', 'mine_upload', 'other', 'tostring'].map((type) => {
     const enqueued = queue.enqueueJob(type, {})
     const job = enqueued.enqueued ? queue.findById(enqueued.id) : null
     return [job?.priority, job?.max_retries]

@@ -23,7 +23,16 @@ import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { fromIso } from '../../../src/time/iso.ts'
 import { newWorkerId } from '../../../src/worker/worker-id.ts'
 import { BACKOFF } from './backoff.ts'
-import { CREATE_NAMES, type CreateJob, type DeadLetterSummary, type Job, newJobOf, toJob, toSummary } from './job.ts'
+import {
+  CREATE_NAMES,
+  type CreateJob,
+  checkLimit,
+  type DeadLetterSummary,
+  type Job,
+  newJobOf,
+  toJob,
+  toSummary,
+} from './job.ts'
 import { recoverExpired } from './maintenance.ts'
 import { SyncStore } from './sync-store.ts'
 
@@ -214,17 +223,20 @@ export class JobQueueRepository {
 
   /** Newest first. */
   findByStatus(status: JobState, limit = 100): readonly Job[] {
-    return this.#store.read('list', () => listRows(this.#store.connection, { state: status, limit })).map(toJob)
+    const filter = { state: status, limit: checkLimit(limit) }
+    return this.#store.read('list', () => listRows(this.#store.connection, filter)).map(toJob)
   }
 
   /** Newest first. */
   findByType(type: string, limit = 100): readonly Job[] {
-    return this.#store.read('list', () => listRows(this.#store.connection, { type, limit })).map(toJob)
+    const filter = { type, limit: checkLimit(limit) }
+    return this.#store.read('list', () => listRows(this.#store.connection, filter)).map(toJob)
   }
 
   /** The last that died first. */
   getDeadLetterJobs(limit = 100): readonly Job[] {
-    return this.#store.read('dead letters', () => listLetters(this.#store, { limit })).map(toJob)
+    const filter = { limit: checkLimit(limit) }
+    return this.#store.read('dead letters', () => listLetters(this.#store, filter)).map(toJob)
   }
 
   /** The latest 100, for operators: without payloads. */

@@ -131,7 +131,8 @@ export class JobWorker {
   }
 
   #engine(): string {
-    return this.#options.engine ?? process.env.MILLRACE_ENGINE ?? CONVERSATIONS_ENGINE
+    // An empty variable names nothing.
+    return this.#options.engine ?? (process.env.MILLRACE_ENGINE || CONVERSATIONS_ENGINE)
   }
 
   /** Resolves when nothing runs here any more. A second call returns the same promise. `signal` is for the log. */

@@ -1,4 +1,6 @@
 import { parse, type ViewRow } from '../../../src/engines/sqlite/rows.ts'
+import { OptionError } from '../../../src/errors.ts'
+import { checkType } from '../../../src/job/definition.ts'
 import { type NewJob, newJobId } from '../../../src/job/job.ts'
 import type { OptionNames } from '../../../src/job/known-options.ts'
 import { ATTEMPTS_DEFAULT, checkAttempts, checkKey, checkPriority, PRIORITY_DEFAULT } from '../../../src/job/options.ts'
@@ -73,6 +75,14 @@ export interface CreateJob {
   readonly max_retries?: number
 }
 
+const LIMIT_MAX = 10_000
+
+/** SQLite takes a negative limit for none. */
+export function checkLimit(limit: number): number {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= LIMIT_MAX) return limit
+  throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIMIT_MAX}`)
+}
+
 export const CREATE_NAMES: OptionNames<CreateJob> = {
   type: true,
   payload: true,
@@ -85,6 +95,7 @@ export function newJobOf(
   { type, payload, idempotency_key: key, priority, max_retries: attempts }: CreateJob,
   nowMs: number,
 ): NewJob {
+  checkType(type)
   const figures: JobFigures | undefined = Object.hasOwn(CONVERSATION_JOBS, type)
     ? Reflect.get(CONVERSATION_JOBS, type)
     : undefined
