@@ -212,7 +212,9 @@ async function push(work: RecordWork, live: StoredTransaction, signed: readonly 
     throw new Postpone(work.pollMs, 'the fees of the transaction are too low now')
   }
   const pending = await chain.transactionCount(live.sender, 'pending')
-  if (pending < live.nonce) await fillGap(work, { sender: live.sender, nonce: pending, isOld })
+  // One below it that the node has, with fees too low, holds it back too.
+  const next = isOld ? Math.min(pending, await chain.transactionCount(live.sender, 'latest')) : pending
+  if (next < live.nonce) await unblock(work, { sender: live.sender, nonce: next, isOld, isGap: next === pending })
   else if (isOld && (await bump(work, live, signed))) return
   throw new Postpone(work.pollMs, 'the transaction is not mined yet')
 }
@@ -237,34 +239,50 @@ async function bump(work: RecordWork, live: StoredTransaction, signed: readonly 
   return true
 }
 
+interface BlockingNonce {
+  readonly sender: string
+  readonly nonce: number
+  /** The upload above has waited for long. */
+  readonly isOld: boolean
+  /** The node has no transaction with this nonce. */
+  readonly isGap: boolean
+}
+
 /**
- * A nonce below that the node does not have holds back everything above it: its worker was killed, or its job is a dead
- * letter. Its bytes are sent from here. Where its learning may not be published any more, or nothing is stored, an empty
- * transaction of the account to itself takes its place.
+ * A nonce below that is not mined holds back everything above it: its worker was killed, its job is a dead letter, or its
+ * fees are too low. Its bytes are sent from here, with higher fees after a while. Where its learning may not be published
+ * any more, or nothing is stored, an empty transaction of the account to itself takes its place.
  */
-async function fillGap(
-  work: RecordWork,
-  { sender, nonce, isOld }: { readonly sender: string; readonly nonce: number; readonly isOld: boolean },
-): Promise<void> {
+async function unblock(work: RecordWork, { sender, nonce, isOld, isGap }: BlockingNonce): Promise<void> {
   const { chain, store, context } = work
   const stored = store.transactionAt(sender, nonce)
-  if (stored !== null && isPublishable(work, stored.learning_id)) {
-    await chain.send(stored.raw)
-    context.log.info('A stored transaction held back an upload and was sent', { nonce, tx_hash: stored.tx_hash })
-    return
-  }
-  if (!isOld) return
+  if (stored !== null && isPublishable(work, stored.learning_id)) return pushOther(work, stored)
+  // What the node has and is not stored here is of another program.
+  if (!isOld || (stored === null && !isGap)) return
   const signer = await openSigner(work.privateKeyRef, chain, context.log)
   if (signer.address !== sender) return
-  const { raw, hash } = await signer.sign({
-    nonce,
-    to: signer.address,
-    data: '0x',
-    gas: 21_000n,
-    fees: await chain.fees(),
-  })
-  await chain.send(raw)
-  context.log.warn('A nonce that was never sent held back an upload; an empty transaction took it', { nonce, hash })
+  const suggested = await chain.fees()
+  const fees = stored === null ? suggested : raiseFees((await parseCall(stored.raw)).fees, suggested)
+  const { raw, hash } = await signer.sign({ nonce, to: signer.address, data: '0x', gas: 21_000n, fees })
+  if ((await chain.knows(hash)) || (await chain.send(raw)) !== 'known') return
+  context.log.warn('A nonce held back an upload; an empty transaction took it', { nonce, hash })
+}
+
+/** Sends what is stored for another learning, or raises its fees: its own job may be gone. */
+async function pushOther(work: RecordWork, stored: StoredTransaction): Promise<void> {
+  const { chain, store, clock, context } = work
+  const { learning_id: learningId, tx_hash, nonce, raw } = stored
+  const result = (await chain.knows(tx_hash)) ? null : await chain.send(raw)
+  if (result === 'known') {
+    context.log.info('A stored transaction held back an upload and was sent', { nonce, tx_hash })
+    return
+  }
+  const signed = store.transactionsOf(learningId)
+  const cid = store.upload(learningId)?.ipfs_cid
+  // None for this contract: it is of another configuration.
+  if (typeof cid !== 'string' || signed.length === 0 || clock.nowMs() - stored.created_at < work.bumpAfterMs) return
+  const progress = (): Promise<boolean> => Promise.resolve(true)
+  await bump({ ...work, learningId, cid, context: { log: context.log, progress } }, stored, signed)
 }
 
 function isPublishable(work: RecordWork, learningId: string): boolean {
