@@ -16,6 +16,8 @@ function localStart(text: string, end: number): number {
   let start = end
   while (start > 0 && end - start < LOCAL_MAX && LOCAL.test(text[start - 1] ?? '')) start--
   while (start < end && /[.%-]/.test(text[start] ?? '')) start++
+  // The n of a line break that is written as \n.
+  if (text[start - 1] === '\\' && /[nrt]/.test(text[start] ?? '') && start + 1 < end) start++
   return start
 }
 
@@ -24,8 +26,11 @@ function domainEnd(text: string, start: number): number {
   const run = DOMAIN.exec(text)?.[0] ?? ''
   let length = run.length
   while (length > 0 && (run[length - 1] === '.' || run[length - 1] === '-')) length--
-  const domain = run.slice(0, length)
+  let domain = run.slice(0, length)
   const dot = domain.lastIndexOf('.')
+  // ann@example.com-backup: the domain ends at the dash.
+  const dash = domain.startsWith('xn--', dot + 1) ? -1 : domain.indexOf('-', dot + 1)
+  if (dash !== -1) domain = domain.slice(0, dash)
   if (dot < 1 || !TOP_LEVEL.test(domain.slice(dot + 1))) return start
   return NO_DOMAIN.test(domain) || domain.includes('..') ? start : start + domain.length
 }
@@ -72,10 +77,12 @@ const PHONE_WORD =
   /(?:(?<!\[)phone|\bt[eé]l\b|contact (?:number|no\b)|mobile|\bcell|\bfax\b|whats ?app|(?:call|ring|text|dial|reach|sms) (?:me|us|him|her|them|at|on)(?: at| on)?|telefon|handy|rufnummer|t[ée]l[ée]phone|m[óo]vil|celular|(?:my|his|her|their) number)\W{0,3}(?:\w{1,9}\W{1,5}){0,2}$/i
 /** With a plus or 00 and a country code. */
 const INTERNATIONAL =
-  /(?<![\w+.]|\d )(?:\+|00(?=[ -]?[1-9]\d{0,2}[ ()./-])[ -]?)\(?[1-9]\d{0,3}\)?(?:[ ()./-]{0,3}\d){6,13}(?!\w|\.\d)/g
+  /(?<![\w+.])(?:\+|(?<!\d )00(?=[ -]?[1-9]\d{0,2}[ ()./-])[ -]?)\(?[1-9]\d{0,3}\)?(?:[ ()./-]{0,3}\d){6,13}(?!\w|\.\d)/g
 /** (555) 123-4567, 555-123-4567, 1 555 123 4567; (11) 91234-5678; 138 1234 5678; 030/1234567; 06 12 34 56 78. Not in a row of numbers. */
 const NATIONAL =
   /(?<![\w+.,:/-]|\d )(?:(?:1[ .-]?)?(?:\([2-9]\d\d\)[ .-]?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}|\(\d{2,5}\)[ -]?\d{3,5}[ -]?\d{3,5}|1[3-9]\d[ -]\d{4}[ -]\d{4}|\(?0[1-9]\d{0,4}\)?[ /-](?:\d[ /-]?){5,8}\d|0[1-9](?:[ .]\d\d){4})(?![\w-]|[.,:/]\d| \d)/g
+/** The form alone tells it, so it may stand in a row: Ann,(555) 234-5678,555-234-5679. */
+const GROUPED = /(?<![\w+./-])(?:\([2-9]\d\d\) ?|[2-9]\d\d-)[2-9]\d\d-\d{4}(?![\w-]|[./]\d)/g
 const AFTER_WORD = /(?<![\w+.])\(?\d(?:[ ()./-]{0,2}\d){6,14}(?!\w|\.\d)/g
 const DATE = /(?:^|\D)(?:\d{1,2}[./-]\d{1,2}[./-](?:19|20)\d\d|(?:19|20)\d\d[./-]\d{1,2}[./-]\d{1,2})(?:\D|$)/
 
@@ -85,12 +92,17 @@ function findPhone(text: string): Span[] {
   return [
     ...spansOf(INTERNATIONAL, text),
     ...spansOf(NATIONAL, text, undated),
+    ...spansOf(GROUPED, text),
     ...spansOf(AFTER_WORD, text, (match) => undated(match) && announced(match)),
   ]
 }
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)'
-const IPV4 = new RegExp(`(?<![\\w.-]|\\d,)${OCTET}(?:\\.${OCTET}){3}(?![\\w]|\\.\\d|-[a-z\\d])`, 'g')
+/** Not in a version with a name before or behind it, nor in the numbers of an SVG path; but in a list or a range. */
+const IPV4 = new RegExp(
+  `(?<![\\w.]|(?<!\\.\\d{1,3}|\\])-|(?<![A-Za-z])[achlmqstvACHLMQSTV]-?\\d{0,3}(?:\\.\\d{1,3})?,)${OCTET}(?:\\.${OCTET}){3}(?!\\w|\\.\\d|-(?!\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}\\.\\d)[a-z\\d])`,
+  'g',
+)
 /** 1.2.3.4 is a version or a chapter when such a word or sign stands before it. */
 const VERSION_BEFORE =
   /(?:\bv|version|\bver|release|\brev|revision|build|upgraded? to|section|chapter|clause|figure|table|§|[=<>]=|\^|~|[A-Z][A-Za-z]+\/)["'\s:=.v(]{0,4}$/i
@@ -123,7 +135,7 @@ const MAC =
 
 /** The rest of the path stays. A name with a blank is taken whole only where a separator follows it. */
 const HOME =
-  /(?:(?<![\w.~\]-])|(?<=(?<![\w.])\/mnt\/[a-z])|(?<=file:\/\/)|(?<=(?:^|["'\s=(])\/[a-z]))(?:\/var)?\/(?:home|Users)\/([^\s/\\:*?"'`<>|()[\]{},;$]{1,64})/dg
+  /(?:(?<![\w.~\]-])|(?<=(?<![\w.])\/mnt\/[a-z])|(?<=file:\/\/)|(?<=(?:^|\s)-[A-Za-z])|(?<=(?:^|["'\s=(])\/[a-z]))(?:\/var)?\/(?:home|Users)\/([^\s/\\:*?"'`<>|()[\]{},;$]{1,64})/dg
 const WINDOWS_HOME =
   /(?<![\w])[a-z]:(?:\\{1,4}|\/{1,2})(?:Users|Documents and Settings)(?:\\{1,4}|\/{1,2})([^\\/:*?"'`<>|\r\n%$[\]]{1,40}(?=[\\/])|[^\s\\/:*?"'`<>|%$()[\]{},;]{1,64})/dgi
 const SHARED = /^(?:Shared|Public|Default(?: User)?|All Users|\.{1,3})$/i

@@ -88,18 +88,23 @@ export function joined(view: View): View | null {
 }
 
 const ESCAPE =
-  /%[0-7][\da-f]|(?:%[89a-f][\da-f]){1,16}|&#\d{1,7};?|&#x[\da-f]{1,6};?|&(?:commat|period|colon|sol|lowbar|hyphen|plus|equals|num|nbsp|shy|zwnj|zwj|amp);|\\u[\da-f]{4}|\\u\{[\da-f]{1,6}\}|\\x[\da-f]{2}/gi
+  /%[0-7][\da-f]|(?:%[89a-f][\da-f]){1,16}|&#\d{1,7};?|&#x[\da-f]{1,6};?|&(?:commat|period|colon|sol|lowbar|hyphen|plus|equals|num|nbsp|shy|zwnj|zwj|amp);|\\u[\da-f]{4}|\\u\{[\da-f]{1,6}\}|\\x[\da-f]{2}|\\[nrt]/gi
 const BREAK = /(?<=[\w@.+/=-])-?\r?\n[ \t>|]{0,8}(?=[\w@.+/=-])/g
 const NAMED: Readonly<Record<string, string>> = {
   ...{ commat: '@', period: '.', colon: ':', sol: '/', lowbar: '_', hyphen: '-', plus: '+', equals: '=', num: '#' },
   ...{ nbsp: ' ', shy: '', zwnj: '', zwj: '', amp: '&' },
 }
 
+/** As in JSON and in source: without them a name behind \\n would start with an n. */
+const BLANKS: Readonly<Record<string, string>> = { '\\n': '\n', '\\r': '\r', '\\t': '\t' }
+
 function unescaped(written: string): string {
   if (written.startsWith('%')) {
     const bytes = Buffer.from(written.replaceAll('%', ''), 'hex')
     return bytes.length === 1 ? bytes.toString('latin1') : bytes.toString('utf8')
   }
+  const blank = BLANKS[written]
+  if (blank !== undefined) return blank
   const named = NAMED[written.slice(1, -1).toLowerCase()]
   if (named !== undefined) return named
   const hex = /^(?:&#x|\\u\{?|\\x)([\da-f]+)/i.exec(written)?.[1]
