@@ -21,7 +21,7 @@ test('a type that no worker could have is refused, and nothing is stored', () =>
   assert.deepEqual(queue.findByStatus('queued'), [])
 })
 
-test('a limit that is none is refused: SQLite would list everything', () => {
+test('a limit below one or above 10 000 is refused: SQLite would list everything', () => {
   const queue = new JobQueueRepository(new DatabaseSync(':memory:'))
   for (const limit of [0, -1, 1.5, Number.NaN, 10_001]) {
     assert.throws(() => queue.findByStatus('queued', limit), INVALID)
