@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import {
   chmodSync,
   chownSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -13,7 +14,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { hookRig } from '../../../test/fixtures/hook.ts'
 
 const RAW = 'john.smith@example.com'
@@ -43,6 +44,11 @@ function count(): number {
     handle.close()
   }
 }
+
+before(async () => {
+  await prompt()
+  assert.equal(existsSync(folder), false, 'a run that makes the tables is not the usual one')
+})
 
 beforeEach(async () => {
   rmSync(folder, { recursive: true, force: true })

@@ -81,10 +81,7 @@ async function record(raw: RawMessage): Promise<void> {
   if (message === null) return
   if (message.cut > 0) say(`the message was too long; its last ${message.cut} characters were not stored`)
   const fault = place.fault ?? (await write(place.file, message))
-  if (fault === null) {
-    if (typeof HOOK_CODE !== 'undefined') saveHookCode(HOOK_CODE)
-    return
-  }
+  if (fault === null) return
   try {
     writeToSpool(spoolFolders(place.file), message)
     say(`${fault}; the message waits in the spool and is stored when a worker runs`)
@@ -169,7 +166,12 @@ async function write(file: string, message: SanitizedMessage): Promise<string | 
     makeDefaultFolder(file)
     const { writeToDatabase } = await import('./write.ts')
     const leftMs = RUN_MS - (clock.monotonicMs() - startedMs)
-    await writeToDatabase(file, message, { clock, waitMs: Math.min(LOCK_MS_MAX, Math.max(LOCK_MS_MIN, leftMs)) })
+    const { isNew } = await writeToDatabase(file, message, {
+      clock,
+      waitMs: Math.min(LOCK_MS_MAX, Math.max(LOCK_MS_MIN, leftMs)),
+    })
+    // A run that makes the tables is not the usual one, and needs more code.
+    if (!isNew && typeof HOOK_CODE !== 'undefined') saveHookCode(HOOK_CODE)
     return null
   } catch (error) {
     return sentenceOf(error)

@@ -21,17 +21,16 @@ export interface WriteOptions {
   readonly waitMs: number
 }
 
-/** Creates the file and its tables if they are missing. Throws a coded error. */
+/** Creates the file and its tables if they are missing, and tells whether it did. Throws a coded error. */
 export async function writeToDatabase(
   file: string,
   message: SanitizedMessage,
   { clock, waitMs }: WriteOptions,
-): Promise<void> {
+): Promise<{ readonly isNew: boolean }> {
   const untilMs = clock.monotonicMs() + waitMs
   for (;;) {
     try {
-      await writeOnce(file, message, clock, Math.max(0, Math.round(untilMs - clock.monotonicMs())))
-      return
+      return await writeOnce(file, message, clock, Math.max(0, Math.round(untilMs - clock.monotonicMs())))
     } catch (error) {
       if (!isBusy(error) || clock.monotonicMs() + AGAIN_MS > untilMs) throw toEngineError(error, 'writing a message')
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, AGAIN_MS)
@@ -44,10 +43,10 @@ async function writeOnce(
   message: SanitizedMessage,
   clock: WriteOptions['clock'],
   busyMs: number,
-): Promise<void> {
+): Promise<{ readonly isNew: boolean }> {
   const nowMs = clock.nowMs()
-  const database =
-    openCurrent(file, busyMs) ?? (await import('../store/database.ts')).openDatabase(file, { nowMs, busyMs })
+  const current = openCurrent(file, busyMs)
+  const database = current ?? (await import('../store/database.ts')).openDatabase(file, { nowMs, busyMs })
   try {
     database.exec('PRAGMA wal_autocheckpoint = 0')
     inTransaction(database, () => writeMessage(database, message, nowMs))
@@ -58,4 +57,5 @@ async function writeOnce(
   const bytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
   // Does nothing while others use the file: then they do it.
   if (bytes > WAL_BYTES_MAX) database.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)')
+  return { isNew: current === null }
 }

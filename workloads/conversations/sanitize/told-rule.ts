@@ -21,7 +21,24 @@ const COOKIE = /\b(?:set-)?cookie["'`]?\s{0,2}:\s{0,2}["'`]?(?=[\w.%-]{1,64}=)([
 const SESSION = /\b(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid)=([^\s;,&"'`]{8,256})/dgi
 const QUERY_KEY = /[?&]key=(?=[A-Za-z_-]{0,40}\d)([\w-]{24,128})/dg
 
-const PATTERNS = [SENTENCE, COMMAND, SQL, ELEMENT, CELL, CALL, COOKIE, SESSION, QUERY_KEY]
+/** Each with words, in small letters, one of which is part of all that it matches: compiling the others takes milliseconds. */
+const PATTERNS: readonly (readonly [pattern: RegExp, words: readonly string[]])[] = [
+  [
+    SENTENCE,
+    [
+      ...['pass', 'pwd', 'kennwort', 'contrase', 'secret', 'token', 'api key', 'api-key', 'access key', 'credential'],
+      ...['п', 'パスワード', '密码', '密碼'],
+    ],
+  ],
+  [COMMAND, ['mysql', 'mariadb', 'sshpass', 'docker', 'podman', 'helm', 'password']],
+  [SQL, ['password', 'identified']],
+  [ELEMENT, ['</']],
+  [CELL, ['|', '\t']],
+  [CALL, ['(']],
+  [COOKIE, ['cookie']],
+  [SESSION, ['sessid', 'sessionid', 'connect.sid']],
+  [QUERY_KEY, ['key=']],
+]
 
 /** Part of every text that has one of them. */
 export const TOLD_WORDS: readonly string[] = [
@@ -30,5 +47,8 @@ export const TOLD_WORDS: readonly string[] = [
 ]
 
 export function findTold(text: string): Span[] {
-  return PATTERNS.flatMap((pattern) => spansOf(pattern, text, undefined, 1))
+  const lower = text.toLowerCase()
+  return PATTERNS.flatMap(([pattern, words]) =>
+    words.some((word) => lower.includes(word)) ? spansOf(pattern, text, undefined, 1) : [],
+  )
 }

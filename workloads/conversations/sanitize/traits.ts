@@ -57,7 +57,10 @@ const namesSecret = has(
   'kennwort',
   'contrase',
   'mot',
-  ...TOLD_WORDS,
+  'п',
+  'パスワード',
+  '密码',
+  '密碼',
 )
 
 /** `sig` and `signature`, but not the word `sign`. */
@@ -107,7 +110,7 @@ export const NEEDS: Readonly<Record<string, (traits: Traits) => boolean>> = {
   authorization: has('authorization', 'bearer', 'x-api-key'),
   'user-flag': has('-u'),
   assignment: (traits) => namesSecret(traits) || namesSignature(traits),
-  told: namesSecret,
+  told: (traits) => namesSecret(traits) || has(...TOLD_WORDS)(traits),
   card: ({ digits }) => digits >= 12,
   iban: ({ digits }) => digits >= 2,
   ssn: ({ digits }) => digits >= 9,
