@@ -3,7 +3,11 @@ import { newJobId } from '../../../src/job/job.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import { CONVERSATION_JOBS, type ConversationJobType } from '../jobs/contract.ts'
 
-const FIND_KEY = `SELECT id, status FROM job_queue WHERE idempotency_key = ?`
+/** Under the key itself, or under one of those that begin with it and a hyphen. */
+const FIND_WAITING = `SELECT id FROM job_queue WHERE status IN ('queued', 'failed')
+AND (idempotency_key = :key OR idempotency_key BETWEEN :key || '-' AND :key || '.') LIMIT 1`
+
+const IS_RUNNING = `SELECT 1 AS found FROM job_queue WHERE idempotency_key = ? AND status = 'in_progress'`
 
 /** A finished row of another program may still hold the key. */
 const RELEASE_KEY = `UPDATE job_queue SET released_key = idempotency_key, idempotency_key = NULL
@@ -31,19 +35,17 @@ export function enqueueJob(
 ): { readonly id: string; readonly enqueued: boolean } {
   const { key, priority, attempts } = CONVERSATION_JOBS[type]
   const id = newJobId(nowMs)
+  const waiting = database.prepare(FIND_WAITING).get({ key: key(about) })
+  if (waiting !== undefined) return { id: String(waiting.id), enqueued: false }
   const keys = [key(about), `${key(about)}-next`, `${key(about)}-${id}`]
   const now = toIso(nowMs)
   for (const candidate of keys) {
-    const holder = database.prepare(FIND_KEY).get(candidate)
-    const isEnded = holder?.status === 'completed' || holder?.status === 'dead_letter'
-    if (holder === undefined || isEnded) {
-      if (isEnded) database.prepare(RELEASE_KEY).run(candidate)
-      database
-        .prepare(INSERT)
-        .run({ id, type, payload: JSON.stringify(payload), key: candidate, priority, attempts, now })
-      return { id, enqueued: true }
-    }
-    if (holder.status !== 'in_progress') return { id: String(holder.id), enqueued: false }
+    if (database.prepare(IS_RUNNING).get(candidate) !== undefined) continue
+    database.prepare(RELEASE_KEY).run(candidate)
+    database
+      .prepare(INSERT)
+      .run({ id, type, payload: JSON.stringify(payload), key: candidate, priority, attempts, now })
+    return { id, enqueued: true }
   }
   throw new Error('unreachable: the last key contains a new id')
 }
