@@ -42,8 +42,8 @@ test('entries of both folders are taken in by their time, with their findings an
   assert.equal(hasSpooled(file, home), false)
   const [one, two, three] = [message('one', 1_000), message('two', 2_000), message('three', 3_000)]
   writeToSpool([inHome], two)
-  writeToSpool([beside], three)
   writeToSpool([beside], one)
+  writeToSpool([beside], three)
   assert.equal(hasSpooled(file, home), true)
   assert.equal(statSync(inHome).mode & 0o777, 0o700)
   assert.equal(statSync(path.join(inHome, readdirSync(inHome)[0] ?? '')).mode & 0o777, 0o600)
@@ -56,6 +56,23 @@ test('entries of both folders are taken in by their time, with their findings an
   assert.equal(hasSpooled(file, home), false)
   assert.equal(database.prepare('SELECT count(*) AS count FROM sanitization_log').get()?.count, 3)
   assert.equal(database.prepare('SELECT count(*) AS count FROM job_queue').get()?.count, 1)
+})
+
+test('messages that were spooled after the clock was set back come behind the earlier ones', async () => {
+  const { folders, stored, takeIn } = rig()
+  const [, inHome = ''] = folders
+  // Ids as hooks make them: newJobId of one process never goes back.
+  const times = '9231578'
+  for (const [index, digit] of [...times].entries()) {
+    const id = `0${digit}K5XJ7Q2M4R8T0V6W9Y3Z1A5B`.slice(0, 26)
+    // The first one is in the other folder.
+    writeToSpool(index === 0 ? [inHome] : folders, { ...message(`${index}`, 1_000), id })
+  }
+  assert.equal((await takeIn()).takenIn, times.length)
+  assert.deepEqual(
+    stored().map(({ content }) => content),
+    ['0', '1', '2', '3', '4', '5', '6'],
+  )
 })
 
 test('an entry whose file came back, or whose message was written after all, is not taken in again', async () => {

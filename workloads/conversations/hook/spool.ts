@@ -1,7 +1,7 @@
 /**
  * Where sanitised messages wait that the hook could not write to the database. Every message is a file of its own: written
  * under another name, synced and renamed, so it is there as a whole or not at all, and no lock is needed between hooks and
- * workers. Names are ULIDs, so their order is that of time.
+ * workers. Names are ULIDs, so their order is that of time; after the clock was set back, a name follows those that are there.
  */
 import {
   closeSync,
@@ -82,9 +82,10 @@ function isThere(folder: string): boolean {
 /** Writes it to the first folder that takes it. Throws the error of the last one if none does. */
 export function writeToSpool(folders: readonly string[], message: SanitizedMessage): string {
   let last: unknown
+  const name = nameBehind(lastEntry(folders), message.id)
   for (const folder of folders) {
     try {
-      writeEntry(folder, message)
+      writeEntry(folder, name, message)
       return folder
     } catch (error) {
       last = error
@@ -93,9 +94,27 @@ export function writeToSpool(folders: readonly string[], message: SanitizedMessa
   throw last
 }
 
-function writeEntry(folder: string, message: SanitizedMessage): void {
+function lastEntry(folders: readonly string[]): string {
+  const names = folders.flatMap((folder) => {
+    try {
+      return readdirSync(folder).filter((name) => name.endsWith(ENTRY))
+    } catch {
+      return []
+    }
+  })
+  return names.reduce((last, name) => (name > last ? name : last), '').slice(0, -ENTRY.length)
+}
+
+/** The id if it sorts behind `last`, otherwise `last` up to some `~`, and the id. */
+function nameBehind(last: string, id: string): string {
+  const parts = last.split('~')
+  const names = [id, ...parts.map((_, index) => `${parts.slice(0, index + 1).join('~')}~${id}`)]
+  return names.find((name) => name > last) ?? id
+}
+
+function writeEntry(folder: string, name: string, message: SanitizedMessage): void {
   makeFolder(folder)
-  const draft = join(folder, message.id + DRAFT)
+  const draft = join(folder, name + DRAFT)
   try {
     const descriptor = openSync(draft, 'wx', 0o600)
     try {
@@ -105,7 +124,7 @@ function writeEntry(folder: string, message: SanitizedMessage): void {
     } finally {
       closeSync(descriptor)
     }
-    renameSync(draft, join(folder, message.id + ENTRY))
+    renameSync(draft, join(folder, name + ENTRY))
   } catch (error) {
     rmSync(draft, { force: true })
     throw error
