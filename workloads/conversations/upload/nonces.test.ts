@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
-import { type UploadScene, uploadScene } from '../../../test/fixtures/upload-scene.ts'
+import { addLearning, type UploadScene, uploadScene } from '../../../test/fixtures/upload-scene.ts'
 import { type Anvil, anvilMissing, startAnvil } from '../../../test/servers/anvil.ts'
 import { openDatabase } from '../store/database.ts'
 import { cidOf } from './cid.ts'
@@ -134,4 +134,42 @@ test('a row whose transaction was mined for another contract does not wait for i
   })
   await scene.finish(id)
   await assertRecordedOnce(scene, [id])
+})
+
+// X099
+test(
+  'two databases on two machines with one key: nonces collide, and each learning is recorded once',
+  skip,
+  async (t) => {
+    const scene = await uploadScene(t, anvil)
+    const parts = otherWorker(t, scene, files.next())
+    const here = Array.from({ length: 4 }, (_, index) => scene.addLearning(`Here ${index}.`))
+    const there = Array.from({ length: 4 }, (_, index) => addLearning(parts, `There ${index}.`))
+    await Promise.all([...here.map((id) => scene.finish(id)), ...there.map((id) => scene.finish(id, { parts }))])
+    for (const id of [...here, ...there]) assert.equal((await scene.events(id)).length, 1)
+    const confirmed = `SELECT count(*) AS count FROM uploads WHERE status = 'confirmed'`
+    for (const { database } of [scene.parts, parts]) assert.equal(database.prepare(confirmed).get()?.count, 4)
+  },
+)
+
+// X099
+test('a reorganisation that gives the nonce of a mined record to something else: one record', skip, async (t) => {
+  const scene = await uploadScene(t, anvil)
+  const id = scene.addLearning()
+  await assert.rejects(scene.run(id), { code: 'ERR_POSTPONED' })
+  await anvil.mine(2)
+  await assert.rejects(scene.run(id), { message: '1 of 2 confirmations' })
+  await anvil.call('anvil_reorg', [2, []])
+  await anvil.call('anvil_dropAllTransactions')
+  await anvil.call('anvil_impersonateAccount', [scene.sender])
+  await anvil.sendTransaction({ from: scene.sender, to: scene.sender, nonce: '0x0' })
+  await anvil.mine(1)
+  await anvil.call('anvil_stopImpersonatingAccount', [scene.sender])
+  await assert.rejects(scene.run(id), { code: 'ERR_POSTPONED', message: /nonce 0 was used by another transaction/ })
+  await scene.finish(id)
+  await assertRecordedOnce(scene, [id])
+  assert.deepEqual(
+    scene.transactions(id).map(({ nonce }) => nonce),
+    [0, 1],
+  )
 })
