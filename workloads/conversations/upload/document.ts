@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
-import { NonRetryable, Postpone } from '../../../src/errors.ts'
+import { isMillraceError, NonRetryable, Postpone } from '../../../src/errors.ts'
 import type { Sanitize } from '../sanitize/rule.ts'
 
 const learningRow = z.object({
@@ -61,4 +61,15 @@ export function readPublishable(database: DatabaseSync, sanitize: Sanitize, lear
   if (unvalidated > 0)
     throw new Postpone(VALIDATION_WAIT, `${unvalidated} messages of the conversation are not validated yet`)
   return learning
+}
+
+/** Whether the check of `readPublishable` passes now. */
+export function isPublishable(check: () => void): boolean {
+  try {
+    check()
+    return true
+  } catch (error) {
+    if (isMillraceError(error, 'ERR_NON_RETRYABLE', 'ERR_POSTPONED')) return false
+    throw error
+  }
 }

@@ -164,3 +164,12 @@ test('a node behind the others, which does not know the record, causes no second
   await scene.finish(id)
   assert.equal((await scene.events(id)).length, 1)
 })
+
+// X099
+test('a node that estimates too little gas costs three failed transactions at most', skip, async (t) => {
+  const scene = await relayed(t)
+  const id = scene.addLearning()
+  relay.disturb = (call, response) => call.method === 'eth_estimateGas' && answerWith(response, call, '0x7530')
+  await assert.rejects(scene.finish(id), { code: 'ERR_NON_RETRYABLE', message: /3 transactions .* failed/ })
+  assert.deepEqual([(await scene.events(id)).length, scene.transactions(id).length], [0, 3])
+})

@@ -1,7 +1,8 @@
-import { isMillraceError, NonRetryable, Postpone } from '../../../src/errors.ts'
+import { NonRetryable, Postpone } from '../../../src/errors.ts'
 import type { JobContext } from '../../../src/job/definition.ts'
 import type { Clock } from '../../../src/time/clock.ts'
 import { type Chain, type Hex, type RecordedEntry, recordId, type SendResult } from './chain.ts'
+import { isPublishable } from './document.ts'
 import { openSigner, parseCall, raiseFees, type Signer } from './signing.ts'
 import type { StoredTransaction, UploadStore } from './upload-store.ts'
 
@@ -44,6 +45,8 @@ export interface RecordedUpload {
 /** Each pass looks at the chain again. Two are usual: send, then wait. */
 const PASSES_MAX = 6
 const BUMPS_MAX = 10
+/** Each costs fees, and something is wrong that another one does not change. */
+const FAILED_MAX = 3
 const FUNDS_WAIT = '5m'
 
 /**
@@ -109,8 +112,11 @@ async function mayTakeNonce(work: RecordWork, id: Hex, signed: readonly StoredTr
   const deep = Math.max(0, (await chain.head()) - confirmations)
   // Asked for a block: nodes behind one address differ, and one that is behind answers as if there were no record.
   if ((await chain.recordOf(id, deep)) !== null) throw new Postpone(pollMs, 'the transaction was mined just now')
+  let failed = 0
   for (const { tx_hash } of signed) {
     const receipt = await chain.receipt(tx_hash)
+    if (receipt?.succeeded === false) failed += 1
+    if (failed === FAILED_MAX) throw tooManyFailed(learningId, tx_hash)
     if (receipt?.succeeded !== true) continue
     if (receipt.blockNumber > deep) throw new Postpone(pollMs, 'the transaction was mined just now')
     throw new NonRetryable(`transaction ${tx_hash} succeeded and recorded nothing; is ${chain.contract} the registry?`)
@@ -119,12 +125,14 @@ async function mayTakeNonce(work: RecordWork, id: Hex, signed: readonly StoredTr
     if ((await chain.transactionCount(sender, deep)) > nonce) continue
     throw new Postpone(pollMs, `nonce ${nonce} was used by another transaction; waiting until that is final`)
   }
-  const nonces = [...new Set(signed.map(({ nonce }) => nonce))]
-  work.context.log.warn('Another transaction used the nonce of an upload; a new one is signed', {
-    learning_id: learningId,
-    nonces,
-  })
+  const fields = { learning_id: learningId, nonces: [...new Set(signed.map(({ nonce }) => nonce))] }
+  work.context.log.warn('Another transaction used the nonce of an upload; a new one is signed', fields)
   return true
+}
+
+function tooManyFailed(id: string, hash: string): NonRetryable {
+  const advice = 'remove its rows of upload_transactions once the cause is gone, and replay the job'
+  return new NonRetryable(`${FAILED_MAX} transactions of learning ${id} failed, the last is ${hash}; ${advice}`)
 }
 
 /** A row can name a transaction whose bytes are not here, such as after a restore. It may still be mined. */
@@ -256,7 +264,7 @@ interface BlockingNonce {
 async function unblock(work: RecordWork, { sender, nonce, isOld, isGap }: BlockingNonce): Promise<void> {
   const { chain, store, context } = work
   const stored = store.transactionAt(sender, nonce)
-  if (stored !== null && isPublishable(work, stored.learning_id)) return pushOther(work, stored)
+  if (stored !== null && isPublishable(() => work.assertPublishable(stored.learning_id))) return pushOther(work, stored)
   // What the node has and is not stored here is of another program.
   if (!isOld || (stored === null && !isGap)) return
   const signer = await openSigner(work.privateKeyRef, chain, context.log)
@@ -283,14 +291,4 @@ async function pushOther(work: RecordWork, stored: StoredTransaction): Promise<v
   if (typeof cid !== 'string' || signed.length === 0 || clock.nowMs() - stored.created_at < work.bumpAfterMs) return
   const progress = (): Promise<boolean> => Promise.resolve(true)
   await bump({ ...work, learningId, cid, context: { log: context.log, progress } }, stored, signed)
-}
-
-function isPublishable(work: RecordWork, learningId: string): boolean {
-  try {
-    work.assertPublishable(learningId)
-    return true
-  } catch (error) {
-    if (isMillraceError(error, 'ERR_NON_RETRYABLE', 'ERR_POSTPONED')) return false
-    throw error
-  }
 }
