@@ -126,12 +126,13 @@ export class GroupMember {
     try {
       await within(clock, options.answerMs, this.raw.close(true))
     } catch {
-      // It would go on to try, and keep the process alive, for ever.
       this.raw[client.kOptions].retries = 0
       this.raw.emit('client:close')
       await within(clock, options.answerMs, this.raw.connections.close()).catch(() => {})
     } finally {
-      // One that was closed while it joined would go on to beat for ever: from here on none of its calls begins.
+      // A join or a call that was under way would be tried, and keep the process alive, for ever: none is tried again, and
+      // none begins.
+      this.raw[client.kOptions].retries = 0
       this.raw[client.kPerformDeduplicated] = () => undefined
       this.#over.resolve()
     }

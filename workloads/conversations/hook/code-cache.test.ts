@@ -1,5 +1,6 @@
 /** The cache of the built hook: whatever is wrong with it, the message is stored and nobody is told. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -97,6 +98,14 @@ for (const [what, damaged] of damages) {
     assert.equal(inode(), made)
   })
 }
+
+test('a pipe in its place is not waited for, and is replaced', { skip: process.platform === 'win32' }, async () => {
+  const file = cacheFile()
+  rmSync(file)
+  execFileSync('mkfifo', [file])
+  await prompt()
+  assert.equal(statSync(file).isFile(), true)
+})
 
 test('flags of V8 that do not fit make it anew', async () => {
   const before = inode()

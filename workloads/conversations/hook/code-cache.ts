@@ -6,6 +6,7 @@
  */
 import {
   closeSync,
+  constants,
   fstatSync,
   fsyncSync,
   mkdirSync,
@@ -56,7 +57,8 @@ function cacheFile(hash: string): string | null {
 function readCache(file: string): Buffer | undefined {
   try {
     if (!isOurs(statSync(dirname(file)))) return undefined
-    const descriptor = openSync(file, 'r')
+    // Opening a pipe would wait for a writer.
+    const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
       const stats = fstatSync(descriptor)
       if (!isOurs(stats) || !stats.isFile() || stats.size > BYTES_MAX) return undefined
