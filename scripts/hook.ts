@@ -15,6 +15,7 @@ export const HOOK_FILE: string = path.join(ROOT, 'dist/millrace-hook.cjs')
 const INSTEAD: readonly (readonly [RegExp, string])[] = [
   [/^ulid$/, 'ulid.ts'],
   [/\/time\/clock\.ts$/, 'clock.ts'],
+  [/\/time\/iso\.ts$/, 'iso.ts'],
 ]
 
 const quickToLoad: Plugin = {
