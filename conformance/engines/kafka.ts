@@ -2,7 +2,7 @@ import { setTimeout as pass } from 'node:timers/promises'
 import type { Engine } from '../../src/engine/engine.ts'
 import { connect } from '../../src/engines/kafka/module.ts'
 import { systemClock } from '../../src/time/clock.ts'
-import { freshName, kafkaServer, withAdmin } from '../../test/servers/kafka.ts'
+import { freshName, kafkaServer, withAdmin, withParameters } from '../../test/servers/kafka.ts'
 import type { Harness } from '../harness.ts'
 
 /** The broker lives in real time, so leases must outlast what a case may really take. */
@@ -15,7 +15,8 @@ export const KAFKA_LEASE_MS = 3_000
 export async function kafkaHarness(): Promise<Harness> {
   const server = await kafkaServer()
   const prefix = `${freshName()}.`
-  const url = `${server.url}?group=${freshName('group')}&prefix=${prefix}&partitions=1&session=4800&heartbeat=50&drain=200`
+  const timing = 'partitions=1&session=4800&heartbeat=50&drain=200'
+  const url = withParameters(server, `group=${freshName('group')}&prefix=${prefix}&${timing}`)
   const views: Engine[] = []
   const view = async (): Promise<Engine> => {
     const engine = await connect(url, { clock: systemClock, migrate: true })

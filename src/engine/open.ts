@@ -1,5 +1,5 @@
 import { EngineError, UnsupportedError } from '../errors.ts'
-import { redact } from '../job/error-record.ts'
+import { redactUrl } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Engine } from './engine.ts'
@@ -47,6 +47,7 @@ const MODULES: Readonly<Record<string, () => Promise<EngineModule>>> = {
   redis: () => import('../engines/redis/module.ts'),
   rediss: () => import('../engines/redis/module.ts'),
   kafka: () => import('../engines/kafka/module.ts'),
+  kafkas: () => import('../engines/kafka/module.ts'),
 }
 
 const URL_EXAMPLES = 'sqlite:./millrace.db or memory:'
@@ -90,7 +91,7 @@ async function moduleOf(url: string): Promise<EngineModule> {
   const scheme = /^([a-z][a-z0-9+]*):/.exec(url)?.[1]
   const load = scheme !== undefined && Object.hasOwn(MODULES, scheme) ? MODULES[scheme] : undefined
   if (load === undefined) {
-    throw new EngineError('ERR_ENGINE_URL', `'${redact(url)}' names no engine; give a URL such as ${URL_EXAMPLES}`)
+    throw new EngineError('ERR_ENGINE_URL', `'${redactUrl(url)}' names no engine; give a URL such as ${URL_EXAMPLES}`)
   }
   return load()
 }

@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
+import * as client from '@platformatic/kafka'
 import { decodeProgress } from '../../src/engines/kafka/commit-metadata.ts'
+import { createPool } from '../../src/engines/kafka/driver.ts'
+import { parseUrl } from '../../src/engines/kafka/options.ts'
 import { endOffsets, freshName, freshTopic, groupOffsets, type KafkaServer, kafkaServer } from '../servers/kafka.ts'
 import {
   briefUrlOf,
@@ -122,3 +125,14 @@ test('after a crash only the failing record comes back, at its time, and its fai
 function never(): AbortSignal {
   return new AbortController().signal
 }
+
+test('a connection that fails twice ends no process', async (t) => {
+  const pool = createPool(client, parseUrl(server.url))
+  t.after(() => pool.close())
+  const [host = '', port] = server.address.split(':')
+  const connection = await pool.get({ host, port: Number(port) })
+  connection.socket.emit('error', new Error('reset'))
+  // Nobody but us listens any more, and an error without a listener is thrown.
+  connection.socket.emit('error', new Error('reset again'))
+  connection.socket.destroy()
+})

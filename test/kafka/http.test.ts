@@ -26,6 +26,8 @@ test('letters of a topic are listed, replayed and discarded over HTTP, and healt
     topics: operator.watched(() => ({ warning: 100, critical: 500 })),
     healthEndpoints: { '/actuator/health': actuatorEndpoint() },
     routes: dlqRoutes(operator),
+    // No worker of this group runs.
+    health: { minWorkers: 0 },
   })
   const { ask, send } = clientOf(raw, DLQ_ROUTES)
   const { letters } = await ask('listDlq', { params: { topic: dlq } })
@@ -37,6 +39,20 @@ test('letters of a topic are listed, replayed and discarded over HTTP, and healt
   assert.equal((await send('replayDlq', { body: { topic, offset: 0 } })).status, 409)
   assert.equal((await send('replayDlq', { body: { topic, offset: 9 } })).status, 404)
   const params = { topic: dlq, offset: '1' }
+  for (const path of [`${dlq}/1`, `${dlq}/1?reason=`, `${dlq}/1?reason=%20`]) {
+    const answer = await raw(`/internal/v1/dlq/${path}`, { method: 'DELETE' })
+    assert.equal(answer.status, 400)
+    assert.match(await answer.text(), /ERR_REQUEST_INVALID.*reason/)
+  }
+  for (const [method, path] of [
+    ['GET', 'no-such.dlq'],
+    ['GET', 'no-such'],
+    ['DELETE', 'no-such.dlq/1?reason=gone'],
+    ['POST', 'replay-all?topic=no-such.dlq'],
+  ]) {
+    const answer = await raw(`/internal/v1/dlq/${path}`, { ...(method && { method }) })
+    assert.deepEqual([path, answer.status], [path, 404])
+  }
   assert.equal((await ask('discardDlq', { params, query: { reason: 'a test order' } })).done, true)
   assert.deepEqual(await operator.pendingByTopic(), [{ topic: dlq, count: 1 }])
   assert.equal((await ask('replayAllDlq', { query: { topic: dlq } })).replayed, 1)

@@ -9,7 +9,7 @@ import type { Lease, Outcome } from '../../src/engine/outcome.ts'
 import { KafkaEngine } from '../../src/engines/kafka/engine.ts'
 import { parseUrl } from '../../src/engines/kafka/options.ts'
 import { systemClock } from '../../src/time/clock.ts'
-import type { KafkaServer } from '../servers/kafka.ts'
+import { type KafkaServer, withParameters } from '../servers/kafka.ts'
 
 export const never = new AbortController().signal
 export const complete: Outcome = { kind: 'complete', result: 'null', durationMs: 1 }
@@ -32,7 +32,7 @@ export function briefUrlOf(server: KafkaServer, group: string, parameters = ''):
 }
 
 export function urlWith(server: KafkaServer, group: string, sessionMs: number, parameters = ''): string {
-  return `${server.url}?group=${group}&session=${sessionMs}&heartbeat=100&drain=12000${parameters}`
+  return withParameters(server, `group=${group}&session=${sessionMs}&heartbeat=100&drain=12000${parameters}`)
 }
 
 export async function openEngine(url: string): Promise<KafkaEngine> {

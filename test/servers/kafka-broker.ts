@@ -70,10 +70,22 @@ export interface BrokerPlace {
   readonly jvm?: readonly string[]
   readonly port: number
   readonly controllerPort: number
+  /** Of listeners that the settings add. */
+  readonly morePorts: readonly number[]
 }
 
+/** How many ports settings may name beside the two of every broker. */
+const MORE_PORTS = 4
+
 /** A single node on loopback, without the waits that make sense only where brokers and members come one by one. */
-function properties({ folder, port, controllerPort, settings }: BrokerPlace): string {
+function properties({ folder, port, controllerPort, morePorts, settings }: BrokerPlace): string {
+  // Ports are found here, so settings with listeners of their own name them: {port}, {controllerPort}, {port0} to {port3}.
+  const ports = new Map<string, number>([
+    ...morePorts.map((more, index) => [`{port${index}}`, more] as const),
+    ['{port}', port],
+    ['{controllerPort}', controllerPort],
+  ])
+  const withPorts = (line: string): string => line.replace(/\{\w+\}/g, (name) => String(ports.get(name) ?? name))
   const lines = [
     'process.roles=broker,controller',
     'node.id=1',
@@ -102,7 +114,7 @@ function properties({ folder, port, controllerPort, settings }: BrokerPlace): st
     'log.cleaner.dedupe.buffer.size=16777216',
     'num.network.threads=2',
     'num.io.threads=4',
-    ...settings,
+    ...settings.map(withPorts),
   ]
   return `${lines.join('\n')}\n`
 }
@@ -195,6 +207,7 @@ export async function startOnFreePorts(
       jvm: jvm ?? [],
       port: await freePort(),
       controllerPort: await freePort(),
+      morePorts: await Promise.all(Array.from({ length: MORE_PORTS }, freePort)),
     }
     emptyStorage(place)
     try {

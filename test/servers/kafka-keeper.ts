@@ -53,11 +53,12 @@ async function keep(): Promise<void> {
     jvm: given.filter((argument) => argument.startsWith('-')),
   })
   let { broker } = started
-  process.stdout.write(`ready ${started.place.port}\n`)
+  const ready = `ready ${[started.place.port, ...started.place.morePorts].join(' ')}\n`
+  process.stdout.write(ready)
   for await (const line of createInterface({ input: process.stdin })) {
     try {
       broker = await obey(line, started.place, broker)
-      process.stdout.write(`ready ${started.place.port}\n`)
+      process.stdout.write(ready)
     } catch (error) {
       process.stdout.write(failed(error))
     }

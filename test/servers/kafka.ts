@@ -19,6 +19,8 @@ export interface KafkaServer {
 /** A broker that one test has for itself, and may do anything to. */
 export interface OwnKafka extends KafkaServer {
   readonly port: number
+  /** Those that settings name as {port0} to {port3}. */
+  readonly morePorts: readonly number[]
   /** Ends it in an orderly way. The port then refuses connections. */
   stop(): Promise<void>
   /** Ends it without a goodbye. */
@@ -40,10 +42,12 @@ let shared: Promise<KafkaServer> | null = null
 /**
  * The broker whose address (`host:port`) is in MILLRACE_TEST_KAFKA, or one that all test processes share: the first call
  * starts it, and it ends when the test run does. Others use it too: take topics and groups of your own (`freshTopic`,
- * `freshName`), and `startKafka` for anything that disturbs a neighbour.
+ * `freshName`), and `startKafka` for anything that disturbs a neighbour. With MILLRACE_TEST_KAFKA_SECURE=1 it is one for
+ * this process alone, whose URL asks for TLS and SCRAM and whose worker has no more rights than it needs.
  */
 export function kafkaServer(): Promise<KafkaServer> {
   const given = process.env.MILLRACE_TEST_KAFKA
+  if (process.env.MILLRACE_TEST_KAFKA_SECURE === '1') shared ??= joinSecure()
   shared ??= given === undefined || given === '' ? joinShared() : Promise.resolve(serverAt(given))
   return shared
 }
@@ -51,6 +55,17 @@ export function kafkaServer(): Promise<KafkaServer> {
 function serverAt(given: string): KafkaServer {
   const address = given.replace(/^kafka:\/\//, '')
   return { address, url: `kafka://${address}` }
+}
+
+async function joinSecure(): Promise<KafkaServer> {
+  const { startSecureKafka, secureUrl } = await import('./kafka-secure.ts')
+  const broker = await startSecureKafka()
+  return { address: broker.address, url: secureUrl(broker) }
+}
+
+/** The URL with further parameters, such as `group=payouts&session=6000`. */
+export function withParameters({ url }: Pick<KafkaServer, 'url'>, parameters: string): string {
+  return `${url}${url.includes('?') ? '&' : '?'}${parameters}`
 }
 
 async function joinShared(): Promise<KafkaServer> {
@@ -107,7 +122,7 @@ export async function startKafka(
         else reject(new Error(line))
       })
     })
-  const port = Number(await answer())
+  const [port = 0, ...morePorts] = (await answer()).split(' ').map(Number)
   // It must not keep the tests alive; it goes when they do.
   keeper.unref()
   for (const stream of [keeper.stdin, keeper.stdout])
@@ -121,6 +136,7 @@ export async function startKafka(
   return {
     ...serverAt(`127.0.0.1:${port}`),
     port,
+    morePorts,
     stop: () => tell('stop'),
     kill: () => tell('kill'),
     async start(data = 'kept') {

@@ -168,7 +168,7 @@ export class Assignment {
     membership: Membership,
     isOurs: (partition: PartitionName) => boolean,
   ): Promise<void> {
-    const points = await startingPointsOf(this.#parts.admin, this.#parts.options.group, fresh)
+    const points = await startingPointsOf(this.#parts.admin, this.#parts.options, fresh)
     const loaded = fresh.flatMap((partition) => {
       const point = points.get(nameOf(partition))
       if (point === undefined) return []

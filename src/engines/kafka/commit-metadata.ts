@@ -1,4 +1,6 @@
 /** How a partition's progress is written into the metadata of its commit, of which Kafka keeps 4096 bytes. */
+import { cut } from '../../job/error-record.ts'
+import type { ErrorRecord } from '../../job/job.ts'
 import { inOrder, type OffsetRange, packRanges, unpackRanges } from './offset-ranges.ts'
 
 /** What is known about a record that was started and is not settled. */
@@ -8,6 +10,8 @@ export interface RetryState {
   /** When it may be started again; 0 for at once. */
   readonly dueMs: number
   readonly firstFailureMs: number | null
+  /** It has failed for good, and its dead letter could not be written yet. */
+  readonly failure?: ErrorRecord
 }
 
 export interface Progress {
@@ -23,6 +27,11 @@ const VERSION = 'm2'
 const NOTHING: Progress = Object.freeze({ finished: [], retryStates: [], topicId: null })
 /** Begins the entry with the id of the topic. Earlier versions take such an entry for damaged and pass over it. */
 const TOPIC_ID = '@'
+/** Begins an entry with a failure. Earlier versions pass over it too. */
+const FAILURE = '!'
+/** Of the failures that could not be buried, as much is kept as fits here; their stacks are not. */
+const FAILURES_CHARS_MAX = 1_000
+const FAILURE_TEXT_MAX = 200
 /** What single starts have at least, however much was finished. */
 const STARTED_CHARS_MIN = 300
 
@@ -30,6 +39,7 @@ const STARTED_CHARS_MIN = 300
  * `m2|finished|started|trials`: runs of offsets from the position on, twice, then `offset.starts.due.first` in base 36
  * for what was started twice or waits. Only single starts stand in the second, because most records have just one. The
  * last entry is `@` and the id of the topic: a topic that is deleted and created again has other records at the offsets.
+ * Before it, `!offset.` and a failure in base64: without it the next owner would not know why the record died.
  * What does not fit is left out, the least important first, so that a commit is never refused for its metadata.
  */
 export function encodeProgress(position: number, progress: Progress): string {
@@ -41,12 +51,13 @@ export function encodeProgress(position: number, progress: Progress): string {
     .map(([offset]): OffsetRange => [offset, offset + 1])
   const several = retryStates.filter(([, retryState]) => !isSingle(retryState))
   const id = progress.topicId ? [TOPIC_ID + progress.topicId] : []
-  const room = METADATA_BYTES_MAX - VERSION.length - 4 - id.join().length
+  const failures = listFailures(position, retryStates)
+  const room = METADATA_BYTES_MAX - VERSION.length - 4 - [...failures, ...id].join().length
   const listed = listRetryStates(position, several, room / 2)
   const left = room - listed.length
   const finished = packRanges(position, inOrder(progress.finished), left - STARTED_CHARS_MIN)
   const started = packRanges(position, inOrder(single), left - finished.length)
-  return `${VERSION}|${finished}|${started}|${[...(listed === '' ? [] : [listed]), ...id].join()}`
+  return `${VERSION}|${finished}|${started}|${[...(listed === '' ? [] : [listed]), ...failures, ...id].join()}`
 }
 
 /** Metadata of other programs or unknown versions is ignored: then records may repeat. */
@@ -66,11 +77,44 @@ export function decodeProgress(position: number, metadata: string | null): Progr
     const firstFailureMs = first === undefined || Number.isNaN(first) ? null : first
     retryStates.set(position + delta, { starts, dueMs: due, firstFailureMs })
   }
+  for (const entry of entries.filter((text) => text.startsWith(FAILURE))) {
+    const [delta = '', text = ''] = entry.slice(FAILURE.length).split('.')
+    const offset = position + Number.parseInt(delta, 36)
+    const failure = decodeFailure(text)
+    const known = retryStates.get(offset) ?? { starts: 1, dueMs: 0, firstFailureMs: null }
+    if (failure !== null && Number.isSafeInteger(offset)) retryStates.set(offset, { ...known, failure })
+  }
   return { finished: unpackRanges(position, finished), retryStates, topicId: id?.slice(TOPIC_ID.length) ?? null }
 }
 
 function isWorthTelling({ starts, dueMs }: RetryState): boolean {
   return starts > 0 || dueMs > 0
+}
+
+function listFailures(position: number, retryStates: readonly (readonly [number, RetryState])[]): readonly string[] {
+  const entries: string[] = []
+  let chars = 0
+  for (const [offset, { failure }] of retryStates) {
+    if (failure === undefined) continue
+    const { name, code, message } = failure
+    const told = JSON.stringify([cut(name, FAILURE_TEXT_MAX / 2), code, cut(message, FAILURE_TEXT_MAX)])
+    const entry = `${FAILURE}${(offset - position).toString(36)}.${Buffer.from(told).toString('base64url')}`
+    chars += entry.length + 1
+    if (chars > FAILURES_CHARS_MAX) break
+    entries.push(entry)
+  }
+  return entries
+}
+
+function decodeFailure(text: string): ErrorRecord | null {
+  try {
+    const told: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
+    const [name, code, message]: unknown[] = Array.isArray(told) ? told : []
+    if (typeof name !== 'string' || typeof message !== 'string') return null
+    return { name, code: typeof code === 'string' ? code : null, message, stack: null }
+  } catch {
+    return null
+  }
 }
 
 function isSingle({ starts, dueMs, firstFailureMs }: RetryState): boolean {

@@ -1,5 +1,6 @@
-import { EngineError } from '../../errors.ts'
+import { EngineError, type MillraceError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
+import { toEngineError } from './client-faults.ts'
 import { METADATA_BYTES_MAX } from './commit-metadata.ts'
 import { configsOf, numberOf } from './configs.ts'
 import { type Admin, type Client, type GroupCalls, isKafkaError } from './driver.ts'
@@ -186,9 +187,9 @@ export async function throwIfMetadataTooSmall(admin: Admin, client: Client, cloc
   throw new EngineError('ERR_STORAGE_FAILED', `${metadataTooSmall(bytes)}. ${METADATA_ADVICE}`)
 }
 
-/** A commit that was refused for what it says, with what to do about it; any other error as it is. */
-export function explainCommit(client: Client, error: unknown): unknown {
-  if (!isKafkaError(client, error, 'OFFSET_METADATA_TOO_LARGE')) return error
+/** A commit that was refused for what it says, with what to do about it; any other error in words of ours. */
+export function explainCommit(client: Client, error: unknown): MillraceError {
+  if (!isKafkaError(client, error, 'OFFSET_METADATA_TOO_LARGE')) return toEngineError(error)
   const text = `the broker refuses commits because they say more than it allows. ${METADATA_ADVICE}`
   return new EngineError('ERR_STORAGE_FAILED', text, { cause: error })
 }

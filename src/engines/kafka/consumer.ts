@@ -11,7 +11,7 @@ import { unheard } from './faults.ts'
 import { type KafkaLease, Leases } from './leases.ts'
 import type { HeldRecord, OwnedPartition } from './owned-partition.ts'
 import type { NewRecord } from './record.ts'
-import { applyOutcome, type FinalFailure, finish, toFinalFailure, writtenLeases } from './settle.ts'
+import { applyOutcome, expire, type FinalFailure, finish, keepCause, toFinalFailure, writtenLeases } from './settle.ts'
 import { Wakeups } from './wakeups.ts'
 
 export interface ConsumerParts extends Pick<AssignmentParts, 'client' | 'admin' | 'options' | 'existing'> {
@@ -115,7 +115,7 @@ export class KafkaConsumer implements Consumer {
   #take({ max, perType = {} }: ClaimRequest): readonly KafkaLease[] {
     const nowMs = this.#parts.clock.nowMs()
     if (this.#assignment.isFenced || this.#assignment.commits.isStuck) return []
-    for (const grant of this.#leases.removeExpired(nowMs)) this.#putBack(grant, nowMs)
+    for (const grant of this.#leases.removeExpired(nowMs)) this.#assignment.settled(expire(grant, nowMs))
     const topics = new Map([...this.#types].map(([topic, type]) => [topic, { type, left: perType[type.type] ?? max }]))
     const sources = [...this.#assignment.ownedPartitions].flatMap((owned) => {
       const topic = topics.get(owned.topic)
@@ -221,7 +221,9 @@ export class KafkaConsumer implements Consumer {
       for (const error of refused.values()) throw error
       return gone.map((lease) => ({ lease, reason: 'revoked' }))
     } catch (error) {
-      for (const { grant } of left) if (!grant.owned.isLost) this.#leases.restore(grant)
+      const kept = left.filter(({ grant }) => !grant.owned.isLost)
+      for (const { grant } of kept) this.#leases.restore(grant)
+      this.#moved(new Set(kept.map((failure) => keepCause(failure, this.#parts.clock.nowMs()))))
       for (const { token } of settled) this.#applied.add(token)
       throw error
     }
@@ -235,13 +237,6 @@ export class KafkaConsumer implements Consumer {
       this.#assignment.settled(owned)
     }
     if (isAnyWaiting) this.#wakeups.wake()
-  }
-
-  /** The lease ran out: the start counts, and the record is due at once. */
-  #putBack({ owned, held }: KafkaLease, nowMs: number): void {
-    owned.watermark.defer(held.offset, nowMs, nowMs)
-    owned.park(held, nowMs)
-    this.#assignment.settled(owned)
   }
 
   #lose(owned: OwnedPartition): void {

@@ -8,7 +8,7 @@ import type { KafkaOptions } from './options.ts'
 import { nameOf, type PartitionName } from './record.ts'
 import { findJobTopics } from './topics.ts'
 
-export interface CountParts extends Pick<KafkaOptions, 'group' | 'prefix' | 'desk' | 'isolation'> {
+export interface CountParts extends Pick<KafkaOptions, 'group' | 'prefix' | 'desk' | 'isolation' | 'from'> {
   /** Topics that this process has used. */
   readonly topics: Iterable<string>
   readonly nowMs: number
@@ -41,7 +41,9 @@ export async function countJobs(admin: Admin, parts: CountParts): Promise<Counts
       const span = { start: starts.get(nameOf(place)) ?? 0n, end: ends.get(nameOf(place)) ?? 0n }
       const known = committed.get(nameOf(place))
       const isKnown = known !== undefined && isFor(known, found.get(topic)?.id)
-      addPartition(total, { ...span, ...(isKnown ? known : { offset: span.start, metadata: null }), nowMs })
+      // A group that has not begun passes over what there is where it begins with what comes.
+      const first = known === undefined && parts.from === 'latest' ? span.end : span.start
+      addPartition(total, { ...span, ...(isKnown ? known : { offset: first, metadata: null }), nowMs })
     }
     counts[topic.slice(prefix.length)] = { ...total, completed: Math.max(0, total.completed - died) }
   }

@@ -1,3 +1,4 @@
+import { erasingUnsupported } from '../../engine/capability-checks.ts'
 import {
   type Actor,
   type AuditEntry,
@@ -8,6 +9,7 @@ import {
   type DeadLetters,
   matchesAudit,
   type PayloadEdit,
+  type RemoveOptions,
 } from '../../engine/dead-letters.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { AuditedAct } from './dead-letters/audit.ts'
@@ -73,7 +75,8 @@ export class KafkaDeadLetters implements DeadLetters {
     return this.#act(ids, { from: ['discarded'], to: 'pending', action: 'undo', by })
   }
 
-  remove(ids: readonly string[], by: Actor): Promise<readonly boolean[]> {
+  async remove(ids: readonly string[], by: Actor, { erase = false }: RemoveOptions = {}): Promise<readonly boolean[]> {
+    if (erase) throw erasingUnsupported('kafka')
     return this.#act(ids, { from: ['pending', 'discarded'], to: 'removed', action: 'purge', by })
   }
 
@@ -123,6 +126,7 @@ export class KafkaDeadLetters implements DeadLetters {
     const taken = new Set<string>()
     const letters = found.map((one) => {
       if (one === null || taken.has(one.letter.id)) return null
+      if (edit !== undefined && this.#shown(one).job.payload !== edit.replaces) return null
       const record = act.action === 'replay' ? editedReplay(one.letter, edit) : null
       if (act.action === 'replay' && record === null) return null
       taken.add(one.letter.id)

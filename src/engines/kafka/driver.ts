@@ -1,7 +1,10 @@
 /** The part of the client that we build on. What it does beyond that loses, repeats or leaks in some situation. */
-import type { Admin, API, ConnectionPool, Consumer, Producer } from '@platformatic/kafka'
-import { EngineError } from '../../errors.ts'
+import type { Admin, API, ConnectionPool, Consumer, Producer, SASLOptions } from '@platformatic/kafka'
+import { servernameOf, tlsOptions } from '../../engine/secure-url.ts'
+import { EngineError, isMillraceError } from '../../errors.ts'
+import { explained } from './client-faults.ts'
 import type { KafkaOptions } from './options.ts'
+import type { KafkaSasl, KafkaSecurity } from './security.ts'
 
 export type Client = typeof import('@platformatic/kafka')
 /** Keys and values stay bytes. */
@@ -17,29 +20,81 @@ export async function loadClient(): Promise<Client> {
   })
 }
 
-interface ClientOptions {
-  readonly clientId: string
-  readonly bootstrapBrokers: string[]
-  readonly connectTimeout: number
-  readonly requestTimeout: number
-  readonly retryDelay: number
-}
-
 /** Shared by all parts. How often each repeats by itself is its own matter. */
-export function clientOptions({ brokers, answerMs }: KafkaOptions): ClientOptions {
+export function clientOptions({ brokers, answerMs, security }: KafkaOptions) {
   return {
     clientId: 'millrace',
     bootstrapBrokers: [...brokers],
     connectTimeout: answerMs,
     requestTimeout: answerMs,
     retryDelay: 200,
+    ...securityOptions(security, brokers),
   }
+}
+
+/** The client's own options. Throws where a file or a variable is missing, so call it before anything is opened. */
+function securityOptions({ tls, sasl }: KafkaSecurity, brokers: readonly string[]) {
+  const names = brokers.map((broker) => broker.replace(/:\d+$/, '').replace(/^\[|\]$/g, ''))
+  // With `true` the client takes the host of each broker.
+  const tlsServerName = tls?.servername ?? names.every((name) => servernameOf({}, name) !== null)
+  return {
+    ...(tls !== null && { tls: tlsOptions(tls), tlsServerName }),
+    ...(sasl !== null && { sasl: saslOptions(sasl) }),
+  }
+}
+
+const MECHANISMS = Object.freeze({
+  plain: 'PLAIN',
+  'scram-sha-256': 'SCRAM-SHA-256',
+  'scram-sha-512': 'SCRAM-SHA-512',
+  oauthbearer: 'OAUTHBEARER',
+} as const)
+
+function saslOptions(sasl: KafkaSasl): SASLOptions {
+  const mechanism = MECHANISMS[sasl.mechanism]
+  if (sasl.mechanism !== 'oauthbearer') {
+    const { username, password } = sasl
+    return { mechanism, username, password }
+  }
+  const { token, extensions } = sasl
+  return {
+    mechanism,
+    token,
+    ...(extensions !== undefined && { oauthBearerExtensions: { ...extensions } }),
+    // A broker that refuses a token answers with the reason, and not with an error.
+    authBytesValidator: (bytes, callback) => {
+      if (bytes === null || bytes.length === 0) callback(null, bytes)
+      else
+        callback(
+          new EngineError(
+            'ERR_STORAGE_OPEN',
+            `the broker refused the token (${bytes.toString('utf8')}); check that it has not expired, and its issuer and audience`,
+          ),
+        )
+    },
+  }
+}
+
+/** Connections beside those of the client, for calls that must not wait behind its own. */
+export function createPool(client: Client, options: KafkaOptions, requestTimeout = options.answerMs): ConnectionPool {
+  const { clientId, bootstrapBrokers: _, retryDelay: __, ...connection } = clientOptions(options)
+  return guarded(new client.ConnectionPool(clientId, { ...connection, requestTimeout }))
+}
+
+/**
+ * A connection of the client listens for its first error alone. A second one, such as a reset after a refused login, would
+ * end the process.
+ */
+export function guarded(pool: ConnectionPool): ConnectionPool {
+  pool.on('connecting', ({ connection }) => void connection.on('error', () => {}))
+  return pool
 }
 
 /** Whether an error, or one that it is made of, is this one of Kafka's. */
 export function isKafkaError(client: Client, error: unknown, ...ids: readonly string[]): boolean {
-  if (!(error instanceof Error)) return false
-  return ids.some((id) => client.findErrorBy(error, 'apiId', id) !== null)
+  const raw = isMillraceError(error) ? error.cause : error
+  if (!(raw instanceof Error)) return false
+  return ids.some((id) => client.findErrorBy(raw, 'apiId', id) !== null)
 }
 
 /**
@@ -55,11 +110,14 @@ export class GroupCalls {
   constructor(client: Client, member: RawConsumer, options: KafkaOptions) {
     this.#client = client
     this.#member = member
-    const { clientId, connectTimeout, requestTimeout } = clientOptions(options)
-    this.#pool = new client.ConnectionPool(clientId, { connectTimeout, requestTimeout })
+    this.#pool = createPool(client, options)
   }
 
-  async call<Arguments extends unknown[], Answer>(name: string, ...args: Arguments): Promise<Answer> {
+  call<Arguments extends unknown[], Answer>(name: string, ...args: Arguments): Promise<Answer> {
+    return explained(this.#call(name, args))
+  }
+
+  async #call<Arguments extends unknown[], Answer>(name: string, args: Arguments): Promise<Answer> {
     const [api, nodeId] = await Promise.all([this.#apiOf<Arguments, Answer>(name), this.#member.findGroupCoordinator()])
     const broker = this.#member.currentMetadata?.brokers.get(nodeId)
     if (broker === undefined)

@@ -146,6 +146,16 @@ export class KafkaEngine implements Engine {
     return countJobs(admin, { ...this.#options, topics: topics.known, nowMs, tally: (jobs) => letters.tally(jobs) })
   }
 
+  /** The members of the group that read topics of ours. */
+  async workers(): Promise<readonly { readonly id: string; readonly types: readonly string[] }[]> {
+    const { group, prefix } = this.#options
+    const described = await this.#bounded(this.#open().admin.describeGroups({ groups: [group] }))
+    return [...(described.get(group)?.members ?? [])].flatMap(([id, { metadata }]) => {
+      const topics = (metadata?.topics ?? []).filter((topic) => topic.startsWith(prefix))
+      return topics.length === 0 ? [] : [{ id, types: topics.map((topic) => topic.slice(prefix.length)) }]
+    })
+  }
+
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { client, admin, topics } = this.#open()
     const nowMs = this.#settings.clock.nowMs()

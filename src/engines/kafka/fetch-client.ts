@@ -1,6 +1,7 @@
 import type { API, ConnectionPool } from '@platformatic/kafka'
 import { EngineError } from '../../errors.ts'
-import { type Client, clientOptions, type RawConsumer } from './driver.ts'
+import { explained } from './client-faults.ts'
+import { type Client, clientOptions, createPool, guarded, type RawConsumer } from './driver.ts'
 import type { Isolation, KafkaOptions } from './options.ts'
 import type { PartitionName } from './record.ts'
 import type { AbortedTransaction } from './record-cursor.ts'
@@ -64,17 +65,26 @@ export class FetchClient {
     this.#isolation = isolation
     const given = { ...clientOptions(options), requestTimeout: options.answerMs + waitMs }
     this.#raw = new client.Consumer<Buffer, Buffer, Buffer, Buffer>({ ...given, groupId: options.group, retries: 0 })
-    const { clientId, connectTimeout, requestTimeout } = given
-    this.#pool = new client.ConnectionPool(clientId, { connectTimeout, requestTimeout })
+    guarded(this.#raw.connections)
+    this.#pool = createPool(client, options, given.requestTimeout)
   }
 
   /** `isStale`: what was known before has turned out to be wrong. */
   metadata(topics: readonly string[], isStale: boolean): Promise<Metadata> {
-    return this.#raw.metadata({ topics: [...topics], forceUpdate: isStale })
+    return explained(this.#raw.metadata({ topics: [...topics], forceUpdate: isStale }))
   }
 
   /** Of partitions that one broker leads. Each has its own error; this rejects where the call as a whole fails. */
-  async fetch<Asked extends Wanted>(
+  fetch<Asked extends Wanted>(
+    metadata: Metadata,
+    node: number,
+    wanted: readonly Asked[],
+    bounds: FetchBounds,
+  ): Promise<readonly Fetched<Asked>[]> {
+    return explained(this.#fetch(metadata, node, wanted, bounds))
+  }
+
+  async #fetch<Asked extends Wanted>(
     metadata: Metadata,
     node: number,
     wanted: readonly Asked[],

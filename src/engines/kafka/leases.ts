@@ -1,6 +1,7 @@
 import type { SubscribedType } from '../../engine/engine.ts'
 import { type Indexed, IndexedSet } from '../../engine/indexed-set.ts'
 import type { Lease, LostReason } from '../../engine/outcome.ts'
+import type { ErrorRecord } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
 import { ClockSteps } from '../../time/clock.ts'
 import { type ReadJob, toJob } from './job-record.ts'
@@ -10,6 +11,7 @@ import type { HeldRecord, OwnedPartition } from './owned-partition.ts'
 export class KafkaLease implements Lease, Indexed {
   readonly job: ReadJob['job']
   readonly verdict?: string
+  readonly failure?: ErrorRecord
   readonly attempt: number
   expiresAtMs: number
   setIndex = -1
@@ -22,10 +24,16 @@ export class KafkaLease implements Lease, Indexed {
     owned: OwnedPartition,
     held: HeldRecord,
     { job, verdict }: ReadJob,
-    start: { readonly attempt: number; readonly number: number; readonly expiresAtMs: number },
+    start: {
+      readonly attempt: number
+      readonly number: number
+      readonly expiresAtMs: number
+      readonly failure: ErrorRecord | undefined
+    },
   ) {
     this.job = job
     if (verdict !== null) this.verdict = verdict
+    if (start.failure !== undefined) this.failure = start.failure
     this.attempt = start.attempt
     this.expiresAtMs = start.expiresAtMs
     this.#number = start.number
@@ -80,12 +88,14 @@ export class Leases {
     return this.#grants.size
   }
 
-  /** Hands a record out, and counts the start. */
+  /** Hands a record out, and counts the start, unless the record has failed for good and only its letter is missing. */
   grant(owned: OwnedPartition, held: HeldRecord, { leaseMs, attempts }: SubscribedType, nowMs: number): KafkaLease {
-    const attempt = owned.watermark.start(held.offset)
+    const { failure, starts } = owned.watermark.retryStateOf(held.offset)
+    const attempt = failure === undefined ? owned.watermark.start(held.offset) : starts
     this.#claims += 1
     const read = toJob(held.record, this.#prefix, attempts)
-    const grant = new KafkaLease(owned, held, read, { attempt, number: this.#claims, expiresAtMs: nowMs + leaseMs })
+    const start = { attempt, number: this.#claims, expiresAtMs: nowMs + leaseMs, failure }
+    const grant = new KafkaLease(owned, held, read, start)
     this.restore(grant)
     return grant
   }

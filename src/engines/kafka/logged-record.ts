@@ -1,4 +1,11 @@
-import { type HeaderNames, type LogRecord, type PartitionName, type RecordHeaders, textOf } from './record.ts'
+import {
+  type Header,
+  type HeaderNames,
+  type LogRecord,
+  type PartitionName,
+  type RecordHeaders,
+  textOf,
+} from './record.ts'
 
 /** Where reading is in some bytes. */
 export interface Cursor {
@@ -119,7 +126,7 @@ export class LoggedRecord implements LogRecord, RecordHeaders {
 
   get(name: string): Buffer | undefined {
     let found: Buffer | undefined
-    for (const [written, value] of this) if (written === name) found = value
+    for (const [written, value] of this) if (written === name) found = value ?? undefined
     return found
   }
 
@@ -133,29 +140,29 @@ export class LoggedRecord implements LogRecord, RecordHeaders {
       const nameLength = Math.max(0, readVarint(cursor))
       const place = names.placeOf(this.#bytes, cursor.at, nameLength)
       cursor.at += nameLength
-      const length = Math.max(0, readVarint(cursor))
-      if (place >= 0) texts[place] = textOf(this.#bytes, cursor.at, cursor.at + length)
-      cursor.at += length
+      const length = readVarint(cursor)
+      if (place >= 0) texts[place] = length < 0 ? null : textOf(this.#bytes, cursor.at, cursor.at + length)
+      cursor.at += Math.max(0, length)
     }
     this.#textsOf = names
     this.#texts = texts
     return texts
   }
 
-  *[Symbol.iterator](): Iterator<readonly [string, Buffer]> {
+  *[Symbol.iterator](): Iterator<Header> {
     const bytes = this.#bytes
     const cursor = this.#headersCursor()
     for (let left = readVarint(cursor); left > 0; left -= 1) {
       const nameLength = Math.max(0, readVarint(cursor))
       const name = bytes.toString('utf8', cursor.at, cursor.at + nameLength)
       cursor.at += nameLength
-      const length = Math.max(0, readVarint(cursor))
-      yield [name, bytes.subarray(cursor.at, cursor.at + length)]
-      cursor.at += length
+      const length = readVarint(cursor)
+      yield [name, length < 0 ? null : bytes.subarray(cursor.at, cursor.at + length)]
+      cursor.at += Math.max(0, length)
     }
   }
 
-  /** What is null, a name or a value, has a length of -1 and is taken for empty. */
+  /** What is null has a length of -1. A name may not be, and is taken for empty. */
   #headersCursor(): Cursor {
     return { bytes: this.#bytes, at: this.#valueAt + Math.max(0, this.#valueLength) }
   }

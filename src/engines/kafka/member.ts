@@ -1,6 +1,7 @@
 import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import { type Client, clientOptions, GroupCalls, isKafkaError, type RawConsumer } from './driver.ts'
+import { explained } from './client-faults.ts'
+import { type Client, clientOptions, GroupCalls, guarded, isKafkaError, type RawConsumer } from './driver.ts'
 import { within } from './faults.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { KafkaOptions } from './options.ts'
@@ -69,6 +70,7 @@ export class GroupMember {
       retries: true,
       protocolsMetadata: () => this.#beforeJoin(),
     })
+    guarded(this.raw.connections)
     this.raw.on('error', (error: Error) => {
       parts.onError(error)
       this.#isStranded = true
@@ -88,7 +90,7 @@ export class GroupMember {
     this.#topology = await this.#lookAtTopology()
     if (this.#isClosed) return
     this.#isJoining = true
-    await Promise.race([this.raw.joinGroup({}), this.#over.promise]).finally(() => {
+    await Promise.race([explained(this.raw.joinGroup({})), this.#over.promise]).finally(() => {
       this.#isJoining = false
     })
     if (this.#isClosed) return
@@ -252,7 +254,7 @@ export class GroupMember {
     const topology = await this.#lookAtTopology({ retries: LOOK_RETRIES })
     if ((topology === this.#topology && !this.#isStranded) || this.#isClosed) return
     this.#isStranded = false
-    await this.raw.joinGroup({})
+    await explained(this.raw.joinGroup({}))
     this.#topology = topology
   }
 
@@ -267,7 +269,7 @@ export class GroupMember {
       this.look()
       this.#parts.onError(new EngineError('ERR_SCHEMA_MISSING', `${missing.join()} was deleted; create it again`))
     }
-    const { topics } = await this.raw.metadata({ topics: there, forceUpdate: true, ...calls })
+    const { topics } = await explained(this.raw.metadata({ topics: there, forceUpdate: true, ...calls }))
     this.#parts.onTopics(new Map([...topics].map(([name, { id }]) => [name, id])))
     return [...topics]
       .map(([name, { partitionsCount }]) => `${name}=${partitionsCount}`)

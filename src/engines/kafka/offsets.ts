@@ -1,7 +1,7 @@
 import { EngineError } from '../../errors.ts'
 import { decodeProgress } from './commit-metadata.ts'
 import type { Admin } from './driver.ts'
-import type { Isolation } from './options.ts'
+import type { Isolation, KafkaOptions } from './options.ts'
 import { nameOf, type PartitionName } from './record.ts'
 import { WINDOW_MAX } from './watermark.ts'
 
@@ -126,7 +126,7 @@ const DOUBTFUL_MAX = BigInt(4 * WINDOW_MAX)
 /** By the name of the partition. */
 export async function startingPointsOf(
   admin: Admin,
-  group: string,
+  { group, from }: Pick<KafkaOptions, 'group' | 'from'>,
   partitions: readonly PartitionName[],
 ): Promise<ReadonlyMap<string, StartingPoint>> {
   const topics = partitions.map(({ topic }) => topic)
@@ -150,8 +150,10 @@ export async function startingPointsOf(
     const end = ends.get(name) ?? start
     const found = committed.get(name)
     if (found === undefined || !isFor(found, topicId)) {
+      // What is in a topic that was created again came while the group was reading it, so nothing of it is passed over.
       const isRecreated = found !== undefined
-      points.set(name, { ...firstPointOf(topicId, start), isRecreated })
+      const first = from === 'latest' && !isRecreated ? end : start
+      points.set(name, { ...firstPointOf(topicId, first), isRecreated })
       continue
     }
     const { offset, metadata } = found

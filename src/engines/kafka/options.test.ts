@@ -15,6 +15,8 @@ test('a URL names brokers and a group, and the rest has defaults', () => {
     prefix: '',
     hold: { otherwise: 'key', topics: {} },
     isolation: 'read_committed',
+    from: 'earliest',
+    security: { tls: null, sasl: null },
     desk: 'millrace.dlq',
   })
   assert.deepEqual(parseUrl('kafka://a,b:1234,[::1]:9,[::1]').brokers, ['a:9092', 'b:1234', '[::1]:9', '[::1]:9092'])

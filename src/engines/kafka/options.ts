@@ -1,11 +1,15 @@
 import { EngineError } from '../../errors.ts'
-import { redact } from '../../job/error-record.ts'
+import { redactUrl } from '../../job/error-record.ts'
+import { type KafkaSecurity, parseSecurity, SECURITY_NAMES } from './security.ts'
 
 /**
  * What is read of transactions, as other consumers of Kafka call it. Committed: records of aborted ones never, and nothing
  * from the first record of an open one on, until it ends. Uncommitted: every record, as soon as it is written.
  */
 export type Isolation = 'read_committed' | 'read_uncommitted'
+
+/** Where a group that has committed nothing in a partition begins: with all that the log has, or with what comes from now on. */
+export type From = 'earliest' | 'latest'
 
 /** How the engine is set up, by its URL. */
 export interface KafkaOptions {
@@ -27,6 +31,8 @@ export interface KafkaOptions {
   /** What a record that waits for its retry keeps back, by topic. */
   readonly hold: Holds
   readonly isolation: Isolation
+  readonly from: From
+  readonly security: KafkaSecurity
   /** What the topics of the dead-letter desk begin with. All who work on one broker's letters have the same. */
   readonly desk: string
 }
@@ -49,9 +55,10 @@ const NUMBERS = Object.freeze({
 })
 type NumberName = keyof typeof NUMBERS
 
-const OWN: readonly string[] = ['group', 'prefix', 'hold', 'isolation', 'desk', ...Object.keys(NUMBERS)]
-const FORM = `give 'kafka://host:9092,host:9092?group=name'; the parameters are ${OWN.join(', ')}`
-const URL_FORM = /^kafka:\/\/([^/?#]+)\/?(?:\?([^#]*))?$/
+const NAMES = ['group', 'prefix', 'hold', 'isolation', 'from', 'desk', ...Object.keys(NUMBERS), ...SECURITY_NAMES]
+const FORM = `give 'kafka://host:9092,host:9092?group=name', or 'kafkas://user:password@host:9092?sasl=scram-sha-512'; the parameters are ${NAMES.join(', ')}`
+/** Everything up to the last @ is the login: a password that is not written as %XX must not be taken for a host and told. */
+const URL_FORM = /^(kafkas?):\/\/(?:(.*)@)?([^/?#@]+)\/?(?:\?([^#]*))?$/
 const BROKER = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const GROUP = /^[A-Za-z0-9._-]{1,200}$/
 const PREFIX = /^[A-Za-z0-9._-]{0,100}$/
@@ -60,16 +67,16 @@ const PORT_DEFAULT = 9_092
 /** Every parameter must be ours: one that is misspelt would change nothing in silence. */
 export function parseUrl(text: string): KafkaOptions {
   const refuse = (why: string): never => {
-    throw new EngineError('ERR_ENGINE_URL', `'${redact(text)}' ${why}; ${FORM}`)
+    throw new EngineError('ERR_ENGINE_URL', `'${redactUrl(text)}' ${why}; ${FORM}`)
   }
-  const form = URL_FORM.exec(text)
-  if (form === null) return refuse('is no URL of Kafka')
-  const brokers = (form[1] ?? '')
+  const [, scheme, login, hosts = '', query = ''] = URL_FORM.exec(text) ?? []
+  if (scheme === undefined) return refuse('is no URL of Kafka')
+  const brokers = hosts
     .split(',')
     .map((broker) => (isBroker(broker) ? withPort(broker) : refuse(`names '${broker}', which is no broker`)))
-  const parameters = new URLSearchParams(form[2] ?? '')
+  const parameters = new URLSearchParams(query)
   for (const name of parameters.keys()) {
-    if (!OWN.includes(name)) refuse(`has an unknown parameter '${name}'`)
+    if (!NAMES.includes(name)) refuse(`has an unknown parameter '${name}'`)
     if (parameters.getAll(name).length > 1) refuse(`has '${name}' twice`)
   }
   const whole = (name: NumberName): number => {
@@ -86,6 +93,8 @@ export function parseUrl(text: string): KafkaOptions {
     return refuse(`has hold=${parameters.get('hold')}; it is 'key' or 'partition', or such as 'key,topic:partition'`)
   const isolation = parameters.get('isolation') ?? 'read_committed'
   if (!isIsolation(isolation)) return refuse(`has isolation=${isolation}; it is 'read_committed' or 'read_uncommitted'`)
+  const from = parameters.get('from') ?? 'earliest'
+  if (from !== 'earliest' && from !== 'latest') return refuse(`has from=${from}; it is 'earliest' or 'latest'`)
   const prefix = parameters.get('prefix') ?? ''
   if (!PREFIX.test(prefix)) refuse(`has the prefix '${prefix}'; it may have letters, digits and ._- alone`)
   const desk = parameters.get('desk') ?? 'millrace.dlq'
@@ -94,6 +103,7 @@ export function parseUrl(text: string): KafkaOptions {
   const heartbeatMs = parameters.has('heartbeat') ? whole('heartbeat') : Math.min(3_000, Math.floor(sessionMs / 3))
   if (heartbeatMs * 2 > sessionMs)
     refuse(`has a heartbeat of ${heartbeatMs} ms, which one lost beat would make too late`)
+  const given = { isTlsScheme: scheme === 'kafkas', login: parseLogin(login, refuse), parameters }
   return {
     brokers,
     group,
@@ -105,7 +115,22 @@ export function parseUrl(text: string): KafkaOptions {
     prefix,
     hold,
     isolation,
+    from,
+    security: parseSecurity(given, refuse),
     desk,
+  }
+}
+
+function parseLogin(text: string | undefined, refuse: (why: string) => never) {
+  if (text === undefined) return { username: null, password: null }
+  const [, user = '', password] = /^([^:]*)(?::(.*))?$/s.exec(text) ?? []
+  try {
+    return {
+      username: decodeURIComponent(user),
+      password: password === undefined ? null : decodeURIComponent(password),
+    }
+  } catch {
+    return refuse('has a user or password with a % that begins no character; write % as %25')
   }
 }
 

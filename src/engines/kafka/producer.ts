@@ -1,9 +1,10 @@
-import { EngineError, isMillraceError, messageOf } from '../../errors.ts'
+import { EngineError, isMillraceError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import { type Client, clientOptions, isKafkaError, type RawProducer } from './driver.ts'
+import { toEngineError } from './client-faults.ts'
+import { type Client, clientOptions, guarded, isKafkaError, type RawProducer } from './driver.ts'
 import { within } from './faults.ts'
 import type { KafkaOptions } from './options.ts'
-import type { NewRecord } from './record.ts'
+import type { NewRecord, RecordHeaders } from './record.ts'
 
 interface Pending {
   readonly records: readonly NewRecord[]
@@ -58,6 +59,7 @@ export class RecordProducer {
         return key === undefined ? this.#turn : client.compatibilityPartitioner(record, key)
       },
     })
+    guarded(this.#raw.connections)
   }
 
   /** Resolves when all are written. A rejection means unknown: some or all of them may have been. */
@@ -96,8 +98,7 @@ export class RecordProducer {
 
   /** Whether records were refused because they are larger than their topic takes. Of one topic none was written then. */
   isTooLarge(error: unknown): boolean {
-    const cause = isMillraceError(error) ? error.cause : error
-    return isKafkaError(this.#client, cause, 'MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE')
+    return isKafkaError(this.#client, error, 'MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE')
   }
 
   async #flush(): Promise<void> {
@@ -131,7 +132,7 @@ export class RecordProducer {
         ...(partition !== undefined && { partition }),
         ...(key !== null && { key }),
         ...(value !== null && { value }),
-        headers: new Map([...headers].map(([name, bytes]) => [Buffer.from(name), bytes])),
+        headers: writtenHeaders(headers),
       })),
     })
     return offsets
@@ -139,14 +140,13 @@ export class RecordProducer {
 
   #explain(error: unknown): unknown {
     if (isMillraceError(error)) return error
-    const text = messageOf(error)
     if (this.isTooLarge(error))
       return new EngineError(
         'ERR_STORAGE_FAILED',
         `a record is larger than the topic takes; raise its max.message.bytes`,
         { cause: error },
       )
-    return new EngineError('ERR_STORAGE_FAILED', `Kafka did not take the records: ${text}`, { cause: error })
+    return toEngineError(error)
   }
 
   async close(): Promise<void> {
@@ -154,10 +154,18 @@ export class RecordProducer {
   }
 }
 
+/** The client takes a map and writes null as null. Its names are objects, so two that are alike are both there. */
+function writtenHeaders(headers: RecordHeaders): Map<Buffer, Buffer> {
+  const written = new Map<Buffer, Buffer | null>()
+  for (const [name, value] of headers) written.set(Buffer.from(name), value)
+  // Its types do not know null, which it writes all the same.
+  return written as Map<Buffer, Buffer>
+}
+
 /** What a record takes in a request, at most. */
 export function bytesOf({ key, value, headers }: NewRecord): number {
   let bytes = RECORD_BYTES + (key?.length ?? 0) + (value?.length ?? 0)
-  for (const [name, header] of headers) bytes += name.length * 3 + header.length + 8
+  for (const [name, header] of headers) bytes += name.length * 3 + (header?.length ?? 0) + 8
   return bytes
 }
 

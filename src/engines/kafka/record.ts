@@ -1,11 +1,31 @@
 /** A record as these modules see it: bytes and coordinates, whatever client fetched it. */
 import { isUtf8 } from 'node:buffer'
 
-/** A name that a producer wrote twice has its last value, as in Spring and in the client that we use. */
-export interface RecordHeaders extends Iterable<readonly [string, Buffer]> {
+/** As a producer wrote them: a name may stand there twice, and a value may be null. */
+export type Header = readonly [name: string, value: Buffer | null]
+
+export interface RecordHeaders extends Iterable<Header> {
+  /** The last of that name, as in Spring. Undefined also where it is null. */
   get(name: string): Buffer | undefined
   /** As `headerText` of each, where that can be had in one go and without the bytes in between. */
   texts?(names: HeaderNames): readonly (string | null)[]
+}
+
+/** A map would keep one of two headers with the same name. */
+export class HeaderList implements RecordHeaders {
+  readonly #headers: readonly Header[]
+
+  constructor(headers: Iterable<Header>) {
+    this.#headers = [...headers]
+  }
+
+  get(name: string): Buffer | undefined {
+    return this.#headers.findLast(([written]) => written === name)?.[1] ?? undefined
+  }
+
+  [Symbol.iterator](): Iterator<Header> {
+    return this.#headers.values()
+  }
 }
 
 export interface PartitionName {

@@ -37,9 +37,17 @@ export function applyOutcome(
   return owned
 }
 
+/** The lease ran out: the start counts, and the record is due at once. */
+export function expire({ owned, held }: KafkaLease, nowMs: number): OwnedPartition {
+  owned.watermark.defer(held.offset, nowMs, nowMs)
+  owned.park(held, nowMs)
+  return owned
+}
+
 /** A start that was the last, and the letter about it. */
 export interface FinalFailure {
   readonly grant: KafkaLease
+  readonly error: ErrorRecord
   readonly letter: NewRecord
 }
 
@@ -60,7 +68,13 @@ export function toFinalFailure(
     firstFailureMs: firstFailureMs ?? about.nowMs,
     lastFailureMs: about.nowMs,
   })
-  return { grant, letter }
+  return { grant, error, letter }
+}
+
+/** Its letter could not be written: should this process end, the next owner writes it with the same error. */
+export function keepCause({ grant, error }: FinalFailure, nowMs: number): OwnedPartition {
+  grant.owned.watermark.fail(grant.held.offset, error, nowMs)
+  return grant.owned
 }
 
 /** What is done with: the starts that are ours to finish, and those whose partition has moved meanwhile. */

@@ -113,7 +113,7 @@ export async function readTopics({ admin, client, options, topics, nowMs }: Topi
   const names = jobTopicsOf(existing, { ...options, known: [...topics, ...read], committed: committed.values() })
   const states = statesTopicOf(options)
   const beside = [...names.map(dlqTopicOf), states].filter((name) => existing.has(name))
-  const found = await readPartitions(admin, client, [...names, ...beside], { committed, nowMs })
+  const found = await readPartitions(admin, client, [...names, ...beside], { ...options, committed, nowMs })
   const jobs = names.flatMap((name) => found.get(name) ?? [])
   return {
     group: { ...group, hasCommits: committed.size > 0 },
@@ -134,11 +134,20 @@ async function readGroup(admin: Admin, name: string): Promise<Omit<KafkaFacts['g
   return { name, state: group?.state ?? 'Dead', protocol: group?.protocol ?? '', members }
 }
 
+/** Null for what was committed for a topic of the same name that is deleted. */
+function knownOf(known: Committed, topicId: string): Committed | null {
+  return isFor(known, topicId) ? known : null
+}
+
 async function readPartitions(
   admin: Admin,
   client: Client,
   names: readonly string[],
-  { committed, nowMs }: { readonly committed: ReadonlyMap<string, Committed>; readonly nowMs: number },
+  {
+    committed,
+    nowMs,
+    from,
+  }: { readonly committed: ReadonlyMap<string, Committed>; readonly nowMs: number } & Pick<KafkaOptions, 'from'>,
 ): Promise<ReadonlyMap<string, KafkaTopic>> {
   if (names.length === 0) return new Map()
   const { topics } = await admin.metadata({ topics: [...names], forceUpdate: true })
@@ -161,13 +170,14 @@ async function readPartitions(
       const [begin, end] = [begins.get(place) ?? 0n, ends.get(place) ?? 0n]
       const [young, recent] = [youngs.get(place) ?? -1n, recents.get(place) ?? -1n]
       const known = committed.get(place)
+      const unbegun = from === 'latest' ? { offset: end, metadata: null } : null
       return partitionFacts({
         ...{ topic: name, partition, leader, replicas: replicas.length, inSync: isr.length, begin, end },
         stable: stables.get(place) ?? end,
         recent: recent < 0n ? end : recent,
         young: young < 0n ? end : young,
         newestMs: newest.get(place) ?? null,
-        committed: known !== undefined && isFor(known, topic.id) ? known : null,
+        committed: known === undefined ? unbegun : knownOf(known, topic.id),
       })
     })
     return { name, partitions, settings: topicSettings(settings.get(name) ?? new Map()) }

@@ -238,3 +238,24 @@ test('metadata of somebody else tells nothing', () => {
     assert.equal(mark.retryStateOf(5).starts, 0, String(metadata))
   }
 })
+
+test('failures that could not be buried are told to the next owner, as many as fit', () => {
+  const before = new Watermark(0)
+  const failure = { name: 'TypeError', code: 'E_BANK', message: `nö, ${'x'.repeat(3_000)}`, stack: 'at here' }
+  for (let offset = 0; offset < 40; offset += 1) {
+    before.read(offset)
+    before.start(offset)
+    before.fail(offset, failure, 1_000)
+  }
+  const metadata = before.encode('topic-id')
+  assert.ok(Buffer.byteLength(metadata) <= METADATA_BYTES_MAX, `${metadata.length} bytes`)
+  const after = new Watermark(before.position, metadata)
+  const { failure: told, starts, firstFailureMs } = after.retryStateOf(0)
+  assert.deepEqual(
+    [told?.name, told?.code, told?.stack, starts, firstFailureMs],
+    ['TypeError', 'E_BANK', null, 1, 1_000],
+  )
+  assert.match(told?.message ?? '', /^nö, x+$/)
+  assert.deepEqual([after.retryStateOf(39).starts, after.retryStateOf(39).failure], [1, undefined])
+  assert.equal(decodeProgress(0, metadata).topicId, 'topic-id')
+})

@@ -1,3 +1,4 @@
+import type { ErrorRecord } from '../../job/job.ts'
 import { decodeProgress, encodeProgress, type RetryState } from './commit-metadata.ts'
 import { type OffsetRange, OffsetRanges } from './offset-ranges.ts'
 import { UnsettledOffsets } from './unsettled-offsets.ts'
@@ -109,6 +110,12 @@ export class Watermark {
   defer(offset: number, dueMs: number, failedAtMs: number): void {
     const retryState = this.retryStateOf(offset)
     this.#setRetryState(offset, { ...retryState, dueMs, firstFailureMs: retryState.firstFailureMs ?? failedAtMs })
+  }
+
+  /** It has failed for good, and its letter could not be written: the next owner must know why. */
+  fail(offset: number, failure: ErrorRecord, failedAtMs: number): void {
+    const retryState = this.retryStateOf(offset)
+    this.#setRetryState(offset, { ...retryState, firstFailureMs: retryState.firstFailureMs ?? failedAtMs, failure })
   }
 
   /** The start does not count as an attempt. */

@@ -8,7 +8,7 @@ import {
   AUDIT_ACTIONS,
   type AuditAction,
   auditView,
-  type DeskAction,
+  type LetterAction,
   type PayloadEdit,
 } from '../../../engine/dead-letters.ts'
 import type { JobView } from '../../../job/job.ts'
@@ -41,7 +41,7 @@ export interface AuditedAct extends DlqAudit {
 }
 
 export interface LetterAct {
-  readonly action: DeskAction | 'release'
+  readonly action: LetterAction | 'release'
   readonly by: Actor
   readonly atMs: number
   /** What topics begin with before the type. */
@@ -54,17 +54,17 @@ export function entryOf(letter: TopicLetter, state: StateView, act: LetterAct): 
   const { action, by, atMs, prefix, edit } = act
   const before = viewOf(letter, state, prefix)
   const after = viewAfter(before, act)
-  const withPayload = edit !== undefined
   return {
     ...{ atMs, action, by, topic: topicOf(letter), group: letter.envelope.consumer_group, jobId: before.id },
     ...{ subject: null, letter: letter.id, at: letter.at },
-    before: auditView(before, withPayload),
-    after: after === null ? null : auditView(after, withPayload),
+    before: auditView(before),
+    after: after === null ? null : auditView(after, edit?.note),
   }
 }
 
 function viewAfter(view: JobView, { action, atMs, edit }: LetterAct): JobView | null {
-  const changed = { ...view, ...edit, updatedAtMs: atMs }
+  const payload = edit && { payload: edit.payload, payloadVersion: edit.payloadVersion }
+  const changed = { ...view, ...payload, updatedAtMs: atMs }
   switch (action) {
     case 'replay':
       return {

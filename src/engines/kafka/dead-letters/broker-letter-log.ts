@@ -1,5 +1,6 @@
-import { EngineError, isMillraceError, messageOf } from '../../../errors.ts'
+import { EngineError } from '../../../errors.ts'
 import type { Clock } from '../../../time/clock.ts'
+import { explained } from '../client-faults.ts'
 import type { Admin, Client } from '../driver.ts'
 import { within } from '../faults.ts'
 import { offsetsOf } from '../offsets.ts'
@@ -69,11 +70,7 @@ export class BrokerLetterLog implements LetterLog {
   }
 
   async readRange(topic: string, partition: number, range: Parameters<LetterLog['readRange']>[2]) {
-    try {
-      return await readWhole((place, part) => this.#open().read(place, part), { topic, partition }, range)
-    } catch (error) {
-      throw toEngineError(error)
-    }
+    return explained(readWhole((place, part) => this.#open().read(place, part), { topic, partition }, range))
   }
 
   async produce(records: readonly NewRecord[]): Promise<void> {
@@ -199,18 +196,7 @@ export class BrokerLetterLog implements LetterLog {
     return this.#reader
   }
 
-  async #bounded<Value>(work: Promise<Value>): Promise<Value> {
-    try {
-      return await within(this.#parts.clock, this.#parts.options.answerMs, work)
-    } catch (error) {
-      throw toEngineError(error)
-    }
+  #bounded<Value>(work: Promise<Value>): Promise<Value> {
+    return within(this.#parts.clock, this.#parts.options.answerMs, work)
   }
-}
-
-/** Operators get a stable code instead of the client's error. */
-function toEngineError(error: unknown): EngineError {
-  if (isMillraceError(error)) return error
-  const text = messageOf(error)
-  return new EngineError('ERR_STORAGE_FAILED', `Kafka did not answer as it should: ${text}`, { cause: error })
 }

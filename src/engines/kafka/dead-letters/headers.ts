@@ -1,6 +1,6 @@
 /** Headers of dead letters and replays. Those of Spring Kafka are written as it writes them, so that its programs read ours. */
 import { fromIso } from '../../../time/iso.ts'
-import { type Coordinates, headerText, type RecordHeaders, textOf } from '../record.ts'
+import { type Coordinates, type Header, HeaderList, headerText, type RecordHeaders, textOf } from '../record.ts'
 import type { Envelope } from './envelope.ts'
 import { withoutParts } from './parts.ts'
 
@@ -33,9 +33,9 @@ const OURS: ReadonlySet<string> = new Set(Object.values(REPLAY_HEADERS))
 export function dltHeaders(
   envelope: Envelope,
   record: { readonly headers: RecordHeaders; readonly timestampMs: number },
-): ReadonlyMap<string, Buffer> {
+): RecordHeaders {
   const { error_details: error } = envelope
-  const written: readonly (readonly [string, Buffer])[] = [
+  const written: readonly Header[] = [
     [DLT_HEADERS.topic, Buffer.from(envelope.original_topic)],
     [DLT_HEADERS.partition, int32(envelope.original_partition)],
     [DLT_HEADERS.offset, int64(BigInt(envelope.original_offset))],
@@ -45,7 +45,7 @@ export function dltHeaders(
     [DLT_HEADERS.exceptionText, Buffer.from(error.message)],
     [DLT_HEADERS.stackTrace, Buffer.from(error.stack_trace)],
   ]
-  return new Map([...withoutDlt(record.headers), ...written])
+  return new HeaderList([...withoutDlt(record.headers), ...written])
 }
 
 function int32(value: number): Buffer {
@@ -101,8 +101,8 @@ function atLeastZero(value: bigint): bigint | null {
 }
 
 /** A record's own headers, without those of an earlier death. */
-export function withoutDlt(headers: RecordHeaders): ReadonlyMap<string, Buffer> {
-  return new Map([...withoutParts(headers)].filter(([name]) => !name.startsWith('kafka_dlt-')))
+export function withoutDlt(headers: RecordHeaders): RecordHeaders {
+  return new HeaderList([...withoutParts(headers)].filter(([name]) => !name.startsWith('kafka_dlt-')))
 }
 
 /** What a replay adds. What the record had of an earlier replay is replaced, except where it first stood. */
@@ -114,17 +114,17 @@ export function replayHeaders(
     readonly count: number
     readonly firstFailureAt: string
   },
-): ReadonlyMap<string, Buffer> {
+): RecordHeaders {
   const { topic, partition, offset } = replay.origin
   const origin = headers.get(REPLAY_HEADERS.origin) ?? Buffer.from(`${topic}/${partition}/${offset}`)
   const own = [...withoutDlt(headers)].filter(([name]) => !OURS.has(name))
-  const written: readonly (readonly [string, Buffer])[] = [
+  const written: readonly Header[] = [
     [REPLAY_HEADERS.count, Buffer.from(String(replay.count))],
     [REPLAY_HEADERS.firstFailureAt, Buffer.from(replay.firstFailureAt)],
     [REPLAY_HEADERS.origin, origin],
   ]
   // Without a group, as in a letter of another program, every group handles it, as every group did before.
-  return new Map([
+  return new HeaderList([
     ...own,
     ...written,
     ...(replay.group === '' ? [] : [[REPLAY_HEADERS.group, Buffer.from(replay.group)] as const]),

@@ -5,7 +5,14 @@
  */
 
 import { bytesOf } from '../producer.ts'
-import { headerText, type LogRecord, type NewRecord, type PartitionName } from '../record.ts'
+import {
+  HeaderList,
+  headerText,
+  type LogRecord,
+  type NewRecord,
+  type PartitionName,
+  type RecordHeaders,
+} from '../record.ts'
 import type { LetterLog } from './letter-log.ts'
 
 export const PART_HEADERS = Object.freeze({
@@ -51,7 +58,7 @@ export async function writeParts(
       ...letter,
       ...(place !== undefined && { partition: place }),
       value,
-      headers: new Map(isLast ? [...letter.headers, part, before] : [part]),
+      headers: new HeaderList(isLast ? [...letter.headers, part, before] : [part]),
     })
     place = partition
     offsets.push(offset)
@@ -114,6 +121,6 @@ async function joined(
   }
 }
 
-export function withoutParts(headers: Iterable<readonly [string, Buffer]>): ReadonlyMap<string, Buffer> {
-  return new Map([...headers].filter(([name]) => !NAMES.has(name)))
+export function withoutParts(headers: RecordHeaders): RecordHeaders {
+  return new HeaderList([...headers].filter(([name]) => !NAMES.has(name)))
 }

@@ -3,7 +3,7 @@ import type { Actor, PayloadEdit } from '../../../engine/dead-letters.ts'
 import { EngineError } from '../../../errors.ts'
 import type { Clock } from '../../../time/clock.ts'
 import { HEADERS } from '../job-record.ts'
-import type { NewRecord } from '../record.ts'
+import { HeaderList, type NewRecord } from '../record.ts'
 import { entryOf, type LetterAct } from './audit.ts'
 import type { TopicLetter } from './letter.ts'
 import type { LetterLog } from './letter-log.ts'
@@ -70,10 +70,11 @@ export function editedReplay(letter: TopicLetter, edit?: PayloadEdit): NewRecord
   const record = letter.replayed()
   if (record === null || edit === undefined) return record
   const version = Buffer.from(String(edit.payloadVersion))
+  const others = [...record.headers].filter(([name]) => name !== HEADERS.payloadVersion)
   return {
     ...record,
     value: Buffer.from(edit.payload),
-    headers: new Map([...record.headers, [HEADERS.payloadVersion, version]]),
+    headers: new HeaderList([...others, [HEADERS.payloadVersion, version]]),
   }
 }
 

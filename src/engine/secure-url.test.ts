@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { makeCertificates } from '../../test/servers/certificates.ts'
+import { redactUrl } from '../job/error-record.ts'
+import { servernameOf, tlsAdvice, tlsOptions } from './secure-url.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-secure-url-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+test('certificates that are replaced are used from then on, and files that do not fit leave the last good ones', () => {
+  const { client, stranger, ca } = makeCertificates(folder)
+  const [cert, key] = [join(folder, 'used.pem'), join(folder, 'used.key')]
+  const use = (from: typeof client): void => {
+    copyFileSync(from.cert, cert)
+    copyFileSync(from.key, key)
+  }
+  use(client)
+  const options = tlsOptions({ ca, cert, key })
+  const first = options.secureContext
+  assert.equal(options.secureContext, first, 'the same files are the same context')
+  // Halfway through a rotation.
+  copyFileSync(stranger.cert, cert)
+  assert.equal(options.secureContext, first)
+  writeFileSync(cert, 'no PEM')
+  assert.equal(options.secureContext, first)
+  rmSync(cert)
+  assert.equal(options.secureContext, first)
+  use(stranger)
+  assert.notEqual(options.secureContext, first)
+  assert.throws(() => tlsOptions({ ca, cert: client.cert, key: stranger.key }), {
+    code: 'ERR_STORAGE_OPEN',
+    message: /fits its certificate/,
+  })
+})
+
+test('only a name is sent as the name of the server, and the given one goes first', () => {
+  assert.deepEqual(
+    ['broker.example.com', '127.0.0.1', '::1'].map((host) => servernameOf({}, host)),
+    ['broker.example.com', null, null],
+  )
+  assert.equal(servernameOf({ servername: 'broker' }, '127.0.0.1'), 'broker')
+})
+
+test('every failure of a certificate has advice, and others have none', () => {
+  const codes = ['CERT_HAS_EXPIRED', 'SELF_SIGNED_CERT_IN_CHAIN', 'ERR_TLS_CERT_ALTNAME_INVALID']
+  for (const code of codes) assert.match(tlsAdvice(code) ?? '', /certificate.*;/)
+  assert.match(tlsAdvice('ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED') ?? '', /client certificate/)
+  assert.equal(tlsAdvice('ECONNREFUSED'), null)
+})
+
+test('a URL that cannot be read tells nothing of its login, whatever characters it has', () => {
+  for (const login of ['u:geheim', 'u:gehe/im', 'u:g?e#heim', 'u:ge@heim', 'u:ge heim'])
+    assert.equal(redactUrl(`kafkas://${login}@host:1?group=g`), 'kafkas://[redacted]@host:1?group=g')
+  assert.equal(redactUrl('sqlite:./a.db'), 'sqlite:./a.db')
+})

@@ -1,0 +1,135 @@
+/** TLS and secrets in the URLs of engines: `ca=/path/to/ca.pem`, `passwordFile=/run/secrets/password`. */
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls'
+import { isDeepStrictEqual } from 'node:util'
+import { EngineError, messageOf } from '../errors.ts'
+
+export interface TlsFiles {
+  /** Paths of PEM files, read anew for every connection. `ca`: who is trusted; default: the authorities that Node trusts. */
+  readonly ca?: string
+  /** The certificate that this client shows, with its key. */
+  readonly cert?: string
+  readonly key?: string
+  readonly keyPassword?: () => string
+  /** The name that the certificate of the server must have; default: its host. */
+  readonly servername?: string
+}
+
+export const TLS_NAMES = ['ca', 'cert', 'key', 'keyPasswordFile', 'keyPasswordEnv', 'servername'] as const
+
+type Refuse = (why: string) => never
+
+export function parseTls(parameters: URLSearchParams, refuse: Refuse): TlsFiles {
+  if (parameters.has('cert') !== parameters.has('key'))
+    refuse('has one of cert and key; a client certificate needs both')
+  const keyPassword = secretOf(parameters, 'keyPassword', refuse)
+  if (keyPassword !== null && !parameters.has('key')) refuse('has a password for a key, and no key')
+  const [ca, cert, key, servername] = ['ca', 'cert', 'key', 'servername'].map((name) => {
+    if (parameters.get(name) === '') refuse(`has an empty '${name}'`)
+    return parameters.get(name)
+  })
+  return {
+    ...(ca && { ca }),
+    ...(cert && { cert }),
+    ...(key && { key }),
+    ...(keyPassword !== null && { keyPassword }),
+    ...(servername && { servername }),
+  }
+}
+
+/** From a file or a variable of the environment: `passwordFile=/run/secrets/kafka`, `passwordEnv=KAFKA_PASSWORD`. */
+export function secretOf(
+  parameters: URLSearchParams,
+  name: 'password' | 'token' | 'keyPassword',
+  refuse: Refuse,
+): (() => string) | null {
+  const [file, variable] = [parameters.get(`${name}File`), parameters.get(`${name}Env`)]
+  if (file !== null && variable !== null) refuse(`has ${name}File and ${name}Env; give one`)
+  if (file === '' || variable === '') refuse(`has an empty ${name}${file === '' ? 'File' : 'Env'}`)
+  if (file !== null) return () => readSecret(`${name}File`, file).trimEnd()
+  if (variable === null) return null
+  return () => {
+    const value = process.env[variable]
+    if (value !== undefined && value !== '') return value
+    throw new EngineError('ERR_STORAGE_OPEN', `${name}Env names '${variable}', which is not set; set it to the secret`)
+  }
+}
+
+/** Also of certificates. `parameter`: of the URL, for the error. */
+export function readSecret(parameter: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const text = `${parameter} names a file that cannot be read: ${messageOf(error)}; correct the path or its rights`
+    throw new EngineError('ERR_STORAGE_OPEN', text, { cause: error })
+  }
+}
+
+/**
+ * Clients copy the fields for every connection, so the files are read again each time: certificates that live for hours
+ * are replaced without a restart. Files that are missing or do not fit at that moment must not throw in the middle of a
+ * client: what was last good is used.
+ */
+export function tlsOptions(tls: TlsFiles) {
+  let texts = readTls(tls)
+  let secureContext = contextOf(texts)
+  return {
+    get secureContext(): SecureContext {
+      try {
+        const now = readTls(tls)
+        if (!isDeepStrictEqual(now, texts)) secureContext = contextOf(now)
+        texts = now
+      } catch {
+        // As it last was.
+      }
+      return secureContext
+    },
+  }
+}
+
+function readTls({ ca, cert, key, keyPassword }: TlsFiles): SecureContextOptions {
+  return {
+    ...(ca !== undefined && { ca: readSecret('ca', ca) }),
+    ...(cert !== undefined && { cert: readSecret('cert', cert) }),
+    ...(key !== undefined && { key: readSecret('key', key) }),
+    ...(keyPassword !== undefined && { passphrase: keyPassword() }),
+  }
+}
+
+function contextOf(texts: SecureContextOptions): SecureContext {
+  try {
+    return createSecureContext(texts)
+  } catch (error) {
+    const text = `the files of ca, cert and key cannot be used: ${messageOf(error)}; give PEM files, a key that fits its certificate, and the password of the key if it has one`
+    throw new EngineError('ERR_STORAGE_OPEN', text, { cause: error })
+  }
+}
+
+/** Servers behind a shared address tell by this name which is meant. An address is not allowed as one. */
+export function servernameOf(tls: TlsFiles, host: string): string | null {
+  return tls.servername ?? (isIP(host) === 0 ? host : null)
+}
+
+const CLIENT_CERTIFICATE = 'check that it has not expired, and that the server trusts who signed it'
+
+/** By the code of Node's TLS or of OpenSSL. */
+const TLS_ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
+  [/^CERT_HAS_EXPIRED$/, 'the certificate of the server has expired; renew it on the server'],
+  [/^CERT_NOT_YET_VALID$/, 'the certificate of the server is not valid yet; check the clocks of both machines'],
+  [
+    /^(UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CERT_UNTRUSTED|CERT_SIGNATURE_FAILURE)/,
+    `the certificate of the server is signed by an authority that is not trusted here; give the authority's certificate: ca=/path/to/ca.pem, or sslrootcert= for Postgres`,
+  ],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    'the certificate of the server is for another name; use that name in the URL, or say it with servername= (not for Postgres)',
+  ],
+  [/^ERR_SSL_.*(CERTIFICATE|UNKNOWN_CA)/, `the server refused the client certificate; ${CLIENT_CERTIFICATE}`],
+  [/^ERR_(SSL|TLS|OSSL)_/, 'TLS failed; check that the port of the URL is one with TLS, and which versions both speak'],
+]
+
+/** What to do about a failure of TLS, by its code. Null for other codes. */
+export function tlsAdvice(code: string): string | null {
+  return TLS_ADVICE.find(([pattern]) => pattern.test(code))?.[1] ?? null
+}
