@@ -65,6 +65,8 @@ function initialise(): void {
   })
   // A role by this name needs its password; all others are let in.
   const rules = ['host all guarded 127.0.0.1/32 scram-sha-256', 'host all all 127.0.0.1/32 trust']
+  // With TLS, one by this name shows a certificate.
+  if (SETTINGS.includes('ssl=on')) rules.unshift('hostssl all worker 127.0.0.1/32 cert')
   writeFileSync(join(data, 'pg_hba.conf'), `${rules.join('\n')}\n`)
   appendFileSync(
     join(data, 'postgresql.conf'),

@@ -51,10 +51,11 @@ export async function connectionsOf(handle: Handle): Promise<Connections> {
   }
 }
 
-function connectionOf({ connectionString, pooled, answerMs }: PostgresAddress): PgConnection {
+function connectionOf({ connectionString, pooled, answerMs, channelBinding }: PostgresAddress): PgConnection {
   return {
     connectionString,
     application_name: 'millrace',
+    channelBinding,
     connectionTimeoutMillis: Math.min(CONNECT_MS, answerMs),
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,

@@ -4,17 +4,20 @@ import type {
   AuditFilter,
   DeadLetterFilter,
   DeadLetters,
-  DeskAction,
+  LetterAction,
   PayloadEdit,
 } from '../../engine/dead-letters.ts'
 import { storable } from '../../job/error-record.ts'
+import type { JobView } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
 import {
   type Act,
   type AuditRecord,
   allows,
   auditOf,
+  auditOfErase,
   auditOfNote,
+  ERASED_TEXT,
   eventOf,
   isLetter,
   toAuditEntry,
@@ -22,6 +25,7 @@ import {
 } from '../sql/dead-letters.ts'
 import type { PostgresCore } from './core.ts'
 import type { Database, Queries, Statement } from './database.ts'
+import { isAwaited } from './dependencies.ts'
 import { releaseKeys } from './enqueue.ts'
 import { isKeyTaken } from './faults.ts'
 import { event, LIVE, ms, NOW, UNLEASED, viewColumns } from './fragments.ts'
@@ -67,6 +71,23 @@ export const REMOVE_JOB = ({ jobs, events }: Names): string => `
 WITH forgotten AS (DELETE FROM ${events} WHERE job_id::text = $2 AND coalesce(data ->> 'table', 'jobs') = 'jobs')
 DELETE FROM ${jobs} WHERE id::text = $2 AND ${NOW} IS NOT NULL`
 
+/** A job that is over and is no letter. One that may still run, or be replayed, would need its result. */
+export const ERASE_FINISHED = (names: Names): string => `
+DELETE FROM ${names.jobs} AS job WHERE job.id::text = $2 AND NOT ${isAwaited(names)} AND ${NOW} IS NOT NULL
+  AND (job.status = 'completed' OR job.status = 'failed' AND job.ended IN ('cancelled', 'superseded'))
+RETURNING job.id`
+
+export const ERASE_EVENTS = ({ events }: Names): string =>
+  `DELETE FROM ${events} WHERE job_id::text = $2 AND coalesce(data ->> 'table', 'jobs') = 'jobs' AND ${NOW} IS NOT NULL`
+
+/** What the audit says about a job. The trigger allows nothing else. */
+export const ERASE_ENTRIES = ({ audit }: Names): string => `
+UPDATE ${audit} SET before = '${ERASED_TEXT}', after = CASE WHEN after IS NULL THEN NULL ELSE '${ERASED_TEXT}'::json END
+WHERE job_id = $2 AND action <> 'erase' AND before::text <> '${ERASED_TEXT}' AND ${NOW} IS NOT NULL RETURNING seq`
+
+export const AUDITED_TYPE = ({ audit }: Names): string =>
+  `SELECT type, ${NOW} AS now FROM ${audit} WHERE job_id = $2 ORDER BY seq DESC LIMIT 1`
+
 export const RECORD_LINE = ({ events, eventIdType }: Names): string => `
 INSERT INTO ${events} (job_id, data)
 VALUES ($2::text::${eventIdType}, ${event({ type: '$3::text', attempt: '$4::int', worker: 'NULL' }, '$5::jsonb')})`
@@ -104,12 +125,12 @@ export function createDeadLetters(core: PostgresCore): DeadLetters {
           .map(toDeadLetter)
       }),
     requeue: (ids, by, edit) =>
-      act(ids, { action: 'replay', by, withPayload: edit !== undefined }, (queries, row) =>
+      act(ids, { action: 'replay', by, ...(edit && { edit: edit.note }) }, (queries, row) =>
         requeue(queries, row, edit),
       ),
     discard: (ids, by) => act(ids, { action: 'discard', by }),
     undiscard: (ids, by) => act(ids, { action: 'undo', by }),
-    remove: (ids, by) => act(ids, { action: 'purge', by }),
+    remove: (ids, by, options) => (options?.erase === true ? erase(core, ids, by) : act(ids, { action: 'purge', by })),
     note: (note) => core.call('note', (database) => audit(database, auditOfNote(note))),
     audit: (filter) => core.call('audit', (database) => readAudit(database, filter)),
   }
@@ -132,7 +153,7 @@ function listRows(queries: Queries, filter: DeadLetterFilter): Promise<readonly 
 /** Changes the row of a letter that allows the act. False when something else is in the way. */
 type Perform = (queries: Queries, row: ViewRow) => Promise<boolean>
 
-const PERFORM: Readonly<Record<DeskAction, Perform>> = {
+const PERFORM: Readonly<Record<LetterAction, Perform>> = {
   replay: requeue,
   discard: changing(DISCARD_DEAD),
   undo: changing(UNDISCARD),
@@ -187,7 +208,7 @@ async function actOn(queries: Queries, ids: readonly string[], act: Act, perform
 
 /** The key returns to its job unless another live job has taken it. A newer version of a latest key stays the last. */
 async function requeue(queries: Queries, row: ViewRow, edit?: PayloadEdit): Promise<boolean> {
-  if (!(await isLatest(queries, row))) return false
+  if (!(await isLatest(queries, row)) || (edit !== undefined && toView(row).payload !== edit.replaces)) return false
   const key = keyOf(row)
   if (key !== null && (await queries.rows(FIND_LIVE_KEY, key)).length > 0) return false
   if (key !== row.idempotency_key) await releaseKeys(queries, [{ key }])
@@ -198,6 +219,40 @@ async function requeue(queries: Queries, row: ViewRow, edit?: PayloadEdit): Prom
 /** Removes a letter and its history, in a transaction. The audit keeps an entry. False when it is no letter. */
 export async function removeLetter(queries: Queries, id: string, by: Actor): Promise<boolean> {
   return (await actOn(queries, [id], { action: 'purge', by }, PERFORM.purge)).size > 0
+}
+
+/** One transaction for each: it locks the job and rewrites its entries. Rows that are deleted stay in the files until a vacuum. */
+async function erase(core: PostgresCore, ids: readonly string[], by: Actor): Promise<readonly boolean[]> {
+  const done = await core.call('erase', async (database) => {
+    const erased = new Set<string>()
+    for (const id of new Set(ids)) {
+      if (await database.transaction((queries) => eraseJob(queries, id, by))) erased.add(id)
+    }
+    return ids.map((id) => erased.delete(id))
+  })
+  if (done.includes(true)) core.changed()
+  return done
+}
+
+async function eraseJob(queries: Queries, id: string, by: Actor): Promise<boolean> {
+  const [row] = await queries.rows<ViewRow>(LOCK_JOBS, [id])
+  const [known] = await queries.rows<{ type: string }>(AUDITED_TYPE, id)
+  const job = row === undefined ? null : toView(row)
+  const type = job?.type ?? known?.type
+  if (type === undefined || (job !== null && !(await removeFinished(queries, job)))) return false
+  const entries = (await queries.rows(ERASE_ENTRIES, id)).length
+  await audit(queries, auditOfErase(by, { id, type, job, entries }))
+  return true
+}
+
+async function removeFinished(queries: Queries, job: JobView): Promise<boolean> {
+  if (isLetter(job)) {
+    await queries.rows(REMOVE_JOB, job.id)
+    return true
+  }
+  if ((await queries.rows(ERASE_FINISHED, job.id)).length === 0) return false
+  await queries.rows(ERASE_EVENTS, job.id)
+  return true
 }
 
 async function audit(queries: Queries, record: AuditRecord): Promise<void> {

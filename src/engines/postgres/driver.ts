@@ -1,6 +1,7 @@
 /** The part of `pg` that Millrace uses, by its shape: the user's pool or client of any version fits. */
 import type { Socket } from 'node:net'
 import { EngineError } from '../../errors.ts'
+import type { ChannelBinding } from './options.ts'
 
 export interface PgQuery {
   readonly text: string
@@ -44,6 +45,7 @@ export interface PgPool {
   readonly ending?: boolean
   connect(): Promise<PgPoolClient>
   on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'connect', listener: (client: PgClient) => void): unknown
   end(): Promise<void>
 }
 
@@ -56,6 +58,7 @@ export interface PgConnection {
   readonly keepAliveInitialDelayMillis: number
   readonly statement_timeout?: number
   readonly options?: string
+  readonly channelBinding: ChannelBinding
   /** Makes the socket; the driver connects it. */
   readonly stream?: () => Socket
 }
@@ -69,11 +72,42 @@ export async function loadPg(): Promise<PgModule> {
   const { default: pg } = await import('pg').catch((error: unknown) => {
     throw new EngineError('ERR_MODULE_MISSING', 'To use Postgres: npm install pg', { cause: error })
   })
-  return {
-    createPool: (connection, max) =>
-      new pg.Pool({ ...connection, max, idleTimeoutMillis: 30_000 }) as unknown as PgPool,
-    createClient: (connection) => new pg.Client(connection) as unknown as ReturnType<PgModule['createClient']>,
+  /** The driver binds where the server offers it, and logs in without where not. */
+  class BindingClient extends pg.Client {
+    constructor(config?: ConstructorParameters<typeof pg.Client>[0]) {
+      super(config)
+      let isBound = false
+      const { connection } = this
+      connection.on('authenticationSASL', ({ mechanisms }: { readonly mechanisms: readonly string[] }) => {
+        isBound = mechanisms.includes('SCRAM-SHA-256-PLUS')
+        if (!isBound) connection.emit('error', unbound())
+      })
+      connection.on('authenticationOk', () => {
+        if (!isBound) connection.emit('error', unbound())
+      })
+    }
   }
+  const configOf = ({ channelBinding, ...connection }: PgConnection) => ({
+    ...connection,
+    enableChannelBinding: channelBinding !== 'disable',
+  })
+  const clientOf = ({ channelBinding }: PgConnection) => (channelBinding === 'require' ? BindingClient : pg.Client)
+  return {
+    createPool: (connection, max) => {
+      const settings = { ...configOf(connection), max, idleTimeoutMillis: 30_000, Client: clientOf(connection) }
+      return new pg.Pool(settings) as unknown as PgPool
+    },
+    createClient: (connection) =>
+      new (clientOf(connection))(configOf(connection)) as unknown as ReturnType<PgModule['createClient']>,
+  }
+}
+
+function unbound(): EngineError {
+  const text = `the server does not bind the login to its certificate, which channel_binding=require asks for`
+  return new EngineError(
+    'ERR_STORAGE_OPEN',
+    `Postgres: ${text}; give the role a scram-sha-256 password and use TLS, or write channel_binding=prefer`,
+  )
 }
 
 function hasMethods(handle: object, names: readonly string[]): boolean {

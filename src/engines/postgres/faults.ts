@@ -1,3 +1,4 @@
+import { tlsAdvice } from '../../engine/secure-url.ts'
 import { EngineError, type ErrorCode, isMillraceError, type MillraceError } from '../../errors.ts'
 
 function codeOf(error: unknown): string {
@@ -92,6 +93,10 @@ function adviceFor(error: unknown): readonly [code: ErrorCode, advice: string] {
   if (/unsupported startup parameter|prepared statement "millrace_\w+" (?:does not exist|already exists)/.test(text)) {
     return ['ERR_STORAGE_OPEN', 'there is a pooler in between; add ?pooler=transaction to the URL']
   }
+  const tls = tlsAdvice(codeOf(error))
+  if (tls !== null) return ['ERR_STORAGE_OPEN', tls]
+  if (/does not support SSL/.test(text))
+    return ['ERR_STORAGE_OPEN', 'the server does no TLS; set ssl=on there, or leave out sslmode']
   const known = ADVICE.find(([pattern]) => pattern.test(codeOf(error)))
   if (known !== undefined) return [known[1], known[2]]
   if (/timeout exceeded when trying to connect/.test(text)) {

@@ -1,6 +1,6 @@
 import { ms } from './fragments.ts'
 import { jobsSql, startsTable } from './jobs-table.ts'
-import type { Names } from './names.ts'
+import { type Names, quote } from './names.ts'
 
 function presenceSql({ presence, pauses, audit }: Names): string {
   return `-- What each worker last said of each of its types, as JSON. It holds until expires_at and is kept for a day longer.
@@ -72,6 +72,27 @@ UNION ALL SELECT 'worker', worker || chr(10) || type, '', beat, beat_at, expires
 DROP TABLE ${schedules}, ${leaders}, ${presence}, ${pauses};`
 }
 
+/** The audit stays append-only, but what its entries say about a job can be erased. */
+function erasingSql({ audit, schema }: Names): string {
+  const [kept, erased] = [`${quote(schema)}.millrace_audit_kept`, `${quote(schema)}.millrace_audit_erased`]
+  return `CREATE OR REPLACE FUNCTION ${erased}() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF (NEW.seq, NEW.at, NEW.who, NEW.reason, NEW.action, NEW.job_id, NEW.type, NEW.subject)
+    IS NOT DISTINCT FROM (OLD.seq, OLD.at, OLD.who, OLD.reason, OLD.action, OLD.job_id, OLD.type, OLD.subject)
+    AND NEW.before::text = '{"erased":true}' AND (NEW.after IS NULL) = (OLD.after IS NULL)
+    AND coalesce(NEW.after::text, '{"erased":true}') = '{"erased":true}'
+  THEN RETURN NEW;
+  END IF;
+  RAISE EXCEPTION 'the audit is append-only';
+END $$;
+DROP TRIGGER IF EXISTS millrace_audit_kept ON ${audit};
+CREATE TRIGGER millrace_audit_kept BEFORE DELETE OR TRUNCATE ON ${audit}
+  FOR EACH STATEMENT EXECUTE FUNCTION ${kept}();
+DROP TRIGGER IF EXISTS millrace_audit_erased ON ${audit};
+CREATE TRIGGER millrace_audit_erased BEFORE UPDATE ON ${audit}
+  FOR EACH ROW EXECUTE FUNCTION ${erased}();`
+}
+
 interface Migration {
   readonly version: number
   readonly name: string
@@ -86,6 +107,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 4, name: 'limits', sql: limitsSql },
   { version: 5, name: 'latest-keys', sql: latestKeysSql },
   { version: 6, name: 'records', sql: recordsSql },
+  { version: 7, name: 'erasing', sql: erasingSql },
 ]
 
 /** The whole schema, as an empty database gets it. */

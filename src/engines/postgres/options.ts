@@ -1,5 +1,6 @@
+import { readSecret } from '../../engine/secure-url.ts'
 import { EngineError } from '../../errors.ts'
-import { redact } from '../../job/error-record.ts'
+import { redactUrl } from '../../job/error-record.ts'
 import { nearest } from '../../job/known-options.ts'
 
 /** Options of the engine, from its URL or given with a pool. */
@@ -24,7 +25,11 @@ export interface PostgresAddress extends Required<PostgresOptions> {
   readonly grant: string | null
   /** Whether a transaction pooler is in between, which accepts no startup parameters. */
   readonly pooled: boolean
+  readonly channelBinding: ChannelBinding
 }
+
+/** Whether the login is tied to the certificate of the server, so that nobody in between can pass it on. */
+export type ChannelBinding = 'disable' | 'prefer' | 'require'
 
 export const DEFAULTS: Required<PostgresOptions> = Object.freeze({
   schema: 'public',
@@ -52,7 +57,7 @@ const DRIVERS = new Set(
 export function parseUrl(text: string): PostgresAddress {
   const url = URL.parse(text)
   const refuse = (why: string): never => {
-    throw new EngineError('ERR_ENGINE_URL', `'${redact(text)}' ${why}; ${FORM}`)
+    throw new EngineError('ERR_ENGINE_URL', `'${redactUrl(text)}' ${why}; ${FORM}`)
   }
   if (url === null) return refuse('is not a URL')
   if (url.hostname === '' && url.pathname === '') refuse('names no server')
@@ -63,6 +68,7 @@ export function parseUrl(text: string): PostgresAddress {
     const near = nearest(name, [...OWN, ...DRIVERS])
     refuse(`has an unknown parameter '${name}'${near === null ? '' : `; did you mean '${near}'?`}`)
   }
+  const channelBinding = parseSecurity(url.searchParams, refuse)
   const pooler = given.get('pooler') ?? 'session'
   if (pooler !== 'session' && pooler !== 'transaction') refuse(`has an unknown pooler '${pooler}'`)
   const pooled = pooler === 'transaction'
@@ -87,5 +93,42 @@ export function parseUrl(text: string): PostgresAddress {
     answerMs: whole('timeout', DEFAULTS.answerMs),
     grant: given.get('grant') ?? null,
     pooled,
+    channelBinding,
   }
+}
+
+const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']
+/** Parameters of libpq that protect a connection and that `pg` takes without doing anything. */
+const UNHEEDED = [
+  'require_auth',
+  'requirepeer',
+  'requiressl',
+  'ssl_max_protocol_version',
+  'ssl_min_protocol_version',
+  'sslcrl',
+  'sslcrldir',
+  'sslpassword',
+]
+
+/** What asks for protection is done or refused, never passed over. */
+function parseSecurity(parameters: URLSearchParams, refuse: (why: string) => never): ChannelBinding {
+  const unheeded = UNHEEDED.find((name) => parameters.has(name))
+  if (unheeded !== undefined)
+    refuse(`has '${unheeded}', which the driver does not heed; pass a Pool of pg with such settings to open()`)
+  const mode = parameters.get('sslmode')
+  if (mode !== null && !SSL_MODES.includes(mode)) refuse(`has sslmode=${mode}; it is one of ${SSL_MODES.join(', ')}`)
+  for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+    const path = parameters.get(name)
+    // The driver would say that no server answers.
+    if (path !== null) readSecret(name, path)
+  }
+  // The driver does not know it from a URL.
+  const binding = parameters.get('channel_binding') ?? 'prefer'
+  parameters.delete('channel_binding')
+  if (binding !== 'disable' && binding !== 'prefer' && binding !== 'require')
+    return refuse(`has channel_binding=${binding}; it is disable, prefer or require`)
+  const hasTls =
+    (mode !== null && mode !== 'disable') || parameters.has('sslrootcert') || parameters.get('ssl') === 'true'
+  if (binding === 'require' && !hasTls) refuse('has channel_binding=require and no TLS; add sslmode=verify-full')
+  return binding
 }

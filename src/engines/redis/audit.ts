@@ -4,6 +4,7 @@ import {
   type AuditNote,
   auditView,
   DESK_ACTIONS,
+  ERASED,
   matchesAudit,
   OPERATOR_ACTIONS,
 } from '../../engine/dead-letters.ts'
@@ -39,6 +40,37 @@ const noteScript = compose(
   `call('RPUSH', own('audit'), '{"at":' .. string.format('%.0f', now) .. ',' .. string.sub(ARGV[2], 2))`,
 )
 
+/** The entries about a job that still say something of it, by their place in the list, and how long the list is. */
+export async function entriesOf(database: RedisDatabase, jobId: string): Promise<Entries> {
+  const length = Number(await database.call('llen', database.keys.audit))
+  const found: { readonly at: number; readonly entry: AuditEntry; readonly erased: string | null }[] = []
+  for (let from = 0; from < length; from += STEP) {
+    const texts = listOf(await database.call('lrange', database.keys.audit, from, Math.min(from + STEP, length) - 1))
+    for (const [index, text] of texts.entries()) {
+      const entry = readEntry(text, from + index + 1)
+      if (entry?.jobId === jobId) found.push({ at: from + index, entry, erased: withoutFacts(text, entry) })
+    }
+  }
+  return { length, found }
+}
+
+export interface Entries {
+  readonly length: number
+  readonly found: readonly {
+    /** Its place in the list, from 0. */
+    readonly at: number
+    readonly entry: AuditEntry
+    /** The text that takes its place; null if it says nothing of the job. */
+    readonly erased: string | null
+  }[]
+}
+
+function withoutFacts(text: unknown, { action, before, after }: AuditEntry): string | null {
+  if (action === 'erase' || before.erased === true) return null
+  const { edit: _, ...stored } = { edit: null, ...recordOf(parse(String(text))) }
+  return JSON.stringify({ ...stored, before: ERASED, ...(after !== null && { after: ERASED }) })
+}
+
 export async function writeNote(database: RedisDatabase, note: AuditNote): Promise<void> {
   const { who, reason, action, jobId, type, subject, before, after } = note
   const text = JSON.stringify({ who, reason, action, about: { jobId, type, subject }, before, after })
@@ -51,9 +83,11 @@ function readEntry(text: unknown, seq: number): AuditEntry | null {
   return readNote(stored, seq) ?? readAct(stored, seq)
 }
 
+const NOTE_ACTIONS = [...OPERATOR_ACTIONS, 'erase'] as const
+
 function readNote(stored: Stored, seq: number): AuditEntry | null {
   const { at, who, reason, before, after } = stored
-  const action = OPERATOR_ACTIONS.find((known) => known === stored.action)
+  const action = NOTE_ACTIONS.find((known) => known === stored.action)
   if (action === undefined) return null
   const { jobId, type, subject } = recordOf(stored.about)
   const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
@@ -67,11 +101,12 @@ function readNote(stored: Stored, seq: number): AuditEntry | null {
 
 /** What was done at the desk: written by the script that did it, with the job as it was stored. */
 function readAct(stored: Stored, seq: number): AuditEntry | null {
-  const { at, who, reason, queue, id, before, after, withPayload } = stored
+  const { at, who, reason, queue, id, before, after, edit } = stored
   const action = DESK_ACTIONS.find((known) => known === stored.action)
   if (action === undefined || typeof queue !== 'string' || typeof id !== 'string') return null
   const type = typeOf(queue)
-  const viewOf = (snapshot: unknown) => readSnapshot({ queue, type, bullId: id }, snapshot, withPayload === true)
+  const viewOf = (snapshot: unknown) => readSnapshot({ queue, type, bullId: id }, snapshot)
+  const left = after === undefined ? null : viewOf(after)
   return {
     seq,
     atMs: Number(at),
@@ -82,21 +117,22 @@ function readAct(stored: Stored, seq: number): AuditEntry | null {
     type,
     subject: null,
     before: viewOf(before) ?? {},
-    after: after === undefined ? null : viewOf(after),
+    after: left === null || typeof edit !== 'string' ? left : { ...left, edit: parse(edit) },
   }
 }
 
-/** The fields of a hash as the script noted them, without a payload unless the act changed it. */
+/** The fields of a hash as the script noted them. Entries of earlier versions have the payload where a replay changed it. */
 function readSnapshot(
   job: { readonly queue: string; readonly type: string; readonly bullId: string },
   snapshot: unknown,
-  withPayload: boolean,
 ): Readonly<Record<string, unknown>> | null {
-  const { place, fields } = recordOf(snapshot)
+  const { place, fields, erased } = recordOf(snapshot)
+  if (erased === true) return ERASED
   const texts = Object.entries(recordOf(fields)).map(([name, value]): [string, string] => [name, String(value)])
   const row = { ...job, place: toPlace(place), fields: new Map([['data', ''], ...texts]), lockUntilMs: null }
   const view = toView(row)
-  return view === null ? null : auditView(view, withPayload)
+  if (view === null) return null
+  return { ...auditView(view), ...(view.payload !== '' && { payload: view.payload }) }
 }
 
 type Stored = Readonly<Record<string, unknown>>

@@ -198,6 +198,12 @@ export function assertUsable(info: Info): void {
       'this Redis is part of a cluster, which is not supported: a job and its idempotency key may lie on two servers; give the address of a single primary',
     )
   }
+  if (info.get('redis_mode') === 'sentinel') {
+    throw new EngineError(
+      'ERR_STORAGE_OPEN',
+      `this is a Sentinel, which keeps no jobs; give the address of the primary, or pass an ioredis client with 'sentinels' to open()`,
+    )
+  }
   if (info.get('role') === 'slave') {
     throw new EngineError(
       'ERR_STORAGE_READONLY',

@@ -2,6 +2,7 @@ import type { Actor, DeadLetter, DeadLetterFilter, DeadLetters, PayloadEdit } fr
 import { readAudit, writeNote } from './audit.ts'
 import type { RedisDatabase } from './database.ts'
 import type { RedisValue } from './driver.ts'
+import { eraseJob } from './erase.ts'
 import type { FinishWaits } from './finish-waits.ts'
 import { findRow, findRows, rowsScript } from './inspector.ts'
 import { publicId, queueOf, typeOf } from './keys.ts'
@@ -37,11 +38,17 @@ export function createDeadLetters({ database, finishWaits }: Parts): DeadLetters
     list: (filter) => ('ids' in filter ? namedLetters(database, filter.ids) : listLetters(database, filter)),
     requeue: (ids, by, edit) =>
       edit === undefined
-        ? act(requeueScript(), ids, [by.who, by.reason, '', '', ''])
+        ? act(requeueScript(), ids, [by.who, by.reason, '', '', '', '', ''])
         : Promise.all(ids.map((id) => requeueEdited(database, id, by, edit))),
     discard: (ids, { who, reason }) => act(discardScript(), ids, [who, reason]),
     undiscard: (ids, { who, reason }) => act(undiscardScript(), ids, [who, reason]),
-    remove: (ids, { who, reason }) => act(removeScript(), ids, [who, reason]),
+    remove: async (ids, by, options) => {
+      if (options?.erase !== true) return act(removeScript(), ids, [by.who, by.reason])
+      const erased = new Set<string>()
+      for (const id of new Set(ids)) if (await eraseJob(database, id, by)) erased.add(id)
+      if (erased.size > 0) finishWaits.notify()
+      return ids.map((id) => erased.delete(id))
+    },
     note: (note) => writeNote(database, note),
     audit: (filter) => readAudit(database, filter),
   }
@@ -113,7 +120,8 @@ async function requeueEdited(database: RedisDatabase, id: string, by: Actor, edi
     const row = await findRow(database, id)
     if (row === null) return false
     const before = row.fields.get('mr') ?? ''
-    const args = [by.who, by.reason, edit.payload, before, withVersion(before, edit.payloadVersion), id]
+    const change = [edit.payload, before, withVersion(before, edit.payloadVersion)]
+    const args = [by.who, by.reason, ...change, edit.replaces, JSON.stringify(edit.note), id]
     const [answer] = listOf(await database.run(requeueScript(), args))
     if (answer !== -1) return answer === 1
   }
@@ -169,8 +177,9 @@ return found
 )
 
 /**
- * ARGV: time, who, reason, an edited payload with the field `mr` before and after (each '' for none), ids. Answers for each
- * id: 1 when it is done, 0 when it is refused, -1 when `mr` was another.
+ * ARGV: time, who, reason, an edited payload with the field `mr` before and after, the payload that it replaces and what
+ * the audit keeps of the edit (each '' for none), ids. Answers for each id: 1 when it is done, 0 when it is refused, -1 when
+ * `mr` was another.
  */
 export const requeueScript = compose(
   'requeue',
@@ -188,9 +197,10 @@ local function requeue(q, id)
   if more.key and holderOf(more.key) then return 0 end
   local latest = more.latest and q[':latest:' .. more.latest.key]
   if latest and seq and seq < (tonumber(call('HGET', latest, 'seq') or nil) or 0) then return 0 end
+  if isEdited and call('HGET', key, 'data') ~= ARGV[7] then return 0 end
   if isEdited and (call('HGET', key, 'mr') or '') ~= ARGV[5] then return -1 end
 
-  local before = snapshot(q, id, isEdited)
+  local before = snapshot(q, id)
   addEvent(q, id, 'replayed', attemptsOf(q, id), nil, by)
   -- Jobs that fell due earlier stay ahead.
   promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc,
@@ -211,11 +221,11 @@ local function requeue(q, id)
   local after = call('HGET', key, 'mrAfter')
   if after and isHeld(cjson.decode(after)) and unqueue(q, id) then call('ZADD', q['waiting-children'], now, id) end
   changed(publicId(q, id))
-  audit(q, id, 'replay', by, before, snapshot(q, id, isEdited), isEdited)
+  audit(q, id, 'replay', by, before, snapshot(q, id), isEdited and ARGV[8] or nil)
   return 1
 end
 local answers = {}
-for index = 7, #ARGV do answers[#answers + 1] = requeue(find(ARGV[index])) end
+for index = 9, #ARGV do answers[#answers + 1] = requeue(find(ARGV[index])) end
 return answers
 `,
 )

@@ -1,4 +1,5 @@
 /** The part of ioredis that we use, by its shape: any client of version 5 or 6 fits. */
+import { servernameOf, tlsOptions } from '../../engine/secure-url.ts'
 import { EngineError } from '../../errors.ts'
 import type { RedisAddress } from './options.ts'
 
@@ -94,7 +95,9 @@ export async function clientFor(address: RedisAddress): Promise<RedisClient> {
   const { Redis } = await import('ioredis').catch((error: unknown) => {
     throw new EngineError('ERR_MODULE_MISSING', 'To use Redis: npm install bullmq@6 ioredis', { cause: error })
   })
-  const { host, port, db, username, password, tls } = address
+  const { host, port, db, username, tls } = address
+  const password = typeof address.password === 'function' ? address.password() : address.password
+  const servername = tls === null ? null : servernameOf(tls, host)
   return new Redis({
     host,
     port,
@@ -105,7 +108,7 @@ export async function clientFor(address: RedisAddress): Promise<RedisClient> {
     // ioredis wants an empty password for a user without one.
     ...(username !== null && { username, password: password ?? '' }),
     ...(password !== null && { password }),
-    ...(tls && { tls: {} }),
+    ...(tls !== null && { tls: Object.assign(tlsOptions(tls), servername !== null && { servername }) }),
   }) as unknown as RedisClient
 }
 

@@ -10,7 +10,7 @@ export function enqueueArgs(jobs: readonly NewJob[]): (string | number)[] {
     args.push(
       queueOf(job.type),
       job.id,
-      job.type,
+      job.options?.name ?? job.type,
       job.payload,
       job.runAtMs ?? '',
       job.delayMs,

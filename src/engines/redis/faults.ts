@@ -1,4 +1,5 @@
-import { EngineError, type ErrorCode, isMillraceError, type MillraceError } from '../../errors.ts'
+import { tlsAdvice } from '../../engine/secure-url.ts'
+import { EngineError, type ErrorCode, fieldOf, isError, isMillraceError, type MillraceError } from '../../errors.ts'
 
 function codeOf(error: unknown): string {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
@@ -86,19 +87,23 @@ const SOCKET_ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advic
     'ERR_STORAGE_OPEN',
     'no server answers there; start it or check host and port',
   ],
-  [
-    /^(ERR_SSL|ERR_TLS|DEPTH_|CERT_|SELF_SIGNED|UNABLE_TO)/,
-    'ERR_STORAGE_OPEN',
-    'TLS failed; check rediss: or redis:, and the certificate',
-  ],
   [/^(ECONNRESET|EPIPE)$/, 'ERR_STORAGE_FAILED', UNKNOWN],
 ]
 
 function adviceFor(error: unknown): readonly [code: ErrorCode, advice: string] {
+  const tls = tlsAdvice(codeOf(error))
+  if (tls !== null) return ['ERR_STORAGE_OPEN', tls]
   const known =
     SOCKET_ADVICE.find(([pattern]) => pattern.test(codeOf(error))) ??
     ADVICE.find(([pattern]) => pattern.test(textOf(error)))
   return known === undefined ? ['ERR_STORAGE_FAILED', 'see the cause'] : [known[1], known[2]]
+}
+
+/** The driver keeps the arguments of the command with its error: payloads, and the password of a login. */
+function withoutArguments(error: unknown): unknown {
+  const command = fieldOf(error, 'command')
+  if (isError(error) && command !== undefined) Reflect.set(error, 'command', { name: fieldOf(command, 'name') })
+  return error
 }
 
 /** Turns any other error into a coded one. Coded errors pass through. */
@@ -107,7 +112,7 @@ export function toEngineError(error: unknown, during: string): MillraceError {
   const [code, advice] = adviceFor(error)
   // The driver's message about its retries would send a reader looking for a setting.
   const said = advice === UNKNOWN ? '' : `${textOf(error)}; `
-  return new EngineError(code, `Redis: ${during}: ${said}${advice}`, { cause: error })
+  return new EngineError(code, `Redis: ${during}: ${said}${advice}`, { cause: withoutArguments(error) })
 }
 
 const CHECK = 'check the server, the network, and whether it is redis: or rediss:'
@@ -122,7 +127,7 @@ function adviceUnsent(reason: unknown): readonly [code: ErrorCode, advice: strin
 export function toOpenError(error: unknown): MillraceError {
   if (isMillraceError(error)) return error
   const [code, advice] = adviceUnsent(error)
-  return new EngineError(code, `Redis: connecting: ${textOf(error)}; ${advice}`, { cause: error })
+  return new EngineError(code, `Redis: connecting: ${textOf(error)}; ${advice}`, { cause: withoutArguments(error) })
 }
 
 /** Nothing was sent. `reason`: the driver's last error of the connection. */
@@ -130,6 +135,6 @@ export function notConnected(reason: Error | null, waitedMs: number): EngineErro
   const [code, advice] = adviceUnsent(reason)
   const said = reason === null ? '' : ` (${textOf(reason)})`
   return new EngineError(code, `Redis: no connection within ${waitedMs} ms${said}, nothing was sent; ${advice}`, {
-    ...(reason !== null && { cause: reason }),
+    ...(reason !== null && { cause: withoutArguments(reason) }),
   })
 }

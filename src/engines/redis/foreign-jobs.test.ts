@@ -132,7 +132,9 @@ describe('jobs of a plain BullMQ producer', { timeout: 300_000 }, () => {
     const found = await letters.list({ limit: 10 })
     assert.deepEqual(found.map(({ job }) => job.id).sort(), ['mail#1', 'mail#2', 'mail#3'])
     assert.equal(found[0]?.error.message, 'no route')
-    assert.deepEqual(await letters.requeue(['mail#1'], by, { payload: '"edited"', payloadVersion: 2 }), [true])
+    const note = { before: '', after: '', changed: [], unnamed: 0 }
+    const edit = { payload: '"edited"', payloadVersion: 2, replaces: '{"to":"a"}', note }
+    assert.deepEqual(await letters.requeue(['mail#1'], by, edit), [true])
     assert.deepEqual(await letters.discard(['mail#2'], by), [true])
     assert.deepEqual(await letters.remove(['mail#3', 'mail#1'], by), [true, false])
     const [view] = await inspector.find(['mail#1'])

@@ -6,11 +6,11 @@ import { parseUrl, threadUrlOf } from './options.ts'
 describe('a Redis URL', () => {
   test('tells server, login, database and the parameters, with BullMQ’s prefix by default', () => {
     assert.deepEqual(parseUrl('redis://localhost'), {
-      address: { host: 'localhost', port: 6379, db: 0, username: null, password: null, tls: false },
+      address: { host: 'localhost', port: 6379, db: 0, username: null, password: null, tls: null },
       options: { prefix: 'bull', answerMs: 5_000, pollMs: 5_000 },
     })
     assert.deepEqual(parseUrl('rediss://me:p%40ss@[::1]:7000/3?prefix=shop:jobs&timeout=250&poll=900'), {
-      address: { host: '::1', port: 7000, db: 3, username: 'me', password: 'p@ss', tls: true },
+      address: { host: '::1', port: 7000, db: 3, username: 'me', password: 'p@ss', tls: {} },
       options: { prefix: 'shop:jobs', answerMs: 250, pollMs: 900 },
     })
     assert.equal(parseUrl('redis://:secret@localhost').address.password, 'secret')
@@ -29,6 +29,10 @@ describe('a Redis URL', () => {
       ['redis://:s3cret@host?timeout=', /timeout=/],
       ['redis://:s3cret@host?poll=soon', /poll=soon/],
       ['redis://:s3cret%@host', /stray %/],
+      ['redis://:s3cret@host?ca=/a.pem', /no TLS; write rediss:/],
+      ['rediss://:s3cret@host?cert=/a.pem', /needs both/],
+      ['rediss://:s3cret@host?passwordEnv=A', /two passwords/],
+      ['rediss://host?passwordEnv=A&passwordFile=/b', /give one/],
     ] as const
     for (const [url, why] of wrong) {
       assert.throws(

@@ -1,5 +1,6 @@
+import { parseTls, secretOf, TLS_NAMES, type TlsFiles } from '../../engine/secure-url.ts'
 import { EngineError } from '../../errors.ts'
-import { redact } from '../../job/error-record.ts'
+import { redactUrl } from '../../job/error-record.ts'
 
 /** Options of the engine, from its URL or beside a client. */
 export interface RedisOptions {
@@ -17,8 +18,10 @@ export interface RedisAddress {
   readonly port: number
   readonly db: number
   readonly username: string | null
-  readonly password: string | null
-  readonly tls: boolean
+  /** A function is asked when the engine is opened. */
+  readonly password: string | (() => string) | null
+  /** Null: without. */
+  readonly tls: TlsFiles | null
 }
 
 export const DEFAULTS: Required<RedisOptions> = Object.freeze({
@@ -27,7 +30,7 @@ export const DEFAULTS: Required<RedisOptions> = Object.freeze({
   pollMs: 5_000,
 })
 
-const OWN = ['prefix', 'timeout', 'poll'] as const
+const OWN = ['prefix', 'timeout', 'poll', 'passwordFile', 'passwordEnv', ...TLS_NAMES] as const
 const FORM = `give 'redis://user:password@host:6379/0?prefix=bull' (rediss: for TLS); the parameters are ${OWN.join(', ')}`
 /** No spaces, line ends or characters of SCAN patterns: such keys could not be found again. */
 const PREFIX = /^[^\s*?[\]\\^]*[^\s*?[\]\\^:]$/
@@ -37,7 +40,7 @@ const TIMER_MS_MAX = 2 ** 31 - 1
 /** `redis://…` or `rediss://…`. Unknown parameters are refused: a misspelt one would silently change nothing. */
 export function parseUrl(text: string): { readonly address: RedisAddress; readonly options: Required<RedisOptions> } {
   const refuse = (why: string): never => {
-    throw new EngineError('ERR_ENGINE_URL', `'${redact(text)}' ${why}; ${FORM}`)
+    throw new EngineError('ERR_ENGINE_URL', `'${redactUrl(text)}' ${why}; ${FORM}`)
   }
   const url = URL.parse(text)
   if (url === null) return refuse('is not a URL')
@@ -46,6 +49,11 @@ export function parseUrl(text: string): { readonly address: RedisAddress; readon
     if (!OWN.some((own) => own === name)) refuse(`has an unknown parameter '${name}'`)
     if (url.searchParams.getAll(name).length > 1) refuse(`has '${name}' twice`)
   }
+  const isTls = url.protocol === 'rediss:'
+  const idle = isTls ? undefined : TLS_NAMES.find((name) => url.searchParams.has(name))
+  if (idle !== undefined) refuse(`has '${idle}' and no TLS; write rediss:`)
+  const elsewhere = secretOf(url.searchParams, 'password', refuse)
+  if (elsewhere !== null && url.password !== '') refuse('has two passwords; give one')
   const database = DATABASE.exec(url.pathname)
   if (database === null) return refuse(`has the database '${url.pathname.slice(1)}', which is not a number`)
   const whole = (name: 'timeout' | 'poll', otherwise: number): number => {
@@ -65,8 +73,8 @@ export function parseUrl(text: string): { readonly address: RedisAddress; readon
       port: url.port === '' ? 6379 : Number(url.port),
       db: Number(database[1] ?? 0),
       username: decoded(url.username, refuse),
-      password: decoded(url.password, refuse),
-      tls: url.protocol === 'rediss:',
+      password: elsewhere ?? decoded(url.password, refuse),
+      tls: isTls ? parseTls(url.searchParams, refuse) : null,
     },
     options: { prefix, answerMs: whole('timeout', DEFAULTS.answerMs), pollMs: whole('poll', DEFAULTS.pollMs) },
   }

@@ -54,6 +54,13 @@ describe('a job read from its hash', () => {
     assert.deepEqual([job?.attempts, job?.priority, job?.runAtMs], [9, 2, 3_000])
   })
 
+  // X067
+  test('a name other than the type is read, and wins over one in our own field', () => {
+    const fields = { name: 'welcome', data: '1', mr: JSON.stringify({ options: { name: 'old', timeoutMs: 7 } }) }
+    assert.deepEqual(readStored('mail', '1', fieldsOf(fields))?.options, { name: 'welcome', timeoutMs: 7 })
+    assert.equal(readStored('welcome', '1', fieldsOf({ name: 'welcome', data: '1' }))?.options, null)
+  })
+
   test('nonsense in any field is as good as absent, and never throws', () => {
     const names = ['opts', 'mr', 'mrRun', 'mrAfter', 'mrError', 'timestamp', 'priority', 'atm', 'stc', 'progress']
     const more = ['returnvalue', 'stacktrace', 'finishedOn', 'processedOn', 'mrReplays', 'mrEnded', 'mrAt', 'mrTook']

@@ -31,7 +31,8 @@ interface Extra {
 /** Null when the hash is not a job: it was deleted, or fields were written after it was gone. */
 export function readStored(type: string, bullId: string, fields: Fields): StoredJob | null {
   const payload = fields.get('data')
-  if (payload === undefined || !fields.has('name')) return null
+  const name = fields.get('name')
+  if (payload === undefined || name === undefined) return null
   const opts = parseRecord(fields.get('opts'))
   const extra: Extra = parseRecord(fields.get('mr'))
   const createdAtMs = toTime(toNumber(fields.get('timestamp')) ?? 0)
@@ -47,7 +48,7 @@ export function readStored(type: string, bullId: string, fields: Fields): Stored
     key: toText(extra.key),
     latestKey: toText(toRecord(extra.latest)?.key),
     tenant: readTenant(extra.tenant),
-    options: readOptions(extra.options),
+    options: readOptions(extra.options, name === type ? null : { name }),
     after: readPredecessors(parse(fields.get('mrAfter'))),
   }
 }
@@ -179,8 +180,10 @@ function isTenant(record: object): record is Tenant {
   return 'orgId' in record && typeof record.orgId === 'string'
 }
 
-function readOptions(value: unknown): StoredOptions | null {
-  return toRecord(value)
+/** BullMQ's name of the job is the one that its programs see; ours have the type there. */
+function readOptions(value: unknown, named: Pick<StoredOptions, 'name'> | null): StoredOptions | null {
+  const options = toRecord(value)
+  return named === null ? options : { ...options, ...named }
 }
 
 type JsonRecord = Readonly<Record<string, unknown>>

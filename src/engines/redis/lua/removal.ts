@@ -26,19 +26,19 @@ local function placeOf(q, id)
 end
 
 -- A job as an audit entry stores it.
-local function snapshot(q, id, withPayload)
+local function snapshot(q, id)
   local flat, fields = call('HGETALL', q.base .. id), {}
   for at = 1, #flat, 2 do
-    if not UNAUDITED[flat[at]] or (withPayload and flat[at] == 'data') then fields[flat[at]] = flat[at + 1] end
+    if not UNAUDITED[flat[at]] then fields[flat[at]] = flat[at + 1] end
   end
   return { place = placeOf(q, id), fields = fields }
 end
 
--- by: who and reason.
-local function audit(q, id, action, by, before, after, withPayload)
+-- by: who and reason. edit: what changed in the payload, as JSON text.
+local function audit(q, id, action, by, before, after, edit)
   call('RPUSH', own('audit'), cjson.encode({
     at = now, who = by.who, reason = by.reason, action = action, queue = q.name, id = id,
-    before = before, after = after, withPayload = withPayload or nil,
+    before = before, after = after, edit = edit,
   }))
 end
 
