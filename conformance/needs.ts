@@ -3,6 +3,7 @@
  * itself, so there is one source of truth; the twin shows that what is not offered is refused and not just absent.
  */
 import assert from 'node:assert/strict'
+import { openDesk } from '../src/desk/desk.ts'
 import type { Capabilities } from '../src/engine/capabilities.ts'
 import {
   admitTransaction,
@@ -126,6 +127,18 @@ export const deadLetters: Excuse = {
   },
 }
 
+/** Also what the audit says of a job: it must be found and changed where it stands. */
+export const erasing: Excuse = {
+  excuse: ({ inspector: facet }) => (facet !== undefined ? null : 'cannot erase a single job'),
+  refusal: async (stage) => {
+    const by = { who: 'suite', reason: 'test' }
+    const unsupported = (error: unknown) => error instanceof UnsupportedError && error.engine === stage.engine.name
+    const ids = [newJobId(stage.nowMs)]
+    await assert.rejects(async () => deadLettersOf(stage.engine).remove(ids, by, { erase: true }), unsupported)
+    await assert.rejects(async () => openDesk(stage).erase({ ids }, by), unsupported)
+  },
+}
+
 export const keys: Excuse = {
   excuse: ({ capabilities: { keys: kind } }) => {
     if (kind === 'unique-live') return null
@@ -188,11 +201,7 @@ const isByPriority = (order: Capabilities['order']): boolean => order === 'prior
 export const priority: Excuse = {
   excuse: ({ capabilities: { order } }) =>
     isByPriority(order) ? null : `keeps the order '${order}', not that of priorities`,
-  // Order is the one thing that an engine may lack without a call to refuse: the job itself is never lost.
-  refusal: async (stage) => {
-    const urgent = await stage.put({ priority: 1 })
-    assert.deepEqual(idsOf(await stage.take(await stage.consume())), [urgent.id])
-  },
+  refusal: (stage) => refusesEnqueue(stage, { priority: 1 }),
 }
 
 export const ageing: Excuse = {

@@ -27,6 +27,7 @@ import { deskActs } from './cases/port/desk.ts'
 import { diagnosing } from './cases/port/diagnosis.ts'
 import { endedStates } from './cases/port/ended-states.ts'
 import { enqueueing } from './cases/port/enqueue.ts'
+import { erasingCases } from './cases/port/erasing.ts'
 import { exclusivity } from './cases/port/exclusivity.ts'
 import { fencing } from './cases/port/fencing.ts'
 import { histories } from './cases/port/history.ts'
@@ -71,6 +72,7 @@ export const table: readonly CaseFile[] = [
   retrying,
   burying,
   deskActs,
+  erasingCases,
   retaining,
   removalOptions,
   releasing,

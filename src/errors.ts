@@ -51,6 +51,7 @@ export const ERROR_CODES = [
   'ERR_OFFLINE',
   'ERR_POSTPONED',
   'ERR_THROWN',
+  'ERR_WEBHOOK_UNVERIFIED',
 ] as const
 
 export type ErrorCode = (typeof ERROR_CODES)[number]

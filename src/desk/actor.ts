@@ -2,8 +2,10 @@ import type { Actor, DeskAction } from '../engine/dead-letters.ts'
 import { OptionError } from '../errors.ts'
 import { refuseUnknown } from '../job/known-options.ts'
 
-/** A reason is needed to discard or purge, and welcome otherwise. */
+/** A reason is needed to discard, purge or erase, and welcome otherwise. */
 export type DeskActor = Pick<Actor, 'who'> & Partial<Actor>
+
+const REMOVALS: Readonly<Partial<Record<string, string>>> = { discard: 'discarded', purge: 'purged', erase: 'erased' }
 
 /** Every act needs `who`; acts that remove work also need a reason. */
 export function checkActor(by: DeskActor, action: DeskAction | 'release'): Actor {
@@ -11,8 +13,7 @@ export function checkActor(by: DeskActor, action: DeskAction | 'release'): Actor
   const { who, reason = '' } = by
   if (who.trim() === '') throw new OptionError(`'who' is empty; say who does this`)
   const text = reason.trim()
-  if (text === '' && (action === 'discard' || action === 'purge')) {
-    throw new OptionError(`'reason' is missing; say why this is ${action === 'discard' ? 'discarded' : 'purged'}`)
-  }
+  const done = REMOVALS[action]
+  if (text === '' && done !== undefined) throw new OptionError(`'reason' is missing; say why this is ${done}`)
   return { who: who.trim(), reason: text === '' ? action : text }
 }

@@ -1,13 +1,14 @@
 import { OptionError } from '../errors.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import type { Clock } from '../time/clock.ts'
-import { type Letter, pinned, type Selection } from './selection.ts'
+import { pinned, type Selection, type Target } from './selection.ts'
 
 /**
  * Why a letter was left alone. `changed`: it is no longer a dead letter, its key is taken, or a newer version exists.
- * `unreplayable`: its origin is unknown.
+ * `unreplayable`: its origin is unknown. `unfinished`, for an erase: the job, or one that comes after it, may still run.
+ * `unknown`, for an erase: neither the store nor the audit knows the id.
  */
-export type Refusal = 'replayed-too-often' | 'unreplayable' | 'critical' | 'changed'
+export type Refusal = 'replayed-too-often' | 'unreplayable' | 'critical' | 'changed' | 'unfinished' | 'unknown'
 
 export interface BulkProgress {
   /** Letters looked at so far. */
@@ -49,17 +50,21 @@ const BULK_NAMES: OptionNames<BulkOptions> = {
   force: true,
 }
 
-export interface Bulk {
+export interface Bulk<Item extends Target> {
   readonly clock: Clock
   readonly total: number | null
   readonly selection: Selection
   /** Letters acted on at most. Refused ones do not count, or they could keep back all others. */
   readonly limit: number
-  pages(pageMax: number): AsyncIterable<readonly Letter[]>
+  pages(pageMax: number): AsyncIterable<readonly Item[]>
   /** Why a letter must not be acted on, or null. */
-  against(letter: Letter): Refusal | null
-  /** Acts on the letters of one page. False for those that changed meanwhile. */
-  act(letters: readonly Letter[]): Promise<readonly boolean[]>
+  against(item: Item): Refusal | null
+  /** Acts on the items of one page. False for those that changed meanwhile. */
+  act(items: readonly Item[]): Promise<readonly boolean[]>
+  /** Items in a page. Default: 100. */
+  readonly pageMax?: number
+  /** Why one is left alone that the store has refused. Default: `changed`. */
+  readonly refusal?: Refusal
 }
 
 /** One page is one transaction: large enough to be quick, small enough not to delay workers. */
@@ -70,22 +75,23 @@ const PAGES_PER_SECOND = 10
 /** Without a rate, the desk pauses this many times as long as it worked. */
 const REST = 3
 
-export async function runBulk(bulk: Bulk, options: BulkOptions): Promise<BulkOutcome> {
+export async function runBulk<Item extends Target>(bulk: Bulk<Item>, options: BulkOptions): Promise<BulkOutcome> {
   refuseUnknown(options, BULK_NAMES, 'an act on many letters')
   const { dryRun = false, onProgress, signal } = options
   const rate = checkRate(options.rate)
-  const pageMax = dryRun ? DRY_PAGE_MAX : Math.max(1, Math.min(PAGE_MAX, Math.ceil(rate / PAGES_PER_SECOND)))
+  const largest = bulk.pageMax ?? PAGE_MAX
+  const pageMax = dryRun ? DRY_PAGE_MAX : Math.max(1, Math.min(largest, Math.ceil(rate / PAGES_PER_SECOND)))
   const startedMs = bulk.clock.monotonicMs()
   const refused: Partial<Record<Refusal, number>> = {}
   const refuse = (why: Refusal): void => {
     refused[why] = (refused[why] ?? 0) + 1
   }
   let [seen, acted, done, interrupted] = [0, 0, 0, signal?.aborted ?? false]
-  let newest: Letter | undefined
+  let newest: Item | undefined
   const progress = (): BulkProgress => ({ seen, done, refused: { ...refused }, total: bulk.total })
   for await (const page of interrupted ? [] : bulk.pages(pageMax)) {
     const pageStartedMs = bulk.clock.monotonicMs()
-    const admitted: Letter[] = []
+    const admitted: Item[] = []
     for (const letter of page) {
       if (acted + admitted.length >= bulk.limit) break
       seen += 1
@@ -98,7 +104,7 @@ export async function runBulk(bulk: Bulk, options: BulkOptions): Promise<BulkOut
     newest ??= page[0]
     for (const answer of answers) {
       if (answer) done += 1
-      else refuse('changed')
+      else refuse(bulk.refusal ?? 'changed')
     }
     onProgress?.(progress())
     if (!dryRun) {

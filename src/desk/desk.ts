@@ -1,40 +1,32 @@
-import { deadLettersOf } from '../engine/capability-checks.ts'
+import { deadLettersOf, inspectorForErasing } from '../engine/capability-checks.ts'
 import type { Actor, AuditEntry, AuditFilter, DeadLetters, DeskAction, PayloadEdit } from '../engine/dead-letters.ts'
-import type { Engine } from '../engine/engine.ts'
+import { finishedAs } from '../engine/retention.ts'
 import { MillraceError, OptionError } from '../errors.ts'
 import { Events } from '../events.ts'
 import { type AnyJob, defineJob } from '../job/definition.ts'
 import type { JobEvent } from '../job/job.ts'
-import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
+import { refuseUnknown } from '../job/known-options.ts'
+import { definitionFor } from '../job/named-jobs.ts'
 import { PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import { encodePayload } from '../job/payload.ts'
+import { Redaction } from '../job/redaction.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { checkActor, type DeskActor } from './actor.ts'
-import { type BulkOptions, type BulkOutcome, type Refusal, runBulk } from './bulk.ts'
+import { type Bulk, type BulkOptions, type BulkOutcome, runBulk } from './bulk.ts'
+import { isHashOf, noteEdit } from './edit-note.ts'
 import { type Causes, groupLetters, type LetterGroup } from './groups.ts'
-import { checkFilter, type Letter, type LetterFilter, pagesOf, type Selection, toLetter } from './selection.ts'
-
-/** What a desk needs of an engine. Without `counts`, bulk acts do not know their total. */
-export type DeskStore = Pick<Engine, 'name' | 'deadLetters'> & Partial<Pick<Engine, 'counts' | 'inspector'>>
-
-export interface DeskOptions {
-  /** Edited payloads are checked against these definitions, and `critical` ones are protected from purging. */
-  readonly jobs?: readonly AnyJob[]
-  /** More types that `purge` refuses without `force`. */
-  readonly critical?: readonly string[]
-  /** How often a letter can be replayed without `force`. Default: 3. */
-  readonly replaysMax?: number
-  readonly payloadBytesMax?: number
-  readonly clock?: Clock
-}
-
-const DESK_NAMES: OptionNames<DeskOptions> = {
-  jobs: true,
-  critical: true,
-  replaysMax: true,
-  payloadBytesMax: true,
-  clock: true,
-}
+import { AUDIT_NAMES, checkLimit, DESK_NAMES, type DeskOptions, type DeskStore } from './options.ts'
+import {
+  checkFilter,
+  jobsOf,
+  type Letter,
+  type LetterFilter,
+  pagesOf,
+  type Selection,
+  type Target,
+  toLetter,
+  totalOf,
+} from './selection.ts'
 
 export interface ShownLetter extends Letter {
   readonly history: readonly JobEvent[]
@@ -42,18 +34,11 @@ export interface ShownLetter extends Letter {
   readonly audit: readonly AuditEntry[]
 }
 
-const AUDIT_NAMES: OptionNames<AuditFilter> = {
-  jobId: true,
-  who: true,
-  action: true,
-  limit: true,
-  before: true,
-}
-
 const REPLAYS_MAX_DEFAULT = 3
 const LIST_LIMIT_DEFAULT = 100
-const LIST_LIMIT_MAX = 10_000
 const SCAN_PAGE = 1_000
+/** SQLite writes its file anew for each page. */
+const ERASE_PAGE_MAX = 1_000
 /** An in-process engine reads a page synchronously while workers wait. */
 const GROUP_PAGE = 200
 
@@ -81,6 +66,7 @@ export class Desk {
   readonly #critical: ReadonlySet<string>
   readonly #replaysMax: number
   readonly #bytesMax: number
+  readonly #redaction: Redaction
 
   /** Use `openDesk`. */
   constructor(engine: DeskStore, options: DeskOptions, events: Events = new Events()) {
@@ -91,6 +77,7 @@ export class Desk {
     this.#letters = deadLettersOf(engine)
     this.#clock = options.clock ?? systemClock
     this.#jobs = new Map(jobs.map((job) => [job.type, job]))
+    this.#redaction = new Redaction(jobs)
     this.#critical = new Set([
       ...jobs.filter((job) => job.critical).map((job) => job.type),
       ...(options.critical ?? []),
@@ -160,6 +147,7 @@ export class Desk {
   async replayAll(selection: Selection, by: DeskActor, options: BulkOptions = {}): Promise<BulkOutcome> {
     const act = checkActor(by, 'replay')
     return this.#bulk(selection, options, {
+      pages: this.#pages(selection),
       emitted: (letter) => this.#emit('replay', letter, act),
       against: (letter) => {
         if (letter.unreplayable !== undefined) return 'unreplayable'
@@ -173,6 +161,7 @@ export class Desk {
   async discard(selection: Selection, by: DeskActor, options: BulkOptions = {}): Promise<BulkOutcome> {
     const act = checkActor(by, 'discard')
     return this.#bulk(selection, options, {
+      pages: this.#pages(selection),
       emitted: (letter) => this.#emit('discard', letter, act),
       against: () => null,
       act: (ids) => this.#letters.discard(ids, act),
@@ -184,10 +173,7 @@ export class Desk {
     const act = checkActor(by, 'undo')
     const [isUndone] = await this.#letters.undiscard([id], act)
     const letter = await this.#find(id)
-    if (isUndone === true) {
-      this.#emit('undo', letter, act)
-      return
-    }
+    if (isUndone === true) return this.#emit('undo', letter, act)
     throw new MillraceError('ERR_STATE_TRANSITION', `job ${id} is not discarded, so there is nothing to undo`)
   }
 
@@ -198,10 +184,47 @@ export class Desk {
   async purge(selection: Selection, by: DeskActor, options: BulkOptions = {}): Promise<BulkOutcome> {
     const act = checkActor(by, 'purge')
     return this.#bulk(selection, options, {
+      pages: this.#pages(selection),
       emitted: (letter) => this.#emit('purge', letter, act),
       against: ({ job }) => (job.state === 'dead_letter' && this.#critical.has(job.type) ? 'critical' : null),
       act: (ids) => this.#letters.remove(ids, act),
     })
+  }
+
+  /**
+   * Removes jobs that are over, in whatever state, with all that the store has of them: payload, result, error, progress,
+   * key and history, also in the audit, whose entries keep only who, when and why. By ids it also erases what the audit
+   * says about jobs that are gone. Needs a reason. A critical dead letter is left alone unless `force` is set.
+   *
+   * @example
+   * await desk.erase({ ids: [id] }, { who: 'ann', reason: 'request 4711 of the customer' })
+   */
+  async erase(selection: Selection, by: DeskActor, options: BulkOptions = {}): Promise<BulkOutcome> {
+    const act = checkActor(by, 'erase')
+    const store = { deadLetters: this.#letters, inspector: inspectorForErasing(this.#engine) }
+    return this.#bulk<Target>(selection, options, {
+      pages: 'ids' in selection ? (pageMax) => jobsOf(store, selection.ids, pageMax) : this.#pages(selection),
+      emitted: (job) => this.#emit('erase', job, act),
+      against: ({ job: { state, type } }) => {
+        if (state === 'dead_letter') return this.#critical.has(type) ? 'critical' : null
+        if (state === 'unknown') return 'unknown'
+        return state === 'gone' || finishedAs(state) !== null ? null : 'unfinished'
+      },
+      act: (ids) => this.#letters.remove(ids, act, { erase: true }),
+      refusal: 'unfinished',
+      pageMax: ERASE_PAGE_MAX,
+    })
+  }
+
+  /**
+   * Whether a hash that the audit has of an edited payload (`after.edit`) is the hash of this payload.
+   *
+   * @example
+   * const [entry] = await desk.audit({ jobId: id, action: 'replay' })
+   * await desk.isPayload(entry.after.edit.before, { invoice: 41 })
+   */
+  isPayload(hash: string, payload: unknown): Promise<boolean> {
+    return isHashOf(hash, payload)
   }
 
   /** The audit, newest first. Default limit: 100. */
@@ -210,47 +233,34 @@ export class Desk {
     return this.#letters.audit({ ...filter, limit: checkLimit(filter.limit ?? LIST_LIMIT_DEFAULT) })
   }
 
-  async #bulk(
+  async #bulk<Item extends Target>(
     selection: Selection,
     options: BulkOptions,
-    rules: {
-      against(letter: Letter): Refusal | null
+    rules: Pick<Bulk<Item>, 'pages' | 'pageMax' | 'against' | 'refusal'> & {
       act(ids: readonly string[]): Promise<readonly boolean[]>
-      /** Called for each letter that was acted on. */
-      emitted(letter: Letter): void
+      /** Called for each that was acted on. */
+      emitted(item: Item): void
     },
   ): Promise<BulkOutcome> {
-    const { limit = Number.POSITIVE_INFINITY, ...found } =
-      'ids' in selection ? { ...selection, limit: undefined } : checkFilter(selection)
-    const pages = (pageMax: number) => pagesOf(this.#letters, found, pageMax)
-    const act = async (letters: readonly Letter[]): Promise<readonly boolean[]> => {
-      const answers = await rules.act(letters.map(({ job }) => job.id))
-      for (const [index, letter] of letters.entries()) if (answers[index] === true) rules.emitted(letter)
+    const limit = 'ids' in selection ? undefined : checkFilter(selection).limit
+    const act = async (items: readonly Item[]): Promise<readonly boolean[]> => {
+      const answers = await rules.act(items.map(({ job }) => job.id))
+      for (const [index, item] of items.entries()) if (answers[index] === true) rules.emitted(item)
       return answers
     }
-    const total = await this.#total(selection)
-    return runBulk({ clock: this.#clock, selection, limit, total, pages, ...rules, act }, options)
+    const total = await totalOf(selection, this.#engine.counts?.bind(this.#engine))
+    const bulk = { clock: this.#clock, selection, limit: limit ?? Number.POSITIVE_INFINITY, total }
+    return runBulk({ ...bulk, ...rules, act }, options)
   }
 
-  #emit(action: DeskAction, { job }: Letter, { who }: Actor): void {
+  /** Without the limit, which counts only letters that were acted on. */
+  #pages(selection: Selection): (pageMax: number) => AsyncIterable<readonly Letter[]> {
+    const { limit: _, ...found } = { limit: undefined, ...selection }
+    return (pageMax) => pagesOf(this.#letters, found, pageMax)
+  }
+
+  #emit(action: DeskAction, { job }: Target, { who }: Actor): void {
     this.#events.emit('desk.acted', { action, id: job.id, type: job.type, who })
-  }
-
-  /** Counting by fingerprint or time would read everything twice. */
-  async #total(selection: Selection): Promise<number | null> {
-    if ('ids' in selection) return new Set(selection.ids).size
-    const { type, fingerprint, sinceMs, beforeMs, limit = Number.POSITIVE_INFINITY } = selection
-    // The selection of a dry run or a group: its limit is its count.
-    if (beforeMs !== undefined && Number.isFinite(limit)) return limit
-    if (fingerprint !== undefined || sinceMs !== undefined || beforeMs !== undefined) return null
-    const found = await this.#engine.counts?.()
-    if (found === undefined) return null
-    const counts = Object.entries(found)
-    const dead = counts.filter(([name]) => type === undefined || name === type).map(([, { dead }]) => dead)
-    return Math.min(
-      limit,
-      dead.reduce((sum, count) => sum + count, 0),
-    )
   }
 
   #isTired({ job }: Letter): boolean {
@@ -268,21 +278,20 @@ export class Desk {
 
   /** Without a definition, the payload must only be JSON and keeps its version. */
   async #edit({ job }: Letter, payload: unknown): Promise<PayloadEdit> {
-    const definition = this.#jobs.get(job.type)
+    const ofType = this.#jobs.get(job.type)
+    const name = job.options?.name
+    const definition = ofType && definitionFor(ofType, name)
     const text = await encodePayload(definition ?? defineJob({ type: job.type }), payload, this.#bytesMax)
-    return { payload: text, payloadVersion: definition?.version ?? job.payloadVersion }
+    const note = await noteEdit(this.#redaction, { type: job.type, name }, { before: job.payload, after: text })
+    const payloadVersion = definition?.version ?? job.payloadVersion
+    return { payload: text, payloadVersion, replaces: job.payload, note }
   }
 }
 
 function notReplayable({ job }: Letter): MillraceError {
   const why =
     job.state === 'dead_letter'
-      ? 'it was replayed meanwhile, a live job has its key, or its latest key has a newer version'
+      ? 'it was replayed or edited meanwhile, a live job has its key, or its latest key has a newer version'
       : `it is ${job.state}; undo that first`
   return new MillraceError('ERR_STATE_TRANSITION', `job ${job.id} cannot be replayed: ${why}`)
-}
-
-function checkLimit(limit: number): number {
-  if (Number.isInteger(limit) && limit >= 1 && limit <= LIST_LIMIT_MAX) return limit
-  throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIST_LIMIT_MAX}`)
 }

@@ -1,5 +1,7 @@
 import type { DeadLetter, DeadLetters } from '../engine/dead-letters.ts'
+import type { Counts, Inspector } from '../engine/engine.ts'
 import { OptionError } from '../errors.ts'
+import type { JobView } from '../job/job.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { fingerprint } from './fingerprint.ts'
 
@@ -30,6 +32,14 @@ export interface Letter extends DeadLetter {
   readonly fingerprint: string
 }
 
+/** What an act on many needs to know of each: a dead letter, or any job that is to be erased. */
+export interface Target {
+  readonly job: Pick<JobView, 'id' | 'type' | 'completedAtMs' | 'updatedAtMs'> & {
+    /** `gone`: only the audit knows it. `unknown`: not even that. */
+    readonly state: JobView['state'] | 'gone' | 'unknown'
+  }
+}
+
 export function toLetter(letter: DeadLetter): Letter {
   return { ...letter, fingerprint: fingerprint(letter.job.type, letter.error) }
 }
@@ -52,7 +62,7 @@ export function checkFilter(filter: LetterFilter): LetterFilter {
  * or null if not all were counted. Letters are listed by time of death, so the time of the newest one excludes later ones.
  * The count bounds what a machine whose clock is behind could add.
  */
-export function pinned(selection: Selection, newest: Letter | undefined, count: number | null): Selection {
+export function pinned(selection: Selection, newest: Target | undefined, count: number | null): Selection {
   if ('ids' in selection) return selection
   // Matches nothing, now and later.
   if (newest === undefined) return { ...selection, beforeMs: 0 }
@@ -79,6 +89,47 @@ async function* named(deadLetters: DeadLetters, ids: readonly string[], pageMax:
   for (let from = 0; from < distinct.length; from += pageMax) {
     yield (await deadLetters.list({ ids: distinct.slice(from, from + pageMax) })).map(toLetter)
   }
+}
+
+/** How many letters there are, if that can be known: counting by fingerprint or time would read everything twice. */
+export async function totalOf(selection: Selection, counts?: () => Promise<Counts>): Promise<number | null> {
+  if ('ids' in selection) return new Set(selection.ids).size
+  const { type, fingerprint, sinceMs, beforeMs, limit = Number.POSITIVE_INFINITY } = selection
+  // The selection of a dry run or a group: its limit is its count.
+  if (beforeMs !== undefined && Number.isFinite(limit)) return limit
+  if (fingerprint !== undefined || sinceMs !== undefined || beforeMs !== undefined) return null
+  const found = await counts?.()
+  if (found === undefined) return null
+  const dead = Object.entries(found).filter(([name]) => type === undefined || name === type)
+  return Math.min(
+    limit,
+    dead.reduce((sum, [, { dead: count }]) => sum + count, 0),
+  )
+}
+
+/** Jobs by id in whatever state, also those that are gone. */
+export async function* jobsOf(
+  { deadLetters, inspector }: { readonly deadLetters: DeadLetters; readonly inspector: Inspector },
+  ids: readonly string[],
+  pageMax: number,
+): AsyncGenerator<readonly Target[]> {
+  const distinct = [...new Set(ids)]
+  for (let from = 0; from < distinct.length; from += pageMax) {
+    const page = distinct.slice(from, from + pageMax)
+    const views = await inspector.find(page)
+    const targets: Target[] = []
+    for (const [index, id] of page.entries()) {
+      const job = views[index] ?? null
+      targets.push(job === null ? await targetWithoutJob(deadLetters, id) : { job })
+    }
+    yield targets
+  }
+}
+
+async function targetWithoutJob(deadLetters: DeadLetters, id: string): Promise<Target> {
+  const [entry] = await deadLetters.audit({ jobId: id, limit: 1 })
+  const state = entry === undefined ? 'unknown' : 'gone'
+  return { job: { id, type: entry?.type ?? '', state, completedAtMs: null, updatedAtMs: 0 } }
 }
 
 async function* filtered(deadLetters: DeadLetters, filter: LetterFilter, pageMax: number) {

@@ -52,6 +52,22 @@ test('a definition whose retries would wait longer than the engine can is refuse
   admitDefinition(new MemoryEngine(), job)
 })
 
+test('a priority is refused where jobs are not claimed by it, and the default is not', () => {
+  for (const order of ['per-key', 'fifo'] as const) {
+    const engine = poorEngine({ order })
+    const backoff = { kind: 'fixed', delay: 1 } as const
+    assert.throws(
+      () => admitDefinition(engine, defineJob({ type: 'send', backoff, priority: 1 })),
+      refusal(/priorities/),
+    )
+    assert.throws(() => admitJob(engine, newJob({ type: 'send', priority: 6 }), NOW_MS), refusal(/type of their own/))
+    admitDefinition(engine, defineJob({ type: 'send', backoff }))
+    admitJob(engine, newJob({ type: 'send' }), NOW_MS)
+  }
+  for (const order of ['priority', 'ageing-priority'] as const)
+    admitJob(poorEngine({ order }), newJob({ type: 'send', priority: 1 }), NOW_MS)
+})
+
 // A75
 test('a rate limit is refused where it could not hold over all workers', () => {
   const job = defineJob({ type: 'send', backoff: { kind: 'fixed', delay: 1 }, limit: { max: 1, per: '1s' } })

@@ -2,6 +2,7 @@ import { UnsupportedError } from '../errors.ts'
 import { backoffMaxMs } from '../job/backoff.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
+import { PRIORITY_DEFAULT } from '../job/options.ts'
 import type { Controls, DeadLetters, DiagnoseOptions, Engine, Finding, Inspector } from './engine.ts'
 import { Leadership } from './leadership.ts'
 import type { Outbox } from './outbox.ts'
@@ -25,6 +26,14 @@ export function admitDefinition(engine: Engine, definition: AnyJob): void {
   if (definition.limit !== null && capabilities.limits === 'refused')
     refuse(`cannot hold a rate limit over all workers`)
   if (definition.schedule !== null && engine.records === undefined) refuse('keeps no schedules')
+  if (!keepsPriority(engine, definition.priority)) refuse(NO_PRIORITY)
+}
+
+const NO_PRIORITY = `knows no priorities; leave out 'priority', or give urgent jobs a type of their own`
+
+/** The default says nothing, so every engine takes it. */
+function keepsPriority({ capabilities: { order } }: Engine, priority: number): boolean {
+  return priority === PRIORITY_DEFAULT || order === 'priority' || order === 'ageing-priority'
 }
 
 /** The same for one job. `nowMs` tells how far off an absolute time is. */
@@ -42,6 +51,7 @@ export function admitJob(engine: Engine, job: NewJob, nowMs: number): void {
   const isBounded = typeof job.options?.keepCompleted === 'number' || typeof job.options?.keepDead === 'number'
   if (isBounded && engine.retention === undefined) refuse('removes no finished jobs')
   if (job.after !== null && !capabilities.dependencies) refuse('cannot make a job wait for others')
+  if (!keepsPriority(engine, job.priority)) refuse(NO_PRIORITY)
 }
 
 /** For the worker's `ageing`. */
@@ -74,6 +84,20 @@ export function controlsOf(engine: Engine): Controls {
 export function deadLettersOf(engine: Pick<Engine, 'name' | 'deadLetters'>): DeadLetters {
   if (engine.deadLetters !== undefined) return engine.deadLetters
   throw new UnsupportedError({ engine: engine.name, limit: 'keeps no dead letters' })
+}
+
+/** An engine that cannot look up a job cannot erase one either: its records stay where they were written. */
+export function inspectorForErasing(engine: Pick<Engine, 'name' | 'inspector'>): Inspector {
+  if (engine.inspector !== undefined) return engine.inspector
+  throw erasingUnsupported(engine.name)
+}
+
+export function erasingUnsupported(engine: string): UnsupportedError {
+  const advice = `shorten 'retention.ms' of the topics, or delete them`
+  return new UnsupportedError({
+    engine,
+    limit: `cannot erase a single job: its records stay until the retention of their topics ends; ${advice}`,
+  })
 }
 
 export function schedulesOf(engine: Engine): Schedules {

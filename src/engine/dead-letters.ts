@@ -1,5 +1,6 @@
 /** The part of the port that the dead-letter desk stands on. What may be done, and how often, is the desk's to decide. */
 import type { ErrorRecord, JobView } from '../job/job.ts'
+import type { JobState } from '../job/states.ts'
 
 /** Who acts, and why. Both are stored with the act. */
 export interface Actor {
@@ -29,10 +30,37 @@ export interface DeadLetterFilter {
 export interface PayloadEdit {
   readonly payload: string
   readonly payloadVersion: number
+  /** The stored payload, as a view shows it. A letter that has another one by now is left alone. */
+  readonly replaces: string
+  /** What the audit keeps of the change: `edit` in the entry's `after`. */
+  readonly note: EditNote
 }
 
-export const DESK_ACTIONS = ['replay', 'discard', 'undo', 'purge'] as const
+/** What changed in a payload, without the payload. */
+export interface EditNote {
+  /** Salted hashes of both payloads. `desk.isPayload` compares a payload with one. */
+  readonly before: string
+  readonly after: string
+  readonly changed: readonly ChangedPart[]
+  /** How many more parts changed than `changed` names. */
+  readonly unnamed: number
+}
+
+/** A part of a payload that changed. Values are given only where the type's schema is known and marks neither as secret. */
+export interface ChangedPart {
+  /** A JSON pointer, such as `/items/0/price`; empty for the whole payload. */
+  readonly path: string
+  readonly before?: unknown
+  readonly after?: unknown
+}
+
+export const DESK_ACTIONS = ['replay', 'discard', 'undo', 'purge', 'erase'] as const
 export type DeskAction = (typeof DESK_ACTIONS)[number]
+/** Acts that concern dead letters only. */
+export type LetterAction = Exclude<DeskAction, 'erase'>
+
+/** What an entry has for the job before and after, once it was erased. */
+export const ERASED: Readonly<Record<string, unknown>> = Object.freeze({ erased: true })
 
 /** Acts of operators outside the desk. The code that carries one out also writes the audit entry. */
 export const OPERATOR_ACTIONS = [
@@ -47,6 +75,10 @@ export const OPERATOR_ACTIONS = [
   'schedule-run',
   'schedule-remove',
   'forget',
+  'webhook-enable',
+  'webhook-disable',
+  'webhook-test',
+  'webhook-redeliver',
 ] as const
 export type OperatorAction = (typeof OPERATOR_ACTIONS)[number]
 
@@ -67,8 +99,8 @@ export interface AuditNote extends Actor {
 }
 
 /**
- * One act of an operator. Those of the desk are written with the act, in one transaction. No entry is ever changed or
- * removed, also when its job is.
+ * One act of an operator. Those of the desk are written with the act, in one transaction. No entry is ever removed, also
+ * when its job is. An erase replaces what entries say about the job by `ERASED`; nothing else changes one.
  */
 export interface AuditEntry {
   /** Grows with every entry. */
@@ -83,9 +115,12 @@ export interface AuditEntry {
   readonly type: string
   /** What it is about otherwise, such as a schedule's name. */
   readonly subject: string | null
-  /** The job as it was, without its payload and result, unless the act changed the payload. */
+  /**
+   * The job as it was, without its payload and result. Entries of earlier versions have the payload where a
+   * replay changed it.
+   */
   readonly before: Readonly<Record<string, unknown>>
-  /** The job as it is since; null when it is gone. */
+  /** The job as it is since, with an `EditNote` as `edit` if its payload was changed; null when it is gone. */
   readonly after: Readonly<Record<string, unknown>> | null
 }
 
@@ -96,6 +131,10 @@ export interface AuditFilter {
   readonly limit: number
   /** Entries with a number below this: the last one of the page before. */
   readonly before?: number
+}
+
+export interface RemoveOptions {
+  readonly erase?: boolean
 }
 
 /**
@@ -119,8 +158,12 @@ export interface DeadLetters {
   discard(ids: readonly string[], by: Actor): Promise<readonly boolean[]>
   /** The dead letter that it was, with its time of death. False unless it is discarded and still kept. */
   undiscard(ids: readonly string[], by: Actor): Promise<readonly boolean[]>
-  /** Deletes a job with its history. False unless it is a dead letter or discarded. */
-  remove(ids: readonly string[], by: Actor): Promise<readonly boolean[]>
+  /**
+   * Deletes a job with its history. False unless it is a dead letter or discarded. With `erase`: any job that is over,
+   * unless one that may still run comes after it, and what the audit says about it; also if the job is gone and only the
+   * audit knows it. What the store still has of deleted data is overwritten as far as the engine can.
+   */
+  remove(ids: readonly string[], by: Actor, options?: RemoveOptions): Promise<readonly boolean[]>
   /** Writes an entry for an act that was none of these. */
   note(note: AuditNote): Promise<void>
   /** Newest first. */
@@ -128,13 +171,18 @@ export interface DeadLetters {
 }
 
 /** What an audit entry keeps of a job. Payloads stay out of it, because an entry outlives even a purge. */
-export function auditView(view: JobView, withPayload = false): Readonly<Record<string, unknown>> {
-  const { payload, payloadVersion, result: _, progress: __, error, ...facts } = view
+export function auditView(view: JobView, edit?: EditNote): Readonly<Record<string, unknown>> {
+  const { payload: _, result: __, progress: ___, error, ...facts } = view
   return {
     ...facts,
     error: error === null ? null : { name: error.name, code: error.code, message: error.message },
-    ...(withPayload && { payload, payloadVersion }),
+    ...(edit && { edit }),
   }
+}
+
+/** What the entry of an erase says of the job: the state it had, if it was still there, and how many entries lost their facts. */
+export function erasedView(state: JobState | null, entries: number): Readonly<Record<string, unknown>> {
+  return { state, entries }
 }
 
 export function matchesAudit(entry: AuditEntry, filter: AuditFilter): boolean {

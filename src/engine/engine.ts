@@ -56,6 +56,8 @@ export interface Engine {
   readonly retention?: Retention
   /** Only where `transactionalEnqueue`: jobs that wait there for another engine. */
   readonly outbox?: Outbox
+  /** Workers of all processes that the store knows by itself. Only where there are no `records` to keep them in. */
+  workers?(): Promise<readonly { readonly id: string; readonly types: readonly string[] }[]>
   /** Looks for what is wrong, or soon will be, with the store and its jobs. Changes nothing. */
   diagnose?(options?: DiagnoseOptions): Promise<readonly Finding[]>
 }

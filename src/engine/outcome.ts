@@ -13,6 +13,11 @@ export interface Lease {
   readonly expiresAtMs: number | null
   /** The store's own rules have decided that the job fails, and why. It is settled as dead without being run. */
   readonly verdict?: string
+  /**
+   * The job has failed for good, and the store could not take that in: it is settled as dead with this error, and not run
+   * again. Such a lease counts no start.
+   */
+  readonly failure?: ErrorRecord
 }
 
 /** What became of a start. The core decides it; the engine only carries it out. */

@@ -96,7 +96,7 @@ export const handlers: CaseFile = {
         const ran: string[] = []
         const mine = numberedJob(stage, { run: () => ran.push('mine') })
         const foreign = numberedJob(stage, {}, `${stage.type}-foreign`)
-        await mill.enqueue(foreign, { n: 1 }, { priority: 1 })
+        await mill.enqueue(foreign, { n: 1 })
         await mill.enqueue(mine, { n: 1 })
         const seen = record(mill)
         await mill.work([mine])

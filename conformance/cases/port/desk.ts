@@ -12,6 +12,8 @@ function letters(stage: Stage): DeadLetters {
   return stage.engine.deadLetters
 }
 
+const note = { before: 'hash 1', after: 'hash 2', changed: [{ path: '', before: [] }], unnamed: 0 }
+
 async function bury(stage: Stage, fields: Parameters<Stage['put']>[0] = {}): Promise<string> {
   const { id } = await stage.put(fields)
   const consumer = await stage.consume()
@@ -109,13 +111,16 @@ export const deskActs: CaseFile = {
       ...need(deadLetters, inspection),
       async run(stage) {
         const id = await bury(stage, { payload: '"old"', tenant: { orgId: 'org' } })
-        assert.deepEqual(await letters(stage).requeue([id], by, { payload: '"new"', payloadVersion: 3 }), [true])
+        const edit = { payload: '"new"', payloadVersion: 3, replaces: '"old"', note }
+        assert.deepEqual(await letters(stage).requeue([id], by, { ...edit, replaces: '"other"' }), [false])
+        assert.deepEqual(await letters(stage).requeue([id], by, edit), [true])
         const consumer = await stage.consume()
         const { job } = await stage.one(consumer)
         assert.deepEqual([job.id, job.payload, job.payloadVersion, job.tenant], [id, '"new"', 3, { orgId: 'org' }])
         assert.equal((await stage.view(id)).replays, 1)
-        const [entry] = await letters(stage).audit({ limit: 1 })
-        assert.deepEqual([entry?.before.payload, entry?.after?.payload], ['"old"', '"new"'])
+        const [entry, ...more] = await letters(stage).audit({ limit: 10 })
+        assert.deepEqual([entry?.before.edit, entry?.after?.edit, more], [undefined, note, []])
+        assert.doesNotMatch(JSON.stringify(entry), /old|new/, 'the audit has a payload')
       },
     },
     {

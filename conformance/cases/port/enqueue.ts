@@ -53,7 +53,7 @@ export const enqueueing: CaseFile = {
           payloadVersion: 3,
           attempts: 7,
           tenant: { orgId: 'org-1', workspaceId: 'ws-2' },
-          options: { timeoutMs: 1234, backoff: { kind: 'fixed', delay: '5s' }, trace: TRACE },
+          options: { name: 'send-invoice', timeoutMs: 1234, backoff: { kind: 'fixed', delay: '5s' }, trace: TRACE },
         } as const
         const beforeMs = stage.nowMs
         const { id } = await stage.put(fields)

@@ -4,13 +4,16 @@ import {
   auditView,
   type DeadLetter,
   type DeadLetters,
-  type DeskAction,
+  type EditNote,
+  ERASED,
+  erasedView,
+  type LetterAction,
   matchesAudit,
 } from '../../engine/dead-letters.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { Dependencies } from './dependencies.ts'
 import type { LatestKeys } from './latest-keys.ts'
-import { isDead, type JobRow, record, toView } from './rows.ts'
+import { isDead, isFinished, type JobRow, record, toView } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 import type { JobTable } from './table.ts'
 
@@ -26,7 +29,7 @@ export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLe
       audited(ids, {
         by,
         action: 'replay',
-        withPayload: edit !== undefined,
+        ...(edit && { edit: edit.note }),
         perform: (store, id, nowMs) => store.requeue(id, by, nowMs, edit),
       }),
     discard: async (ids, by) =>
@@ -37,9 +40,10 @@ export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLe
         action: 'undo',
         perform: (store, id, nowMs) => store.deadLetters.undiscard(id, by, nowMs),
       }),
-    remove: async (ids, by) => {
+    remove: async (ids, by, { erase = false } = {}) => {
       const store = open()
-      return ids.map((id) => removeLetter(store, id, by, clock.nowMs()))
+      const act = erase ? eraseJob : removeLetter
+      return ids.map((id, index) => ids.indexOf(id) === index && act(store, id, by, clock.nowMs()))
     },
     note: async ({ who, reason, action, jobId, type, subject, before, after }) => {
       const about = { jobId: jobId ?? '', type: type ?? '', subject }
@@ -58,21 +62,34 @@ export function removeLetter(store: MemoryStore, id: string, by: Actor, nowMs: n
   return recordAct(store, id, nowMs, { by, action: 'purge', perform: () => store.deadLetters.remove(id) })
 }
 
+/** Removes a job that is over, and what the audit says about it. False if neither knows it, or it may still be needed. */
+function eraseJob(store: MemoryStore, id: string, { who, reason }: Actor, nowMs: number): boolean {
+  const { deadLetters } = store
+  const row = store.find(id)
+  const type = row?.job.type ?? deadLetters.audit.findLast(({ jobId }) => jobId === id)?.type
+  if (type === undefined || (row !== null && !deadLetters.remove(id, { over: true }))) return false
+  const entries = deadLetters.eraseEntries(id)
+  const before = erasedView(row === null ? null : toView(row).state, entries)
+  addEntry(store, { atMs: nowMs, who, reason, action: 'erase', jobId: id, type, subject: null, before, after: null })
+  store.wakeups.wakeClaims()
+  return true
+}
+
 interface Act {
   readonly by: Actor
-  readonly action: DeskAction
-  readonly withPayload?: boolean
+  readonly action: LetterAction
+  readonly edit?: EditNote
   perform(store: MemoryStore, id: string, nowMs: number): boolean
 }
 
 function recordAct(store: MemoryStore, id: string, nowMs: number, act: Act): boolean {
-  const { by, action, withPayload } = act
+  const { by, action, edit } = act
   const row = store.find(id)
   if (row === null) return false
-  const before = auditView(toView(row), withPayload)
+  const before = auditView(toView(row))
   if (!act.perform(store, id, nowMs)) return false
   const left = store.find(id)
-  const after = left === null ? null : auditView(toView(left), withPayload)
+  const after = left === null ? null : auditView(toView(left), edit)
   const { who, reason } = by
   const about = { jobId: id, type: row.job.type, subject: null }
   addEntry(store, { atMs: nowMs, who, reason, action, ...about, before, after })
@@ -118,12 +135,25 @@ export class DeadLetterStore {
     return true
   }
 
-  /** Removes a dead letter or a discarded job. False for any other job. */
-  remove(id: string): boolean {
+  /** Removes a dead letter or a discarded job; with `over`, any that is over and that no other job needs. False for any other job. */
+  remove(id: string, { over = false }: { readonly over?: boolean } = {}): boolean {
     const row = this.#table.get(id)
-    if (row === null || !(isDead(row) || row.ended === 'discarded')) return false
+    if (row === null) return false
+    const isLetter = isDead(row) || row.ended === 'discarded'
+    if (!isLetter && !(over && isFinished(row) && row.neededBy === 0)) return false
     this.forget(row)
     return true
+  }
+
+  /** Returns how many entries of the job said something about it. */
+  eraseEntries(id: string): number {
+    let count = 0
+    for (const [index, entry] of this.audit.entries()) {
+      if (entry.jobId !== id || entry.action === 'erase' || entry.before === ERASED) continue
+      this.audit[index] = { ...entry, before: ERASED, after: entry.after === null ? null : ERASED }
+      count += 1
+    }
+    return count
   }
 
   /** Jobs in order of arrival, in any state. */

@@ -113,7 +113,7 @@ export function isDead(row: JobRow): boolean {
 
 /** As it was when it was enqueued, with all its options; the failure is cleared. */
 export function resetForReplay(row: JobRow, edit: PayloadEdit | null, nowMs: number): void {
-  row.job = { ...row.job, ...edit }
+  if (edit !== null) row.job = { ...row.job, payload: edit.payload, payloadVersion: edit.payloadVersion }
   Object.assign(row, {
     attempt: 0,
     replays: row.replays + 1,

@@ -285,6 +285,7 @@ export class MemoryStore {
     const row = this.#table.get(id)
     if (row === null || !isDead(row) || this.#table.liveOf(row.job.key) !== null) return false
     if (row.seq !== null && row.seq < (this.#latest.of(row)?.seqMax ?? 0)) return false
+    if (edit !== null && row.job.payload !== edit.replaces) return false
     record(row, 'replayed', nowMs, { detail: { ...by } })
     this.#table.unfinish(row)
     resetForReplay(row, edit, nowMs)

@@ -6,15 +6,18 @@ import {
   type AuditNote,
   auditView,
   type DeadLetter,
-  type DeskAction,
+  type EditNote,
+  ERASED,
+  erasedView,
+  type LetterAction,
 } from '../../engine/dead-letters.ts'
 import type { JobEventName, JobView } from '../../job/job.ts'
 
 export interface Act {
-  readonly action: DeskAction
+  readonly action: LetterAction
   readonly by: Actor
-  /** The act changed the payload, so the audit keeps the old and the new one. */
-  readonly withPayload?: boolean
+  /** The act changed the payload. */
+  readonly edit?: EditNote
 }
 
 /** A dead letter, or a discarded one that is still kept. */
@@ -22,7 +25,7 @@ export function isLetter({ state }: JobView): boolean {
   return state === 'dead_letter' || state === 'discarded'
 }
 
-export function allows(action: DeskAction, job: JobView): boolean {
+export function allows(action: LetterAction, job: JobView): boolean {
   if (!isLetter(job)) return false
   switch (action) {
     case 'replay':
@@ -72,11 +75,28 @@ export interface AuditRecord extends Actor {
   readonly after: string | null
 }
 
-export function auditOf({ action, by, withPayload }: Act, before: JobView, after: JobView | null): AuditRecord {
+export function auditOf({ action, by, edit }: Act, before: JobView, after: JobView | null): AuditRecord {
   const { who, reason } = by
-  const text = (view: JobView): string => JSON.stringify(auditView(view, withPayload))
   const about = { jobId: before.id, type: before.type, subject: null }
-  return { who, reason, action, ...about, before: text(before), after: after === null ? null : text(after) }
+  const left = after === null ? null : JSON.stringify(auditView(after, edit))
+  return { who, reason, action, ...about, before: JSON.stringify(auditView(before)), after: left }
+}
+
+/** What takes the place of `before` and `after` in the entries of a job that is erased; triggers allow no other change. */
+export const ERASED_TEXT = JSON.stringify(ERASED)
+
+/** `job`: as it was, or null if only the audit still knew it. `entries`: how many of them say nothing of it any more. */
+export function auditOfErase(
+  { who, reason }: Actor,
+  {
+    id,
+    type,
+    job,
+    entries,
+  }: { readonly id: string; readonly type: string; readonly job: JobView | null; readonly entries: number },
+): AuditRecord {
+  const before = JSON.stringify(erasedView(job?.state ?? null, entries))
+  return { who, reason, action: 'erase', jobId: id, type, subject: null, before, after: null }
 }
 
 export function auditOfNote({ jobId, type, before, after, ...note }: AuditNote): AuditRecord {

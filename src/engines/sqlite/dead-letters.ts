@@ -4,7 +4,7 @@ import type {
   AuditFilter,
   DeadLetterFilter,
   DeadLetters,
-  DeskAction,
+  LetterAction,
   PayloadEdit,
 } from '../../engine/dead-letters.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
@@ -13,19 +13,22 @@ import {
   type AuditRecord,
   allows,
   auditOf,
+  auditOfErase,
   auditOfNote,
+  ERASED_TEXT,
   eventOf,
   isLetter,
   toAuditEntry,
   toDeadLetter,
 } from '../sql/dead-letters.ts'
 import type { SqliteCore, SqliteStore } from './core.ts'
-import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
+import { forgetPredecessors, IS_AWAITED, reviewSuccessors } from './dependencies.ts'
 import { takeKey } from './enqueue.ts'
 import { recordEvent } from './history.ts'
 import { findRow } from './inspector.ts'
 import { isLatest } from './latest-keys.ts'
 import { parse, toView, UNLEASED, VIEW_COLUMNS, type ViewRow } from './rows.ts'
+import { vacuumDeleted } from './vacuum.ts'
 
 const DEAD = `status = 'dead_letter' AND ended IS NULL`
 
@@ -65,6 +68,18 @@ DELETE FROM job_queue WHERE id = :id AND status = 'dead_letter' AND (ended IS NU
 
 export const REMOVE_EVENTS = `DELETE FROM job_events WHERE job_id = :id`
 
+/** A job that is over and is no letter. One that may still run, or be replayed, would need its result. */
+export const ERASE_FINISHED = `
+DELETE FROM job_queue WHERE id = :id AND NOT ${IS_AWAITED}
+  AND (status = 'completed' OR (status = 'dead_letter' AND ended IN ('cancelled', 'superseded')))`
+
+/** What the audit says about a job. The trigger allows nothing else. */
+export const ERASE_ENTRIES = `
+UPDATE job_audit SET before = '${ERASED_TEXT}', after = CASE WHEN after IS NULL THEN NULL ELSE '${ERASED_TEXT}' END
+WHERE job_id = :id AND action <> 'erase' AND before <> '${ERASED_TEXT}'`
+
+export const AUDITED_TYPE = `SELECT type FROM job_audit WHERE job_id = :id ORDER BY seq DESC LIMIT 1`
+
 export const RECORD_ACT = `
 INSERT INTO job_audit (at, who, reason, action, job_id, type, subject, before, after)
 VALUES (:now, :who, :reason, :action, :jobId, :type, :subject, :before, :after)`
@@ -99,10 +114,10 @@ export function createDeadLetters(core: SqliteCore): DeadLetters {
         return rows.map(toView).filter(isLetter).map(toDeadLetter)
       }),
     requeue: (ids, by, edit) =>
-      act(ids, { action: 'replay', by, withPayload: edit !== undefined }, (_, row) => requeue(core, row, edit)),
+      act(ids, { action: 'replay', by, ...(edit && { edit: edit.note }) }, (_, row) => requeue(core, row, edit)),
     discard: (ids, by) => act(ids, { action: 'discard', by }),
     undiscard: (ids, by) => act(ids, { action: 'undo', by }),
-    remove: (ids, by) => act(ids, { action: 'purge', by }),
+    remove: (ids, by, options) => (options?.erase === true ? erase(core, ids, by) : act(ids, { action: 'purge', by })),
     note: (note) => core.write('note', () => audit(core, auditOfNote(note))),
     audit: (filter) => core.read('audit', () => readAudit(core, filter)),
   }
@@ -123,7 +138,7 @@ export function listLetters(core: SqliteStore, filter: DeadLetterFilter): ViewRo
 /** Changes the row of a letter that allows the act. False when something else is in the way. */
 type Perform = (core: SqliteStore, row: ViewRow) => boolean
 
-const PERFORM: Readonly<Record<DeskAction, Perform>> = { replay: requeue, discard, undo: undiscard, purge: remove }
+const PERFORM: Readonly<Record<LetterAction, Perform>> = { replay: requeue, discard, undo: undiscard, purge: remove }
 
 /** Inside a write transaction. False when the job is no letter that allows the act. */
 function actOn(core: SqliteStore, id: string, act: Act, perform: Perform): boolean {
@@ -142,7 +157,7 @@ function actOn(core: SqliteStore, id: string, act: Act, perform: Perform): boole
 
 /** The key returns to its job unless another live job has taken it. A newer version of a latest key stays the last. */
 function requeue({ connection, clock }: SqliteStore, row: ViewRow, edit?: PayloadEdit): boolean {
-  if (!isLatest(connection, row)) return false
+  if (!isLatest(connection, row) || (edit !== undefined && row.payload !== edit.replaces)) return false
   const key = row.idempotency_key ?? row.released_key
   if (key !== null && takeKey(connection, key, row.id) !== null) return false
   const change = { payload: edit?.payload ?? null, version: edit?.payloadVersion ?? null }
@@ -172,12 +187,42 @@ function remove({ connection }: SqliteStore, { id, predecessors }: ViewRow): boo
 
 /** Puts a letter back into the queue, inside a write transaction. False when it is no letter or its key is taken. */
 export function requeueLetter(store: SqliteStore, id: string, by: Actor): boolean {
-  return actOn(store, id, { action: 'replay', by, withPayload: false }, requeue)
+  return actOn(store, id, { action: 'replay', by }, requeue)
 }
 
 /** Removes a letter and its history, inside a write transaction. The audit keeps an entry. False when it is no letter. */
 export function removeLetter(core: SqliteStore, id: string, by: Actor): boolean {
   return actOn(core, id, { action: 'purge', by }, remove)
+}
+
+/** Deleted text stays in the file until it is written anew, so that is part of it. */
+async function erase(core: SqliteCore, ids: readonly string[], by: Actor): Promise<readonly boolean[]> {
+  const eraseAll = () => ids.map((id, index) => ids.indexOf(id) === index && eraseJob(core, id, by))
+  const done = await core.write('erase', eraseAll)
+  if (!done.includes(true)) return done
+  core.changed()
+  await vacuumDeleted(core)
+  return done
+}
+
+/** Inside a write transaction. */
+function eraseJob(core: SqliteStore, id: string, by: Actor): boolean {
+  const { connection, clock } = core
+  const row = findRow(core, id)
+  const known = connection.prepare(AUDITED_TYPE).get({ id }) as { type: string } | undefined
+  const type = row?.type ?? known?.type
+  if (type === undefined || (row !== undefined && !removeFinished(core, row))) return false
+  reviewSuccessors(connection, id, clock.nowMs())
+  const entries = Number(connection.prepare(ERASE_ENTRIES).run({ id }).changes)
+  audit(core, auditOfErase(by, { id, type, job: row === undefined ? null : toView(row), entries }))
+  return true
+}
+
+function removeFinished(core: SqliteStore, row: ViewRow): boolean {
+  if (isLetter(toView(row))) return remove(core, row)
+  if (core.connection.prepare(ERASE_FINISHED).run({ id: row.id }).changes === 0) return false
+  core.connection.prepare(REMOVE_EVENTS).run({ id: row.id })
+  return true
 }
 
 function audit({ connection, clock }: SqliteStore, record: AuditRecord): void {

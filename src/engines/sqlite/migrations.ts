@@ -237,6 +237,17 @@ export const ENDED_JOBS = `
 CREATE INDEX IF NOT EXISTS idx_job_queue_ended ON job_queue(type, ended) WHERE status = 'dead_letter';
 `
 
+/** The audit stays append-only, but what its entries say about a job can be erased. */
+export const ERASING = `
+DROP TRIGGER IF EXISTS job_audit_unchanged;
+CREATE TRIGGER job_audit_unchanged BEFORE UPDATE ON job_audit
+WHEN NEW.seq IS NOT OLD.seq OR NEW.at IS NOT OLD.at OR NEW.who IS NOT OLD.who OR NEW.reason IS NOT OLD.reason
+  OR NEW.action IS NOT OLD.action OR NEW.job_id IS NOT OLD.job_id OR NEW.type IS NOT OLD.type
+  OR NEW.subject IS NOT OLD.subject OR NEW.before IS NOT '{"erased":true}'
+  OR (NEW.after IS NULL) IS NOT (OLD.after IS NULL) OR coalesce(NEW.after, '{"erased":true}') IS NOT '{"erased":true}'
+BEGIN SELECT RAISE(ABORT, 'job_audit is append-only'); END;
+`
+
 interface Migration {
   readonly version: number
   readonly name: string
@@ -270,6 +281,7 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   { version: 6, name: 'records', statements: () => [RECORDS] },
   { version: 7, name: 'ended-jobs', statements: () => [ENDED_JOBS] },
+  { version: 8, name: 'erasing', statements: () => [ERASING] },
 ]
 
 export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0

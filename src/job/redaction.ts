@@ -1,5 +1,4 @@
-import type { AnyJob } from '../job/definition.ts'
-import { HttpError } from './problems.ts'
+import type { AnyJob } from './definition.ts'
 
 export const REDACTED = '[redacted]'
 const TOO_DEEP = '[nested too deeply to be shown]'
@@ -30,15 +29,25 @@ export class Redaction {
   readonly #schemas: ReadonlyMap<string, JsonSchema | 'unreadable'>
 
   constructor(jobs: readonly AnyJob[]) {
-    this.#schemas = new Map(jobs.flatMap((job) => described(job)))
+    this.#schemas = new Map(jobs.flatMap((job) => [...described(job, job.type), ...namedOf(job)]))
   }
 
-  /** A stored payload. Anything that is not JSON is shown as text. */
-  payload(type: string, text: string): Shown {
-    const schema = this.#schemas.get(type) ?? null
+  /** A stored payload. Anything that is not JSON is shown as text. `name`: of the job within its type, if it is known. */
+  payload(type: string, text: string, name: string = UNKNOWN): Shown {
+    const schema = this.#schemaOf(type, name)
     // It may contain a secret, and there is no way to tell where.
     if (schema === 'unreadable') return { value: REDACTED, redacted: true }
     return show(parsed(text), schema)
+  }
+
+  /** Whether a schema says which parts of such a payload are secret. */
+  describes(type: string, name: string = UNKNOWN): boolean {
+    const schema = this.#schemaOf(type, name)
+    return schema !== null && schema !== 'unreadable'
+  }
+
+  #schemaOf(type: string, name: string): JsonSchema | 'unreadable' | null {
+    return this.#schemas.get(keyOf(type, name)) ?? this.#schemas.get(type) ?? null
   }
 
   /** A result or progress, which has no schema: redacted by name. */
@@ -47,17 +56,32 @@ export class Redaction {
   }
 }
 
+type Described = [key: string, schema: JsonSchema | 'unreadable']
+
+/** No name of a job has a control character. */
+const UNKNOWN = '\n'
+
+function keyOf(type: string, name: string): string {
+  return `${type}\n${name}`
+}
+
+/** Where the name is not known, as in the audit, any of the schemas may apply. */
+function namedOf({ type, byName }: AnyJob): readonly Described[] {
+  const named = [...(byName ?? [])].flatMap(([name, job]) => described(job, keyOf(type, name)))
+  return named.length === 0 ? [] : [[keyOf(type, UNKNOWN), 'unreadable'], ...named]
+}
+
 /** By Standard JSON Schema, which zod, valibot and others implement. */
-function described({ type, schema }: AnyJob): [type: string, schema: JsonSchema | 'unreadable'][] {
+function described({ schema }: AnyJob, key: string): readonly Described[] {
   const standard: unknown = schema?.['~standard']
   const convert = property(property(standard, 'jsonSchema'), 'input')
   if (typeof convert !== 'function') return []
   try {
     // A part that JSON Schema cannot express must not hide marks beside it.
     const found: unknown = convert({ target: 'draft-2020-12', libraryOptions: { unrepresentable: 'any' } })
-    return [[type, isRecord(found) ? found : 'unreadable']]
+    return [[key, isRecord(found) ? found : 'unreadable']]
   } catch {
-    return [[type, 'unreadable']]
+    return [[key, 'unreadable']]
   }
 }
 
@@ -163,15 +187,4 @@ export function hasPlaceholder(payload: unknown): boolean {
     if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) left.push(part)
   }
   return false
-}
-
-/** The placeholder of a secret must not become its value. */
-export function refusePlaceholder(payload: unknown): void {
-  if (!hasPlaceholder(payload)) return
-  throw new HttpError(
-    400,
-    'ERR_REQUEST_INVALID',
-    `the payload has '${REDACTED}' instead of a value; put the value there`,
-    { issues: [{ path: 'body.payload', message: `a value is '${REDACTED}'` }] },
-  )
 }

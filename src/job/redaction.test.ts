@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as v from 'valibot'
 import { z } from 'zod'
-import { defineJob } from '../job/definition.ts'
+import { stageOn } from '../../test/fixtures/admin.ts'
+import { die } from '../../test/fixtures/desk.ts'
+import { defineJob } from './definition.ts'
 import { hasPlaceholder, isSensitiveName, REDACTED, Redaction } from './redaction.ts'
 
 const shown = (redaction: Redaction, type: string, payload: unknown) => redaction.payload(type, JSON.stringify(payload))
@@ -140,4 +142,27 @@ test('a placeholder is found wherever it stands', () => {
   assert.ok(hasPlaceholder(REDACTED))
   assert.ok(!hasPlaceholder({ a: ['[redact]', null, 1], b: `${REDACTED} in a sentence` }))
   assert.ok(!hasPlaceholder(undefined))
+})
+
+test('a payload of a queue with many names is shown by the schema of its name, and not at all where that is not known', () => {
+  const mail = defineJob({ type: 'mail', payload: z.object({ pin: secret, n: z.number() }) })
+  const queue = defineJob({ type: 'ruvbot', byName: [mail, defineJob({ type: 'sync' })] })
+  const redaction = new Redaction([queue])
+  const text = '{"pin":"1234","n":1}'
+  assert.deepEqual(redaction.payload('ruvbot', text, 'mail').value, { pin: REDACTED, n: 1 })
+  assert.deepEqual(redaction.payload('ruvbot', text, 'sync').value, { pin: '1234', n: 1 })
+  assert.equal(redaction.payload('ruvbot', text).value, REDACTED)
+  assert.deepEqual(redaction.payload('other', text).value, { pin: '1234', n: 1 })
+})
+
+test('the API shows a job of such a queue without its secrets', async (t) => {
+  const mail = defineJob({ type: 'mail', payload: z.object({ pin: secret, n: z.number() }) })
+  const queue = defineJob({ type: 'ruvbot', byName: [mail] })
+  const { mill, ask } = await stageOn(t, 'memory:', { jobs: [queue] })
+  const { id } = await mill.enqueue(queue, { pin: '1234', n: 1 }, { name: 'mail' })
+  const { job } = await ask('showJob', { params: { id } })
+  assert.deepEqual([job.payload, job.options], [{ pin: REDACTED, n: 1 }, { name: 'mail' }])
+  await die(mill, 'ruvbot', 'boom')
+  const letter = await ask('showDeadLetter', { params: { id } })
+  assert.deepEqual([letter.job.payload, letter.redacted], [{ pin: REDACTED, n: 1 }, true])
 })
