@@ -7,7 +7,8 @@ import type { LostReason, Outcome } from './engine/outcome.ts'
 import type { StoredJob } from './job/job.ts'
 
 /** A job without its payload. */
-export type JobFacts = Pick<StoredJob, 'id' | 'type' | 'priority' | 'attempts' | 'tenant' | 'runAtMs' | 'createdAtMs'>
+export type JobFacts = Pick<StoredJob, 'id' | 'type' | 'priority' | 'attempts' | 'tenant' | 'runAtMs' | 'createdAtMs'> &
+  Partial<Pick<StoredJob, 'options'>>
 
 /** The one scale of alerts, alarms and conditions, mildest first. */
 export type Severity = 'info' | 'warning' | 'error' | 'critical'
@@ -209,5 +210,35 @@ export class Events {
     } catch {
       // Reporting failed too. The work goes on.
     }
+  }
+}
+
+/** The events of several mills as if they were those of one. What is emitted to it goes to the first. */
+export function joinEvents(first: Events, ...others: readonly Events[]): Events {
+  return others.length === 0 ? first : new JoinedEvents([first, ...others])
+}
+
+/** It listens to a part only for names that somebody listens to, so that hot paths skip the others. */
+class JoinedEvents extends Events {
+  readonly #parts: readonly [Events, ...Events[]]
+
+  constructor(parts: readonly [Events, ...Events[]]) {
+    super()
+    this.#parts = parts
+  }
+
+  override on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
+    const detachers = this.#parts.map((part) => part.on(name, listener))
+    return () => {
+      for (const detach of detachers) detach()
+    }
+  }
+
+  override hasListener(name: EventName): boolean {
+    return this.#parts[0].hasListener(name)
+  }
+
+  override emit<Name extends EventName>(name: Name, event: MillEvents[Name]): void {
+    this.#parts[0].emit(name, event)
   }
 }

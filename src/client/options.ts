@@ -82,8 +82,14 @@ export function checkDefinitions(jobs: readonly AnyJob[]): void {
   }
 }
 
+/** Of a queue with critical names, these: the others there are not. */
 export function criticalTypes(jobs: readonly AnyJob[]): string[] {
-  return jobs.filter((job) => job.critical).map((job) => job.type)
+  return jobs
+    .filter((job) => job.critical)
+    .flatMap((job) => {
+      const names = criticalTypes([...(job.byName?.values() ?? [])])
+      return names.length === 0 ? [job.type] : names
+    })
 }
 
 const LIST_LIMIT_MAX = 10_000

@@ -6,6 +6,7 @@ import type { NewJob, Tenant } from '../job/job.ts'
 import { newJobId } from '../job/job.ts'
 import { checkKeepDead } from '../job/keep.ts'
 import { refuseUnknown } from '../job/known-options.ts'
+import { definitionFor } from '../job/named-jobs.ts'
 import {
   checkAttempts,
   checkDue,
@@ -27,12 +28,13 @@ export interface Preparation {
 /** Refuses everything that can be refused before the engine is called, so that bad input changes nothing. */
 export async function prepareJobs(
   preparation: Preparation,
-  definition: AnyJob,
+  queue: AnyJob,
   payloads: readonly unknown[],
   options: EnqueueOptions,
 ): Promise<readonly NewJob[]> {
   const { engine, nowMs, payloadBytesMax } = preparation
-  const shared = resolve(definition, options, nowMs)
+  const definition = definitionFor(queue, options.name)
+  const shared = { ...resolve(definition, options, nowMs), type: queue.type }
   const backoff = options.backoff ?? definition.backoff
   admitDefinition(engine, { ...definition, backoff, attempts: shared.attempts })
   const jobs: NewJob[] = []

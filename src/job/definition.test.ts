@@ -28,6 +28,7 @@ test('a definition has every default resolved', () => {
     retention: {},
     schedule: null,
     hooks: {},
+    byName: null,
     run: null,
   })
 })

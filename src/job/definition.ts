@@ -2,10 +2,11 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { OptionError } from '../errors.ts'
 import type { Duration } from '../time/duration.ts'
 import { type Backoff, checkBackoff, checkBackoffNames } from './backoff.ts'
-import type { Tenant } from './job.ts'
+import type { StoredJob, Tenant } from './job.ts'
 import type { JsonOnly } from './json.ts'
 import { type Ages, type AgesMs, checkKeep, checkKeepDead, checkRetention, type RemoveOption } from './keep.ts'
 import { type OptionNames, refuseUnknown } from './known-options.ts'
+import { checkByName } from './named-jobs.ts'
 import {
   ATTEMPTS_DEFAULT,
   checkAttempts,
@@ -14,6 +15,7 @@ import {
   checkLimit,
   checkPriority,
   checkTimeoutMs,
+  checkType,
   LEASE_DEFAULT_MS,
   PRIORITY_DEFAULT,
   TIMEOUT_DEFAULT_MS,
@@ -33,6 +35,8 @@ export interface Log {
 export interface RunningJob {
   readonly id: string
   readonly type: string
+  /** The type, or the name that the job was given within it: on Redis BullMQ's name of the job. */
+  readonly name: string
   /** 1 for the first start. */
   readonly attempt: number
   readonly attempts: number
@@ -61,7 +65,8 @@ export type Handler<Payload, Result> = (context: JobContext<Payload>) => Promise
 
 /** Hooks observe. An error in a hook becomes a `hook.error` event and does not affect the job. */
 export interface Hooks {
-  onStart?(job: RunningJob): unknown
+  /** `stored` has the payload as text, not checked yet, and the options that the job was enqueued with. */
+  onStart?(job: RunningJob, stored: StoredJob): unknown
   onComplete?(job: RunningJob, result: unknown): unknown
   /** Called after every failed attempt. `final`: the job is now a dead letter. */
   onFailed?(job: RunningJob, error: unknown, final: boolean): unknown
@@ -101,6 +106,12 @@ export interface JobSpec<Schema extends StandardSchemaV1, Result> {
   /** A cron schedule: `'0 3 * * *'`, or an object with a time zone, a payload and more. Stored when a worker starts. */
   readonly schedule?: DeclaredSchedule<StandardSchemaV1.InferInput<Schema>>
   readonly hooks?: Hooks
+  /**
+   * For a queue whose jobs have many names, as BullMQ's programs fill them: the definition whose type is a job's name
+   * checks, runs and retries that job. Other names get this one's `run`. `concurrency`, `limit`, `lease`, metrics and
+   * pauses hold for the whole queue.
+   */
+  readonly byName?: readonly AnyJob[]
   readonly run?: Handler<StandardSchemaV1.InferOutput<Schema>, Result>
 }
 
@@ -124,6 +135,7 @@ export interface JobDefinition<Input = unknown, Output = unknown, Result = unkno
   readonly retention: AgesMs
   readonly schedule: (SchedulePlan & { readonly name: string }) | null
   readonly hooks: Hooks
+  readonly byName: ReadonlyMap<string, AnyJob> | null
   /** Null: this definition can be enqueued, not worked. */
   readonly run: Handler<Output, Result> | null
   /** The same job with a handler, so that a web server can enqueue it without importing the worker's code. */
@@ -150,8 +162,6 @@ export interface AnyJob extends Omit<JobDefinition<any, any, any>, 'run'> {
 // biome-ignore lint/suspicious/noExplicitAny: see AnyJob
 export type AnyHandledJob = HandledJob<any, any, any>
 
-const TYPE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
-
 const DEFAULT_BACKOFF: Backoff = { kind: 'exponential', base: '1s', max: '1h', jitter: { add: '1s' } }
 
 const SPEC_NAMES: OptionNames<JobSpec<StandardSchemaV1, unknown>> = {
@@ -172,6 +182,7 @@ const SPEC_NAMES: OptionNames<JobSpec<StandardSchemaV1, unknown>> = {
   retention: true,
   schedule: true,
   hooks: true,
+  byName: true,
   run: true,
 }
 
@@ -236,6 +247,7 @@ export function defineJob<Schema extends StandardSchemaV1 = StandardSchemaV1<unk
     ...checkFinished(spec),
     schedule: spec.schedule === undefined ? null : checkDeclared(spec.type, spec.schedule as DeclaredSchedule),
     hooks: spec.hooks ?? {},
+    byName: checkByName(spec.type, spec.byName),
     run: spec.run ?? null,
   }
   // Without `run`, the handler is null: the definition of a producer.
@@ -252,24 +264,14 @@ function withHandler<Input, Output, Result, Run extends Handler<Output, Result> 
   })
 }
 
-export function checkType(type: string): void {
-  if (typeof type !== 'string' || !TYPE_PATTERN.test(type)) {
-    throw new OptionError(
-      `'type' is '${type}'; use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
-    )
-  }
-  // Counts are records keyed by type: 'constructor' would be found in an empty one.
-  if (type in {}) throw new OptionError(`'type' is '${type}', which every JavaScript object has; choose another name`)
-}
-
 /** The options about finished jobs. */
 function checkFinished(
   spec: Pick<
     JobSpec<StandardSchemaV1, unknown>,
-    'type' | 'critical' | 'removeOnComplete' | 'removeOnFail' | 'retention'
+    'type' | 'critical' | 'removeOnComplete' | 'removeOnFail' | 'retention' | 'byName'
   >,
 ) {
-  const critical = spec.critical ?? false
+  const critical = spec.critical ?? spec.byName?.some((job) => job.critical) ?? false
   const job = { type: spec.type, critical }
   return {
     critical,

@@ -39,6 +39,18 @@ export const redact: Redactor = (text) =>
     .replace(LONG_NUMBER, '[number]')
 
 /**
+ * The same for a URL that could not be read. Everything up to its last @ may be a login, because a password may have any
+ * character that should have been written as %XX.
+ */
+export function redactUrl(url: string): string {
+  const end = url.lastIndexOf('@')
+  const start = url.indexOf('://')
+  return redact(
+    end === -1 || start === -1 || end < start ? url : `${url.slice(0, start)}://[redacted]${url.slice(end)}`,
+  )
+}
+
+/**
  * The stored form of anything a handler threw: an Error, a string, undefined. Never throws. Every store can keep the
  * result: redacted, clipped between two characters, without NUL and without half a surrogate pair.
  */

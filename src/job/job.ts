@@ -26,6 +26,8 @@ export interface TraceContext {
 
 /** Per-job overrides, stored with the job. Unknown fields written by a newer version are kept. */
 export interface StoredOptions {
+  /** What the job is called within its type. Default: the type. */
+  readonly name?: string
   readonly backoff?: Backoff
   readonly timeoutMs?: number
   /** The job is removed once this many newer ones have completed; 0: at once. Null: it stays, even if its type has a limit. */

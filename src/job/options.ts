@@ -18,6 +18,8 @@ export interface EnqueueOptions {
   readonly key?: string
   /** The newest job of the key replaces a waiting older one and waits for a running one. */
   readonly latest?: Latest
+  /** What the job is called within its type, for types with `byName` and for BullMQ's programs. Default: the type. */
+  readonly name?: string
   /** 1 (first) to 10 (last). Default: 5. */
   readonly priority?: number
   readonly delay?: Duration
@@ -41,6 +43,7 @@ export interface EnqueueOptions {
 export const ENQUEUE_NAMES: OptionNames<EnqueueOptions> = {
   key: true,
   latest: true,
+  name: true,
   priority: true,
   delay: true,
   at: true,
@@ -64,6 +67,18 @@ export const KEY_LENGTH_MAX = 512
 /** ISO text sorts as time only up to the year 9999. */
 const RUN_AT_MS_MAX = Date.UTC(9999, 11, 31)
 
+const TYPE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
+
+export function checkType(type: string): void {
+  if (typeof type !== 'string' || !TYPE_PATTERN.test(type)) {
+    throw new OptionError(
+      `'type' is '${type}'; use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+    )
+  }
+  // Counts are records keyed by type: 'constructor' would be found in an empty one.
+  if (type in {}) throw new OptionError(`'type' is '${type}', which every JavaScript object has; choose another name`)
+}
+
 export function checkPriority(priority: number): number {
   if (Number.isInteger(priority) && priority >= 1 && priority <= 10) return priority
   throw new OptionError(`'priority' is ${priority}; give a whole number from 1 (first) to 10 (last)`)
@@ -77,6 +92,12 @@ export function checkAttempts(attempts: number): number {
 export function checkKey(key: string, name: 'key' | 'latest'): string {
   if (isShortText(key)) return key
   throw new OptionError(`'${name}' must be 1 to ${KEY_LENGTH_MAX} printable characters`)
+}
+
+/** What a job is called within its type. */
+export function checkName(name: string): string {
+  if (isShortText(name)) return name
+  throw new OptionError(`'name' must be 1 to ${KEY_LENGTH_MAX} printable characters`)
 }
 
 /**
@@ -150,8 +171,9 @@ export function storedOptions(options: EnqueueOptions): StoredOptions | null {
     checkBackoff(options.backoff)
   }
   const timeoutMs = options.timeout === undefined ? undefined : checkTimeoutMs(options.timeout)
-  const { removeOnComplete, removeOnFail } = options
+  const { name, removeOnComplete, removeOnFail } = options
   const stored: StoredOptions = {
+    ...(name !== undefined && { name: checkName(name) }),
     ...(options.backoff && { backoff: options.backoff }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(removeOnComplete !== undefined && { keepCompleted: checkKeep(removeOnComplete, 'removeOnComplete') }),

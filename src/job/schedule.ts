@@ -84,6 +84,7 @@ const SCHEDULE_NAMES: OptionNames<ScheduleSpec> = {
 }
 
 const RUN_NAMES: OptionNames<ScheduledOptions> = {
+  name: true,
   priority: true,
   attempts: true,
   backoff: true,

@@ -178,3 +178,15 @@ test('a failing pass is reported and the next one comes', async (t) => {
   await clock.advance('30s')
   await pass
 })
+
+test('a job of a queue with many names is recovered by the definition of its name', async (t) => {
+  const mail = defineJob({ type: 'mail', backoff: { kind: 'fixed', delay: '7s' } })
+  const queue = defineJob({ type: 'ruvbot', byName: [mail], backoff: { kind: 'fixed', delay: '5s' } })
+  const { mill, clock, parts, reaped, abandon } = await staged(t, queue)
+  const { id } = await mill.enqueue(queue, null, { name: 'mail' })
+  await abandon('ruvbot', 1)
+  await clock.advance(1_001)
+  await reapOnce(parts)
+  assert.equal((await mill.job(id))?.runAtMs, clock.nowMs() + 7_000)
+  assert.equal(reaped[0]?.job.options?.name, 'mail')
+})

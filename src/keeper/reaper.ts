@@ -7,6 +7,7 @@ import type { Backoff } from '../job/backoff.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
 import { keepOf } from '../job/keep.ts'
+import { definitionFor } from '../job/named-jobs.ts'
 import { decide } from '../job/policy.ts'
 import type { Clock } from '../time/clock.ts'
 
@@ -63,8 +64,8 @@ async function recover(parts: ReaperParts, consumer: Consumer, leases: readonly 
   const settlements = leases.map((lease): Settlement => ({ lease, outcome: verdict(parts, lease) }))
   const recovered = await settleAll(parts, consumer, settlements)
   for (const { lease, outcome } of recovered) {
-    const { id, type, priority, attempts, tenant, runAtMs, createdAtMs } = lease.job
-    const job = { id, type, priority, attempts, tenant, runAtMs, createdAtMs }
+    const { id, type, priority, attempts, tenant, runAtMs, createdAtMs, options } = lease.job
+    const job = { id, type, priority, attempts, tenant, runAtMs, createdAtMs, options }
     parts.events.emit('lease.reaped', { job, attempt: lease.attempt, worker: parts.worker, outcome })
   }
   return recovered.map(({ outcome }) => outcome)
@@ -113,11 +114,13 @@ export function verdict(
   { definitions, random, redactor, backoff: unknownBackoff = UNKNOWN_TYPE_BACKOFF }: VerdictParts,
   { job, attempt }: Lease,
 ) {
-  const backoff = job.options?.backoff ?? definitions.get(job.type)?.backoff ?? unknownBackoff
+  const ofType = definitions.get(job.type)
+  const definition = ofType && definitionFor(ofType, job.options?.name)
+  const backoff = job.options?.backoff ?? definition?.backoff ?? unknownBackoff
   const error = new MillraceError(
     'ERR_LEASE_EXPIRED',
     `the lease of start ${attempt} expired: its worker died, was killed or stalled`,
   )
-  const keepDead = keepOf(job.options?.keepDead, definitions.get(job.type)?.keepDead ?? null)
+  const keepDead = keepOf(job.options?.keepDead, definition?.keepDead ?? null)
   return decide({ attempt, attempts: job.attempts, backoff, keepDead, error }, random, redactor)
 }

@@ -3,6 +3,7 @@ import type { Lease, Outcome } from '../engine/outcome.ts'
 import { ResultError } from '../errors.ts'
 import type { Events, JobFacts } from '../events.ts'
 import type { AnyJob, Handler, Hooks, RunningJob } from '../job/definition.ts'
+import { definitionFor } from '../job/named-jobs.ts'
 import type { SharedLease } from './shared-leases.ts'
 
 /** A definition that this worker runs, with its counters. */
@@ -26,6 +27,8 @@ export class ActiveJob implements Indexed, SharedLease {
   readonly handle: number
   readonly lease: Lease
   readonly type: WorkedType
+  /** That of its name, where its type has one. */
+  readonly definition: AnyJob
   readonly heldAtMs: number
   phase: Phase = 'waiting'
   setIndex = -1
@@ -49,6 +52,7 @@ export class ActiveJob implements Indexed, SharedLease {
     this.handle = handle
     this.lease = lease
     this.type = type
+    this.definition = definitionFor(type.definition, lease.job.options?.name)
     this.heldAtMs = heldAtMs
   }
 
@@ -74,7 +78,7 @@ export class ActiveJob implements Indexed, SharedLease {
   }
 
   get timeoutMs(): number {
-    return this.lease.job.options?.timeoutMs ?? this.type.definition.timeoutMs
+    return this.lease.job.options?.timeoutMs ?? this.definition.timeoutMs
   }
 
   /** On the monotonic clock. Set from `running` on. */
@@ -124,12 +128,13 @@ export class ActiveJob implements Indexed, SharedLease {
 
 function describe({ job, attempt, token }: Lease): RunningJob {
   const { id, type, attempts, priority, key, latestKey, tenant, createdAtMs } = job
-  return Object.freeze({ id, type, attempt, attempts, priority, key, latestKey, tenant, createdAtMs, token })
+  const name = job.options?.name ?? type
+  return Object.freeze({ id, type, name, attempt, attempts, priority, key, latestKey, tenant, createdAtMs, token })
 }
 
 function factsOf({ job }: Lease, type: string): JobFacts {
-  const { id, priority, attempts, tenant, runAtMs, createdAtMs } = job
-  return { id, type, priority, attempts, tenant, runAtMs, createdAtMs }
+  const { id, priority, attempts, tenant, runAtMs, createdAtMs, options } = job
+  return { id, type, priority, attempts, tenant, runAtMs, createdAtMs, options }
 }
 
 /**
@@ -146,7 +151,7 @@ export function callHook<Name extends keyof Hooks>(
     events.emit('hook.error', { job: active.facts, hook: name, error })
   }
   try {
-    const { hooks } = active.type.definition
+    const { hooks } = active.definition
     if (hooks[name] === undefined) return
     const answer = call(hooks, active)
     if (answer instanceof Promise) answer.catch(report)
@@ -157,7 +162,7 @@ export function callHook<Name extends keyof Hooks>(
 
 /** Shared by all jobs, so that no closure is allocated per job. */
 export const HOOK_CALLS = Object.freeze({
-  onStart: (hooks: Hooks, active: ActiveJob) => hooks.onStart?.(active.running),
+  onStart: (hooks: Hooks, active: ActiveJob) => hooks.onStart?.(active.running, active.lease.job),
   onComplete: (hooks: Hooks, active: ActiveJob) => hooks.onComplete?.(active.running, active.answer),
   onFailed: (hooks: Hooks, active: ActiveJob) =>
     hooks.onFailed?.(active.running, active.answer, active.outcome?.kind === 'dead'),

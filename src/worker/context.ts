@@ -55,6 +55,7 @@ function jobLog({ log, worker }: ContextParts, job: RunningJob): Log {
     name: `worker:${job.type}`,
     job_id: job.id,
     job_type: job.type,
+    ...(job.name !== job.type && { job_name: job.name }),
     attempts: job.attempt,
     worker_id: worker,
   }

@@ -1,7 +1,7 @@
 import { inspectorOf } from '../engine/capability-checks.ts'
 import type { Consumer, Engine } from '../engine/engine.ts'
 import type { Lease, LostReason, Outcome } from '../engine/outcome.ts'
-import { isMillraceError, JobTimeoutError, NonRetryable } from '../errors.ts'
+import { isMillraceError, JobTimeoutError, MillraceError, NonRetryable } from '../errors.ts'
 import type { Predecessors } from '../job/job.ts'
 import { keepOf } from '../job/keep.ts'
 import { decodePayload, encodeProgress, encodeResult, readPayload } from '../job/payload.ts'
@@ -67,8 +67,12 @@ export class Execution {
 
   /** Awaits only where it must: an await costs a promise and a microtask, and most jobs are short. */
   #run(active: ActiveJob): void {
-    const { job } = active.lease
-    const { definition } = active.type
+    const { job, failure } = active.lease
+    const { definition } = active
+    if (failure !== undefined) {
+      this.#decide(active, { kind: 'dead', error: failure, ...keepOf(job.options?.keepDead, definition.keepDead) })
+      return
+    }
     if (job.after !== null || definition.schema !== null || job.payloadVersion !== definition.version) {
       void this.#prepareAndCall(active)
       return
@@ -97,7 +101,7 @@ export class Execution {
         return
       }
       after = turn?.after ?? NO_PREDECESSORS
-      payload = await decodePayload(active.type.definition, job.payload, job.payloadVersion)
+      payload = await decodePayload(active.definition, job.payload, job.payloadVersion)
     } catch (error) {
       this.#threw(active, error)
       return
@@ -106,7 +110,7 @@ export class Execution {
   }
 
   #call(active: ActiveJob, payload: unknown, after: readonly Predecessor[]): void {
-    const { run } = active.type
+    const { run } = active.definition
     let answered: unknown
     try {
       const context = new HandlerContext(active, payload, after, this.#contextParts)
@@ -147,7 +151,7 @@ export class Execution {
   #completion(active: ActiveJob): Outcome {
     const { job } = active.lease
     const result = encodeResult(job.type, active.answer, this.#parts.resultBytesMax)
-    const keep = keepOf(job.options?.keepCompleted, active.type.definition.keepCompleted)
+    const keep = keepOf(job.options?.keepCompleted, active.definition.keepCompleted)
     return { kind: 'complete', result, durationMs: this.#durationMs(active), ...keep }
   }
 
@@ -167,10 +171,10 @@ export class Execution {
     this.#decide(active, isMillraceError(active.abortReason, 'ERR_STOPPING') ? SHUTDOWN : this.#verdict(active, error))
   }
 
-  #verdict({ lease, type }: ActiveJob, error: unknown): Outcome {
+  #verdict({ lease, definition }: ActiveJob, error: unknown): Outcome {
     const { job, attempt } = lease
-    const backoff = job.options?.backoff ?? type.definition.backoff
-    const keepDead = keepOf(job.options?.keepDead, type.definition.keepDead)
+    const backoff = job.options?.backoff ?? definition.backoff
+    const keepDead = keepOf(job.options?.keepDead, definition.keepDead)
     const failed = { attempt, attempts: job.attempts, backoff, keepDead, error }
     return decide(failed, this.#parts.random, this.#parts.redactor)
   }
@@ -224,11 +228,17 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
-/** Throws if the job must not run. An engine that hands out a job once too often must not make us run it. */
+/**
+ * Throws if the job must not run. An engine hands out a job once too often where nobody has settled its last start, as on
+ * Kafka, which has no reaper.
+ */
 function checkStart({ job, attempt, verdict }: Lease): void {
   if (verdict !== undefined) throw new NonRetryable(verdict)
   if (attempt <= job.attempts) return
-  throw new NonRetryable(`this would be start ${attempt} of ${job.attempts}; replay the job to give it new attempts`)
+  throw new MillraceError(
+    'ERR_LEASE_EXPIRED',
+    `start ${job.attempts} of ${job.attempts} was not settled: its worker died, was killed or stalled`,
+  )
 }
 
 /** Engines hold such a job back themselves. The delay is for an engine that does not. */

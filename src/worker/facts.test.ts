@@ -12,7 +12,7 @@ test('every event of one start tells the same facts of its job, made once and wi
   await t.mill.work([greet])
   const [claimed, started, settled] = await told
   const { runAtMs, createdAtMs, ...rest } = claimed.job
-  assert.deepEqual(rest, { id, type: 'greet', priority: 5, attempts: 2, tenant: { orgId: 'acme' } })
+  assert.deepEqual(rest, { id, type: 'greet', priority: 5, attempts: 2, tenant: { orgId: 'acme' }, options: null })
   assert.deepEqual([runAtMs, createdAtMs], [t.clock.nowMs(), t.clock.nowMs()])
   assert.equal(started.job, claimed.job)
   assert.equal(settled.job, claimed.job)

@@ -107,17 +107,20 @@ export function workedTypes(jobs: readonly AnyJob[]): ReadonlyMap<string, Worked
   if (jobs.length === 0) throw new OptionError('a worker needs at least one job; pass the definitions that it runs')
   const types = new Map<string, WorkedType>()
   for (const definition of jobs) {
-    const { type, run } = definition
+    const { type, run, byName } = definition
     if (types.has(type)) {
       throw new OptionError(`two definitions have the type '${type}'; a worker can run only one of them`)
     }
-    if (run === null) {
-      throw new MillraceError(
-        'ERR_HANDLER_MISSING',
-        `job '${type}' has no handler; pass '${type}' with one: definition.handledBy(run), or give 'run' to defineJob`,
-      )
-    }
+    if (run === null) throw noHandler(type)
+    for (const named of byName?.values() ?? []) if (named.run === null) throw noHandler(named.type)
     types.set(type, { definition, run, running: 0, endedAtMs: null })
   }
   return types
+}
+
+function noHandler(type: string): MillraceError {
+  return new MillraceError(
+    'ERR_HANDLER_MISSING',
+    `job '${type}' has no handler; pass '${type}' with one: definition.handledBy(run), or give 'run' to defineJob`,
+  )
 }
