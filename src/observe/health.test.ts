@@ -19,6 +19,7 @@ import {
   pingHealth,
   queuesHealth,
   workersHealth,
+  workersOf,
 } from './health.ts'
 import { attachPresence } from './presence.ts'
 
@@ -243,4 +244,51 @@ test('bounds that make no sense are refused', async () => {
   const refusal = { code: 'ERR_OPTION_INVALID' }
   await assert.rejects(checkHealth(t.mill, { presence, minWorkers: -1 }), refusal)
   await assert.rejects(checkHealth(t.mill, { presence, deadLetterThreshold: 0 }), refusal)
+})
+
+test('every check that is not healthy has a reason', async () => {
+  const well = await healthWith({})
+  assert.deepEqual(well.reasons, [])
+  const health = await healthWith(
+    {
+      pingMs: 150,
+      list: async () => [],
+      counts: async () => dead(3),
+      oldestDue: () => Promise.reject(new Error('no index')),
+    },
+    {},
+  )
+  assert.deepEqual(health.reasons, [
+    { check: 'engine', text: 'a ping of the engine takes 150 ms; the limit is 100 ms' },
+    { check: 'workers', text: 'no worker runs' },
+    { check: 'queues', text: 'the queues cannot be read: no index' },
+    { check: 'deadLetters', text: '3 dead letters wait' },
+  ])
+})
+
+test('where nobody knows how long jobs have waited, a type with waiting jobs and no worker degrades the queues', async () => {
+  const clock = new TestClock()
+  const waiting = { ready: 3_000, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
+  const engine = { ping: async () => {}, counts: async () => ({ mail: waiting, sms: waiting }) }
+  const presence = { list: async () => [beat('one', 'RUNNING', 'mail')] }
+  const { status, checks, reasons } = await checkHealth({ engine }, { presence, clock })
+  assert.deepEqual([status, checks.queues.details?.unclaimed], ['degraded', { sms: 3_000 }])
+  assert.deepEqual(reasons, [{ check: 'queues', text: `3000 jobs of 'sms' wait and no worker runs this type` }])
+  const unexpected = await checkHealth({ engine }, { presence, clock, minWorkers: 0 })
+  assert.equal(unexpected.status, 'healthy')
+})
+
+test('the workers of an engine come from its records, or from what its store knows by itself', async () => {
+  await using t = await openForTest()
+  assert.equal(workersOf(t.mill.engine).minWorkers, undefined)
+  const workers = async () => [{ id: 'member-1', types: ['mail', 'sms'] }]
+  const listed = await workersOf({ workers }, t.clock).presence.list()
+  assert.deepEqual(
+    listed.map(({ instance, type, status }) => [instance, type, status]),
+    [
+      ['member-1', 'mail', 'RUNNING'],
+      ['member-1', 'sms', 'RUNNING'],
+    ],
+  )
+  assert.equal(workersOf({}).minWorkers, 0)
 })

@@ -1,9 +1,10 @@
 import type { Counts, Engine, Inspector } from '../engine/engine.ts'
-import type { Presence, RememberingPresence } from '../engine/presence.ts'
+import { type Beat, type Presence, presenceIn, type RememberingPresence } from '../engine/presence.ts'
 import { OptionError } from '../errors.ts'
 import { errorText } from '../job/error-record.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
+import { formatDuration } from '../time/duration.ts'
 import { within } from '../time/wait.ts'
 import type { ObservedTopics } from './lag.ts'
 import { ANSWER_MS, type Found } from './observed-mill.ts'
@@ -25,6 +26,26 @@ const HEALTH_NAMES: OptionNames<HealthOptions> = {
   clock: true,
 }
 
+/**
+ * Where health reads the workers of an engine from: its presence, or the workers that its store knows by itself, such as the
+ * members of a consumer group.
+ */
+export function workersOf(
+  engine: Pick<Engine, 'records' | 'workers'>,
+  clock: Clock = systemClock,
+): Pick<HealthOptions, 'presence' | 'minWorkers'> {
+  const presence = presenceIn(engine)
+  if (presence !== undefined) return { presence }
+  // Where nobody knows the workers, none can be missing.
+  if (engine.workers === undefined) return { presence: { list: async () => [] }, minWorkers: 0 }
+  return { presence: { list: async () => beatsOf((await engine.workers?.()) ?? [], clock.nowMs()) } }
+}
+
+function beatsOf(workers: readonly { readonly id: string; readonly types: readonly string[] }[], atMs: number): Beat[] {
+  const known = { status: 'RUNNING', atMs, lastJobAtMs: null, lag: null, stoppingSinceMs: null } as const
+  return workers.flatMap(({ id, types }) => types.map((type) => ({ ...known, type, instance: id })))
+}
+
 /** The parts of an engine that the checks read. */
 export type CheckedEngine = Pick<Engine, 'ping' | 'counts'> & { readonly inspector?: Pick<Inspector, 'oldestDue'> }
 
@@ -40,7 +61,8 @@ export async function checkHealth(
   options: HealthOptions,
 ): Promise<Health> {
   refuseUnknown(options, HEALTH_NAMES, 'checkHealth')
-  const { presence, minWorkers = 1, deadLetterThreshold = 100, clock = systemClock } = options
+  const { presence, clock = systemClock } = options
+  const { minWorkers = MIN_WORKERS_DEFAULT, deadLetterThreshold = DEAD_LETTERS_DEFAULT } = options
   checkWhole('minWorkers', minWorkers, 0)
   checkWhole('deadLetterThreshold', deadLetterThreshold, 1)
   const bounded = async (what: string, check: () => Promise<HealthStatus>, otherwise: 'unhealthy' | 'degraded') => {
@@ -56,16 +78,23 @@ export async function checkHealth(
     counted ??= engine.counts()
     return counted
   }
+  const beats = (async () => presence.list())()
+  // Each check that reads them reports the error.
+  beats.catch(() => {})
   const [engineStatus, workers, queues, deadLetters] = await Promise.all([
     bounded('a ping of the engine', () => ping(engine, clock), 'unhealthy'),
     // An unreadable presence says nothing about the workers.
-    bounded('listing workers', async () => workersHealth(running(await presence.list()), minWorkers), 'degraded'),
+    bounded('listing workers', async () => workersHealth(running(await beats), minWorkers), 'degraded'),
     bounded(
       'looking at the queues',
       async () => {
-        const [byType, oldest] = await Promise.all([counts(), engine.inspector?.oldestDue() ?? null])
+        const { inspector } = engine
+        const [byType, oldest] = await Promise.all([counts(), inspector?.oldestDue() ?? null])
         const waitingMs = oldest === null ? null : Math.max(0, clock.nowMs() - oldest.runAtMs)
-        return queuesHealth(Object.keys(byType).length, waitingMs)
+        // Where nobody knows how long jobs have waited, it is known whether anybody takes them.
+        const isJudged = inspector === undefined && minWorkers > 0
+        const unclaimed = isJudged ? unclaimedOf(byType, await beats.catch(() => null)) : {}
+        return queuesHealth(Object.keys(byType).length, waitingMs, unclaimed)
       },
       'unhealthy',
     ),
@@ -75,7 +104,7 @@ export async function checkHealth(
       'unhealthy',
     ),
   ])
-  return healthOf({ engine: engineStatus, workers, queues, deadLetters })
+  return healthOf({ engine: engineStatus, workers, queues, deadLetters }, { minWorkers, deadLetterThreshold })
 }
 
 async function ping(engine: Pick<Engine, 'ping'>, clock: Clock): Promise<HealthStatus> {
@@ -87,6 +116,14 @@ async function ping(engine: Pick<Engine, 'ping'>, clock: Clock): Promise<HealthS
 /** Workers send a beat per type. A stopping worker takes no more jobs. */
 function running(beats: Awaited<ReturnType<Presence['list']>>): number {
   return new Set(beats.filter(({ status }) => status === 'RUNNING').map(({ instance }) => instance)).size
+}
+
+/** Jobs that could start now, by type, where no worker runs the type. */
+function unclaimedOf(counts: Counts, beats: readonly Beat[] | null): Readonly<Record<string, number>> {
+  if (beats === null) return {}
+  const worked = new Set(beats.filter(({ status }) => status === 'RUNNING').map(({ type }) => type))
+  const waiting = Object.entries(counts).filter(([type, { ready }]) => ready > 0 && !worked.has(type))
+  return Object.fromEntries(waiting.map(([type, { ready }]) => [type, ready]))
 }
 
 function dead(counts: Counts): number {
@@ -110,6 +147,8 @@ export interface HealthStatus {
     readonly count?: number
     /** How many milliseconds the oldest due job has been waiting; null when none waits. */
     readonly oldestWaiting?: number | null
+    /** Waiting jobs by type, of types that no worker runs. Only where the engine cannot tell how long jobs have waited. */
+    readonly unclaimed?: Readonly<Record<string, number>>
   }
 }
 
@@ -128,16 +167,28 @@ export interface HealthDetails {
   readonly deadLetterCount: number
 }
 
+export interface HealthReason {
+  readonly check: keyof HealthChecks
+  readonly text: string
+}
+
+/** The limits of the checks. */
+export type HealthLimits = Pick<HealthOptions, 'minWorkers' | 'deadLetterThreshold'>
+
 export interface Health {
   /** The worst of the checks. */
   readonly status: HealthWord
+  /** A sentence for each check that is not healthy. */
+  readonly reasons: readonly HealthReason[]
   readonly checks: HealthChecks
   /** 0 or null when the check failed. */
   readonly details: HealthDetails
 }
 
-const LATENCY_MS_MAX = 100
-const WAITING_MS_MAX = 3_600_000
+export const LATENCY_MS_MAX = 100
+export const WAITING_MS_MAX = 3_600_000
+export const MIN_WORKERS_DEFAULT = 1
+export const DEAD_LETTERS_DEFAULT = 100
 const WORST_FIRST = ['unhealthy', 'degraded', 'healthy'] as const
 
 /** The worst of all. */
@@ -155,9 +206,15 @@ export function workersHealth(count: number, minWorkers: number): HealthStatus {
 }
 
 /** A job that waits for more than an hour probably has no worker. */
-export function queuesHealth(count: number, oldestWaiting: number | null): HealthStatus {
+export function queuesHealth(
+  count: number,
+  oldestWaiting: number | null,
+  unclaimed: Readonly<Record<string, number>> = {},
+): HealthStatus {
   const isStale = oldestWaiting !== null && oldestWaiting > WAITING_MS_MAX
-  return { status: isStale ? 'degraded' : 'healthy', details: { count, oldestWaiting } }
+  const isUnclaimed = Object.keys(unclaimed).length > 0
+  const details = { count, oldestWaiting, ...(isUnclaimed && { unclaimed }) }
+  return { status: isStale || isUnclaimed ? 'degraded' : 'healthy', details }
 }
 
 export function deadLettersHealth(count: number, threshold: number): HealthStatus {
@@ -165,10 +222,14 @@ export function deadLettersHealth(count: number, threshold: number): HealthStatu
   return { status: count < threshold ? 'degraded' : 'unhealthy', details: { count } }
 }
 
-export function healthOf(checks: HealthChecks): Health {
+export function healthOf(checks: HealthChecks, limits: HealthLimits = {}): Health {
   const { engine, workers, queues, deadLetters } = checks
   return {
     status: aggregateStatus([engine, workers, queues, deadLetters]),
+    reasons: CHECK_NAMES.filter((check) => checks[check].status !== 'healthy').map((check) => ({
+      check,
+      text: reasonText(check, checks[check], limits),
+    })),
     checks,
     details: {
       activeWorkers: workers.details?.count ?? 0,
@@ -177,6 +238,45 @@ export function healthOf(checks: HealthChecks): Health {
       deadLetterCount: deadLetters.details?.count ?? 0,
     },
   }
+}
+
+const CHECK_NAMES = ['engine', 'workers', 'queues', 'deadLetters'] as const satisfies readonly (keyof HealthChecks)[]
+
+/** Why a check is not healthy, as health reports and alerts say it. */
+export function reasonText(check: keyof HealthChecks, found: HealthStatus, limits: HealthLimits = {}): string {
+  const { minWorkers = MIN_WORKERS_DEFAULT, deadLetterThreshold = DEAD_LETTERS_DEFAULT } = limits
+  const { error, latency, details } = found
+  const count = details?.count ?? 0
+  switch (check) {
+    case 'engine':
+      if (error !== undefined) return `the engine does not answer: ${error}`
+      return `a ping of the engine takes ${latency} ms; the limit is ${LATENCY_MS_MAX} ms`
+    case 'workers':
+      if (error !== undefined) return `the list of workers cannot be read: ${error}`
+      if (count === 0) return 'no worker runs'
+      return `only ${counted(count, 'worker runs', 'workers run')}; ${minWorkers} are expected`
+    case 'queues':
+      return error === undefined ? queuesText(found) : `the queues cannot be read: ${error}`
+    case 'deadLetters': {
+      if (error !== undefined) return `the dead letters cannot be counted: ${error}`
+      const waiting = counted(count, 'dead letter waits', 'dead letters wait')
+      return count < deadLetterThreshold ? waiting : `${waiting}; the limit is ${deadLetterThreshold}`
+    }
+    default:
+      return check satisfies never
+  }
+}
+
+function queuesText({ details }: HealthStatus): string {
+  const unclaimed = Object.entries(details?.unclaimed ?? {}).map(
+    ([type, count]) => `${counted(count, 'job', 'jobs')} of '${type}' wait and no worker runs this type`,
+  )
+  if (unclaimed.length > 0) return unclaimed.join('; ')
+  return `a job has been due for ${formatDuration(details?.oldestWaiting ?? 0)}, longer than an hour`
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`
 }
 
 /** What a health endpoint can read. Each read takes at most a second. */

@@ -67,7 +67,14 @@ type JobMoment = Pick<MillEvents['job.claimed'], 'job' | 'attempt' | 'worker'>
 
 /** The fields of every line about a job. `attempts` counts its starts so far. */
 function about({ job, attempt, worker }: JobMoment) {
-  return { job_id: job.id, job_type: job.type, worker_id: worker, attempts: attempt }
+  const name = job.options?.name
+  return {
+    job_id: job.id,
+    job_type: job.type,
+    ...(name !== undefined && { job_name: name }),
+    worker_id: worker,
+    attempts: attempt,
+  }
 }
 
 /**

@@ -107,9 +107,9 @@ test('the queue is deep above 1000, over types and states, running jobs left out
 // B154
 test('the queue is old above an hour', { skip }, async () => {
   const alert = 'MillraceQueueAge'
-  await check(two('millrace_queue_age_ms', {}, 3_600_000), [{ alert, atSeconds: 1, firing: [] }])
+  await check(two('millrace_queue_age_seconds', {}, 3_600), [{ alert, atSeconds: 1, firing: [] }])
   const firing = [{ engine }]
-  await check(two('millrace_queue_age_ms', {}, 3_600_001), [{ alert, atSeconds: 1, firing, severity: 'warning' }])
+  await check(two('millrace_queue_age_seconds', {}, 3_601), [{ alert, atSeconds: 1, firing, severity: 'warning' }])
 })
 
 // B155 X090
@@ -161,14 +161,14 @@ test('latency is judged by type', { skip }, async () => {
 
 // E54 E55 E56 X190
 test('the reaper: silent for ten minutes, rows that wait for an hour, rows that failed', { skip }, async () => {
-  const passes = (values: string) => two('millrace_reaper_pass_duration_ms_count', {}, values)
+  const passes = (values: string) => two('millrace_reaper_pass_duration_seconds_count', {}, values)
   const alert = 'MillraceReaperSilent'
   await check(passes('0+2x60'), [{ alert, atSeconds: 3_600, firing: [] }], 60)
   await check(passes('5x60'), [{ alert, atSeconds: 3_600, firing: [{ engine }], severity: 'warning' }], 60)
-  const age = (value: number) => [series('reaper_queue_age_ms', { table: 'jobs' }, value)]
+  const age = (value: number) => [series('reaper_queue_age_seconds', { table: 'jobs' }, value)]
   const old = { alert: 'ReaperQueueAge', atSeconds: 1, severity: 'warning' }
-  await check(age(3_600_000), [{ ...old, firing: [] }])
-  await check(age(3_600_001), [{ ...old, firing: [{ table: 'jobs' }] }])
+  await check(age(3_600), [{ ...old, firing: [] }])
+  await check(age(3_601), [{ ...old, firing: [{ table: 'jobs' }] }])
   const failed = (values: string) => [series('reaper_failures_total', { table: 'jobs', stage: 'clip' }, values)]
   const some = { alert: 'ReaperFailures', atSeconds: 3_600, severity: 'warning' }
   await check(failed('3x60'), [{ ...some, firing: [] }], 60)

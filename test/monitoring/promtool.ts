@@ -7,13 +7,19 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { findProgram } from '../servers/apt.ts'
 
-const promtool = findProgram('promtool', 'prometheus')
+export const promtool = findProgram('promtool', 'prometheus')
 export const skip = promtool === null ? "promtool is missing: apt-get install prometheus (Debian's package)" : false
 
 /** Empty when the tool is content, otherwise what it says. */
 export function run(...args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(promtool ?? '', args, { encoding: 'utf8', timeout: 300_000 })
   return status === 0 ? '' : `${stdout}${stderr}`
+}
+
+/** What the tool says of a scrape; empty when it has nothing to say. */
+export function lint(scrape: string): string {
+  const { stdout, stderr } = spawnSync(promtool ?? '', ['check', 'metrics'], { input: scrape, encoding: 'utf8' })
+  return `${stdout}${stderr}`
 }
 
 type Labels = Readonly<Record<string, string>>

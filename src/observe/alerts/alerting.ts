@@ -1,5 +1,4 @@
 import type { Engine } from '../../engine/engine.ts'
-import { presenceIn } from '../../engine/presence.ts'
 import { OptionError } from '../../errors.ts'
 import type { Events } from '../../events.ts'
 import type { Log } from '../../job/definition.ts'
@@ -8,7 +7,7 @@ import { type OptionNames, refuseUnknown } from '../../job/known-options.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { type Duration, parseDurationMs } from '../../time/duration.ts'
 import { within } from '../../time/wait.ts'
-import { checkHealth, type HealthOptions } from '../health.ts'
+import { checkHealth, type HealthOptions, workersOf } from '../health.ts'
 import { silentLog } from '../log.ts'
 import type { ObservedMill } from '../observed-mill.ts'
 import { findWithin } from '../observed-mill.ts'
@@ -195,14 +194,10 @@ interface SampleSources<Reading> {
   readonly clock: Clock
 }
 
-/** Without presence no worker can be missing. */
-const NO_PRESENCE = { presence: { list: async () => [] }, minWorkers: 0 }
-
 /** Each part is read for at most a second. */
 async function takeSample<Reading>(sources: SampleSources<Reading>): Promise<Sample<Reading>> {
   const { engine, stats, watch, windowMs, clock } = sources
-  const presence = sources.health.presence ?? presenceIn(engine)
-  const options = { ...sources.health, ...(presence === undefined ? NO_PRESENCE : { presence }), clock }
+  const options = { ...workersOf(engine, clock), ...sources.health, clock }
   const [found, health, reading] = await Promise.all([
     findWithin(clock, 'the stats', () => stats.collect(windowMs)),
     checkHealth({ engine }, options),

@@ -37,11 +37,15 @@ export function attachAlerts(events: Events, parts: AlertParts): () => void {
   const onOutcome = ({ job, attempt, outcome }: MillEvents['lease.reaped']): void => {
     if (outcome.kind !== 'dead') return
     void send(parts, {
-      ...deadLetterAlert(job, attempt, outcome.error.message, parts.isCritical(job.type)),
+      ...deadLetterAlert(job, attempt, outcome.error.message, isCritical(parts, job)),
       sinceMs: clock.nowMs(),
     })
   }
   return events.attach({ 'job.settled': onOutcome, 'lease.reaped': onOutcome })
+}
+
+function isCritical(parts: AlertParts, { type, options }: JobFacts): boolean {
+  return parts.isCritical(type) || (options?.name !== undefined && parts.isCritical(options.name))
 }
 
 function deadLetterAlert(
@@ -50,15 +54,16 @@ function deadLetterAlert(
   error: string,
   isCritical: boolean,
 ): Omit<AlertMessage, 'sinceMs'> {
+  const jobType = job.options?.name ?? job.type
   return {
     rule: isCritical ? 'CriticalDeadLetter' : 'DeadLetter',
     severity: isCritical ? 'error' : 'warning',
     severityLabel: isCritical ? 'high' : 'warning',
-    title: isCritical ? `Critical job moved to dead letter: ${job.type}` : `Worker ${job.type} final failure`,
+    title: isCritical ? `Critical job moved to dead letter: ${jobType}` : `Worker ${jobType} final failure`,
     text: `job ${job.id} is a dead letter after ${attempt} of ${job.attempts} attempts: ${error}`,
-    labels: { jobType: job.type, jobId: job.id, ...(job.tenant !== null && { tenantId: job.tenant.orgId }) },
+    labels: { jobType, jobId: job.id, ...(job.tenant !== null && { tenantId: job.tenant.orgId }) },
     value: null,
-    ...(isCritical && { metadata: { jobType: job.type, jobId: job.id, tenant: job.tenant } }),
+    ...(isCritical && { metadata: { jobType, jobId: job.id, tenant: job.tenant } }),
   }
 }
 

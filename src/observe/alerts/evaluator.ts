@@ -1,12 +1,14 @@
 import type { Alert } from '../../events.ts'
 import { parseDurationMs } from '../../time/duration.ts'
-import type { AlertRule, Breach, Sample } from './rule.ts'
+import type { AlertRule, AlertSubject, Breach, Sample } from './rule.ts'
 
 /** pending: it holds, but not for long enough. firing: sinks were notified. resolved: it no longer holds. */
 export interface AlertState extends Alert {
   readonly status: 'pending' | 'firing' | 'resolved'
   readonly severityLabel: string
   readonly threshold: number | null
+  readonly unit?: Breach['unit']
+  readonly about?: AlertSubject
   readonly firedAtMs: number | null
   readonly resolvedAtMs: number | null
 }
@@ -118,12 +120,13 @@ export class Evaluator<Reading = unknown> {
   }
 }
 
-function newAlert({ name, severity, severityLabel }: RuleFacts, breach: Breach, nowMs: number): AlertState {
+function newAlert({ name, severity, severityLabel, about }: RuleFacts, breach: Breach, nowMs: number): AlertState {
   return {
     rule: name,
     severity,
     severityLabel: severityLabel ?? severity,
     ...breach,
+    ...(about !== undefined && { about }),
     status: 'pending',
     sinceMs: nowMs,
     firedAtMs: null,

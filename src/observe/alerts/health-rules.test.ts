@@ -46,3 +46,41 @@ test('unreadable stats neither raise nor resolve an alert', () => {
   const rule = named(healthRules({ critical: ['t'] }), 'CriticalDeadLetters')
   assert.equal(rule.evaluate(sampleOf({ stats: { ok: false, error: 'away' } })), null)
 })
+
+test('an alert says its threshold and what it is about, and a status says its reasons', () => {
+  const limits = { minWorkers: 3, deadLetterThreshold: 20 }
+  const bad = healthOf({
+    engine: { status: 'degraded', latency: 140 },
+    workers: { status: 'degraded', details: { count: 1 } },
+    queues: { status: 'degraded', details: { count: 1, oldestWaiting: 7_200_000 } },
+    deadLetters: { status: 'unhealthy', details: { count: 25 } },
+  })
+  const rules = healthRules(limits)
+  const raised = rules.flatMap((rule) =>
+    (rule.evaluate(sampleOf({ health: bad })) ?? []).map(({ value, threshold, unit, text }) => [
+      rule.about,
+      value,
+      threshold,
+      unit,
+      text,
+    ]),
+  )
+  assert.deepEqual(raised, [
+    [undefined, 140, 100, 'ms', 'a ping of the engine takes 140 ms; the limit is 100 ms'],
+    ['workers', 1, 3, undefined, 'only 1 worker runs; 3 are expected'],
+    ['jobs', 7_200_000, 3_600_000, 'ms', 'a job has been due for 2h, longer than an hour'],
+    ['dead-letters', 25, 20, undefined, '25 dead letters wait; the limit is 20'],
+  ])
+  const { reasons } = healthOf(bad.checks, limits)
+  assert.deepEqual(
+    reasons.map(({ text }) => text),
+    raised.map(([, , , , text]) => text),
+  )
+  assert.deepEqual(
+    reasons.map(({ check }) => check),
+    ['engine', 'workers', 'queues', 'deadLetters'],
+  )
+  const failed = healthOf({ ...WELL.checks, deadLetters: { status: 'unhealthy', error: 'away' } })
+  assert.deepEqual(failed.reasons, [{ check: 'deadLetters', text: 'the dead letters cannot be counted: away' }])
+  assert.deepEqual(WELL.reasons, [])
+})

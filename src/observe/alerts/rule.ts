@@ -20,8 +20,14 @@ export interface Breach {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number | null
   readonly threshold: number | null
+  /** Of the value and the threshold; default: a number. */
+  readonly unit?: 'ms' | 'share'
   readonly text: string
 }
+
+/** The page of the dashboard that shows the cause of an alert. */
+export const ALERT_SUBJECTS = ['jobs', 'dead-letters', 'queues', 'workers', 'schedules', 'topics'] as const
+export type AlertSubject = (typeof ALERT_SUBJECTS)[number]
 
 export interface AlertRule<Reading = unknown> {
   /** Unique among the rules of one `startAlerting`. */
@@ -29,6 +35,8 @@ export interface AlertRule<Reading = unknown> {
   readonly severity: Severity
   /** What your pager calls the severity; default: the severity. */
   readonly severityLabel?: string
+  /** What it is about: the dashboard links to it. A label `type`, `topic` or `job` narrows it down. */
+  readonly about?: AlertSubject
   /** How long it must hold before the alert fires; default: at once. */
   readonly for?: Duration
   /** Every breach now. Null: unknown, so alerts of this rule stay as they are. */

@@ -37,8 +37,8 @@ test('leases that were lost are counted by reason, those that ran out by what be
   assert.equal(await value('leases_lost_total', { type, reason: 'cancelled' }), 2)
   assert.equal(await value('leases_expired_total', { type, outcome: 'retry' }), 1)
   assert.equal(await value('leases_expired_total', { type, outcome: 'dead' }), 1)
-  assert.equal(await value('reaper_pass_duration_ms_bucket', { le: '25' }), 0)
-  assert.equal(await value('reaper_pass_duration_ms_bucket', { le: '100' }), 1)
+  assert.equal(await value('reaper_pass_duration_seconds_bucket', { le: '0.025' }), 0)
+  assert.equal(await value('reaper_pass_duration_seconds_bucket', { le: '0.1' }), 1)
   assert.equal(await value('lease_expiry_rate', { type }), 2 / 60)
 })
 
@@ -95,9 +95,9 @@ test('rolling stats are in the scrape, by type', async () => {
   const text = await metrics.collectMetrics()
   const of = (name: string) => sampleValue(text, `millrace_${name}`, { type })
   assert.deepEqual([of('processing_rate'), of('success_rate'), of('attempt_failure_rate')], [3 / 60, 0.75, 0.25])
-  assert.deepEqual([of('latency_p50_ms'), of('latency_p95_ms'), of('latency_p99_ms')], [0, 0, 0])
+  assert.deepEqual([of('latency_p50_seconds'), of('latency_p95_seconds'), of('latency_p99_seconds')], [0, 0, 0])
   assert.equal(of('lease_expiry_rate'), 0)
-  assert.equal(sampleValue(text, 'millrace_queue_age_ms'), 90_000)
+  assert.equal(sampleValue(text, 'millrace_queue_age_seconds'), 90)
 })
 
 test('every sample says which engine it is of', async () => {

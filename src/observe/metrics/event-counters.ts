@@ -1,6 +1,7 @@
+import type { Histogram } from 'prom-client'
 import type { DeskAction } from '../../engine/dead-letters.ts'
 import { eventInstrument, type Instrument, type MetricParts } from './instrument.ts'
-import { METRIC_NAMES, SCAN_BUCKETS } from './names.ts'
+import { METRIC_NAMES, PASS_BUCKETS } from './names.ts'
 
 // Each counter starts at 0 with the worker: a series that starts at 1 hides its first event from `rate`.
 
@@ -19,15 +20,18 @@ export function measureLeases({ prom, registry, prefix, events }: MetricParts): 
     labelNames: ['type', 'outcome'],
     registers,
   })
-  const pass = new prom.Histogram({
-    name: prefix + METRIC_NAMES.reaperPass,
-    help: 'How long a reaper pass took',
-    buckets: [...SCAN_BUCKETS],
-    registers,
-  })
+  let made: Histogram | null = null
+  /** Not before a worker or keeper starts here: a process without them has no reaper that could be silent. */
+  const pass = (): Histogram => {
+    const [name, help] = [prefix + METRIC_NAMES.reaperPass, 'How long a reaper pass took']
+    made ??= new prom.Histogram({ name, help, buckets: [...PASS_BUCKETS], registers })
+    return made
+  }
   return eventInstrument(
     events.attach({
+      'keeper.started': () => void pass(),
       'worker.started': ({ types }) => {
+        pass()
         for (const type of types) {
           lost.inc({ type, reason: 'expired' }, 0)
           for (const outcome of ['retry', 'dead']) expired.inc({ type, outcome }, 0)
@@ -35,7 +39,7 @@ export function measureLeases({ prom, registry, prefix, events }: MetricParts): 
       },
       'lease.lost': ({ job, reason }) => lost.inc({ type: job.type, reason }),
       'lease.reaped': ({ job, outcome }) => expired.inc({ type: job.type, outcome: outcome.kind }),
-      'reaper.pass': ({ durationMs }) => pass.observe(durationMs),
+      'reaper.pass': ({ durationMs }) => pass().observe(durationMs / 1_000),
     }),
   )
 }
@@ -46,10 +50,11 @@ export function measureLetters({ prom, registry, prefix, events }: MetricParts):
     new prom.Counter({ name: prefix + name, help, labelNames: ['type'], registers: [registry] })
   const replayed = counter(METRIC_NAMES.jobsReplayed, 'Dead letters put back into the queue')
   const discarded = counter(METRIC_NAMES.jobsDiscarded, 'Dead letters discarded or deleted')
-  const counterOf = { replay: replayed, discard: discarded, purge: discarded, undo: null } satisfies Record<
-    DeskAction,
-    object | null
-  >
+  const counterOf = {
+    ...{ replay: replayed, discard: discarded, purge: discarded },
+    // An erased job need not have been a dead letter.
+    ...{ undo: null, erase: null },
+  } satisfies Record<DeskAction, object | null>
   return eventInstrument(
     events.attach({
       'worker.started': ({ types }) => {

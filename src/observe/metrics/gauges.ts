@@ -1,7 +1,8 @@
 import type { TypeCounts } from '../../engine/engine.ts'
+import { presenceIn } from '../../engine/presence.ts'
 import type { MillEvents } from '../../events.ts'
 import { within } from '../../time/wait.ts'
-import { ANSWER_MS } from '../observed-mill.ts'
+import { ANSWER_MS, findWithin } from '../observed-mill.ts'
 import { attachStats, type EndedStats, queueAge } from '../stats/stats.ts'
 import type { Instrument, MetricParts } from './instrument.ts'
 import { METRIC_NAMES } from './names.ts'
@@ -23,7 +24,7 @@ export function measureQueues({ prom, registry, prefix, events, engine, clock }:
   const delayed = gauge(METRIC_NAMES.delayedJobs, 'Jobs due later or waiting for other jobs')
   const dead = gauge(METRIC_NAMES.deadLetters, 'Dead letters not yet replayed or discarded')
   const age = new prom.Gauge({
-    name: prefix + METRIC_NAMES.queueAgeMs,
+    name: prefix + METRIC_NAMES.queueAge,
     help: 'How long the oldest due job has been waiting',
     registers,
   })
@@ -55,7 +56,7 @@ export function measureQueues({ prom, registry, prefix, events, engine, clock }:
       // In one turn of the event loop, so that no scrape sees half of it.
       for (const one of [depth, waiting, delayed, dead]) one.reset()
       if (ageMs === null) age.remove()
-      else age.set(ageMs)
+      else age.set(ageMs / 1_000)
       up.set(counts === null ? 0 : 1)
       if (counts === null) return
       for (const type of worked) show(type, NOTHING)
@@ -91,7 +92,7 @@ export function measureStats({ prom, registry, prefix, events, engine, clock }: 
       const found = [...stats.endedByType()]
       for (const { stat, gauge } of gauges) {
         gauge.reset()
-        for (const [type, ended] of found) gauge.set({ type }, ended[stat])
+        for (const [type, ended] of found) gauge.set({ type }, stat.endsWith('Ms') ? ended[stat] / 1_000 : ended[stat])
       }
     },
     detach: () => stats.detach(),
@@ -104,8 +105,11 @@ interface Running {
   count: number
 }
 
-/** The workers of this process and the jobs they run now. Sum over processes for the total. */
-export function measureRunning({ prom, registry, prefix, events }: MetricParts): Instrument {
+/**
+ * The jobs that run in this process now: sum them over processes. And the workers of the store, from their heartbeats: every
+ * process of a store reports the same.
+ */
+export function measureRunning({ prom, registry, prefix, events, engine, clock }: MetricParts): Instrument {
   const active = new prom.Gauge({
     name: prefix + METRIC_NAMES.activeJobs,
     help: 'Currently active jobs',
@@ -114,10 +118,12 @@ export function measureRunning({ prom, registry, prefix, events }: MetricParts):
   })
   const instances = new prom.Gauge({
     name: prefix + METRIC_NAMES.workerInstances,
-    help: 'Workers running in this process',
+    help: 'Workers running on the store, or in this process where the store does not know them',
     registers: [registry],
   })
   const workers = new Set<string>()
+  /** Their last heartbeat may still be there. */
+  const stopped = new Set<string>()
   const types = new Set<string>()
   /** By worker and type: a job abandoned while the store was unreachable is forgotten when its worker stops. */
   const running = new Map<string, Map<string, Running>>()
@@ -147,6 +153,7 @@ export function measureRunning({ prom, registry, prefix, events }: MetricParts):
     },
     'worker.stopped': ({ worker }) => {
       workers.delete(worker)
+      stopped.add(worker)
       running.delete(worker)
       last = null
     },
@@ -154,11 +161,22 @@ export function measureRunning({ prom, registry, prefix, events }: MetricParts):
     'job.settled': ended,
     'lease.lost': ended,
   })
+  const presence = presenceIn(engine)
+  /** Null where the store does not know them, or does not answer. */
+  const present = async (): Promise<readonly string[] | null> => {
+    if (presence === undefined) return null
+    const beats = await findWithin(clock, 'the workers', () => presence.list())
+    return beats.ok ? beats.value.map(({ instance }) => instance) : null
+  }
   return {
-    collect() {
+    async collect() {
+      const heard = await present()
+      for (const worker of stopped) if (heard?.includes(worker) === false) stopped.delete(worker)
       for (const type of types) active.set({ type }, 0)
       for (const byType of running.values()) for (const { type, count } of byType.values()) active.inc({ type }, count)
-      instances.set(workers.size)
+      // A process that runs no jobs cannot say that nobody does.
+      if (heard === null && types.size === 0) instances.remove()
+      else instances.set(new Set([...workers, ...(heard ?? [])].filter((worker) => !stopped.has(worker))).size)
     },
     detach,
   }

@@ -10,7 +10,7 @@ export interface MetricParts {
   readonly registry: Registry
   readonly prefix: string
   readonly events: Events
-  readonly engine: Pick<Engine, 'counts' | 'inspector'>
+  readonly engine: Pick<Engine, 'counts' | 'inspector' | 'records'>
   readonly clock: Clock
 }
 
@@ -22,7 +22,7 @@ export interface Instrument {
 
 export type MakeInstrument = (parts: MetricParts) => Instrument
 
-/** Metrics of one mill. Labels are job types and fixed words, never a tenant or an id. */
+/** Metrics of a mill, or of several. Labels are job types and fixed words, never a tenant or an id. */
 export interface Metrics {
   /** The content type of the HTTP response. */
   readonly contentType: string

@@ -267,11 +267,10 @@ test('a type may have hyphens because it is a label, and no name is registered t
   await s.t.mill.enqueue(good, null)
   for (const name of parseExposition(await s.metrics.collectMetrics()).keys()) assert.match(name, /^[a-z_0-9]+$/)
   assert.equal(await s.value('jobs_waiting', { type: 'webhook-dispatch' }), 1)
-  // With this prefix the queue's age has the same name as the one of the job tables.
   const { instrument } = jobTableMetrics()
   await assert.rejects(
-    attachMetrics(s.t.mill, { prefix: 'reaper_', instruments: [instrument] }),
-    /reaper_queue_age_ms.*already been registered/,
+    attachMetrics(s.t.mill, { instruments: [instrument, instrument] }),
+    /reaper_requeues_total.*already been registered/,
   )
 })
 

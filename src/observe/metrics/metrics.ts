@@ -1,11 +1,13 @@
 import { OptionError } from '../../errors.ts'
 import { type OptionNames, refuseUnknown } from '../../job/known-options.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
+import { type JoinedMill, joinMills } from '../joined-mills.ts'
 import type { ObservedMill } from '../observed-mill.ts'
 import { measureLeases, measureLetters, measureSchedules } from './event-counters.ts'
 import { measureQueues, measureRunning, measureStats } from './gauges.ts'
 import { collectorOf, type MakeInstrument, type Metrics } from './instrument.ts'
 import { measureJobs } from './jobs.ts'
+import { isMetricsPrefix } from './names.ts'
 
 export interface MetricsOptions {
   /** What every name starts with; default: `millrace_`. */
@@ -18,7 +20,6 @@ export interface MetricsOptions {
 
 const METRICS_NAMES: OptionNames<MetricsOptions> = { prefix: true, instruments: true, clock: true }
 
-const PREFIX = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
 const INSTRUMENTS: readonly MakeInstrument[] = [
   measureJobs,
   measureRunning,
@@ -30,20 +31,21 @@ const INSTRUMENTS: readonly MakeInstrument[] = [
 ]
 
 /**
- * Measures a mill for Prometheus. Each series has the label `engine`. Attach before workers start: earlier events are not
- * counted.
+ * Measures a mill for Prometheus, or all mills of a process as one. Each series has the label `engine`. Attach before workers
+ * start: earlier events are not counted.
  *
  * @example
  * const metrics = await attachMetrics(mill)
  * response.setHeader('content-type', metrics.contentType).end(await metrics.collectMetrics())
  */
 export async function attachMetrics(
-  { events, engine }: ObservedMill<'name' | 'counts' | 'inspector'>,
+  mill: ObservedMill<'name' | 'counts' | 'inspector' | 'records'> | readonly [JoinedMill, ...JoinedMill[]],
   options: MetricsOptions = {},
 ): Promise<Metrics> {
   refuseUnknown(options, METRICS_NAMES, 'attachMetrics')
+  const { events, engine } = 'engine' in mill ? mill : joinMills(mill)
   const { prefix = 'millrace_', instruments = [], clock = systemClock } = options
-  if (!PREFIX.test(prefix)) {
+  if (!isMetricsPrefix(prefix)) {
     throw new OptionError(`'prefix' is '${prefix}'; give letters, digits, _ and :, not beginning with a digit`)
   }
   // Loaded here: a program without metrics does not pay for it.

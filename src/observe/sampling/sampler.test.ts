@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { open } from '../../client/mill.ts'
 import type { Counts } from '../../engine/engine.ts'
+import { Events } from '../../events.ts'
 import { defineJob } from '../../job/definition.ts'
 import { TestClock } from '../../testing/test-clock.ts'
 import { type Sample, startSampling } from './sampler.ts'
@@ -69,12 +70,35 @@ test('a first count that fails is told, and a later one leaves what is known', a
   assert.equal((await query.read()).value.mail?.completed, 7)
 })
 
-test('from two counts of a store comes what workers elsewhere did', () => {
-  const traffic = trafficBetween(counted(10, 1), counted(30, 2), 2_000)
-  assert.deepEqual([traffic.completedPerSecond, traffic.failedPerSecond], [10, 0.5])
-  assert.equal(traffic.enqueuedPerSecond, null)
-  const removed = trafficBetween(counted(30), counted(10), 2_000)
-  assert.equal(removed.completedPerSecond, null, 'finished jobs were removed in between')
+test('from two counts of a store comes what other processes did', () => {
+  const between = (before: Counts, after: Counts) =>
+    trafficBetween({ counts: before, atMs: 0 }, { counts: after, atMs: 2_000 })
+  const traffic = between(counted(10, 1), counted(30, 2))
+  assert.deepEqual([traffic.completedPerSecond, traffic.failedPerSecond, traffic.enqueuedPerSecond], [10, 0.5, 10.5])
+  assert.equal(traffic.durationP50Ms, null)
+  const removed = between(counted(30), counted(10))
+  assert.deepEqual([removed.completedPerSecond, removed.enqueuedPerSecond], [null, null], 'finished jobs were removed')
+})
+
+test('a sampler beside workers of other processes tells what they do, how long it takes, and what is enqueued', async () => {
+  const clock = new TestClock()
+  const mill = await open('memory:', { clock })
+  // Another process has other events.
+  const sampler = startSampling({ engine: mill.engine, events: new Events() }, { clock })
+  const samples: Sample[] = []
+  sampler.subscribe((sample) => samples.push(sample))
+  const slow = defineJob({ type: 'slow', run: () => clock.sleep(300) })
+  await clock.advance('3s')
+  await mill.enqueueMany(slow, [1, 2, 3, 4])
+  await mill.work([slow])
+  for (let steps = 0; steps < 60 && samples.length < 3; steps += 1) await clock.advance(100)
+  const point = samples.map((sample) => sample.point).find(({ completedPerSecond }) => completedPerSecond === 2)
+  assert.ok(point)
+  assert.deepEqual([point.enqueuedPerSecond, point.failedPerSecond], [2, 0])
+  assert.ok((point.durationP50Ms ?? 0) >= 300 && (point.durationP95Ms ?? 0) < 1_000)
+  assert.ok(point.waitP95Ms !== null)
+  sampler.close()
+  await mill.close()
 })
 
 test('a sampler tells what its process did in each step, and what the store holds', async () => {

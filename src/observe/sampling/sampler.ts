@@ -1,14 +1,20 @@
 import type { Counts } from '../../engine/engine.ts'
 import { pausesIn } from '../../engine/pauses.ts'
-import { type Presence, presenceIn } from '../../engine/presence.ts'
+import type { Presence } from '../../engine/presence.ts'
 import type { JobView } from '../../job/job.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { type Duration, parseDurationMs } from '../../time/duration.ts'
-import type { Health, HealthWord } from '../health.ts'
-import { checkHealth } from '../health.ts'
+import {
+  checkHealth,
+  type Health,
+  type HealthLimits,
+  type HealthReason,
+  type HealthWord,
+  workersOf,
+} from '../health.ts'
 import type { ObservedMill } from '../observed-mill.ts'
-import { type Read, ThrottledQuery } from './throttled-query.ts'
-import { LocalTraffic, type Traffic, total, trafficBetween } from './traffic.ts'
+import { ThrottledQuery } from './throttled-query.ts'
+import { LocalTraffic, type Stored, type Traffic, total, trafficBetween } from './traffic.ts'
 
 /** The state of the whole mill. */
 export interface Overview {
@@ -22,6 +28,8 @@ export interface Overview {
   readonly workers: number
   readonly alertsFiring: number
   readonly health: HealthWord
+  /** Why it is not healthy; empty when it is. */
+  readonly reasons: readonly HealthReason[]
 }
 
 /** What happened in one step. Null: unknown to this process. */
@@ -40,6 +48,8 @@ export interface SamplingOptions {
   readonly keep?: Duration
   /** Which workers run; default: the engine's presence. */
   readonly presence?: Pick<Presence, 'list'>
+  /** The limits of the health in the overview; default: those of `checkHealth`. */
+  readonly health?: HealthLimits
   /** How many alerts fire; default: 0. */
   readonly alertsFiring?: () => number
   readonly clock?: Clock
@@ -62,9 +72,10 @@ export function startSampling(mill: SampledMill, options: SamplingOptions = {}):
   return new Sampler(mill, options)
 }
 
-type SampledMill = ObservedMill<'ping' | 'counts' | 'inspector' | 'records'>
+type SampledMill = ObservedMill<'ping' | 'counts' | 'inspector' | 'records' | 'workers'>
 
-const NO_WORKERS: Pick<Presence, 'list'> = { list: async () => [] }
+/** Enough for percentiles; a step of two seconds may have thousands. */
+const COMPLETED_MAX = 200
 
 export class Sampler {
   readonly stepMs: number
@@ -72,14 +83,17 @@ export class Sampler {
   readonly #clock: Clock
   readonly #counts: ThrottledQuery<Counts>
   readonly #oldestDue: ThrottledQuery<JobView | null>
+  /** Some of the jobs that completed last: their times, where other processes work. */
+  readonly #completed: ThrottledQuery<readonly JobView[]>
   readonly #traffic: LocalTraffic
   readonly #presence: Pick<Presence, 'list'> | null
   readonly #alertsFiring: () => number
+  readonly #limits: HealthLimits
   readonly #pointsMax: number
   readonly #points: HistoryPoint[] = []
   readonly #listeners = new Set<(sample: Sample) => void>()
   #overview: Overview | null = null
-  #before: Read<Counts> | null = null
+  #before: Stored | null = null
   #lastStepMs: number
   #isClosed = false
   #cancelNext = (): void => {}
@@ -93,9 +107,14 @@ export class Sampler {
     this.#pointsMax = Math.ceil(parseDurationMs(options.keep ?? '15m', 'keep') / this.stepMs)
     this.#counts = new ThrottledQuery(() => engine.counts(), this.#clock)
     this.#oldestDue = new ThrottledQuery(async () => engine.inspector?.oldestDue() ?? null, this.#clock)
+    this.#completed = new ThrottledQuery(
+      async () => engine.inspector?.list({ state: 'completed', limit: COMPLETED_MAX }) ?? [],
+      this.#clock,
+    )
     this.#traffic = new LocalTraffic(events, this.#clock)
-    this.#presence = options.presence ?? presenceIn(engine) ?? null
+    this.#presence = options.presence ?? null
     this.#alertsFiring = options.alertsFiring ?? (() => 0)
+    this.#limits = options.health ?? {}
     this.#lastStepMs = this.#clock.monotonicMs()
     this.#plan()
   }
@@ -111,14 +130,15 @@ export class Sampler {
 
   /** Checks the engine and the workers now, with the last counts. Never rejects because of what it finds. */
   health(): Promise<Health> {
+    const { inspector } = this.#engine
     const engine = {
       ping: () => this.#engine.ping(),
       counts: () => this.counts(),
-      inspector: { oldestDue: async () => (await this.#oldestDue.read()).value },
+      ...(inspector !== undefined && { inspector: { oldestDue: async () => (await this.#oldestDue.read()).value } }),
     }
-    // Without presence no worker can be missing.
-    const workers = this.#presence === null ? { presence: NO_WORKERS, minWorkers: 0 } : { presence: this.#presence }
-    return checkHealth({ engine }, { ...workers, clock: this.#clock })
+    const presence = this.#presence
+    const workers = presence === null ? workersOf(this.#engine, this.#clock) : { presence }
+    return checkHealth({ engine }, { ...this.#limits, ...workers, clock: this.#clock })
   }
 
   /** The last counts. */
@@ -153,8 +173,9 @@ export class Sampler {
   async #step(): Promise<void> {
     try {
       const overview = await this.#overviewNow()
+      const completed = this.#traffic.isLocal ? [] : await this.#completedSince(this.#before?.atMs ?? overview.atMs)
       if (this.#isClosed) return
-      const point = this.#point(overview)
+      const point = this.#point(overview, completed)
       this.#points.push(point)
       if (this.#points.length > this.#pointsMax) this.#points.shift()
       for (const listener of this.#listeners) listener({ overview, point })
@@ -177,22 +198,28 @@ export class Sampler {
       workers: health.details.activeWorkers,
       alertsFiring: this.#alertsFiring(),
       health: health.status,
+      reasons: health.reasons,
     }
     return this.#overview
   }
 
-  #point({ counts, countedAtMs, atMs }: Overview): HistoryPoint {
+  /** Their times are a convenience: a store that cannot list them leaves them out. */
+  async #completedSince(sinceMs: number): Promise<readonly JobView[]> {
+    const found = await this.#completed.fresh().catch(() => null)
+    return found?.value.filter(({ completedAtMs }) => completedAtMs !== null && completedAtMs > sinceMs) ?? []
+  }
+
+  #point({ counts, countedAtMs, atMs }: Overview, completed: readonly JobView[]): HistoryPoint {
     const nowMs = this.#clock.monotonicMs()
     const { isLocal } = this.#traffic
     const local = this.#traffic.take(Math.max(1, nowMs - this.#lastStepMs))
     this.#lastStepMs = nowMs
-    const before = this.#before
-    this.#before = { value: counts, atMs: countedAtMs }
+    const after = { counts, atMs: countedAtMs }
+    const before = this.#before ?? after
+    this.#before = after
     return {
       atMs,
-      ...(isLocal
-        ? local
-        : trafficBetween(before?.value ?? counts, counts, countedAtMs - (before?.atMs ?? countedAtMs))),
+      ...(isLocal ? local : trafficBetween(before, after, completed)),
       ready: total(counts, 'ready'),
       delayed: total(counts, 'delayed'),
       inProgress: total(counts, 'inProgress'),

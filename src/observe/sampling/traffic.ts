@@ -1,5 +1,6 @@
 import type { Counts } from '../../engine/engine.ts'
 import type { Events, MillEvents } from '../../events.ts'
+import type { JobView } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
 import { Moment } from '../../time/clock.ts'
 import { Histogram } from '../histogram.ts'
@@ -93,23 +94,38 @@ function shownMs(histogram: Histogram, share: number): number | null {
   return ms === null ? null : Math.max(LEAST_MS, ms)
 }
 
+/** What is known of the store at one moment. */
+export interface Stored {
+  readonly counts: Counts
+  readonly atMs: number
+}
+
 /**
- * The work of other processes, from two counts of the store: how many more jobs are finished. Null when there are fewer,
- * because finished jobs were removed in between.
+ * The work of other processes, from two counts of the store: how many more jobs are finished, and how many more there are.
+ * Null when there are fewer, because finished jobs were removed in between. `completed`: some that completed in between,
+ * from which come the times; null where none of them is kept.
  */
-export function trafficBetween(before: Counts, after: Counts, elapsedMs: number): Traffic {
-  const more = (state: 'completed' | 'dead'): number | null => {
-    const difference = total(after, state) - total(before, state)
+export function trafficBetween(before: Stored, after: Stored, completed: readonly JobView[] = []): Traffic {
+  const elapsedMs = after.atMs - before.atMs
+  const more = (...states: readonly (keyof Counts[string])[]): number | null => {
+    const difference = states.reduce((sum, state) => sum + total(after.counts, state) - total(before.counts, state), 0)
     return difference < 0 || elapsedMs <= 0 ? null : (difference * 1_000) / elapsedMs
   }
+  const [waits, durations] = [new Histogram(RESOLUTION_MS), new Histogram(RESOLUTION_MS)]
+  for (const { startedAtMs, runAtMs, durationMs, attempt } of completed) {
+    if (durationMs !== null) durations.add(durationMs)
+    if (startedAtMs !== null && attempt === 1) waits.add(Math.max(0, startedAtMs - runAtMs))
+  }
+  const [completedPerSecond, failedPerSecond] = [more('completed'), more('dead')]
+  const isRemoving = completedPerSecond === null || failedPerSecond === null
   return {
-    completedPerSecond: more('completed'),
-    failedPerSecond: more('dead'),
-    enqueuedPerSecond: null,
-    waitP50Ms: null,
-    waitP95Ms: null,
-    durationP50Ms: null,
-    durationP95Ms: null,
+    completedPerSecond,
+    failedPerSecond,
+    enqueuedPerSecond: isRemoving ? null : more('ready', 'delayed', 'inProgress', 'completed', 'dead'),
+    waitP50Ms: shownMs(waits, 0.5),
+    waitP95Ms: shownMs(waits, 0.95),
+    durationP50Ms: shownMs(durations, 0.5),
+    durationP95Ms: shownMs(durations, 0.95),
   }
 }
 

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sampleValue } from '../../test/fixtures/exposition.ts'
+import { open } from '../client/mill.ts'
+import type { Counts } from '../engine/engine.ts'
+import { Events } from '../events.ts'
+import { defineJob } from '../job/definition.ts'
+import { joinMills } from './joined-mills.ts'
+import { attachMetrics } from './metrics/metrics.ts'
+
+const counted = (ready: number): Counts[string] => ({ ready, delayed: 0, inProgress: 0, completed: 0, dead: 0 })
+
+/** A mill of which only its counts are asked. */
+function fake(counts: Counts, threadUrl: string | null = null) {
+  let asked = 0
+  const engine = {
+    ...{ name: 'fake', threadUrl, ping: async () => {} },
+    counts: async () => {
+      asked += 1
+      return counts
+    },
+  }
+  return { events: new Events(), engine, asked: () => asked }
+}
+
+test('a process with several mills counts the jobs, the workers and the queues of all of them', async () => {
+  const mills = [await open('memory:'), await open('memory:'), await open('memory:')] as const
+  const metrics = await attachMetrics(mills)
+  const ended: Promise<unknown>[] = []
+  for (const [index, mill] of mills.entries()) {
+    const job = defineJob({ type: `kind-${index}`, run: () => 'done' })
+    await mill.work([job])
+    const { id } = await mill.enqueue(job, null)
+    ended.push(mill.result(id))
+    await mill.enqueue(job, null, { delay: '1h' })
+  }
+  await Promise.all(ended)
+  const text = await metrics.collectMetrics()
+  const each = (name: string) => [0, 1, 2].map((index) => sampleValue(text, name, { type: `kind-${index}` }))
+  assert.deepEqual(each('millrace_jobs_completed_total'), [1, 1, 1])
+  assert.deepEqual(each('millrace_jobs_delayed'), [1, 1, 1])
+  assert.equal(sampleValue(text, 'millrace_worker_instances'), 3)
+  metrics.detach()
+  for (const mill of mills) await mill.close()
+})
+
+test('a type is counted on the stores of the mills that work on it, and one store is asked once', async () => {
+  const reader = fake({ commands: counted(900), events: counted(1) })
+  const worker = fake({ commands: counted(2) }, 'kafka://one')
+  const same = fake({ commands: counted(2) }, 'kafka://one')
+  const group = fake({ commands: counted(3) })
+  const { engine, events } = joinMills([reader, worker, same, group])
+  for (const mill of [worker, same, group]) {
+    mill.events.emit('worker.started', { worker: 'w', types: ['commands'], concurrency: 1 })
+  }
+  assert.deepEqual(await engine.counts(), { commands: counted(5), events: counted(1) })
+  assert.deepEqual([reader.asked(), worker.asked(), same.asked()], [1, 1, 0])
+  const heard: string[] = []
+  const off = events.on('worker.stopped', ({ worker: id }) => void heard.push(id))
+  for (const mill of [reader, worker, same]) mill.events.emit('worker.stopped', { worker: `of ${heard.length}` })
+  off()
+  same.events.emit('worker.stopped', { worker: 'later' })
+  assert.deepEqual(heard, ['of 0', 'of 1', 'of 2'])
+  assert.equal(same.events.hasListener('job.claimed'), false)
+})

@@ -1,0 +1,115 @@
+/** What `work`, `serve` and `start` say of themselves, scraped from processes: the same store, the same signs. */
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { open } from '../../src/client/mill.ts'
+import { migrate } from '../../src/engines/postgres/module.ts'
+import { defineJob } from '../../src/job/definition.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { JOBS, jsonLines, startMillrace, temporaryFolder, until } from '../cli/run.ts'
+import { sampleValue } from '../fixtures/exposition.ts'
+import { createTopic, freshName, kafkaServer, withParameters } from '../servers/kafka.ts'
+import { dropSchema, postgresServer, schemaUrl } from '../servers/postgres.ts'
+import { dropPrefix, prefixUrl, redisServer } from '../servers/redis.ts'
+import { lint, skip } from './promtool.ts'
+
+const greet = defineJob({ type: 'greet' })
+
+const STORES: Readonly<Record<string, (t: TestContext) => Promise<string>>> = {
+  sqlite: async (t) => `sqlite:${await temporaryFolder(t)}/jobs.db`,
+  async postgres(t) {
+    const server = await postgresServer()
+    const { url, schema } = schemaUrl(server)
+    await migrate(url, { clock: systemClock, migrate: true })
+    t.after(() => dropSchema(server.url, schema))
+    return url
+  },
+  async redis(t) {
+    const server = await redisServer()
+    const { url, prefix } = prefixUrl(server)
+    t.after(() => dropPrefix(server.url, prefix))
+    return url
+  },
+}
+
+const textOf = async (url: string): Promise<string> => (await fetch(url)).text()
+
+/** The address that a process says it serves. */
+async function addressOf(running: ReturnType<typeof startMillrace>): Promise<string> {
+  await running.said(/"url":"[^"]+"/)
+  const line = jsonLines(running.output).find(({ url }) => url !== undefined)
+  return String(line?.url).replace('/metrics', '')
+}
+
+for (const [name, store] of Object.entries(STORES)) {
+  describe(`work and serve on ${name}`, { skip, timeout: 60_000 }, () => {
+    test('tell of one worker, of its jobs and how long they take, in names that promtool accepts', async (t) => {
+      const url = await store(t)
+      const mill = await open(url)
+      t.after(() => mill.close())
+      const shared = ['--engine', url, '--json']
+      const server = startMillrace(t, ['serve', ...shared, '--port', '0'])
+      const serve = await addressOf(server)
+      assert.equal(sampleValue(await textOf(`${serve}/metrics`), 'millrace_worker_instances'), 0)
+      const worker = startMillrace(t, ['work', JOBS, ...shared, '--metrics-port', '0'])
+      const work = await addressOf(worker)
+      const points = async (): Promise<Record<string, number | null>[]> =>
+        JSON.parse(await textOf(`${serve}/api/v1/history`)).points
+      // Until a step has seen some of them: they keep coming meanwhile.
+      await until(async () => {
+        await mill.enqueue(greet, { name: 'Ada' })
+        return (await points()).some((point) => Number(point.completedPerSecond) > 0 && point.durationP95Ms !== null)
+      })
+      assert.ok((await points()).some((point) => Number(point.enqueuedPerSecond) > 0))
+      const [ofServe, ofWork] = [await textOf(`${serve}/metrics`), await textOf(`${work}/metrics`)]
+      for (const scrape of [ofServe, ofWork]) {
+        assert.equal(sampleValue(scrape, 'millrace_worker_instances'), 1)
+        assert.equal(lint(scrape), '')
+      }
+      assert.ok(Number(sampleValue(ofWork, 'millrace_jobs_completed_total', { type: 'greet' })) > 0)
+      assert.equal(sampleValue(ofServe, 'millrace_reaper_pass_duration_seconds_count'), null, 'it has no reaper')
+      assert.notEqual(sampleValue(ofWork, 'millrace_reaper_pass_duration_seconds_count'), null)
+      const { status, body } = await healthOf(work)
+      assert.deepEqual([status, body.status, body.details.activeWorkers], [200, 'healthy', 1])
+      worker.child.kill('SIGTERM')
+      assert.equal((await worker.ended).code, 0)
+      await until(async () => sampleValue(await textOf(`${serve}/metrics`), 'millrace_worker_instances') === 0)
+    })
+  })
+}
+
+async function healthOf(address: string) {
+  const response = await fetch(`${address}/health`)
+  return { status: response.status, body: JSON.parse(await response.text()) }
+}
+
+/** Kafka has no priorities, which the job `greet` has. */
+const TYPE = 'doomed'
+
+/** One topic, and a group of its own. */
+async function kafkaStore(_?: TestContext): Promise<string> {
+  const server = await kafkaServer()
+  const prefix = `${freshName('scrape')}-`
+  await createTopic(server, `${prefix}${TYPE}`)
+  return withParameters(server, `group=${freshName('group')}&prefix=${prefix}`)
+}
+
+for (const [name, store] of Object.entries({ ...STORES, kafka: kafkaStore })) {
+  test(`start on ${name} tells of its worker in names that promtool accepts`, { skip, timeout: 60_000 }, async (t) => {
+    const url = await store(t)
+    const running = startMillrace(t, ['start', JOBS, '--types', TYPE, '--engine', url, '--json', '--port', '0'])
+    const address = await addressOf(running)
+    await until(async () => sampleValue(await textOf(`${address}/metrics`), 'millrace_worker_instances') === 1)
+    assert.equal(lint(await textOf(`${address}/metrics`)), '')
+  })
+}
+
+test('work and serve on kafka have names that promtool accepts', { skip, timeout: 60_000 }, async (t) => {
+  const shared = ['--engine', await kafkaStore(), '--json']
+  const worker = startMillrace(t, ['work', JOBS, '--types', TYPE, ...shared, '--metrics-port', '0'])
+  const server = startMillrace(t, ['serve', ...shared, '--port', '0'])
+  const [work, serve] = [await addressOf(worker), await addressOf(server)]
+  await until(async () => sampleValue(await textOf(`${work}/metrics`), 'millrace_worker_instances') === 1)
+  for (const address of [work, serve]) assert.equal(lint(await textOf(`${address}/metrics`)), '')
+  // The store has no heartbeats there, so health counts the members of the group.
+  await until(async () => (await healthOf(serve)).body.details.activeWorkers === 1)
+})
