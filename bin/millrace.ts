@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { main } from '../src/cli/program.ts'
 import { extensions } from './extensions.ts'
 

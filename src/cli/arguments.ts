@@ -1,7 +1,9 @@
 /** Parsers for the text of arguments and options. */
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { OptionError, PayloadError } from '../errors.ts'
+import { isPort, PORT_MAX } from '../http/server.ts'
 import type { Tenant } from '../job/job.ts'
+import { isMetricsPrefix } from '../observe/metrics/names.ts'
 import { parseDurationMs } from '../time/duration.ts'
 import { fromIso } from '../time/iso.ts'
 
@@ -9,6 +11,12 @@ import { fromIso } from '../time/iso.ts'
 export function wholeNumber(text: string): number {
   if (/^-?\d+$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a whole number.')
+}
+
+/** Checked before anything is opened. 0 takes any free port. */
+export function portNumber(text: string): number {
+  if (/^\d+$/.test(text) && isPort(Number(text))) return Number(text)
+  throw new InvalidArgumentError(`It must be a whole number from 0 to ${PORT_MAX}.`)
 }
 
 /** In milliseconds. */
@@ -25,6 +33,15 @@ export function namesIn(text: string, what: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim())
   if (names.includes('')) throw new InvalidArgumentError(`It must be ${what}, separated by commas.`)
   return names
+}
+
+export function metricsPrefixOption(): Option {
+  return new Option('--metrics-prefix <prefix>', 'what the names of metrics start with (default: millrace_)').argParser(
+    (text) => {
+      if (isMetricsPrefix(text)) return text
+      throw new InvalidArgumentError('It must be letters, digits, _ and :, not beginning with a digit.')
+    },
+  )
 }
 
 /** An option that may be repeated. */

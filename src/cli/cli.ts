@@ -5,7 +5,7 @@ import type { MillOptions } from '../client/options.ts'
 import type { Actor } from '../engine/dead-letters.ts'
 import { planMigrations } from '../engine/open.ts'
 import { EngineError, UnsupportedError } from '../errors.ts'
-import { errorText, redact } from '../job/error-record.ts'
+import { errorText, redactUrl } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
 import type { CliExtensions } from './extensions.ts'
 import type { Terminal } from './terminal.ts'
@@ -71,7 +71,7 @@ export async function withExistingMill<Answer>(
   if (plan?.version === 0) {
     throw new EngineError(
       'ERR_SCHEMA_MISSING',
-      `there are no Millrace tables in '${redact(url)}'; check the path, or create them with 'millrace migrate' or a first job`,
+      `there are no Millrace tables in '${redactUrl(url)}'; check the path, or create them with 'millrace migrate' or a first job`,
     )
   }
   return withStoredMill(url, { clock, migrate: false }, use)

@@ -24,9 +24,19 @@ export interface CliExtensions {
   readonly presets: Readonly<Record<string, () => Promise<{ readonly preset: Preset }>>>
   /** What `millrace serve` adds to its endpoints and its scrape. */
   readonly serving: () => Promise<{ readonly serving: ServingExtensions }>
+  /** Pages of the dashboard, by name: each is there if its workload has something to show on the engine. */
+  readonly pages: Readonly<Record<string, () => Promise<{ readonly openPage: OpenPage }>>>
   /** `millrace reap --tables` and `millrace migrate --tables`. */
   readonly jobTables: () => Promise<{ readonly jobTables: JobTableCommands }>
+  /** By the name that `millrace migrate --workload` takes. */
+  readonly workloads: Readonly<Record<string, () => Promise<MigrateWorkload>>>
 }
+
+/** Creates or upgrades the tables of a workload and returns the statements; with `dryRun` it only returns them. */
+export type MigrateWorkload = (
+  url: string,
+  options: { readonly dryRun: boolean; readonly nowMs: number },
+) => Promise<readonly string[]>
 
 /**
  * A command as data, so that help, completion and the reference know it while its code is loaded only to run it. It has
@@ -90,6 +100,20 @@ export interface ServingExtensions {
   routes(topics: TopicsOfBroker, clock: Clock): Promise<RouteTable>
 }
 
+/** Returns null where the workload keeps nothing on the engine. */
+export type OpenPage = (parts: {
+  readonly engine: string
+  readonly mill: Mill
+  readonly clock: Clock
+  readonly log: Log
+}) => Promise<ServedPage | null>
+
+/** A page of the dashboard, and the routes that it asks. */
+export interface ServedPage {
+  readonly routes: RouteTable
+  close(): Promise<void>
+}
+
 /** A ready-made set of workers for `millrace start --preset`. */
 export interface Preset {
   /** The engine when neither --engine nor MILLRACE_ENGINE names one. */
@@ -117,6 +141,9 @@ export interface OpenPreset {
   readonly watched?: WatchedTopics
   /** Evaluated beside the rules that every mill has. */
   readonly alertRules?: readonly AlertRule[]
+  readonly instruments?: readonly MakeInstrument[]
+  /** By name, with the preset's own configuration. They are closed by `close`. */
+  readonly pages?: Readonly<Record<string, RouteTable>>
   readonly duties?: readonly PresetDuty[]
   /** Commands that show it at work, and what each of them shows. */
   readonly examples: readonly (readonly [command: string, what: string])[]
@@ -145,13 +172,21 @@ export interface PresetDuty {
 export type Deed = Readonly<Record<string, unknown>>
 
 export async function loadPreset({ presets }: CliExtensions, name: string): Promise<Preset> {
-  const load = Object.hasOwn(presets, name) ? presets[name] : undefined
-  if (load !== undefined) return (await load()).preset
-  const known = Object.keys(presets)
+  return (await named('preset', presets, name)()).preset
+}
+
+export function loadWorkload({ workloads }: CliExtensions, name: string): Promise<MigrateWorkload> {
+  return named('workload', workloads, name)()
+}
+
+function named<Entry>(kind: string, entries: Readonly<Record<string, Entry>>, name: string): Entry {
+  const entry = Object.hasOwn(entries, name) ? entries[name] : undefined
+  if (entry !== undefined) return entry
+  const known = Object.keys(entries)
   const near = nearest(name, known)
-  const all = known.map((one) => `'${one}'`).join(' and ')
+  const all = new Intl.ListFormat('en').format(known.map((one) => `'${one}'`))
   const hint = near === null ? `there are ${all}` : `did you mean '${near}'? There are ${all}`
-  throw new OptionError(`there is no preset '${name}'; ${hint}`)
+  throw new OptionError(`there is no ${kind} '${name}'; ${hint}`)
 }
 
 /** Leases in job tables that the user created: a second kind of table beside the engine's own. */

@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
 import { packageVersion } from '../http/package-info.ts'
 import { systemClock } from '../time/clock.ts'
 import { type Cli, ENGINE_DEFAULT, examples, type SharedOptions } from './cli.ts'
@@ -59,6 +59,11 @@ const COMMANDS = [
 /** Runs one command line and returns the exit code. It neither throws nor exits. */
 export async function run(args: readonly string[], terminal: Terminal, extensions: CliExtensions): Promise<ExitCode> {
   const program = buildProgram({ terminal, clock: systemClock, extensions })
+  program.on('option:version', () => {
+    const version = packageVersion()
+    terminal.print(args.includes('--json') ? JSON.stringify({ version }) : version)
+    throw new CommanderError(EXIT.done, 'commander.version', version)
+  })
   try {
     await program.parseAsync(args, { from: 'user' })
     return terminal.lostReader ? EXIT.failed : EXIT.done
@@ -71,7 +76,7 @@ export function buildProgram(cli: Cli): Command {
   const { terminal } = cli
   const program = new Command('millrace')
     .description('Durable background work: typed jobs on SQLite, in memory and more.')
-    .version(packageVersion(), '--version', 'print the version')
+    .option('--version', 'print the version')
     .addOption(new Option('--engine <url>', 'where the jobs are').env('MILLRACE_ENGINE').default(ENGINE_DEFAULT))
     .option('--json', 'print one JSON object per line')
     .option('--debug', 'print stacks with errors')

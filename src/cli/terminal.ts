@@ -70,48 +70,95 @@ export function printable(text: string): string {
 export interface Column {
   readonly title: string
   readonly align?: 'left' | 'right'
+  /** Never cut, because users copy it: an id, or a time. */
+  readonly whole?: boolean
 }
 
+type Row = readonly string[]
+
 const GAP = '  '
+const INDENT = '  '
+/** A narrow terminal leaves this much of a text before its row is printed on several lines. */
+const CUT_MIN = 12
 
 function widthOf(cell: string): number {
   return stripVTControlCharacters(cell).length
 }
 
-/** Aligned columns under a heading. On a terminal the last column is cut to the width. */
-export function printTable(terminal: Terminal, columns: readonly Column[], rows: readonly (readonly string[])[]): void {
-  for (const line of tableLines(terminal, columns, rows)) terminal.print(line)
+/** Aligned columns under a heading. On a terminal that is too narrow, texts are cut, or each row takes several lines. */
+export function printTable(terminal: Terminal, columns: readonly Column[], rows: readonly Row[]): void {
+  const widths = fittedWidths(terminal.columns, columns, rows)
+  const lines =
+    widths === null
+      ? rows.flatMap((row) => stackedLines(terminal, columns, row))
+      : tableLines(terminal, columns, rows, widths)
+  for (const line of lines) terminal.print(line)
 }
 
+/** One line per row, whatever the width: what does not fit is cut. */
 export function tableLines(
   terminal: Pick<Terminal, 'columns' | 'paint'>,
   columns: readonly Column[],
-  rows: readonly (readonly string[])[],
+  rows: readonly Row[],
+  widths: readonly number[] = fittedWidths(terminal.columns, columns, rows) ?? leastWidths(columns, rows),
 ): readonly string[] {
-  const widths = columns.map((column, index) =>
-    Math.max(column.title.length, ...rows.map((row) => widthOf(row[index] ?? ''))),
-  )
   const heading = columns.map((column) => terminal.paint('bold', column.title))
-  return [heading, ...rows].map((row) => lineOf(terminal.columns, columns, widths, row))
+  return [heading, ...rows].map((row) => clip(lineOf(columns, widths, row), terminal.columns))
 }
 
-function lineOf(
+function naturalWidths(columns: readonly Column[], rows: readonly Row[]): readonly number[] {
+  return columns.map(({ title }, index) => Math.max(title.length, ...rows.map((row) => widthOf(row[index] ?? ''))))
+}
+
+function leastWidths(columns: readonly Column[], rows: readonly Row[]): readonly number[] {
+  return naturalWidths(columns, rows).map((width, index) => {
+    const { align, whole = false } = columns[index] ?? {}
+    return whole || align === 'right' ? width : Math.min(width, CUT_MIN)
+  })
+}
+
+/** From left to right, each column as wide as its cells while the others keep their least width. Null: too narrow. */
+function fittedWidths(
   width: number | null,
   columns: readonly Column[],
-  widths: readonly number[],
-  row: readonly string[],
-): string {
-  const last = columns.length - 1
-  const cells = columns.map((column, index) => {
-    const cell = row[index] ?? ''
-    const padding = ' '.repeat(Math.max(0, (widths[index] ?? 0) - widthOf(cell)))
-    if (column.align === 'right') return padding + cell
-    return index === last ? cell : cell + padding
+  rows: readonly Row[],
+): readonly number[] | null {
+  const natural = naturalWidths(columns, rows)
+  if (width === null) return natural
+  const least = leastWidths(columns, rows)
+  let spare = width - GAP.length * (columns.length - 1) - least.reduce((sum, one) => sum + one, 0)
+  if (spare < 0) return null
+  return natural.map((wanted, index) => {
+    const given = Math.min(wanted, (least[index] ?? 0) + spare)
+    spare -= given - (least[index] ?? 0)
+    return given
   })
-  const lead = cells.slice(0, last).join(GAP)
-  const tail = cells[last] ?? ''
-  const room = width === null ? null : Math.max(0, width - widthOf(lead) - GAP.length)
-  return `${lead}${GAP}${clip(tail, room)}`.trimEnd()
+}
+
+function lineOf(columns: readonly Column[], widths: readonly number[], row: Row): string {
+  const cells = columns.map((column, index) => {
+    const cell = clip(row[index] ?? '', widths[index] ?? null)
+    const padding = ' '.repeat(Math.max(0, (widths[index] ?? 0) - widthOf(cell)))
+    return column.align === 'right' ? padding + cell : cell + padding
+  })
+  return cells.join(GAP).trimEnd()
+}
+
+/** The first cell, then the others with their titles, on as many lines as they need. */
+function stackedLines({ columns: width, paint }: Terminal, columns: readonly Column[], row: Row): readonly string[] {
+  const lines: string[] = []
+  for (const [index, { title }] of columns.entries()) {
+    const cell = row[index] ?? ''
+    if (cell === '') continue
+    const piece = index === 0 ? cell : `${paint('dim', title)} ${cell}`
+    const last = lines.at(-1)
+    if (last !== undefined && lines.length > 1 && widthOf(last + GAP + piece) <= (width ?? 0)) {
+      lines[lines.length - 1] = last + GAP + piece
+    } else {
+      lines.push(index === 0 ? piece : INDENT + piece)
+    }
+  }
+  return lines.map((line) => clip(line, width))
 }
 
 /** A coloured cell that is too long loses its colour, so that the closing sequence is not cut off. */

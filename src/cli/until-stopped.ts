@@ -17,6 +17,10 @@ interface Started<Loaded> {
   readonly loaded: Loaded
 }
 
+/** In the help of every command that runs until it is stopped, behind what SIGTERM and SIGINT do. */
+export const SIGHUP_HELP =
+  'SIGHUP, which a closed terminal sends, ends it at once without a clean stop: start it with nohup, in tmux, or under a supervisor.'
+
 /** Listens for signals before its first wait. A stop while `load` runs ends it before `run`. */
 export async function runUntilStopped<Loaded>(
   cli: Cli,

@@ -4,18 +4,18 @@ import type { Mill } from '../client/mill.ts'
 import { openDesk } from '../desk/desk.ts'
 import { OptionError } from '../errors.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
+import { Redaction } from '../job/redaction.ts'
 import { silentLog } from '../observe/log.ts'
 import { attachMetrics } from '../observe/metrics/metrics.ts'
 import { startSampling } from '../observe/sampling/sampler.ts'
 import { systemClock } from '../time/clock.ts'
 import { buildApp, withSecurityHeaders } from './app.ts'
-import { authentication } from './auth.ts'
+import { type AdminToken, authentication } from './auth.ts'
 import type { AdminContext, AdminOptions } from './context.ts'
 import { checkListenHost, nodePeer } from './guards.ts'
 import { Operations } from './operations.ts'
 import { builtPage, Page } from './page.ts'
 import { probesOf } from './probes.ts'
-import { Redaction } from './redaction.ts'
 import { HOST_DEFAULT, type Listening, listenOn, PORT_DEFAULT } from './server.ts'
 import { Streams } from './streams.ts'
 
@@ -38,6 +38,7 @@ const ADMIN_NAMES: OptionNames<AdminOptions> = {
   sampler: true,
   topics: true,
   routes: true,
+  pages: true,
   metrics: true,
   hosts: true,
   page: true,
@@ -59,7 +60,8 @@ const ADMIN_NAMES: OptionNames<AdminOptions> = {
  */
 export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
   refuseUnknown(options, ADMIN_NAMES, 'createAdmin')
-  const { tokens = [], clock = systemClock } = options
+  const { clock = systemClock } = options
+  const tokens = checkTokens(options.tokens)
   const authenticate = authentication(tokens)
   const basePath = checkBasePath(options.basePath ?? '')
   const own = ownParts(mill, options)
@@ -72,6 +74,7 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
     sampler: own.sampler,
     alerting: options.alerting ?? { current: () => [] },
     topics: options.topics ?? null,
+    pages: options.pages ?? [],
     metrics: own.metrics,
     hasTokens: tokens.length > 0,
     health: options.health ?? {},
@@ -115,9 +118,9 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
 }
 
 /** Parts that the options do not have are made here, and closed here. */
-function ownParts(mill: Mill, { sampler: given, metrics, alerting, clock = systemClock }: AdminOptions) {
+function ownParts(mill: Mill, { sampler: given, metrics, alerting, health = {}, clock = systemClock }: AdminOptions) {
   const alertsFiring = (): number => alerting?.current().filter(({ status }) => status === 'firing').length ?? 0
-  const sampler = given ?? startSampling(mill, { clock, alertsFiring })
+  const sampler = given ?? startSampling(mill, { clock, alertsFiring, health })
   // Attached now, not at the first scrape, so that it counts from the start.
   const measured = metrics === undefined ? attachMetrics(mill, { clock }) : Promise.resolve(metrics)
   // The scrape reports the error.
@@ -130,6 +133,12 @@ function ownParts(mill: Mill, { sampler: given, metrics, alerting, clock = syste
       if (metrics === undefined) await measured.then((own) => own.detach()).catch(() => {})
     },
   }
+}
+
+/** An empty list is mostly a secret that was not found. It must not open the server to every user of the machine. */
+function checkTokens(tokens: AdminOptions['tokens']): readonly AdminToken[] {
+  if (tokens?.length !== 0) return tokens ?? []
+  throw new OptionError(`'tokens' is empty; give at least one, or leave it out to answer every caller on this machine`)
 }
 
 function checkBasePath(path: string): string {

@@ -10,7 +10,7 @@ import { jobHandlers } from './handlers/jobs.ts'
 import { operatingHandlers } from './handlers/operating.ts'
 import { openApiDocument } from './openapi.ts'
 import { packageVersion } from './package-info.ts'
-import { type Page, WITHOUT_PAGE } from './page.ts'
+import { hasDotSegment, type Page, WITHOUT_PAGE } from './page.ts'
 import type { Probes } from './probes.ts'
 import { HttpError, problemResponse, toProblem } from './problems.ts'
 import { addRoutes, bound, methodsOf, type RouteTable } from './routing.ts'
@@ -61,7 +61,7 @@ function guard({ admin, probes, publicHealth, hosts, peer }: AppOptions, { req, 
     checkPeer(peer(req.raw, env), req.raw.headers)
     checkHost(req.raw, hosts)
   }
-  checkOrigin(req.raw)
+  checkOrigin(req.raw, req.path)
 }
 
 function addProbes(app: Hono, { probes, authenticate, publicHealth }: AppOptions): void {
@@ -98,7 +98,7 @@ function hangUpOf(env: unknown): (() => void) | null {
 }
 
 function addPage(app: Hono, { page, probes }: AppOptions, table: RouteTable): void {
-  app.all('*', async ({ req }) => {
+  app.all('*', async ({ req, env }) => {
     const { path, method } = req
     const methods = methodsFor(path, probes, table)
     if (method === 'OPTIONS' && methods.length > 0) {
@@ -110,11 +110,18 @@ function addPage(app: Hono, { page, probes }: AppOptions, table: RouteTable): vo
         headers: { allow },
       })
     }
-    const isPage = !/^\/(?:api|internal)(?:\/|$)/.test(path) && (method === 'GET' || method === 'HEAD')
+    const isRead = method === 'GET' || method === 'HEAD'
+    const isPage = isRead && !/^\/(?:api|internal)(?:\/|$)/.test(path) && !hasDotSegment(sentPath(env) ?? path)
     const answer = isPage ? await pageAnswer(page, path, req.raw.headers) : null
     if (answer !== null) return answer
     throw new HttpError(404, 'ERR_ROUTE_UNKNOWN', `there is nothing at '${path.slice(0, 200)}'; see /openapi.json`)
   })
+}
+
+/** As the client sent it: `req.path` has lost segments such as `..`. Null on a server that is not Node's. */
+function sentPath(env: unknown): string | null {
+  const url: unknown = Reflect.get(Object(Reflect.get(Object(env), 'incoming')), 'url')
+  return typeof url === 'string' ? (url.split(/[?#]/, 1)[0] ?? null) : null
 }
 
 function methodsFor(path: string, probes: Probes, table: RouteTable): readonly string[] {

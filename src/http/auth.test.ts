@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bill, type Loose, stageOn, storeOf } from '../../test/fixtures/admin.ts'
+import { open } from '../client/mill.ts'
+import { createAdmin } from './admin.ts'
 import { authentication, mayAct } from './auth.ts'
 import { ROUTES } from './contract/index.ts'
 import { ROLES, type RouteSpec } from './contract/route.ts'
@@ -13,6 +15,15 @@ const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const REQUEST: Loose = {
   params: { id: 'none', type: 'none', name: 'none', topic: 'none', offset: '0' },
 }
+
+test('an empty list of tokens is refused: it would open the server to every user of the machine', async (t) => {
+  const mill = await open('memory:')
+  t.after(() => mill.close())
+  assert.throws(() => createAdmin(mill, { tokens: [], page: null }), {
+    code: 'ERR_OPTION_INVALID',
+    message: /'tokens' is empty; .*leave it out/,
+  })
+})
 
 // B202
 test('every route: 401 without a token or with a wrong one, 403 below its role, let in from its role on', async (t) => {
@@ -48,7 +59,8 @@ test('every route: 401 without a token or with a wrong one, 403 below its role, 
 
 test('roles that the table gives: looking is for all, acting for operators, deleting for admins', () => {
   for (const [id, { method, role }] of Object.entries<RouteSpec>(ROUTES)) {
-    const expected = id === 'purgeDeadLetters' ? 'admin' : method === 'get' ? 'viewer' : 'operator'
+    const isDeleting = id === 'purgeDeadLetters' || id === 'eraseJobs'
+    const expected = isDeleting ? 'admin' : method === 'get' ? 'viewer' : 'operator'
     assert.equal(role, expected, id)
   }
   assert.deepEqual(

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Mill } from '../client/mill.ts'
 import type { Desk } from '../desk/desk.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
+import type { Redaction } from '../job/redaction.ts'
 import type { HealthEndpoint } from '../observe/health.ts'
 import type { ObservedTopics } from '../observe/lag.ts'
 import type { Metrics } from '../observe/metrics/instrument.ts'
@@ -11,7 +12,6 @@ import type { AdminToken } from './auth.ts'
 import type { Alert } from './contract/operating.ts'
 import type { DeepReadonly, Facet } from './contract/route.ts'
 import type { Operations } from './operations.ts'
-import type { Redaction } from './redaction.ts'
 import type { RouteTable } from './routing.ts'
 
 /** Pending, firing and recently resolved alerts. */
@@ -23,7 +23,7 @@ export type AlertView = DeepReadonly<z.output<typeof Alert>>
 export interface AdminOptions {
   /** Definitions, to check payloads and to hide what their schemas mark as secret. */
   readonly jobs?: readonly AnyJob[]
-  /** Default: none. Then only callers on this machine are answered, and they may do everything. */
+  /** Default: none. Then only callers on this machine are answered, and they may do everything. An empty list is refused. */
   readonly tokens?: readonly AdminToken[]
   readonly alerting?: AlertSource
   /** For the overview and the charts; default: a new one. */
@@ -31,6 +31,8 @@ export interface AdminOptions {
   readonly topics?: ObservedTopics
   /** More routes, by id, with the same authentication and validation. */
   readonly routes?: RouteTable
+  /** Pages of the dashboard that ask these routes, such as `webhooks`. */
+  readonly pages?: readonly string[]
   /** For `/metrics`; default: metrics attached now. */
   readonly metrics?: Metrics
   /** More host names of this server, such as `queue.example.com`. */
@@ -61,6 +63,8 @@ export interface AdminContext {
   readonly sampler: Pick<Sampler, 'overview' | 'counts' | 'points' | 'stepMs' | 'subscribe'>
   readonly alerting: AlertSource
   readonly topics: ObservedTopics | null
+  /** Pages of workloads, which are facets for the dashboard. */
+  readonly pages: readonly string[]
   readonly metrics: () => Promise<Metrics>
   readonly hasTokens: boolean
   readonly health: NonNullable<AdminOptions['health']>
@@ -88,8 +92,7 @@ export const FACETS: Readonly<Record<Facet, FacetOf>> = {
   topics: { isThere: ({ topics }) => topics !== null, limit: 'has no topics' },
 }
 
-export function facetsOf(admin: AdminContext): Readonly<Record<Facet, boolean>> {
+export function facetsOf(admin: AdminContext): Readonly<Record<string, boolean>> {
   const entries = Object.entries(FACETS).map(([name, { isThere }]) => [name, isThere(admin)])
-  // The keys of FACETS are all facets.
-  return Object.fromEntries(entries) as Record<Facet, boolean>
+  return Object.fromEntries([...admin.pages.map((page) => [page, true]), ...entries])
 }

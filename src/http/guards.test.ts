@@ -48,6 +48,39 @@ test('a page of another origin cannot write, with tokens or without', async (t) 
   }
 })
 
+test('a page of another origin cannot open event streams or make the API work, and a link to the dashboard still opens', async (t) => {
+  const token = 'viewer-token-0123456789'
+  const tokens = [{ token, role: 'viewer', who: 'ann' }] as const
+  const link = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  for (const [{ raw }, own] of [
+    [await stageOn(t, 'memory:'), {}],
+    [await stageOn(t, 'memory:', { tokens }), { authorization: `Bearer ${token}` }],
+  ] as const) {
+    for (const foreign of [
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' },
+      { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' },
+    ]) {
+      for (const path of ['/api/v1/events', '/api/v1/dead-letters/groups']) {
+        const refused = await raw(path, { headers: { ...own, ...foreign } })
+        assert.equal(refused.status, 403, `${path} ${JSON.stringify(foreign)}`)
+        assert.deepEqual(await codeOf(refused), [403, 'ERR_ORIGIN_REFUSED'])
+      }
+    }
+    // A tab that a foreign page opens would hold a stream as well.
+    assert.equal((await raw('/api/v1/events', { headers: { ...own, ...link } })).status, 403)
+    assert.equal((await raw('/', { headers: link })).status, 200)
+    assert.equal((await raw('/api/v1/session', { headers: { ...own, ...link } })).status, 200)
+    for (const home of [{}, { 'sec-fetch-site': 'same-origin' }, { origin: ORIGIN }]) {
+      const stream = await raw('/api/v1/events', { headers: { ...own, ...home } })
+      await stream.body?.cancel()
+      assert.equal(stream.status, 200, JSON.stringify(home))
+    }
+  }
+})
+
 test('no answer lets a page of another origin read it', async (t) => {
   const { raw } = await stageOn(t, 'memory:')
   const preflight = {

@@ -1,5 +1,6 @@
 /** Checks before every route: which callers are answered at all. */
 import { OptionError } from '../errors.ts'
+import { STREAM_PATH } from './contract/index.ts'
 import { HttpError } from './problems.ts'
 
 /** A loopback address, also an IPv4 one in IPv6 notation. */
@@ -66,15 +67,32 @@ function hostOfUrl(url: string): string {
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Pages of other origins cannot write: browsers say where a request comes from. */
-export function checkOrigin(request: Request): void {
-  if (SAFE_METHODS.has(request.method)) return
+/**
+ * Pages of other origins cannot write or use the API: browsers say where a request comes from. They could not read the
+ * answers anyway, but could open event streams until none is left, or make the store count. A link to here works.
+ */
+export function checkOrigin(request: Request, path: string): void {
+  const isRead = SAFE_METHODS.has(request.method)
+  if (isRead && (!path.startsWith('/api/') || request.method === 'OPTIONS')) return
+  if (!isForeign(request) || (isRead && path !== STREAM_PATH && isLink(request.headers))) return
+  throw new HttpError(
+    403,
+    'ERR_ORIGIN_REFUSED',
+    'pages of other origins cannot write or use the API here; open this server itself',
+  )
+}
+
+function isForeign(request: Request): boolean {
   const site = request.headers.get('sec-fetch-site')
-  const isForeign = site !== null && site !== 'same-origin' && site !== 'none'
+  if (site !== null && site !== 'same-origin' && site !== 'none') return true
   const origin = request.headers.get('origin')
   const host = (request.headers.get('host') ?? hostOfUrl(request.url)).toLowerCase()
-  if (!isForeign && (origin === null || URL.parse(origin)?.host === host)) return
-  throw new HttpError(403, 'ERR_ORIGIN_REFUSED', 'pages of other origins cannot write here; open this server itself')
+  return origin !== null && URL.parse(origin)?.host !== host
+}
+
+/** A user who follows a link, not a script or a frame. */
+function isLink(headers: Headers): boolean {
+  return headers.get('sec-fetch-mode') === 'navigate' && headers.get('sec-fetch-dest') === 'document'
 }
 
 /** Scripts, styles and requests from this server only: markup in a job's text cannot run anything. */

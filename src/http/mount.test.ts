@@ -38,6 +38,8 @@ function mounted(t: TestContext, basePath?: string): Promise<Stage> {
 /** Looks, writes, is refused, and follows the stream, all under a prefix. */
 async function tryOut(url: string, { mill }: Stage): Promise<void> {
   const json = { 'content-type': 'application/json' }
+  // With a slash at the end and without one.
+  for (const page of [url, `${url}/`]) assert.equal((await fetch(page)).status, 200, page)
   const session = await fetch(`${url}/api/v1/session`)
   assert.equal(session.status, 200, await session.clone().text())
   const body = JSON.stringify({ type: 'bill', payload: { n: 1 }, key: 'ä/ö' })
@@ -86,10 +88,13 @@ test('in a Fastify app', async (t) => {
     // The body is read by the admin API itself.
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    scope.all('/admin/*', (req, reply) => {
-      reply.hijack()
-      void stage.admin.node(req.raw, reply.raw)
-    })
+    // `/admin/*` does not match `/admin`.
+    for (const path of ['/admin', '/admin/*']) {
+      scope.all(path, (req, reply) => {
+        reply.hijack()
+        void stage.admin.node(req.raw, reply.raw)
+      })
+    }
   })
   await app.ready()
   await tryOut(`${await listen(t, app.server)}/admin`, stage)
@@ -112,6 +117,12 @@ test('on a server of its own', async (t) => {
   await tryOut(listening.url, stage)
   const port = Number(new URL(listening.url).port)
   await assert.rejects(admin.listen({ port }), { code: 'ERR_OPTION_INVALID' })
+  for (const wrong of [-1, 65_536, 99_999, 1.5, Number.NaN]) {
+    await assert.rejects(admin.listen({ port: wrong }), {
+      code: 'ERR_OPTION_INVALID',
+      message: /'port' is .* to 65535/,
+    })
+  }
   // A browser that was made to believe that evil.example is here.
   const asked = request({ host: '127.0.0.1', port, path: '/api/v1/jobs', headers: { host: `evil.example:${port}` } })
   asked.end()

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -73,6 +74,39 @@ test('nothing outside of the folder is served', async (t) => {
   }
   assert.equal((await raw('/', { method: 'POST' })).status, 404)
 })
+
+test('a path with a segment that begins with a dot is no link into the page', async (t) => {
+  const { admin, raw } = await stageOn(t, 'memory:', { page: build(t) })
+  const { url } = await admin.listen({ port: 0 })
+  for (const accept of ['*/*', 'text/html']) {
+    for (const path of [
+      '/.env',
+      '/.git/config',
+      '/.git/HEAD',
+      '/jobs/.ssh',
+      '/%2eenv',
+      '/..%2fjobs',
+      '/a/..%5cb',
+      '/%',
+    ]) {
+      assert.equal((await raw(path, { headers: { accept } })).status, 404, `${path} ${accept}`)
+    }
+    // As scanners send it: not normalized by the client.
+    for (const path of ['/../jobs', '/jobs/../../etc/passwd', '/./jobs']) {
+      assert.equal(await statusOf(url, path, accept), 404, `${path} ${accept}`)
+    }
+  }
+})
+
+function statusOf(url: string, path: string, accept: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { path, headers: { accept } }, (answer) => {
+      answer.resume()
+      resolve(answer.statusCode)
+    })
+    asked.on('error', reject).end()
+  })
+}
 
 test('without a page the root says where the API is', async (t) => {
   const { raw } = await stageOn(t, 'memory:')

@@ -78,6 +78,17 @@ export class Page {
   }
 }
 
+/** Such as `/.env` or `/..%2fx`. No file and no link has one, and scanners take a 200 for a find. */
+export function hasDotSegment(path: string): boolean {
+  try {
+    return decodeURIComponent(path)
+      .split(/[\\/]/)
+      .some((segment) => segment.startsWith('.'))
+  } catch {
+    return true
+  }
+}
+
 /** Null when there is no such file. */
 async function read(file: string): Promise<Buffer | null> {
   try {

@@ -1,5 +1,11 @@
 import { presenceIn } from '../engine/presence.ts'
-import { checkHealth, type HealthAnswer, type HealthEndpoint, type HealthSources } from '../observe/health.ts'
+import {
+  checkHealth,
+  type HealthAnswer,
+  type HealthEndpoint,
+  type HealthSources,
+  workersOf,
+} from '../observe/health.ts'
 import { findWithin } from '../observe/observed-mill.ts'
 import type { AdminContext } from './context.ts'
 
@@ -40,13 +46,11 @@ function sourcesOf(admin: AdminContext): HealthSources {
     counts: () => sampler.counts(),
     ...(inspector !== undefined && { inspector }),
   }
-  // Without presence no worker can be missing.
-  const minWorkers = mill.engine.records === undefined ? { minWorkers: 0 } : {}
   return {
     presence,
     topics,
     clock,
-    health: () => checkHealth({ engine }, { presence, clock, ...minWorkers, ...admin.health }),
+    health: () => checkHealth({ engine }, { ...workersOf(mill.engine, clock), clock, ...admin.health }),
     ping: () =>
       findWithin(clock, 'a ping of the engine', async () => {
         const startedMs = clock.monotonicMs()

@@ -1,7 +1,9 @@
 import type { Context, Hono } from 'hono'
 import type { z } from 'zod'
-import { UnsupportedError } from '../errors.ts'
+import { EngineError, UnsupportedError } from '../errors.ts'
 import { PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
+import { findWithin } from '../observe/observed-mill.ts'
+import { waitAtMost } from '../time/wait.ts'
 import { type Caller, demandRole } from './auth.ts'
 import type { AdminContext } from './context.ts'
 import { FACETS, type FacetOf } from './context.ts'
@@ -57,11 +59,36 @@ export function addRoutes(app: Hono, table: RouteTable, gate: Gate): void {
       demandRole(caller, spec.role)
       demandFacet(gate.admin, spec.needs)
       const input = await checkedInput(context, spec)
-      const answer = await handle(input, { caller, signal: context.req.raw.signal, redact })
+      const handling = (async () => handle(input, { caller, signal: context.req.raw.signal, redact }))()
+      const answer = await unlessAway(gate.admin, spec, handling)
       return Response.json(onlyShape(id, spec, answer), { status: spec.status ?? 200, headers: NOT_STORED })
     })
   }
 }
+
+/** How long an answer is waited for before the engine is asked whether it is there, which takes a second at most. */
+const PATIENCE_MS = 800
+
+/**
+ * The answer, or 503 within two seconds when the engine is away: its own calls may wait for it much longer. What takes long
+ * in an engine that answers a ping is waited for.
+ */
+async function unlessAway<Answered>(
+  { mill, clock }: AdminContext,
+  { method }: RouteSpec,
+  answer: Promise<Answered>,
+): Promise<Answered> {
+  while (!(await waitAtMost(clock, PATIENCE_MS, answer))) {
+    const ping = findWithin(clock, 'a ping of the engine', () => mill.engine.ping())
+    const found = await Promise.race([ping, answer.then(ANSWERED, ANSWERED)])
+    if (found.ok) continue
+    const advice = method === 'get' ? 'try again' : 'what was asked for may still be done, so look before you repeat it'
+    throw new EngineError('ERR_STORAGE_BUSY', `the engine does not answer: ${found.error}; ${advice}`)
+  }
+  return answer
+}
+
+const ANSWERED = () => ({ ok: true }) as const
 
 /** Responses have payloads and errors, which no browser or proxy may keep. */
 const NOT_STORED = { 'cache-control': 'no-store' }

@@ -4,6 +4,12 @@ import { OptionError } from '../errors.ts'
 export const PORT_DEFAULT = 7420
 export const HOST_DEFAULT = '127.0.0.1'
 
+export const PORT_MAX = 65_535
+
+export function isPort(port: number): boolean {
+  return Number.isInteger(port) && port >= 0 && port <= PORT_MAX
+}
+
 export interface Listening {
   /** Such as `http://127.0.0.1:7420`. */
   readonly url: string
@@ -15,6 +21,9 @@ export async function listenOn(
   listener: RequestListener,
   where: { readonly port: number; readonly host: string },
 ): Promise<Listening> {
+  if (!isPort(where.port)) {
+    throw new OptionError(`'port' is ${where.port}; give a whole number from 0, for any free port, to ${PORT_MAX}`)
+  }
   const server = createServer(listener)
   await started(server, where)
   const address = server.address()

@@ -36,7 +36,7 @@ describe('commands', () => {
     assert.match(await cli('enqueue', 'bill', '{}'), /^[0-9A-HJKMNP-TV-Z]{26} enqueued\n$/)
     const id = await enqueue(
       ...['bill', '{"n":42}', '--key', 'bill-42', '--priority', '2', '--attempts', '7'],
-      ...['--at', '2031-02-03T04:05:06Z', '--timeout', '90s', '--tenant', 'acme/north'],
+      ...['--at', '2031-02-03T04:05:06Z', '--timeout', '90s', '--tenant', 'acme/north', '--name', 'invoice'],
     )
     const [shown] = await json('job', id)
     assert.partialDeepStrictEqual(shown, {
@@ -48,7 +48,7 @@ describe('commands', () => {
       attempts: 7,
       attempt: 0,
       runAtMs: Date.UTC(2031, 1, 3, 4, 5, 6),
-      options: { timeoutMs: 90_000 },
+      options: { name: 'invoice', timeoutMs: 90_000 },
       tenant: { orgId: 'acme', workspaceId: 'north' },
     })
     const [delayed] = await json('job', await enqueue('bill', '{}', '--delay', '10m'))

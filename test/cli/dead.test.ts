@@ -55,6 +55,13 @@ describe('dead list and show', () => {
     const second = await bury('bill', 'no invoice 2')
     const third = await bury('greet', 'no mailbox')
     const table = await cli('dead', 'list')
+    const causesOf = (lines: readonly Record<string, unknown>[]) => lines.map(({ fingerprint }) => fingerprint)
+    assert.deepEqual(
+      causesOf(await json('dead')),
+      causesOf(await json('dead', 'list')),
+      'dead alone lists, as schedules does',
+    )
+    assert.equal((await json('dead', '--groups')).length, (await json('dead', 'list', '--groups')).length)
     assert.match(table, /^ID +TYPE +TRY +REPLAYS +AGE +DIED +CAUSE +ERROR\n/)
     assert.deepEqual(
       table
@@ -102,6 +109,28 @@ describe('dead replay', () => {
     assert.match(again.err, /Dead letter not found/)
     const entry = { who: userInfo().username, reason: 'mended', action: 'replay', jobId: id }
     assert.partialDeepStrictEqual((await json('audit'))[0], entry)
+  })
+
+  it('erases a job by id, also one that was purged, and says why another is left', async (t) => {
+    const { cli, said, json, bury } = await store(t)
+    await cli('migrate')
+    const [purged, dead] = [await bury('bill', 'no invoice of Ada'), await bury('bill', 'no invoice of Ada')]
+    await cli('dead', 'purge', purged, '--reason', 'retention', '--force')
+    const waiting = String((await json('enqueue', 'bill', '{"name":"Ada"}'))[0]?.id)
+    assert.equal((await said('dead', 'erase', dead)).code, 2, 'a reason is needed')
+    const left = await said('dead', 'erase', purged, dead, waiting, '--reason', 'request 4711')
+    assert.match(left.out, /^2 erased\n1 left as they are: still running or waiting/)
+    assert.match(left.err, /1 of the ids were not erased/)
+    const audit = await json('audit')
+    assert.deepEqual(
+      audit.map(({ action, jobId }) => [action, jobId]),
+      [
+        ['erase', dead],
+        ['erase', purged],
+        ['purge', purged],
+      ],
+    )
+    assert.doesNotMatch(JSON.stringify(audit), /Ada/)
   })
 
   it('takes an edited payload that fits the schema', async (t) => {

@@ -47,7 +47,7 @@ test('millrace doctor examines Kafka, and exits 1 while something is an error', 
   await server.kill()
   const away = await runCli(['doctor', ...sound])
   assert.equal(away.code, 1)
-  assert.match(away.err, /no Kafka broker answers at 127\.0\.0\.1:\d+.*ERR_STORAGE_OPEN/)
+  assert.match(away.err, /no Kafka broker can be used at 127\.0\.0\.1:\d+.*ERR_STORAGE_OPEN/)
 })
 
 test('limits that are no limits are refused', async () => {

@@ -76,7 +76,7 @@ describe('a signal while a worker joins its group', () => {
         return found?.members.size ?? 0
       })
     const url = `${server.url}?group=${group}&session=60000`
-    const worker = startMillrace(t, ['work', JOBS, '--types', 'greet', '--engine', url])
+    const worker = startMillrace(t, ['work', JOBS, '--types', 'until-file', '--engine', url])
     await until(async () => (await membersOf()) === 1)
     worker.child.kill('SIGTERM')
     const { code, signal, err } = await worker.ended

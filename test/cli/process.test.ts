@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { jsonLines, MAIN, millrace, temporaryFolder } from './run.ts'
+import { jsonLines, MAIN, millrace, ROOT, Running, startMillrace, temporaryFolder } from './run.ts'
 
 describe('a command as a process', () => {
   it('reads a payload from standard input, and finds the store by its environment', async (t) => {
@@ -36,6 +38,37 @@ describe('a command as a process', () => {
     const { out } = await millrace(['jobs'], { cwd, env: { FORCE_COLOR: '3' } })
     assert.match(out, /queued/)
     assert.ok(!out.includes('\u001b'))
+  })
+
+  it('says on its first line which Node it needs, on an older one', async (t) => {
+    const { engines, bin } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+    const launcher = join(ROOT, bin.millrace)
+    assert.doesNotMatch(await readFile(launcher, 'utf8'), /^import /m, 'a static import would be read before the check')
+    const on = async (version: string) => {
+      const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`
+      const file = join(await temporaryFolder(t), 'pretend.mjs')
+      await writeFile(file, pretend)
+      const running = new Running('--import', [file, launcher, '--version'])
+      return running.ended
+    }
+    for (const old of ['20.20.2', '22.99.0', '24.14.9']) {
+      const { code, out, err } = await on(old)
+      assert.deepEqual([code, out], [2, ''])
+      assert.match(
+        err,
+        new RegExp(`^error: Millrace needs Node 24\\.15 or newer, and this is Node ${old}\\.[^\\n]*\\n$`),
+      )
+    }
+    assert.equal(engines.node, '>=24.15', 'bin/millrace.js checks for the same version')
+    for (const enough of ['24.15.0', '25.0.0']) assert.match((await on(enough)).out, /^\d+\.\d+\.\d+\n$/)
+  })
+
+  it('ends at SIGHUP without a clean stop, as its help says', async (t) => {
+    const running = startMillrace(t, ['serve', '--port', '0', '--json'], { cwd: await temporaryFolder(t) })
+    await running.said('"url"')
+    running.child.kill('SIGHUP')
+    const { code, signal } = await running.ended
+    assert.deepEqual([code, signal], [null, 'SIGHUP'])
   })
 
   it('is content when its reader has read enough', async (t) => {

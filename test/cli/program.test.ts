@@ -73,10 +73,31 @@ describe('every command', () => {
       )
     })
 
+    it(`${name}: shows the default of a duration as users write it`, () => {
+      const raw = optionsOf(command).filter(
+        ({ flags, defaultValue, defaultValueDescription }) =>
+          flags.includes('<duration>') &&
+          defaultValue !== undefined &&
+          !/^\d+(?:ms|[smhd])$/.test(defaultValueDescription ?? ''),
+      )
+      assert.deepEqual(
+        raw.map(({ flags }) => flags),
+        [],
+      )
+    })
+
     it(`${name}: shows its examples with --help and exit 0`, async () => {
       const { code, out, err } = await runCli([...path, '--help'])
       assert.deepEqual([code, err], [0, ''])
       for (const { line } of teachingOf(command).examples) assert.ok(out.includes(line), line)
+    })
+  }
+
+  for (const name of ['start', 'work', 'keep', 'serve']) {
+    it(`${name}: says what a second signal and SIGHUP do`, () => {
+      const { remarks } = teachingOf(leaves.find(({ path }) => path.join(' ') === name)?.command ?? assert.fail())
+      assert.match(remarks, /second signal/)
+      assert.match(remarks, /SIGHUP/)
     })
   }
 })

@@ -60,13 +60,54 @@ describe('millrace serve', () => {
     const open = await runCli(['serve', ...engine, '--host', '0.0.0.0'])
     assert.equal(open.code, 2)
     assert.match(open.err, /give tokens.*ERR_OPTION_INVALID/)
-    for (const token of ['nonsense-that-is-secret', 'owner:nonsense-that-is-secret', 'viewer:nonsense', 'viewer:']) {
+    for (const token of [
+      'nonsense-that-is-secret',
+      'owner:nonsense-that-is-secret',
+      'viewer:nonsense',
+      'viewer:',
+      '',
+      ' ',
+    ]) {
       const { code, err } = await runCli(['serve', ...engine, '--token', token])
       assert.equal(code, 2, err)
       assert.ok(!err.includes('nonsense'), err)
     }
     const memory = await runCli(['serve', '--engine', 'memory:', '--port', '0'])
     assert.deepEqual([memory.code, /ERR_UNSUPPORTED/.test(memory.err)], [2, true])
+  })
+
+  // A145 A146 A147 A148
+  it('names the metrics by the given prefix, also in start', async (t) => {
+    const folder = await temporaryFolder(t)
+    const engine = ['--engine', `sqlite:${folder}/jobs.db`, '--port', '0', '--json']
+    const greeted = await runCli(['enqueue', 'greet', '{"name":"Ada"}', '--jobs', JOBS, ...engine.slice(0, 2)])
+    assert.equal(greeted.code, 0, greeted.err)
+    for (const command of ['start', 'serve']) {
+      const running = new Running(MAIN, [command, JOBS, ...engine, '--metrics-prefix', 'ruvbot_worker_'], {})
+      t.after(() => running.child.kill('SIGKILL'))
+      const text = await (await fetch(`${await urlOf(running)}/metrics`)).text()
+      for (const name of ['jobs_total', 'jobs_active', 'job_duration_seconds', 'queue_depth']) {
+        assert.ok(text.includes(`# TYPE ruvbot_worker_${name} `), text)
+      }
+      assert.match(text, /ruvbot_worker_queue_depth\{type="greet",state="waiting",engine="sqlite"\} [01]/)
+      assert.doesNotMatch(text, /^millrace_/m)
+      running.child.kill('SIGTERM')
+      assert.equal((await running.ended).code, 0)
+    }
+  })
+
+  it('refuses a prefix that Prometheus would refuse, and one without metrics', async () => {
+    for (const args of [
+      ['serve', '--metrics-prefix', 'my-app_'],
+      ['start', '--metrics-prefix', '1st'],
+      ['work', JOBS, '--metrics-prefix', 'my-app_', '--metrics-port', '0'],
+      ['start', '--no-http', '--metrics-prefix', 'mine_'],
+      ['work', JOBS, '--metrics-prefix', 'mine_'],
+      ['work', JOBS, '--metrics-port', 'many'],
+    ]) {
+      const { code, err } = await runCli(args)
+      assert.deepEqual([code, /ERR_OPTION_INVALID/.test(err)], [2, true], `${args.join(' ')}: ${err}`)
+    }
   })
 
   it('reads tokens with and without a name', () => {

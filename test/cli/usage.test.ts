@@ -74,6 +74,8 @@ describe('the command line', () => {
       [['work', JOBS, '--types', 'greet,absent', ...engine], /'absent'.*ERR_TYPE_UNKNOWN/],
       [['work', JOBS, '--types', 'greet,,', ...engine], /commas.*ERR_OPTION_INVALID/],
       [['work', JOBS, '--concurrency', '0', ...engine], /'concurrency' is 0.*ERR_OPTION_INVALID/],
+      [['serve', '--port', '99999', ...engine], /'99999' is invalid.*0 to 65535.*ERR_OPTION_INVALID/],
+      [['start', JOBS, '--port', '-1', ...engine], /'-1' is invalid.*0 to 65535.*ERR_OPTION_INVALID/],
       [['start', '--types', 'greet', ...engine], /name the module.*ERR_OPTION_INVALID/],
       [['start', '--engine', 'memory:'], /keeps its jobs in one process.*ERR_UNSUPPORTED/],
       [['migrate', '--engine', 'memory:'], /nothing to migrate.*ERR_UNSUPPORTED/],
@@ -113,6 +115,18 @@ describe('the command line', () => {
     const { code, err } = await runCli(['jobs', '--json', '--engine', 'nowhere:'])
     assert.equal(code, 2)
     assert.partialDeepStrictEqual(jsonLines(err), [{ error: { code: 'ERR_ENGINE_URL' } }])
+  })
+
+  it('prints its version, as JSON for a machine', async () => {
+    const { out } = await runCli(['--version'])
+    assert.match(out, /^\d+\.\d+\.\d+\n$/)
+    for (const args of [
+      ['--json', '--version'],
+      ['--version', '--json'],
+    ]) {
+      const { code, out: line, err } = await runCli(args)
+      assert.deepEqual([code, err, jsonLines(line)], [0, '', [{ version: out.trim() }]])
+    }
   })
 
   it('refuses an engine whose jobs would be gone when the command ends', async () => {

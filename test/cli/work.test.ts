@@ -50,6 +50,22 @@ describe('millrace work', () => {
     })
   }
 
+  // A145
+  it('serves its metrics with --metrics-port, under the given prefix', async (t) => {
+    const { url, mill } = await store(t)
+    const { id } = await mill.enqueue('greet', { name: 'Ada' })
+    const metrics = ['--metrics-port', '0', '--metrics-prefix', 'ruvbot_worker_']
+    const worker = startMillrace(t, ['work', JOBS, ...metrics, '--engine', url])
+    await resultOf(mill, id)
+    await worker.said('Metrics are served')
+    const address = String(jsonLines(worker.output).find(({ msg }) => msg === 'Metrics are served')?.url)
+    const text = async (): Promise<string> => (await fetch(address)).text()
+    await until(async () => /^ruvbot_worker_jobs_total\{type="greet",status="completed",.*\} 1$/m.test(await text()))
+    assert.equal((await fetch(address.replace('/metrics', '/'))).status, 404)
+    worker.child.kill('SIGTERM')
+    assert.equal((await worker.ended).code, 0)
+  })
+
   // X119
   it('starts a job that has waited long before newer ones, with --ageing', async (t) => {
     const { url, mill } = await store(t)

@@ -29,11 +29,10 @@ export function addClean(program: Command, cli: Cli): void {
     .command('clean')
     .summary('remove finished jobs, once')
     .description('Remove old finished jobs with their history, once, in small steps beside running workers.')
-    .option(
-      '--older-than <duration>',
-      `only jobs that finished longer ago (default: ${DAYS_DEFAULT}d)`,
-      duration,
-      DAYS_DEFAULT * DAY_MS,
+    .addOption(
+      new Option('--older-than <duration>', 'only jobs that finished longer ago')
+        .argParser(duration)
+        .default(DAYS_DEFAULT * DAY_MS, `${DAYS_DEFAULT}d`),
     )
     .addOption(
       new Option('--state <state>', 'which jobs; ended means cancelled, superseded or discarded')

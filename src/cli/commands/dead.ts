@@ -3,7 +3,14 @@ import type { Causes } from '../../desk/groups.ts'
 import type { Letter } from '../../desk/selection.ts'
 import type { AuditEntry } from '../../engine/dead-letters.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
-import { addDeadDiscard, addDeadPurge, addDeadReplay, addDeadReplayAll, addDeadUndo } from '../dead/act.ts'
+import {
+  addDeadDiscard,
+  addDeadErase,
+  addDeadPurge,
+  addDeadReplay,
+  addDeadReplayAll,
+  addDeadUndo,
+} from '../dead/act.ts'
 import { type FilterFlags, tellBefore, toFilter, withDesk, withFilter } from '../dead/letters.ts'
 import { formatDuration, formatTime } from '../format.ts'
 import { printable, printTable } from '../terminal.ts'
@@ -11,12 +18,13 @@ import { printable, printTable } from '../terminal.ts'
 export function addDead(program: Command, cli: Cli): void {
   const dead = program
     .command('dead')
-    .summary('list, replay, discard or purge dead letters')
+    .summary('list, replay, discard, purge or erase dead letters')
     .description('List dead letters and act on them. Every act is audited: see millrace audit.')
     .addHelpText(
       'after',
       examples([
-        ['millrace dead list --groups', 'the causes and how often they occur'],
+        ['millrace dead', 'the newest of them'],
+        ['millrace dead --groups', 'the causes and how often they occur'],
         ['millrace dead replay 01K5X…', 'run one again'],
         ['millrace dead replay-all --type bill --dry-run', 'count the matching letters'],
         ['millrace dead discard 01K5X… --reason "sent by hand"', 'take one off the list'],
@@ -30,6 +38,7 @@ export function addDead(program: Command, cli: Cli): void {
     addDeadDiscard,
     addDeadUndo,
     addDeadPurge,
+    addDeadErase,
   ]
   for (const add of commands) add(dead, cli)
 }
@@ -45,13 +54,14 @@ interface ShowFlags extends SharedOptions {
 const LIMIT_DEFAULT = 100
 
 export function addDeadList(dead: Command, cli: Cli): void {
-  withFilter(dead.command('list'))
+  withFilter(dead.command('list', { isDefault: true }))
     .summary('list dead letters, or their causes')
     .description(`List dead letters, newest first (default: ${LIMIT_DEFAULT}), without payloads.`)
     .option('--groups', 'one line per cause, the most frequent first')
     .addHelpText(
       'after',
       examples([
+        ['millrace dead', 'the newest of them'],
         ['millrace dead list --groups', 'the causes and how often they occur'],
         ['millrace dead list --error 3f2a9c0d11e4', 'the letters of one cause'],
         ['millrace dead list --type bill --newer-than 1h', 'one type, in the last hour'],
@@ -84,13 +94,13 @@ function withoutPayload({ job, ...rest }: Letter): object {
 function printLetters({ terminal, clock }: Cli, letters: readonly Letter[]): void {
   const nowMs = clock.nowMs()
   const columns = [
-    { title: 'ID' },
+    { title: 'ID', whole: true },
     { title: 'TYPE' },
     { title: 'TRY', align: 'right' },
     { title: 'REPLAYS', align: 'right' },
     { title: 'AGE', align: 'right' },
     { title: 'DIED', align: 'right' },
-    { title: 'CAUSE' },
+    { title: 'CAUSE', whole: true },
     { title: 'ERROR' },
   ] as const
   const rows = letters.map(({ job, error, fingerprint }) => [
@@ -117,7 +127,7 @@ function printGroups({ terminal, clock }: Cli, flags: ListFlags, { groups, selec
   }
   const nowMs = clock.nowMs()
   const columns = [
-    { title: 'CAUSE' },
+    { title: 'CAUSE', whole: true },
     { title: 'LETTERS', align: 'right' },
     { title: 'TYPE' },
     { title: 'FIRST', align: 'right' },
@@ -177,7 +187,7 @@ async function show(cli: Cli, id: string, flags: ShowFlags): Promise<void> {
   for (const line of error.stack?.split('\n') ?? []) terminal.print(terminal.paint('dim', `  ${printable(line)}`))
   terminal.print('')
   const columns = [
-    { title: 'WHEN' },
+    { title: 'WHEN', whole: true },
     { title: 'EVENT' },
     { title: 'TRY', align: 'right' },
     { title: 'DETAIL' },
@@ -197,10 +207,10 @@ async function show(cli: Cli, id: string, flags: ShowFlags): Promise<void> {
 export function printAudit({ terminal }: Cli, entries: readonly AuditEntry[]): void {
   const columns = [
     { title: 'NO', align: 'right' },
-    { title: 'WHEN' },
+    { title: 'WHEN', whole: true },
     { title: 'WHO' },
     { title: 'ACT' },
-    { title: 'JOB' },
+    { title: 'JOB', whole: true },
     { title: 'TYPE' },
     { title: 'REASON' },
   ] as const

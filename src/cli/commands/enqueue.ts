@@ -9,6 +9,7 @@ import { type Cli, examples, type SharedOptions, withStoredMill } from '../cli.t
 import { loadJobs } from '../modules.ts'
 
 interface EnqueueFlags extends SharedOptions {
+  readonly name?: string
   readonly key?: string
   readonly latest?: string
   readonly seq?: number
@@ -30,6 +31,7 @@ export function addEnqueue(program: Command, cli: Cli): void {
     .description('Add one job and print its id.')
     .argument('<type>', 'the type of the job')
     .argument('<payload>', 'the payload as JSON, or - for standard input')
+    .option('--name <name>', 'what the job is called within its type, for a queue of many names')
     .option('--key <key>', 'at most one live job per key; another one is a duplicate')
     .option('--latest <key>', 'the newest job of a key supersedes older ones')
     .option('--seq <n>', 'with --latest: the version; one older than the last is stale', wholeNumber)
@@ -82,10 +84,11 @@ async function definitionOf(type: string, modules: readonly string[] | undefined
 }
 
 function toOptions(flags: EnqueueFlags): EnqueueOptions {
-  const { key, latest, seq, priority, delay, attempts, timeout, at, tenant, after, ifDead } = flags
+  const { name, key, latest, seq, priority, delay, attempts, timeout, at, tenant, after, ifDead } = flags
   if (seq !== undefined && latest === undefined)
     throw new OptionError('--seq orders the versions of a latest key; add --latest')
   return omitUndefined({
+    name,
     key,
     latest: latest === undefined || seq === undefined ? latest : { key: latest, seq },
     priority,

@@ -35,7 +35,9 @@ function toOption({ form, meaning, kind, default: value, choices, isRequired = f
   const option = new Option(form, meaning).makeOptionMandatory(isRequired)
   if (kind !== undefined) option.argParser(PARSERS[kind])
   if (choices !== undefined) option.choices(choices)
-  return value === undefined ? option : option.default(value)
+  if (value === undefined) return option
+  // Commander does not parse defaults, and help shows what users would write.
+  return kind === 'duration' ? option.default(duration(String(value)), String(value)) : option.default(value)
 }
 
 function callOf(command: Command, { terminal, clock }: Cli): CommandCall {

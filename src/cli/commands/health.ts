@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import { presenceIn } from '../../engine/presence.ts'
 import { EngineError } from '../../errors.ts'
 import { omitUndefined } from '../../job/known-options.ts'
-import { checkHealth, type Health, type HealthStatus, type HealthWord } from '../../observe/health.ts'
+import { checkHealth, type Health, type HealthStatus, type HealthWord, workersOf } from '../../observe/health.ts'
 import { wholeNumber } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { formatDuration } from '../format.ts'
@@ -37,17 +36,8 @@ The status is healthy, degraded (needs a look) or unhealthy (exit 1): that of th
 async function check(cli: Cli, { minWorkers, deadLetters, ...flags }: HealthFlags): Promise<void> {
   const { terminal, clock } = cli
   const health = await withExistingMill(cli, flags.engine, ({ engine }) => {
-    // An engine without presence does not know its workers.
-    const presence = presenceIn(engine) ?? { list: async () => [] }
-    const expected = engine.records === undefined ? 0 : minWorkers
-    return checkHealth(
-      { engine },
-      {
-        presence,
-        clock,
-        ...omitUndefined({ minWorkers: expected, deadLetterThreshold: deadLetters }),
-      },
-    )
+    const given = omitUndefined({ minWorkers, deadLetterThreshold: deadLetters })
+    return checkHealth({ engine }, { clock, ...given, ...workersOf(engine, clock) })
   })
   if (flags.json) terminal.print(JSON.stringify(health))
   else printHealth(terminal, health)
@@ -58,7 +48,7 @@ async function check(cli: Cli, { minWorkers, deadLetters, ...flags }: HealthFlag
 
 const STYLES: Readonly<Record<HealthWord, Style>> = { healthy: 'green', degraded: 'yellow', unhealthy: 'red' }
 
-function printHealth(terminal: Terminal, { status, checks }: Health): void {
+function printHealth(terminal: Terminal, { status, reasons, checks }: Health): void {
   const lines: readonly (readonly [name: string, check: HealthStatus, detail: string])[] = [
     ['engine', checks.engine, checks.engine.latency === undefined ? '' : `answers in ${checks.engine.latency} ms`],
     ['workers', checks.workers, `${checks.workers.details?.count ?? 'unknown'} running`],
@@ -71,10 +61,13 @@ function printHealth(terminal: Terminal, { status, checks }: Health): void {
     terminal.print(`${terminal.paint(STYLES[word], word.padEnd('unhealthy'.length))}  ${name.padEnd(width)}  ${said}`)
   }
   terminal.print(`\n${terminal.paint(STYLES[status], status)}`)
+  for (const { text } of reasons) terminal.print(`- ${printable(text)}`)
 }
 
 function waitingText({ details }: HealthStatus): string {
   const { count = 0, oldestWaiting = null } = details ?? {}
   const types = `${count} type${count === 1 ? '' : 's'}`
+  const unclaimed = Object.values(details?.unclaimed ?? {}).reduce((sum, ready) => sum + ready, 0)
+  if (unclaimed > 0) return `${types}, ${unclaimed} jobs wait for a worker`
   return oldestWaiting === null ? `${types}, nothing is due` : `${types}, longest wait ${formatDuration(oldestWaiting)}`
 }

@@ -127,7 +127,7 @@ function printHistory({ terminal }: Cli, history: readonly JobEvent[]): void {
   if (history.length === 0) return
   terminal.print('')
   const columns = [
-    { title: 'WHEN' },
+    { title: 'WHEN', whole: true },
     { title: 'EVENT' },
     { title: 'TRY', align: 'right' },
     { title: 'WORKER' },

@@ -60,7 +60,7 @@ async function listJobs(cli: Cli, options: JobsOptions): Promise<void> {
 function printViews({ terminal, clock }: Cli, views: readonly JobView[]): void {
   const nowMs = clock.nowMs()
   const columns = [
-    { title: 'ID' },
+    { title: 'ID', whole: true },
     { title: 'TYPE' },
     { title: 'STATE' },
     { title: 'PRI', align: 'right' },

@@ -7,7 +7,7 @@ import { duration } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { loadJobs } from '../modules.ts'
 import type { StopRequest } from '../stop-signals.ts'
-import { type LogLevel, logLevelOption, runUntilStopped, withStoredMillUntil } from '../until-stopped.ts'
+import { type LogLevel, logLevelOption, runUntilStopped, SIGHUP_HELP, withStoredMillUntil } from '../until-stopped.ts'
 import { type Serve, serveNothing } from './serve.ts'
 
 export function addKeep(program: Command, cli: Cli): void {
@@ -29,7 +29,8 @@ export function addKeep(program: Command, cli: Cli): void {
       ])}
 
 Every worker runs a keeper too, so use this where no worker runs, or to take the load off workers.
-Start as many as you like: one is active, the others stand by. Each tick runs once.`,
+Start as many as you like: one is active, the others stand by. Each tick runs once.
+It stops within a moment, so a second signal changes nothing. ${SIGHUP_HELP}`,
     )
     .action(async (modules: readonly string[], _options, command: Command) => {
       const flags = command.optsWithGlobals<KeeperFlags>()

@@ -1,12 +1,16 @@
 import type { Command } from 'commander'
 import { applyMigrations, planMigrations } from '../../engine/open.ts'
-import { UnsupportedError } from '../../errors.ts'
+import { OptionError, UnsupportedError } from '../../errors.ts'
+import { namesIn } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
+import { loadWorkload } from '../extensions.ts'
+import type { Terminal } from '../terminal.ts'
 import { tableNames } from './reap.ts'
 
 interface MigrateOptions extends SharedOptions {
   readonly dryRun?: true
   readonly tables?: readonly string[]
+  readonly workload?: readonly string[]
 }
 
 export function addMigrate(program: Command, cli: Cli): void {
@@ -16,11 +20,17 @@ export function addMigrate(program: Command, cli: Cli): void {
     .description('Create or upgrade the tables and print the version of the schema. It is safe to repeat.')
     .option('--dry-run', 'print the SQL and change nothing')
     .option('--tables <names>', 'add the lease columns to your own job tables on Postgres instead', tableNames)
+    .option(
+      '--workload <names>',
+      `create the tables of these workloads instead: ${Object.keys(cli.extensions.workloads).join(', ')}`,
+      (text) => namesIn(text, 'names of workloads'),
+    )
     .addHelpText(
       'after',
       examples([
         ['millrace migrate', 'before workers that open with migrate: false'],
         ['millrace migrate --dry-run', 'read the SQL first'],
+        ['millrace migrate --workload webhooks,memories', 'before these workloads run on Postgres'],
         ['millrace migrate --tables jobs,asr_jobs', 'before the reaper watches your own job tables'],
       ]),
     )
@@ -28,7 +38,10 @@ export function addMigrate(program: Command, cli: Cli): void {
 }
 
 async function migrate(cli: Cli, options: MigrateOptions): Promise<void> {
+  if (options.tables !== undefined && options.workload !== undefined)
+    throw new OptionError('--tables and --workload migrate different tables; give one of them')
   if (options.tables !== undefined) return migrateTables(cli, options, options.tables)
+  if (options.workload !== undefined) return migrateWorkloads(cli, options, options.workload)
   const { terminal, clock } = cli
   const settings = { clock, migrate: true }
   const plan = await (options.dryRun ? planMigrations : applyMigrations)(options.engine, settings)
@@ -57,7 +70,24 @@ async function migrateTables(cli: Cli, options: MigrateOptions, tables: readonly
   const { jobTables } = await extensions.jobTables()
   const { statements } = await jobTables.migrate(options.engine, tables, { dryRun })
   if (options.json) return terminal.print(JSON.stringify({ tables, dryRun, statements }))
-  if (statements.length === 0) return terminal.print(`${tables.join(', ')}: nothing is missing.`)
-  if (dryRun) return terminal.print(`${statements.join(';\n\n')};\n\n-- nothing was changed`)
-  terminal.print(`${tables.join(', ')}: ${statements.length} statements run.`)
+  printStatements(terminal, tables.join(', '), statements, dryRun)
+}
+
+async function migrateWorkloads(cli: Cli, options: MigrateOptions, workloads: readonly string[]): Promise<void> {
+  const { terminal, clock } = cli
+  const dryRun = options.dryRun ?? false
+  // All are loaded first, so that a misspelt one changes nothing.
+  const migrations = await Promise.all(workloads.map((name) => loadWorkload(cli.extensions, name)))
+  for (const [index, migrateTables] of migrations.entries()) {
+    const workload = workloads[index] ?? ''
+    const statements = await migrateTables(options.engine, { dryRun, nowMs: clock.nowMs() })
+    if (options.json) terminal.print(JSON.stringify({ workload, dryRun, statements }))
+    else printStatements(terminal, workload, statements, dryRun)
+  }
+}
+
+function printStatements(terminal: Terminal, of: string, statements: readonly string[], dryRun: boolean): void {
+  if (statements.length === 0) terminal.print(`${of}: nothing is missing.`)
+  else if (dryRun) terminal.print(`${statements.join(';\n\n')};\n\n-- nothing was changed`)
+  else terminal.print(`${of}: ${statements.length} statements run.`)
 }

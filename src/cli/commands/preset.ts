@@ -63,13 +63,13 @@ interface Running {
 
 async function runOpened(cli: Cli, opened: OpenPreset, { flags, log, stop, ends }: Running): Promise<void> {
   const mills = await openMills(cli, opened, { flags, log, stop, ends })
-  const [first] = mills
+  const [first, ...others] = mills
   if (first === undefined || stop.signal.aborted) return
   await stop.unlessStopped(opened.prepare?.(first) ?? Promise.resolve())
   if (flags.http && !stop.signal.aborted) {
     const jobs = opened.workers.flatMap((worker) => worker.jobs)
-    const { watched, alertRules } = opened
-    const starting = startServing(cli, first, { jobs, flags, log, watched, alertRules })
+    const { watched, alertRules, instruments, pages } = opened
+    const starting = startServing(cli, first, { jobs, flags, log, others, watched, alertRules, instruments, pages })
     const serving = await stop.unlessStopped(starting, (late) => late.close())
     if (serving === null) return
     ends.defer(() => serving.close())

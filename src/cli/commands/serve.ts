@@ -4,15 +4,21 @@ import type { TopicsOfBroker } from '../../engine/open.ts'
 import { openTopics } from '../../engine/open.ts'
 import { OptionError } from '../../errors.ts'
 import { ROLES } from '../../http/contract/route.ts'
-import type { AdminToken } from '../../http/index.ts'
+import type { AdminToken, RouteTable } from '../../http/index.ts'
 import { HOST_DEFAULT, PORT_DEFAULT } from '../../http/server.ts'
 import type { AnyJob, Log } from '../../job/definition.ts'
+import { omitUndefined } from '../../job/known-options.ts'
 import type { AlertRule } from '../../observe/alerts/rule.ts'
+import { joinMills } from '../../observe/joined-mills.ts'
 import type { LagLimits, ObservedTopics } from '../../observe/lag.ts'
-import { repeated, wholeNumber } from '../arguments.ts'
+import type { MakeInstrument } from '../../observe/metrics/instrument.ts'
+import { startSampling } from '../../observe/sampling/sampler.ts'
+import type { Clock } from '../../time/clock.ts'
+import { metricsPrefixOption, portNumber, repeated } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
+import type { CliExtensions } from '../extensions.ts'
 import { loadJobs } from '../modules.ts'
-import { type LogLevel, logLevelOption, runUntilStopped, withStoredMillUntil } from '../until-stopped.ts'
+import { type LogLevel, logLevelOption, runUntilStopped, SIGHUP_HELP, withStoredMillUntil } from '../until-stopped.ts'
 
 interface ServeFlags extends ServingFlags {
   readonly logLevel: LogLevel
@@ -37,7 +43,8 @@ export function addServe(program: Command, cli: Cli): void {
 
 Without a token it listens on this machine only, and every user of the machine has full access.
 A token has the form role:token or role/name:token; the roles are viewer, operator and admin, and the audit shows the name.
-Other users of the machine can read a command line: prefer MILLRACE_TOKENS, which takes several tokens separated by spaces.`,
+Other users of the machine can read a command line: prefer MILLRACE_TOKENS, which takes several tokens separated by spaces.
+It stops within a moment, so a second signal changes nothing. ${SIGHUP_HELP}`,
     )
     .action(async (modules: readonly string[], _options, command: Command) => {
       const flags = command.optsWithGlobals<ServeFlags>()
@@ -63,11 +70,12 @@ export interface ServingFlags extends SharedOptions {
   readonly token?: readonly string[]
   readonly allowHost?: readonly string[]
   readonly publicHealth?: true
+  readonly metricsPrefix?: string
 }
 
 export function addServingOptions(command: Command): Command {
   return command
-    .option('--port <n>', 'the port; 0 takes any free one', wholeNumber, PORT_DEFAULT)
+    .option('--port <n>', 'the port; 0 takes any free one', portNumber, PORT_DEFAULT)
     .option('--host <address>', 'the address to listen on', HOST_DEFAULT)
     .addOption(
       new Option('--token <role:token>', 'a token that callers must send; can be repeated')
@@ -76,13 +84,17 @@ export function addServingOptions(command: Command): Command {
     )
     .option('--allow-host <name>', 'another host name of this server; can be repeated', repeated)
     .option('--public-health', 'health and metrics need no token')
+    .addOption(metricsPrefixOption())
 }
 
 const TOKEN = /^(?<role>[a-z]+)(?:\/(?<who>[^:]+))?:(?<token>\S+)$/
 
 /** Not an option parser, because commander's complaint would repeat the value: a malformed token is still a secret. */
 export function parseTokens(texts: readonly string[]): readonly AdminToken[] {
-  return texts.flatMap((text) => text.split(/\s+/).filter((part) => part !== '')).map(parseToken)
+  const parts = texts.flatMap((text) => text.split(/\s+/).filter((part) => part !== ''))
+  if (parts.length > 0) return parts.map(parseToken)
+  // Mostly a secret that was not found, which must not open the server to every user of the machine.
+  throw new OptionError(`MILLRACE_TOKENS or --token is empty; give role:token, or unset it to run without tokens`)
 }
 
 function parseToken(text: string): AdminToken {
@@ -119,36 +131,47 @@ export async function startServing(
     readonly jobs: readonly AnyJob[]
     readonly flags: ServingFlags
     readonly log: Log
+    /** More mills of this process, whose work is counted too. */
+    readonly others?: readonly Mill[]
     readonly watched?: WatchedTopics | undefined
     readonly alertRules?: readonly AlertRule[] | undefined
+    readonly instruments?: readonly MakeInstrument[] | undefined
+    /** By name. Those of workloads are added. */
+    readonly pages?: Readonly<Record<string, RouteTable>> | undefined
   },
 ): Promise<Serving> {
-  const { jobs, flags, log, watched, alertRules = [] } = options
-  const tokens = parseTokens(flags.token ?? [])
+  const { jobs, flags, log, others = [], watched, alertRules = [], instruments = [], pages = {} } = options
+  const tokens = flags.token === undefined ? undefined : parseTokens(flags.token)
   const critical = jobs.filter((job) => job.critical).map((job) => job.type)
   // The API and the dashboard are large: only commands that serve load them.
-  const [{ createAdmin }, { attachMetrics, healthRules, logSink, startAlerting }, { serving }] = await Promise.all([
-    import('../../http/index.ts'),
-    import('../../observe/index.ts'),
-    extensions.serving(),
-  ])
+  const [{ createAdmin }, { attachMetrics, attachStats, healthRules, logSink, startAlerting }, { serving }] =
+    await Promise.all([import('../../http/index.ts'), import('../../observe/index.ts'), extensions.serving()])
   const rules = [...healthRules({ critical }), ...alertRules]
-  const alerting = startAlerting(mill, { rules, sinks: [logSink(log)], every: ALERTS_EVERY, log, clock })
-  const ends: (() => Promise<void>)[] = [() => alerting.stop()]
+  const mills = joinMills([mill, ...others])
+  const stats = attachStats(mills, { clock })
+  const alerting = startAlerting(mill, { rules, sinks: [logSink(log)], every: ALERTS_EVERY, log, clock, stats })
+  const alertsFiring = (): number => alerting.current().filter(({ status }) => status === 'firing').length
+  const sampler = startSampling(mills, { clock, alertsFiring })
+  const ends = [() => alerting.stop(), async () => stats.detach(), async () => sampler.close()]
   const close = async (): Promise<void> => {
     await Promise.all(ends.map((end) => end()))
   }
   try {
-    const metrics = await attachMetrics(mill, { instruments: serving.instruments(mill, clock), clock })
+    const added = [...serving.instruments(mill, clock), ...instruments]
+    const prefix = omitUndefined({ prefix: flags.metricsPrefix })
+    const metrics = await attachMetrics(mills, { instruments: added, clock, ...prefix })
     ends.push(async () => metrics.detach())
     const broker = await openTopics(flags.engine, { clock, ...(watched && { groups: watched.groups }) })
     if (broker !== null) ends.push(() => broker.close())
+    const served = { ...pages, ...(await openPages(extensions, { mill, flags, log, clock, known: pages, ends })) }
     const hosts = flags.allowHost ?? []
     const publicHealth = flags.publicHealth ?? false
     const admin = createAdmin(mill, {
-      ...{ jobs, log, clock, alerting, metrics, tokens, hosts, publicHealth },
+      ...{ jobs, log, clock, alerting, metrics, sampler, hosts, publicHealth, ...(tokens !== undefined && { tokens }) },
       healthEndpoints: serving.healthEndpoints,
-      ...(broker !== null && { topics: topicsOf(broker, watched), routes: await serving.routes(broker, clock) }),
+      pages: Object.keys(served),
+      ...(broker !== null && { topics: topicsOf(broker, watched) }),
+      routes: Object.assign({}, ...Object.values(served), broker === null ? {} : await serving.routes(broker, clock)),
     })
     ends.push(() => admin.close())
     const { url } = await admin.listen({ port: flags.port, host: flags.host })
@@ -158,6 +181,31 @@ export async function startServing(
     await close()
     throw error
   }
+}
+
+interface PageParts {
+  readonly mill: Mill
+  readonly flags: ServingFlags
+  readonly log: Log
+  readonly clock: Clock
+  /** Those that a preset has opened. */
+  readonly known: object
+  readonly ends: (() => Promise<void>)[]
+}
+
+async function openPages(
+  { pages }: CliExtensions,
+  { mill, flags, log, clock, known, ends }: PageParts,
+): Promise<Readonly<Record<string, RouteTable>>> {
+  const opened: Record<string, RouteTable> = {}
+  for (const [name, load] of Object.entries(pages)) {
+    if (Object.hasOwn(known, name)) continue
+    const page = await (await load()).openPage({ engine: flags.engine, mill, clock, log })
+    if (page === null) continue
+    ends.push(() => page.close())
+    opened[name] = page.routes
+  }
+  return opened
 }
 
 function topicsOf(broker: TopicsOfBroker, watched: WatchedTopics | undefined): ObservedTopics {

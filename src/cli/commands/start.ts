@@ -5,7 +5,7 @@ import { loadHandledJobs } from '../modules.ts'
 import { runKeeper } from './keep.ts'
 import { type PresetFlags, runPreset } from './preset.ts'
 import { addServingOptions, type Serve, serveNothing, startServing } from './serve.ts'
-import { addWorkerOptions, runWorker } from './work.ts'
+import { addWorkerOptions, DRAIN_HELP, runWorker } from './work.ts'
 
 interface StartFlags extends PresetFlags {
   readonly preset?: string
@@ -40,7 +40,7 @@ export function addStart(program: Command, cli: Cli): void {
         ['millrace start --preset escrow --engine kafka://127.0.0.1:9092', 'the seven workers of docs/escrow.md'],
       ])}
 
-SIGTERM and SIGINT drain: running jobs get 30 seconds (--drain), the rest goes back to the queue. Then it exits 0.
+${DRAIN_HELP}
 For access to the dashboard, see: millrace help serve`,
     )
     .action((modules: readonly string[], _options, command: Command) => {
@@ -50,6 +50,8 @@ For access to the dashboard, see: millrace help serve`,
 }
 
 async function start(cli: Cli, modules: readonly string[], flags: StartFlags): Promise<void> {
+  if (!flags.http && flags.metricsPrefix !== undefined)
+    throw new OptionError('--no-http serves no metrics; leave out --metrics-prefix')
   if (flags.preset !== undefined) {
     if (modules.length > 0 || flags.types !== undefined)
       throw new OptionError('--preset brings its own jobs; leave out the modules and --types')

@@ -10,31 +10,42 @@ import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { EXIT } from '../exit.ts'
 import { loadHandledJobs } from '../modules.ts'
 import type { StopRequest } from '../stop-signals.ts'
-import { type LogLevel, logLevelOption, runUntilStopped } from '../until-stopped.ts'
+import { type LogLevel, logLevelOption, runUntilStopped, SIGHUP_HELP } from '../until-stopped.ts'
+import { addMetricsOptions, type MetricsFlags, serveMetrics } from './metrics.ts'
 import { type Serve, serveNothing } from './serve.ts'
 
 export function addWork(program: Command, cli: Cli): void {
-  addWorkerOptions(
-    program
-      .command('work')
-      .summary('run jobs until told to stop')
-      .description('Run jobs until SIGTERM or SIGINT. Then finish or return the running ones and exit 0.')
-      .argument('<jobs...>', 'modules (.ts, .js, .mjs) that export jobs with handlers'),
+  addMetricsOptions(
+    addWorkerOptions(
+      program
+        .command('work')
+        .summary('run jobs until told to stop')
+        .description('Run jobs until SIGTERM or SIGINT. Then finish or return the running ones and exit 0.')
+        .argument('<jobs...>', 'modules (.ts, .js, .mjs) that export jobs with handlers'),
+    ),
   )
     .addHelpText(
       'after',
-      examples([
+      `${examples([
         ['millrace work jobs.ts', 'every job that jobs.ts exports'],
         ['millrace work jobs/*.ts --concurrency 50', 'more at once'],
         ['millrace work jobs.ts --types greet,bill', 'only some of them; another process runs the rest'],
         ['millrace work jobs.ts --drain 5s', 'wait less for running jobs when stopped'],
-      ]),
+        ['millrace work jobs.ts --metrics-port 9100', 'metrics for Prometheus at http://127.0.0.1:9100/metrics'],
+      ])}
+
+${DRAIN_HELP}`,
     )
     .action(async (modules: readonly string[], _options, command: Command) => {
-      const flags = command.optsWithGlobals<SharedOptions & WorkerFlags>()
-      await runWorker(cli, () => loadHandledJobs(modules, flags.types ?? null), flags)
+      const flags = command.optsWithGlobals<SharedOptions & WorkerFlags & MetricsFlags>()
+      await runWorker(cli, () => loadHandledJobs(modules, flags.types ?? null), flags, serveMetrics(cli, flags))
     })
 }
+
+/** What signals do to a worker, for help texts. */
+export const DRAIN_HELP = `SIGTERM and SIGINT drain: running jobs get 30 seconds (--drain), the rest goes back to the queue. Then it exits 0.
+A second signal, at least a second later, ends it at once with exit 1. Jobs that were running are recovered when their leases expire, and the attempt counts.
+${SIGHUP_HELP}`
 
 export interface WorkerFlags {
   readonly types?: readonly string[]

@@ -98,6 +98,40 @@ export function addDeadPurge(dead: Command, cli: Cli): void {
     })
 }
 
+export function addDeadErase(dead: Command, cli: Cli): void {
+  withFilter(withWho(dead.command('erase')))
+    .summary('erase jobs and all that is known of them')
+    .description(
+      'Erase dead letters, or by id any job that is over or gone: payload, result, error, history, and what the audit says of them. The audit keeps who, when and why.',
+    )
+    .argument('[ids...]', 'ids of jobs; or give a filter of dead letters')
+    .requiredOption('--reason <text>', 'why; recorded in the audit')
+    .option('--all', 'every dead letter')
+    .option('--jobs <modules...>', 'modules that define the types, to keep critical dead letters')
+    .option('--critical <types...>', 'types whose dead letters are kept')
+    .option('--dry-run', 'only count them')
+    .option('--force', 'erase critical ones too')
+    .addHelpText(
+      'after',
+      examples([
+        ['millrace dead erase 01K5X… --reason "request 4711"', 'one job, dead, completed or purged'],
+        [
+          'millrace dead erase --type bill --older-than 1y --reason "request 4711" --dry-run',
+          'count the matching letters',
+        ],
+      ]),
+    )
+    .action(async (ids: string[], _options, command: Command) => {
+      const flags = command.optsWithGlobals<BulkFlags>()
+      const selection = toSelection(cli, ids, flags)
+      await withDesk(cli, flags, (desk) =>
+        runBulk(cli, flags, { doing: 'erasing', done: 'erased', selection }, (options) =>
+          desk.erase(selection, acting(flags), options),
+        ),
+      )
+    })
+}
+
 interface ReplayFlags extends ActFlags {
   readonly payload?: string
   readonly force?: true

@@ -1,6 +1,6 @@
 /** What the dead-letter commands share: options, the desk and how an outcome is printed. */
 import type { Command } from 'commander'
-import type { BulkOptions, BulkOutcome } from '../../desk/bulk.ts'
+import type { BulkOptions, BulkOutcome, Refusal } from '../../desk/bulk.ts'
 import { type Desk, openDesk } from '../../desk/desk.ts'
 import type { LetterFilter, Selection } from '../../desk/selection.ts'
 import { MillraceError, OptionError } from '../../errors.ts'
@@ -141,7 +141,9 @@ const REASONS = {
   unreplayable: 'of unknown origin (discard them)',
   critical: 'critical (discard them first, or --force)',
   changed: 'changed meanwhile, or their key is in use',
-} as const
+  unfinished: 'still running or waiting, or needed by a job that is (cancel them first)',
+  unknown: 'unknown to the store and its audit',
+} as const satisfies Record<Refusal, string>
 
 function tell({ terminal }: Cli, flags: BulkFlags, done: string, outcome: BulkOutcome): void {
   if (flags.json) {
@@ -150,9 +152,9 @@ function tell({ terminal }: Cli, flags: BulkFlags, done: string, outcome: BulkOu
   }
   terminal.print(outcome.dryRun ? `${outcome.done} would be ${done}; nothing was changed` : `${outcome.done} ${done}`)
   if (outcome.dryRun) tellBefore(terminal, outcome.selection)
-  for (const name of ['replayed-too-often', 'unreplayable', 'critical', 'changed'] as const) {
-    const count = outcome.refused[name]
-    if (count !== undefined) terminal.print(`${count} left as they are: ${REASONS[name]}`)
+  for (const [name, words] of Object.entries(REASONS)) {
+    const count = Object.entries(outcome.refused).find(([why]) => why === name)?.[1]
+    if (count !== undefined) terminal.print(`${count} left as they are: ${words}`)
   }
 }
 

@@ -79,7 +79,7 @@ function busiest(types: readonly TypeLine[], max: number): readonly TypeLine[] {
 function runningLines({ running, nowMs }: TopSnapshot, canvas: Canvas): readonly string[] {
   if (running.length === 0) return [canvas.paint('dim', '  nothing')]
   const columns: readonly Column[] = [
-    { title: '  ID' },
+    { title: '  ID', whole: true },
     { title: 'TYPE' },
     { title: 'TRY', align: 'right' },
     { title: 'FOR', align: 'right' },

@@ -1,6 +1,6 @@
 import type { Mill } from '../../client/mill.ts'
 import type { Counts, TypeCounts } from '../../engine/engine.ts'
-import { redact } from '../../job/error-record.ts'
+import { redactUrl } from '../../job/error-record.ts'
 import type { JobView } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
 import { NO_COUNTS, totalOf } from '../format.ts'
@@ -41,7 +41,7 @@ export class TopWatch {
 
   constructor(mill: Mill, url: string, clock: Clock) {
     this.#mill = mill
-    this.#url = redact(url)
+    this.#url = redactUrl(url)
     this.#clock = clock
   }
 

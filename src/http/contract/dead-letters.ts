@@ -49,7 +49,7 @@ const BulkOutcome = z.object({
 /** A bulk operation that goes on after the response. Follow it by its id or in the event stream. */
 export const Operation = z.object({
   id: z.string(),
-  kind: z.enum(['replay', 'discard', 'purge']),
+  kind: z.enum(['replay', 'discard', 'purge', 'erase']),
   status: z.enum(['running', 'done', 'stopped', 'failed']),
   who: z.string(),
   reason: z.string(),
@@ -132,7 +132,7 @@ export const DEAD_LETTER_ROUTES = routes({
       audit: z.array(AuditEntry),
       /** Whether this process has the definition, and so checks an edited payload. */
       checked: z.boolean(),
-      /** Whether parts of the payload are redacted; it can then be replayed, but not edited. */
+      /** Whether parts of the payload are redacted. In an edited payload `[redacted]` at the same place keeps the stored value. */
       redacted: z.boolean(),
     }),
   },
@@ -185,6 +185,17 @@ export const DEAD_LETTER_ROUTES = routes({
     method: 'post',
     path: '/api/v1/dead-letters/purge',
     summary: 'Deletes a selection for good, with a reason. Critical types need force.',
+    role: 'admin',
+    needs: 'deadLetters',
+    body: z.strictObject({ ...bulk, reason }),
+    answer: BulkAnswer,
+    status: 202,
+  },
+  eraseJobs: {
+    method: 'post',
+    path: '/api/v1/dead-letters/erase',
+    summary:
+      'Erases dead letters, or by id any jobs that are over or gone, with a reason: also what the audit says of them. Critical dead letters need force.',
     role: 'admin',
     needs: 'deadLetters',
     body: z.strictObject({ ...bulk, reason }),

@@ -73,6 +73,7 @@ export const JOB_ROUTES = routes({
     body: z.strictObject({
       type: typeName,
       payload: z.unknown(),
+      name: z.string().min(1).max(256).optional(),
       priority: z.number().int().min(1).max(10).optional(),
       attempts: z.number().int().min(1).max(100).optional(),
       delay: Duration.optional(),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ALERT_SUBJECTS } from '../../observe/alerts/rule.ts'
 import { ROLES, routes } from './route.ts'
 import { ByReason, TypeCounts, typeName } from './shapes.ts'
 
@@ -19,6 +20,8 @@ export const Overview = z.object({
   workers: z.number(),
   alertsFiring: z.number(),
   health: z.enum(['healthy', 'degraded', 'unhealthy']),
+  /** Why it is not healthy: a sentence for each check that is not. */
+  reasons: z.array(z.object({ check: z.enum(['engine', 'workers', 'queues', 'deadLetters']), text: z.string() })),
 })
 
 /** What happened in one step. Rates and latencies are null when this process cannot know them. */
@@ -84,6 +87,12 @@ export const Alert = z.object({
   resolvedAtMs: z.number().nullable(),
   text: z.string(),
   labels: z.record(z.string(), z.string()),
+  /** What was measured, and from where on the rule is raised. */
+  value: z.number().nullable().optional(),
+  threshold: z.number().nullable().optional(),
+  unit: z.enum(['ms', 'share']).optional(),
+  /** What it is about. */
+  about: z.enum(ALERT_SUBJECTS).optional(),
 })
 
 const Topic = z.object({
@@ -109,7 +118,7 @@ export const OPERATING_ROUTES = routes({
       version: z.string(),
       engine: z.string(),
       capabilities: z.record(z.string(), z.unknown()),
-      /** Which facets the engine has. */
+      /** Which facets the engine has, and which pages workloads have added. */
       facets: z.record(z.string(), z.boolean()),
     }),
   },

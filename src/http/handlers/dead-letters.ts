@@ -3,13 +3,15 @@ import type { Desk } from '../../desk/desk.ts'
 import { type Letter, type LetterFilter, type Selection, toLetter } from '../../desk/selection.ts'
 import { deadLettersOf } from '../../engine/capability-checks.ts'
 import { AUDIT_ACTIONS, type DeadLetterFilter } from '../../engine/dead-letters.ts'
-import { OptionError, UnsupportedError } from '../../errors.ts'
+import { MillraceError, OptionError, UnsupportedError } from '../../errors.ts'
 import { omitUndefined } from '../../job/known-options.ts'
+import { hasPlaceholder } from '../../job/redaction.ts'
 import type { AdminContext } from '../context.ts'
 import type { DEAD_LETTER_ROUTES } from '../contract/dead-letters.ts'
+import { type KeptSecrets, keepSecrets, withoutSecrets } from '../kept-secrets.ts'
 import type { OperationView } from '../operations.ts'
 import { readAuditCursor, readLetterCursor, scan, toCursor } from '../paging.ts'
-import { refusePlaceholder } from '../redaction.ts'
+import { refusePlaceholder } from '../placeholders.ts'
 import type { Call, Handlers } from '../routing.ts'
 import { auditOf, detailOf, historyOf, summaryOf } from './views.ts'
 
@@ -63,7 +65,7 @@ function readHandlers(
         ...{ error, fingerprint, history: historyOf(history) },
         audit: audit.map((entry) => auditOf(entry, redaction)),
         checked: admin.jobs.has(job.type),
-        redacted: redaction.payload(job.type, job.payload).redacted,
+        redacted: redaction.payload(job.type, job.payload, job.options?.name ?? job.type).redacted,
       }
     },
     async listAudit({ query }) {
@@ -93,13 +95,15 @@ function actionHandlers(
   admin: AdminContext,
 ): Pick<
   LetterRoutes,
-  'replayDeadLetter' | 'replayDeadLetters' | 'discardDeadLetters' | 'undoDiscard' | 'purgeDeadLetters'
+  'replayDeadLetter' | 'replayDeadLetters' | 'discardDeadLetters' | 'undoDiscard' | 'purgeDeadLetters' | 'eraseJobs'
 > {
   return {
     async replayDeadLetter({ params: { id }, body }, { caller }) {
-      const { reason, payload, force, dryRun } = body
+      const { reason, force, dryRun } = body
+      const { payload, secrets } = await withKeptSecrets(admin, id, body.payload)
       refusePlaceholder(payload)
-      await deskOf(admin).replay(id, omitUndefined({ who: caller.who, reason }), { payload, force, dryRun })
+      const by = omitUndefined({ who: caller.who, reason })
+      await withoutSecrets(secrets, () => deskOf(admin).replay(id, by, { payload, force, dryRun }))
       return { id, replayed: !dryRun }
     },
     replayDeadLetters: ({ body }, call) => bulk(admin, call, 'replay', body),
@@ -109,10 +113,19 @@ function actionHandlers(
       return { id, undone: true }
     },
     purgeDeadLetters: ({ body }, call) => bulk(admin, call, 'purge', body),
+    eraseJobs: ({ body }, call) => bulk(admin, call, 'erase', body),
   }
 }
 
-const DESK_METHODS = { replay: 'replayAll', discard: 'discard', purge: 'purge' } as const
+/** Only from this letter, and each only where it was shown as a placeholder. */
+async function withKeptSecrets({ mill, redaction }: AdminContext, id: string, payload: unknown): Promise<KeptSecrets> {
+  if (!hasPlaceholder(payload)) return { payload, secrets: [] }
+  const [letter] = await deadLettersOf(mill.engine).list({ ids: [id] })
+  if (letter !== undefined) return keepSecrets(redaction, toLetter(letter).job, payload)
+  throw new MillraceError('ERR_JOB_UNKNOWN', `Dead letter not found: ${id}; it was replayed or removed`)
+}
+
+const DESK_METHODS = { replay: 'replayAll', discard: 'discard', purge: 'purge', erase: 'erase' } as const
 
 interface BulkBody {
   readonly selection: { readonly ids: readonly string[] } | Readonly<Record<string, unknown>>

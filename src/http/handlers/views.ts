@@ -2,9 +2,9 @@
 import type { z } from 'zod'
 import type { AuditEntry } from '../../engine/dead-letters.ts'
 import type { JobEvent, JobView } from '../../job/job.ts'
+import type { Redaction } from '../../job/redaction.ts'
 import type { DeepReadonly } from '../contract/route.ts'
 import type { AuditEntry as AuditShape, JobDetail, JobSummary } from '../contract/shapes.ts'
-import type { Redaction } from '../redaction.ts'
 
 export function summaryOf(job: JobView, redaction: Redaction): DeepReadonly<z.output<typeof JobSummary>> {
   return { ...job, ...timesOf(job), progress: redaction.named(job.progress) }
@@ -33,7 +33,7 @@ export function detailOf(job: JobView, redaction: Redaction): DeepReadonly<z.out
   return {
     ...job,
     ...timesOf(job),
-    payload: redaction.payload(job.type, job.payload).value,
+    payload: redaction.payload(job.type, job.payload, job.options?.name ?? job.type).value,
     progress: redaction.named(job.progress),
     result: redaction.named(job.result),
     options: job.options === null ? null : { ...job.options },

@@ -49,6 +49,7 @@ export const JOB_CASES: Cases<keyof typeof JOB_ROUTES> = {
     const body = {
       type: 'bill',
       payload: { n: 1 },
+      name: 'invoice',
       priority: 2,
       delay: '1h',
       key: 'a',
@@ -58,6 +59,7 @@ export const JOB_CASES: Cases<keyof typeof JOB_ROUTES> = {
     const job = await mill.job(id)
     assert.deepEqual([status, job?.priority, job?.key, job?.tenant], ['enqueued', 2, 'a', { orgId: 'o' }])
     assert.equal((job?.runAtMs ?? 0) - (job?.createdAtMs ?? 0), 3_600_000)
+    assert.deepEqual(job?.options, { name: 'invoice' })
     assert.deepEqual(await ask('enqueueJob', { body }), { id, status: 'duplicate' })
     const wrong = await send('enqueueJob', { body: { type: 'bill', payload: { n: 'one' } } })
     assert.deepEqual([wrong.status, wrong.body.code], [400, 'ERR_PAYLOAD_INVALID'])

@@ -1,0 +1,79 @@
+/** `/metrics` and `/health`, for a worker, which serves nothing else. */
+import type { RequestListener } from 'node:http'
+import type { Command } from 'commander'
+import { presenceIn } from '../../engine/presence.ts'
+import { OptionError } from '../../errors.ts'
+import { HOST_DEFAULT, listenOn } from '../../http/server.ts'
+import { errorText } from '../../job/error-record.ts'
+import { omitUndefined } from '../../job/known-options.ts'
+import { metricsPrefixOption, wholeNumber } from '../arguments.ts'
+import type { Cli } from '../cli.ts'
+import { type Serve, serveNothing } from './serve.ts'
+
+export interface MetricsFlags {
+  readonly metricsPort?: number
+  readonly metricsPrefix?: string
+}
+
+export function addMetricsOptions(command: Command): Command {
+  return command
+    .option(
+      '--metrics-port <n>',
+      `serve /metrics and /health on this port of ${HOST_DEFAULT}; 0 takes any free one (default: off)`,
+      wholeNumber,
+    )
+    .addOption(metricsPrefixOption())
+}
+
+export function serveMetrics({ clock }: Cli, { metricsPort, metricsPrefix }: MetricsFlags): Serve {
+  if (metricsPort === undefined) {
+    if (metricsPrefix !== undefined) throw new OptionError('--metrics-prefix names metrics; add --metrics-port')
+    return serveNothing
+  }
+  return async (mill, _jobs, log) => {
+    const { attachMetrics, checkHealth } = await import('../../observe/index.ts')
+    const metrics = await attachMetrics(mill, { clock, ...omitUndefined({ prefix: metricsPrefix }) })
+    const presence = presenceIn(mill.engine)
+    // Without presence no worker can be missing.
+    const workers = presence === undefined ? { presence: { list: async () => [] }, minWorkers: 0 } : { presence }
+    const answers: Answers = {
+      '/metrics': async () => ({ status: 200, type: metrics.contentType, text: await metrics.collectMetrics() }),
+      '/health': async () => {
+        const health = await checkHealth(mill, { ...workers, clock })
+        const status = health.status === 'unhealthy' ? 503 : 200
+        return { status, type: 'application/json', text: JSON.stringify(health) }
+      },
+    }
+    const listening = await listenOn(listenerOf(answers), { port: metricsPort, host: HOST_DEFAULT })
+    log.info('Metrics are served', { url: `${listening.url}/metrics` })
+    return {
+      async close() {
+        metrics.detach()
+        await listening.close()
+      },
+    }
+  }
+}
+
+interface Answer {
+  readonly status: number
+  readonly type: string
+  readonly text: string
+}
+
+type Answers = Readonly<Record<string, () => Promise<Answer>>>
+
+function listenerOf(answers: Answers): RequestListener {
+  return ({ url = '' }, response) => {
+    const answer = Object.hasOwn(answers, url) ? answers[url] : undefined
+    if (answer === undefined) {
+      response.writeHead(404).end()
+      return
+    }
+    answer().then(
+      ({ status, type, text }) =>
+        response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text),
+      (error: unknown) => response.writeHead(500).end(errorText(error)),
+    )
+  }
+}

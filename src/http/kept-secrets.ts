@@ -1,0 +1,77 @@
+/** Edits of a payload that was shown without its secrets: a placeholder that still stands where it was shown keeps the stored value. */
+import { isDeepStrictEqual } from 'node:util'
+import { isMillraceError, PayloadError } from '../errors.ts'
+import type { JobView } from '../job/job.ts'
+import { REDACTED, type Redaction } from '../job/redaction.ts'
+
+type StoredPayload = Pick<JobView, 'type' | 'payload'> & Partial<Pick<JobView, 'options'>>
+
+export interface KeptSecrets {
+  readonly payload: unknown
+  /** The stored values that took the place of placeholders. */
+  readonly secrets: readonly unknown[]
+}
+
+/** Placeholders at any other place stay, for `refusePlaceholder`: a secret never moves to a part that is shown. */
+export function keepSecrets(redaction: Redaction, stored: StoredPayload, edited: unknown): KeptSecrets {
+  const secrets: unknown[] = []
+  const keep = (part: unknown, shown: unknown, raw: unknown): unknown => {
+    if (part === REDACTED && shown === REDACTED && raw !== undefined) {
+      secrets.push(raw)
+      return raw
+    }
+    if (Array.isArray(part) && Array.isArray(shown) && Array.isArray(raw)) {
+      return areInPlace(part, shown) ? part.map((item, index) => keep(item, shown[index], raw[index])) : part
+    }
+    if (!isRecord(part) || !isRecord(shown) || !isRecord(raw)) return part
+    const entries = Object.entries(part).map(([name, value]) => [name, keep(value, own(shown, name), own(raw, name))])
+    return Object.fromEntries(entries)
+  }
+  const { type, payload: text, options } = stored
+  const payload = keep(edited, redaction.payload(type, text, options?.name ?? type).value, parsed(text))
+  return { payload, secrets }
+}
+
+/** Whether no item was added, removed or moved: a position is all that tells which item a secret belongs to. */
+function areInPlace(items: readonly unknown[], shown: readonly unknown[]): boolean {
+  if (items.length !== shown.length) return false
+  return items.every((item, index) => {
+    const isUnchanged = isDeepStrictEqual(item, shown[index])
+    return isUnchanged || !shown.some((other) => isDeepStrictEqual(item, other))
+  })
+}
+
+/** Schema libraries may quote the value that does not fit. An error that quotes a kept secret is told without it. */
+export async function withoutSecrets<Answer>(secrets: readonly unknown[], act: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await act()
+  } catch (error) {
+    if (!isMillraceError(error) || !leavesOf(secrets).some((text) => error.message.includes(text))) throw error
+    throw new PayloadError(
+      'ERR_PAYLOAD_INVALID',
+      `the payload does not fit its schema, and the reason quotes a kept secret, so it is not shown; type new values for '${REDACTED}'`,
+    )
+  }
+}
+
+function leavesOf(value: unknown): readonly string[] {
+  if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(leavesOf)
+  return value === null || value === '' || typeof value === 'boolean' ? [] : [String(value)]
+}
+
+function own(of: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(of, name) ? of[name] : undefined
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** What another program stored may be no JSON; it is shown as text. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
