@@ -1,8 +1,8 @@
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Api, type Problem } from './api/client.ts'
 import { AccessContext } from './api/context.ts'
 import type { Session } from './api/shapes.ts'
-import { keepToken, readToken } from './api/token.ts'
+import { keepToken, OtherTabs, readToken } from './api/token.ts'
 import { LiveContext } from './live/context.ts'
 import { Live } from './live/live.ts'
 import { pause } from './live/pause.ts'
@@ -45,8 +45,10 @@ function useLiveStream(api: Api, isWanted: boolean): Live {
   return live
 }
 
-export function App() {
+/** Asks for the session, and for a token where one is needed: the other tabs first, then the user. */
+function useGate() {
   const [gate, setGate] = useState<Gate>({ at: 'knocking' })
+  const tabs = useRef<OtherTabs | null>(null)
   const askForToken = useCallback(() => {
     setGate({ at: 'token', wasRefused: readToken() !== null })
     keepToken(null)
@@ -57,7 +59,22 @@ export function App() {
     if (result.ok) setGate({ at: 'open', session: result.value })
     else if (result.problem.status !== 401) setGate({ at: 'shut', problem: result.problem })
   }, [api])
-  useEffect(() => void knock(), [knock])
+  useEffect(() => {
+    const others = new OtherTabs(root, {
+      onToken: () => void knock(),
+      onForgotten: () => setGate((now) => (now.at === 'open' ? { at: 'token', wasRefused: false } : now)),
+    })
+    tabs.current = others
+    // Beside the request: a server without tokens must not be waited for.
+    if (readToken() === null) others.ask()
+    void knock()
+    return () => others.close()
+  }, [knock])
+  return { gate, setGate, api, knock, tabs }
+}
+
+export function App() {
+  const { gate, setGate, api, knock, tabs } = useGate()
   useEffect(() => {
     if (gate.at !== 'shut') return
     const timer = setTimeout(() => void knock(), KNOCK_AGAIN_MS)
@@ -68,16 +85,18 @@ export function App() {
     if (gate.at !== 'open') return null
     const signOut = (): void => {
       keepToken(null)
+      tabs.current?.forget()
       setGate({ at: 'knocking' })
       void knock()
     }
     return { api, session: gate.session, signOut }
-  }, [api, gate, knock])
+  }, [api, gate, knock, setGate, tabs])
 
   if (gate.at === 'token') {
     const onToken = (token: string): void => {
       keepToken(token)
       void knock()
+      tabs.current?.give(token)
     }
     return <TokenPrompt wasRefused={gate.wasRefused} onToken={onToken} />
   }

@@ -42,6 +42,28 @@ test('a token is asked for, a wrong one refused, and a role sees what it may do'
   await page.getByText('by otto').waitFor()
 })
 
+test('a second tab has the token of the first, until it is forgotten in any of them', async (t) => {
+  const { mill, visit, url } = await serve(t, { jobs: [greet], tokens: TOKENS })
+  await mill.enqueue(greet, {})
+  const first = await visit('queues', { refusals: [401] })
+  await first.getByRole('textbox', { name: 'Token' }).fill(TOKENS[0].token)
+  await first.getByRole('button', { name: 'Open' }).click()
+  await first.getByText('vera · viewer').waitFor()
+  const second = await first.context().newPage()
+  await second.goto(`${url}/#/jobs`)
+  await second.getByText('vera · viewer').waitFor()
+  // It is never on the disk.
+  assert.doesNotMatch(await second.evaluate<string>('JSON.stringify(localStorage) + document.cookie'), /viewer-/)
+  await second.getByRole('button', { name: 'Forget the token' }).click()
+  for (const tab of [first, second]) await tab.getByRole('textbox', { name: 'Token' }).waitFor()
+  // A tab that waits opens when another one gets a token.
+  await second.getByRole('textbox', { name: 'Token' }).fill(TOKENS[1].token)
+  await second.getByRole('button', { name: 'Open' }).click()
+  for (const tab of [first, second]) await tab.getByText('otto · operator').waitFor()
+  const stranger = await visit('queues', { refusals: [401] })
+  await stranger.getByRole('textbox', { name: 'Token' }).waitFor()
+})
+
 test('everything is reached by the keyboard, and a dialog keeps and gives back the focus', async (t) => {
   const { mill, visit } = await serve(t, { jobs: [greet] })
   await mill.enqueue(greet, {})

@@ -1,12 +1,40 @@
 /** What holds for every page: text stays text, nobody is shut out, nothing runs over the edge of a phone. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { seriousFaults } from './axe.ts'
 import { PHONE } from './browser.ts'
 import { goTo, MARKUP, setFullScene } from './full-scene.ts'
 import { useDashboard } from './served-dashboard.ts'
 
 const serve = useDashboard()
+
+/** What is wider than the window, or is cut off at its edge without a way to scroll there. */
+function overTheEdge(page: Page): Promise<readonly string[]> {
+  return page.evaluate<readonly string[]>(`(() => {
+    const width = document.documentElement.clientWidth
+    const scrolls = (element) => {
+      for (let box = element; box !== null; box = box.parentElement) {
+        const style = getComputedStyle(box)
+        if (['auto', 'scroll'].includes(style.overflowX) || style.textOverflow === 'ellipsis') return true
+      }
+      return false
+    }
+    const cut = [...document.querySelectorAll('main *')].filter((element) => {
+      const { left, right, width: wide, height } = element.getBoundingClientRect()
+      return wide > 1 && height > 1 && (right > width + 1 || left < -1) && !scrolls(element)
+    })
+    const page = document.documentElement.scrollWidth > width ? ['the page is ' + document.documentElement.scrollWidth + ' px wide'] : []
+    return [...page, ...cut.slice(0, 3).map(({ outerHTML }) => outerHTML.slice(0, 120))]
+  })()`)
+}
+
+test('the first page of an empty mill is no wider than a phone', async (t) => {
+  const { visit } = await serve(t, { jobs: [] })
+  const page = await visit('', { viewport: PHONE, hasTouch: true, isMobile: true })
+  await page.getByRole('heading', { name: 'No jobs yet' }).waitFor()
+  assert.deepEqual(await overTheEdge(page), [])
+})
 
 test('on every page', async (t) => {
   const { url, places, visit } = await setFullScene(t, serve)
@@ -46,13 +74,12 @@ test('on every page', async (t) => {
     })
   }
 
-  await t.test('nothing is wider than a phone', async () => {
+  await t.test('nothing is wider than a phone, however long the name of a type is', async () => {
     const page = await visit('', { viewport: PHONE, hasTouch: true, isMobile: true })
     const tooWide: string[] = []
     for (const place of places) {
       await goTo(page, url, place)
-      const width = await page.evaluate<number>('document.documentElement.scrollWidth')
-      if (width > PHONE.width) tooWide.push(`#/${place.address} is ${width} px wide`)
+      for (const part of await overTheEdge(page)) tooWide.push(`#/${place.address}: ${part}`)
     }
     assert.deepEqual(tooWide, [])
     await page.getByRole('button', { name: 'Menu' }).click()

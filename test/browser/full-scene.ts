@@ -10,22 +10,29 @@ import type { Serve, Served } from './served-dashboard.ts'
 /** Each runs `ran` if it ever becomes part of a page. */
 export const MARKUP = `<img src=x onerror="ran()"><script>ran()</script>"><svg onload="ran()">`
 
-const order = defineJob({ type: 'pack-order', payload: z.object({ note: z.string() }), run: () => ({ note: MARKUP }) })
+/** As long as a type may be, without a place to break it. */
+const long = (name: string): string => name.padEnd(128, 'n')
+
+const order = defineJob({
+  type: long('pack-order'),
+  payload: z.object({ note: z.string() }),
+  run: () => ({ note: MARKUP }),
+})
 const reject = defineJob({
-  type: 'charge-card',
+  type: long('charge-card'),
   run: () => {
     throw new NonRetryable(`refused: ${MARKUP}`)
   },
 })
 /** Runs until the test is over. */
 const encode = defineJob({
-  type: 'encode-film',
+  type: long('encode-film'),
   async run({ progress, signal }) {
     await progress({ percent: 40, text: MARKUP })
     await new Promise((resolve) => signal.addEventListener('abort', resolve))
   },
 })
-const remind = defineJob({ type: 'remind', schedule: '0 3 * * *', run: () => null })
+const remind = defineJob({ type: long('remind'), schedule: '0 3 * * *', run: () => null })
 const JOBS = [order, reject, encode, remind]
 
 export interface Place {

@@ -48,14 +48,15 @@ export class Api {
     const parts: Parts = request ?? {}
     const { method, path } = addressOf(id, parts)
     const writes = method !== 'GET'
+    const token = this.#options.token()
     try {
       const response = await this.#fetch(this.#url(path), {
         method,
-        headers: this.#headers(writes ? { 'content-type': 'application/json' } : {}),
+        headers: headersOf(token, writes ? { 'content-type': 'application/json' } : {}),
         ...(method === 'POST' && { body: JSON.stringify(parts.body ?? {}) }),
         ...(signal !== undefined && { signal }),
       })
-      if (!response.ok) return { ok: false, problem: await this.#problem(response) }
+      if (!response.ok) return { ok: false, problem: await this.#problem(response, token) }
       // The server has validated the answer by the same contract.
       return { ok: true, value: (await response.json()) as Answer<Routes[Id]> }
     } catch (error) {
@@ -65,10 +66,11 @@ export class Api {
 
   /** The event stream's bytes. */
   async stream(signal: AbortSignal): Promise<Result<ReadableStream<Uint8Array<ArrayBuffer>>>> {
+    const token = this.#options.token()
     try {
-      const headers = this.#headers({ accept: 'text/event-stream' })
+      const headers = headersOf(token, { accept: 'text/event-stream' })
       const response = await this.#fetch(this.#url(STREAM_PLACE), { headers, signal, cache: 'no-store' })
-      if (!response.ok || response.body === null) return { ok: false, problem: await this.#problem(response) }
+      if (!response.ok || response.body === null) return { ok: false, problem: await this.#problem(response, token) }
       return { ok: true, value: response.body }
     } catch (error) {
       return { ok: false, problem: unreachable(error) }
@@ -79,16 +81,16 @@ export class Api {
     return this.#options.root.replace(/\/$/, '') + path
   }
 
-  #headers(more: Record<string, string>): Record<string, string> {
-    const token = this.#options.token()
-    return { accept: 'application/json', ...more, ...(token !== null && { authorization: `Bearer ${token}` }) }
-  }
-
-  async #problem(response: Response): Promise<Problem> {
-    if (response.status === 401) this.#options.onUnauthorized()
+  async #problem(response: Response, token: string | null): Promise<Problem> {
+    // Meanwhile another tab may have handed over a token, which this answer says nothing about.
+    if (response.status === 401 && token === this.#options.token()) this.#options.onUnauthorized()
     const text = await response.text().catch(() => '')
     return problemFrom(response.status, text)
   }
+}
+
+function headersOf(token: string | null, more: Record<string, string>): Record<string, string> {
+  return { accept: 'application/json', ...more, ...(token !== null && { authorization: `Bearer ${token}` }) }
 }
 
 /** A proxy may answer with anything, so the shape of an error is not certain. */

@@ -2,7 +2,7 @@
  * The paths of the routes. The contract with its validation would triple the page's size, so the paths are repeated here;
  * the type rejects one that differs from the contract.
  */
-import type { RouteId, Routes } from '../../../src/http/contract/index.ts'
+import type { RouteId, Routes } from './shapes.ts'
 
 export const PLACES: { readonly [Id in RouteId]: `${Routes[Id]['method']} ${Routes[Id]['path']}` } = {
   showSession: 'get /api/v1/session',
@@ -33,10 +33,17 @@ export const PLACES: { readonly [Id in RouteId]: `${Routes[Id]['method']} ${Rout
   discardDeadLetters: 'post /api/v1/dead-letters/discard',
   undoDiscard: 'post /api/v1/dead-letters/{id}/undo',
   purgeDeadLetters: 'post /api/v1/dead-letters/purge',
+  eraseJobs: 'post /api/v1/dead-letters/erase',
   listOperations: 'get /api/v1/operations',
   showOperation: 'get /api/v1/operations/{id}',
   stopOperation: 'delete /api/v1/operations/{id}',
   listAudit: 'get /api/v1/audit',
+  listWebhooks: 'get /api/v1/webhooks',
+  listWebhookDeliveries: 'get /api/v1/webhook-deliveries',
+  enableWebhook: 'post /api/v1/webhooks/{id}/enable',
+  disableWebhook: 'post /api/v1/webhooks/{id}/disable',
+  testWebhook: 'post /api/v1/webhooks/{id}/test',
+  redeliverWebhook: 'post /api/v1/webhook-deliveries/{id}/redeliver',
 }
 
 export const STREAM_PLACE: typeof import('../../../src/http/contract/index.ts').STREAM_PATH = '/api/v1/events'

@@ -1,11 +1,15 @@
+import { useSession } from '../api/context.ts'
 import type { Alert } from '../api/shapes.ts'
 import { useAnswer } from '../api/use-answer.ts'
 import { useFresh } from '../live/context.ts'
 import { Badge } from '../parts/badge.tsx'
+import { duration, numeral } from '../parts/format.ts'
 import { Card, PageFrame } from '../parts/page.tsx'
 import { Answered, EmptyState } from '../parts/states.tsx'
 import { Ago, Since } from '../parts/time.tsx'
 import { type Label, severityTone } from '../parts/words.ts'
+import { type Page, routeTo } from '../router/route.ts'
+import { placesFor } from '../shell/navigation.ts'
 
 function labelOf({ status, severity }: Alert): Label {
   switch (status) {
@@ -64,8 +68,48 @@ function AlertList({ alerts }: { readonly alerts: readonly Alert[] }) {
   )
 }
 
+/** What was measured and the threshold, if the rule compares with one. */
+function measured({ value, threshold, unit }: Alert): string | null {
+  const shown = (number: number): string => {
+    if (unit === 'ms') return duration(number)
+    return unit === 'share' ? `${Math.round(number * 1_000) / 10} %` : numeral(number)
+  }
+  if (threshold === null || threshold === undefined) return null
+  return value === null || value === undefined
+    ? `threshold ${shown(threshold)}`
+    : `value ${shown(value)}, threshold ${shown(threshold)}`
+}
+
+interface Cause {
+  readonly page: Page
+  readonly href: string
+  readonly text: string
+}
+
+/** Where the cause is seen; null when no page shows it. */
+function causeOf({ about, labels }: Alert): Cause | null {
+  const { type, topic, job } = labels
+  if (job !== undefined) return { page: 'jobs', href: routeTo('jobs', job), text: 'See the job' }
+  const page = about ?? (topic === undefined ? (type === undefined ? null : 'jobs') : 'topics')
+  if (page === null) return null
+  const isFiltered = type !== undefined && (page === 'jobs' || page === 'dead-letters')
+  return {
+    page,
+    href: routeTo(page, null, isFiltered ? { type } : {}),
+    text: `See the ${page.replace('-', ' ')}${isFiltered ? ` of ${type}` : ''}`,
+  }
+}
+
+function CauseLink({ alert }: { readonly alert: Alert }) {
+  const session = useSession()
+  const cause = causeOf(alert)
+  const isThere = placesFor(session).some(({ page }) => page === cause?.page)
+  return cause === null || !isThere ? null : <a href={cause.href}>{cause.text}</a>
+}
+
 function AlertCard({ alert }: { readonly alert: Alert }) {
   const label = labelOf(alert)
+  const value = measured(alert)
   return (
     <Card look={`tone-edge-${label.tone}`}>
       <header class="worker-head">
@@ -74,6 +118,8 @@ function AlertCard({ alert }: { readonly alert: Alert }) {
       </header>
       <p>{alert.text}</p>
       <p class="quiet alert-foot">
+        <CauseLink alert={alert} />
+        {value !== null && <span>{value}</span>}
         {alert.resolvedAtMs === null ? (
           <span>
             for <Since atMs={alert.sinceMs} />

@@ -3,6 +3,8 @@ import { JobId } from '../parts/id.tsx'
 import { Card } from '../parts/page.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { Ago } from '../parts/time.tsx'
+import { EditedParts } from './edited-payload.tsx'
+import { editOf } from './payload-edit.ts'
 
 const ACTIONS: Readonly<Record<string, string>> = {
   replay: 'replayed',
@@ -18,6 +20,10 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'schedule-pause': 'paused schedule',
   'schedule-resume': 'resumed schedule',
   'schedule-run': 'ran schedule',
+  'webhook-enable': 'enabled webhook',
+  'webhook-disable': 'disabled webhook',
+  'webhook-test': 'tested webhook',
+  'webhook-redeliver': 'redelivered webhook',
   'schedule-remove': 'removed schedule',
   forget: 'forgot',
 }
@@ -26,13 +32,26 @@ export const AUDIT_WORDS = Object.keys(ACTIONS)
 
 const WHEN: Column<AuditEntry> = { key: 'when', title: 'When', cell: ({ atMs }) => <Ago atMs={atMs} /> }
 const WHO: Column<AuditEntry> = { key: 'who', title: 'Who', cell: ({ who }) => <strong>{who}</strong> }
-const DID: Column<AuditEntry> = { key: 'did', title: 'Did', cell: ({ action }) => ACTIONS[action] ?? action }
+const DID: Column<AuditEntry> = {
+  key: 'did',
+  title: 'Did',
+  cell: (entry) => (
+    <div>
+      {ACTIONS[entry.action] ?? entry.action}
+      {editOf(entry) !== null && ', payload edited'}
+      <EditedParts entry={entry} />
+    </div>
+  ),
+}
 const WHAT: Column<AuditEntry> = {
   key: 'what',
   title: 'To what',
   cell: ({ jobId, type, subject }) => (
     <>
-      {subject ?? type} {jobId !== '' && <JobId id={jobId} />}
+      <span class="name" title={subject ?? type}>
+        {subject ?? type}
+      </span>{' '}
+      {jobId !== '' && <JobId id={jobId} />}
     </>
   ),
 }

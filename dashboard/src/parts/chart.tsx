@@ -106,6 +106,11 @@ const POWERS_OF_MS: uPlot.Axis = {
   filter: (_, splits) => splits,
 }
 
+/** 1, 2 and 5 times a power of ten: the labels of a step of 2.5 would be rounded to 0, 3, 5 and 8. */
+const STEPS: readonly number[] = Array.from({ length: 10 }, (_, power) =>
+  [1, 2, 5].map((digit) => digit * 10 ** power),
+).flat()
+
 const STEPS_SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600]
 
 const clockTime = (seconds: number): string => timeOfDay(seconds * 1_000, seconds * 1_000)
@@ -141,7 +146,14 @@ function optionsOf(
         incrs: STEPS_SECONDS,
         values: (_, splits) => splits.map(clockTime),
       },
-      { ...axis, size: 54, space: 34, values: (_, splits) => splits.map(format), ...(isLog && POWERS_OF_MS) },
+      {
+        ...axis,
+        size: 54,
+        space: 34,
+        incrs: [...STEPS],
+        values: (_, splits) => splits.map(format),
+        ...(isLog && POWERS_OF_MS),
+      },
     ],
     series: [
       {},

@@ -140,3 +140,20 @@ export function ActButton({ children, icon, needs, onClick, look, label, disable
     </button>
   )
 }
+
+interface SegmentProps {
+  readonly group: string
+  readonly text: string
+  readonly isChosen: boolean
+  readonly choose: () => void
+}
+
+/** One of a few choices that stand side by side; they share the name of their group. */
+export function Segment({ group, text, isChosen, choose }: SegmentProps) {
+  return (
+    <label class="segment">
+      <input type="radio" name={group} checked={isChosen} onChange={choose} />
+      <span>{text}</span>
+    </label>
+  )
+}

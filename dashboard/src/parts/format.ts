@@ -58,6 +58,9 @@ const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFracti
 
 export const whole = (count: number): string => WHOLE.format(count)
 
+/** With one decimal place where there is one. */
+export const numeral = (value: number): string => ONE_PLACE.format(value)
+
 /** Exact up to a million, then `1.2M`: a tile has room for seven characters. */
 export const brief = (count: number): string => (count < 1_000_000 ? whole(count) : COMPACT.format(count))
 

@@ -18,12 +18,11 @@ interface JsonFieldProps {
   /** The server's issues with the value. */
   readonly issues: readonly { readonly path: string; readonly message: string }[]
   readonly rows?: number
-  readonly isReadOnly?: boolean
   readonly hint?: string
 }
 
 /** A JSON field, checked while typing, with the server's issues below it. */
-export function JsonField({ label, value, onInput, issues, rows = 12, isReadOnly = false, hint }: JsonFieldProps) {
+export function JsonField({ label, value, onInput, issues, rows = 12, hint }: JsonFieldProps) {
   const id = useId()
   const json = readJson(value)
   const isWrong = !json.ok || issues.length > 0
@@ -36,7 +35,6 @@ export function JsonField({ label, value, onInput, issues, rows = 12, isReadOnly
         rows={rows}
         spellcheck={false}
         autoComplete="off"
-        readOnly={isReadOnly}
         value={value}
         aria-invalid={isWrong}
         aria-describedby={`${id}-said`}

@@ -29,21 +29,28 @@ export function MaybeAgo({ atMs, otherwise = '–' }: { readonly atMs: number | 
   return atMs === null ? <span class="quiet">{otherwise}</span> : <Ago atMs={atMs} />
 }
 
-const ISO = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/
+/** With the distance that the server adds, which was right when it was written. */
+const ISO = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z(?: \((?:in [^()]+|[^()]+ ago)\))?)/
 
-/** The server's sentence, with its times in the browser's time zone. */
+/** The server's sentence, with its times in the browser's time zone, and how far they are from now. */
 export function Timed({ text }: { readonly text: string }) {
   const parts = text.split(ISO)
+  return <>{parts.map((part, index) => (index % 2 === 0 ? part : <Moment key={part} text={part} />))}</>
+}
+
+function Moment({ text }: { readonly text: string }) {
+  const [iso = '', far] = text.split(' (')
+  const atMs = Date.parse(iso)
   return (
     <>
-      {parts.map((part, index) =>
-        index % 2 === 0 ? (
-          part
-        ) : (
-          <time key={part} dateTime={part} title={exact(Date.parse(part))}>
-            {timeOfDay(Date.parse(part), nowMs())}
-          </time>
-        ),
+      <time dateTime={iso} title={exact(atMs)}>
+        {timeOfDay(atMs, nowMs())}
+      </time>
+      {far !== undefined && (
+        <>
+          {' '}
+          (<Ago atMs={atMs} />)
+        </>
       )}
     </>
   )

@@ -9,6 +9,7 @@ export const PAGES = [
   'schedules',
   'queues',
   'topics',
+  'webhooks',
   'alerts',
   'audit',
 ] as const

@@ -9,6 +9,7 @@ import { OverviewPage } from '../pages/overview/overview.tsx'
 import { QueuesPage } from '../pages/queues.tsx'
 import { SchedulesPage } from '../pages/schedules.tsx'
 import { TopicsPage } from '../pages/topics.tsx'
+import { WebhooksPage } from '../pages/webhooks.tsx'
 import { WorkersPage } from '../pages/workers.tsx'
 import { PageFrame } from '../parts/page.tsx'
 import { EmptyState } from '../parts/states.tsx'
@@ -40,6 +41,8 @@ function PageOf({ page, id, query }: { page: Page; id: string | null; query: Rou
       return <QueuesPage />
     case 'topics':
       return <TopicsPage />
+    case 'webhooks':
+      return <WebhooksPage query={query} />
     case 'alerts':
       return <AlertsPage />
     case 'audit':

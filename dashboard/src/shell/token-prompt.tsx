@@ -35,7 +35,7 @@ export function TokenPrompt({ wasRefused, onToken }: TokenPromptProps) {
           value={token}
           onInput={setToken}
           required
-          hint="It is stored in this tab only, until you close it."
+          hint="It is kept in the open tabs of this dashboard, and gone when you close them."
         />
         <button type="submit" class="button primary">
           Open

@@ -11,9 +11,16 @@ import { ErrorState } from '../../parts/states.tsx'
 import { useToast } from '../../parts/toast.tsx'
 import { routeTo } from '../../router/route.ts'
 import { goTo } from '../../router/use-route.ts'
+import { EditNotice } from '../edited-payload.tsx'
 
 function hintOf({ redacted, checked }: ShownLetter): string {
-  if (redacted) return 'Parts of this payload are hidden, so it can be replayed as it is, but not edited here.'
+  const hidden = redacted
+    ? 'Parts of this payload are hidden. Leave [redacted] where it is to keep the stored value, or type a new one. '
+    : ''
+  return hidden + checkOf(checked)
+}
+
+function checkOf(checked: boolean): string {
   if (checked) return 'It is checked against the definition of the type before it is stored.'
   return 'This server does not have the definition of the type, so the payload is stored unchecked.'
 }
@@ -72,12 +79,12 @@ export function Repair({ letter }: { readonly letter: ShownLetter }) {
   }
   return (
     <Card title="Fix and replay">
+      <EditNotice audit={letter.audit} />
       <JsonField
         label="Payload"
         value={draft.text}
         onInput={(text) => change({ text })}
         issues={issues}
-        isReadOnly={letter.redacted}
         hint={hintOf(letter)}
         rows={Math.min(24, Math.max(8, original.split('\n').length + 1))}
       />

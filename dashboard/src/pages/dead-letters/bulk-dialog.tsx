@@ -12,7 +12,8 @@ import { refusalText } from '../../parts/words.ts'
 import { type Selection, touchedText } from './selection-words.ts'
 import { useCount } from './use-count.ts'
 
-export type BulkKind = Operation['kind']
+/** An erase is asked for on the command line or over HTTP, by the ids of jobs. */
+export type BulkKind = Exclude<Operation['kind'], 'erase'>
 
 interface Words {
   readonly verb: string

@@ -67,8 +67,8 @@ export function Operations({ operations }: { readonly operations: FollowedOperat
   )
 }
 
-const DOING = { replay: 'Replaying', discard: 'Discarding', purge: 'Purging' } as const
-const DONE = { replay: 'Replayed', discard: 'Discarded', purge: 'Purged' } as const
+const DOING = { replay: 'Replaying', discard: 'Discarding', purge: 'Purging', erase: 'Erasing' } as const
+const DONE = { replay: 'Replayed', discard: 'Discarded', purge: 'Purged', erase: 'Erased' } as const
 
 function statusText({ kind, status, progress, error }: Operation): string {
   switch (status) {

@@ -12,6 +12,7 @@ import { Answered, EmptyState } from '../../parts/states.tsx'
 import { stateLabel } from '../../parts/words.ts'
 import { routeTo } from '../../router/route.ts'
 import { DoneByHand } from '../audit-list.tsx'
+import { EditNotice } from '../edited-payload.tsx'
 import { JobActions } from './actions.tsx'
 import { ErrorCard } from './error-card.tsx'
 import { Why } from './explanation.tsx'
@@ -107,6 +108,7 @@ function Body({ shown }: { readonly shown: ShownJob }) {
         </div>
         <div>
           <Card title="Payload">
+            <EditNotice audit={audit} />
             <JsonView value={job.payload} what="payload" />
           </Card>
           {job.result !== null && job.result !== undefined && (

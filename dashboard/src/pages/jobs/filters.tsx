@@ -1,4 +1,5 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { Segment } from '../../parts/fields.tsx'
 import { type Route, routeTo } from '../../router/route.ts'
 import { replaceRoute } from '../../router/use-route.ts'
 import { useOverview } from '../../shell/overview-context.ts'
@@ -40,9 +41,20 @@ export function Filters({ filter, takesFocus }: { readonly filter: JobFilter; re
     <search class="filters">
       <fieldset class="segments">
         <legend class="unseen">State</legend>
-        <Segment text="All" isChosen={filter.state === undefined} choose={() => set(filter, { state: '' })} />
+        <Segment
+          group="state"
+          text="All"
+          isChosen={filter.state === undefined}
+          choose={() => set(filter, { state: '' })}
+        />
         {STATES.map(({ state, text }) => (
-          <Segment key={state} text={text} isChosen={filter.state === state} choose={() => set(filter, { state })} />
+          <Segment
+            key={state}
+            group="state"
+            text={text}
+            isChosen={filter.state === state}
+            choose={() => set(filter, { state })}
+          />
         ))}
       </fieldset>
       <div class="filter-type">
@@ -51,21 +63,6 @@ export function Filters({ filter, takesFocus }: { readonly filter: JobFilter; re
       </div>
       <SearchField value={filter.search ?? ''} takesFocus={takesFocus} search={(search) => set(filter, { search })} />
     </search>
-  )
-}
-
-interface SegmentProps {
-  readonly text: string
-  readonly isChosen: boolean
-  readonly choose: () => void
-}
-
-function Segment({ text, isChosen, choose }: SegmentProps) {
-  return (
-    <label class="segment">
-      <input type="radio" name="state" checked={isChosen} onChange={choose} />
-      <span>{text}</span>
-    </label>
   )
 }
 

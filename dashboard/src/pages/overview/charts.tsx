@@ -1,8 +1,11 @@
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { HistoryPoint } from '../../api/shapes.ts'
 import { Chart, type Series } from '../../parts/chart.tsx'
+import { Segment } from '../../parts/fields.tsx'
 import { brief, duration, rate } from '../../parts/format.ts'
 import { Card } from '../../parts/page.tsx'
+import { downsample } from './downsample.ts'
+import type { History } from './use-history.ts'
 
 interface Line extends Omit<Series, 'values'> {
   readonly of: keyof Omit<HistoryPoint, 'atMs'>
@@ -47,19 +50,37 @@ const CHARTS: readonly Drawn[] = [
   },
 ]
 
-export function Charts({ points }: { readonly points: readonly HistoryPoint[] }) {
+const RANGES = [
+  { text: '2 min', ms: 120_000 },
+  { text: '5 min', ms: 300_000 },
+  { text: '15 min', ms: 900_000 },
+] as const
+
+const POINTS_MAX = 90
+
+export function Charts({ history: { points: all, stepMs } }: { readonly history: History }) {
+  const [rangeMs, setRangeMs] = useState<number>(RANGES[2].ms)
+  const points = useMemo(() => downsample(all, { rangeMs, stepMs, pointsMax: POINTS_MAX }), [all, rangeMs, stepMs])
   const times = useMemo(() => points.map(({ atMs }) => atMs), [points])
   const drawn = useMemo(
     () => CHARTS.map(({ lines }) => lines.map((line) => ({ ...line, values: points.map((point) => point[line.of]) }))),
     [points],
   )
   return (
-    <div class="charts">
-      {CHARTS.map(({ title, format, isLog = false }, index) => (
-        <Card key={title}>
-          <Chart title={title} times={times} series={drawn[index] ?? []} format={format} isLog={isLog} />
-        </Card>
-      ))}
-    </div>
+    <>
+      <fieldset class="segments range">
+        <legend class="unseen">How far back the charts go</legend>
+        {RANGES.map(({ text, ms }) => (
+          <Segment key={text} group="range" text={text} isChosen={ms === rangeMs} choose={() => setRangeMs(ms)} />
+        ))}
+      </fieldset>
+      <div class="charts">
+        {CHARTS.map(({ title, format, isLog = false }, index) => (
+          <Card key={title}>
+            <Chart title={title} times={times} series={drawn[index] ?? []} format={format} isLog={isLog} />
+          </Card>
+        ))}
+      </div>
+    </>
   )
 }

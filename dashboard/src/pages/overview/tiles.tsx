@@ -1,10 +1,14 @@
 import { hasFacet, useSession } from '../../api/context.ts'
-import type { HistoryPoint, Overview } from '../../api/shapes.ts'
+import type { Overview } from '../../api/shapes.ts'
 import { brief, rate, whole } from '../../parts/format.ts'
 import { Spark } from '../../parts/spark.tsx'
 import type { Tone } from '../../parts/words.ts'
 import { routeTo } from '../../router/route.ts'
 import { totalCounts } from '../../shell/overview-context.ts'
+import { downsample } from './downsample.ts'
+import type { History } from './use-history.ts'
+
+const SPARK = { rangeMs: 180_000, pointsMax: 30 }
 
 interface Tile {
   readonly title: string
@@ -16,7 +20,7 @@ interface Tile {
 }
 
 /** The states of a job from left to right, and the dead letters. Each links to its jobs. */
-export function Tiles(props: { readonly overview: Overview; readonly points: readonly HistoryPoint[] }) {
+export function Tiles(props: { readonly overview: Overview; readonly history: History }) {
   const tiles = useTiles(props)
   return (
     <ul class="tiles">
@@ -43,14 +47,14 @@ function TileBody({ title, hint, count, href, values }: Tile) {
   return href === null ? <div class="tile-body">{body}</div> : <a class="tile-body" href={href} children={body} />
 }
 
-function useTiles(props: { readonly overview: Overview; readonly points: readonly HistoryPoint[] }): readonly Tile[] {
+function useTiles(props: { readonly overview: Overview; readonly history: History }): readonly Tile[] {
   const session = useSession()
   const counts = totalCounts(props.overview)
-  const recent = props.points.slice(-90)
+  const recent = downsample(props.history.points, { ...SPARK, stepMs: props.history.stepMs })
   const to = (state: string): string | null =>
     hasFacet(session, 'inspection') ? routeTo('jobs', null, { state }) : null
   const desk = hasFacet(session, 'deadLetters') ? routeTo('dead-letters') : to('dead_letter')
-  const perSecond = recent.at(-1)?.completedPerSecond ?? null
+  const perSecond = props.history.points.at(-1)?.completedPerSecond ?? null
   const row = (name: 'delayed' | 'ready' | 'inProgress' | 'dead'): readonly number[] =>
     recent.map((point) => point[name])
   const done = perSecond === null ? 'in all' : `${rate(perSecond)} now`

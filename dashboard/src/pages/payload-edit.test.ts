@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { editOf } from './payload-edit.ts'
+
+test('an edit is found in the payloads before and after', () => {
+  const before = { payload: { currency: 'EURO', pin: '[redacted]', items: [{ n: 1 }, { n: 2 }] } }
+  const after = { payload: { currency: 'EUR', pin: '[redacted]', items: [{ n: 1 }, { n: 3 }], note: 'x' } }
+  assert.deepEqual(editOf({ before, after }), {
+    parts: [
+      { path: 'currency', before: 'EURO', after: 'EUR' },
+      { path: 'items.1.n', before: 2, after: 3 },
+      { path: 'note', before: undefined, after: 'x' },
+    ],
+    unnamed: 0,
+  })
+})
+
+test('an edit is found in what the audit notes of it, with values only where it has them', () => {
+  const changed = [{ path: '/items/0/a~1b', before: 1, after: 2 }, { path: '/pin' }, { path: '' }, 'nonsense']
+  assert.deepEqual(
+    editOf({ before: {}, after: { edit: { before: 'scrypt$', after: 'scrypt$', changed, unnamed: 4 } } }),
+    {
+      parts: [
+        { path: 'items.0.a/b', before: 1, after: 2 },
+        { path: 'pin', before: undefined, after: undefined },
+        { path: '', before: undefined, after: undefined },
+      ],
+      unnamed: 4,
+    },
+  )
+})
+
+test('an act that left the payload alone has no edit', () => {
+  assert.equal(editOf({ before: { state: 'dead_letter' }, after: { state: 'queued' } }), null)
+  assert.equal(editOf({ before: { payload: { n: 1 } }, after: null }), null)
+})
