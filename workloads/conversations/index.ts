@@ -1,5 +1,5 @@
+export type { Duty } from '../duties.ts'
 export { type ConversationsConfig, loadConfig } from './config.ts'
-export type { Duty } from './duties.ts'
 export { type HookHandlerOptions, type HookResult, hookHandler } from './hook/handler.ts'
 export type { HookInput } from './hook/input.ts'
 export { type TakeInOptions, type TakenIn, takeInSpool } from './hook/intake.ts'

@@ -112,7 +112,7 @@ function readAnswer<Answer>(text: string, schema: z.ZodType<Answer>): Answer {
 }
 
 /** Some servers leave a reasoning model's thoughts in the text. */
-function withoutThinking(text: string): string {
+export function withoutThinking(text: string): string {
   const end = text.indexOf('</think>')
   return end === -1 || !text.trimStart().startsWith('<think>') ? text : text.slice(end + '</think>'.length)
 }

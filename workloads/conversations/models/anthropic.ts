@@ -3,7 +3,7 @@ import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { type ChatReply, chatModel } from './chat.ts'
 import { type Environment, keyOf, modelName, urlBelow } from './config-values.ts'
-import { type Model, ModelFailure } from './model.ts'
+import { type Model, type ModelCall, ModelFailure } from './model.ts'
 import { jsonOf, post } from './post.ts'
 
 export interface AnthropicModelOptions {
@@ -30,6 +30,7 @@ const KEY_DEFAULT = 'env:ANTHROPIC_API_KEY'
 const MAX_TOKENS = 8_192
 const CHARS_PER_CALL = 50_000
 const API_VERSION = '2023-06-01'
+const REMEDY = "raise 'maxTokens' or lower 'charsPerCall'"
 
 const replySchema = z.object({
   content: z.array(z.object({ type: z.string(), text: z.string().optional() })),
@@ -50,30 +51,38 @@ const replySchema = z.object({
  */
 export function anthropicModel(options: AnthropicModelOptions): Model {
   refuseUnknown(options, OPTIONS, 'anthropicModel')
-  const { maxTokens = MAX_TOKENS, clock = systemClock, keyRef = KEY_DEFAULT, env = process.env } = options
-  const model = modelName(options.model, 'anthropic')
-  const endpoint = options.url ?? URL_DEFAULT
-  const url = urlBelow(endpoint, 'v1/messages')
-  const headers = { 'x-api-key': keyOf(keyRef, env), 'anthropic-version': API_VERSION }
+  const { maxTokens = MAX_TOKENS, charsPerCall = CHARS_PER_CALL, ...api } = options
+  const { name, endpoint, send } = anthropicApi(api)
   return chatModel({
-    name: `anthropic:${model}`,
-    endpoint,
-    charsPerCall: options.charsPerCall ?? CHARS_PER_CALL,
-    async ask({ system, user }, call) {
-      const body = { model, max_tokens: maxTokens, system, messages: [{ role: 'user', content: user }] }
-      const posted = await post(url, { headers, body, call, clock })
-      return readReply(jsonOf(posted, url, keyRef))
-    },
+    ...{ name, endpoint, charsPerCall },
+    ask: ({ system, user }, call) =>
+      send({ max_tokens: maxTokens, system, messages: [{ role: 'user', content: user }] }, call, REMEDY),
   })
 }
 
-function readReply(json: unknown): ChatReply {
+/** Where a model is, for any kind of question. */
+export type AnthropicApiOptions = Pick<AnthropicModelOptions, 'model' | 'keyRef' | 'url' | 'env' | 'clock'>
+
+/** The Messages API itself. `remedy` says what helps against an answer that was cut off. */
+export function anthropicApi({ url: endpoint = URL_DEFAULT, keyRef = KEY_DEFAULT, ...options }: AnthropicApiOptions) {
+  const { env = process.env, clock = systemClock } = options
+  const model = modelName(options.model, 'anthropic')
+  const url = urlBelow(endpoint, 'v1/messages')
+  const headers = { 'x-api-key': keyOf(keyRef, env), 'anthropic-version': API_VERSION }
+  const send = async (body: object, call: ModelCall, remedy: string): Promise<ChatReply> => {
+    const posted = await post(url, { headers, body: { model, ...body }, call, clock })
+    return readReply(jsonOf(posted, url, keyRef), remedy)
+  }
+  return { name: `anthropic:${model}`, endpoint, send }
+}
+
+function readReply(json: unknown, remedy: string): ChatReply {
   const { success, data } = replySchema.safeParse(json)
   if (!success)
     throw new ModelFailure('the answer does not have the form of the Messages API; check the URL of the model')
   const { content, stop_reason: reason, usage } = data
   if (reason === 'max_tokens' || reason === 'model_context_window_exceeded') {
-    throw new ModelFailure(`the model's answer was cut off (${reason}); raise 'maxTokens' or lower 'charsPerCall'`)
+    throw new ModelFailure(`the model's answer was cut off (${reason}); ${remedy}`)
   }
   if (reason === 'refusal')
     throw new ModelFailure('the model declined to answer; configure another model if it goes on')

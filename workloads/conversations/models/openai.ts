@@ -3,7 +3,7 @@ import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { type ChatReply, chatModel } from './chat.ts'
 import { type Environment, keyOf, modelName, urlBelow } from './config-values.ts'
-import { type Model, ModelFailure } from './model.ts'
+import { type Model, type ModelCall, ModelFailure } from './model.ts'
 import { jsonOf, post } from './post.ts'
 import type { AnswerForm } from './prompt.ts'
 
@@ -25,6 +25,7 @@ const OPTIONS: OptionNames<OpenAiModelOptions> = {
 
 /** Ollama's default context has 4096 tokens, and it cuts a longer prompt without saying so. */
 const CHARS_PER_CALL = 8_000
+const REMEDY = "raise the server's limit or lower 'charsPerCall'"
 
 const replySchema = z.object({
   choices: z
@@ -48,39 +49,62 @@ const replySchema = z.object({
  */
 export function openAiModel(options: OpenAiModelOptions): Model {
   refuseUnknown(options, OPTIONS, 'openAiModel')
-  const { clock = systemClock, keyRef, env = process.env } = options
-  const model = modelName(options.model, 'openai')
-  const url = urlBelow(options.url, 'chat/completions')
-  const headers: Readonly<Record<string, string>> =
-    keyRef === undefined ? {} : { authorization: `Bearer ${keyOf(keyRef, env)}` }
-  // A server that refuses a JSON schema is not asked for it again: the prompt asks for JSON too.
-  let takesSchema = true
+  const { charsPerCall = CHARS_PER_CALL, ...api } = options
+  const { name, endpoint, send } = openAiApi(api)
   return chatModel({
-    name: `openai:${model}`,
-    endpoint: options.url,
-    charsPerCall: options.charsPerCall ?? CHARS_PER_CALL,
-    async ask({ system, user, answer }, call) {
+    ...{ name, endpoint, charsPerCall },
+    ask({ system, user, answer }, call) {
       const messages = [
         { role: 'system', content: system },
         { role: 'user', content: user },
       ]
-      const send = (format: object) => post(url, { headers, body: { model, messages, ...format }, call, clock })
-      let posted = await send(takesSchema ? jsonSchema(answer) : {})
-      if (takesSchema && posted.status === 400 && /response_format|json_schema/.test(posted.text)) {
-        takesSchema = false
-        posted = await send({})
-      }
-      return readReply(jsonOf(posted, url, keyRef ?? "'keyRef', which is not set,"))
+      return send({ messages }, { fields: jsonSchema(answer), refused: /response_format|json_schema/ }, call, REMEDY)
     },
   })
 }
 
+/** Where a model is, for any kind of question. */
+export type OpenAiApiOptions = Omit<OpenAiModelOptions, 'charsPerCall'>
+
+/** Fields of a request that not every server takes, and how those name them that do not. */
+interface Wishes {
+  readonly fields: object
+  readonly refused: RegExp
+}
+
+/**
+ * The API of chat completions itself. A server that refuses the `wishes` of a request gets it without them, then and from
+ * there on. `remedy` says what helps against an answer that was cut off.
+ */
+export function openAiApi({
+  url: endpoint,
+  keyRef,
+  env = process.env,
+  clock = systemClock,
+  ...options
+}: OpenAiApiOptions) {
+  const model = modelName(options.model, 'openai')
+  const url = urlBelow(endpoint, 'chat/completions')
+  const headers: Readonly<Record<string, string>> =
+    keyRef === undefined ? {} : { authorization: `Bearer ${keyOf(keyRef, env)}` }
+  let takesWishes = true
+  const send = async (body: object, wishes: Wishes, call: ModelCall, remedy: string): Promise<ChatReply> => {
+    const request = (more: object) => post(url, { headers, body: { model, ...body, ...more }, call, clock })
+    let posted = await request(takesWishes ? wishes.fields : {})
+    if (takesWishes && posted.status === 400 && wishes.refused.test(posted.text)) {
+      takesWishes = false
+      posted = await request({})
+    }
+    return readReply(jsonOf(posted, url, keyRef ?? "'keyRef', which is not set,"), remedy)
+  }
+  return { name: `openai:${model}`, endpoint, send }
+}
 /** LM Studio takes no `json_object`, and the others take a schema as well. */
 function jsonSchema({ name, schema }: AnswerForm): object {
   return { response_format: { type: 'json_schema', json_schema: { name, strict: true, schema } } }
 }
 
-function readReply(json: unknown): ChatReply {
+function readReply(json: unknown, remedy: string): ChatReply {
   const { success, data } = replySchema.safeParse(json)
   const choice = data?.choices[0]
   if (!success || choice === undefined) {
@@ -88,7 +112,7 @@ function readReply(json: unknown): ChatReply {
   }
   const { message, finish_reason: reason } = choice
   if (reason === 'length') {
-    throw new ModelFailure("the model's answer was cut off (length); raise the server's limit or lower 'charsPerCall'")
+    throw new ModelFailure(`the model's answer was cut off (length); ${remedy}`)
   }
   if (reason === 'content_filter' || (message.refusal ?? '') !== '') {
     throw new ModelFailure('the model declined to answer; configure another model if it goes on')

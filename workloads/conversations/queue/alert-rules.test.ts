@@ -53,6 +53,18 @@ test('the rules fire beyond their limits, not at them', () => {
     ],
   )
   for (const [name, good, bad] of cases) firesAndResolves(named(rules, name), withStats(good), withStats(bad))
+  const shown = cases.map(([name, , bad]) => {
+    const rule = named(rules, name)
+    const [breach] = rule.evaluate(withStats(bad)) ?? []
+    return [name, rule.about, breach?.threshold, breach?.unit]
+  })
+  assert.deepEqual(shown, [
+    ['queue_depth', 'jobs', 1_000, undefined],
+    ['queue_age', 'jobs', 3_600_000, 'ms'],
+    ['success_rate', 'jobs', 0.95, 'share'],
+    ['dead_letter_count', 'dead-letters', 10, undefined],
+    ['latency_p95', 'jobs', 10_000, 'ms'],
+  ])
 })
 
 // X090

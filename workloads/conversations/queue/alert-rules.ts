@@ -48,6 +48,7 @@ interface StatsRule {
   readonly bad: 'above' | 'below'
   /** Values to compare; none when too little is known. */
   readonly measure: (stats: Stats, limits: Required<StatsLimits>) => readonly Measurement[]
+  readonly unit?: Breach['unit']
   readonly text: (value: number, threshold: number) => string
 }
 
@@ -73,6 +74,7 @@ const RULES: readonly StatsRule[] = [
   },
   {
     metric: 'queue_age',
+    unit: 'ms',
     severity: 'WARNING',
     bad: 'above',
     measure: ({ queueAgeMs }, limits) => (queueAgeMs === null ? [] : overall(queueAgeMs, limits.queueAgeMs)),
@@ -80,6 +82,7 @@ const RULES: readonly StatsRule[] = [
   },
   {
     metric: 'success_rate',
+    unit: 'share',
     severity: 'ERROR',
     bad: 'below',
     measure: ({ successRate, processed }, limits) =>
@@ -95,6 +98,7 @@ const RULES: readonly StatsRule[] = [
   },
   {
     metric: 'latency_p95',
+    unit: 'ms',
     severity: 'WARNING',
     bad: 'above',
     measure: ({ byType }, { latencyP95Ms, latencyP95MsByType }) =>
@@ -117,7 +121,7 @@ function breachesOf(rule: StatsRule, stats: Stats, limits: Required<StatsLimits>
   return rule
     .measure(stats, limits)
     .filter(isBad)
-    .map((one) => ({ ...one, text: textOf(rule, one) }))
+    .map((one) => ({ ...one, ...(rule.unit !== undefined && { unit: rule.unit }), text: textOf(rule, one) }))
 }
 
 function textOf({ text }: StatsRule, { labels, value, threshold }: Measurement): string {
@@ -137,6 +141,7 @@ export function conversationRules(limits: StatsLimits = {}): readonly AlertRule[
     name: rule.metric,
     severity: rule.severity === 'ERROR' ? 'error' : 'warning',
     severityLabel: rule.severity,
+    about: rule.metric === 'dead_letter_count' ? 'dead-letters' : 'jobs',
     evaluate: ({ stats }) => (stats.ok ? breachesOf(rule, stats.value, all) : null),
   }))
 }

@@ -1,9 +1,15 @@
 import { parse, type ViewRow } from '../../../src/engines/sqlite/rows.ts'
 import { OptionError } from '../../../src/errors.ts'
-import { checkType } from '../../../src/job/definition.ts'
 import { type NewJob, newJobId } from '../../../src/job/job.ts'
 import type { OptionNames } from '../../../src/job/known-options.ts'
-import { ATTEMPTS_DEFAULT, checkAttempts, checkKey, checkPriority, PRIORITY_DEFAULT } from '../../../src/job/options.ts'
+import {
+  ATTEMPTS_DEFAULT,
+  checkAttempts,
+  checkKey,
+  checkPriority,
+  checkType,
+  PRIORITY_DEFAULT,
+} from '../../../src/job/options.ts'
 import { encodeUnchecked } from '../../../src/job/payload.ts'
 import { type JobState, shownState } from '../../../src/job/states.ts'
 import { CONVERSATION_JOBS, type JobFigures } from '../jobs/contract.ts'

@@ -34,7 +34,7 @@ const WITH: readonly (readonly [sentence: string, raw: string])[] = [
   ['Amex 3714 496353 98431 was declined', '3714 496353 98431'],
   ['Bitte auf AT61 1904 3002 3457 3201 überweisen.', 'AT61 1904 3002 3457 3201'],
   ['iban:FR1420041010050500013M02606;bic:X', 'FR1420041010050500013M02606'],
-  ["error: ENOENT open '/Users/bfranklin/work/app/config.yml'", 'bfranklin'],
+  ["error: ENOENT open '/Users/bfranklin/projects/app/config.yml'", 'bfranklin'],
   ['at Object.<anonymous> (/home/tesla/projects/coil/index.js:10:5)', 'tesla'],
   ['Cannot find path C:\\Users\\m.curie\\AppData\\Local\\Temp', 'm.curie'],
   [`export GITHUB_TOKEN=gho_${m(36)}`, `gho_${m(36)}`],

@@ -4,7 +4,7 @@ import { assertVersionText } from '../../../src/engines/sqlite/database.ts'
 import { fieldOf } from '../../../src/errors.ts'
 
 /** The last migrations of both schemas, without their SQL: loading that takes longer than the write. */
-export const CURRENT_VERSIONS = { queue: 7, conversations: 1 } as const
+export const CURRENT_VERSIONS = { queue: 8, conversations: 1 } as const
 
 const READ_VERSIONS = `SELECT (SELECT max(version) FROM millrace_schema) AS queue,
 (SELECT max(version) FROM conversations_schema) AS conversations`

@@ -1,7 +1,7 @@
-import type { Log } from '../../src/job/definition.ts'
-import { errorText } from '../../src/job/error-record.ts'
-import type { Clock } from '../../src/time/clock.ts'
-import { type Duration, parseDurationMs } from '../../src/time/duration.ts'
+import type { Log } from '../src/job/definition.ts'
+import { errorText } from '../src/job/error-record.ts'
+import type { Clock } from '../src/time/clock.ts'
+import { type Duration, parseDurationMs } from '../src/time/duration.ts'
 
 /** Work beside the jobs. It runs at once and then at an interval, never twice at a time. A failure is logged. */
 export interface Duty {
