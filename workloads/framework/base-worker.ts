@@ -10,15 +10,17 @@ import {
   type RunningJob,
 } from '../../src/job/definition.ts'
 import { toErrorRecord } from '../../src/job/error-record.ts'
-import type { Tenant } from '../../src/job/job.ts'
+import type { StoredJob, Tenant } from '../../src/job/job.ts'
+import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import { isFinal, isRetryable } from '../../src/job/policy.ts'
-import type { Predecessor } from '../../src/job/predecessors.ts'
+import type { Alerter } from '../../src/observe/index.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { type Clock, systemClock } from '../../src/time/clock.ts'
-import { currentTenant } from '../../src/worker/context.ts'
+import { currentTenant, runAsCurrent } from '../../src/worker/context.ts'
 import { specOfAny, type TypeOptions } from './defaults.ts'
-import { type Metrics, noMetrics, prefixed } from './metrics.ts'
+import { type Metrics, noMetrics, prefixed, type WorkerMetrics } from './metrics.ts'
 import { type Limiter, toLimit } from './options.ts'
+import { type HookedJob, Start, type WorkerJob } from './worker-job.ts'
 
 export interface WorkerConfig<Data = unknown, Input = Data> {
   /** Jobs of the type that run at once in one process. Default: the worker's concurrency. */
@@ -34,18 +36,9 @@ export interface WorkerOutlets {
   /** Gets a line for every start and end, under the worker's name. The mill's log has them too. */
   readonly log?: Log
   readonly metrics?: Metrics
+  /** Gets what the worker sends with `this.metrics.alert`. Final failures are sent by the mill, to its own alerter. */
+  readonly alerter?: Alerter
   readonly clock?: Clock
-}
-
-export interface WorkerJob<Data = unknown> extends RunningJob {
-  readonly data: Data
-  /** Aborts on timeout, a lost lease, cancellation, and at the end of a stop's drain time. */
-  readonly signal: AbortSignal
-  readonly log: Log
-  /** Resolves to false if the lease is lost. */
-  updateProgress(progress: number | object): Promise<boolean>
-  /** The outcomes of the jobs that this one waited for. */
-  readonly after: readonly Predecessor[]
 }
 
 /**
@@ -69,18 +62,19 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
   /** Its lines carry the name `worker:{type}`. */
   protected readonly logger: Log
   /** Its names begin with `worker.{type}.`. */
-  protected readonly metrics: Metrics
+  protected readonly metrics: WorkerMetrics
   readonly #clock: Clock
   /** By start, since a retry is another start. */
-  readonly #startedAtMs = new WeakMap<RunningJob, number>()
+  readonly #starts = new WeakMap<RunningJob, Start<Data>>()
   #definition: HandledJob<Input, Data, Result> | null = null
 
   constructor(type: string, config: WorkerConfig<Data, Input> = {}, outlets: WorkerOutlets = {}) {
-    const { log = silentLog, metrics = noMetrics, clock = systemClock } = outlets
+    refuseUnknown(outlets, OUTLET_NAMES, `the outlets of the worker of '${type}'`)
+    const { log = silentLog, metrics = noMetrics, alerter = null, clock = systemClock } = outlets
     this.type = type
     this.config = config
     this.logger = named(log, `worker:${type}`)
-    this.metrics = prefixed(metrics, `worker.${type}`, this.logger)
+    this.metrics = prefixed(metrics, { prefix: `worker.${type}`, log: this.logger, alerter, clock })
     this.#clock = clock
     if (typeof this.process !== 'function') {
       throw new OptionError(`the worker of '${type}' has no 'process'; implement process(data, job)`)
@@ -89,20 +83,21 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
 
   abstract process(data: Data, job: WorkerJob<Data>): Promise<Result> | Result
 
-  onStart(_job: RunningJob): unknown {
+  /** Called before the data is checked and `process` is called. */
+  onStart(_job: HookedJob): unknown {
     return undefined
   }
 
-  onComplete(_job: RunningJob, _result: Result): unknown {
+  onComplete(_job: HookedJob, _result: Result): unknown {
     return undefined
   }
 
   /** On every failed attempt; `final` when the job is now a dead letter. */
-  onFailed(_job: RunningJob, _error: unknown, _final: boolean): unknown {
+  onFailed(_job: HookedJob, _error: unknown, _final: boolean): unknown {
     return undefined
   }
 
-  onProgress(_job: RunningJob, _progress: unknown): unknown {
+  onProgress(_job: HookedJob, _progress: unknown): unknown {
     return undefined
   }
 
@@ -114,9 +109,14 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
     return isRetryable(error)
   }
 
-  /** The tenant of the calling job, also in functions that `process` calls. */
+  /** The tenant of the calling job, in `process`, in hooks and in functions that they call. */
   protected get tenant(): Tenant | null {
     return currentTenant()
+  }
+
+  /** The same, undefined for a job without a tenant. It is not a field: jobs that run at once would mix their tenants. */
+  protected get tenantContext(): Tenant | undefined {
+    return currentTenant() ?? undefined
   }
 
   /** For `mill.work`, `mill.enqueue`, `open({ jobs })` and modules of the command line. */
@@ -139,8 +139,12 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
   }
 
   async #run(context: JobContext<Data>): Promise<Result> {
+    const start = this.#startOf(context.job, null)
+    const job = start.begin(context)
+    const process = (): Promise<Result> | Result => this.process(context.payload, job)
     try {
-      return await this.process(context.payload, jobOf(context))
+      // The tenant may stand in the data of a job, where the mill does not look.
+      return await (start.running.tenant === context.job.tenant ? process() : runAsCurrent({ job }, process))
     } catch (error) {
       throw this.#judged(error)
     }
@@ -156,48 +160,50 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
 
   #hooks(): Hooks {
     return {
-      onStart: (job) => {
-        this.#startedAtMs.set(job, this.#clock.monotonicMs())
+      onStart: (running, stored) => {
+        const start = this.#startOf(running, stored)
         this.metrics.increment('started')
-        this.logger.info('Job started', about(job))
-        return this.onStart(job)
+        this.logger.info('Job started', about(running))
+        return runAsCurrent({ job: start.running }, () => this.onStart(start.current))
       },
-      onComplete: (job, result) => {
-        const startedAtMs = this.#startedAtMs.get(job)
+      onComplete: (running, result) => {
+        const start = this.#startOf(running, null)
         this.metrics.increment('completed')
-        if (startedAtMs !== undefined) this.metrics.timing('duration', this.#clock.monotonicMs() - startedAtMs)
-        this.logger.info('Job completed', about(job))
+        this.metrics.timing('duration', this.#clock.monotonicMs() - start.startedAtMs)
+        this.logger.info('Job completed', about(running))
         // What the engine has accepted is what `process` returned.
-        return this.onComplete(job, result as Result)
+        return runAsCurrent({ job: start.running }, () => this.onComplete(start.end(), result as Result))
       },
-      onFailed: (job, error, final) => {
+      onFailed: (running, error, final) => {
+        const start = this.#startOf(running, null)
         const original = originalOf(error)
         this.metrics.increment('failed')
-        this.logger.error('Job failed', { ...about(job), final, error: messageOf(original) })
-        return this.onFailed(job, original, final)
+        this.logger.error('Job failed', { ...about(running), final, error: messageOf(original) })
+        return runAsCurrent({ job: start.running }, () => this.onFailed(start.end(), original, final))
       },
-      onProgress: (job, progress) => {
-        this.logger.debug('Job progress', { ...about(job), progress })
-        return this.onProgress(job, progress)
+      onProgress: (running, progress) => {
+        const start = this.#startOf(running, null)
+        this.logger.debug('Job progress', { ...about(running), progress })
+        return runAsCurrent({ job: start.running }, () => this.onProgress(start.current, progress))
       },
     }
   }
-}
 
-function jobOf<Data>(context: JobContext<Data>): WorkerJob<Data> {
-  return {
-    ...context.job,
-    data: context.payload,
-    after: context.after,
-    updateProgress: (progress) => context.progress(progress),
-    get signal() {
-      return context.signal
-    },
-    get log() {
-      return context.log
-    },
+  #startOf(running: RunningJob, stored: StoredJob | null): Start<Data> {
+    const known = this.#starts.get(running)
+    if (known !== undefined) return known
+    const start = new Start<Data>(running, {
+      stored,
+      startedAtMs: this.#clock.monotonicMs(),
+      processedOn: this.#clock.nowMs(),
+      definition: () => this.definition,
+    })
+    this.#starts.set(running, start)
+    return start
   }
 }
+
+const OUTLET_NAMES: OptionNames<WorkerOutlets> = { log: true, metrics: true, alerter: true, clock: true }
 
 /** An error that a subclass's own `isRetryable` has judged. Its record looks like the original, and hooks see that. */
 class Final extends NonRetryable {

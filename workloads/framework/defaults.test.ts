@@ -94,7 +94,7 @@ describe('a job that is enqueued without options', () => {
   for (const type of Object.values(JOB_TYPES)) {
     const expected = SPECIFIED.get(type) ?? GLOBAL
 
-    // A47..A52 A40 A66
+    // A47..A52 A40 A66 X058
     test(`of ${type} has its type's attempts, waits and priority`, async () => {
       const { urgency: priority, attempts, backoff, timeout } = expected
       assert.deepEqual(effectiveOptions(type), { priority, attempts, backoff, timeout })
@@ -118,7 +118,7 @@ describe('a job that is enqueued without options', () => {
       assert.equal(alerts.length, 1)
     })
 
-    // A43 A47..A52
+    // A43 A47..A52 X060
     test(`of ${type} is aborted at its type's timeout and not before`, async () => {
       await using stage = await openForTest()
       const { mill, clock, events } = stage

@@ -1,7 +1,6 @@
 import { OptionError } from '../../src/errors.ts'
 import { ATTEMPTS_DEFAULT, TIMEOUT_DEFAULT_MS } from '../../src/job/options.ts'
-import { isCriticalJobType } from '../dead-letters/processor.ts'
-import { checkJobType, isJobType, type JobType } from './job-types.ts'
+import { checkJobType, isCriticalJobType, isJobType, type JobType } from './job-types.ts'
 import { checkNames, type JobOptions, toBackoff, toEnqueueOptions } from './options.ts'
 import { fromUrgency } from './urgency.ts'
 

@@ -132,7 +132,7 @@ describe('options under their own names', () => {
     assert.deepEqual(await gapsOf({ attempts: 1 }), [])
   })
 
-  // A43
+  // A43 X060
   test('timeout: a start that takes longer is aborted and counts as failed', async () => {
     await using stage = await openForTest()
     const { mill, clock } = stage
@@ -235,6 +235,9 @@ describe('the tenant', () => {
     const receipt = await dispatcher.dispatch({ type, data: null, tenant })
     const bad = { workspaceId: 'w1' } as unknown as typeof tenant
     await assert.rejects(dispatcher.dispatch({ type, data: null, tenant: bad }), { code: 'ERR_OPTION_INVALID' })
+    const misspelt = { type, data: [null], tenat: tenant } as const
+    await assert.rejects(dispatcher.dispatch(misspelt), /did you mean 'tenant'/)
+    await assert.rejects(dispatcher.dispatchMany(misspelt), /did you mean 'tenant'/)
     await drain(stage.mill, [job])
     assert.deepEqual((await stage.mill.job(receipt.id))?.result, tenant)
   })

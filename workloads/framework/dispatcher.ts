@@ -1,14 +1,13 @@
 import type { Enqueued, Mill } from '../../src/client/mill.ts'
 import { MillraceError, OptionError, PayloadError } from '../../src/errors.ts'
-import { type AnyJob, defineJob } from '../../src/job/definition.ts'
 import type { Tenant } from '../../src/job/job.ts'
+import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import { checkTenant } from '../../src/job/options.ts'
-import { specOf } from './defaults.ts'
-import { checkJobType, type JobType } from './job-types.ts'
+import { type Handled, type Target, targetsOf } from './handled.ts'
+import { checkJobType } from './job-types.ts'
 import { type JobConfig, type JobOptions, toEnqueueOptions } from './options.ts'
 
-/** A type that has a worker somewhere, as its name, definition or worker. */
-export type Handled = JobType | AnyJob | { readonly definition: AnyJob }
+const CONFIG_NAMES: OptionNames<JobConfig> = { type: true, data: true, options: true, tenant: true }
 
 /**
  * Enqueues jobs in the framework's form and returns a receipt once the job is stored. It never runs a job.
@@ -21,29 +20,27 @@ export type Handled = JobType | AnyJob | { readonly definition: AnyJob }
  */
 export class JobDispatcher {
   readonly #mill: Mill
-  readonly #handled: ReadonlyMap<string, AnyJob>
+  readonly #handled: ReadonlyMap<string, Target>
 
   constructor(mill: Mill, handled: readonly Handled[]) {
     this.#mill = mill
-    const definitions = handled.map(definitionOf)
-    this.#handled = new Map(definitions.map((definition) => [definition.type, definition]))
-    if (this.#handled.size < definitions.length) {
-      throw new OptionError(`a type is named twice among the handled ones; name each once`)
-    }
+    this.#handled = targetsOf(handled)
   }
 
   async dispatch<Data>(config: JobConfig<Data>): Promise<Enqueued<unknown>> {
-    const definition = this.#definition(config.type)
+    refuseUnknown(config, CONFIG_NAMES, 'a job')
+    const { definition, name } = this.#target(config.type)
     if (config.data === undefined) {
       throw new PayloadError('ERR_PAYLOAD_NOT_JSON', `the job '${config.type}' has no 'data'; give an object`)
     }
     const { data, tenant } = withTenant(config.data, config.tenant)
-    return this.#mill.enqueue(definition, data, enqueueOptions(config.options, tenant))
+    return this.#mill.enqueue(definition, data, enqueueOptions(config.options, tenant, name))
   }
 
   /** One job for each entry of `data`, stored in one call, all with the same options and tenant. */
   async dispatchMany<Data>(config: JobConfig<readonly Data[]>): Promise<readonly Enqueued<unknown>[]> {
-    const definition = this.#definition(config.type)
+    refuseUnknown(config, CONFIG_NAMES, 'a job')
+    const { definition, name } = this.#target(config.type)
     if (!Array.isArray(config.data)) throw new OptionError(`'data' is no array; give one entry for each job`)
     const moved = config.data.map((data) => withTenant(data, config.tenant))
     const [first] = moved
@@ -52,13 +49,13 @@ export class JobDispatcher {
       throw new OptionError('these jobs have different tenants; dispatch those of each tenant by themselves')
     }
     const payloads = moved.map(({ data }) => data)
-    return this.#mill.enqueueMany(definition, payloads, enqueueOptions(config.options, first.tenant))
+    return this.#mill.enqueueMany(definition, payloads, enqueueOptions(config.options, first.tenant, name))
   }
 
-  #definition(type: unknown): AnyJob {
+  #target(type: unknown): Target {
     const listed = checkJobType(type)
-    const definition = this.#handled.get(listed)
-    if (definition !== undefined) return definition
+    const target = this.#handled.get(listed)
+    if (target !== undefined) return target
     throw new MillraceError(
       'ERR_HANDLER_MISSING',
       `no worker is known for '${listed}', so the job would wait for ever; start one and name the type in the JobDispatcher`,
@@ -66,15 +63,8 @@ export class JobDispatcher {
   }
 }
 
-function definitionOf(handled: Handled): AnyJob {
-  if (typeof handled === 'string') return defineJob(specOf(checkJobType(handled)))
-  const definition = 'definition' in handled ? handled.definition : handled
-  checkJobType(definition.type)
-  return definition
-}
-
-function enqueueOptions(options: JobOptions = {}, tenant: Tenant | null) {
-  return { ...toEnqueueOptions(options), ...(tenant !== null && { tenant }) }
+function enqueueOptions(options: JobOptions = {}, tenant: Tenant | null, name: string | undefined) {
+  return { ...toEnqueueOptions(options), ...(tenant !== null && { tenant }), ...(name !== undefined && { name }) }
 }
 
 /**

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { NonRetryable } from '../../src/index.ts'
 import { checkHealth, MemoryPresence } from '../../src/observe/index.ts'
 import { openForTest } from '../../src/testing/open-for-test.ts'
-import { workerHealthCheck } from './health.ts'
+import { WorkerHealthChecker, workerHealthCheck } from './health.ts'
+import { Told } from './rig.ts'
 
 // A152 A153
 test('the report has the check of the engine as redis', async () => {
@@ -13,4 +15,25 @@ test('the report has the check of the engine as redis', async () => {
   assert.deepEqual(Object.keys(report).toSorted(), ['checks', 'details', 'status'])
   assert.deepEqual(report.checks.redis, health.checks.engine)
   assert.deepEqual([report.status, report.details], [health.status, health.details])
+})
+
+// A151 A153 A158 A159 A160 A161 A162 A163
+test('the checker reads the workers of the engine, and its thresholds', async () => {
+  await using t = await openForTest()
+  const { mill, clock } = t
+  const idle = await new WorkerHealthChecker(mill, { clock }).check()
+  assert.equal(idle.status, 'unhealthy')
+  assert.deepEqual(idle.details, { activeWorkers: 0, totalQueues: 0, oldestWaitingJob: null, deadLetterCount: 0 })
+  const { definition } = new Told(() => Promise.reject(new NonRetryable('no')))
+  const { id } = await mill.enqueue(definition, null)
+  await mill.work([definition])
+  await mill.result(id).catch(() => {})
+  const statusOf = async (options: object) => {
+    const { status, checks } = await new WorkerHealthChecker(mill, { clock, ...options }).check()
+    return [status, checks.workers.status, checks.deadLetters.status]
+  }
+  assert.deepEqual(await statusOf({}), ['degraded', 'healthy', 'degraded'])
+  assert.deepEqual(await statusOf({ minWorkers: 2 }), ['degraded', 'degraded', 'degraded'])
+  assert.deepEqual(await statusOf({ deadLetterThreshold: 1 }), ['unhealthy', 'healthy', 'unhealthy'])
+  await assert.rejects(statusOf({ minimum: 1 }), { code: 'ERR_OPTION_INVALID' })
 })

@@ -1,7 +1,15 @@
-import type { Health, HealthChecks, HealthStatus } from '../../src/observe/health.ts'
+import { presenceOf } from '../../src/engine/capability-checks.ts'
+import type { Engine } from '../../src/engine/engine.ts'
+import {
+  checkHealth,
+  type Health,
+  type HealthChecks,
+  type HealthOptions,
+  type HealthStatus,
+} from '../../src/observe/health.ts'
 
 /** The health report with the worker framework's name for the engine's check. */
-export interface WorkerHealthCheck extends Omit<Health, 'checks'> {
+export interface WorkerHealthCheck extends Omit<Health, 'checks' | 'reasons'> {
   readonly checks: Omit<HealthChecks, 'engine'> & { readonly redis: HealthStatus }
 }
 
@@ -12,7 +20,28 @@ export interface WorkerHealthCheck extends Omit<Health, 'checks'> {
  * const { status, checks } = workerHealthCheck(await checkHealth(mill, { presence }))
  * console.log(status, checks.redis.latency)
  */
-export function workerHealthCheck({ checks, ...health }: Health): WorkerHealthCheck {
+export function workerHealthCheck({ checks, status, details }: Health): WorkerHealthCheck {
   const { engine, ...others } = checks
-  return { ...health, checks: { redis: engine, ...others } }
+  return { status, checks: { redis: engine, ...others }, details }
+}
+
+/**
+ * Checks the mill's engine, workers, queues and dead letters, each for at most a second. `presence` is by default the
+ * engine's own.
+ *
+ * @example
+ * const { status } = await new WorkerHealthChecker(mill, { minWorkers: 2 }).check()
+ */
+export class WorkerHealthChecker {
+  readonly #mill: { readonly engine: Engine }
+  readonly #options: HealthOptions
+
+  constructor(mill: { readonly engine: Engine }, options: Partial<HealthOptions> = {}) {
+    this.#mill = mill
+    this.#options = { ...options, presence: options.presence ?? presenceOf(mill.engine) }
+  }
+
+  async check(): Promise<WorkerHealthCheck> {
+    return workerHealthCheck(await checkHealth(this.#mill, this.#options))
+  }
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CRITICAL_JOB_TYPES } from '../dead-letters/index.ts'
-import { isJobType, JOB_TYPES, type JobType } from './index.ts'
+import { CRITICAL_JOB_TYPES, isJobType, JOB_TYPES, type JobType } from './index.ts'
 
 /** Complete and without more, by its type: it does not compile when `JobType` is another union. */
 const UNION = {

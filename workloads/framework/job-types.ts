@@ -34,3 +34,10 @@ export function checkJobType(type: unknown): JobType {
   if (isJobType(type)) return type
   throw new UnknownTypeError(String(type), LISTED)
 }
+
+/** Types whose dead letters must raise an alert. */
+export const CRITICAL_JOB_TYPES = ['data-deletion', 'webhook-dispatch', 'audit-export'] as const
+
+export function isCriticalJobType(type: string): boolean {
+  return CRITICAL_JOB_TYPES.some((critical) => critical === type)
+}

@@ -1,7 +1,13 @@
 /** A worker for the tests of this folder. */
-import type { RunningJob } from '../../src/job/definition.ts'
 import type { LogLine, TestMill } from '../../src/testing/index.ts'
-import { BaseWorker, type Metrics, type WorkerConfig, type WorkerJob, type WorkerOutlets } from './index.ts'
+import {
+  BaseWorker,
+  type HookedJob,
+  type Metrics,
+  type WorkerConfig,
+  type WorkerJob,
+  type WorkerOutlets,
+} from './index.ts'
 
 type Process = (data: unknown, job: WorkerJob) => unknown
 
@@ -20,19 +26,19 @@ export class Told extends BaseWorker {
     return this.#process(data, job)
   }
 
-  override onStart(job: RunningJob): void {
+  override onStart(job: HookedJob): void {
     this.calls.push(['onStart', job.attempt])
   }
 
-  override onComplete(_job: RunningJob, result: unknown): void {
+  override onComplete(_job: HookedJob, result: unknown): void {
     this.calls.push(['onComplete', result])
   }
 
-  override onFailed(_job: RunningJob, error: unknown, final: boolean): void {
+  override onFailed(_job: HookedJob, error: unknown, final: boolean): void {
     this.calls.push(['onFailed', error, final])
   }
 
-  override onProgress(_job: RunningJob, progress: unknown): void {
+  override onProgress(_job: HookedJob, progress: unknown): void {
     this.calls.push(['onProgress', progress])
   }
 }

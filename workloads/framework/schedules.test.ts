@@ -23,6 +23,8 @@ describe("a schedule in the framework's form", () => {
       limit: 2,
     })
     assert.equal(toSchedule({ ...hourly, options: { tz: 'UTC' } }).tz, 'UTC')
+    const misspelt = { ...hourly, option: { tz: 'UTC' } }
+    assert.throws(() => toSchedule(misspelt), /did you mean 'options'/)
   })
 
   // A128 A141

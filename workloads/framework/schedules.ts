@@ -1,4 +1,4 @@
-import { OptionError } from '../../src/errors.ts'
+import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import type { NamedSchedule } from '../../src/keeper/timetable.ts'
 import { checkJobType, type JobType } from './job-types.ts'
 
@@ -21,13 +21,10 @@ export interface ScheduledJob {
   readonly options?: ScheduledJobOptions
 }
 
-const NAMES = {
-  tz: true,
-  timezone: true,
-  startDate: true,
-  endDate: true,
-  limit: true,
-} satisfies Record<keyof ScheduledJobOptions, true>
+const NAMES: OptionNames<ScheduledJob> = { name: true, cron: true, jobType: true, jobData: true, options: true }
+const BOUND_NAMES: OptionNames<ScheduledJobOptions> = {
+  ...{ tz: true, timezone: true, startDate: true, endDate: true, limit: true },
+}
 
 /**
  * Converts it for a keeper or `mill.schedules.upsert`.
@@ -35,12 +32,11 @@ const NAMES = {
  * @example
  * await mill.keep({ schedules: [toSchedule({ name: 'quotas', cron: '0 0 * * * *', jobType: 'quota-check', jobData: {} })] })
  */
-export function toSchedule({ name, cron, jobType, jobData, options = {} }: ScheduledJob): NamedSchedule {
+export function toSchedule(job: ScheduledJob): NamedSchedule {
+  refuseUnknown(job, NAMES, 'a schedule')
+  const { name, cron, jobType, jobData, options = {} } = job
+  refuseUnknown(options, BOUND_NAMES, `the schedule '${name}'`)
   const { tz, timezone, startDate, endDate, limit } = options
-  const unknown = Object.keys(options).find((given) => !Object.hasOwn(NAMES, given))
-  if (unknown !== undefined) {
-    throw new OptionError(`'${unknown}' is not an option of a schedule; give one of ${Object.keys(NAMES).join(', ')}`)
-  }
   return {
     name,
     cron,
@@ -57,37 +53,45 @@ export function toSchedule({ name, cron, jobType, jobData, options = {} }: Sched
 const SESSION_MAX_AGE_MS = 86_400_000
 
 /**
- * Five schedules that keep an assistant's memory in order. Define their types yourself.
+ * Five schedules that keep an assistant's memory in order, in the framework's form. Define their types yourself.
+ *
+ * @example
+ * await new WorkerScheduler(mill, { schedules: SCHEDULED_JOBS }).start()
+ */
+export const SCHEDULED_JOBS: readonly ScheduledJob[] = Object.freeze([
+  {
+    name: 'session-cleanup',
+    jobType: 'session-cleanup',
+    cron: '0 */15 * * * *',
+    jobData: { maxAge: SESSION_MAX_AGE_MS },
+  },
+  {
+    name: 'memory-importance-decay',
+    jobType: 'memory-importance-decay',
+    cron: '0 0 */6 * * *',
+    jobData: { decayFactor: 0.99 },
+  },
+  {
+    name: 'index-optimization',
+    jobType: 'index-optimization',
+    cron: '0 0 3 * * *',
+    jobData: { threshold: 0.8 },
+    options: { timezone: 'UTC' },
+  },
+  {
+    name: 'pattern-training-daily',
+    jobType: 'pattern-training',
+    cron: '0 0 4 * * *',
+    jobData: { batchSize: 1_000, epochs: 5 },
+    options: { timezone: 'UTC' },
+  },
+  { name: 'quota-check', jobType: 'quota-check', cron: '0 0 * * * *', jobData: {} },
+])
+
+/**
+ * The same for a keeper.
  *
  * @example
  * await mill.keep({ schedules: housekeepingSchedules })
  */
-export const housekeepingSchedules: readonly NamedSchedule[] = Object.freeze([
-  {
-    name: 'session-cleanup',
-    type: 'session-cleanup',
-    cron: '0 */15 * * * *',
-    payload: { maxAge: SESSION_MAX_AGE_MS },
-  },
-  {
-    name: 'memory-importance-decay',
-    type: 'memory-importance-decay',
-    cron: '0 0 */6 * * *',
-    payload: { decayFactor: 0.99 },
-  },
-  {
-    name: 'index-optimization',
-    type: 'index-optimization',
-    cron: '0 0 3 * * *',
-    tz: 'UTC',
-    payload: { threshold: 0.8 },
-  },
-  {
-    name: 'pattern-training-daily',
-    type: 'pattern-training',
-    cron: '0 0 4 * * *',
-    tz: 'UTC',
-    payload: { batchSize: 1_000, epochs: 5 },
-  },
-  { name: 'quota-check', type: 'quota-check', cron: '0 0 * * * *', payload: {} },
-])
+export const housekeepingSchedules: readonly NamedSchedule[] = Object.freeze(SCHEDULED_JOBS.map(toSchedule))

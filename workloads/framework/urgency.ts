@@ -13,3 +13,8 @@ export function fromUrgency(urgency: number): number {
   }
   return 10 - Math.round(urgency * 0.6)
 }
+
+/** An urgency that `fromUrgency` turns into this priority. */
+export function toUrgency(priority: number): number {
+  return Math.round((10 - priority) / 0.6)
+}

@@ -1,7 +1,7 @@
-import type { Mill } from '../../src/client/mill.ts'
-import { deadLettersOf } from '../../src/engine/capability-checks.ts'
-import type { DeadLetter, DeadLetters } from '../../src/engine/dead-letters.ts'
-import { MillraceError } from '../../src/errors.ts'
+import type { Mill } from '../../../src/client/mill.ts'
+import { deadLettersOf } from '../../../src/engine/capability-checks.ts'
+import type { DeadLetter, DeadLetters } from '../../../src/engine/dead-letters.ts'
+import { MillraceError } from '../../../src/errors.ts'
 import { type DeadLetterEntry, type EntryFilter, isHashed, jobIdOf, toEntry, uuidOf } from './entry.ts'
 
 /** Where entries are kept. Bring your own, or use `deskStorage`. */
@@ -17,7 +17,7 @@ export interface DeadLetterStorage {
   deleteMany(ids: readonly string[]): Promise<number>
 }
 
-const WHO = 'dead-letter-processor'
+const WHO = 'dead-letter-manager'
 const RETRIED_AS = 'retried as '
 const LIMIT_DEFAULT = 100
 const PAGE = 500
@@ -112,16 +112,21 @@ async function retriedAs(letters: DeadLetters, { job }: DeadLetter): Promise<str
 }
 
 async function* matching(letters: DeadLetters, filter: EntryFilter): AsyncGenerator<DeadLetter> {
-  const { jobType, orgId, failedBefore } = filter
+  const { jobType, queue, orgId, failedBefore } = filter
+  const type = queue ?? jobType
   let after: { completedAtMs: number; id: string } | undefined
   for (;;) {
     const page = await letters.list({
       limit: PAGE,
-      ...(jobType !== undefined && { type: jobType }),
+      ...(type !== undefined && { type }),
       ...(failedBefore !== undefined && { beforeMs: failedBefore.getTime() }),
       ...(after !== undefined && { after }),
     })
-    yield* page.filter(({ job }) => orgId === undefined || job.tenant?.orgId === orgId)
+    yield* page.filter(({ job }) => {
+      const entry = toEntry(job, null)
+      if (queue !== undefined && jobType !== undefined && entry.jobType !== jobType) return false
+      return orgId === undefined || entry.tenant?.orgId === orgId
+    })
     const last = page.at(-1)?.job
     if (page.length < PAGE || last === undefined) return
     after = { completedAtMs: last.completedAtMs ?? 0, id: last.id }

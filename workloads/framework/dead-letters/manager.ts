@@ -1,21 +1,12 @@
 import { createHash } from 'node:crypto'
-import type { Mill } from '../../src/client/mill.ts'
-import { EngineError, MillraceError, UnknownJobError } from '../../src/errors.ts'
-import { ATTEMPTS_DEFAULT } from '../../src/job/options.ts'
-import { type DeadLetterEntry, type EntryFilter, jobIdOf, toEntry, withDashes } from './entry.ts'
+import type { Mill } from '../../../src/client/mill.ts'
+import { EngineError, MillraceError, OptionError, UnknownJobError } from '../../../src/errors.ts'
+import { toErrorRecord } from '../../../src/job/error-record.ts'
+import { ATTEMPTS_DEFAULT, type JobRef } from '../../../src/job/options.ts'
+import type { Alerter } from '../../../src/observe/index.ts'
+import { isCriticalJobType } from '../job-types.ts'
+import { checkFilter, type DeadLetterEntry, type EntryFilter, jobIdOf, toEntry, withDashes } from './entry.ts'
 import { type DeadLetterStorage, deskStorage } from './storage.ts'
-
-/** Types whose dead letters must raise an alert. */
-export const CRITICAL_JOB_TYPES = ['data-deletion', 'webhook-dispatch', 'audit-export'] as const
-
-export function isCriticalJobType(type: string): boolean {
-  return CRITICAL_JOB_TYPES.some((critical) => critical === type)
-}
-
-export interface ProcessorOptions {
-  /** Default: the mill's own dead letters. */
-  readonly storage?: DeadLetterStorage
-}
 
 export interface RetriedJob {
   readonly id: string
@@ -28,30 +19,68 @@ export interface RetriedJob {
 /**
  * Dead letters of the worker framework: a retry is a new job. `openDesk` replays the same job instead, with its id,
  * its key and its history, and is the better choice for new code.
+ *
+ * `storage` is by default the mill's own dead letters. The alert of a critical dead letter is the mill's (`alerter` of `open`);
+ * give an `alerter` here only beside a storage of your own and a mill without one, or it is sent twice.
+ *
+ * @example
+ * const deadLetters = new DeadLetterManager(mill)
+ * for (const { id } of await deadLetters.find({ jobType: 'webhook-dispatch' })) await deadLetters.retry(id)
  */
-export class DeadLetterProcessor {
+export class DeadLetterManager {
   readonly #mill: Mill
   readonly #storage: DeadLetterStorage
+  readonly #alerter: Alerter | null
 
-  constructor(mill: Mill, options: ProcessorOptions = {}) {
+  constructor(mill: Mill, storage: DeadLetterStorage = deskStorage(mill), alerter: Alerter | null = null) {
     this.#mill = mill
-    this.#storage = options.storage ?? deskStorage(mill)
+    this.#storage = storage
+    this.#alerter = alerter
   }
 
-  /** Stores the entry of a job that has died, with the starts it made and its tenant. */
-  async moveToDeadLetter(jobId: string): Promise<DeadLetterEntry> {
+  /**
+   * Stores the entry of a job that has died, with the starts it made and its tenant. The worker moves a job when its attempts
+   * are used up; a handler that throws `NonRetryable` has its job moved at once. `error` counts if the engine has recorded none.
+   */
+  async moveToDeadLetter(job: JobRef, error?: unknown): Promise<DeadLetterEntry> {
+    const jobId = typeof job === 'string' ? job : job.id
     const view = await this.#mill.job(jobId)
     if (view === null) throw new UnknownJobError(jobId)
     if (view.state !== 'dead_letter') {
-      throw new MillraceError('ERR_STATE_TRANSITION', `job ${jobId} is ${view.state}; only a dead letter is moved`)
+      throw new MillraceError(
+        'ERR_STATE_TRANSITION',
+        `job ${jobId} is ${view.state}; a worker moves it when its attempts are used up, or throw NonRetryable in its handler`,
+      )
     }
-    const entry = toEntry(view, null)
+    const recorded = view.error === null && error !== undefined ? { ...view, error: toErrorRecord(error) } : view
+    const entry = toEntry(recorded, null)
+    const isNew = this.#alerter !== null && (await this.#storage.findById(entry.id)) === null
     await this.#storage.save(entry)
+    if (isNew && isCriticalJobType(entry.jobType)) await this.#alert(entry)
     return entry
   }
 
+  /** An alerter that fails must not fail the move, which is done. */
+  async #alert({ jobType, originalJobId, attempts, error, tenant, failedAt }: DeadLetterEntry): Promise<void> {
+    try {
+      await this.#alerter?.send({
+        rule: 'CriticalDeadLetter',
+        severity: 'error',
+        severityLabel: 'high',
+        title: `Critical job moved to dead letter: ${jobType}`,
+        text: `job ${originalJobId} failed after ${attempts} attempts: ${error.message}`,
+        labels: { jobType, jobId: originalJobId, ...(tenant !== undefined && { tenantId: tenant.orgId }) },
+        value: null,
+        sinceMs: failedAt.getTime(),
+        metadata: { jobType, jobId: originalJobId, tenant: tenant ?? null },
+      })
+    } catch (failure) {
+      this.#mill.events.emit('worker.error', { worker: 'dead-letter-manager', during: 'alert', error: failure })
+    }
+  }
+
   async find(filter: EntryFilter = {}): Promise<readonly DeadLetterEntry[]> {
-    return this.#storage.find(filter)
+    return this.#storage.find(checkFilter(filter))
   }
 
   async findById(id: string): Promise<DeadLetterEntry | null> {
@@ -76,7 +105,7 @@ export class DeadLetterProcessor {
     const [receipt] = await this.#mill.engine.enqueue([
       {
         id,
-        type: entry.jobType,
+        type: entry.queue ?? entry.jobType,
         payload: payloadOf(entry),
         payloadVersion: entry.payloadVersion,
         priority: entry.priority,
@@ -101,6 +130,11 @@ export class DeadLetterProcessor {
    * nothing else would tell that such a job was never done.
    */
   async purge(filter: EntryFilter, { force = false }: { readonly force?: boolean } = {}): Promise<number> {
+    checkFilter(filter)
+    const empty = Object.entries(filter).find(([, value]) => value === undefined)
+    if (empty !== undefined) {
+      throw new OptionError(`'${empty[0]}' has no value, so letters of all would go; leave it out if that is meant`)
+    }
     let purged = 0
     /** Those that stay come first in every page, so each page is longer by them. */
     let kept = 0

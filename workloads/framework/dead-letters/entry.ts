@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { JobView, StoredOptions, Tenant } from '../../src/job/job.ts'
+import { OptionError } from '../../../src/errors.ts'
+import type { JobView, StoredOptions, Tenant } from '../../../src/job/job.ts'
+import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.ts'
+import { tenantIn } from '../worker-job.ts'
 
 export interface EntryError {
   readonly message: string
@@ -12,7 +15,10 @@ export interface DeadLetterEntry {
   /** A UUID that follows from the job's id, so a job that is moved twice is one entry. */
   readonly id: string
   readonly originalJobId: string
+  /** The name of the job in a queue of many names, otherwise its type. */
   readonly jobType: string
+  /** The type of the job, where `jobType` is its name. */
+  readonly queue?: string
   readonly jobData: unknown
   /** Another program stored something that is no JSON: then `jobData` is its text, and a retry stores that again. */
   readonly unparsed?: true
@@ -29,20 +35,49 @@ export interface DeadLetterEntry {
 }
 
 export interface EntryFilter {
+  /** The type, or with `queue` the name of jobs in that queue. */
   readonly jobType?: string
+  /** A type whose jobs have names. */
+  readonly queue?: string
   readonly orgId?: string
   readonly failedBefore?: Date
   /** Default: 100. */
   readonly limit?: number
 }
 
+const FILTER_NAMES: OptionNames<EntryFilter> = {
+  ...{ jobType: true, queue: true, orgId: true, failedBefore: true, limit: true },
+}
+
+/** A condition that is misspelt or without a sense would find other letters than those that were meant. */
+export function checkFilter(filter: EntryFilter): EntryFilter {
+  refuseUnknown(filter, FILTER_NAMES, 'the filter of dead letters')
+  const { jobType, queue, orgId, failedBefore, limit } = filter
+  for (const [name, value] of Object.entries({ jobType, queue, orgId })) {
+    if (value !== undefined && (typeof value !== 'string' || value === '')) {
+      throw new OptionError(`'${name}' of the filter must be a text; leave it out for all`)
+    }
+  }
+  if (failedBefore !== undefined && (!(failedBefore instanceof Date) || Number.isNaN(failedBefore.getTime()))) {
+    throw new OptionError(`'failedBefore' is not a valid date; give a Date`)
+  }
+  if (limit !== undefined && (!Number.isInteger(limit) || limit < 1)) {
+    throw new OptionError(`'limit' is ${limit}; give a whole number from 1`)
+  }
+  return filter
+}
+
 export function toEntry(view: JobView, retriedAs: string | null): DeadLetterEntry {
-  const { error, tenant } = view
+  const { error } = view
+  const data = dataOf(view.payload)
+  const tenant = view.tenant ?? tenantIn(data.jobData)
+  const name = view.options?.name ?? view.type
   return {
     id: uuidOf(view.id),
     originalJobId: view.id,
-    jobType: view.type,
-    ...dataOf(view.payload),
+    jobType: name,
+    ...(name !== view.type && { queue: view.type }),
+    ...data,
     error: {
       message: error?.message ?? 'no error recorded',
       ...(error?.stack != null && { stack: error.stack }),
