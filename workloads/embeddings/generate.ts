@@ -29,6 +29,12 @@ export function embeddingJob(
     async run({ payload: version, signal, job }): Promise<Outcome> {
       // A newer version can arrive between the claim and the start.
       if (!generation.isLatest(version)) return 'superseded'
+      // Nothing is known here about an entry that was idle, but the store remembers.
+      const [known] = (await withErrors(() => store.stored?.([version]) ?? [])) ?? []
+      if (known !== null && known !== undefined && known.seq >= version.seq) {
+        generation.onStored(version)
+        return known.seq === version.seq ? 'stored' : 'refused'
+      }
       const vector = await withErrors(() =>
         embed(version.content, { job: { ...version, attempts: job.attempt }, signal }),
       )

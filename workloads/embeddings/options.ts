@@ -23,13 +23,25 @@ export interface Embedding {
   readonly vector: Vector
 }
 
+export type EntryRef = Pick<EntryVersion, 'entryType' | 'entryId'>
+
+export interface StoredVersion {
+  readonly seq: number
+  readonly versionId: string | null
+}
+
 export interface EmbeddingStore {
   /**
    * Writes the vector and returns true, or returns false if a newer version is stored. The queue runs one version of an
-   * entry at a time, but a write that hung past its timeout can arrive late, and only the store can refuse it. `seq` starts
-   * at 1 in every process, so a persistent store compares the version's own time instead.
+   * entry at a time, but a write that hung past its timeout can arrive late, and only the store can refuse it.
    */
   save(embedding: Embedding): Promise<boolean> | boolean
+  /**
+   * What is stored of these entries, in their order. With it the queue never embeds an older version after a newer one, also
+   * when it was idle in between, and `rescan` works. The `seq` of the queue then begins at the time instead of at 1, so that
+   * it goes on where the last process ended. Without it a persistent store must compare the version's own time.
+   */
+  stored?(entries: readonly EntryRef[]): Promise<readonly (StoredVersion | null)[]> | readonly (StoredVersion | null)[]
 }
 
 export interface EmbeddingQueueOptions {

@@ -18,6 +18,7 @@ import {
 } from './entry.ts'
 import { EMBED_TYPE, embeddingJob } from './generate.ts'
 import { type EmbeddingQueueOptions, type ResolvedOptions, resolveOptions } from './options.ts'
+import { type Rescanned, rescan } from './rescan.ts'
 
 export interface QueueStats {
   /** Versions that wait for a free slot or for an older version of their entry. */
@@ -106,10 +107,24 @@ export class EmbeddingQueue {
   enqueue(input: EmbeddingInput): void {
     if (this.#closing !== null) throw new ClosedError('the embedding queue')
     checkInput(input)
-    const seq = input.seq ?? this.#seq + 1
+    const seq = input.seq ?? this.#nextSeq()
     this.#seq = Math.max(this.#seq, seq)
     const { entryType, entryId, versionId, content } = input
     this.#add({ entryType, entryId, versionId, content, seq })
+  }
+
+  /** A store that outlives the process holds versions of earlier ones, which these must follow. */
+  #nextSeq(): number {
+    const isRemembered = this.#options.store.stored !== undefined
+    return Math.max(this.#seq + 1, isRemembered ? this.#clock.nowMs() : 1)
+  }
+
+  /**
+   * For the start of a process: enqueues those of these entries whose stored version is not the one given here, because the
+   * last process ended before it was embedded. The store must have `stored`.
+   */
+  rescan(entries: Iterable<EmbeddingInput> | AsyncIterable<EmbeddingInput>): Promise<Rescanned> {
+    return rescan(this.#options.store, entries, (input) => this.enqueue(input))
   }
 
   /** Enqueues after `commit` resolves, and not if it rejects. Resolves to whether it was enqueued. */
@@ -177,7 +192,7 @@ export class EmbeddingQueue {
     if (dead === null || dead.seq !== this.#latestSeq(key) || this.#closing !== null) return false
     this.#dlq.discard(key, this.#clock.nowMs())
     const { entryType, entryId, versionId, content } = dead
-    this.#seq += 1
+    this.#seq = this.#nextSeq()
     this.#add({ entryType, entryId, versionId, content, seq: this.#seq })
     return true
   }
