@@ -1,7 +1,7 @@
 /** The alert rules of the escrow workers over one reading. examples/monitoring/prometheus has the same rules in PromQL. */
 import type { TopicLag } from '../../src/engine/open.ts'
 import type { Events, MillEvents, Severity } from '../../src/events.ts'
-import type { AlertRule } from '../../src/observe/alerts/rule.ts'
+import type { AlertRule, AlertSubject } from '../../src/observe/alerts/rule.ts'
 import { type LagLimits, lagSeverity, type PendingLetters } from '../../src/observe/lag.ts'
 import { isMissing, isQuiet, isStopOverdue } from '../../src/observe/workers.ts'
 import type { WatchedWorker } from './conditions.ts'
@@ -136,19 +136,35 @@ export function watchRules(rules: AlarmRules): readonly AlertRule<Reading>[] {
   }
   // The keys of the table are the names of the alarms.
   return (Object.keys(ALARMS) as AlarmName[]).map((name) => {
-    const { severity } = ALARMS[name]
+    const { severity, about } = ALARMS[name]
     return {
       name,
       severity,
       severityLabel: severity.toUpperCase(),
+      about: SUBJECTS[about],
       evaluate({ reading }) {
         if (reading === null || !isKnown(name, reading)) return null
         const held = alarmsOf(reading).filter(({ alarm }) => alarm === name)
-        return held.map(({ labels, text }) => ({ labels, text, value: null, threshold: null }))
+        return held.map(({ labels, text }) => ({ labels, text, ...measuredLag(name, labels, reading, rules) }))
       },
     }
   })
 }
+
+/** How far behind a group is, and from where on that is an alarm; nulls for alarms about anything else. */
+function measuredLag(name: AlarmName, { group, topic }: Alarm['labels'], { lags }: Reading, rules: AlarmRules) {
+  const limits = topic === undefined || ALARMS[name].about !== 'lags' ? null : rules.lagLimits(topic)
+  if (limits === null || !lags.ok) return { value: null, threshold: null }
+  const found = lags.value.find((lag) => lag.group === group && lag.topic === topic)
+  return { value: found?.lag ?? null, threshold: name === 'ConsumerLagCritical' ? limits.critical : limits.warning }
+}
+
+const SUBJECTS = {
+  workers: 'workers',
+  presence: 'workers',
+  pending: 'dead-letters',
+  lags: 'topics',
+} as const satisfies Readonly<Record<(typeof ALARMS)[AlarmName]['about'], AlertSubject>>
 
 /** An unreadable source neither raises nor resolves an alert, except the one that says so. */
 function isKnown(name: AlarmName, reading: Reading): boolean {

@@ -3,6 +3,7 @@ import type { OpenPreset, Preset, PresetOptions } from '../../src/cli/extensions
 import { KafkaEngine } from '../../src/engines/kafka/index.ts'
 import { OptionError } from '../../src/errors.ts'
 import { type AnyJob, defineJob, type Mill } from '../../src/index.ts'
+import { redactUrl } from '../../src/job/error-record.ts'
 import { ESCROW_TOPICS, ESCROW_WORKERS, type EscrowWorker, escrowLagLimits } from './topology.ts'
 
 /** What each worker does, and the `command` of its records. A record without a command is for all workers that read it. */
@@ -39,13 +40,17 @@ async function createTopics({ engine }: Mill): Promise<void> {
   await engine.ensureTopics(ESCROW_TOPICS.map(({ topic }) => topic))
 }
 
+/** They are printed, so a password is left out. */
 function examplesFor(engine: string): OpenPreset['examples'] {
   const send = (payload: string, more = ''): string =>
-    `millrace enqueue escrow.commands '${payload}' --key deal_1${more} --engine '${engine}'`
+    `millrace enqueue escrow.commands '${payload}' --key deal_1${more} --engine '${redactUrl(engine)}'`
   return [
     [send('{"command":"payout","amount":100.5}'), 'the payout executor acts, the other two pass it over'],
     [send('{"command":"refund","fail":"no such deal"}', ' --attempts 2'), 'a retry after 1 s, then a dead letter'],
-    [`millrace dead list --engine '${inGroup(engine, 'refund-executor')}'`, 'the dead letters of the refund executor'],
+    [
+      `millrace dead list --engine '${redactUrl(inGroup(engine, 'refund-executor'))}'`,
+      'the dead letters of the refund executor',
+    ],
   ]
 }
 
@@ -74,7 +79,7 @@ function fieldOf(payload: unknown, name: string): unknown {
 
 /** Each worker needs its own group, because workers that share a topic all read all of it. */
 function inGroup(engine: string, group: string): string {
-  if (!engine.startsWith('kafka:')) throw notKafka(engine.split(':')[0] ?? '')
+  if (!/^kafkas?:/.test(engine)) throw notKafka(engine.split(':')[0] ?? '')
   const [base = '', query = ''] = engine.split('?')
   const parameters = new URLSearchParams(query)
   if (parameters.has('group'))

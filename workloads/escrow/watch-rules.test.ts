@@ -52,6 +52,13 @@ test('every alarm is a rule that fires and resolves', () => {
   assert.deepEqual(rules.map(({ name }) => name).toSorted(), Object.keys(bad).toSorted())
   const reading = (given: Partial<Reading>) => sampleOf({ reading: { ...READING, ...workers(busy), ...given } })
   for (const [name, given] of Object.entries(bad)) firesAndResolves(named(rules, name), reading({}), reading(given))
+  const about = Object.fromEntries(rules.map((rule) => [rule.name, rule.about]))
+  assert.deepEqual(
+    [about.WorkerAbsent, about.DLQFinancial, about.ConsumerLagCritical],
+    ['workers', 'dead-letters', 'topics'],
+  )
+  const [behind] = named(rules, 'ConsumerLagCritical').evaluate(reading(bad.ConsumerLagCritical ?? {})) ?? []
+  assert.deepEqual([behind?.value, behind?.threshold], [21, 20])
   for (const { name, severityLabel, severity } of rules) {
     const expected = ALARMS[name as keyof typeof ALARMS].severity
     assert.deepEqual([severityLabel, severity], [expected.toUpperCase(), expected], name)

@@ -1,6 +1,5 @@
-import { loadPg } from '../../src/engines/postgres/driver.ts'
-import { parseUrl } from '../../src/engines/postgres/options.ts'
 import { UnsupportedError } from '../../src/errors.ts'
+import { openPool } from '../database/postgres.ts'
 import type { Database, Row } from './database.ts'
 import { migrateTables, type TablesPlan } from './migration.ts'
 import { type Reaped, Reaper, type ReaperResult } from './reaper.ts'
@@ -43,32 +42,14 @@ export interface Connected {
 
 /** A reaper sends one statement at a time; the second connection replaces a broken first one. */
 const CONNECTIONS_MAX = 2
-const CONNECT_MS = 5_000
-/** Ends a connection that no longer answers, for example after a silent network failure. */
-const ANSWER_MS = 30_000
 
 export async function connectTo(url: string): Promise<Connected> {
-  const { connectionString, schema, pooled } = parseUrl(url)
-  const { createPool } = await loadPg()
-  const pool = createPool(
-    {
-      connectionString,
-      application_name: 'millrace-reaper',
-      connectionTimeoutMillis: CONNECT_MS,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: 10_000,
-      // A transaction pooler takes no startup parameters.
-      ...(pooled ? {} : { statement_timeout: ANSWER_MS }),
-    },
-    CONNECTIONS_MAX,
-  )
-  // Without a listener, an idle connection that ends would end the process. The next statement reconnects.
-  pool.on('error', () => {})
+  const { pool, schema, answerMs } = await openPool(url, { name: 'millrace-reaper', max: CONNECTIONS_MAX })
   const query: Database['query'] = async (text, values = []) => {
     const client = await pool.connect()
     let isBroken = true
     try {
-      const answer = await client.query({ text, values, query_timeout: ANSWER_MS })
+      const answer = await client.query({ text, values, query_timeout: answerMs })
       isBroken = false
       // A migration sends several statements in one text. Their result is a list without rows.
       return { rows: (answer.rows ?? []).filter(isRow) }

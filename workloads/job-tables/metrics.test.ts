@@ -22,5 +22,5 @@ test('the reaper of job tables reports into the same scrape', async () => {
   assert.equal(sampleValue(text, 'reaper_requeues_total', { table: 'jobs', stage: 'clip' }), 2)
   assert.equal(sampleValue(text, 'reaper_failures_total', { table: 'asr_jobs', stage: 'unknown' }), 1)
   assert.equal(sampleValue(text, 'reaper_scan_duration_ms_sum', { table: 'jobs' }), 20)
-  assert.equal(sampleValue(text, 'reaper_queue_age_ms', { table: 'jobs' }), 4_000)
+  assert.equal(sampleValue(text, 'reaper_queue_age_seconds', { table: 'jobs' }), 4)
 })

@@ -1,19 +1,21 @@
 import type { Counter, Gauge, Histogram } from 'prom-client'
 import type { MakeInstrument } from '../../src/observe/metrics/instrument.ts'
-import { SCAN_BUCKETS } from '../../src/observe/metrics/names.ts'
 
 interface Tags {
   readonly table: string
   readonly stage?: string
 }
 
-/** Times have the unit that their name says. */
+/** Names that were given for the reaper stay as they are, also where Prometheus would have seconds. */
 export const REAPER_METRIC_NAMES = Object.freeze({
   'reaper.requeues': 'reaper_requeues_total',
   'reaper.failures': 'reaper_failures_total',
   'reaper.scan_duration_ms': 'reaper_scan_duration_ms',
-  'reaper.queue_age_ms': 'reaper_queue_age_ms',
+  'reaper.queue_age_ms': 'reaper_queue_age_seconds',
 })
+
+/** Milliseconds of one scan. */
+const SCAN_BUCKETS: readonly number[] = Object.freeze([5, 25, 100, 500, 1_000, 5_000, 30_000])
 
 /** What the reaper of job tables takes as `metrics`. */
 export interface JobTableMetrics {
@@ -67,7 +69,7 @@ export function jobTableMetrics(): JobTableMetrics {
     count: (name, { table, stage = '' }) => meters?.counters[name].inc({ table, stage }),
     measure(name, value, { table }) {
       if (name === 'reaper.scan_duration_ms') meters?.scan.observe({ table }, value)
-      else meters?.age.set({ table }, value)
+      else meters?.age.set({ table }, value / 1_000)
     },
   }
 }

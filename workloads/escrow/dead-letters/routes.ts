@@ -66,10 +66,10 @@ export const DLQ_ROUTES = {
   discardDlq: {
     method: 'delete',
     path: '/internal/v1/dlq/{topic}/{offset}',
-    summary: 'Discards one dead letter; it stays in the topic and is no longer listed.',
+    summary: 'Discards one dead letter, with a reason; it stays in the topic and is no longer listed.',
     role: 'operator',
     params: z.strictObject({ topic, offset }),
-    query: z.strictObject({ partition: partition.optional(), reason: reason.optional() }),
+    query: z.strictObject({ partition: partition.optional(), reason }),
     answer: z.object({ done: z.boolean(), letter: DlqLetter }),
   },
 } as const
@@ -97,7 +97,7 @@ export function dlqRoutes(desk: TopicDesk): Readonly<Record<keyof typeof DLQ_ROU
       return { seen, replayed, refused: Object.fromEntries(Object.entries(refused)) }
     }),
     discardDlq: route(DLQ_ROUTES.discardDlq, async ({ params, query }, { caller, redact }) => {
-      const { reason = 'discard', ...place } = omitUndefined(query)
+      const { reason, ...place } = omitUndefined(query)
       const { letter } = await desk.discard({ ...params, ...place }, { who: caller.who, reason })
       return { done: true, letter: shown(letter, redact) }
     }),
