@@ -4,9 +4,11 @@ import { fileURLToPath } from 'node:url'
 import { FAMILIES, type Family } from '../families.ts'
 import type { ScenarioResult } from '../result.ts'
 import { SCENARIOS } from '../scenarios/index.ts'
-import { readHook } from './hook.ts'
-import { type FamilyResults, pictureOf, renderMarkdown } from './markdown.ts'
+import { HOOK_RESULTS } from './hook.ts'
+import { type FamilyResults, pictureOf, renderMarkdown, type WorkloadResults } from './markdown.ts'
 import { panelsOf, renderSvg } from './svg.ts'
+import { VECTOR_RESULTS } from './vectors.ts'
+import { WEBHOOK_RESULTS } from './webhooks.ts'
 
 /** What is published: runs of standard size. */
 export const RESULTS_DIR = fileURLToPath(new URL('../results/', import.meta.url))
@@ -24,15 +26,31 @@ export async function writeResult(dir: string, result: ScenarioResult): Promise<
   await writeFile(join(dir, `${result.scenario}.json`), `${JSON.stringify(result, null, 2)}\n`)
 }
 
+/** Null if it was never measured. */
+export async function readIfThere<Result>(dir: string, name: string): Promise<Result | null> {
+  try {
+    return JSON.parse(await readFile(join(dir, name), 'utf8'))
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** What was measured of workloads. */
+export async function readWorkloads(dir: string): Promise<WorkloadResults> {
+  return {
+    hook: await readIfThere(dir, HOOK_RESULTS),
+    webhooks: await readIfThere(dir, WEBHOOK_RESULTS),
+    vectors: await readIfThere(dir, VECTOR_RESULTS),
+  }
+}
+
 /** The stored results in the order of the scenarios; those never run are left out. */
 export async function readResults(dir: string): Promise<readonly ScenarioResult[]> {
   const results: ScenarioResult[] = []
   for (const { name } of SCENARIOS) {
-    try {
-      results.push(JSON.parse(await readFile(join(dir, `${name}.json`), 'utf8')))
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
-    }
+    const result = await readIfThere<ScenarioResult>(dir, `${name}.json`)
+    if (result !== null) results.push(result)
   }
   return results
 }
@@ -50,7 +68,7 @@ export async function readFamilies(dir: string): Promise<readonly FamilyResults[
 /** Writes the page and its pictures from what `resultsDir` holds. */
 export async function writeDocs(resultsDir: string, docsDir: string): Promise<void> {
   const families = await readFamilies(resultsDir)
-  await writeFile(join(docsDir, 'benchmarks.md'), renderMarkdown(families, await readHook(resultsDir)))
+  await writeFile(join(docsDir, 'benchmarks.md'), renderMarkdown(families, await readWorkloads(resultsDir)))
   for (const { family, results } of families) {
     await writeFile(join(docsDir, pictureOf(family)), renderSvg(panelsOf(results)))
   }

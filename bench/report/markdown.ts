@@ -3,6 +3,8 @@ import type { Family } from '../families.ts'
 import type { MachineFacts, ScenarioResult } from '../result.ts'
 import { formatCell, formatNumber, formatTarget } from './figures.ts'
 import { type HookResult, renderHook } from './hook.ts'
+import { renderVectors, type VectorResult } from './vectors.ts'
+import { renderWebhooks, type WebhookResult } from './webhooks.ts'
 
 export interface FamilyResults {
   readonly family: Family
@@ -14,10 +16,30 @@ export function pictureOf(family: Family): string {
   return family.name === 'sqlite' ? 'benchmarks.svg' : `benchmarks-${family.name}.svg`
 }
 
-export function renderMarkdown(families: readonly FamilyResults[], hook: HookResult | null = null): string {
+/** Null for what was never measured. */
+export interface WorkloadResults {
+  readonly hook: HookResult | null
+  readonly webhooks: WebhookResult | null
+  readonly vectors: VectorResult | null
+}
+
+const NOTHING: WorkloadResults = { hook: null, webhooks: null, vectors: null }
+
+export function renderMarkdown(
+  families: readonly FamilyResults[],
+  { hook, webhooks, vectors }: WorkloadResults = NOTHING,
+): string {
   if (families.length === 0) return '# Benchmarks\n\nNothing was measured yet: run `npm run bench`.\n'
-  const ofHook = hook === null ? [] : [renderHook(hook), `${hook.date}: ${describeMachine(hook.machine)}`]
-  return `${[INTRODUCTION, ...families.flatMap(renderFamily), ...ofHook].join('\n\n')}\n`
+  const workloads = [
+    ...(hook === null ? [] : [renderHook(hook), dated(hook)]),
+    ...(webhooks === null ? [] : [renderWebhooks(webhooks), dated(webhooks)]),
+    ...(vectors === null ? [] : [renderVectors(vectors), dated(vectors)]),
+  ]
+  return `${[INTRODUCTION, ...families.flatMap(renderFamily), ...workloads].join('\n\n')}\n`
+}
+
+function dated({ date, machine }: HookResult | WebhookResult | VectorResult): string {
+  return `${date}: ${describeMachine(machine)}`
 }
 
 const INTRODUCTION = `<!-- Made by \`npm run bench\` from bench/results. Do not edit. -->

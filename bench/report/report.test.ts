@@ -10,11 +10,13 @@ import type { Measurement } from '../scenario.ts'
 import { findScenario } from '../scenarios/index.ts'
 import { STANDARD } from '../sizes.ts'
 import { formatNumber } from './figures.ts'
-import { DOCS_DIR, RESULTS_DIR, readFamilies, resultsDirOf } from './files.ts'
-import { readHook, renderHook } from './hook.ts'
+import { DOCS_DIR, RESULTS_DIR, readFamilies, readWorkloads, resultsDirOf } from './files.ts'
+import { renderHook } from './hook.ts'
 import { pictureOf, renderMarkdown } from './markdown.ts'
 import { panelsOf, renderSvg } from './svg.ts'
 import { renderTable } from './table.ts'
+import { renderVectors } from './vectors.ts'
+import { renderWebhooks } from './webhooks.ts'
 
 const sound = (rate: number): Measurement => ({ values: { rate }, faults: [] })
 
@@ -159,7 +161,7 @@ test('docs/benchmarks.md and its pictures are what the stored results say', asyn
   const read = (name: string): Promise<string> => readFile(join(DOCS_DIR, name), 'utf8')
   assert.equal(
     await read('benchmarks.md'),
-    renderMarkdown(families, await readHook(RESULTS_DIR)),
+    renderMarkdown(families, await readWorkloads(RESULTS_DIR)),
     'run `npm run bench -- --docs`',
   )
   for (const { family, results } of families) {
@@ -178,4 +180,36 @@ test('the figures of the hook are a section of the page, with what was promised'
   assert.match(page, /^\| the hook, p95 \| 73\.2 ms \| 70 to 81\.5 \| ≤ 100 ms \| met \|$/m)
   assert.match(page, /^\| the hook, p50, against node -e 0 \| 1\.5 × \| 1\.5 to 1\.5 \| ≤ 1\.25 × \| missed \|$/m)
   assert.match(page, /^\| node -e 0, p50 \| 39 ms \| 39 to 39 \| – \| {2}\|$/m)
+})
+
+test('the figures of vectors are a section of the page, with what was promised', () => {
+  const { machine } = drainResult({})
+  const figures = [
+    { what: 'SQLite, exact, p95', value: 95.1, runs: [90, 95.1], unit: 'ms', target: 200, isMet: true },
+    { what: 'embedder busy, SQLite', value: 0.85, unit: 'share', target: 0.9, isMet: false },
+  ] as const
+  const page = renderVectors({
+    date: '2026-01-31',
+    times: ['a', 'b'],
+    vectors: 1_000,
+    dimensions: 8,
+    searches: 5,
+    machine,
+    figures,
+  })
+  assert.match(page, /^\| SQLite, exact, p95 \| 95\.1 ms \| 90 to 95\.1 \| ≤ 200 ms \| met \|$/m)
+  assert.match(page, /^\| embedder busy, SQLite \| 0\.85 \| 0\.85 to 0\.85 \| ≥ 0\.9 \| missed \|$/m)
+})
+
+test('the figures of webhooks are a section of the page, with what was promised', () => {
+  const { machine } = drainResult({})
+  const figures = [
+    { what: 'SQLite, webhooks per second', value: 1_200, runs: [1_100, 1_200], unit: '/s', target: 1_000, isMet: true },
+    { what: 'Postgres, webhooks per second', value: 900, runs: [900], unit: '/s', target: 1_000, isMet: false },
+    { what: 'SQLite, request to response, p95', value: 14, runs: [14], unit: 'ms' },
+  ] as const
+  const page = renderWebhooks({ date: '2026-01-31', times: ['a', 'b'], deliveries: 10_000, machine, figures })
+  assert.match(page, /^\| SQLite, webhooks per second \| 1200\/s \| 1100 to 1200 \| ≥ 1000\/s \| met \|$/m)
+  assert.match(page, /^\| Postgres, webhooks per second \| 900\/s \| 900 to 900 \| ≥ 1000\/s \| missed \|$/m)
+  assert.match(page, /^\| SQLite, request to response, p95 \| 14 ms \| 14 to 14 \| – \| {2}\|$/m)
 })
