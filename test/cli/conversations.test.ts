@@ -195,6 +195,11 @@ registerHooks({ load: (url, context, next) => { process.stderr.write(url + '\\n'
     const { code, err } = await new Running(MAIN, ['--version'], { env }).ended
     assert.equal(code, 0)
     const loaded = err.split('\n').flatMap((url) => /\/(workloads\/.*)$/.exec(url)?.[1] ?? [])
-    assert.deepEqual(loaded, ['workloads/conversations/cli/commands.ts', 'workloads/conversations/store/location.ts'])
+    assert.deepEqual(loaded, [
+      'workloads/conversations/cli/commands.ts',
+      'workloads/conversations/store/location.ts',
+      'workloads/memories/cli/commands.ts',
+      'workloads/webhooks/cli/commands.ts',
+    ])
   })
 })

@@ -5,7 +5,8 @@ import { describe, it } from 'node:test'
 import { anvilMissing } from '../servers/anvil.ts'
 import { ROOT, Running, temporaryFolder } from './run.ts'
 
-const DEMO = join(ROOT, 'scripts/demo/main.ts')
+const DEMO = join(ROOT, 'scripts/demo/conversations/main.ts')
+const WORKERS = join(ROOT, 'scripts/demo/workers/main.ts')
 
 /** The address of a server that it says it has started. */
 const addressIn = (out: string, step: string): string =>
@@ -46,6 +47,35 @@ describe('the demonstration of the conversation pipeline', () => {
     assert.deepEqual([code, err], [130, ''], out)
     await assert.rejects(fetch(addressIn(out, 'pipeline')))
     if (anvilMissing === false) await assert.rejects(fetch(addressIn(out, 'chain'), { method: 'POST' }))
+    assert.deepEqual(readdirSync(folder), [])
+  })
+})
+
+describe('the demonstration of webhooks, embeddings and memories', () => {
+  it('prints its figures and that all of it is true, and stops everything', async (t) => {
+    const folder = await temporaryFolder(t)
+    const demo = new Running(WORKERS, [], { env: { TMPDIR: folder } })
+    t.after(() => demo.child.kill('SIGKILL'))
+    const { code, out, err } = await demo.ended
+    assert.deepEqual([code, err], [0, ''], out)
+    assert.match(out, /webhooks delivered +10 of 10, in 11 attempts$/m)
+    assert.match(out, /^yes {2}1000 of 1000 texts have one vector each/m)
+    assert.match(out, /memories consolidated +50 into 10$/m)
+    assert.equal([...out.matchAll(/^yes {2}/gm)].length, 11)
+    assert.doesNotMatch(out, /^NO/m)
+    await assert.rejects(fetch(addressIn(out, 'receiver'), { method: 'POST' }))
+    await assert.rejects(fetch(addressIn(out, 'worker')))
+    assert.deepEqual(readdirSync(folder), [])
+  })
+
+  it('stops everything when it is interrupted', async (t) => {
+    const folder = await temporaryFolder(t)
+    const demo = new Running(WORKERS, [], { env: { TMPDIR: folder } })
+    t.after(() => demo.child.kill('SIGKILL'))
+    await demo.said('250 of 1000 texts')
+    demo.child.kill('SIGINT')
+    const { code, out, err } = await demo.ended
+    assert.deepEqual([code, err], [130, ''], out)
     assert.deepEqual(readdirSync(folder), [])
   })
 })

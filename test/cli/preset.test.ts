@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { z } from 'zod'
 import { ESCROW_TOPICS, ESCROW_WORKERS } from '../../workloads/escrow/index.ts'
+import { sampleValue } from '../fixtures/exposition.ts'
+import { lint, promtool } from '../monitoring/promtool.ts'
 import { startKafka, withAdmin } from '../servers/kafka.ts'
 import { jsonLines, millrace, startMillrace, temporaryFolder, until } from './run.ts'
 
@@ -59,6 +61,14 @@ test('start --preset escrow runs the seven workers on a broker, makes their topi
   assert.deepEqual(new Set(lags.map(({ group }) => group)), new Set(ESCROW_WORKERS.map(({ group }) => group)))
   const { letters } = Letters.parse(await answer('/internal/v1/dlq/escrow.commands'))
   assert.equal(letters.length, 1)
+
+  // Its metrics are those of all seven.
+  const scrape = await (await fetch(`${page}/metrics`)).text()
+  assert.equal(sampleValue(scrape, 'millrace_worker_instances'), ESCROW_WORKERS.length)
+  const completed = sampleValue(scrape, 'millrace_jobs_completed_total', { type: 'escrow.commands' })
+  assert.ok(Number(completed) >= 3, `${completed} of three groups`)
+  assert.equal(sampleValue(scrape, 'millrace_dead_letters', { type: 'escrow.commands' }), 1)
+  if (promtool !== null) assert.equal(lint(scrape), '')
 
   running.child.kill('SIGTERM')
   const { code, out, err } = await running.ended

@@ -138,7 +138,10 @@ test('a preset that does not exist, and options that do not go with one', async 
     return err
   }
   assert.match(await refused('--preset', 'escro'), /no preset 'escro'; did you mean 'escrow'\?/)
-  assert.match(await refused('--preset', 'toString'), /no preset 'toString'; there are 'conversations' and 'escrow'/)
+  assert.match(
+    await refused('--preset', 'toString'),
+    /no preset 'toString'; there are 'conversations', 'escrow', and 'webhooks'/,
+  )
   assert.match(await refused('--preset', 'escrow', '--config', 'x', '--engine', 'kafka://a'), /does not take --config/)
   assert.match(await refused('--config', 'x'), /add --preset/)
   assert.match((await runCli(['start', '--help'])).out, /--preset <name>[^<]*choices:\s+"conversations", "escrow"/)

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { systemClock } from '../../src/time/clock.ts'
+import { systemClock } from '../../../src/time/clock.ts'
 
-const MILLRACE = fileURLToPath(new URL('../../bin/millrace.ts', import.meta.url))
+const MILLRACE = fileURLToPath(new URL('../../../bin/millrace.ts', import.meta.url))
 
 export interface Place {
   readonly engine: string

@@ -6,29 +6,23 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
-import { StopRequest } from '../../src/cli/stop-signals.ts'
-import { systemClock } from '../../src/time/clock.ts'
-import { ANVIL_CHAIN_ID, type Anvil, anvilMissing, startAnvil } from '../../test/servers/anvil.ts'
-import { type BlockStore, startBlockStore } from '../../test/servers/block-store.ts'
-import { buildHook } from '../hook.ts'
+import type { StopRequest } from '../../../src/cli/stop-signals.ts'
+import { systemClock } from '../../../src/time/clock.ts'
+import { ANVIL_CHAIN_ID, type Anvil, anvilMissing, startAnvil } from '../../../test/servers/anvil.ts'
+import { type BlockStore, startBlockStore } from '../../../test/servers/block-store.ts'
+import { buildHook } from '../../hook.ts'
+import { runDemonstration } from '../demonstration.ts'
+import { check, cut, heading, short, step, table, terminal } from '../progress.ts'
 import { type Pipeline, type Place, runHook, startPipeline } from './pipeline.ts'
-import { check, cut, heading, short, step, table, terminal } from './progress.ts'
 import { PROMPTS, rawStrings } from './prompts.ts'
 import { type Learnt, type Stored, StoreReader } from './store.ts'
 import { leaks, verifyUpload } from './verify.ts'
-
-const HELP = `npm run demo:conversations -- [--keep]
-
-  --keep, --open   leave the dashboard, the chain and the files until Ctrl-C`
 
 const KEY_NAME = 'MILLRACE_DEMO_KEY'
 const CONFIRMATIONS = 2
 /** Everything is done within a few seconds; a slow machine gets more. */
 const PATIENCE_MS = 120_000
 const LOOK_MS = 150
-/** As a shell reports a program that Ctrl-C ended. */
-const INTERRUPTED = 130
 
 interface Publishing {
   readonly anvil: Anvil
@@ -180,32 +174,4 @@ async function stay(stop: StopRequest, pipeline: Pipeline, { engine }: Place): P
   await stop.unlessStopped(pipeline.failed)
 }
 
-async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: { keep: { type: 'boolean' }, open: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
-  })
-  if (values.help === true) {
-    terminal.print(HELP)
-    return 0
-  }
-  const stop = new StopRequest(systemClock)
-  try {
-    const isTrue = await demonstrate(stop, values.keep === true || values.open === true)
-    if (stop.signal.aborted && !isTrue) return INTERRUPTED
-    terminal.print(isTrue ? '\nAll of it is true; everything was stopped.' : '\nSomething above is not true.')
-    return isTrue ? 0 : 1
-  } catch (error) {
-    // Ctrl-C reaches the processes it started too, so their end is no fault.
-    if (stop.signal.aborted) return INTERRUPTED
-    throw error
-  } finally {
-    stop.close()
-  }
-}
-
-const code = await main().catch((error: unknown) => {
-  terminal.complain(`error: ${error instanceof Error ? error.message : String(error)}`)
-  return 1
-})
-await terminal.flush()
-process.exit(code)
+await runDemonstration('demo:conversations', 'the dashboard, the chain and the files', demonstrate)

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import type { Anvil } from '../../test/servers/anvil.ts'
-import type { BlockStore } from '../../test/servers/block-store.ts'
-import { REGISTRY_ABI } from '../../workloads/conversations/upload/contract/learning-registry.ts'
+import type { Anvil } from '../../../test/servers/anvil.ts'
+import type { BlockStore } from '../../../test/servers/block-store.ts'
+import { REGISTRY_ABI } from '../../../workloads/conversations/upload/contract/learning-registry.ts'
 import type { Learnt } from './store.ts'
 
 export interface Verified {
