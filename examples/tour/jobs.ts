@@ -1,6 +1,6 @@
 /**
  * The jobs of the tour. Each does a little real work; together they show everything that can happen to a job.
- * Run them in a second process with: npm run millrace -- work examples/tour/jobs.ts
+ * Run them in a second process with: npm run -s millrace -- work examples/tour/jobs.ts
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'

@@ -97,7 +97,7 @@ test('the tarball holds what was built now, and no sources or tests', () => {
     assert.ok(existsSync(path.join(installed, file)), file)
   }
   const files = globSync('**/*', { cwd: installed, withFileTypes: true }).filter((entry) => entry.isFile())
-  assert.ok(files.length <= 900, `${files.length} files`)
+  assert.ok(files.length <= 1_000, `${files.length} files`)
 })
 
 test('the hook of the package is one CommonJS file that records a prompt', () => {
@@ -177,6 +177,12 @@ test("the README's examples print what it says", () => {
     writeFileSync(path.join(project, `example-${index}.ts`), code)
     assert.equal(run('node', [`example-${index}.ts`], project), output)
   }
+})
+
+test('the command of the package can be read by an old Node, which then says what is needed', () => {
+  const launcher = readFileSync(path.join(installed, 'dist/bin/millrace.js'), 'utf8')
+  assert.doesNotMatch(launcher, /^import\b(?!\()/m, 'a static import would be read before the version is checked')
+  assert.match(launcher, /Millrace needs Node 24\.15 or newer/)
 })
 
 test('the command runs from the package', () => {

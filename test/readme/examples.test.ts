@@ -31,7 +31,10 @@ const PAGES = [
   'docs/escrow.md',
   'docs/bullmq.md',
   'docs/conversations.md',
+  'docs/embeddings.md',
+  'docs/memories.md',
   'workloads/conversations/README.md',
+  'docs/webhooks.md',
   ...globSync('src/engines/*/README.md', { cwd: ROOT }),
 ]
 /** For what never ends: the compiler, and the example that runs every case, take long on a slow machine. */

@@ -64,8 +64,9 @@ test('the README lists the twelve guarantees and every engine that can be opened
     Array.from({ length: 12 }, (_, index) => `I${index + 1}`),
   )
   const engines = rowsOf('README.md', 3).flatMap(([, url = '']) => /^`(\w+):/.exec(url)?.[1] ?? [])
-  // `postgresql:` is another spelling that drivers take too, and `rediss:` is Redis with TLS.
-  const schemes = ENGINE_SCHEMES.filter((scheme) => scheme !== 'postgresql' && scheme !== 'rediss')
+  // `postgresql:` is another spelling that drivers take too; `rediss:` and `kafkas:` are the same engines with TLS.
+  const others = ['postgresql', 'rediss', 'kafkas']
+  const schemes = ENGINE_SCHEMES.filter((scheme) => !others.includes(scheme))
   assert.deepEqual(engines.toSorted(), schemes.toSorted())
 })
 
@@ -95,6 +96,61 @@ test('links between pages lead somewhere', () => {
       .map((target) => `${page}: ${target}`),
   )
   assert.deepEqual(broken, [])
+})
+
+/** As GitHub makes it from a heading. */
+function anchorOf(heading: string): string {
+  return heading
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replace(/\s/g, '-')
+}
+
+test('links to a part of a page lead to one of its headings', () => {
+  const broken = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)#([^)\s]+)\)/g)].flatMap(
+      ([, target = '', anchor = '']) => {
+        const file = target === '' ? page : path.join(path.dirname(page), target)
+        if (!file.endsWith('.md')) return []
+        const headings = [...read(file).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading))
+        return headings.includes(anchor) ? [] : [`${page}: ${target}#${anchor}`]
+      },
+    ),
+  )
+  assert.deepEqual(broken, [])
+})
+
+test('pages install what Millrace was tested with, and from where it can be had', () => {
+  const { version, private: isUnpublished } = JSON.parse(read('package.json'))
+  const lines = pages.flatMap((page) =>
+    read(page)
+      .split('\n')
+      .flatMap((line) => (/npm (?:i|install|run)\b/.test(line) ? [`${page}: ${line}`] : [])),
+  )
+  // A newer major of BullMQ has other scripts, and is refused.
+  assert.deepEqual(
+    lines.filter((line) => /npm (?:i|install)\b[^`]*\bbullmq(?!@6)/.test(line)),
+    [],
+  )
+  // While it is private it cannot be installed by its name.
+  if (isUnpublished === true)
+    assert.deepEqual(
+      lines.filter((line) => /npm (?:i|install) millrace\b(?!-)/.test(line)),
+      [],
+    )
+  // Without -s npm prints lines of its own, which no reader of --json expects.
+  assert.deepEqual(
+    lines.filter((line) => /npm run millrace --/.test(line)),
+    [],
+  )
+  const tarballs = lines.flatMap((line) => line.match(/millrace-\d[\w.-]*\.tgz/g) ?? [])
+  assert.ok(tarballs.length > 0, 'no page says how to install the package')
+  assert.deepEqual(
+    tarballs.filter((name) => name !== `millrace-${version}.tgz`),
+    [],
+  )
 })
 
 test('files that the docs name exist', () => {
