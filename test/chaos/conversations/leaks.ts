@@ -51,23 +51,25 @@ interface Place {
 }
 
 export async function runLeaks(options: LeaksOptions): Promise<LeaksReport> {
-  const random = seededRandom(options.seed)
+  // A stream of random numbers for each: what one draws must not depend on how fast the others are.
+  const [secretsRandom, modelRandom, hooksRandom, killsRandom] = streams(options.seed)
   const place = preparePlace()
   const hook = await buildHook(path.join(place.folder, 'millrace-hook.cjs'))
-  const server = await startModelServer(random)
+  const server = await startModelServer(modelRandom)
   writeFileSync(
     path.join(place.folder, 'config.json'),
     JSON.stringify({ model: { kind: 'openai', url: server.url, model: 'test' }, extract: { minConfidence: 0 } }),
   )
   const workers = new Workers(place)
   try {
-    const planted = plantSecrets(random, options.perKind)
+    const planted = plantSecrets(secretsRandom, options.perKind)
     workers.start()
     workers.start()
     const [hooks, workersKilled] = await Promise.all([
-      sendAll(place, hook, planted, random),
-      workers.killSome(options.kills, random),
+      sendAll(place, hook, planted, hooksRandom),
+      workers.killSome(options.kills, killsRandom),
     ])
+    await until(() => count(place.file, DEAD) > 0 || isDone(place), options.finishMs)
     server.calm()
     const deadLetters = await finish(place, options.finishMs)
     const replayed = await replay(place)
@@ -90,6 +92,11 @@ export async function runLeaks(options: LeaksOptions): Promise<LeaksReport> {
     await server.close()
     rmSync(place.folder, { recursive: true, force: true })
   }
+}
+
+function streams(seed: number) {
+  const stream = (index: number): (() => number) => seededRandom(seed + index * 0x9e3779b1)
+  return [stream(0), stream(1), stream(2), stream(3)] as const
 }
 
 function preparePlace(): Place {
@@ -228,17 +235,28 @@ function read(file: string, sql: string): Record<string, unknown> {
   }
 }
 
+function count(file: string, sql: string): number {
+  return Number(read(file, sql).count)
+}
+
+function isDone({ folder, file }: Place): boolean {
+  return globSync('**/*.spool/*.json', { cwd: folder }).length === 0 && count(file, OPEN) === 0
+}
+
+async function until(isTrue: () => boolean, withinMs: number): Promise<void> {
+  const untilMs = performance.now() + withinMs
+  while (!isTrue() && performance.now() < untilMs) await sleep(100)
+}
+
 /** Until the spool is empty and no job is left. Returns how many dead letters there are. */
-async function finish({ folder, file }: Place, finishMs: number): Promise<number> {
-  const untilMs = performance.now() + finishMs
-  const isSpooled = (): boolean => globSync('**/*.spool/*.json', { cwd: folder }).length > 0
-  while (performance.now() < untilMs && (isSpooled() || Number(read(file, OPEN).count) > 0)) await sleep(100)
-  return Number(read(file, DEAD).count)
+async function finish(place: Place, finishMs: number): Promise<number> {
+  await until(() => isDone(place), finishMs)
+  return count(place.file, DEAD)
 }
 
 /** Through the command line, so that there is an audit to search. */
 async function replay({ folder, file, environment }: Place): Promise<number> {
-  const { count, ids } = read(file, DEAD)
+  const { count: before, ids } = read(file, DEAD)
   if (ids === null) return 0
   const args = [
     'dead',
@@ -254,7 +272,7 @@ async function replay({ folder, file, environment }: Place): Promise<number> {
   child.stdout.on('data', keep)
   child.stderr.on('data', keep)
   await new Promise((resolve) => child.once('close', resolve))
-  return Number(count) - Number(read(file, DEAD).count)
+  return Number(before) - count(file, DEAD)
 }
 
 /** Every file byte by byte, and what the model was sent, also without characters that only hide. */

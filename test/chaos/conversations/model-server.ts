@@ -18,11 +18,12 @@ const HANG_MS = 20_000
 export async function startModelServer(random: () => number): Promise<ModelServer> {
   const received: string[] = []
   const answers: Record<string, number> = {}
+  const deck: string[] = []
   let isCalm = false
   const server = createServer((request, response) => {
     void text(request).then((body) => {
       received.push(body)
-      const how = isCalm ? 'good' : moodOf(random())
+      const how = isCalm ? 'good' : drawFrom(deck, random)
       answers[how] = (answers[how] ?? 0) + 1
       answer(how, body, response, request)
     })
@@ -48,13 +49,12 @@ function portOf(server: Server): number {
   return address.port
 }
 
-function moodOf(draw: number): string {
-  if (draw < 0.55) return 'good'
-  if (draw < 0.7) return 'nonsense'
-  if (draw < 0.8) return 'busy'
-  if (draw < 0.87) return 'error'
-  if (draw < 0.93) return 'denied'
-  return draw < 0.97 ? 'cut' : 'silent'
+/** Drawn without putting back, so that any sixteen answers in a row from a full deck have every kind: a draw of its own for each could miss one. */
+const DECK = 'good good good good good good good good nonsense nonsense busy busy error denied cut silent'.split(' ')
+
+function drawFrom(deck: string[], random: () => number): string {
+  if (deck.length === 0) deck.push(...DECK)
+  return deck.splice(Math.floor(random() * deck.length), 1)[0] ?? 'good'
 }
 
 /** The bad answers quote what was sent: errors, results and dead letters must not carry more than that. */
