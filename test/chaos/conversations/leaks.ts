@@ -166,20 +166,9 @@ class Workers {
 
   start(): void {
     const { folder, file, environment } = this.#place
-    const args = [
-      'start',
-      '--preset',
-      'conversations',
-      '--engine',
-      `sqlite:${file}`,
-      '--no-http',
-      '--log-level',
-      'debug',
-    ]
-    const config = ['--config', path.join(folder, 'config.json')]
-    const child = spawn(process.execPath, [path.join(ROOT, 'bin/millrace.ts'), ...args, ...config], {
-      env: environment,
-    })
+    const options = ['--engine', `sqlite:${file}`, '--config', path.join(folder, 'config.json'), '--log-level', 'debug']
+    const args = [path.join(ROOT, 'bin/millrace.ts'), 'start', '--preset', 'conversations', '--no-http', ...options]
+    const child = spawn(process.execPath, args, { env: environment })
     const keep = (piece: Buffer): void => writeFileSync(path.join(folder, 'workers.log'), piece, { flag: 'a' })
     child.stdout.on('data', keep)
     child.stderr.on('data', keep)
