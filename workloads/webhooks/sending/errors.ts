@@ -23,12 +23,15 @@ export class ForbiddenAddress extends NonRetryable {
 /** The connection failed. The message has the host and the code only: others quote the request. */
 export class NetworkError extends Error {
   readonly code: string
+  /** It was kept from an earlier request, and broke before the first byte of an answer. */
+  readonly isStale: boolean
 
-  constructor(host: string, error: unknown) {
+  constructor(host: string, error: unknown, isStale: boolean) {
     const code = codeOf(error)
     super(`the connection to ${host} failed (${code})`)
     this.name = 'NetworkError'
     this.code = code
+    this.isStale = isStale
   }
 }
 

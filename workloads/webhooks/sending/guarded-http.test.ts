@@ -169,18 +169,6 @@ describe('the guarded client', () => {
     await assert.rejects(sent, (error) => error === reason)
   })
 
-  test('connections are used again', async () => {
-    const ports = new Set<unknown>()
-    receiver.answer((response) => {
-      ports.add(response.socket?.remotePort)
-      response.end('ok')
-    })
-    const http = client()
-    for (let round = 0; round < 3; round += 1) await http.post(receiver.origin, REQUEST)
-    assert.equal(ports.size, 1)
-    http.close()
-  })
-
   test('neither proxies of the environment nor cookies are used', async () => {
     await using proxy = await webhookReceiver()
     receiver.answer(status(200, '', { 'set-cookie': 'session=1' }))

@@ -41,7 +41,8 @@ export interface GuardedHttp extends HttpClient {
  * A client that sends to public addresses over https only, follows no redirects, uses no proxy and keeps no cookies. Host
  * names are resolved here, all their addresses are checked, and the connection goes to one of those that were checked.
  * The timeout covers everything from DNS to the last byte, and at most 64 KB of a response are read. Once the status is
- * there, a body that breaks off, never ends or comes too slowly is cut instead of failing.
+ * there, a body that breaks off, never ends or comes too slowly is cut instead of failing. A request on a kept connection
+ * that the receiver closes before it answers is sent once more, on a new connection.
  *
  * @example
  * const http = guardedHttp({ allow: ['http://127.0.0.1:8080'] })
@@ -51,11 +52,10 @@ export function guardedHttp(options: GuardedHttpOptions = {}): GuardedHttp {
   refuseUnknown(options, OPTION_NAMES, 'guardedHttp')
   const { resolve = systemResolve, ca, clock = systemClock } = options
   const allowed = new Set((options.allow ?? []).map(originOf))
-  const kept = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: FREE_SOCKETS_MAX }
-  const agents = {
-    plain: new HttpAgent(kept),
-    secure: new HttpsAgent({ ...kept, ...(ca !== undefined && { ca: typeof ca === 'string' ? ca : [...ca] }) }),
-  }
+  const trusted = ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }
+  const keeping = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: FREE_SOCKETS_MAX }
+  const kept = { plain: new HttpAgent(keeping), secure: new HttpsAgent({ ...keeping, ...trusted }) }
+  const fresh = { plain: new HttpAgent(), secure: new HttpsAgent(trusted) }
   const check = (text: string): URL => checkedUrl(text, allowed)
   return {
     check,
@@ -64,18 +64,27 @@ export function guardedHttp(options: GuardedHttpOptions = {}): GuardedHttp {
       const isAllowed = allowed.has(url.origin)
       const isSecure = url.protocol === 'https:'
       const start = isSecure ? httpsRequest : httpRequest
-      const sending = start(url, {
-        method: 'POST',
-        agent: isSecure ? agents.secure : agents.plain,
-        headers: { ...request.headers, 'content-length': Buffer.byteLength(request.body) },
-        // Called for host names only, and only for a new connection: literals are checked above.
-        lookup: checkingLookup({ resolve, host: url.host, isAllowed }),
-      } satisfies RequestOptions)
-      return answerOf(sending, { request, host: url.host, clock })
+      const untilMs = clock.monotonicMs() + request.timeout
+      const send = ({ plain, secure }: typeof kept): Promise<HttpResponse> => {
+        const sending = start(url, {
+          method: 'POST',
+          agent: isSecure ? secure : plain,
+          headers: { ...request.headers, 'content-length': Buffer.byteLength(request.body) },
+          // Called for host names only, and only for a new connection: literals are checked above.
+          lookup: checkingLookup({ resolve, host: url.host, isAllowed }),
+        } satisfies RequestOptions)
+        return answerOf(sending, { request, host: url.host, clock, leftMs: untilMs - clock.monotonicMs() })
+      }
+      try {
+        return await send(kept)
+      } catch (error) {
+        // Receivers close idle connections at any time, also while a request is on its way. That says nothing about them.
+        if (error instanceof NetworkError && error.isStale) return send(fresh)
+        throw error
+      }
     },
     close() {
-      agents.plain.destroy()
-      agents.secure.destroy()
+      for (const agent of [kept.plain, kept.secure, fresh.plain, fresh.secure]) agent.destroy()
     },
   }
 }
@@ -141,13 +150,16 @@ interface Answering {
   readonly request: HttpRequest
   readonly host: string
   readonly clock: Clock
+  /** Until the deadline of the request. */
+  readonly leftMs: number
 }
 
-function answerOf(sending: ClientRequest, { request, host, clock }: Answering): Promise<HttpResponse> {
+function answerOf(sending: ClientRequest, { request, host, clock, leftMs }: Answering): Promise<HttpResponse> {
   const { signal, timeout } = request
   return new Promise<HttpResponse>((resolve, reject) => {
     let finish: (() => void) | null = null
-    const stop = clock.after(timeout, () => {
+    let bytesBefore = 0
+    const stop = clock.after(leftMs, () => {
       if (finish === null) sending.destroy(new TimeoutError(host, timeout))
       else finish()
     })
@@ -164,8 +176,12 @@ function answerOf(sending: ClientRequest, { request, host, clock }: Answering): 
     }
     const fail = (error: Error): void => {
       settle()
-      reject(isOurs(error) || signal?.aborted === true ? error : new NetworkError(host, error))
+      const isStale = sending.reusedSocket && sending.socket?.bytesRead === bytesBefore
+      reject(isOurs(error) || signal?.aborted === true ? error : new NetworkError(host, error, isStale))
     }
+    sending.on('socket', ({ bytesRead }) => {
+      bytesBefore = bytesRead
+    })
     sending.on('response', answer)
     // A status of 101. Without a listener the connection ends without a response and without an error.
     sending.on('upgrade', (response, socket) => {
