@@ -41,6 +41,8 @@ export async function embedAll(
 ): Promise<readonly Float32Array[]> {
   if (texts.length === 0) return []
   const vectors = await embedder.embedBatch(texts, signal === undefined ? {} : { signal })
+  // One that does not heed the signal can answer long after another attempt, or a newer text, was stored.
+  signal?.throwIfAborted()
   const count: unknown = Array.isArray(vectors) ? vectors.length : undefined
   if (count !== texts.length) {
     throw new VectorsRefused(

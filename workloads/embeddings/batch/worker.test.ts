@@ -183,6 +183,19 @@ describe('embedding-batch', () => {
     }
   })
 
+  test('vectors that arrive after the attempt was given up are not stored', async () => {
+    await using rig = await scene()
+    const attempt = new AbortController()
+    // It does not heed the signal and answers all the same.
+    rig.embedder.answer = () => void attempt.abort(new Error('timed out'))
+    const job = { id: '1', signal: attempt.signal, updateProgress: async () => true }
+    const data = { items: itemsOf(1), namespace: 'docs' }
+    await assert.rejects(rig.worker.process(data, job as unknown as Parameters<typeof rig.worker.process>[1]), {
+      message: 'timed out',
+    })
+    assert.equal(await rig.store.namespace('docs'), null)
+  })
+
   test('an embedder that cannot be reached or asks for patience is left alone, and the job waits as it asks', async () => {
     await using rig = await scene()
     const first = async (error: Error) => {

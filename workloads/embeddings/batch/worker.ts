@@ -176,6 +176,7 @@ export class EmbeddingBatchWorker extends BaseWorker<EmbeddingBatchData, Embeddi
   /** Returns which of the items the store has in a later version. */
   async #keep(run: Run, batch: readonly Planned[], embedded: Embedded): Promise<readonly boolean[]> {
     if (embedded.failed) throw embedded.error
+    run.signal.throwIfAborted()
     const entries = batch.map(({ item, embeddingId, versionId }, index) => ({
       id: embeddingId,
       vector: embedded.vectors[index] ?? [],

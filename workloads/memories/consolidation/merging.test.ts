@@ -101,6 +101,16 @@ for (const { name, makePlace } of WORKLOAD_PLACES) {
       assert.equal((await semantic()).length, 3)
     })
 
+    test('an answer of the model that comes after the attempt was given up changes nothing', async () => {
+      const { worker, llm, ids } = await scene()
+      const attempt = new AbortController()
+      llm.before = () => attempt.abort(new Error('cancelled'))
+      const job = { ...jobOf({ ...ANN, memoryIds: ids, consolidationType: 'merge' }), signal: attempt.signal }
+      const rows = await opened().rows()
+      await assert.rejects(worker.process(job.data, job), { message: 'cancelled' })
+      assert.deepEqual(await opened().rows(), rows)
+    })
+
     // A02 X053
     test('a job that dies between any two steps ends as a clean run does', async () => {
       const clean = await scene()

@@ -157,6 +157,8 @@ export class MemoryConsolidationWorker extends BaseWorker<MemoryConsolidationDat
     const prompt = synthesisPrompt(cluster.map(({ content }) => content))
     if (prompt.shortened > 0) job.log.warn('Memories were shortened for the model', { count: prompt.shortened })
     const { text } = await this.#llm.complete(prompt.text, SYNTHESIS, { signal: job.signal })
+    // A model that does not heed the signal can answer after the job was cancelled.
+    job.signal.throwIfAborted()
     return readSynthesis(text, prompt)
   }
 
