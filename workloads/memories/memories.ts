@@ -188,7 +188,7 @@ export class Memories {
   }
 
   /**
-   * Enqueues a consolidation, of the latest memories that no merge has taken in yet unless ids are given. Null where there are
+   * Enqueues a consolidation, of the latest memories whose text no merge has taken in yet unless ids are given. Null where there are
    * fewer than two of them.
    */
   async consolidate(request: ConsolidationRequest) {

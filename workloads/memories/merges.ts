@@ -28,7 +28,7 @@ export class MemoriesChanged extends Error {
   override readonly name = 'MemoriesChanged'
 }
 
-const LOCK = ({ dialect }: Queries): string => `SELECT id, content, importance FROM {memories}
+const LOCK = ({ dialect }: Queries): string => `SELECT id, content, importance, version FROM {memories}
 WHERE workspace_id = $1 AND user_id = $2 AND id IN ${dialect.texts('$3')} ORDER BY id${dialect.forUpdate}`
 
 const INSERT_TARGET = ({ dialect }: Queries): string => `INSERT INTO {memories}
@@ -36,9 +36,10 @@ const INSERT_TARGET = ({ dialect }: Queries): string => `INSERT INTO {memories}
 VALUES ($1, $2, $3, 'semantic', $4, $5, 'consolidation', $6, ${dialect.json('$7')}, $8, $8)`
 
 const INSERT_SOURCE = `INSERT INTO {memory_merges}
-  (target_id, source_id, workspace_id, user_id, consolidation_type, job_id, merged_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+  (target_id, source_id, source_version, workspace_id, user_id, consolidation_type, job_id, merged_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
-/** Only the first merge that takes a memory in halves it. */
+/** Only the first merge that takes a text in halves its memory. */
 const HALVE = ({
   dialect,
 }: Queries): string => `UPDATE {memories} SET importance = importance * 0.5, merged_at = $4, updated_at = $4
@@ -68,7 +69,7 @@ export class Merges {
     }))
   }
 
-  /** A merge of the same type that has all of these sources, or more. Merging them again would say nothing new. */
+  /** A merge of the same type that has all of these sources as they are now, or more. Merging them again would say nothing new. */
   find(owner: Owner, consolidationType: string, sourceIds: readonly string[]): Promise<Merged | null> {
     return findMerge(this.#queries, owner, consolidationType, sourceIds)
   }
@@ -95,8 +96,9 @@ export class Merges {
     await queries.rows(INSERT_TARGET(queries), [
       ...[target.id, ...owned, target.content, importance, jobId, JSON.stringify(metadata), now],
     ])
-    for (const id of sourceIds) {
-      await queries.rows(INSERT_SOURCE, [target.id, id, ...owned, consolidationType, jobId, now])
+    for (const row of locked) {
+      const source = [textOf(row, 'id'), numberOf(row, 'version')]
+      await queries.rows(INSERT_SOURCE, [target.id, ...source, ...owned, consolidationType, jobId, now])
     }
     if (merge.halves) await queries.rows(HALVE(queries), [...owned, JSON.stringify(sourceIds), now])
     return { targetId: target.id, sourceIds, jobId }
@@ -110,8 +112,10 @@ async function findMerge(
   sourceIds: readonly string[],
 ): Promise<Merged | null> {
   const [row] = await queries.rows(
-    `SELECT target_id, min(job_id) AS job_id FROM {memory_merges} WHERE workspace_id = $1 AND user_id = $2
-     AND consolidation_type = $3 AND source_id IN ${queries.dialect.texts('$4')}
+    `SELECT target_id, min(job_id) AS job_id FROM {memory_merges} AS merge
+     JOIN {memories} AS source ON source.id = merge.source_id AND source.version = merge.source_version
+     WHERE merge.workspace_id = $1 AND merge.user_id = $2 AND consolidation_type = $3
+     AND merge.source_id IN ${queries.dialect.texts('$4')}
      GROUP BY target_id HAVING count(*) = $5 ORDER BY target_id LIMIT 1`,
     [workspaceId, userId, consolidationType, JSON.stringify(sourceIds), sourceIds.length],
   )

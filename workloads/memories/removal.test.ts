@@ -62,8 +62,8 @@ for (const { name, makePlace } of WORKLOAD_PLACES) {
           [second, first],
         )
         await rows(
-          `INSERT INTO {memory_merges} (target_id, source_id, workspace_id, user_id, consolidation_type, job_id, merged_at)
-           SELECT $1, target_id, workspace_id, user_id, consolidation_type, 'j', merged_at FROM {memory_merges} WHERE source_id = $2`,
+          `INSERT INTO {memory_merges} (target_id, source_id, source_version, workspace_id, user_id, consolidation_type, job_id, merged_at)
+           SELECT $1, target_id, 1, workspace_id, user_id, consolidation_type, 'j', merged_at FROM {memory_merges} WHERE source_id = $2`,
           [second, a],
         )
       })

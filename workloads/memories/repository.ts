@@ -29,7 +29,8 @@ ON CONFLICT (id) DO UPDATE SET
   type = excluded.type, content = excluded.content, importance = excluded.importance, source_type = excluded.source_type,
   source_id = excluded.source_id, metadata = excluded.metadata, expires_at = excluded.expires_at, updated_at = excluded.updated_at,
   version = CASE WHEN m.content = excluded.content THEN m.version ELSE m.version + 1 END,
-  embedding_id = CASE WHEN m.content = excluded.content THEN m.embedding_id END
+  embedding_id = CASE WHEN m.content = excluded.content THEN m.embedding_id END,
+  merged_at = CASE WHEN m.content = excluded.content THEN m.merged_at END
 WHERE m.workspace_id = excluded.workspace_id AND m.user_id = excluded.user_id
 RETURNING ${MEMORY_COLUMNS}`
 
@@ -100,7 +101,7 @@ export class MemoryRepository {
     return rows.map(readMemory)
   }
 
-  /** The latest memories that are no syntheses, and that no merge has taken in yet. */
+  /** The latest memories that are no syntheses, and whose text no merge has taken in yet. */
   async unmerged(owner: Owner, limit: number): Promise<readonly string[]> {
     const { workspaceId, userId } = checkOwner(owner)
     const rows = await this.database.read(
@@ -111,7 +112,7 @@ export class MemoryRepository {
     return rows.map((row) => textOf(row, 'id')).toReversed()
   }
 
-  /** Adds a memory, or changes that of the same id and owner. A changed text loses its vector until it is embedded again. */
+  /** Adds a memory, or changes that of the same id and owner. A changed text loses its vector until it is embedded again, and can be merged again. */
   async save(memory: NewMemory, within?: Transaction): Promise<Memory> {
     const [saved] = await this.saveAll([memory], within)
     if (saved === undefined) throw new OptionError('no memory was given; give one with an owner and a content')

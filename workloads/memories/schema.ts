@@ -8,6 +8,7 @@ const besides = ({
 }: Readonly<Record<'time' | 'real' | 'whole', string>>): string => `CREATE TABLE {memory_merges} (
   target_id TEXT NOT NULL,
   source_id TEXT NOT NULL,
+  source_version ${whole} NOT NULL,
   workspace_id TEXT NOT NULL,
   user_id TEXT NOT NULL,
   consolidation_type TEXT NOT NULL,
@@ -34,8 +35,8 @@ CREATE TABLE {memory_vector_removals} (
 
 /**
  * - `version` counts the changes of a memory's text, so that a late vector never replaces a newer one.
- * - `merged_at` is set by the first merge that takes a memory in. It halves the importance, and no other does.
- * - `memory_merges` says which memories a consolidation was made from. Its rows outlive a forgotten target, so that a retry
+ * - `merged_at` is set by the first merge that takes a memory in. It halves the importance, and no other does until the text changes.
+ * - `memory_merges` says which memories a consolidation was made from, and which version of each. Its rows outlive a forgotten target, so that a retry
  *   does not write it again.
  * - `memory_decays` holds the runs of the decay and how far each has come.
  * - `memory_vector_removals` holds vectors that are still to be removed: they can be in another database.

@@ -111,6 +111,27 @@ for (const { name, makePlace } of WORKLOAD_PLACES) {
       assert.deepEqual(await opened().rows(), rows)
     })
 
+    test('memories whose text has changed since they were merged are merged again, and the others are not', async () => {
+      const { run, ids, llm, semantic, vectors } = await scene()
+      await run()
+      const [bike = '', tyre = ''] = ids.slice(3, 5)
+      const change = async (id: string, content: string) => {
+        const saved = await opened().repository.save({ ...ANN, id, content, importance: 0.6 })
+        await vectors.upsert('memories', [{ id, vector: wordVector(content), seq: saved.version }])
+        await opened().repository.markEmbedded([saved])
+      }
+      await change(bike, 'the red bike was sold')
+      await change(tyre, 'sold was the red bike')
+      assert.deepEqual(await opened().repository.unmerged(ANN, 10), [bike, tyre, ids[5]])
+      assert.partialDeepStrictEqual(await run({}, 'job-2'), { memoriesCreated: 1, clustersMergedBefore: 1 })
+      assert.match(llm.asked.at(-1)?.prompt ?? '', /1\. the red bike was sold\n2\. sold was the red bike/)
+      assert.deepEqual(await opened().importances([bike, tyre]), [0.3, 0.3])
+      assert.equal((await semantic()).length, 3)
+      const rows = await opened().rows()
+      for (const job of ['job-1', 'job-2', 'job-3']) await run({}, job)
+      assert.deepEqual(await opened().rows(), rows)
+    })
+
     // A02 X053
     test('a job that dies between any two steps ends as a clean run does', async () => {
       const clean = await scene()
