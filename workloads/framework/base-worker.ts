@@ -20,7 +20,7 @@ import { currentTenant, runAsCurrent } from '../../src/worker/context.ts'
 import { specOfAny, type TypeOptions } from './defaults.ts'
 import { type Metrics, noMetrics, prefixed, type WorkerMetrics } from './metrics.ts'
 import { type Limiter, toLimit } from './options.ts'
-import { type HookedJob, Start, type WorkerJob } from './worker-job.ts'
+import { besideTenant, type HookedJob, Start, type WorkerJob } from './worker-job.ts'
 
 export interface WorkerConfig<Data = unknown, Input = Data> {
   /** Jobs of the type that run at once in one process. Default: the worker's concurrency. */
@@ -131,7 +131,9 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
     return defineJob<Schema>({
       ...specOfAny(this.type, options),
       // Whether the payload is JSON depends on the subclass, so the compiler cannot check it here; `enqueue` does.
-      ...(payload !== undefined && { payload: payload as NonNullable<JobSpec<Schema, Result>['payload']> }),
+      ...(payload !== undefined && {
+        payload: besideTenant(payload) as NonNullable<JobSpec<Schema, Result>['payload']>,
+      }),
       ...(concurrency !== undefined && { concurrency }),
       ...(limiter !== undefined && { limit: toLimit(limiter) }),
       hooks: this.#hooks(),

@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { JobContext, JobDefinition, Log, RunningJob } from '../../src/job/definition.ts'
 import type { StoredJob, Tenant } from '../../src/job/job.ts'
 import { checkTenant } from '../../src/job/options.ts'
@@ -143,6 +144,23 @@ export function tenantIn(data: unknown): Tenant | null {
     return checkTenant(data.tenantContext as Tenant)
   } catch {
     return null
+  }
+}
+
+/** The same schema for data with a tenant in it, which a schema that takes no other fields than its own would refuse. */
+export function besideTenant<Input, Data>(schema: StandardSchemaV1<Input, Data>): StandardSchemaV1<Input, Data> {
+  const standard = schema['~standard']
+  return {
+    '~standard': {
+      ...standard,
+      async validate(value) {
+        const whole = await standard.validate(value)
+        if (whole.issues === undefined || tenantIn(value) === null) return whole
+        const others = Object.entries(Object(value)).filter(([name]) => name !== 'tenantContext')
+        const without = await standard.validate(Object.fromEntries(others))
+        return without.issues === undefined ? without : whole
+      },
+    },
   }
 }
 
