@@ -28,7 +28,7 @@ const THRESHOLD_DEFAULT = 0.8
 /** Rebuilding the index of a large table takes longer than the five minutes that the type has by default. */
 const TIMEOUT_MS = 3_600_000
 
-const indexOptimizationSchema = z.object({
+const indexOptimizationSchema = z.strictObject({
   /** Of 1: an index with at least this share of live rows is left alone. */
   threshold: z.number().min(0).max(1).default(THRESHOLD_DEFAULT),
 })

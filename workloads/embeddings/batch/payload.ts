@@ -13,7 +13,7 @@ const metadataSchema = z
   .record(z.string(), z.json())
   .refine((metadata) => storableJson(metadata) === JSON.stringify(metadata), WHOLE)
 
-const itemSchema = z.object({
+const itemSchema = z.strictObject({
   text: z.string(),
   sourceId: name,
   /** The id of the vector; default: made of the namespace and the source's id, the same in every run. */
@@ -25,7 +25,7 @@ const itemSchema = z.object({
   versionId: name.optional(),
 })
 
-export const embeddingBatchSchema = z.object({
+export const embeddingBatchSchema = z.strictObject({
   items: z.array(itemSchema).max(ITEMS_MAX),
   namespace: name,
   /** With both, the rows of the sources get the id of their vector. */

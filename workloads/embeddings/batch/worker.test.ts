@@ -36,6 +36,9 @@ describe('embedding-batch', () => {
       ],
       ...[
         { items: [{ ...item, seq: -1 }], namespace: 'n' },
+        // Left out silently, the version would not protect what is stored.
+        { items: [{ ...item, version: 3 }], namespace: 'n' },
+        { items: [item], namespace: 'n', updatecolumn: 'c' },
         { items: many, namespace: 'n' },
       ],
     ]

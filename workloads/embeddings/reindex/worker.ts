@@ -34,7 +34,7 @@ const OPTIONS: OptionNames<EmbeddingReindexOptions> = {
   ...{ store: true, embedder: true, texts: true, log: true, metrics: true, alerter: true, clock: true },
 }
 
-export const embeddingReindexSchema = z.object({
+export const embeddingReindexSchema = z.strictObject({
   namespace: z.string().min(1).max(200),
   /** Leave out vectors whose text no longer exists. Without it such a vector stops the move before the switch. */
   dropMissing: z.boolean().optional(),
