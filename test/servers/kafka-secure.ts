@@ -69,12 +69,15 @@ function settingsFor({ server, expired, ca }: Certificates): Readonly<Record<str
   }
 }
 
-/** Up in some 4 s. Ends with the process that started it, or by `end`. */
-export async function startSecureKafka(): Promise<SecureKafka> {
+/** Up in some 4 s. Ends with the process that started it, or by `end`. `settings` and `jvm` as in `startKafka`. */
+export async function startSecureKafka(
+  settings: Readonly<Record<string, string>> = {},
+  jvm: readonly string[] = [],
+): Promise<SecureKafka> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-certificates-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const certificates = makeCertificates(folder)
-  const broker = await startKafka(settingsFor(certificates))
+  const broker = await startKafka({ ...settingsFor(certificates), ...settings }, jvm)
   await withAdmin(broker, async (admin) => {
     for (const login of [WORKER, NOBODY]) await setPassword(admin, login)
     await admin.createAcls({ creations: [...aclsOf('User:worker'), ...aclsOf('User:CN=worker')] })

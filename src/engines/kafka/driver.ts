@@ -68,7 +68,7 @@ function saslOptions(sasl: KafkaSasl): SASLOptions {
         callback(
           new EngineError(
             'ERR_STORAGE_OPEN',
-            `the broker refused the token (${bytes.toString('utf8')}); check that it has not expired, and its issuer and audience`,
+            `the broker refused the token (${bytes.toString('utf8')}); check that it has not expired, and its issuer, audience and signature`,
           ),
         )
     },
@@ -83,10 +83,14 @@ export function createPool(client: Client, options: KafkaOptions, requestTimeout
 
 /**
  * A connection of the client listens for its first error alone. A second one, such as a reset after a refused login, would
- * end the process.
+ * end the process. One that the broker has closed keeps its timer for the next login, which would keep the process alive,
+ * and then fail and take the connection that replaced it out of the pool; closing it once more ends that timer.
  */
 export function guarded(pool: ConnectionPool): ConnectionPool {
-  pool.on('connecting', ({ connection }) => void connection.on('error', () => {}))
+  pool.on('connecting', ({ connection }) => {
+    connection.on('error', () => {})
+    connection.once('close', () => void connection.close())
+  })
   return pool
 }
 
