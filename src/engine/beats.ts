@@ -1,6 +1,6 @@
 /** How a heartbeat is stored: the fields that other programs of the escrow workers read and write, and our own. */
 import { fromIso, toIso } from '../time/iso.ts'
-import type { AtWork, Beat, JobAtWork } from './presence.ts'
+import type { AtWork, Beat, EndedAttempts, JobAtWork } from './presence.ts'
 import { bodyFields } from './records.ts'
 
 /** One that stops says since when. */
@@ -35,7 +35,7 @@ export function decodeBeat(owner: { readonly type: string; readonly instance: st
 }
 
 function workOf(value: unknown): AtWork | null {
-  const { host, pid, process, startedAtMs, concurrency, ageingMs, running, jobs } = fieldsOf(value)
+  const { host, pid, process, startedAtMs, concurrency, ageingMs, running, ended, jobs } = fieldsOf(value)
   const numbers = [pid, startedAtMs, concurrency, running]
   if (typeof host !== 'string' || numbers.some((value) => typeof value !== 'number')) return null
   return {
@@ -46,8 +46,14 @@ function workOf(value: unknown): AtWork | null {
     concurrency: Number(concurrency),
     ...(typeof ageingMs === 'number' && { ageingMs }),
     running: Number(running),
+    ...endedOf(ended),
     jobs: Array.isArray(jobs) ? jobs.flatMap(jobOf) : [],
   }
+}
+
+function endedOf(value: unknown): { readonly ended?: EndedAttempts } {
+  const { completed, failed } = fieldsOf(value)
+  return typeof completed === 'number' && typeof failed === 'number' ? { ended: { completed, failed } } : {}
 }
 
 function jobOf(value: unknown): JobAtWork[] {

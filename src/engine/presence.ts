@@ -12,6 +12,13 @@ export interface JobAtWork {
   readonly startedAtMs: number
 }
 
+/** Attempts that have ended since the worker started, but for those that were given back. */
+export interface EndedAttempts {
+  readonly completed: number
+  /** Whether tried again or not. */
+  readonly failed: number
+}
+
 /** What a worker of ours says of itself. A beat of another program has none of it. */
 export interface AtWork {
   readonly host: string
@@ -25,6 +32,8 @@ export interface AtWork {
   readonly ageingMs?: number
   /** Jobs of the beat's type whose handlers run now. */
   readonly running: number
+  /** Attempts of the beat's type. Left out by earlier versions. */
+  readonly ended?: EndedAttempts
   /** Those of them that have run longest, at most `JOBS_SHOWN_MAX`. */
   readonly jobs: readonly JobAtWork[]
 }

@@ -1,6 +1,6 @@
 /** `millrace/observe`: metrics, health, alerts, traces, presence and logs. */
 export { MemoryPresence } from '../engine/memory-records.ts'
-export type { AtWork, Beat, JobAtWork, Presence, RememberingPresence, Seen } from '../engine/presence.ts'
+export type { AtWork, Beat, EndedAttempts, JobAtWork, Presence, RememberingPresence, Seen } from '../engine/presence.ts'
 export type { Alert, Severity } from '../events.ts'
 export type { TracedStart, Tracer, Tracing } from '../job/job.ts'
 export { type Alerting, type AlertingOptions, startAlerting } from './alerts/alerting.ts'

@@ -13,6 +13,9 @@ export interface WorkedType {
   running: number
   /** When its last attempt ended, on the monotonic clock. */
   endedAtMs: number | null
+  /** Attempts that ended, but for those that were given back. */
+  completed: number
+  failed: number
 }
 
 /**

@@ -25,6 +25,7 @@ test('a worker says in the engine that it lives, at once and every 10 s, without
     startedAtMs: startMs,
     concurrency: 4,
     running: 0,
+    ended: { completed: 0, failed: 0 },
     jobs: [],
   }
   const said = { instance: 'w', status: 'RUNNING', lastJobAtMs: null, lag: null, stoppingSinceMs: null, work }

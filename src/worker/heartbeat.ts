@@ -3,7 +3,7 @@ import { type AtWork, type Beat, JOBS_SHOWN_MAX, type Presence } from '../engine
 import { WaitTimeoutError } from '../errors.ts'
 import type { Clock } from '../time/clock.ts'
 import { waitAtMost } from '../time/wait.ts'
-import type { ActiveJob } from './active-job.ts'
+import type { ActiveJob, WorkedType } from './active-job.ts'
 import type { Slots } from './slots.ts'
 import { PROCESS_TAG } from './worker-id.ts'
 
@@ -104,11 +104,11 @@ export class Heartbeat {
       lastJobAtMs: worked.endedAtMs === null ? null : Math.round(sinceMonotonicMs + worked.endedAtMs),
       lag: null,
       stoppingSinceMs,
-      work: this.#workOf(running.get(worked) ?? [], sinceMonotonicMs),
+      work: this.#workOf(worked, running.get(worked) ?? [], sinceMonotonicMs),
     }))
   }
 
-  #workOf(active: readonly ActiveJob[], sinceMonotonicMs: number): AtWork {
+  #workOf({ completed, failed }: WorkedType, active: readonly ActiveJob[], sinceMonotonicMs: number): AtWork {
     const { slots, ageingMs } = this.#parts
     return {
       host: hostname(),
@@ -118,6 +118,7 @@ export class Heartbeat {
       concurrency: slots.concurrency,
       ...(ageingMs !== null && { ageingMs }),
       running: active.length,
+      ended: { completed, failed },
       jobs: active.slice(0, JOBS_SHOWN_MAX).map(({ lease, startedAtMs }) => ({
         id: lease.job.id,
         attempt: lease.attempt,

@@ -113,7 +113,7 @@ export function workedTypes(jobs: readonly AnyJob[]): ReadonlyMap<string, Worked
     }
     if (run === null) throw noHandler(type)
     for (const named of byName?.values() ?? []) if (named.run === null) throw noHandler(named.type)
-    types.set(type, { definition, run, running: 0, endedAtMs: null })
+    types.set(type, { definition, run, running: 0, endedAtMs: null, completed: 0, failed: 0 })
   }
   return types
 }

@@ -249,7 +249,7 @@ export class WorkerRuntime {
     const { events } = this.#parts
     const { lease, outcome, durationMs, isStarted: started } = active
     if (outcome === null) return
-    if (outcome.kind !== 'release') active.type.endedAtMs = active.endedAtMs
+    if (outcome.kind !== 'release') countEnd(active, outcome.kind === 'complete')
     if (events.hasListener('job.settled')) {
       const { attempt } = lease
       events.emit('job.settled', { job: active.facts, attempt, worker: this.#worker, outcome, durationMs, started })
@@ -277,4 +277,11 @@ export class WorkerRuntime {
   #error(during: string, error: unknown): void {
     this.#parts.events.emit('worker.error', { worker: this.#worker, during, error })
   }
+}
+
+/** For the worker's heartbeats. */
+function countEnd({ type, endedAtMs }: ActiveJob, isComplete: boolean): void {
+  type.endedAtMs = endedAtMs
+  if (isComplete) type.completed += 1
+  else type.failed += 1
 }

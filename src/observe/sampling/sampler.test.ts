@@ -7,7 +7,7 @@ import { defineJob } from '../../job/definition.ts'
 import { TestClock } from '../../testing/test-clock.ts'
 import { type Sample, startSampling } from './sampler.ts'
 import { ThrottledQuery } from './throttled-query.ts'
-import { trafficBetween } from './traffic.ts'
+import { ratesBetween } from './traffic.ts'
 
 const counted = (completed: number, dead = 0): Counts => ({
   mail: { ready: 1, delayed: 0, inProgress: 0, completed, dead },
@@ -71,13 +71,14 @@ test('a first count that fails is told, and a later one leaves what is known', a
 })
 
 test('from two counts of a store comes what other processes did', () => {
-  const between = (before: Counts, after: Counts) =>
-    trafficBetween({ counts: before, atMs: 0 }, { counts: after, atMs: 2_000 })
-  const traffic = between(counted(10, 1), counted(30, 2))
-  assert.deepEqual([traffic.completedPerSecond, traffic.failedPerSecond, traffic.enqueuedPerSecond], [10, 0.5, 10.5])
-  assert.equal(traffic.durationP50Ms, null)
-  const removed = between(counted(30), counted(10))
-  assert.deepEqual([removed.completedPerSecond, removed.enqueuedPerSecond], [null, null], 'finished jobs were removed')
+  const between = (before: Counts, after: Counts, failed: number | null = null) => {
+    const reported = failed === null ? null : new Map([['mail', { completed: 0, failed, isRemoved: false }]])
+    return Object.values(ratesBetween({ counts: before, atMs: 0 }, { counts: after, atMs: 2_000 }, reported))
+  }
+  assert.deepEqual(between(counted(10, 1), counted(30, 2), 4), [10, 2, 10.5])
+  assert.deepEqual(between(counted(10, 1), counted(30, 2)), [10, null, 10.5], 'nobody reports failed attempts')
+  assert.deepEqual(between(counted(10, 2), counted(10, 0), 0), [0, 0, null], 'dead letters were removed')
+  assert.deepEqual(between(counted(30), counted(10)), [null, null, null], 'finished jobs were removed')
 })
 
 test('a sampler beside workers of other processes tells what they do, how long it takes, and what is enqueued', async () => {

@@ -1,6 +1,6 @@
 import type { Counts } from '../../engine/engine.ts'
 import { pausesIn } from '../../engine/pauses.ts'
-import type { Presence } from '../../engine/presence.ts'
+import { type Beat, type Presence, presenceIn } from '../../engine/presence.ts'
 import type { JobView } from '../../job/job.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { type Duration, parseDurationMs } from '../../time/duration.ts'
@@ -12,9 +12,18 @@ import {
   type HealthWord,
   workersOf,
 } from '../health.ts'
-import type { ObservedMill } from '../observed-mill.ts'
+import { findWithin, type ObservedMill } from '../observed-mill.ts'
+import { ReportedWork } from './reported-work.ts'
 import { ThrottledQuery } from './throttled-query.ts'
-import { LocalTraffic, type Stored, type Traffic, total, trafficBetween } from './traffic.ts'
+import {
+  enqueuedBetween,
+  LocalTraffic,
+  ratesBetween,
+  type Stored,
+  type Traffic,
+  timesOfJobs,
+  total,
+} from './traffic.ts'
 
 /** The state of the whole mill. */
 export interface Overview {
@@ -74,6 +83,11 @@ export function startSampling(mill: SampledMill, options: SamplingOptions = {}):
 
 type SampledMill = ObservedMill<'ping' | 'counts' | 'inspector' | 'records' | 'workers'>
 
+/** The counts of the store, and what this process had finished by then. */
+interface StoredNow extends Stored {
+  readonly finished: number
+}
+
 /** Enough for percentiles; a step of two seconds may have thousands. */
 const COMPLETED_MAX = 200
 
@@ -81,7 +95,7 @@ export class Sampler {
   readonly stepMs: number
   readonly #engine: SampledMill['engine']
   readonly #clock: Clock
-  readonly #counts: ThrottledQuery<Counts>
+  readonly #counts: ThrottledQuery<Omit<StoredNow, 'atMs'>>
   readonly #oldestDue: ThrottledQuery<JobView | null>
   /** Some of the jobs that completed last: their times, where other processes work. */
   readonly #completed: ThrottledQuery<readonly JobView[]>
@@ -93,7 +107,10 @@ export class Sampler {
   readonly #points: HistoryPoint[] = []
   readonly #listeners = new Set<(sample: Sample) => void>()
   #overview: Overview | null = null
-  #before: Stored | null = null
+  readonly #reported = new ReportedWork()
+  #before: StoredNow | null = null
+  /** What this process had finished when the counts of the overview were taken. */
+  #finishedAtCount = 0
   #lastStepMs: number
   #isClosed = false
   #cancelNext = (): void => {}
@@ -105,13 +122,16 @@ export class Sampler {
     this.#clock = options.clock ?? systemClock
     this.stepMs = parseDurationMs(options.every ?? '2s', 'every')
     this.#pointsMax = Math.ceil(parseDurationMs(options.keep ?? '15m', 'keep') / this.stepMs)
-    this.#counts = new ThrottledQuery(() => engine.counts(), this.#clock)
+    this.#traffic = new LocalTraffic(events, this.#clock)
+    this.#counts = new ThrottledQuery(
+      async () => ({ counts: await engine.counts(), finished: this.#traffic.finished }),
+      this.#clock,
+    )
     this.#oldestDue = new ThrottledQuery(async () => engine.inspector?.oldestDue() ?? null, this.#clock)
     this.#completed = new ThrottledQuery(
       async () => engine.inspector?.list({ state: 'completed', limit: COMPLETED_MAX }) ?? [],
       this.#clock,
     )
-    this.#traffic = new LocalTraffic(events, this.#clock)
     this.#presence = options.presence ?? null
     this.#alertsFiring = options.alertsFiring ?? (() => 0)
     this.#limits = options.health ?? {}
@@ -143,7 +163,7 @@ export class Sampler {
 
   /** The last counts. */
   async counts(): Promise<Counts> {
-    return (await this.#counts.read()).value
+    return (await this.#counts.read()).value.counts
   }
 
   /** Points after `sinceMs`, oldest first. */
@@ -172,10 +192,12 @@ export class Sampler {
   /** An unreachable store leaves a gap in the charts, and the last overview with its time. */
   async #step(): Promise<void> {
     try {
+      // Before the counts, which then have all that the beats tell of.
+      const beats = await this.#beats()
       const overview = await this.#overviewNow()
-      const completed = this.#traffic.isLocal ? [] : await this.#completedSince(this.#before?.atMs ?? overview.atMs)
+      const completed = this.#isAlone(overview) ? [] : await this.#completedSince(this.#before?.atMs ?? overview.atMs)
       if (this.#isClosed) return
-      const point = this.#point(overview, completed)
+      const point = this.#point(overview, completed, beats)
       this.#points.push(point)
       if (this.#points.length > this.#pointsMax) this.#points.shift()
       for (const listener of this.#listeners) listener({ overview, point })
@@ -187,8 +209,12 @@ export class Sampler {
   }
 
   async #overviewNow(): Promise<Overview> {
-    const { value: counts, atMs: countedAtMs } = await this.#counts.fresh()
+    const {
+      value: { counts, finished },
+      atMs: countedAtMs,
+    } = await this.#counts.fresh()
     const [health, pauses] = await Promise.all([this.health(), pausesIn(this.#engine)?.list() ?? []])
+    this.#finishedAtCount = finished
     this.#overview = {
       atMs: this.#clock.nowMs(),
       countedAtMs,
@@ -209,21 +235,52 @@ export class Sampler {
     return found?.value.filter(({ completedAtMs }) => completedAtMs !== null && completedAtMs > sinceMs) ?? []
   }
 
-  #point({ counts, countedAtMs, atMs }: Overview, completed: readonly JobView[]): HistoryPoint {
-    const nowMs = this.#clock.monotonicMs()
-    const { isLocal } = this.#traffic
-    const local = this.#traffic.take(Math.max(1, nowMs - this.#lastStepMs))
-    this.#lastStepMs = nowMs
-    const after = { counts, atMs: countedAtMs }
-    const before = this.#before ?? after
-    this.#before = after
+  /** Null where the store keeps none, or does not answer. */
+  async #beats(): Promise<readonly Beat[] | null> {
+    const presence = presenceIn(this.#engine)
+    if (presence === undefined) return null
+    const found = await findWithin(this.#clock, 'the workers', () => presence.list())
+    return found.ok ? found.value : null
+  }
+
+  /** Whether all workers of the store are those of this process, whose own events then tell most. */
+  #isAlone({ workers }: Overview): boolean {
+    return this.#traffic.isLocal && workers <= this.#traffic.workers
+  }
+
+  #point(overview: Overview, completed: readonly JobView[], beats: readonly Beat[] | null): HistoryPoint {
+    const { counts } = overview
     return {
-      atMs,
-      ...(isLocal ? local : trafficBetween(before, after, completed)),
+      atMs: overview.atMs,
+      ...this.#trafficSince(overview, completed, beats),
       ready: total(counts, 'ready'),
       delayed: total(counts, 'delayed'),
       inProgress: total(counts, 'inProgress'),
       dead: total(counts, 'dead'),
+    }
+  }
+
+  #trafficSince(overview: Overview, completed: readonly JobView[], beats: readonly Beat[] | null): Traffic {
+    const isAlone = this.#isAlone(overview)
+    const nowMs = this.#clock.monotonicMs()
+    const local = this.#traffic.take(Math.max(1, nowMs - this.#lastStepMs))
+    this.#lastStepMs = nowMs
+    const after = { counts: overview.counts, atMs: overview.countedAtMs, finished: this.#finishedAtCount }
+    const before = this.#before ?? after
+    this.#before = after
+    const isCounted = before === after || after.atMs > before.atMs
+    const reported =
+      beats === null || !isCounted ? null : this.#reported.take(beats, after.counts, after.atMs - before.atMs)
+    if (!isAlone)
+      return {
+        ...(completed.length === 0 ? local : timesOfJobs(completed)),
+        ...ratesBetween(before, after, reported),
+      }
+    const { enqueuedPerSecond } = local
+    const came = enqueuedBetween(before, after, after.finished - before.finished)
+    return {
+      ...local,
+      enqueuedPerSecond: came === null ? enqueuedPerSecond || null : Math.max(came, enqueuedPerSecond ?? 0),
     }
   }
 }
