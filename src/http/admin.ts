@@ -135,10 +135,14 @@ function ownParts(mill: Mill, { sampler: given, metrics, alerting, health = {}, 
   }
 }
 
-/** An empty list is mostly a secret that was not found. It must not open the server to every user of the machine. */
+/** No list and an empty one are mostly a secret that was not found. They must not open the server to every user of the machine. */
 function checkTokens(tokens: AdminOptions['tokens']): readonly AdminToken[] {
-  if (tokens?.length !== 0) return tokens ?? []
-  throw new OptionError(`'tokens' is empty; give at least one, or leave it out to answer every caller on this machine`)
+  if (tokens === undefined) return []
+  if (Array.isArray(tokens) && tokens.length > 0) return tokens
+  const what = Array.isArray(tokens) ? 'empty' : 'not a list'
+  throw new OptionError(
+    `'tokens' is ${what}; give at least one { token, role, who }, or leave it out to answer every caller on this machine`,
+  )
 }
 
 function checkBasePath(path: string): string {

@@ -23,6 +23,13 @@ test('an empty list of tokens is refused: it would open the server to every user
     code: 'ERR_OPTION_INVALID',
     message: /'tokens' is empty; .*leave it out/,
   })
+  // From plain JavaScript, or from a configuration that was not found.
+  for (const tokens of [null, '', 'a-token-of-some-length', {}, { token: 'a-token-of-some-length' }]) {
+    assert.throws(() => createAdmin(mill, Object({ tokens, page: null })), {
+      code: 'ERR_OPTION_INVALID',
+      message: /'tokens' is not a list; .*leave it out/,
+    })
+  }
 })
 
 // B202
@@ -112,17 +119,22 @@ test('a token is neither told nor logged', async (t) => {
 
 test('tokens that would protect nothing are refused, and not repeated', () => {
   const good = { token: 'a-good-token-of-length', role: 'viewer', who: 'ann' } as const
-  for (const bad of [
+  const given: readonly unknown[] = [
     { ...good, token: 'sh0rt' },
     { ...good, token: 'with a space in between' },
     { ...good, token: '' },
     { ...good, who: ' ' },
     { ...good, who: 'a\nb' },
-  ]) {
+    // From plain JavaScript.
+    ...[undefined, null, good.token, [good], { ...good, scopes: ['all'] }, { [good.token]: 'admin' }],
+  ]
+  for (const bad of given) {
     assert.throws(
-      () => authentication([bad]),
+      () => Reflect.apply(authentication, null, [[bad]]),
       (error: Error) =>
-        Reflect.get(error, 'code') === 'ERR_OPTION_INVALID' && (bad.token === '' || !error.message.includes(bad.token)),
+        Reflect.get(error, 'code') === 'ERR_OPTION_INVALID' &&
+        !/sh0rt|with a space in|a-good-token/.test(error.message),
+      JSON.stringify(bad),
     )
   }
   assert.throws(() => authentication([good, { ...good, who: 'bob' }]), /same token twice/)

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { OptionError } from '../errors.ts'
+import type { OptionNames } from '../job/known-options.ts'
 import { ROLES, type Role } from './contract/route.ts'
 import { HttpError } from './problems.ts'
 
@@ -45,8 +46,14 @@ export function authentication(tokens: readonly AdminToken[]): Authenticate {
   }
 }
 
+const TOKEN_NAMES: OptionNames<AdminToken> = { token: true, role: true, who: true }
+
 /** Messages never contain the token. */
-function checkToken({ token, role, who }: AdminToken): Caller {
+function checkToken(given: AdminToken): Caller {
+  if (!Object.keys(Object(given)).every((name) => Object.hasOwn(TOKEN_NAMES, name))) {
+    throw new OptionError(`a token has properties other than ${Object.keys(TOKEN_NAMES).join(', ')}`)
+  }
+  const { token, role, who } = Object(given)
   if (typeof token !== 'string' || token.length < TOKEN_LENGTH_MIN || !TOKEN.test(token)) {
     throw new OptionError(
       `a token is too short, or has spaces or non-ASCII characters; give at least ${TOKEN_LENGTH_MIN} characters, such as from 'openssl rand -hex 32'`,

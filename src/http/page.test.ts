@@ -88,6 +88,16 @@ test('a path with a segment that begins with a dot is no link into the page', as
       '/..%2fjobs',
       '/a/..%5cb',
       '/%',
+      // Encoded again, for a server behind this one that decodes again.
+      '/%252e%252e/jobs',
+      '/%252e%252e%252fjobs',
+      '/%25252e%25252e/jobs',
+      '/a%252f..%252fb',
+      // What some servers take off a segment, or for a dot.
+      '/%20../jobs',
+      '/%09./jobs',
+      '/%00../jobs',
+      '/%ef%bc%8e%ef%bc%8e/jobs',
     ]) {
       assert.equal((await raw(path, { headers: { accept } })).status, 404, `${path} ${accept}`)
     }

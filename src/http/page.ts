@@ -78,14 +78,24 @@ export class Page {
   }
 }
 
-/** Such as `/.env` or `/..%2fx`. No file and no link has one, and scanners take a 200 for a find. */
+/**
+ * Such as `/.env` or `/..%2fx`, also encoded twice, behind a space, or with a wide dot, which other servers take for one. No
+ * file and no link has such a segment, and scanners take a 200 for a find.
+ */
 export function hasDotSegment(path: string): boolean {
+  const plain = decoded(path)
+    ?.normalize('NFKC')
+    .replaceAll(/[\s\p{Cc}]/gu, '')
+  return plain === undefined || plain.split(/[\\/]/).some((segment) => segment.startsWith('.'))
+}
+
+/** Until nothing is encoded any more; undefined for what is no encoding. */
+function decoded(path: string): string | undefined {
   try {
-    return decodeURIComponent(path)
-      .split(/[\\/]/)
-      .some((segment) => segment.startsWith('.'))
+    const plain = decodeURIComponent(path)
+    return plain === path ? plain : decoded(plain)
   } catch {
-    return true
+    return undefined
   }
 }
 
