@@ -70,6 +70,9 @@ test('takes whatever another program has stored', async () => {
   const note = await noteEdit(new Redaction([]), { type: 'order' }, { before: 'not JSON', after: '{"id":1}' })
   assert.deepEqual(note.changed, [{ path: '' }])
   assert.deepEqual((await noted(null, null)).changed, [])
+  const deep = '['.repeat(20_000) + ']'.repeat(20_000)
+  const flat = await noteEdit(new Redaction([]), { type: 'order' }, { before: deep, after: '[]' })
+  assert.deepEqual(flat.changed, [{ path: '/0' }])
 })
 
 test('a hash tells its payload in any order of its properties, and is another in each entry', async () => {

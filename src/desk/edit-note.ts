@@ -2,6 +2,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import type { ChangedPart, EditNote } from '../engine/dead-letters.ts'
 import type { Redaction } from '../job/redaction.ts'
+import { canonicalJson, isRecord, parseOrText } from '../job/stored-json.ts'
 
 /** An entry stays for ever, so it must not grow with the payload. */
 const PARTS_MAX = 100
@@ -21,8 +22,8 @@ export async function noteEdit(
   texts: { readonly before: string; readonly after: string },
 ): Promise<EditNote> {
   const salt = randomBytes(16)
-  const before = parsed(texts.before)
-  const after = parsed(texts.after)
+  const before = parseOrText(texts.before)
+  const after = parseOrText(texts.after)
   const changes = new Changes(redaction.describes(type, name))
   const shown = (text: string): unknown => redaction.payload(type, text, name).value
   changes.compare('', { raw: before, shown: shown(texts.before) }, { raw: after, shown: shown(texts.after) })
@@ -41,7 +42,7 @@ export async function isHashOf(hash: string, payload: unknown): Promise<boolean>
 
 async function hashOf(payload: unknown, salt: Buffer): Promise<string> {
   const { logN, r, p } = COST
-  const digest = await derive(canonical(payload), salt)
+  const digest = await derive(canonicalJson(payload), salt)
   return ['scrypt', logN, r, p, salt.toString('base64url'), digest.toString('base64url')].join('$')
 }
 
@@ -50,14 +51,6 @@ function derive(text: string, salt: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     scrypt(text, salt, HASH_BYTES, { N: 2 ** logN, r, p }, (error, key) => (error ? reject(error) : resolve(key)))
   })
-}
-
-/** Properties in the order of their names: Postgres may store a payload in another order than it was written in. */
-function canonical(value: unknown): string {
-  const sorted = (_: string, part: unknown): unknown =>
-    isRecord(part) ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))) : part
-  // Undefined for a part that is absent.
-  return JSON.stringify(value, sorted) ?? ''
 }
 
 /** A value, and the same as it may be shown. */
@@ -85,7 +78,7 @@ class Changes {
     const isSecret = isHidden(before) || isHidden(after)
     const names = isSecret ? null : namesOf(before.raw, after.raw)
     for (const name of names ?? []) this.compare(`${path}/${escaped(name)}`, partOf(before, name), partOf(after, name))
-    if (names !== null || canonical(before.raw) === canonical(after.raw)) return
+    if (names !== null || canonicalJson(before.raw) === canonicalJson(after.raw)) return
     this.#add(path, isSecret ? [ABSENT, ABSENT] : [before, after])
   }
 
@@ -93,7 +86,7 @@ class Changes {
     this.#count += 1
     if (this.#parts.length >= PARTS_MAX) return
     const shown = (name: 'before' | 'after', { shown: value }: Side) =>
-      this.#withValues && value !== undefined && canonical(value).length <= VALUE_CHARS_MAX ? { [name]: value } : {}
+      this.#withValues && value !== undefined && canonicalJson(value).length <= VALUE_CHARS_MAX ? { [name]: value } : {}
     this.#parts.push({ path, ...shown('before', before), ...shown('after', after) })
   }
 }
@@ -119,17 +112,4 @@ function partOf({ raw, shown }: Side, name: string): Side {
 /** As RFC 6901 writes names. */
 function escaped(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1')
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** What another program stored may be no JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }

@@ -70,6 +70,18 @@ test('a placeholder at another place, or in a list whose items have moved, keeps
   assert.doesNotMatch(JSON.stringify(kept({ note: REDACTED, deep: { url: REDACTED } }).payload), /1234|k-1|4111/)
 })
 
+test('a long list is compared in time in proportion to its length, and one that is nested deeply is left as it is', () => {
+  const [before, after] = [0, 100_000].map((first) => Array.from({ length: 100_000 }, (_, index) => first + index))
+  const numbers = { type: 'numbers', payload: JSON.stringify({ pin: 1, password: 'x', list: before }) }
+  const startedMs = performance.now()
+  const { payload } = keepSecrets(redaction, numbers, { pin: 1, password: REDACTED, list: after })
+  assert.deepEqual(payload, { pin: 1, password: 'x', list: after })
+  // Each with each would take minutes.
+  assert.ok(performance.now() - startedMs < 30_000)
+  const deep: unknown = JSON.parse('['.repeat(20_000) + ']'.repeat(20_000))
+  assert.deepEqual(keepSecrets(redaction, numbers, { list: [deep] }).secrets, [])
+})
+
 test('a letter with a secret is mended without retyping it, and only from the letter itself', async (t) => {
   const { ask, send, mill, bury } = await stageOn(t, 'sqlite:')
   const id = await bury('bill', 'boom', { n: 1, pin: '1234' })

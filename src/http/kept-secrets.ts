@@ -1,8 +1,8 @@
 /** Edits of a payload that was shown without its secrets: a placeholder that still stands where it was shown keeps the stored value. */
-import { isDeepStrictEqual } from 'node:util'
 import { isMillraceError, PayloadError } from '../errors.ts'
 import type { JobView } from '../job/job.ts'
 import { REDACTED, type Redaction } from '../job/redaction.ts'
+import { canonicalJson, isRecord, type JsonRecord, parseOrText } from '../job/stored-json.ts'
 
 type StoredPayload = Pick<JobView, 'type' | 'payload'> & Partial<Pick<JobView, 'options'>>
 
@@ -28,17 +28,16 @@ export function keepSecrets(redaction: Redaction, stored: StoredPayload, edited:
     return Object.fromEntries(entries)
   }
   const { type, payload: text, options } = stored
-  const payload = keep(edited, redaction.payload(type, text, options?.name ?? type).value, parsed(text))
+  const payload = keep(edited, redaction.payload(type, text, options?.name ?? type).value, parseOrText(text))
   return { payload, secrets }
 }
 
 /** Whether no item was added, removed or moved: a position is all that tells which item a secret belongs to. */
 function areInPlace(items: readonly unknown[], shown: readonly unknown[]): boolean {
   if (items.length !== shown.length) return false
-  return items.every((item, index) => {
-    const isUnchanged = isDeepStrictEqual(item, shown[index])
-    return isUnchanged || !shown.some((other) => isDeepStrictEqual(item, other))
-  })
+  const texts = shown.map(canonicalJson)
+  const known = new Set(texts)
+  return items.map(canonicalJson).every((text, index) => text === texts[index] || !known.has(text))
 }
 
 /** Schema libraries may quote the value that does not fit. An error that quotes a kept secret is told without it. */
@@ -59,19 +58,6 @@ function leavesOf(value: unknown): readonly string[] {
   return value === null || value === '' || typeof value === 'boolean' ? [] : [String(value)]
 }
 
-function own(of: Readonly<Record<string, unknown>>, name: string): unknown {
+function own(of: JsonRecord, name: string): unknown {
   return Object.hasOwn(of, name) ? of[name] : undefined
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** What another program stored may be no JSON; it is shown as text. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }

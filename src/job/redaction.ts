@@ -1,10 +1,11 @@
 import type { AnyJob } from './definition.ts'
+import { isRecord, type JsonRecord, parseOrText } from './stored-json.ts'
 
 export const REDACTED = '[redacted]'
 const TOO_DEEP = '[nested too deeply to be shown]'
 const DEPTH_MAX = 100
 
-type JsonSchema = Readonly<Record<string, unknown>>
+type JsonSchema = JsonRecord
 
 export interface Shown {
   readonly value: unknown
@@ -37,7 +38,7 @@ export class Redaction {
     const schema = this.#schemaOf(type, name)
     // It may contain a secret, and there is no way to tell where.
     if (schema === 'unreadable') return { value: REDACTED, redacted: true }
-    return show(parsed(text), schema)
+    return show(parseOrText(text), schema)
   }
 
   /** Whether a schema says which parts of such a payload are secret. */
@@ -82,14 +83,6 @@ function described({ schema }: AnyJob, key: string): readonly Described[] {
     return [[key, isRecord(found) ? found : 'unreadable']]
   } catch {
     return [[key, 'unreadable']]
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
   }
 }
 
@@ -168,10 +161,6 @@ function propertySchemas(schemas: readonly JsonSchema[], name: string): readonly
 
 function property(of: unknown, name: string): unknown {
   return isRecord(of) && Object.hasOwn(of, name) ? of[name] : undefined
-}
-
-function isRecord(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function listOf(value: unknown): readonly unknown[] {
