@@ -11,7 +11,7 @@ for (const { name, makePlace } of VECTOR_PLACES) {
     t.diagnostic(`seed ${seed}`)
     const place = await makePlace()
     if (place === null) return t.skip(PGVECTOR_MISSING)
-    const report = await runEmbeddingChaos({ url: place.url, jobs: 20, kills: 6, seed, finishMs: 120_000 })
+    const report = await runEmbeddingChaos({ url: place.url, jobs: 20, kills: 6, seed, finishMs: 480_000 })
     t.diagnostic(JSON.stringify({ ...report, violations: report.violations.length }))
     assert.deepEqual(report.violations, [])
     assert.ok(report.kills > 0, 'nothing was killed, so nothing was shown')

@@ -14,12 +14,12 @@ describe('workers of memories that are killed', { concurrency: true }, () => {
       if (place === null || clean === null) return t.skip(PGVECTOR_MISSING)
       t.after(() => Promise.all([place.remove(), clean.remove()]))
       const places = { url: place.url, cleanUrl: clean.url }
-      const report = await runMemoryChaos({ ...places, users: 12, processes: 1, kills: 1, seed, finishMs: 60_000 })
+      const report = await runMemoryChaos({ ...places, users: 12, processes: 1, kills: 1, seed, finishMs: 240_000 })
       t.diagnostic(JSON.stringify(report))
       assert.deepEqual(report.violations, [])
       // Of each user: three and two memories that were merged, and two syntheses; the one without importance is gone.
       assert.deepEqual([report.jobs, report.memories, report.merges, report.vectors], [31, 84, 60, 84])
-      assert.ok(report.kills >= 2, `${report.kills}`)
+      assert.ok(report.kills >= 2, `${report.kills}: the two phases with steps are always struck`)
     })
   }
 })

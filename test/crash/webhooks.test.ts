@@ -11,7 +11,7 @@ describe('workers of webhooks that are killed', { concurrency: true }, () => {
       t.diagnostic(`seed ${seed}`)
       const place = await makePlace()
       t.after(() => place.remove())
-      const report = await runWebhookChaos({ url: place.url, jobs: 60, kills: 2, seed, finishMs: 60_000 })
+      const report = await runWebhookChaos({ url: place.url, jobs: 60, kills: 2, seed, finishMs: 240_000 })
       t.diagnostic(JSON.stringify(report))
       assert.deepEqual(report.violations, [])
       assert.equal(report.deliveries, 60)

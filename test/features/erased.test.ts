@@ -40,11 +40,15 @@ class Lives {
     this.#random = seededRandom(seed)
   }
 
+  #word(job: Written): string {
+    const text = Array.from({ length: 4 }, () => this.#random().toString(36).slice(2, 10).padEnd(8, 'z')).join('')
+    job.texts.push(text)
+    return text
+  }
+
   /** Half of all texts are larger than a page of SQLite's. */
   #text(job: Written): string {
-    const text = Array.from({ length: 4 }, () => this.#random().toString(36).slice(2, 10)).join('')
-    job.texts.push(text)
-    return `${text}${'. '.repeat(this.#random() < 0.5 ? 20 : Math.floor(this.#random() * 5_000))}`
+    return `${this.#word(job)}${'. '.repeat(this.#random() < 0.5 ? 20 : Math.floor(this.#random() * 5_000))}`
   }
 
   async run(count: number): Promise<void> {
@@ -54,7 +58,7 @@ class Lives {
       const written: Written = { id: job.id, texts: [] }
       this.written.push(written)
       const payload = JSON.stringify({ password: this.#text(written) })
-      await this.#engine.enqueue([{ ...job, payload, key: this.#text(written).slice(0, 30) }])
+      await this.#engine.enqueue([{ ...job, payload, key: this.#word(written) }])
       if (n % 3 === 0) {
         await this.#end(written, { kind: 'complete', result: JSON.stringify(this.#text(written)), durationMs: 1 })
         continue

@@ -107,7 +107,7 @@ const CALLS: Readonly<Record<string, () => unknown>> = {
 
 describe('an option that nobody knows is refused', () => {
   for (const [name, call] of Object.entries(CALLS)) {
-    test(name, { timeout: 10_000 }, async () => {
+    test(name, { timeout: 120_000 }, async () => {
       await assert.rejects(
         async () => call(),
         (error: unknown) => error instanceof Error && /nonsense/.test(error.message),

@@ -26,7 +26,7 @@ after(async () => {
 
 /** Enqueues, works, dies once, lists and replays: every client of the engine is used. */
 async function roundTrip(url: string): Promise<void> {
-  const mill = await open(`${url}&group=${freshName('group')}&partitions=1&session=6000`)
+  const mill = await open(`${url}&group=${freshName('group')}&partitions=1&session=60000`)
   try {
     const type = freshName('case')
     let runs = 0
@@ -43,7 +43,7 @@ async function roundTrip(url: string): Promise<void> {
     await eventually(async () => (await mill.engine.counts())[type]?.dead === 1, 'a dead letter')
     const outcome = await openDesk(mill).replayAll({ type }, { who: 'ann', reason: 'again' })
     assert.equal(outcome.done, 1)
-    await eventually(() => runs === 2, 'the second run')
+    await eventually(() => runs >= 2, 'the second run')
   } finally {
     await mill.close()
   }
@@ -82,7 +82,7 @@ describe('over TLS and SASL, with ACLs', () => {
   test('PLAIN', () => roundTrip(scram().replace('scram-sha-512', 'plain')))
   test('OAUTHBEARER with a token from a file', () =>
     roundTrip(
-      `kafkas://${kafka.secure}?sasl=oauthbearer&tokenFile=${file('token', token(60))}&ca=${kafka.certificates.ca}`,
+      `kafkas://${kafka.secure}?sasl=oauthbearer&tokenFile=${file('token', token(3_600))}&ca=${kafka.certificates.ca}`,
     ))
   test('a client certificate', () => {
     const { ca, client } = kafka.certificates
@@ -131,7 +131,7 @@ test('a function that fetches tokens is asked for every connection, and what con
     mechanism: 'oauthbearer',
     token: async () => {
       asked += 1
-      return token(60)
+      return token(3_600)
     },
   } as const
   const mill = await open(await openKafka(`kafkas://${kafka.secure}?ca=${ca}&group=group-1&partitions=1`, { sasl }))

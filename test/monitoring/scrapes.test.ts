@@ -13,6 +13,10 @@ import { dropPrefix, prefixUrl, redisServer } from '../servers/redis.ts'
 import { lint, skip } from './promtool.ts'
 
 const greet = defineJob({ type: 'greet' })
+/** Processes and a broker start meanwhile, and the first test that needs the broker may fetch it. */
+const LIMIT_MS = 600_000
+/** The figures rest longer where counting takes longer. */
+const FIGURES_MS = 240_000
 
 const STORES: Readonly<Record<string, (t: TestContext) => Promise<string>>> = {
   sqlite: async (t) => `sqlite:${await temporaryFolder(t)}/jobs.db`,
@@ -41,7 +45,7 @@ async function addressOf(running: ReturnType<typeof startMillrace>): Promise<str
 }
 
 for (const [name, store] of Object.entries(STORES)) {
-  describe(`work and serve on ${name}`, { skip, timeout: 60_000 }, () => {
+  describe(`work and serve on ${name}`, { skip, timeout: LIMIT_MS }, () => {
     test('tell of one worker, of its jobs and how long they take, in names that promtool accepts', async (t) => {
       const url = await store(t)
       const mill = await open(url)
@@ -57,9 +61,10 @@ for (const [name, store] of Object.entries(STORES)) {
       // Until a step has seen some of them: they keep coming meanwhile.
       await until(async () => {
         await mill.enqueue(greet, { name: 'Ada' })
-        return (await points()).some((point) => Number(point.completedPerSecond) > 0 && point.durationP95Ms !== null)
-      })
-      assert.ok((await points()).some((point) => Number(point.enqueuedPerSecond) > 0))
+        const seen = await points()
+        const isCompleted = seen.some((point) => Number(point.completedPerSecond) > 0 && point.durationP95Ms !== null)
+        return isCompleted && seen.some((point) => Number(point.enqueuedPerSecond) > 0)
+      }, FIGURES_MS)
       const [ofServe, ofWork] = [await textOf(`${serve}/metrics`), await textOf(`${work}/metrics`)]
       for (const scrape of [ofServe, ofWork]) {
         assert.equal(sampleValue(scrape, 'millrace_worker_instances'), 1)
@@ -68,11 +73,16 @@ for (const [name, store] of Object.entries(STORES)) {
       assert.ok(Number(sampleValue(ofWork, 'millrace_jobs_completed_total', { type: 'greet' })) > 0)
       assert.equal(sampleValue(ofServe, 'millrace_reaper_pass_duration_seconds_count'), null, 'it has no reaper')
       assert.notEqual(sampleValue(ofWork, 'millrace_reaper_pass_duration_seconds_count'), null)
+      // A ping that takes 100 ms, as it may on a busy machine, is degraded.
+      await until(async () => (await healthOf(work)).body.status === 'healthy')
       const { status, body } = await healthOf(work)
-      assert.deepEqual([status, body.status, body.details.activeWorkers], [200, 'healthy', 1])
+      assert.deepEqual([status, body.details.activeWorkers], [200, 1])
       worker.child.kill('SIGTERM')
       assert.equal((await worker.ended).code, 0)
-      await until(async () => sampleValue(await textOf(`${serve}/metrics`), 'millrace_worker_instances') === 0)
+      await until(
+        async () => sampleValue(await textOf(`${serve}/metrics`), 'millrace_worker_instances') === 0,
+        FIGURES_MS,
+      )
     })
   })
 }
@@ -94,22 +104,28 @@ async function kafkaStore(_?: TestContext): Promise<string> {
 }
 
 for (const [name, store] of Object.entries({ ...STORES, kafka: kafkaStore })) {
-  test(`start on ${name} tells of its worker in names that promtool accepts`, { skip, timeout: 60_000 }, async (t) => {
+  test(`start on ${name} tells of its worker in names that promtool accepts`, {
+    skip,
+    timeout: LIMIT_MS,
+  }, async (t) => {
     const url = await store(t)
     const running = startMillrace(t, ['start', JOBS, '--types', TYPE, '--engine', url, '--json', '--port', '0'])
     const address = await addressOf(running)
-    await until(async () => sampleValue(await textOf(`${address}/metrics`), 'millrace_worker_instances') === 1)
+    await until(
+      async () => sampleValue(await textOf(`${address}/metrics`), 'millrace_worker_instances') === 1,
+      FIGURES_MS,
+    )
     assert.equal(lint(await textOf(`${address}/metrics`)), '')
   })
 }
 
-test('work and serve on kafka have names that promtool accepts', { skip, timeout: 60_000 }, async (t) => {
+test('work and serve on kafka have names that promtool accepts', { skip, timeout: LIMIT_MS }, async (t) => {
   const shared = ['--engine', await kafkaStore(), '--json']
   const worker = startMillrace(t, ['work', JOBS, '--types', TYPE, ...shared, '--metrics-port', '0'])
   const server = startMillrace(t, ['serve', ...shared, '--port', '0'])
   const [work, serve] = [await addressOf(worker), await addressOf(server)]
-  await until(async () => sampleValue(await textOf(`${work}/metrics`), 'millrace_worker_instances') === 1)
+  await until(async () => sampleValue(await textOf(`${work}/metrics`), 'millrace_worker_instances') === 1, FIGURES_MS)
   for (const address of [work, serve]) assert.equal(lint(await textOf(`${address}/metrics`)), '')
   // The store has no heartbeats there, so health counts the members of the group.
-  await until(async () => (await healthOf(serve)).body.details.activeWorkers === 1)
+  await until(async () => (await healthOf(serve)).body.details.activeWorkers === 1, FIGURES_MS)
 })

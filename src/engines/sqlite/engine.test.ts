@@ -162,11 +162,14 @@ describe('storing', () => {
     const other = new DatabaseSync(file)
     other.exec('BEGIN IMMEDIATE')
     const enqueued = engine.enqueue([newJob()])
-    const startedAtMs = systemClock.monotonicMs()
-    for (let turns = 0; turns < 50; turns += 1) await systemClock.sleep(1)
-    const tookMs = systemClock.monotonicMs() - startedAtMs
+    const turnsMs: number[] = []
+    for (let turns = 0; turns < 50; turns += 1) {
+      const startedAtMs = systemClock.monotonicMs()
+      await systemClock.sleep(1)
+      turnsMs.push(systemClock.monotonicMs() - startedAtMs)
+    }
     // One wait inside SQLite would hold the loop for as long as the lock is held, or for its 5 s.
-    assert.ok(tookMs < 4_500, `fifty turns of the loop took ${tookMs} ms`)
+    assert.ok(Math.max(...turnsMs) < 4_500, `a turn of the loop took ${Math.max(...turnsMs)} ms`)
     other.exec('COMMIT')
     assert.equal((await enqueued)[0]?.status, 'enqueued')
     other.close()

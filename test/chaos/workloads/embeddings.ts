@@ -89,12 +89,14 @@ class Stage {
 
   /** Works through everything with processes that kill themselves, then with one that does not. */
   async workOff(kills: number, random: () => number, untilMs: number): Promise<void> {
-    const line = async (): Promise<void> => {
+    // Numbers of their own, so that a seed means the same whichever of the lines is faster.
+    const line = async (own: () => number): Promise<void> => {
       for (let round = 0; round < kills / PROCESSES && !(await this.isDone()); round += 1) {
-        await this.#work(1 + Math.floor(random() * STEPS_MAX), untilMs)
+        await this.#work(1 + Math.floor(own() * STEPS_MAX), untilMs)
       }
     }
-    await Promise.all(Array.from({ length: PROCESSES }, line))
+    const streams = Array.from({ length: PROCESSES }, () => seededRandom(Math.floor(random() * 2 ** 31)))
+    await Promise.all(streams.map(line))
     await this.#work(0, untilMs)
   }
 

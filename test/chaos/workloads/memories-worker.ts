@@ -1,19 +1,28 @@
-/** A worker process for the chaos of memories: `memories-worker.ts <engine url>`. It tells its parent of each step. */
+/** A worker process for the chaos of memories: `memories-worker.ts <engine url>`. Its parent allows each step, or kills it there. */
 import { flushCompileCache } from 'node:module'
-import { systemClock } from '../../../src/time/clock.ts'
 import { hashEmbedder } from '../../../workloads/embeddings/index.ts'
 import { localLlm, openMemories } from '../../../workloads/memories/index.ts'
 
 const [engine = ''] = process.argv.slice(2)
-/** Long enough for a kill to fall between any two steps. */
-const STEP_MS_MAX = 8
 const embedder = hashEmbedder()
 const llm = localLlm()
 
-async function step(): Promise<void> {
-  process.send?.('step')
-  await systemClock.sleep(Math.random() * STEP_MS_MAX)
+/** Several jobs run at once, and each waits for its own step. */
+const waiting = new Map<number, () => void>()
+let steps = 0
+
+function step(): Promise<void> {
+  steps += 1
+  const { promise, resolve } = Promise.withResolvers<void>()
+  waiting.set(steps, resolve)
+  process.send?.({ step: steps })
+  return promise
 }
+
+process.on('message', ({ step: allowed }: { readonly step: number }) => {
+  waiting.get(allowed)?.()
+  waiting.delete(allowed)
+})
 
 const memories = await openMemories({
   engine,

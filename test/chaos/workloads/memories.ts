@@ -3,7 +3,7 @@
  * importances and vectors must be those of a run without kills. `node test/chaos/workloads/memories.ts` does the full run, on
  * SQLite and on Postgres; test/crash does a short one.
  */
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, fork, type Serializable } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -54,7 +54,7 @@ function contentsOf(user: number): readonly string[] {
 interface Phase {
   readonly types: readonly string[]
   readonly jobs: number
-  /** Whether it embeds or asks the model, which the processes tell of. */
+  /** Whether it embeds or asks the model, which are steps. */
   readonly isStepping: boolean
   enqueue(memories: Memories): Promise<void>
 }
@@ -111,15 +111,21 @@ class Crew {
   readonly #size: number
   readonly #members = new Set<ChildProcess>()
   #steps = 0
+  /** Jobs wait at this step until their processes are killed. */
+  #lastStep = Number.POSITIVE_INFINITY
 
   constructor(url: string, size: number) {
     this.#url = url
     this.#size = size
   }
 
-  /** So far, of all processes. */
-  get steps(): number {
-    return this.#steps
+  /** How many steps all processes together may take from now on. */
+  allow(steps: number): void {
+    this.#lastStep = this.#steps + steps
+  }
+
+  get isAtLastStep(): boolean {
+    return this.#steps >= this.#lastStep
   }
 
   async start(): Promise<void> {
@@ -132,11 +138,17 @@ class Crew {
     child.once('exit', () => this.#members.delete(child))
     const working = Promise.withResolvers<void>()
     child.on('message', (message) => {
-      if (message === 'step') this.#steps += 1
-      else working.resolve()
+      if (message === 'working') working.resolve()
+      else this.#answer(child, message)
     })
     child.once('exit', (code) => working.reject(new Error(`a worker process ended with ${code}`)))
     await working.promise
+  }
+
+  #answer(child: ChildProcess, step: Serializable): void {
+    this.#steps += 1
+    // The process may be gone by now.
+    if (!this.isAtLastStep) child.send(step, () => {})
   }
 
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
@@ -158,16 +170,16 @@ export async function runMemoryChaos(options: MemoryChaosOptions): Promise<Memor
   try {
     await crew.start()
     for (const phase of phases) {
-      const before = crew.steps
+      const share = (): number => 1 + Math.floor((random() * phase.jobs) / kills)
+      crew.allow(share())
       await phase.enqueue(memories)
       const done = async (): Promise<boolean> => (await unfinished(memories, phase)) === 0
       for (let round = 1; round <= kills && !(await done()); round += 1) {
-        const target = before + 1 + Math.floor((phase.jobs * (round - random())) / kills)
-        // In the middle of their work; a phase that tells of no steps is killed by time.
-        await until(async () => crew.steps >= target || (await done()), phase.isStepping ? 20_000 : random() * 100)
-        await sleep(random() * 10)
+        // In the middle of their work; a phase without steps is killed by time.
+        await until(async () => crew.isAtLastStep || (await done()), phase.isStepping ? finishMs : random() * 100)
         await crew.end('SIGKILL')
         killed += processes
+        crew.allow(round < kills ? share() : Number.POSITIVE_INFINITY)
         await crew.start()
       }
       if (!(await until(done, finishMs))) violations.push(`phase ${phase.types} was not finished in time`)

@@ -96,10 +96,11 @@ async function until(isDone: () => boolean | Promise<boolean>, timeoutMs: number
 
 export async function runWebhookChaos(options: WebhookChaosOptions): Promise<WebhookChaosReport> {
   const { url, jobs, kills, seed, finishMs } = options
-  const random = seededRandom(seed)
+  // The receiver draws while requests arrive, so the kills have numbers of their own.
+  const [random, answerRandom] = [seededRandom(seed), seededRandom(seed + 1)]
   const startedMs = systemClock.monotonicMs()
   await using receiver = await webhookReceiver()
-  receiver.answer((response) => void systemClock.sleep(random() * ANSWER_MS_MAX).then(() => response.end('ok')))
+  receiver.answer((response) => void systemClock.sleep(answerRandom() * ANSWER_MS_MAX).then(() => response.end('ok')))
   const webhooks = await openWebhooks({ engine: url, allow: [receiver.origin], migrate: true })
   const stage = new Stage(url, receiver, webhooks)
   try {
