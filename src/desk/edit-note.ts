@@ -1,4 +1,4 @@
-/** What the audit keeps of an edited payload: hashes, the changed paths, and values where a schema says they are no secret. */
+/** What the audit keeps of an edited payload: hashes, the changed paths, and values where a schema says they are not secret. */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import type { ChangedPart, EditNote } from '../engine/dead-letters.ts'
 import type { Redaction } from '../job/redaction.ts'
@@ -30,7 +30,7 @@ export async function noteEdit(
   return { before: await hashOf(before, salt), after: await hashOf(after, salt), ...changes.found() }
 }
 
-/** Whether the hash of an entry is of this payload. False for text that is no such hash. */
+/** Whether the hash of an entry is of this payload. False for text that is not such a hash. */
 export async function isHashOf(hash: string, payload: unknown): Promise<boolean> {
   const [name, logN, r, p, salt = '', expected = ''] = hash.split('$')
   const isKnown = name === 'scrypt' && [logN, r, p].join() === [COST.logN, COST.r, COST.p].join()
@@ -96,7 +96,7 @@ function isHidden({ raw, shown }: Side): boolean {
   return typeof raw === 'object' && raw !== null ? typeof shown !== 'object' : raw !== shown
 }
 
-/** The names in either; null where the two are no containers of the same kind. */
+/** The names in either; null where they are not two objects or two arrays. */
 function namesOf(before: unknown, after: unknown): ReadonlySet<string> | null {
   const areLists = Array.isArray(before) && Array.isArray(after)
   if (!areLists && !(isRecord(before) && isRecord(after))) return null

@@ -14,8 +14,8 @@ export interface Lease {
   /** The store's own rules have decided that the job fails, and why. It is settled as dead without being run. */
   readonly verdict?: string
   /**
-   * The job has failed for good, and the store could not take that in: it is settled as dead with this error, and not run
-   * again. Such a lease counts no start.
+   * The job has failed for good, and the store could not record that: it is settled as dead with this error and not run
+   * again. Such a lease does not count as a start.
    */
   readonly failure?: ErrorRecord
 }

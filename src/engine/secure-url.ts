@@ -106,7 +106,7 @@ function contextOf(texts: SecureContextOptions): SecureContext {
   }
 }
 
-/** Servers behind a shared address tell by this name which is meant. An address is not allowed as one. */
+/** Servers that share an address are told apart by this name (SNI), which must not be an IP address. */
 export function servernameOf(tls: TlsFiles, host: string): string | null {
   return tls.servername ?? (isIP(host) === 0 ? host : null)
 }

@@ -1,4 +1,4 @@
-/** Edits of a payload that was shown without its secrets: a placeholder that still stands where it was shown keeps the stored value. */
+/** Edits of a payload that was shown without its secrets: a placeholder that was left in its place keeps the stored value. */
 import { isMillraceError, PayloadError } from '../errors.ts'
 import type { JobView } from '../job/job.ts'
 import { REDACTED, type Redaction } from '../job/redaction.ts'
@@ -40,7 +40,7 @@ function areInPlace(items: readonly unknown[], shown: readonly unknown[]): boole
   return items.map(canonicalJson).every((text, index) => text === texts[index] || !known.has(text))
 }
 
-/** Schema libraries may quote the value that does not fit. An error that quotes a kept secret is told without it. */
+/** Schema libraries may quote the value that does not fit. An error that quotes a kept secret is replaced by one that does not. */
 export async function withoutSecrets<Answer>(secrets: readonly unknown[], act: () => Promise<Answer>): Promise<Answer> {
   try {
     return await act()

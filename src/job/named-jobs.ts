@@ -11,7 +11,7 @@ export function definitionFor(definition: AnyJob, name: string | undefined): Any
 export function checkByName(type: string, jobs: readonly AnyJob[] | undefined): ReadonlyMap<string, AnyJob> | null {
   if (jobs === undefined) return null
   if (!Array.isArray(jobs))
-    throw new OptionError(`'byName' of '${type}' is no array; give the definitions of the names`)
+    throw new OptionError(`'byName' of '${type}' is not an array; give the definitions of the names`)
   const byName = new Map<string, AnyJob>()
   for (const job of jobs) {
     if (byName.has(job.type))

@@ -36,7 +36,7 @@ export function workersOf(
 ): Pick<HealthOptions, 'presence' | 'minWorkers'> {
   const presence = presenceIn(engine)
   if (presence !== undefined) return { presence }
-  // Where nobody knows the workers, none can be missing.
+  // An engine that does not know its workers cannot miss one.
   if (engine.workers === undefined) return { presence: { list: async () => [] }, minWorkers: 0 }
   return { presence: { list: async () => beatsOf((await engine.workers?.()) ?? [], clock.nowMs()) } }
 }
@@ -91,7 +91,7 @@ export async function checkHealth(
         const { inspector } = engine
         const [byType, oldest] = await Promise.all([counts(), inspector?.oldestDue() ?? null])
         const waitingMs = oldest === null ? null : Math.max(0, clock.nowMs() - oldest.runAtMs)
-        // Where nobody knows how long jobs have waited, it is known whether anybody takes them.
+        // Without an inspector waiting times are unknown, so jobs without a worker for their type are reported instead.
         const isJudged = inspector === undefined && minWorkers > 0
         const unclaimed = isJudged ? unclaimedOf(byType, await beats.catch(() => null)) : {}
         return queuesHealth(Object.keys(byType).length, waitingMs, unclaimed)

@@ -229,8 +229,8 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
- * Throws if the job must not run. An engine hands out a job once too often where nobody has settled its last start, as on
- * Kafka, which has no reaper.
+ * Throws if the job must not run. An engine without a reaper, such as Kafka, hands out a job once too often when its last
+ * start was never settled.
  */
 function checkStart({ job, attempt, verdict }: Lease): void {
   if (verdict !== undefined) throw new NonRetryable(verdict)

@@ -145,7 +145,7 @@ export abstract class BaseWorker<Data = unknown, Result = unknown, Input = Data>
     const job = start.begin(context)
     const process = (): Promise<Result> | Result => this.process(context.payload, job)
     try {
-      // The tenant may stand in the data of a job, where the mill does not look.
+      // The mill does not look for a tenant in the job's data.
       return await (start.running.tenant === context.job.tenant ? process() : runAsCurrent({ job }, process))
     } catch (error) {
       throw this.#judged(error)

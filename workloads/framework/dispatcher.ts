@@ -41,7 +41,7 @@ export class JobDispatcher {
   async dispatchMany<Data>(config: JobConfig<readonly Data[]>): Promise<readonly Enqueued<unknown>[]> {
     refuseUnknown(config, CONFIG_NAMES, 'a job')
     const { definition, name } = this.#target(config.type)
-    if (!Array.isArray(config.data)) throw new OptionError(`'data' is no array; give one entry for each job`)
+    if (!Array.isArray(config.data)) throw new OptionError(`'data' is not an array; give one entry for each job`)
     const moved = config.data.map((data) => withTenant(data, config.tenant))
     const [first] = moved
     if (first === undefined) return []

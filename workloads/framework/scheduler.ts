@@ -91,7 +91,7 @@ export class WorkerScheduler {
     for (const { name } of this.#schedules) this.#log.info(`Unscheduled ${name}`, { schedule: name })
   }
 
-  /** Other times from now on, with the same data and options, for every process and over restarts. */
+  /** Changes the times of a schedule for every process, and keeps them over restarts. Data and options stay the same. */
   async reschedule(name: string, cron: string): Promise<void> {
     await this.#mill.schedules.reschedule(name, cron)
     this.#log.info(`Scheduled ${name}: ${cron}`, { schedule: name })

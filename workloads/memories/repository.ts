@@ -101,7 +101,7 @@ export class MemoryRepository {
     return rows.map(readMemory)
   }
 
-  /** The latest memories that are no syntheses, and whose text no merge has taken in yet. */
+  /** The latest memories that are not syntheses and whose current text has not been merged yet. */
   async unmerged(owner: Owner, limit: number): Promise<readonly string[]> {
     const { workspaceId, userId } = checkOwner(owner)
     const rows = await this.database.read(

@@ -58,7 +58,7 @@ export class MemoryVectors {
         indexed += await this.#indexBatch(batch, signal)
       } catch (error) {
         if (!isRefused(error)) throw error
-        // One by one, so that each is told apart.
+        // One by one, so that only the refused ones fail.
         for (const memory of batch.length > 1 ? batch : []) {
           indexed += await this.#indexBatch([memory], signal).catch(onlyRefused)
         }
@@ -83,7 +83,7 @@ export class MemoryVectors {
       { model: embedder.model },
     )
     const kept = new Set(await this.#mark(memories))
-    // Forgotten while they were embedded: nobody else would remove these.
+    // Forgotten while they were embedded: nothing else would remove these vectors.
     const gone = memories.filter(({ id }) => !kept.has(id)).map(({ id }) => id)
     if (gone.length > 0) await this.remove(gone)
     return kept.size

@@ -26,7 +26,7 @@ export const preset: Preset = {
 }
 
 function examplesFor(engine: string): readonly (readonly [string, string])[] {
-  // The password of a database must not stand in the log.
+  // The log must not contain the password of a database.
   const at = engine === WEBHOOKS_ENGINE ? '' : engine.startsWith('sqlite:') ? ` --engine '${engine}'` : ' --engine …'
   return [
     [`millrace webhooks add https://example.com/hooks${at}`, 'a new endpoint, and its secret'],

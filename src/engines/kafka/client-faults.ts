@@ -164,7 +164,7 @@ function namesIn(parts: readonly Error[]): readonly string[] {
   return [...new Set(names)]
 }
 
-/** The same client, whose calls reject with errors of ours. */
+/** The same client, but its calls reject with Millrace errors. */
 export function explaining<Calls extends object>(client: Calls): Calls {
   return new Proxy(client, {
     get(target, name) {

@@ -187,7 +187,7 @@ export async function throwIfMetadataTooSmall(admin: Admin, client: Client, cloc
   throw new EngineError('ERR_STORAGE_FAILED', `${metadataTooSmall(bytes)}. ${METADATA_ADVICE}`)
 }
 
-/** A commit that was refused for what it says, with what to do about it; any other error in words of ours. */
+/** A commit that was refused for what it says, with what to do about it; any other error as a Millrace error. */
 export function explainCommit(client: Client, error: unknown): MillraceError {
   if (!isKafkaError(client, error, 'OFFSET_METADATA_TOO_LARGE')) return toEngineError(error)
   const text = `the broker refuses commits because they say more than it allows. ${METADATA_ADVICE}`

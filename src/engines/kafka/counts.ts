@@ -41,7 +41,7 @@ export async function countJobs(admin: Admin, parts: CountParts): Promise<Counts
       const span = { start: starts.get(nameOf(place)) ?? 0n, end: ends.get(nameOf(place)) ?? 0n }
       const known = committed.get(nameOf(place))
       const isKnown = known !== undefined && isFor(known, found.get(topic)?.id)
-      // A group that has not begun passes over what there is where it begins with what comes.
+      // With from=latest, a group that has committed nothing does not read the records that are already there.
       const first = known === undefined && parts.from === 'latest' ? span.end : span.start
       addPartition(total, { ...span, ...(isKnown ? known : { offset: first, metadata: null }), nowMs })
     }

@@ -146,7 +146,7 @@ export class KafkaEngine implements Engine {
     return countJobs(admin, { ...this.#options, topics: topics.known, nowMs, tally: (jobs) => letters.tally(jobs) })
   }
 
-  /** The members of the group that read topics of ours. */
+  /** The members of the group that read topics with our prefix. */
   async workers(): Promise<readonly { readonly id: string; readonly types: readonly string[] }[]> {
     const { group, prefix } = this.#options
     const described = await this.#bounded(this.#open().admin.describeGroups({ groups: [group] }))

@@ -11,7 +11,7 @@ export interface OpenKafkaOptions {
   readonly tls?: TlsFiles
   /** Default: what the URL says. */
   readonly sasl?: KafkaSasl
-  /** Where a group that has committed nothing begins. Default: what the URL says, or earliest. */
+  /** Where a group that has committed nothing starts. Default: what the URL says, or earliest. */
   readonly from?: From
   readonly clock?: Clock
 }

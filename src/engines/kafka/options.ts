@@ -8,7 +8,7 @@ import { type KafkaSecurity, parseSecurity, SECURITY_NAMES } from './security.ts
  */
 export type Isolation = 'read_committed' | 'read_uncommitted'
 
-/** Where a group that has committed nothing in a partition begins: with all that the log has, or with what comes from now on. */
+/** Where a group starts in a partition in which it has committed nothing: at the oldest record, or at the end of the log. */
 export type From = 'earliest' | 'latest'
 
 /** How the engine is set up, by its URL. */
@@ -57,7 +57,7 @@ type NumberName = keyof typeof NUMBERS
 
 const NAMES = ['group', 'prefix', 'hold', 'isolation', 'from', 'desk', ...Object.keys(NUMBERS), ...SECURITY_NAMES]
 const FORM = `give 'kafka://host:9092,host:9092?group=name', or 'kafkas://user:password@host:9092?sasl=scram-sha-512'; the parameters are ${NAMES.join(', ')}`
-/** Everything up to the last @ is the login: a password that is not written as %XX must not be taken for a host and told. */
+/** Everything up to the last @ is the login: a password that is not written as %XX must not appear in an error as a host. */
 const URL_FORM = /^(kafkas?):\/\/(?:(.*)@)?([^/?#@]+)\/?(?:\?([^#]*))?$/
 const BROKER = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const GROUP = /^[A-Za-z0-9._-]{1,200}$/

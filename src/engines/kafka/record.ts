@@ -1,7 +1,7 @@
 /** A record as these modules see it: bytes and coordinates, whatever client fetched it. */
 import { isUtf8 } from 'node:buffer'
 
-/** As a producer wrote them: a name may stand there twice, and a value may be null. */
+/** As a producer wrote them: a name may occur twice, and a value may be null. */
 export type Header = readonly [name: string, value: Buffer | null]
 
 export interface RecordHeaders extends Iterable<Header> {

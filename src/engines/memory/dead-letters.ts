@@ -62,7 +62,7 @@ export function removeLetter(store: MemoryStore, id: string, by: Actor, nowMs: n
   return recordAct(store, id, nowMs, { by, action: 'purge', perform: () => store.deadLetters.remove(id) })
 }
 
-/** Removes a job that is over, and what the audit says about it. False if neither knows it, or it may still be needed. */
+/** Removes a finished job and what the audit says about it. False if both are unknown, or the job may still be needed. */
 function eraseJob(store: MemoryStore, id: string, { who, reason }: Actor, nowMs: number): boolean {
   const { deadLetters } = store
   const row = store.find(id)
@@ -135,7 +135,7 @@ export class DeadLetterStore {
     return true
   }
 
-  /** Removes a dead letter or a discarded job; with `over`, any that is over and that no other job needs. False for any other job. */
+  /** Removes a dead letter or a discarded job; with `over`, any finished job that no other job needs. False for any other job. */
   remove(id: string, { over = false }: { readonly over?: boolean } = {}): boolean {
     const row = this.#table.get(id)
     if (row === null) return false

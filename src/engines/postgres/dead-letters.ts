@@ -71,7 +71,7 @@ export const REMOVE_JOB = ({ jobs, events }: Names): string => `
 WITH forgotten AS (DELETE FROM ${events} WHERE job_id::text = $2 AND coalesce(data ->> 'table', 'jobs') = 'jobs')
 DELETE FROM ${jobs} WHERE id::text = $2 AND ${NOW} IS NOT NULL`
 
-/** A job that is over and is no letter. One that may still run, or be replayed, would need its result. */
+/** A finished job that is not a dead letter. A later job that may still run, or be replayed, would need its result. */
 export const ERASE_FINISHED = (names: Names): string => `
 DELETE FROM ${names.jobs} AS job WHERE job.id::text = $2 AND NOT ${isAwaited(names)} AND ${NOW} IS NOT NULL
   AND (job.status = 'completed' OR job.status = 'failed' AND job.ended IN ('cancelled', 'superseded'))

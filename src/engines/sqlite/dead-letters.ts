@@ -68,7 +68,7 @@ DELETE FROM job_queue WHERE id = :id AND status = 'dead_letter' AND (ended IS NU
 
 export const REMOVE_EVENTS = `DELETE FROM job_events WHERE job_id = :id`
 
-/** A job that is over and is no letter. One that may still run, or be replayed, would need its result. */
+/** A finished job that is not a dead letter. A later job that may still run, or be replayed, would need its result. */
 export const ERASE_FINISHED = `
 DELETE FROM job_queue WHERE id = :id AND NOT ${IS_AWAITED}
   AND (status = 'completed' OR (status = 'dead_letter' AND ended IN ('cancelled', 'superseded')))`

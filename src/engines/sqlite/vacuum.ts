@@ -12,7 +12,7 @@ const RETRY_MS = 20
 /**
  * Writes the file anew and empties its write-ahead log, so that no byte of deleted text is left. SQLite only marks the space
  * of deleted rows as free; `secure_delete` overwrites that, but not the copies that a page keeps of rows that moved to
- * another one. Writers wait meanwhile, and the event loop of this process stands still.
+ * another one. Writers wait meanwhile, and the event loop of this process is blocked.
  */
 export async function vacuumDeleted(core: SqliteCore): Promise<void> {
   const file = fileOf(core.connection.handle)

@@ -13,7 +13,7 @@ import {
 } from '../health.ts'
 import type { AlertRule, Breach } from './rule.ts'
 
-/** The limits are those that `checkHealth` was given; the defaults are the same. */
+/** Give the same limits as to `checkHealth`; the defaults are the same too. */
 export interface HealthRuleOptions extends HealthLimits {
   /** Types for which one dead letter is an error; default: none. */
   readonly critical?: readonly string[]

@@ -174,7 +174,7 @@ export function measureRunning({ prom, registry, prefix, events, engine, clock }
       for (const worker of stopped) if (heard?.includes(worker) === false) stopped.delete(worker)
       for (const type of types) active.set({ type }, 0)
       for (const byType of running.values()) for (const { type, count } of byType.values()) active.inc({ type }, count)
-      // A process that runs no jobs cannot say that nobody does.
+      // Without heartbeats, a process that runs no jobs does not know whether others do.
       if (heard === null && types.size === 0) instances.remove()
       else instances.set(new Set([...workers, ...(heard ?? [])].filter((worker) => !stopped.has(worker))).size)
     },

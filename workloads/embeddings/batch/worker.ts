@@ -131,8 +131,8 @@ export class EmbeddingBatchWorker extends BaseWorker<EmbeddingBatchData, Embeddi
         run.signal.throwIfAborted()
         const [batchNumber, totalBatches] = [index + 1, batches.length]
         const percent = (batchNumber / totalBatches) * 80
-        const told = job.updateProgress({ phase: 'embedding', batch: batchNumber, totalBatches, percent })
-        const [embedded] = await Promise.all([this.#embed(run, batch), told])
+        const reported = job.updateProgress({ phase: 'embedding', batch: batchNumber, totalBatches, percent })
+        const [embedded] = await Promise.all([this.#embed(run, batch), reported])
         await storing
         storing = this.#settle(run, batch, () => this.#keep(run, batch, embedded))
         if (!embedded.failed || !asksForPatience(embedded.error)) continue

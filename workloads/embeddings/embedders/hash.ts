@@ -17,7 +17,7 @@ const DIMENSIONS_MAX = 4_096
 /** How much of a text is read: about 3 000 words. */
 const TEXT_LENGTH_MAX = 20_000
 
-/** Words that stand in any English text say little about what it is about. */
+/** Words that occur in every English text say little about its subject. */
 const FREQUENT = new Set(
   `a an and are as at be been but by can did do does for from had has have how i if in into is it its me my no not of on or our
   so than that the their them then there these they this to was we were what when where which who will with would you your`.split(

@@ -23,7 +23,7 @@ export interface EmbeddingReindexOptions extends WorkerOutlets {
   readonly store: SqlVectorStore
   /** Of the model that namespaces are moved to. */
   readonly embedder: Embedder
-  /** The texts that these vectors stand for, in order; null for one that no longer exists. Vectors cannot be turned into others. */
+  /** The texts that these vectors were made from, in order; null for one that no longer exists. */
   texts(
     entries: readonly ReindexedEntry[],
     call: { readonly namespace: string; readonly signal: AbortSignal },

@@ -48,7 +48,7 @@ export class NamespaceMove {
     return { active, building: own.find(({ state }) => state === 'building') ?? null }
   }
 
-  /** Entries that are not copied in their present state, from this change on, without those that have no text. */
+  /** Entries whose present state is not copied yet, starting at this change, without those that have no text. */
   async next(cursor: number, limit: number, without: ReadonlySet<string>): Promise<readonly MovingEntry[]> {
     const state = await this.state()
     if (state === null || this.#hasEnded(state.active)) return []

@@ -33,12 +33,12 @@ export class SqliteRows {
     return this.#numbers('', [])
   }
 
-  /** The numbers of the rows that a filter leaves. Values are compared as JSON, so 1, true and '1' differ. */
+  /** The numbers of the rows that match a filter. Values are compared as JSON, so 1, true and '1' differ. */
   matching(filter: Query['filter']): Promise<readonly number[]> {
     return this.#numbers(conditionsOf(filter), valuesOf(filter))
   }
 
-  /** The rows with these numbers as they are now, of those that the filter still leaves. */
+  /** The rows with these numbers that still match the filter, as they are stored now. */
   found(numbers: readonly number[], filter: Query['filter']): Promise<readonly Row[]> {
     const values = valuesOf(filter)
     return this.#database.read(

@@ -49,7 +49,7 @@ const FILTER_NAMES: OptionNames<EntryFilter> = {
   ...{ jobType: true, queue: true, orgId: true, failedBefore: true, limit: true },
 }
 
-/** A condition that is misspelt or without a sense would find other letters than those that were meant. */
+/** A misspelt or invalid condition would select the wrong letters. */
 export function checkFilter(filter: EntryFilter): EntryFilter {
   refuseUnknown(filter, FILTER_NAMES, 'the filter of dead letters')
   const { jobType, queue, orgId, failedBefore, limit } = filter

@@ -133,7 +133,9 @@ export class DeadLetterManager {
     checkFilter(filter)
     const empty = Object.entries(filter).find(([, value]) => value === undefined)
     if (empty !== undefined) {
-      throw new OptionError(`'${empty[0]}' has no value, so letters of all would go; leave it out if that is meant`)
+      throw new OptionError(
+        `'${empty[0]}' is undefined, which would purge letters of all values; leave it out if you want that`,
+      )
     }
     let purged = 0
     /** Those that stay come first in every page, so each page is longer by them. */

@@ -1,4 +1,4 @@
-/** What the model is asked for one cluster. The memories are data: nothing in them can end the place where they stand. */
+/** The prompt for one cluster. The memories are data: nothing in them can close the tag around them. */
 
 import { withoutThinking } from '../../conversations/models/answer.ts'
 import { ModelFailure } from '../../conversations/models/model.ts'

@@ -16,7 +16,7 @@ export class HttpError extends Error {
 /** The URL is not one that a webhook may be sent to. A retry would not change it. */
 export class ForbiddenAddress extends NonRetryable {
   constructor(host: string, why: string) {
-    super(`a webhook to ${host} was refused: ${why}; name its origin in 'allow' if it is meant`)
+    super(`a webhook to ${host} was refused: ${why}; add its origin to 'allow' to permit it`)
   }
 }
 

@@ -31,7 +31,7 @@ const IDLE_MS = 4_000
 const FREE_SOCKETS_MAX = 64
 
 export interface GuardedHttp extends HttpClient {
-  /** Throws `ForbiddenAddress` for a URL that no request would be made to, as far as that can be told without DNS. */
+  /** Throws `ForbiddenAddress` for a URL that would be refused, as far as that is known without DNS. */
   check(url: string): URL
   /** Closes the connections that are kept open. */
   close(): void

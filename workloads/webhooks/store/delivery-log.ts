@@ -70,7 +70,7 @@ FROM s WHERE {webhook_endpoints}.id = s.webhook_id`
 
 const NAMES = Object.keys(COLUMNS).join(', ')
 
-// SQLite takes ON CONFLICT after SELECT for a join unless a WHERE stands between.
+// Without the WHERE, SQLite would parse the ON of ON CONFLICT as a join condition.
 const INSERT = `INSERT INTO {webhook_deliveries} (${NAMES})
 SELECT ${NAMES} FROM r WHERE true ON CONFLICT (delivery_id, job_id, token) DO NOTHING`
 
