@@ -1,11 +1,11 @@
 /** One Kafka broker (KRaft, one node) as a process: its jars, its storage, its start and its end. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { findProgram } from './apt.ts'
+import { freePort } from './free-port.ts'
 
 export const KAFKA_VERSION = '4.1.1'
 
@@ -181,16 +181,6 @@ export async function endBroker(broker: ChildProcess, signal: 'SIGTERM' | 'SIGKI
   const ended = new Promise((resolve) => broker.once('exit', resolve))
   broker.kill(signal)
   await ended
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
 }
 
 /** Between the probe and the start somebody else may have taken a port. */

@@ -9,10 +9,10 @@
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { appendFileSync, chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { onFreePort } from './free-port.ts'
 
 interface Binaries {
   readonly initdb: string
@@ -74,16 +74,6 @@ function initialise(): void {
   )
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
-}
-
 async function start(port: number): Promise<ChildProcess> {
   const server = spawn(postgres, ['-D', data, '-p', String(port), '-c', 'log_min_messages=log'], {
     ...user,
@@ -115,8 +105,7 @@ async function stop(server: ChildProcess, signal: 'SIGINT' | 'SIGQUIT'): Promise
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})
 initialise()
-const port = await freePort()
-let server = await start(port)
+let [server, port] = await onFreePort(start)
 process.stdout.write(`ready ${port}\n`)
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -11,10 +11,10 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { onFreePort } from './free-port.ts'
 
 const [program = '', ...settings] = process.argv.slice(2)
 const folder = mkdtempSync(join(tmpdir(), 'millrace-redis-'))
@@ -23,16 +23,6 @@ mkdirSync(data)
 
 /** Nothing is written to a disk unless a test asks for it; of two arguments for one setting the last one holds. */
 const SETTINGS = ['bind=127.0.0.1', 'save=', 'appendonly=no', 'maxmemory-policy=noeviction', ...settings]
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
-}
 
 async function start(at: number): Promise<ChildProcess> {
   const lines = SETTINGS.flatMap((setting) => {
@@ -56,18 +46,6 @@ async function start(at: number): Promise<ChildProcess> {
   return redis
 }
 
-/** Between the probe and the start somebody else may have taken the port. */
-async function startOnFreePort(): Promise<{ readonly port: number; readonly server: ChildProcess }> {
-  for (let tries = 1; ; tries += 1) {
-    const port = await freePort()
-    try {
-      return { port, server: await start(port) }
-    } catch (error) {
-      if (tries === 5) throw error
-    }
-  }
-}
-
 async function end(redis: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   if (redis.exitCode !== null || redis.signalCode !== null) return
   const ended = new Promise((resolve) => redis.once('exit', resolve))
@@ -77,7 +55,7 @@ async function end(redis: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<
 
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})
-let { port, server } = await startOnFreePort()
+let [server, port] = await onFreePort(start)
 process.stdout.write(`ready ${port}\n`)
 
 async function obey(line: string): Promise<void> {

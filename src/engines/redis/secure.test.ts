@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
@@ -10,6 +9,7 @@ import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
 import { findProgram } from '../../../test/servers/apt.ts'
 import { type Certificates, makeCertificates } from '../../../test/servers/certificates.ts'
+import { freePort } from '../../../test/servers/free-port.ts'
 import { type OwnRedis, startRedis, withRedis } from '../../../test/servers/redis.ts'
 import { isMillraceError } from '../../errors.ts'
 import { defineJob, open } from '../../index.ts'
@@ -18,14 +18,6 @@ const folder = mkdtempSync(join(tmpdir(), 'millrace-redis-tls-'))
 let server: OwnRedis
 let certificates: Certificates
 let address = ''
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const found = probe.address()
-  probe.close()
-  return typeof found === 'object' && found !== null ? found.port : 0
-}
 
 before(async () => {
   certificates = makeCertificates(folder)
