@@ -21,7 +21,7 @@ import { leaks, verifyUpload } from './verify.ts'
 const KEY_NAME = 'MILLRACE_DEMO_KEY'
 const CONFIRMATIONS = 2
 /** Everything is done within a few seconds; a slow machine gets more. */
-const PATIENCE_MS = 120_000
+const PATIENCE_MS = 300_000
 const LOOK_MS = 150
 
 interface Publishing {

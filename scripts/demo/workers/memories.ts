@@ -8,7 +8,7 @@ import { FACT_COUNT, MEMORIES } from './texts.ts'
 const ANN = { workspaceId: 'demo', userId: 'ann' }
 const IMPORTANCE = 0.8
 const LOOK_MS = 50
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 300_000
 
 interface Consolidating {
   readonly memories: Memories
@@ -21,7 +21,7 @@ export async function consolidateMemories({ memories, signal }: Consolidating): 
   await untilEmbedded(memories, memoryIds, signal)
   const consolidate = async () => {
     const receipt = await memories.consolidate({ ...ANN, memoryIds })
-    return receipt === null ? null : memories.mill.result(receipt, { timeout: '60s', signal })
+    return receipt === null ? null : memories.mill.result(receipt, { timeout: '5m', signal })
   }
   const first = await consolidate()
   const second = await consolidate()

@@ -11,7 +11,7 @@ export interface Outcome {
 export async function counted(mill: Mill, ids: readonly string[], bar: Bar, signal: AbortSignal): Promise<void> {
   let done = 0
   const finished = async (id: string): Promise<void> => {
-    await mill.result(id, { timeout: '60s', signal }).catch(() => undefined)
+    await mill.result(id, { timeout: '5m', signal }).catch(() => undefined)
     done += 1
     bar.at(done)
   }
