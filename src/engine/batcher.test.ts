@@ -17,6 +17,25 @@ describe('gathering calls', () => {
     assert.deepEqual(flights, [[1, 2, 3]])
   })
 
+  test('with the whole turn, calls share a statement though others ran between them', async () => {
+    for (const takesWholeTurn of [false, true]) {
+      const flights: (readonly number[])[] = []
+      const batcher = new Batcher<number, number>(
+        async (items) => {
+          flights.push(items)
+          return items
+        },
+        { ...size, flightsMax: 2, takesWholeTurn },
+      )
+      const later = async (ticks: number): Promise<void> => {
+        for (let tick = 0; tick < ticks; tick += 1) await null
+        await batcher.add([ticks])
+      }
+      await Promise.all([later(0), later(10), later(20)])
+      assert.deepEqual(flights, takesWholeTurn ? [[0, 10, 20]] : [[0], [10], [20]])
+    }
+  })
+
   test('a statement grows no bigger than told, unless one call is', async () => {
     const flights: number[] = []
     const batcher = new Batcher<number, number>(async (items) => {

@@ -10,6 +10,8 @@ export interface BatcherBounds {
   readonly itemsMax: number
   /** Whether a shared statement has changed nothing because of one item. One whose answer was lost must not be sent again. */
   isWorthRepeating(error: unknown): boolean
+  /** Wait for all calls of this turn of the event loop: for calls that follow answers of other servers. Default: false. */
+  readonly takesWholeTurn?: boolean
 }
 
 /**
@@ -22,6 +24,7 @@ export class Batcher<Item, Answer> {
   readonly #flightsMax: number
   readonly #itemsMax: number
   readonly #isWorthRepeating: (error: unknown) => boolean
+  readonly #later: (depart: () => void) => unknown
   #waiting: Call<Item, Answer>[] = []
   readonly #inFlight = new Set<Promise<void>>()
   #scheduled = false
@@ -29,12 +32,14 @@ export class Batcher<Item, Answer> {
   /** `run` answers each item in order, all or nothing. */
   constructor(
     run: (items: readonly Item[]) => Promise<readonly Answer[]>,
-    { flightsMax, itemsMax, isWorthRepeating }: BatcherBounds,
+    { flightsMax, itemsMax, isWorthRepeating, takesWholeTurn = false }: BatcherBounds,
   ) {
     this.#run = run
     this.#flightsMax = flightsMax
     this.#itemsMax = itemsMax
     this.#isWorthRepeating = isWorthRepeating
+    // Mostly not a whole turn: a call that comes alone would only wait, and many that come together fill the next flight.
+    this.#later = takesWholeTurn ? setImmediate : queueMicrotask
   }
 
   add(items: readonly Item[]): Promise<readonly Answer[]> {
@@ -54,8 +59,7 @@ export class Batcher<Item, Answer> {
   #schedule(): void {
     if (this.#scheduled || this.#inFlight.size >= this.#flightsMax || this.#waiting.length === 0) return
     this.#scheduled = true
-    // Not a whole turn later: a call that comes alone would only wait, and many that come together fill the next flight.
-    queueMicrotask(() => {
+    this.#later(() => {
       this.#scheduled = false
       this.#depart()
     })

@@ -228,6 +228,42 @@ test('a write that may be repeated survives a connection that ends, and other wr
   await place.remove()
 })
 
+describe('statements that use indexes, on Postgres', () => {
+  const find = 'SELECT id FROM {things} WHERE id = $1'
+  const kept = `SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE '%WHERE id = $1'`
+
+  for (const [pooler, expected] of [
+    ['session', { prepared: 1, isScanning: 'off' }],
+    ['transaction', { prepared: 0, isScanning: 'on' }],
+  ] as const) {
+    test(`are ${expected.prepared === 1 ? '' : 'not '}prepared with pooler=${pooler}`, async () => {
+      const place = await WORKLOAD_PLACES[1].makePlace()
+      const url = `${place.url}&pool=1&pooler=${pooler}`
+      const database = await openDatabase(url, { schemas: [schema], migrate: true, usesIndexes: true })
+      await database.write([{ sql: 'INSERT INTO {things} (id) VALUES ($1)', values: ['a'] }])
+      for (let round = 0; round < 8; round += 1) assert.equal((await database.read(find, ['a'])).length, 1)
+      const plans = await database.read(kept)
+      assert.equal(plans.length, expected.prepared)
+      if (expected.prepared === 1) assert.ok(numberOf(plans[0] ?? {}, 'generic_plans') > 0)
+      const [row] = await database.read(`SELECT current_setting('enable_seqscan') AS value`)
+      assert.equal(row?.value, expected.isScanning)
+      await database.close()
+      await place.remove()
+    })
+  }
+
+  test('are not prepared on a connection of the caller', async () => {
+    const place = await WORKLOAD_PLACES[1].makePlace()
+    const database = await openDatabase(`${place.url}&pool=1`, { schemas: [schema], migrate: true, usesIndexes: true })
+    await database.transaction(async ({ within }) => {
+      await database.on(within).rows(find, ['a'])
+      assert.deepEqual(await database.on(within).rows(kept), [])
+    })
+    await database.close()
+    await place.remove()
+  })
+})
+
 test('other engines and databases in memory are refused', async () => {
   await assert.rejects(openDatabase('redis://127.0.0.1', { schemas: [] }), /give a sqlite: or postgres: URL/)
   await assert.rejects(openDatabase('sqlite::memory:', { schemas: [] }), /give a file/)

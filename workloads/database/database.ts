@@ -77,6 +77,11 @@ export interface OpenDatabaseOptions {
   readonly migrate?: boolean
   /** Refuse to create a file, for commands that read what is there. Default: false. */
   readonly mustExist?: boolean
+  /**
+   * Every statement finds its rows by an index and names its columns. Postgres then plans it once and keeps the plan, which
+   * stays right while the tables grow. Default: false.
+   */
+  readonly usesIndexes?: boolean
   readonly clock?: Clock
 }
 
@@ -90,7 +95,7 @@ export async function openDatabase(url: string, options: OpenDatabaseOptions): P
   const { schemas, clock = systemClock } = options
   const [engine = ''] = url.split(':')
   const isSqlite = engine === 'sqlite'
-  const database = await connect(engine, url, options.mustExist ?? false)
+  const database = await connect(engine, url, options)
   try {
     await checkSchemas(database, schemas, { migrate: options.migrate ?? isSqlite, nowMs: clock.nowMs() })
     return database
@@ -100,13 +105,17 @@ export async function openDatabase(url: string, options: OpenDatabaseOptions): P
   }
 }
 
-async function connect(engine: string, url: string, mustExist: boolean): Promise<WorkloadDatabase> {
+async function connect(
+  engine: string,
+  url: string,
+  { mustExist = false, usesIndexes = false }: OpenDatabaseOptions,
+): Promise<WorkloadDatabase> {
   switch (engine) {
     case 'sqlite':
       return (await import('./sqlite.ts')).openSqlite(url, { mustExist })
     case 'postgres':
     case 'postgresql':
-      return (await import('./postgres.ts')).openPostgres(url)
+      return (await import('./postgres.ts')).openPostgres(url, { usesIndexes })
     default:
       throw new OptionError(
         `the tables of a workload cannot be kept on '${engine}'; give a sqlite: or postgres: URL for them`,

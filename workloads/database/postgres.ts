@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import type { Transaction } from '../../src/engine/engine.ts'
+import { INDEXED_PLANS } from '../../src/engines/postgres/connections.ts'
 import {
   isTransaction,
   loadPg,
@@ -43,14 +45,19 @@ export interface PostgresPool {
   readonly schema: string
   /** Ends a connection that no longer answers, for example after a silent network failure. */
   readonly answerMs: number
+  /** Whether statements may be prepared: a transaction pooler does not keep them. */
+  readonly prepare: boolean
+}
+
+interface PoolOptions {
+  readonly name: string
+  readonly max?: number
+  readonly usesIndexes?: boolean
 }
 
 /** A pool of a mill's URL, for statements on tables that are not the engine's. */
-export async function openPool(
-  url: string,
-  { name, max }: { readonly name: string; readonly max?: number },
-): Promise<PostgresPool> {
-  const { connectionString, channelBinding, schema, pooled, answerMs, pool: size } = parseUrl(url)
+export async function openPool(url: string, { name, max, usesIndexes = false }: PoolOptions): Promise<PostgresPool> {
+  const { connectionString, channelBinding, schema, pooled, answerMs, pool: size, prepare } = parseUrl(url)
   const { createPool } = await loadPg()
   const pool = createPool(
     {
@@ -61,18 +68,27 @@ export async function openPool(
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
       // A transaction pooler takes no startup parameters.
-      ...(pooled ? {} : { statement_timeout: answerMs }),
+      ...(!pooled && { statement_timeout: answerMs, ...(usesIndexes && { options: INDEXED_PLANS }) }),
     },
     max ?? size,
   )
   // Without listeners, a connection that ends would end the process: the pool hears of idle ones, the client of those in use.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))
-  return { pool, schema, answerMs }
+  // Not through a pooler that keeps no settings: a plan made for a small table would stay when it has grown.
+  return { pool, schema, answerMs, prepare: prepare && usesIndexes && !pooled }
 }
 
-export async function openPostgres(url: string): Promise<WorkloadDatabase> {
-  return new PostgresTables(await openPool(url, { name: 'millrace-workloads' }))
+export async function openPostgres(
+  url: string,
+  { usesIndexes }: { readonly usesIndexes: boolean },
+): Promise<WorkloadDatabase> {
+  return new PostgresTables(await openPool(url, { name: 'millrace-workloads', usesIndexes }))
+}
+
+interface Translation {
+  readonly text: string
+  readonly name: string
 }
 
 class PostgresTables implements WorkloadDatabase {
@@ -80,12 +96,14 @@ class PostgresTables implements WorkloadDatabase {
   readonly #pool: PgPool
   readonly #schema: string
   readonly #answerMs: number
-  readonly #translations = new Map<string, string>()
+  readonly #prepare: boolean
+  readonly #translations = new Map<string, Translation>()
 
-  constructor({ pool, schema, answerMs }: PostgresPool) {
+  constructor({ pool, schema, answerMs, prepare }: PostgresPool) {
     this.#pool = pool
     this.#schema = quote(schema)
     this.#answerMs = answerMs
+    this.#prepare = prepare
   }
 
   readonly read = (sql: string, values: readonly Value[] = []): Promise<readonly Row[]> =>
@@ -137,20 +155,29 @@ class PostgresTables implements WorkloadDatabase {
         `'within' must be a pg client with an open transaction; run BEGIN on it first`,
       )
     }
-    return this.#queries(within)
+    // The connection is the caller's, and may be one that keeps no prepared statements.
+    return this.#queries(within, false)
   }
 
   close(): Promise<void> {
     return this.#pool.end()
   }
 
-  #queries(client: Pick<PgClient, 'query'>): Queries {
-    return { dialect: POSTGRES, rows: (sql, values) => this.#send(client, sql, values) }
+  #queries(client: Pick<PgClient, 'query'>, prepare = this.#prepare): Queries {
+    return { dialect: POSTGRES, rows: (sql, values) => this.#send(client, sql, values, prepare) }
   }
 
-  async #send(client: Pick<PgClient, 'query'>, sql: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+  async #send(
+    client: Pick<PgClient, 'query'>,
+    sql: string,
+    values: readonly Value[] = [],
+    prepare = this.#prepare,
+  ): Promise<readonly Row[]> {
+    const { text, name } = this.#translated(sql)
+    // Without values it may be several statements in one text, which cannot be prepared.
+    const prepared = prepare && values.length > 0 ? { name } : {}
     try {
-      const answer = await client.query({ text: this.#translated(sql), values, query_timeout: this.#answerMs })
+      const answer = await client.query({ text, values, query_timeout: this.#answerMs, ...prepared })
       // The answer to several statements in one text is a list without rows.
       return (answer.rows ?? []) as readonly Row[]
     } catch (error) {
@@ -158,12 +185,14 @@ class PostgresTables implements WorkloadDatabase {
     }
   }
 
-  #translated(sql: string): string {
+  #translated(sql: string): Translation {
     const known = this.#translations.get(sql)
     if (known !== undefined) return known
     const text = sql.replaceAll(/\{([a-z_][a-z0-9_]*)\}/g, `${this.#schema}.$1`)
-    this.#translations.set(sql, text)
-    return text
+    const name = `millrace_${createHash('sha1').update(text).digest('hex').slice(0, 16)}`
+    const translation = { text, name }
+    this.#translations.set(sql, translation)
+    return translation
   }
 
   async #use<Answer>(run: (client: PgPoolClient) => Promise<Answer>): Promise<Answer> {

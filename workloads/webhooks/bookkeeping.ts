@@ -76,13 +76,17 @@ export class Bookkeeping {
         ...{ job_id: jobId, webhook_id: webhookId, error: redact(messageOf(error)) },
       })
     }
-    const timeout = new AbortController()
     // A stub may throw before it returns a promise.
-    const written = Promise.resolve()
-      .then(write)
-      .catch(lost)
-      .finally(() => timeout.abort())
-    await Promise.race([written, clock.sleep(WRITE_MS_MAX, timeout.signal)])
-    if (!timeout.signal.aborted) log.warn('Recording a delivery takes long', { job_id: jobId, webhook_id: webhookId })
+    const written = Promise.resolve().then(write).catch(lost)
+    await new Promise<void>((resolve) => {
+      const stop = clock.after(WRITE_MS_MAX, () => {
+        log.warn('Recording a delivery takes long', { job_id: jobId, webhook_id: webhookId })
+        resolve()
+      })
+      void written.then(() => {
+        stop()
+        resolve()
+      })
+    })
   }
 }

@@ -1,5 +1,4 @@
 /** What the dispatch worker needs of the world. Both ports accept stubs. */
-import type { Tenant } from '../../src/job/job.ts'
 
 export interface HttpRequest {
   readonly body: string
@@ -32,7 +31,6 @@ export interface Webhook {
   readonly secrets?: readonly string[]
   /** Why it is disabled. */
   readonly disabledReason?: string | null
-  readonly tenant?: Tenant | null
 }
 
 export interface DeliveryRecord {

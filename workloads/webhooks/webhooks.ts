@@ -115,7 +115,7 @@ export async function openWebhooks(options: WebhooksOptions = {}): Promise<Webho
   const retentionMs = parseDurationMs(options.retention ?? RETENTION_DEFAULT, 'retention')
   const http = guardedHttp(omitUndefined({ allow, resolve, ca, clock }))
   const database = await openDatabase(engine, {
-    ...{ schemas: [webhooksSchema], clock, mustExist: options.mustExist ?? false },
+    ...{ schemas: [webhooksSchema], clock, mustExist: options.mustExist ?? false, usesIndexes: true },
     ...migrateOf(options),
   })
   const repository = new WebhookRepository(database, { clock })

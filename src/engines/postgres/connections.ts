@@ -22,7 +22,9 @@ const STATEMENT_SHARE = 0.8
  * whole table long after it has grown. Every statement on the path of a job has an index, so our own connections are
  * told to use it. Just-in-time compilation would take longer than any of these statements.
  */
-const PLANS = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
+export const INDEXED_PLANS = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
+  .map((name) => `-c ${name}=off`)
+  .join(' ')
 /** Statements are written for this level, whatever the default of the database is. The blank must be escaped. */
 const ISOLATION = '-c default_transaction_isolation=read\\ committed'
 /** The kernel then notices a peer that vanished. */
@@ -62,7 +64,7 @@ function connectionOf({ connectionString, pooled, answerMs, channelBinding }: Po
     // A pooler accepts no startup settings. tcp_user_timeout: a claim commits only after its answer is sent, so a frozen
     // process with a full socket would otherwise keep its locks for as long as it is frozen.
     ...(!pooled && {
-      options: [...PLANS.map((name) => `-c ${name}=off`), `-c tcp_user_timeout=${answerMs}`, ISOLATION].join(' '),
+      options: [INDEXED_PLANS, `-c tcp_user_timeout=${answerMs}`, ISOLATION].join(' '),
     }),
     ...(!pooled && { statement_timeout: Math.ceil(answerMs * STATEMENT_SHARE) }),
   }

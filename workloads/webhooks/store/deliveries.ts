@@ -30,6 +30,8 @@ export interface DeliveryFilter {
 }
 
 const FILTER_NAMES: OptionNames<DeliveryFilter> = { webhookId: true, deliveryId: true, status: true, limit: true }
+const COLUMNS = `delivery_id, job_id, webhook_id, event, attempt, status, status_code, latency_ms, response_body,
+  error_message, is_final, at`
 const LIMIT_DEFAULT = 100
 const LIMIT_MAX = 10_000
 
@@ -46,7 +48,7 @@ export async function listDeliveries(
   const conditions = Object.entries(omitUndefined({ webhook_id: webhookId, delivery_id: deliveryId, status }))
   const where = conditions.map(([column], at) => `${column} = $${at + 1}`).join(' AND ') || 'true'
   const values: readonly Value[] = [...conditions.map(([, value]) => String(value)), limit]
-  const sql = `SELECT * FROM {webhook_deliveries} WHERE ${where} ORDER BY at DESC, attempt DESC LIMIT $${values.length}`
+  const sql = `SELECT ${COLUMNS} FROM {webhook_deliveries} WHERE ${where} ORDER BY at DESC, attempt DESC LIMIT $${values.length}`
   return (await database.read(sql, values)).map(deliveryOf)
 }
 

@@ -87,7 +87,9 @@ function storeAndCount(dialect: Dialect): readonly string[] {
       // Before the insert, since afterwards all are stored.
       return [`WITH ${given}, s AS (${sums(NOT_STORED)}) ${ADD_SUMS}`, `WITH ${given} ${INSERT}`]
     case 'postgres':
-      return [`WITH ${given}, stored AS (${INSERT} RETURNING *), s AS (${sums('stored')}) ${ADD_SUMS}`]
+      return [
+        `WITH ${given}, stored AS (${INSERT} RETURNING webhook_id, status, latency_ms, at), s AS (${sums('stored')}) ${ADD_SUMS}`,
+      ]
     default:
       return dialect.name satisfies never
   }
@@ -137,7 +139,7 @@ export class DeliveryLog {
         return items.map(() => undefined)
       },
       {
-        ...{ flightsMax: 1, itemsMax: BATCH_MAX },
+        ...{ flightsMax: 1, itemsMax: BATCH_MAX, takesWholeTurn: true },
         // One that cannot be stored fails alone. Repeating is harmless: what is there is not counted again. A server that was
         // away for all the tries of the write is away for each record too.
         isWorthRepeating: (error) => !isConnectionFault(fieldOf(error, 'cause')),

@@ -28,6 +28,11 @@ export interface WebhookEndpoint {
   readonly updatedAt: Date
 }
 
+/** What `endpointOf` reads. */
+export const ENDPOINT_COLUMNS = `id, url, is_enabled, disabled_reason, disabled_at, max_failures, events, org_id,
+  workspace_id, description, success_count, failure_count, avg_latency_ms, last_delivered_at, previous_until, created_at,
+  updated_at`
+
 export function endpointOf(row: Row): WebhookEndpoint {
   const orgId = maybe(textOf, row, 'org_id')
   const workspaceId = maybe(textOf, row, 'workspace_id')
@@ -51,7 +56,7 @@ export function endpointOf(row: Row): WebhookEndpoint {
   }
 }
 
-function eventsOf(row: Row): readonly string[] {
+export function eventsOf(row: Row): readonly string[] {
   const events = jsonOf(row, 'events')
   return Array.isArray(events) ? events.map(String) : []
 }

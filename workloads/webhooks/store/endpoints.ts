@@ -5,9 +5,10 @@ import { checkTenant } from '../../../src/job/options.ts'
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { type Duration, parseDurationMs } from '../../../src/time/duration.ts'
 import { toIso } from '../../../src/time/iso.ts'
+import { booleanOf, textOf } from '../../database/columns.ts'
 import type { Queries, Value, WorkloadDatabase } from '../../database/database.ts'
 import { checkSecret, newSecret } from '../signing.ts'
-import { checkFilters, endpointOf, secretsOf, type WebhookEndpoint } from './endpoint.ts'
+import { checkFilters, ENDPOINT_COLUMNS, endpointOf, eventsOf, secretsOf, type WebhookEndpoint } from './endpoint.ts'
 
 export interface EndpointChange {
   readonly url?: string
@@ -31,6 +32,9 @@ export interface EndpointWithSecret extends WebhookEndpoint {
   readonly secret: string
 }
 
+/** What publishing needs to know of an endpoint. */
+export type Subscriber = Pick<WebhookEndpoint, 'id' | 'isEnabled' | 'events'>
+
 const CHANGE_NAMES: OptionNames<EndpointChange> = { url: true, events: true, maxFailures: true, description: true }
 const NEW_NAMES: OptionNames<NewEndpoint> = { ...CHANGE_NAMES, tenant: true, secret: true }
 
@@ -42,9 +46,11 @@ const ROTATION_DEFAULT = '24h'
 const PREVIOUS_SECRETS_MAX = 3
 
 const ROTATE = `UPDATE {webhook_endpoints} SET previous_secret = $5, previous_until = $3, secret = $2, updated_at = $4
-WHERE id = $1 RETURNING *`
+WHERE id = $1 RETURNING ${ENDPOINT_COLUMNS}`
 
-const WANTED = `SELECT * FROM {webhook_endpoints}
+const SECRETS = 'SELECT secret, previous_secret, previous_until FROM {webhook_endpoints} WHERE id = $1'
+
+const WANTED = `SELECT id, is_enabled, events FROM {webhook_endpoints}
 WHERE org_id IS NOT DISTINCT FROM $1 AND (workspace_id IS NULL OR workspace_id = $2) ORDER BY id`
 
 export interface EndpointsOptions {
@@ -82,17 +88,19 @@ export class WebhookEndpoints {
     const places = names.map((name, at) =>
       name === 'events' ? this.#database.dialect.json(`$${at + 1}`) : `$${at + 1}`,
     )
-    const sql = `INSERT INTO {webhook_endpoints} (${names.join(', ')}) VALUES (${places.join(', ')}) RETURNING *`
+    const sql = `INSERT INTO {webhook_endpoints} (${names.join(', ')}) VALUES (${places.join(', ')}) RETURNING ${ENDPOINT_COLUMNS}`
     return { ...(await this.#change({ sql, values: Object.values(columns) }, '')), secret }
   }
 
   /** All, the oldest first. */
   async list(): Promise<readonly WebhookEndpoint[]> {
-    return (await this.#database.read('SELECT * FROM {webhook_endpoints} ORDER BY id')).map(endpointOf)
+    return (await this.#database.read(`SELECT ${ENDPOINT_COLUMNS} FROM {webhook_endpoints} ORDER BY id`)).map(
+      endpointOf,
+    )
   }
 
   async show(id: string): Promise<WebhookEndpoint> {
-    const [row] = await this.#database.read('SELECT * FROM {webhook_endpoints} WHERE id = $1', [id])
+    const [row] = await this.#database.read(`SELECT ${ENDPOINT_COLUMNS} FROM {webhook_endpoints} WHERE id = $1`, [id])
     if (row === undefined) throw unknownEndpoint(id)
     return endpointOf(row)
   }
@@ -105,21 +113,21 @@ export class WebhookEndpoints {
       const place = `$${at + 2}`
       return `${name} = ${name === 'events' ? json(place) : place}`
     })
-    const sql = `UPDATE {webhook_endpoints} SET ${sets.join(', ')} WHERE id = $1 RETURNING *`
+    const sql = `UPDATE {webhook_endpoints} SET ${sets.join(', ')} WHERE id = $1 RETURNING ${ENDPOINT_COLUMNS}`
     return this.#change({ sql, values: [id, ...Object.values(columns)] }, id)
   }
 
   /** Its failures so far no longer count towards `maxFailures`. */
   enable(id: string): Promise<WebhookEndpoint> {
     const sql = `UPDATE {webhook_endpoints} SET is_enabled = $2, disabled_reason = NULL, disabled_at = NULL,
-enabled_at = CASE WHEN is_enabled THEN enabled_at ELSE $3 END, updated_at = $3 WHERE id = $1 RETURNING *`
+enabled_at = CASE WHEN is_enabled THEN enabled_at ELSE $3 END, updated_at = $3 WHERE id = $1 RETURNING ${ENDPOINT_COLUMNS}`
     return this.#change({ sql, values: [id, true, toIso(this.#clock.nowMs())] }, id)
   }
 
   /** Deliveries that wait are skipped; those that were tried become dead letters. */
   disable(id: string, reason = 'disabled by hand'): Promise<WebhookEndpoint> {
     const sql = `UPDATE {webhook_endpoints} SET is_enabled = $2, disabled_reason = $3, disabled_at = $4, updated_at = $4
-WHERE id = $1 RETURNING *`
+WHERE id = $1 RETURNING ${ENDPOINT_COLUMNS}`
     return this.#change({ sql, values: [id, false, checkText(reason, 'reason'), toIso(this.#clock.nowMs())] }, id)
   }
 
@@ -136,7 +144,7 @@ WHERE id = $1 RETURNING *`
     const nowMs = this.#clock.nowMs()
     const until = toIso(nowMs + parseDurationMs(options.keep ?? ROTATION_DEFAULT, 'keep'))
     const changed = await this.#database.transaction(async ({ rows, dialect }) => {
-      const [row] = await rows(`SELECT * FROM {webhook_endpoints} WHERE id = $1${dialect.forUpdate}`, [id])
+      const [row] = await rows(`${SECRETS}${dialect.forUpdate}`, [id])
       if (row === undefined) throw unknownEndpoint(id)
       const previous = secretsOf(row, nowMs).slice(0, PREVIOUS_SECRETS_MAX).join(' ')
       return rows(ROTATE, [id, secret, until, toIso(nowMs), previous])
@@ -146,12 +154,20 @@ WHERE id = $1 RETURNING *`
 
   /** Removes the endpoint and its secrets. Its deliveries stay until their retention is over. */
   async remove(id: string): Promise<void> {
-    await this.#change({ sql: 'DELETE FROM {webhook_endpoints} WHERE id = $1 RETURNING *', values: [id] }, id)
+    await this.#change(
+      { sql: `DELETE FROM {webhook_endpoints} WHERE id = $1 RETURNING ${ENDPOINT_COLUMNS}`, values: [id] },
+      id,
+    )
   }
 
   /** The endpoints of a tenant, disabled ones too, in the caller's transaction. */
-  async of(tenant: Tenant | null, queries: Queries): Promise<readonly WebhookEndpoint[]> {
-    return (await queries.rows(WANTED, [tenant?.orgId ?? null, tenant?.workspaceId ?? null])).map(endpointOf)
+  async of(tenant: Tenant | null, queries: Queries): Promise<readonly Subscriber[]> {
+    const rows = await queries.rows(WANTED, [tenant?.orgId ?? null, tenant?.workspaceId ?? null])
+    return rows.map((row) => ({
+      id: textOf(row, 'id'),
+      isEnabled: booleanOf(row, 'is_enabled'),
+      events: eventsOf(row),
+    }))
   }
 
   async #change(statement: { readonly sql: string; readonly values: readonly Value[] }, id: string) {

@@ -1,20 +1,10 @@
-import { Batcher } from '../../../src/engine/batcher.ts'
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { toIso } from '../../../src/time/iso.ts'
-import { numberOf, textOf } from '../../database/columns.ts'
-import type { Row, WorkloadDatabase } from '../../database/database.ts'
+import { numberOf } from '../../database/columns.ts'
+import type { WorkloadDatabase } from '../../database/database.ts'
 import type { DeliveryRecord, PriorDelivery, StatsUpdate, Webhook, WebhookRepositoryPort } from '../port.ts'
 import { DeliveryLog } from './delivery-log.ts'
-import { endpointOf, secretsOf } from './endpoint.ts'
-
-/** What a worker looks up for twenty jobs at once is one statement each. */
-const READS = { flightsMax: 2, itemsMax: 200, isWorthRepeating: () => false }
-
-interface Looked {
-  readonly deliveryId: string
-  /** Only records of this job, for a redelivery. */
-  readonly jobId?: string
-}
+import { Lookups } from './lookups.ts'
 
 const UPDATE_STATS = `UPDATE {webhook_endpoints} SET
   avg_latency_ms = CASE WHEN CAST($4 AS DOUBLE PRECISION) IS NULL THEN avg_latency_ms
@@ -43,46 +33,22 @@ export class WebhookRepository implements WebhookRepositoryPort {
   readonly #database: WorkloadDatabase
   readonly #clock: Clock
   readonly #log: DeliveryLog
-  readonly #webhooks: Batcher<string, Webhook | null>
-  readonly #priors: Batcher<Looked, PriorDelivery>
+  readonly #lookups: Lookups
 
   constructor(database: WorkloadDatabase, { clock = systemClock }: { readonly clock?: Clock } = {}) {
     this.#database = database
     this.#clock = clock
     this.#log = new DeliveryLog(database)
-    this.#webhooks = new Batcher((ids) => this.#findWebhooks(ids), READS)
-    this.#priors = new Batcher((looked) => this.#findPriors(looked), READS)
+    this.#lookups = new Lookups(database, clock)
   }
 
-  async findById(webhookId: string): Promise<Webhook | null> {
-    const [webhook = null] = await this.#webhooks.add([webhookId])
-    return webhook
+  findById(webhookId: string): Promise<Webhook | null> {
+    return this.#lookups.endpoint(webhookId)
   }
 
-  async #findWebhooks(ids: readonly string[]): Promise<readonly (Webhook | null)[]> {
-    const sql = `SELECT * FROM {webhook_endpoints} WHERE id IN ${this.#database.dialect.texts('$1')}`
-    const rows = await this.#database.read(sql, [JSON.stringify([...new Set(ids)])])
-    const nowMs = this.#clock.nowMs()
-    const found = new Map(
-      rows.map((row) => [textOf(row, 'id'), { ...endpointOf(row), secrets: secretsOf(row, nowMs) }]),
-    )
-    return ids.map((id) => found.get(id) ?? null)
-  }
-
-  async findPrior(looked: Looked): Promise<PriorDelivery> {
-    const [prior = UNTRIED] = await this.#priors.add([looked])
-    return prior
-  }
-
-  async #findPriors(looked: readonly Looked[]): Promise<readonly PriorDelivery[]> {
-    const sql = `SELECT delivery_id, job_id, status, status_code, latency_ms FROM {webhook_deliveries}
-WHERE delivery_id IN ${this.#database.dialect.texts('$1')}`
-    const rows = await this.#database.read(sql, [JSON.stringify(looked.map(({ deliveryId }) => deliveryId))])
-    const byDelivery = Map.groupBy(rows, (row) => textOf(row, 'delivery_id'))
-    return looked.map(({ deliveryId, jobId }) => {
-      const found = byDelivery.get(deliveryId) ?? []
-      return priorOf(jobId === undefined ? found : found.filter((row) => row.job_id === jobId))
-    })
+  /** With a job, only what this job has done counts: for a redelivery. */
+  findPrior(delivery: { readonly deliveryId: string; readonly jobId?: string }): Promise<PriorDelivery> {
+    return this.#lookups.prior(delivery)
   }
 
   /** The record and the stats, once for each start of a job. */
@@ -125,14 +91,4 @@ WHERE delivery_id IN ${this.#database.dialect.texts('$1')}`
   idle(): Promise<void> {
     return this.#log.idle()
   }
-}
-
-const UNTRIED: PriorDelivery = { success: null, hasFailed: false }
-
-function priorOf(rows: readonly Row[]): PriorDelivery {
-  if (rows.length === 0) return UNTRIED
-  const success = rows.find((row) => row.status === 'success')
-  if (success === undefined) return { success: null, hasFailed: true }
-  const facts = { statusCode: numberOf(success, 'status_code'), latencyMs: numberOf(success, 'latency_ms') }
-  return { success: facts, hasFailed: false }
 }
