@@ -36,7 +36,7 @@ export interface WebhooksSettings {
   readonly limiter?: DispatchOptions['limiter']
   /** Default: RuvBot-Webhook/1.0. */
   readonly userAgent?: string
-  /** How long records of deliveries, and keys of published events, are kept. Default: 30d. */
+  /** How long completed jobs, records of deliveries, and keys of published events are kept. Default: 30d. */
   readonly retention?: Duration
 }
 
@@ -90,7 +90,7 @@ export interface Webhooks {
   publish(event: string, payload: unknown, options?: PublishOptions): Promise<Published>
   /** Attempts of deliveries, the latest first. */
   deliveries(filter?: DeliveryFilter): Promise<readonly WebhookDelivery[]>
-  /** Sends a delivery again, with its id, as a new job. Its first job must still be stored. */
+  /** Sends a delivery again, with its id, as a new job. One of its jobs must still be stored. */
   redeliver(deliveryId: string): Promise<PublishedDelivery>
   /** Sends a signed `webhook.test` event now, also to a disabled endpoint. */
   test(webhookId: string): Promise<TestResult>
@@ -155,7 +155,9 @@ interface Parts {
 function assembled(parts: Parts): Webhooks {
   const { http, database, repository, worker, mill, clock, log, retentionMs } = parts
   const endpoints = new WebhookEndpoints(database, { checkUrl: (url) => http.check(url), clock })
-  const job = worker.definition
+  // A redelivery takes the payload from the job.
+  const kept = { completed: retentionMs, ended: retentionMs }
+  const job = { ...worker.definition, retention: { ...worker.definition.retention, ...kept } }
   const publisher = new Publisher({ mill, job, database, endpoints, clock })
   const retain = (): Promise<Removed> => removeOlder(database, clock.nowMs() - retentionMs)
   let stopDuties: (() => Promise<void>) | null = null
