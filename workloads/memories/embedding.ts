@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { halfwayAtLimit } from '../embeddings/patience.ts'
 import { BaseWorker, type WorkerJob, type WorkerOutlets } from '../framework/index.ts'
 import { MemoryRemoval } from './removal.ts'
 import type { MemoryRepository } from './repository.ts'
@@ -65,7 +66,7 @@ export class MemoryEmbeddingWorker extends BaseWorker<MemoryEmbeddingData, Memor
       missing.map(({ id }) => id),
       signal,
     )
-    const memoriesEmbedded = await this.#vectors.index(missing, signal)
+    const memoriesEmbedded = await halfwayAtLimit((stored) => this.#vectors.index(missing, { signal, stored }))
     // A worker that died after it wrote a vector could not notice that the memory was forgotten.
     const contents = await this.#repository.contents(ids)
     const gone = ids.filter((_, at) => contents[at] === null)

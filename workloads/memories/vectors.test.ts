@@ -36,6 +36,18 @@ test('an embedder that fails otherwise fails the whole, and what is stored stays
   assert.equal(await vectors.index(many), 70)
 })
 
+test('each batch that is stored is told', async () => {
+  let [calls, told] = [0, 0]
+  const embedBatch = async (texts: readonly string[]) => {
+    calls += 1
+    if (calls === 3) throw new Error('too many')
+    return texts.map(wordVector)
+  }
+  const vectors = new MemoryVectors({ store: new MapVectors(), embedder: { model: 'm', embedBatch } })
+  await assert.rejects(vectors.index(many, { stored: () => (told += 1) }), /too many/)
+  assert.equal(told, 2)
+})
+
 test('a vector of an older text changes nothing, and one of a forgotten memory is removed again', async () => {
   const store = new MapVectors()
   const mark = async (all: readonly EmbeddedMemory[]) => all.map(({ id }) => id).filter((id) => id !== 'gone')

@@ -49,13 +49,14 @@ export class MemoryVectors {
    * Embeds memories and stores their vectors. Doing it again changes nothing. A memory that gets no usable vector does not
    * keep the others from theirs; then it throws at the end.
    */
-  async index(memories: readonly EmbeddedMemory[], signal?: AbortSignal): Promise<number> {
+  async index(memories: readonly EmbeddedMemory[], { signal, stored }: IndexCall = {}): Promise<number> {
     let indexed = 0
     const failures: unknown[] = []
     for (let start = 0; start < memories.length; start += BATCH_SIZE) {
       const batch = memories.slice(start, start + BATCH_SIZE)
       try {
         indexed += await this.#indexBatch(batch, signal)
+        stored?.()
       } catch (error) {
         if (!isRefused(error)) throw error
         // One by one, so that only the refused ones fail.
@@ -99,6 +100,12 @@ export class MemoryVectors {
   remove(ids: readonly string[]): Promise<number> {
     return this.#store.remove(this.#namespace, ids)
   }
+}
+
+export interface IndexCall {
+  readonly signal?: AbortSignal
+  /** Called after each batch whose vectors are stored. */
+  readonly stored?: () => void
 }
 
 interface Limits {

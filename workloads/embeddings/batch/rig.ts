@@ -59,7 +59,7 @@ export async function scene(): Promise<Scene> {
   const store = await openVectorStore(`sqlite:${join(folder, 'vectors.db')}`)
   const stage = await openForTest()
   const embedder = new ScriptedEmbedder()
-  const worker = new WatchedWorker(embedder, store)
+  const worker = new WatchedWorker(embedder, store, null, { clock: stage.clock })
   const look = async (id: string): Promise<View> => {
     const view = (await stage.mill.jobs()).find((job) => job.id === id)
     assert.ok(view)

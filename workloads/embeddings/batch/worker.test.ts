@@ -217,6 +217,41 @@ describe('embedding-batch', () => {
     assert.deepEqual([refused.calls, refused.view.state], [3, 'dead_letter'])
     assert.match(refused.view.error?.message ?? '', /70 of 70 items are not finished .*the key was refused/)
   })
+
+  test('a rate limit that stops a job half-way uses no attempt while each run stores something', async () => {
+    await using rig = await scene()
+    // Two requests an hour, for a job that needs seven and has five attempts.
+    let left = 2
+    rig.embedder.answer = () => {
+      left -= 1
+      if (left < 0) throw new RetryAfter('30m', 'two requests an hour')
+    }
+    const { again, view } = await rig.start({ items: itemsOf(200), namespace: 'docs' })
+    assert.deepEqual([view.state, view.attempt], ['queued', 0])
+    const last = { phase: 'incomplete', percent: 80, total: 200, succeeded: 64, failed: 136 }
+    assert.deepEqual(rig.worker.progress.at(-1), last)
+    left = 0
+    const stuck = await again()
+    assert.deepEqual([stuck.state, stuck.attempt], ['queued', 1], 'a run that stores nothing uses an attempt')
+    for (const state of ['queued', 'queued', 'completed']) {
+      left = 2
+      assert.equal((await again()).state, state)
+    }
+    assert.equal((await rig.store.namespace('docs'))?.count, 200)
+  })
+
+  test('for at most a day, because jobs that replace the vectors of each other would go on for ever', async () => {
+    await using rig = await scene()
+    let call = 0
+    rig.embedder.answer = () => {
+      call += 1
+      if (call % 2 === 0) throw new RetryAfter('25h', 'come back tomorrow')
+    }
+    const { again, view } = await rig.start({ items: itemsOf(200), namespace: 'docs' })
+    assert.deepEqual([view.state, view.attempt], ['queued', 0])
+    for (let hour = 0; hour < 25; hour += 1) await again()
+    assert.equal((await again()).attempt, 1)
+  })
 })
 
 /** A store that keeps nothing, for what does not depend on it. */

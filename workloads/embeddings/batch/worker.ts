@@ -2,11 +2,13 @@ import { isMillraceError, NonRetryable, Offline, OptionError, RetryAfter } from 
 import { cut, toErrorRecord } from '../../../src/job/error-record.ts'
 import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.ts'
 import { isFinal } from '../../../src/job/policy.ts'
+import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { BaseWorker, type WorkerOutlets } from '../../framework/base-worker.ts'
 import { JOB_TYPES } from '../../framework/job-types.ts'
 import type { Limiter } from '../../framework/options.ts'
 import type { WorkerJob } from '../../framework/worker-job.ts'
 import { type Embedder, type Embedders, embedAll, embedderFor } from '../embedder.ts'
+import { asksForPatience, delayOf, halfwayAtLimit } from '../patience.ts'
 import type { VectorStore } from '../vector-store.ts'
 import {
   type EmbeddingBatchData,
@@ -38,6 +40,8 @@ export const BATCH_SIZE = 32
 const LIMITER: Limiter = { max: 5, duration: 1_000 }
 const TEXT_LENGTH_MAX = 32_000
 const ITEM_ERROR_LENGTH_MAX = 200
+/** How old a job may be that a rate limit stops without using an attempt. Two jobs that replace each other's vectors never end. */
+const HALFWAY_MS_MAX = 86_400_000
 
 /** A fault of the items themselves: another attempt with the same payload would meet it again. */
 class ItemsRefused extends Error {}
@@ -50,6 +54,8 @@ interface Run {
   readonly signal: AbortSignal
   readonly results: EmbeddingResult[]
   readonly errors: unknown[]
+  /** Called for each batch that was stored. */
+  readonly stored: () => void
 }
 
 /**
@@ -68,6 +74,7 @@ export class EmbeddingBatchWorker extends BaseWorker<EmbeddingBatchData, Embeddi
   readonly #store: VectorStore
   readonly #sources: SourceRows
   readonly #textLengthMax: number
+  readonly #time: Clock
 
   constructor(
     embedder: Embedders,
@@ -86,9 +93,17 @@ export class EmbeddingBatchWorker extends BaseWorker<EmbeddingBatchData, Embeddi
     this.#store = vectorStore
     this.#sources = new SourceRows(db, sources)
     this.#textLengthMax = textLengthMax
+    this.#time = options.clock ?? systemClock
   }
 
-  async process(data: EmbeddingBatchData, job: WorkerJob<EmbeddingBatchData>): Promise<EmbeddingBatchResult> {
+  process(data: EmbeddingBatchData, job: WorkerJob<EmbeddingBatchData>): Promise<EmbeddingBatchResult> {
+    return halfwayAtLimit((stored) => {
+      const isYoung = this.#time.nowMs() - job.createdAtMs < HALFWAY_MS_MAX
+      return this.#run(data, job, isYoung ? stored : () => {})
+    })
+  }
+
+  async #run(data: EmbeddingBatchData, job: WorkerJob, stored: () => void): Promise<EmbeddingBatchResult> {
     const { items, namespace } = data
     const target = this.#sources.target(data)
     if ((data.updateTable === undefined) !== (data.updateColumn === undefined)) {
@@ -97,7 +112,7 @@ export class EmbeddingBatchWorker extends BaseWorker<EmbeddingBatchData, Embeddi
     const planned = items.map((item, index) => plan(namespace, item, index))
     target?.check(planned.flatMap(({ item, embeddingId }) => [item.sourceId, embeddingId]))
     const embedder = await embedderFor(this.#store, namespace, this.#embedders)
-    const run: Run = { namespace, embedder, target, signal: job.signal, results: [], errors: [] }
+    const run: Run = { namespace, embedder, target, signal: job.signal, results: [], errors: [], stored }
     const newest = newestOf(planned)
     const pending = await this.#skipStored(run, [...newest.values()])
     await this.#embedPending(run, batchesOf(pending), job)
@@ -136,7 +151,7 @@ export class EmbeddingBatchWorker extends BaseWorker<EmbeddingBatchData, Embeddi
         await storing
         storing = this.#settle(run, batch, () => this.#keep(run, batch, embedded))
         if (!embedded.failed || !asksForPatience(embedded.error)) continue
-        // The server cannot be reached or asks to be left alone: the other batches would fail in the same way.
+        // The other batches would fail in the same way, and each would wait for its connection until the job times out.
         await storing
         for (const rest of batches.slice(index + 1)) await this.#settle(run, rest, () => Promise.reject(embedded.error))
         return
@@ -186,6 +201,7 @@ export class EmbeddingBatchWorker extends BaseWorker<EmbeddingBatchData, Embeddi
     }))
     const written = await this.#store.upsert(run.namespace, entries, { model: run.embedder.model })
     await updateSources(run, batch)
+    run.stored()
     return written.map((isWritten) => !isWritten)
   }
 
@@ -232,10 +248,9 @@ export class EmbeddingBatchWorker extends BaseWorker<EmbeddingBatchData, Embeddi
     const [first] = errors
     const incomplete = new EmbeddingsIncomplete(result, { cause: first })
     const patient = errors.find(asksForPatience)
-    if (isMillraceError(patient, 'ERR_OFFLINE')) return new Offline(incomplete.message, delayed(patient, incomplete))
-    if (isMillraceError(patient, 'ERR_RETRY_AFTER')) {
-      return new RetryAfter(delayed(patient, incomplete).delay, incomplete.message, { cause: incomplete })
-    }
+    const asked = { delay: delayOf(patient), cause: incomplete }
+    if (isMillraceError(patient, 'ERR_OFFLINE')) return new Offline(incomplete.message, asked)
+    if (isMillraceError(patient, 'ERR_RETRY_AFTER')) return new RetryAfter(asked.delay, incomplete.message, asked)
     return errors.every(isFinal) ? new NonRetryable(incomplete.message, { cause: incomplete }) : incomplete
   }
 }
@@ -256,13 +271,4 @@ function batchesOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
 function countedResult(results: readonly EmbeddingResult[]): EmbeddingBatchResult {
   const succeeded = results.filter(({ success }) => success).length
   return { total: results.length, succeeded, failed: results.length - succeeded, results }
-}
-
-function asksForPatience(error: unknown): boolean {
-  return isMillraceError(error, 'ERR_OFFLINE', 'ERR_RETRY_AFTER')
-}
-
-function delayed(error: unknown, cause: Error): { readonly delay: string | number; readonly cause: Error } {
-  const delay: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'delay') : undefined
-  return { delay: typeof delay === 'string' || typeof delay === 'number' ? delay : '1m', cause }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { RetryAfter } from '../../../src/errors.ts'
 import { drain, openForTest } from '../../../src/testing/index.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 import { VECTOR_PLACES, type WorkloadPlace } from '../../../test/fixtures/workload-places.ts'
@@ -95,6 +96,24 @@ for (const { name, makePlace } of VECTOR_PLACES) {
       await drain(stage.mill, [worker.definition])
       return (await stage.mill.jobs()).find((job) => job.id === id)
     }
+
+    it('a rate limit uses no attempt once something was copied', async () => {
+      const { texts, fill } = library('limited')
+      await fill()
+      const limitedFrom = (call: number): Embedder => {
+        let calls = 0
+        const embedBatch: Embedder['embedBatch'] = async (batch) => {
+          calls += 1
+          if (calls >= call) throw new RetryAfter('1h', 'two requests an hour')
+          return better.embedBatch(batch)
+        }
+        return { model: better.model, embedBatch }
+      }
+      const text = async (id: string) => texts.get(id) ?? null
+      const attempts = async (call: number) =>
+        (await reindex({ namespace: 'limited' }, text, limitedFrom(call)))?.attempt
+      assert.deepEqual([await attempts(3), await attempts(1), await attempts(2)], [0, 1, 0])
+    })
 
     it('readers and writers go on, and what changes meanwhile is not lost', async () => {
       const { texts, write, fill, check } = library('live')

@@ -7,6 +7,7 @@ import { JOB_TYPES } from '../../framework/job-types.ts'
 import type { WorkerJob } from '../../framework/worker-job.ts'
 import { BATCH_SIZE } from '../batch/worker.ts'
 import { type Embedder, embedAll } from '../embedder.ts'
+import { halfwayAtLimit } from '../patience.ts'
 import type { Metadata } from '../vector-store.ts'
 import { type MovingEntry, NamespaceMove, underWay } from '../vectors/move.ts'
 import type { SqlVectorStore } from '../vectors/store.ts'
@@ -93,7 +94,7 @@ export class EmbeddingReindexWorker extends BaseWorker<EmbeddingReindexData, Emb
       if (data.restart !== true) throw underWay(namespace, state.building.model)
       await move.abandon()
     }
-    const missing = await this.#copy(move, data, job)
+    const missing = await halfwayAtLimit((stored) => this.#copy(move, data, job, stored))
     await store.dropRetired()
     const moved = await move.state()
     await job.updateProgress({ phase: 'complete', percent: 100 })
@@ -105,6 +106,7 @@ export class EmbeddingReindexWorker extends BaseWorker<EmbeddingReindexData, Emb
     move: NamespaceMove,
     { namespace, dropMissing = false }: EmbeddingReindexData,
     job: WorkerJob,
+    stored: () => void,
   ): Promise<ReadonlySet<string>> {
     const untilMs = this.#clock.monotonicMs() + RUN_MS_MAX
     const missing = new Set<string>()
@@ -117,7 +119,9 @@ export class EmbeddingReindexWorker extends BaseWorker<EmbeddingReindexData, Emb
         const page = await move.next(cursor, BATCH_SIZE, missing)
         const last = page.at(-1)
         if (last === undefined) break
-        for (const id of await this.#copyPage(move, namespace, page, job.signal)) missing.add(id)
+        const without = await this.#copyPage(move, namespace, page, job.signal)
+        for (const id of without) missing.add(id)
+        if (without.length < page.length) stored()
         cursor = last.change
         done += page.length
         const percent = Math.min(1, done / total) * 80

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { RetryAfter } from '../../../src/errors.ts'
 import { WORKLOAD_PLACES } from '../../../test/fixtures/workload-places.ts'
 import type { Embedder } from '../../embeddings/embedder.ts'
 import { ANN, BOB, jobOf, MapVectors, ScriptedLlm, tablesIn, wordEmbedder, wordVector } from '../rig.ts'
@@ -189,6 +190,20 @@ for (const { name, makePlace } of WORKLOAD_PLACES) {
       assert.equal(vectors.stored.size, ids.length + 2)
     })
 
+    test('a rate limit of the model uses no attempt after a merge of this job, and one otherwise', async () => {
+      const limited = (llm: ScriptedLlm, nth: number) => dieOnce(llm, nth, new RetryAfter('30s', 'too many'))
+      const { run, llm } = await scene()
+      limited(llm, 1)
+      await assert.rejects(run(), { code: 'ERR_RETRY_AFTER' })
+      limited(llm, 3)
+      await assert.rejects(run(), { code: 'ERR_POSTPONED', delay: '30s' })
+      assert.partialDeepStrictEqual(await run(), { memoriesCreated: 2 })
+      const other = await scene()
+      await other.run({ memoryIds: other.ids.slice(0, 3) }, 'another')
+      limited(other.llm, 2)
+      await assert.rejects(other.run(), { code: 'ERR_RETRY_AFTER' })
+    })
+
     // X054
     test('memories of other users and workspaces and unknown ids are not read, and counted', async () => {
       const { run, ids, llm, semantic, worker } = await scene()
@@ -257,10 +272,10 @@ function meanwhile(llm: ScriptedLlm, act: () => Promise<unknown>): void {
 }
 
 /** Fails the nth question, once. */
-function dieOnce(llm: ScriptedLlm, nth: number): void {
+function dieOnce(llm: ScriptedLlm, nth: number, error = new Error('killed')): void {
   llm.before = () => {
     if (llm.asked.length !== nth) return
     llm.before = () => {}
-    throw new Error('killed')
+    throw error
   }
 }

@@ -1,5 +1,6 @@
 import { type Embedders, SIMILARITY_THRESHOLD } from '../../embeddings/embedder.ts'
 import type { Vector } from '../../embeddings/options.ts'
+import { halfwayAtLimit } from '../../embeddings/patience.ts'
 import { stableUuid } from '../../embeddings/uuid.ts'
 import type { VectorStore } from '../../embeddings/vector-store.ts'
 import { BaseWorker, JOB_TYPES, type WorkerJob, type WorkerOutlets } from '../../framework/index.ts'
@@ -69,9 +70,14 @@ export class MemoryConsolidationWorker extends BaseWorker<MemoryConsolidationDat
         : new MemoryVectors({ store: vectorStore, embedder, namespace, ...(mark !== undefined && { mark }) })
   }
 
-  async process(
+  process(data: MemoryConsolidationData, job: WorkerJob<MemoryConsolidationData>): Promise<MemoryConsolidationResult> {
+    return halfwayAtLimit((stored) => this.#run(data, job, stored))
+  }
+
+  async #run(
     data: MemoryConsolidationData,
     job: WorkerJob<MemoryConsolidationData>,
+    stored: () => void,
   ): Promise<MemoryConsolidationResult> {
     const { workspaceId, userId, memoryIds } = data
     const owner = { workspaceId, userId }
@@ -85,7 +91,10 @@ export class MemoryConsolidationWorker extends BaseWorker<MemoryConsolidationDat
     const merged = [...earlier]
     for (const cluster of clusters.filter(({ length }) => length > 1)) {
       job.signal.throwIfAborted()
-      merged.push(await this.#consolidate(cluster, data, job))
+      const merge = await this.#consolidate(cluster, data, job)
+      merged.push(merge)
+      // Not for what another job has merged, nor without records, where the next run does it again.
+      if (this.#memories.merges !== undefined && merge.jobId === job.id) stored()
     }
     await job.updateProgress({ phase: 'indexing', percent: 80 })
     const memoriesIndexed = await this.#indexed(merged, owner, job.signal)
@@ -189,7 +198,7 @@ export class MemoryConsolidationWorker extends BaseWorker<MemoryConsolidationDat
     const missing = targets.filter(({ embeddingId }) => !embeddingId)
     const indexed = await this.#index.index(
       missing.map(({ id, content, version = 1 }) => ({ ...owner, id, content, version, type: 'semantic' })),
-      signal,
+      { signal },
     )
     return targets.length - missing.length + indexed
   }
