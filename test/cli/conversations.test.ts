@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { toConversationId } from '../../workloads/conversations/hook/input.ts'
 import { writeToSpool } from '../../workloads/conversations/hook/spool.ts'
 import { openDatabase } from '../../workloads/conversations/store/database.ts'
+import { storeBytes } from '../fixtures/store-bytes.ts'
 import { ANVIL_CHAIN_ID, anvilMissing, startAnvil } from '../servers/anvil.ts'
 import { runCli } from './in-process.ts'
 import { jsonLines, MAIN, Running, temporaryFolder } from './run.ts'
@@ -107,7 +109,6 @@ describe('millrace conversations', () => {
     assert.match(out, /cannot be taken back:\n.*\nl1 +confirmed +bafy1 +0xabc\n$/)
     const [entry] = jsonLines((await runCli(['audit', '--json', ...engine])).out)
     assert.deepEqual([entry?.action, entry?.subject, entry?.reason], ['forget', FIRST, 'they asked'])
-    assert.equal((await forget('--yes')).code, 1)
     assert.deepEqual(jsonLines((await runCli(['conversations', 'learnings', '--json', ...engine])).out), [])
     assert.ok(!readFileSync(url.slice('sqlite:'.length)).includes('about the pool'))
     const json = await runCli(['conversations', 'forget', SESSION, '--yes', '--json', ...engine])
@@ -123,7 +124,27 @@ describe('millrace conversations', () => {
     assert.match((await forget('--dry-run')).out, /^Would remove: 1 spooled message\.\n/)
     assert.match((await forget('--yes')).out, /^Removed: 1 spooled message\.\n/)
     assert.deepEqual(readdirSync(`${file}.spool`), [])
-    assert.equal((await forget('--yes')).code, 1)
+    const unknown = await runCli(['conversations', 'forget', '01K5X000000000000000000009', '--yes', '--engine', url])
+    assert.deepEqual([unknown.code, unknown.out], [1, ''])
+  })
+
+  it('says when another process keeps it from erasing, and finishes when it is run again', async (t) => {
+    const url = await storedIn(await temporaryFolder(t))
+    const file = url.slice('sqlite:'.length)
+    const forget = () => runCli(['conversations', 'forget', FIRST, '--yes', '--engine', url])
+    const reader = new DatabaseSync(file, { readOnly: true })
+    t.after(() => reader.close())
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM messages').get()
+    const first = await forget()
+    assert.deepEqual([first.code, /^Removed: .*2 learnings/.test(first.out)], [1, true])
+    assert.match(first.err, /may still be in it.*run the same command again.*ERR_STORAGE_BUSY/s)
+    assert.ok(storeBytes(file).includes('about the pool'))
+    reader.exec('COMMIT')
+    const second = await forget()
+    assert.deepEqual([second.code, second.err], [0, ''])
+    assert.match(second.out, /^Removed: nothing was left\.\n/)
+    assert.ok(!storeBytes(file).includes('about the pool'))
   })
 
   it('refuses what it cannot read, and creates nothing', async (t) => {

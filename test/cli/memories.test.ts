@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { drain } from '../../src/testing/index.ts'
 import { openMemories } from '../../workloads/memories/index.ts'
+import { storeBytes } from '../fixtures/store-bytes.ts'
 import { runCli } from './in-process.ts'
 import { jsonLines, temporaryFolder } from './run.ts'
 
@@ -69,6 +71,24 @@ describe('millrace memories', () => {
     assert.deepEqual(left.map(({ id }) => id).toSorted(), ids.slice(1).toSorted())
     const audit = await runCli(['audit', '--json', ...engine])
     assert.match(audit.out, new RegExp(first))
+  })
+
+  it('says when another process keeps it from erasing, and finishes when it is run again', async (t) => {
+    const { engine, ids } = await stored(t)
+    const file = String(engine[1]).slice('sqlite:'.length)
+    const reader = new DatabaseSync(file, { readOnly: true })
+    t.after(() => reader.close())
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM memories').get()
+    const forget = () => runCli(['memories', 'forget', ...ids, '--yes', ...engine])
+    const first = await forget()
+    assert.deepEqual([first.code, first.out], [1, 'Removed: 3 memories, 1 synthesis, 4 vectors.\n'])
+    assert.match(first.err, /may still be in it.*run the same command again.*ERR_STORAGE_BUSY/s)
+    assert.ok(storeBytes(file).includes('green tea'))
+    reader.exec('COMMIT')
+    const second = await forget()
+    assert.deepEqual([second.code, second.out, second.err], [0, 'Removed: nothing was left.\n', ''])
+    assert.ok(!storeBytes(file).includes('green tea'))
   })
 
   it('says what is wrong with an unknown id, a missing file or missing tables', async (t) => {

@@ -96,7 +96,7 @@ test('work takes in what the hook has spooled, and forgetting removes all of it'
   assert.deepEqual(await conversations.takeInSpool(), { takenIn: 0, known: 0, unreadable: [] })
   const done = await settled(conversations.mill, await jobOf(conversations, SANITIZE_AI_VALIDATION))
   assert.equal(done.state, 'completed')
-  const { messages, conversations: forgotten } = conversations.forget(CONVERSATION)
+  const { messages, conversations: forgotten } = await conversations.forget(CONVERSATION)
   assert.deepEqual([messages, forgotten], [1, 1])
 })
 

@@ -98,7 +98,7 @@ export interface Pipeline {
   hookHandler(input: HookInput): HookResult
   takeInSpool(): Promise<TakenIn>
   /** Removes everything about a conversation. Returns what was removed, and what was published and cannot be. */
-  forget(conversationId: string): Forgotten
+  forget(conversationId: string): Promise<Forgotten>
   retain(limit: { readonly olderThanDays: number }): Promise<Forgotten>
   /** Closes the database, once the mill is closed. */
   close(): void

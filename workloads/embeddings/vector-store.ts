@@ -54,6 +54,8 @@ export interface VectorStore {
   search(namespace: string, vector: Vector, options?: SearchOptions): Promise<readonly Neighbour[]>
   /** Returns how many were there. */
   remove(namespace: string, ids: readonly string[]): Promise<number>
+  /** Makes sure that no byte of removed vectors is left in files of the store. False if it could not; call it again then. */
+  eraseRemoved?(): Promise<boolean>
   /** The model whose vectors a namespace holds. Null where it is not known. */
   modelOf?(namespace: string): Promise<string | null>
 }

@@ -27,7 +27,7 @@ export {
 } from './memories.ts'
 export { CONTENT_CHARS_MAX, type Memory, type NewMemory, type Owner } from './memory.ts'
 export { MemoriesChanged, type Merge, type Merged, type Merges } from './merges.ts'
-export { type Forgotten, MemoryRemoval, type RemovalOptions } from './removal.ts'
+export { type ForgetOptions, type Forgotten, MemoryRemoval, type RemovalOptions } from './removal.ts'
 export { type ListOptions, MemoryRepository } from './repository.ts'
 export { memoriesSchema } from './schema.ts'
 export type { FoundMemory, MemorySearch } from './search.ts'

@@ -21,7 +21,7 @@ import { EMBEDDED_AT_ONCE, MemoryEmbeddingWorker } from './embedding.ts'
 import type { Llm } from './llm/llm.ts'
 import { localLlm } from './llm/local.ts'
 import type { Memory, NewMemory, Owner } from './memory.ts'
-import { type Forgotten, MemoryRemoval } from './removal.ts'
+import { type ForgetOptions, type Forgotten, MemoryRemoval } from './removal.ts'
 import { MemoryRepository } from './repository.ts'
 import { type FoundMemory, type MemorySearch, searchMemories } from './search.ts'
 import { openMemoryTables } from './tables.ts'
@@ -85,7 +85,9 @@ async function openParts(options: MemoriesOptions) {
   const repository = new MemoryRepository(database, { clock })
   const mark = repository.markEmbedded.bind(repository)
   const vectors = new MemoryVectors({ store, embedder, namespace, mark })
-  const removal = new MemoryRemoval({ database, clock, removeVectors: (ids) => vectors.remove(ids) })
+  // The store that is opened here is in the same file as the memories, which is rewritten anyway.
+  const eraseVectors = async () => (own === null ? ((await store.eraseRemoved?.()) ?? true) : true)
+  const removal = new MemoryRemoval({ database, clock, removeVectors: (ids) => vectors.remove(ids), eraseVectors })
   const outlets = { clock, log, ...(metrics !== undefined && { metrics }) }
   const consolidation = new MemoryConsolidationWorker(repository, store, model, { embedder, namespace, ...outlets })
   const embedding = new MemoryEmbeddingWorker(repository, vectors, outlets)
@@ -182,9 +184,9 @@ export class Memories {
   readonly texts = (entries: readonly { readonly id: string }[]): Promise<readonly (string | null)[]> =>
     this.repository.contents(entries.map(({ id }) => id))
 
-  /** Removes memories with their text, vectors and what consolidations wrote from them. */
-  forget({ workspaceId, userId }: Owner, ids: readonly string[]): Promise<Forgotten> {
-    return this.#parts.removal.forget({ workspaceId, userId }, ids)
+  /** Removes memories with their text, vectors and what consolidations wrote from them. A file of SQLite is written anew. */
+  forget({ workspaceId, userId }: Owner, ids: readonly string[], options?: ForgetOptions): Promise<Forgotten> {
+    return this.#parts.removal.forget({ workspaceId, userId }, ids, options)
   }
 
   /**

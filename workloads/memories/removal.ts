@@ -1,11 +1,12 @@
 /** Removing memories: rows and full text at once, vectors right after. Vectors can be in another database, so they are noted. */
+import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import { type Clock, systemClock } from '../../src/time/clock.ts'
 import { toIso } from '../../src/time/iso.ts'
 import { textOf } from '../database/columns.ts'
 import type { Queries, Value, WorkloadDatabase } from '../database/database.ts'
+import { rewriteDatabase } from '../database/rewrite.ts'
 import { textList } from '../database/text.ts'
 import { checkOwner, type Owner } from './memory.ts'
-import { eraseDeleted } from './tables.ts'
 
 export interface Forgotten {
   /** The ids that were removed, of those that were named. */
@@ -14,18 +15,36 @@ export interface Forgotten {
   readonly derived: readonly string[]
   /** Vectors that were removed. */
   readonly vectors: number
-  /** False: another process reads the file of SQLite, so the text stays in its write-ahead log until the next checkpoint. */
+  /**
+   * False: another process was using the file of SQLite, or `rewrite` was false, so texts and vectors may still be in it. The
+   * next call erases them, also if it removes nothing more.
+   */
   readonly isErased: boolean
 }
+
+export interface ForgetOptions {
+  /**
+   * Whether a file of SQLite is written anew, which leaves no byte of what was deleted. Writers wait meanwhile. Default: true;
+   * false leaves it to a later call, for many owners one after the other.
+   */
+  readonly rewrite?: boolean
+}
+
+const FORGET_NAMES: OptionNames<ForgetOptions> = { rewrite: true }
 
 export interface RemovalOptions {
   readonly database: WorkloadDatabase
   /** Removes vectors and returns how many were there. Null: they cannot be reached from here, and stay noted for a cleanup. */
   readonly removeVectors: ((ids: readonly string[]) => Promise<number>) | null
+  /** Leaves no byte of removed vectors, where they are in another file; false if it could not. Default: there is no such file. */
+  readonly eraseVectors?: () => Promise<boolean>
   readonly clock?: Clock
 }
 
 const VECTORS_PER_CALL = 500
+
+/** Even with 'secure-delete' the index keeps words of deleted rows that were the first of one of its pages. */
+const REBUILD_INDEX = `INSERT INTO {memories_fts}(memories_fts) VALUES ('rebuild')`
 
 /**
  * Forgets memories, for programs without `openMemories`.
@@ -37,19 +56,22 @@ const VECTORS_PER_CALL = 500
 export class MemoryRemoval {
   readonly #database: WorkloadDatabase
   readonly #removeVectors: RemovalOptions['removeVectors']
+  readonly #eraseVectors: () => Promise<boolean>
   readonly #clock: Clock
 
-  constructor({ database, removeVectors, clock = systemClock }: RemovalOptions) {
+  constructor({ database, removeVectors, eraseVectors = async () => true, clock = systemClock }: RemovalOptions) {
     this.#database = database
     this.#removeVectors = removeVectors
+    this.#eraseVectors = eraseVectors
     this.#clock = clock
   }
 
   /**
    * Removes memories of an owner, and what consolidations wrote from them. Memories of others stay, and are not counted. A
-   * consolidation that runs meanwhile notices it and starts again without them.
+   * consolidation that runs meanwhile notices it and starts again without them. A file of SQLite is written anew.
    */
-  async forget(owner: Owner, ids: readonly string[]): Promise<Forgotten> {
+  async forget(owner: Owner, ids: readonly string[], options: ForgetOptions = {}): Promise<Forgotten> {
+    refuseUnknown(options, FORGET_NAMES, 'forget')
     const { workspaceId, userId } = checkOwner(owner)
     const now = toIso(this.#clock.nowMs())
     const removed = await this.#database.transaction(async (queries) => {
@@ -66,9 +88,17 @@ export class MemoryRemoval {
       await queries.rows(`DELETE FROM {memory_merges} WHERE target_id IN ${queries.dialect.texts('$1')}`, [
         JSON.stringify(derived),
       ])
+      if (queries.dialect.name === 'sqlite') await queries.rows(REBUILD_INDEX)
       return { memories, derived }
     })
-    return { ...removed, vectors: await this.removeNoted(), isErased: await eraseDeleted(this.#database) }
+    const vectors = await this.removeNoted()
+    return { ...removed, vectors, isErased: options.rewrite !== false && (await this.erase()) }
+  }
+
+  /** Writes a file of SQLite anew, after calls of `forget` that did not. False if another process was using it: call it again. */
+  async erase(): Promise<boolean> {
+    const isErased = await rewriteDatabase(this.#database)
+    return (await this.#eraseVectors()) && isErased
   }
 
   /** What would be forgotten. */

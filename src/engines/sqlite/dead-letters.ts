@@ -7,6 +7,7 @@ import type {
   LetterAction,
   PayloadEdit,
 } from '../../engine/dead-letters.ts'
+import { EngineError } from '../../errors.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import {
   type Act,
@@ -22,13 +23,14 @@ import {
   toDeadLetter,
 } from '../sql/dead-letters.ts'
 import type { SqliteCore, SqliteStore } from './core.ts'
+import { fileOf } from './database.ts'
 import { forgetPredecessors, IS_AWAITED, reviewSuccessors } from './dependencies.ts'
 import { takeKey } from './enqueue.ts'
 import { recordEvent } from './history.ts'
 import { findRow } from './inspector.ts'
 import { isLatest } from './latest-keys.ts'
 import { parse, toView, UNLEASED, VIEW_COLUMNS, type ViewRow } from './rows.ts'
-import { vacuumDeleted } from './vacuum.ts'
+import { rewriteFile } from './vacuum.ts'
 
 const DEAD = `status = 'dead_letter' AND ended IS NULL`
 
@@ -201,8 +203,12 @@ async function erase(core: SqliteCore, ids: readonly string[], by: Actor): Promi
   const done = await core.write('erase', eraseAll)
   if (!done.includes(true)) return done
   core.changed()
-  await vacuumDeleted(core)
-  return done
+  if (await rewriteFile(fileOf(core.connection.handle))) return done
+  const [first = ''] = ids.filter((_, index) => done[index] === true)
+  throw new EngineError(
+    'ERR_STORAGE_BUSY',
+    `SQLite: the jobs are erased, but another connection was in the way, so their text may still be in the file and its log; end long transactions, then erase job ${first} again, which rewrites the whole file`,
+  )
 }
 
 /** Inside a write transaction. */

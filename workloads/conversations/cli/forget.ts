@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { CommandCall } from '../../../src/cli/extensions.ts'
 import { open } from '../../../src/client/mill.ts'
 import { toEngineError } from '../../../src/engines/sqlite/faults.ts'
+import { notErased } from '../../../src/engines/sqlite/vacuum.ts'
 import { OptionError } from '../../../src/errors.ts'
 import { toConversationId } from '../hook/input.ts'
 import { spooledOf } from '../hook/spool.ts'
@@ -21,13 +22,16 @@ export async function forget(call: CommandCall): Promise<void> {
   if (call.options.yes !== true) {
     throw new OptionError('forgetting cannot be undone; add --yes, or --dry-run to see what would be removed')
   }
-  const forgotten = remove(call, id)
+  const forgotten = await remove(call, id)
   await audit(call, id, forgotten)
   tell(call, 'Removed', id, forgotten)
+  if (!forgotten.isErased) throw notErased()
 }
 
+/** What was forgotten before can be forgotten again, because the first time may not have erased it. */
 const COUNT = `SELECT
-  EXISTS (SELECT 1 FROM conversations WHERE id = :id) AS isStored,
+  EXISTS (SELECT 1 FROM conversations WHERE id = :id)
+    OR EXISTS (SELECT 1 FROM job_audit WHERE action = 'forget' AND subject = :id) AS isKnown,
   (SELECT count(*) FROM messages WHERE conversation_id = :id) AS messages,
   (SELECT count(*) FROM sanitization_log WHERE conversation_id = :id) AS findings,
   (SELECT count(*) FROM learnings WHERE conversation_id = :id) AS learnings`
@@ -37,11 +41,11 @@ type Told = Pick<Forgotten, 'messages' | 'findings' | 'learnings'> &
     readonly published: readonly Published[]
   }
 
-/** Null for a conversation of which nothing is stored, and nothing waits in the spool. */
+/** Null for a conversation of which nothing was ever stored, and nothing waits in the spool. */
 function count({ engine }: CommandCall, database: DatabaseSync, id: string): Told | null {
   const row = database.prepare(COUNT).get({ id })
   const spooled = spooledOf(conversationsFile(engine).database, id).length
-  if (row === undefined || (row.isStored === 0 && spooled === 0)) return null
+  if (row === undefined || (row.isKnown === 0 && spooled === 0)) return null
   return {
     messages: Number(row.messages),
     findings: Number(row.findings),
@@ -51,11 +55,11 @@ function count({ engine }: CommandCall, database: DatabaseSync, id: string): Tol
   }
 }
 
-function remove({ engine, clock }: CommandCall, id: string): Forgotten {
+async function remove({ engine, clock }: CommandCall, id: string): Promise<Forgotten> {
   let database: DatabaseSync | null = null
   try {
     database = openDatabase(conversationsFile(engine).database, { nowMs: clock.nowMs() })
-    return forgetConversation({ database, clock }, id)
+    return await forgetConversation({ database, clock }, id)
   } catch (error) {
     throw toEngineError(error, 'forgetting')
   } finally {
@@ -81,13 +85,10 @@ function tell(call: CommandCall, verb: 'Removed' | 'Would remove', id: string, t
   const { json, terminal, table } = call
   if (json) terminal.print(JSON.stringify({ id, dryRun: verb === 'Would remove', ...told }))
   else {
-    const { published, isErased, messages, findings, learnings, jobs, spooled = 0 } = told
+    const { published, messages, findings, learnings, jobs, spooled = 0 } = told
     const counts = { message: messages, finding: findings, learning: learnings, job: jobs, 'spooled message': spooled }
     const parts = Object.entries(counts).map(([name, of]) => (of ? `${of} ${name}${of === 1 ? '' : 's'}` : []))
-    terminal.print(`${verb}: ${parts.flat().join(', ') || 'an empty conversation'}.`)
-    if (isErased === false) {
-      terminal.print('Another process reads the file: the text leaves its write-ahead log with the next checkpoint.')
-    }
+    terminal.print(`${verb}: ${parts.flat().join(', ') || 'nothing was left'}.`)
     if (published.length === 0) return
     terminal.print('Published, and cannot be taken back:')
     table(

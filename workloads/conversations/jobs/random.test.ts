@@ -25,10 +25,10 @@ test(`prompts, failures and forgetting at any moment of a model call lose, leak 
   const extractAgain = (conversation_id: string): void =>
     void mill.enqueue(extraction, { conversation_id, min_confidence: 0, categories: [] })
   /** What happens to the conversation that a model is asked about. */
-  const acts: readonly ((conversation: string) => void)[] = [
+  const acts: readonly ((conversation: string) => unknown)[] = [
     ...[() => {}, () => {}, () => prompt(), prompt, extractAgain],
-    (conversation) => {
-      forgetConversation({ database, home: files.folder }, conversation)
+    async (conversation) => {
+      await forgetConversation({ database, home: files.folder }, conversation)
       if (random() < 0.7) prompt(conversation)
     },
     () => {
@@ -49,7 +49,7 @@ test(`prompts, failures and forgetting at any moment of a model call lose, leak 
   model.before = async ([message]) => {
     const row = database.prepare('SELECT conversation_id AS id FROM messages WHERE id = ?').get(String(message?.id))
     await turns()
-    if (row !== undefined) pick(acts)(String(row.id))
+    if (row !== undefined) await pick(acts)(String(row.id))
     await turns()
   }
   for (let round = 0; round < 25; round += 1) {

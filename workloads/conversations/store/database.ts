@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { Connection, configure, type SqliteDatabase } from '../../../src/engines/sqlite/database.ts'
 import { applyMigrations, schemaVersion } from '../../../src/engines/sqlite/migrate.ts'
 import { SCHEMA_VERSION } from '../../../src/engines/sqlite/migrations.ts'
+import { emptyLog } from '../../../src/engines/sqlite/vacuum.ts'
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import { CONVERSATIONS_SCHEMA_VERSION, conversationsVersion, migrateConversations } from './schema.ts'
@@ -27,7 +28,7 @@ export function openDatabase(file: string, { nowMs, busyMs = BUSY_MS }: OpenData
     const connection = new Connection(database)
     configure(connection, 'FULL', true)
     database.exec(`PRAGMA busy_timeout = ${busyMs}`)
-    // What is replaced or forgotten is overwritten in the file, on every connection that writes messages.
+    // Most of what is replaced or removed by age is overwritten in the file, on every connection that writes messages.
     database.exec('PRAGMA secure_delete = ON')
     migrate(database, nowMs)
     return database
@@ -70,7 +71,7 @@ export function emptyWal(database: DatabaseSync): boolean {
   const timeout = Number(database.prepare('PRAGMA busy_timeout').get()?.timeout)
   database.exec(`PRAGMA busy_timeout = ${Math.min(timeout, EMPTY_WAL_MS)}`)
   try {
-    return database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0
+    return emptyLog(database)
   } finally {
     database.exec(`PRAGMA busy_timeout = ${timeout}`)
   }

@@ -4,6 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { fileOf } from '../../../src/engines/sqlite/database.ts'
+import { rewriteFile } from '../../../src/engines/sqlite/vacuum.ts'
 import { OptionError } from '../../../src/errors.ts'
 import type { Log } from '../../../src/job/definition.ts'
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
@@ -45,7 +46,10 @@ export interface Forgotten {
   readonly spooled: number
   /** Stays on IPFS and on the chain. */
   readonly published: readonly Published[]
-  /** False: another process was reading, so the text stays in the write-ahead log until the next checkpoint. */
+  /**
+   * False: another process was in the way, so the file or its write-ahead log may still have the text. Forget the conversation
+   * again, also if nothing of it is stored any more.
+   */
   readonly isErased: boolean
 }
 
@@ -77,6 +81,9 @@ DELETE FROM job_queue WHERE type IN (${TYPES}) AND CASE
   ELSE EXISTS (SELECT 1 FROM json_each(:ids) WHERE instr(payload, value) > 0) END
 RETURNING id`
 
+/** Even with 'secure-delete' the index keeps words of deleted rows that were the first of one of its pages. */
+const REBUILD_INDEX = `INSERT INTO learnings_fts(learnings_fts) VALUES ('rebuild')`
+
 const REMOVE_EVENTS = `DELETE FROM job_events WHERE job_id ${OF}`
 
 const OLD = `SELECT id FROM conversations WHERE updated_at < ? ORDER BY updated_at LIMIT ?`
@@ -87,13 +94,13 @@ const BATCH = 20
 
 /**
  * Removes a conversation: its messages, findings and learnings, the jobs that name it or its learnings in whatever state,
- * and what the hook has spooled of it. The text is overwritten in the file, in the index and in the write-ahead log. What was
- * published cannot be removed and is returned.
+ * and what the hook has spooled of it. The full-text index and the file are written anew, so no byte of the text is left,
+ * nor of what was replaced or removed by age before. What was published cannot be removed and is returned.
  *
  * @example
- * const { messages, published } = forgetConversation({ database }, '01K5X0000000000000000000AA')
+ * const { messages, published } = await forgetConversation({ database }, '01K5X0000000000000000000AA')
  */
-export function forgetConversation(parts: ForgetParts, conversationId: string): Forgotten {
+export async function forgetConversation(parts: ForgetParts, conversationId: string): Promise<Forgotten> {
   if (!ULID_PATTERN.test(conversationId)) {
     throw new OptionError('the id of the conversation is no ULID; see millrace conversations list, nothing was removed')
   }
@@ -101,11 +108,18 @@ export function forgetConversation(parts: ForgetParts, conversationId: string): 
   const file = fileOf(database)
   // Before the rows: a worker that takes the spool in meanwhile writes messages that are removed next.
   const spooled = file === '' ? 0 : removeSpooled(file, conversationId, home)
-  const removed = inTransaction(database, () => remove(database, [conversationId]))
-  return finished(parts, { ...removed, spooled })
+  const removed = inTransaction(database, () => {
+    const counts = remove(database, [conversationId])
+    database.exec(REBUILD_INDEX)
+    return counts
+  })
+  return finished(parts, { ...removed, spooled }, await rewriteFile(file))
 }
 
-/** Forgets conversations whose last change is older than this, in batches. What is in the spool is newer and stays. */
+/**
+ * Forgets conversations whose last change is older than this, in batches. What is in the spool is newer and stays. The text is
+ * overwritten, but the file is not written anew: a few words can stay in it until a conversation is forgotten on request.
+ */
 export async function retainConversations(
   parts: ForgetParts,
   { olderThanDays }: { readonly olderThanDays: number },
@@ -118,7 +132,7 @@ export async function retainConversations(
   let sum = NOTHING
   for (;;) {
     const ids = database.prepare(OLD).all(before, BATCH)
-    if (ids.length === 0) return finished(parts, sum)
+    if (ids.length === 0) return finished(parts, sum, emptyWal(database))
     const removed = inTransaction(database, () => remove(database, stillOld(database, ids, before)))
     sum = added(sum, removed)
     await setImmediate()
@@ -169,10 +183,10 @@ function remove(database: DatabaseSync, conversations: readonly string[]): Forgo
   }
 }
 
-function finished({ database, log }: ForgetParts, forgotten: Forgotten): Forgotten {
-  const isErased = emptyWal(database)
+function finished({ log }: ForgetParts, forgotten: Forgotten, isErased: boolean): Forgotten {
   const { published, ...counts } = forgotten
   log?.info('Conversations forgotten', { ...counts, isErased, published: published.length })
-  if (!isErased) log?.warn('Another process reads the database; forgotten text is still in its write-ahead log')
+  if (!isErased)
+    log?.warn('Another process uses the database; forgotten text may still be in its file or write-ahead log')
   return { ...forgotten, isErased }
 }

@@ -14,7 +14,7 @@ after(() => anvil?.stop())
 
 const gone = { code: 'ERR_NON_RETRYABLE', message: /it was forgotten/ }
 
-function forget({ database }: UploadScene, learningId: string): Forgotten {
+function forget({ database }: UploadScene, learningId: string): Promise<Forgotten> {
   const row = database.prepare('SELECT conversation_id AS id FROM learnings WHERE id = ?').get(learningId)
   return forgetConversation({ database }, String(row?.id))
 }
@@ -22,14 +22,14 @@ function forget({ database }: UploadScene, learningId: string): Forgotten {
 test('a conversation that is forgotten while IPFS takes a learning says that it may be published', skip, async (t) => {
   const scene = await uploadScene(t, anvil)
   const id = scene.addLearning()
-  let forgotten: Forgotten | null = null
+  let forgotten: Promise<Forgotten> | null = null
   scene.store.disturb = (response) => {
     forgotten = forget(scene, id)
     response.destroy()
   }
   await assert.rejects(scene.run(id), { code: 'ERR_OFFLINE' })
   scene.store.disturb = null
-  const published = Object(forgotten).published
+  const { published } = Object(await forgotten)
   assert.deepEqual(
     published.map(({ learning_id, status, chain_tx_hash }: Record<string, unknown>) => [
       learning_id,
@@ -46,7 +46,7 @@ test('a conversation that is forgotten while IPFS takes a learning says that it 
 test('a learning that is forgotten before its first byte is sent is not published', skip, async (t) => {
   const scene = await uploadScene(t, anvil)
   const id = scene.addLearning()
-  assert.deepEqual(forget(scene, id).published, [])
+  assert.deepEqual((await forget(scene, id)).published, [])
   await assert.rejects(scene.run(id), gone)
   assert.equal(scene.store.adds, 0)
 })

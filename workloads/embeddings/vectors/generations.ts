@@ -64,6 +64,14 @@ export class Generations {
     }
   }
 
+  /** In a transaction: the other generations of its namespace, which stay what they are until the end of it. */
+  async besides({ rows }: WorkloadTransaction, { namespace, generation }: Generation): Promise<readonly number[]> {
+    const select = `SELECT generation FROM {embedding_generations} WHERE namespace = $1 AND generation <> $2 ORDER BY generation`
+    return (await rows(`${select}${this.#tables.forShare}`, [namespace, generation])).map((row) =>
+      numberOf(row, 'generation'),
+    )
+  }
+
   /** The one in this state; it is made if there is none. Of two processes that make it at once, one waits for the other. */
   async lockedOrNew(
     transaction: WorkloadTransaction,

@@ -3,6 +3,7 @@ import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.
 import type { Clock } from '../../../src/time/clock.ts'
 import { jsonOf, maybe, numberOf, textOf } from '../../database/columns.ts'
 import { openDatabase, type WorkloadDatabase } from '../../database/database.ts'
+import { rewriteDatabase } from '../../database/rewrite.ts'
 import { isStorable, textList } from '../../database/text.ts'
 import type { Optimizable } from '../index-optimization.ts'
 import type { Vector } from '../options.ts'
@@ -164,8 +165,18 @@ export class SqlVectorStore implements VectorStore, Optimizable {
         [textList(ids)],
       )
       if (gone.length > 0) await this.tables.removed(transaction, generation)
+      // What a move is building, and what one has replaced, may have them too.
+      for (const other of await this.generations.besides(transaction, generation)) {
+        const sql = `DELETE FROM ${tableOf(other)} WHERE id IN ${transaction.dialect.texts('$1')}`
+        await transaction.rows(sql, [textList(ids)])
+      }
       return gone.length
     })
+  }
+
+  /** SQLite writes its file anew, while writers wait. Postgres keeps removed rows in its files until `VACUUM FULL`. */
+  eraseRemoved(): Promise<boolean> {
+    return rewriteDatabase(this.database)
   }
 
   async modelOf(namespace: string): Promise<string | null> {

@@ -3,6 +3,7 @@ import type { CommandCall } from '../../../src/cli/extensions.ts'
 import { open } from '../../../src/client/mill.ts'
 import { isMillraceError, OptionError } from '../../../src/errors.ts'
 import type { WorkloadDatabase } from '../../database/database.ts'
+import { notErased } from '../../database/rewrite.ts'
 import { openVectorStore, type SqlVectorStore } from '../../embeddings/vectors/store.ts'
 import type { Memory } from '../memory.ts'
 import { type Forgotten, MemoryRemoval } from '../removal.ts'
@@ -17,7 +18,8 @@ interface Told extends Pick<Forgotten, 'memories' | 'derived'>, Partial<Pick<For
 
 export async function forgetMemories(call: CommandCall): Promise<void> {
   await using(call, async (database) => {
-    const named = await Promise.all([...new Set(call.arguments)].map((id) => findMemory(database, id)))
+    const found = await Promise.all([...new Set(call.arguments)].map((id) => findKnown(database, id)))
+    const named = found.filter((memory) => memory !== null)
     const ids = named.map(({ id }) => id)
     if (call.options.dryRun === true) {
       const derived = await new MemoryRemoval({ database, removeVectors: null }).derivedFrom(ids)
@@ -29,7 +31,26 @@ export async function forgetMemories(call: CommandCall): Promise<void> {
     const forgotten = await forget(call, database, named)
     await audit(call, forgotten)
     tell(call, forgotten)
+    if (!forgotten.isErased) throw notErased()
   })
+}
+
+/** Null for a memory that was forgotten before: the first time may not have erased it. */
+async function findKnown(database: WorkloadDatabase, id: string): Promise<Memory | null> {
+  try {
+    return await findMemory(database, id)
+  } catch (error) {
+    if (await wasForgotten(database, id)) return null
+    throw error
+  }
+}
+
+/** Only SQLite can leave it unfinished. */
+async function wasForgotten(database: WorkloadDatabase, id: string): Promise<boolean> {
+  if (database.dialect.name !== 'sqlite') return false
+  const tables = await database.read(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'job_audit'`)
+  if (tables.length === 0) return false
+  return (await database.read(`SELECT 1 FROM job_audit WHERE action = 'forget' AND subject = $1`, [id])).length > 0
 }
 
 async function forget(
@@ -41,15 +62,15 @@ async function forget(
   try {
     const removeVectors = store === null ? null : (ids: readonly string[]) => store.remove(MEMORIES_NAMESPACE, ids)
     const removal = new MemoryRemoval({ database, clock, removeVectors })
-    const all = { memories: [] as string[], derived: [] as string[], vectors: 0, isErased: true }
+    const all = { memories: [] as string[], derived: [] as string[], vectors: 0 }
     for (const { id, workspaceId, userId } of named) {
-      const one = await removal.forget({ workspaceId, userId }, [id])
+      const one = await removal.forget({ workspaceId, userId }, [id], { rewrite: false })
       all.memories.push(...one.memories)
       all.derived.push(...one.derived)
       all.vectors += one.vectors
-      all.isErased = one.isErased
     }
-    return { ...all, vectorsLeft: store === null }
+    // Also where all of them were forgotten before.
+    return { ...all, isErased: await removal.erase(), vectorsLeft: store === null }
   } finally {
     await store?.close()
   }
@@ -89,7 +110,7 @@ function tell({ json, terminal, options }: CommandCall, told: Told): void {
     terminal.print(JSON.stringify({ dryRun: isDry, ...told }))
     return
   }
-  const { memories, derived, vectors, isErased, vectorsLeft } = told
+  const { memories, derived, vectors, vectorsLeft } = told
   const counted = (count: number, one: string, many: string): readonly string[] =>
     count === 0 ? [] : [`${count} ${count === 1 ? one : many}`]
   const parts = [
@@ -97,10 +118,7 @@ function tell({ json, terminal, options }: CommandCall, told: Told): void {
     ...counted(derived.length, 'synthesis', 'syntheses'),
     ...counted(vectors ?? 0, 'vector', 'vectors'),
   ]
-  terminal.print(`${isDry ? 'Would remove' : 'Removed'}: ${parts.join(', ')}.`)
+  terminal.print(`${isDry ? 'Would remove' : 'Removed'}: ${parts.join(', ') || 'nothing was left'}.`)
   if (vectorsLeft === true)
     terminal.print('Their vectors are not in this database; the next memory-cleanup removes them.')
-  if (isErased === false) {
-    terminal.print('Another process reads the file: the text leaves its write-ahead log with the next checkpoint.')
-  }
 }
