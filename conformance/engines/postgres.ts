@@ -26,7 +26,7 @@ export async function postgresHarness(clock: TestClock = new TestClock()): Promi
     url,
     other: view,
     async lossyView() {
-      const wire = await lossyWire(url)
+      const wire = await lossyWire(url, server)
       wires.push(wire)
       const lossy = await connect(`${wire.url}&pool=4`, { clock, migrate: false })
       views.push(lossy)

@@ -28,7 +28,7 @@ export async function redisHarness(clock: TestClock = new TestClock()): Promise<
     url,
     other: view,
     async lossyView() {
-      const wire = await lossyWire(url)
+      const wire = await lossyWire(url, server)
       wires.push(wire)
       const lossy = await connect(wire.url, { clock, migrate: true })
       views.push(lossy)

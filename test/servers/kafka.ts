@@ -42,12 +42,12 @@ let shared: Promise<KafkaServer> | null = null
 /**
  * The broker whose address (`host:port`) is in MILLRACE_TEST_KAFKA, or one that all test processes share: the first call
  * starts it, and it ends when the test run does. Others use it too: take topics and groups of your own (`freshTopic`,
- * `freshName`), and `startKafka` for anything that disturbs a neighbour. With MILLRACE_TEST_KAFKA_SECURE=1 it is one for
+ * `freshName`), and `startKafka` for anything that disturbs a neighbour. With MILLRACE_TEST_SECURE=1 it is one for
  * this process alone, whose URL asks for TLS and SCRAM and whose worker has no more rights than it needs.
  */
 export function kafkaServer(): Promise<KafkaServer> {
   const given = process.env.MILLRACE_TEST_KAFKA
-  if (process.env.MILLRACE_TEST_KAFKA_SECURE === '1') shared ??= joinSecure()
+  if (process.env.MILLRACE_TEST_SECURE === '1') shared ??= joinSecure()
   shared ??= given === undefined || given === '' ? joinShared() : Promise.resolve(serverAt(given))
   return shared
 }

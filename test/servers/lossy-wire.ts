@@ -1,6 +1,9 @@
 /** A wire to a server from which a test lets an answer get lost after the request was carried out. */
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createConnection, createServer, type Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import type { Certificates } from './certificates.ts'
 
 export interface LossyWire {
   /** The server's URL with the wire's port. */
@@ -10,11 +13,21 @@ export interface LossyWire {
   close(): void
 }
 
-export async function lossyWire(serverUrl: string): Promise<LossyWire> {
-  const target = new URL(serverUrl)
+interface SecureServer {
+  /** Its URL without TLS. */
+  readonly url: string
+  readonly engineUrl?: string
+  readonly certificates?: Certificates
+}
+
+/** With TLS the wire itself has the server's certificate: it must read the requests. Behind it there is none. */
+export async function lossyWire(engineUrl: string, secure: SecureServer): Promise<LossyWire> {
+  const target = new URL(secure.engineUrl === undefined ? engineUrl : secure.url)
   const sockets = new Set<Socket>()
   let losesNext: string | null = null
-  const server = createServer((client) => {
+  const server = createServer(async (raw) => {
+    raw.on('error', () => {})
+    const client = secure.certificates === undefined ? raw : await greet(raw, engineUrl, secure.certificates)
     const upstream = createConnection(Number(target.port), target.hostname)
     let losesAnswer = false
     const end = (): void => {
@@ -36,14 +49,14 @@ export async function lossyWire(serverUrl: string): Promise<LossyWire> {
       upstream.write(bytes)
     })
     upstream.on('data', (bytes) => {
-      if (losesAnswer) client.resetAndDestroy()
+      if (losesAnswer) raw.resetAndDestroy()
       else client.write(bytes)
     })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
-  const url = new URL(serverUrl)
+  const url = new URL(engineUrl)
   url.hostname = '127.0.0.1'
   url.port = String(typeof address === 'object' ? address?.port : '')
   return {
@@ -56,4 +69,15 @@ export async function lossyWire(serverUrl: string): Promise<LossyWire> {
       server.close()
     },
   }
+}
+
+/** Clients of Postgres ask for TLS in clear text first, and begin with it when the answer is an S. */
+async function greet(raw: Socket, engineUrl: string, { server }: Certificates): Promise<Socket> {
+  if (engineUrl.startsWith('postgres:')) {
+    await once(raw, 'data')
+    raw.pause()
+    raw.write('S')
+  }
+  const [cert, key] = [readFileSync(server.cert), readFileSync(server.key)]
+  return new TLSSocket(raw, { isServer: true, cert, key })
 }

@@ -2,10 +2,15 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import type { Certificates } from './certificates.ts'
 
 export interface PostgresServer {
   /** Of an administrator, to the database `postgres`; without a schema. */
   readonly url: string
+  /** Of the engines, where it is another. */
+  readonly engineUrl?: string
+  /** Where it does TLS. */
+  readonly certificates?: Certificates
   /** Stops it in an orderly way, or without a goodbye, and starts it again on the same port. Null on a given server. */
   readonly restart: ((how: 'restart' | 'crash') => Promise<void>) | null
   /** Ends it before the process does, and removes its data. A given server is left alone. */
@@ -18,7 +23,7 @@ let shared: Promise<PostgresServer> | null = null
 
 /**
  * The server of this process: the one whose address is in MILLRACE_TEST_POSTGRES, or one of its own, started on the
- * first call. It ends with the process.
+ * first call. It ends with the process. With MILLRACE_TEST_SECURE=1 engines use it over TLS, as a role with few rights.
  */
 export function postgresServer(): Promise<PostgresServer> {
   shared ??= startServer()
@@ -26,6 +31,7 @@ export function postgresServer(): Promise<PostgresServer> {
 }
 
 async function startServer(): Promise<PostgresServer> {
+  if (process.env.MILLRACE_TEST_SECURE === '1') return (await import('./postgres-secure.ts')).startSecurePostgres()
   const given = process.env.MILLRACE_TEST_POSTGRES
   return given === undefined || given === '' ? startPostgres() : { url: given, restart: null, stop: async () => {} }
 }
@@ -71,7 +77,7 @@ let schemas = 0
 export function schemaUrl(server: PostgresServer): { readonly url: string; readonly schema: string } {
   schemas += 1
   const schema = `case_${process.pid}_${schemas}`
-  const url = new URL(server.url)
+  const url = new URL(server.engineUrl ?? server.url)
   url.searchParams.set('schema', schema)
   return { url: url.href, schema }
 }

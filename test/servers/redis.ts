@@ -3,10 +3,15 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { findProgram } from './apt.ts'
+import type { Certificates } from './certificates.ts'
 
 export interface RedisServer {
   /** Without a prefix, such as `redis://127.0.0.1:40123`. */
   readonly url: string
+  /** Of the engines, where it is another. */
+  readonly engineUrl?: string
+  /** Where it does TLS. */
+  readonly certificates?: Certificates
 }
 
 /** A server that one test has for itself, and may do anything to. */
@@ -41,10 +46,12 @@ let shared: Promise<RedisServer> | null = null
 
 /**
  * The server of this process: the one whose address is in MILLRACE_TEST_REDIS, or one of its own, started on the first
- * call. It ends with the process.
+ * call. It ends with the process. With MILLRACE_TEST_SECURE=1 engines use it over TLS, as a user with few rights.
  */
 export function redisServer(): Promise<RedisServer> {
   const given = process.env.MILLRACE_TEST_REDIS
+  if (process.env.MILLRACE_TEST_SECURE === '1')
+    shared ??= import('./redis-secure.ts').then(({ startSecureRedis }) => startSecureRedis())
   shared ??= given === undefined || given === '' ? startRedis() : Promise.resolve({ url: given })
   return shared
 }
@@ -120,7 +127,7 @@ export function prefixUrl(
   server: RedisServer,
   prefix: string = freshPrefix(),
 ): { readonly url: string; readonly prefix: string } {
-  const url = new URL(server.url)
+  const url = new URL(server.engineUrl ?? server.url)
   url.searchParams.set('prefix', prefix)
   return { url: url.href, prefix }
 }

@@ -1,40 +1,26 @@
 import assert from 'node:assert/strict'
-import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { inspect } from 'node:util'
-import { type Certificates, makeCertificates } from '../../../test/servers/certificates.ts'
-import { type PostgresServer, query, schemaUrl, startPostgres } from '../../../test/servers/postgres.ts'
+import type { Certificates } from '../../../test/servers/certificates.ts'
+import { query, schemaUrl, startPostgres } from '../../../test/servers/postgres.ts'
+import { type SecurePostgres, startSecurePostgres } from '../../../test/servers/postgres-secure.ts'
 import { applyMigrations } from '../../engine/open.ts'
 import { isMillraceError } from '../../errors.ts'
 import { defineJob, open } from '../../index.ts'
 import { systemClock } from '../../time/clock.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-postgres-tls-'))
-const NOBODY = 65_534
-let server: PostgresServer
+let server: SecurePostgres
 let certificates: Certificates
 
 before(async () => {
-  certificates = makeCertificates(folder)
-  const { server: own, ca } = certificates
-  // Postgres takes its key only from a file of its own that nobody else reads.
-  chmodSync(folder, 0o755)
-  chmodSync(own.key, 0o600)
-  if (process.getuid?.() === 0) chownSync(own.key, NOBODY, NOBODY)
-  server = await startPostgres(['ssl=on', `ssl_cert_file=${own.cert}`, `ssl_key_file=${own.key}`, `ssl_ca_file=${ca}`])
-  await query(server.url, `create role guarded login superuser password 's3cret'`)
-  await query(server.url, 'create role worker login superuser')
+  server = await startSecurePostgres()
+  certificates = server.certificates
 })
-after(async () => {
-  await server.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+after(() => server.stop())
 
 /** With these parameters, as this role. */
 function urlOf(login: string, parameters: string): string {
-  const { url } = schemaUrl(server)
+  const { url } = schemaUrl({ ...server, engineUrl: server.url })
   return `${url.replace('//postgres@', `//${login}@`)}&${parameters}`
 }
 
@@ -64,9 +50,23 @@ test('with a client certificate', () => {
   return runsOne(urlOf('worker', `sslmode=verify-full&sslrootcert=${ca}&sslcert=${client.cert}&sslkey=${client.key}`))
 })
 
-test('what is not trusted or not bound is refused with what to do, and tells no secret', async () => {
+test('what is not trusted or not bound is refused with what to do, and tells no secret', async (t) => {
   const { ca, strangerCa, stranger } = certificates
+  const expired = await startSecurePostgres('expired')
+  t.after(() => expired.stop())
+  const plain = await startPostgres()
+  t.after(() => plain.stop())
   const wrong: readonly (readonly [url: string, why: RegExp])[] = [
+    [expired.engineUrl, /the certificate of the server has expired; renew it/],
+    [`${plain.url}?sslmode=verify-full&sslrootcert=${ca}`, /the server does no TLS; set ssl=on/],
+    [
+      // Leads to the same server under an address that is not in its certificate.
+      urlOf('guarded:s3cret', `sslmode=verify-full&sslrootcert=${ca}`).replace('127.0.0.1', '0.0.0.0'),
+      /is for another name/,
+    ],
+    ...['prefer', 'require', 'verify-ca'].map(
+      (mode) => [urlOf('guarded:s3cret', `sslmode=${mode}&sslrootcert=${strangerCa}`), /not trusted here/] as const,
+    ),
     [urlOf('guarded:s3cret', 'sslmode=verify-full'), /not trusted here.*sslrootcert=/],
     [urlOf('guarded:s3cret', `sslmode=verify-full&sslrootcert=${strangerCa}`), /not trusted here/],
     [urlOf('guarded:wr0ng-s3cret', `sslmode=verify-full&sslrootcert=${ca}`), /user or password is wrong/],
@@ -77,7 +77,10 @@ test('what is not trusted or not bound is refused with what to do, and tells no 
     ],
     // This role is let in without a password, so nothing is bound.
     [urlOf('postgres', `sslmode=verify-full&sslrootcert=${ca}&channel_binding=require`), /does not bind the login/],
-    [urlOf('guarded:s3cret', `sslmode=verify-full&sslrootcert=${folder}/none`), /sslrootcert names a file that cannot/],
+    [
+      urlOf('guarded:s3cret', `sslmode=verify-full&sslrootcert=/nowhere/ca.pem`),
+      /sslrootcert names a file that cannot/,
+    ],
   ]
   for (const [url, why] of wrong) {
     const error = await open(url).then(
