@@ -125,9 +125,17 @@ const TLS_ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
     /^ERR_TLS_CERT_ALTNAME_INVALID$/,
     'the certificate of the server is for another name; use that name in the URL, or say it with servername= (not for Postgres)',
   ],
-  [/^ERR_SSL_.*(CERTIFICATE|UNKNOWN_CA)/, `the server refused the client certificate; ${CLIENT_CERTIFICATE}`],
+  [
+    /^ERR_SSL_.*(CERTIFICATE|UNKNOWN_CA)/,
+    `the server refused the client certificate, or wants one and got none; ${CLIENT_CERTIFICATE}`,
+  ],
   [/^ERR_(SSL|TLS|OSSL)_/, 'TLS failed; check that the port of the URL is one with TLS, and which versions both speak'],
 ]
+
+/** What to say in place of the message of OpenSSL, which is about its source. Null for other codes. */
+export function tlsText(code: string): string | null {
+  return /^ERR_(SSL|OSSL)_/.test(code) ? code : null
+}
 
 /** What to do about a failure of TLS, by its code. Null for other codes. */
 export function tlsAdvice(code: string): string | null {

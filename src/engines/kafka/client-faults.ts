@@ -30,11 +30,11 @@ const KAFKA_ADVICE: Readonly<Record<string, Advice>> = {
   ],
   GROUP_AUTHORIZATION_FAILED: [
     'ERR_STORAGE_READONLY',
-    `this user lacks the right Read on the group; give it with kafka-acls.sh, ${RIGHTS}`,
+    `this user lacks the right Read on the group of the URL (?group=); give it with kafka-acls.sh, ${RIGHTS}`,
   ],
   CLUSTER_AUTHORIZATION_FAILED: [
     'ERR_STORAGE_READONLY',
-    `this user lacks a right on the cluster; give it with kafka-acls.sh, ${RIGHTS}`,
+    `this user lacks a right on the cluster, such as DescribeConfigs; give it with kafka-acls.sh, ${RIGHTS}`,
   ],
   SASL_AUTHENTICATION_FAILED: [
     'ERR_STORAGE_OPEN',

@@ -1,4 +1,4 @@
-import { tlsAdvice } from '../../engine/secure-url.ts'
+import { tlsAdvice, tlsText } from '../../engine/secure-url.ts'
 import { EngineError, type ErrorCode, isMillraceError, type MillraceError } from '../../errors.ts'
 
 function codeOf(error: unknown): string {
@@ -118,7 +118,7 @@ function adviceFor(error: unknown): readonly [code: ErrorCode, advice: string] {
 /** A refused connection to a host with two addresses is one AggregateError with an empty message. */
 function textOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(textOf).join('; ')
-  return error instanceof Error ? error.message : String(error)
+  return tlsText(codeOf(error)) ?? (error instanceof Error ? error.message : String(error))
 }
 
 /** Turns errors of the driver into coded ones. Millrace's own pass through. */

@@ -78,7 +78,7 @@ export class RedisDatabase {
         throw error
       })
     } catch (error) {
-      throw toEngineError(error, script.name)
+      throw toEngineError(error, script.name, script.lua)
     }
   }
 

@@ -96,9 +96,10 @@ export async function clientFor(address: RedisAddress): Promise<RedisClient> {
     throw new EngineError('ERR_MODULE_MISSING', 'To use Redis: npm install bullmq@6 ioredis', { cause: error })
   })
   const { host, port, db, username, tls } = address
-  const password = typeof address.password === 'function' ? address.password() : address.password
+  const secret = address.password
+  const password = typeof secret === 'function' ? secret() : secret
   const servername = tls === null ? null : servernameOf(tls, host)
-  return new Redis({
+  const client = new Redis({
     host,
     port,
     db,
@@ -110,6 +111,30 @@ export async function clientFor(address: RedisAddress): Promise<RedisClient> {
     ...(password !== null && { password }),
     ...(tls !== null && { tls: Object.assign(tlsOptions(tls), servername !== null && { servername }) }),
   }) as unknown as RedisClient
+  return typeof secret === 'function' ? rereading(client, secret) : client
+}
+
+/**
+ * The driver looks at its options for every connection, and copies their values for a duplicate. A file that is missing at
+ * that moment must not throw in the middle of the driver: the last password is used.
+ */
+function rereading(client: RedisClient, secret: () => string): RedisClient {
+  const duplicate = client.duplicate.bind(client)
+  let password = secret()
+  const get = (): string => {
+    try {
+      password = secret()
+    } catch {
+      // As it last was.
+    }
+    return password
+  }
+  client.duplicate = (options) => {
+    const copy = duplicate(options)
+    Object.defineProperty(copy.options, 'password', { get, enumerable: true })
+    return copy
+  }
+  return client
 }
 
 const METHODS = ['connect', 'disconnect', 'duplicate', 'call', 'defineCommand', 'on']

@@ -1,4 +1,4 @@
-import { tlsAdvice } from '../../engine/secure-url.ts'
+import { tlsAdvice, tlsText } from '../../engine/secure-url.ts'
 import { EngineError, type ErrorCode, fieldOf, isError, isMillraceError, type MillraceError } from '../../errors.ts'
 
 function codeOf(error: unknown): string {
@@ -9,7 +9,7 @@ function codeOf(error: unknown): string {
 /** A refused connection to a name with two addresses is an AggregateError without a message. */
 function textOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(textOf).join('; ')
-  return error instanceof Error ? error.message : String(error)
+  return tlsText(codeOf(error)) ?? (error instanceof Error ? error.message : String(error))
 }
 
 /** The driver refused it before it was sent: repeating it is safe. */
@@ -38,6 +38,8 @@ export function isNotYet(error: unknown): boolean {
 }
 
 const UNKNOWN = 'the connection was lost; whether this call happened is unknown'
+const DENIED = /\bNOPERM\b|no permissions|can't run this command/i
+const GRANT = 'grant it: ACL SETUSER <user> ~<prefix>:* &<prefix>:* +@all -@admin -@dangerous +info'
 const NO_CLUSTER = 'a Redis Cluster is not supported; give the address of a single primary'
 
 /** By the message of the server or the driver. In scripts of Redis 6 the server's error code is inside the text. */
@@ -60,11 +62,7 @@ const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: stri
     'ERR_STORAGE_OPEN',
     'the user or password is wrong; in a URL, write special characters as %XX',
   ],
-  [
-    /\bNOPERM\b|no permissions|can't run this command/i,
-    'ERR_STORAGE_OPEN',
-    `this user lacks a permission; grant it: ACL SETUSER <user> ~<prefix>:* &<prefix>:* +@all -@dangerous +info`,
-  ],
+  [DENIED, 'ERR_STORAGE_OPEN', `this user lacks a permission; ${GRANT}`],
   [/\b(MOVED|ASK|CLUSTERDOWN|CROSSSLOT)\b/, 'ERR_STORAGE_OPEN', NO_CLUSTER],
   [/\b(LOADING|MASTERDOWN|TRYAGAIN)\b/, 'ERR_STORAGE_BUSY', 'the server is loading its data; try again in a moment'],
   [/^BUSY\b/, 'ERR_STORAGE_BUSY', 'a script of another client runs too long on this server; find it with SLOWLOG'],
@@ -106,10 +104,21 @@ function withoutArguments(error: unknown): unknown {
   return error
 }
 
-/** Turns any other error into a coded one. Coded errors pass through. */
-export function toEngineError(error: unknown, during: string): MillraceError {
+/** The command that this user may not run. Of a script, Redis names the line and not the command. */
+function deniedCommand(error: unknown, lua: string): string | null {
+  const text = textOf(error)
+  if (!DENIED.test(text)) return null
+  const line = Number(/user_script:(\d+)/.exec(text)?.[1] ?? 0)
+  const found = /run the '(\S+)' command/.exec(text) ?? /call\(\s*["'](\w+)/i.exec(lua.split('\n')[line - 1] ?? '')
+  return found?.[1]?.toLowerCase() ?? null
+}
+
+/** Turns any other error into a coded one. Coded errors pass through. `lua`: the script that was run. */
+export function toEngineError(error: unknown, during: string, lua = ''): MillraceError {
   if (isMillraceError(error)) return error
-  const [code, advice] = adviceFor(error)
+  const denied = deniedCommand(error, lua)
+  const [code, known] = adviceFor(error)
+  const advice = denied === null ? known : `this user lacks the permission for '${denied}'; ${GRANT}`
   // The driver's message about its retries would send a reader looking for a setting.
   const said = advice === UNKNOWN ? '' : `${textOf(error)}; `
   return new EngineError(code, `Redis: ${during}: ${said}${advice}`, { cause: withoutArguments(error) })

@@ -18,7 +18,7 @@ export interface RedisAddress {
   readonly port: number
   readonly db: number
   readonly username: string | null
-  /** A function is asked when the engine is opened. */
+  /** A function is asked for every connection. */
   readonly password: string | (() => string) | null
   /** Null: without. */
   readonly tls: TlsFiles | null

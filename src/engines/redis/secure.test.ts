@@ -1,57 +1,54 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { createServer } from 'node:tls'
 import { inspect } from 'node:util'
-import { Redis } from 'ioredis'
-import { findProgram } from '../../../test/servers/apt.ts'
-import { type Certificates, makeCertificates } from '../../../test/servers/certificates.ts'
-import { freePort } from '../../../test/servers/free-port.ts'
-import { type OwnRedis, startRedis, withRedis } from '../../../test/servers/redis.ts'
+import type { Certificates } from '../../../test/servers/certificates.ts'
+import { withRedis } from '../../../test/servers/redis.ts'
+import { type SecureRedis, startSecureRedis } from '../../../test/servers/redis-secure.ts'
 import { isMillraceError } from '../../errors.ts'
-import { defineJob, open } from '../../index.ts'
+import { defineJob, type Mill, open } from '../../index.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-redis-tls-'))
-let server: OwnRedis
+const folder = mkdtempSync(join(tmpdir(), 'millrace-redis-secrets-'))
+let server: SecureRedis
 let certificates: Certificates
 let address = ''
 
 before(async () => {
-  certificates = makeCertificates(folder)
-  const port = await freePort()
-  address = `127.0.0.1:${port}`
-  const { server: own, ca } = certificates
-  server = await startRedis({
-    settings: {
-      'tls-port': String(port),
-      'tls-cert-file': own.cert,
-      'tls-key-file': own.key,
-      'tls-ca-cert-file': ca,
-      'tls-auth-clients': 'optional',
-    },
-  })
-  // As docs/operating-redis.md has it.
-  const rights = ['on', '>s3cret', '~bull:*', '&bull:*', '+@all', '-@admin', '-@dangerous', '+info']
-  await withRedis(server.url, (redis) => redis.call('ACL', 'SETUSER', 'worker', ...rights))
-  await withRedis(server.url, (redis) =>
-    redis.call('ACL', 'SETUSER', 'guest', 'on', '>s3cret', '+ping', '+info', '+client'),
-  )
+  server = await startSecureRedis()
+  certificates = server.certificates
+  address = server.secure
 })
 after(async () => {
   await server.end()
   rmSync(folder, { recursive: true, force: true })
 })
 
-async function runsOne(t: TestContext, target: Parameters<typeof open>[0]): Promise<void> {
+function allow(user: string, ...rules: readonly string[]): Promise<unknown> {
+  return withRedis(server.url, (redis) => redis.call('ACL', 'SETUSER', user, 'reset', 'on', '>s3cret', ...rules))
+}
+
+async function runsOne(t: TestContext, target: string): Promise<void> {
   const mill = await open(target)
   t.after(() => mill.close())
   const job = defineJob({ type: 'over-the-wire', run: async () => 'done' })
   await mill.work([job])
   const { id } = await mill.enqueue(job, { n: 1 })
   assert.equal(await mill.result(id, { timeout: '30s' }), 'done')
+}
+
+/** One that speaks TLS 1.0 and nothing newer. */
+async function agedServer(t: TestContext): Promise<number> {
+  const [cert, key] = [readFileSync(certificates.server.cert), readFileSync(certificates.server.key)]
+  const versions = { minVersion: 'TLSv1', maxVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' } as const
+  const aged = createServer({ cert, key, ...versions }).listen(0, '127.0.0.1')
+  t.after(() => aged.close())
+  await once(aged, 'listening')
+  const found = aged.address()
+  return typeof found === 'object' && found !== null ? found.port : 0
 }
 
 describe('Redis over TLS with an ACL user', { timeout: 120_000 }, () => {
@@ -67,14 +64,24 @@ describe('Redis over TLS with an ACL user', { timeout: 120_000 }, () => {
     await runsOne(t, `rediss://worker@${address}?ca=${ca}&cert=${client.cert}&key=${client.key}&passwordFile=${path}`)
   })
 
-  test('what is not trusted or may not log in says what to do, and no secret', async () => {
+  test('what is not trusted or may not log in says what to do, and no secret', async (t) => {
     const { ca, strangerCa } = certificates
+    await allow('guest', '+ping', '+info', '+client')
+    const expired = await startSecureRedis('expired')
+    t.after(() => expired.end())
     const wrong: readonly (readonly [url: string, why: RegExp])[] = [
       [`rediss://worker:s3cret@${address}`, /not trusted here.*ca=/],
       [`rediss://worker:s3cret@${address}?ca=${strangerCa}`, /not trusted here/],
       [`rediss://worker:s3cret@${address}?ca=${ca}&servername=elsewhere`, /is for another name/],
       [`rediss://worker:wr0ng-s3cret@${address}?ca=${ca}`, /user or password is wrong/],
-      [`rediss://guest:s3cret@${address}?ca=${ca}`, /lacks a permission.*ACL SETUSER/],
+      [`rediss://guest:s3cret@${address}?ca=${ca}`, /lacks the permission for 'evalsha'.*ACL SETUSER/],
+      [expired.engineUrl, /certificate of the server has expired/],
+      [`rediss://127.0.0.1:${server.port}?ca=${ca}&timeout=1000`, /whether it is redis: or rediss:/],
+      [
+        `rediss://127.0.0.1:${await agedServer(t)}?ca=${ca}`,
+        /^Redis: connecting: ERR_SSL_\w+; TLS failed; .* which versions/,
+      ],
+      [`redis://worker:s3cret@${address}`, /whether it is redis: or rediss:/],
       [`rediss://${address}?ca=${folder}/none.pem`, /ca names a file that cannot be read/],
       [`rediss://worker@${address}?ca=${ca}&passwordEnv=MILLRACE_NO_SUCH`, /which is not set/],
     ]
@@ -90,20 +97,33 @@ describe('Redis over TLS with an ACL user', { timeout: 120_000 }, () => {
   })
 })
 
-test('a Sentinel is refused by its address, and an ioredis client that asks it is taken', async (t) => {
-  const program = findProgram('redis-server', 'redis-server') ?? ''
-  const port = await freePort()
-  const file = join(folder, 'sentinel.conf')
-  writeFileSync(file, `port ${port}\nbind 127.0.0.1\nsentinel monitor jobs 127.0.0.1 ${server.port} 1\n`)
-  const sentinel = spawn(program, [file, '--sentinel'], { stdio: ['ignore', 'pipe', 'ignore'], cwd: folder })
-  t.after(async () => {
-    sentinel.kill()
-    await once(sentinel, 'exit')
+test('a command that a script may not run is named', async (t) => {
+  await allow('some', '~bull:*', '&bull:*', '+@all', '-@admin', '-@dangerous', '+info', '-zadd')
+  const mill = await open(`rediss://some:s3cret@${address}?ca=${certificates.ca}`)
+  t.after(() => mill.close())
+  const enqueued = mill.enqueue(defineJob({ type: 'denied' }), { n: 1 }, { delay: '1h' })
+  await assert.rejects(enqueued, { code: 'ERR_STORAGE_OPEN', message: /lacks the permission for 'zadd'; grant it/ })
+})
+
+/** A call that was on its way when the connection broke is rejected; the next one waits for a connection. */
+async function answers(mill: Mill): Promise<void> {
+  await mill.engine.ping().catch(() => mill.engine.ping())
+}
+
+test('a password that changes is taken from its file at the next connection', async (t) => {
+  const path = join(folder, 'rotating')
+  writeFileSync(path, 's3cret\n')
+  await allow('rotating', '~bull:*', '&bull:*', '+@all', '-@admin', '-@dangerous', '+info')
+  const mill = await open(`rediss://rotating@${address}?ca=${certificates.ca}&passwordFile=${path}`)
+  t.after(() => mill.close())
+  writeFileSync(path, 'changed')
+  await withRedis(server.url, async (redis) => {
+    await redis.call('ACL', 'SETUSER', 'rotating', 'resetpass', '>changed')
+    await redis.call('CLIENT', 'KILL', 'USER', 'rotating')
   })
-  for await (const chunk of sentinel.stdout) if (String(chunk).includes('monitor master')) break
-  const refused = { code: 'ERR_STORAGE_OPEN', message: /this is a Sentinel.*'sentinels'/ }
-  await assert.rejects(open(`redis://127.0.0.1:${port}`), refused)
-  const client = new Redis({ sentinels: [{ host: '127.0.0.1', port }], name: 'jobs', lazyConnect: true })
-  t.after(() => client.disconnect())
-  await runsOne(t, client)
+  await answers(mill)
+  // A file that is missing for a moment leaves the last password in use.
+  rmSync(path)
+  await withRedis(server.url, (redis) => redis.call('CLIENT', 'KILL', 'USER', 'rotating'))
+  await answers(mill)
 })
