@@ -2,7 +2,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Api, type Problem } from './api/client.ts'
 import { AccessContext } from './api/context.ts'
 import type { Session } from './api/shapes.ts'
-import { keepToken, OtherTabs, readToken } from './api/token.ts'
+import { isSendable, keepToken, OtherTabs, readToken } from './api/token.ts'
 import { LiveContext } from './live/context.ts'
 import { Live } from './live/live.ts'
 import { pause } from './live/pause.ts'
@@ -56,8 +56,12 @@ function useGate() {
   const api = useMemo(() => new Api({ root, token: readToken, onUnauthorized: askForToken }), [askForToken])
   const knock = useCallback(async () => {
     const result = await api.call('showSession', {})
-    if (result.ok) setGate({ at: 'open', session: result.value })
-    else if (result.problem.status !== 401) setGate({ at: 'shut', problem: result.problem })
+    if (result.ok) {
+      setGate({ at: 'open', session: result.value })
+      const token = readToken()
+      // Not before: a wrong one would be refused in every tab.
+      if (token !== null) tabs.current?.give(token)
+    } else if (result.problem.status !== 401) setGate({ at: 'shut', problem: result.problem })
   }, [api])
   useEffect(() => {
     const others = new OtherTabs(root, {
@@ -94,9 +98,12 @@ export function App() {
 
   if (gate.at === 'token') {
     const onToken = (token: string): void => {
-      keepToken(token)
-      void knock()
-      tabs.current?.give(token)
+      if (isSendable(token)) {
+        keepToken(token)
+        void knock()
+      } else {
+        setGate({ at: 'token', wasRefused: true })
+      }
     }
     return <TokenPrompt wasRefused={gate.wasRefused} onToken={onToken} />
   }

@@ -46,7 +46,9 @@ test('gives no value without a schema, and none that is long', async () => {
   const unknown = await noted(payload, { ...payload, id: 2, 'a/b~c': 1 }, [])
   assert.deepEqual(unknown.changed, [{ path: '/id' }, { path: '/a~1b~0c' }])
   const long = await noted({ ...payload, note: 'x'.repeat(500) }, { ...payload, note: 'y' })
-  assert.deepEqual(long.changed, [{ path: '/note', after: 'y' }])
+  assert.deepEqual(long.changed, [{ path: '/note', after: 'y', long: ['before'] }])
+  const secret = await noted({ ...payload, pin: 'x'.repeat(500) }, payload)
+  assert.deepEqual(secret.changed, [{ path: '/pin' }], 'also how long a secret is is not told')
 })
 
 test('a password by its name is a secret, whatever the schema says of the rest', async () => {

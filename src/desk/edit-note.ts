@@ -59,6 +59,7 @@ interface Side {
   readonly shown: unknown
 }
 
+const SIDES = ['before', 'after'] as const
 const ABSENT: Side = { raw: undefined, shown: undefined }
 
 class Changes {
@@ -85,9 +86,15 @@ class Changes {
   #add(path: string, [before, after]: readonly [Side, Side]): void {
     this.#count += 1
     if (this.#parts.length >= PARTS_MAX) return
-    const shown = (name: 'before' | 'after', { shown: value }: Side) =>
-      this.#withValues && value !== undefined && canonicalJson(value).length <= VALUE_CHARS_MAX ? { [name]: value } : {}
-    this.#parts.push({ path, ...shown('before', before), ...shown('after', after) })
+    const kept: { before?: unknown; after?: unknown } = {}
+    const long: (typeof SIDES)[number][] = []
+    for (const side of SIDES) {
+      const { shown } = { before, after }[side]
+      if (!this.#withValues || shown === undefined) continue
+      if (canonicalJson(shown).length <= VALUE_CHARS_MAX) kept[side] = shown
+      else long.push(side)
+    }
+    this.#parts.push({ path, ...kept, ...(long.length > 0 && { long }) })
   }
 }
 

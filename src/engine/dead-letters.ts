@@ -52,6 +52,8 @@ export interface ChangedPart {
   readonly path: string
   readonly before?: unknown
   readonly after?: unknown
+  /** The sides that are left out because they are long. One that is left out otherwise was absent. */
+  readonly long?: readonly ('before' | 'after')[]
 }
 
 export const DESK_ACTIONS = ['replay', 'discard', 'undo', 'purge', 'erase'] as const

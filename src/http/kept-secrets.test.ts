@@ -44,6 +44,67 @@ test('a placeholder at its own place keeps the stored value, and what was typed 
   })
 })
 
+test('items that were left alone keep their secrets when others are added or removed', () => {
+  const { value } = redaction.payload('order', JSON.stringify(stored))
+  const shown = Object(value)
+  const [ann, bob] = shown.cards
+  const cy = { holder: 'Cy', number: '4333' }
+  const [storedAnn, storedBob] = stored.cards
+  for (const [cards, expected] of [
+    [
+      [ann, bob, cy],
+      [...stored.cards, cy],
+    ],
+    [
+      [cy, ann, bob],
+      [cy, ...stored.cards],
+    ],
+    [
+      [ann, cy, bob],
+      [storedAnn, cy, storedBob],
+    ],
+    [[bob], [storedBob]],
+    [
+      [{ number: REDACTED, holder: 'Bob' }, cy, cy],
+      [storedBob, cy, cy],
+    ],
+    [[], []],
+  ]) {
+    assert.deepEqual(kept({ ...shown, cards }).payload, { ...stored, cards: expected })
+  }
+  const codes = defineJob({ type: 'codes', payload: z.object({ codes: z.array(secret) }) })
+  const keptCodes = (edited: readonly string[]) =>
+    keepSecrets(new Redaction([codes]), { type: 'codes', payload: '{"codes":["a","b"]}' }, { codes: edited }).payload
+  assert.deepEqual(keptCodes([REDACTED, REDACTED, 'c']), { codes: ['a', 'b', 'c'] })
+  assert.deepEqual(keptCodes(['c', REDACTED]), { codes: ['c', 'b'] })
+  assert.deepEqual(keptCodes([REDACTED]), { codes: [REDACTED] }, 'nobody knows which one is left')
+})
+
+test('a secret does not come to a place where it would be shown', () => {
+  const pair = defineJob({
+    type: 'pair',
+    payload: z.object({
+      pair: z
+        .tuple([z.object({ is: z.string().meta({ writeOnly: true }) }), z.object({ is: z.string() })])
+        .rest(z.any()),
+    }),
+  })
+  const both = new Redaction([pair])
+  const text = JSON.stringify({ pair: [{ is: 'hidden' }, { is: 'seen' }] })
+  const edited = { pair: [{ is: 'first' }, { is: REDACTED }, { is: 'seen' }] }
+  assert.doesNotMatch(JSON.stringify(keepSecrets(both, { type: 'pair', payload: text }, edited).payload), /hidden/)
+})
+
+test('long lists are compared in little time', () => {
+  const cards = Array.from({ length: 20_000 }, (_, n) => ({ holder: `h${n}`, number: '1' }))
+  const payload = JSON.stringify({ ...stored, cards })
+  const edited = cards.map(({ holder }) => ({ holder: `${holder}x`, number: REDACTED }))
+  const startedAt = performance.now()
+  const { secrets } = keepSecrets(redaction, { type: 'order', payload }, { ...stored, cards: edited })
+  assert.equal(secrets.length, cards.length)
+  assert.ok(performance.now() - startedAt < 30_000, `${performance.now() - startedAt} ms`)
+})
+
 test('a placeholder at another place, or in a list whose items have moved, keeps nothing', () => {
   const { value: shown } = redaction.payload('order', JSON.stringify(stored))
   const [ann, bob] = Object(shown).cards
@@ -54,7 +115,8 @@ test('a placeholder at another place, or in a list whose items have moved, keeps
     { ...Object(shown), __proto__: null, constructor: REDACTED },
     // The number of one card must not become that of another.
     { ...Object(shown), cards: [bob, ann] },
-    { ...Object(shown), cards: [bob] },
+    { ...Object(shown), cards: [ann, ann, bob] },
+    { ...Object(shown), cards: [{ holder: 'Anna', number: REDACTED }] },
     { ...Object(shown), cards: [ann, bob, { holder: 'Cy', number: REDACTED }] },
     REDACTED,
     [REDACTED],
@@ -92,7 +154,11 @@ test('a letter with a secret is mended without retyping it, and only from the le
   // The other letter has no such secret, so there is nothing to keep.
   const refused = await send('replayDeadLetter', { params: { id: other }, body: { payload } })
   assert.deepEqual([refused.status, refused.body.code], [400, 'ERR_REQUEST_INVALID'])
-  assert.match(refused.body.message ?? '', /put the value there/)
+  assert.match(refused.body.message ?? '', /at 'pin' '\[redacted\]'.*type the value/)
+  assert.deepEqual(
+    refused.body.issues?.map(({ path }) => path),
+    ['body.payload.pin'],
+  )
   const unknown = await send('replayDeadLetter', { params: { id: 'none' }, body: { payload } })
   assert.equal(unknown.status, 404)
   await ask('replayDeadLetter', { params: { id }, body: { payload, reason: 'mended' } })

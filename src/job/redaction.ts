@@ -167,12 +167,16 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
+export function isPlaceholder(value: unknown): boolean {
+  return value === REDACTED || value === TOO_DEEP
+}
+
 /** Whether a payload still has a placeholder, which would be stored as the value. */
 export function hasPlaceholder(payload: unknown): boolean {
   const left: unknown[] = [payload]
   while (left.length > 0) {
     const value = left.pop()
-    if (value === REDACTED || value === TOO_DEEP) return true
+    if (isPlaceholder(value)) return true
     if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) left.push(part)
   }
   return false

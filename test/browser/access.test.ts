@@ -21,10 +21,23 @@ test('a token is asked for, a wrong one refused, and a role sees what it may do'
     await page.getByRole('textbox', { name: 'Token' }).fill(token)
     await page.getByRole('button', { name: 'Open' }).click()
   }
+  const other = await page.context().newPage()
+  const refusals: string[] = []
+  other.on('response', (response) => void (response.status() === 401 && refusals.push(response.url())))
+  await other.goto(page.url())
+  await other.getByRole('textbox', { name: 'Token' }).waitFor()
+  const isRefused = page.getByRole('alert').filter({ hasText: 'The server does not know this token.' })
   await give('not-a-token-of-this-server')
-  await page.getByRole('alert').filter({ hasText: 'The server does not know this token.' }).waitFor()
+  await isRefused.waitFor()
+  // As a chat or a PDF hands it over. Browsers cannot send it at all.
+  await give('viewer–0123456789abcdef…')
+  await isRefused.waitFor()
+  await page.reload()
   await give(TOKENS[0].token)
   await page.getByText('vera · viewer (may look, not act)').waitFor()
+  // Another tab got the token that was right, and heard nothing of the others.
+  await other.getByText('vera · viewer').waitFor()
+  assert.equal(refusals.length, 1, refusals.join(', '))
   const pause = page.getByRole('button', { name: 'Pause greet' })
   await pause.waitFor()
   assert.equal(await pause.isDisabled(), true)

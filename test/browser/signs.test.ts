@@ -13,13 +13,18 @@ const serve = useDashboard()
 const pay = defineJob({
   type: 'pay',
   attempts: 1,
-  payload: z.object({ amount: z.number(), currency: z.string(), pin: z.string().meta({ writeOnly: true }) }),
+  payload: z.object({
+    amount: z.number(),
+    currency: z.string(),
+    note: z.string(),
+    pin: z.string().meta({ writeOnly: true }),
+  }),
   run({ payload }) {
     if (payload.currency !== 'EUR') throw new NonRetryable(`the currency '${payload.currency}' is unknown`)
     return payload.pin === '4711' ? 'paid with the right pin' : 'a wrong pin'
   },
 })
-const WRONG = { amount: 12, currency: 'EURO', pin: '4711' }
+const WRONG = { amount: 12, currency: 'EURO', note: 'urgent', pin: '4711' }
 
 test('a letter with a secret is mended without retyping it, and the pages show that its payload was edited', async (t) => {
   const { mill, visit } = await serve(t, { jobs: [pay] })
@@ -37,16 +42,19 @@ test('a letter with a secret is mended without retyping it, and the pages show t
   await payload.fill(text.replace('"EURO"', '"[redacted]"'))
   await page.getByRole('button', { name: 'Replay with this payload' }).click()
   await page.getByRole('alert').filter({ hasText: '[redacted]' }).waitFor()
-  await payload.fill(text.replace('EURO', 'EUR'))
+  await page.getByRole('alert').getByText('currency', { exact: true }).waitFor()
+  await payload.fill(text.replace('EURO', 'EUR').replace('urgent', 'n'.repeat(500)))
   await page.getByRole('textbox', { name: 'Reason (optional)' }).fill('a typo')
   await page.getByRole('button', { name: 'Replay with this payload' }).click()
   await page.getByRole('region', { name: 'result' }).filter({ hasText: 'paid with the right pin' }).waitFor()
 
   const edited = page.getByText('Its payload was edited')
   await edited.waitFor()
+  await page.getByText('“a typo”').first().waitFor()
   await page.getByRole('row').filter({ hasText: 'replayed, payload edited' }).waitFor()
   const changes = page.getByRole('list', { name: 'What was edited' }).first()
   await changes.getByRole('listitem').filter({ hasText: 'currency "EURO" → "EUR"' }).waitFor()
+  await changes.getByRole('listitem').filter({ hasText: 'note "urgent" → a long value' }).waitFor()
   assert.equal(await page.getByText('4711').count(), 0)
   await page.goto(`${new URL(page.url()).origin}/#/audit`)
   await page.getByRole('row').filter({ hasText: 'replayed, payload edited' }).filter({ hasText: 'currency' }).waitFor()

@@ -24,6 +24,11 @@ export function keepToken(token: string | null): void {
   }
 }
 
+/** A browser sends no other characters in a header: every request would fail as if there were no server. */
+export function isSendable(token: string): boolean {
+  return /^[\x21-\x7e]+$/.test(token)
+}
+
 export interface TokenListeners {
   /** Another tab has handed over its token, and this one had none. */
   readonly onToken: () => void

@@ -3,32 +3,9 @@ import { JobId } from '../parts/id.tsx'
 import { Card } from '../parts/page.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { Ago } from '../parts/time.tsx'
+import { auditWord, isReason } from './audit-words.ts'
 import { EditedParts } from './edited-payload.tsx'
 import { editOf } from './payload-edit.ts'
-
-const ACTIONS: Readonly<Record<string, string>> = {
-  replay: 'replayed',
-  discard: 'discarded',
-  undo: 'undid the discard of',
-  purge: 'purged',
-  enqueue: 'enqueued',
-  cancel: 'cancelled',
-  retry: 'retried',
-  pause: 'paused',
-  resume: 'resumed',
-  'schedule-change': 'changed schedule',
-  'schedule-pause': 'paused schedule',
-  'schedule-resume': 'resumed schedule',
-  'schedule-run': 'ran schedule',
-  'webhook-enable': 'enabled webhook',
-  'webhook-disable': 'disabled webhook',
-  'webhook-test': 'tested webhook',
-  'webhook-redeliver': 'redelivered webhook',
-  'schedule-remove': 'removed schedule',
-  forget: 'forgot',
-}
-
-export const AUDIT_WORDS = Object.keys(ACTIONS)
 
 const WHEN: Column<AuditEntry> = { key: 'when', title: 'When', cell: ({ atMs }) => <Ago atMs={atMs} /> }
 const WHO: Column<AuditEntry> = { key: 'who', title: 'Who', cell: ({ who }) => <strong>{who}</strong> }
@@ -37,7 +14,7 @@ const DID: Column<AuditEntry> = {
   title: 'Did',
   cell: (entry) => (
     <div>
-      {ACTIONS[entry.action] ?? entry.action}
+      {auditWord(entry.action)}
       {editOf(entry) !== null && ', payload edited'}
       <EditedParts entry={entry} />
     </div>
@@ -55,17 +32,11 @@ const WHAT: Column<AuditEntry> = {
     </>
   ),
 }
-/** Without a reason the name of the action is stored. */
-function isReason(reason: string, action: string): boolean {
-  return reason !== '' && reason !== action && reason !== `${action}d`
-}
-
 const WHY: Column<AuditEntry> = {
   key: 'why',
   title: 'Why',
   wide: true,
-  cell: ({ reason, action }) =>
-    isReason(reason, action) ? <span>{reason}</span> : <span class="quiet">no reason given</span>,
+  cell: (entry) => (isReason(entry) ? <span>{entry.reason}</span> : <span class="quiet">no reason given</span>),
 }
 
 interface AuditListProps {

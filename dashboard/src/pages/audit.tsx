@@ -8,7 +8,8 @@ import { Pagination, useTrail } from '../parts/pages.tsx'
 import { Answered, EmptyState } from '../parts/states.tsx'
 import { type Route, routeTo } from '../router/route.ts'
 import { replaceRoute } from '../router/use-route.ts'
-import { AUDIT_WORDS, AuditList } from './audit-list.tsx'
+import { AuditList } from './audit-list.tsx'
+import { AUDIT_ACTIONS } from './audit-words.ts'
 
 interface AuditFilter {
   readonly who: string | undefined
@@ -25,7 +26,10 @@ export function AuditPage({ query }: { readonly query: Route['query'] }) {
   useFresh(entries.reload, { on: ['operation'], atMostEveryMs: 3_000, everyMs: trail.page === 1 ? 10_000 : null })
   const isFiltered = Object.values(filter).some((value) => value !== undefined)
   return (
-    <PageFrame title="Audit" lead="What was done by hand: who, when, why, and to what. No entry is ever changed.">
+    <PageFrame
+      title="Audit"
+      lead="What was done by hand: who, when, why, and to what. Entries stay; erasing a job removes what they say about it."
+    >
       <AuditFilters filter={filter} />
       <Answered of={entries}>
         {({ items }) =>
@@ -59,7 +63,7 @@ function AuditFilters({ filter }: { readonly filter: AuditFilter }) {
           onChange={(event) => change({ action: event.currentTarget.value })}
         >
           <option value="">All</option>
-          {AUDIT_WORDS.map((action) => (
+          {AUDIT_ACTIONS.map((action) => (
             <option key={action} value={action}>
               {action}
             </option>

@@ -1,11 +1,14 @@
 import type { AuditEntry } from '../api/shapes.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Ago } from '../parts/time.tsx'
+import { isReason } from './audit-words.ts'
 import { type EditedPart, editOf } from './payload-edit.ts'
 
 const VALUE_CHARS_MAX = 60
 
-function shown(value: unknown): string {
+function shown({ long, ...sides }: EditedPart, side: 'before' | 'after'): string {
+  if (long.includes(side)) return 'a long value'
+  const value = sides[side]
   const text = value === undefined ? 'nothing' : JSON.stringify(value)
   return text.length <= VALUE_CHARS_MAX ? text : `${text.slice(0, VALUE_CHARS_MAX - 1)}…`
 }
@@ -26,22 +29,17 @@ export function EditedParts({ entry }: { readonly entry: AuditEntry }) {
   )
 }
 
-function Part({ part: { path, before, after } }: { readonly part: EditedPart }) {
-  const isHidden = before === undefined && after === undefined
+function Part({ part }: { readonly part: EditedPart }) {
+  const isHidden = part.before === undefined && part.after === undefined && part.long.length === 0
   return (
     <>
-      <code>{path === '' ? 'the whole payload' : path}</code>
-      {!isHidden && (
-        <span class="quiet">
-          {' '}
-          {shown(before)} → {shown(after)}
-        </span>
-      )}
+      <code>{part.path === '' ? 'the whole payload' : part.path}</code>{' '}
+      <span class="quiet">{isHidden ? 'not shown' : `${shown(part, 'before')} → ${shown(part, 'after')}`}</span>
     </>
   )
 }
 
-/** Above a payload that is not the one that was enqueued: who edited it, when and what. */
+/** Above a payload that is not the one that was enqueued: who edited it, when, why and what. */
 export function EditNotice({ audit }: { readonly audit: readonly AuditEntry[] }) {
   const edits = audit.filter((entry) => editOf(entry) !== null)
   // The newest is first.
@@ -53,6 +51,7 @@ export function EditNotice({ audit }: { readonly audit: readonly AuditEntry[] })
       <div>
         <strong>Its payload was edited{edits.length > 1 && ` ${edits.length} times, at last`}</strong> by {last.who}{' '}
         <Ago atMs={last.atMs} />
+        <p>{isReason(last) ? <>“{last.reason}”</> : <span class="quiet">no reason given</span>}</p>
         <EditedParts entry={last} />
       </div>
     </div>

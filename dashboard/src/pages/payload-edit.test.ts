@@ -7,23 +7,30 @@ test('an edit is found in the payloads before and after', () => {
   const after = { payload: { currency: 'EUR', pin: '[redacted]', items: [{ n: 1 }, { n: 3 }], note: 'x' } }
   assert.deepEqual(editOf({ before, after }), {
     parts: [
-      { path: 'currency', before: 'EURO', after: 'EUR' },
-      { path: 'items.1.n', before: 2, after: 3 },
-      { path: 'note', before: undefined, after: 'x' },
+      { path: 'currency', before: 'EURO', after: 'EUR', long: [] },
+      { path: 'items.1.n', before: 2, after: 3, long: [] },
+      { path: 'note', before: undefined, after: 'x', long: [] },
     ],
     unnamed: 0,
   })
 })
 
 test('an edit is found in what the audit notes of it, with values only where it has them', () => {
-  const changed = [{ path: '/items/0/a~1b', before: 1, after: 2 }, { path: '/pin' }, { path: '' }, 'nonsense']
+  const changed = [
+    { path: '/items/0/a~1b', before: 1, after: 2 },
+    { path: '/pin' },
+    { path: '' },
+    { path: '/note', before: 'a', long: ['after'] },
+    'nonsense',
+  ]
   assert.deepEqual(
     editOf({ before: {}, after: { edit: { before: 'scrypt$', after: 'scrypt$', changed, unnamed: 4 } } }),
     {
       parts: [
-        { path: 'items.0.a/b', before: 1, after: 2 },
-        { path: 'pin', before: undefined, after: undefined },
-        { path: '', before: undefined, after: undefined },
+        { path: 'items.0.a/b', before: 1, after: 2, long: [] },
+        { path: 'pin', before: undefined, after: undefined, long: [] },
+        { path: '', before: undefined, after: undefined, long: [] },
+        { path: 'note', before: 'a', after: undefined, long: ['after'] },
       ],
       unnamed: 4,
     },

@@ -7,6 +7,8 @@ export interface EditedPart {
   /** Undefined: absent, or not shown because it may be secret. */
   readonly before: unknown
   readonly after: unknown
+  /** The sides that are too long to be kept in the audit. */
+  readonly long: readonly unknown[]
 }
 
 export interface PayloadEdit {
@@ -30,8 +32,10 @@ export function editOf({ before, after }: Pick<AuditEntry, 'before' | 'after'>):
 
 function fromNote({ changed, unnamed }: Facts): PayloadEdit {
   const parts = (Array.isArray(changed) ? changed : []).flatMap((one: unknown) => {
-    const { path, before, after } = record(one) ?? {}
-    return typeof path === 'string' ? [{ path: dotted(path), before, after }] : []
+    const { path, before, after, long } = record(one) ?? {}
+    return typeof path === 'string'
+      ? [{ path: dotted(path), before, after, long: Array.isArray(long) ? long : [] }]
+      : []
   })
   return { parts, unnamed: typeof unnamed === 'number' ? unnamed : 0 }
 }
@@ -46,7 +50,7 @@ function compare(path: string, before: unknown, after: unknown, found: EditedPar
   if (JSON.stringify(before) === JSON.stringify(after)) return
   const [one, other] = [record(before), record(after)]
   if (one === null || other === null || Array.isArray(before) !== Array.isArray(after)) {
-    found.push({ path, before, after })
+    found.push({ path, before, after, long: [] })
     return
   }
   for (const name of new Set([...Object.keys(one), ...Object.keys(other)])) {

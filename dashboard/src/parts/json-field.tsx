@@ -7,8 +7,13 @@ export { readJson }
 /** The issues of an error that concern the field. */
 export function payloadIssues(problem: Problem | null): Problem['issues'] {
   if (problem === null) return []
-  if (problem.issues.length > 0) return problem.issues
+  if (problem.issues.length > 0) return problem.issues.map(withinPayload)
   return problem.code.startsWith('ERR_PAYLOAD') ? [{ path: '', message: problem.message }] : []
+}
+
+/** The user sees the payload, not the body of the request around it. */
+function withinPayload({ path, message }: Problem['issues'][number]): Problem['issues'][number] {
+  return { path: path.replace(/^body\.payload\.?/, ''), message }
 }
 
 interface JsonFieldProps {
