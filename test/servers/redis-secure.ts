@@ -1,10 +1,9 @@
 /** A Redis with TLS and users. On its port without TLS everybody may do everything, for the tests themselves. */
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Certificates, makeCertificates } from './certificates.ts'
+import { freePort } from './free-port.ts'
 import { type OwnRedis, startRedis, withRedis } from './redis.ts'
 
 export interface SecureRedis extends OwnRedis {
@@ -19,14 +18,6 @@ export interface SecureRedis extends OwnRedis {
 export const WORKER = Object.freeze({ user: 'worker', password: 's3cret' })
 /** As docs/operating-redis.md has it. */
 const RIGHTS = ['~bull:*', '&bull:*', '~case_*', '&case_*', '+@all', '-@admin', '-@dangerous', '+info']
-
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const found = probe.address()
-  probe.close()
-  return typeof found === 'object' && found !== null ? found.port : 0
-}
 
 /** `expired`: the server's certificate is no longer valid. */
 export async function startSecureRedis(which: 'server' | 'expired' = 'server'): Promise<SecureRedis> {

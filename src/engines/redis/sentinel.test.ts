@@ -9,8 +9,8 @@ import { createInterface } from 'node:readline'
 import { after, type TestContext, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { findProgram } from '../../../test/servers/apt.ts'
+import { freePort } from '../../../test/servers/free-port.ts'
 import { type OwnRedis, startRedis, withRedis } from '../../../test/servers/redis.ts'
-import { freePort } from '../../../test/servers/redis-secure.ts'
 import { defineJob, open } from '../../index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-sentinel-'))
