@@ -50,6 +50,28 @@ describe('a queue of many names', () => {
     ])
   })
 
+  // A173
+  test('has dead letters that are found and deleted by their name, with and without the queue', async () => {
+    await using stage = await openForTest()
+    const { mill } = stage
+    const fail = () => Promise.reject(new NonRetryable('no such channel'))
+    const own = new Told(fail).definition
+    const queue = queueOf('ruvbot', [own, new Told(fail, {}, {}, 'data-export')])
+    for (const name of ['slack-sync', 'data-export']) await mill.enqueue(queue, null, { name })
+    await mill.enqueue(own, null)
+    await drain(mill, [queue, own])
+    const deadLetters = new DeadLetterManager(mill)
+    const count = async (filter: Parameters<typeof deadLetters.find>[0]) => (await deadLetters.find(filter)).length
+    assert.equal(await count({ jobType: 'slack-sync' }), 2)
+    assert.equal(await count({ jobType: 'slack-sync', queue: 'ruvbot' }), 1)
+    assert.equal(await count({ queue: 'ruvbot' }), 2)
+    assert.equal(await deadLetters.purge({ jobType: 'slack-sync' }), 2)
+    assert.deepEqual(
+      (await deadLetters.find()).map(({ jobType }) => jobType),
+      ['data-export'],
+    )
+  })
+
   // A169 A173 X034
   test('keeps the name over a retry of its dead letter', async () => {
     let isDown = true

@@ -35,9 +35,9 @@ export interface DeadLetterEntry {
 }
 
 export interface EntryFilter {
-  /** The type, or with `queue` the name of jobs in that queue. */
+  /** As entries have it: the type, or the name of jobs in a queue of many. */
   readonly jobType?: string
-  /** A type whose jobs have names. */
+  /** Only of this queue of many names. */
   readonly queue?: string
   readonly orgId?: string
   readonly failedBefore?: Date

@@ -113,18 +113,18 @@ async function retriedAs(letters: DeadLetters, { job }: DeadLetter): Promise<str
 
 async function* matching(letters: DeadLetters, filter: EntryFilter): AsyncGenerator<DeadLetter> {
   const { jobType, queue, orgId, failedBefore } = filter
-  const type = queue ?? jobType
   let after: { completedAtMs: number; id: string } | undefined
   for (;;) {
     const page = await letters.list({
       limit: PAGE,
-      ...(type !== undefined && { type }),
+      // Not by `jobType`: it can be the name of jobs in any queue, which stores do not select by.
+      ...(queue !== undefined && { type: queue }),
       ...(failedBefore !== undefined && { beforeMs: failedBefore.getTime() }),
       ...(after !== undefined && { after }),
     })
     yield* page.filter(({ job }) => {
       const entry = toEntry(job, null)
-      if (queue !== undefined && jobType !== undefined && entry.jobType !== jobType) return false
+      if (jobType !== undefined && entry.jobType !== jobType) return false
       return orgId === undefined || entry.tenant?.orgId === orgId
     })
     const last = page.at(-1)?.job
