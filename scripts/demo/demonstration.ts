@@ -32,14 +32,19 @@ async function exitCode(script: string, kept: string, demonstrate: Demonstrate):
   const stop = new StopRequest(systemClock)
   try {
     const isTrue = await demonstrate(stop, values.keep === true || values.open === true)
-    if (stop.signal.aborted && !isTrue) return INTERRUPTED
+    if (stop.signal.aborted && !isTrue) return interrupted()
     terminal.print(isTrue ? '\nAll of it is true; everything was stopped.' : '\nSomething above is not true.')
     return isTrue ? 0 : 1
   } catch (error) {
     // Ctrl-C reaches the processes it started too, so their end is no fault.
-    if (stop.signal.aborted) return INTERRUPTED
+    if (stop.signal.aborted) return interrupted()
     throw error
   } finally {
     stop.close()
   }
+}
+
+function interrupted(): number {
+  terminal.print('\nInterrupted; everything was stopped.')
+  return INTERRUPTED
 }

@@ -42,10 +42,23 @@ export function cut(text: string, length: number): string {
 }
 
 const BAR_WIDTH = 30
+const BAR_WIDTH_MIN = 4
+/** The time and the name before the bar. */
+const STEP_WIDTH = 19
 
 export interface Bar {
   /** How many of the total are done. */
   at(done: number): void
+}
+
+/** As wide as the terminal allows: a line that wraps cannot be drawn again. `columns` is null where there is none. */
+export function barText(done: number, total: number, unit: string, columns: number | null): string {
+  const label = `  ${done} of ${total} ${unit}`
+  // The longest label decides, so that the bar keeps its width.
+  const room = (columns ?? Number.POSITIVE_INFINITY) - 1 - STEP_WIDTH - `  ${total} of ${total} ${unit}`.length
+  const width = Math.max(Math.min(BAR_WIDTH, room), BAR_WIDTH_MIN)
+  const filled = Math.round((width * done) / total)
+  return `${'█'.repeat(filled)}${'░'.repeat(width - filled)}${label}`
 }
 
 /** A bar that fills: one line that is drawn again on a terminal, a line for each quarter elsewhere. */
@@ -57,9 +70,7 @@ export function progressBar(name: string, total: number, unit: string): Bar {
       const part = isTerminal ? done : Math.floor((4 * done) / total)
       if (part === shown) return
       shown = part
-      const filled = Math.round((BAR_WIDTH * done) / total)
-      const text = `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)}  ${done} of ${total} ${unit}`
-      const line = stepLine(name, text)
+      const line = stepLine(name, barText(done, total, unit, terminal.columns))
       if (!isTerminal) return terminal.print(line)
       terminal.out.write(`\r${line}${done === total ? '\n' : ''}`)
     },
