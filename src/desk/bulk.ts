@@ -95,7 +95,7 @@ export async function runBulk<Item extends Target>(bulk: Bulk<Item>, options: Bu
     for (const letter of page) {
       if (acted + admitted.length >= bulk.limit) break
       seen += 1
-      const why = options.force === true ? null : bulk.against(letter)
+      const why = refusalOf(bulk.against(letter), options.force === true)
       if (why === null) admitted.push(letter)
       else refuse(why)
     }
@@ -117,6 +117,11 @@ export async function runBulk<Item extends Target>(bulk: Bulk<Item>, options: Bu
   }
   const count = Number.isFinite(bulk.limit) ? acted : seen
   return { ...progress(), dryRun, interrupted, selection: pinned(bulk.selection, newest, interrupted ? null : count) }
+}
+
+/** Force overrides what the desk would rather not do, not what cannot be done. */
+function refusalOf(why: Refusal | null, isForced: boolean): Refusal | null {
+  return isForced && why !== 'unknown' && why !== 'unfinished' ? null : why
 }
 
 function checkRate(rate: number | undefined): number {

@@ -14,6 +14,8 @@ test('erasing needs a reason, and leaves dead letters of critical types alone wi
   assert.equal((await desk.erase({ ids: [critical] }, ann)).refused.critical, 1)
   assert.equal((await desk.erase({ ids: [critical] }, ann, { force: true })).done, 1)
   assert.deepEqual([await mill.job(plain), await mill.job(critical)], [null, null])
+  const unknown = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
+  assert.deepEqual((await desk.erase({ ids: [unknown] }, ann, { force: true })).refused, { unknown: 1 })
 })
 
 test('an engine that cannot look up a job says that it cannot erase one, and what to do', async (t) => {

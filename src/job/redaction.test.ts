@@ -86,6 +86,24 @@ test('a secret is known by its name where no schema says otherwise', () => {
     list: [{ user: 'ann', Password: REDACTED, 'api-key': REDACTED, github_token: REDACTED, Authorization: REDACTED }],
     tokens: 9,
   })
+  const many = {
+    passwords: ['x'],
+    apiKeys: { stripe: 'y' },
+    refreshTokens: 'z',
+    secrets: 'w',
+    maxTokens: 500,
+    cookies: 2,
+  }
+  assert.deepEqual(shown(redaction, 'foreign', many).value, {
+    ...{
+      passwords: REDACTED,
+      apiKeys: REDACTED,
+      refreshTokens: REDACTED,
+      secrets: REDACTED,
+      maxTokens: 500,
+      cookies: 2,
+    },
+  })
   assert.deepEqual(redaction.named({ a: { clientSecret: 1 }, b: null }), { a: { clientSecret: REDACTED }, b: null })
   assert.equal(shown(redaction, 'foreign', { user: 'ann' }).redacted, false)
 })
@@ -100,10 +118,24 @@ test('names that hold secrets, and names that only look alike', () => {
     'secret',
     'set-cookie',
     'pwd',
+    'secretKey',
+    'AWS_SECRET_ACCESS_KEY',
+    'signingKey',
+    'encryption_key',
   ]) {
     assert.ok(isSensitiveName(name), name)
   }
-  for (const name of ['tokens', 'tokenCount', 'secretary', 'passenger', 'key', 'author', 'compass']) {
+  for (const name of [
+    'tokens',
+    'tokenCount',
+    'secretary',
+    'passenger',
+    'key',
+    'accessKeyId',
+    'monkey',
+    'author',
+    'compass',
+  ]) {
     assert.ok(!isSensitiveName(name), name)
   }
 })

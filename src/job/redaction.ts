@@ -14,12 +14,20 @@ export interface Shown {
 }
 
 /** Names of secrets, as a whole or as the end of a longer name such as `githubToken`. */
-const NAMES = ['password', 'passwd', 'passphrase', 'secret', 'token', 'apikey', 'privatekey', 'authorization']
+const NAMES = [
+  ...['password', 'passwd', 'passphrase', 'secret', 'token', 'authorization'],
+  ...['apikey', 'privatekey', 'secretkey', 'accesskey', 'signingkey', 'encryptionkey'],
+]
 const WHOLE_NAMES = new Set(['credentials', 'credential', 'cookie', 'setcookie', 'pass', 'pwd'])
 
 export function isSensitiveName(name: string): boolean {
   const plain = name.toLowerCase().replace(/[^a-z0-9]/g, '')
   return WHOLE_NAMES.has(plain) || NAMES.some((ending) => plain.endsWith(ending))
+}
+
+/** A number under a name in the plural is a count, such as `maxTokens`. */
+function isSecret(name: string, value: unknown): boolean {
+  return isSensitiveName(name) || (typeof value !== 'number' && /s$/i.test(name) && isSensitiveName(name.slice(0, -1)))
 }
 
 /**
@@ -112,7 +120,7 @@ class Walk {
     const entries = Object.entries(value).map(([name, part]): [string, unknown] => {
       const parts = this.#expand(propertySchemas(schemas, name))
       const isOpen = parts.some(({ writeOnly }) => writeOnly === false)
-      const shown = isSensitiveName(name) && !isOpen ? this.#redact() : this.show(part, parts, depth + 1)
+      const shown = isSecret(name, part) && !isOpen ? this.#redact() : this.show(part, parts, depth + 1)
       return [name, shown]
     })
     return Object.fromEntries(entries)

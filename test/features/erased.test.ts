@@ -8,6 +8,7 @@ import { openDesk } from '../../src/desk/desk.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import type { Outcome } from '../../src/engine/outcome.ts'
 import { migrate } from '../../src/engines/postgres/module.ts'
+import { defineJob } from '../../src/job/definition.ts'
 import { seededRandom } from '../../src/testing/open-for-test.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { newJob } from '../fixtures/new-job.ts'
@@ -58,7 +59,21 @@ class Lives {
       const written: Written = { id: job.id, texts: [] }
       this.written.push(written)
       const payload = JSON.stringify({ password: this.#text(written) })
-      await this.#engine.enqueue([{ ...job, payload, key: this.#word(written) }])
+      const tenant = { orgId: this.#word(written) }
+      const latest = n % 9 === 6 || n % 9 === 8 ? { key: `latest ${n}`, seq: 1 } : null
+      const key = latest === null ? this.#word(written) : null
+      await this.#engine.enqueue([{ ...job, payload, key, tenant, latest }])
+      if (n % 9 === 2) {
+        await this.#engine.controls?.cancel(job.id, by)
+        continue
+      }
+      if (n % 9 === 8) {
+        const newer = newJob({ type: TYPE, latest: { key: `latest ${n}`, seq: 2 } })
+        await this.#engine.enqueue([newer])
+        await this.#end({ id: newer.id, texts: [] }, { kind: 'complete', result: '1', durationMs: 1 })
+        continue
+      }
+      for (const outcome of this.#interruptions(written, n)) await this.#end(written, outcome)
       if (n % 3 === 0) {
         await this.#end(written, { kind: 'complete', result: JSON.stringify(this.#text(written)), durationMs: 1 })
         continue
@@ -69,6 +84,16 @@ class Lives {
       if (n % 4 === 0) await desk.discard({ ids: [job.id] }, by)
       if (n % 4 === 1) await desk.purge({ ids: [job.id] }, by)
     }
+  }
+
+  /** Errors and reasons that only the history keeps. */
+  #interruptions(written: Written, n: number): readonly Outcome[] {
+    if (n % 2 === 0) return []
+    const error = { name: 'Error', code: null, message: this.#text(written), stack: this.#text(written) }
+    return [
+      { kind: 'retry', delayMs: 0, error },
+      { kind: 'release', delayMs: 0, reason: this.#text(written) },
+    ]
   }
 
   #die(written: Written): Promise<void> {
@@ -108,7 +133,13 @@ describe('the bytes of an SQLite file and its log', { timeout: 120_000 }, () => 
   test('have nothing of erased jobs, also of what was replaced or purged before', async (t) => {
     const file = files.next()
     const mill = await open(`sqlite:${file}`)
-    t.after(() => mill.close())
+    // Another one that looks for jobs of its own all the time.
+    const other = await open(`sqlite:${file}`)
+    t.after(async () => {
+      await mill.close()
+      await other.close()
+    })
+    await other.work([defineJob({ type: 'other', run: () => null })])
     const lives = new Lives(t, mill.engine)
     await lives.run(18)
     await eraseAndSearch(mill.engine, lives.written, async () => storeBytes(file))

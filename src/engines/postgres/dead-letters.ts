@@ -7,6 +7,7 @@ import type {
   LetterAction,
   PayloadEdit,
 } from '../../engine/dead-letters.ts'
+import { EngineError } from '../../errors.ts'
 import { storable } from '../../job/error-record.ts'
 import type { JobView } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
@@ -27,7 +28,7 @@ import type { PostgresCore } from './core.ts'
 import type { Database, Queries, Statement } from './database.ts'
 import { isAwaited } from './dependencies.ts'
 import { releaseKeys } from './enqueue.ts'
-import { isKeyTaken } from './faults.ts'
+import { isForbidden, isKeyTaken } from './faults.ts'
 import { event, LIVE, ms, NOW, UNLEASED, viewColumns } from './fragments.ts'
 import { FIND_JOBS, findRow, LOCK_JOBS } from './inspector.ts'
 import { isLatest } from './latest-keys.ts'
@@ -221,17 +222,27 @@ export async function removeLetter(queries: Queries, id: string, by: Actor): Pro
   return (await actOn(queries, [id], { action: 'purge', by }, PERFORM.purge)).size > 0
 }
 
-/** One transaction for each: it locks the job and rewrites its entries. Rows that are deleted stay in the files until a vacuum. */
+/** One transaction for each: it locks the job and rewrites its entries. Bytes of deleted rows stay in the files until `VACUUM FULL`. */
 async function erase(core: PostgresCore, ids: readonly string[], by: Actor): Promise<readonly boolean[]> {
   const done = await core.call('erase', async (database) => {
     const erased = new Set<string>()
     for (const id of new Set(ids)) {
-      if (await database.transaction((queries) => eraseJob(queries, id, by))) erased.add(id)
+      if (await database.transaction((queries) => eraseJob(queries, id, by)).catch(asOwner)) erased.add(id)
     }
     return ids.map((id) => erased.delete(id))
   })
   if (done.includes(true)) core.changed()
   return done
+}
+
+/** `?grant=` gives workers no right to rewrite the audit, so the usual advice would not help. */
+function asOwner(error: unknown): never {
+  if (!isForbidden(error)) throw error
+  throw new EngineError(
+    'ERR_STORAGE_READONLY',
+    'Postgres: erasing rewrites the audit, which this role may not; do it as the owner of the tables, nothing was erased',
+    { cause: error },
+  )
 }
 
 async function eraseJob(queries: Queries, id: string, by: Actor): Promise<boolean> {

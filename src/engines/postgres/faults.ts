@@ -52,6 +52,11 @@ export function isKeyTaken(error: unknown): boolean {
   return codeOf(error) === '23505'
 }
 
+/** The role may not do this. */
+export function isForbidden(error: unknown): boolean {
+  return codeOf(error) === '42501'
+}
+
 /** Rolled back because of another transaction: repeating it is safe and helps. */
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01'].includes(codeOf(error))

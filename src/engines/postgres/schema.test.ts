@@ -231,6 +231,12 @@ describe('the schema of Postgres', () => {
       assert.deepEqual(await engine.deadLetters?.discard([leases[0]?.job.id ?? ''], { who: 'ann', reason: 'test' }), [
         true,
       ])
+      const letter = leases[1]?.job.id ?? ''
+      await assert.rejects(
+        Promise.resolve(engine.deadLetters?.remove([letter], { who: 'ann', reason: 'test' }, { erase: true })),
+        { code: 'ERR_STORAGE_READONLY', message: /rewrites the audit.*as the owner of the tables.*nothing was erased/ },
+      )
+      assert.equal((await engine.inspector?.find([letter]))?.[0]?.state, 'dead_letter')
       await leadershipOf(engine).campaign('keeper', 'me', 1_000)
       const beat = { type: 'mail', instance: 'w', status: 'RUNNING', atMs: systemClock.nowMs() } as const
       await presenceOf(engine).beat([{ ...beat, lastJobAtMs: null, lag: null, stoppingSinceMs: null }], 1_000)
