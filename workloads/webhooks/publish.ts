@@ -56,6 +56,9 @@ VALUES ($1, $2, $3, '[]', $4) ON CONFLICT (tenant, publication_key) DO NOTHING R
 const READ_KEY = 'SELECT event, deliveries FROM {webhook_publications} WHERE tenant = $1 AND publication_key = $2'
 const FORGET_KEY = 'DELETE FROM {webhook_publications} WHERE tenant = $1 AND publication_key = $2'
 
+/** On SQLite these block the event loop for some milliseconds. Ten thousand at once would block it for half a second. */
+const ENQUEUED_AT_ONCE = 250
+
 export class Publisher {
   readonly #parts: PublisherParts
 
@@ -93,13 +96,17 @@ export class Publisher {
     const enabled = wanting.filter(({ isEnabled }) => isEnabled)
     // The shape that Standard Webhooks recommends.
     const body = { type: event, timestamp: toIso(clock.nowMs()), data: payload }
-    const deliveries = await this.enqueue(
-      enabled.map(({ id }) => ({
-        ...{ webhookId: id, payload: body as WebhookDispatchData['payload'], event },
-        ...(options.headers !== undefined && { headers: options.headers }),
-      })),
-      { within: transaction.within, ...(options.tenant !== undefined && { tenant: options.tenant }) },
-    )
+    const payloads = enabled.map(({ id }) => ({
+      ...{ webhookId: id, payload: body as WebhookDispatchData['payload'], event },
+      ...(options.headers !== undefined && { headers: options.headers }),
+    }))
+    const given = { within: transaction.within, ...(options.tenant !== undefined && { tenant: options.tenant }) }
+    const deliveries: PublishedDelivery[] = []
+    for (let from = 0; from < payloads.length; from += ENQUEUED_AT_ONCE) {
+      // Not within the caller's transaction, where other code could run statements meanwhile.
+      if (from > 0 && options.within === undefined) await new Promise((resolve) => setImmediate(resolve))
+      deliveries.push(...(await this.enqueue(payloads.slice(from, from + ENQUEUED_AT_ONCE), given)))
+    }
     if (options.key !== undefined) await this.#remember(publication, deliveries)
     const disabled = wanting.filter(({ isEnabled }) => !isEnabled).map(({ id }) => id)
     return { deliveries, isDuplicate: false, disabled }
