@@ -157,6 +157,25 @@ test('a right that is missing is named, with the topic or group, and nothing is 
   assert.ok(!topics.includes(`${type}.dlq`))
 })
 
+test('the doctor of a user with the rights of a worker says what it cannot see, and looks at the rest', async () => {
+  const mill = await open(`${scram()}&group=${freshName('group')}&drain=1000`)
+  const findings = (await mill.engine.diagnose?.({ handlerMs: 60_000 })) ?? []
+  await mill.close()
+  assert.deepEqual(
+    findings.filter(({ severity }) => severity === 'error'),
+    [],
+  )
+  const unseen = findings.filter(({ detail }) => /lacks a right on the cluster.*DescribeConfigs/.test(detail))
+  assert.deepEqual(
+    unseen.map(({ severity }) => severity),
+    ['warning'],
+  )
+  assert.ok(
+    findings.some(({ subject, severity }) => subject === 'handlers' && severity === 'warning'),
+    JSON.stringify(findings),
+  )
+})
+
 test('a password that changes is taken from its file at the next connection', async () => {
   const login = { user: 'rotating', password: 'first-secret' }
   await withAdmin(kafka, (admin) => setPassword(admin, login))

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { openDesk } from '../../src/desk/desk.ts'
 import type { KafkaEngine } from '../../src/engines/kafka/engine.ts'
-import { defineJob } from '../../src/index.ts'
+import { defineJob, open } from '../../src/index.ts'
 import { checkHealth, workersOf } from '../../src/observe/health.ts'
 import { dlqRoutes, openTopicDesk } from '../../workloads/escrow/index.ts'
 import { stageOn } from '../fixtures/admin.ts'
@@ -97,6 +97,10 @@ test('with a broker that hangs or is gone, every route answers 503 within two se
     ])
   await broker.freeze()
   await askAll()
+  await assert.rejects(open(url), {
+    code: 'ERR_STORAGE_OPEN',
+    message: /not answered within \d+ ms; is the broker there/,
+  })
   await broker.thaw()
   await broker.stop()
   await Promise.all([askAll(), callAll(engine)])

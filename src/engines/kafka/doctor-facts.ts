@@ -1,5 +1,5 @@
 /** What the doctor is told about Kafka's brokers, topics and the group. It only reads. */
-import { failure, runChecks } from '../../doctor/findings.ts'
+import { failure, runChecks, warning } from '../../doctor/findings.ts'
 import { judgeOverdue } from '../../doctor/jobs.ts'
 import {
   judgeBrokers,
@@ -22,6 +22,7 @@ import {
 } from '../../doctor/kafka-topics.ts'
 import { judgeFuture, judgeLatency, measureLatency } from '../../doctor/server.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/engine.ts'
+import { isMillraceError, messageOf } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
 import { METADATA_BYTES_MAX } from './commit-metadata.ts'
 import { METADATA_ADVICE, metadataBytesMaxOf, metadataTooSmall } from './commits.ts'
@@ -61,6 +62,7 @@ async function checkBrokers(admin: Admin, { answerMs }: KafkaOptions): Promise<r
   return judgeBrokers(reached)
 }
 
+const SEE_LIMITS = 'Run it as a user with DescribeConfigs on the cluster to have them checked too.'
 const GROUP_SETTINGS = ['group.min.session.timeout.ms', 'group.max.session.timeout.ms', 'offsets.retention.minutes']
 
 async function checkTimeouts(
@@ -72,10 +74,18 @@ async function checkTimeouts(
   const { brokers } = await admin.metadata({ topics: [] })
   const [first] = brokers.keys()
   if (first === undefined) return [failure('timeouts', 'no broker is known', 'Start one, then run it again.')]
-  const [settings = new Map()] = (
-    await configsOf(admin, client.ConfigResourceTypes.BROKER, [String(first)], GROUP_SETTINGS)
-  ).values()
+  const unseen: Finding[] = []
+  const described = await configsOf(admin, client.ConfigResourceTypes.BROKER, [String(first)], GROUP_SETTINGS).catch(
+    (error: unknown) => {
+      // A worker needs no such right, and where others run the brokers nobody may get it.
+      if (!isMillraceError(error, 'ERR_STORAGE_READONLY')) throw error
+      unseen.push(warning('timeouts', `the limits of the brokers are unknown: ${messageOf(error)}`, SEE_LIMITS))
+      return new Map<string, Settings>()
+    },
+  )
+  const [settings = new Map()] = described.values()
   return [
+    ...unseen,
     judgeSession({ ...options, ...sessionLimits(settings) }),
     judgeDrain(options.drainMs, handlerMs),
     ...judgeOffsets(numberOf(settings, 'offsets.retention.minutes')),

@@ -38,7 +38,8 @@ export function within<Value>(
   work: Promise<Value>,
   what = 'is the broker there?',
 ): Promise<Value> {
-  const late = (): Error => new EngineError('ERR_STORAGE_BUSY', `Kafka has not answered within ${ms} ms; ${what}`)
+  const late = (): Error =>
+    new EngineError('ERR_STORAGE_BUSY', `Kafka has not answered within ${Math.round(ms)} ms; ${what}`)
   return waitWithin(clock, ms, late, () => work)
 }
 
