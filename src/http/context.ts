@@ -60,7 +60,7 @@ export interface AdminContext {
   readonly jobs: ReadonlyMap<string, AnyJob>
   readonly redaction: Redaction
   readonly operations: Operations
-  readonly sampler: Pick<Sampler, 'overview' | 'counts' | 'points' | 'stepMs' | 'subscribe'>
+  readonly sampler: Pick<Sampler, 'engine' | 'health' | 'overview' | 'counts' | 'points' | 'stepMs' | 'subscribe'>
   readonly alerting: AlertSource
   readonly topics: ObservedTopics | null
   /** Pages of workloads, which are facets for the dashboard. */

@@ -1,11 +1,5 @@
 import { presenceIn } from '../engine/presence.ts'
-import {
-  checkHealth,
-  type HealthAnswer,
-  type HealthEndpoint,
-  type HealthSources,
-  workersOf,
-} from '../observe/health.ts'
+import type { HealthAnswer, HealthEndpoint, HealthSources } from '../observe/health.ts'
 import { findWithin } from '../observe/observed-mill.ts'
 import type { AdminContext } from './context.ts'
 
@@ -37,24 +31,18 @@ export function probesOf(admin: AdminContext, endpoints: Readonly<Record<string,
 }
 
 function sourcesOf(admin: AdminContext): HealthSources {
-  const { mill, clock, topics, sampler } = admin
-  const presence = presenceIn(mill.engine) ?? NO_PRESENCE
-  const { inspector } = mill.engine
-  const engine = {
-    ping: () => mill.engine.ping(),
-    // The sampler's counts: a probe must not make a large store count again.
-    counts: () => sampler.counts(),
-    ...(inspector !== undefined && { inspector }),
-  }
+  const { clock, topics, sampler } = admin
+  const { engine } = sampler
   return {
-    presence,
+    presence: presenceIn(engine) ?? NO_PRESENCE,
     topics,
     clock,
-    health: () => checkHealth({ engine }, { ...workersOf(mill.engine, clock), clock, ...admin.health }),
+    // With the sampler's counts: a probe must not make a large store count again.
+    health: () => sampler.health(admin.health),
     ping: () =>
       findWithin(clock, 'a ping of the engine', async () => {
         const startedMs = clock.monotonicMs()
-        await mill.engine.ping()
+        await engine.ping()
         return { latencyMs: Math.round(clock.monotonicMs() - startedMs) }
       }),
   }

@@ -35,10 +35,15 @@ export function workersOf(
   clock: Clock = systemClock,
 ): Pick<HealthOptions, 'presence' | 'minWorkers'> {
   const presence = presenceIn(engine)
-  if (presence !== undefined) return { presence }
   // An engine that does not know its workers cannot miss one.
-  if (engine.workers === undefined) return { presence: { list: async () => [] }, minWorkers: 0 }
-  return { presence: { list: async () => beatsOf((await engine.workers?.()) ?? [], clock.nowMs()) } }
+  if (presence === undefined && engine.workers === undefined) {
+    return { presence: { list: async () => [] }, minWorkers: 0 }
+  }
+  const list = async (): Promise<readonly Beat[]> => {
+    const [beats, known] = await Promise.all([presence?.list() ?? [], engine.workers?.() ?? []])
+    return [...beats, ...beatsOf(known, clock.nowMs())]
+  }
+  return { presence: { list } }
 }
 
 function beatsOf(workers: readonly { readonly id: string; readonly types: readonly string[] }[], atMs: number): Beat[] {

@@ -5,6 +5,7 @@ import { open } from '../client/mill.ts'
 import type { Counts } from '../engine/engine.ts'
 import { Events } from '../events.ts'
 import { defineJob } from '../job/definition.ts'
+import { checkHealth, workersOf } from './health.ts'
 import { joinMills } from './joined-mills.ts'
 import { attachMetrics } from './metrics/metrics.ts'
 
@@ -62,4 +63,46 @@ test('a type is counted on the stores of the mills that work on it, and one stor
   same.events.emit('worker.stopped', { worker: 'later' })
   assert.deepEqual(heard, ['of 0', 'of 1', 'of 2'])
   assert.equal(same.events.hasListener('job.claimed'), false)
+})
+
+test('health of several mills is that of all their stores', async () => {
+  await using one = await open('memory:')
+  await using other = await open('memory:')
+  const mills = [one, other] as const
+  const { engine } = joinMills(mills)
+  const health = () => checkHealth({ engine }, workersOf(engine))
+  assert.deepEqual((await health()).reasons, [{ check: 'workers', text: 'no worker runs' }])
+  const mail = defineJob({ type: 'mail', attempts: 1, run: () => Promise.reject(new Error('no')) })
+  for (const mill of mills) {
+    await mill.work([mail])
+    const dead = mill.events.next('job.settled')
+    await mill.enqueue(mail, null)
+    await dead
+    await mill.enqueue(mail, null, { delay: '1h' })
+  }
+  const { details, checks } = await health()
+  assert.deepEqual([details.activeWorkers, details.deadLetterCount, checks.engine.status], [2, 2, 'healthy'])
+  await other.close()
+  assert.equal((await health()).checks.engine.status, 'unhealthy', 'one store is away')
+})
+
+test('workers that stores know by themselves count with those that send heartbeats', async () => {
+  await using mill = await open('memory:')
+  const group = fake({})
+  const members = { ...group.engine, workers: async () => [{ id: 'member', types: ['commands'] }] }
+  const { engine } = joinMills([{ ...group, engine: members }, mill])
+  await mill.work([defineJob({ type: 'mail', run: () => 1 })])
+  const { details } = await checkHealth({ engine }, workersOf(engine))
+  assert.equal(details.activeWorkers, 2)
+})
+
+test('a type of two stores that have nothing to do with each other is counted in both, worked there or not', async () => {
+  await using one = await open('memory:')
+  await using other = await open('memory:')
+  const { engine } = joinMills([one, other])
+  const mail = defineJob({ type: 'mail', run: () => 1 })
+  await one.work([mail])
+  await one.enqueue(mail, null, { delay: '1h' })
+  await other.enqueue(mail, null)
+  assert.deepEqual((await engine.counts()).mail, { ...counted(1), delayed: 1 })
 })

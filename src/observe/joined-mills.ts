@@ -1,13 +1,17 @@
 import type { Counts, Inspector, TypeCounts } from '../engine/engine.ts'
+import type { Records } from '../engine/records.ts'
 import { joinEvents } from '../events.ts'
+import type { Recovering } from './metrics/instrument.ts'
 import type { ObservedMill } from './observed-mill.ts'
 
-export type JoinedMill = ObservedMill<'name' | 'ping' | 'threadUrl' | 'counts' | 'inspector' | 'records'>
+export type JoinedMill = ObservedMill<
+  'name' | 'ping' | 'threadUrl' | 'counts' | 'inspector' | 'records' | 'workers'
+> & { readonly engine: Recovering }
 
 /**
- * Several mills of a process as one, for what observes it: all their events, and the counts of all their stores. Jobs of a
- * type are counted in the stores of the mills that work on it, and added up: on Kafka each group has its own backlog of a
- * topic, and a group that does not read it sees all of it as waiting. Join them before their workers start.
+ * Several mills of a process as one, for what observes it: all their events, and the counts and workers of all their stores,
+ * added up. On Kafka each group has its own backlog of a topic, and a group that does not read it sees all of it as waiting:
+ * there a type is counted in the groups of the mills that work on it. Join them before their workers start.
  */
 export function joinMills(mills: readonly [JoinedMill, ...JoinedMill[]]): JoinedMill {
   const [first, ...others] = mills
@@ -48,7 +52,37 @@ function joinEngines(stores: readonly [Store, ...Store[]]): JoinedMill['engine']
     ping: async () => void (await Promise.all(engines.map((engine) => engine.ping()))),
     counts: () => joinCounts(stores),
     ...(first.inspector !== undefined && { inspector: joinInspectors(first.inspector, engines) }),
-    ...(first.records !== undefined && { records: first.records }),
+    ...recoveryOf(engines),
+    ...joinedFacets(engines),
+  }
+}
+
+/** One that needs a reaper is enough. */
+function recoveryOf(engines: readonly Recovering[]): Recovering {
+  const known = engines.flatMap(({ capabilities }) => capabilities ?? [])
+  const one = known.find(({ recovery }) => recovery === 'reaper') ?? known[0]
+  return one === undefined ? {} : { capabilities: one }
+}
+
+/** Some of them keep heartbeats, others know their workers by themselves. */
+function joinedFacets(engines: readonly JoinedMill['engine'][]): Pick<JoinedMill['engine'], 'records' | 'workers'> {
+  const [first, ...others] = engines.flatMap(({ records }) => records ?? [])
+  const knowing = engines.filter(({ workers }) => workers !== undefined)
+  return {
+    ...(first !== undefined && { records: joinRecords(first, others) }),
+    ...(knowing.length > 0 && {
+      workers: async () => (await Promise.all(knowing.map((engine) => engine.workers?.() ?? []))).flat(),
+    }),
+  }
+}
+
+/** Those of all stores are listed. Nothing that observes changes one; if it did, it would be the first store's. */
+function joinRecords(first: Records, others: readonly Records[]): Records {
+  return {
+    list: async (kind) => (await Promise.all([first, ...others].map((records) => records.list(kind)))).flat(),
+    save: (kind, record, expected, options) => first.save(kind, record, expected, options),
+    put: (kind, records, ttlMs) => first.put(kind, records, ttlMs),
+    remove: (kind, names) => first.remove(kind, names),
   }
 }
 
@@ -67,16 +101,17 @@ function joinInspectors(first: Inspector, engines: readonly JoinedMill['engine']
 }
 
 async function joinCounts(stores: readonly Store[]): Promise<Counts> {
-  const counted = await Promise.all(stores.map(async ({ engine, types }) => ({ types, counts: await engine.counts() })))
+  const counted = await Promise.all(stores.map(async (store) => ({ ...store, counts: await store.engine.counts() })))
   const joined: Record<string, TypeCounts> = {}
-  const worked = new Set<string>()
-  for (const { counts, types } of counted) {
+  const added = new Set<string>()
+  for (const { engine, types, counts } of counted) {
     for (const [type, found] of Object.entries(counts)) {
       const known = joined[type]
-      if (!types.has(type)) joined[type] ??= found
-      else if (known === undefined || !worked.has(type)) joined[type] = found
-      else joined[type] = sum(known, found)
-      if (types.has(type)) worked.add(type)
+      // A store without records is one of the groups of a broker.
+      const isOwn = engine.records !== undefined || types.has(type)
+      if (!isOwn) joined[type] ??= found
+      else joined[type] = known === undefined || !added.has(type) ? found : sum(known, found)
+      if (isOwn) added.add(type)
     }
   }
   return joined

@@ -76,6 +76,7 @@ describe('the command line', () => {
       [['work', JOBS, '--concurrency', '0', ...engine], /'concurrency' is 0.*ERR_OPTION_INVALID/],
       [['serve', '--port', '99999', ...engine], /'99999' is invalid.*0 to 65535.*ERR_OPTION_INVALID/],
       [['start', JOBS, '--port', '-1', ...engine], /'-1' is invalid.*0 to 65535.*ERR_OPTION_INVALID/],
+      [['work', JOBS, '--metrics-port', '99999', ...engine], /'99999' is invalid.*0 to 65535.*ERR_OPTION_INVALID/],
       [['start', '--types', 'greet', ...engine], /name the module.*ERR_OPTION_INVALID/],
       [['start', '--engine', 'memory:'], /keeps its jobs in one process.*ERR_UNSUPPORTED/],
       [['migrate', '--engine', 'memory:'], /nothing to migrate.*ERR_UNSUPPORTED/],

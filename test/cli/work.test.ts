@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { type Mill, open } from 'millrace'
 import { z } from 'zod'
-import { JOBS, jsonLines, startMillrace, temporaryFolder, until } from './run.ts'
+import { JOBS, jsonLines, millrace, startMillrace, temporaryFolder, until } from './run.ts'
 
 async function store(t: TestContext): Promise<{ folder: string; file: string; url: string; mill: Mill }> {
   const folder = await temporaryFolder(t)
@@ -62,6 +62,11 @@ describe('millrace work', () => {
     const text = async (): Promise<string> => (await fetch(address)).text()
     await until(async () => /^ruvbot_worker_jobs_total\{type="greet",status="completed",.*\} 1$/m.test(await text()))
     assert.equal((await fetch(address.replace('/metrics', '/'))).status, 404)
+    assert.equal((await fetch(`${address}?target=a`)).status, 200, 'Prometheus can add parameters')
+    // Another worker beside it needs a port of its own.
+    const taken = await millrace(['work', JOBS, '--metrics-port', new URL(address).port, '--engine', url])
+    assert.equal(taken.code, 2)
+    assert.match(taken.err, /port \d+ of 127\.0\.0\.1 is in use; choose another one/)
     worker.child.kill('SIGTERM')
     assert.equal((await worker.ended).code, 0)
   })

@@ -1,16 +1,12 @@
 /** What `work`, `serve` and `start` say of themselves, scraped from processes: the same store, the same signs. */
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { open } from '../../src/client/mill.ts'
-import { migrate } from '../../src/engines/postgres/module.ts'
 import { defineJob } from '../../src/job/definition.ts'
-import { systemClock } from '../../src/time/clock.ts'
-import { JOBS, jsonLines, startMillrace, temporaryFolder, until } from '../cli/run.ts'
+import { JOBS, startMillrace, until } from '../cli/run.ts'
 import { sampleValue } from '../fixtures/exposition.ts'
-import { createTopic, freshName, kafkaServer, withParameters } from '../servers/kafka.ts'
-import { dropSchema, postgresServer, schemaUrl } from '../servers/postgres.ts'
-import { dropPrefix, prefixUrl, redisServer } from '../servers/redis.ts'
 import { lint, skip } from './promtool.ts'
+import { addressOf, kafkaStore, STORES, textOf } from './stores.ts'
 
 const greet = defineJob({ type: 'greet' })
 /** Processes and a broker start meanwhile, and the first test that needs the broker may fetch it. */
@@ -18,36 +14,14 @@ const LIMIT_MS = 600_000
 /** The figures rest longer where counting takes longer. */
 const FIGURES_MS = 240_000
 
-const STORES: Readonly<Record<string, (t: TestContext) => Promise<string>>> = {
-  sqlite: async (t) => `sqlite:${await temporaryFolder(t)}/jobs.db`,
-  async postgres(t) {
-    const server = await postgresServer()
-    const { url, schema } = schemaUrl(server)
-    await migrate(url, { clock: systemClock, migrate: true })
-    t.after(() => dropSchema(server.url, schema))
-    return url
-  },
-  async redis(t) {
-    const server = await redisServer()
-    const { url, prefix } = prefixUrl(server)
-    t.after(() => dropPrefix(server.url, prefix))
-    return url
-  },
-}
-
-const textOf = async (url: string): Promise<string> => (await fetch(url)).text()
-
-/** The address that a process says it serves. */
-async function addressOf(running: ReturnType<typeof startMillrace>): Promise<string> {
-  await running.said(/"url":"[^"]+"/)
-  const line = jsonLines(running.output).find(({ url }) => url !== undefined)
-  return String(line?.url).replace('/metrics', '')
-}
+/** Kafka has no priorities, which the job `greet` has. */
+const TYPE = 'doomed'
+const TYPES = [TYPE]
 
 for (const [name, store] of Object.entries(STORES)) {
   describe(`work and serve on ${name}`, { skip, timeout: LIMIT_MS }, () => {
     test('tell of one worker, of its jobs and how long they take, in names that promtool accepts', async (t) => {
-      const url = await store(t)
+      const url = await store(t, TYPES)
       const mill = await open(url)
       t.after(() => mill.close())
       const shared = ['--engine', url, '--json']
@@ -92,23 +66,12 @@ async function healthOf(address: string) {
   return { status: response.status, body: JSON.parse(await response.text()) }
 }
 
-/** Kafka has no priorities, which the job `greet` has. */
-const TYPE = 'doomed'
-
-/** One topic, and a group of its own. */
-async function kafkaStore(_?: TestContext): Promise<string> {
-  const server = await kafkaServer()
-  const prefix = `${freshName('scrape')}-`
-  await createTopic(server, `${prefix}${TYPE}`)
-  return withParameters(server, `group=${freshName('group')}&prefix=${prefix}`)
-}
-
 for (const [name, store] of Object.entries({ ...STORES, kafka: kafkaStore })) {
   test(`start on ${name} tells of its worker in names that promtool accepts`, {
     skip,
     timeout: LIMIT_MS,
   }, async (t) => {
-    const url = await store(t)
+    const url = await store(t, TYPES)
     const running = startMillrace(t, ['start', JOBS, '--types', TYPE, '--engine', url, '--json', '--port', '0'])
     const address = await addressOf(running)
     await until(
@@ -120,12 +83,18 @@ for (const [name, store] of Object.entries({ ...STORES, kafka: kafkaStore })) {
 }
 
 test('work and serve on kafka have names that promtool accepts', { skip, timeout: LIMIT_MS }, async (t) => {
-  const shared = ['--engine', await kafkaStore(), '--json']
+  const shared = ['--engine', await kafkaStore(t, TYPES), '--json']
   const worker = startMillrace(t, ['work', JOBS, '--types', TYPE, ...shared, '--metrics-port', '0'])
   const server = startMillrace(t, ['serve', ...shared, '--port', '0'])
   const [work, serve] = [await addressOf(worker), await addressOf(server)]
   await until(async () => sampleValue(await textOf(`${work}/metrics`), 'millrace_worker_instances') === 1, FIGURES_MS)
   for (const address of [work, serve]) assert.equal(lint(await textOf(`${address}/metrics`)), '')
-  // The store has no heartbeats there, so health counts the members of the group.
-  await until(async () => (await healthOf(serve)).body.details.activeWorkers === 1, FIGURES_MS)
+  // The store has no heartbeats there, so the members of the group are counted.
+  for (const address of [work, serve]) {
+    await until(
+      async () => sampleValue(await textOf(`${address}/metrics`), 'millrace_worker_instances') === 1,
+      FIGURES_MS,
+    )
+    await until(async () => (await healthOf(address)).body.details.activeWorkers === 1, FIGURES_MS)
+  }
 })

@@ -1,12 +1,11 @@
 /** `/metrics` and `/health`, for a worker, which serves nothing else. */
 import type { RequestListener } from 'node:http'
 import type { Command } from 'commander'
-import { presenceIn } from '../../engine/presence.ts'
 import { OptionError } from '../../errors.ts'
 import { HOST_DEFAULT, listenOn } from '../../http/server.ts'
 import { errorText } from '../../job/error-record.ts'
 import { omitUndefined } from '../../job/known-options.ts'
-import { metricsPrefixOption, wholeNumber } from '../arguments.ts'
+import { metricsPrefixOption, portNumber } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { type Serve, serveNothing } from './serve.ts'
 
@@ -20,26 +19,28 @@ export function addMetricsOptions(command: Command): Command {
     .option(
       '--metrics-port <n>',
       `serve /metrics and /health on this port of ${HOST_DEFAULT}; 0 takes any free one (default: off)`,
-      wholeNumber,
+      portNumber,
     )
     .addOption(metricsPrefixOption())
 }
 
-export function serveMetrics({ clock }: Cli, { metricsPort, metricsPrefix }: MetricsFlags): Serve {
+export function serveMetrics({ clock, extensions }: Cli, { metricsPort, metricsPrefix }: MetricsFlags): Serve {
   if (metricsPort === undefined) {
     if (metricsPrefix !== undefined) throw new OptionError('--metrics-prefix names metrics; add --metrics-port')
     return serveNothing
   }
   return async (mill, _jobs, log) => {
-    const { attachMetrics, checkHealth } = await import('../../observe/index.ts')
-    const metrics = await attachMetrics(mill, { clock, ...omitUndefined({ prefix: metricsPrefix }) })
-    const presence = presenceIn(mill.engine)
-    // Without presence no worker can be missing.
-    const workers = presence === undefined ? { presence: { list: async () => [] }, minWorkers: 0 } : { presence }
+    const [{ attachMetrics, checkHealth }, { workersOf }, { serving }] = await Promise.all([
+      import('../../observe/index.ts'),
+      import('../../observe/health.ts'),
+      extensions.serving(),
+    ])
+    const instruments = serving.instruments(mill, clock)
+    const metrics = await attachMetrics(mill, { clock, instruments, ...omitUndefined({ prefix: metricsPrefix }) })
     const answers: Answers = {
       '/metrics': async () => ({ status: 200, type: metrics.contentType, text: await metrics.collectMetrics() }),
       '/health': async () => {
-        const health = await checkHealth(mill, { ...workers, clock })
+        const health = await checkHealth(mill, { ...workersOf(mill.engine, clock), clock })
         const status = health.status === 'unhealthy' ? 503 : 200
         return { status, type: 'application/json', text: JSON.stringify(health) }
       },
@@ -65,7 +66,8 @@ type Answers = Readonly<Record<string, () => Promise<Answer>>>
 
 function listenerOf(answers: Answers): RequestListener {
   return ({ url = '' }, response) => {
-    const answer = Object.hasOwn(answers, url) ? answers[url] : undefined
+    const [path = ''] = url.split('?')
+    const answer = Object.hasOwn(answers, path) ? answers[path] : undefined
     if (answer === undefined) {
       response.writeHead(404).end()
       return

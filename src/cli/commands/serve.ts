@@ -149,7 +149,7 @@ export async function startServing(
   const rules = [...healthRules({ critical }), ...alertRules]
   const mills = joinMills([mill, ...others])
   const stats = attachStats(mills, { clock })
-  const alerting = startAlerting(mill, { rules, sinks: [logSink(log)], every: ALERTS_EVERY, log, clock, stats })
+  const alerting = startAlerting(mills, { rules, sinks: [logSink(log)], every: ALERTS_EVERY, log, clock, stats })
   const alertsFiring = (): number => alerting.current().filter(({ status }) => status === 'firing').length
   const sampler = startSampling(mills, { clock, alertsFiring })
   const ends = [() => alerting.stop(), async () => stats.detach(), async () => sampler.close()]

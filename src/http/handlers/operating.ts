@@ -84,10 +84,11 @@ async function jobsInProgress({
 }
 
 function workerOf(worker: WorkerView, inProgress: Awaited<ReturnType<typeof jobsInProgress>>) {
-  const { id, condition, action, seenAtMs, stoppingSinceMs, concurrency, types } = worker
+  const { id, action, seenAtMs, stoppingSinceMs, concurrency, types } = worker
   const lastJobs = types.flatMap(({ lastJobAtMs }) => lastJobAtMs ?? [])
   const said = types.flatMap(({ type, jobs }) => jobs.map((job) => ({ id: job.id, type, sinceMs: job.startedAtMs })))
   const now = inProgress === null ? null : (inProgress.get(id) ?? [])
+  const condition = conditionNow(worker.condition, now)
   return {
     ...{ id, condition, stoppingSinceMs, concurrency },
     types: types.map(({ type }) => type),
@@ -98,6 +99,12 @@ function workerOf(worker: WorkerView, inProgress: Awaited<ReturnType<typeof jobs
     // A worker of another program does not report its jobs.
     runningCount: now?.length ?? (concurrency === null ? null : worker.running),
   }
+}
+
+/** Its last heartbeat may be from before it took a job, or ended the last one. */
+function conditionNow(said: WorkerView['condition'], now: readonly unknown[] | null): WorkerView['condition'] {
+  if (now === null || (said !== 'working' && said !== 'idle')) return said
+  return now.length > 0 ? 'working' : 'idle'
 }
 
 const CONDITION_TEXTS: Readonly<Record<WorkerView['condition'], string>> = {

@@ -1,4 +1,3 @@
-import type { Engine } from '../../engine/engine.ts'
 import { OptionError } from '../../errors.ts'
 import type { Events } from '../../events.ts'
 import type { Log } from '../../job/definition.ts'
@@ -59,6 +58,9 @@ export interface Alerting {
   stop(): Promise<void>
 }
 
+/** A mill, or several joined. */
+type AlertedMill = ObservedMill<'ping' | 'counts' | 'inspector' | 'records' | 'workers'>
+
 /** Longer than the two attempts of a webhook. */
 const SEND_MS = 15_000
 
@@ -72,9 +74,9 @@ const SEND_MS = 15_000
  *   sinks: [logSink(log), webhookSink('https://hooks.example.com/alerts')],
  * })
  */
-export function startAlerting<Reading = unknown>(mill: ObservedMill, options: AlertingOptions<Reading>): Alerting {
+export function startAlerting<Reading = unknown>(mill: AlertedMill, options: AlertingOptions<Reading>): Alerting {
   refuseUnknown(options, ALERTING_NAMES, 'startAlerting')
-  return new AlertLoop(mill.events, mill.engine, options)
+  return new AlertLoop(mill, options)
 }
 
 class AlertLoop<Reading> implements Alerting {
@@ -92,7 +94,7 @@ class AlertLoop<Reading> implements Alerting {
   #isStopped = false
   #isUnreadable = false
 
-  constructor(events: Events, engine: Engine, options: AlertingOptions<Reading>) {
+  constructor({ events, engine }: AlertedMill, options: AlertingOptions<Reading>) {
     const clock = options.clock ?? systemClock
     checkNames(options.rules)
     this.#events = events
@@ -186,7 +188,7 @@ function checkNames(rules: readonly Pick<AlertRule, 'name' | 'for'>[]): void {
 }
 
 interface SampleSources<Reading> {
-  readonly engine: Engine
+  readonly engine: AlertedMill['engine']
   readonly stats: StatsCollector
   readonly health: Omit<HealthOptions, 'presence' | 'clock'> & Partial<Pick<HealthOptions, 'presence'>>
   readonly watch: { read(): Promise<Reading> } | null

@@ -137,3 +137,32 @@ test('a source that hangs holds a scrape up for a second, not for ever', async (
   assert.equal(sampleValue(await scrape, 'millrace_engine_up'), 0)
   assert.equal(clock.waiting, 0)
 })
+
+test('acts on dead letters are counted from 0 where no worker runs, and a scrape counts the store once', async () => {
+  await using t = await openForTest()
+  await t.mill.enqueue(bad, 1)
+  await drain(t.mill, [bad])
+  let asked = 0
+  const counts = (): Promise<Counts> => {
+    asked += 1
+    return t.mill.engine.counts()
+  }
+  // What another process sees of it.
+  const metrics = await attachMetrics({ events: new Events(), engine: { name: 'memory', counts } })
+  const text = await metrics.collectMetrics()
+  assert.equal(sampleValue(text, 'millrace_jobs_replayed_total', { type }), 0)
+  assert.equal(sampleValue(text, 'millrace_jobs_discarded_total', { type }), 0)
+  assert.equal(sampleValue(text, 'millrace_jobs_dead_total', { type }), null, 'which only workers know')
+  assert.equal(asked, 1)
+})
+
+test('a store that recovers leases itself has no reaper that could be silent', async () => {
+  const passes = async (recovery: 'reaper' | 'engine') => {
+    const events = new Events()
+    const metrics = await attachMetrics({ events, engine: { ...none, capabilities: { recovery } } })
+    events.emit('worker.started', { worker: 'w', types: [type], concurrency: 1 })
+    events.emit('keeper.started', { keeper: 'w', duties: recovery === 'reaper' ? ['reap'] : [] })
+    return sampleValue(await metrics.collectMetrics(), 'millrace_reaper_pass_duration_seconds_count')
+  }
+  assert.deepEqual([await passes('reaper'), await passes('engine')], [0, null])
+})

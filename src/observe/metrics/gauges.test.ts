@@ -81,3 +81,21 @@ for (const [how, counts] of [
     assert.equal(clock.waiting, 0)
   })
 }
+
+test('where the store knows the workers by itself, every process tells of them', async () => {
+  let members = [{ id: 'a', types: [type] }]
+  const engine = { name: 'none', counts: async () => ({}), workers: async () => members }
+  const events = new Events()
+  const metrics = await attachMetrics({ events, engine })
+  const instances = async () => sampleValue(await metrics.collectMetrics(), 'millrace_worker_instances')
+  assert.equal(await instances(), 1, 'a process without a worker')
+  members = []
+  assert.equal(await instances(), 0)
+  events.emit('worker.started', { worker: 'w', types: [type], concurrency: 1 })
+  assert.equal(await instances(), 1, 'it has started and is not a member yet')
+  members = [
+    { id: 'its member', types: [type] },
+    { id: 'another', types: [type] },
+  ]
+  assert.equal(await instances(), 2)
+})

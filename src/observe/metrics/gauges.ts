@@ -106,8 +106,8 @@ interface Running {
 }
 
 /**
- * The jobs that run in this process now: sum them over processes. And the workers of the store, from their heartbeats: every
- * process of a store reports the same.
+ * The jobs that run in this process now: sum them over processes. And the workers of the store, which every process of a
+ * store reports alike.
  */
 export function measureRunning({ prom, registry, prefix, events, engine, clock }: MetricParts): Instrument {
   const active = new prom.Gauge({
@@ -118,7 +118,7 @@ export function measureRunning({ prom, registry, prefix, events, engine, clock }
   })
   const instances = new prom.Gauge({
     name: prefix + METRIC_NAMES.workerInstances,
-    help: 'Workers running on the store, or in this process where the store does not know them',
+    help: 'Workers running on the store, whichever process they are in',
     registers: [registry],
   })
   const workers = new Set<string>()
@@ -168,15 +168,25 @@ export function measureRunning({ prom, registry, prefix, events, engine, clock }
     const beats = await findWithin(clock, 'the workers', () => presence.list())
     return beats.ok ? beats.value.map(({ instance }) => instance) : null
   }
+  /** How many the store knows by itself, under names of its own: those of this process are among them. */
+  const members = async (): Promise<number | null> => {
+    if (engine.workers === undefined) return null
+    const found = await findWithin(clock, 'the workers', async () => (await engine.workers?.()) ?? [])
+    return found.ok ? found.value.length : null
+  }
   return {
     async collect() {
-      const heard = await present()
+      const [heard, known] = await Promise.all([present(), members()])
       for (const worker of stopped) if (heard?.includes(worker) === false) stopped.delete(worker)
       for (const type of types) active.set({ type }, 0)
       for (const byType of running.values()) for (const { type, count } of byType.values()) active.inc({ type }, count)
-      // Without heartbeats, a process that runs no jobs does not know whether others do.
-      if (heard === null && types.size === 0) instances.remove()
-      else instances.set(new Set([...workers, ...(heard ?? [])].filter((worker) => !stopped.has(worker))).size)
+      // A process that runs no jobs cannot say that nobody does.
+      if (heard === null && known === null && types.size === 0) instances.remove()
+      else {
+        const beating = new Set(heard?.filter((worker) => !stopped.has(worker)))
+        const silent = [...workers].filter((worker) => !beating.has(worker)).length
+        instances.set(beating.size + Math.max(known ?? 0, silent))
+      }
     },
     detach,
   }

@@ -1,7 +1,13 @@
 import type { Registry } from 'prom-client'
+import type { Capabilities } from '../../engine/capabilities.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { Events } from '../../events.ts'
 import type { Clock } from '../../time/clock.ts'
+
+/** Whether somebody must look for expired leases; unknown for an engine that does not say. */
+export interface Recovering {
+  readonly capabilities?: Pick<Capabilities, 'recovery'>
+}
 
 /** What an instrument measures with. */
 export interface MetricParts {
@@ -10,7 +16,7 @@ export interface MetricParts {
   readonly registry: Registry
   readonly prefix: string
   readonly events: Events
-  readonly engine: Pick<Engine, 'counts' | 'inspector' | 'records'>
+  readonly engine: Pick<Engine, 'counts' | 'inspector' | 'records' | 'workers'> & Recovering
   readonly clock: Clock
 }
 

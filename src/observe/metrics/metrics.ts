@@ -1,11 +1,12 @@
+import type { Counts, Engine } from '../../engine/engine.ts'
 import { OptionError } from '../../errors.ts'
+import type { Events } from '../../events.ts'
 import { type OptionNames, refuseUnknown } from '../../job/known-options.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { type JoinedMill, joinMills } from '../joined-mills.ts'
-import type { ObservedMill } from '../observed-mill.ts'
 import { measureLeases, measureLetters, measureSchedules } from './event-counters.ts'
 import { measureQueues, measureRunning, measureStats } from './gauges.ts'
-import { collectorOf, type MakeInstrument, type Metrics } from './instrument.ts'
+import { collectorOf, type MakeInstrument, type MetricParts, type Metrics } from './instrument.ts'
 import { measureJobs } from './jobs.ts'
 import { isMetricsPrefix } from './names.ts'
 
@@ -39,7 +40,7 @@ const INSTRUMENTS: readonly MakeInstrument[] = [
  * response.setHeader('content-type', metrics.contentType).end(await metrics.collectMetrics())
  */
 export async function attachMetrics(
-  mill: ObservedMill<'name' | 'counts' | 'inspector' | 'records'> | readonly [JoinedMill, ...JoinedMill[]],
+  mill: MeasuredMill | readonly [JoinedMill, ...JoinedMill[]],
   options: MetricsOptions = {},
 ): Promise<Metrics> {
   refuseUnknown(options, METRICS_NAMES, 'attachMetrics')
@@ -52,9 +53,34 @@ export async function attachMetrics(
   const { default: prom } = await import('prom-client')
   const registry = new prom.Registry()
   registry.setDefaultLabels({ engine: engine.name })
-  const parts = { prom, registry, prefix, events, engine, clock }
+  const parts = { prom, registry, prefix, events, engine: countedOnce(engine), clock }
   return collectorOf(
     registry,
     [...INSTRUMENTS, ...instruments].map((measure) => measure(parts)),
   )
+}
+
+type Measured = MetricParts['engine']
+
+/** A mill, or what has its events and these parts of its engine. */
+interface MeasuredMill {
+  readonly events: Events
+  readonly engine: Measured & Pick<Engine, 'name'>
+}
+
+/** Instruments ask for the counts in the same turn of the event loop, and get one answer. A later scrape asks again. */
+function countedOnce(engine: Measured): Measured {
+  const { inspector, records, capabilities } = engine
+  let asked: Promise<Counts> | null = null
+  return {
+    counts() {
+      if (asked === null) queueMicrotask(() => (asked = null))
+      asked ??= engine.counts()
+      return asked
+    },
+    ...(capabilities !== undefined && { capabilities }),
+    ...(inspector !== undefined && { inspector }),
+    ...(records !== undefined && { records }),
+    ...(engine.workers !== undefined && { workers: async () => (await engine.workers?.()) ?? [] }),
+  }
 }

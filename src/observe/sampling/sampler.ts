@@ -93,7 +93,8 @@ const COMPLETED_MAX = 200
 
 export class Sampler {
   readonly stepMs: number
-  readonly #engine: SampledMill['engine']
+  /** What it samples: one store, or several joined. */
+  readonly engine: SampledMill['engine']
   readonly #clock: Clock
   readonly #counts: ThrottledQuery<Omit<StoredNow, 'atMs'>>
   readonly #oldestDue: ThrottledQuery<JobView | null>
@@ -118,7 +119,7 @@ export class Sampler {
 
   /** Use `startSampling`. */
   constructor({ engine, events }: SampledMill, options: SamplingOptions) {
-    this.#engine = engine
+    this.engine = engine
     this.#clock = options.clock ?? systemClock
     this.stepMs = parseDurationMs(options.every ?? '2s', 'every')
     this.#pointsMax = Math.ceil(parseDurationMs(options.keep ?? '15m', 'keep') / this.stepMs)
@@ -149,16 +150,16 @@ export class Sampler {
   }
 
   /** Checks the engine and the workers now, with the last counts. Never rejects because of what it finds. */
-  health(): Promise<Health> {
-    const { inspector } = this.#engine
+  health(limits: HealthLimits = this.#limits): Promise<Health> {
+    const { inspector } = this.engine
     const engine = {
-      ping: () => this.#engine.ping(),
+      ping: () => this.engine.ping(),
       counts: () => this.counts(),
       ...(inspector !== undefined && { inspector: { oldestDue: async () => (await this.#oldestDue.read()).value } }),
     }
     const presence = this.#presence
-    const workers = presence === null ? workersOf(this.#engine, this.#clock) : { presence }
-    return checkHealth({ engine }, { ...this.#limits, ...workers, clock: this.#clock })
+    const workers = presence === null ? workersOf(this.engine, this.#clock) : { presence }
+    return checkHealth({ engine }, { ...workers, ...limits, clock: this.#clock })
   }
 
   /** The last counts. */
@@ -213,7 +214,7 @@ export class Sampler {
       value: { counts, finished },
       atMs: countedAtMs,
     } = await this.#counts.fresh()
-    const [health, pauses] = await Promise.all([this.health(), pausesIn(this.#engine)?.list() ?? []])
+    const [health, pauses] = await Promise.all([this.health(), pausesIn(this.engine)?.list() ?? []])
     this.#finishedAtCount = finished
     this.#overview = {
       atMs: this.#clock.nowMs(),
@@ -237,7 +238,7 @@ export class Sampler {
 
   /** Null where the store keeps none, or does not answer. */
   async #beats(): Promise<readonly Beat[] | null> {
-    const presence = presenceIn(this.#engine)
+    const presence = presenceIn(this.engine)
     if (presence === undefined) return null
     const found = await findWithin(this.#clock, 'the workers', () => presence.list())
     return found.ok ? found.value : null

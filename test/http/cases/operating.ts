@@ -78,7 +78,7 @@ export const OPERATING_CASES: Cases<keyof typeof OPERATING_ROUTES> = {
     await consumer.claim({ max: 1, waitMs: 10_000, signal: new AbortController().signal })
     const { workers } = await ask('listWorkers', {})
     const [one] = workers
-    assert.deepEqual([workers.length, one?.id, one?.types, one?.condition], [1, 'h:1:a', ['slow'], 'idle'])
+    assert.deepEqual([workers.length, one?.id, one?.types, one?.condition], [1, 'h:1:a', ['slow'], 'working'])
     assert.deepEqual([one?.lastBeatAtMs, one?.lastJobAtMs, one?.concurrency], [atMs, atMs - 7, 4])
     assert.deepEqual([one?.runningCount, one?.running.map((job) => [job.id, job.type])], [1, [[id, 'slow']]])
     assert.ok((one?.running[0]?.sinceMs ?? 0) > atMs - 60_000)
