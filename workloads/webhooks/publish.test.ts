@@ -126,6 +126,8 @@ for (const { name, makePlace } of WORKLOAD_PLACES) {
       assert.equal(texts.includes(secret.slice(6)), false)
       const changed = await rig.webhooks.endpoints.update(id, { events: ['*'], description: 'all' })
       assert.deepEqual([changed.events, changed.description, changed.maxFailures], [['*'], 'all', 5])
+      const { url } = await rig.webhooks.endpoints.update(id, { url: ' https://bücher.example/a b ' })
+      assert.equal(url, 'https://xn--bcher-kva.example/a%20b', 'as it is requested')
       const refused: readonly (readonly [object, RegExp])[] = [
         [{ url: undefined }, /'url' must be/],
         [{ url: 'https://127.0.0.1/' }, /not public/],

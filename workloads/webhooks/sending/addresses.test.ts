@@ -90,6 +90,20 @@ test('an origin that the configuration names is reached, and only exactly that o
   }
 })
 
+test('a refusal says what would help', () => {
+  const http = guardedHttp({ allow: ['http://127.0.0.1:8080'] })
+  for (const [url, advice] of [
+    ['hooks', /it is not a URL; give one such as https:\/\/example\.com\/hooks$/],
+    ['https://example.com:99999/', /it is not a URL; give one such as/],
+    ['ftp://example.com/', /it is not https; give an https URL$/],
+    ['http://ann:secret@127.0.0.1:8080/', /its URL has credentials; leave them out/],
+    ['http://example.com/', /it is not https; name its origin in 'allow' if it is meant$/],
+    ['https://10.0.0.1/', /its address is not public; name its origin in 'allow' if it is meant$/],
+  ] as const) {
+    assert.throws(() => http.check(url), advice, url)
+  }
+})
+
 test('public addresses are taken', () => {
   const good = [
     '1.1.1.1',

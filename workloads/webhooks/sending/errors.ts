@@ -15,8 +15,8 @@ export class HttpError extends Error {
 
 /** The URL is not one that a webhook may be sent to. A retry would not change it. */
 export class ForbiddenAddress extends NonRetryable {
-  constructor(host: string, why: string) {
-    super(`a webhook to ${host} was refused: ${why}; add its origin to 'allow' to permit it`)
+  constructor(host: string, why: string, advice = `add its origin to 'allow' to permit it`) {
+    super(`a webhook to ${host} was refused: ${why}; ${advice}`)
   }
 }
 

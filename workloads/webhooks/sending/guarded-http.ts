@@ -99,10 +99,15 @@ function originOf(text: string): string {
 /** The parser has resolved decimal, octal, hexadecimal and short forms of addresses, case, and default ports. */
 function checkedUrl(text: string, allowed: ReadonlySet<string>): URL {
   const url = URL.parse(String(text))
-  if (url === null || url.hostname === '') throw new ForbiddenAddress('an unknown host', 'it is not a URL')
+  if (url === null || url.hostname === '') {
+    throw new ForbiddenAddress('an unknown host', 'it is not a URL', 'give one such as https://example.com/hooks')
+  }
   // Not the userinfo: in https://allowed@other the host is `other`.
-  if (url.username !== '' || url.password !== '') throw new ForbiddenAddress(url.host, 'its URL has credentials')
+  if (url.username !== '' || url.password !== '') {
+    throw new ForbiddenAddress(url.host, 'its URL has credentials', 'leave them out: the signature shows who sends it')
+  }
   if (allowed.has(url.origin)) return url
+  if (!/^https?:$/.test(url.protocol)) throw new ForbiddenAddress(url.host, 'it is not https', 'give an https URL')
   if (url.protocol !== 'https:') throw new ForbiddenAddress(url.host, 'it is not https')
   const why = reasonAgainstHost(url.hostname)
   if (why !== null) throw new ForbiddenAddress(url.host, why)

@@ -54,15 +54,15 @@ const WANTED = `SELECT id, is_enabled, events FROM {webhook_endpoints}
 WHERE org_id IS NOT DISTINCT FROM $1 AND (workspace_id IS NULL OR workspace_id = $2) ORDER BY id`
 
 export interface EndpointsOptions {
-  /** Throws for a URL that no webhook may be sent to. */
-  readonly checkUrl: (url: string) => unknown
+  /** Returns the URL as it will be requested. Throws for one that no webhook may be sent to. */
+  readonly checkUrl: (url: string) => URL
   readonly clock?: Clock
 }
 
 /** The endpoints in a database: add, list, show, update, enable, disable, rotate, remove. */
 export class WebhookEndpoints {
   readonly #database: WorkloadDatabase
-  readonly #checkUrl: (url: string) => unknown
+  readonly #checkUrl: EndpointsOptions['checkUrl']
   readonly #clock: Clock
 
   constructor(database: WorkloadDatabase, { checkUrl, clock = systemClock }: EndpointsOptions) {
@@ -176,18 +176,17 @@ WHERE id = $1 RETURNING ${ENDPOINT_COLUMNS}`
     return endpointOf(row)
   }
 
-  #checkAddress(url: string): void {
+  #checkAddress(url: string): string {
     try {
-      this.#checkUrl(url)
+      return this.#checkUrl(url).href
     } catch (error) {
       throw new OptionError(messageOf(error), { cause: error })
     }
   }
 
   #columns({ url, events, maxFailures, description }: EndpointChange): Readonly<Record<string, Value>> {
-    if (url !== undefined) this.#checkAddress(checkText(url, 'url', URL_LENGTH_MAX))
     return {
-      ...(url !== undefined && { url }),
+      ...(url !== undefined && { url: this.#checkAddress(checkText(url, 'url', URL_LENGTH_MAX)) }),
       ...(events !== undefined && { events: JSON.stringify(checkFilters(events)) }),
       ...(maxFailures !== undefined && { max_failures: checkMaxFailures(maxFailures) }),
       ...(description !== undefined && { description: checkText(description, 'description') }),
