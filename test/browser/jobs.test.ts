@@ -128,3 +128,21 @@ test('a job shows its timeline, progress and dependencies, hides secrets, and is
     .click()
   await page.getByRole('heading', { name: 'fetch-part', level: 1 }).waitFor()
 })
+
+test('a large payload is shown whole at once, and only its beginning is coloured', async (t) => {
+  const load = defineJob({ type: 'load' })
+  const { mill, visit } = await serve(t, { jobs: [load] })
+  const rows = Array.from({ length: 8_000 }, (_, id) => ({ id, name: `row ${id}` }))
+  const { id } = await mill.enqueue(load, { rows, last: 'the end' })
+  const page = await visit(`jobs/${id}`)
+  const payload = page.getByRole('region', { name: 'payload' })
+  const coloured = payload.locator('span')
+  const showAll = page.getByRole('button', { name: /^Show all \d+ KB$/ })
+  await showAll.waitFor()
+  const before = await coloured.count()
+  assert.ok(before > 100)
+  await showAll.click()
+  await payload.filter({ hasText: 'the end' }).waitFor()
+  // A span for each of 16 thousand names and values would stop the page for seconds, at each reload anew.
+  assert.equal(await coloured.count(), before)
+})

@@ -62,9 +62,9 @@ export function Chart({ title, times, series, format, isLog = false }: ChartProp
       <figcaption>
         <h2>{title}</h2>
         <ul class="legend">
-          {series.map(({ label, colour, values }) => (
+          {series.map(({ label, colour, values, dashed = false }) => (
             <li key={label}>
-              <span class={`swatch swatch-${colour}`} />
+              <span class={`swatch swatch-${colour} ${dashed ? 'swatch-dashed' : ''}`} />
               {label} <b class="figures">{shown(values[at], format)}</b>
             </li>
           ))}

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { CopyButton } from './id.tsx'
 
 const REDACTED = '[redacted]'
@@ -15,17 +15,24 @@ export function pretty(value: unknown): string {
 export function JsonView({ value, what }: { readonly value: unknown; readonly what: string }) {
   const [isWhole, setWhole] = useState(false)
   const text = pretty(value)
-  const shown = isWhole ? text : text.slice(0, SHOWN_SIGNS)
+  const isText = typeof value === 'string'
+  const start = text.slice(0, SHOWN_SIGNS)
+  // A megabyte has tens of thousands of parts: colouring all of them would stop the page for seconds.
+  const begins = useMemo(() => (isText ? start : coloured(start)), [start, isText])
+  const rest = text.slice(SHOWN_SIGNS)
   return (
     <div class="json-frame">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keyboard users need to reach it */}
       <section class="json" tabIndex={0} aria-label={what}>
         <pre>
-          <code>{typeof value === 'string' ? shown : coloured(shown)}</code>
+          <code>
+            {begins}
+            {isWhole && rest}
+          </code>
         </pre>
       </section>
       <CopyButton text={text} what={what} />
-      {shown.length < text.length && (
+      {!isWhole && rest !== '' && (
         <button type="button" class="button small" onClick={() => setWhole(true)}>
           Show all {Math.round(text.length / 1_000)} KB
         </button>
