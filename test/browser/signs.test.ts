@@ -151,6 +151,55 @@ test('a quarter of an hour is drawn as lines, not as a solid block, and axes cou
   await page.getByRole('img', { name: /^Depth, latest/ }).waitFor()
 })
 
+test('charts with one sample, and with very large numbers, are whole', async (t) => {
+  const greet = defineJob({ type: 'greet' })
+  const { mill, visit } = await serve(t, { jobs: [greet] })
+  await mill.enqueue(greet, {})
+  const page = await visit()
+  // Labels that are cut at the edge of their canvas, and everything that is drawn with a fill: lines have none.
+  await page.addInitScript(`
+    window.labels = new Set()
+    window.cut = new Set()
+    window.discs = 0
+    const write = CanvasRenderingContext2D.prototype.fillText
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {
+      const right = this.textAlign === 'right' ? x : x + this.measureText(text).width / 2
+      window.labels.add(text)
+      if (right - this.measureText(text).width < 0) window.cut.add(text)
+      return write.call(this, text, x, ...rest)
+    }
+    const arc = Path2D.prototype.arc
+    Path2D.prototype.arc = function (...at) {
+      window.discs += 1
+      return arc.apply(this, at)
+    }`)
+  const point = {
+    ...{ completedPerSecond: 234_567, failedPerSecond: 0, enqueuedPerSecond: 0, ready: 3_456_789_012, delayed: 1 },
+    ...{
+      waitP50Ms: 3,
+      waitP95Ms: 90_000_000,
+      durationP50Ms: 900_000,
+      durationP95Ms: 7_200_000,
+      inProgress: 0,
+      dead: 0,
+    },
+  }
+  const samples = async (count: number): Promise<void> => {
+    const points = Array.from({ length: count }, (_, step) => ({ ...point, atMs: Date.now() - (count - step) * 2_000 }))
+    await page.route('**/api/v1/history*', (route) => route.fulfill({ json: { stepMs: 2_000, points } }))
+    // The next sample of the server would be a second one.
+    await page.route('**/api/v1/events', () => {})
+    await page.reload()
+    await page.getByRole('img', { name: /^Depth, latest: ready 3.5B/ }).waitFor()
+  }
+  const drawn = (name: string): Promise<number> => page.evaluate(`window.${name}.size ?? window.${name}`)
+  await samples(1)
+  await eventually(async () => (await drawn('discs')) >= 3, 'a disc in each chart', LIMIT_MS)
+  await samples(450)
+  await eventually(async () => (await drawn('labels')) > 10, 'labels', LIMIT_MS)
+  assert.deepEqual(await page.evaluate<readonly string[]>('[...window.cut]'), [])
+})
+
 function assertEven(ticks: readonly number[]): void {
   assert.ok(ticks.length >= 3, `ticks ${ticks}`)
   const steps = ticks.toSorted((one, other) => one - other).map((tick, index, all) => tick - (all[index - 1] ?? tick))

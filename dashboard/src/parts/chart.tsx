@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import Plot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import { COUNT_STEPS, countRange, DURATION_TICKS, durationRange, STEPS_SECONDS, timeRange } from './axes.ts'
 import { timeOfDay } from './format.ts'
 import { usePaint } from './theme.ts'
 
@@ -21,6 +22,8 @@ interface ChartProps {
   readonly times: readonly number[]
   readonly series: readonly Series[]
   readonly format: (value: number) => string
+  /** The labels of the axis, which have less room. */
+  readonly tick: (value: number) => string
   /** For durations, which vary widely. */
   readonly isLog?: boolean
 }
@@ -28,7 +31,7 @@ interface ChartProps {
 const HEIGHT = 168
 
 /** Values over time. The legend shows the value under the pointer, or the newest. */
-export function Chart({ title, times, series, format, isLog = false }: ChartProps) {
+export function Chart({ title, times, series, format, tick, isLog = false }: ChartProps) {
   const frame = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | null>(null)
   const [hovered, setHovered] = useState<number | null>(null)
@@ -42,7 +45,7 @@ export function Chart({ title, times, series, format, isLog = false }: ChartProp
   useEffect(() => {
     const box = frame.current
     if (box === null) return
-    const made = new Plot(optionsOf(box, series, format, isLog, setHovered), newest.current, box)
+    const made = new Plot(optionsOf(box, series, tick, isLog, setHovered), newest.current, box)
     plot.current = made
     const observer = new ResizeObserver(() => made.setSize({ width: box.clientWidth, height: HEIGHT }))
     observer.observe(box)
@@ -85,40 +88,15 @@ function toData(times: readonly number[], series: readonly Series[], isLog: bool
   return [times.map((ms) => ms / 1_000), ...series.map(({ values }) => values.map(shown))]
 }
 
-const LINEAR_SCALE: uPlot.Scale = { range: (_, __, max) => [0, Math.max(4, (max ?? 0) * 1.15)] }
-
-/** Powers of ten around the values, at least two. */
-const LOG_SCALE: uPlot.Scale = {
-  distr: 3,
-  range: (_, min, max) => {
-    const low = Math.floor(Math.log10(Math.max(1, min ?? 1)))
-    return [10 ** low, 10 ** Math.max(low + 2, Math.ceil(Math.log10(Math.max(1, max ?? 1))))]
-  },
-}
-
-/** Durations from a millisecond to hours on one axis. */
-const POWERS_OF_MS: uPlot.Axis = {
-  values: (_, splits) => splits.map((ms) => (ms < 1_000 ? `${ms} ms` : `${ms / 1_000} s`)),
-  splits: (_, __, min, max) => {
-    const low = Math.ceil(Math.log10(min))
-    return Array.from({ length: Math.floor(Math.log10(max)) - low + 1 }, (_, step) => 10 ** (low + step))
-  },
-  filter: (_, splits) => splits,
-}
-
-/** 1, 2 and 5 times a power of ten: the labels of a step of 2.5 would be rounded to 0, 3, 5 and 8. */
-const STEPS: readonly number[] = Array.from({ length: 10 }, (_, power) =>
-  [1, 2, 5].map((digit) => digit * 10 ** power),
-).flat()
-
-const STEPS_SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600]
+const isAlone = (plot: uPlot, series: number): boolean =>
+  (plot.data[series] ?? []).filter((value) => value !== null).length === 1
 
 const clockTime = (seconds: number): string => timeOfDay(seconds * 1_000, seconds * 1_000)
 
 function optionsOf(
   box: HTMLElement,
   series: readonly Series[],
-  format: (value: number) => string,
+  tick: (value: number) => string,
   isLog: boolean,
   onHover: (index: number | null) => void,
 ): uPlot.Options {
@@ -136,23 +114,26 @@ function optionsOf(
     legend: { show: false },
     padding: [8, 26, 0, 0],
     cursor: { sync: { key: 'overview' }, drag: { x: false, y: false }, points: { size: 6 } },
-    scales: { x: { time: true }, y: isLog ? LOG_SCALE : LINEAR_SCALE },
+    scales: {
+      x: { time: true, range: timeRange },
+      y: { range: isLog ? durationRange : countRange, distr: isLog ? 3 : 1 },
+    },
     axes: [
       {
         ...axis,
         grid: { show: false },
         size: 26,
         space: 60,
-        incrs: STEPS_SECONDS,
+        incrs: [...STEPS_SECONDS],
         values: (_, splits) => splits.map(clockTime),
       },
       {
         ...axis,
         size: 54,
-        space: 34,
-        incrs: [...STEPS],
-        values: (_, splits) => splits.map(format),
-        ...(isLog && POWERS_OF_MS),
+        space: 28,
+        incrs: [...COUNT_STEPS],
+        values: (_, splits) => splits.map(tick),
+        ...(isLog && DURATION_TICKS),
       },
     ],
     series: [
@@ -161,7 +142,8 @@ function optionsOf(
         label,
         stroke: colour(name),
         width: 1.6,
-        points: { show: false },
+        // A value without neighbours has no line.
+        points: { show: isAlone, size: 4, fill: colour(name) },
         ...(filled && { fill: `${colour(name)}22` }),
         ...(dashed && { dash: [4, 4] }),
       })),

@@ -64,6 +64,9 @@ export const numeral = (value: number): string => ONE_PLACE.format(value)
 /** Exact up to a million, then `1.2M`: a tile has room for seven characters. */
 export const brief = (count: number): string => (count < 1_000_000 ? whole(count) : COMPACT.format(count))
 
+/** `500`, `1.2K`, `100K`: for the ticks of an axis. */
+export const compact = (count: number): string => COMPACT.format(count)
+
 export function rate(perSecond: number): string {
   return `${perSecond >= 100 ? whole(perSecond) : ONE_PLACE.format(perSecond)}/s`
 }

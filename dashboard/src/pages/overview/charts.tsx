@@ -2,9 +2,9 @@ import { useMemo, useState } from 'preact/hooks'
 import type { HistoryPoint } from '../../api/shapes.ts'
 import { Chart, type Series } from '../../parts/chart.tsx'
 import { Segment } from '../../parts/fields.tsx'
-import { brief, duration, rate } from '../../parts/format.ts'
+import { brief, compact, duration, rate } from '../../parts/format.ts'
 import { Card } from '../../parts/page.tsx'
-import { downsample } from './downsample.ts'
+import { downsample, isGap, withGaps } from './downsample.ts'
 import type { History } from './use-history.ts'
 
 interface Line extends Omit<Series, 'values'> {
@@ -14,6 +14,7 @@ interface Line extends Omit<Series, 'values'> {
 interface Drawn {
   readonly title: string
   readonly format: (value: number) => string
+  readonly tick: (value: number) => string
   readonly isLog?: boolean
   readonly lines: readonly Line[]
 }
@@ -22,6 +23,7 @@ const CHARTS: readonly Drawn[] = [
   {
     title: 'Throughput',
     format: rate,
+    tick: (value) => `${compact(value)}/s`,
     lines: [
       { label: 'completed', of: 'completedPerSecond', colour: 'good', filled: true },
       { label: 'enqueued', of: 'enqueuedPerSecond', colour: 'wait' },
@@ -31,6 +33,7 @@ const CHARTS: readonly Drawn[] = [
   {
     title: 'Latency',
     format: duration,
+    tick: duration,
     isLog: true,
     lines: [
       { label: 'run p95', of: 'durationP95Ms', colour: 'run' },
@@ -42,6 +45,7 @@ const CHARTS: readonly Drawn[] = [
   {
     title: 'Depth',
     format: brief,
+    tick: compact,
     lines: [
       { label: 'ready', of: 'ready', colour: 'wait', filled: true },
       { label: 'running', of: 'inProgress', colour: 'run' },
@@ -60,10 +64,16 @@ const POINTS_MAX = 90
 
 export function Charts({ history: { points: all, stepMs } }: { readonly history: History }) {
   const [rangeMs, setRangeMs] = useState<number>(RANGES[2].ms)
-  const points = useMemo(() => downsample(all, { rangeMs, stepMs, pointsMax: POINTS_MAX }), [all, rangeMs, stepMs])
+  const points = useMemo(() => {
+    const sampling = { rangeMs, stepMs, pointsMax: POINTS_MAX }
+    return withGaps(downsample(all, sampling), sampling)
+  }, [all, rangeMs, stepMs])
   const times = useMemo(() => points.map(({ atMs }) => atMs), [points])
   const drawn = useMemo(
-    () => CHARTS.map(({ lines }) => lines.map((line) => ({ ...line, values: points.map((point) => point[line.of]) }))),
+    () =>
+      CHARTS.map(({ lines }) =>
+        lines.map((line) => ({ ...line, values: points.map((point) => (isGap(point) ? null : point[line.of])) })),
+      ),
     [points],
   )
   return (
@@ -75,9 +85,9 @@ export function Charts({ history: { points: all, stepMs } }: { readonly history:
         ))}
       </fieldset>
       <div class="charts">
-        {CHARTS.map(({ title, format, isLog = false }, index) => (
+        {CHARTS.map(({ title, format, tick, isLog = false }, index) => (
           <Card key={title}>
-            <Chart title={title} times={times} series={drawn[index] ?? []} format={format} isLog={isLog} />
+            <Chart title={title} times={times} series={drawn[index] ?? []} format={format} tick={tick} isLog={isLog} />
           </Card>
         ))}
       </div>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HistoryPoint } from '../../api/shapes.ts'
-import { downsample } from './downsample.ts'
+import { downsample, isGap, withGaps } from './downsample.ts'
 
 const EMPTY: HistoryPoint = {
   atMs: 0,
@@ -51,4 +51,17 @@ test('a new point changes only the end of a line', () => {
   const after = downsample(all, QUARTER)
   const inBoth = before.slice(3, -1)
   assert.deepEqual(after.slice(after.findIndex(({ atMs }) => atMs === inBoth[0]?.atMs)).slice(0, inBoth.length), inBoth)
+})
+
+test('a line is broken where samples are missing, and not where one is late', () => {
+  const slept = points(450).filter((_, step) => step < 100 || step > 350)
+  const late = points(450).map((point, step) => ({ ...point, atMs: point.atMs + (step % 7 === 0 ? 1_900 : 0) }))
+  for (const sampling of [QUARTER, { ...QUARTER, pointsMax: 450 }]) {
+    const gaps = withGaps(downsample(slept, sampling), sampling).filter(isGap)
+    assert.equal(gaps.length, 1)
+    const [gap] = gaps
+    assert.ok(gap !== undefined && gap.atMs > (slept[99]?.atMs ?? 0) && gap.atMs < (slept[100]?.atMs ?? 0))
+    assert.deepEqual(withGaps(downsample(late, sampling), sampling).filter(isGap), [])
+  }
+  assert.deepEqual(withGaps([], QUARTER), [])
 })

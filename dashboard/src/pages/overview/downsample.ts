@@ -29,18 +29,44 @@ export interface Sampling {
   readonly pointsMax: number
 }
 
+/** A time of which nothing is known, such as when the machine slept: a line ends before it and begins anew behind it. */
+export interface Gap {
+  readonly atMs: number
+  readonly isGap: true
+}
+
+export function isGap(point: HistoryPoint | Gap): point is Gap {
+  return 'isGap' in point
+}
+
 /**
  * The points of the last `rangeMs`, several merged into one where they are too many. Steps begin at full clock times, so
  * a line does not change behind its newest point.
  */
 export function downsample(points: readonly HistoryPoint[], sampling: Sampling): readonly HistoryPoint[] {
-  const { rangeMs, stepMs, pointsMax } = sampling
+  const { rangeMs, stepMs } = sampling
   const newestMs = points.at(-1)?.atMs ?? 0
   const recent = points.filter(({ atMs }) => atMs > newestMs - rangeMs)
-  const together = Math.ceil(rangeMs / stepMs / pointsMax)
-  if (together <= 1) return recent
-  const steps = Map.groupBy(recent, ({ atMs }) => Math.floor(atMs / (stepMs * together)))
-  return [...steps.values()].map(merged)
+  const mergedMs = mergedStepMs(sampling)
+  if (mergedMs <= stepMs) return recent
+  return [...Map.groupBy(recent, ({ atMs }) => Math.floor(atMs / mergedMs)).values()].map(merged)
+}
+
+function mergedStepMs({ rangeMs, stepMs, pointsMax }: Sampling): number {
+  return stepMs * Math.max(1, Math.ceil(rangeMs / stepMs / pointsMax))
+}
+
+/** Samples may be late, so that two steps without one are no gap yet. */
+const STEPS_MISSING_MIN = 3
+
+/** Downsampled points, with the gaps between them. */
+export function withGaps(points: readonly HistoryPoint[], sampling: Sampling): readonly (HistoryPoint | Gap)[] {
+  const stepMs = mergedStepMs(sampling)
+  return points.flatMap((point, index) => {
+    const lastMs = points[index - 1]?.atMs ?? point.atMs
+    const isAfterGap = point.atMs - lastMs > stepMs * STEPS_MISSING_MIN
+    return isAfterGap ? [{ atMs: lastMs + stepMs, isGap: true } as const, point] : [point]
+  })
 }
 
 function merged(points: readonly HistoryPoint[]): HistoryPoint {
