@@ -49,6 +49,17 @@ export function repeated(text: string, before: readonly string[] = []): readonly
   return [...before, text]
 }
 
+/** Refused unless it is UTF-8: replacement characters would be another payload. */
+export function decodePayload(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (error) {
+    throw new PayloadError('ERR_PAYLOAD_NOT_JSON', 'standard input is not UTF-8; convert it, for example with iconv', {
+      cause: error,
+    })
+  }
+}
+
 export function parsePayload(json: string): unknown {
   try {
     return JSON.parse(json)

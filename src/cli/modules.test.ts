@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -61,5 +61,16 @@ describe('job modules', () => {
       jobs.map((job) => job.type),
       ['greet'],
     )
+  })
+
+  it('says what to do when the package of a module is CommonJS, as npm init makes it', async () => {
+    const project = join(folder, 'project')
+    await mkdir(project)
+    await writeFile(join(project, 'package.json'), '{ "type": "commonjs" }')
+    await writeFile(join(project, 'jobs.ts'), "import { join } from 'node:path'\nexport const job = join('a', 'b')\n")
+    await assert.rejects(loadJobs([join(project, 'jobs.ts')]), {
+      code: 'ERR_MODULE_INVALID',
+      message: /set "type": "module" in its package\.json \(npm pkg set type=module\), or name it jobs\.mts$/,
+    })
   })
 })

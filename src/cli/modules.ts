@@ -1,6 +1,6 @@
 /** Job modules named on the command line: files whose exports are `defineJob` values, run by Node itself. */
 import { stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { parse, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { MillraceError, UnknownTypeError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
@@ -78,8 +78,18 @@ async function importModule(path: string): Promise<object> {
     return typeof module === 'object' && module !== null ? module : {}
   } catch (error) {
     const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-    throw new MillraceError('ERR_MODULE_INVALID', `'${path}' could not be loaded: ${reason}`, { cause: error })
+    throw new MillraceError('ERR_MODULE_INVALID', `'${path}' could not be loaded: ${reason}${adviceFor(error, path)}`, {
+      cause: error,
+    })
   }
+}
+
+/** `npm init` writes "type": "commonjs", under which Node reads `import` as a mistake. */
+function adviceFor(error: unknown, path: string): string {
+  const isImport = error instanceof SyntaxError && error.message.includes('outside a module')
+  if (!isImport) return ''
+  const { name, ext } = parse(path)
+  return `; set "type": "module" in its package.json (npm pkg set type=module), or name it ${name}.m${ext.slice(1)}`
 }
 
 /** By shape, not by class: the module may have loaded its own copy of Millrace. */

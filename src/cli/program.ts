@@ -27,6 +27,7 @@ import { addWorkers } from './commands/workers.ts'
 import { EXIT, type ExitCode, report } from './exit.ts'
 import type { CliExtensions } from './extensions.ts'
 import { systemTerminal, type Terminal } from './terminal.ts'
+import { refuseUnknownCommands } from './unknown-command.ts'
 import { boundYoungHeap } from './young-heap.ts'
 
 const COMMANDS = [
@@ -75,7 +76,7 @@ export async function run(args: readonly string[], terminal: Terminal, extension
 export function buildProgram(cli: Cli): Command {
   const { terminal } = cli
   const program = new Command('millrace')
-    .description('Durable background work: typed jobs on SQLite, in memory and more.')
+    .description('Durable background jobs: run, watch and repair them on SQLite, Postgres, Redis or Kafka.')
     .option('--version', 'print the version')
     .addOption(new Option('--engine <url>', 'where the jobs are').env('MILLRACE_ENGINE').default(ENGINE_DEFAULT))
     .option('--json', 'print one JSON object per line')
@@ -93,6 +94,7 @@ export function buildProgram(cli: Cli): Command {
     .exitOverride()
     .addHelpText('after', HELP)
   for (const add of COMMANDS) add(program, cli)
+  refuseUnknownCommands(program)
   return program
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { describe, it } from 'node:test'
 import { systemClock } from '../time/clock.ts'
-import { printable, systemTerminal } from './terminal.ts'
+import { clip, printable, systemTerminal, tableLines } from './terminal.ts'
 import { openLog } from './until-stopped.ts'
 
 /** A terminal of 40 columns, or a pipe, that remembers what was written to it. */
@@ -34,6 +34,34 @@ describe('the terminal', () => {
 
   it('lets no foreign text move the cursor or forge a line', () => {
     assert.equal(printable('a\nb\tc \u001b[2Jd\u0007 \u009b1m'), 'a b c \ufffd[2Jd\ufffd \ufffd1m')
+  })
+
+  it('lets no foreign text turn the reading direction', () => {
+    assert.equal(printable('exe.\u202egnp\u202c \u2066x\u2069 \u200f'), 'exe.\ufffdgnp\ufffd \ufffdx\ufffd \ufffd')
+    assert.equal(printable('שלום مرحبا 👩\u200d🚀'), 'שלום مرحبا 👩\u200d🚀', 'text in any language stays')
+  })
+
+  it('prints what JSON leaves raw as escapes, which parse to the same', () => {
+    const { given, written } = surroundings(true)
+    const value = { text: 'a\u001b[2J\u009b2J\u007f\u202e日本' }
+    systemTerminal(given).print(JSON.stringify(value))
+    assert.equal(written.join(''), '{"text":"a\\u001b[2J\\u009b2J\\u007f\\u202e日本"}\n')
+    assert.deepEqual(JSON.parse(written.join('')), value)
+  })
+
+  it('measures and cuts text by the cells it takes', () => {
+    assert.equal(clip('日本語のエラー', 7), '日本語…')
+    assert.equal(clip('日本語のエラー', 8), '日本語…')
+    assert.equal(clip('👩\u200d🚀👍🏽ok', 6), '👩\u200d🚀👍🏽ok')
+    assert.equal(clip('👩\u200d🚀👍🏽okay', 5), '👩\u200d🚀👍🏽…')
+    assert.equal(clip('e\u0301e\u0301e\u0301', 3), 'e\u0301e\u0301e\u0301')
+    const columns = [{ title: 'ERROR' }, { title: 'N' }]
+    const rows = [
+      ['日本語', '1'],
+      ['oops', '2'],
+    ]
+    const { given } = surroundings(false)
+    assert.deepEqual(tableLines(systemTerminal(given), columns, rows), ['ERROR   N', '日本語  1', 'oops    2'])
   })
 
   it('names the worker once to a person', () => {

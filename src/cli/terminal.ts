@@ -1,4 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
+import { cellWidth, cutToCells } from './cells.ts'
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'cyan' | 'magenta'
 
@@ -43,8 +44,8 @@ export function systemTerminal({ stdout, stderr, env }: Surroundings = process):
   return {
     out: stdout,
     columns: stdout.isTTY === true ? stdout.columns || COLUMNS_DEFAULT : null,
-    print: (line) => void stdout.write(`${line}\n`),
-    complain: (line) => void stderr.write(`${line}\n`),
+    print: (line) => void stdout.write(`${withEscapes(line)}\n`),
+    complain: (line) => void stderr.write(`${withEscapes(line)}\n`),
     paint: (style, text) => (coloured ? styleText(style, text, { validateStream: false }) : text),
     outliveReader: () => {
       outlivesReader = true
@@ -62,9 +63,20 @@ function flushed(stream: NodeJS.WritableStream): Promise<void> {
   return new Promise((resolve) => void stream.write('', () => resolve()))
 }
 
-/** Foreign text (a type, an error, a payload) as one line: an escape sequence must not move the cursor or forge a line. */
+/**
+ * Foreign text (a type, an error, a payload) as one line: neither an escape sequence nor a mark that turns the reading
+ * direction may move the cursor or forge a line.
+ */
 export function printable(text: string): string {
-  return text.replace(/\s+/g, ' ').replace(/\p{Cc}/gu, '�')
+  return text.replace(/\s+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
+}
+
+/** What JSON.stringify leaves raw although a terminal obeys it. As an escape it parses to the same. */
+function withEscapes(line: string): string {
+  return line.replace(
+    /[\u007f-\u009f\p{Bidi_Control}]/gu,
+    (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 export interface Column {
@@ -82,7 +94,7 @@ const INDENT = '  '
 const CUT_MIN = 12
 
 function widthOf(cell: string): number {
-  return stripVTControlCharacters(cell).length
+  return cellWidth(stripVTControlCharacters(cell))
 }
 
 /** Aligned columns under a heading. On a terminal that is too narrow, texts are cut, or each row takes several lines. */
@@ -165,5 +177,5 @@ function stackedLines({ columns: width, paint }: Terminal, columns: readonly Col
 export function clip(cell: string, room: number | null): string {
   if (room === null || widthOf(cell) <= room) return cell
   const plain = stripVTControlCharacters(cell)
-  return room < 2 ? '' : `${plain.slice(0, room - 1)}…`
+  return room < 2 ? '' : `${cutToCells(plain, room - 1)}…`
 }

@@ -50,7 +50,7 @@ const MODULES: Readonly<Record<string, () => Promise<EngineModule>>> = {
   kafkas: () => import('../engines/kafka/module.ts'),
 }
 
-const URL_EXAMPLES = 'sqlite:./millrace.db or memory:'
+const URL_EXAMPLES = 'sqlite:./millrace.db, postgres://…, redis://…, kafka://… or memory:'
 
 export const ENGINE_SCHEMES: readonly string[] = Object.keys(MODULES)
 

@@ -18,6 +18,14 @@ describe('a command as a process', () => {
     assert.match(elsewhere.err, /ERR_SCHEMA_MISSING/)
   })
 
+  it('refuses standard input that is not UTF-8, rather than storing another payload', async (t) => {
+    const env = { MILLRACE_ENGINE: `sqlite:${await temporaryFolder(t)}/jobs.db` }
+    const input = Buffer.concat([Buffer.from('{"name":"'), Buffer.from([0xff]), Buffer.from('"}')])
+    const { code, err } = await millrace(['enqueue', 'greet', '-'], { env, input })
+    assert.match(err, /not UTF-8.*ERR_PAYLOAD_NOT_JSON/)
+    assert.equal(code, 2)
+  })
+
   it('uses ./millrace.db by default, and exits 0, 1 or 2', async (t) => {
     const cwd = await temporaryFolder(t)
     assert.equal((await millrace(['enqueue', 'greet', '{}'], { cwd })).code, 0)

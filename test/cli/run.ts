@@ -77,7 +77,7 @@ export class Running {
 
 export async function millrace(
   args: readonly string[],
-  settings: { cwd?: string; env?: Record<string, string>; input?: string } = {},
+  settings: { cwd?: string; env?: Record<string, string>; input?: string | Buffer } = {},
 ): Promise<Ended> {
   const running = new Running(MAIN, args, settings)
   running.child.stdin?.end(settings.input ?? '')

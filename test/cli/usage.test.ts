@@ -43,12 +43,17 @@ describe('the command line', () => {
     const enqueue = ['enqueue', 'greet', '{"name":"Ada"}', ...engine]
     const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
       [['nope'], /unknown command 'nope'.*ERR_OPTION_INVALID/],
+      [['enqeue'], /unknown command 'enqeue' .Did you mean enqueue.*ERR_OPTION_INVALID/],
+      [['dead', 'replya', ...engine], /unknown command 'replya' .Did you mean replay.*ERR_OPTION_INVALID/],
+      [['schedules', 'nope', ...engine], /unknown command 'nope'.*ERR_OPTION_INVALID/],
+      [['webhooks', 'lst', ...engine], /unknown command 'lst' .Did you mean list.*ERR_OPTION_INVALID/],
+      [['dead', 'list', 'nope', ...engine], /too many arguments for 'list'.*ERR_OPTION_INVALID/],
       [['jobs', '--nope'], /unknown option '--nope'.*ERR_OPTION_INVALID/],
       [['job'], /missing required argument 'id'.*ERR_OPTION_INVALID/],
       [['jobs', '--status', 'lost', ...engine], /'lost' is invalid.*queued.*ERR_OPTION_INVALID/],
       [['jobs', '--limit', '0', ...engine], /'limit' is 0.*ERR_OPTION_INVALID/],
       [['jobs', '--limit', 'few', ...engine], /whole number.*ERR_OPTION_INVALID/],
-      [['jobs', '--engine', 'carrier-pigeon:'], /names no engine.*ERR_ENGINE_URL/],
+      [['jobs', '--engine', 'carrier-pigeon:'], /names no engine.*sqlite:.*postgres:.*redis:.*kafka:.*ERR_ENGINE_URL/],
       [['jobs', '--engine', 'constructor:'], /names no engine.*ERR_ENGINE_URL/],
       [['jobs', '--engine', 'sqlite:'], /ERR_ENGINE_URL/],
       [['enqueue', 'greet', '{"name":', ...engine], /not JSON.*ERR_PAYLOAD_NOT_JSON/],
@@ -100,6 +105,10 @@ describe('the command line', () => {
       [['jobs', '--engine', `sqlite:${folder}/absent.db`], /no Millrace tables.*ERR_SCHEMA_MISSING/],
       [['jobs', '--engine', `sqlite:${file}`], /ERR_STORAGE_NOT_A_DATABASE/],
       [['enqueue', 'greet', '{}', '--engine', `sqlite:${folder}/no/such/folder.db`], /ERR_STORAGE_OPEN/],
+      ...[['jobs'], ['enqueue', 'greet', '{}'], ['webhooks', 'list'], ['conversations', 'list']].map(
+        (args) =>
+          [[...args, '--engine', `sqlite:${folder}`], /is a folder; name a file in it.*ERR_STORAGE_OPEN/] as const,
+      ),
     ]
     for (const [args, says] of failing) {
       const { code, err } = await runCli(args)
@@ -110,6 +119,16 @@ describe('the command line', () => {
     assert.equal(existsSync(join(folder, 'absent.db')), false, 'looking must not create a database')
     const { err } = await runCli(['jobs', '--debug', '--engine', `sqlite:${file}`])
     assert.match(err, /^error: .*\n.*\n {4}at /)
+  })
+
+  it('lists what a group of commands has when it is called alone', async (t) => {
+    const folder = await temporaryFolder(t)
+    const engine = ['--engine', `sqlite:${folder}/jobs.db`]
+    await runCli(['migrate', ...engine])
+    for (const group of ['dead', 'schedules', 'webhooks', 'memories', 'conversations']) {
+      assert.deepEqual(await runCli([group, ...engine]), await runCli([group, 'list', ...engine]), group)
+    }
+    assert.match((await runCli(['webhooks', ...engine])).out, /^No webhooks/)
   })
 
   it('prints errors as JSON for a machine', async () => {

@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { type Mill, open } from '../../src/client/mill.ts'
 import { fileOf } from '../../src/engines/sqlite/database.ts'
-import { toEngineError } from '../../src/engines/sqlite/faults.ts'
+import { toOpenError } from '../../src/engines/sqlite/faults.ts'
 import { defineJob, type Log } from '../../src/job/definition.ts'
 import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import { silentLog } from '../../src/observe/log.ts'
@@ -144,7 +144,7 @@ function opened(file: string, clock: Clock): DatabaseSync {
   try {
     return openDatabase(file, { nowMs: clock.nowMs() })
   } catch (error) {
-    throw toEngineError(error, `opening ${file}`)
+    throw toOpenError(error, 'opening', file)
   }
 }
 

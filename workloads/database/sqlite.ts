@@ -9,7 +9,7 @@ import {
   isSqliteDatabase,
   type SqliteValue,
 } from '../../src/engines/sqlite/database.ts'
-import { isBusy, toEngineError } from '../../src/engines/sqlite/faults.ts'
+import { isBusy, toEngineError, toOpenError } from '../../src/engines/sqlite/faults.ts'
 import { parseUrl } from '../../src/engines/sqlite/url.ts'
 import { WalSync } from '../../src/engines/sqlite/wal-sync.ts'
 import { Writer } from '../../src/engines/sqlite/writer.ts'
@@ -55,7 +55,7 @@ export function openSqlite(url: string, { mustExist }: { readonly mustExist: boo
       connection.exec('PRAGMA foreign_keys = ON')
       return connection
     } catch (error) {
-      throw toEngineError(error, `opening ${file}`)
+      throw toOpenError(error, 'opening', file)
     }
   }
   return new SqliteTables(open(), open, synchronous === 'full')

@@ -1,10 +1,10 @@
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { OptionError, UnknownTypeError } from '../../errors.ts'
 import { type AnyJob, defineJob } from '../../job/definition.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import type { EnqueueOptions } from '../../job/options.ts'
-import { duration, parsePayload, parseTenant, parseTime, wholeNumber } from '../arguments.ts'
+import { decodePayload, duration, parsePayload, parseTenant, parseTime, wholeNumber } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions, withStoredMill } from '../cli.ts'
 import { loadJobs } from '../modules.ts'
 
@@ -65,7 +65,7 @@ The status is enqueued, duplicate (--key; with the id of the first job), replace
 
 async function enqueue({ terminal, clock }: Cli, type: string, payload: string, flags: EnqueueFlags): Promise<void> {
   const job = await definitionOf(type, flags.jobs)
-  const value = parsePayload(payload === '-' ? await text(process.stdin) : payload)
+  const value = parsePayload(payload === '-' ? decodePayload(await buffer(process.stdin)) : payload)
   const options = toOptions(flags)
   const { id, status } = await withStoredMill(flags.engine, { clock }, (mill) => mill.enqueue(job, value, options))
   terminal.print(flags.json ? JSON.stringify({ id, type, status }) : `${id} ${status}`)

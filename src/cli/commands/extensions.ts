@@ -11,7 +11,11 @@ export function addExtensions(program: Command, cli: Cli): void {
 }
 
 function addAll(parent: Command, cli: Cli, { commands = {} }: Pick<ExtensionCommand, 'commands'>): void {
-  for (const [name, extension] of Object.entries(commands)) add(parent.command(name), cli, extension)
+  for (const [name, extension] of Object.entries(commands)) {
+    // Called alone, a group lists, as 'dead' and 'schedules' do.
+    const isDefault = name === 'list' && parent.parent !== null
+    add(parent.command(name, { isDefault }), cli, extension)
+  }
 }
 
 function add(command: Command, cli: Cli, extension: ExtensionCommand): void {

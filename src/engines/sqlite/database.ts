@@ -1,6 +1,6 @@
 import { DatabaseSync, constants as sqlite } from 'node:sqlite'
 import { EngineError } from '../../errors.ts'
-import { toEngineError } from './faults.ts'
+import { toOpenError } from './faults.ts'
 
 export type SqliteValue = string | number | bigint | null
 type Named = Record<string, SqliteValue>
@@ -86,7 +86,7 @@ export function openFile(path: string): SqliteDatabase {
     // The busy timeout would block the event loop; the writer waits for the lock asynchronously instead.
     return new DatabaseSync(path, { timeout: 0 })
   } catch (error) {
-    throw toEngineError(error, `opening ${path}`)
+    throw toOpenError(error, 'opening', path)
   }
 }
 

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { EngineError, type ErrorCode, isMillraceError, type MillraceError } from '../../errors.ts'
 
 /** SQLite's primary result codes that mean something to a caller. */
@@ -57,4 +58,12 @@ export function toEngineError(error: unknown, during: string): MillraceError {
   const [known, advice] = (code === null ? undefined : ADVICE[code]) ?? ['ERR_STORAGE_FAILED', 'see the cause']
   const text = error instanceof Error ? error.message : String(error)
   return new EngineError(known, `SQLite: ${during}: ${text}; ${advice}`, { cause: error })
+}
+
+/** SQLite says of a folder that the disk failed. */
+export function toOpenError(error: unknown, verb: 'opening' | 'reading', file: string): MillraceError {
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory() !== true) return toEngineError(error, `${verb} ${file}`)
+  return new EngineError('ERR_STORAGE_OPEN', `'${file}' is a folder; name a file in it, such as millrace.db`, {
+    cause: error,
+  })
 }

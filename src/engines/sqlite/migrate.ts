@@ -5,7 +5,7 @@ import { EngineError, isMillraceError } from '../../errors.ts'
 import { toIso } from '../../time/iso.ts'
 import { assertNotNewer } from '../sql/schema-version.ts'
 import { Connection } from './database.ts'
-import { toEngineError } from './faults.ts'
+import { toOpenError } from './faults.ts'
 import { MIGRATIONS, SCHEMA_VERSION } from './migrations.ts'
 
 /** A table of our own, because the file and its user_version may belong to the user. */
@@ -68,7 +68,7 @@ export function planMigrationsOf(file: string): MigrationPlan {
       connection.close()
     }
   } catch (error) {
-    throw toEngineError(error, `reading ${file}`)
+    throw toOpenError(error, 'reading', file)
   }
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { CommandCall } from '../../../src/cli/extensions.ts'
-import { toEngineError } from '../../../src/engines/sqlite/faults.ts'
+import { toOpenError } from '../../../src/engines/sqlite/faults.ts'
 import { EngineError, OptionError } from '../../../src/errors.ts'
 import { conversationsFile } from '../store/location.ts'
 import { conversationsVersion } from '../store/schema.ts'
@@ -26,7 +26,7 @@ export function reading<Answer>({ engine }: CommandCall, read: (database: Databa
     if (conversationsVersion(database) === 0) throw missingDatabase(file)
     return read(database)
   } catch (error) {
-    throw toEngineError(error, `reading ${file}`)
+    throw toOpenError(error, 'reading', file)
   } finally {
     database?.close()
   }
