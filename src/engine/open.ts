@@ -3,6 +3,7 @@ import { redactUrl } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Engine } from './engine.ts'
+import { refuseOldNode } from './node-version.ts'
 
 /** What every engine is given when it is opened by URL or by a user's own handle. */
 export interface EngineSettings {
@@ -56,6 +57,7 @@ export const ENGINE_SCHEMES: readonly string[] = Object.keys(MODULES)
 
 /** Turns a URL, an engine or a user's own handle into an open engine. */
 export async function openEngine(target: string | object, settings: EngineSettings): Promise<Engine> {
+  refuseOldNode()
   if (typeof target !== 'string') return fromObject(target, settings)
   return (await moduleOf(target)).connect(target, settings)
 }

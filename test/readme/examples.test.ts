@@ -1,42 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { type Example, examplesIn, examplesOf, ROOT } from './blocks.ts'
 
-const PAGES = [
-  'README.md',
-  'docs/guide.md',
-  'docs/jobs.md',
-  'docs/retries.md',
-  'docs/writing-an-engine.md',
-  'docs/operating-sqlite.md',
-  'docs/operating-postgres.md',
-  'docs/transactions.md',
-  'docs/getting-started.md',
-  'docs/errors.md',
-  'docs/testing.md',
-  'docs/dead-letters.md',
-  'docs/postgres-tables.md',
-  'docs/dependencies.md',
-  'docs/explain.md',
-  'docs/schedules.md',
-  'docs/framework.md',
-  'docs/observing.md',
-  'docs/http-api.md',
-  'docs/dashboard.md',
-  'docs/escrow.md',
-  'docs/bullmq.md',
-  'docs/conversations.md',
-  'docs/embeddings.md',
-  'docs/memories.md',
-  'workloads/conversations/README.md',
-  'docs/webhooks.md',
-  ...globSync('src/engines/*/README.md', { cwd: ROOT }),
-]
+/** Every page that a reader can copy from. */
+const PAGES = globSync(['*.md', 'docs/*.md', 'examples/**/*.md', 'src/engines/*/README.md', 'workloads/*/README.md'], {
+  cwd: ROOT,
+}).toSorted()
+const read = (page: string): string => readFileSync(path.join(ROOT, page), 'utf8')
 /** For what never ends: the compiler, and the example that runs every case, take long on a slow machine. */
 const TIMEOUT_MS = 600_000
 
@@ -94,6 +69,13 @@ test('every example of the pages compiles under the strict rules of this project
 function withPrelude(code: string): string {
   return /\bopen\b.*from 'millrace'/.test(code) ? code : `import { open } from 'millrace'\n${code}`
 }
+
+test('TypeScript on a page is a whole program, so that it is compiled; a fragment is marked as js', () => {
+  const blocksOf = (page: string): number => read(page).match(/^ *```ts$/gm)?.length ?? 0
+  // One of CONTRIBUTING.md is a file of this repository and imports its neighbours.
+  const pages = PAGES.filter((page) => page !== 'CONTRIBUTING.md' && blocksOf(page) !== examplesOf(page).length)
+  assert.deepEqual(pages, [])
+})
 
 test('the pages have the examples they should', () => {
   assert.equal(runnable.filter(({ page }) => page === 'README.md').length, 2)

@@ -14,7 +14,8 @@ export interface RedisClient {
   /** With `true` it reconnects at once; without, it has ended. */
   disconnect(reconnect?: boolean): void
   duplicate(options: ConnectionOptions): RedisClient
-  call(command: string, args: readonly RedisValue[]): Promise<unknown>
+  /** We send no buffers; without them in the type, the client of ioredis would not fit it. */
+  call(command: string, args: readonly (RedisValue | Buffer)[]): Promise<unknown>
   on(event: 'ready' | 'close' | 'end', listener: () => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'message', listener: (channel: string, message: string) => void): unknown

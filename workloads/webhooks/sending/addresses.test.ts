@@ -97,8 +97,8 @@ test('a refusal says what would help', () => {
     ['https://example.com:99999/', /it is not a URL; give one such as/],
     ['ftp://example.com/', /it is not https; give an https URL$/],
     ['http://ann:secret@127.0.0.1:8080/', /its URL has credentials; leave them out/],
-    ['http://example.com/', /it is not https; name its origin in 'allow' if it is meant$/],
-    ['https://10.0.0.1/', /its address is not public; name its origin in 'allow' if it is meant$/],
+    ['http://example.com/', /it is not https; add its origin to 'allow' to permit it$/],
+    ['https://10.0.0.1/', /its address is not public; add its origin to 'allow' to permit it$/],
   ] as const) {
     assert.throws(() => http.check(url), advice, url)
   }
