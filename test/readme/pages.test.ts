@@ -70,6 +70,18 @@ test('the README lists the twelve guarantees and every engine that can be opened
   assert.deepEqual(engines.toSorted(), schemes.toSorted())
 })
 
+test("the README's rates are those of the page of benchmarks", () => {
+  const sections = read('docs/benchmarks.md').matchAll(/^### Drain\n([\s\S]*?)^##/gm)
+  const drained = [...sections].flatMap(([, table = '']) => [...table.matchAll(/\| ([\d\s]+)\/s/g)])
+  const measured = new Set(drained.map(([, rate = '']) => rate.replace(/\D/g, '')))
+  const rates = rowsOf('README.md', 3).flatMap((cells) => cells.join(' ').match(/[\d,]+(?=\/s)/g) ?? [])
+  assert.ok(rates.length >= 6)
+  assert.deepEqual(
+    rates.filter((rate) => !measured.has(rate.replace(/\D/g, ''))),
+    [],
+  )
+})
+
 test('the README has every command of the command line', () => {
   const commands = [...read('docs/cli.md').matchAll(/^## millrace (\w+)$/gm)].map(([, name]) => name)
   const listed = rowsOf('README.md', 2).flatMap(([names = '']) =>
