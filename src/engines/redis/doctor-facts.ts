@@ -1,5 +1,5 @@
 /** What the doctor is told about a Redis server and its queues. It only reads. */
-import { runChecks } from '../../doctor/findings.ts'
+import { runChecks, warning } from '../../doctor/findings.ts'
 import { judgeConsistency, judgeOverdue, judgeStuck, OVERDUE_MS } from '../../doctor/jobs.ts'
 import {
   judgeEvents,
@@ -14,8 +14,10 @@ import {
 import { judgeLatency, judgeServerClock, judgeServerVersion, measureLatency } from '../../doctor/server.ts'
 import { judgeSchedules } from '../../doctor/upkeep.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/engine.ts'
+import { messageOf } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
 import { type Info, isOlder, type RedisDatabase, SET_POLICY, VERSION_MIN } from './database.ts'
+import { isDenied } from './faults.ts'
 import { typeOf } from './keys.ts'
 import { listRecords } from './records.ts'
 import { listOf } from './rows.ts'
@@ -28,6 +30,7 @@ export interface Examination extends DiagnoseOptions {
 export async function diagnose(database: RedisDatabase, examination: Examination): Promise<readonly Finding[]> {
   return runChecks([
     ['server', () => checkServer(database)],
+    ['rights', () => checkRights(database)],
     ['clock', () => checkClock(database)],
     [
       'latency',
@@ -64,6 +67,28 @@ async function checkServer(database: RedisDatabase): Promise<readonly Finding[]>
     judgeEviction(info, SET_POLICY),
     judgeMemory(info),
   ]
+}
+
+/** Workers go without these, and nobody would notice but by the time that things take. The key and channel are of nobody. */
+async function checkRights(database: RedisDatabase): Promise<readonly Finding[]> {
+  const nothing = `${database.keys.prefix}::none`
+  const wanted = [
+    { without: 'workers are not woken, and look for jobs again and again', call: ['bzpopmin', nothing, 0.01] },
+    { without: 'handlers of cancelled jobs hear of it late', call: ['publish', nothing, ''] },
+  ] as const
+  const findings: Finding[] = []
+  for (const { without, call } of wanted) {
+    const [command, ...args] = call
+    try {
+      await database.call(command, ...args)
+    } catch (error) {
+      if (!isDenied(error)) throw error
+      findings.push(
+        warning('rights', `${without}: ${messageOf(error)}`, 'Grant the rights of docs/operating-redis.md.'),
+      )
+    }
+  }
+  return findings
 }
 
 /** The oldest version that still gets fixes in 2026. */

@@ -104,10 +104,15 @@ function withoutArguments(error: unknown): unknown {
   return error
 }
 
+/** The server refused it because of an ACL. */
+export function isDenied(error: unknown): boolean {
+  return DENIED.test(textOf(isMillraceError(error) ? error.cause : error))
+}
+
 /** The command that this user may not run. Of a script, Redis names the line and not the command. */
 function deniedCommand(error: unknown, lua: string): string | null {
+  if (!isDenied(error)) return null
   const text = textOf(error)
-  if (!DENIED.test(text)) return null
   const line = Number(/user_script:(\d+)/.exec(text)?.[1] ?? 0)
   const found = /run the '(\S+)' command/.exec(text) ?? /call\(\s*["'](\w+)/i.exec(lua.split('\n')[line - 1] ?? '')
   return found?.[1]?.toLowerCase() ?? null

@@ -105,6 +105,27 @@ test('a command that a script may not run is named', async (t) => {
   await assert.rejects(enqueued, { code: 'ERR_STORAGE_OPEN', message: /lacks the permission for 'zadd'; grant it/ })
 })
 
+test('the doctor says which rights are missing that a worker goes without', async (t) => {
+  const [keys, ...rest] = ['~bull:*', '+@all', '-@admin', '-@dangerous', '+info']
+  await allow('deaf', keys ?? '', 'resetchannels', ...rest, '-@blocking')
+  await allow('whole', keys ?? '', '&bull:*', ...rest)
+  const seen = new Map<string, readonly (readonly [string, string])[]>()
+  for (const user of ['deaf', 'whole']) {
+    const mill = await open(`rediss://${user}:s3cret@${address}?ca=${certificates.ca}`)
+    t.after(() => mill.close())
+    const findings = (await mill.engine.diagnose?.())?.filter(({ subject }) => subject === 'rights') ?? []
+    seen.set(
+      user,
+      findings.map(({ severity, detail }) => [severity, detail]),
+    )
+  }
+  assert.deepEqual(seen.get('whole'), [])
+  const [wait, cancel] = seen.get('deaf') ?? []
+  assert.equal(wait?.[0], 'warning')
+  assert.match(wait?.[1] ?? '', /not woken.*'bzpopmin'/)
+  assert.match(cancel?.[1] ?? '', /cancelled.*channel/)
+})
+
 /** A call that was on its way when the connection broke is rejected; the next one waits for a connection. */
 async function answers(mill: Mill): Promise<void> {
   await mill.engine.ping().catch(() => mill.engine.ping())
