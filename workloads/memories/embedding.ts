@@ -16,7 +16,7 @@ export const EMBEDDED_AT_ONCE = 500
 
 const name = z.string().min(1).max(200)
 
-export const embeddingPayload = z.strictObject({
+const embeddingPayload = z.strictObject({
   workspaceId: name,
   userId: name,
   memoryIds: z.array(name).min(1).max(EMBEDDED_AT_ONCE),

@@ -137,7 +137,7 @@ export function jobOf<Data>(data: Data, id = 'job-1'): WorkerJob<Data> & { reado
   }
 }
 
-export async function openRepository(url: string) {
+async function openRepository(url: string) {
   const clock = new TestClock(Date.UTC(2026, 10, 17))
   const database = await openDatabase(url, { schemas: [memoriesSchema], migrate: true, clock })
   const repository = new MemoryRepository(database, { clock })

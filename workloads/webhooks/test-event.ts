@@ -8,7 +8,7 @@ import { HTTP_TIMEOUT_MS } from './dispatch-worker.ts'
 import type { HttpClient, Webhook } from './port.ts'
 import { requestHeaders } from './request.ts'
 
-export const TEST_EVENT = 'webhook.test'
+const TEST_EVENT = 'webhook.test'
 
 export interface TestResult {
   readonly success: boolean

@@ -75,7 +75,7 @@ function shortened(content: string): string {
   return content.length <= SHOWN_CHARS ? content : `${content.slice(0, SHOWN_CHARS - 1).toWellFormed()}…`
 }
 
-export function unknownMemory(id: string): MillraceError {
+function unknownMemory(id: string): MillraceError {
   return new MillraceError('ERR_RECORD_UNKNOWN', `no memory has the id '${id}'; see millrace memories list`)
 }
 

@@ -5,7 +5,7 @@ import { dateOf, maybe, numberOf } from '../../database/columns.ts'
 import type { Queries, WorkloadDatabase } from '../../database/database.ts'
 import { BaseWorker, JOB_TYPES, type WorkerJob, type WorkerOutlets } from '../../framework/index.ts'
 
-export const decayPayload = z.strictObject({
+const decayPayload = z.strictObject({
   /** Every importance is multiplied by it: above 0, at most 1. */
   decayFactor: z.number().positive().max(1),
 })
