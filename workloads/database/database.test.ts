@@ -47,7 +47,7 @@ for (const { name, makePlace } of WORKLOAD_PLACES) {
       (await database.read('SELECT id FROM {things} ORDER BY id')).map((row) => textOf(row, 'id'))
 
     test('every kind of value is read as it was written', async () => {
-      const { json, field } = database.dialect
+      const { json } = database.dialect
       const at = '2026-11-17T08:00:00.123Z'
       await database.write([
         {
@@ -55,13 +55,11 @@ for (const { name, makePlace } of WORKLOAD_PLACES) {
           values: ['values', true, 2 ** 40, at, '{"city":"Bern","n":[1]}', new Uint8Array([0, 255])],
         },
       ])
-      const [row] = await database.read(`SELECT *, ${field('doc', '$2')} AS city FROM {things} WHERE id = $1`, [
-        ...['values', 'city'],
-      ])
+      const [row] = await database.read('SELECT * FROM {things} WHERE id = $1', ['values'])
       assert.ok(row)
       assert.deepEqual(
-        [booleanOf(row, 'flag'), numberOf(row, 'n'), dateOf(row, 'at').toISOString(), textOf(row, 'city')],
-        [true, 2 ** 40, at, 'Bern'],
+        [booleanOf(row, 'flag'), numberOf(row, 'n'), dateOf(row, 'at').toISOString(), textOf(row, 'id')],
+        [true, 2 ** 40, at, 'values'],
       )
       assert.deepEqual(jsonOf(row, 'doc'), { city: 'Bern', n: [1] })
       assert.deepEqual([...bytesOf(row, 'bytes')], [0, 255])

@@ -30,8 +30,6 @@ export interface Dialect {
   texts(parameter: string): string
   /** A parameter that is JSON text, for a column of JSON. */
   json(parameter: string): string
-  /** A field of a column of JSON, as text. The parameter is its name. */
-  field(column: string, parameter: string): string
   /** Appended to a SELECT inside of a transaction: other transactions wait before they change these rows. */
   readonly forUpdate: string
 }

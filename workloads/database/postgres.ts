@@ -28,7 +28,6 @@ export const POSTGRES: Dialect = {
   name: 'postgres',
   texts: (parameter) => `(SELECT jsonb_array_elements_text(${parameter}::jsonb))`,
   json: (parameter) => `${parameter}::jsonb`,
-  field: (column, parameter) => `(${column} ->> ${parameter})`,
   forUpdate: ' FOR UPDATE',
 }
 

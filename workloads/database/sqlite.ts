@@ -30,7 +30,6 @@ export const SQLITE: Dialect = {
   name: 'sqlite',
   texts: (parameter) => `(SELECT value FROM json_each(${parameter}))`,
   json: (parameter) => parameter,
-  field: (column, parameter) => `json_extract(${column}, '$."' || ${parameter} || '"')`,
   forUpdate: '',
 }
 
