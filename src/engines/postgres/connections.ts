@@ -72,14 +72,20 @@ function connectionOf({ connectionString, pooled, answerMs, channelBinding }: Po
 
 /** The pool belongs to the user and is never ended here. */
 function ofPool(pool: PgPool): Connections {
-  const known = new WeakSet<PgPoolClient>()
+  const known = new WeakSet<PgClient>()
   // The pool replaces an idle connection that breaks. Without a listener the error would end the process.
   const ignore = (): void => {}
-  pool.on('error', ignore)
-  const acquire = async (): Promise<PgPoolClient> => {
-    const client = await unlessEnded(pool, pool.connect())
+  const guard = (client: PgClient): void => {
     if (!known.has(client)) client.on('error', ignore)
     known.add(client)
+  }
+  pool.on('error', ignore)
+  // Not only when it is acquired: a server that stops may end the connection in the packet that says that it is open.
+  pool.on('connect', guard)
+  const acquire = async (): Promise<PgPoolClient> => {
+    const client = await unlessEnded(pool, pool.connect())
+    // It may be older than this engine.
+    guard(client)
     return client
   }
   return {
