@@ -111,6 +111,24 @@ class Lives {
   }
 }
 
+/** A worker that has not noticed that its job was cancelled, and then erased, reports and settles. */
+async function settleErased(engine: Engine, written: Written): Promise<void> {
+  const job = newJob({ id: written.id, type: 'late', payload: JSON.stringify(written.texts) })
+  await engine.enqueue([job])
+  const consumer = await engine.consume({ types: [{ type: 'late', leaseMs: 60_000 }], worker: 'w:1:1' })
+  const [lease] = await consumer.claim({ max: 1, waitMs: 5_000, signal: never })
+  assert.ok(lease)
+  const [message = ''] = written.texts
+  const error = { name: 'Error', code: null, message, stack: message }
+  await engine.controls?.cancel(job.id, by)
+  assert.equal((await openDesk({ engine }).erase({ ids: [job.id] }, by)).done, 1)
+  await consumer.report(lease, JSON.stringify(message))
+  await consumer.renew([lease], 60_000)
+  assert.equal((await consumer.settle([{ lease, outcome: { kind: 'retry', delayMs: 0, error } }])).length, 1)
+  assert.equal((await consumer.settle([{ lease, outcome: { kind: 'dead', error } }])).length, 1)
+  await consumer.close()
+}
+
 /** Erases two of three jobs, and looks for the texts of both kinds. */
 async function eraseAndSearch(engine: Engine, written: readonly Written[], search: () => Promise<Buffer>) {
   const found = (store: Buffer, some: readonly Written[]): readonly string[] =>
@@ -121,12 +139,14 @@ async function eraseAndSearch(engine: Engine, written: readonly Written[], searc
   const ids = erased.map(({ id }) => id)
   const outcome = await openDesk({ engine }).erase({ ids }, by)
   assert.deepEqual([outcome.done, outcome.refused], [erased.length, {}])
+  const late: Written = { id: newJob().id, texts: ['the late words of quokka'] }
+  await settleErased(engine, late)
   const after = await search()
-  assert.deepEqual(found(after, erased), [])
+  assert.deepEqual(found(after, [...erased, late]), [])
   const kept = written.filter(({ id }) => !ids.includes(id))
   assert.ok(found(after, kept).length > 0, 'other jobs keep theirs')
   const audit = await openDesk({ engine }).audit({ action: 'erase', limit: 1_000 })
-  assert.deepEqual(audit.map(({ jobId }) => jobId).sort(), [...ids].sort())
+  assert.deepEqual(audit.map(({ jobId }) => jobId).sort(), [...ids, late.id].sort())
 }
 
 describe('the bytes of an SQLite file and its log', { timeout: 120_000 }, () => {

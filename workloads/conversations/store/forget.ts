@@ -48,7 +48,7 @@ export interface Forgotten {
   readonly published: readonly Published[]
   /**
    * False: another process was in the way, so the file or its write-ahead log may still have the text. Forget the conversation
-   * again, also if nothing of it is stored any more.
+   * again, also if nothing of it is stored any more. After retention, true only says that the log was emptied.
    */
   readonly isErased: boolean
 }

@@ -31,6 +31,11 @@ local function snapshot(q, id)
   for at = 1, #flat, 2 do
     if not UNAUDITED[flat[at]] then fields[flat[at]] = flat[at + 1] end
   end
+  local isRead, error = pcall(cjson.decode, fields.mrError or '')
+  if isRead and type(error) == 'table' then
+    error.stack = nil
+    fields.mrError = cjson.encode(error)
+  else fields.mrError = nil end
   return { place = placeOf(q, id), fields = fields }
 end
 
