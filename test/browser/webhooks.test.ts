@@ -57,6 +57,13 @@ test('the page of webhooks shows endpoints and deliveries, and acts on them', as
   assert.doesNotMatch(text, /T0KEN|whsec_/)
   const deliveries = page.getByRole('table', { name: 'Recent deliveries' })
   assert.equal(await deliveries.getByText('Delivered').count(), 3)
+  // Why one failed, and not only under a pointer.
+  await deliveries.getByText(/answered with status 404/).waitFor()
+  // Nothing was delivered there, so no latency is known.
+  await endpoints
+    .getByRole('row', { name: /Failed too often/ })
+    .getByRole('cell', { name: '–', exact: true })
+    .waitFor()
   await page.getByRole('button', { name: 'Test Shop' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Send test' }).click()
   await page.getByText(/Status 200 after .*: Shop/).waitFor()
@@ -66,6 +73,7 @@ test('the page of webhooks shows endpoints and deliveries, and acts on them', as
   await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
   await page.getByRole('button', { name: 'Enable Shop' }).waitFor()
   assert.equal((await webhooks.endpoints.show(good.id)).disabledReason, 'moving')
+  await endpoints.getByText('“moving”').waitFor()
   await page.getByRole('button', { name: 'Enable Shop' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Enable' }).click()
   await page.getByRole('button', { name: 'Disable Shop' }).waitFor()
@@ -91,14 +99,17 @@ test('the page of webhooks is accessible, fits a phone, and its buttons are for 
     const page = await visit('webhooks', { colorScheme, reducedMotion: 'reduce' })
     await page.getByRole('table', { name: 'Recent deliveries' }).waitFor()
     assert.deepEqual(await seriousFaults(page), [])
-    if (process.env.MILLRACE_LOOK !== undefined)
-      await page.screenshot({ path: `${process.env.MILLRACE_LOOK}-${colorScheme}.png` })
   }
   const phone = await visit('webhooks', { viewport: PHONE, hasTouch: true, isMobile: true })
   await phone.getByRole('table', { name: 'Recent deliveries' }).waitFor()
   assert.ok((await phone.evaluate<number>('document.documentElement.scrollWidth')) <= PHONE.width)
-  if (process.env.MILLRACE_LOOK !== undefined)
-    await phone.screenshot({ path: `${process.env.MILLRACE_LOOK}-phone.png` })
+  // Every column is in view beside the navigation, the actions too.
+  const narrow = await visit('webhooks', { viewport: { width: 1024, height: 800 } })
+  await narrow.getByRole('table', { name: 'Recent deliveries' }).waitFor()
+  const hidden = await narrow.evaluate<readonly number[]>(
+    '[...document.querySelectorAll(".table-frame")].map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)',
+  )
+  assert.deepEqual(hidden, [0, 0])
   const others = await scene(t, { tokens: [{ role: 'viewer', who: 'val', token }] })
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const list = await fetch(`${others.url}/api/v1/webhooks`, { headers })
@@ -115,6 +126,6 @@ test('the page of webhooks is accessible, fits a phone, and its buttons are for 
 test('without webhooks there is no such page', async (t) => {
   const { visit } = await serve(t, { jobs: [] })
   const page = await visit('webhooks')
-  await page.getByText('Not on this engine').waitFor()
+  await page.getByRole('heading', { name: 'No webhooks here' }).waitFor()
   assert.equal(await page.getByRole('navigation').getByRole('link', { name: 'Webhooks' }).count(), 0)
 })

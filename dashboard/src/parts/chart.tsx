@@ -88,8 +88,12 @@ function toData(times: readonly number[], series: readonly Series[], isLog: bool
   return [times.map((ms) => ms / 1_000), ...series.map(({ values }) => values.map(shown))]
 }
 
-const isAlone = (plot: uPlot, series: number): boolean =>
-  (plot.data[series] ?? []).filter((value) => value !== null).length === 1
+/** Values without a neighbour have no line, so they get a disc. */
+const alone: uPlot.Series.Points.Filter = (plot, series) => {
+  const values = plot.data[series] ?? []
+  const isKnown = (index: number): boolean => (values[index] ?? null) !== null
+  return [...values.keys()].filter((index) => isKnown(index) && !isKnown(index - 1) && !isKnown(index + 1))
+}
 
 const clockTime = (seconds: number): string => timeOfDay(seconds * 1_000, seconds * 1_000)
 
@@ -142,8 +146,7 @@ function optionsOf(
         label,
         stroke: colour(name),
         width: 1.6,
-        // A value without neighbours has no line.
-        points: { show: isAlone, size: 4, fill: colour(name) },
+        points: { show: true, filter: alone, size: 4, fill: colour(name) },
         ...(filled && { fill: `${colour(name)}22` }),
         ...(dashed && { dash: [4, 4] }),
       })),

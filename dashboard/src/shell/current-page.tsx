@@ -9,7 +9,7 @@ import { OverviewPage } from '../pages/overview/overview.tsx'
 import { QueuesPage } from '../pages/queues.tsx'
 import { SchedulesPage } from '../pages/schedules.tsx'
 import { TopicsPage } from '../pages/topics.tsx'
-import { WebhooksPage } from '../pages/webhooks.tsx'
+import { WebhooksPage } from '../pages/webhooks/webhooks.tsx'
 import { WorkersPage } from '../pages/workers.tsx'
 import { PageFrame } from '../parts/page.tsx'
 import { EmptyState } from '../parts/states.tsx'
@@ -21,7 +21,9 @@ export function CurrentPage({ route }: { readonly route: Route }) {
   const { page, id, query } = route
   if (page === null) return <Nowhere />
   const place = NAVIGATION.find((one) => one.page === page)
-  if (place?.needs && session.facets[place.needs] !== true) return <NotHere title={place.title} lacks={place.lacks} />
+  if (place?.needs && session.facets[place.needs] !== true) {
+    return place.needs === 'webhooks' ? <NoWebhooksHere /> : <NotHere title={place.title} lacks={place.lacks} />
+  }
   return <PageOf page={page} id={id} query={query} />
 }
 
@@ -59,6 +61,22 @@ function NotHere({ title, lacks }: { readonly title: string; readonly lacks: str
       <EmptyState icon="warn" title="Not on this engine">
         <p>
           The engine here, {engine}, {lacks}, so this page has nothing to show. Nothing is wrong.
+        </p>
+        <a class="button" href={routeTo('overview')}>
+          To the overview
+        </a>
+      </EmptyState>
+    </PageFrame>
+  )
+}
+
+function NoWebhooksHere() {
+  return (
+    <PageFrame title="Webhooks">
+      <EmptyState icon="webhooks" title="No webhooks here">
+        <p>
+          Their tables are in an SQLite or Postgres store. This one has none, or this server was started before they
+          were created: <code>millrace migrate --workload webhooks</code>
         </p>
         <a class="button" href={routeTo('overview')}>
           To the overview
