@@ -40,7 +40,7 @@ describe('what follows a delivery', () => {
     release()
   })
 
-  test('Retry-After decides when a 429 or 503 is tried again, up to an hour', async () => {
+  test('Retry-After puts off the next attempt after a 429 or 503, up to an hour', async () => {
     const ask = (value: string, status = 429): HttpResponse => ({ status, headers: { 'retry-after': value } })
     const date = 'Thu, 01 Jan 2026 00:10:00 GMT'
     const cases: readonly (readonly [HttpResponse, number])[] = [
@@ -48,7 +48,8 @@ describe('what follows a delivery', () => {
       [ask('120', 503), 120_000],
       [ask(date), 600_000],
       [ask('999999'), 3_600_000],
-      [ask('Thu, 01 Jan 2015 00:00:00 GMT'), 0],
+      [ask('Thu, 01 Jan 2015 00:00:00 GMT'), 1_000],
+      [ask('0'), 1_000],
       [ask('soon'), 1_000],
       [ask('-5'), 1_000],
       [ask('120', 500), 1_000],
@@ -58,9 +59,21 @@ describe('what follows a delivery', () => {
       const { id } = await one.mill.enqueue(one.job, { webhookId: 'wh_1', payload: 1 }, { attempts: 2 })
       await drain(one.mill, [one.job])
       const view = await one.mill.job(id)
-      const expected = delayMs === 0 ? ['dead_letter', 0] : ['queued', delayMs]
       const waitMs = (view?.runAtMs ?? 0) - one.clock.nowMs()
-      assert.deepEqual([view?.state, waitMs], expected, JSON.stringify(answer))
+      assert.deepEqual([view?.state, waitMs], ['queued', delayMs], JSON.stringify(answer))
     }
+  })
+
+  test('a Retry-After that is shorter than the usual wait does not use up the attempts sooner', async () => {
+    await using one = await scene({ answers: [{ status: 503, headers: { 'retry-after': '1' } }] })
+    const { id } = await one.mill.enqueue(one.job, { webhookId: 'wh_1', payload: 1 })
+    const waits: number[] = []
+    for (let attempt = 1; attempt <= 5; attempt += 1) {
+      await drain(one.mill, [one.job])
+      const waitMs = ((await one.mill.job(id))?.runAtMs ?? 0) - one.clock.nowMs()
+      waits.push(waitMs)
+      await one.clock.advance(waitMs)
+    }
+    assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000, 16_000])
   })
 })

@@ -1,4 +1,5 @@
 import { fieldOf, NonRetryable, OptionError, RetryAfter } from '../../src/errors.ts'
+import { backoffMs } from '../../src/job/backoff.ts'
 import { cut, storable, toErrorRecord } from '../../src/job/error-record.ts'
 import { type OptionNames, omitUndefined, refuseUnknown } from '../../src/job/known-options.ts'
 import { type Clock, systemClock } from '../../src/time/clock.ts'
@@ -140,8 +141,10 @@ export class WebhookDispatchWorker extends BaseWorker<WebhookDispatchData, Webho
     const { status } = response
     if (status >= 200 && status < 300) return response
     const error = new HttpError(status, hostOf(webhook.url))
-    const delayMs = retryAfterMs(response, this.#clock.nowMs())
-    throw delayMs === null ? error : new RetryAfter(delayMs, error.message, { cause: error })
+    const delayMs = retryAfterMs(response, this.#clock.nowMs()) ?? 0
+    // Never sooner than the backoff: servers that are down say `Retry-After: 0`, and the attempts would be used up at once.
+    const usualMs = backoffMs(this.definition.backoff, job.attempt, () => 1)
+    throw delayMs > usualMs ? new RetryAfter(delayMs, error.message, { cause: error }) : error
   }
 
   async #failed(

@@ -1,6 +1,6 @@
 import type { HttpResponse } from '../port.ts'
 
-/** A receiver may ask for less, but not put a delivery off for longer. */
+/** A receiver cannot put a delivery off for longer. */
 export const RETRY_AFTER_MS_MAX = 3_600_000
 
 /**
