@@ -96,10 +96,13 @@ export class Publisher {
     const enabled = wanting.filter(({ isEnabled }) => isEnabled)
     // The shape that Standard Webhooks recommends.
     const body = { type: event, timestamp: toIso(clock.nowMs()), data: payload }
-    const payloads = enabled.map(({ id }) => ({
-      ...{ webhookId: id, payload: body as WebhookDispatchData['payload'], event },
+    const payloadFor = (webhookId: string): WebhookDispatchData => ({
+      ...{ webhookId, payload: body as WebhookDispatchData['payload'], event },
       ...(options.headers !== undefined && { headers: options.headers }),
-    }))
+    })
+    const payloads = enabled.map(({ id }) => payloadFor(id))
+    // A mistake must not wait for the first endpoint that wants the event.
+    if (payloads.length === 0) await this.#prepare([payloadFor('none')])
     const given = { within: transaction.within, ...(options.tenant !== undefined && { tenant: options.tenant }) }
     const deliveries: PublishedDelivery[] = []
     for (let from = 0; from < payloads.length; from += ENQUEUED_AT_ONCE) {
@@ -119,10 +122,8 @@ export class Publisher {
     payloads: readonly WebhookDispatchData[],
     { within, tenant }: { readonly within?: Transaction; readonly tenant?: Tenant },
   ): Promise<readonly PublishedDelivery[]> {
-    const { mill, job, clock } = this.#parts
-    if (payloads.length === 0) return []
-    const preparation = { engine: mill.engine, nowMs: clock.nowMs(), payloadBytesMax: PAYLOAD_BYTES_MAX_DEFAULT }
-    const prepared = await prepareJobs(preparation, job, payloads, tenant === undefined ? {} : { tenant })
+    const { mill } = this.#parts
+    const prepared = await this.#prepare(payloads, tenant)
     const deliveries = prepared.map(({ id }, at) => {
       const { webhookId = '', deliveryId = id } = payloads[at] ?? {}
       return { webhookId, deliveryId, jobId: id }
@@ -137,6 +138,12 @@ export class Publisher {
       mill.events.emit('job.enqueued', { id, type, status: 'enqueued', bytes: Buffer.byteLength(payload) })
     }
     return deliveries
+  }
+
+  #prepare(payloads: readonly WebhookDispatchData[], tenant?: Tenant): Promise<readonly NewJob[]> {
+    const { mill, job, clock } = this.#parts
+    const preparation = { engine: mill.engine, nowMs: clock.nowMs(), payloadBytesMax: PAYLOAD_BYTES_MAX_DEFAULT }
+    return prepareJobs(preparation, job, payloads, tenant === undefined ? {} : { tenant })
   }
 
   /** The deliveries of the same key, if it was used before. Otherwise the key is taken. */
