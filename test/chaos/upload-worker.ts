@@ -8,11 +8,11 @@ import { defineJob } from '../../src/job/definition.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { CONVERSATION_JOBS, MINE_UPLOAD } from '../../workloads/conversations/jobs/contract.ts'
 import { uploadPayload } from '../../workloads/conversations/jobs/payloads.ts'
-import { approvedFetch } from '../../workloads/conversations/network.ts'
 import type { UploadSettings } from '../../workloads/conversations/options.ts'
 import { openDatabase } from '../../workloads/conversations/store/database.ts'
 import { mineUpload } from '../../workloads/conversations/upload/mine-upload.ts'
 import { loadViem } from '../../workloads/conversations/upload/viem.ts'
+import { approvedFetch } from '../../workloads/language-models/approved-fetch.ts'
 
 const [file = '', json = '{}'] = process.argv.slice(2)
 const settings: UploadSettings = JSON.parse(json)

@@ -124,6 +124,18 @@ test('the law itself refuses what it should', () => {
   assert.equal(isLawful({ from: 'src/client/mill.ts', to: 'src/engines/memory/module.ts', kind: 'dynamic' }), false)
 })
 
+test('what workloads share knows none of them', () => {
+  const shared = ['workloads/database/', 'workloads/language-models/']
+  const isShared = (file: string): boolean => shared.some((folder) => file.startsWith(folder))
+  const broken = imports.filter(({ from, to }) => isShared(from) && to.startsWith('workloads/') && !isShared(to))
+  assert.deepEqual(broken.map(shown), [])
+  const aside = imports.filter(({ from, to }) => {
+    const [one, other] = [from, to].map((file) => file.split('/')[1])
+    return from.startsWith('workloads/') && to.startsWith('workloads/conversations/') && one !== other
+  })
+  assert.deepEqual(aside.map(shown), [], 'what another workload needs of conversations belongs into a shared folder')
+})
+
 test('src loads no workload, not even lazily', () => {
   assert.equal(isLawful({ from: 'src/cli/extensions.ts', to: 'workloads/escrow/preset.ts', kind: 'dynamic' }), false)
   const computed = sourceFiles(['src'], { tests: false }).flatMap(({ path: file, code }) =>

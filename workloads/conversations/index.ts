@@ -1,4 +1,6 @@
 export type { Duty } from '../duties.ts'
+export { type ApprovedFetch, type ApprovedFetchOptions, approvedFetch } from '../language-models/approved-fetch.ts'
+export { type ModelCall, ModelFailure, type Usage } from '../language-models/model-call.ts'
 export { type ConversationsConfig, loadConfig } from './config.ts'
 export { type HookHandlerOptions, type HookResult, hookHandler } from './hook/handler.ts'
 export type { HookInput } from './hook/input.ts'
@@ -10,16 +12,12 @@ export {
   LEARNING_CATEGORIES,
   type Model,
   type ModelAnswer,
-  type ModelCall,
-  ModelFailure,
   type ModelFinding,
   type ModelLearning,
   type ModelMessage,
   PERSONAL_DATA_CATEGORIES,
-  type Usage,
 } from './models/model.ts'
 export { type OpenAiModelOptions, openAiModel } from './models/openai.ts'
-export { type ApprovedFetch, type ApprovedFetchOptions, approvedFetch } from './network.ts'
 export type { ExtractSettings, PipelineParts, UploadSettings } from './options.ts'
 export {
   type Conversations,

@@ -1,12 +1,8 @@
 /** Reads what a language model answered. Whatever does not fit is an ordinary error, and no error quotes a message. */
 import { z } from 'zod'
-import {
-  ModelFailure,
-  type ModelFinding,
-  type ModelLearning,
-  type ModelMessage,
-  PERSONAL_DATA_CATEGORIES,
-} from './model.ts'
+import { ModelFailure } from '../../language-models/model-call.ts'
+import { withoutThinking } from '../../language-models/prompt-data.ts'
+import { type ModelFinding, type ModelLearning, type ModelMessage, PERSONAL_DATA_CATEGORIES } from './model.ts'
 
 const ITEMS_MAX = 1_000
 const SNIPPET_CHARS_MAX = 2_000
@@ -109,12 +105,6 @@ function readAnswer<Answer>(text: string, schema: z.ZodType<Answer>): Answer {
   if (answer !== undefined && fitting.length === 1) return answer
   if (fitting.length > 1) throw nonsense('holds more than one JSON object of the form that was asked for')
   throw nonsense(candidates.length === 0 ? 'holds no JSON object' : 'does not have the form that was asked for')
-}
-
-/** Some servers leave a reasoning model's thoughts in the text. */
-export function withoutThinking(text: string): string {
-  const end = text.indexOf('</think>')
-  return end === -1 || !text.trimStart().startsWith('<think>') ? text : text.slice(end + '</think>'.length)
 }
 
 function parsed(text: string): unknown {

@@ -10,9 +10,10 @@ import {
   modelServer,
   openAiDialect,
 } from '../../../test/fixtures/model-server.ts'
-import { approvedFetch } from '../network.ts'
+import { approvedFetch } from '../../language-models/approved-fetch.ts'
+import { type ModelCall, ModelFailure } from '../../language-models/model-call.ts'
 import { modelFrom } from './config.ts'
-import { type Model, type ModelCall, ModelFailure, type ModelMessage } from './model.ts'
+import type { Model, ModelMessage } from './model.ts'
 
 const DIALECTS = [anthropicDialect, openAiDialect]
 

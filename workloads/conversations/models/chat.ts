@@ -1,7 +1,8 @@
 /** A model that is asked by chat: what the adapters of the two APIs share. */
 import { OptionError } from '../../../src/errors.ts'
+import type { ChatReply, ModelCall } from '../../language-models/model-call.ts'
 import { readFindings, readLearnings } from './answer.ts'
-import type { Model, ModelAnswer, ModelCall, ModelFinding, ModelLearning, ModelMessage, Usage } from './model.ts'
+import type { Model, ModelAnswer, ModelFinding, ModelLearning, ModelMessage } from './model.ts'
 import {
   inCalls,
   learningCategories,
@@ -10,12 +11,6 @@ import {
   personalDataPrompt,
   type WantedLearnings,
 } from './prompt.ts'
-
-/** What an adapter returns. It throws when the answer was cut off. */
-export interface ChatReply {
-  readonly text: string
-  readonly usage: Usage
-}
 
 export interface ChatModelOptions {
   readonly name: string

@@ -12,9 +12,9 @@ import {
   modelServer,
   openAiDialect,
 } from '../../../test/fixtures/model-server.ts'
-import { approvedFetch } from '../network.ts'
+import { approvedFetch } from '../../language-models/approved-fetch.ts'
+import { ModelFailure } from '../../language-models/model-call.ts'
 import { modelFrom } from './config.ts'
-import { ModelFailure } from './model.ts'
 
 const messages = [{ id: 'm-1', role: 'user', content: 'a quoted message about john_smith' }]
 const clock = new TestClock(Date.parse('2026-11-17T05:00:00Z'))

@@ -12,8 +12,8 @@ import {
   openAiDialect,
 } from '../../../test/fixtures/model-server.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
+import { approvedFetch } from '../../language-models/approved-fetch.ts'
 import { EXTRACT_LEARNING, SANITIZE_AI_VALIDATION } from '../jobs/contract.ts'
-import { approvedFetch } from '../network.ts'
 import { modelFrom } from './config.ts'
 
 const files = tempFiles()

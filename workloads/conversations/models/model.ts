@@ -1,4 +1,5 @@
 /** What the pipeline asks of a model. Adapters: `anthropicModel`, `openAiModel` and `localModel`. */
+import type { ModelCall, Usage } from '../../language-models/model-call.ts'
 
 /** What a learning is about. A model's other categories become 'other'. */
 export const LEARNING_CATEGORIES = ['fix', 'cause', 'decision', 'preference', 'practice', 'fact', 'other'] as const
@@ -32,30 +33,9 @@ export interface ModelLearning {
   readonly source_message_ids: readonly string[]
 }
 
-export interface Usage {
-  readonly inputTokens: number
-  readonly outputTokens: number
-}
-
 export interface ModelAnswer<Items> {
   readonly items: Items
   readonly usage: Usage
-}
-
-export interface ModelCall {
-  /** Aborts at the job's timeout, when its lease is lost and when the worker stops. */
-  readonly signal: AbortSignal
-  /** Reaches only the configured endpoints. */
-  readonly fetch: typeof fetch
-}
-
-/**
- * An answer that cannot be used, or a server that failed: an ordinary retry. Its message says what to do and quotes nothing
- * of a message, so it may be stored.
- */
-export class ModelFailure extends Error {
-  readonly code = 'ERR_MODEL'
-  override readonly name = 'ModelFailure'
 }
 
 /**

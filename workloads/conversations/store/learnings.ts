@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
+import { phrasesOf } from '../../database/full-text.ts'
 
 const texts = z.string().transform((text) => z.array(z.string()).parse(JSON.parse(text)))
 
@@ -61,13 +62,4 @@ export class LearningRepository {
 
 export function toMatch(query: string): string {
   return phrasesOf(query).join(' ')
-}
-
-/** Every word as a phrase of its own, so that no text of a user is syntax of FTS5. */
-export function phrasesOf(query: string): readonly string[] {
-  return query
-    .replaceAll('\0', ' ')
-    .split(/\s+/)
-    .filter((word) => /[\p{L}\p{N}]/u.test(word))
-    .map((word) => `"${word.replaceAll('"', '""')}"${word.endsWith('*') ? '*' : ''}`)
 }

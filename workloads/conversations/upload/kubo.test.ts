@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { uploadScene } from '../../../test/fixtures/upload-scene.ts'
 import { anvilMissing, startAnvil } from '../../../test/servers/anvil.ts'
 import { kuboMissing, startKubo } from '../../../test/servers/kubo.ts'
-import { approvedFetch } from '../network.ts'
+import { approvedFetch } from '../../language-models/approved-fetch.ts'
 
 // B75 B76 B77 B78
 test('a learning is uploaded through a real Kubo, which keeps it under the content id', {

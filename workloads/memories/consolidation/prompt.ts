@@ -1,9 +1,8 @@
 /** The prompt for one cluster. The memories are data: nothing in them can close the tag around them. */
 
-import { withoutThinking } from '../../conversations/models/answer.ts'
-import { ModelFailure } from '../../conversations/models/model.ts'
-import { boundaryFor, dataOnly } from '../../conversations/models/prompt.ts'
 import { storableText } from '../../database/text.ts'
+import { ModelFailure } from '../../language-models/model-call.ts'
+import { boundaryFor, dataOnly, withoutThinking } from '../../language-models/prompt-data.ts'
 
 export const SYNTHESIS = { maxTokens: 200, temperature: 0.3 } as const
 

@@ -1,11 +1,10 @@
 /** Language models behind the two HTTP APIs that the conversation pipeline speaks too. */
 import type { Log } from '../../../src/job/definition.ts'
 import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.ts'
-import { type AnthropicApiOptions, anthropicApi } from '../../conversations/models/anthropic.ts'
-import type { ChatReply } from '../../conversations/models/chat.ts'
-import type { ModelCall } from '../../conversations/models/model.ts'
-import { type OpenAiApiOptions, openAiApi } from '../../conversations/models/openai.ts'
-import { approvedFetch } from '../../conversations/network.ts'
+import { type AnthropicApiOptions, anthropicApi } from '../../language-models/anthropic.ts'
+import { approvedFetch } from '../../language-models/approved-fetch.ts'
+import type { ChatReply, ModelCall } from '../../language-models/model-call.ts'
+import { type OpenAiApiOptions, openAiApi } from '../../language-models/openai.ts'
 import type { CompletionOptions, Llm } from './llm.ts'
 
 export interface AnthropicLlmOptions extends AnthropicApiOptions {

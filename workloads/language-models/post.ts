@@ -1,7 +1,7 @@
 /** One request to a model's API, and what each kind of failure means for the job. */
-import { NonRetryable, RetryAfter } from '../../../src/errors.ts'
-import type { Clock } from '../../../src/time/clock.ts'
-import { type ModelCall, ModelFailure } from './model.ts'
+import { NonRetryable, RetryAfter } from '../../src/errors.ts'
+import type { Clock } from '../../src/time/clock.ts'
+import { type ModelCall, ModelFailure } from './model-call.ts'
 
 export interface Posted {
   readonly status: number

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { isMillraceError } from '../../src/errors.ts'
 import type { Log } from '../../src/job/definition.ts'
 import { decide } from '../../src/job/policy.ts'
-import { approvedFetch } from './network.ts'
+import { approvedFetch } from './approved-fetch.ts'
 
 const nothing = (): void => {}
 

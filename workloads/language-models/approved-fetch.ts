@@ -1,4 +1,4 @@
-/** The pipeline's jobs reach only the endpoints of the configuration: the model, IPFS and the chain. */
+/** Jobs reach only the endpoints that they are configured with: a model, an embedder, IPFS, a chain. */
 import { fieldOf, isMillraceError, NonRetryable, Offline, OptionError } from '../../src/errors.ts'
 import type { Log } from '../../src/job/definition.ts'
 
@@ -68,7 +68,7 @@ export function shownEndpoint(url: string): string {
 
 function refusal(host: string, why: string): NonRetryable {
   return new NonRetryable(
-    `a request to ${host} was refused: ${why}; name the endpoint in the configuration of the pipeline if it is meant`,
+    `a request to ${host} was refused: ${why}; name the endpoint in the configuration if it is meant`,
   )
 }
 

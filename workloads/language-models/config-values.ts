@@ -1,5 +1,5 @@
 /** What the adapters read from their configuration. */
-import { OptionError } from '../../../src/errors.ts'
+import { OptionError } from '../../src/errors.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
