@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict'
 import type { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { open } from '../../../src/client/mill.ts'
+import { openDesk } from '../../../src/desk/desk.ts'
 import { newJobId } from '../../../src/job/job.ts'
 import { seededRandom } from '../../../src/testing/open-for-test.ts'
 import { TestClock } from '../../../src/testing/test-clock.ts'
 import { addLearning, addMessages } from '../../../test/fixtures/conversations.ts'
+import { newJob } from '../../../test/fixtures/new-job.ts'
 import { storeBytes } from '../../../test/fixtures/store-bytes.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { openDatabase } from './database.ts'
@@ -100,3 +103,27 @@ for (const seed of [1, 2, 3, 4]) {
     database.exec(`INSERT INTO learnings_fts(learnings_fts, rank) VALUES ('integrity-check', 1)`)
   })
 }
+
+// The index refers to learnings by rowid, which SQLite promises to keep only for an INTEGER PRIMARY KEY.
+test('erasing a job rewrites the file, and learnings are found as before', async (t) => {
+  const file = files.next()
+  const database = openDatabase(file, { nowMs: OLD_MS })
+  const mill = await open(`sqlite:${file}`)
+  t.after(async () => {
+    await mill.close()
+    database.close()
+  })
+  const titles = Array.from({ length: 30 }, (_, index) => `card${1_000_000 + index}`)
+  for (const title of titles) addLearning(database, { title, content: title })
+  database.exec('DELETE FROM learnings WHERE rowid % 3 = 0')
+  const job = newJob({ type: 'other' })
+  await mill.engine.enqueue([job])
+  await mill.cancel(job.id)
+  assert.equal((await openDesk(mill).erase({ ids: [job.id] }, { who: 'ann', reason: 'a test' })).done, 1)
+  const learnings = new LearningRepository(database)
+  const found = titles.map((title) => learnings.search(title).map((one) => one.title))
+  assert.deepEqual(
+    found,
+    titles.map((title, index) => (index % 3 === 2 ? [] : [title])),
+  )
+})
