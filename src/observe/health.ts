@@ -35,15 +35,12 @@ export function workersOf(
   clock: Clock = systemClock,
 ): Pick<HealthOptions, 'presence' | 'minWorkers'> {
   const presence = presenceIn(engine)
-  // An engine that does not know its workers cannot miss one.
-  if (presence === undefined && engine.workers === undefined) {
-    return { presence: { list: async () => [] }, minWorkers: 0 }
-  }
   const list = async (): Promise<readonly Beat[]> => {
     const [beats, known] = await Promise.all([presence?.list() ?? [], engine.workers?.() ?? []])
     return [...beats, ...beatsOf(known, clock.nowMs())]
   }
-  return { presence: { list } }
+  // Where nobody knows the workers, none can be missing.
+  return { presence: { list }, ...(presence === undefined && engine.workers === undefined && { minWorkers: 0 }) }
 }
 
 function beatsOf(workers: readonly { readonly id: string; readonly types: readonly string[] }[], atMs: number): Beat[] {

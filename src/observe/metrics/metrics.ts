@@ -40,7 +40,7 @@ const INSTRUMENTS: readonly MakeInstrument[] = [
  * response.setHeader('content-type', metrics.contentType).end(await metrics.collectMetrics())
  */
 export async function attachMetrics(
-  mill: MeasuredMill | readonly [JoinedMill, ...JoinedMill[]],
+  mill: ReadMill | readonly [JoinedMill, ...JoinedMill[]],
   options: MetricsOptions = {},
 ): Promise<Metrics> {
   refuseUnknown(options, METRICS_NAMES, 'attachMetrics')
@@ -60,16 +60,16 @@ export async function attachMetrics(
   )
 }
 
-type Measured = MetricParts['engine']
+type ReadEngine = MetricParts['engine']
 
 /** A mill, or what has its events and these parts of its engine. */
-interface MeasuredMill {
+interface ReadMill {
   readonly events: Events
-  readonly engine: Measured & Pick<Engine, 'name'>
+  readonly engine: ReadEngine & Pick<Engine, 'name'>
 }
 
 /** Instruments ask for the counts in the same turn of the event loop, and get one answer. A later scrape asks again. */
-function countedOnce(engine: Measured): Measured {
+function countedOnce(engine: ReadEngine): ReadEngine {
   const { inspector, records, capabilities } = engine
   let asked: Promise<Counts> | null = null
   return {
