@@ -4,6 +4,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { defineJob } from 'millrace'
+import { createAdmin } from 'millrace/http'
 import { useDashboard } from './served-dashboard.ts'
 
 const serve = useDashboard()
@@ -80,4 +81,27 @@ test('colours follow the system until somebody chooses, and the choice is kept',
   assert.equal(await ground(), dark)
   await page.emulateMedia({ colorScheme: 'light' })
   assert.equal(await ground(), light)
+})
+
+test('without its server the overview says that its numbers are old, and recovers', async (t) => {
+  const { mill, pageFolder, visit, ends } = await serve(t, { jobs: [greet] })
+  await mill.enqueue(greet, {})
+  const started = async (port: number) => {
+    const admin = createAdmin(mill, { jobs: [greet], page: pageFolder })
+    ends.defer(() => admin.close())
+    const { url } = await admin.listen({ port })
+    return { admin, url }
+  }
+  const { admin, url } = await started(0)
+  // A page of its own: the browser writes each lost request into the console.
+  const page = await (await visit()).context().newPage()
+  await page.goto(url)
+  await page.getByText('Live', { exact: true }).waitFor()
+  const lost = page.getByRole('status').filter({ hasText: /No connection to the server.*from .* ago/ })
+  assert.equal(await lost.count(), 0)
+  await admin.close()
+  await lost.waitFor()
+  await started(Number(new URL(url).port))
+  await page.getByText('Live', { exact: true }).waitFor()
+  await lost.waitFor({ state: 'detached' })
 })
