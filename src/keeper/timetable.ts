@@ -1,12 +1,12 @@
 import { schedulesOf } from '../engine/capability-checks.ts'
 import type { Engine, Receipt } from '../engine/engine.ts'
 import type { ScheduleRecord } from '../engine/schedules.ts'
-import { OptionError, UnknownScheduleError, UnsupportedError } from '../errors.ts'
+import { UnknownScheduleError, UnsupportedError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
 import { refuseUnknown } from '../job/known-options.ts'
 import { checkSchedule, checkScheduleName, type SchedulePlan, type ScheduleSpec } from '../job/schedule.ts'
-import { parseCron } from '../time/cron.ts'
+import { checkPreviewCount, parseCron } from '../time/cron.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import type { ScheduleParts } from './parts.ts'
 import {
@@ -38,7 +38,6 @@ interface Change {
 }
 
 const PREVIEW_COUNT = 10
-const PREVIEW_COUNT_MAX = 1_000
 
 export function freshState(declaration: Declaration, defaults: TypeDefaults | null): ScheduleState {
   const { type, ...plan } = declaration
@@ -163,9 +162,7 @@ export class Timetable {
     of: string,
     { tz, count = PREVIEW_COUNT }: { readonly tz?: string; readonly count?: number } = {},
   ): Promise<readonly number[]> {
-    if (!Number.isInteger(count) || count < 1 || count > PREVIEW_COUNT_MAX) {
-      throw new OptionError(`'count' is ${count}; give a whole number from 1 to ${PREVIEW_COUNT_MAX}`)
-    }
+    checkPreviewCount(count)
     // A cron text has spaces between its fields, and a name has none.
     const isCron = /\s/.test(of.trim())
     const spec = isCron ? checkSchedule({ cron: of, ...(tz !== undefined && { tz }) }) : await this.#stored(of, tz)

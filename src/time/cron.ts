@@ -45,8 +45,16 @@ export function parseCron(text: string, zone = 'UTC'): Cron {
   return { next: (afterMs) => nextRun(fields, offsetAt, afterMs) }
 }
 
+const PREVIEW_COUNT_MAX = 1_000
+
+export function checkPreviewCount(count: number): void {
+  if (Number.isInteger(count) && count >= 1 && count <= PREVIEW_COUNT_MAX) return
+  throw new OptionError(`'count' is ${count}; give a whole number from 1 to ${PREVIEW_COUNT_MAX}`)
+}
+
 /** The next runs, for a person to look at before trusting a schedule. */
 export function previewCron(cron: Cron, fromMs: number, count = 10): readonly number[] {
+  checkPreviewCount(count)
   const runs: number[] = []
   for (let atMs = cron.next(fromMs); atMs !== null && runs.length < count; atMs = cron.next(atMs)) runs.push(atMs)
   return runs

@@ -93,6 +93,8 @@ describe('millrace schedules', () => {
       [['schedules', 'add', 'x', 'greet', '* * * * *', '{"name":'], /not JSON.*ERR_PAYLOAD_NOT_JSON/],
       [['schedules', 'add', 'x', 'greet', '* * * * *', '{}', '--jobs', JOBS], /ERR_PAYLOAD_INVALID/],
       [['schedules', 'preview', '* * *'], /3 fields.*ERR_OPTION_INVALID/],
+      [['schedules', 'preview', '* * * * *', '--count', '0'], /'count' is 0.*from 1 to 1000.*ERR_OPTION_INVALID/],
+      [['schedules', 'preview', '* * * * *', '--count', '1001'], /'count' is 1001.*ERR_OPTION_INVALID/],
     ]
     for (const [args, says] of wrong) {
       const { code, err } = await said(...args)

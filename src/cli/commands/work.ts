@@ -44,7 +44,7 @@ ${DRAIN_HELP}`,
 
 /** What signals do to a worker, for help texts. */
 export const DRAIN_HELP = `SIGTERM and SIGINT drain: running jobs get 30 seconds (--drain), the rest goes back to the queue. Then it exits 0.
-A second signal, at least a second later, ends it at once with exit 1. Jobs that were running are recovered when their leases expire, and the attempt counts.
+A second signal, more than a second after the first, ends it at once with exit 1. Jobs that were running are recovered when their leases expire, and the attempt counts.
 ${SIGHUP_HELP}`
 
 export interface WorkerFlags {
