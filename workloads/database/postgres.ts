@@ -74,8 +74,10 @@ export async function openPool(url: string, { name, max, usesIndexes = false }: 
   // Without listeners, a connection that ends would end the process: the pool hears of idle ones, the client of those in use.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))
-  // Not through a pooler that keeps no settings: a plan made for a small table would stay when it has grown.
-  return { pool, schema, answerMs, prepare: prepare && usesIndexes && !pooled }
+  // Only with our settings, which a pooler does not keep and options in the URL replace: otherwise a plan made for a small
+  // table would stay when it has grown.
+  const hasOurs = !pooled && URL.parse(connectionString)?.searchParams.has('options') !== true
+  return { pool, schema, answerMs, prepare: prepare && usesIndexes && hasOurs }
 }
 
 export async function openPostgres(
