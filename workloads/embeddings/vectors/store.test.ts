@@ -190,7 +190,10 @@ for (const { name, makePlace } of VECTOR_PLACES) {
       assert.deepEqual([east?.score, west?.score, east?.metadata], [1, -1, { lang: 'en', n: 1, "it's": true }])
       assert.deepEqual(await store.search('nowhere', [1, 0]), [])
       await assert.rejects(store.search('compass', [1, 0], { limit: 0 }), { code: 'ERR_OPTION_INVALID' })
-      await assert.rejects(store.search('compass', [1, 0], { filter: { 'a"b': 1 } }), { code: 'ERR_OPTION_INVALID' })
+      for (const filter of [{ 'a"b': 1 }, null, 'en', ['en']] as readonly unknown[]) {
+        const wrong = store.search('compass', [1, 0], { filter: filter as { lang: string } })
+        await assert.rejects(wrong, { code: 'ERR_OPTION_INVALID' }, JSON.stringify(filter))
+      }
     })
 
     it('a search follows what another process writes and removes', async () => {

@@ -244,6 +244,9 @@ function readQuery(vector: Vector, options: SearchOptions): Query {
   if (typeof scoreMin !== 'number' || Number.isNaN(scoreMin)) {
     throw new OptionError(`'scoreMin' is ${scoreMin}; give a number from -1 to 1`)
   }
+  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) {
+    throw new OptionError(`'filter' is not an object; give fields and their values, such as { lang: 'en' }`)
+  }
   for (const [name, value] of Object.entries(filter)) {
     if (/["\\]/.test(name) || !isStorable(name)) {
       throw new OptionError(`the filter's field ${JSON.stringify(name)} has a quote or no whole characters; rename it`)
