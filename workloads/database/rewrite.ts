@@ -1,5 +1,5 @@
 import { rewriteFile } from '../../src/engines/sqlite/vacuum.ts'
-import { textOf } from './columns.ts'
+import { numberOf, textOf } from './columns.ts'
 import type { WorkloadDatabase } from './database.ts'
 
 export { notErased } from '../../src/engines/sqlite/vacuum.ts'
@@ -13,4 +13,11 @@ export async function rewriteDatabase(database: WorkloadDatabase): Promise<boole
   if (database.dialect.name === 'postgres') return true
   const [row = {}] = await database.read(`SELECT file FROM pragma_database_list WHERE name = 'main'`)
   return rewriteFile(textOf(row, 'file'))
+}
+
+/** Empties the write-ahead log of SQLite, which has deleted text until then. False when another connection is in the way. */
+export async function emptyLogOf(database: WorkloadDatabase): Promise<boolean> {
+  if (database.dialect.name === 'postgres') return true
+  const [row = {}] = await database.read('PRAGMA wal_checkpoint(TRUNCATE)')
+  return numberOf(row, 'busy') === 0
 }

@@ -129,6 +129,15 @@ describe('an SQLite file', { timeout: 120_000 }, () => {
     assert.deepEqual([second.memories.length, second.isErased, storeBytes(file).includes(word)], [0, true, false])
   })
 
+  test('has no text in its write-ahead log of what a cleanup has removed', async (t) => {
+    const { file, memories } = await remembered(t, { seed: 7, count: 3 })
+    await memories.remember({ ...ANN, content: 'quokka was here', expiresAt: new Date(0) })
+    assert.ok(storeBytes(file).includes('quokka'))
+    await memories.mill.enqueue('memory-cleanup', {})
+    await drain(memories.mill, memories.jobs, { concurrency: 1 })
+    assert.ok(!storeBytes(file).includes('quokka'), 'nothing is left')
+  })
+
   test('is left to a later call where many owners are forgotten one after the other', async (t) => {
     const { file, memories, written } = await remembered(t, { seed: 6, count: 6 })
     const [[ann], [bob]] = [[written[0]], [written[1]]]

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import { textOf } from '../../database/columns.ts'
 import type { Value, WorkloadDatabase } from '../../database/database.ts'
+import { emptyLogOf } from '../../database/rewrite.ts'
 import { BaseWorker, JOB_TYPES, type WorkerJob, type WorkerOutlets } from '../../framework/index.ts'
 import { type MemoryRemoval, removeRows } from '../removal.ts'
 
@@ -63,6 +64,9 @@ export class MemoryCleanupWorker extends BaseWorker<
       job.signal,
     )
     const vectorsRemoved = await this.#removal.removeNoted(job.signal)
+    if (removedExpired + removedUnimportant > 0 && !(await emptyLogOf(this.#database))) {
+      this.logger.warn('Another process reads the database; removed text is still in its write-ahead log')
+    }
     return { removedUnimportant, removedExpired, vectorsRemoved }
   }
 
