@@ -20,6 +20,7 @@ test('the file of rules is valid, and has every alert with its severity', { skip
   assert.deepEqual(alertsIn(RULES), [
     'MillraceEngineDown critical',
     'MillraceNoWorkers critical',
+    'MillraceWorkersNotScraped warning',
     'MillraceDeadLetters warning',
     'MillraceDeadLettersTooMany error',
     'MillraceCriticalDeadLetters error',
@@ -52,6 +53,24 @@ test('there are no workers when no process has one for a minute', { skip }, asyn
     { alert, atSeconds: 61, firing: [{ engine }], severity: 'critical' },
   ])
   await check(two('millrace_worker_instances', {}, 0, 1), [{ alert, atSeconds: 61, firing: [] }])
+})
+
+test('workers that nobody scrapes are told of, and those of one store do not stand for those of another', {
+  skip,
+}, async () => {
+  const alert = 'MillraceWorkersNotScraped'
+  const on = (store: string, instances: number) => [
+    series('millrace_worker_instances', { engine, store, instance: 'serve' }, instances),
+  ]
+  const scraped = series('millrace_jobs_started_total', { engine, store: 'shop', type: 'mail', instance: 'work' }, 0)
+  await check(
+    [...on('shop', 2), ...on('bank', 2), ...on('idle', 0), scraped],
+    [
+      { alert, atSeconds: 299, firing: [] },
+      { alert, atSeconds: 301, firing: [{ engine, store: 'bank' }], severity: 'warning' },
+      { alert: 'MillraceNoWorkers', atSeconds: 301, firing: [{ engine, store: 'idle' }], severity: 'critical' },
+    ],
+  )
 })
 
 // A161 A162 A163 A168 B156 X011

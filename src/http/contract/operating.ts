@@ -24,7 +24,10 @@ export const Overview = z.object({
   reasons: z.array(z.object({ check: z.enum(['engine', 'workers', 'queues', 'deadLetters']), text: z.string() })),
 })
 
-/** What happened in one step. Rates and latencies are null when this process cannot know them. */
+/**
+ * What happened in one step, in all processes. `failedPerSecond` counts attempts, whether tried again or not. Rates and
+ * latencies are null when they are unknown.
+ */
 export const HistoryPoint = z.object({
   atMs: z.number(),
   completedPerSecond: z.number().nullable(),
