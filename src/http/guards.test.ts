@@ -238,7 +238,12 @@ test('methods and paths that are not there are told as problems', async (t) => {
 })
 
 test('what nobody foresaw is answered with an id, and logged under it', async (t) => {
-  const sampler = { stepMs: 1, overview: () => Promise.reject(new Error('secret inside')), subscribe: () => () => {} }
+  const sampler = {
+    engine: {},
+    stepMs: 1,
+    overview: () => Promise.reject(new Error('secret inside')),
+    subscribe: () => () => {},
+  }
   const broken = { ...sampler, counts: sampler.overview, points: () => [], close: () => {} }
   // A sampler that fails in a way that no real one does.
   const { raw, lines } = await stageOn(t, 'memory:', { sampler: broken as never })
