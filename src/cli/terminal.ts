@@ -118,6 +118,11 @@ export function tableLines(
   return [heading, ...rows].map((row) => clip(lineOf(columns, widths, row), terminal.columns))
 }
 
+/** Whether no number, id or time has to be cut. */
+export function fits(width: number | null, columns: readonly Column[], rows: readonly Row[]): boolean {
+  return fittedWidths(width, columns, rows) !== null
+}
+
 function naturalWidths(columns: readonly Column[], rows: readonly Row[]): readonly number[] {
   return columns.map(({ title }, index) => Math.max(title.length, ...rows.map((row) => widthOf(row[index] ?? ''))))
 }

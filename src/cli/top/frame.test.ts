@@ -48,6 +48,23 @@ async function look(): Promise<Readonly<Record<'first' | 'second' | 'third', Top
 }
 
 describe('the frame of top', () => {
+  it('leaves out the rates of types where they do not fit, rather than cutting numbers', async () => {
+    const { second } = await look()
+    const tableOf = (columns: number): readonly string[] => {
+      const lines = renderTop(second, on(columns, 40))
+      return lines.slice(
+        lines.findIndex((line) => line.startsWith('TYPE')),
+        lines.indexOf('Running') - 1,
+      )
+    }
+    assert.match(tableOf(61)[0] ?? '', /^TYPE +READY +DELAYED +RUNNING +COMPLETED +DEAD +IN\/S +DONE\/S$/)
+    for (const columns of [60, 50]) {
+      const [heading = '', ...rows] = tableOf(columns)
+      assert.match(heading, /^TYPE +READY +DELAYED +RUNNING +COMPLETED +DEAD( +IN\/S)?$/)
+      for (const row of rows) assert.doesNotMatch(row, /…/, row)
+    }
+  })
+
   it('shows counts, rates since the look before, progress, what waits longest and what died', async () => {
     const { first, second, third } = await look()
     assert.equal(first.total.rates, null)

@@ -3,7 +3,7 @@ import type { JobView } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
 import { COUNT_COLUMNS, countCells, detailOf, formatDuration } from '../format.ts'
 import { drawBar, shareOf } from '../screen.ts'
-import { type Column, clip, printable, type Terminal, tableLines } from '../terminal.ts'
+import { type Column, clip, fits, printable, type Terminal, tableLines } from '../terminal.ts'
 import type { Rates, TopSnapshot, TypeLine } from './snapshot.ts'
 
 /** `columns` and `rows` are null for a pipe, where nothing is cut. */
@@ -63,7 +63,10 @@ function typeLines({ types, total }: TopSnapshot, canvas: Canvas, room: number |
   ]
   // Show the busiest types if not all fit, in the same order, so that rows do not jump.
   const kept = room === null ? types : busiest(types, Math.max(1, room - 2))
-  return tableLines(canvas, columns, [...kept, total].map(row))
+  const rows = [...kept, total].map(row)
+  // Half a number would mislead. The rates of all types are in the summary too.
+  const shown = [columns, columns.slice(0, -1), columns.slice(0, -2)].find((some) => fits(canvas.columns, some, rows))
+  return tableLines(canvas, shown ?? columns.slice(0, -2), rows)
 }
 
 function rateCell(rates: Rates | null, name: keyof Rates): string {
