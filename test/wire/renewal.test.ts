@@ -26,17 +26,17 @@ test('a lease outlives the silent death of the connection that renews it', { tim
   const starts: number[] = []
   const long = defineJob({
     type: 'long',
-    lease: '15s',
+    lease: '24s',
     async run({ job: { attempt }, signal }) {
       starts.push(attempt)
-      await systemClock.sleep(18_000, signal)
+      await systemClock.sleep(27_000, signal)
       return 'done'
     },
   })
   await mill.work([long], { reap: '500ms' })
-  // The first renewal gets no answer; the lease would end ten seconds later, and it is waited for five.
+  // The first renewal gets no answer; the lease would end sixteen seconds later, and it is waited for five.
   proxy.freezeAt('FOR NO KEY UPDATE OF job SKIP LOCKED', 'sees nothing')
-  assert.equal(await mill.result(await mill.enqueue(long, null)), 'done')
+  assert.equal(await mill.result(await mill.enqueue(long, null), { timeout: '150s' }), 'done')
   assert.equal(proxy.frozen, 1)
   assert.deepEqual(starts, [1])
 })
