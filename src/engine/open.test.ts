@@ -29,7 +29,7 @@ test('a wrong URL is refused with an example of a right one', async () => {
       (error) =>
         error instanceof EngineError &&
         error.code === 'ERR_ENGINE_URL' &&
-        error.message.includes('sqlite:./millrace.db or memory:'),
+        error.message.includes('sqlite:./millrace.db, postgres://…, redis://…, kafka://… or memory:'),
       url,
     )
   }
