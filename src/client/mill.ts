@@ -3,6 +3,7 @@ import type { Actor } from '../engine/dead-letters.ts'
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import { type Pause, pausesIn } from '../engine/pauses.ts'
+import { knownWorkers } from '../engine/presence.ts'
 import { messageOf, OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyHandledJob, AnyJob, JobDefinition, Log } from '../job/definition.ts'
@@ -223,7 +224,7 @@ export class Mill {
 
   /** The workers of all processes: what they run and whether they are alive. */
   async workers(): Promise<readonly WorkerView[]> {
-    const presence = presenceOf(this.engine)
+    const presence = knownWorkers(this.engine, this.#clock) ?? presenceOf(this.engine)
     const pauses = pausesIn(this.engine)
     const counts = (): Promise<Counts> => this.engine.counts()
     return listWorkers({ presence, counts, ...(pauses !== undefined && { pauses }) }, this.#clock.nowMs())

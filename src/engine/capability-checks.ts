@@ -117,7 +117,7 @@ export function retentionOf(engine: Engine): Retention {
 
 export function presenceOf(engine: Engine): RememberingPresence {
   if (engine.records !== undefined) return new RecordPresence(engine.records)
-  throw new UnsupportedError({ engine: engine.name, limit: 'does not know which workers there are' })
+  throw new UnsupportedError({ engine: engine.name, limit: 'keeps no heartbeats of workers' })
 }
 
 export function pausesOf(engine: Engine): Pauses {

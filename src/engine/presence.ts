@@ -2,7 +2,9 @@
  * Presence: which workers live now, over all processes. Workers write it and health checks read it; no job depends on it.
  * It is kept in the records of the engine; a mill may also write it to another store.
  */
+import type { Clock } from '../time/clock.ts'
 import { decodeBeat, encodeBeat } from './beats.ts'
+import type { Engine } from './engine.ts'
 import { EXPIRED_KEPT_MS, type Records } from './records.ts'
 
 /** A job whose handler runs now. */
@@ -127,6 +129,25 @@ export class RecordPresence implements RememberingPresence {
 /** Undefined where the engine keeps no records. */
 export function presenceIn({ records }: { readonly records?: Records }): RememberingPresence | undefined {
   return records && new RecordPresence(records)
+}
+
+/** The workers of all processes, as far as anybody knows them. */
+export type KnownWorkers = Pick<RememberingPresence, 'list' | 'seen'>
+
+/** By their heartbeats, and by what the store knows itself, such as the members of a consumer group. Undefined where neither is there. */
+export function knownWorkers(engine: Pick<Engine, 'records' | 'workers'>, clock: Clock): KnownWorkers | undefined {
+  const presence = presenceIn(engine)
+  if (engine.workers === undefined) return presence
+  const members = async (): Promise<readonly Beat[]> => beatsOf((await engine.workers?.()) ?? [], clock.nowMs())
+  return {
+    list: async () => (await Promise.all([presence?.list() ?? [], members()])).flat(),
+    seen: async () => (await Promise.all([presence?.seen() ?? [], members()])).flat(),
+  }
+}
+
+function beatsOf(workers: readonly { readonly id: string; readonly types: readonly string[] }[], atMs: number): Beat[] {
+  const known = { status: 'RUNNING', atMs, lastJobAtMs: null, lag: null, stoppingSinceMs: null } as const
+  return workers.flatMap(({ id, types }) => types.map((type) => ({ ...known, type, instance: id })))
 }
 
 /** Neither a worker's id nor a type has a line break. */

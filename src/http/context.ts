@@ -85,7 +85,7 @@ export const FACETS: Readonly<Record<Facet, FacetOf>> = {
   deadLetters: { isThere: ({ desk }) => desk !== null, limit: 'keeps no dead letters' },
   schedules: { isThere: ({ mill }) => mill.engine.records !== undefined, limit: 'keeps no schedules' },
   presence: {
-    isThere: ({ mill }) => mill.engine.records !== undefined,
+    isThere: ({ mill: { engine } }) => engine.records !== undefined || engine.workers !== undefined,
     limit: 'does not know which workers there are',
   },
   pausing: { isThere: ({ mill }) => mill.engine.records !== undefined, limit: 'cannot pause a type' },

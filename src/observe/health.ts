@@ -1,5 +1,5 @@
 import type { Counts, Engine, Inspector } from '../engine/engine.ts'
-import { type Beat, type Presence, presenceIn, type RememberingPresence } from '../engine/presence.ts'
+import { type Beat, knownWorkers, type Presence, type RememberingPresence } from '../engine/presence.ts'
 import { OptionError } from '../errors.ts'
 import { errorText } from '../job/error-record.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
@@ -34,18 +34,9 @@ export function workersOf(
   engine: Pick<Engine, 'records' | 'workers'>,
   clock: Clock = systemClock,
 ): Pick<HealthOptions, 'presence' | 'minWorkers'> {
-  const presence = presenceIn(engine)
-  const list = async (): Promise<readonly Beat[]> => {
-    const [beats, known] = await Promise.all([presence?.list() ?? [], engine.workers?.() ?? []])
-    return [...beats, ...beatsOf(known, clock.nowMs())]
-  }
-  // Where nobody knows the workers, none can be missing.
-  return { presence: { list }, ...(presence === undefined && engine.workers === undefined && { minWorkers: 0 }) }
-}
-
-function beatsOf(workers: readonly { readonly id: string; readonly types: readonly string[] }[], atMs: number): Beat[] {
-  const known = { status: 'RUNNING', atMs, lastJobAtMs: null, lag: null, stoppingSinceMs: null } as const
-  return workers.flatMap(({ id, types }) => types.map((type) => ({ ...known, type, instance: id })))
+  const presence = knownWorkers(engine, clock)
+  // An engine that does not know its workers cannot miss one.
+  return presence === undefined ? { presence: { list: async () => [] }, minWorkers: 0 } : { presence }
 }
 
 /** The parts of an engine that the checks read. */

@@ -23,6 +23,10 @@ function beatOf(said: Partial<Beat> = {}, running = 0): Beat {
   }
 }
 
+function memberOf({ work: _, ...beat }: Beat): Beat {
+  return beat
+}
+
 interface Scene {
   readonly beats?: readonly Beat[]
   readonly seen?: readonly Seen[]
@@ -63,6 +67,8 @@ for (const [condition, scene] of [
   ['working', { beats: [beatOf(quietSince, 1)], ready: 5 }],
   ['working', { beats: [beatOf(quietSince), beatOf({ type: 'sms', ...recent }, 2)], ready: 5 }],
   ['idle', { beats: [beatOf(quietSince)], ready: 5, paused: true }],
+  // A member of a Kafka group: what it does is known to nobody else.
+  ['running', { beats: [memberOf(beatOf())], ready: 5 }],
   ['stopping', { beats: [beatOf({ status: 'SHUTTING_DOWN', stoppingSinceMs: NOW - MINUTE })] }],
   ['overdue', { beats: [beatOf({ status: 'SHUTTING_DOWN', stoppingSinceMs: NOW - 3 * MINUTE })] }],
   ['late', { seen: [{ type: 'mail', instance: 'w', atMs: NOW - 40_000 }] }],

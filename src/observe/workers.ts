@@ -12,9 +12,18 @@ export const STOPPING_MS = 120_000
 /**
  * missing: silent for a minute without having signed off. late: its last beat has expired. overdue: stopping for more
  * than two minutes. stuck: jobs wait for it, it has free slots, and it has finished nothing for five minutes. stopping,
- * working and idle are normal. Worst first.
+ * working, idle and running (alive, but the store does not know what it does) are normal. Worst first.
  */
-export const WORKER_CONDITIONS = ['missing', 'overdue', 'stuck', 'late', 'stopping', 'working', 'idle'] as const
+export const WORKER_CONDITIONS = [
+  'missing',
+  'overdue',
+  'stuck',
+  'late',
+  'stopping',
+  'working',
+  'running',
+  'idle',
+] as const
 export type WorkerCondition = (typeof WORKER_CONDITIONS)[number]
 
 /** Conditions that need attention. */
@@ -159,5 +168,6 @@ function conditionOf(
   if (isStopOverdue(beat, nowMs)) return 'overdue'
   if (beat.status === 'SHUTTING_DOWN') return 'stopping'
   if ((beat.work?.running ?? 0) > 0) return 'working'
-  return isQuiet(present, nowMs) && (beat.lag ?? lag) > 0 && !isFull ? 'stuck' : 'idle'
+  if (isQuiet(present, nowMs) && (beat.lag ?? lag) > 0 && !isFull) return 'stuck'
+  return beat.work === undefined && beat.lastJobAtMs === null ? 'running' : 'idle'
 }

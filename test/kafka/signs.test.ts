@@ -15,7 +15,7 @@ before(async () => {
   server = await kafkaServer()
 })
 
-test('health without a worker says how many records wait, and is well when one runs', async (t) => {
+test('health without a worker says how many records wait, and is well when one runs, which is listed', async (t) => {
   const topic = await freshTopic(server)
   await produce(
     server,
@@ -23,8 +23,8 @@ test('health without a worker says how many records wait, and is well when one r
   )
   const url = urlOf(server, freshName('group'), `&prefix=${topic.slice(0, -1)}`)
   const type = topic.slice(-1)
-  const { raw, mill } = await stageOn(t, url)
-  const ask = async (): Promise<Awaited<ReturnType<typeof checkHealth>>> => {
+  const { raw, ask, mill } = await stageOn(t, url)
+  const health = async (): Promise<Awaited<ReturnType<typeof checkHealth>>> => {
     const answer = await raw('/health')
     assert.equal(answer.status, 503)
     return JSON.parse(await answer.text())
@@ -32,7 +32,7 @@ test('health without a worker says how many records wait, and is well when one r
   const expected = ['no worker runs', `3000 jobs of '${type}' wait and no worker runs this type`]
   // On a busy machine a check may take longer than its second, which is a reason of its own.
   await eventually(async () => {
-    const { status, reasons } = await ask()
+    const { status, reasons } = await health()
     assert.equal(status, 'unhealthy')
     return expected.every((text) => reasons.some((reason) => reason.text === text))
   }, expected.join(' and '))
@@ -42,6 +42,15 @@ test('health without a worker says how many records wait, and is well when one r
     const { details, reasons } = await checkHealth(mill, workersOf(mill.engine))
     return details.activeWorkers === 1 && reasons.every(({ text }) => text !== 'no worker runs')
   }, 'one worker')
+  const [shown] = await mill.workers()
+  assert.deepEqual(
+    [shown?.condition, shown?.concurrency, shown?.types.map((one) => one.type)],
+    ['running', null, [type]],
+  )
+  const { workers } = await ask('listWorkers', {})
+  assert.deepEqual([workers.length, workers[0]?.text], [1, 'what it does is not known here'])
+  const { queues } = await ask('listQueues', {})
+  assert.equal(queues.find((queue) => queue.type === type)?.workers, 1)
   await worker.stop()
   await eventually(async () => (await raw('/health')).status === 503, 'health without it')
 })

@@ -59,6 +59,7 @@ export function eventLabel({ name }: Pick<JobEvent, 'name'>): Label {
 /** The conditions of workers; an unknown one is shown by its name. */
 const CONDITIONS: Readonly<Record<string, Label>> = {
   working: { text: 'Working', tone: 'good', icon: 'check' },
+  running: { text: 'Running', tone: 'good', icon: 'check' },
   idle: { text: 'Idle', tone: 'good', icon: 'check' },
   stopping: { text: 'Stopping', tone: 'wait', icon: 'pause' },
   late: { text: 'Heartbeat late', tone: 'warn', icon: 'warn' },

@@ -21,7 +21,7 @@ export function addAudit(program: Command, cli: Cli): void {
     .command('audit')
     .summary('show what operators did, who and why')
     .description(
-      'List what operators did to dead letters, types and schedules, newest first. Entries cannot be changed or deleted.',
+      'List what operators did to dead letters, types and schedules, newest first. Entries cannot be changed, and only `dead erase` removes some.',
     )
     .option('--job <id>', 'only acts on this job')
     .option('--by <name>', 'only acts of this person')

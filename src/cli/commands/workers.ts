@@ -18,6 +18,7 @@ export function addWorkers(program: Command, cli: Cli): void {
 
 Conditions:
   working, idle, stopping   normal
+  running                   alive; what it does is not known (members of a Kafka group)
   stuck                     jobs wait and it has room, but it has handled none for five minutes
   overdue                   it has been stopping for more than two minutes
   late, missing             its last heartbeat has expired; no heartbeat for a minute`,
@@ -34,6 +35,7 @@ async function list(cli: Cli, flags: SharedOptions): Promise<void> {
 
 const STYLES: Readonly<Record<WorkerCondition, Style>> = {
   working: 'green',
+  running: 'green',
   idle: 'dim',
   stopping: 'blue',
   late: 'yellow',

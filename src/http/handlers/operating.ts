@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { OperatorAction } from '../../engine/dead-letters.ts'
 import { pausesIn } from '../../engine/pauses.ts'
-import { type Beat, presenceIn } from '../../engine/presence.ts'
+import { type Beat, knownWorkers } from '../../engine/presence.ts'
 import { UnknownScheduleError } from '../../errors.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import { overdueSchedules, type ScheduleView } from '../../keeper/schedule-state.ts'
@@ -114,6 +114,7 @@ const CONDITION_TEXTS: Readonly<Record<WorkerView['condition'], string>> = {
   late: 'its last heartbeat has expired',
   stopping: 'it finishes its jobs and takes no more',
   working: 'it runs jobs',
+  running: 'what it does is not known here',
   idle: 'nothing waits for it',
 }
 
@@ -184,8 +185,8 @@ type Queues = DeepReadonly<z.output<(typeof OPERATING_ROUTES)['listQueues']['ans
 const EMPTY = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
 
 /** Every type that has jobs, a pause, a worker or a definition here, by name. */
-export async function queuesOf({ mill, sampler, jobs }: AdminContext): Promise<Queues> {
-  const [pauses, presence] = [pausesIn(mill.engine), presenceIn(mill.engine)]
+export async function queuesOf({ mill, sampler, jobs, clock }: AdminContext): Promise<Queues> {
+  const [pauses, presence] = [pausesIn(mill.engine), knownWorkers(mill.engine, clock)]
   const [counts, paused, beats] = await Promise.all([sampler.counts(), pauses?.list() ?? [], presence?.list() ?? null])
   const types = new Set([
     ...Object.keys(counts),
