@@ -2,7 +2,7 @@ import type { Engine } from '../engine/engine.ts'
 import { OptionError } from '../errors.ts'
 import type { Events } from '../events.ts'
 import { parseAgeingMs } from '../job/ageing.ts'
-import type { Log } from '../job/definition.ts'
+import type { AnyJob, Log } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
 import type { Tracing } from '../job/job.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
@@ -12,7 +12,7 @@ import type { Clock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 
 export interface WorkerOptions {
-  /** How many handlers run at once, over all types. Default: 10. */
+  /** How many handlers run at once, over all types. Default: 10, or more if one of the types has a higher `concurrency`. */
   readonly concurrency?: number
   /**
    * Keeps jobs of low priority from waiting for ever: a due job counts as one priority more urgent for each `ageing` that
@@ -78,9 +78,10 @@ export interface WorkerParts {
   readonly tracing?: Tracing
 }
 
-export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
+/** `jobs`: those that the worker runs. */
+export function resolveWorkerOptions(options: WorkerOptions, jobs: readonly AnyJob[]): ResolvedWorkerOptions {
   refuseUnknown(options, WORKER_NAMES, 'work')
-  const concurrency = options.concurrency ?? 10
+  const concurrency = options.concurrency ?? Math.max(10, ...jobs.map((job) => job.concurrency ?? 0))
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new OptionError(`'concurrency' is ${concurrency}; give a whole number from 1`)
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { open } from '../client/mill.ts'
 import { defineJob } from '../job/definition.ts'
 import { Slots, workedTypes } from './slots.ts'
 
@@ -40,4 +41,19 @@ test('a claim is outdated when a type that it asks for is paused, and when one t
   assert.equal(all.isOutdated(undefined), false)
   all.pause(new Set(['wide']))
   assert.equal(all.isOutdated(undefined), true)
+})
+
+test('a worker has as many slots as the type that asks for most, at least 10, unless it is given a number', async (t) => {
+  const twenty = defineJob({ type: 'twenty', concurrency: 20, run: () => 1 })
+  for (const [jobs, options, expected] of [
+    [[twenty, narrow], {}, 20],
+    [[narrow], {}, 10],
+    [[twenty], { concurrency: 3 }, 3],
+  ] as const) {
+    const mill = await open('memory:')
+    t.after(() => mill.close())
+    await mill.work(jobs, options)
+    const [worker] = await mill.workers()
+    assert.equal(worker?.concurrency, expected)
+  }
 })

@@ -47,7 +47,7 @@ const LEASE_MS_LONG = 10_000
 
 export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], given: WorkerOptions): Promise<Worker> {
   const { engine } = parts
-  const options = resolveWorkerOptions(given)
+  const options = resolveWorkerOptions(given, jobs)
   const types = workedTypes(jobs)
   for (const { definition } of types.values()) admitDefinition(engine, definition)
   if (options.ageingMs !== null) admitAgeing(engine)

@@ -3,7 +3,7 @@ import type { Preset } from '../../src/cli/extensions.ts'
 import { loadSettings } from './config.ts'
 import { webhookRoutes } from './http/routes.ts'
 import { webhookMetrics } from './metrics.ts'
-import { openWebhooks, retentionDuty, slotsFor, WEBHOOKS_ENGINE } from './webhooks.ts'
+import { openWebhooks, retentionDuty, WEBHOOKS_ENGINE } from './webhooks.ts'
 
 export const preset: Preset = {
   engineDefault: WEBHOOKS_ENGINE,
@@ -15,7 +15,7 @@ export const preset: Preset = {
     const webhooks = await openWebhooks({ engine, ...settings, metrics, log, clock })
     log.info('Webhooks', { engine: engine.split(':')[0], endpoints: (await webhooks.endpoints.list()).length })
     return {
-      workers: [{ engine, jobs: webhooks.jobs, options: slotsFor(webhooks.jobs[0]) }],
+      workers: [{ engine, jobs: webhooks.jobs }],
       instruments: [instrument],
       pages: { webhooks: webhookRoutes(webhooks) },
       duties: [retentionDuty(webhooks.retain, log)],

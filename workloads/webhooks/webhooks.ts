@@ -175,7 +175,7 @@ function assembled(parts: Parts): Webhooks {
   return {
     ...{ mill, worker, jobs: [job], endpoints, repository, retain, close, [Symbol.asyncDispose]: close },
     async work(workerOptions) {
-      const started = await mill.work([job], { ...slotsFor(job), ...omitUndefined(workerOptions ?? {}) })
+      const started = await mill.work([job], workerOptions)
       stopDuties ??= startDuties([retentionDuty(retain, log)], { clock, log })
       return started
     },
@@ -188,11 +188,6 @@ function assembled(parts: Parts): Webhooks {
       return sendTest({ ...webhook, id: webhookId }, parts)
     },
   }
-}
-
-/** A worker's own default is lower than what the type may have. */
-export function slotsFor({ concurrency }: Webhooks['jobs'][0]): Pick<WorkerOptions, 'concurrency'> {
-  return concurrency === null ? {} : { concurrency }
 }
 
 /** Removes old records. Run it beside the jobs. */

@@ -61,7 +61,7 @@ export interface WorkerFlags {
 export function addWorkerOptions(command: Command): Command {
   return command
     .option('--types <a,b>', 'only these types', (text: string) => namesIn(text, 'names of types, such as greet,bill'))
-    .option('--concurrency <n>', 'handlers that run at once (default: 10)', wholeNumber)
+    .option('--concurrency <n>', 'handlers that run at once (default: 10, or the highest of the types)', wholeNumber)
     .option(
       '--ageing <duration>',
       'raise a waiting job by one priority for each such duration (default: off)',
