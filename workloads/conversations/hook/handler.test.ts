@@ -95,7 +95,7 @@ test('message and job are written together or not at all', () => {
 test('a long message is cut where a secret across the cut is still replaced, and the metadata counts what is missing', () => {
   const { rows, prompt } = rig()
   const mail = 'jane.doe@example.com'
-  prompt('x '.repeat((CONTENT_MAX - 10) / 2) + `${mail} ` + 'y '.repeat(50_000))
+  prompt(`${'x '.repeat((CONTENT_MAX - 10) / 2)}${mail} ${'y '.repeat(50_000)}`)
   const [row] = rows('SELECT content FROM messages')
   const content = String(row?.content)
   assert.ok(content.length <= CONTENT_MAX && content.length > CONTENT_MAX - 1_000, `${content.length}`)
