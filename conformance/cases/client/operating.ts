@@ -145,7 +145,7 @@ export const operating: CaseFile = {
         const unknown = { lastJobAtMs: null, lag: null, stoppingSinceMs: null }
         await presenceOf(stage.engine).beat([{ ...beat, ...unknown }], 30_000)
         const condition = async () => (await mill.workers()).map((view) => view.condition)
-        assert.deepEqual(await condition(), ['idle'])
+        assert.deepEqual(await condition(), ['running'])
         await stage.harness.advance(40_000)
         assert.deepEqual(await condition(), ['late'])
         await stage.harness.advance(25_000)
