@@ -22,38 +22,19 @@ export function parseOrText(text: string): unknown {
  */
 export function canonicalJson(value: unknown): string {
   const pieces: string[] = []
-  const left: (() => void)[] = []
-  const write = (part: unknown): void => {
-    if (Array.isArray(part))
-      writeAll(
-        '[',
-        part.map((item: unknown) => ['', item] as const),
-        ']',
-      )
-    else if (isRecord(part)) {
-      const names = Object.keys(part).sort()
-      writeAll(
-        '{',
-        names.map((name) => [`${JSON.stringify(name)}:`, part[name]] as const),
-        '}',
-      )
-    } else pieces.push(JSON.stringify(part) ?? '')
+  const left: (string | { readonly part: unknown })[] = [{ part: value }]
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (typeof next === 'string') pieces.push(next)
+    else if (Array.isArray(next.part)) {
+      pieces.push('[')
+      left.push(']')
+      for (const [index, part] of [...next.part.entries()].reverse()) left.push({ part }, index === 0 ? '' : ',')
+    } else if (isRecord(next.part)) {
+      pieces.push('{')
+      left.push('}')
+      for (const [index, name] of [...Object.keys(next.part).sort().entries()].reverse())
+        left.push({ part: next.part[name] }, `${index === 0 ? '' : ','}${JSON.stringify(name)}:`)
+    } else pieces.push(JSON.stringify(next.part) ?? '')
   }
-  const writeAll = (
-    open: string,
-    parts: readonly (readonly [prefix: string, part: unknown])[],
-    close: string,
-  ): void => {
-    pieces.push(open)
-    left.push(() => pieces.push(close))
-    for (const [index, [prefix, part]] of [...parts.entries()].reverse()) {
-      left.push(() => {
-        pieces.push(index === 0 ? prefix : `,${prefix}`)
-        write(part)
-      })
-    }
-  }
-  write(value)
-  for (let next = left.pop(); next !== undefined; next = left.pop()) next()
   return pieces.join('')
 }
