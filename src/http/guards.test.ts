@@ -48,7 +48,7 @@ test('a page of another origin cannot write, with tokens or without', async (t) 
   }
 })
 
-test('a page of another origin cannot open event streams or make the API work, and a link to the dashboard still opens', async (t) => {
+test('a page of another origin cannot open event streams or make the server work, and a link to the dashboard still opens', async (t) => {
   const token = 'viewer-token-0123456789'
   const tokens = [{ token, role: 'viewer', who: 'ann' }] as const
   const link = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
@@ -63,7 +63,10 @@ test('a page of another origin cannot open event streams or make the API work, a
       { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' },
       { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' },
     ]) {
-      for (const path of ['/api/v1/events', '/api/v1/dead-letters/groups']) {
+      for (const path of [
+        ...['/api/v1/events', '/api/v1/dead-letters/groups', '/internal/v1/webhooks'],
+        ...['/metrics', '/health', '/openapi.json', '/'],
+      ]) {
         const refused = await raw(path, { headers: { ...own, ...foreign } })
         assert.equal(refused.status, 403, `${path} ${JSON.stringify(foreign)}`)
         assert.deepEqual(await codeOf(refused), [403, 'ERR_ORIGIN_REFUSED'])

@@ -65,20 +65,16 @@ function hostOfUrl(url: string): string {
   return URL.parse(url)?.host ?? ''
 }
 
-const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
-
 /**
- * Pages of other origins cannot write or use the API: browsers say where a request comes from. They could not read the
- * answers anyway, but could open event streams until none is left, or make the store count. A link to here works.
+ * Pages of other origins cannot use this server: browsers say where a request comes from. They could not read the answers
+ * anyway, but could write, open event streams until none is left, or make the store count. A link to here works.
  */
 export function checkOrigin(request: Request, path: string): void {
-  const isRead = SAFE_METHODS.has(request.method)
-  if (isRead && (!path.startsWith('/api/') || request.method === 'OPTIONS')) return
-  if (!isForeign(request) || (isRead && path !== STREAM_PATH && isLink(request.headers))) return
+  if (!isForeign(request) || (path !== STREAM_PATH && isLink(request))) return
   throw new HttpError(
     403,
     'ERR_ORIGIN_REFUSED',
-    'pages of other origins cannot write or use the API here; open this server itself',
+    'pages of other origins cannot use this server; open it itself, or follow a link to it',
   )
 }
 
@@ -91,8 +87,9 @@ function isForeign(request: Request): boolean {
 }
 
 /** A user who follows a link, not a script or a frame. */
-function isLink(headers: Headers): boolean {
-  return headers.get('sec-fetch-mode') === 'navigate' && headers.get('sec-fetch-dest') === 'document'
+function isLink({ method, headers }: Request): boolean {
+  const isRead = method === 'GET' || method === 'HEAD'
+  return isRead && headers.get('sec-fetch-mode') === 'navigate' && headers.get('sec-fetch-dest') === 'document'
 }
 
 /** Scripts, styles and requests from this server only: markup in a job's text cannot run anything. */
