@@ -3,6 +3,7 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { makeCertificates } from '../../test/servers/certificates.ts'
 import { redactUrl } from '../job/error-record.ts'
 import { servernameOf, tlsAdvice, tlsOptions } from './secure-url.ts'
@@ -10,7 +11,17 @@ import { servernameOf, tlsAdvice, tlsOptions } from './secure-url.ts'
 const folder = mkdtempSync(join(tmpdir(), 'millrace-secure-url-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-test('certificates that are replaced are used from then on, and files that do not fit leave the last good ones', () => {
+/** All that were given so far. Node gives them in the next turn. */
+async function warned(given: readonly Error[]): Promise<readonly string[]> {
+  await setImmediate()
+  return given.map(({ message }) => message)
+}
+
+test('certificates that are replaced are used from then on, and files that do not fit leave the last good ones with a warning', async (t) => {
+  const given: Error[] = []
+  const note = (warning: Error): void => void given.push(warning)
+  process.on('warning', note)
+  t.after(() => process.off('warning', note))
   const { client, stranger, ca } = makeCertificates(folder)
   const [cert, key] = [join(folder, 'used.pem'), join(folder, 'used.key')]
   const use = (from: typeof client): void => {
@@ -24,12 +35,26 @@ test('certificates that are replaced are used from then on, and files that do no
   // Halfway through a rotation.
   copyFileSync(stranger.cert, cert)
   assert.equal(options.secureContext, first)
+  assert.equal(options.secureContext, first)
+  const [mismatch, ...others] = await warned(given)
+  assert.match(
+    mismatch ?? '',
+    /cannot be used: .*key.*fits its certificate.*; connections go on with what was last read/,
+  )
+  assert.deepEqual(others, [], 'once')
   writeFileSync(cert, 'no PEM')
   assert.equal(options.secureContext, first)
   rmSync(cert)
   assert.equal(options.secureContext, first)
+  assert.match((await warned(given)).at(-1) ?? '', /cert names a file that cannot be read/)
+  assert.equal(given.length, 3)
   use(stranger)
   assert.notEqual(options.secureContext, first)
+  // What was put right and is wrong again is told again.
+  rmSync(cert)
+  void options.secureContext
+  assert.equal((await warned(given)).length, 4)
+  assert.ok(given.every((warning) => Reflect.get(warning, 'code') === 'MILLRACE_SECRET_NOT_READ'))
   assert.throws(() => tlsOptions({ ca, cert: client.cert, key: stranger.key }), {
     code: 'ERR_STORAGE_OPEN',
     message: /fits its certificate/,

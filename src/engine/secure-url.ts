@@ -67,23 +67,43 @@ export function readSecret(parameter: string, path: string): string {
 }
 
 /**
- * Clients copy the fields for every connection, so the files are read again each time: certificates that live for hours
- * are replaced without a restart. Files that are missing or do not fit at that moment must not throw in the middle of a
- * client: what was last good is used.
+ * A value that is read again for every connection: secrets that live for hours are replaced without a restart. What cannot
+ * be read must not throw in the middle of a client: the last value is used, and a warning says so, once until it changes.
  */
+export function rereading<Value>(read: () => Value): () => Value {
+  let last = read()
+  let told: string | null = null
+  return () => {
+    try {
+      last = read()
+      told = null
+    } catch (error) {
+      const why = messageOf(error)
+      if (why !== told) warn(why)
+      told = why
+    }
+    return last
+  }
+}
+
+function warn(why: string): void {
+  process.emitWarning(`${why}; connections go on with what was last read, until the server refuses it`, {
+    type: 'MillraceWarning',
+    code: 'MILLRACE_SECRET_NOT_READ',
+  })
+}
+
+/** Clients copy the fields for every connection. */
 export function tlsOptions(tls: TlsFiles) {
-  let texts = readTls(tls)
-  let secureContext = contextOf(texts)
+  let last: { readonly texts: SecureContextOptions; readonly context: SecureContext } | null = null
+  const read = rereading(() => {
+    const texts = readTls(tls)
+    if (last === null || !isDeepStrictEqual(texts, last.texts)) last = { texts, context: contextOf(texts) }
+    return last.context
+  })
   return {
     get secureContext(): SecureContext {
-      try {
-        const now = readTls(tls)
-        if (!isDeepStrictEqual(now, texts)) secureContext = contextOf(now)
-        texts = now
-      } catch {
-        // As it last was.
-      }
-      return secureContext
+      return read()
     },
   }
 }

@@ -1,5 +1,5 @@
 /** The part of ioredis that we use, by its shape: any client of version 5 or 6 fits. */
-import { servernameOf, tlsOptions } from '../../engine/secure-url.ts'
+import { rereading, servernameOf, tlsOptions } from '../../engine/secure-url.ts'
 import { EngineError } from '../../errors.ts'
 import type { RedisAddress } from './options.ts'
 
@@ -112,24 +112,12 @@ export async function clientFor(address: RedisAddress): Promise<RedisClient> {
     ...(password !== null && { password }),
     ...(tls !== null && { tls: Object.assign(tlsOptions(tls), servername !== null && { servername }) }),
   }) as unknown as RedisClient
-  return typeof secret === 'function' ? rereading(client, secret) : client
+  return typeof secret === 'function' ? withPassword(client, rereading(secret)) : client
 }
 
-/**
- * The driver looks at its options for every connection, and copies their values for a duplicate. A file that is missing at
- * that moment must not throw in the middle of the driver: the last password is used.
- */
-function rereading(client: RedisClient, secret: () => string): RedisClient {
+/** The driver looks at its options for every connection, and copies their values for a duplicate. */
+function withPassword(client: RedisClient, get: () => string): RedisClient {
   const duplicate = client.duplicate.bind(client)
-  let password = secret()
-  const get = (): string => {
-    try {
-      password = secret()
-    } catch {
-      // As it last was.
-    }
-    return password
-  }
   client.duplicate = (options) => {
     const copy = duplicate(options)
     Object.defineProperty(copy.options, 'password', { get, enumerable: true })

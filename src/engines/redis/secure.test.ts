@@ -143,8 +143,13 @@ test('a password that changes is taken from its file at the next connection', as
     await redis.call('CLIENT', 'KILL', 'USER', 'rotating')
   })
   await answers(mill)
-  // A file that is missing for a moment leaves the last password in use.
+  // A file that is missing for a moment leaves the last password in use, and a warning says so.
+  const warned = once(process, 'warning')
   rmSync(path)
   await withRedis(server.url, (redis) => redis.call('CLIENT', 'KILL', 'USER', 'rotating'))
   await answers(mill)
+  const [warning] = await warned
+  assert.equal(warning.code, 'MILLRACE_SECRET_NOT_READ')
+  assert.match(warning.message, /passwordFile names a file that cannot be read/)
+  assert.doesNotMatch(warning.message, /changed|s3cret/)
 })
