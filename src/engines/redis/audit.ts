@@ -40,31 +40,56 @@ const noteScript = compose(
   `call('RPUSH', own('audit'), '{"at":' .. string.format('%.0f', now) .. ',' .. string.sub(ARGV[2], 2))`,
 )
 
-/** The entries about a job that still say something of it, by their place in the list, and how long the list is. */
-export async function entriesOf(database: RedisDatabase, jobId: string): Promise<Entries> {
-  const length = Number(await database.call('llen', database.keys.audit))
-  const found: { readonly at: number; readonly entry: AuditEntry; readonly erased: string | null }[] = []
-  for (let from = 0; from < length; from += STEP) {
-    const texts = listOf(await database.call('lrange', database.keys.audit, from, Math.min(from + STEP, length) - 1))
-    for (const [index, text] of texts.entries()) {
-      const entry = readEntry(text, from + index + 1)
-      if (entry?.jobId === jobId) found.push({ at: from + index, entry, erased: withoutFacts(text, entry) })
-    }
+/** What the audit says about one job. */
+interface About {
+  /** Null where it says nothing. */
+  type: string | null
+  /** Places in the list, from 0, and the texts that take the place of entries that still say something of the job. */
+  readonly rewritten: [at: number, text: string][]
+}
+
+/** What the audit says about some jobs. The list only grows, so each entry is read once. */
+export class AuditAbout {
+  readonly #database: RedisDatabase
+  readonly #jobs: ReadonlyMap<string, About>
+  #length = 0
+
+  constructor(database: RedisDatabase, ids: Iterable<string>) {
+    this.#database = database
+    this.#jobs = new Map([...ids].map((id) => [id, { type: null, rewritten: [] }]))
   }
-  return { length, found }
+
+  /** How long the list is now. */
+  async read(): Promise<number> {
+    const { keys } = this.#database
+    const length = Number(await this.#database.call('llen', keys.audit))
+    while (this.#length < length) {
+      const from = this.#length
+      const to = Math.min(from + STEP, length)
+      const texts = listOf(await this.#database.call('lrange', keys.audit, from, to - 1))
+      for (const [index, text] of texts.entries()) this.#add(text, from + index)
+      this.#length = to
+    }
+    return length
+  }
+
+  #add(text: unknown, at: number): void {
+    const entry = readEntry(text, at + 1)
+    const about = entry === null ? undefined : this.#jobs.get(entry.jobId)
+    if (entry === null || about === undefined) return
+    about.type = entry.type
+    const erased = withoutFacts(text, entry)
+    if (erased !== null) about.rewritten.push([at, erased])
+    // Whoever wrote it has rewritten those before it.
+    if (entry.action === 'erase') about.rewritten.length = 0
+  }
+
+  of(id: string): Readonly<About> {
+    return this.#jobs.get(id) ?? { type: null, rewritten: [] }
+  }
 }
 
-export interface Entries {
-  readonly length: number
-  readonly found: readonly {
-    /** Its place in the list, from 0. */
-    readonly at: number
-    readonly entry: AuditEntry
-    /** The text that takes its place; null if it says nothing of the job. */
-    readonly erased: string | null
-  }[]
-}
-
+/** Null if it says nothing of the job. */
 function withoutFacts(text: unknown, { action, before, after }: AuditEntry): string | null {
   if (action === 'erase' || before.erased === true) return null
   const { edit: _, ...stored } = { edit: null, ...recordOf(parse(String(text))) }

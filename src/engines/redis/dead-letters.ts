@@ -2,7 +2,7 @@ import type { Actor, DeadLetter, DeadLetterFilter, DeadLetters, PayloadEdit } fr
 import { readAudit, writeNote } from './audit.ts'
 import type { RedisDatabase } from './database.ts'
 import type { RedisValue } from './driver.ts'
-import { eraseJob } from './erase.ts'
+import { eraseJobs } from './erase.ts'
 import type { FinishWaits } from './finish-waits.ts'
 import { findRow, findRows, rowsScript } from './inspector.ts'
 import { publicId, queueOf, typeOf } from './keys.ts'
@@ -44,8 +44,7 @@ export function createDeadLetters({ database, finishWaits }: Parts): DeadLetters
     undiscard: (ids, { who, reason }) => act(undiscardScript(), ids, [who, reason]),
     remove: async (ids, by, options) => {
       if (options?.erase !== true) return act(removeScript(), ids, [by.who, by.reason])
-      const erased = new Set<string>()
-      for (const id of new Set(ids)) if (await eraseJob(database, id, by)) erased.add(id)
+      const erased = await eraseJobs(database, new Set(ids), by)
       if (erased.size > 0) finishWaits.notify()
       return ids.map((id) => erased.delete(id))
     },

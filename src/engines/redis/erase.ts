@@ -1,6 +1,6 @@
 import { type Actor, erasedView } from '../../engine/dead-letters.ts'
 import { EngineError } from '../../errors.ts'
-import { entriesOf } from './audit.ts'
+import { AuditAbout } from './audit.ts'
 import type { RedisDatabase } from './database.ts'
 import { findRow } from './inspector.ts'
 import { bullId, queueOf } from './keys.ts'
@@ -13,24 +13,36 @@ import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 /** Only another act on dead letters adds an entry meanwhile, so a second try is rare. */
 const TRIES_MAX = 20
 
+/** The ids of those that were erased. */
+export async function eraseJobs(database: RedisDatabase, ids: ReadonlySet<string>, by: Actor): Promise<Set<string>> {
+  const audit = new AuditAbout(database, ids)
+  const erased = new Set<string>()
+  for (const id of ids) if (await eraseJob(database, { id, audit }, by)) erased.add(id)
+  return erased
+}
+
 /**
  * Removes a job that is over, what the audit says about it, and BullMQ's events about it, which quote results and errors.
  * Entries are read and rewritten here, because Lua would not keep their empty arrays; if one was added meanwhile, the
- * script changes nothing and they are read again.
+ * script changes nothing and the new ones are read.
  */
-export async function eraseJob(database: RedisDatabase, id: string, { who, reason }: Actor): Promise<boolean> {
+async function eraseJob(
+  database: RedisDatabase,
+  { id, audit }: { readonly id: string; readonly audit: AuditAbout },
+  { who, reason }: Actor,
+): Promise<boolean> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const row = await findRow(database, id)
-    const { length, found } = await entriesOf(database, id)
+    const length = await audit.read()
+    const { rewritten, type: told } = audit.of(id)
     const job = row === null ? null : toView(row)
-    const type = job?.type ?? found.at(-1)?.entry.type
-    if (type === undefined) return false
-    const changed = found.flatMap(({ at, erased }) => (erased === null ? [] : [at, erased]))
+    const type = job?.type ?? told
+    if (type === null) return false
     const about = { jobId: id, type, subject: null }
-    const before = erasedView(job?.state ?? null, changed.length / 2)
+    const before = erasedView(job?.state ?? null, rewritten.length)
     const entry = JSON.stringify({ who, reason, action: 'erase', about, before, after: null })
-    const place = [queueOf(type), bullId(type, id)]
-    const answer = await database.run(eraseScript(), [id, job === null ? 0 : 1, length, entry, ...place, ...changed])
+    const args = [id, job === null ? 0 : 1, length, entry, queueOf(type), bullId(type, id), ...rewritten.flat()]
+    const answer = await database.run(eraseScript(), args)
     if (answer !== -1) return answer === 1
   }
   throw new EngineError(
