@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { isMillraceError } from '../../src/errors.ts'
 import { type RetentionPolicy, retainOnce } from '../../src/keeper/retention.ts'
 import { systemClock } from '../../src/time/clock.ts'
+import { newJob } from '../../test/fixtures/new-job.ts'
 import { storeRig } from '../../test/fixtures/webhooks.ts'
 import { WORKLOAD_PLACES } from '../../test/fixtures/workload-places.ts'
 
@@ -47,6 +48,23 @@ for (const { name, makePlace } of WORKLOAD_PLACES) {
         assert.match(error.message, /was removed, and its payload with it; publish the event again/)
         return true
       })
+    })
+
+    test('a job that is no webhook is refused, whatever its payload is', async () => {
+      const { mill, endpoints } = rig.webhooks
+      await rig.add()
+      const [webhook] = await endpoints.list()
+      const payload = { webhookId: webhook?.id ?? assert.fail(), payload: { order: 1 } }
+      const other = newJob({ type: 'other', payload: JSON.stringify(payload) })
+      const foreign = newJob({ type: 'webhook-dispatch', payload: '"not a delivery"' })
+      const unreadable = newJob({ type: 'webhook-dispatch', payload: 'not JSON' })
+      const jobs = [other, foreign, unreadable]
+      await mill.engine.enqueue(jobs)
+      for (const { id } of jobs) {
+        await assert.rejects(rig.webhooks.redeliver(id), { code: 'ERR_PAYLOAD_INVALID', message: /is not a webhook/ })
+      }
+      await rig.runDue()
+      assert.deepEqual(rig.receiver.requests, [])
     })
   })
 }

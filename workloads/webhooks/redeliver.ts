@@ -1,7 +1,9 @@
 import type { Mill } from '../../src/client/mill.ts'
 import { MillraceError } from '../../src/errors.ts'
 import type { JobView } from '../../src/job/job.ts'
+import { parseOrText } from '../../src/job/stored-json.ts'
 import type { WorkloadDatabase } from '../database/database.ts'
+import { JOB_TYPES } from '../framework/job-types.ts'
 import { dispatchPayload } from './payload.ts'
 import type { PublishedDelivery, Publisher } from './publish.ts'
 import { listDeliveries } from './store/deliveries.ts'
@@ -15,8 +17,8 @@ export interface RedeliverParts {
 /** The job holds the payload, so a delivery can be repeated for as long as one of its jobs is stored. */
 export async function redeliver(deliveryId: string, parts: RedeliverParts): Promise<PublishedDelivery> {
   const job = await jobOf(deliveryId, parts)
-  const parsed = dispatchPayload.safeParse(JSON.parse(job.payload))
-  if (!parsed.success) {
+  const parsed = dispatchPayload.safeParse(parseOrText(job.payload))
+  if (!parsed.success || job.type !== JOB_TYPES.WEBHOOK_DISPATCH) {
     throw new MillraceError('ERR_PAYLOAD_INVALID', `job ${job.id} is not a webhook; give the id of a delivery`)
   }
   const payload = { ...parsed.data, deliveryId: parsed.data.deliveryId ?? job.id, isRedelivery: true }
