@@ -115,6 +115,17 @@ describe('millrace conversations', () => {
     assert.deepEqual([json.code, jsonLines(json.out)[0]?.messages], [0, 1])
   })
 
+  it('says why the audit has no entry of what was forgotten', async (t) => {
+    const url = await storedIn(await temporaryFolder(t))
+    await runCli(['migrate', '--engine', url])
+    const file = new DatabaseSync(url.slice('sqlite:'.length))
+    file.exec(`CREATE TRIGGER full BEFORE INSERT ON job_audit BEGIN SELECT raise(ABORT, 'the audit is full'); END`)
+    file.close()
+    const { code, err } = await runCli(['conversations', 'forget', FIRST, '--yes', '--engine', url])
+    assert.equal(code, 0)
+    assert.match(err, /forgotten, but not recorded in the audit: .*the audit is full/)
+  })
+
   it('forgets a conversation of which all that there is waits in the spool', async (t) => {
     const url = await storedIn(await temporaryFolder(t))
     const [file, id] = [url.slice('sqlite:'.length), '01K5X000000000000000000003']

@@ -73,6 +73,16 @@ describe('millrace memories', () => {
     assert.match(audit.out, new RegExp(first))
   })
 
+  it('says why the audit has no entry of what was forgotten', async (t) => {
+    const { engine, ids } = await stored(t)
+    const file = new DatabaseSync(String(engine[1]).slice('sqlite:'.length))
+    file.exec(`CREATE TRIGGER full BEFORE INSERT ON job_audit BEGIN SELECT raise(ABORT, 'the audit is full'); END`)
+    file.close()
+    const { code, out, err } = await runCli(['memories', 'forget', ids[2] ?? '', '--yes', ...engine])
+    assert.deepEqual([code, out], [0, 'Removed: 1 memory, 1 vector.\n'])
+    assert.match(err, /forgotten, but not recorded in the audit: .*the audit is full/)
+  })
+
   it('says when another process keeps it from erasing, and finishes when it is run again', async (t) => {
     const { engine, ids } = await stored(t)
     const file = String(engine[1]).slice('sqlite:'.length)

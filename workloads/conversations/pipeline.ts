@@ -229,9 +229,11 @@ export async function openConversations(options: PipelineOptions = {}): Promise<
   let stopDuties: (() => Promise<void>) | null = null
   let closing: Promise<void> | null = null
   const closeAll = async (): Promise<void> => {
-    await stopDuties?.()
-    await mill.close()
-    closeDatabase()
+    // The last first, also where one fails.
+    await using ends = new AsyncDisposableStack()
+    ends.defer(closeDatabase)
+    ends.use(mill)
+    ends.defer(() => stopDuties?.())
   }
   const close = (): Promise<void> => {
     closing ??= closeAll()

@@ -95,8 +95,11 @@ async function openParts(options: MemoriesOptions) {
   const cleanup = new MemoryCleanupWorker(database, removal, outlets)
   const jobs = [consolidation.definition, embedding.definition, decay.definition, cleanup.definition] as const
   const close = async (): Promise<void> => {
-    await own?.close()
-    await database.close()
+    try {
+      await own?.close()
+    } finally {
+      await database.close()
+    }
   }
   const indexes = [memoriesFullText(database), ...(own === null ? [] : [own])]
   return { database, repository, vectors, removal, consolidation, embedding, jobs, indexes, close }
@@ -216,8 +219,11 @@ export class Memories {
   }
 
   async #close(): Promise<void> {
-    await this.mill.close()
-    await this.#parts.close()
+    try {
+      await this.mill.close()
+    } finally {
+      await this.#parts.close()
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {

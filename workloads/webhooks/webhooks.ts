@@ -164,11 +164,13 @@ function assembled(parts: Parts): Webhooks {
   let closing: Promise<void> | null = null
   const close = (): Promise<void> => {
     closing ??= (async () => {
-      await stopDuties?.()
-      if (parts.ownsMill) await mill.close()
-      await repository.idle()
-      http.close()
-      await database.close()
+      // The last first, also where one fails.
+      await using ends = new AsyncDisposableStack()
+      ends.defer(() => database.close())
+      ends.defer(() => http.close())
+      ends.defer(() => repository.idle())
+      if (parts.ownsMill) ends.use(mill)
+      ends.defer(() => stopDuties?.())
     })()
     return closing
   }

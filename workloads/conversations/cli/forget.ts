@@ -5,6 +5,7 @@ import { open } from '../../../src/client/mill.ts'
 import { toEngineError } from '../../../src/engines/sqlite/faults.ts'
 import { notErased } from '../../../src/engines/sqlite/vacuum.ts'
 import { OptionError } from '../../../src/errors.ts'
+import { errorText } from '../../../src/job/error-record.ts'
 import { toConversationId } from '../hook/input.ts'
 import { spooledOf } from '../hook/spool.ts'
 import { openDatabase } from '../store/database.ts'
@@ -74,8 +75,8 @@ async function audit({ engine, clock, who, options, terminal }: CommandCall, id:
   try {
     const before = { messages, findings, learnings, jobs }
     await mill.note({ who, reason: String(options.reason), action: 'forget', subject: id, before })
-  } catch {
-    terminal.complain('forgotten, but not recorded in the audit')
+  } catch (error) {
+    terminal.complain(`forgotten, but not recorded in the audit: ${errorText(error)}`)
   } finally {
     await mill.close()
   }

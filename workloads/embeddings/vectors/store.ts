@@ -229,8 +229,11 @@ export class SqlVectorStore implements VectorStore, Optimizable {
   }
 
   async close(): Promise<void> {
-    await this.tables.close()
-    await this.database.close()
+    try {
+      await this.tables.close()
+    } finally {
+      await this.database.close()
+    }
   }
 }
 

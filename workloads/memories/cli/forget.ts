@@ -2,6 +2,7 @@
 import type { CommandCall } from '../../../src/cli/extensions.ts'
 import { open } from '../../../src/client/mill.ts'
 import { isMillraceError, OptionError } from '../../../src/errors.ts'
+import { errorText } from '../../../src/job/error-record.ts'
 import type { WorkloadDatabase } from '../../database/database.ts'
 import { notErased } from '../../database/rewrite.ts'
 import { openVectorStore, type SqlVectorStore } from '../../embeddings/vectors/store.ts'
@@ -97,8 +98,8 @@ async function audit({ engine, clock, who, options, terminal }: CommandCall, don
     for (const id of [...done.memories, ...done.derived]) {
       await mill.note({ who, reason: String(options.reason), action: 'forget', subject: id, before: { memory: id } })
     }
-  } catch {
-    terminal.complain('forgotten, but not recorded in the audit')
+  } catch (error) {
+    terminal.complain(`forgotten, but not recorded in the audit: ${errorText(error)}`)
   } finally {
     await mill.close()
   }
