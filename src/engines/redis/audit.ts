@@ -80,7 +80,7 @@ export class AuditAbout {
     about.type = entry.type
     const erased = withoutFacts(text, entry)
     if (erased !== null) about.rewritten.push([at, erased])
-    // Whoever wrote it has rewritten those before it.
+    // The erasing that wrote it has rewritten those before it.
     if (entry.action === 'erase') about.rewritten.length = 0
   }
 
