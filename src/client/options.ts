@@ -3,6 +3,7 @@ import { OptionError } from '../errors.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
+import { checkListLimit } from '../job/list-limit.ts'
 import { ENQUEUE_NAMES, type EnqueueOptions } from '../job/options.ts'
 import { JOB_STATES } from '../job/states.ts'
 import type { Alerter } from '../observe/alerts/dead-letter-alerts.ts'
@@ -92,16 +93,12 @@ export function criticalTypes(jobs: readonly AnyJob[]): string[] {
     })
 }
 
-const LIST_LIMIT_MAX = 10_000
 const FILTER_NAMES: OptionNames<JobFilter> = { state: true, type: true, limit: true, before: true }
 
-/** To SQLite, a negative limit means all rows, and a page of everything would fill the caller's memory. */
 export function checkFilter(filter: JobFilter): JobFilter {
   refuseUnknown(filter, FILTER_NAMES, 'jobs')
   const { limit, state } = filter
-  if (!Number.isInteger(limit) || limit < 1 || limit > LIST_LIMIT_MAX) {
-    throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIST_LIMIT_MAX}`)
-  }
+  checkListLimit(limit)
   if (state !== undefined && !JOB_STATES.includes(state)) {
     throw new OptionError(`'state' is '${state}'; give one of ${JOB_STATES.join(', ')}`)
   }

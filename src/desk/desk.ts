@@ -6,6 +6,7 @@ import { Events } from '../events.ts'
 import { type AnyJob, defineJob } from '../job/definition.ts'
 import type { JobEvent } from '../job/job.ts'
 import { refuseUnknown } from '../job/known-options.ts'
+import { checkListLimit } from '../job/list-limit.ts'
 import { definitionFor } from '../job/named-jobs.ts'
 import { PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import { encodePayload } from '../job/payload.ts'
@@ -15,7 +16,7 @@ import { checkActor, type DeskActor } from './actor.ts'
 import { type Bulk, type BulkOptions, type BulkOutcome, runBulk } from './bulk.ts'
 import { isHashOf, noteEdit } from './edit-note.ts'
 import { type Causes, groupLetters, type LetterGroup } from './groups.ts'
-import { AUDIT_NAMES, checkLimit, DESK_NAMES, type DeskOptions, type DeskStore } from './options.ts'
+import { AUDIT_NAMES, DESK_NAMES, type DeskOptions, type DeskStore } from './options.ts'
 import {
   checkFilter,
   jobsOf,
@@ -90,7 +91,7 @@ export class Desk {
 
   /** Dead letters, newest first. Default limit: 100. */
   async list(filter: LetterFilter = {}): Promise<readonly Letter[]> {
-    const limit = checkLimit(filter.limit ?? LIST_LIMIT_DEFAULT)
+    const limit = checkListLimit(filter.limit ?? LIST_LIMIT_DEFAULT)
     const letters: Letter[] = []
     for await (const page of pagesOf(this.#letters, { ...filter, limit }, Math.min(limit, SCAN_PAGE))) {
       letters.push(...page)
@@ -230,7 +231,7 @@ export class Desk {
   /** The audit, newest first. Default limit: 100. */
   async audit(filter: Partial<AuditFilter> = {}): Promise<readonly AuditEntry[]> {
     refuseUnknown(filter, AUDIT_NAMES, 'audit')
-    return this.#letters.audit({ ...filter, limit: checkLimit(filter.limit ?? LIST_LIMIT_DEFAULT) })
+    return this.#letters.audit({ ...filter, limit: checkListLimit(filter.limit ?? LIST_LIMIT_DEFAULT) })
   }
 
   async #bulk<Item extends Target>(

@@ -1,6 +1,5 @@
 import type { AuditFilter } from '../engine/dead-letters.ts'
 import type { Engine } from '../engine/engine.ts'
-import { OptionError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { OptionNames } from '../job/known-options.ts'
 import type { Clock } from '../time/clock.ts'
@@ -33,11 +32,4 @@ export const AUDIT_NAMES: OptionNames<AuditFilter> = {
   action: true,
   limit: true,
   before: true,
-}
-
-const LIST_LIMIT_MAX = 10_000
-
-export function checkLimit(limit: number): number {
-  if (Number.isInteger(limit) && limit >= 1 && limit <= LIST_LIMIT_MAX) return limit
-  throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIST_LIMIT_MAX}`)
 }

@@ -37,6 +37,17 @@ for (const { name, makePlace } of WORKLOAD_PLACES) {
       )
     })
 
+    test('a list has a limit, and no unknown option', async () => {
+      const { repository } = opened()
+      for (const limit of [-1, 0, 1.5, Number.NaN, 10_001])
+        await assert.rejects(repository.list(ANN, { limit }), {
+          code: 'ERR_OPTION_INVALID',
+          message: /from 1 to 10000/,
+        })
+      // @ts-expect-error: it is 'limit'
+      await assert.rejects(repository.list(ANN, { limt: 1 }), /did you mean 'limit'/)
+    })
+
     test('a changed text has a new version and no vector until it is embedded again', async () => {
       const { repository } = opened()
       const first = await repository.save({ ...ANN, content: 'one' })

@@ -1,6 +1,8 @@
 /** Memories in tables. Every call names the owner, and sees nothing else. */
 import type { Transaction } from '../../src/engine/engine.ts'
 import { OptionError } from '../../src/errors.ts'
+import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
+import { checkListLimit } from '../../src/job/list-limit.ts'
 import { type Clock, systemClock } from '../../src/time/clock.ts'
 import { toIso } from '../../src/time/iso.ts'
 import { dateOf, jsonOf, maybe, numberOf, textOf } from '../database/columns.ts'
@@ -60,6 +62,8 @@ export interface ListOptions {
   readonly limit?: number
 }
 
+const LIST_NAMES: OptionNames<ListOptions> = { type: true, limit: true }
+
 /**
  * Memories by owner.
  *
@@ -91,12 +95,14 @@ export class MemoryRepository {
   }
 
   /** The latest first. */
-  async list(owner: Owner, { type, limit = 50 }: ListOptions = {}): Promise<readonly Memory[]> {
+  async list(owner: Owner, options: ListOptions = {}): Promise<readonly Memory[]> {
     const { workspaceId, userId } = checkOwner(owner)
+    refuseUnknown(options, LIST_NAMES, 'list')
+    const { type, limit = 50 } = options
     const typed = type === undefined ? '' : 'AND type = $4'
     const rows = await this.database.read(
       `SELECT ${MEMORY_COLUMNS} FROM {memories} WHERE ${OWNED} ${typed} ORDER BY created_at DESC, seq DESC LIMIT $3`,
-      [workspaceId, userId, limit, ...(type === undefined ? [] : [type])],
+      [workspaceId, userId, checkListLimit(limit), ...(type === undefined ? [] : [type])],
     )
     return rows.map(readMemory)
   }

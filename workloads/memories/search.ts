@@ -1,6 +1,8 @@
 /** Finds the memories of one owner by meaning, by words, or by both. */
+
 import { OptionError } from '../../src/errors.ts'
 import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
+import { checkListLimit } from '../../src/job/list-limit.ts'
 import { type Clock, systemClock } from '../../src/time/clock.ts'
 import { textOf } from '../database/columns.ts'
 import type { Dialect, WorkloadDatabase } from '../database/database.ts'
@@ -60,9 +62,7 @@ export async function searchMemories(search: MemorySearch, parts: SearchParts): 
   const { text, by = 'both', limit = 10 } = search
   const owner = checkOwner(search)
   checkText(text)
-  if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) {
-    throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIMIT_MAX}`)
-  }
+  checkListLimit(limit, LIMIT_MAX)
   const candidates = Math.max(limit * 2, CANDIDATES_MIN)
   const ranked = await rank(by, { ...search, ...owner }, candidates, parts)
   const found = await parts.repository.findByIds([...ranked.keys()], owner)

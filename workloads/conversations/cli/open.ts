@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { CommandCall } from '../../../src/cli/extensions.ts'
 import { toOpenError } from '../../../src/engines/sqlite/faults.ts'
-import { EngineError, OptionError } from '../../../src/errors.ts'
+import { EngineError } from '../../../src/errors.ts'
+import { checkListLimit } from '../../../src/job/list-limit.ts'
 import { conversationsFile } from '../store/location.ts'
 import { conversationsVersion } from '../store/schema.ts'
 
@@ -32,11 +33,6 @@ export function reading<Answer>({ engine }: CommandCall, read: (database: Databa
   }
 }
 
-const LIMIT_MAX = 10_000
-
-/** SQLite takes a negative limit for none. */
 export function limitOf({ options }: CommandCall): number {
-  const limit = Number(options.limit)
-  if (limit >= 1 && limit <= LIMIT_MAX) return limit
-  throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIMIT_MAX}`)
+  return checkListLimit(Number(options.limit))
 }

@@ -14,6 +14,7 @@ import type { Backoff } from '../../../src/job/backoff.ts'
 import type { Log } from '../../../src/job/definition.ts'
 import { keepOf } from '../../../src/job/keep.ts'
 import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.ts'
+import { checkListLimit } from '../../../src/job/list-limit.ts'
 import { LEASE_DEFAULT_MS, PAYLOAD_BYTES_MAX_DEFAULT } from '../../../src/job/options.ts'
 import { encodeResult } from '../../../src/job/payload.ts'
 import { decide } from '../../../src/job/policy.ts'
@@ -23,16 +24,7 @@ import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { fromIso } from '../../../src/time/iso.ts'
 import { newWorkerId } from '../../../src/worker/worker-id.ts'
 import { BACKOFF } from './backoff.ts'
-import {
-  CREATE_NAMES,
-  type CreateJob,
-  checkLimit,
-  type DeadLetterSummary,
-  type Job,
-  newJobOf,
-  toJob,
-  toSummary,
-} from './job.ts'
+import { CREATE_NAMES, type CreateJob, type DeadLetterSummary, type Job, newJobOf, toJob, toSummary } from './job.ts'
 import { recoverExpired } from './maintenance.ts'
 import { SyncStore } from './sync-store.ts'
 
@@ -223,19 +215,19 @@ export class JobQueueRepository {
 
   /** Newest first. */
   findByStatus(status: JobState, limit = 100): readonly Job[] {
-    const filter = { state: status, limit: checkLimit(limit) }
+    const filter = { state: status, limit: checkListLimit(limit) }
     return this.#store.read('list', () => listRows(this.#store.connection, filter)).map(toJob)
   }
 
   /** Newest first. */
   findByType(type: string, limit = 100): readonly Job[] {
-    const filter = { type, limit: checkLimit(limit) }
+    const filter = { type, limit: checkListLimit(limit) }
     return this.#store.read('list', () => listRows(this.#store.connection, filter)).map(toJob)
   }
 
   /** The last that died first. */
   getDeadLetterJobs(limit = 100): readonly Job[] {
-    const filter = { limit: checkLimit(limit) }
+    const filter = { limit: checkListLimit(limit) }
     return this.#store.read('dead letters', () => listLetters(this.#store, filter)).map(toJob)
   }
 

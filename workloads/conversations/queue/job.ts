@@ -1,5 +1,4 @@
 import { parse, type ViewRow } from '../../../src/engines/sqlite/rows.ts'
-import { OptionError } from '../../../src/errors.ts'
 import { type NewJob, newJobId } from '../../../src/job/job.ts'
 import type { OptionNames } from '../../../src/job/known-options.ts'
 import {
@@ -79,14 +78,6 @@ export interface CreateJob {
   readonly priority?: number
   /** Default: that of the pipeline's job of this type, otherwise 3. */
   readonly max_retries?: number
-}
-
-const LIMIT_MAX = 10_000
-
-/** SQLite takes a negative limit for none. */
-export function checkLimit(limit: number): number {
-  if (Number.isInteger(limit) && limit >= 1 && limit <= LIMIT_MAX) return limit
-  throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIMIT_MAX}`)
 }
 
 export const CREATE_NAMES: OptionNames<CreateJob> = {

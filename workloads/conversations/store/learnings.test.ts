@@ -35,6 +35,7 @@ test('a search finds all words in title or content, whatever the text is', () =>
   assert.deepEqual(titles('measur*'), ['Cold caches'])
   assert.deepEqual(titles('measur'), [])
   assert.deepEqual(titles('AND near(this)'), ['Pools'])
+  assert.throws(() => learnings.search('cache', -1), { code: 'ERR_OPTION_INVALID', message: /from 1 to 10000/ })
   for (const hostile of [
     '"',
     '""',

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
+import { checkListLimit } from '../../../src/job/list-limit.ts'
 import { phrasesOf } from '../../database/full-text.ts'
 
 const texts = z.string().transform((text) => z.array(z.string()).parse(JSON.parse(text)))
@@ -55,7 +56,7 @@ export class LearningRepository {
     if (match === '') return []
     return this.#database
       .prepare(BY_WORDS)
-      .all(match, limit)
+      .all(match, checkListLimit(limit))
       .map((row) => learningRow.parse(row))
   }
 }

@@ -1,5 +1,6 @@
 import { OptionError } from '../../../src/errors.ts'
 import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.ts'
+import { checkListLimit } from '../../../src/job/list-limit.ts'
 import type { Clock } from '../../../src/time/clock.ts'
 import { jsonOf, maybe, numberOf, textOf } from '../../database/columns.ts'
 import { openDatabase, type WorkloadDatabase } from '../../database/database.ts'
@@ -241,9 +242,7 @@ function readQuery(vector: Vector, options: SearchOptions): Query {
   // A filter that was misspelt would otherwise find the entries of everybody.
   refuseUnknown(options, SEARCH_OPTIONS, 'search')
   const { limit = LIMIT_DEFAULT, filter = {}, scoreMin = Number.NEGATIVE_INFINITY } = options
-  if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) {
-    throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIMIT_MAX}`)
-  }
+  checkListLimit(limit, LIMIT_MAX)
   if (typeof scoreMin !== 'number' || Number.isNaN(scoreMin)) {
     throw new OptionError(`'scoreMin' is ${scoreMin}; give a number from -1 to 1`)
   }

@@ -8,6 +8,7 @@ test('letters are listed with their envelopes, page by page, over partitions', a
   const { desk, die } = stageDesk()
   for (const [index, key] of ['a', 'b', 'c', 'd'].entries()) die(key, { partition: index % 2 })
   assert.deepEqual(keys(await desk.list({ topic: 'delivery.commands' })), ['a', 'c', 'b', 'd'])
+  for (const limit of [0, -1, Number.NaN]) await assert.rejects(desk.audit({ limit }), { code: 'ERR_OPTION_INVALID' })
   const page = await desk.list({ topic: DLQ, limit: 3 })
   assert.deepEqual(keys(page), ['a', 'c', 'b'])
   const after = page.letters.at(-1)

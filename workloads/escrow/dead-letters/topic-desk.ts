@@ -10,6 +10,7 @@ import { BrokerTopics, type TopicLag } from '../../../src/engines/kafka/index.ts
 import { toDlqTopic } from '../../../src/engines/kafka/record.ts'
 import { MillraceError, OptionError } from '../../../src/errors.ts'
 import { Events } from '../../../src/events.ts'
+import { checkListLimit } from '../../../src/job/list-limit.ts'
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { archiveLetters } from './archive.ts'
 import {
@@ -72,8 +73,7 @@ export class TopicDesk {
     const { topic, state = 'pending', limit = 100, after } = input
     if (state !== 'every' && !LETTER_STATES.includes(state))
       throw new OptionError(`'state' is ${state}; give 'every' or one of ${LETTER_STATES.join(', ')}`)
-    if (!Number.isInteger(limit) || limit < 1 || limit > LIST_MAX)
-      throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIST_MAX}`)
+    checkListLimit(limit, LIST_MAX)
     await this.#letters.throwIfUnknown(topic)
     const page = after && { partition: wholeOf('partition', after.partition), offset: offsetOf(after.offset) }
     const found = await this.#letters.list(topic, { state, limit, ...(page && { after: page }) })
@@ -155,6 +155,7 @@ export class TopicDesk {
     input: { readonly topic?: string; readonly who?: string; readonly limit?: number; readonly before?: number } = {},
   ): Promise<{ readonly entries: readonly DlqAuditJson[] }> {
     const { topic, who, limit = 100, before } = input
+    checkListLimit(limit, LIST_MAX)
     const letters = topic === undefined ? null : toDlqTopic(topic)
     const entries: DlqAuditJson[] = []
     for await (const act of this.#letters.audited(before)) {

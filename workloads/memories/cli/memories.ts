@@ -1,6 +1,8 @@
 /** `millrace memories list`, `search` and `show`. */
+
 import type { CommandCall } from '../../../src/cli/extensions.ts'
-import { MillraceError, OptionError } from '../../../src/errors.ts'
+import { MillraceError } from '../../../src/errors.ts'
+import { checkListLimit } from '../../../src/job/list-limit.ts'
 import { textOf } from '../../database/columns.ts'
 import type { WorkloadDatabase } from '../../database/database.ts'
 import type { Memory } from '../memory.ts'
@@ -22,12 +24,8 @@ export async function using<Answer>(
   }
 }
 
-const LIMIT_MAX = 10_000
-
 function limitOf({ options }: CommandCall): number {
-  const limit = Number(options.limit)
-  if (limit >= 1 && limit <= LIMIT_MAX) return limit
-  throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIMIT_MAX}`)
+  return checkListLimit(Number(options.limit))
 }
 
 export async function listMemories(call: CommandCall): Promise<void> {

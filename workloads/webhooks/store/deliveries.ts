@@ -1,5 +1,5 @@
-import { OptionError } from '../../../src/errors.ts'
 import { type OptionNames, omitUndefined, refuseUnknown } from '../../../src/job/known-options.ts'
+import { checkListLimit } from '../../../src/job/list-limit.ts'
 import { toIso } from '../../../src/time/iso.ts'
 import { booleanOf, dateOf, maybe, numberOf, textOf } from '../../database/columns.ts'
 import type { Row, Value, WorkloadDatabase } from '../../database/database.ts'
@@ -33,7 +33,6 @@ const FILTER_NAMES: OptionNames<DeliveryFilter> = { webhookId: true, deliveryId:
 const COLUMNS = `delivery_id, job_id, webhook_id, event, attempt, status, status_code, latency_ms, response_body,
   error_message, is_final, at`
 const LIMIT_DEFAULT = 100
-const LIMIT_MAX = 10_000
 
 /** Attempts, the latest first. */
 export async function listDeliveries(
@@ -42,9 +41,7 @@ export async function listDeliveries(
 ): Promise<readonly WebhookDelivery[]> {
   refuseUnknown(filter, FILTER_NAMES, 'deliveries')
   const { limit = LIMIT_DEFAULT, webhookId, deliveryId, status } = filter
-  if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) {
-    throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIMIT_MAX}`)
-  }
+  checkListLimit(limit)
   const conditions = Object.entries(omitUndefined({ webhook_id: webhookId, delivery_id: deliveryId, status }))
   const where = conditions.map(([column], at) => `${column} = $${at + 1}`).join(' AND ') || 'true'
   const values: readonly Value[] = [...conditions.map(([, value]) => String(value)), limit]
