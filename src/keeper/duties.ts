@@ -11,12 +11,12 @@ const CHANGED_MS = 100
 /** Keepers of engines without leadership, started together, must not reap together. */
 const JITTER = 0.1
 
-/** Recovers the jobs of dead workers, at once and then every `everyMs`, give or take a tenth. */
+/** Recovers the jobs of dead workers, at once and then every `everyMs` or up to a tenth sooner, never later. */
 export function reapDuty(parts: KeeperParts, worker: string, everyMs: number): Duty {
   return {
     name: 'reap',
     perform: async ({ signal }) => {
-      const waitMs = everyMs * (1 - JITTER + 2 * JITTER * parts.random())
+      const waitMs = everyMs * (1 - JITTER + JITTER * parts.random())
       await reapOnce({ ...parts, worker }, REAP_BATCH, signal)
       return waitMs
     },

@@ -5,8 +5,11 @@ import type { Lease } from '../engine/outcome.ts'
 import type { MillEvents } from '../events.ts'
 import { type AnyJob, defineJob } from '../job/definition.ts'
 import { redact } from '../job/error-record.ts'
+import { LEASE_DEFAULT_MS } from '../job/options.ts'
 import { TestClock } from '../testing/test-clock.ts'
 import { type ReaperParts, reapOnce } from './reaper.ts'
+
+const orphan = defineJob({ type: 'orphan' })
 
 interface Stage {
   readonly mill: Mill
@@ -137,7 +140,7 @@ test('the late holder of a reaped lease changes nothing', async (t) => {
   assert.equal((await mill.job(id))?.state, 'queued')
 })
 
-// B100 X009: a worker looks at once and then every 30 s, give or take a tenth.
+// B100 X009: a worker looks at once and then every 30 s, or up to a tenth sooner.
 test('a worker reaps at its start and about every 30 s', async (t) => {
   const job = defineJob({ type: 'a', run: () => {} })
   const { mill, clock } = await staged(t, job)
@@ -147,6 +150,34 @@ test('a worker reaps at its start and about every 30 s', async (t) => {
   // The seeded random of this mill is 0: each interval is the shortest there is.
   await clock.advance('60s')
   assert.deepEqual(passes, [0, 27_000, 54_000])
+})
+
+// X007
+test('a job of a worker that died is recovered within 90 s, and sooner where reap or its lease is shorter', async (t) => {
+  for (const [reap, leaseMs, withinMs] of [
+    [undefined, LEASE_DEFAULT_MS, 90_000],
+    ['5s', LEASE_DEFAULT_MS, 65_000],
+    ['5s', 10_000, 15_000],
+  ] as const) {
+    for (const diedAfterMs of [1, 6_001, 14_000]) {
+      const clock = new TestClock()
+      // Each interval is the longest there is.
+      const mill = await open('memory:', { clock, random: () => 1 - Number.EPSILON, jobs: [orphan] })
+      t.after(() => mill.close())
+      await mill.keep({ jobs: [orphan], ...(reap && { reap }) })
+      await clock.advance(diedAfterMs)
+      await mill.enqueue(orphan, null)
+      const consumer = await mill.engine.consume({ types: [{ type: 'orphan', leaseMs }], worker: 'dying' })
+      await consumer.claim({ max: 1, waitMs: 0, signal: new AbortController().signal })
+      const fromMs = clock.monotonicMs()
+      let tookMs = Number.POSITIVE_INFINITY
+      mill.events.on('lease.reaped', () => {
+        tookMs = clock.monotonicMs() - fromMs
+      })
+      await clock.advance('2m')
+      assert.ok(tookMs <= withinMs, `${reap} ${leaseMs} ${diedAfterMs}: ${tookMs} ms`)
+    }
+  }
 })
 
 test('reap: false leaves it to another process', async (t) => {

@@ -75,6 +75,32 @@ test('the default timeout is five minutes', async (t) => {
   assert.deepEqual(kinds(settled), ['retry'])
 })
 
+// X025
+test('the timeout is the one of the job, otherwise of its type, otherwise five minutes, and aborts the signal', async (t) => {
+  const { mill, clock, settled } = await staged(t)
+  const aborted: unknown[] = []
+  const run = ({ payload, signal }: { payload: unknown; signal: AbortSignal }) =>
+    new Promise<never>(() => {
+      signal.addEventListener('abort', () => aborted.push([payload, Reflect.get(signal.reason, 'code')]))
+    })
+  const timed = defineJob({ type: 'timed', timeout: '2m', attempts: 1, run })
+  const untimed = defineJob({ type: 'untimed', attempts: 1, run })
+  await mill.enqueue(timed, 'own', { timeout: '1m' })
+  await mill.enqueue(timed, 'of the type')
+  await mill.enqueue(untimed, 'default')
+  await mill.work([timed, untimed])
+  await clock.advance('10m')
+  assert.deepEqual(
+    settled.map(({ durationMs }) => durationMs),
+    [60_000, 120_000, 300_000],
+  )
+  assert.deepEqual(aborted, [
+    ['own', 'ERR_JOB_TIMEOUT'],
+    ['of the type', 'ERR_JOB_TIMEOUT'],
+    ['default', 'ERR_JOB_TIMEOUT'],
+  ])
+})
+
 test('jobs with different timeouts each end at their own', async (t) => {
   const { mill, clock, settled } = await staged(t)
   const job = defineJob({ type: 'hangs', attempts: 1, run: () => new Promise(() => {}) })

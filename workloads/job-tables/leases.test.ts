@@ -155,7 +155,7 @@ describe('heartbeatJob', () => {
     assert.equal((await tables.row('jobs', 'a')).status, 'failed')
   })
 
-  // E48 E49 E50 X179
+  // E48 E49 E50 X025 X179
   test('is refused after the hard deadline of the stage, else of the table', async (t) => {
     const tables = await jobTables(t)
     const { claimJob, heartbeatJob, time } = atTestTime(tables)

@@ -64,7 +64,7 @@ describe('the interval', () => {
     assert.equal(clock.waiting, 0)
   })
 
-  // E45
+  // E45 X007
   test('is the one of the environment', async () => {
     const clock = new TestClock()
     const { database, runsMs } = idleDatabase(clock)
