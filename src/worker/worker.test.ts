@@ -27,7 +27,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await turn()
 }
 
-// B87 B89 A57 X112
+// B87 B89 X112
 test('a job is run with its payload and completed with its result', async (t) => {
   const mill = await opened(t)
   const double = defineJob({

@@ -76,7 +76,6 @@ describe('millrace serve', () => {
     assert.deepEqual([memory.code, /ERR_UNSUPPORTED/.test(memory.err)], [2, true])
   })
 
-  // A145 A146 A147 A148
   it('names the metrics by the given prefix, also in start', async (t) => {
     const folder = await temporaryFolder(t)
     const engine = ['--engine', `sqlite:${folder}/jobs.db`, '--port', '0', '--json']

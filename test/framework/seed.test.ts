@@ -58,7 +58,7 @@ function ports() {
   return { asked, memoryRepo, vectorStore, llm, embedder, db, http, webhookRepo }
 }
 
-// A36 A37 A54 A57 X036 X037
+// A54 X036 X037
 for (const engine of ['memory:', 'sqlite:']) {
   test(`the three workers run on ${engine}`, async (t) => {
     const url = engine === 'sqlite:' ? `sqlite:${files.next()}` : engine

@@ -7,7 +7,7 @@ import { BaseWorker } from './index.ts'
 import { Told } from './rig.ts'
 
 describe('a worker as a class', () => {
-  // A54 A57
+  // A54
   test('runs the jobs of its own type only, and returns what process returns', async () => {
     await using stage = await openForTest()
     const { mill } = stage
