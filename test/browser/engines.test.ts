@@ -95,7 +95,10 @@ test('on Kafka: topics with their lag, and no page that the engine cannot fill',
   const worker = await work(mill, job)
   const page = await visit()
   await page.getByRole('row', { name: new RegExp(`^${topic} `) }).waitFor()
-  assert.deepEqual(await pagesOf(page), ['Overview', 'Dead letters', 'Queues', 'Topics', 'Alerts', 'Audit'])
+  assert.deepEqual(await pagesOf(page), ['Overview', 'Dead letters', 'Queues', 'Workers', 'Topics', 'Alerts', 'Audit'])
+  await page.getByRole('navigation').getByRole('link', { name: 'Workers' }).click()
+  await page.getByText('what it does is not known here').waitFor()
+  assert.equal(await page.getByText(/Runs nothing|none yet/).count(), 0)
   await page
     .getByRole('navigation')
     .getByRole('link', { name: /^Dead letters/ })

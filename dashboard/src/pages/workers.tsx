@@ -64,7 +64,7 @@ function WorkerCard({ worker }: { readonly worker: Worker }) {
         <div>
           <dt>Last job</dt>
           <dd>
-            <MaybeAgo atMs={lastJobAtMs} otherwise="none yet" />
+            <MaybeAgo atMs={lastJobAtMs} otherwise={condition === 'running' ? 'not known' : 'none yet'} />
           </dd>
         </div>
         {stoppingSinceMs !== null && (
@@ -80,14 +80,13 @@ function WorkerCard({ worker }: { readonly worker: Worker }) {
           <dd>{types.join(', ')}</dd>
         </div>
       </dl>
-      <Running worker={worker} />
+      {worker.runningCount !== null && <Running worker={worker} count={worker.runningCount} />}
     </Card>
   )
 }
 
-function Running({ worker }: { readonly worker: Worker }) {
-  const { running, runningCount, concurrency } = worker
-  const count = runningCount ?? running.length
+function Running({ worker, count }: { readonly worker: Worker; readonly count: number }) {
+  const { running, concurrency } = worker
   const room = concurrency === null ? '' : ` of ${concurrency} at once`
   return (
     <>
