@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks'
 import { hasFacet, useApi, useSession } from '../api/context.ts'
 import type { Queue } from '../api/shapes.ts'
 import { useAnswer } from '../api/use-answer.ts'
@@ -11,6 +10,7 @@ import { Answered } from '../parts/states.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { Ago } from '../parts/time.tsx'
 import { useToast } from '../parts/toast.tsx'
+import { useAsked } from '../parts/use-asked.ts'
 import { routeTo } from '../router/route.ts'
 import { FirstJob } from './overview/first-job.tsx'
 import { Count } from './overview/types-table.tsx'
@@ -33,10 +33,10 @@ function Workers({ queue: { workers, ready } }: { readonly queue: Queue }) {
 export function QueuesPage() {
   const session = useSession()
   const queues = useAnswer('listQueues', {})
-  const [asked, setAsked] = useState<Queue | null>(null)
+  const { asked, ask, ends } = useAsked<Queue>(queues.reload)
   useFresh(queues.reload, { on: ['overview'], atMostEveryMs: 2_000, everyMs: 10_000 })
   const canPause = hasFacet(session, 'pausing')
-  const columns = [nameColumn(hasFacet(session, 'inspection')), ...COLUMNS, ...(canPause ? [actColumn(setAsked)] : [])]
+  const columns = [nameColumn(hasFacet(session, 'inspection')), ...COLUMNS, ...(canPause ? [actColumn(ask)] : [])]
   return (
     <PageFrame
       title="Queues"
@@ -57,16 +57,7 @@ export function QueuesPage() {
           )
         }
       </Answered>
-      {asked !== null && (
-        <PauseDialog
-          queue={asked}
-          onClose={() => setAsked(null)}
-          onDone={() => {
-            setAsked(null)
-            void queues.reload()
-          }}
-        />
-      )}
+      {asked !== null && <PauseDialog queue={asked} {...ends} />}
     </PageFrame>
   )
 }

@@ -12,12 +12,13 @@ import { Card, PageFrame } from '../parts/page.tsx'
 import { Answered, EmptyState } from '../parts/states.tsx'
 import { Ago, Exact, MaybeAgo } from '../parts/time.tsx'
 import { useToast } from '../parts/toast.tsx'
+import { useAsked } from '../parts/use-asked.ts'
 
 type Deed = 'pauseSchedule' | 'resumeSchedule' | 'runSchedule'
 
 export function SchedulesPage() {
   const schedules = useAnswer('listSchedules', {})
-  const [asked, setAsked] = useState<{ readonly deed: Deed; readonly schedule: Schedule } | null>(null)
+  const { asked, ask, ends } = useAsked<{ readonly deed: Deed; readonly schedule: Schedule }>(schedules.reload)
   useFresh(schedules.reload, { on: ['overview'], atMostEveryMs: 5_000, everyMs: 10_000 })
   return (
     <PageFrame title="Schedules" lead="Jobs that run by the clock, their next run and their last result.">
@@ -29,23 +30,14 @@ export function SchedulesPage() {
             <ul class="cards">
               {all.map((schedule) => (
                 <li key={schedule.name}>
-                  <ScheduleCard schedule={schedule} act={(deed) => setAsked({ deed, schedule })} />
+                  <ScheduleCard schedule={schedule} act={(deed) => ask({ deed, schedule })} />
                 </li>
               ))}
             </ul>
           )
         }
       </Answered>
-      {asked !== null && (
-        <Deeds
-          {...asked}
-          onClose={() => setAsked(null)}
-          onDone={() => {
-            setAsked(null)
-            void schedules.reload()
-          }}
-        />
-      )}
+      {asked !== null && <Deeds {...asked} {...ends} />}
     </PageFrame>
   )
 }
