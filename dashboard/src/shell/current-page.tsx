@@ -54,6 +54,14 @@ function PageOf({ page, id, query }: { page: Page; id: string | null; query: Rou
   }
 }
 
+function ToOverview() {
+  return (
+    <a class="button" href={routeTo('overview')}>
+      To the overview
+    </a>
+  )
+}
+
 function NotHere({ title, lacks }: { readonly title: string; readonly lacks: string }) {
   const { engine } = useSession()
   return (
@@ -62,9 +70,7 @@ function NotHere({ title, lacks }: { readonly title: string; readonly lacks: str
         <p>
           The engine here, {engine}, {lacks}, so this page has nothing to show. Nothing is wrong.
         </p>
-        <a class="button" href={routeTo('overview')}>
-          To the overview
-        </a>
+        <ToOverview />
       </EmptyState>
     </PageFrame>
   )
@@ -78,9 +84,7 @@ function NoWebhooksHere() {
           Their tables are in an SQLite or Postgres store. This one has none, or this server was started before they
           were created: <code>millrace migrate --workload webhooks</code>
         </p>
-        <a class="button" href={routeTo('overview')}>
-          To the overview
-        </a>
+        <ToOverview />
       </EmptyState>
     </PageFrame>
   )
@@ -91,9 +95,7 @@ function Nowhere() {
     <PageFrame title="No such page">
       <EmptyState icon="search" title="There is no such page">
         <p>The link may be incomplete.</p>
-        <a class="button" href={routeTo('overview')}>
-          To the overview
-        </a>
+        <ToOverview />
       </EmptyState>
     </PageFrame>
   )

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import { startRedis } from '../../../test/servers/redis.ts'
 import { open } from '../../client/mill.ts'
 import { openDesk } from '../../desk/desk.ts'
 
-const by = { who: 'ann', reason: 'a test' }
-
-test('the stored audit has the error of a letter, and neither stacks nor payloads', async (t) => {
+async function opened(t: TestContext) {
   const server = await startRedis()
   const mill = await open(server.url)
   const redis = new Redis(server.url)
@@ -17,7 +15,13 @@ test('the stored audit has the error of a letter, and neither stacks nor payload
     await mill.close()
     await server.end()
   })
-  const { engine } = mill
+  return { mill, engine: mill.engine, redis }
+}
+
+const by = { who: 'ann', reason: 'a test' }
+
+test('the stored audit has the error of a letter, and neither stacks nor payloads', async (t) => {
+  const { mill, engine, redis } = await opened(t)
   const job = newJob({ type: 'letter', payload: '{"a":"payload-text"}' })
   await engine.enqueue([job])
   const consumer = await engine.consume({ types: [{ type: 'letter', leaseMs: 60_000 }], worker: 'w:1:1' })
@@ -39,15 +43,7 @@ test('the stored audit has the error of a letter, and neither stacks nor payload
 })
 
 test('erasing many jobs reads the audit once', async (t) => {
-  const server = await startRedis()
-  const mill = await open(server.url)
-  const redis = new Redis(server.url)
-  t.after(async () => {
-    redis.disconnect()
-    await mill.close()
-    await server.end()
-  })
-  const { engine } = mill
+  const { mill, engine, redis } = await opened(t)
   const jobs = Array.from({ length: 20 }, () => newJob({ type: 'letter' }))
   await engine.enqueue(jobs)
   const consumer = await engine.consume({ types: [{ type: 'letter', leaseMs: 60_000 }], worker: 'w:1:1' })
