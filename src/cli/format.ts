@@ -1,3 +1,4 @@
+import { addCounts, NO_JOBS } from '../engine/counts.ts'
 import type { Counts, TypeCounts } from '../engine/engine.ts'
 import type { JobView } from '../job/job.ts'
 import { formatDuration } from '../time/duration.ts'
@@ -72,18 +73,6 @@ export function countCells(of: TypeCounts, paint: (style: Style, text: string) =
   return STATES.map(({ name, style }) => paint(of[name] === 0 ? 'dim' : style, String(of[name])))
 }
 
-export const NO_COUNTS: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
-
 export function totalOf(counts: Counts): TypeCounts {
-  return Object.values(counts).reduce(sum, NO_COUNTS)
-}
-
-function sum(left: TypeCounts, right: TypeCounts): TypeCounts {
-  return {
-    ready: left.ready + right.ready,
-    delayed: left.delayed + right.delayed,
-    inProgress: left.inProgress + right.inProgress,
-    completed: left.completed + right.completed,
-    dead: left.dead + right.dead,
-  }
+  return Object.values(counts).reduce(addCounts, NO_JOBS)
 }

@@ -1,3 +1,4 @@
+import { addCounts } from '../engine/counts.ts'
 import type { Counts, Inspector, TypeCounts } from '../engine/engine.ts'
 import type { Records } from '../engine/records.ts'
 import { joinEvents } from '../events.ts'
@@ -110,19 +111,9 @@ async function joinCounts(stores: readonly Store[]): Promise<Counts> {
       // A store without records is one of the groups of a broker.
       const isOwn = engine.records !== undefined || types.has(type)
       if (!isOwn) joined[type] ??= found
-      else joined[type] = known === undefined || !added.has(type) ? found : sum(known, found)
+      else joined[type] = known === undefined || !added.has(type) ? found : addCounts(known, found)
       if (isOwn) added.add(type)
     }
   }
   return joined
-}
-
-function sum(a: TypeCounts, b: TypeCounts): TypeCounts {
-  return {
-    ready: a.ready + b.ready,
-    delayed: a.delayed + b.delayed,
-    inProgress: a.inProgress + b.inProgress,
-    completed: a.completed + b.completed,
-    dead: a.dead + b.dead,
-  }
 }

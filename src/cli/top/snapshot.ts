@@ -1,9 +1,10 @@
 import type { Mill } from '../../client/mill.ts'
+import { NO_JOBS } from '../../engine/counts.ts'
 import type { Counts, TypeCounts } from '../../engine/engine.ts'
 import { redactUrl } from '../../job/error-record.ts'
 import type { JobView } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
-import { NO_COUNTS, totalOf } from '../format.ts'
+import { totalOf } from '../format.ts'
 
 /** Per second since the previous look. Jobs that retention removed are not seen, so a rate is a lower bound. */
 export interface Rates {
@@ -65,7 +66,7 @@ export class TopWatch {
       nowMs: this.#clock.nowMs(),
       types: Object.entries(counts)
         .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([type, now]) => ({ type, counts: now, rates: rates(now, before?.counts[type] ?? NO_COUNTS) })),
+        .map(([type, now]) => ({ type, counts: now, rates: rates(now, before?.counts[type] ?? NO_JOBS) })),
       total: { type: '*', counts: total, rates: rates(total, totalOf(before?.counts ?? {})) },
       running,
       oldest,

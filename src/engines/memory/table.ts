@@ -1,9 +1,8 @@
+import { NO_JOBS } from '../../engine/counts.ts'
 import type { DeadLetterFilter } from '../../engine/dead-letters.ts'
 import type { Counts, JobFilter, TypeCounts } from '../../engine/engine.ts'
 import { shownState } from '../../job/states.ts'
 import { isDead, type JobRow } from './rows.ts'
-
-const NO_JOBS: TypeCounts = Object.freeze({ ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 })
 
 /** Every job of the store; the oldest finished ones make room for new ones. */
 export class JobTable {

@@ -1,3 +1,4 @@
+import { NO_JOBS } from '../../engine/counts.ts'
 import type { Controls, Counts, Inspector, JobFilter, TypeCounts } from '../../engine/engine.ts'
 import { waitUntilFinished } from '../../engine/wait-until-finished.ts'
 import type { JobView } from '../../job/job.ts'
@@ -105,8 +106,6 @@ export function createInspector(core: SqliteCore): Inspector {
     },
   }
 }
-
-const NO_JOBS: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
 
 interface TypeCount {
   readonly type: string

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { NO_JOBS } from '../../engine/counts.ts'
 import type { OperatorAction } from '../../engine/dead-letters.ts'
 import { pausesIn } from '../../engine/pauses.ts'
 import { type Beat, knownWorkers } from '../../engine/presence.ts'
@@ -182,8 +183,6 @@ async function known({ mill }: AdminContext, name: string): Promise<ScheduleView
 
 type Queues = DeepReadonly<z.output<(typeof OPERATING_ROUTES)['listQueues']['answer']>>['queues']
 
-const EMPTY = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
-
 /** Every type that has jobs, a pause, a worker or a definition here, by name. */
 export async function queuesOf({ mill, sampler, jobs, clock }: AdminContext): Promise<Queues> {
   const [pauses, presence] = [pausesIn(mill.engine), knownWorkers(mill.engine, clock)]
@@ -196,7 +195,7 @@ export async function queuesOf({ mill, sampler, jobs, clock }: AdminContext): Pr
   ])
   return [...types].sort().map((type) => ({
     type,
-    ...(counts[type] ?? EMPTY),
+    ...(counts[type] ?? NO_JOBS),
     pause: paused.find((pause) => pause.type === type) ?? null,
     workers: beats === null ? null : runningOf(beats, type),
     defined: jobs.has(type),

@@ -1,3 +1,4 @@
+import { NO_JOBS } from '../../engine/counts.ts'
 import type { TypeCounts } from '../../engine/engine.ts'
 import { presenceIn } from '../../engine/presence.ts'
 import type { MillEvents } from '../../events.ts'
@@ -6,8 +7,6 @@ import { ANSWER_MS, findWithin } from '../observed-mill.ts'
 import { attachStats, type EndedStats, queueAge } from '../stats/stats.ts'
 import type { Instrument, MetricParts } from './instrument.ts'
 import { METRIC_NAMES } from './names.ts'
-
-const NOTHING: TypeCounts = Object.freeze({ ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 })
 
 /** Queue depths, read from the engine at each scrape. Every process of a store reports the same: do not sum them. */
 export function measureQueues({ prom, registry, prefix, events, engine, clock }: MetricParts): Instrument {
@@ -59,7 +58,7 @@ export function measureQueues({ prom, registry, prefix, events, engine, clock }:
       else age.set(ageMs / 1_000)
       up.set(counts === null ? 0 : 1)
       if (counts === null) return
-      for (const type of worked) show(type, NOTHING)
+      for (const type of worked) show(type, NO_JOBS)
       for (const [type, found] of Object.entries(counts)) show(type, found)
     },
     detach,
