@@ -5,12 +5,21 @@
  * Arguments are settings of the server that go before those of the tests, such as `fsync=on`, or `standby-of=<data>`, the
  * folder that another keeper has named: then it is a standby that follows that server.
  *
- * Lines on standard input: `restart` stops it in an orderly way and starts it again, `crash` without a goodbye, `stop` and
- * `kill` do not start it again. Each is answered by a line on standard output that begins with `ready`, with the port and
+ * Lines on standard input: `restart` stops it in an orderly way and starts it again, `crash` without a goodbye, and `kill`
+ * ends it for good. Each is answered by a line on standard output that begins with `ready`, with the port and
  * the folder of the data.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { appendFileSync, chownSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -131,7 +140,22 @@ function ended(server: ChildProcess): Promise<void> {
   return new Promise((resolve) => server.once('exit', () => resolve()))
 }
 
-async function stop(server: ChildProcess, signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void> {
+/** With its backends, as when the machine is gone: they would live on until they notice, and answer nobody. */
+async function kill(server: ChildProcess): Promise<void> {
+  const file = `/proc/${server.pid}/task/${server.pid}/children`
+  const backends = existsSync(file) ? readFileSync(file, 'utf8').split(' ').filter(Boolean).map(Number) : []
+  server.kill('SIGKILL')
+  for (const backend of backends) {
+    try {
+      process.kill(backend, 'SIGKILL')
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  await ended(server)
+}
+
+async function stop(server: ChildProcess, signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
   server.kill(signal)
   await ended(server)
 }
@@ -145,9 +169,10 @@ const answer = (): boolean => process.stdout.write(`ready ${port} ${data}\n`)
 answer()
 
 for await (const line of createInterface({ input: process.stdin })) {
-  if (!['restart', 'crash', 'stop', 'kill'].includes(line)) continue
-  await stop(server, line === 'restart' || line === 'stop' ? 'SIGINT' : line === 'crash' ? 'SIGQUIT' : 'SIGKILL')
-  if (line === 'restart' || line === 'crash') server = await start(port)
+  if (!['restart', 'crash', 'kill'].includes(line)) continue
+  if (line === 'kill') await kill(server)
+  else await stop(server, line === 'restart' ? 'SIGINT' : 'SIGQUIT')
+  if (line !== 'kill') server = await start(port)
   answer()
 }
 await stop(server, 'SIGQUIT')
