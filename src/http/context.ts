@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Mill } from '../client/mill.ts'
 import type { Desk } from '../desk/desk.ts'
+import type { DeadLetters } from '../engine/dead-letters.ts'
 import { knownWorkers } from '../engine/presence.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import type { Redaction } from '../job/redaction.ts'
@@ -30,6 +31,8 @@ export interface AdminOptions {
   /** For the overview and the charts; default: a new one. */
   readonly sampler?: Sampler
   readonly topics?: ObservedTopics
+  /** What the desk lists and acts on; default: the engine's. On Kafka those are of one group. */
+  readonly deadLetters?: DeadLetters
   /** More routes, by id, with the same authentication and validation. */
   readonly routes?: RouteTable
   /** Pages of the dashboard that ask these routes, such as `webhooks`. */

@@ -154,7 +154,7 @@ export class KafkaEngine implements Engine {
     const typeOf = (topic: string): string => topic.slice(prefix.length)
     const [described, found] = await Promise.all([
       this.#bounded(admin.describeGroups({ groups: [group] })),
-      this.#bounded(lagsOf(admin, [group])),
+      this.#bounded(lagsOf(admin, [group], this.#settings.clock.nowMs())),
     ])
     const lags = new Map(found.map(({ topic, lag }) => [topic, lag]))
     return [...(described.get(group)?.members ?? [])].flatMap(([id, { metadata }]) => {
