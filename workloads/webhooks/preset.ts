@@ -6,7 +6,6 @@ import { webhookMetrics } from './metrics.ts'
 import { openWebhooks, retentionDuty, WEBHOOKS_ENGINE } from './webhooks.ts'
 
 export const preset: Preset = {
-  engineDefault: WEBHOOKS_ENGINE,
   takes: ['config'],
 
   async open({ engine, config, log, clock }) {

@@ -10,7 +10,17 @@ import { parseDurationMs } from '../../time/duration.ts'
 import { toIso } from '../../time/iso.ts'
 import type { Worker } from '../../worker/worker.ts'
 import type { Cli, SharedOptions } from '../cli.ts'
-import { type Deed, loadPreset, type OpenPreset, type Preset, type PresetDuty } from '../extensions.ts'
+import {
+  type Deed,
+  type ListedPreset,
+  namesOf,
+  type OpenPreset,
+  type Preset,
+  type PresetDuty,
+  presetLines,
+  presetNamed,
+} from '../extensions.ts'
+import { loadHandledJobs } from '../modules.ts'
 import type { StopRequest } from '../stop-signals.ts'
 import { runUntilStopped } from '../until-stopped.ts'
 import { type ServingFlags, startServing } from './serve.ts'
@@ -24,15 +34,25 @@ export interface PresetFlags extends SharedOptions, WorkerFlags, ServingFlags {
   readonly record?: string
 }
 
-export async function runPreset(cli: Cli, name: string, given: PresetFlags): Promise<void> {
-  const load = (): Promise<Preset> => loadPreset(cli.extensions, name)
-  await runUntilStopped(cli, load, given, async ({ stop, log, loaded: preset }) => {
-    refuseForeignFlags(name, preset, given)
-    const engine = given.engineIsGiven ? given.engine : (preset.engineDefault ?? given.engine)
+/** `name` is true for --preset alone, which asks what there is. */
+export async function runPreset(
+  cli: Cli,
+  name: string | true,
+  modules: readonly string[],
+  given: PresetFlags,
+): Promise<void> {
+  const { engineDefault, load: loadPreset } = listed(cli, name, given)
+  const load = async () => {
+    const { preset } = await loadPreset()
+    refuseForeign(String(name), preset, modules, given)
+    return { preset, jobs: modules.length === 0 ? [] : await loadHandledJobs(modules, null) }
+  }
+  await runUntilStopped(cli, load, given, async ({ stop, log, loaded: { preset, jobs } }) => {
+    const engine = given.engineIsGiven ? given.engine : (engineDefault ?? given.engine)
     const flags = { ...given, engine }
     const record = recorder(cli.clock, flags.record)
     const { config = null } = flags
-    const opening = preset.open({ engine, config, record, log, clock: cli.clock })
+    const opening = preset.open({ engine, config, record, jobs, log, clock: cli.clock })
     const opened = await stop.unlessStopped(opening, (late) => late.close?.())
     if (opened === null) return
     await using ends = new AsyncDisposableStack()
@@ -41,7 +61,17 @@ export async function runPreset(cli: Cli, name: string, given: PresetFlags): Pro
   })
 }
 
-function refuseForeignFlags(name: string, { takes }: Preset, flags: PresetFlags): void {
+/** Whoever names none, or one that does not exist, is shown what there is. */
+function listed({ extensions, terminal }: Cli, name: string | true, { json }: PresetFlags): ListedPreset {
+  const isKnown = name !== true && Object.hasOwn(extensions.presets, name)
+  if (!isKnown && json !== true) for (const line of presetLines(extensions)) terminal.complain(line)
+  if (name === true) throw new OptionError(`--preset needs a name; there are ${namesOf(extensions.presets)}`)
+  return presetNamed(extensions, name)
+}
+
+function refuseForeign(name: string, { takes }: Preset, modules: readonly string[], flags: PresetFlags): void {
+  if (modules.length > 0 && !takes.includes('jobs'))
+    throw new OptionError(`the preset '${name}' brings its own jobs; leave out the modules`)
   for (const option of ['config', 'record'] as const) {
     if (flags[option] === undefined || takes.includes(option)) continue
     throw new OptionError(`the preset '${name}' does not take --${option}; leave it out`)
@@ -68,11 +98,11 @@ async function runOpened(cli: Cli, opened: OpenPreset, { flags, log, stop, ends 
   await stop.unlessStopped(opened.prepare?.(first) ?? Promise.resolve())
   if (flags.http && !stop.signal.aborted) {
     const jobs = opened.workers.flatMap((worker) => worker.jobs)
-    const { watched, alertRules, instruments, pages } = opened
-    const starting = startServing(cli, first, { jobs, flags, log, others, watched, alertRules, instruments, pages })
-    const serving = await stop.unlessStopped(starting, (late) => late.close())
-    if (serving === null) return
-    ends.defer(() => serving.close())
+    const serving = { ...flags, ...omitUndefined({ metricsPrefix: flags.metricsPrefix ?? opened.metricsPrefix }) }
+    const starting = startServing(cli, first, { ...opened, jobs, flags: serving, log, others })
+    const started = await stop.unlessStopped(starting, (late) => late.close())
+    if (started === null) return
+    ends.defer(() => started.close())
   }
   const workers: Worker[] = []
   for (const [index, mill] of mills.entries()) {
@@ -91,8 +121,9 @@ async function runOpened(cli: Cli, opened: OpenPreset, { flags, log, stop, ends 
 async function openMills(cli: Cli, opened: OpenPreset, { log, stop, ends }: Running): Promise<readonly Mill[]> {
   const mills: Mill[] = []
   ends.defer(async () => void (await Promise.all(mills.map((mill) => mill.close()))))
+  const options = { log, clock: cli.clock, ...(opened.alerter !== undefined && { alerter: opened.alerter }) }
   for (const { engine } of opened.workers) {
-    const mill = await stop.unlessStopped(open(engine, { log, clock: cli.clock }), (late) => late.close())
+    const mill = await stop.unlessStopped(open(engine, options), (late) => late.close())
     if (mill === null) break
     mills.push(mill)
   }

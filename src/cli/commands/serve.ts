@@ -9,10 +9,12 @@ import { HOST_DEFAULT, PORT_DEFAULT } from '../../http/server.ts'
 import type { AnyJob, Log } from '../../job/definition.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import type { AlertRule } from '../../observe/alerts/rule.ts'
+import type { HealthEndpoint } from '../../observe/health.ts'
 import { joinMills } from '../../observe/joined-mills.ts'
 import type { LagLimits, ObservedTopics } from '../../observe/lag.ts'
 import type { MakeInstrument } from '../../observe/metrics/instrument.ts'
 import { startSampling } from '../../observe/sampling/sampler.ts'
+import type { StatsCollector } from '../../observe/stats/stats.ts'
 import type { Clock } from '../../time/clock.ts'
 import { metricsPrefixOption, portNumber, repeated } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
@@ -135,12 +137,18 @@ export async function startServing(
     readonly others?: readonly Mill[]
     readonly watched?: WatchedTopics | undefined
     readonly alertRules?: readonly AlertRule[] | undefined
+    /** What the rules judge; default: the figures of this process. */
+    readonly stats?: Pick<StatsCollector, 'collect'>
     readonly instruments?: readonly MakeInstrument[] | undefined
+    /** Beside those of workloads. */
+    readonly healthEndpoints?: Readonly<Record<string, HealthEndpoint>>
     /** By name. Those of workloads are added. */
     readonly pages?: Readonly<Record<string, RouteTable>> | undefined
+    readonly routes?: RouteTable
   },
 ): Promise<Serving> {
   const { jobs, flags, log, others = [], watched, alertRules = [], instruments = [], pages = {} } = options
+  const { stats: judged = {}, healthEndpoints = {}, routes = {} } = options
   const tokens = flags.token === undefined ? undefined : parseTokens(flags.token)
   const critical = jobs.filter((job) => job.critical).map((job) => job.type)
   // The API and the dashboard are large: only commands that serve load them.
@@ -149,7 +157,10 @@ export async function startServing(
   const rules = [...healthRules({ critical }), ...alertRules]
   const mills = joinMills([mill, ...others])
   const stats = attachStats(mills, { clock })
-  const alerting = startAlerting(mills, { rules, sinks: [logSink(log)], every: ALERTS_EVERY, log, clock, stats })
+  const alerting = startAlerting(mills, {
+    ...{ rules, sinks: [logSink(log)], log, clock, stats: { ...stats, ...judged } },
+    every: ALERTS_EVERY,
+  })
   const alertsFiring = (): number => alerting.current().filter(({ status }) => status === 'firing').length
   const sampler = startSampling(mills, { clock, alertsFiring })
   const ends = [() => alerting.stop(), async () => stats.detach(), async () => sampler.close()]
@@ -168,10 +179,15 @@ export async function startServing(
     const publicHealth = flags.publicHealth ?? false
     const admin = createAdmin(mill, {
       ...{ jobs, log, clock, alerting, metrics, sampler, hosts, publicHealth, ...(tokens !== undefined && { tokens }) },
-      healthEndpoints: serving.healthEndpoints,
+      healthEndpoints: { ...serving.healthEndpoints, ...healthEndpoints },
       pages: Object.keys(served),
       ...(broker !== null && { topics: topicsOf(broker, watched) }),
-      routes: Object.assign({}, ...Object.values(served), broker === null ? {} : await serving.routes(broker, clock)),
+      routes: Object.assign(
+        {},
+        ...Object.values(served),
+        routes,
+        broker === null ? {} : await serving.routes(broker, clock),
+      ),
     })
     ends.push(() => admin.close())
     const { url } = await admin.listen({ port: flags.port, host: flags.host })

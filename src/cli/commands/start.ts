@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { OptionError } from '../../errors.ts'
 import { type Cli, examples } from '../cli.ts'
+import { presetLines } from '../extensions.ts'
 import { loadHandledJobs } from '../modules.ts'
 import { runKeeper } from './keep.ts'
 import { type PresetFlags, runPreset } from './preset.ts'
@@ -8,7 +9,7 @@ import { addServingOptions, type Serve, serveNothing, startServing } from './ser
 import { addWorkerOptions, DRAIN_HELP, runWorker } from './work.ts'
 
 interface StartFlags extends PresetFlags {
-  readonly preset?: string
+  readonly preset?: string | true
 }
 
 export function addStart(program: Command, cli: Cli): void {
@@ -22,12 +23,12 @@ export function addStart(program: Command, cli: Cli): void {
   addServingOptions(addWorkerOptions(command))
     .option('--no-http', 'without the HTTP API and the dashboard')
     .addOption(
-      new Option('--preset <name>', 'run a ready-made set of workers instead of your jobs')
+      new Option('--preset [name]', 'run a ready-made set of workers; without a name: list them')
         .choices(Object.keys(cli.extensions.presets))
         // Refused when it is loaded, with the name that was probably meant.
         .argParser(String),
     )
-    .option('--config <file>', 'with --preset conversations: its configuration, as JSON')
+    .option('--config <file>', 'with --preset: its configuration, as JSON')
     .option('--record <file>', 'with --preset escrow: a file that gets a line of JSON for each handled job')
     .addHelpText(
       'after',
@@ -37,8 +38,13 @@ export function addStart(program: Command, cli: Cli): void {
         ['millrace start jobs.ts --port 8080', 'the dashboard on another port than 7420'],
         ['millrace start', 'keeper and dashboard, beside your own workers'],
         ['millrace start --preset conversations', 'the pipeline of docs/conversations.md'],
+        ['millrace start --preset', 'which presets there are'],
         ['millrace start --preset escrow --engine kafka://127.0.0.1:9092', 'the seven workers of docs/escrow.md'],
+        ['millrace start workers.ts --preset framework', 'the workers of docs/framework.md, and your own beside them'],
       ])}
+
+Presets:
+${presetLines(cli.extensions).join('\n')}
 
 ${DRAIN_HELP}
 For access to the dashboard, see: millrace help serve`,
@@ -53,9 +59,8 @@ async function start(cli: Cli, modules: readonly string[], flags: StartFlags): P
   if (!flags.http && flags.metricsPrefix !== undefined)
     throw new OptionError('--no-http serves no metrics; leave out --metrics-prefix')
   if (flags.preset !== undefined) {
-    if (modules.length > 0 || flags.types !== undefined)
-      throw new OptionError('--preset brings its own jobs; leave out the modules and --types')
-    return runPreset(cli, flags.preset, flags)
+    if (flags.types !== undefined) throw new OptionError('--preset brings its own jobs; leave out --types')
+    return runPreset(cli, flags.preset, modules, flags)
   }
   const serve: Serve = flags.http ? (mill, jobs, log) => startServing(cli, mill, { jobs, flags, log }) : serveNothing
   if (flags.record !== undefined) throw new OptionError('--record records what a preset does; add --preset')

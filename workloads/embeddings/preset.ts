@@ -1,0 +1,63 @@
+/** `millrace start --preset embeddings`: the embedding queue on an engine, its vectors, and a way in by HTTP. */
+import type { OpenPreset, Preset } from '../../src/cli/extensions.ts'
+import { OptionError } from '../../src/errors.ts'
+import { redactUrl } from '../../src/job/error-record.ts'
+import { logAlerter } from '../../src/observe/index.ts'
+import { databaseBeside } from '../database/beside.ts'
+import { embedderFrom } from './embedders/config.ts'
+import { EMBED_TYPE } from './generate.ts'
+import { loadSettings } from './service/config.ts'
+import { obsoleteLetters } from './service/obsolete.ts'
+import { EmbeddingService } from './service/queue.ts'
+import { queueInstrument, queueRoutes } from './service/serving.ts'
+import { openVectorStore } from './vectors/store.ts'
+
+export const preset: Preset = {
+  takes: ['config'],
+
+  async open({ engine, config, log, clock }) {
+    if (/^kafkas?:/.test(engine)) {
+      throw new OptionError(
+        `the preset 'embeddings' needs latest keys, which a log does not have; give --engine sqlite:./file.db or another`,
+      )
+    }
+    const settings = loadSettings(config)
+    const embedder = embedderFrom(settings.embedder, { clock, log })
+    const database = databaseBeside(engine, settings.database)
+    const vectors = await openVectorStore(database, { clock })
+    const service = new EmbeddingService({ embedder, vectors, settings, clock, log })
+    log.info('Embedding queue', { engine: redactUrl(engine), vectors: redactUrl(database), embedder: embedder.model })
+    if (settings.embedder === undefined)
+      log.warn('The embedder counts words and does not understand them; name a model with --config', {
+        embedder: embedder.model,
+      })
+    return {
+      workers: [{ engine, jobs: [service.job] }],
+      prepare: async (mill) => service.attach(mill),
+      alerter: logAlerter(log),
+      instruments: [queueInstrument],
+      routes: queueRoutes(service),
+      duties: [obsoleteLetters(service, log)],
+      examples: examplesFor(engine),
+      async close() {
+        service.detach()
+        await vectors.close()
+      },
+    }
+  },
+}
+
+function examplesFor(engine: string): OpenPreset['examples'] {
+  const version = '{"entryType":"guideline","entryId":"7","versionId":"v2","content":"Be brief."}'
+    '{"entryType":"guideline","entryId":"7","versionId":"v2","content":"Be brief."}',
+    'http://127.0.0.1:7420',
+  ]
+  const post = `curl -H 'content-type: application/json' -d '${version}' ${url}/api/v1/embeddings`
+  const dead = `millrace dead list --type ${EMBED_TYPE} --engine '${redactUrl(engine)}'`
+  return [
+    [post, 'a version of an entry; a newer one replaces it while it waits'],
+    [`curl ${url}/api/v1/embeddings/stats`, 'pending, inFlight, dlqSize, uniqueEntries'],
+    [`curl '${url}/api/v1/embeddings/search?text=short+answers'`, 'the entries whose text is nearest'],
+    ...(engine === 'memory:' ? [] : [[dead, 'what failed for good'] as const]),
+  ]
+}
