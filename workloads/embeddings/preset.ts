@@ -48,10 +48,9 @@ export const preset: Preset = {
 }
 
 function examplesFor(engine: string): OpenPreset['examples'] {
+  // The port is known once it listens.
+  const url = '<url>'
   const version = '{"entryType":"guideline","entryId":"7","versionId":"v2","content":"Be brief."}'
-    '{"entryType":"guideline","entryId":"7","versionId":"v2","content":"Be brief."}',
-    'http://127.0.0.1:7420',
-  ]
   const post = `curl -H 'content-type: application/json' -d '${version}' ${url}/api/v1/embeddings`
   const dead = `millrace dead list --type ${EMBED_TYPE} --engine '${redactUrl(engine)}'`
   return [
