@@ -101,7 +101,7 @@ test('millrace start --preset embeddings is the embedding queue with its figures
   await until(async () => (await stats()).inFlight === 1)
   endLeases(file, 'embed-entry')
   await queue.line(({ msg }) => msg === 'Expired leases recovered')
-  await until(async () => (await stats()).inFlight + Number((await stats()).retrying) === 0)
+  await until(async () => (await stats()).inFlight === 0 && (await stats()).retrying === 0)
   assert.equal(await queue.metric('millrace_leases_expired_total', { type: 'embed-entry', outcome: 'retry' }), 1)
   assert.ok(!server.asked.includes('text v1') && !server.asked.includes('text v2'), 'an old version was embedded')
 

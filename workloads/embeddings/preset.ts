@@ -1,6 +1,6 @@
 /** `millrace start --preset embeddings`: the embedding queue on an engine, its vectors, and a way in by HTTP. */
 import type { OpenPreset, Preset } from '../../src/cli/extensions.ts'
-import { OptionError } from '../../src/errors.ts'
+import { messageOf, OptionError } from '../../src/errors.ts'
 import { redactUrl } from '../../src/job/error-record.ts'
 import { logAlerter } from '../../src/observe/index.ts'
 import { databaseBeside } from '../database/beside.ts'
@@ -24,13 +24,18 @@ export const preset: Preset = {
     const settings = loadSettings(config)
     const embedder = embedderFrom(settings.embedder, { clock, log })
     const database = databaseBeside(engine, settings.database)
+    await using ends = new AsyncDisposableStack()
     const vectors = await openVectorStore(database, { clock })
+    ends.defer(() => vectors.close())
     const service = new EmbeddingService({ embedder, vectors, settings, clock, log })
+    ends.defer(() => service.detach())
+    await checkModel(service)
     log.info('Embedding queue', { engine: redactUrl(engine), vectors: redactUrl(database), embedder: embedder.model })
     if (settings.embedder === undefined)
       log.warn('The embedder counts words and does not understand them; name a model with --config', {
         embedder: embedder.model,
       })
+    const opened = ends.move()
     return {
       workers: [{ engine, jobs: [service.job] }],
       prepare: async (mill) => service.attach(mill),
@@ -39,12 +44,18 @@ export const preset: Preset = {
       routes: queueRoutes(service),
       duties: [obsoleteLetters(service, log)],
       examples: examplesFor(engine),
-      async close() {
-        service.detach()
-        await vectors.close()
-      },
+      close: () => opened.disposeAsync(),
     }
   },
+}
+
+/** A namespace of another model stops the start: otherwise every embedding would be made and then refused. */
+async function checkModel(service: EmbeddingService): Promise<void> {
+  try {
+    await service.checkModel()
+  } catch (error) {
+    throw new OptionError(`${messageOf(error)}; or give another "namespace" in --config`)
+  }
 }
 
 function examplesFor(engine: string): OpenPreset['examples'] {

@@ -7,7 +7,7 @@ import type { Log } from '../../../src/job/definition.ts'
 import { errorText } from '../../../src/job/error-record.ts'
 import { omitUndefined } from '../../../src/job/known-options.ts'
 import type { Clock } from '../../../src/time/clock.ts'
-import { type Embedder, searchText } from '../embedder.ts'
+import { type Embedder, embedderFor, searchText } from '../embedder.ts'
 import { checkInput, type EmbeddingInput, type EntryType, entryKey, readVersion } from '../entry.ts'
 import { EMBED_TYPE, embeddingJob } from '../generate.ts'
 import { resolveOptions } from '../options.ts'
@@ -61,6 +61,12 @@ export class EmbeddingService {
     const options = resolveOptions({ embed: embedWith(embedder), store: this.store, log, clock, ...given })
     // The engine orders versions, and the store refuses an older one: nothing has to be remembered here.
     this.job = embeddingJob(options, { isLatest: () => true, onStored: () => {} })
+  }
+
+  /** Throws where the namespace holds vectors of another model. */
+  async checkModel(): Promise<void> {
+    const { vectors, embedder } = this.#parts
+    await embedderFor(vectors, this.#namespace, embedder)
   }
 
   /** Uses the mill from now on, and logs what fails for good. */
