@@ -5,7 +5,7 @@ import { fieldOf, OptionError } from '../src/errors.ts'
 
 /**
  * The settings in a JSON file; without a file, those of an empty object. Unknown names are refused by the schema. `example` begins
- * an object for whoever wrote something else.
+ * an object, for a file that holds something else.
  */
 export function readConfig<Settings>(file: string | null, schema: z.ZodType<Settings>, example: string): Settings {
   const parsed = schema.safeParse(file === null ? {} : jsonIn(file, example))

@@ -59,6 +59,11 @@ test('millrace start --preset embeddings is the embedding queue with its figures
   const queue = new PresetProcess(t, args)
   await queue.started()
   const stats = () => queue.answer('/api/v1/embeddings/stats')
+  const waiting = ({ pending, retrying }: Readonly<Record<string, unknown>>) => Number(pending) + Number(retrying)
+  const isIdle = async (): Promise<boolean> => {
+    const now = await stats()
+    return waiting(now) + Number(now.inFlight) === 0
+  }
   const enqueue = (entryId: string, versionId: string, content: string) =>
     queue.answer('/api/v1/embeddings', version(entryId, versionId, content))
 
@@ -92,7 +97,7 @@ test('millrace start --preset embeddings is the embedding queue with its figures
   // A failure: the second try comes two seconds later.
   const retried = await second.line(({ msg }) => String(msg).startsWith('Job retried in 2000 ms (attempt 1 of 3)'))
   assert.equal(retried.job_type, 'embed-entry')
-  await until(async () => (await stats()).pending === 0 && (await stats()).retrying === 0)
+  await until(async () => waiting(await stats()) === 0)
   await enqueue('z', 'v1', 'held z')
   await until(() => server.asked.includes('held z'))
   assert.equal((await stats()).inFlight, 4)
@@ -101,7 +106,7 @@ test('millrace start --preset embeddings is the embedding queue with its figures
   await until(async () => (await stats()).inFlight === 1)
   endLeases(file, 'embed-entry')
   await queue.line(({ msg }) => msg === 'Expired leases recovered')
-  await until(async () => (await stats()).inFlight === 0 && (await stats()).retrying === 0)
+  await until(isIdle)
   assert.equal(await queue.metric('millrace_leases_expired_total', { type: 'embed-entry', outcome: 'retry' }), 1)
   assert.ok(!server.asked.includes('text v1') && !server.asked.includes('text v2'), 'an old version was embedded')
 

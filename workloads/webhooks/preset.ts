@@ -1,5 +1,6 @@
 /** `millrace start --preset webhooks`: the worker that delivers, the dashboard, and the retention of deliveries. */
 import type { Preset } from '../../src/cli/extensions.ts'
+import { logAlerter } from '../../src/observe/index.ts'
 import { loadSettings } from './config.ts'
 import { webhookRoutes } from './http/routes.ts'
 import { webhookMetrics } from './metrics.ts'
@@ -15,6 +16,7 @@ export const preset: Preset = {
     log.info('Webhooks', { engine: engine.split(':')[0], endpoints: (await webhooks.endpoints.list()).length })
     return {
       workers: [{ engine, jobs: webhooks.jobs }],
+      alerter: logAlerter(log),
       instruments: [instrument],
       pages: { webhooks: webhookRoutes(webhooks) },
       duties: [retentionDuty(webhooks.retain, log)],

@@ -61,7 +61,7 @@ export async function runPreset(
   })
 }
 
-/** Whoever names none, or one that does not exist, is shown what there is. */
+/** A missing name, or one that does not exist, is answered with what there is. */
 function listed({ extensions, terminal }: Cli, name: string | true, { json }: PresetFlags): ListedPreset {
   const isKnown = name !== true && Object.hasOwn(extensions.presets, name)
   if (!isKnown && json !== true) for (const line of presetLines(extensions)) terminal.complain(line)
