@@ -163,8 +163,8 @@ export interface OpenPreset {
   readonly healthEndpoints?: Readonly<Record<string, HealthEndpoint>>
   /** By name, with the preset's own configuration. They are closed by `close`. */
   readonly pages?: Readonly<Record<string, RouteTable>>
-  /** Routes without a page of the dashboard. */
-  readonly routes?: RouteTable
+  /** Routes without a page of the dashboard, for the mill of the first worker. */
+  routes?(mill: Mill): RouteTable
   readonly duties?: readonly PresetDuty[]
   /** Commands that show it at work, and what each of them shows. */
   readonly examples: readonly (readonly [command: string, what: string])[]

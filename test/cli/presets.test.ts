@@ -143,7 +143,14 @@ test('a preset that does not exist, and options that do not go with one', async 
   )
   assert.match(await refused('--preset', 'escrow', '--config', 'x', '--engine', 'kafka://a'), /does not take --config/)
   assert.match(await refused('--config', 'x'), /add --preset/)
-  assert.match(await refused('jobs.ts', '--preset', 'webhooks'), /'webhooks' brings its own jobs; leave out the modules/)
+  assert.match(
+    await refused('--preset', 'embeddings', '--engine', 'kafka://a'),
+    /needs latest keys.*give --engine sqlite/,
+  )
+  assert.match(
+    await refused('jobs.ts', '--preset', 'webhooks'),
+    /'webhooks' brings its own jobs; leave out the modules/,
+  )
 })
 
 test('presets are listed with what they run and where, by help, without a name, and with a wrong one', async () => {

@@ -39,7 +39,7 @@ export const preset: Preset = {
       stats: { collect: async (windowMs) => metrics(windowMs) },
       alerter: logAlerter(log),
       instruments: [queueInstrument(metrics)],
-      routes: queueRoutes(metrics),
+      routes: () => queueRoutes(metrics),
       duties: pipeline.duties,
       examples: examplesFor(engine),
       close: async () => pipeline.close(),

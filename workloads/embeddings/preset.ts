@@ -41,7 +41,7 @@ export const preset: Preset = {
       prepare: async (mill) => service.attach(mill),
       alerter: logAlerter(log),
       instruments: [queueInstrument],
-      routes: queueRoutes(service),
+      routes: (mill) => queueRoutes(service, mill),
       duties: [obsoleteLetters(service, log)],
       examples: examplesFor(engine),
       close: () => opened.disposeAsync(),

@@ -144,11 +144,11 @@ export async function startServing(
     readonly healthEndpoints?: Readonly<Record<string, HealthEndpoint>>
     /** By name. Those of workloads are added. */
     readonly pages?: Readonly<Record<string, RouteTable>> | undefined
-    readonly routes?: RouteTable
+    routes?(mill: Mill): RouteTable
   },
 ): Promise<Serving> {
   const { jobs, flags, log, others = [], watched, alertRules = [], instruments = [], pages = {} } = options
-  const { stats: judged = {}, healthEndpoints = {}, routes = {} } = options
+  const { stats: judged = {}, healthEndpoints = {}, routes } = options
   const tokens = flags.token === undefined ? undefined : parseTokens(flags.token)
   const critical = jobs.filter((job) => job.critical).map((job) => job.type)
   // The API and the dashboard are large: only commands that serve load them.
@@ -185,7 +185,7 @@ export async function startServing(
       routes: Object.assign(
         {},
         ...Object.values(served),
-        routes,
+        routes?.(mill),
         broker === null ? {} : await serving.routes(broker, clock),
       ),
     })

@@ -5,6 +5,7 @@ import { type EntryVersion, readVersion } from '../entry.ts'
 import { EMBED_TYPE } from '../generate.ts'
 import type { EmbeddingService } from './queue.ts'
 
+/** The newest; what is left beyond them is old enough for a person to look at. */
 const LETTERS_MAX = 1_000
 const BY_QUEUE = { who: 'embedding-queue', reason: 'a version that is not older is stored' }
 
@@ -14,6 +15,7 @@ export function obsoleteLetters(service: EmbeddingService, log: Log): Duty {
     name: 'obsolete-letters',
     every: '1m',
     async run() {
+      if (service.mill === null) return
       const desk = openDesk(service.mill)
       const letters = (await desk.list({ type: EMBED_TYPE, limit: LETTERS_MAX })).flatMap(({ job }) => {
         const version = versionIn(job.payload)

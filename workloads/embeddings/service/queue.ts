@@ -47,6 +47,7 @@ export class EmbeddingService {
   readonly store: ReturnType<typeof vectorEmbeddings>
   readonly #parts: ServiceParts
   readonly #namespace: string
+  /** Where a worker runs. */
   #mill: Mill | null = null
   #detach: () => void = () => {}
   #seq = 0
@@ -69,7 +70,7 @@ export class EmbeddingService {
     await embedderFor(vectors, this.#namespace, embedder)
   }
 
-  /** Uses the mill from now on, and logs what fails for good. */
+  /** For the mill whose worker runs the job: logs what fails for good. */
   attach(mill: Mill): void {
     this.#mill = mill
     const onEnd = ({ job, outcome }: MillEvents['lease.reaped']): void => {
@@ -82,18 +83,18 @@ export class EmbeddingService {
     this.#detach()
   }
 
-  get mill(): Mill {
-    if (this.#mill === null) throw new TypeError('the embedding service has no mill yet; call attach first')
+  /** The one of `attach`; null before. */
+  get mill(): Mill | null {
     return this.#mill
   }
 
   /** A version without `seq` gets the time, which grows with every call. */
-  async enqueue(input: EmbeddingInput): Promise<Queued> {
+  async enqueue(mill: Mill, input: EmbeddingInput): Promise<Queued> {
     checkInput(input)
     const seq = input.seq ?? Math.max(this.#seq + 1, this.#parts.clock.nowMs())
     this.#seq = Math.max(this.#seq, seq)
     const latest = { key: entryKey(input.entryType, input.entryId), seq }
-    const { id, status } = await this.mill.enqueue(this.job, { ...input, seq }, { latest })
+    const { id, status } = await mill.enqueue(this.job, { ...input, seq }, { latest })
     return { id, status, seq }
   }
 

@@ -36,14 +36,15 @@ async function rig(t: TestContext) {
   const parts = { embedder, vectors, settings: {}, clock: tested.clock, log: capturingLog(lines) }
   const service = new EmbeddingService(parts)
   service.attach(tested.mill)
-  return { ...tested, service, lines, parts, work: () => drain(tested.mill, [service.job]) }
+  const enqueue = (input: EmbeddingInput) => service.enqueue(tested.mill, input)
+  return { ...tested, service, enqueue, lines, parts, work: () => drain(tested.mill, [service.job]) }
 }
 
 test('the newest version of an entry is embedded; an older one is stale, and a seq of the time grows', async (t) => {
-  const { service, work, mill } = await rig(t)
-  const [first, second] = [await service.enqueue(version('v1', 'one')), await service.enqueue(version('v2', 'two'))]
+  const { service, enqueue, work, mill } = await rig(t)
+  const [first, second] = [await enqueue(version('v1', 'one')), await enqueue(version('v2', 'two'))]
   assert.deepEqual([first.status, second.status, second.seq - first.seq], ['enqueued', 'replaced', 1])
-  assert.equal((await service.enqueue(version('v0', 'none', 5))).status, 'stale')
+  assert.equal((await enqueue(version('v0', 'none', 5))).status, 'stale')
   assert.deepEqual(await queueStats(mill.engine), {
     ...{ pending: 1, inFlight: 0, dlqSize: 0, uniqueEntries: 1, retrying: 0 },
   })
@@ -60,8 +61,8 @@ test('the newest version of an entry is embedded; an older one is stale, and a s
 
 // C31
 test('what fails for good is logged with its entry, also where a payload is none', async (t) => {
-  const { service, work, mill, lines } = await rig(t)
-  await service.enqueue(version('v1', 'bad'))
+  const { enqueue, work, mill, lines } = await rig(t)
+  await enqueue(version('v1', 'bad'))
   const { id } = await mill.enqueue(defineJob({ type: 'embed-entry' }), { entryId: 7 })
   await work()
   const told = () => lines.filter(({ text }) => text === 'Embedding failed permanently')
@@ -81,14 +82,14 @@ test('what fails for good is logged with its entry, also where a payload is none
 })
 
 test('a dead letter leaves when a newer version of its entry is stored, and no other does', async (t) => {
-  const { service, work, mill, lines, parts } = await rig(t)
-  await service.enqueue(version('v1', 'bad'))
-  await service.enqueue({ ...version('v1', 'bad'), entryId: '8' })
+  const { service, enqueue, work, mill, lines, parts } = await rig(t)
+  await enqueue(version('v1', 'bad'))
+  await enqueue({ ...version('v1', 'bad'), entryId: '8' })
   await work()
   const duty = obsoleteLetters(service, parts.log)
   await duty.run()
   assert.equal((await queueStats(mill.engine)).dlqSize, 2)
-  await service.enqueue(version('v2', 'good'))
+  await enqueue(version('v2', 'good'))
   await work()
   await duty.run()
   const left = await openDesk(mill).list()
@@ -102,8 +103,8 @@ test('a dead letter leaves when a newer version of its entry is stored, and no o
 })
 
 test('a namespace with vectors of another model is refused', async (t) => {
-  const { service, work, parts } = await rig(t)
-  await service.enqueue(version('v1', 'one'))
+  const { service, enqueue, work, parts } = await rig(t)
+  await enqueue(version('v1', 'one'))
   await work()
   await service.checkModel()
   const other = new EmbeddingService({ ...parts, embedder: hashEmbedder({ dimensions: 32 }) })

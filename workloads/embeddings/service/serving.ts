@@ -1,5 +1,6 @@
 /** The embedding queue for a scrape and for the HTTP API. */
 import { z } from 'zod'
+import type { Mill } from '../../../src/client/mill.ts'
 import { type RouteTable, route } from '../../../src/http/index.ts'
 import type { MakeInstrument } from '../../../src/observe/metrics/instrument.ts'
 import { findWithin } from '../../../src/observe/observed-mill.ts'
@@ -37,7 +38,7 @@ const entryType = z.enum(ENTRY_TYPES)
 const name = z.string().min(1)
 
 /** `enqueue` and `getQueueStats` of the queue, and a search, over HTTP. */
-export function queueRoutes(service: EmbeddingService): RouteTable {
+export function queueRoutes(service: EmbeddingService, mill: Mill): RouteTable {
   return {
     enqueueEmbedding: route(
       {
@@ -55,7 +56,7 @@ export function queueRoutes(service: EmbeddingService): RouteTable {
         answer: z.object({ id: z.string(), status: z.string(), seq: z.number() }),
         status: 202,
       },
-      ({ body }) => service.enqueue(body),
+      ({ body }) => service.enqueue(mill, body),
     ),
     embeddingQueueStats: route(
       {
@@ -71,7 +72,7 @@ export function queueRoutes(service: EmbeddingService): RouteTable {
           retrying: z.number(),
         }),
       },
-      () => queueStats(service.mill.engine),
+      () => queueStats(mill.engine),
     ),
     searchEmbeddings: route(
       {
