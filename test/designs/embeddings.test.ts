@@ -128,3 +128,31 @@ test('millrace start --preset embeddings is the embedding queue with its figures
   )
   await queue.stop()
 })
+
+// C12
+test('in memory it works as in the design, without a configuration, and nothing waits after a restart', async (t) => {
+  const cwd = await temporaryFolder(t)
+  const start = async (): Promise<PresetProcess> => {
+    const started = new PresetProcess(t, ['--preset', 'embeddings', '--engine', 'memory:'], { cwd })
+    await started.started()
+    return started
+  }
+  const first = await start()
+  await first.line(({ msg }) => String(msg).startsWith('The embedder counts words'))
+  await first.answer('/api/v1/embeddings', version('7', 'v1', 'Restart the worker after a deployment.'))
+  const search = '/api/v1/embeddings/search?text=worker%20restarts'
+  await until(async () => JSON.stringify(await first.answer(search)).includes('guideline:7'))
+  // Nothing claims it any more when the process ends.
+  await first.answer('/api/v1/queues/embed-entry/pause', {})
+  await first.line(({ msg }) => msg === 'Types are paused')
+  await first.answer('/api/v1/embeddings', version('8', 'v1', 'It waits.'))
+  assert.equal((await first.answer('/api/v1/embeddings/stats')).pending, 1)
+  await first.lose()
+
+  const second = await start()
+  const nothing = { pending: 0, inFlight: 0, dlqSize: 0, uniqueEntries: 0, retrying: 0 }
+  assert.deepEqual(await second.answer('/api/v1/embeddings/stats'), nothing)
+  // The vectors are in a file.
+  assert.match(JSON.stringify(await second.answer(search)), /guideline:7/)
+  await second.stop()
+})
