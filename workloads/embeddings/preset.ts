@@ -1,6 +1,6 @@
 /** `millrace start --preset embeddings`: the embedding queue on an engine, its vectors, and a way in by HTTP. */
 import type { OpenPreset, Preset } from '../../src/cli/extensions.ts'
-import { messageOf, OptionError } from '../../src/errors.ts'
+import { OptionError } from '../../src/errors.ts'
 import { redactUrl } from '../../src/job/error-record.ts'
 import { logAlerter } from '../../src/observe/index.ts'
 import { databaseBeside } from '../database/beside.ts'
@@ -10,6 +10,7 @@ import { loadSettings } from './service/config.ts'
 import { obsoleteLetters } from './service/obsolete.ts'
 import { EmbeddingService } from './service/queue.ts'
 import { queueInstrument, queueRoutes } from './service/serving.ts'
+import { VectorsRefused } from './vector-store.ts'
 import { openVectorStore } from './vectors/store.ts'
 
 export const preset: Preset = {
@@ -31,10 +32,6 @@ export const preset: Preset = {
     ends.defer(() => service.detach())
     await checkModel(service)
     log.info('Embedding queue', { engine: redactUrl(engine), vectors: redactUrl(database), embedder: embedder.model })
-    if (settings.embedder === undefined)
-      log.warn('The embedder counts words and does not understand them; name a model with --config', {
-        embedder: embedder.model,
-      })
     const opened = ends.move()
     return {
       workers: [{ engine, jobs: [service.job] }],
@@ -54,7 +51,8 @@ async function checkModel(service: EmbeddingService): Promise<void> {
   try {
     await service.checkModel()
   } catch (error) {
-    throw new OptionError(`${messageOf(error)}; or give another "namespace" in --config`)
+    if (!(error instanceof VectorsRefused)) throw error
+    throw new OptionError(`${error.message}; or give another "namespace" in --config`)
   }
 }
 

@@ -22,11 +22,13 @@ export const embedderConfigSchema = z.discriminatedUnion('kind', [
 
 export type EmbedderConfig = z.infer<typeof embedderConfigSchema>
 
-/** The embedder that a configuration names; without one, the one that counts words, which needs no network. */
+/** The embedder that a configuration names; without one, the one that counts words, which needs no network, and a warning. */
 export function embedderFrom(
   config: EmbedderConfig | undefined,
   parts: { readonly clock: Clock; readonly log: Log },
 ): Embedder {
+  if (config === undefined)
+    parts.log.warn('The embedder counts words and does not understand them; name a model in the configuration')
   const named = config ?? { kind: 'hash' }
   switch (named.kind) {
     case 'hash': {
