@@ -11,6 +11,8 @@ import { prefixUrl, redisServer } from '../servers/redis.ts'
 import { PresetProcess, writeConfig } from './preset-process.ts'
 
 const WORKERS = join(import.meta.dirname, 'framework-workers.ts')
+/** For what never comes. */
+const PATIENCE = { timeout: '2m' } as const
 
 // A145 A146 A147 A148 A152 A153 A155 A168
 test('millrace start --preset framework is the framework with its health, metrics, alerts and schedules', async (t) => {
@@ -71,16 +73,16 @@ test('millrace start --preset framework is the framework with its health, metric
   // Work, and a failure with its retry.
   const items = [{ sourceId: 'backup', text: 'Backups run at two.' }]
   const batch = await dispatcher.dispatch({ type: 'embedding-batch', data: { namespace: 'documents', items } })
-  assert.partialDeepStrictEqual(await mill.result(batch), { total: 1, succeeded: 1, failed: 0 })
+  assert.partialDeepStrictEqual(await mill.result(batch, PATIENCE), { total: 1, succeeded: 1, failed: 0 })
   const options = { backoff: { type: 'fixed', delay: 100 } } as const
   const cleanup = await dispatcher.dispatch({ type: 'session-cleanup', data: { maxAge: 1 }, options })
-  assert.equal(await mill.result(cleanup), 'nothing older than 1 ms')
+  assert.equal(await mill.result(cleanup, PATIENCE), 'nothing older than 1 ms')
   await workers.line(({ msg }) => msg === 'Job retried in 100 ms (attempt 1 of 3)')
   assert.equal(await workers.metric('ruvbot_worker_jobs_retried_total', { type: 'session-cleanup' }), 1)
   assert.equal(await workers.metric('ruvbot_worker_job_duration_seconds_count', { type: 'embedding-batch' }), 1)
 
   // The job of the lost worker is done by the other.
-  assert.equal(await mill.result(deletion), 'deleted at attempt 2')
+  assert.equal(await mill.result(deletion, PATIENCE), 'deleted at attempt 2')
   const expired = { type: 'data-deletion', outcome: 'retry' }
   assert.equal(await workers.metric('ruvbot_worker_leases_expired_total', expired), 1)
 
