@@ -29,7 +29,7 @@ export function serveMetrics({ clock, extensions }: Cli, { metricsPort, metricsP
     if (metricsPrefix !== undefined) throw new OptionError('--metrics-prefix names metrics; add --metrics-port')
     return serveNothing
   }
-  return async (first, { log, others = [], worked, watched = null, instruments = [] }) => {
+  return async (first, { log, others = [], worked, watched = null, instruments = [], ...served }) => {
     const [{ attachMetrics, checkHealth }, { workersOf }, { joinMills }, { serving }] = await Promise.all([
       import('../../observe/index.ts'),
       import('../../observe/health.ts'),
@@ -40,7 +40,7 @@ export function serveMetrics({ clock, extensions }: Cli, { metricsPort, metricsP
     const observing = await serving.observe({ mill, broker: null, watched, clock, log })
     const metrics = await attachMetrics(mill, {
       ...{ clock, instruments: [...observing.instruments, ...instruments] },
-      ...omitUndefined({ prefix: metricsPrefix }),
+      ...omitUndefined({ prefix: metricsPrefix ?? served.metricsPrefix }),
     })
     const answers: Answers = {
       '/metrics': async () => ({ status: 200, type: metrics.contentType, text: await metrics.collectMetrics() }),
