@@ -53,6 +53,7 @@ export class TableAccess {
     use: Use = 'leases',
   ): Promise<ServiceResult<Value>> {
     const { tables } = this.place
+    if (table === '') return refused('unknown_table', `name the table, one of ${tables.join(', ')}`)
     if (!tables.includes(table)) {
       return refused('unknown_table', `'${table}' is not one of the tables configured here: ${tables.join(', ')}`)
     }

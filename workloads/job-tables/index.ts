@@ -3,10 +3,11 @@ export type { Database, RefusalCode, Row, ServiceResult } from './database.ts'
 export type { FinishDetails, FinishedJob } from './finish.ts'
 export {
   type AtAttempt,
+  type Fence,
+  type HeldBy,
   type InTable,
   type JobTables,
   type JobTablesOptions,
-  type KeepOptions,
   openJobTables,
 } from './job-tables.ts'
 export type { LeaseRenewer } from './lease-renewer.ts'
