@@ -9,8 +9,8 @@ import type { RouteTable } from '../http/index.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import { nearest } from '../job/known-options.ts'
 import type { AlertRule } from '../observe/alerts/rule.ts'
-import type { HealthEndpoint } from '../observe/health.ts'
-import type { MakeInstrument } from '../observe/metrics/instrument.ts'
+import type { HealthAnswer, HealthEndpoint } from '../observe/health.ts'
+import type { MakeInstrument, Metrics } from '../observe/metrics/instrument.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Duration } from '../time/duration.ts'
 import type { WorkerOptions } from '../worker/options.ts'
@@ -26,7 +26,7 @@ export interface CliExtensions {
   readonly serving: () => Promise<{ readonly serving: ServingExtensions }>
   /** Pages of the dashboard, by name: each is there if its workload has something to show on the engine. */
   readonly pages: Readonly<Record<string, () => Promise<{ readonly openPage: OpenPage }>>>
-  /** `millrace reap --tables` and `millrace migrate --tables`. */
+  /** `--tables` of `millrace reap`, `migrate` and `doctor`. */
   readonly jobTables: () => Promise<{ readonly jobTables: JobTableCommands }>
   /** By the name that `millrace migrate --workload` takes. */
   readonly workloads: Readonly<Record<string, () => Promise<MigrateWorkload>>>
@@ -200,12 +200,32 @@ export interface JobTableCommands {
       readonly onReaped: (row: ReapedRow) => void
     },
   ): Promise<{ readonly requeuedIds: readonly string[]; readonly failedIds: readonly string[] }>
+  /** A reaper that runs until it is stopped. An interval of null is the one of the environment. */
+  startReaper(
+    url: string,
+    tables: readonly string[],
+    options: {
+      readonly environment: Readonly<Record<string, string | undefined>>
+      readonly everyMs: number | null
+      readonly log: Log
+      readonly clock: Clock
+    },
+  ): Promise<RunningReaper>
   /** Adds the missing columns in one transaction and returns the statements; with `dryRun` it only returns them. */
   migrate(
     url: string,
     tables: readonly string[],
     options: { readonly dryRun: boolean },
   ): Promise<{ readonly statements: readonly string[] }>
+}
+
+/** Its probes answer before it starts, and whatever becomes of the database. */
+export interface RunningReaper {
+  readonly metrics: Pick<Metrics, 'contentType' | 'collectMetrics'>
+  /** Health, by path. */
+  readonly probes: Readonly<Record<string, () => Promise<HealthAnswer>>>
+  start(): { stop(): Promise<void> }
+  close(): Promise<void>
 }
 
 /** What happened to one row, reported after the commit. */

@@ -24,7 +24,7 @@ export {
   type ReaperMetrics,
   type ReaperTags,
 } from './reaper-report.ts'
-export { type ReaperService, startReaper } from './service.ts'
+export { type ReaperRun, type ReaperService, type ReaperServiceOptions, startReaper } from './service.ts'
 export {
   deadlineMs,
   type Environment,

@@ -104,6 +104,10 @@ describe('the interval', () => {
     assert.deepEqual(state.runsMs, [0, 60_000])
     assert.equal(lines('Reaper scanned').length, 1)
     assert.equal(lines('Reaper run failed').length, 1)
+    assert.deepEqual(
+      lines('Reaper works again').map(({ failed_runs }) => failed_runs),
+      [1],
+    )
     await service.stop()
   })
 

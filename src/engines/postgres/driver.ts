@@ -64,7 +64,8 @@ export interface PgConnection {
 }
 
 interface PgModule {
-  createPool(connection: PgConnection, max: number): PgPool
+  /** An idle connection is closed after `idleMs`; 0 keeps it. Default: 30 s. */
+  createPool(connection: PgConnection, max: number, idleMs?: number): PgPool
   createClient(connection: PgConnection): PgClient & { connect(): Promise<unknown> }
 }
 
@@ -93,8 +94,8 @@ export async function loadPg(): Promise<PgModule> {
   })
   const clientOf = ({ channelBinding }: PgConnection) => (channelBinding === 'require' ? BindingClient : pg.Client)
   return {
-    createPool: (connection, max) => {
-      const settings = { ...configOf(connection), max, idleTimeoutMillis: 30_000, Client: clientOf(connection) }
+    createPool: (connection, max, idleTimeoutMillis = 30_000) => {
+      const settings = { ...configOf(connection), max, idleTimeoutMillis, Client: clientOf(connection) }
       return new pg.Pool(settings) as unknown as PgPool
     },
     createClient: (connection) =>
