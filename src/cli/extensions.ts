@@ -211,11 +211,14 @@ export interface JobTableCommands {
       readonly clock: Clock
     },
   ): Promise<RunningReaper>
-  /** Adds the missing columns in one transaction and returns the statements; with `dryRun` it only returns them. */
+  /**
+   * Adds the missing columns in one transaction and returns the statements; with `dryRun` it only returns them. With
+   * `create`, a table that does not exist is created, and otherwise refused.
+   */
   migrate(
     url: string,
     tables: readonly string[],
-    options: { readonly dryRun: boolean },
+    options: { readonly dryRun: boolean; readonly create: boolean },
   ): Promise<{ readonly statements: readonly string[] }>
 }
 

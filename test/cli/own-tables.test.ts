@@ -124,6 +124,24 @@ describe('millrace … --tables', () => {
     )
   })
 
+  // E13..E24
+  test('migrate prints the SQL of a new table, which psql could run, and creates one only with --new', async (t) => {
+    const tables = await existingTables(t)
+    const clips = ['migrate', '--tables', 'clips', '--engine', tables.engineUrl]
+    const refused = await millrace(clips)
+    assert.deepEqual(
+      [refused.code, /create it with 'millrace migrate --tables clips --new'/.test(refused.err)],
+      [1, true],
+    )
+    const printed = await millrace([...clips, '--new', '--dry-run'])
+    assert.match(printed.out, /CREATE TABLE IF NOT EXISTS .*"clips" \([\s\S]+-- nothing was changed/, printed.err)
+    await assert.rejects(tables.pool.query('select * from clips'), /does not exist/)
+    await tables.pool.query(printed.out)
+    assert.match((await millrace([...clips, '--new'])).out, /clips: nothing is missing/)
+    const mistaken = await millrace(['migrate', '--new', '--engine', tables.engineUrl])
+    assert.deepEqual([mistaken.code, /name them with --tables/.test(mistaken.err)], [2, true])
+  })
+
   test('is refused where the engine has no such tables, and for a list with a hole', async () => {
     const other = await millrace(['reap', '--tables', 'jobs', '--engine', 'memory:'])
     assert.equal(other.code, 2)

@@ -18,8 +18,8 @@ export const jobTables: JobTableCommands = {
     return using(url, run, REAPER_SESSION)
   },
   startReaper: startService,
-  migrate: (url, tables, { dryRun }) =>
-    using(url, ({ database, schema }) => migrateTables(database, { tables, schema, dryRun })),
+  migrate: (url, tables, { dryRun, create }) =>
+    using(url, ({ database, schema }) => migrateTables(database, { tables, schema, dryRun, create })),
 }
 
 async function using<Answer>(

@@ -13,7 +13,7 @@ export {
 export type { LeaseRenewer } from './lease-renewer.ts'
 export type { LeasedJob } from './leases.ts'
 export { type JobTableMetrics, jobTableMetrics } from './metrics.ts'
-export { migrateTables, type TablesPlan } from './migration.ts'
+export { type MigrateOptions, migrateTables, type TablesPlan } from './migration.ts'
 export type { ColumnValues, QueueAge } from './queue.ts'
 export { type Reaped, Reaper, type ReaperOptions, type ReaperResult } from './reaper.ts'
 export type { Republish, RequeuedJob } from './reaper-report.ts'

@@ -35,3 +35,6 @@ export const endedAt = ({ isMillrace }: Shape, time = AT): string => (isMillrace
 export const held = (worker: string, attempt: string): string =>
   `job.status = 'processing' and (${worker}::text is null or job.locked_by = ${worker}) and job.lease_expires_at >= ${AT}
   and (${attempt}::int is null or job.attempt_count = ${attempt}::int)`
+
+/** Events of reapers and operators, in the words of the index on them: the planner compares the texts. */
+export const IS_SUPERVISION = `(data ->> 'type') ~ '^(reaper|operator):'`
