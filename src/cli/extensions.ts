@@ -3,6 +3,7 @@
  * nothing in src names a workload. Every entry is loaded when a command asks for it.
  */
 import type { Mill } from '../client/mill.ts'
+import type { Finding } from '../engine/engine.ts'
 import type { TopicsOfBroker } from '../engine/open.ts'
 import { OptionError } from '../errors.ts'
 import type { RouteTable } from '../http/index.ts'
@@ -200,6 +201,12 @@ export interface JobTableCommands {
       readonly onReaped: (row: ReapedRow) => void
     },
   ): Promise<{ readonly requeuedIds: readonly string[]; readonly failedIds: readonly string[] }>
+  /** What is wrong with the tables, and what to do. */
+  examine(
+    url: string,
+    tables: readonly string[],
+    options: { readonly environment: Readonly<Record<string, string | undefined>> },
+  ): Promise<readonly Finding[]>
   /** A reaper that runs until it is stopped. An interval of null is the one of the environment. */
   startReaper(
     url: string,

@@ -1,7 +1,9 @@
 import type { JobTableCommands, RunningReaper } from '../../src/cli/extensions.ts'
 import type { Log } from '../../src/job/definition.ts'
 import type { Clock } from '../../src/time/clock.ts'
+import { TableAccess } from './access.ts'
 import { type Connected, connectTo, REAPER_SESSION } from './connect.ts'
+import { examineTables } from './doctor.ts'
 import { openReaperMetrics } from './metrics.ts'
 import { migrateTables } from './migration.ts'
 import { Reaper } from './reaper.ts'
@@ -20,6 +22,10 @@ export const jobTables: JobTableCommands = {
   startReaper: startService,
   migrate: (url, tables, { dryRun, create }) =>
     using(url, ({ database, schema }) => migrateTables(database, { tables, schema, dryRun, create })),
+  examine(url, tables, { environment }) {
+    const settings = readTableSettings(environment)
+    return using(url, ({ database, schema }) => examineTables(new TableAccess(database, { tables, schema, settings })))
+  },
 }
 
 async function using<Answer>(

@@ -4,7 +4,7 @@ import { quote } from '../../src/engines/postgres/names.ts'
 import { EngineError } from '../../src/errors.ts'
 import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import { type Database, textOf } from './database.ts'
-import { COLUMNS_OF, EVENTS_TABLE, type JobTable, type PlaceOptions, placeOf, qualified, SCHEMA_OF } from './shape.ts'
+import { columnsOf, EVENTS_TABLE, type JobTable, type PlaceOptions, placeOf, qualified, SCHEMA_OF } from './shape.ts'
 import { IS_SUPERVISION } from './sql.ts'
 
 /** The statements that were run, or would be run with `dryRun`. Empty if nothing is missing. */
@@ -109,7 +109,7 @@ function creating(name: string): string {
 }
 
 /** An index is in the schema of its table. */
-export async function hasIndex(database: Database, index: string, table: string): Promise<boolean> {
+async function hasIndex(database: Database, index: string, table: string): Promise<boolean> {
   const home = await schemaOf(database, table)
   return (await columnsOf(database, qualified(index, home))).size > 0
 }
@@ -125,18 +125,19 @@ function check(table: string, present: ReadonlyMap<string, string>): void {
   if (needed.length > 0) {
     throw new EngineError('ERR_SCHEMA_MISSING', `table '${table}' has no column ${needed.join(', ')}; add it first`)
   }
+  const misfit = misfitOf(table, present)
+  if (misfit !== null) throw new EngineError('ERR_SCHEMA_MISSING', misfit)
+}
+
+/** An existing column of a type that does not fit, and what to do. Null if all fit. */
+export function misfitOf(table: string, present: ReadonlyMap<string, string>): string | null {
   for (const { name, definition } of COLUMNS) {
     const [wanted = ''] = definition.split(' ')
     const type = present.get(name)
     if (type === undefined || FITTING[wanted]?.test(type) === true) continue
-    const advice = `'${table}.${name}' is ${type}, not ${wanted}; change its type, or rename it to make room`
-    throw new EngineError('ERR_SCHEMA_MISSING', advice)
+    return `'${table}.${name}' is ${type}, not ${wanted}; change its type, or rename it to make room`
   }
-}
-
-export async function columnsOf(database: Database, name: string): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await database.query(COLUMNS_OF, [name])
-  return new Map(rows.map((row) => [textOf(row, 'name') ?? '', textOf(row, 'type') ?? '']))
+  return null
 }
 
 async function schemaOf(database: Database, name: string): Promise<string> {

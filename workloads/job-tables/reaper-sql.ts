@@ -23,6 +23,11 @@ export function expired(shape: Shape, lease: string): string {
       and ${lastSign(shape)} < ${AT} - make_interval(secs => ${lease}::float8)))`
 }
 
+/** When the lease of a processing row ended or will end, in the sense of `expired`. NULL without any sign of life. */
+export function endOfLease(shape: Shape, lease: string): string {
+  return `coalesce(job.lease_expires_at, ${lastSign(shape)} + make_interval(secs => ${lease}::float8))`
+}
+
 /** One pass in one transaction: pick unlocked rows, change them and write their events. */
 function pass(shape: Shape, parts: { condition: string; change: string; event: string }): string {
   return `
