@@ -107,7 +107,16 @@ export type OpenPage = (parts: {
   readonly mill: Mill
   readonly clock: Clock
   readonly log: Log
+  /** The user's own job tables, if --tables names some. */
+  readonly tables: WatchedTables | null
 }) => Promise<ServedPage | null>
+
+export interface WatchedTables {
+  readonly names: readonly string[]
+  /** The database they are in. */
+  readonly url: string
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
 
 /** A page of the dashboard, and the routes that it asks. */
 export interface ServedPage {

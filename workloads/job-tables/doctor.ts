@@ -16,14 +16,23 @@ import { EVENTS_INDEX } from './migration.ts'
 /** A running reaper takes an expired row within two intervals, unless the row is locked. */
 const INTERVALS = 2
 
+/** An older stuck row means that no reaper works. */
+export function recoveryMsOf({ settings }: TableAccess): number {
+  return settings.intervalSec * 1_000 * INTERVALS
+}
+
+export function isBehind(facts: readonly TableFacts[], recoveryMs: number): boolean {
+  return facts.some(({ rows }) => (rows?.stuckMs ?? 0) > recoveryMs)
+}
+
 export async function examineTables(access: TableAccess): Promise<readonly Finding[]> {
   const { tables } = access.place
-  const recoveryMs = access.settings.intervalSec * 1_000 * INTERVALS
-  const stuckMs: number[] = []
+  const recoveryMs = recoveryMsOf(access)
+  const all: TableFacts[] = []
   const checks = tables.map((table) => {
     const run = async (): Promise<readonly Finding[]> => {
       const facts = await readTableFacts(access, table)
-      if (facts.rows?.stuckMs) stuckMs.push(facts.rows.stuckMs)
+      all.push(facts)
       return judgeTable(facts, recoveryMs)
     }
     return [table, run] as const
@@ -31,7 +40,7 @@ export async function examineTables(access: TableAccess): Promise<readonly Findi
   const reaper = async (): Promise<readonly Finding[]> =>
     judgeReaper(await readReaperFacts(access, 1), {
       tables,
-      isBehind: stuckMs.some((ms) => ms > recoveryMs),
+      isBehind: isBehind(all, recoveryMs),
       nowMs: await access.serverMs(),
     })
   return runChecks([...checks, ['reaper', reaper]])

@@ -1,6 +1,7 @@
 export type { AccessOptions } from './access.ts'
 export type { Database, RefusalCode, Row, ServiceResult } from './database.ts'
 export type { FinishDetails, FinishedJob } from './finish.ts'
+export { type TableRoutesOptions, tableRoutes } from './http/routes.ts'
 export {
   type AtAttempt,
   type Fence,

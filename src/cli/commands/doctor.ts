@@ -3,9 +3,9 @@ import { diagnose } from '../../engine/capability-checks.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/engine.ts'
 import { EngineError, OptionError } from '../../errors.ts'
 import { parseDurationMs } from '../../time/duration.ts'
+import { tableNames } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { printable, type Style, type Terminal } from '../terminal.ts'
-import { tableNames } from './reap.ts'
 
 interface DoctorOptions extends SharedOptions {
   readonly deep?: true

@@ -1,11 +1,10 @@
 import type { Command } from 'commander'
 import { applyMigrations, planMigrations } from '../../engine/open.ts'
 import { OptionError, UnsupportedError } from '../../errors.ts'
-import { namesIn } from '../arguments.ts'
+import { namesIn, tableNames } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { loadWorkload } from '../extensions.ts'
 import type { Terminal } from '../terminal.ts'
-import { tableNames } from './reap.ts'
 
 interface MigrateOptions extends SharedOptions {
   readonly dryRun?: true

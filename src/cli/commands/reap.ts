@@ -6,7 +6,7 @@ import type { Log } from '../../job/definition.ts'
 import { redact } from '../../job/error-record.ts'
 import { reapOnce } from '../../keeper/reaper.ts'
 import { newWorkerId } from '../../worker/worker-id.ts'
-import { duration, namesIn } from '../arguments.ts'
+import { duration, tableNames } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { EXIT } from '../exit.ts'
 import type { ReapedRow, RunningReaper } from '../extensions.ts'
@@ -57,11 +57,6 @@ ${SIGHUP_HELP}
 The variables of the environment, such as DEFAULT_LEASE_SEC, are in docs/postgres-tables.md.`,
     )
     .action((_options, command: Command) => reap(cli, command.optsWithGlobals<ReapOptions>()))
-}
-
-/** The value of `--tables`. */
-export function tableNames(text: string): readonly string[] {
-  return namesIn(text, 'names of tables, such as jobs,asr_jobs')
 }
 
 interface Recovered {
