@@ -140,6 +140,28 @@ test('a database that goes away and comes back: told, retried, and what expired 
   await stopped(running, 'SIGINT')
 })
 
+test('SIGTERM ends it after the pass that is under way, whose rows are reaped', async (t) => {
+  const tables = await existingTables(t)
+  await runCli(['migrate', '--tables', TABLES, '--engine', tables.engineUrl])
+  const { running, lines } = await startReaper(t, tables.engineUrl)
+  const client = await tables.pool.connect()
+  try {
+    await client.query('begin; lock table jobs in access exclusive mode')
+    await client.query(
+      `insert into jobs (id, status, lease_expires_at) values ('a', 'processing', now() - interval '1 minute')`,
+    )
+    const isWaiting = `select 1 from pg_locks where relation = 'jobs'::regclass and not granted`
+    await until(async () => (await tables.pool.query(isWaiting)).rows.length > 0)
+    running.child.kill('SIGTERM')
+    await client.query('commit')
+  } finally {
+    client.release()
+  }
+  assert.equal((await running.ended).code, 0)
+  assert.equal((await tables.row('jobs', 'a')).status, 'queued')
+  assert.deepEqual([lines('Job requeued').length, lines('Reaper stopped').length], [1, 1])
+})
+
 test('a start while the database is away answers probes, and works when it comes', async (t) => {
   const tables = await existingTables(t)
   await runCli(['migrate', '--tables', TABLES, '--engine', tables.engineUrl])

@@ -98,7 +98,7 @@ test('what a page shows is read again after a second, and at once after an act',
   assert.equal(reapers, 0)
 })
 
-test('a database that is gone is a 503 with the reason, and nothing rests', async (t) => {
+test('a database that is gone is a 503 with the reason', async (t) => {
   const mill = await open('memory:')
   t.after(() => mill.close())
   let asked = 0
