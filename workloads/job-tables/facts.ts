@@ -3,7 +3,7 @@ import { EngineError } from '../../src/errors.ts'
 import type { TableAccess } from './access.ts'
 import { REAPER_SESSION } from './connect.ts'
 import { numberOf, type Row, textOf } from './database.ts'
-import { COLUMNS, EVENTS_INDEX, leaseIndexOf, misfitOf } from './migration.ts'
+import { COLUMN_NAMES, EVENTS_INDEX, leaseIndexOf, misfitOf } from './migration.ts'
 import { queueAge } from './queue.ts'
 import { endOfLease } from './reaper-sql.ts'
 import { EVENTS_TABLE, qualified, type Shape } from './shape.ts'
@@ -54,7 +54,7 @@ export async function readTableFacts(access: TableAccess, table: string): Promis
   if (columns.size === 0) {
     return { table, isThere: false, missingColumns: [], misfit: null, missingIndexes: [], rows: null }
   }
-  const missingColumns = ['id', 'status', ...COLUMNS.map(({ name }) => name)].filter((name) => !columns.has(name))
+  const missingColumns = COLUMN_NAMES.filter((name) => !columns.has(name))
   const misfit = misfitOf(table, columns)
   const missingIndexes = await missingIndex(access, table, leaseIndexOf(table))
   const isReadable = missingColumns.length === 0 && misfit === null && (await access.columns(EVENTS_TABLE)).size > 0

@@ -13,7 +13,7 @@ export interface TablesPlan {
 }
 
 /** The engine's lease columns, and `started_at` for the hard deadlines. */
-export const COLUMNS = [...LEASE_COLUMNS, { name: 'started_at', definition: 'TIMESTAMPTZ NULL' }]
+const COLUMNS = [...LEASE_COLUMNS, { name: 'started_at', definition: 'TIMESTAMPTZ NULL' }]
 
 /** Types that an existing column may have. A time without a zone would depend on the session. */
 const FITTING: Readonly<Record<string, RegExp>> = {
@@ -31,6 +31,9 @@ const NEW_COLUMNS = [
   },
   { name: 'created_at', definition: 'TIMESTAMPTZ NOT NULL DEFAULT now()' },
 ]
+
+/** What every job table has. */
+export const COLUMN_NAMES: readonly string[] = ['id', 'status', ...COLUMNS.map(({ name }) => name)]
 
 /** On the status and the end of the lease: what the reaper looks for. */
 export const leaseIndexOf = (table: string): string => `idx_${table}_status_lease`
