@@ -74,7 +74,7 @@ async function findingsOf(cli: Cli, options: DoctorOptions): Promise<readonly Fi
     ...(lag && { lag }),
     ...(handlers !== undefined && { handlerMs: parseDurationMs(handlers, 'handlers') }),
   }
-  return withExistingMill(cli, options.engine, async (mill) => diagnose(mill.engine, asked))
+  return withExistingMill(cli, options, async (mill) => diagnose(mill.engine, asked))
 }
 
 const MARKS: Readonly<Record<Finding['severity'], readonly [Style, string]>> = {
