@@ -122,8 +122,11 @@ describe('millrace … --tables', () => {
   })
 
   // E13..E24
-  test('migrate prints the SQL of a new table, which psql could run, and creates one only with --new', async (t) => {
+  test('migrate prints SQL that can be run, for existing tables and for a new one, and creates only with --new', async (t) => {
     const tables = await existingTables(t)
+    const adopting = ['migrate', '--tables', 'jobs,asr_jobs', '--engine', tables.engineUrl]
+    await tables.pool.query((await runCli([...adopting, '--dry-run'])).out)
+    assert.match((await runCli(adopting)).out, /jobs, asr_jobs: nothing is missing/)
     const clips = ['migrate', '--tables', 'clips', '--engine', tables.engineUrl]
     const refused = await runCli(clips)
     assert.deepEqual(

@@ -16,7 +16,7 @@ import type { JobTable } from './shape.ts'
  */
 export type Fence = 'optional' | 'required'
 
-/** Several tables, or a list that is not known to the compiler. */
+/** False for several tables, and for a list that the compiler does not know. */
 type IsOne<Table extends string> = string extends Table ? false : IsUnion<Table> extends true ? false : true
 type IsUnion<Member, All = Member> = Member extends All ? ([All] extends [Member] ? false : true) : never
 
