@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { jobTables, type TableFixture } from '../../test/fixtures/job-tables.ts'
+import { jobTables, secondsFromNow, type TableFixture } from '../../test/fixtures/job-tables.ts'
 import type { ServiceResult } from './database.ts'
 import { openJobTables } from './job-tables.ts'
 import { Reaper } from './reaper.ts'
@@ -174,7 +174,10 @@ describe('a finish by the id alone', () => {
 
   test('is refused unless the row is processing under a lease that has not ended', async (t) => {
     const tables = await jobTables(t)
-    for (const status of ['queued', 'completed', 'failed']) await tables.insert('jobs', { id: status, status })
+    // As a person leaves a row whose status is changed by hand: the lease still runs.
+    const lease = { locked_by: 'worker-1', lease_expires_at: secondsFromNow(3_600) }
+    for (const status of ['queued', 'completed', 'failed'])
+      await tables.insert('jobs', { id: status, status, ...lease })
     await tables.expired('jobs', 'ended')
     const before = await tables.pool.query('select * from jobs order by id')
     const { finishJob } = openJobTables(tables.pool, ONE)

@@ -1,4 +1,6 @@
+import { OptionError } from '../../src/errors.ts'
 import { redact } from '../../src/job/error-record.ts'
+import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import type { Reaper, ReaperResult } from './reaper.ts'
 
 export interface ReaperService {
@@ -22,6 +24,8 @@ export interface ReaperServiceOptions {
   readonly onEnded?: (run: ReaperRun) => void
 }
 
+const OPTION_NAMES: OptionNames<ReaperServiceOptions> = { everyMs: true, onStarted: true, onEnded: true }
+
 /**
  * Runs at once, then `REAPER_INTERVAL_SEC` after the end of each run, so that runs never overlap. A failed run is logged,
  * and the next one follows as usual.
@@ -31,8 +35,10 @@ export interface ReaperServiceOptions {
  * await service.stop()
  */
 export function startReaper(reaper: Reaper, options: ReaperServiceOptions = {}): ReaperService {
+  refuseUnknown(options, OPTION_NAMES, 'startReaper')
   const { clock, log, settings } = reaper
   const { everyMs = settings.intervalSec * 1_000, onStarted, onEnded } = options
+  if (!(everyMs > 0)) throw new OptionError(`'everyMs' is ${everyMs}; give a number of milliseconds above 0`)
   const stopping = new AbortController()
   let failedRuns = 0
   const run = async (): Promise<void> => {

@@ -3,6 +3,7 @@ import { toEngineError } from '../../../src/engines/postgres/faults.ts'
 import { audited } from '../../../src/http/handlers/audited.ts'
 import { type Route, route } from '../../../src/http/index.ts'
 import type { Log } from '../../../src/job/definition.ts'
+import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.ts'
 import { silentLog } from '../../../src/observe/log.ts'
 import { ThrottledQuery } from '../../../src/observe/sampling/throttled-query.ts'
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
@@ -16,6 +17,15 @@ import { TABLE_ROUTES } from './contract.ts'
 export interface TableRoutesOptions extends AccessOptions<string> {
   readonly clock?: Clock
   readonly log?: Log
+}
+
+const OPTION_NAMES: OptionNames<TableRoutesOptions> = {
+  tables: true,
+  schema: true,
+  settings: true,
+  nowMs: true,
+  clock: true,
+  log: true,
 }
 
 const STUCK_MAX = 20
@@ -32,6 +42,7 @@ export function tableRoutes(
   database: Database,
   options: TableRoutesOptions = {},
 ): Readonly<Record<keyof typeof TABLE_ROUTES, Route>> {
+  refuseUnknown(options, OPTION_NAMES, 'tableRoutes')
   const { clock = systemClock, log = silentLog, ...place } = options
   const access = new TableAccess(database, place)
   const newView = () => new ThrottledQuery(() => viewOf(access), clock)
