@@ -36,7 +36,10 @@ export const extensions: CliExtensions = {
     },
   },
   serving: () => import('../workloads/escrow/serving.ts'),
-  pages: { webhooks: () => import('../workloads/webhooks/http/serving.ts') },
+  pages: {
+    tables: () => import('../workloads/job-tables/http/serving.ts'),
+    webhooks: () => import('../workloads/webhooks/http/serving.ts'),
+  },
   jobTables: () => import('../workloads/job-tables/commands.ts'),
   workloads: {
     embeddings: async () => {

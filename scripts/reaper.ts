@@ -1,22 +1,17 @@
 /**
- * `npm run start:reaper`: the reaper of job tables as a service, for pm2 or systemd, until SIGTERM or SIGINT.
- * With `--once` it runs once, for cron. The database is DATABASE_URL or `--engine`; the settings come from the environment.
+ * `npm run start:reaper`: `millrace reap --tables jobs,asr_jobs --every` with the database of DATABASE_URL, for pm2 or
+ * systemd. With `--once` it runs once, for cron. All options of `millrace reap` may follow.
  */
+import { extensions } from '../bin/extensions.ts'
+import { main } from '../src/cli/program.ts'
 
-import { createLog } from '../src/observe/log.ts'
-import { systemClock } from '../src/time/clock.ts'
-import { runReaper } from '../workloads/job-tables/service.ts'
+const { DATABASE_URL, MILLRACE_ENGINE } = process.env
+if (MILLRACE_ENGINE === undefined && DATABASE_URL) process.env.MILLRACE_ENGINE = DATABASE_URL
 
-const log = createLog({ name: 'reaper' })
-const stopping = new AbortController()
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort())
+const given = process.argv.slice(2)
+const has = (name: string): boolean => given.some((arg) => arg === name || arg.startsWith(`${name}=`))
+const args = given.filter((arg) => arg !== '--once')
+if (!has('--tables')) args.push('--tables', 'jobs,asr_jobs')
+if (!has('--every') && !has('--once')) args.push('--every')
 
-try {
-  const args = process.argv.slice(2)
-  const parts = { args, environment: process.env, log, clock: systemClock, signal: stopping.signal }
-  const result = await runReaper(parts)
-  if (result !== null) console.log(JSON.stringify(result))
-} catch (error) {
-  log.error('Reaper could not run', { error: error instanceof Error ? error.message : String(error) })
-  process.exitCode = 1
-}
+await main(extensions, ['reap', ...args])

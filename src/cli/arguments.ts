@@ -35,6 +35,11 @@ export function namesIn(text: string, what: string): readonly string[] {
   return names
 }
 
+/** The value of `--tables`. */
+export function tableNames(text: string): readonly string[] {
+  return namesIn(text, 'names of tables, such as jobs,asr_jobs')
+}
+
 export function metricsPrefixOption(): Option {
   return new Option('--metrics-prefix <prefix>', 'what the names of metrics start with (default: millrace_)').argParser(
     (text) => {

@@ -19,7 +19,10 @@ import type { StatsCollector } from '../observe/stats/stats.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Duration } from '../time/duration.ts'
 import type { WorkerOptions } from '../worker/options.ts'
+import type { JobTableCommands, WatchedTables } from './job-table-commands.ts'
 import type { Column, Terminal } from './terminal.ts'
+
+export type { JobTableCommands, ReapedRow, RunningReaper, WatchedTables } from './job-table-commands.ts'
 
 export interface CliExtensions {
   /** By name: `millrace <name>`. */
@@ -30,7 +33,7 @@ export interface CliExtensions {
   readonly serving: () => Promise<{ readonly serving: ServingExtensions }>
   /** Pages of the dashboard, by name: each is there if its workload has something to show on the engine. */
   readonly pages: Readonly<Record<string, () => Promise<{ readonly openPage: OpenPage }>>>
-  /** `millrace reap --tables` and `millrace migrate --tables`. */
+  /** `--tables` of `millrace reap`, `migrate` and `doctor`. */
   readonly jobTables: () => Promise<{ readonly jobTables: JobTableCommands }>
   /** By the name that `millrace migrate --workload` takes. */
   readonly workloads: Readonly<Record<string, () => Promise<MigrateWorkload>>>
@@ -152,6 +155,8 @@ export type OpenPage = (parts: {
   readonly mill: Mill
   readonly clock: Clock
   readonly log: Log
+  /** The user's own job tables, if --tables names some. */
+  readonly tables: WatchedTables | null
 }) => Promise<ServedPage | null>
 
 /** A page of the dashboard, and the routes that it asks. */
@@ -267,33 +272,4 @@ function named<Entry>(kind: string, entries: Readonly<Record<string, Entry>>, na
 
 export function namesOf(entries: object): string {
   return new Intl.ListFormat('en').format(Object.keys(entries).map((name) => `'${name}'`))
-}
-
-/** Leases in job tables that the user created: a second kind of table beside the engine's own. */
-export interface JobTableCommands {
-  /** One run over the tables. The settings come from the environment. */
-  reap(
-    url: string,
-    tables: readonly string[],
-    options: {
-      readonly environment: Readonly<Record<string, string | undefined>>
-      readonly onReaped: (row: ReapedRow) => void
-    },
-  ): Promise<{ readonly requeuedIds: readonly string[]; readonly failedIds: readonly string[] }>
-  /** Adds the missing columns in one transaction and returns the statements; with `dryRun` it only returns them. */
-  migrate(
-    url: string,
-    tables: readonly string[],
-    options: { readonly dryRun: boolean },
-  ): Promise<{ readonly statements: readonly string[] }>
-}
-
-/** What happened to one row, reported after the commit. */
-export interface ReapedRow {
-  readonly action: 'requeued' | 'failed'
-  readonly table: string
-  readonly id: string
-  readonly attempt: number
-  /** The worker that held it last. */
-  readonly lockedBy: string | null
 }

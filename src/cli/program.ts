@@ -119,11 +119,11 @@ Exit codes:
      a worker that lost the reader of its log
   2  wrong usage: the command line, or a file it names, has to change`
 
-/** Runs the command line of this process and exits with its code. */
-export async function main(extensions: CliExtensions): Promise<never> {
+/** Runs a command line, by default that of this process, and exits with its code. */
+export async function main(extensions: CliExtensions, args = process.argv.slice(2)): Promise<never> {
   boundYoungHeap()
   const terminal = systemTerminal()
-  const exitCode = await run(process.argv.slice(2), terminal, extensions)
+  const exitCode = await run(args, terminal, extensions)
   // A job module may hold open sockets or timers, and a handler may ignore its signal: neither keeps a stopped
   // process alive. What was printed is flushed first.
   await terminal.flush()

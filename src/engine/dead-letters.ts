@@ -81,6 +81,8 @@ export const OPERATOR_ACTIONS = [
   'webhook-disable',
   'webhook-test',
   'webhook-redeliver',
+  'row-requeue',
+  'row-fail',
 ] as const
 export type OperatorAction = (typeof OPERATOR_ACTIONS)[number]
 

@@ -32,7 +32,7 @@ export interface ServeOptions extends Omit<AdminOptions, 'page' | 'jobs' | 'aler
   /** Default: SQLite in a temporary folder. */
   readonly store?: Store
   /** What stands on the mill itself. */
-  readonly over?: (mill: Mill) => Pick<AdminOptions, 'alerting' | 'topics'>
+  readonly over?: (mill: Mill) => Pick<AdminOptions, 'alerting' | 'topics' | 'routes'>
 }
 
 export type Serve = (t: TestContext, options: ServeOptions) => Promise<Served>

@@ -53,10 +53,13 @@ interface PoolOptions {
   readonly name: string
   readonly max?: number
   readonly usesIndexes?: boolean
+  /** An idle connection is closed after that; 0 keeps it. */
+  readonly idleMs?: number
 }
 
 /** A pool of a mill's URL, for statements on tables that are not the engine's. */
-export async function openPool(url: string, { name, max, usesIndexes = false }: PoolOptions): Promise<PostgresPool> {
+export async function openPool(url: string, options: PoolOptions): Promise<PostgresPool> {
+  const { name, max, usesIndexes = false, idleMs } = options
   const { servers, channelBinding, schema, pooled, answerMs, pool: size, prepare } = parseUrl(url)
   const { createPool } = await loadPg()
   const pool = createPool(
@@ -71,6 +74,7 @@ export async function openPool(url: string, { name, max, usesIndexes = false }: 
       ...(!pooled && { statement_timeout: answerMs, ...(usesIndexes && { options: INDEXED_PLANS }) }),
     },
     max ?? size,
+    idleMs,
   )
   // Without listeners, a connection that ends would end the process: the pool hears of idle ones, the client of those in use.
   pool.on('error', () => {})

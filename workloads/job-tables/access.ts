@@ -1,7 +1,18 @@
 import { toIso } from '../../src/time/iso.ts'
-import { type Database, isSchemaFault, type Row, refused, type ServiceResult, toRefusal } from './database.ts'
+import { type Database, isSchemaFault, numberOf, type Row, refused, type ServiceResult, toRefusal } from './database.ts'
 import { readTableSettings, type TableSettings } from './settings.ts'
-import { type JobTable, type Place, type PlaceOptions, placeOf, type Shape, Shapes, type Use } from './shape.ts'
+import {
+  columnsOf,
+  type JobTable,
+  type Place,
+  type PlaceOptions,
+  placeOf,
+  qualified,
+  type Shape,
+  Shapes,
+  type Use,
+} from './shape.ts'
+import { AT, epochMs, moment } from './sql.ts'
 
 export interface AccessOptions<Table extends string = JobTable> extends PlaceOptions<Table> {
   /** Such as `readTableSettings(process.env)`. Default: the built-in values. */
@@ -31,8 +42,19 @@ export class TableAccess {
     return this.#nowMs === null ? null : toIso(this.#nowMs())
   }
 
+  /** The time of the statements. */
+  async serverMs(): Promise<number> {
+    const [row = {}] = await this.rows(`with ${moment('$1')} select ${epochMs(AT)} as now_ms`, [this.now()])
+    return numberOf(row, 'now_ms') ?? 0
+  }
+
   async rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
     return (await this.#database.query(statement, values)).rows
+  }
+
+  /** The types of the columns of a table; empty if it does not exist. */
+  columns(table: string): Promise<ReadonlyMap<string, string>> {
+    return columnsOf(this.#database, qualified(table, this.place.schema))
   }
 
   /** Rejects with the database's error, or with an EngineError that names the missing columns. */
@@ -53,6 +75,7 @@ export class TableAccess {
     use: Use = 'leases',
   ): Promise<ServiceResult<Value>> {
     const { tables } = this.place
+    if (table === '') return refused('unknown_table', `name the table, one of ${tables.join(', ')}`)
     if (!tables.includes(table)) {
       return refused('unknown_table', `'${table}' is not one of the tables configured here: ${tables.join(', ')}`)
     }

@@ -1,32 +1,39 @@
-import { UnsupportedError } from '../../src/errors.ts'
-import { openPool } from '../database/postgres.ts'
-import type { Database, Row } from './database.ts'
-import { migrateTables, type TablesPlan } from './migration.ts'
-import { type Reaped, Reaper, type ReaperResult } from './reaper.ts'
+import type { JobTableCommands, RunningReaper } from '../../src/cli/extensions.ts'
+import type { Log } from '../../src/job/definition.ts'
+import type { Clock } from '../../src/time/clock.ts'
+import { TableAccess } from './access.ts'
+import { type Connected, connectTo, REAPER_SESSION } from './connect.ts'
+import { examineTables } from './doctor.ts'
+import { openReaperMetrics } from './metrics.ts'
+import { migrateTables } from './migration.ts'
+import { Reaper } from './reaper.ts'
+import { HANGING_MS_DEFAULT, ReaperHealth } from './reaper-health.ts'
+import { startReaper } from './service.ts'
 import { type Environment, readTableSettings } from './settings.ts'
 
-/** What `millrace reap --tables` and `millrace migrate --tables` call. */
-export const jobTables = {
-  reap(
-    url: string,
-    tables: readonly string[],
-    { environment, onReaped }: { readonly environment: Environment; readonly onReaped: (reaped: Reaped) => void },
-  ): Promise<ReaperResult> {
+/** What the commands with `--tables` call. */
+export const jobTables: JobTableCommands = {
+  reap(url, tables, { environment, onReaped }) {
     const settings = readTableSettings(environment)
-    return using(url, ({ database, schema }) => new Reaper(database, { tables, schema, settings, onReaped }).runOnce())
+    const run = ({ database, schema }: Connected) =>
+      new Reaper(database, { tables, schema, settings, onReaped }).runOnce()
+    return using(url, run, REAPER_SESSION)
   },
-
-  migrate(url: string, tables: readonly string[], { dryRun }: { readonly dryRun: boolean }): Promise<TablesPlan> {
-    return using(url, ({ database, schema }) => migrateTables(database, { tables, schema, dryRun }))
+  startReaper: startService,
+  migrate: (url, tables, { dryRun, create }) =>
+    using(url, ({ database, schema }) => migrateTables(database, { tables, schema, dryRun, create })),
+  examine(url, tables, { environment }) {
+    const settings = readTableSettings(environment)
+    return using(url, ({ database, schema }) => examineTables(new TableAccess(database, { tables, schema, settings })))
   },
 }
 
-async function using<Answer>(url: string, run: (connected: Connected) => Promise<Answer>): Promise<Answer> {
-  const [engine = ''] = url.split(':')
-  if (!/^postgres(?:ql)?$/.test(engine)) {
-    throw new UnsupportedError({ engine, limit: 'cannot hold job tables of your own; give a postgres:// URL' })
-  }
-  const connected = await connectTo(url)
+async function using<Answer>(
+  url: string,
+  run: (connected: Connected) => Promise<Answer>,
+  name?: string,
+): Promise<Answer> {
+  const connected = await connectTo(url, name === undefined ? {} : { name })
   try {
     return await run(connected)
   } finally {
@@ -34,32 +41,38 @@ async function using<Answer>(url: string, run: (connected: Connected) => Promise
   }
 }
 
-export interface Connected {
-  readonly database: Database
-  readonly schema: string
-  close(): Promise<void>
+interface ServiceParts {
+  readonly environment: Environment
+  readonly everyMs: number | null
+  readonly log: Log
+  readonly clock: Clock
 }
 
-/** A reaper sends one statement at a time; the second connection replaces a broken first one. */
-const CONNECTIONS_MAX = 2
-
-export async function connectTo(url: string): Promise<Connected> {
-  const { pool, schema, answerMs } = await openPool(url, { name: 'millrace-reaper', max: CONNECTIONS_MAX })
-  const query: Database['query'] = async (text, values = []) => {
-    const client = await pool.connect()
-    let isBroken = true
-    try {
-      const answer = await client.query({ text, values, query_timeout: answerMs })
-      isBroken = false
-      // A migration sends several statements in one text. Their result is a list without rows.
-      return { rows: (answer.rows ?? []).filter(isRow) }
-    } finally {
-      client.release(isBroken)
-    }
+async function startService(
+  url: string,
+  tables: readonly string[],
+  { environment, everyMs, log, clock }: ServiceParts,
+): Promise<RunningReaper> {
+  const settings = readTableSettings(environment)
+  const { schema, answerMs, ...connected } = await connectTo(url, { name: REAPER_SESSION, staysConnected: true })
+  const metrics = await openReaperMetrics()
+  const health = new ReaperHealth({ ...connected, clock, hangingMs: Math.max(HANGING_MS_DEFAULT, 2 * answerMs) })
+  const reaper = new Reaper(health.watched, { tables, schema, settings, clock, log, metrics })
+  const { onStarted, onEnded, probes } = health
+  return {
+    metrics,
+    probes,
+    start() {
+      const intervalMs = everyMs ?? settings.intervalSec * 1_000
+      log.info('Reaper started', { tables, schema, interval_sec: intervalMs / 1_000 })
+      const service = startReaper(reaper, { everyMs: intervalMs, onStarted, onEnded })
+      return {
+        async stop() {
+          await service.stop()
+          log.info('Reaper stopped')
+        },
+      }
+    },
+    close: connected.close,
   }
-  return { database: { query }, schema, close: () => pool.end() }
-}
-
-function isRow(row: unknown): row is Row {
-  return typeof row === 'object' && row !== null
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { jobTables, type TableFixture } from '../../test/fixtures/job-tables.ts'
+import { jobTables, secondsFromNow, type TableFixture } from '../../test/fixtures/job-tables.ts'
 import type { ServiceResult } from './database.ts'
 import { openJobTables } from './job-tables.ts'
 import { Reaper } from './reaper.ts'
@@ -158,6 +158,57 @@ describe('finishJob', () => {
       granted(await claimJob(id, 'worker-1', 300, HELD))
       assert.equal(granted(await finishJob(id, success, {}, HELD)).status, status)
     }
+  })
+})
+
+describe('a finish by the id alone', () => {
+  const ONE = { tables: ['jobs'] } as const
+
+  test('ends the start that holds the lease, and the event names its owner', async (t) => {
+    const tables = await jobTables(t)
+    await claimed(tables)
+    const { finishJob } = openJobTables(tables.pool, { ...ONE, nowMs: () => NOW_MS })
+    assert.equal(granted(await finishJob('a', true)).status, 'completed')
+    assert.deepEqual((await tables.events('a'))[0]?.details, { locked_by: 'worker-1' })
+  })
+
+  test('is refused unless the row is processing under a lease that has not ended', async (t) => {
+    const tables = await jobTables(t)
+    // As a person leaves a row whose status is changed by hand: the lease still runs.
+    const lease = { locked_by: 'worker-1', lease_expires_at: secondsFromNow(3_600) }
+    for (const status of ['queued', 'completed', 'failed'])
+      await tables.insert('jobs', { id: status, status, ...lease })
+    await tables.expired('jobs', 'ended')
+    const before = await tables.pool.query('select * from jobs order by id')
+    const { finishJob } = openJobTables(tables.pool, ONE)
+    for (const success of [true, false]) {
+      for (const [id, code] of [
+        ['queued', 'lease_lost'],
+        ['completed', 'lease_lost'],
+        ['failed', 'lease_lost'],
+        ['absent', 'lease_lost'],
+        ['ended', 'lease_expired'],
+      ] as const) {
+        const result = await finishJob(id, success)
+        assert.deepEqual([id, result.ok, !result.ok && result.code], [id, false, code])
+      }
+    }
+    assert.deepEqual((await tables.pool.query('select * from jobs order by id')).rows, before.rows)
+    assert.deepEqual(await tables.events(), [])
+  })
+
+  test(`can end the start of a successor, which the worker or fence: 'required' prevents`, async (t) => {
+    const tables = await jobTables(t)
+    await tables.expired('jobs', 'a')
+    const settings = readTableSettings({ QUEUE_RETRY_BACKOFF_MS_BASE: '0' })
+    await new Reaper(tables.pool, { ...ONE, settings }).runOnce()
+    const { claimJob, finishJob } = openJobTables(tables.pool, ONE)
+    granted(await claimJob('a', 'worker-2', 300))
+    const late = await finishJob('a', true, undefined, { workerId: 'worker-1' })
+    assert.equal(!late.ok && late.code, 'lease_lost')
+    // worker-1 again, without saying who it is.
+    granted(await finishJob('a', true))
+    assert.deepEqual((await tables.events('a'))[1]?.details, { locked_by: 'worker-2' })
   })
 })
 

@@ -26,13 +26,14 @@ export interface FinishedJob {
 interface Call {
   readonly table: string
   readonly id: string
-  readonly workerId: string
+  /** Null ends the start of any worker. */
+  readonly workerId: string | null
   readonly attempt: number | null
   readonly success: boolean
   readonly details: FinishDetails
 }
 
-/** Ends one start if the worker still holds the lease. Row and event are written in one transaction. */
+/** Ends the start that holds the lease, if it is the caller's. Row and event are written in one transaction. */
 export async function finishJob(access: TableAccess, call: Call): Promise<ServiceResult<FinishedJob>> {
   const { table, id, workerId, attempt, success, details } = call
   if (typeof id !== 'string' || id === '') return refused('invalid_argument', 'the id is empty; give the id of a row')
@@ -70,43 +71,50 @@ function finishedJob(table: string, row: Row): FinishedJob {
   }
 }
 
-const finished = (shape: Shape, table: string, worker: string, type: string, details: string): string => `
+/** The caller need not say who holds the row, and RETURNING has the new owner only (before Postgres 18). */
+const picked = (shape: Shape): string => `
+picked as (
+  select job.id, job.locked_by as holder from ${shape.name} as job
+  where job.id = $1 and ${held('$3', '$4')}
+  for update of job
+)`
+
+const finished = (shape: Shape, table: string, type: string, details: string): string => `
 event as (
   insert into ${shape.events} (job_id, data)
   select id, jsonb_build_object('type', ${type}, 'table', ${table}::text,
-    'details', jsonb_build_object(${details}'locked_by', ${worker}::text), 'at', ${ISO})
+    'details', jsonb_build_object(${details}'locked_by', holder), 'at', ${ISO})
   from settled
 )
 select id::text as id, status::text as status, attempt_count::text as attempt, ${epochMs('next_earliest_run_at')} as due_ms
 from settled`
 
-const SETTLED = 'returning job.id, job.status, job.attempt_count, job.next_earliest_run_at'
+const SETTLED = `from picked where job.id = picked.id
+  returning job.id, job.status, job.attempt_count, job.next_earliest_run_at, picked.holder::text as holder`
 
-/** Parameters: id, now, worker, attempt or null, table. */
+/** Parameters: id, now, worker or null, attempt or null, table. */
 const complete = (shape: Shape): string => `
-with ${moment('$2')},
+with ${moment('$2')},${picked(shape)},
 settled as (
   update ${shape.name} as job
   set status = 'completed', locked_by = null, lease_expires_at = null, fail_code = null, fail_reason = null${endedAt(shape)}
-  where job.id = $1 and ${held('$3', '$4')}
   ${SETTLED}
-),${finished(shape, '$5', '$3', `'worker:completed'`, '')}`
+),${finished(shape, '$5', `'worker:completed'`, '')}`
 
 /**
  * Requeues after a backoff while attempts are left, otherwise fails.
- * Parameters: id, now, worker, attempt or null, table, code, reason, may be retried, backoff base and maximum in ms.
+ * Parameters: id, now, worker or null, attempt or null, table, code, reason, may be retried, backoff base and maximum in ms.
  */
 const fail = (shape: Shape): string => {
   const again = '($8::boolean and job.attempt_count < job.max_attempts)'
   const type = `case settled.status::text when 'queued' then 'worker:requeued' else 'worker:failed' end`
   return `
-with ${moment('$2')},
+with ${moment('$2')},${picked(shape)},
 settled as (
   update ${shape.name} as job
   set status = (case when ${again} then 'queued' else 'failed' end)::${shape.statusType},
     locked_by = null, lease_expires_at = null, fail_code = $6, fail_reason = $7,
     next_earliest_run_at = case when ${again} then ${AT} + ${requeueDelay('$9', '$10')} end${endedAt(shape, `case when ${again} then null else ${AT} end`)}
-  where job.id = $1 and ${held('$3', '$4')}
   ${SETTLED}
-),${finished(shape, '$5', '$3', type, `'reason', $7::text, 'code', $6::text, `)}`
+),${finished(shape, '$5', type, `'reason', $7::text, 'code', $6::text, `)}`
 }

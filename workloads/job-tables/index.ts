@@ -1,18 +1,20 @@
 export type { AccessOptions } from './access.ts'
 export type { Database, RefusalCode, Row, ServiceResult } from './database.ts'
 export type { FinishDetails, FinishedJob } from './finish.ts'
+export { type TableRoutesOptions, tableRoutes } from './http/routes.ts'
 export {
   type AtAttempt,
+  type Fence,
+  type HeldBy,
   type InTable,
   type JobTables,
   type JobTablesOptions,
-  type KeepOptions,
   openJobTables,
 } from './job-tables.ts'
 export type { LeaseRenewer } from './lease-renewer.ts'
 export type { LeasedJob } from './leases.ts'
 export { type JobTableMetrics, jobTableMetrics } from './metrics.ts'
-export { migrateTables, type TablesPlan } from './migration.ts'
+export { type MigrateOptions, migrateTables, type TablesPlan } from './migration.ts'
 export type { ColumnValues, QueueAge } from './queue.ts'
 export { type Reaped, Reaper, type ReaperOptions, type ReaperResult } from './reaper.ts'
 export type { Republish, RequeuedJob } from './reaper-report.ts'
@@ -23,7 +25,7 @@ export {
   type ReaperMetrics,
   type ReaperTags,
 } from './reaper-report.ts'
-export { type ReaperService, startReaper } from './service.ts'
+export { type ReaperRun, type ReaperService, type ReaperServiceOptions, startReaper } from './service.ts'
 export {
   deadlineMs,
   type Environment,

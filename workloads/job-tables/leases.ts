@@ -137,9 +137,9 @@ export interface FoundRow {
   readonly nowMs: number
 }
 
-/** The caller's claim to the lease; `attempt` is null if the caller does not know it. */
+/** The caller's claim to the lease; null for what the caller does not say. */
 export interface Holder {
-  readonly workerId: string
+  readonly workerId: string | null
   readonly attempt: number | null
 }
 
@@ -171,7 +171,8 @@ export function whyNotHeld(
   if (row === null) return refused('lease_lost', `no row of '${table}' has the id '${id}'; stop working on it`)
   const what = `job ${id} of '${table}'`
   if (row.status !== 'processing') return refused('lease_lost', `${what} is ${row.status}; stop working on it`)
-  if (row.lockedBy !== holder.workerId) return refused('lease_lost', `${what} has another worker; stop working on it`)
+  if (holder.workerId !== null && row.lockedBy !== holder.workerId)
+    return refused('lease_lost', `${what} has another worker; stop working on it`)
   if (holder.attempt !== null && holder.attempt !== row.attempt) {
     return refused('lease_lost', `${what} is at start ${row.attempt}, not ${holder.attempt}; stop working on it`)
   }

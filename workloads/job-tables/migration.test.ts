@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { existingTables, type TableFixture } from '../../test/fixtures/job-tables.ts'
+import { openJobTables } from './job-tables.ts'
 import { migrateTables } from './migration.ts'
+import { Reaper } from './reaper.ts'
 
 interface Column {
   readonly name: string
@@ -47,7 +49,7 @@ test('existing tables get the columns and the index; their own columns, rows and
   await tables.insert('jobs', { id: 'a', title: 'mine' })
   const before = { jobs: await columnsOf(tables, 'jobs'), asr_jobs: await columnsOf(tables, 'asr_jobs') }
   const plan = await migrateTables(tables.pool)
-  assert.equal(plan.statements.length, 4)
+  assert.equal(plan.statements.length, 5)
   for (const table of ['jobs', 'asr_jobs'] as const) {
     const had = new Set(before[table].map(({ name }) => name))
     assert.deepEqual(await columnsOf(tables, table), [...before[table], ...ADDED.filter(({ name }) => !had.has(name))])
@@ -102,6 +104,37 @@ test('job_events is made where there is none, without a foreign key', async (t) 
   assert.equal(rows.length, 0)
 })
 
+// E13..E24
+test('a new table has everything at once: it is claimed, finished and reaped, and later completed no further', async (t) => {
+  const tables = await existingTables(t, 'select 1')
+  const place = { tables: ['clips'], create: true } as const
+  const { statements } = await migrateTables(tables.pool, { ...place, dryRun: true })
+  assert.match(statements[0] ?? '', /^CREATE TABLE IF NOT EXISTS "clips" \(\n {2}"id" UUID PRIMARY KEY/)
+  assert.deepEqual(await columnsOf(tables, 'clips'), [])
+  // What the dry run prints is a script that can be run.
+  await tables.pool.query(`${statements.join(';\n\n')};`)
+  assert.deepEqual(await migrateTables(tables.pool, place), { statements: [] })
+  const columns = new Map((await columnsOf(tables, 'clips')).map((column) => [column.name, column]))
+  for (const column of ADDED) assert.deepEqual(columns.get(column.name), column)
+  assert.equal(columns.size, ADDED.length + 3)
+  const { insertJob, claimJob, finishJob } = openJobTables(tables.pool, { tables: ['clips'] })
+  const ids: string[] = []
+  for (const _ of [1, 2]) {
+    const inserted = await insertJob({})
+    assert.ok(inserted.ok)
+    assert.ok((await claimJob(inserted.value.id, 'worker-1', 60)).ok)
+    ids.push(inserted.value.id)
+  }
+  const [done = '', lost = ''] = ids
+  assert.ok((await finishJob(done, true)).ok)
+  await tables.pool.query(`update clips set lease_expires_at = now() - interval '1 minute' where id = $1`, [lost])
+  assert.deepEqual(await new Reaper(tables.pool, { tables: ['clips'] }).runOnce(), {
+    requeuedIds: [lost],
+    failedIds: [],
+  })
+  await assert.rejects(tables.insert('clips', { status: 'unheard of' }), /violates check constraint/)
+})
+
 test('what cannot be completed is left as it is, with the reason', async (t) => {
   const tables = await existingTables(
     t,
@@ -115,6 +148,6 @@ test('what cannot be completed is left as it is, with the reason', async (t) => 
     message: /'asr_jobs.lease_expires_at' is timestamp without time zone, not TIMESTAMPTZ/,
   })
   assert.deepEqual(await columnsOf(tables, 'jobs'), before)
-  await assert.rejects(migrateTables(tables.pool, { tables: ['absent'] }), /table 'absent' does not exist/)
+  await assert.rejects(migrateTables(tables.pool, { tables: ['absent'] }), /table 'absent' does not exist; .*--new/)
   await assert.rejects(migrateTables(tables.pool, { tables: ['bare'] }), /table 'bare' has no column status/)
 })

@@ -53,7 +53,7 @@ export function reportTo({ log, metrics, republish, onReaped }: ReportParts): (r
 export type ReaperCounter = 'reaper.requeues' | 'reaper.failures'
 export type ReaperMeasure = 'reaper.scan_duration_ms' | 'reaper.queue_age_ms'
 
-/** Only counts of single jobs have a stage: a scan or a queue spans stages. */
+/** The age of a queue has no stage. */
 export interface ReaperTags {
   readonly table: string
   readonly stage?: string
@@ -61,9 +61,13 @@ export interface ReaperTags {
 
 /** The tag of a job whose stage is NULL. */
 export const STAGE_UNKNOWN = 'unknown'
+/** The tag of a scan, which spans the stages of its table. */
+export const STAGE_ALL = 'all'
 
 /** Called after the commit. It must not block. */
 export interface ReaperMetrics {
+  /** Jobs with these tags run, so they may be counted later. */
+  announce?(tags: Required<ReaperTags>): void
   count(name: ReaperCounter, tags: ReaperTags): void
   measure(name: ReaperMeasure, value: number, tags: ReaperTags): void
 }

@@ -98,7 +98,7 @@ describe('what a run does', () => {
   })
 
   // E38 E54 E55 E56 E57 X184
-  test('each job has one metric, one line and one notice; a scan has the table alone', async (t) => {
+  test('each job has one metric, one line and one notice; a scan has the stage all', async (t) => {
     const tables = await jobTables(t)
     await tables.expired('jobs', 'a', { stage: 'clip' })
     await tables.expired('jobs', 'b', { stage: 'clip' })
@@ -114,7 +114,7 @@ describe('what a run does', () => {
     assert.equal(metrics.total('reaper.failures', { table: 'asr_jobs', stage: 'asr' }), 1)
     assert.equal(metrics.total('reaper.failures', { table: 'asr_jobs', stage: 'unknown' }), 1)
     for (const table of ['jobs', 'asr_jobs']) {
-      assert.ok((metrics.latest('reaper.scan_duration_ms', { table }) ?? -1) >= 0, table)
+      assert.ok((metrics.latest('reaper.scan_duration_ms', { table, stage: 'all' }) ?? -1) >= 0, table)
     }
     const requeued = lines('Job requeued')
     assert.deepEqual(sorted(requeued.map((line) => String(line.job_id))), ['a', 'b', 'c'])

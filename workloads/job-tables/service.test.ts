@@ -88,6 +88,20 @@ describe('the interval', () => {
     await stopped
   })
 
+  test('may be given, and nothing that is not an interval is taken', async () => {
+    const clock = new TestClock()
+    const { database, runsMs } = idleDatabase(clock)
+    const reaper = new Reaper(database, { clock, tables: ['jobs'] })
+    for (const everyMs of [0, -1, Number.NaN])
+      assert.throws(() => startReaper(reaper, { everyMs }), { code: 'ERR_OPTION_INVALID' })
+    // @ts-expect-error a misspelt option
+    assert.throws(() => startReaper(reaper, { every: 5_000 }), /'every' is not an option of startReaper/)
+    const service = startReaper(reaper, { everyMs: 5_000 })
+    await clock.advance('11s')
+    assert.deepEqual(runsMs, [0, 5_000, 10_000])
+    await service.stop()
+  })
+
   // E44
   test('goes on after a run that failed, which is logged', async () => {
     const clock = new TestClock()
@@ -104,6 +118,10 @@ describe('the interval', () => {
     assert.deepEqual(state.runsMs, [0, 60_000])
     assert.equal(lines('Reaper scanned').length, 1)
     assert.equal(lines('Reaper run failed').length, 1)
+    assert.deepEqual(
+      lines('Reaper works again').map(({ failed_runs }) => failed_runs),
+      [1],
+    )
     await service.stop()
   })
 

@@ -133,10 +133,16 @@ export function placeOf<Table extends string>(options: PlaceOptions<Table>): Pla
 }
 
 /** The columns of a table by its quoted name; no rows if it does not exist. */
-export const COLUMNS_OF = `
+const COLUMNS_OF = `
 select attrelid::oid::text as oid, attname::text as name, format_type(atttypid, null) as type
 from pg_attribute
 where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`
+
+/** The types of the columns of a table by its quoted name; empty if it does not exist. */
+export async function columnsOf(database: Database, name: string): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await database.query(COLUMNS_OF, [name])
+  return new Map(rows.map((row) => [textOf(row, 'name') ?? '', textOf(row, 'type') ?? '']))
+}
 
 /** The schema that search_path resolves to. */
 export const SCHEMA_OF = `

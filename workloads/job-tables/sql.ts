@@ -28,7 +28,13 @@ export const isDue = (shape: Shape): string => `job.status = 'queued' and coales
 /** Set when a job ends in the engine's table; a user's column is not written. */
 export const endedAt = ({ isMillrace }: Shape, time = AT): string => (isMillrace ? `, completed_at = ${time}` : '')
 
-/** The fence: a late worker must not touch a job that has a new owner, or whose lease has ended. */
+/**
+ * The fence: a late worker must not touch a job that has a new owner, or whose lease has ended. A worker or an attempt that
+ * is null is not compared.
+ */
 export const held = (worker: string, attempt: string): string =>
-  `job.status = 'processing' and job.locked_by = ${worker} and job.lease_expires_at >= ${AT}
+  `job.status = 'processing' and (${worker}::text is null or job.locked_by = ${worker}) and job.lease_expires_at >= ${AT}
   and (${attempt}::int is null or job.attempt_count = ${attempt}::int)`
+
+/** Events of reapers and operators, in the words of the index on them: the planner compares the texts. */
+export const IS_SUPERVISION = `(data ->> 'type') ~ '^(reaper|operator):'`

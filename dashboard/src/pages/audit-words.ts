@@ -22,6 +22,8 @@ const WORDS: Readonly<Record<AuditAction, string>> = {
   'webhook-disable': 'disabled webhook',
   'webhook-test': 'tested webhook',
   'webhook-redeliver': 'redelivered webhook',
+  'row-requeue': 'requeued row',
+  'row-fail': 'failed row',
   forget: 'forgot',
 }
 

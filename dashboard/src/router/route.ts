@@ -9,6 +9,7 @@ export const PAGES = [
   'schedules',
   'queues',
   'topics',
+  'tables',
   'webhooks',
   'alerts',
   'audit',

@@ -8,6 +8,7 @@ import { JobsPage } from '../pages/jobs/jobs.tsx'
 import { OverviewPage } from '../pages/overview/overview.tsx'
 import { QueuesPage } from '../pages/queues.tsx'
 import { SchedulesPage } from '../pages/schedules.tsx'
+import { TablesPage } from '../pages/tables/tables.tsx'
 import { TopicsPage } from '../pages/topics.tsx'
 import { WebhooksPage } from '../pages/webhooks/webhooks.tsx'
 import { WorkersPage } from '../pages/workers.tsx'
@@ -22,7 +23,9 @@ export function CurrentPage({ route }: { readonly route: Route }) {
   if (page === null) return <Nowhere />
   const place = NAVIGATION.find((one) => one.page === page)
   if (place?.needs && session.facets[place.needs] !== true) {
-    return place.needs === 'webhooks' ? <NoWebhooksHere /> : <NotHere title={place.title} lacks={place.lacks} />
+    if (place.needs === 'webhooks') return <NoWebhooksHere />
+    if (place.needs === 'tables') return <NoTablesHere />
+    return <NotHere title={place.title} lacks={place.lacks} />
   }
   return <PageOf page={page} id={id} query={query} />
 }
@@ -43,6 +46,8 @@ function PageOf({ page, id, query }: { page: Page; id: string | null; query: Rou
       return <QueuesPage />
     case 'topics':
       return <TopicsPage />
+    case 'tables':
+      return <TablesPage />
     case 'webhooks':
       return <WebhooksPage query={query} />
     case 'alerts':
@@ -83,6 +88,20 @@ function NoWebhooksHere() {
         <p>
           Their tables are in an SQLite or Postgres store. This one has none, or this server was started before they
           were created: <code>millrace migrate --workload webhooks</code>
+        </p>
+        <ToOverview />
+      </EmptyState>
+    </PageFrame>
+  )
+}
+
+function NoTablesHere() {
+  return (
+    <PageFrame title="Job tables">
+      <EmptyState icon="tables" title="No job tables here">
+        <p>
+          This page shows tables of your own in Postgres. Name them when you start the server:{' '}
+          <code>millrace serve --tables jobs,asr_jobs --tables-url postgres://…</code>
         </p>
         <ToOverview />
       </EmptyState>

@@ -43,6 +43,7 @@ export const NAVIGATION: readonly Place[] = [
     lacks: 'keeps no schedules',
   },
   { page: 'topics', title: 'Topics', icon: 'topics', key: 't', needs: 'topics', lacks: 'has no topics' },
+  { page: 'tables', title: 'Job tables', icon: 'tables', key: 'b', needs: 'tables', lacks: 'has no job tables' },
   { page: 'webhooks', title: 'Webhooks', icon: 'webhooks', key: 'h', needs: 'webhooks', lacks: 'has no webhooks' },
   { page: 'alerts', title: 'Alerts', icon: 'alerts', key: 'a', needs: null, lacks: '' },
   { page: 'audit', title: 'Audit', icon: 'audit', key: 'u', needs: 'deadLetters', lacks: 'keeps no audit' },

@@ -3,6 +3,7 @@ import { diagnose } from '../../engine/capability-checks.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/engine.ts'
 import { EngineError, OptionError } from '../../errors.ts'
 import { parseDurationMs } from '../../time/duration.ts'
+import { tableNames } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { printable, type Style, type Terminal } from '../terminal.ts'
 
@@ -10,6 +11,7 @@ interface DoctorOptions extends SharedOptions {
   readonly deep?: true
   readonly lag?: LagLimits
   readonly handlers?: string
+  readonly tables?: readonly string[]
 }
 
 type LagLimits = NonNullable<DiagnoseOptions['lag']>
@@ -22,12 +24,14 @@ export function addDoctor(program: Command, cli: Cli): void {
     .option('--deep', 'also read the whole store for damage; can take minutes')
     .option('--lag <type=n,m>', 'warn above n waiting jobs of a type, fail above m (Kafka); can be repeated', parseLag)
     .option('--handlers <duration>', 'how long your handlers take at most, to check the timeouts (Kafka)')
+    .option('--tables <names>', 'examine your own job tables on Postgres instead', tableNames)
     .addHelpText(
       'after',
       `${examples([
         ['millrace doctor', 'a report; exit 1 if anything is an error'],
         ['millrace doctor --deep', 'after a machine crash, or before a backup'],
         ['millrace doctor --lag escrow.commands=100,500 --lag deal.events=500,2000', 'with your own limits'],
+        ['millrace doctor --tables jobs,asr_jobs', 'stuck rows, missing columns and indexes, whether a reaper runs'],
         [`millrace doctor --json | jq 'select(.severity != "ok")'`, 'a line per finding'],
       ])}
 
@@ -47,13 +51,7 @@ function parseLag(text: string, before: LagLimits = {}): LagLimits {
 }
 
 async function examine(cli: Cli, options: DoctorOptions): Promise<void> {
-  const { deep = false, lag, handlers } = options
-  const asked: DiagnoseOptions = {
-    deep,
-    ...(lag && { lag }),
-    ...(handlers !== undefined && { handlerMs: parseDurationMs(handlers, 'handlers') }),
-  }
-  const findings = await withExistingMill(cli, options, async (mill) => diagnose(mill.engine, asked))
+  const findings = await findingsOf(cli, options)
   printFindings(cli.terminal, findings, options.json === true)
   const errors = findings.filter(({ severity }) => severity === 'error').length
   if (errors === 0) return
@@ -61,6 +59,22 @@ async function examine(cli: Cli, options: DoctorOptions): Promise<void> {
     'ERR_UNHEALTHY',
     `the doctor found ${errors} error${errors === 1 ? '' : 's'}; follow the report, then run it again`,
   )
+}
+
+async function findingsOf(cli: Cli, options: DoctorOptions): Promise<readonly Finding[]> {
+  const { deep = false, lag, handlers, tables } = options
+  if (tables !== undefined) {
+    if (deep || lag !== undefined || handlers !== undefined)
+      throw new OptionError('--tables examines tables of your own; leave out --deep, --lag and --handlers')
+    const { jobTables } = await cli.extensions.jobTables()
+    return jobTables.examine(options.engine, tables, { environment: process.env })
+  }
+  const asked: DiagnoseOptions = {
+    deep,
+    ...(lag && { lag }),
+    ...(handlers !== undefined && { handlerMs: parseDurationMs(handlers, 'handlers') }),
+  }
+  return withExistingMill(cli, options, async (mill) => diagnose(mill.engine, asked))
 }
 
 const MARKS: Readonly<Record<Finding['severity'], readonly [Style, string]>> = {

@@ -1,8 +1,9 @@
-/** `/metrics` and `/health`, for a worker, which serves nothing else. */
+/** `/metrics` and `/health`, for a process that serves nothing else. */
 import type { RequestListener } from 'node:http'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { OptionError } from '../../errors.ts'
-import { HOST_DEFAULT, listenOn } from '../../http/server.ts'
+import { HOST_DEFAULT, type Listening, listenOn } from '../../http/server.ts'
+import type { Log } from '../../job/definition.ts'
 import { errorText } from '../../job/error-record.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import { metricsPrefixOption, portNumber } from '../arguments.ts'
@@ -15,13 +16,14 @@ export interface MetricsFlags {
 }
 
 export function addMetricsOptions(command: Command): Command {
-  return command
-    .option(
-      '--metrics-port <n>',
-      `serve /metrics and /health on this port of ${HOST_DEFAULT}; 0 takes any free one (default: off)`,
-      portNumber,
-    )
-    .addOption(metricsPrefixOption())
+  return command.addOption(metricsPortOption()).addOption(metricsPrefixOption())
+}
+
+export function metricsPortOption(): Option {
+  return new Option(
+    '--metrics-port <n>',
+    `serve /metrics and /health on this port of ${HOST_DEFAULT}; 0 takes any free one (default: off)`,
+  ).argParser(portNumber)
 }
 
 export function serveMetrics({ clock, extensions }: Cli, { metricsPort, metricsPrefix }: MetricsFlags): Serve {
@@ -50,8 +52,7 @@ export function serveMetrics({ clock, extensions }: Cli, { metricsPort, metricsP
         return { status, type: 'application/json', text: JSON.stringify(health) }
       },
     }
-    const listening = await listenOn(listenerOf(answers), { port: metricsPort, host: HOST_DEFAULT })
-    log.info('Metrics are served', { url: `${listening.url}/metrics` })
+    const listening = await serveAnswers(answers, metricsPort, log)
     return {
       async close() {
         metrics.detach()
@@ -67,7 +68,14 @@ interface Answer {
   readonly text: string
 }
 
+/** By path. */
 type Answers = Readonly<Record<string, () => Promise<Answer>>>
+
+export async function serveAnswers(answers: Answers, port: number, log: Log): Promise<Listening> {
+  const listening = await listenOn(listenerOf(answers), { port, host: HOST_DEFAULT })
+  log.info('Metrics are served', { url: `${listening.url}/metrics` })
+  return listening
+}
 
 function listenerOf(answers: Answers): RequestListener {
   return ({ url = '' }, response) => {

@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
 import { applyMigrations, planMigrations } from '../../engine/open.ts'
 import { OptionError, UnsupportedError } from '../../errors.ts'
-import { namesIn } from '../arguments.ts'
+import { namesIn, tableNames } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { loadWorkload } from '../extensions.ts'
 import type { Terminal } from '../terminal.ts'
-import { tableNames } from './reap.ts'
 
 interface MigrateOptions extends SharedOptions {
   readonly dryRun?: true
   readonly tables?: readonly string[]
+  readonly new?: true
   readonly workload?: readonly string[]
 }
 
@@ -20,6 +20,7 @@ export function addMigrate(program: Command, cli: Cli): void {
     .description('Create or upgrade the tables and print the version of the schema. It is safe to repeat.')
     .option('--dry-run', 'print the SQL and change nothing')
     .option('--tables <names>', 'add the lease columns to your own job tables on Postgres instead', tableNames)
+    .option('--new', 'with --tables: create those that do not exist')
     .option(
       '--workload <names>',
       `create the tables of these workloads instead: ${Object.keys(cli.extensions.workloads).join(', ')}`,
@@ -32,6 +33,8 @@ export function addMigrate(program: Command, cli: Cli): void {
         ['millrace migrate --dry-run', 'read the SQL first'],
         ['millrace migrate --workload webhooks,memories', 'before these workloads run on Postgres'],
         ['millrace migrate --tables jobs,asr_jobs', 'before the reaper watches your own job tables'],
+        ['millrace migrate --tables jobs,asr_jobs --dry-run', 'the SQL that your tables need'],
+        ['millrace migrate --tables clips --new --dry-run', 'the SQL of a new job table, to add your columns to'],
       ]),
     )
     .action((_options, command: Command) => migrate(cli, command.optsWithGlobals<MigrateOptions>()))
@@ -40,6 +43,8 @@ export function addMigrate(program: Command, cli: Cli): void {
 async function migrate(cli: Cli, options: MigrateOptions): Promise<void> {
   if (options.tables !== undefined && options.workload !== undefined)
     throw new OptionError('--tables and --workload migrate different tables; give one of them')
+  if (options.tables === undefined && options.new)
+    throw new OptionError('--new creates job tables of your own; name them with --tables')
   if (options.tables !== undefined) return migrateTables(cli, options, options.tables)
   if (options.workload !== undefined) return migrateWorkloads(cli, options, options.workload)
   const { terminal, clock } = cli
@@ -68,7 +73,7 @@ async function migrateTables(cli: Cli, options: MigrateOptions, tables: readonly
   const { terminal, extensions } = cli
   const dryRun = options.dryRun ?? false
   const { jobTables } = await extensions.jobTables()
-  const { statements } = await jobTables.migrate(options.engine, tables, { dryRun })
+  const { statements } = await jobTables.migrate(options.engine, tables, { dryRun, create: options.new ?? false })
   if (options.json) return terminal.print(JSON.stringify({ tables, dryRun, statements }))
   printStatements(terminal, tables.join(', '), statements, dryRun)
 }

@@ -16,10 +16,10 @@ import type { MakeInstrument } from '../../observe/metrics/instrument.ts'
 import { startSampling } from '../../observe/sampling/sampler.ts'
 import type { StatsCollector } from '../../observe/stats/stats.ts'
 import type { Clock } from '../../time/clock.ts'
-import { metricsPrefixOption, portNumber, repeated } from '../arguments.ts'
+import { metricsPrefixOption, portNumber, repeated, tableNames } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { startDuty } from '../duties.ts'
-import type { CliExtensions, Observing, WatchedTopics } from '../extensions.ts'
+import type { CliExtensions, Observing, WatchedTables, WatchedTopics } from '../extensions.ts'
 import { loadJobs } from '../modules.ts'
 import { logLevelOption, runUntilStopped, SIGHUP_HELP, withStoredMillUntil } from '../until-stopped.ts'
 import { addPresetOptions, type PresetFlags, presetFlags, refusePresetFlags, runPreset } from './preset.ts'
@@ -39,6 +39,7 @@ export function addServe(program: Command, cli: Cli): void {
       `${examples([
         ['millrace serve', `the jobs in ./millrace.db, at http://127.0.0.1:${PORT_DEFAULT}`],
         ['millrace serve jobs.ts --port 8080', 'with the definitions of jobs.ts, on another port'],
+        ['millrace serve --tables jobs,asr_jobs --tables-url postgres://localhost/media', 'also your own job tables'],
         ['millrace serve --host 0.0.0.0', 'for other machines; set tokens in MILLRACE_TOKENS'],
         ['millrace serve --preset escrow --engine kafka://127.0.0.1:9092', 'for workers of docs/escrow.md elsewhere'],
       ])}
@@ -77,6 +78,8 @@ export interface ServingFlags extends SharedOptions {
   readonly allowHost?: readonly string[]
   readonly publicHealth?: true
   readonly metricsPrefix?: string
+  readonly tables?: readonly string[]
+  readonly tablesUrl?: string
 }
 
 export function addServingOptions(command: Command): Command {
@@ -91,6 +94,22 @@ export function addServingOptions(command: Command): Command {
     .option('--allow-host <name>', 'another host name of this server; can be repeated', repeated)
     .option('--public-health', 'health and metrics need no token')
     .addOption(metricsPrefixOption())
+    .addOption(
+      new Option('--tables <names>', 'show your own job tables on Postgres too')
+        .env('MILLRACE_TABLES')
+        .argParser(tableNames),
+    )
+    .addOption(
+      new Option('--tables-url <url>', 'the database of --tables (default: that of --engine)').env(
+        'MILLRACE_TABLES_URL',
+      ),
+    )
+}
+
+function watchedTables({ engine, tables, tablesUrl }: ServingFlags): WatchedTables | null {
+  if (tables !== undefined) return { names: tables, url: tablesUrl ?? engine, environment: process.env }
+  if (tablesUrl === undefined) return null
+  throw new OptionError('--tables-url is the database of job tables; name them with --tables')
 }
 
 const TOKEN = /^(?<role>[a-z]+)(?:\/(?<who>[^:]+))?:(?<token>\S+)$/
@@ -243,7 +262,7 @@ async function openPages(
   const opened: Record<string, RouteTable> = {}
   for (const [name, load] of Object.entries(pages)) {
     if (Object.hasOwn(known, name)) continue
-    const page = await (await load()).openPage({ engine: flags.engine, mill, clock, log })
+    const page = await (await load()).openPage({ engine: flags.engine, mill, clock, log, tables: watchedTables(flags) })
     if (page === null) continue
     ends.push(() => page.close())
     opened[name] = page.routes

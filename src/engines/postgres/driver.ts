@@ -65,7 +65,8 @@ export interface PgConnection {
 }
 
 interface PgModule {
-  createPool(connection: PgConnection, max: number): PgPool
+  /** An idle connection is closed after `idleMs`; 0 keeps it. Default: 30 s. */
+  createPool(connection: PgConnection, max: number, idleMs?: number): PgPool
   createClient(connection: PgConnection): PgClient & { connect(): Promise<unknown> }
 }
 
@@ -98,8 +99,8 @@ export async function loadPg(): Promise<PgModule> {
     return servers.count === 1 ? client : primaryClient(client, servers)
   }
   return {
-    createPool: (connection, max) => {
-      const settings = { ...configOf(connection), max, idleTimeoutMillis: 30_000, Client: clientOf(connection) }
+    createPool: (connection, max, idleTimeoutMillis = 30_000) => {
+      const settings = { ...configOf(connection), max, idleTimeoutMillis, Client: clientOf(connection) }
       const pool = new pg.Pool(settings) as unknown as PgPool
       const { servers } = connection
       if (servers.count === 1) return pool

@@ -18,7 +18,11 @@ interface ManualAction {
  * Records a manual action in the audit, or in the log when the engine has no audit. The action is already done: a failure
  * to record it is logged, and must not become an error that invites the caller to repeat it.
  */
-export async function audited({ mill, log }: AdminContext, { who }: Caller, manual: ManualAction): Promise<void> {
+export async function audited(
+  { mill, log }: Pick<AdminContext, 'mill' | 'log'>,
+  { who }: Caller,
+  manual: ManualAction,
+): Promise<void> {
   const { reason = manual.action, ...facts } = manual
   const line = { who, action: manual.action, job_id: manual.jobId, job_type: manual.type, subject: manual.subject }
   if (mill.engine.deadLetters === undefined) return log.info('A manual action', line)
