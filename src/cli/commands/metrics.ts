@@ -5,12 +5,14 @@ import { OptionError } from '../../errors.ts'
 import { HOST_DEFAULT, listenOn } from '../../http/server.ts'
 import { errorText } from '../../job/error-record.ts'
 import { omitUndefined } from '../../job/known-options.ts'
+import type { HealthAnswer } from '../../observe/health.ts'
 import { metricsPrefixOption, portNumber } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { type Serve, serveNothing } from './serve.ts'
 
 export interface MetricsFlags {
   readonly metricsPort?: number
+  readonly metricsHost?: string
   readonly metricsPrefix?: string
 }
 
@@ -18,34 +20,45 @@ export function addMetricsOptions(command: Command): Command {
   return command
     .option(
       '--metrics-port <n>',
-      `serve /metrics and /health on this port of ${HOST_DEFAULT}; 0 takes any free one (default: off)`,
+      'serve /metrics and /health, /health/live and /health/ready on this port; 0 takes any free one (default: off)',
       portNumber,
+    )
+    .option(
+      '--metrics-host <address>',
+      `the address for --metrics-port, such as 0.0.0.0 in a container; callers need no token (default: ${HOST_DEFAULT})`,
     )
     .addOption(metricsPrefixOption())
 }
 
-export function serveMetrics({ clock, extensions }: Cli, { metricsPort, metricsPrefix }: MetricsFlags): Serve {
+export function serveMetrics(
+  { clock, extensions }: Cli,
+  { metricsPort, metricsHost, metricsPrefix }: MetricsFlags,
+): Serve {
   if (metricsPort === undefined) {
+    if (metricsHost !== undefined) throw new OptionError('--metrics-host says where --metrics-port listens; add it')
     if (metricsPrefix !== undefined) throw new OptionError('--metrics-prefix names metrics; add --metrics-port')
     return serveNothing
   }
   return async (mill, _jobs, log) => {
-    const [{ attachMetrics, checkHealth }, { workersOf }, { serving }] = await Promise.all([
-      import('../../observe/index.ts'),
-      import('../../observe/health.ts'),
-      extensions.serving(),
-    ])
+    const [{ attachMetrics, checkHealth }, { workersOf }, { ALIVE, pingEngine, readinessOf }, { serving }] =
+      await Promise.all([
+        import('../../observe/index.ts'),
+        import('../../observe/health.ts'),
+        import('../../observe/readiness.ts'),
+        extensions.serving(),
+      ])
     const instruments = serving.instruments(mill, clock)
     const metrics = await attachMetrics(mill, { clock, instruments, ...omitUndefined({ prefix: metricsPrefix }) })
     const answers: Answers = {
       '/metrics': async () => ({ status: 200, type: metrics.contentType, text: await metrics.collectMetrics() }),
       '/health': async () => {
         const health = await checkHealth(mill, { ...workersOf(mill.engine, clock), clock })
-        const status = health.status === 'unhealthy' ? 503 : 200
-        return { status, type: 'application/json', text: JSON.stringify(health) }
+        return json({ httpStatus: health.status === 'unhealthy' ? 503 : 200, body: health })
       },
+      '/health/live': async () => json(ALIVE),
+      '/health/ready': async () => json(readinessOf(await pingEngine(mill.engine, clock))),
     }
-    const listening = await listenOn(listenerOf(answers), { port: metricsPort, host: HOST_DEFAULT })
+    const listening = await listenOn(listenerOf(answers), { port: metricsPort, host: metricsHost ?? HOST_DEFAULT })
     log.info('Metrics are served', { url: `${listening.url}/metrics` })
     return {
       async close() {
@@ -60,6 +73,10 @@ interface Answer {
   readonly status: number
   readonly type: string
   readonly text: string
+}
+
+function json({ httpStatus, body }: HealthAnswer): Answer {
+  return { status: httpStatus, type: 'application/json', text: JSON.stringify(body) }
 }
 
 type Answers = Readonly<Record<string, () => Promise<Answer>>>
