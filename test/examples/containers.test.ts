@@ -7,7 +7,9 @@ import { z } from 'zod'
 import { PORT_DEFAULT } from '../../src/http/server.ts'
 import { parseDurationMs } from '../../src/time/duration.ts'
 import { runCli } from '../cli/in-process.ts'
+import { jsonLines } from '../cli/run.ts'
 import { postgresServer, schemaUrl } from '../servers/postgres.ts'
+import { startRedis } from '../servers/redis.ts'
 import {
   dockerfile,
   documentsOf,
@@ -155,4 +157,26 @@ test('the commands of the compose file migrate, work and serve on Postgres, and 
   assert.deepEqual({ code, state }, { code: 0, state: 'completed' })
   serve.running.child.kill('SIGTERM')
   assert.equal((await serve.running.ended).code, 0)
+})
+
+test('the Redis of the compose file has nothing that the doctor complains about', async (t) => {
+  const [program, ...words] = service('redis').command ?? []
+  assert.equal(program, 'redis-server')
+  const settings = Object.fromEntries(
+    words
+      .join(' ')
+      .split('--')
+      .filter((one) => one !== '')
+      .map((one) => one.trim().split(' ')),
+  )
+  const redis = await startRedis({ settings })
+  t.after(() => redis.end())
+  const { code, out } = await runCli(['doctor', '--json', '--engine', redis.url])
+  assert.equal(code, 0, out)
+  const findings = jsonLines(out).filter(({ subject }) => /durability|eviction|memory/.test(String(subject)))
+  assert.deepEqual(
+    findings.filter(({ severity }) => severity !== 'ok'),
+    [],
+  )
+  assert.ok(findings.length >= 3, out)
 })

@@ -60,7 +60,8 @@ function extensionFolder(): string | null {
   return existsSync(CACHE) ? CACHE : null
 }
 
-function pythonWithPip(): string | null {
+/** Also where only Debian can bring pip. Null where there is none. */
+export function pythonWithPip(): string | null {
   const hasPip = (python: string): boolean => {
     try {
       execFileSync(python, ['-m', 'pip', '--version'], { stdio: 'ignore' })
