@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Mill, open } from '../../src/index.ts'
 import { seededRandom } from '../../src/testing/open-for-test.ts'
-import { startKafka } from '../servers/kafka.ts'
+import { type OwnKafka, startKafka } from '../servers/kafka.ts'
 import { Crew } from './crew.ts'
 import { machineMs } from './history.ts'
 import { chaosJob } from './job.ts'
@@ -32,6 +32,9 @@ export interface KafkaChaosOptions {
   readonly seed: number
 }
 
+/** One broker, or several of which one after the other is taken away. */
+export type StruckKafka = Pick<OwnKafka, 'url' | 'stop' | 'kill' | 'start' | 'end'>
+
 export interface KafkaChaosReport extends KafkaVerdict {
   readonly kills: number
   readonly pauses: number
@@ -47,10 +50,10 @@ const SESSION_MS = 3_000
 const PAUSE_MS = 5_000
 const BATCH = 250
 
-export async function runKafkaChaos(options: KafkaChaosOptions): Promise<KafkaChaosReport> {
+export async function runKafkaChaos(options: KafkaChaosOptions, given?: StruckKafka): Promise<KafkaChaosReport> {
   const random = seededRandom(options.seed)
   const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'))
-  const server = await startKafka()
+  const server = given ?? (await startKafka())
   const session = `session=${SESSION_MS}&heartbeat=300&drain=3000`
   const patient = `${server.url}?group=chaos&partitions=${options.partitions}&${session}`
   const url = `${patient}&timeout=3000`
@@ -166,6 +169,13 @@ async function finish(mill: Mill, finishMs: number): Promise<readonly string[]> 
   return [`records were left at the end: ${rest}`]
 }
 
+/** Prints it, and fails the process if a guarantee was broken. */
+export function printKafkaReport(report: KafkaChaosReport): void {
+  const [violations, unprovoked] = [report.violations.slice(0, 20), report.unprovoked.slice(0, 20)]
+  console.log(JSON.stringify({ ...report, violations, unprovoked }, null, 2))
+  process.exitCode = report.violations.length + report.unprovoked.length === 0 ? 0 : 1
+}
+
 if (import.meta.main) {
   const seed = Number(process.env.CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 31))
   console.log(`seed ${seed}`)
@@ -175,7 +185,5 @@ if (import.meta.main) {
     restarts: ['stop', 'kill'],
     seed,
   })
-  const [violations, unprovoked] = [report.violations.slice(0, 20), report.unprovoked.slice(0, 20)]
-  console.log(JSON.stringify({ ...report, violations, unprovoked }, null, 2))
-  process.exitCode = report.violations.length + report.unprovoked.length === 0 ? 0 : 1
+  printKafkaReport(report)
 }

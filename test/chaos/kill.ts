@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type JobView, type Mill, open } from '../../src/index.ts'
 import { seededRandom } from '../../src/testing/open-for-test.ts'
 import { Crew } from './crew.ts'
-import { judge, type Verdict } from './history.ts'
+import { judge, type Line, machineMs, type Verdict } from './history.ts'
 import { chaosJob } from './job.ts'
 
 export interface ChaosOptions {
@@ -23,11 +23,19 @@ export interface ChaosOptions {
   /** How long the survivors may take. */
   readonly finishMs: number
   readonly seed: number
+  /** How many of the jobs are enqueued one by one during the chaos; default: none, all are there before it. */
+  readonly trickle?: number
   /** What else happens, evenly spread over the chaos: a server is restarted, a wire is cut. */
   readonly disasters?: readonly (() => Promise<void>)[]
 }
 
 export interface ChaosReport extends Verdict {
+  /** When each job was acknowledged, by the machine's clock. */
+  readonly acknowledged: ReadonlyMap<string, number>
+  /** Enqueues that failed: whether the jobs are there is unknown. */
+  readonly unacknowledged: number
+  /** What the workers wrote down. */
+  readonly lines: readonly Line[]
   readonly kills: number
   readonly pauses: number
   readonly disasters: number
@@ -48,17 +56,22 @@ export async function runKillChaos(options: ChaosOptions): Promise<ChaosReport> 
   try {
     // Only when all are ready: where processes start slowly, the first ones would have done most of it before the first blow.
     await crew.start()
-    const ids = await fillBacklog(mill, options, random)
-    const [strikes, disasters] = await Promise.all([
+    const acknowledged = new Map<string, number>()
+    await fillBacklog(mill, options, random, acknowledged)
+    const [strikes, disasters, unacknowledged] = await Promise.all([
       strike(crew, options.chaosMs, random),
       befall(options.disasters ?? [], options.chaosMs),
+      trickle(mill, options, seededRandom(options.seed + 1), acknowledged),
     ])
     crew.mend()
     await finish(mill, options.finishMs)
     await crew.stop()
-    const verdict = judge(ids, await readJobs(mill, ids), crew.lines())
+    const lines = crew.lines()
+    const ids = [...acknowledged.keys()]
+    const verdict = judge(ids, await readJobs(mill, ids), lines)
     const violations = [...verdict.violations, ...crew.crashes]
-    return { ...verdict, violations, ...strikes, disasters, seconds: (performance.now() - startedAtMs) / 1_000 }
+    const seconds = (performance.now() - startedAtMs) / 1_000
+    return { ...verdict, violations, ...strikes, disasters, acknowledged, unacknowledged, lines, seconds }
   } finally {
     crew.kill()
     await mill.close()
@@ -66,13 +79,42 @@ export async function runKillChaos(options: ChaosOptions): Promise<ChaosReport> 
   }
 }
 
-async function fillBacklog(mill: Mill, { jobs, jobMsMax }: ChaosOptions, random: () => number): Promise<string[]> {
-  const ids: string[] = []
-  for (let left = jobs; left > 0; left -= 1_000) {
+async function fillBacklog(
+  mill: Mill,
+  { jobs, jobMsMax, trickle: later = 0 }: ChaosOptions,
+  random: () => number,
+  acknowledged: Map<string, number>,
+): Promise<void> {
+  for (let left = jobs - later; left > 0; left -= 1_000) {
     const payloads = Array.from({ length: Math.min(left, 1_000) }, () => ({ ms: Math.round(random() * jobMsMax) }))
-    for (const receipt of await mill.enqueueMany(chaosJob, payloads)) ids.push(receipt.id)
+    for (const { id } of await mill.enqueueMany(chaosJob, payloads)) acknowledged.set(id, machineMs())
   }
-  return ids
+}
+
+/** Evenly spread over the chaos, some at a time. Returns how many were not acknowledged. */
+async function trickle(
+  mill: Mill,
+  { trickle: jobs = 0, jobMsMax, chaosMs }: ChaosOptions,
+  random: () => number,
+  acknowledged: Map<string, number>,
+): Promise<number> {
+  let unacknowledged = 0
+  const enqueue = async (): Promise<void> => {
+    try {
+      const { id } = await mill.enqueue(chaosJob, { ms: Math.round(random() * jobMsMax) })
+      acknowledged.set(id, machineMs())
+    } catch {
+      unacknowledged += 1
+    }
+  }
+  const under = new Set<Promise<void>>()
+  for (let index = 0; index < jobs; index += 1) {
+    const one = enqueue().finally(() => under.delete(one))
+    under.add(one)
+    await sleep(chaosMs / jobs)
+  }
+  await Promise.all(under)
+  return unacknowledged
 }
 
 async function strike(crew: Crew, chaosMs: number, random: () => number): Promise<{ kills: number; pauses: number }> {
@@ -121,6 +163,18 @@ async function readJobs(mill: Mill, ids: readonly string[]): Promise<Map<string,
   return jobs
 }
 
+/** Without what is long. */
+export function summaryOf<Report extends ChaosReport>({ lines: _, acknowledged, violations, ...report }: Report) {
+  return { ...report, acknowledged: acknowledged.size, violations: violations.length }
+}
+
+/** Prints it, and fails the process if a guarantee was broken. */
+export function printReport(report: ChaosReport): void {
+  console.log(JSON.stringify(summaryOf(report), null, 2))
+  for (const violation of report.violations.slice(0, 20)) console.log(violation)
+  process.exitCode = report.violations.length === 0 ? 0 : 1
+}
+
 if (import.meta.main) {
   const seed = Number(process.env.CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 31))
   const file = join(mkdtempSync(join(tmpdir(), 'millrace-chaos-db-')), 'chaos.db')
@@ -135,6 +189,5 @@ if (import.meta.main) {
     finishMs: 120_000,
     seed,
   })
-  console.log(JSON.stringify({ ...report, violations: report.violations.slice(0, 20) }, null, 2))
-  process.exitCode = report.violations.length === 0 ? 0 : 1
+  printReport(report)
 }

@@ -5,7 +5,7 @@
 import { migrate } from '../../src/engines/postgres/module.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { schemaUrl, startPostgres } from '../servers/postgres.ts'
-import { type ChaosOptions, type ChaosReport, runKillChaos } from './kill.ts'
+import { type ChaosOptions, type ChaosReport, printReport, runKillChaos } from './kill.ts'
 
 const RESTARTS = ['restart', 'crash', 'restart'] as const
 /** Not told to trust the cache of the machine, as the tests do. */
@@ -45,6 +45,5 @@ if (import.meta.main) {
     finishMs: 120_000,
     seed,
   })
-  console.log(JSON.stringify({ ...report, violations: report.violations.slice(0, 20) }, null, 2))
-  process.exitCode = report.violations.length === 0 ? 0 : 1
+  printReport(report)
 }

@@ -7,7 +7,7 @@
  * clients are; so there it is only restarted in an orderly way, which writes everything first.
  */
 import { prefixUrl, startRedis } from '../servers/redis.ts'
-import { type ChaosOptions, type ChaosReport, runKillChaos } from './kill.ts'
+import { type ChaosOptions, type ChaosReport, printReport, runKillChaos } from './kill.ts'
 
 export type Fsync = 'always' | 'everysec'
 
@@ -55,6 +55,5 @@ if (import.meta.main) {
     finishMs: 120_000,
     seed,
   })
-  console.log(JSON.stringify({ ...report, violations: report.violations.slice(0, 20) }, null, 2))
-  process.exitCode = report.violations.length === 0 ? 0 : 1
+  printReport(report)
 }

@@ -1,6 +1,7 @@
 /** One Kafka broker (KRaft, one node) as a process: its jars, its storage, its start and its end. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -132,15 +133,24 @@ export function emptyStorage(place: BrokerPlace): void {
     })
     const copy = mkdtempSync(join(CACHE, 'format-'))
     cpSync(data, copy, { recursive: true })
+    rmSync(data, { recursive: true, force: true })
     try {
       renameSync(copy, FORMATTED)
     } catch {
       // Another process was quicker; its copy is as good.
       rmSync(copy, { recursive: true, force: true })
     }
-    return
   }
   cpSync(FORMATTED, data, { recursive: true })
+  const id = place.settings.find((line) => line.startsWith('node.id='))
+  if (id !== undefined) renumber(join(data, 'meta.properties'), id)
+}
+
+/** For one of several brokers: each has a number and a folder of its own. */
+function renumber(file: string, id: string): void {
+  const directory = `directory.id=${randomBytes(16).toString('base64url').replace(/^-/, 'A')}`
+  const text = readFileSync(file, 'utf8')
+  writeFileSync(file, text.replace(/^node\.id=.*$/m, id).replace(/^directory\.id=.*$/m, directory))
 }
 
 const LOGGING = [

@@ -2,13 +2,24 @@
  * Runs one Postgres for the process that started this one, and ends it and removes its data when that process is gone,
  * however it went: the standard input then closes.
  *
- * Arguments are settings of the server that go before those of the tests, such as `fsync=on`.
+ * Arguments are settings of the server that go before those of the tests, such as `fsync=on`, or `standby-of=<data>`, the
+ * folder that another keeper has named: then it is a standby that follows that server.
  *
- * Lines on standard input: `restart` stops it in an orderly way and starts it again, `crash` without a goodbye. Each is
- * answered by a line on standard output that begins with `ready`.
+ * Lines on standard input: `restart` stops it in an orderly way and starts it again, `crash` without a goodbye, and `kill`
+ * ends it for good. Each is answered by a line on standard output that begins with `ready`, with the port and
+ * the folder of the data.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { appendFileSync, chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -41,6 +52,9 @@ function reachable(installed: Binaries): Binaries {
   }
 }
 
+const STANDBY_OF = 'standby-of='
+const primary = process.argv.find((argument) => argument.startsWith(STANDBY_OF))?.slice(STANDBY_OF.length)
+
 /**
  * No fsync: what the tests crash is processes and the server, and the pages stay in the memory of the machine. Nothing
  * here shows what a power cut leaves.
@@ -54,7 +68,7 @@ const SETTINGS = [
   'unix_socket_directories=',
   'log_min_messages=fatal',
   // Of two lines for one setting the last one holds.
-  ...process.argv.slice(2),
+  ...process.argv.slice(2).filter((argument) => !argument.startsWith(STANDBY_OF)),
 ]
 
 function initialise(): void {
@@ -64,7 +78,11 @@ function initialise(): void {
     stdio: 'ignore',
   })
   // A role by this name needs its password; all others are let in.
-  const rules = ['host all guarded 127.0.0.1/32 scram-sha-256', 'host all all 127.0.0.1/32 trust']
+  const rules = [
+    'host all guarded 127.0.0.1/32 scram-sha-256',
+    'host all all 127.0.0.1/32 trust',
+    'host replication all 127.0.0.1/32 trust',
+  ]
   // With TLS, one by this name shows a certificate.
   if (SETTINGS.includes('ssl=on')) rules.unshift('hostssl all worker 127.0.0.1/32 cert')
   writeFileSync(join(data, 'pg_hba.conf'), `${rules.join('\n')}\n`)
@@ -72,6 +90,31 @@ function initialise(): void {
     join(data, 'postgresql.conf'),
     `${SETTINGS.map((line) => line.replace(/=(.*)/, " = '$1'")).join('\n')}\n`,
   )
+}
+
+/** The other server has checkpointed and takes no backup of its own meanwhile: its files, and its log from there on. */
+async function follow(of: string): Promise<void> {
+  const { default: pg } = await import('pg')
+  const [, , , port] = readFileSync(join(of, 'postmaster.pid'), 'utf8').split('\n')
+  const client = new pg.Client({ host: '127.0.0.1', port: Number(port), user: 'postgres', database: 'postgres' })
+  await client.connect()
+  try {
+    await client.query(`select pg_backup_start('standby', true)`)
+    // Files come and go while they are copied, and the log replays what changed in them.
+    execFileSync('sh', ['-c', 'cp -a "$0" "$1" 2>/dev/null || true', of, data], { cwd: folder })
+    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)')
+    rmSync(join(data, 'postmaster.pid'))
+    writeFileSync(join(data, 'backup_label'), rows[0]?.labelfile ?? '')
+    writeFileSync(join(data, 'standby.signal'), '')
+    appendFileSync(
+      join(data, 'postgresql.conf'),
+      // Once promoted it has no standby of its own, and must not wait for one.
+      `primary_conninfo = 'host=127.0.0.1 port=${port} user=postgres application_name=standby'\nsynchronous_standby_names = ''\n`,
+    )
+  } finally {
+    await client.end()
+  }
+  if (isRoot) execFileSync('chown', ['-R', `${NOBODY}:${NOBODY}`, data])
 }
 
 async function start(port: number): Promise<ChildProcess> {
@@ -86,7 +129,7 @@ async function start(port: number): Promise<ChildProcess> {
     createInterface({ input: server.stderr }).on('line', (line) => {
       said.push(line)
       if (said.length > 50) said.shift()
-      if (line.includes('ready to accept connections')) resolve()
+      if (/ready to accept (?:read-only )?connections/.test(line)) resolve()
     })
   })
   return server
@@ -97,6 +140,21 @@ function ended(server: ChildProcess): Promise<void> {
   return new Promise((resolve) => server.once('exit', () => resolve()))
 }
 
+/** With its backends, as when the machine is gone: they would live on until they notice, and answer nobody. */
+async function kill(server: ChildProcess): Promise<void> {
+  const file = `/proc/${server.pid}/task/${server.pid}/children`
+  const backends = existsSync(file) ? readFileSync(file, 'utf8').split(' ').filter(Boolean).map(Number) : []
+  server.kill('SIGKILL')
+  for (const backend of backends) {
+    try {
+      process.kill(backend, 'SIGKILL')
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  await ended(server)
+}
+
 async function stop(server: ChildProcess, signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
   server.kill(signal)
   await ended(server)
@@ -104,15 +162,18 @@ async function stop(server: ChildProcess, signal: 'SIGINT' | 'SIGQUIT'): Promise
 
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})
-initialise()
+if (primary === undefined) initialise()
+else await follow(primary)
 let [server, port] = await onFreePort(start)
-process.stdout.write(`ready ${port}\n`)
+const answer = (): boolean => process.stdout.write(`ready ${port} ${data}\n`)
+answer()
 
 for await (const line of createInterface({ input: process.stdin })) {
-  if (line !== 'restart' && line !== 'crash') continue
-  await stop(server, line === 'restart' ? 'SIGINT' : 'SIGQUIT')
-  server = await start(port)
-  process.stdout.write(`ready ${port}\n`)
+  if (!['restart', 'crash', 'kill'].includes(line)) continue
+  if (line === 'kill') await kill(server)
+  else await stop(server, line === 'restart' ? 'SIGINT' : 'SIGQUIT')
+  if (line !== 'kill') server = await start(port)
+  answer()
 }
 await stop(server, 'SIGQUIT')
 rmSync(folder, { recursive: true, force: true })

@@ -36,8 +36,15 @@ async function startServer(): Promise<PostgresServer> {
   return given === undefined || given === '' ? startPostgres() : { url: given, restart: null, stop: async () => {} }
 }
 
+export interface OwnPostgres extends PostgresServer {
+  /** The folder of its data. A server that is started with the setting `standby-of=<data>` follows this one. */
+  readonly data: string
+  /** Ends it without a goodbye and for good, as if its machine were gone. */
+  kill(): Promise<void>
+}
+
 /** A server of its own, for tests that restart it or need other `settings`. */
-export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+export async function startPostgres(settings: readonly string[] = []): Promise<OwnPostgres> {
   const keeper = spawn(process.execPath, [KEEPER, ...settings], { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface({ input: keeper.stdout })
   const ready = (): Promise<string> =>
@@ -49,19 +56,22 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
         resolve(line)
       })
     })
-  const port = (await ready()).split(' ')[1]
+  const [, port, data = ''] = (await ready()).split(' ')
   // It must not keep the tests alive; it goes when they do.
   keeper.unref()
   for (const stream of [keeper.stdin, keeper.stdout])
     if ('unref' in stream && typeof stream.unref === 'function') stream.unref()
+  const tell = async (command: 'restart' | 'crash' | 'kill'): Promise<void> => {
+    const answered = ready()
+    keeper.stdin.write(`${command}\n`)
+    const alive = setInterval(() => {}, 1_000)
+    await answered.finally(() => clearInterval(alive))
+  }
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    async restart(how) {
-      const again = ready()
-      keeper.stdin.write(`${how}\n`)
-      const alive = setInterval(() => {}, 1_000)
-      await again.finally(() => clearInterval(alive))
-    },
+    data,
+    restart: tell,
+    kill: () => tell('kill'),
     async stop() {
       keeper.ref()
       const gone = new Promise((resolve) => keeper.once('exit', resolve))

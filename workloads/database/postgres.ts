@@ -11,6 +11,7 @@ import {
 import { isConflict, isConnectionFault, toEngineError } from '../../src/engines/postgres/faults.ts'
 import { quote } from '../../src/engines/postgres/names.ts'
 import { parseUrl } from '../../src/engines/postgres/options.ts'
+import { Servers } from '../../src/engines/postgres/servers.ts'
 import { EngineError, isMillraceError } from '../../src/errors.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type {
@@ -56,11 +57,11 @@ interface PoolOptions {
 
 /** A pool of a mill's URL, for statements on tables that are not the engine's. */
 export async function openPool(url: string, { name, max, usesIndexes = false }: PoolOptions): Promise<PostgresPool> {
-  const { connectionString, channelBinding, schema, pooled, answerMs, pool: size, prepare } = parseUrl(url)
+  const { servers, channelBinding, schema, pooled, answerMs, pool: size, prepare } = parseUrl(url)
   const { createPool } = await loadPg()
   const pool = createPool(
     {
-      connectionString,
+      servers: new Servers(servers),
       channelBinding,
       application_name: name,
       connectionTimeoutMillis: CONNECT_MS,
@@ -76,7 +77,7 @@ export async function openPool(url: string, { name, max, usesIndexes = false }: 
   pool.on('connect', (client) => void client.on('error', () => {}))
   // Only with our settings, which a pooler does not keep and options in the URL replace: otherwise a plan made for a small
   // table would stay when it has grown.
-  const hasOurs = !pooled && URL.parse(connectionString)?.searchParams.has('options') !== true
+  const hasOurs = !pooled && servers.every((server) => !new URL(server).searchParams.has('options'))
   return { pool, schema, answerMs, prepare: prepare && usesIndexes && hasOurs }
 }
 

@@ -39,16 +39,26 @@ export function serveMetrics(
     if (metricsPrefix !== undefined) throw new OptionError('--metrics-prefix names metrics; add --metrics-port')
     return serveNothing
   }
-  return async (mill, _jobs, log) => {
-    const [{ attachMetrics, checkHealth }, { workersOf }, { ALIVE, pingEngine, readinessOf }, { serving }] =
-      await Promise.all([
-        import('../../observe/index.ts'),
-        import('../../observe/health.ts'),
-        import('../../observe/readiness.ts'),
-        extensions.serving(),
-      ])
-    const instruments = serving.instruments(mill, clock)
-    const metrics = await attachMetrics(mill, { clock, instruments, ...omitUndefined({ prefix: metricsPrefix }) })
+  return async (first, { log, others = [], worked, watched = null, instruments = [] }) => {
+    const [
+      { attachMetrics, checkHealth },
+      { workersOf },
+      { joinMills },
+      { ALIVE, pingEngine, readinessOf },
+      { serving },
+    ] = await Promise.all([
+      import('../../observe/index.ts'),
+      import('../../observe/health.ts'),
+      import('../../observe/joined-mills.ts'),
+      import('../../observe/readiness.ts'),
+      extensions.serving(),
+    ])
+    const mill = joinMills([first, ...others], worked)
+    const observing = await serving.observe({ mill, broker: null, watched, clock, log })
+    const metrics = await attachMetrics(mill, {
+      ...{ clock, instruments: [...observing.instruments, ...instruments] },
+      ...omitUndefined({ prefix: metricsPrefix }),
+    })
     const answers: Answers = {
       '/metrics': async () => ({ status: 200, type: metrics.contentType, text: await metrics.collectMetrics() }),
       '/health': async () => {

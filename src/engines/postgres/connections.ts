@@ -3,6 +3,7 @@ import { systemClock } from '../../time/clock.ts'
 import { type Source, sourceOfClient } from './database.ts'
 import { loadPg, type PgClient, type PgConnection, type PgPool, type PgPoolClient } from './driver.ts'
 import type { PostgresAddress } from './options.ts'
+import { Servers } from './servers.ts'
 import type { ListenConnection } from './wakeups.ts'
 
 /** Where an engine gets its connections from: an address, or a pool or client of the user. */
@@ -41,21 +42,22 @@ export async function connectionsOf(handle: Handle): Promise<Connections> {
   const sockets = new Sockets()
   const pool = pg.createPool({ ...connection, stream: sockets.create }, address.pool)
   const { acquire } = ofPool(pool).source
+  const listen = async (): Promise<ListenConnection> => {
+    const socket = new Sockets()
+    const client = pg.createClient({ ...connection, stream: socket.create })
+    client.on('error', () => {})
+    await client.connect()
+    return { client, close: () => socket.ended(client.end()) }
+  }
   return {
     source: { acquire, close: () => sockets.ended(pool.end()) },
-    async listen() {
-      const socket = new Sockets()
-      const client = pg.createClient({ ...connection, stream: socket.create })
-      client.on('error', () => {})
-      await client.connect()
-      return { client, close: () => socket.ended(client.end()) }
-    },
+    listen: () => connection.servers.reach(listen),
   }
 }
 
-function connectionOf({ connectionString, pooled, answerMs, channelBinding }: PostgresAddress): PgConnection {
+function connectionOf({ servers, pooled, answerMs, channelBinding }: PostgresAddress): PgConnection {
   return {
-    connectionString,
+    servers: new Servers(servers),
     application_name: 'millrace',
     channelBinding,
     connectionTimeoutMillis: Math.min(CONNECT_MS, answerMs),

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import { EngineError } from '../../errors.ts'
 import type { ChannelBinding } from './options.ts'
+import { primaryClient, type Servers } from './servers.ts'
 
 export interface PgQuery {
   readonly text: string
@@ -51,7 +52,7 @@ export interface PgPool {
 
 /** Settings of our own connections. */
 export interface PgConnection {
-  readonly connectionString: string
+  readonly servers: Servers
   readonly application_name: string
   readonly connectionTimeoutMillis: number
   readonly keepAlive: true
@@ -87,15 +88,26 @@ export async function loadPg(): Promise<PgModule> {
       })
     }
   }
-  const configOf = ({ channelBinding, ...connection }: PgConnection) => ({
+  const configOf = ({ channelBinding, servers, ...connection }: PgConnection) => ({
     ...connection,
+    connectionString: servers.current,
     enableChannelBinding: channelBinding !== 'disable',
   })
-  const clientOf = ({ channelBinding }: PgConnection) => (channelBinding === 'require' ? BindingClient : pg.Client)
+  const clientOf = ({ channelBinding, servers }: PgConnection): typeof pg.Client => {
+    const client = channelBinding === 'require' ? BindingClient : pg.Client
+    return servers.count === 1 ? client : primaryClient(client, servers)
+  }
   return {
     createPool: (connection, max) => {
       const settings = { ...configOf(connection), max, idleTimeoutMillis: 30_000, Client: clientOf(connection) }
-      return new pg.Pool(settings) as unknown as PgPool
+      const pool = new pg.Pool(settings) as unknown as PgPool
+      const { servers } = connection
+      if (servers.count === 1) return pool
+      const connect = pool.connect.bind(pool)
+      // With a callback it is the driver's own call, for a query without a client.
+      return Object.assign(pool, {
+        connect: (...callback: []) => (callback.length === 0 ? servers.reach(connect) : connect(...callback)),
+      })
     },
     createClient: (connection) =>
       new (clientOf(connection))(configOf(connection)) as unknown as ReturnType<PgModule['createClient']>,

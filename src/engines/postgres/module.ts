@@ -8,7 +8,7 @@ import { CAPABILITIES, PostgresEngine } from './engine.ts'
 import { toEngineError } from './faults.ts'
 import { applyMigrations, planMigrationsOf } from './migrate.ts'
 import { namesIn } from './names.ts'
-import { parseUrl } from './options.ts'
+import { parseUrl, withParameters } from './options.ts'
 
 /** `postgres://user:password@host:5432/database?schema=public`. */
 export async function connect(url: string, settings: EngineSettings): Promise<Engine> {
@@ -21,11 +21,7 @@ const RENEW_MS = 5_000
 
 /** The renewal thread sends one statement at a time and needs no LISTEN. */
 export function threadUrlOf(text: string, answerMs: number): string {
-  const url = new URL(text)
-  url.searchParams.set('pool', '1')
-  url.searchParams.set('listen', 'false')
-  url.searchParams.set('timeout', String(Math.min(answerMs, RENEW_MS)))
-  return url.href
+  return withParameters(text, { pool: '1', listen: 'false', timeout: String(Math.min(answerMs, RENEW_MS)) })
 }
 
 export function connectHandle(handle: object, settings: EngineSettings): Promise<Engine> | null {

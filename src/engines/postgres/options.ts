@@ -19,8 +19,8 @@ export interface PostgresOptions {
 }
 
 export interface PostgresAddress extends Required<PostgresOptions> {
-  /** For the driver, without Millrace's parameters. */
-  readonly connectionString: string
+  /** For the driver, without Millrace's parameters: one for each server of which one is the primary. */
+  readonly servers: readonly string[]
   /** A role that the next migration grants the rights of a worker. */
   readonly grant: string | null
   /** Whether a transaction pooler is in between, which accepts no startup parameters. */
@@ -55,10 +55,11 @@ const DRIVERS = new Set(
 
 /** `postgres://…?schema=…`. Known parameters of the driver, such as `sslmode`, are passed on. Others are refused. */
 export function parseUrl(text: string): PostgresAddress {
-  const url = URL.parse(text)
   const refuse = (why: string): never => {
     throw new EngineError('ERR_ENGINE_URL', `'${redactUrl(text)}' ${why}; ${FORM}`)
   }
+  const { first, hosts } = splitHosts(text)
+  const url = URL.parse(first)
   if (url === null) return refuse('is not a URL')
   if (url.hostname === '' && url.pathname === '') refuse('names no server')
   const given = new Map(OWN.map((name) => [name, url.searchParams.get(name)]))
@@ -68,6 +69,11 @@ export function parseUrl(text: string): PostgresAddress {
     const near = nearest(name, [...OWN, ...DRIVERS])
     refuse(`has an unknown parameter '${name}'${near === null ? '' : `; did you mean '${near}'?`}`)
   }
+  const target = url.searchParams.get('target_session_attrs') ?? 'read-write'
+  if (!['read-write', 'primary', 'any'].includes(target))
+    refuse(`has target_session_attrs=${target}; jobs are written, so it is read-write, primary or any`)
+  if (url.searchParams.get('host')?.includes(',') === true)
+    refuse(`has several hosts in a parameter; write 'postgres://user@first:5432,second:5432/database'`)
   const channelBinding = parseSecurity(url.searchParams, refuse)
   const pooler = given.get('pooler') ?? 'session'
   if (pooler !== 'session' && pooler !== 'transaction') refuse(`has an unknown pooler '${pooler}'`)
@@ -84,7 +90,9 @@ export function parseUrl(text: string): PostgresAddress {
     return value
   }
   return {
-    connectionString: url.href,
+    servers: hosts.map(
+      (host) => URL.parse(withHosts(url.href, host))?.href ?? refuse(`names '${host}', which is not a host`),
+    ),
     schema: given.get('schema') ?? DEFAULTS.schema,
     prepare: flag('prepare'),
     listen: flag('listen'),
@@ -95,6 +103,29 @@ export function parseUrl(text: string): PostgresAddress {
     pooled,
     channelBinding,
   }
+}
+
+const AUTHORITY = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s
+
+/** The hosts of `postgres://user@first:5432,second:5432/database`, and the URL with the first of them alone. */
+function splitHosts(text: string): { readonly first: string; readonly hosts: readonly string[] } {
+  const [, before = '', authority = '', behind = ''] = AUTHORITY.exec(text) ?? []
+  const [host = '', ...others] = authority.split(',')
+  return others.length === 0
+    ? { first: text, hosts: [host] }
+    : { first: before + host + behind, hosts: [host, ...others] }
+}
+
+function withHosts(url: string, hosts: string): string {
+  return url.replace(AUTHORITY, (_, before: string, _host: string, behind: string) => before + hosts + behind)
+}
+
+/** The same servers with other parameters. */
+export function withParameters(text: string, parameters: Readonly<Record<string, string>>): string {
+  const { first, hosts } = splitHosts(text)
+  const url = new URL(first)
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+  return withHosts(url.href, hosts.join(','))
 }
 
 const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']

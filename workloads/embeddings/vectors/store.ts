@@ -1,3 +1,4 @@
+import { withParameters } from '../../../src/engines/postgres/options.ts'
 import { OptionError } from '../../../src/errors.ts'
 import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.ts'
 import { checkListLimit } from '../../../src/job/list-limit.ts'
@@ -84,10 +85,7 @@ export async function openVectorStore(url: string, options: VectorStoreOptions =
 
 /** The same URL with a time limit for maintenance, and one connection. */
 function patient(url: string): string {
-  const address = new URL(url)
-  address.searchParams.set('timeout', String(MAINTENANCE_MS))
-  address.searchParams.set('pool', '1')
-  return address.href
+  return withParameters(url, { timeout: String(MAINTENANCE_MS), pool: '1' })
 }
 
 /** Use `openVectorStore`. */
