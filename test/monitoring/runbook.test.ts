@@ -137,7 +137,7 @@ test('every command of the runbook is accepted and does its work', async (t) => 
       .replaceAll(/\bID\b/g, id)
       .replaceAll(/\bTYPE\b/g, 'mail')
       .replaceAll(/\bCAUSE\b/g, cause)
-    const [, ...args] = wordsOf(filled.replace('BROKER:9092', '127.0.0.1:1'))
+    const [, ...args] = wordsOf(filled.replace('BROKER:9092', '127.0.0.1:1').replace('HOST:6379', '127.0.0.1:1'))
     const isKafka = filled.includes('kafka://')
     const { code, err } = await runCli(isKafka ? args : [...args, '--engine', `sqlite:${copy}`])
     // No broker is there, so the refusal of the connection shows that the command itself was understood.
