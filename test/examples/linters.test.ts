@@ -1,4 +1,4 @@
-/** What others check such files with: hadolint the Dockerfile, and Kubernetes' own schemas the manifests. From PyPI, once. */
+/** What others check such files with: hadolint the Dockerfile, Kubernetes' own schemas the manifests (both from PyPI, once), systemd its unit. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -43,3 +43,11 @@ for (const version of KUBERNETES) {
     assert.equal(`${stdout}${stderr}`.match(/passed for resource/g)?.length, 6)
   })
 }
+
+const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
+
+test('systemd has nothing to say about the unit', { skip: hasSystemd ? false : 'systemd-analyze is missing' }, () => {
+  const unit = join(DEPLOY, 'millrace-worker.service')
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' })
+  assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
+})
