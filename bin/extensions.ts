@@ -1,5 +1,7 @@
+import { ENGINE_DEFAULT } from '../src/cli/cli.ts'
 import type { CliExtensions } from '../src/cli/extensions.ts'
 import { conversations, hook } from '../workloads/conversations/cli/commands.ts'
+import { CONVERSATIONS_ENGINE } from '../workloads/conversations/store/location.ts'
 import { memories } from '../workloads/memories/cli/commands.ts'
 import { webhooks } from '../workloads/webhooks/cli/commands.ts'
 
@@ -7,9 +9,31 @@ import { webhooks } from '../workloads/webhooks/cli/commands.ts'
 export const extensions: CliExtensions = {
   commands: { conversations, hook, memories, webhooks },
   presets: {
-    conversations: () => import('../workloads/conversations/preset.ts'),
-    escrow: () => import('../workloads/escrow/preset.ts'),
-    webhooks: () => import('../workloads/webhooks/preset.ts'),
+    conversations: {
+      summary: 'learns from what you type to a coding assistant (docs/conversations.md)',
+      engineDefault: CONVERSATIONS_ENGINE,
+      load: () => import('../workloads/conversations/preset.ts'),
+    },
+    embeddings: {
+      summary: 'embeds the newest version of each entry (docs/embeddings.md)',
+      engineDefault: ENGINE_DEFAULT,
+      load: () => import('../workloads/embeddings/preset.ts'),
+    },
+    escrow: {
+      summary: 'seven workers on Kafka topics (docs/escrow.md)',
+      engineDefault: null,
+      load: () => import('../workloads/escrow/preset.ts'),
+    },
+    framework: {
+      summary: 'workers for webhooks, embeddings and memories, and your own of the other types (docs/framework.md)',
+      engineDefault: 'redis://127.0.0.1:6379',
+      load: () => import('../workloads/framework/preset.ts'),
+    },
+    webhooks: {
+      summary: 'delivers signed events to the endpoints of your users (docs/webhooks.md)',
+      engineDefault: ENGINE_DEFAULT,
+      load: () => import('../workloads/webhooks/preset.ts'),
+    },
   },
   serving: () => import('../workloads/escrow/serving.ts'),
   pages: { webhooks: () => import('../workloads/webhooks/http/serving.ts') },

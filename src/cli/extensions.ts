@@ -9,11 +9,13 @@ import type { RouteTable } from '../http/index.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import { nearest } from '../job/known-options.ts'
 import type { Alerting } from '../observe/alerts/alerting.ts'
+import type { Alerter } from '../observe/alerts/dead-letter-alerts.ts'
 import type { AlertRule } from '../observe/alerts/rule.ts'
 import type { HealthEndpoint } from '../observe/health.ts'
 import type { JoinedMill } from '../observe/joined-mills.ts'
 import type { LagLimits } from '../observe/lag.ts'
 import type { MakeInstrument } from '../observe/metrics/instrument.ts'
+import type { StatsCollector } from '../observe/stats/stats.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Duration } from '../time/duration.ts'
 import type { WorkerOptions } from '../worker/options.ts'
@@ -23,7 +25,7 @@ export interface CliExtensions {
   /** By name: `millrace <name>`. */
   readonly commands: Readonly<Record<string, ExtensionCommand>>
   /** By the name that `--preset` takes. */
-  readonly presets: Readonly<Record<string, () => Promise<{ readonly preset: Preset }>>>
+  readonly presets: Readonly<Record<string, ListedPreset>>
   /** What serving adds to the endpoints, the scrape and the alerts. */
   readonly serving: () => Promise<{ readonly serving: ServingExtensions }>
   /** Pages of the dashboard, by name: each is there if its workload has something to show on the engine. */
@@ -158,12 +160,19 @@ export interface ServedPage {
   close(): Promise<void>
 }
 
+/** A preset as data, so that help lists it while its code is loaded only to run it. */
+export interface ListedPreset {
+  /** What it runs, in one line. */
+  readonly summary: string
+  /** The engine when neither --engine nor MILLRACE_ENGINE names one. Null: one must be named. */
+  readonly engineDefault: string | null
+  readonly load: () => Promise<{ readonly preset: Preset }>
+}
+
 /** A ready-made set of workers for `millrace start --preset`, and `serve` and `work`. */
 export interface Preset {
-  /** The engine when neither --engine nor MILLRACE_ENGINE names one. */
-  readonly engineDefault?: string
-  /** Which of the options that belong to presets it takes. */
-  readonly takes: readonly ('config' | 'record' | 'instance')[]
+  /** Which of the options that belong to presets it takes, and whether modules with jobs of the user. */
+  readonly takes: readonly ('config' | 'record' | 'instance' | 'jobs')[]
   /** Throws an OptionError when it cannot run on that engine, or when its configuration is wrong. */
   open(options: PresetOptions): Promise<OpenPreset>
 }
@@ -176,6 +185,8 @@ export interface PresetOptions {
   readonly instance: number
   /** Writes a line of --record. */
   readonly record: (deed: Deed) => void
+  /** Jobs with handlers, of the modules that the user named. */
+  readonly jobs: readonly AnyJob[]
   readonly log: Log
   readonly clock: Clock
 }
@@ -187,9 +198,19 @@ export interface OpenPreset {
   readonly watched?: WatchedTopics
   /** Evaluated beside the rules that every mill has. */
   readonly alertRules?: readonly AlertRule[]
+  /** What the rules judge, where the preset knows the figures of all processes; default: those of this one. */
+  readonly stats?: Pick<StatsCollector, 'collect'>
+  /** Gets one alert for each job that becomes a dead letter here. */
+  readonly alerter?: Alerter
   readonly instruments?: readonly MakeInstrument[]
+  /** Where the metrics have a prefix of their own; --metrics-prefix wins. */
+  readonly metricsPrefix?: string
+  /** Health in the preset's own form, by path. */
+  readonly healthEndpoints?: Readonly<Record<string, HealthEndpoint>>
   /** By name, with the preset's own configuration. They are closed by `close`. */
   readonly pages?: Readonly<Record<string, RouteTable>>
+  /** Routes without a page of the dashboard, for the mill of the first worker. */
+  routes?(mill: Mill): RouteTable
   readonly duties?: readonly PresetDuty[]
   /** Commands that show it at work, and what each of them shows. */
   readonly examples: readonly (readonly [command: string, what: string])[]
@@ -219,8 +240,16 @@ export interface PresetDuty {
 /** What a preset's handler did, as one line of the record. */
 export type Deed = Readonly<Record<string, unknown>>
 
-export async function loadPreset({ presets }: CliExtensions, name: string): Promise<Preset> {
-  return (await named('preset', presets, name)()).preset
+export function presetNamed({ presets }: CliExtensions, name: string): ListedPreset {
+  return named('preset', presets, name)
+}
+
+/** A line for each preset: what it runs, and on which engine. */
+export function presetLines({ presets }: CliExtensions): readonly string[] {
+  return Object.entries(presets).map(([name, { summary, engineDefault }]) => {
+    const engine = engineDefault === null ? 'needs --engine' : `engine by default: ${engineDefault}`
+    return `- ${name}: ${summary}; ${engine}`
+  })
 }
 
 export function loadWorkload({ workloads }: CliExtensions, name: string): Promise<MigrateWorkload> {
@@ -230,11 +259,14 @@ export function loadWorkload({ workloads }: CliExtensions, name: string): Promis
 function named<Entry>(kind: string, entries: Readonly<Record<string, Entry>>, name: string): Entry {
   const entry = Object.hasOwn(entries, name) ? entries[name] : undefined
   if (entry !== undefined) return entry
-  const known = Object.keys(entries)
-  const near = nearest(name, known)
-  const all = new Intl.ListFormat('en').format(known.map((one) => `'${one}'`))
+  const near = nearest(name, Object.keys(entries))
+  const all = namesOf(entries)
   const hint = near === null ? `there are ${all}` : `did you mean '${near}'? There are ${all}`
   throw new OptionError(`there is no ${kind} '${name}'; ${hint}`)
+}
+
+export function namesOf(entries: object): string {
+  return new Intl.ListFormat('en').format(Object.keys(entries).map((name) => `'${name}'`))
 }
 
 /** Leases in job tables that the user created: a second kind of table beside the engine's own. */

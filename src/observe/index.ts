@@ -8,7 +8,7 @@ export { type Alerter, type AlertMessage, attachAlerts } from './alerts/dead-let
 export type { AlertNotice, AlertState } from './alerts/evaluator.ts'
 export { type HealthRuleOptions, healthRules } from './alerts/health-rules.ts'
 export type { AlertRule, Breach, Sample } from './alerts/rule.ts'
-export { type AlertSink, logSink, type WebhookOptions, webhookSink } from './alerts/sinks.ts'
+export { type AlertSink, logAlerter, logSink, type WebhookOptions, webhookSink } from './alerts/sinks.ts'
 export {
   checkHealth,
   type Health,

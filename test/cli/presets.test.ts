@@ -31,7 +31,6 @@ function startTried(
   })
   let given: PresetOptions | null = null
   const preset = {
-    engineDefault,
     takes: ['config'] as const,
     open: async (options: PresetOptions) => {
       given = options
@@ -50,7 +49,7 @@ function startTried(
   }
   const ended = run(['start', '--preset', 'tried', '--port', '0', ...args], terminal, {
     ...extensions,
-    presets: { tried: async () => ({ preset }) },
+    presets: { tried: { summary: 'to be tried', engineDefault, load: async () => ({ preset }) } },
   })
   t.after(stop)
   return { ended, said: () => said, given: () => given ?? assert.fail('it was not opened') }
@@ -140,9 +139,41 @@ test('a preset that does not exist, and options that do not go with one', async 
   assert.match(await refused('--preset', 'escro'), /no preset 'escro'; did you mean 'escrow'\?/)
   assert.match(
     await refused('--preset', 'toString'),
-    /no preset 'toString'; there are 'conversations', 'escrow', and 'webhooks'/,
+    /no preset 'toString'; there are 'conversations', 'embeddings', 'escrow', 'framework', and 'webhooks'/,
   )
   assert.match(await refused('--preset', 'escrow', '--config', 'x', '--engine', 'kafka://a'), /does not take --config/)
   assert.match(await refused('--config', 'x'), /add --preset/)
-  assert.match((await runCli(['start', '--help'])).out, /--preset <name>[^<]*choices:\s+"conversations", "escrow"/)
+  assert.match(
+    await refused('--preset', 'embeddings', '--engine', 'kafka://a'),
+    /needs latest keys.*give --engine sqlite/,
+  )
+  assert.match(
+    await refused('jobs.ts', '--preset', 'webhooks'),
+    /'webhooks' brings its own jobs; leave out the modules/,
+  )
+})
+
+test('presets are listed with what they run and where, by help, without a name, and with a wrong one', async () => {
+  const { out } = await runCli(['start', '--help'])
+  assert.match(out, /--preset \[name\][^<]*choices:\s+"conversations", "embeddings", "escrow"/)
+  const lines = Object.entries(extensions.presets).map(([name, { summary, engineDefault }]) =>
+    engineDefault === null
+      ? `- ${name}: ${summary}; needs --engine\n`
+      : `- ${name}: ${summary}; engine by default: ${engineDefault}\n`,
+  )
+  assert.ok(out.includes(`Presets:\n${lines.join('')}`), out)
+  const alone = await runCli(['start', '--preset'])
+  assert.equal(alone.code, 2)
+  assert.ok(alone.err.startsWith(`${lines.join('')}error: --preset needs a name; there are 'conversations'`), alone.err)
+  const wrong = await runCli(['start', '--preset', 'framwork'])
+  assert.ok(wrong.err.startsWith(`${lines.join('')}error: there is no preset 'framwork'; did you mean 'framework'?`))
+  // A program reads one object.
+  const { err } = await runCli(['start', '--preset', '--json'])
+  assert.equal(JSON.parse(err).error.code, 'ERR_OPTION_INVALID')
+})
+
+test('every preset that the command lists can be loaded', async () => {
+  for (const [name, { load }] of Object.entries(extensions.presets)) {
+    assert.equal(typeof (await load()).preset.open, 'function', name)
+  }
 })

@@ -196,7 +196,10 @@ test('the command runs from the package', () => {
 
 test('the command finds presets, job tables and the commands of workloads in the package', () => {
   const command = path.join(project, 'node_modules/.bin/millrace')
-  assert.match(run(command, ['help', 'start'], project), /--preset <name>[^<]*choices:\s+"conversations", "escrow"/)
+  assert.match(
+    run(command, ['help', 'start'], project),
+    /--preset \[name\][^<]*choices:\s+"conversations", "embeddings"/,
+  )
   const refused = (...args: readonly string[]): string =>
     spawnSync(process.execPath, [command, ...args], { cwd: project, encoding: 'utf8' }).stderr
   assert.match(refused('start', '--preset', 'escrow', '--engine', 'memory:'), /runs on Kafka/)

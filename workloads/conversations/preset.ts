@@ -2,15 +2,17 @@
 import type { Preset } from '../../src/cli/extensions.ts'
 import { messageOf, OptionError } from '../../src/errors.ts'
 import type { Log } from '../../src/job/definition.ts'
+import { logAlerter } from '../../src/observe/index.ts'
 import { loadConfig } from './config.ts'
 import type { UploadSettings } from './options.ts'
 import { openPipeline } from './pipeline.ts'
 import { conversationRules } from './queue/alert-rules.ts'
+import { collectMetrics } from './queue/metrics.ts'
+import { queueInstrument, queueRoutes } from './queue/serving.ts'
 import { CONVERSATIONS_ENGINE, conversationsFile } from './store/location.ts'
 import { openSigner } from './upload/signing.ts'
 
 export const preset: Preset = {
-  engineDefault: CONVERSATIONS_ENGINE,
   takes: ['config'],
 
   async open({ engine, config, log, clock }) {
@@ -23,6 +25,7 @@ export const preset: Preset = {
     await checkUpload(settings.upload, log)
     const pipeline = openPipeline({ engine, ...settings, log, clock })
     const { model, upload } = pipeline.parts
+    const metrics = (windowMs?: number) => collectMetrics(pipeline.database, windowMs, { clock })
     log.info('Conversation pipeline', {
       engine,
       model: model.name,
@@ -32,6 +35,11 @@ export const preset: Preset = {
       // Uploads are the least urgent; without ageing a busy day would leave them waiting.
       workers: [{ engine, jobs: pipeline.jobs, options: { ageing: '10m' } }],
       alertRules: conversationRules(),
+      // Another process may have run what failed: the rules judge the file, not this process.
+      stats: { collect: async (windowMs) => metrics(windowMs) },
+      alerter: logAlerter(log),
+      instruments: [queueInstrument(metrics)],
+      routes: () => queueRoutes(metrics),
       duties: pipeline.duties,
       examples: examplesFor(engine),
       close: async () => pipeline.close(),

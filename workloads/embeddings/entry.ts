@@ -58,13 +58,14 @@ function isVersion(value: unknown): value is EntryVersion {
   return texts && isEntryType(field('entryType')) && typeof field('seq') === 'number'
 }
 
+const NO_VERSION = `not a version of an entry; give entryType (${ENTRY_TYPES.join(', ')}), entryId, versionId, content and seq`
+
 /** The payload of the queue's jobs. */
 export const versionSchema: StandardSchemaV1<EntryVersion> = {
   '~standard': {
     version: 1,
     vendor: 'millrace',
-    validate: (value) =>
-      isVersion(value) ? { value } : { issues: [{ message: 'not a version of an entry to be embedded' }] },
+    validate: (value) => (isVersion(value) ? { value } : { issues: [{ message: NO_VERSION }] }),
   },
 }
 

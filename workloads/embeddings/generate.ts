@@ -1,4 +1,4 @@
-import { defineJob, type JobDefinition } from '../../src/job/definition.ts'
+import { defineJob, type HandledJob } from '../../src/job/definition.ts'
 import { type EntryVersion, versionSchema } from './entry.ts'
 import type { ResolvedOptions, Vector } from './options.ts'
 
@@ -16,7 +16,7 @@ type Outcome = 'stored' | 'refused' | 'superseded'
 export function embeddingJob(
   options: ResolvedOptions,
   generation: Generation,
-): JobDefinition<EntryVersion, EntryVersion, Outcome> {
+): HandledJob<EntryVersion, EntryVersion, Outcome> {
   const { embed, store, maxConcurrency, maxRetries, backoff, timeoutMs } = options
   return defineJob({
     type: EMBED_TYPE,

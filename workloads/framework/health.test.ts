@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NonRetryable } from '../../src/index.ts'
+import { healthOf } from '../../src/observe/health.ts'
 import { checkHealth, MemoryPresence } from '../../src/observe/index.ts'
 import { openForTest } from '../../src/testing/open-for-test.ts'
-import { WorkerHealthChecker, workerHealthCheck } from './health.ts'
+import { WorkerHealthChecker, workerHealthCheck, workerHealthEndpoint } from './health.ts'
 import { Told } from './rig.ts'
 
 // A152 A153
@@ -36,4 +37,24 @@ test('the checker reads the workers of the engine, and its thresholds', async ()
   assert.deepEqual(await statusOf({ minWorkers: 2 }), ['degraded', 'degraded', 'degraded'])
   assert.deepEqual(await statusOf({ deadLetterThreshold: 1 }), ['unhealthy', 'healthy', 'unhealthy'])
   await assert.rejects(statusOf({ minimum: 1 }), { code: 'ERR_OPTION_INVALID' })
+})
+
+test('the endpoint answers in this form, with 503 when it is unhealthy', async () => {
+  await using t = await openForTest()
+  const [healthy, unhealthy] = [{ status: 'healthy' }, { status: 'unhealthy' }] as const
+  const statusWith = async (workers: typeof healthy | typeof unhealthy) => {
+    const health = async () => healthOf({ engine: healthy, workers, queues: healthy, deadLetters: healthy })
+    const presence = new MemoryPresence(t.clock)
+    const sources = {
+      health,
+      presence,
+      topics: null,
+      clock: t.clock,
+      ping: () => Promise.reject(new Error('not asked')),
+    }
+    const { httpStatus, body } = await workerHealthEndpoint(sources)()
+    return [httpStatus, Object(body).checks.redis.status, Object(body).checks.workers.status]
+  }
+  assert.deepEqual(await statusWith(healthy), [200, 'healthy', 'healthy'])
+  assert.deepEqual(await statusWith(unhealthy), [503, 'healthy', 'unhealthy'])
 })

@@ -4,6 +4,7 @@ import {
   checkHealth,
   type Health,
   type HealthChecks,
+  type HealthEndpoint,
   type HealthOptions,
   type HealthStatus,
 } from '../../src/observe/health.ts'
@@ -45,3 +46,11 @@ export class WorkerHealthChecker {
     return workerHealthCheck(await checkHealth(this.#mill, this.#options))
   }
 }
+
+/** The same for `createAdmin`: 503 when it is unhealthy. */
+export const workerHealthEndpoint: HealthEndpoint =
+  ({ health }) =>
+  async () => {
+    const body = workerHealthCheck(await health())
+    return { httpStatus: body.status === 'unhealthy' ? 503 : 200, body }
+  }

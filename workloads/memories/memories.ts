@@ -71,10 +71,10 @@ export const memorySchedules: readonly NamedSchedule[] = Object.freeze([
   },
 ])
 
-type Parts = Awaited<ReturnType<typeof openParts>>
+type Parts = Awaited<ReturnType<typeof openMemoryParts>>
 
-/** Opens the tables and builds the workers. */
-async function openParts(options: MemoriesOptions) {
+/** Opens the tables and builds the workers. The jobs may be on another engine than the tables. */
+export async function openMemoryParts(options: MemoriesOptions) {
   const { engine, embedder = hashEmbedder(), model = localLlm(), namespace = MEMORIES_NAMESPACE } = options
   const { clock = systemClock, log = silentLog, metrics, migrate } = options
   const opening = { clock, ...(migrate !== undefined && { migrate }) }
@@ -249,7 +249,7 @@ function* chunks<Item>(items: readonly Item[], size: number): Generator<readonly
 export async function openMemories(options: MemoriesOptions): Promise<Memories> {
   refuseUnknown(options, NAMES, 'openMemories')
   const { clock = systemClock, log = silentLog, engine } = options
-  const parts = await openParts(options)
+  const parts = await openMemoryParts(options)
   try {
     return new Memories(await open(engine, { jobs: parts.jobs, clock, log }), parts, clock)
   } catch (error) {

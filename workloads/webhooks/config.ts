@@ -1,8 +1,8 @@
 /** The configuration file of `millrace start --preset webhooks`. */
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { fieldOf, isMillraceError, OptionError } from '../../src/errors.ts'
+import { isMillraceError } from '../../src/errors.ts'
 import { type Duration, parseDurationMs } from '../../src/time/duration.ts'
+import { readConfig } from '../config-file.ts'
 import type { WebhooksSettings } from './webhooks.ts'
 
 const duration = z.custom<Duration>(isDuration, `is not a duration; give one such as '30d'`)
@@ -16,7 +16,7 @@ function isDuration(value: unknown): boolean {
   }
 }
 
-const settings = z.strictObject({
+export const webhookSettings = z.strictObject({
   allow: z.array(z.string()).exactOptional(),
   concurrency: z.int().positive().exactOptional(),
   limiter: z.strictObject({ max: z.int().positive(), duration: z.int().positive() }).nullable().exactOptional(),
@@ -31,19 +31,5 @@ const settings = z.strictObject({
  * const webhooks = await openWebhooks({ engine, ...loadSettings('./webhooks.json') })
  */
 export function loadSettings(file: string | null): WebhooksSettings {
-  if (file === null) return {}
-  const parsed = settings.safeParse(jsonIn(file))
-  if (parsed.success) return parsed.data
-  const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`)
-  throw new OptionError(`${file} is invalid: ${problems.join('; ')}`)
-}
-
-function jsonIn(file: string): unknown {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'))
-  } catch (error) {
-    const code = fieldOf(error, 'code')
-    if (typeof code !== 'string') throw new OptionError(`${file} is not JSON; give { "allow": [], … }`)
-    throw new OptionError(`${file} cannot be read (${code}); check its path and permissions`)
-  }
+  return readConfig(file, webhookSettings, '{ "allow": [], … }')
 }

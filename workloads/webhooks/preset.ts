@@ -1,12 +1,12 @@
 /** `millrace start --preset webhooks`: the worker that delivers, the dashboard, and the retention of deliveries. */
 import type { Preset } from '../../src/cli/extensions.ts'
+import { logAlerter } from '../../src/observe/index.ts'
 import { loadSettings } from './config.ts'
 import { webhookRoutes } from './http/routes.ts'
 import { webhookMetrics } from './metrics.ts'
 import { openWebhooks, retentionDuty, WEBHOOKS_ENGINE } from './webhooks.ts'
 
 export const preset: Preset = {
-  engineDefault: WEBHOOKS_ENGINE,
   takes: ['config'],
 
   async open({ engine, config, log, clock }) {
@@ -16,6 +16,7 @@ export const preset: Preset = {
     log.info('Webhooks', { engine: engine.split(':')[0], endpoints: (await webhooks.endpoints.list()).length })
     return {
       workers: [{ engine, jobs: webhooks.jobs }],
+      alerter: logAlerter(log),
       instruments: [instrument],
       pages: { webhooks: webhookRoutes(webhooks) },
       duties: [retentionDuty(webhooks.retain, log)],

@@ -56,7 +56,7 @@ export interface WebhooksOptions extends WebhooksSettings, Pick<GuardedHttpOptio
 }
 
 export const WEBHOOKS_ENGINE = 'sqlite:./millrace.db'
-const RETENTION_DEFAULT = '30d'
+export const RETENTION_DEFAULT = '30d'
 const RETENTION_EVERY = '1h'
 
 const SETTING_NAMES: OptionNames<WebhooksSettings> = {

@@ -39,7 +39,7 @@ export function serveMetrics(
     if (metricsPrefix !== undefined) throw new OptionError('--metrics-prefix names metrics; add --metrics-port')
     return serveNothing
   }
-  return async (first, { log, others = [], worked, watched = null, instruments = [] }) => {
+  return async (first, { log, others = [], worked, watched = null, instruments = [], ...served }) => {
     const [
       { attachMetrics, checkHealth },
       { workersOf },
@@ -57,7 +57,7 @@ export function serveMetrics(
     const observing = await serving.observe({ mill, broker: null, watched, clock, log })
     const metrics = await attachMetrics(mill, {
       ...{ clock, instruments: [...observing.instruments, ...instruments] },
-      ...omitUndefined({ prefix: metricsPrefix }),
+      ...omitUndefined({ prefix: metricsPrefix ?? served.metricsPrefix }),
     })
     const answers: Answers = {
       '/metrics': async () => ({ status: 200, type: metrics.contentType, text: await metrics.collectMetrics() }),

@@ -13,14 +13,24 @@ import type { Worker } from '../../worker/worker.ts'
 import { wholeNumber } from '../arguments.ts'
 import type { Cli, SharedOptions } from '../cli.ts'
 import { startDuty } from '../duties.ts'
-import { type Deed, loadPreset, type OpenPreset, type Preset } from '../extensions.ts'
+import {
+  type Deed,
+  type ListedPreset,
+  namesOf,
+  type OpenPreset,
+  type Preset,
+  presetLines,
+  presetNamed,
+} from '../extensions.ts'
+import { loadHandledJobs } from '../modules.ts'
 import type { StopRequest } from '../stop-signals.ts'
 import { type LogLevel, runUntilStopped } from '../until-stopped.ts'
 import type { Serve } from './serve.ts'
 import { untilStopped } from './work.ts'
 
 export interface PresetFlags extends SharedOptions {
-  readonly preset?: string
+  /** True without a name. */
+  readonly preset?: string | true
   readonly engineIsGiven: boolean
   readonly config?: string
   readonly record?: string
@@ -31,12 +41,12 @@ export interface PresetFlags extends SharedOptions {
 export function addPresetOptions(command: Command, { extensions }: Cli): Command {
   return command
     .addOption(
-      new Option('--preset <name>', 'run a ready-made set of workers instead of your jobs')
+      new Option('--preset [name]', 'run a ready-made set of workers; without a name: list them')
         .choices(Object.keys(extensions.presets))
         // Refused when it is loaded, with the name that was probably meant.
         .argParser(String),
     )
-    .option('--config <file>', 'with --preset conversations: its configuration, as JSON')
+    .option('--config <file>', 'with --preset: its configuration, as JSON')
     .option('--record <file>', 'with --preset escrow: a file that gets a line of JSON for each handled job')
     .option('--instance <n>', 'with --preset escrow: the number in the names of its workers (default: 1)', wholeNumber)
 }
@@ -56,26 +66,34 @@ export function refusePresetFlags({ record, config, instance }: PresetFlags): vo
 
 /** What a command runs of a preset. */
 interface PresetRun<Flags> {
+  /** Modules with jobs of the user, for a preset that takes them. */
+  readonly modules: readonly string[]
   /** Null: its workers run in other processes. */
   readonly worker: WorkerOptions | null
   /** `flags` have the engine that the preset runs on. */
   serve(flags: Flags): Serve
 }
 
+/** `name` is true for --preset alone, which asks what there is. */
 export async function runPreset<Flags extends PresetFlags>(
   cli: Cli,
-  name: string,
+  name: string | true,
   given: Flags,
   run: PresetRun<Flags>,
 ): Promise<void> {
-  const load = (): Promise<Preset> => loadPreset(cli.extensions, name)
-  await runUntilStopped(cli, load, given, async ({ stop, log, loaded: preset }) => {
-    refuseForeignFlags(name, preset, given)
-    const engine = given.engineIsGiven ? given.engine : (preset.engineDefault ?? given.engine)
+  const { engineDefault, load: loadPreset } = listed(cli, name, given)
+  const { modules } = run
+  const load = async () => {
+    const { preset } = await loadPreset()
+    refuseForeign(String(name), preset, modules, given)
+    return { preset, jobs: modules.length === 0 ? [] : await loadHandledJobs(modules, null) }
+  }
+  await runUntilStopped(cli, load, given, async ({ stop, log, loaded: { preset, jobs } }) => {
+    const engine = given.engineIsGiven ? given.engine : (engineDefault ?? given.engine)
     const flags = { ...given, engine }
     const record = recorder(cli.clock, flags.record)
     const { config = null, instance = 1 } = flags
-    const opening = preset.open({ engine, config, instance, record, log, clock: cli.clock })
+    const opening = preset.open({ engine, config, instance, record, jobs, log, clock: cli.clock })
     const opened = await stop.unlessStopped(opening, (late) => late.close?.())
     if (opened === null) return
     await using ends = new AsyncDisposableStack()
@@ -84,7 +102,17 @@ export async function runPreset<Flags extends PresetFlags>(
   })
 }
 
-function refuseForeignFlags(name: string, { takes }: Preset, flags: PresetFlags): void {
+/** A missing name, or one that does not exist, is answered with what there is. */
+function listed({ extensions, terminal }: Cli, name: string | true, { json }: PresetFlags): ListedPreset {
+  const isKnown = name !== true && Object.hasOwn(extensions.presets, name)
+  if (!isKnown && json !== true) for (const line of presetLines(extensions)) terminal.complain(line)
+  if (name === true) throw new OptionError(`--preset needs a name; there are ${namesOf(extensions.presets)}`)
+  return presetNamed(extensions, name)
+}
+
+function refuseForeign(name: string, { takes }: Preset, modules: readonly string[], flags: PresetFlags): void {
+  if (modules.length > 0 && !takes.includes('jobs'))
+    throw new OptionError(`the preset '${name}' brings its own jobs; leave out the modules`)
   for (const option of ['config', 'record', 'instance'] as const) {
     if (flags[option] === undefined || takes.includes(option)) continue
     throw new OptionError(`the preset '${name}' does not take --${option}; leave it out`)
@@ -156,7 +184,7 @@ async function openMills(cli: Cli, opened: OpenPreset, { flags, log, stop, ends 
   if (presence !== undefined) ends.defer(() => presence.close())
   const mills: Mill[] = []
   ends.defer(async () => void (await Promise.all(mills.map((mill) => mill.close()))))
-  const options = { log, clock: cli.clock, ...omitUndefined({ presence }) }
+  const options = { log, clock: cli.clock, ...omitUndefined({ presence, alerter: opened.alerter }) }
   for (const { engine } of opened.workers) {
     const mill = await stop.unlessStopped(open(engine, options), (late) => late.close())
     if (mill === null) break

@@ -9,10 +9,12 @@ import { HOST_DEFAULT, PORT_DEFAULT } from '../../http/server.ts'
 import type { AnyJob, Log } from '../../job/definition.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import type { AlertRule } from '../../observe/alerts/rule.ts'
+import type { HealthEndpoint } from '../../observe/health.ts'
 import { type JoinedMill, joinMills } from '../../observe/joined-mills.ts'
 import type { ObservedTopics } from '../../observe/lag.ts'
 import type { MakeInstrument } from '../../observe/metrics/instrument.ts'
 import { startSampling } from '../../observe/sampling/sampler.ts'
+import type { StatsCollector } from '../../observe/stats/stats.ts'
 import type { Clock } from '../../time/clock.ts'
 import { metricsPrefixOption, portNumber, repeated } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
@@ -49,8 +51,7 @@ It stops within a moment, so a second signal changes nothing. ${SIGHUP_HELP}`,
     .action((modules: readonly string[], _options, self: Command) => {
       const flags = presetFlags<ServeFlags>(self)
       if (flags.preset === undefined) return serve(cli, modules, flags)
-      if (modules.length > 0) throw new OptionError('--preset brings its own jobs; leave out the modules')
-      return runPreset(cli, flags.preset, flags, { worker: null, serve: (served) => serveAll(cli, served) })
+      return runPreset(cli, flags.preset, flags, { modules, worker: null, serve: (served) => serveAll(cli, served) })
     })
 }
 
@@ -125,9 +126,16 @@ export interface ServedProcess {
   readonly worked?: readonly (readonly string[])[]
   readonly watched?: WatchedTopics | undefined
   readonly alertRules?: readonly AlertRule[] | undefined
+  /** What the rules judge; default: the figures of this process. */
+  readonly stats?: Pick<StatsCollector, 'collect'>
   readonly instruments?: readonly MakeInstrument[] | undefined
+  /** Default: that of every mill. --metrics-prefix wins. */
+  readonly metricsPrefix?: string
+  /** Beside those of workloads. */
+  readonly healthEndpoints?: Readonly<Record<string, HealthEndpoint>>
   /** By name. Those of workloads are added. */
   readonly pages?: Readonly<Record<string, RouteTable>> | undefined
+  routes?(mill: Mill): RouteTable
 }
 
 /** Serves the mill of another command. Start it before the workers, so that metrics count from the first job. */
@@ -168,7 +176,7 @@ async function startServing(
     ends.push(stop)
     const metrics = await attachMetrics(mills, {
       ...{ clock, instruments: [...observing.instruments, ...instruments] },
-      ...omitUndefined({ prefix: flags.metricsPrefix }),
+      ...omitUndefined({ prefix: flags.metricsPrefix ?? served.metricsPrefix }),
     })
     ends.push(async () => metrics.detach())
     const opened = { ...pages, ...(await openPages(extensions, { mill, flags, log, clock, known: pages, ends })) }
@@ -176,12 +184,12 @@ async function startServing(
     const publicHealth = flags.publicHealth ?? false
     const admin = createAdmin(mill, {
       ...{ jobs, log, clock, alerting, metrics, sampler, hosts, publicHealth, ...(tokens !== undefined && { tokens }) },
-      healthEndpoints: observing.healthEndpoints,
+      healthEndpoints: { ...observing.healthEndpoints, ...served.healthEndpoints },
       pages: Object.keys(opened),
       ...(broker !== null && { topics: topicsOf(broker, watched) }),
       // Each of the mills knows the letters of its own group.
       ...(broker !== null && others.length > 0 && { deadLetters: broker.deadLetters }),
-      routes: Object.assign({}, ...Object.values(opened), observing.routes),
+      routes: Object.assign({}, ...Object.values(opened), served.routes?.(mill), observing.routes),
     })
     ends.push(() => admin.close())
     for (const duty of observing.duties) ends.push(startDuty(clock, duty, log))
@@ -198,13 +206,13 @@ async function startServing(
 async function startWatching(
   mills: JoinedMill,
   observing: Observing,
-  { jobs, log, alertRules = [], clock }: ServedProcess & { readonly clock: Clock },
+  { jobs, log, alertRules = [], stats: judged, clock }: ServedProcess & { readonly clock: Clock },
 ) {
   const { attachStats, healthRules, logSink, startAlerting } = await import('../../observe/index.ts')
   const critical = jobs.filter((job) => job.critical).map((job) => job.type)
   const own = [...healthRules({ critical }), ...alertRules]
   const stats = attachStats(mills, { clock })
-  const settings = { sinks: [logSink(log)], every: ALERTS_EVERY, log, clock, stats } as const
+  const settings = { sinks: [logSink(log)], every: ALERTS_EVERY, log, clock, stats: { ...stats, ...judged } } as const
   const alerting = observing.startAlerting((rules, watch) =>
     startAlerting(mills, { ...settings, rules: [...own, ...rules], ...(watch !== null && { watch }) }),
   )

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { OptionError } from '../../errors.ts'
 import { type Cli, examples } from '../cli.ts'
+import { presetLines } from '../extensions.ts'
 import { loadHandledJobs } from '../modules.ts'
 import { runKeeper } from './keep.ts'
 import { addPresetOptions, type PresetFlags, presetFlags, refusePresetFlags, runPreset } from './preset.ts'
@@ -30,11 +31,16 @@ export function addStart(program: Command, cli: Cli): void {
         ['millrace start jobs.ts --port 8080', 'the dashboard on another port than 7420'],
         ['millrace start', 'keeper and dashboard, beside your own workers'],
         ['millrace start --preset conversations', 'the pipeline of docs/conversations.md'],
+        ['millrace start --preset', 'which presets there are'],
         [
           'millrace start --preset escrow --engine kafka://127.0.0.1:9092 --presence redis://127.0.0.1:6379',
           'the seven workers of docs/escrow.md',
         ],
+        ['millrace start workers.ts --preset framework', 'the workers of docs/framework.md, and your own beside them'],
       ])}
+
+Presets:
+${presetLines(cli.extensions).join('\n')}
 
 ${DRAIN_HELP}
 For access to the dashboard, see: millrace help serve`,
@@ -47,9 +53,8 @@ async function start(cli: Cli, modules: readonly string[], flags: StartFlags): P
     throw new OptionError('--no-http serves no metrics; leave out --metrics-prefix')
   const serve = (served: StartFlags): Serve => (served.http ? serveAll(cli, served) : serveNothing)
   if (flags.preset !== undefined) {
-    if (modules.length > 0 || flags.types !== undefined)
-      throw new OptionError('--preset brings its own jobs; leave out the modules and --types')
-    return runPreset(cli, flags.preset, flags, { worker: workerOptions(flags), serve })
+    if (flags.types !== undefined) throw new OptionError('--preset brings its own jobs; leave out --types')
+    return runPreset(cli, flags.preset, flags, { modules, worker: workerOptions(flags), serve })
   }
   refusePresetFlags(flags)
   if (modules.length > 0)

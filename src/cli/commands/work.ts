@@ -47,9 +47,8 @@ type WorkFlags = PresetFlags & WorkerFlags & MetricsFlags
 async function work(cli: Cli, modules: readonly string[], flags: WorkFlags): Promise<void> {
   const serve = serveMetrics(cli, flags)
   if (flags.preset !== undefined) {
-    if (modules.length > 0 || flags.types !== undefined)
-      throw new OptionError('--preset brings its own jobs; leave out the modules and --types')
-    return runPreset(cli, flags.preset, flags, { worker: workerOptions(flags), serve: () => serve })
+    if (flags.types !== undefined) throw new OptionError('--preset brings its own jobs; leave out --types')
+    return runPreset(cli, flags.preset, flags, { modules, worker: workerOptions(flags), serve: () => serve })
   }
   refusePresetFlags(flags)
   if (modules.length === 0) throw new OptionError('name the modules that export the jobs to run, or add --preset')

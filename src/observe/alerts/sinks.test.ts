@@ -10,7 +10,7 @@ import { capturingLog, type LogLine } from '../../testing/capture.ts'
 import { TestClock } from '../../testing/test-clock.ts'
 import { type AlertNotice, Evaluator } from './evaluator.ts'
 import type { AlertRule } from './rule.ts'
-import { logSink, webhookSink } from './sinks.ts'
+import { logAlerter, logSink, webhookSink } from './sinks.ts'
 
 test('the log sink writes errors, warnings and what is resolved', async () => {
   const lines: LogLine[] = []
@@ -41,6 +41,26 @@ test('the log sink writes errors, warnings and what is resolved', async () => {
     threshold: 1,
     runbook: 'docs/runbook.md#rigged',
   })
+})
+
+test('the log alerter writes the alert of a dead letter, and an error where its type is critical', () => {
+  const lines: LogLine[] = []
+  const { send } = logAlerter(capturingLog(lines))
+  const facts = { rule: 'DeadLetter', title: 'Worker a final failure', text: 'job 1 is a dead letter', value: null }
+  const [labels, metadata] = [
+    { jobType: 'a', jobId: '1' },
+    { jobType: 'a', jobId: '1', tenant: null },
+  ]
+  send({ ...facts, severity: 'warning', severityLabel: 'warning', labels, sinceMs: 0 })
+  send({ ...facts, severity: 'error', severityLabel: 'high', labels, metadata, sinceMs: 0 })
+  const shown = { title: facts.title, message: facts.text, tags: labels }
+  assert.deepEqual(
+    lines.map(({ level, text, fields }) => [level, text, fields]),
+    [
+      ['warn', 'Alert: Worker a final failure', { ...shown, severity: 'warning', metadata: undefined }],
+      ['error', 'Alert: Worker a final failure', { ...shown, severity: 'high', metadata }],
+    ],
+  )
 })
 
 interface Hook {

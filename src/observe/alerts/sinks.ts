@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../../time/clock.ts'
 import { type Duration, parseDurationMs } from '../../time/duration.ts'
 import { toIso } from '../../time/iso.ts'
 import { within } from '../../time/wait.ts'
+import type { Alerter } from './dead-letter-alerts.ts'
 import type { AlertNotice } from './evaluator.ts'
 
 /** Where alerts go. A failure is logged and does not stop the alerting. */
@@ -25,6 +26,29 @@ export function logSink(log: Log): AlertSink {
     if (status === 'resolved') log.info(`Alert resolved: ${rule}`, fields)
     else if (severity === 'error' || severity === 'critical') log.error(`Alert ${rule}: ${text}`, fields)
     else log.warn(`Alert ${rule}: ${text}`, fields)
+  }
+}
+
+/**
+ * Writes the alert of each dead letter to a log, as an error or a warning.
+ *
+ * @example
+ * const mill = await open('sqlite:./millrace.db', { alerter: logAlerter(createLog()) })
+ */
+export function logAlerter(log: Log): Alerter {
+  return {
+    send({ severity, severityLabel, title, text, labels, metadata, runbook }) {
+      const fields = {
+        severity: severityLabel,
+        title,
+        message: text,
+        tags: labels,
+        metadata,
+        ...omitUndefined({ runbook }),
+      }
+      if (severity === 'error' || severity === 'critical') log.error(`Alert: ${title}`, fields)
+      else log.warn(`Alert: ${title}`, fields)
+    },
   }
 }
 
