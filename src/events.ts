@@ -24,6 +24,8 @@ export interface Alert {
   /** The value that the rule checks. Null for a rule without one. */
   readonly value: number | null
   readonly sinceMs: number
+  /** What to do about it: a path in this package, such as `docs/runbook.md#enginedown`, or what the rule gave. */
+  readonly runbook?: string
 }
 
 export interface MillEvents {

@@ -14,6 +14,7 @@ import { hasDotSegment, type Page, WITHOUT_PAGE } from './page.ts'
 import type { Probes } from './probes.ts'
 import { HttpError, problemResponse, toProblem } from './problems.ts'
 import { addRoutes, bound, methodsOf, type RouteTable } from './routing.ts'
+import { runbookPage } from './runbook-page.ts'
 import type { Streams } from './streams.ts'
 
 export interface AppOptions {
@@ -45,6 +46,7 @@ export function buildApp(options: AppOptions): Hono {
   addRoutes(app, table, { admin, admit: ({ req }) => options.authenticate(req.raw.headers) })
   addStream(app, options)
   addDocument(app, options)
+  addRunbook(app)
   addPage(app, options, table)
   return app
 }
@@ -88,6 +90,20 @@ function addDocument(app: Hono, { authenticate, basePath, routes }: AppOptions):
     demandRole(authenticate(req.raw.headers), 'viewer')
     const document = openApiDocument({ version: packageVersion(), server, routes })
     return Response.json(document, { headers: { 'cache-control': 'no-cache' } })
+  })
+}
+
+/** The alerts of the dashboard link to it. It is a page of the package and has no secrets, so it needs no token. */
+function addRunbook(app: Hono): void {
+  app.get('/runbook', async () => {
+    const page = await runbookPage()
+    if (page === null)
+      throw new HttpError(
+        404,
+        'ERR_ROUTE_UNKNOWN',
+        'the runbook is not installed here; see docs/runbook.md of the package',
+      )
+    return page
   })
 }
 

@@ -1,6 +1,6 @@
 import { presenceIn } from '../engine/presence.ts'
 import type { HealthAnswer, HealthEndpoint, HealthSources } from '../observe/health.ts'
-import { findWithin } from '../observe/observed-mill.ts'
+import { ALIVE, pingEngine, readinessOf } from '../observe/readiness.ts'
 import type { AdminContext } from './context.ts'
 
 export type Probes = Readonly<Record<string, () => Promise<Response>>>
@@ -15,13 +15,8 @@ export function probesOf(admin: AdminContext, endpoints: Readonly<Record<string,
       const body = await sources.health()
       return { httpStatus: body.status === 'unhealthy' ? 503 : 200, body }
     },
-    '/health/live': async () => ({ httpStatus: 200, body: { status: 'healthy' } }),
-    '/health/ready': async () => {
-      const engine = await sources.ping()
-      const status = engine.ok ? 'healthy' : 'unhealthy'
-      const details = engine.ok ? engine.value : { error: engine.error }
-      return { httpStatus: engine.ok ? 200 : 503, body: { status, checks: { engine: { status, ...details } } } }
-    },
+    '/health/live': async () => ALIVE,
+    '/health/ready': async () => readinessOf(await sources.ping()),
   }
   const others = Object.entries(endpoints).map(([path, make]) => [path, make(sources)] as const)
   const probes = [...Object.entries(own), ...others].map(([path, answer]) => {
@@ -39,12 +34,7 @@ function sourcesOf(admin: AdminContext): HealthSources {
     clock,
     // With the sampler's counts: a probe must not make a large store count again.
     health: () => sampler.health(admin.health),
-    ping: () =>
-      findWithin(clock, 'a ping of the engine', async () => {
-        const startedMs = clock.monotonicMs()
-        await engine.ping()
-        return { latencyMs: Math.round(clock.monotonicMs() - startedMs) }
-      }),
+    ping: () => pingEngine(engine, clock),
   }
 }
 

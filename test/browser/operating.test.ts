@@ -91,7 +91,8 @@ test('a queue is paused and resumed with a reason, and the audit has both', asyn
 
 test('an alert fires, is counted in the navigation, and is resolved', async (t) => {
   const breaches = [{ labels: { type: 'greet' }, value: 7, threshold: 5, text: '7 jobs of greet wait' }]
-  const backlog: AlertRule = { name: 'Backlog', severity: 'warning', evaluate: () => breaches }
+  const runbook = 'docs/runbook.md#queuedepth'
+  const backlog: AlertRule = { name: 'Backlog', severity: 'warning', runbook, evaluate: () => breaches }
   let alerting: Alerting | undefined
   const { visit, ends } = await serve(t, {
     jobs: [greet],
@@ -118,6 +119,12 @@ test('an alert fires, is counted in the navigation, and is resolved', async (t) 
   await card.getByText('7 jobs of greet wait').waitFor()
   await card.getByText('type=greet').waitFor()
   await page.getByRole('navigation').getByRole('link', { name: 'Alerts 1' }).waitFor()
+  const opened = page.context().waitForEvent('page')
+  await card.getByRole('link', { name: 'What to do' }).click()
+  const entry = await opened
+  await entry.getByRole('heading', { name: 'QueueDepth' }).waitFor()
+  assert.match(entry.url(), /\/runbook#queuedepth$/)
+  await entry.close()
   breaches.length = 0
   await look('resolved')
   await card.getByText('Resolved', { exact: true }).waitFor()

@@ -15,6 +15,8 @@ export const JOBS = join(FIXTURES, 'jobs.ts')
 export interface Settings {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
+  /** A command that starts it, such as `unshare` with its options. */
+  readonly under?: readonly string[]
 }
 
 export interface Ended {
@@ -35,7 +37,8 @@ export class Running {
 
   constructor(script: string, args: readonly string[], settings: Settings = {}) {
     const { NO_COLOR: _, MILLRACE_ENGINE: __, NODE_TEST_CONTEXT: ___, ...env } = process.env
-    this.child = spawn(process.execPath, [script, ...args], {
+    const [command = '', ...others] = [...(settings.under ?? []), process.execPath, script, ...args]
+    this.child = spawn(command, others, {
       cwd: settings.cwd ?? ROOT,
       env: { ...env, ...settings.env },
       stdio: ['pipe', 'pipe', 'pipe'],

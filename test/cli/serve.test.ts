@@ -103,6 +103,7 @@ describe('millrace serve', () => {
       ['start', '--no-http', '--metrics-prefix', 'mine_'],
       ['work', JOBS, '--metrics-prefix', 'mine_'],
       ['work', JOBS, '--metrics-port', 'many'],
+      ['work', JOBS, '--metrics-host', '127.0.0.1'],
     ]) {
       const { code, err } = await runCli(args)
       assert.deepEqual([code, /ERR_OPTION_INVALID/.test(err)], [2, true], `${args.join(' ')}: ${err}`)

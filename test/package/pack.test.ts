@@ -18,7 +18,9 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
+import { DEPLOY, execForm, instruction } from '../examples/deployed.ts'
 import { examplesOf, ROOT } from '../readme/blocks.ts'
+import { buildImage } from './image.ts'
 
 interface Manifest {
   readonly version: string
@@ -35,6 +37,7 @@ const manifest: Manifest = JSON.parse(readFileSync(path.join(ROOT, 'package.json
 const IMPORTED = Object.keys(manifest.exports).filter((subpath) => subpath !== './renewal-thread')
 const SUBPATHS = IMPORTED.map((subpath) => path.posix.join('millrace', subpath))
 const BIN = path.join(ROOT, 'node_modules/.bin')
+const QUIET = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
 const TSC = path.join(ROOT, 'node_modules/typescript/bin/tsc')
 
 const folder = mkdtempSync(path.join(tmpdir(), 'millrace-pack-'))
@@ -76,8 +79,7 @@ before(() => {
   mkdirSync(project)
   writeFileSync(path.join(project, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
   const tarball = path.join(copy, `dist/millrace-${manifest.version}.tgz`)
-  const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
-  run('npm', ['install', tarball, ...quiet], project)
+  run('npm', ['install', tarball, ...QUIET], project)
   // The README's example brings a schema library of its own, and a consumer's compiler the types of Node.
   for (const name of ['zod', '@types/node', 'undici-types']) {
     const to = path.join(project, 'node_modules', name)
@@ -206,4 +208,36 @@ test('the command finds presets, job tables and the commands of workloads in the
   assert.match(refused('conversations', 'list', '--engine', 'sqlite:./none.db'), /no conversations in/)
   const install = run(command, ['hook', 'install', '--json'], project)
   assert.match(JSON.parse(install).command, /dist\/bin\/millrace-hook\.cjs$/)
+})
+
+test('the steps of the Dockerfile make a folder from which the command runs, and from which the jobs can be worked', () => {
+  const context = path.join(folder, 'context')
+  mkdirSync(context)
+  const tarball = `millrace-${manifest.version}.tgz`
+  cpSync(path.join(copy, 'dist', tarball), path.join(context, tarball))
+  cpSync(path.join(DEPLOY, 'jobs.ts'), path.join(context, 'jobs.ts'))
+  writeFileSync(path.join(context, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
+  run('npm', ['install', `./${tarball}`, ...QUIET, '--package-lock-only'], context)
+  const image = buildImage(context, path.join(folder, 'image'), (command, cwd) => {
+    // Only root can give a folder away.
+    if (process.getuid?.() === 0 || !command.includes('chown')) run('sh', ['-c', command], cwd)
+  })
+  const [node = '', ...entry] = execForm(instruction('ENTRYPOINT'))
+  assert.equal(run(node, [...entry, '--version'], image.folder), `${manifest.version}\n`)
+  assert.deepEqual(image.environment, { NODE_ENV: 'production' })
+  const engine = `sqlite:${path.join(image.folder, 'image.db')}`
+  run(node, [...entry, 'enqueue', 'tidy', '{}', '--engine', engine], image.folder)
+  const script = `node ${entry.join(' ')} ${execForm(instruction('CMD')).join(' ')} --engine ${engine}`
+    .replaceAll('7420', '0')
+    .replaceAll('0.0.0.0', '127.0.0.1')
+  // Until the job is done, then stopped as Docker would.
+  const worked = run(
+    'sh',
+    [
+      '-c',
+      `${script} > out & until grep -q 'Job completed' out; do kill -0 $! || exit 3; done; kill -TERM $!; wait $!; echo $?`,
+    ],
+    image.folder,
+  )
+  assert.equal(worked, '0\n')
 })

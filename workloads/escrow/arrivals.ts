@@ -21,9 +21,9 @@ export function tellArrivals(
     // One that was under way may have looked before the letter was there.
     for (let tries = 0; tries < 2 && !isFiring(alarm); tries += 1) await alerting.evaluate()
     if (!wasFiring && isFiring(alarm)) return
-    const { alarm: name, severity, labels, text } = alarm
+    const { alarm: name, severity, labels, text, runbook } = alarm
     const tell = severity === 'critical' ? log.error : log.warn
-    tell.call(log, `Alert ${name}: ${text}`, { alert: name, severity, labels })
+    tell.call(log, `Alert ${name}: ${text}`, { alert: name, severity, labels, runbook })
   }
   const detach = attachArrivalAlarms(events, { dlqTopicOf, isFinancial, send })
   return {

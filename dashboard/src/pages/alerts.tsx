@@ -107,6 +107,21 @@ function CauseLink({ alert }: { readonly alert: Alert }) {
   return cause === null || !isThere ? null : <a href={cause.href}>{cause.text}</a>
 }
 
+/** `docs/runbook.md#…` is a page of the package, which this server shows; another rule may have given a URL or a text. */
+const RUNBOOK = /^docs\/runbook\.md(#.*)?$/
+
+function RunbookLink({ runbook }: Alert) {
+  if (runbook === undefined) return null
+  const anchor = RUNBOOK.exec(runbook)
+  const href = anchor === null ? runbook : `runbook${anchor[1] ?? ''}`
+  if (anchor === null && !/^https?:/.test(runbook)) return <code>{runbook}</code>
+  return (
+    <a href={href} target="_blank" rel="noreferrer">
+      What to do
+    </a>
+  )
+}
+
 function AlertCard({ alert }: { readonly alert: Alert }) {
   const label = labelOf(alert)
   const value = measured(alert)
@@ -119,6 +134,7 @@ function AlertCard({ alert }: { readonly alert: Alert }) {
       <p>{alert.text}</p>
       <p class="quiet alert-foot">
         <CauseLink alert={alert} />
+        <RunbookLink {...alert} />
         {value !== null && <span>{value}</span>}
         {alert.resolvedAtMs === null ? (
           <span>

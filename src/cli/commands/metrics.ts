@@ -6,36 +6,52 @@ import { HOST_DEFAULT, type Listening, listenOn } from '../../http/server.ts'
 import type { Log } from '../../job/definition.ts'
 import { errorText } from '../../job/error-record.ts'
 import { omitUndefined } from '../../job/known-options.ts'
+import type { HealthAnswer } from '../../observe/health.ts'
 import { metricsPrefixOption, portNumber } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { type Serve, serveNothing } from './serve.ts'
 
 export interface MetricsFlags {
   readonly metricsPort?: number
+  readonly metricsHost?: string
   readonly metricsPrefix?: string
 }
 
 export function addMetricsOptions(command: Command): Command {
-  return command.addOption(metricsPortOption()).addOption(metricsPrefixOption())
+  return command.addOption(metricsPortOption()).addOption(metricsHostOption()).addOption(metricsPrefixOption())
 }
 
 export function metricsPortOption(): Option {
-  return new Option(
-    '--metrics-port <n>',
-    `serve /metrics and /health on this port of ${HOST_DEFAULT}; 0 takes any free one (default: off)`,
-  ).argParser(portNumber)
+  const served = 'serve /metrics and /health, /health/live and /health/ready on this port'
+  return new Option('--metrics-port <n>', `${served}; 0 takes any free one (default: off)`).argParser(portNumber)
 }
 
-export function serveMetrics({ clock, extensions }: Cli, { metricsPort, metricsPrefix }: MetricsFlags): Serve {
+export function metricsHostOption(): Option {
+  const address = 'the address for --metrics-port, such as 0.0.0.0 in a container; callers need no token'
+  return new Option('--metrics-host <address>', `${address} (default: ${HOST_DEFAULT})`)
+}
+
+export function serveMetrics(
+  { clock, extensions }: Cli,
+  { metricsPort, metricsHost, metricsPrefix }: MetricsFlags,
+): Serve {
   if (metricsPort === undefined) {
+    if (metricsHost !== undefined) throw new OptionError('--metrics-host says where --metrics-port listens; add it')
     if (metricsPrefix !== undefined) throw new OptionError('--metrics-prefix names metrics; add --metrics-port')
     return serveNothing
   }
   return async (first, { log, others = [], worked, watched = null, instruments = [], ...served }) => {
-    const [{ attachMetrics, checkHealth }, { workersOf }, { joinMills }, { serving }] = await Promise.all([
+    const [
+      { attachMetrics, checkHealth },
+      { workersOf },
+      { joinMills },
+      { ALIVE, pingEngine, readinessOf },
+      { serving },
+    ] = await Promise.all([
       import('../../observe/index.ts'),
       import('../../observe/health.ts'),
       import('../../observe/joined-mills.ts'),
+      import('../../observe/readiness.ts'),
       extensions.serving(),
     ])
     const mill = joinMills([first, ...others], worked)
@@ -48,11 +64,12 @@ export function serveMetrics({ clock, extensions }: Cli, { metricsPort, metricsP
       '/metrics': async () => ({ status: 200, type: metrics.contentType, text: await metrics.collectMetrics() }),
       '/health': async () => {
         const health = await checkHealth(mill, { ...workersOf(mill.engine, clock), clock })
-        const status = health.status === 'unhealthy' ? 503 : 200
-        return { status, type: 'application/json', text: JSON.stringify(health) }
+        return json({ httpStatus: health.status === 'unhealthy' ? 503 : 200, body: health })
       },
+      '/health/live': async () => json(ALIVE),
+      '/health/ready': async () => json(readinessOf(await pingEngine(mill.engine, clock))),
     }
-    const listening = await serveAnswers(answers, metricsPort, log)
+    const listening = await serveAnswers(answers, { port: metricsPort, host: metricsHost }, log)
     return {
       async close() {
         metrics.detach()
@@ -68,11 +85,19 @@ interface Answer {
   readonly text: string
 }
 
+function json({ httpStatus, body }: HealthAnswer): Answer {
+  return { status: httpStatus, type: 'application/json', text: JSON.stringify(body) }
+}
+
 /** By path. */
 type Answers = Readonly<Record<string, () => Promise<Answer>>>
 
-export async function serveAnswers(answers: Answers, port: number, log: Log): Promise<Listening> {
-  const listening = await listenOn(listenerOf(answers), { port, host: HOST_DEFAULT })
+export async function serveAnswers(
+  answers: Answers,
+  { port, host = HOST_DEFAULT }: { readonly port: number; readonly host?: string | undefined },
+  log: Log,
+): Promise<Listening> {
+  const listening = await listenOn(listenerOf(answers), { port, host })
   log.info('Metrics are served', { url: `${listening.url}/metrics` })
   return listening
 }

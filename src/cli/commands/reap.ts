@@ -13,7 +13,7 @@ import type { ReapedRow, RunningReaper } from '../extensions.ts'
 import { loadJobs } from '../modules.ts'
 import { printable } from '../terminal.ts'
 import { type LogLevel, logLevelOption, runUntilStopped, SIGHUP_HELP } from '../until-stopped.ts'
-import { metricsPortOption, serveAnswers } from './metrics.ts'
+import { metricsHostOption, metricsPortOption, serveAnswers } from './metrics.ts'
 
 interface ReapOptions extends SharedOptions {
   readonly jobs?: readonly string[]
@@ -21,6 +21,7 @@ interface ReapOptions extends SharedOptions {
   /** In milliseconds; true for the interval of the environment. */
   readonly every?: number | true
   readonly metricsPort?: number
+  readonly metricsHost?: string
   readonly logLevel: LogLevel
 }
 
@@ -35,6 +36,7 @@ export function addReap(program: Command, cli: Cli): void {
     .option('--tables <names>', 'reap rows of your own job tables on Postgres instead', tableNames)
     .option('--every [duration]', 'with --tables: run again and again (default: REAPER_INTERVAL_SEC, or 60s)', duration)
     .addOption(metricsPortOption())
+    .addOption(metricsHostOption())
     .addOption(logLevelOption())
     .addHelpText(
       'after',
@@ -66,11 +68,13 @@ interface Recovered {
 }
 
 async function reap(cli: Cli, options: ReapOptions): Promise<void> {
-  const { tables, every, metricsPort } = options
+  const { tables, every, metricsPort, metricsHost } = options
   if (tables === undefined && every !== undefined)
     throw new OptionError(`--every goes with --tables; for the engine's own jobs run 'millrace keep'`)
   if (every === undefined && metricsPort !== undefined)
     throw new OptionError('--metrics-port serves a reaper that goes on; add --tables and --every')
+  if (metricsPort === undefined && metricsHost !== undefined)
+    throw new OptionError('--metrics-host says where --metrics-port listens; add it')
   if (tables !== undefined && options.jobs !== undefined)
     throw new OptionError('--jobs are definitions for the engine; leave it out with --tables')
   if (tables !== undefined && every !== undefined) return reapTablesUntilStopped(cli, options, tables, every)
@@ -144,8 +148,9 @@ async function reapTablesUntilStopped(
       clock,
     })
     ends.defer(() => reaper.close())
-    if (options.metricsPort !== undefined) {
-      const serving = await serveReaper(reaper, options.metricsPort, log)
+    const { metricsPort: port, metricsHost: host } = options
+    if (port !== undefined) {
+      const serving = await serveReaper(reaper, { port, host }, log)
       ends.defer(() => serving.close())
     }
     if (stop.signal.aborted) return
@@ -159,7 +164,11 @@ async function reapTablesUntilStopped(
   })
 }
 
-function serveReaper({ metrics, probes }: RunningReaper, port: number, log: Log): Promise<Listening> {
+function serveReaper(
+  { metrics, probes }: RunningReaper,
+  at: { readonly port: number; readonly host: string | undefined },
+  log: Log,
+): Promise<Listening> {
   const answers = Object.entries(probes).map(([path, probe]) => {
     const answer = async () => {
       const { httpStatus, body } = await probe()
@@ -168,5 +177,5 @@ function serveReaper({ metrics, probes }: RunningReaper, port: number, log: Log)
     return [path, answer] as const
   })
   const scrape = async () => ({ status: 200, type: metrics.contentType, text: await metrics.collectMetrics() })
-  return serveAnswers({ ...Object.fromEntries(answers), '/metrics': scrape }, port, log)
+  return serveAnswers({ ...Object.fromEntries(answers), '/metrics': scrape }, at, log)
 }

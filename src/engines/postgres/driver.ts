@@ -2,7 +2,8 @@
 import type { Socket } from 'node:net'
 import { EngineError } from '../../errors.ts'
 import type { ChannelBinding } from './options.ts'
-import { primaryClient, type Servers } from './servers.ts'
+import { primaryClient } from './primary-client.ts'
+import type { Servers } from './servers.ts'
 
 export interface PgQuery {
   readonly text: string

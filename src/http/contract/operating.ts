@@ -96,6 +96,8 @@ export const Alert = z.object({
   unit: z.enum(['ms', 'share']).optional(),
   /** What it is about. */
   about: z.enum(ALERT_SUBJECTS).optional(),
+  /** What to do about it: a path in the package, or what the rule gave. */
+  runbook: z.string().optional(),
 })
 
 const Topic = z.object({

@@ -3,6 +3,7 @@ import type { Alert, Events, JobFacts, MillEvents } from '../../events.ts'
 import type { Log } from '../../job/definition.ts'
 import type { Tenant } from '../../job/job.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
+import { runbookEntry } from './runbook.ts'
 
 /** An alert for people. It has ids and the redacted error, never a payload. */
 export interface AlertMessage extends Alert {
@@ -63,6 +64,7 @@ function deadLetterAlert(
     text: `job ${job.id} is a dead letter after ${attempt} of ${job.attempts} attempts: ${error}`,
     labels: { jobType, jobId: job.id, ...(job.tenant !== null && { tenantId: job.tenant.orgId }) },
     value: null,
+    runbook: runbookEntry(isCritical ? 'CriticalDeadLetters' : 'DeadLetters'),
     ...(isCritical && { metadata: { jobType, jobId: job.id, tenant: job.tenant } }),
   }
 }

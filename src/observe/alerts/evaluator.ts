@@ -1,4 +1,5 @@
 import type { Alert } from '../../events.ts'
+import { omitUndefined } from '../../job/known-options.ts'
 import { parseDurationMs } from '../../time/duration.ts'
 import type { AlertRule, AlertSubject, Breach, Sample } from './rule.ts'
 
@@ -120,13 +121,14 @@ export class Evaluator<Reading = unknown> {
   }
 }
 
-function newAlert({ name, severity, severityLabel, about }: RuleFacts, breach: Breach, nowMs: number): AlertState {
+function newAlert(rule: RuleFacts, breach: Breach, nowMs: number): AlertState {
+  const { name, severity, severityLabel, about, runbook } = rule
   return {
     rule: name,
     severity,
     severityLabel: severityLabel ?? severity,
     ...breach,
-    ...(about !== undefined && { about }),
+    ...omitUndefined({ about, runbook }),
     status: 'pending',
     sinceMs: nowMs,
     firedAtMs: null,

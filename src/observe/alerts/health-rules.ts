@@ -12,6 +12,7 @@ import {
   WAITING_MS_MAX,
 } from '../health.ts'
 import type { AlertRule, Breach } from './rule.ts'
+import { runbookEntry } from './runbook.ts'
 
 /** Give the same limits as to `checkHealth`; the defaults are the same too. */
 export interface HealthRuleOptions extends HealthLimits {
@@ -19,7 +20,7 @@ export interface HealthRuleOptions extends HealthLimits {
   readonly critical?: readonly string[]
 }
 
-interface HealthRule extends Omit<AlertRule, 'evaluate'> {
+interface HealthRule extends Omit<AlertRule, 'evaluate' | 'runbook'> {
   readonly check: keyof Health['checks']
   /** The check's status that raises it. */
   readonly status: HealthWord
@@ -149,6 +150,7 @@ export function healthRules(options: HealthRuleOptions = {}): readonly AlertRule
     const { check, status: _, raisedBy, threshold: __, unit: ___, ...facts } = rule
     return {
       ...facts,
+      runbook: runbookEntry(rule.name),
       evaluate({ health }) {
         // A failed check says nothing about what it would have found.
         if (raisedBy === 'finding' && health.checks[check].error !== undefined) return null
@@ -166,6 +168,7 @@ function criticalRule(critical: ReadonlySet<string>): AlertRule {
     severity: 'error',
     severityLabel: 'high',
     about: 'dead-letters',
+    runbook: runbookEntry('CriticalDeadLetters'),
     evaluate({ stats }) {
       if (!stats.ok) return null
       return Object.entries(stats.value.deadByType)

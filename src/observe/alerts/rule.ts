@@ -37,6 +37,8 @@ export interface AlertRule<Reading = unknown> {
   readonly severityLabel?: string
   /** What it is about: the dashboard links to it. A label `type`, `topic` or `job` narrows it down. */
   readonly about?: AlertSubject
+  /** Where it is written what to do: a URL, or a path as text. Alerts of this rule carry it. */
+  readonly runbook?: string
   /** How long it must hold before the alert fires; default: at once. */
   readonly for?: Duration
   /** Every breach now. Null: unknown, so alerts of this rule stay as they are. */

@@ -16,7 +16,7 @@ test('the log sink writes errors, warnings and what is resolved', async () => {
   const lines: LogLine[] = []
   const sink = logSink(capturingLog(lines))
   const evaluator = (severity: AlertRule['severity']) => {
-    const { rule, says } = rigged({ severity })
+    const { rule, says } = rigged({ severity, runbook: 'docs/runbook.md#rigged' })
     says(breach(1, { type: 'a' }))
     const one = new Evaluator([rule], 600_000)
     for (const notice of one.step(at(0))) sink(notice)
@@ -34,7 +34,13 @@ test('the log sink writes errors, warnings and what is resolved', async () => {
       ['info', 'Alert resolved: rigged'],
     ],
   )
-  assert.partialDeepStrictEqual(lines[0]?.fields, { alert: 'rigged', labels: { type: 'a' }, value: 1, threshold: 1 })
+  assert.partialDeepStrictEqual(lines[0]?.fields, {
+    alert: 'rigged',
+    labels: { type: 'a' },
+    value: 1,
+    threshold: 1,
+    runbook: 'docs/runbook.md#rigged',
+  })
 })
 
 test('the log alerter writes the alert of a dead letter, and an error where its type is critical', () => {

@@ -1,6 +1,6 @@
 import { MillraceError, OptionError } from '../../errors.ts'
 import type { Log } from '../../job/definition.ts'
-import { refuseUnknown } from '../../job/known-options.ts'
+import { omitUndefined, refuseUnknown } from '../../job/known-options.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { type Duration, parseDurationMs } from '../../time/duration.ts'
 import { toIso } from '../../time/iso.ts'
@@ -20,8 +20,9 @@ export type AlertSink = (notice: AlertNotice) => unknown
 export function logSink(log: Log): AlertSink {
   return (notice) => {
     const { alert, status, repeated } = notice
-    const { rule, severity, labels, value, threshold, text } = alert
-    const fields = { alert: rule, severity, labels, value, threshold, repeated, since: toIso(alert.sinceMs) }
+    const { rule, severity, labels, value, threshold, text, runbook } = alert
+    const since = toIso(alert.sinceMs)
+    const fields = { alert: rule, severity, labels, value, threshold, repeated, since, ...omitUndefined({ runbook }) }
     if (status === 'resolved') log.info(`Alert resolved: ${rule}`, fields)
     else if (severity === 'error' || severity === 'critical') log.error(`Alert ${rule}: ${text}`, fields)
     else log.warn(`Alert ${rule}: ${text}`, fields)
@@ -36,8 +37,15 @@ export function logSink(log: Log): AlertSink {
  */
 export function logAlerter(log: Log): Alerter {
   return {
-    send({ severity, severityLabel, title, text, labels, metadata }) {
-      const fields = { severity: severityLabel, title, message: text, tags: labels, metadata }
+    send({ severity, severityLabel, title, text, labels, metadata, runbook }) {
+      const fields = {
+        severity: severityLabel,
+        title,
+        message: text,
+        tags: labels,
+        metadata,
+        ...omitUndefined({ runbook }),
+      }
       if (severity === 'error' || severity === 'critical') log.error(`Alert: ${title}`, fields)
       else log.warn(`Alert: ${title}`, fields)
     },
@@ -105,7 +113,7 @@ function refused(status: number): MillraceError {
 
 /** Names and numbers, never a payload. */
 function bodyOf({ status, repeated, alert }: AlertNotice) {
-  const { rule, severity, severityLabel, labels, value, threshold, text, sinceMs, resolvedAtMs } = alert
+  const { rule, severity, severityLabel, labels, value, threshold, text, runbook, sinceMs, resolvedAtMs } = alert
   return {
     status,
     repeated,
@@ -116,6 +124,7 @@ function bodyOf({ status, repeated, alert }: AlertNotice) {
     value,
     threshold,
     text,
+    ...omitUndefined({ runbook }),
     since: toIso(sinceMs),
     resolvedAt: resolvedAtMs === null ? null : toIso(resolvedAtMs),
   }

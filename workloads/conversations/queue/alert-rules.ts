@@ -1,5 +1,6 @@
 /** The alert rules of the conversation pipeline over the rolling stats. */
 import type { AlertRule, Breach } from '../../../src/observe/alerts/rule.ts'
+import { runbookEntry } from '../../../src/observe/alerts/runbook.ts'
 import type { Stats } from '../../../src/observe/stats/stats.ts'
 
 /** How long 95 of 100 runs of each job may take. */
@@ -43,6 +44,8 @@ interface Measurement {
 
 interface StatsRule {
   readonly metric: string
+  /** The heading of its entry in the runbook. */
+  readonly entry: string
   readonly severity: ConversationAlert['severity']
   /** The bad side of the threshold. The threshold itself is good. */
   readonly bad: 'above' | 'below'
@@ -67,6 +70,7 @@ const overall = (value: number, threshold: number): readonly Measurement[] => [{
 const RULES: readonly StatsRule[] = [
   {
     metric: 'queue_depth',
+    entry: 'QueueDepth',
     severity: 'WARNING',
     bad: 'above',
     measure: (stats, limits) => overall(stats.queueDepth, limits.queueDepth),
@@ -74,6 +78,7 @@ const RULES: readonly StatsRule[] = [
   },
   {
     metric: 'queue_age',
+    entry: 'JobsWaitTooLong',
     unit: 'ms',
     severity: 'WARNING',
     bad: 'above',
@@ -82,6 +87,7 @@ const RULES: readonly StatsRule[] = [
   },
   {
     metric: 'success_rate',
+    entry: 'SuccessRate',
     unit: 'share',
     severity: 'ERROR',
     bad: 'below',
@@ -91,6 +97,7 @@ const RULES: readonly StatsRule[] = [
   },
   {
     metric: 'dead_letter_count',
+    entry: 'DeadLettersTooMany',
     severity: 'ERROR',
     bad: 'above',
     measure: (stats, limits) => overall(stats.deadLetterCount, limits.deadLetterCount),
@@ -98,6 +105,7 @@ const RULES: readonly StatsRule[] = [
   },
   {
     metric: 'latency_p95',
+    entry: 'LatencyP95',
     unit: 'ms',
     severity: 'WARNING',
     bad: 'above',
@@ -142,6 +150,7 @@ export function conversationRules(limits: StatsLimits = {}): readonly AlertRule[
     severity: rule.severity === 'ERROR' ? 'error' : 'warning',
     severityLabel: rule.severity,
     about: rule.metric === 'dead_letter_count' ? 'dead-letters' : 'jobs',
+    runbook: runbookEntry(rule.entry),
     evaluate: ({ stats }) => (stats.ok ? breachesOf(rule, stats.value, all) : null),
   }))
 }

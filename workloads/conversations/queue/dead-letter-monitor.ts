@@ -1,7 +1,7 @@
 import type { Engine } from '../../../src/engine/engine.ts'
 import { Events } from '../../../src/events.ts'
 import type { Log } from '../../../src/job/definition.ts'
-import { refuseUnknown } from '../../../src/job/known-options.ts'
+import { omitUndefined, refuseUnknown } from '../../../src/job/known-options.ts'
 import { startAlerting } from '../../../src/observe/alerts/alerting.ts'
 import type { Alerter, AlertMessage } from '../../../src/observe/alerts/dead-letter-alerts.ts'
 import type { AlertState } from '../../../src/observe/alerts/evaluator.ts'
@@ -45,7 +45,7 @@ export function monitorDeadLetters(options: DeadLetterMonitorOptions): () => voi
   return () => void alerting.stop()
 }
 
-function pileAlert({ value: count, sinceMs }: AlertState): AlertMessage {
+function pileAlert({ value: count, sinceMs, runbook }: AlertState): AlertMessage {
   return {
     rule: 'dead_letter_count',
     severity: 'error',
@@ -55,5 +55,6 @@ function pileAlert({ value: count, sinceMs }: AlertState): AlertMessage {
     labels: { metric: 'dead_letter_count', value: String(count), threshold: String(DEAD_LETTERS_MAX) },
     value: count,
     sinceMs,
+    ...omitUndefined({ runbook }),
   }
 }

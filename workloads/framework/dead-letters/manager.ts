@@ -3,6 +3,7 @@ import type { Mill } from '../../../src/client/mill.ts'
 import { EngineError, MillraceError, OptionError, UnknownJobError } from '../../../src/errors.ts'
 import { toErrorRecord } from '../../../src/job/error-record.ts'
 import { ATTEMPTS_DEFAULT, type JobRef } from '../../../src/job/options.ts'
+import { runbookEntry } from '../../../src/observe/alerts/runbook.ts'
 import type { Alerter } from '../../../src/observe/index.ts'
 import { isCriticalJobType } from '../job-types.ts'
 import { checkFilter, type DeadLetterEntry, type EntryFilter, jobIdOf, toEntry, withDashes } from './entry.ts'
@@ -71,6 +72,7 @@ export class DeadLetterManager {
         text: `job ${originalJobId} failed after ${attempts} attempts: ${error.message}`,
         labels: { jobType, jobId: originalJobId, ...(tenant !== undefined && { tenantId: tenant.orgId }) },
         value: null,
+        runbook: runbookEntry('CriticalDeadLetters'),
         sinceMs: failedAt.getTime(),
         metadata: { jobType, jobId: originalJobId, tenant: tenant ?? null },
       })
