@@ -39,11 +39,13 @@ class Scene extends ClockedStory {
   readonly jobs: readonly Job[]
   readonly start: Clocked
   readonly serve: Clocked
-  readonly #clock: TestClock
+  readonly clock: TestClock
+  readonly url: string
 
-  constructor(clock: TestClock, jobs: readonly Job[], start: Clocked, serve: Clocked) {
+  constructor(clock: TestClock, url: string, jobs: readonly Job[], [start, serve]: readonly [Clocked, Clocked]) {
     super(clock, { rules: [MILLRACE_RULES], everySeconds: 60 })
-    this.#clock = clock
+    this.clock = clock
+    this.url = url
     this.jobs = jobs
     this.start = start
     this.serve = serve
@@ -59,7 +61,7 @@ class Scene extends ClockedStory {
   /** Work needs real time too, so a scrape waits for it. */
   async until(type: string, state: keyof TypeCounts, count: number): Promise<void> {
     await until(async () => {
-      await this.#clock.advance(100)
+      await this.clock.advance(100)
       return ((await this.start.mill.counts())[type]?.[state] ?? 0) === count
     })
   }
@@ -71,7 +73,7 @@ async function sceneOn(t: TestContext): Promise<Scene> {
   const jobs = [...Object.keys(BUDGETS), 'plain', CRITICAL].map((type) => jobOf(clock, type))
   const options = { clock, jobs, alertRules: conversationRules() }
   const start = await serveByTestClock(t, url, options)
-  return new Scene(clock, jobs, start, await serveByTestClock(t, url, options))
+  return new Scene(clock, url, jobs, [start, await serveByTestClock(t, url, options)])
 }
 
 /** That many dead letters of the type, all in all. */
@@ -157,8 +159,19 @@ test('what the store holds, how jobs end and how long they take: each rule fires
     await stopped
     await scene.pass(2)
     await expect({ MillraceNoWorkers: here })
-    worker = await mill.work(scene.jobs)
+    worker = await mill.work(scene.jobs, { keeper: false })
     await scene.pass(1)
+    await expect({})
+  })
+
+  await t.test('the reaper', async () => {
+    await scene.pass(10)
+    await expect({ MillraceReaperSilent: here })
+    // Another process keeps, and is scraped.
+    const kept = await serveByTestClock(t, scene.url, { clock: scene.clock })
+    scene.targets.keep = kept
+    await kept.mill.keep({ jobs: scene.jobs })
+    await scene.pass(2)
     await expect({})
   })
 

@@ -1,4 +1,4 @@
-/** `/metrics` and `/health`, for a worker, which serves nothing else. */
+/** `/metrics` and `/health`, for a worker or a keeper, which serves nothing else. */
 import type { RequestListener } from 'node:http'
 import type { Command } from 'commander'
 import { OptionError } from '../../errors.ts'

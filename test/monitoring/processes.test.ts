@@ -1,0 +1,188 @@
+/**
+ * The shipped rules about processes and stores, from scrapes of processes: `start` on SQLite, `work` and `serve` on
+ * Postgres, and with a `keep` of its own on Redis, all in one Prometheus. Nothing fires while all is well; then each of the stores gets into trouble
+ * of its own, and out of it. A scraped state stands for as long as a rule asks.
+ */
+import assert from 'node:assert/strict'
+import path from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { open } from '../../src/client/mill.ts'
+import { type Running, startMillrace, until } from '../cli/run.ts'
+import { sampleValue } from '../fixtures/exposition.ts'
+import { type OwnRedis, startRedis } from '../servers/redis.ts'
+import { builtInAlerts } from './built-in.ts'
+import { plain } from './jobs.ts'
+import { skip } from './promtool.ts'
+import { MILLRACE_RULES, Recording, type Scrapes } from './recording.ts'
+import { addressOf, STORES, textOf } from './stores.ts'
+
+const MODULE = path.join(import.meta.dirname, 'jobs.ts')
+const LIMIT_MS = 600_000
+/** The figures rest longer where counting takes longer. */
+const FIGURES_MS = 240_000
+
+/** Every process that Prometheus scrapes, by instance. */
+class Targets {
+  readonly #addresses = new Map<string, string>()
+
+  add(instance: string, address: string): void {
+    this.#addresses.set(instance, address)
+  }
+
+  address(instance: string): string {
+    return this.#addresses.get(instance) ?? assert.fail(instance)
+  }
+
+  async scrape(): Promise<Scrapes> {
+    const all = [...this.#addresses].map(async ([instance, address]) => {
+      const text = await textOf(`${address}/metrics`).catch(() => null)
+      return [instance, text] as const
+    })
+    return Object.fromEntries(await Promise.all(all))
+  }
+
+  async value(instance: string, name: string): Promise<number | null> {
+    const { [instance]: text } = await this.scrape()
+    return typeof text === 'string' ? sampleValue(text, name) : null
+  }
+}
+
+class Scene {
+  readonly targets = new Targets()
+  readonly recording = new Recording({ rules: [MILLRACE_RULES], everySeconds: 15 })
+  readonly #t: TestContext
+
+  constructor(t: TestContext) {
+    this.#t = t
+  }
+
+  /** Starts a command, and has it scraped under the name. */
+  async start(instance: string, engine: string, ...args: readonly string[]): Promise<Running> {
+    const running = this.run(engine, ...args)
+    this.targets.add(instance, await addressOf(running))
+    return running
+  }
+
+  /** Without being scraped. The reaper looks often, so that each scraped state has seen it. */
+  run(engine: string, ...args: readonly string[]): Running {
+    const types = args[1] === MODULE ? ['--types', 'plain'] : []
+    const reap = args[0] === 'serve' || args.includes('--no-reap') ? [] : ['--reap', '1s']
+    return startMillrace(this.#t, [...args, ...types, ...reap, '--engine', engine, '--json'])
+  }
+
+  async until(instance: string, name: string, value: number): Promise<void> {
+    await until(async () => (await this.targets.value(instance, name)) === value, FIGURES_MS)
+  }
+
+  /** The rules built into the process are evaluated every 15 s. */
+  async untilBuiltIn(instance: string, firing: readonly string[]): Promise<void> {
+    const told = async () => (await builtInAlerts(this.targets.address(instance))).join()
+    await until(async () => (await told()) === firing.join(), FIGURES_MS)
+  }
+
+  /** Until the reaper of the process has run since, so that it is not a silent one that is scraped. */
+  async untilReaped(instance: string): Promise<void> {
+    const passes = () => this.targets.value(instance, 'millrace_reaper_pass_duration_seconds_count')
+    const before = (await passes()) ?? 0
+    await until(async () => Number(await passes()) > before, FIGURES_MS)
+  }
+
+  /** What is scraped now stays so for a while. */
+  async hold(minutes: number): Promise<void> {
+    this.recording.add(await this.targets.scrape(), Date.now(), minutes * 60)
+  }
+}
+
+const START = ['start', MODULE, '--port', '0']
+const WORK = ['work', MODULE, '--metrics-port', '0']
+const SERVE = ['serve', '--port', '0']
+
+interface Stores {
+  readonly sqlite: string
+  readonly postgres: string
+  readonly redis: string
+  readonly server: OwnRedis
+}
+
+async function storesFor(t: TestContext): Promise<Stores> {
+  const { sqlite, postgres } = STORES
+  assert.ok(sqlite && postgres)
+  const server = await startRedis({ aof: 'everysec' })
+  t.after(() => server.end())
+  return { sqlite: await sqlite(t, []), postgres: await postgres(t, []), redis: `${server.url}?prefix=shop`, server }
+}
+
+/** Each store has run a job, and Prometheus has seen it before and after. */
+async function runJobs(scene: Scene, urls: Readonly<Record<string, string>>): Promise<void> {
+  for (const [instance, url] of Object.entries(urls)) {
+    await using mill = await open(url)
+    await mill.enqueue(plain, null)
+    await until(async () => (await mill.counts()).plain?.completed === 1)
+    await scene.untilReaped(instance)
+  }
+}
+
+test('the processes of three stores: silent when all is well; a dead one, a store that is away, no worker, an unscraped one', {
+  skip,
+  timeout: LIMIT_MS,
+}, async (t) => {
+  const scene = new Scene(t)
+  const { recording } = scene
+  const { server, ...urls } = await storesFor(t)
+  const { sqlite, postgres, redis } = urls
+  const [started, first] = await Promise.all([
+    scene.start('sqlite', sqlite, ...START),
+    scene.start('postgres-work', postgres, ...WORK),
+    scene.start('postgres-serve', postgres, ...SERVE),
+    scene.start('redis-work', redis, ...WORK, '--no-reap'),
+    scene.start('redis-keep', redis, 'keep', '--metrics-port', '0'),
+    scene.start('redis-serve', redis, ...SERVE),
+  ])
+  // Just started: whatever their workers have come to.
+  await scene.hold(0.5)
+  recording.expect({})
+  const judges = ['sqlite', 'postgres-serve', 'redis-serve']
+  for (const instance of judges) await scene.until(instance, 'millrace_worker_instances', 1)
+  await scene.hold(2)
+  recording.expect({})
+  await runJobs(scene, { sqlite, 'postgres-work': postgres, 'redis-keep': redis })
+  await scene.hold(3)
+  recording.expect({})
+
+  // In trouble: one is killed, one is stopped, and one store is away.
+  started.child.kill('SIGKILL')
+  first.child.kill('SIGTERM')
+  await Promise.all([started.ended, first.ended, server.stop()])
+  await scene.until('postgres-serve', 'millrace_worker_instances', 0)
+  await scene.until('redis-serve', 'millrace_engine_up', 0)
+  await scene.until('redis-work', 'millrace_engine_up', 0)
+  await scene.untilBuiltIn('redis-serve', ['EngineDown []'])
+  await scene.hold(2)
+  recording.expect({
+    MillraceEngineDown: [{ engine: 'redis' }, { engine: 'sqlite' }],
+    MillraceNoWorkers: [{ engine: 'postgres' }],
+  })
+
+  // Well again, but for a worker that nobody scrapes.
+  await Promise.all([scene.start('sqlite', sqlite, ...START), server.start()])
+  const worker = scene.run(postgres, 'work', MODULE)
+  await scene.until('postgres-serve', 'millrace_worker_instances', 1)
+  await scene.until('sqlite', 'millrace_worker_instances', 1)
+  for (const instance of ['redis-serve', 'redis-work', 'redis-keep'])
+    await scene.until(instance, 'millrace_engine_up', 1)
+  for (const instance of ['sqlite', 'redis-keep']) await scene.untilReaped(instance)
+  await scene.untilBuiltIn('redis-serve', [])
+  await scene.hold(6)
+  recording.expect({ MillraceWorkersNotScraped: [{ engine: 'postgres' }] })
+
+  // It is stopped in good order, and another is scraped.
+  worker.child.kill('SIGTERM')
+  await worker.ended
+  await scene.start('postgres-work', postgres, ...WORK)
+  await scene.until('postgres-serve', 'millrace_worker_instances', 1)
+  await scene.untilReaped('postgres-work')
+  await scene.hold(1)
+  recording.expect({})
+  for (const instance of judges) await scene.untilBuiltIn(instance, [])
+  await recording.judge()
+})
