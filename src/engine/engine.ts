@@ -57,9 +57,16 @@ export interface Engine {
   /** Only where `transactionalEnqueue`: jobs that wait there for another engine. */
   readonly outbox?: Outbox
   /** Workers of all processes that the store knows by itself. Only where there are no `records` to keep them in. */
-  workers?(): Promise<readonly { readonly id: string; readonly types: readonly string[] }[]>
+  workers?(): Promise<readonly KnownWorker[]>
   /** Looks for what is wrong, or soon will be, with the store and its jobs. Changes nothing. */
   diagnose?(options?: DiagnoseOptions): Promise<readonly Finding[]>
+}
+
+export interface KnownWorker {
+  readonly id: string
+  readonly types: readonly string[]
+  /** By type, how many jobs it and its group have yet to settle. Left out where the store does not tell. */
+  readonly lags?: Readonly<Record<string, number>>
 }
 
 /** A transaction of the user's own, in whatever form the engine documents: for SQLite the database handle. */

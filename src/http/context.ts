@@ -1,6 +1,8 @@
 import type { z } from 'zod'
 import type { Mill } from '../client/mill.ts'
 import type { Desk } from '../desk/desk.ts'
+import type { DeadLetters } from '../engine/dead-letters.ts'
+import { knownWorkers } from '../engine/presence.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import type { Redaction } from '../job/redaction.ts'
 import type { HealthEndpoint } from '../observe/health.ts'
@@ -29,6 +31,8 @@ export interface AdminOptions {
   /** For the overview and the charts; default: a new one. */
   readonly sampler?: Sampler
   readonly topics?: ObservedTopics
+  /** What the desk lists and acts on; default: the engine's. On Kafka those are of one group. */
+  readonly deadLetters?: DeadLetters
   /** More routes, by id, with the same authentication and validation. */
   readonly routes?: RouteTable
   /** Pages of the dashboard that ask these routes, such as `webhooks`. */
@@ -85,7 +89,7 @@ export const FACETS: Readonly<Record<Facet, FacetOf>> = {
   deadLetters: { isThere: ({ desk }) => desk !== null, limit: 'keeps no dead letters' },
   schedules: { isThere: ({ mill }) => mill.engine.records !== undefined, limit: 'keeps no schedules' },
   presence: {
-    isThere: ({ mill: { engine } }) => engine.records !== undefined || engine.workers !== undefined,
+    isThere: ({ mill: { engine }, clock }) => knownWorkers(engine, clock) !== undefined,
     limit: 'does not know which workers there are',
   },
   pausing: { isThere: ({ mill }) => mill.engine.records !== undefined, limit: 'cannot pause a type' },

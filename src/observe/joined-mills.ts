@@ -1,5 +1,6 @@
 import { addCounts } from '../engine/counts.ts'
 import type { Counts, Inspector, TypeCounts } from '../engine/engine.ts'
+import type { RememberingPresence, WorkersRead } from '../engine/presence.ts'
 import type { Records } from '../engine/records.ts'
 import { joinEvents } from '../events.ts'
 import type { Recovering } from './metrics/instrument.ts'
@@ -12,12 +13,16 @@ export type JoinedMill = ObservedMill<
 /**
  * Several mills of a process as one, for what observes it: all their events, and the counts and workers of all their stores,
  * added up. On Kafka each group has its own backlog of a topic, and a group that does not read it sees all of it as waiting:
- * there a type is counted in the groups of the mills that work on it. Join them before their workers start.
+ * there a type is counted in the groups of the mills that work on it. Join them before their workers start, or say what
+ * workers in other processes run on each: `worked`, in the order of the mills.
  */
-export function joinMills(mills: readonly [JoinedMill, ...JoinedMill[]]): JoinedMill {
+export function joinMills(
+  mills: readonly [JoinedMill, ...JoinedMill[]],
+  worked: readonly (readonly string[])[] = [],
+): JoinedMill {
   const [first, ...others] = mills
   if (others.length === 0) return first
-  const stores = distinctStores(mills)
+  const stores = distinctStores(mills, worked)
   const events = joinEvents(first.events, ...others.map((mill) => mill.events))
   return { events, engine: joinEngines(stores) }
 }
@@ -29,15 +34,20 @@ interface Store {
 }
 
 /** Mills on one store are asked once. */
-function distinctStores(mills: readonly JoinedMill[]): readonly [Store, ...Store[]] {
+function distinctStores(
+  mills: readonly JoinedMill[],
+  worked: readonly (readonly string[])[],
+): readonly [Store, ...Store[]] {
   const stores: Store[] = []
-  for (const { engine, events } of mills) {
+  for (const [index, { engine, events }] of mills.entries()) {
     const same = stores.find(({ engine: known }) => known.threadUrl !== null && known.threadUrl === engine.threadUrl)
     const store = same ?? { engine, types: new Set<string>() }
     if (same === undefined) stores.push(store)
-    events.on('worker.started', ({ types }) => {
+    const know = (types: readonly string[]): void => {
       for (const type of types) store.types.add(type)
-    })
+    }
+    know(worked[index] ?? [])
+    events.on('worker.started', ({ types }) => know(types))
   }
   const [first, ...others] = stores
   if (first === undefined) throw new TypeError('no mill was given')
@@ -66,10 +76,12 @@ function recoveryOf(engines: readonly Recovering[]): Recovering {
 }
 
 /** Some of them keep heartbeats, others know their workers by themselves. */
-function joinedFacets(engines: readonly JoinedMill['engine'][]): Pick<JoinedMill['engine'], 'records' | 'workers'> {
+function joinedFacets(engines: readonly JoinedMill['engine'][]): WorkersRead {
   const [first, ...others] = engines.flatMap(({ records }) => records ?? [])
   const knowing = engines.filter(({ workers }) => workers !== undefined)
+  const besides = [...new Set(engines.flatMap(({ presence }) => presence ?? []))]
   return {
+    ...(besides.length > 0 && { presence: joinPresences(besides) }),
     ...(first !== undefined && { records: joinRecords(first, others) }),
     ...(knowing.length > 0 && {
       workers: async () => (await Promise.all(knowing.map((engine) => engine.workers?.() ?? []))).flat(),
@@ -84,6 +96,19 @@ function joinRecords(first: Records, others: readonly Records[]): Records {
     save: (kind, record, expected, options) => first.save(kind, record, expected, options),
     put: (kind, records, ttlMs) => first.put(kind, records, ttlMs),
     remove: (kind, names) => first.remove(kind, names),
+  }
+}
+
+function joinPresences(presences: readonly RememberingPresence[]): RememberingPresence {
+  const [only] = presences
+  if (only !== undefined && presences.length === 1) return only
+  const all = async (read: (presence: RememberingPresence) => Promise<unknown>): Promise<void> =>
+    void (await Promise.all(presences.map(read)))
+  return {
+    list: async () => (await Promise.all(presences.map((presence) => presence.list()))).flat(),
+    seen: async () => (await Promise.all(presences.map((presence) => presence.seen()))).flat(),
+    beat: (beats, ttlMs) => all((presence) => presence.beat(beats, ttlMs)),
+    gone: (instance, types) => all((presence) => presence.gone(instance, types)),
   }
 }
 

@@ -1,7 +1,7 @@
 import { admitAgeing, admitDefinition } from '../engine/capability-checks.ts'
 import type { Consumer } from '../engine/engine.ts'
 import { pausesIn } from '../engine/pauses.ts'
-import { presenceIn } from '../engine/presence.ts'
+import { lagsIn, presenceIn } from '../engine/presence.ts'
 import { OptionError, StoppingError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { declareSchedules } from '../keeper/declared-schedules.ts'
@@ -100,7 +100,8 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
   const heartbeat = options.presence ? heartbeatOf(parts, id, slots, options) : null
   const isShort = jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)
   if (isShort) await waitAtMost(parts.clock, THREAD_MS, runtime.leaseRenewer.ready)
-  events.emit('worker.started', { worker: id, types: [...types.keys()], concurrency: options.concurrency })
+  const { concurrency, name } = options
+  events.emit('worker.started', { worker: id, ...(name !== null && { name }), types: [...types.keys()], concurrency })
   const stopKeeper = await startOwnKeeper(parts, id, jobs, given)
   if (heartbeat !== null) await waitAtMost(parts.clock, BEAT_MS, heartbeat.start())
   // Last, with no await after it: the caller must have the worker when its first job runs.
@@ -157,12 +158,12 @@ function heartbeatOf(
   { engine, events, clock }: WorkerParts,
   worker: string,
   slots: Slots,
-  { ageingMs }: ResolvedWorkerOptions,
+  { ageingMs, name }: ResolvedWorkerOptions,
 ): Heartbeat | null {
   const presence = presenceIn(engine)
   if (presence === undefined) return null
   const onError = (error: unknown): void => events.emit('worker.error', { worker, during: 'presence', error })
-  return new Heartbeat({ clock, presence, worker, slots, ageingMs, onError })
+  return new Heartbeat({ clock, presence, worker, name, slots, ageingMs, lags: () => lagsIn(engine), onError })
 }
 
 /** Starts the worker's own keeper. Returns the function that stops it. */

@@ -3,7 +3,7 @@ import type { TopicLag } from '../../engine/open.ts'
 import { decodeProgress } from './commit-metadata.ts'
 import type { Admin } from './driver.ts'
 import { countOf } from './offset-ranges.ts'
-import { committedOf, isFor, offsetsOf, topicIdsOf } from './offsets.ts'
+import { type Committed, committedOf, isFor, offsetsOf, topicIdsOf } from './offsets.ts'
 import type { KafkaOptions } from './options.ts'
 import { nameOf, type PartitionName } from './record.ts'
 import { findJobTopics } from './topics.ts'
@@ -75,13 +75,18 @@ function addPartition(
 }
 
 /** Lag: the end of each partition less what the group has committed, by topic. */
-export async function lagsOf(admin: Admin, groups: readonly string[]): Promise<readonly TopicLag[]> {
+export async function lagsOf(admin: Admin, groups: readonly string[], nowMs: number): Promise<readonly TopicLag[]> {
   const existing = new Set(await admin.listTopics())
-  const lags = await Promise.all(groups.map((group) => lagsOfGroup(admin, group, existing)))
+  const lags = await Promise.all(groups.map((group) => lagsOfGroup(admin, group, existing, nowMs)))
   return lags.flat()
 }
 
-async function lagsOfGroup(admin: Admin, group: string, existing: ReadonlySet<string>): Promise<readonly TopicLag[]> {
+async function lagsOfGroup(
+  admin: Admin,
+  group: string,
+  existing: ReadonlySet<string>,
+  nowMs: number,
+): Promise<readonly TopicLag[]> {
   const committed = [...(await committedOf(admin, group)).values()].filter(({ topic }) => existing.has(topic))
   const [ends, ids] = await Promise.all([
     offsetsOf(admin, committed, -1n),
@@ -96,5 +101,12 @@ async function lagsOfGroup(admin: Admin, group: string, existing: ReadonlySet<st
     group,
     topic,
     lag: places.reduce((sum, place) => sum + Math.max(0, Number((ends.get(nameOf(place)) ?? 0n) - nextOf(place))), 0),
+    delayed: places.reduce((sum, place) => sum + delayedIn(place, nowMs), 0),
   }))
+}
+
+/** Records that wait for a retry, as far as its worker has committed it. */
+function delayedIn({ offset, metadata }: Committed, nowMs: number): number {
+  const { retryStates } = decodeProgress(Number(offset), metadata)
+  return [...retryStates].filter(([, { dueMs }]) => dueMs > nowMs).length
 }

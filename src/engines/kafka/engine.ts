@@ -7,6 +7,7 @@ import type {
   DiagnoseOptions,
   Engine,
   Finding,
+  KnownWorker,
   Receipt,
   Subscription,
   Transaction,
@@ -17,7 +18,7 @@ import type { NewJob } from '../../job/job.ts'
 import { throwIfMetadataTooSmall } from './commits.ts'
 import { type Connection, connect, disconnect } from './connection.ts'
 import { KafkaConsumer } from './consumer.ts'
-import { countJobs } from './counts.ts'
+import { countJobs, lagsOf } from './counts.ts'
 import { GroupLetters } from './dead-letters/letter-index.ts'
 import { LetterWriter } from './dead-letters/letter-writer.ts'
 import { KafkaDeadLetters } from './dead-letters.ts'
@@ -147,12 +148,19 @@ export class KafkaEngine implements Engine {
   }
 
   /** The members of the group that read topics with our prefix. */
-  async workers(): Promise<readonly { readonly id: string; readonly types: readonly string[] }[]> {
+  async workers(): Promise<readonly KnownWorker[]> {
+    const { admin } = this.#open()
     const { group, prefix } = this.#options
-    const described = await this.#bounded(this.#open().admin.describeGroups({ groups: [group] }))
+    const typeOf = (topic: string): string => topic.slice(prefix.length)
+    const [described, found] = await Promise.all([
+      this.#bounded(admin.describeGroups({ groups: [group] })),
+      this.#bounded(lagsOf(admin, [group], this.#settings.clock.nowMs())),
+    ])
+    const lags = new Map(found.map(({ topic, lag }) => [topic, lag]))
     return [...(described.get(group)?.members ?? [])].flatMap(([id, { metadata }]) => {
       const topics = (metadata?.topics ?? []).filter((topic) => topic.startsWith(prefix))
-      return topics.length === 0 ? [] : [{ id, types: topics.map((topic) => topic.slice(prefix.length)) }]
+      const behind = topics.flatMap((topic) => (lags.has(topic) ? [[typeOf(topic), lags.get(topic)]] : []))
+      return topics.length === 0 ? [] : [{ id, types: topics.map(typeOf), lags: Object.fromEntries(behind) }]
     })
   }
 

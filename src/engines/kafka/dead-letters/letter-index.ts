@@ -92,9 +92,10 @@ export class LetterIndex {
 
 export interface GroupLettersParts {
   readonly log: LetterLog
-  readonly group: string
+  /** Null for those of all groups. */
+  readonly group: string | null
   readonly prefix: string
-  /** The topics of jobs that concern the group. */
+  /** The topics of jobs that concern it. */
   topics(): Promise<readonly string[]>
 }
 
@@ -103,7 +104,7 @@ interface Death {
   readonly jobId: string
 }
 
-/** The letters of one group by the ids of their jobs, in any of its topics. Newest first, as every engine lists them. */
+/** The letters of one group, or of all, by the ids of their jobs, in any of the topics. Newest first, as every engine lists them. */
 export class GroupLetters implements LetterLocator {
   readonly #parts: GroupLettersParts
   readonly #index: LetterIndex
