@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { extensions } from '../../bin/extensions.ts'
-import { startServing } from '../../src/cli/commands/serve.ts'
+import { serveAll } from '../../src/cli/commands/serve.ts'
 import { type Mill, open } from '../../src/client/mill.ts'
 import type { AnyJob } from '../../src/job/definition.ts'
 import type { AlertRule } from '../../src/observe/alerts/rule.ts'
@@ -41,7 +41,7 @@ export async function serveByTestClock(
   const said: string[] = []
   const terminal = quietTerminal((line) => said.push(line))
   const flags = { engine, json: true, port: 0, host: '127.0.0.1' } as const
-  const serving = await startServing({ terminal, clock, extensions }, mill, { jobs, flags, log: silentLog, alertRules })
+  const serving = await serveAll({ terminal, clock, extensions }, flags)(mill, { jobs, log: silentLog, alertRules })
   const { url }: { url: string } = JSON.parse(said[0] ?? '{}')
   let isOpen = true
   const close = async (): Promise<void> => {
