@@ -37,16 +37,17 @@ class Targets {
   }
 
   async scrape(): Promise<Scrapes> {
-    const all = [...this.#addresses].map(async ([instance, address]) => {
-      const text = await textOf(`${address}/metrics`).catch(() => null)
-      return [instance, text] as const
-    })
+    const all = [...this.#addresses.keys()].map(async (instance) => [instance, await this.#textOf(instance)] as const)
     return Object.fromEntries(await Promise.all(all))
   }
 
   async value(instance: string, name: string): Promise<number | null> {
-    const { [instance]: text } = await this.scrape()
-    return typeof text === 'string' ? sampleValue(text, name) : null
+    const text = await this.#textOf(instance)
+    return text === null ? null : sampleValue(text, name)
+  }
+
+  #textOf(instance: string): Promise<string | null> {
+    return textOf(`${this.address(instance)}/metrics`).catch(() => null)
   }
 }
 
