@@ -169,20 +169,32 @@ export class EscrowScene {
     }
   }
 
-  async #beaten(): Promise<void> {
+  async #beaten(withinMs?: number): Promise<void> {
     const beating = [...this.workers.values()].filter(({ isBeating }) => isBeating)
     if (beating.length === 0) return
     await using presence = await openPresence(this.redis.url)
     await until(async () => {
       const seen = new Map((await presence.seen().catch(() => [])).map(({ type, atMs }) => [type, atMs]))
       return beating.every(({ of }) => seen.get(of.worker) === this.clock.nowMs())
-    })
+    }, withinMs)
   }
 
   /** A scrape while nobody can send heartbeats. */
   async passUnheard(): Promise<void> {
     await this.clock.advance(EVERY_SECONDS * 1_000)
     this.#recording.add({ start: await textOf(`${this.#address}/metrics`) }, this.clock.nowMs())
+  }
+
+  /** A heartbeat that is sent before its connection is back is lost; the next one, or the one after it, is not. */
+  async passUntilHeard(): Promise<void> {
+    const isHeard = (): Promise<boolean> =>
+      this.#beaten(2_000).then(
+        () => true,
+        () => false,
+      )
+    do await this.passUnheard()
+    while (!(await isHeard()))
+    await this.pass(EVERY_SECONDS)
   }
 
   /** At the last scrape exactly these fire, and the built-in rules say the same. */

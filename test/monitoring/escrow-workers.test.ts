@@ -109,7 +109,7 @@ test('each rule of the escrow workers fires and clears', { skip, timeout: LIMIT_
     await scene.passUnheard()
     await scene.expect({ WorkerPresenceUnreachable: [{ engine }] })
     await scene.redis.start()
-    await scene.pass(10)
+    await scene.passUntilHeard()
     await scene.expect({})
   })
 
