@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import type { Mill } from '../client/mill.ts'
-import { type Desk, openDesk } from '../desk/desk.ts'
+import { openDesk } from '../desk/desk.ts'
 import { OptionError } from '../errors.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { Redaction } from '../job/redaction.ts'
@@ -68,7 +68,7 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
   const own = ownParts(mill, options)
   const admin: AdminContext = {
     mill,
-    desk: deskOf(mill, { ...options, sampler: own.sampler, clock }),
+    ...deskOf(mill, { ...options, sampler: own.sampler, clock }),
     jobs: new Map((options.jobs ?? []).map((job) => [job.type, job])),
     redaction: new Redaction(options.jobs ?? []),
     operations: new Operations({ clock, log: options.log ?? silentLog }),
@@ -118,15 +118,14 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
   }
 }
 
-/** Null when the engine keeps no dead letters. */
 function deskOf(
   { engine, events }: Mill,
   { deadLetters, jobs = [], sampler, clock }: AdminOptions & Required<Pick<AdminOptions, 'sampler' | 'clock'>>,
-): Desk | null {
-  const options = { jobs, clock }
-  if (deadLetters === undefined) return engine.deadLetters === undefined ? null : openDesk({ engine, events }, options)
-  const store = { name: engine.name, deadLetters, counts: () => sampler.engine.counts() }
-  return openDesk({ engine: store, events }, options)
+): Pick<AdminContext, 'deadLetters' | 'desk'> {
+  const others = deadLetters && { name: engine.name, deadLetters, counts: () => sampler.engine.counts() }
+  const store = others ?? engine
+  if (store.deadLetters === undefined) return { deadLetters: null, desk: null }
+  return { deadLetters: store.deadLetters, desk: openDesk({ engine: store, events }, { jobs, clock }) }
 }
 
 /** Parts that the options do not have are made here, and closed here. */

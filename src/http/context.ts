@@ -59,7 +59,8 @@ export interface AdminOptions {
 /** Everything the handlers use. */
 export interface AdminContext {
   readonly mill: Mill
-  /** Null when the engine keeps no dead letters. */
+  /** Null when the engine keeps no dead letters, as `desk` is. */
+  readonly deadLetters: DeadLetters | null
   readonly desk: Desk | null
   readonly jobs: ReadonlyMap<string, AnyJob>
   readonly redaction: Redaction
