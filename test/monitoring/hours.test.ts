@@ -94,7 +94,6 @@ test('what the store holds, how jobs end and how long they take: each rule fires
   const { mill } = start
   const expect = (firing: Parameters<Scene['expect']>[0]) => scene.expect(firing, [start])
   let worker: Worker = await mill.work(scene.jobs)
-  t.after(() => worker.stop())
   await scene.pass(15)
   await expect({})
 
