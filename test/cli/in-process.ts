@@ -10,22 +10,26 @@ export interface Said {
   readonly err: string
 }
 
-export async function runCli(args: readonly string[], columns: number | null = null): Promise<Said> {
-  let out = ''
-  let err = ''
-  const terminal: Terminal = {
-    out: new PassThrough(),
-    columns,
-    print: (line) => {
-      out += `${line}\n`
-    },
-    complain: (line) => {
-      err += `${line}\n`
-    },
+/** No screen: what is printed goes to `print`. */
+export function quietTerminal(print: Terminal['print']): Terminal {
+  return {
+    ...{ out: new PassThrough(), columns: null, print, complain: () => {} },
     paint: (_style, text) => text,
     flush: async () => {},
     outliveReader: () => {},
     lostReader: false,
   }
+}
+
+export async function runCli(args: readonly string[], columns: number | null = null): Promise<Said> {
+  let out = ''
+  let err = ''
+  const print = (line: string): void => {
+    out += `${line}\n`
+  }
+  const complain = (line: string): void => {
+    err += `${line}\n`
+  }
+  const terminal = { ...quietTerminal(print), columns, complain }
   return { code: await run(args, terminal, extensions), out, err }
 }

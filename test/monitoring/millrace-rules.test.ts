@@ -165,6 +165,7 @@ test('latency is judged by type', { skip }, async () => {
       ...runs('sanitize_ai_validation', 1, 5),
       ...runs('extract_learning', 1, 5),
       ...runs('mine_upload', 10, 30),
+      ...two('millrace_latency_p95_seconds', { type: 'sanitize_ai_validation' }, 3),
     ],
     [
       {

@@ -22,7 +22,7 @@ export function lint(scrape: string): string {
   return `${stdout}${stderr}`
 }
 
-type Labels = Readonly<Record<string, string>>
+export type Labels = Readonly<Record<string, string>>
 
 export interface Series {
   readonly series: string
@@ -43,20 +43,23 @@ export interface Expectation {
   readonly severity?: string
 }
 
-/** What a file of rules says of series, one value every `intervalSeconds`. JSON is YAML, so the tool's tests are data. */
+/** What files of rules say of series, one value every `intervalSeconds`. JSON is YAML, so the tool's tests are data. */
 export async function check(
-  rules: string,
+  rules: string | readonly string[],
   input: readonly Series[],
   expected: readonly Expectation[],
   intervalSeconds = 1,
 ): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'millrace-rules-'))
   try {
-    // Without annotations: they are text for people, and the tool would compare them too.
-    const bare = readFileSync(rules, 'utf8').replace(/^ {8}annotations:\n(?: {10}.*\n)+/gm, '')
-    await writeFile(path.join(folder, 'rules.yml'), bare)
+    const files = [rules].flat()
+    for (const file of files) {
+      // Without annotations: they are text for people, and the tool would compare them too.
+      const bare = readFileSync(file, 'utf8').replace(/^ {8}annotations:\n(?: {10}.*\n)+/gm, '')
+      await writeFile(path.join(folder, path.basename(file)), bare)
+    }
     const document = {
-      rule_files: ['rules.yml'],
+      rule_files: files.map((file) => path.basename(file)),
       evaluation_interval: `${intervalSeconds}s`,
       tests: [
         {

@@ -145,3 +145,36 @@ test('a worker that nobody knows is absent, but not while heartbeats cannot be r
   const none = names.map((worker) => ({ worker }))
   await check([], [{ alert, atSeconds: 61, firing: none, severity: 'critical' }])
 })
+
+test('stores do not hide each other: heartbeats, dead letters and lags of each are judged by themselves', {
+  skip,
+}, async () => {
+  const at = (store: string) => ({ store, engine: 'kafka' })
+  const topic = 'escrow.commands.dlq'
+  const lag = { group: 'payout-executor', topic: 'escrow.commands' }
+  await check(
+    [
+      ...ESCROW_WORKERS.map(({ worker }) => series('worker_heartbeat_timestamp', { ...at('a'), worker }, 100)),
+      series('worker_presence_up', { engine: 'sqlite' }, 1),
+      series('worker_presence_up', at('a'), 1),
+      series('worker_presence_up', at('b'), 0),
+      series('worker_heartbeat_timestamp', { ...at('c'), ...one }, 0),
+      ...['a', 'b'].map((store) => series('worker_dlq_pending', { ...at(store), topic }, 1)),
+      series('kafka_consumer_lag', { ...at('a'), ...lag }, 101),
+      series('kafka_consumer_lag', { ...at('b'), ...lag }, 501),
+    ],
+    [
+      { alert: 'WorkerHeartbeatMissing', atSeconds: 90, firing: [{ ...at('c'), ...one }], severity: 'critical' },
+      { alert: 'WorkerPresenceUnreachable', atSeconds: 90, firing: [at('b')], severity: 'critical' },
+      { alert: 'WorkerAbsent', atSeconds: 90, firing: [] },
+      {
+        alert: 'DLQFinancial',
+        atSeconds: 90,
+        firing: ['a', 'b'].map((store) => ({ ...at(store), topic })),
+        severity: 'critical',
+      },
+      { alert: 'ConsumerLagWarning', atSeconds: 90, firing: [{ ...at('a'), ...lag }], severity: 'warning' },
+      { alert: 'ConsumerLagCritical', atSeconds: 90, firing: [{ ...at('b'), ...lag }], severity: 'critical' },
+    ],
+  )
+})

@@ -78,7 +78,10 @@ for (const [name, store] of Object.entries({ ...STORES, kafka: kafkaStore })) {
       async () => sampleValue(await textOf(`${address}/metrics`), 'millrace_worker_instances') === 1,
       FIGURES_MS,
     )
-    assert.equal(lint(await textOf(`${address}/metrics`)), '')
+    const scrape = await textOf(`${address}/metrics`)
+    assert.equal(lint(scrape), '')
+    // Where nobody keeps heartbeats, nobody has lost them: 0 would be an alert.
+    assert.equal(sampleValue(scrape, 'worker_presence_up'), name === 'kafka' ? null : 1)
   })
 }
 

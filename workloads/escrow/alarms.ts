@@ -8,10 +8,11 @@ import { isMissing, isQuiet, isStopOverdue } from '../../src/observe/workers.ts'
 import type { WatchedWorker } from './conditions.ts'
 import type { Reading } from './watch.ts'
 
-/** Each alarm, and the part of a reading it is about. */
+/** Each alarm, the part of a reading it is about, and for how long it must hold. */
 export const ALARMS = Object.freeze({
   WorkerHeartbeatMissing: { severity: 'critical', about: 'workers' },
-  WorkerAbsent: { severity: 'critical', about: 'workers' },
+  // Workers that are starting have not sent a heartbeat yet.
+  WorkerAbsent: { severity: 'critical', about: 'workers', for: '1m' },
   WorkerStuckProcessing: { severity: 'warning', about: 'workers' },
   WorkerShutdownOverdue: { severity: 'warning', about: 'workers' },
   WorkerPresenceUnreachable: { severity: 'critical', about: 'presence' },
@@ -139,17 +140,18 @@ export function watchRules(rules: AlarmRules): readonly AlertRule<Reading>[] {
   }
   // The keys of the table are the names of the alarms.
   return (Object.keys(ALARMS) as AlarmName[]).map((name) => {
-    const { severity, about } = ALARMS[name]
+    const { severity, about, ...held } = ALARMS[name]
     return {
       name,
       severity,
+      ...held,
       severityLabel: severity.toUpperCase(),
       about: SUBJECTS[about],
       runbook: runbookEntry(name),
       evaluate({ reading }) {
         if (reading === null || !isKnown(name, reading)) return null
-        const held = alarmsOf(reading).filter(({ alarm }) => alarm === name)
-        return held.map(({ labels, text }) => ({ labels, text, ...measuredLag(name, labels, reading, rules) }))
+        const found = alarmsOf(reading).filter(({ alarm }) => alarm === name)
+        return found.map(({ labels, text }) => ({ labels, text, ...measuredLag(name, labels, reading, rules) }))
       },
     }
   })

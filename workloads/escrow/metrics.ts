@@ -23,11 +23,13 @@ export const WATCH_METRIC_NAMES = Object.freeze({
 export interface WatchMetricsOptions {
   /** Read at every scrape. One process is enough; the others report only their own work. */
   readonly watch?: Pick<Watch, 'read'>
+  /** False: no heartbeats are kept, so it is not said that they cannot be read. Default: true. */
+  readonly heartbeats?: boolean
   /** The dead-letter topic of a type; null for a type without a topic. */
   readonly dlqTopicOf: (type: string) => string | null
 }
 
-const WATCH_NAMES: OptionNames<WatchMetricsOptions> = { watch: true, dlqTopicOf: true }
+const WATCH_NAMES: OptionNames<WatchMetricsOptions> = { watch: true, heartbeats: true, dlqTopicOf: true }
 
 export interface WatchMetrics {
   /** For `attachMetrics`. */
@@ -72,7 +74,7 @@ export function watchMetrics(options: WatchMetricsOptions): WatchMetrics {
         retries: counter('worker.retry.count', 'Retries, by worker and class of error', ...worker, 'error'),
         replayed: desk,
       })
-      const show = options.watch === undefined ? () => {} : gauges(meter<Gauge>(prom.Gauge))
+      const show = options.watch === undefined ? () => {} : gauges(meter<Gauge>(prom.Gauge), options.heartbeats ?? true)
       return {
         async collect() {
           const reading = await options.watch?.read()
@@ -139,7 +141,7 @@ function countEnds(
 type MakeGauge = (name: keyof typeof WATCH_METRIC_NAMES, help: string, ...labelNames: string[]) => Gauge
 
 /** Leaves out what cannot be read: an old value, or 0, would be wrong. */
-function gauges(gauge: MakeGauge): (reading: Reading) => void {
+function gauges(gauge: MakeGauge, heartbeats: boolean): (reading: Reading) => void {
   const worker = ['worker', 'worker_instance'] as const
   const lag = gauge('kafka.consumer.lag', 'Records that a group has yet to read', 'group', 'topic')
   const heartbeat = gauge('worker.heartbeat.timestamp', 'When a worker last sent a heartbeat', ...worker)
@@ -151,7 +153,8 @@ function gauges(gauge: MakeGauge): (reading: Reading) => void {
   const up = gauge('worker.presence.up', 'Whether heartbeats could be read')
   return ({ workers, lags, pending: letters }) => {
     for (const one of [lag, heartbeat, handled, before, retrying, stopping, pending]) one.reset()
-    up.set(workers.ok ? 1 : 0)
+    if (heartbeats) up.set(workers.ok ? 1 : 0)
+    else up.remove()
     for (const { group, topic, lag: behind } of lags.ok ? lags.value : []) lag.set({ group, topic }, behind)
     for (const { topic, count } of letters.ok ? letters.value : []) pending.set({ topic }, count)
     for (const one of workers.ok ? workers.value : []) {

@@ -22,7 +22,9 @@ export const serving: ServingExtensions = {
     const watch = watchOf(served, presence)
     const dlqTopicOf = (type: string): string | null =>
       watched?.topics.find(({ topic }) => topic === type)?.dlq ?? broker?.dlqTopicOf(type) ?? null
-    const metrics = watchMetrics({ dlqTopicOf, ...(watch !== null && { watch }) })
+    // The workers of the preset ought to send some.
+    const heartbeats = presence !== undefined || watched !== null
+    const metrics = watchMetrics({ dlqTopicOf, heartbeats, ...(watch !== null && { watch }) })
     const expected = presence === undefined ? [] : (watched?.workers ?? [])
     const desk = await openDesk(served, metrics)
     return {

@@ -8,17 +8,20 @@ import { type Cli, examples, type SharedOptions } from '../cli.ts'
 import { loadJobs } from '../modules.ts'
 import type { StopRequest } from '../stop-signals.ts'
 import { type LogLevel, logLevelOption, runUntilStopped, SIGHUP_HELP, withStoredMillUntil } from '../until-stopped.ts'
+import { addMetricsOptions, type MetricsFlags, serveMetrics } from './metrics.ts'
 import { type Serve, serveNothing } from './serve.ts'
 
 export function addKeep(program: Command, cli: Cli): void {
-  program
-    .command('keep')
-    .summary('run schedules, reaping and retention without a worker')
-    .description('Run schedules, reaping and retention until SIGTERM or SIGINT, then exit 0.')
-    .argument('[jobs...]', 'modules (.ts, .js, .mjs) that define jobs, to store their schedules and use their rules')
-    .option('--interval <duration>', 'another keeper takes over within twice this time (default: 5s)', duration)
-    .option('--reap <duration>', 'how often to look for jobs of dead workers (default: 30s)', duration)
-    .option('--no-reap', 'leave reaping to another process')
+  addMetricsOptions(
+    program
+      .command('keep')
+      .summary('run schedules, reaping and retention without a worker')
+      .description('Run schedules, reaping and retention until SIGTERM or SIGINT, then exit 0.')
+      .argument('[jobs...]', 'modules (.ts, .js, .mjs) that define jobs, to store their schedules and use their rules')
+      .option('--interval <duration>', 'another keeper takes over within twice this time (default: 5s)', duration)
+      .option('--reap <duration>', 'how often to look for jobs of dead workers (default: 30s)', duration)
+      .option('--no-reap', 'leave reaping to another process'),
+  )
     .addOption(logLevelOption())
     .addHelpText(
       'after',
@@ -26,6 +29,7 @@ export function addKeep(program: Command, cli: Cli): void {
         ['millrace keep', 'everything that is stored'],
         ['millrace keep jobs.ts', 'also the schedules that jobs.ts declares'],
         ['millrace keep --interval 1s', 'another keeper takes over within 2 seconds'],
+        ['millrace keep --metrics-port 9110', 'metrics for Prometheus at http://127.0.0.1:9110/metrics'],
       ])}
 
 Every worker runs a keeper too, so use this where no worker runs, or to take the load off workers.
@@ -33,8 +37,9 @@ Start as many as you like: one is active, the others stand by. Each tick runs on
 It stops within a moment, so a second signal changes nothing. ${SIGHUP_HELP}`,
     )
     .action(async (modules: readonly string[], _options, command: Command) => {
-      const flags = command.optsWithGlobals<KeeperFlags>()
-      await runKeeper(cli, async () => (modules.length === 0 ? [] : loadJobs(modules)), flags)
+      const flags = command.optsWithGlobals<KeeperFlags & MetricsFlags>()
+      const load = async () => (modules.length === 0 ? [] : loadJobs(modules))
+      await runKeeper(cli, load, flags, serveMetrics(cli, flags))
     })
 }
 

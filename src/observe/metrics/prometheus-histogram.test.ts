@@ -25,6 +25,7 @@ test("a histogram is shown exactly as prom-client's own, with values on, between
       histogram.of(type).observe(value)
     }
   }
+  own.zero({ type: 'known, never observed' })
   histogram.of('known, never observed')
   assert.equal(await ours.metrics(), await theirs.metrics())
   assert.deepEqual(await ours.getMetricsAsJSON(), withoutExemplars(await theirs.getMetricsAsJSON()))

@@ -32,7 +32,7 @@ interface Settings {
 }
 
 export interface TypeHistogram {
-  /** A type without observations is not shown. */
+  /** Shown from now on, with zeros at first: what a series starts with is hidden from `increase`. */
   of(type: string): BucketCounts
 }
 
@@ -47,7 +47,7 @@ export function histogramByType(
   const observed = new Map<string, BucketCounts>()
   class Collected extends prom.Histogram<'type'> {
     async getForPromString() {
-      const values = [...observed].flatMap(([type, one]) => (one.count === 0 ? [] : samplesOf(name, type, one)))
+      const values = [...observed].flatMap(([type, one]) => samplesOf(name, type, one))
       return { name, help, type: 'histogram', aggregator: 'sum', values }
     }
   }
