@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { MemoryPresence } from '../engine/memory-records.ts'
 import { openPresence } from '../engine/open.ts'
 import { type Presence, RecordPresence, type RememberingPresence } from '../engine/presence.ts'
+import { MemoryEngine } from '../engines/memory/index.ts'
 import { defineJob } from '../job/definition.ts'
 import { checkHealth, workersOf } from '../observe/health.ts'
 import { joinMills } from '../observe/joined-mills.ts'
@@ -85,6 +86,15 @@ test('a name is refused for a worker of several types, and when it is empty', as
   await using mill = await open('memory:')
   await assert.rejects(mill.work([mail, sms], { name: 'both' }), { code: 'ERR_OPTION_INVALID', message: /one type/ })
   await assert.rejects(mill.work([mail], { name: '' }), { code: 'ERR_OPTION_INVALID' })
+})
+
+test('an engine of your own is as it was, frozen or not, and is closed with the mill', async () => {
+  const engine = Object.freeze(new MemoryEngine())
+  const mill = await open(engine, { presence: new MemoryPresence() })
+  assert.ok(mill.engine instanceof MemoryEngine)
+  await mill.engine.ping()
+  await mill.close()
+  await assert.rejects(engine.ping(), { code: 'ERR_CLOSED' })
 })
 
 test('a presence of your own stays open when the mill is closed', async () => {
