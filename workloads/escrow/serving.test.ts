@@ -9,7 +9,7 @@ import { open } from '../../src/index.ts'
 import { attachMetrics } from '../../src/observe/index.ts'
 import { capturingLog, type LogLine } from '../../src/testing/capture.ts'
 import { systemClock } from '../../src/time/clock.ts'
-import { sampleValue } from '../../test/fixtures/exposition.ts'
+import { parseExposition, sampleValue } from '../../test/fixtures/exposition.ts'
 import { ALARMS } from './alarms.ts'
 import { serving } from './serving.ts'
 import { ESCROW_TOPICS, ESCROW_WORKERS } from './topology.ts'
@@ -55,10 +55,21 @@ test('a preset has all rules where heartbeats are kept, and only those that can 
   assert.match(lost.lines[0]?.text ?? '', /add --presence/)
 })
 
-test('without a preset there are no rules, and without heartbeats and topics nothing is watched', async () => {
+test('without a preset there are no rules, and without heartbeats and topics only own work is measured', async () => {
   const plain = served({})
   assert.deepEqual(await rulesOf(plain.served), [])
-  assert.deepEqual((await serving.observe(plain.served)).instruments, [])
+  const { instruments } = await serving.observe(plain.served)
+  const metrics = await attachMetrics(plain.served.mill, { instruments })
+  const families = [...parseExposition(await metrics.collectMetrics()).keys()].filter((name) =>
+    name.startsWith('worker'),
+  )
+  assert.deepEqual(families.toSorted(), [
+    'worker_dlq_archived_total',
+    'worker_dlq_messages_total',
+    'worker_dlq_replayed_total',
+    'worker_retry_count_total',
+  ])
+  metrics.detach()
   assert.deepEqual(plain.lines, [])
 })
 
