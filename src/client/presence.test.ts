@@ -3,10 +3,12 @@ import { test } from 'node:test'
 import { MemoryPresence } from '../engine/memory-records.ts'
 import { openPresence } from '../engine/open.ts'
 import { type Presence, RecordPresence, type RememberingPresence } from '../engine/presence.ts'
+import { MemoryEngine } from '../engines/memory/index.ts'
 import { defineJob } from '../job/definition.ts'
 import { checkHealth, workersOf } from '../observe/health.ts'
 import { joinMills } from '../observe/joined-mills.ts'
 import { attachMetrics } from '../observe/metrics/metrics.ts'
+import { attachPresence } from '../observe/presence.ts'
 import { TestClock } from '../testing/test-clock.ts'
 import { open } from './mill.ts'
 
@@ -35,6 +37,7 @@ test('heartbeats go to the presence beside the engine, and everyone reads them t
   metrics.detach()
 })
 
+// D01
 test('workers of one type go by the names that they are given, and say goodbye under them', async () => {
   const clock = new TestClock()
   const presence = new MemoryPresence(clock)
@@ -65,10 +68,33 @@ test('workers of one type go by the names that they are given, and say goodbye u
   assert.deepEqual(await named(presence), [['mail', 'refund', 'refund-1']])
 })
 
+// D01
+test('heartbeats in a second store have the name too', async () => {
+  const clock = new TestClock()
+  const presence = new MemoryPresence(clock)
+  const mill = await open('memory:', { clock })
+  const detach = attachPresence(mill, { presence, clock })
+  await mill.work([mail], { id: 'payout-1', name: 'payout' })
+  await clock.advance(0)
+  assert.deepEqual(await named(presence), [['mail', 'payout', 'payout-1']])
+  await mill.close()
+  await detach()
+  assert.deepEqual(await presence.seen(), [])
+})
+
 test('a name is refused for a worker of several types, and when it is empty', async () => {
   await using mill = await open('memory:')
   await assert.rejects(mill.work([mail, sms], { name: 'both' }), { code: 'ERR_OPTION_INVALID', message: /one type/ })
   await assert.rejects(mill.work([mail], { name: '' }), { code: 'ERR_OPTION_INVALID' })
+})
+
+test('an engine of your own is as it was, frozen or not, and is closed with the mill', async () => {
+  const engine = Object.freeze(new MemoryEngine())
+  const mill = await open(engine, { presence: new MemoryPresence() })
+  assert.ok(mill.engine instanceof MemoryEngine)
+  await mill.engine.ping()
+  await mill.close()
+  await assert.rejects(engine.ping(), { code: 'ERR_CLOSED' })
 })
 
 test('a presence of your own stays open when the mill is closed', async () => {

@@ -110,8 +110,9 @@ export function attendedBy(
     presence,
     close: () => engine.close().finally(close),
   }
-  return new Proxy<Engine & Attended>(engine, {
-    get(_engine, property) {
+  // Not of the engine itself: what a frozen object has may not be answered otherwise.
+  return new Proxy<Engine & Attended>(Object.create(engine), {
+    get(_target, property) {
       if (Object.hasOwn(own, property)) return Reflect.get(own, property)
       const value: unknown = Reflect.get(engine, property)
       return typeof value === 'function' ? value.bind(engine) : value

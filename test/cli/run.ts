@@ -36,7 +36,7 @@ export class Running {
   #closed = false
 
   constructor(script: string, args: readonly string[], settings: Settings = {}) {
-    const { NO_COLOR: _, MILLRACE_ENGINE: __, NODE_TEST_CONTEXT: ___, ...env } = process.env
+    const { NO_COLOR: _, MILLRACE_ENGINE: __, MILLRACE_PRESENCE: ___, NODE_TEST_CONTEXT: ____, ...env } = process.env
     const [command = '', ...others] = [...(settings.under ?? []), process.execPath, script, ...args]
     this.child = spawn(command, others, {
       cwd: settings.cwd ?? ROOT,

@@ -100,14 +100,18 @@ const VARIES = /_bucket$|_seconds_sum$|^millrace_(?:queue_age|latency|processing
 
 const nameOf = ({ name, labels }: Sample): string => `${name} ${JSON.stringify(Object.entries(labels).sort())}`
 
-async function samplesOf({ scrapes }: Scene): Promise<ReadonlyMap<string, ReadonlyMap<string, number>>> {
+async function samplesOf({ url, scrapes }: Scene): Promise<ReadonlyMap<string, ReadonlyMap<string, number>>> {
+  // On Kafka each scene has a group and a prefix of its own.
+  const { searchParams } = new URL(url)
+  const own = ['group', 'prefix'].flatMap((name) => searchParams.get(name) ?? [])
+  const shared = (name: string): string => own.reduce((text, part) => text.replaceAll(part, '*'), name)
   const found = new Map<string, ReadonlyMap<string, number>>()
   for (const [process, address] of Object.entries(scrapes)) {
     const samples = [...parseExposition(await textOf(`${address}/metrics`)).values()].flatMap(
       (family) => family.samples,
     )
     const steady = samples.filter(({ name }) => !VARIES.test(name))
-    found.set(process, new Map(steady.map((sample) => [nameOf(sample), sample.value])))
+    found.set(process, new Map(steady.map((sample) => [shared(nameOf(sample)), sample.value])))
   }
   return found
 }

@@ -29,7 +29,7 @@ export const serving: ServingExtensions = {
     const desk = await openDesk(served, metrics)
     return {
       healthEndpoints: { '/actuator/health': actuatorEndpoint({ expected }) },
-      instruments: watch === null && watched === null ? [] : [metrics.instrument],
+      instruments: [metrics.instrument],
       routes: desk?.routes ?? {},
       duties: desk === null || watched === null ? [] : [archiveDuty(desk.desk, served, watched, metrics)],
       startAlerting(start) {
