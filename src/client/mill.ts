@@ -1,4 +1,4 @@
-import { admitTransaction, controlsOf, inspectorOf, pausesOf, presenceOf } from '../engine/capability-checks.ts'
+import { admitTransaction, controlsOf, inspectorOf, lookupOf, pausesOf, presenceOf } from '../engine/capability-checks.ts'
 import type { Actor } from '../engine/dead-letters.ts'
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
@@ -166,12 +166,12 @@ export class Mill {
 
   /** The job as it is now. Null if it is unknown. */
   async job(id: string): Promise<JobView | null> {
-    return (await inspectorOf(this.engine).find([id]))[0] ?? null
+    return (await lookupOf(this.engine).find([id]))[0] ?? null
   }
 
   /** Jobs, newest first. Default limit: 100. */
   async jobs(filter: Partial<JobFilter> = {}): Promise<readonly JobView[]> {
-    return inspectorOf(this.engine).list(checkFilter({ limit: 100, ...filter }))
+    return lookupOf(this.engine).list(checkFilter({ limit: 100, ...filter }))
   }
 
   /** The events of a job, oldest first. */

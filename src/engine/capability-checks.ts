@@ -3,7 +3,7 @@ import { backoffMaxMs } from '../job/backoff.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
 import { PRIORITY_DEFAULT } from '../job/options.ts'
-import type { Controls, DeadLetters, DiagnoseOptions, Engine, Finding, Inspector } from './engine.ts'
+import type { Controls, DeadLetters, DiagnoseOptions, Engine, Finding, Inspector, Lookup } from './engine.ts'
 import { Leadership } from './leadership.ts'
 import type { Outbox } from './outbox.ts'
 import { Pauses } from './pauses.ts'
@@ -73,7 +73,19 @@ export function admitTransaction(engine: Engine): void {
 
 export function inspectorOf(engine: Engine): Inspector {
   if (engine.inspector !== undefined) return engine.inspector
+  const limit = engine.lookup === undefined ? 'cannot look up single jobs' : 'keeps no results and no histories of jobs'
+  throw new UnsupportedError({ engine: engine.name, limit })
+}
+
+/** What engines with and without an inspector can tell of single jobs. */
+export function lookupOf(engine: Pick<Engine, 'name' | 'inspector' | 'lookup'>): Lookup {
+  const lookup = lookupIn(engine)
+  if (lookup !== undefined) return lookup
   throw new UnsupportedError({ engine: engine.name, limit: 'cannot look up single jobs' })
+}
+
+export function lookupIn({ inspector, lookup }: Pick<Engine, 'inspector' | 'lookup'>): Lookup | undefined {
+  return inspector ?? lookup
 }
 
 export function controlsOf(engine: Engine): Controls {

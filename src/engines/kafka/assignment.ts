@@ -15,6 +15,7 @@ export interface AssignmentParts {
   readonly options: KafkaOptions
   readonly clock: Clock
   readonly topics: readonly string[]
+  readonly worker: string
   existing(onError: (error: unknown) => void): Promise<readonly string[]>
   /** Something may be claimable that was not. */
   onReady(): void
@@ -45,7 +46,7 @@ export class Assignment {
       if (!this.#isClosed) parts.onError(error)
     }
     this.#member = new GroupMember({
-      ...{ client, options, clock, topics: parts.topics, onError },
+      ...{ client, options, clock, topics: parts.topics, worker: parts.worker, onError },
       existing: () => parts.existing(onError),
       onAssigned: (fresh, membership) => this.#assigned(fresh, membership),
       onRevoking: (partitions, membership) => {

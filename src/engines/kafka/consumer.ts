@@ -59,6 +59,7 @@ export class KafkaConsumer implements Consumer {
     this.#assignment = new Assignment({
       ...{ client, admin, options, clock, existing, onError: this.#reportError },
       topics: [...this.#types.keys()],
+      worker: subscription.worker,
       onReady: () => this.#wakeups.wake(),
       onLost: (owned) => this.#lose(owned),
     })

@@ -7,7 +7,9 @@ import type {
   DiagnoseOptions,
   Engine,
   Finding,
+  Lookup,
   Receipt,
+  StoreWorker,
   Subscription,
   Transaction,
 } from '../../engine/engine.ts'
@@ -23,6 +25,8 @@ import { LetterWriter } from './dead-letters/letter-writer.ts'
 import { KafkaDeadLetters } from './dead-letters.ts'
 import { within } from './faults.ts'
 import { isTopic, toRecord } from './job-record.ts'
+import { KafkaLookup } from './lookup.ts'
+import { workersOf } from './members.ts'
 import type { KafkaOptions } from './options.ts'
 import { dlqTopicOf } from './record.ts'
 import { findJobTopics, writeToTopics } from './topics.ts'
@@ -54,6 +58,7 @@ interface Connected extends Connection {
   readonly deadLetters: KafkaDeadLetters
   readonly letters: GroupLetters
   readonly writer: LetterWriter
+  readonly lookup: KafkaLookup
 }
 
 /** Topics as queues, the consumer group as the lease, the key as the order. */
@@ -83,11 +88,17 @@ export class KafkaEngine implements Engine {
     const { clock } = settings
     const letters = new GroupLetters({ log, group, prefix, topics })
     const deadLetters = new KafkaDeadLetters({ log, clock, group, prefix, locator: letters })
-    this.#connected = { ...connection, letters, deadLetters, writer: new LetterWriter(connection) }
+    const { client, admin } = connection
+    const lookup = new KafkaLookup({ client, admin, clock, options, letters, topics: () => used.known })
+    this.#connected = { ...connection, letters, deadLetters, lookup, writer: new LetterWriter(connection) }
   }
 
   get deadLetters(): DeadLetters {
     return this.#open().deadLetters
+  }
+
+  get lookup(): Lookup {
+    return this.#open().lookup
   }
 
   async ping(): Promise<void> {
@@ -146,14 +157,9 @@ export class KafkaEngine implements Engine {
     return countJobs(admin, { ...this.#options, topics: topics.known, nowMs, tally: (jobs) => letters.tally(jobs) })
   }
 
-  /** The members of the group that read topics with our prefix. */
-  async workers(): Promise<readonly { readonly id: string; readonly types: readonly string[] }[]> {
-    const { group, prefix } = this.#options
-    const described = await this.#bounded(this.#open().admin.describeGroups({ groups: [group] }))
-    return [...(described.get(group)?.members ?? [])].flatMap(([id, { metadata }]) => {
-      const topics = (metadata?.topics ?? []).filter((topic) => topic.startsWith(prefix))
-      return topics.length === 0 ? [] : [{ id, types: topics.map((topic) => topic.slice(prefix.length)) }]
-    })
+  async workers(): Promise<readonly StoreWorker[]> {
+    const { admin, topics } = this.#open()
+    return this.#bounded(workersOf(admin, { ...this.#options, topics: topics.known }))
   }
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
@@ -171,6 +177,7 @@ export class KafkaEngine implements Engine {
 
   async #close(): Promise<void> {
     await Promise.allSettled([...this.#consumers].map((consumer) => consumer.leave()))
+    await this.#connected.lookup.close()
     await disconnect(this.#connected, this.#options, this.#settings.clock)
   }
 
