@@ -6,6 +6,7 @@ import type { Actor } from '../engine/dead-letters.ts'
 import { planMigrations } from '../engine/open.ts'
 import { EngineError, UnsupportedError } from '../errors.ts'
 import { errorText, redactUrl } from '../job/error-record.ts'
+import { omitUndefined } from '../job/known-options.ts'
 import type { Clock } from '../time/clock.ts'
 import type { CliExtensions } from './extensions.ts'
 import type { Terminal } from './terminal.ts'
@@ -20,6 +21,8 @@ export interface Cli {
 /** The options that every command takes. */
 export interface SharedOptions {
   readonly engine: string
+  /** Where heartbeats of workers are kept, if not with the jobs. */
+  readonly presence?: string
   readonly json?: true
   readonly debug?: true
 }
@@ -64,7 +67,7 @@ export function throwIfNotStored({ engine: { name, capabilities } }: Mill): void
 /** For a store that must exist: a mistyped path gets an error, not a new empty database. */
 export async function withExistingMill<Answer>(
   { clock }: Cli,
-  url: string,
+  { engine: url, presence }: Pick<SharedOptions, 'engine' | 'presence'>,
   use: (mill: Mill) => Promise<Answer>,
 ): Promise<Answer> {
   const plan = await planMigrations(url, { clock, migrate: false })
@@ -74,7 +77,7 @@ export async function withExistingMill<Answer>(
       `there are no Millrace tables in '${redactUrl(url)}'; check the path, or create them with 'millrace migrate' or a first job`,
     )
   }
-  return withStoredMill(url, { clock, migrate: false }, use)
+  return withStoredMill(url, { clock, migrate: false, ...omitUndefined({ presence }) }, use)
 }
 
 /** The examples of a help text, for `addHelpText('after', …)`. */

@@ -154,11 +154,13 @@ export interface OpenPreset {
 export interface PresetWorker {
   /** Its id in logs, heartbeats and dead letters; default: one that no other process has. */
   readonly id?: string
+  /** What heartbeats call it; default: the type of its jobs. */
+  readonly name?: string
   /** Workers that each read all of a topic need their own group, so every worker has its own URL. */
   readonly engine: string
   readonly jobs: readonly AnyJob[]
   /** Those of the command line win. */
-  readonly options?: Omit<WorkerOptions, 'id' | 'signals'>
+  readonly options?: Omit<WorkerOptions, 'id' | 'name' | 'signals'>
 }
 
 /** Work beside the jobs. It runs at once and then at an interval, never twice at a time. A failure is logged. */

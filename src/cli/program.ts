@@ -79,6 +79,11 @@ export function buildProgram(cli: Cli): Command {
     .description('Durable background jobs: run, watch and repair them on SQLite, Postgres, Redis or Kafka.')
     .option('--version', 'print the version')
     .addOption(new Option('--engine <url>', 'where the jobs are').env('MILLRACE_ENGINE').default(ENGINE_DEFAULT))
+    .addOption(
+      new Option('--presence <url>', 'where heartbeats of workers are kept, if not with the jobs').env(
+        'MILLRACE_PRESENCE',
+      ),
+    )
     .option('--json', 'print one JSON object per line')
     .option('--debug', 'print stacks with errors')
     .helpOption('-h, --help', 'show this help')

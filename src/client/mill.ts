@@ -1,9 +1,9 @@
 import { admitTransaction, controlsOf, inspectorOf, lookupOf, pausesOf, presenceOf } from '../engine/capability-checks.ts'
 import type { Actor } from '../engine/dead-letters.ts'
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
-import { openEngine } from '../engine/open.ts'
+import { openAttended, openEngine } from '../engine/open.ts'
 import { type Pause, pausesIn } from '../engine/pauses.ts'
-import { knownWorkers } from '../engine/presence.ts'
+import { type Attended, knownWorkers } from '../engine/presence.ts'
 import { messageOf, OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyHandledJob, AnyJob, JobDefinition, Log } from '../job/definition.ts'
@@ -56,13 +56,15 @@ export async function open(target: EngineTarget, options: MillOptions = {}): Pro
   if (!Number.isInteger(bytesMax) || bytesMax < 1)
     throw new OptionError(`'payloadBytesMax' is ${bytesMax}; give bytes from 1`)
   checkDefinitions(options.jobs ?? [])
-  const engine = await openEngine(target, { clock: options.clock ?? systemClock, migrate: options.migrate ?? true })
-  return new Mill(engine, options)
+  const { presence, clock = systemClock, migrate = true } = options
+  const settings = { clock, migrate }
+  const opening = presence === undefined ? openEngine(target, settings) : openAttended(target, presence, settings)
+  return new Mill(await opening, options)
 }
 
 /** The client: enqueue jobs, look at them, wait for results, cancel, and start workers. One per process and engine is enough. */
 export class Mill {
-  readonly engine: Engine
+  readonly engine: Engine & Attended
   readonly events: Events
   /** Schedules by name: add, pause, reschedule, run now, look ahead. */
   readonly schedules: Timetable
@@ -78,7 +80,7 @@ export class Mill {
   readonly #lifetime: Lifetime
 
   /** Use `open`. */
-  constructor(engine: Engine, options: MillOptions) {
+  constructor(engine: Engine & Attended, options: MillOptions) {
     const own = options.redact
     this.engine = engine
     this.#clock = options.clock ?? systemClock

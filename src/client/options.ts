@@ -1,4 +1,5 @@
 import type { Engine, JobFilter, Transaction } from '../engine/engine.ts'
+import type { RememberingPresence } from '../engine/presence.ts'
 import { OptionError } from '../errors.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
@@ -25,6 +26,11 @@ export interface MillOptions {
   readonly payloadBytesMax?: number
   /** False: never create or change the store's schema; run `millrace migrate` instead. Default: true. */
   readonly migrate?: boolean
+  /**
+   * Where heartbeats of workers are kept and read: a URL such as `redis://…`, or a presence of your own, which stays open.
+   * Default: with the jobs, where the engine can.
+   */
+  readonly presence?: string | RememberingPresence
 }
 
 /** What `open` takes: a URL, an engine, or your own database handle. */
@@ -61,6 +67,7 @@ export const MILL_NAMES: OptionNames<MillOptions> = {
   redact: true,
   payloadBytesMax: true,
   migrate: true,
+  presence: true,
 }
 
 type Within = { readonly within?: Transaction }

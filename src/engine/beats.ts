@@ -4,18 +4,20 @@ import type { AtWork, Beat, EndedAttempts, JobAtWork } from './presence.ts'
 import { bodyFields } from './records.ts'
 
 /** One that stops says since when. */
-export function encodeBeat({ atMs, status, lastJobAtMs, lag, stoppingSinceMs, work }: Beat): string {
+export function encodeBeat({ type, name, atMs, status, lastJobAtMs, lag, stoppingSinceMs, work }: Beat): string {
   return JSON.stringify({
     timestamp: toIso(atMs),
     status,
     last_message_at: lastJobAtMs === null ? null : toIso(lastJobAtMs),
     consumer_lag: lag,
     ...(stoppingSinceMs !== null && { shutting_down_since: toIso(stoppingSinceMs) }),
+    // The key has the name.
+    ...(name !== undefined && { type }),
     ...(work !== undefined && { work }),
   })
 }
 
-/** Null for text that is no beat. */
+/** Null for text that is no beat. `owner`: of its key, which has the worker's name where it has one. */
 export function decodeBeat(owner: { readonly type: string; readonly instance: string }, text: string): Beat | null {
   const fields = bodyFields(text)
   const { status } = fields
@@ -23,7 +25,7 @@ export function decodeBeat(owner: { readonly type: string; readonly instance: st
   if (atMs === null || (status !== 'RUNNING' && status !== 'SHUTTING_DOWN')) return null
   const work = workOf(fields.work)
   return {
-    type: owner.type,
+    ...(typeof fields.type === 'string' ? { type: fields.type, name: owner.type } : { type: owner.type }),
     instance: owner.instance,
     status,
     atMs,

@@ -7,7 +7,7 @@ import type { Controls, DeadLetters, DiagnoseOptions, Engine, Finding, Inspector
 import { Leadership } from './leadership.ts'
 import type { Outbox } from './outbox.ts'
 import { Pauses } from './pauses.ts'
-import { RecordPresence, type RememberingPresence } from './presence.ts'
+import { type Attended, presenceIn, type RememberingPresence } from './presence.ts'
 import type { Retention } from './retention.ts'
 import { Schedules } from './schedules.ts'
 
@@ -127,9 +127,13 @@ export function retentionOf(engine: Engine): Retention {
   throw new UnsupportedError({ engine: engine.name, limit: 'removes no finished jobs' })
 }
 
-export function presenceOf(engine: Engine): RememberingPresence {
-  if (engine.records !== undefined) return new RecordPresence(engine.records)
-  throw new UnsupportedError({ engine: engine.name, limit: 'keeps no heartbeats of workers' })
+export function presenceOf(engine: Engine & Attended): RememberingPresence {
+  const presence = presenceIn(engine)
+  if (presence !== undefined) return presence
+  throw new UnsupportedError({
+    engine: engine.name,
+    limit: 'keeps no heartbeats of workers; open the mill with a presence',
+  })
 }
 
 export function pausesOf(engine: Engine): Pauses {

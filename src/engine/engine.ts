@@ -59,16 +59,18 @@ export interface Engine {
   /** Only where `transactionalEnqueue`: jobs that wait there for another engine. */
   readonly outbox?: Outbox
   /** Workers of all processes that the store knows by itself. Only where there are no `records` to keep them in. */
-  workers?(): Promise<readonly StoreWorker[]>
+  workers?(): Promise<readonly KnownWorker[]>
   /** Looks for what is wrong, or soon will be, with the store and its jobs. Changes nothing. */
   diagnose?(options?: DiagnoseOptions): Promise<readonly Finding[]>
 }
 
 /** A worker as the store itself knows it, such as a member of a consumer group. */
-export interface StoreWorker {
+export interface KnownWorker {
   /** The id that its worker has given itself, or that the store has given to one of another program. */
   readonly id: string
   readonly types: readonly string[]
+  /** By type, how many jobs it and its group have yet to settle. Left out where the store does not tell. */
+  readonly lags?: Readonly<Record<string, number>>
   /** Where it runs, as the store sees it. */
   readonly host?: string
   /** The parts of its types that it alone works on. */

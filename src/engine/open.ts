@@ -4,6 +4,7 @@ import type { Clock } from '../time/clock.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Engine } from './engine.ts'
 import { refuseOldNode } from './node-version.ts'
+import { type Attended, attendedBy, type PresenceStore, type RememberingPresence } from './presence.ts'
 
 /** What every engine is given when it is opened by URL or by a user's own handle. */
 export interface EngineSettings {
@@ -29,6 +30,8 @@ export interface EngineModule {
     url: string,
     options: { readonly clock: Clock; readonly groups?: readonly string[] },
   ): Promise<TopicsOfBroker>
+  /** Present where heartbeats of workers on other engines can be kept. A store that is down is no error: beats fail until it is back. */
+  openPresence?(url: string): Promise<PresenceStore>
 }
 
 /** What opening with `migrate` would change. Nothing is pending when `version` is `latest`. */
@@ -60,6 +63,32 @@ export async function openEngine(target: string | object, settings: EngineSettin
   refuseOldNode()
   if (typeof target !== 'string') return fromObject(target, settings)
   return (await moduleOf(target)).connect(target, settings)
+}
+
+/** The same with a presence beside it: of a URL it is opened and closed with the engine, one of the caller's stays open. */
+export async function openAttended(
+  target: string | object,
+  presence: string | RememberingPresence,
+  settings: EngineSettings,
+): Promise<Engine & Attended> {
+  if (typeof presence !== 'string') return attendedBy(await openEngine(target, settings), presence)
+  const own = await openPresence(presence)
+  try {
+    return attendedBy(await openEngine(target, settings), own, () => own.close())
+  } catch (error) {
+    await own.close()
+    throw error
+  }
+}
+
+/** Where workers are to be found, for mills that share it. */
+export async function openPresence(url: string): Promise<PresenceStore> {
+  const opening = (await moduleOf(url)).openPresence?.(url)
+  if (opening !== undefined) return opening
+  throw new UnsupportedError({
+    engine: url.split(':')[0] ?? '',
+    limit: 'keeps no heartbeats for other engines; give a URL such as redis://127.0.0.1:6379',
+  })
 }
 
 export async function capabilitiesOf(url: string): Promise<Capabilities> {

@@ -1,10 +1,10 @@
 /**
  * Presence: which workers live now, over all processes. Workers write it and health checks read it; no job depends on it.
- * It is kept in the records of the engine; a mill may also write it to another store.
+ * It is kept in the records of the engine, or in another store beside it.
  */
 import type { Clock } from '../time/clock.ts'
 import { decodeBeat, encodeBeat } from './beats.ts'
-import type { Engine } from './engine.ts'
+import type { Engine, KnownWorker } from './engine.ts'
 import { EXPIRED_KEPT_MS, type Records } from './records.ts'
 
 /** A job whose handler runs now. */
@@ -46,6 +46,8 @@ export const JOBS_SHOWN_MAX = 20
 /** What one worker last said about one of its types. */
 export interface Beat {
   readonly type: string
+  /** What heartbeats call the worker instead of its type: several kinds of workers may run one type. */
+  readonly name?: string
   /** The worker's id. */
   readonly instance: string
   readonly status: 'RUNNING' | 'SHUTTING_DOWN'
@@ -62,7 +64,7 @@ export interface Beat {
 export interface Presence {
   /** Each is forgotten after `ttlMs`, unless it is said again. */
   beat(beats: readonly Beat[], ttlMs: number): Promise<void>
-  /** A clean end: forgotten at once. Harmless for one that is not known. */
+  /** A clean end: forgotten at once. A worker with a name gives that for its type. Harmless for one that is not known. */
   gone(instance: string, types: readonly string[]): Promise<void>
   /** Those that live: one beat for each worker and type. */
   list(): Promise<readonly Beat[]>
@@ -73,6 +75,7 @@ export const SEEN_MS: number = EXPIRED_KEPT_MS
 
 /** When a worker was last heard. */
 export interface Seen {
+  /** Its name where it has one. */
   readonly type: string
   readonly instance: string
   readonly atMs: number
@@ -87,6 +90,35 @@ export interface RememberingPresence extends Presence {
   seen(): Promise<readonly Seen[]>
 }
 
+/** A presence beside an engine. */
+export interface PresenceStore extends RememberingPresence {
+  close(): Promise<void>
+}
+
+/** What a mill adds to its engine. No engine implements it: one that keeps heartbeats keeps them in its `records`. */
+export interface Attended {
+  readonly presence?: RememberingPresence
+}
+
+/** The engine with a presence beside it. `close` ends what was opened for it, after the engine. */
+export function attendedBy(
+  engine: Engine,
+  presence: RememberingPresence,
+  close: () => Promise<void> = async () => {},
+): Engine & Attended {
+  const own: Attended & Pick<Engine, 'close'> = {
+    presence,
+    close: () => engine.close().finally(close),
+  }
+  return new Proxy<Engine & Attended>(engine, {
+    get(_engine, property) {
+      if (Object.hasOwn(own, property)) return Reflect.get(own, property)
+      const value: unknown = Reflect.get(engine, property)
+      return typeof value === 'function' ? value.bind(engine) : value
+    },
+  })
+}
+
 /** Presence in an engine's records, one for each worker and type. */
 export class RecordPresence implements RememberingPresence {
   readonly #records: Records
@@ -96,7 +128,7 @@ export class RecordPresence implements RememberingPresence {
   }
 
   async beat(beats: readonly Beat[], ttlMs: number): Promise<void> {
-    const records = beats.map((beat) => ({ name: nameOf(beat), body: encodeBeat(beat) }))
+    const records = beats.map((beat) => ({ name: nameOf(seenOf(beat)), body: encodeBeat(beat) }))
     await this.#records.put('worker', records, ttlMs)
   }
 
@@ -112,9 +144,7 @@ export class RecordPresence implements RememberingPresence {
   }
 
   async seen(): Promise<readonly Seen[]> {
-    return (await this.#read()).flatMap(({ beat: { type, instance, atMs }, leftMs }) =>
-      leftMs >= -SEEN_MS ? [{ type, instance, atMs }] : [],
-    )
+    return (await this.#read()).flatMap(({ beat, leftMs }) => (leftMs >= -SEEN_MS ? [seenOf(beat)] : []))
   }
 
   async #read(): Promise<readonly { readonly beat: Beat; readonly leftMs: number }[]> {
@@ -126,18 +156,29 @@ export class RecordPresence implements RememberingPresence {
   }
 }
 
-/** Undefined where the engine keeps no records. */
-export function presenceIn({ records }: { readonly records?: Records }): RememberingPresence | undefined {
-  return records && new RecordPresence(records)
+/** How a worker is known after its last beat has expired. */
+export function seenOf({ type, name = type, instance, atMs }: Beat): Seen {
+  return { type: name, instance, atMs }
+}
+
+/** Undefined where there is none beside the engine and it keeps no records. */
+export function presenceIn({ presence, records }: Attended & Pick<Engine, 'records'>): RememberingPresence | undefined {
+  return presence ?? (records && new RecordPresence(records))
 }
 
 /** The workers of all processes, as far as anybody knows them. */
 export type KnownWorkers = Pick<RememberingPresence, 'list' | 'seen'>
 
-/** By their heartbeats, and by what the store knows itself, such as the members of a consumer group. Undefined where neither is there. */
-export function knownWorkers(engine: Pick<Engine, 'records' | 'workers'>, clock: Clock): KnownWorkers | undefined {
+/** What is read of an engine to know its workers. */
+export type WorkersRead = Pick<Engine, 'records' | 'workers'> & Attended
+
+/**
+ * By their heartbeats, and by what the store knows itself, such as the members of a consumer group. With a presence beside
+ * the engine by their heartbeats alone: a member would be a second worker. Undefined where nothing is known.
+ */
+export function knownWorkers(engine: WorkersRead, clock: Clock): KnownWorkers | undefined {
   const presence = presenceIn(engine)
-  if (engine.workers === undefined) return presence
+  if (engine.workers === undefined || engine.presence !== undefined) return presence
   const members = async (): Promise<readonly Beat[]> => beatsOf((await engine.workers?.()) ?? [], clock.nowMs())
   return {
     list: async () => (await Promise.all([presence?.list() ?? [], members()])).flat(),
@@ -145,9 +186,16 @@ export function knownWorkers(engine: Pick<Engine, 'records' | 'workers'>, clock:
   }
 }
 
-function beatsOf(workers: readonly { readonly id: string; readonly types: readonly string[] }[], atMs: number): Beat[] {
-  const known = { status: 'RUNNING', atMs, lastJobAtMs: null, lag: null, stoppingSinceMs: null } as const
-  return workers.flatMap(({ id, types }) => types.map((type) => ({ ...known, type, instance: id })))
+/** By type, where the store tells how far its workers are behind. */
+export async function lagsIn(engine: Pick<Engine, 'workers'>): Promise<Readonly<Record<string, number>>> {
+  return Object.assign({}, ...((await engine.workers?.()) ?? []).map(({ lags }) => lags))
+}
+
+function beatsOf(workers: readonly KnownWorker[], atMs: number): Beat[] {
+  const known = { status: 'RUNNING', atMs, lastJobAtMs: null, stoppingSinceMs: null } as const
+  return workers.flatMap(({ id, types, lags }) =>
+    types.map((type) => ({ ...known, type, instance: id, lag: lags?.[type] ?? null })),
+  )
 }
 
 /** Neither a worker's id nor a type has a line break. */

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Mill } from '../client/mill.ts'
 import type { Desk } from '../desk/desk.ts'
+import { knownWorkers } from '../engine/presence.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import type { Redaction } from '../job/redaction.ts'
 import type { HealthEndpoint } from '../observe/health.ts'
@@ -85,7 +86,7 @@ export const FACETS: Readonly<Record<Facet, FacetOf>> = {
   deadLetters: { isThere: ({ desk }) => desk !== null, limit: 'keeps no dead letters' },
   schedules: { isThere: ({ mill }) => mill.engine.records !== undefined, limit: 'keeps no schedules' },
   presence: {
-    isThere: ({ mill: { engine } }) => engine.records !== undefined || engine.workers !== undefined,
+    isThere: ({ mill: { engine }, clock }) => knownWorkers(engine, clock) !== undefined,
     limit: 'does not know which workers there are',
   },
   pausing: { isThere: ({ mill }) => mill.engine.records !== undefined, limit: 'cannot pause a type' },

@@ -1,5 +1,11 @@
 import type { Counts, Engine, Inspector } from '../engine/engine.ts'
-import { type Beat, knownWorkers, type Presence, type RememberingPresence } from '../engine/presence.ts'
+import {
+  type Beat,
+  knownWorkers,
+  type Presence,
+  type RememberingPresence,
+  type WorkersRead,
+} from '../engine/presence.ts'
 import { OptionError } from '../errors.ts'
 import { errorText } from '../job/error-record.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
@@ -31,7 +37,7 @@ const HEALTH_NAMES: OptionNames<HealthOptions> = {
  * members of a consumer group.
  */
 export function workersOf(
-  engine: Pick<Engine, 'records' | 'workers'>,
+  engine: WorkersRead,
   clock: Clock = systemClock,
 ): Pick<HealthOptions, 'presence' | 'minWorkers'> {
   const presence = knownWorkers(engine, clock)

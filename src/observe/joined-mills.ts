@@ -1,5 +1,6 @@
 import { addCounts } from '../engine/counts.ts'
 import type { Counts, Inspector, TypeCounts } from '../engine/engine.ts'
+import type { RememberingPresence, WorkersRead } from '../engine/presence.ts'
 import type { Records } from '../engine/records.ts'
 import { joinEvents } from '../events.ts'
 import type { Recovering } from './metrics/instrument.ts'
@@ -66,10 +67,12 @@ function recoveryOf(engines: readonly Recovering[]): Recovering {
 }
 
 /** Some of them keep heartbeats, others know their workers by themselves. */
-function joinedFacets(engines: readonly JoinedMill['engine'][]): Pick<JoinedMill['engine'], 'records' | 'workers'> {
+function joinedFacets(engines: readonly JoinedMill['engine'][]): WorkersRead {
   const [first, ...others] = engines.flatMap(({ records }) => records ?? [])
   const knowing = engines.filter(({ workers }) => workers !== undefined)
+  const besides = [...new Set(engines.flatMap(({ presence }) => presence ?? []))]
   return {
+    ...(besides.length > 0 && { presence: joinPresences(besides) }),
     ...(first !== undefined && { records: joinRecords(first, others) }),
     ...(knowing.length > 0 && {
       workers: async () => (await Promise.all(knowing.map((engine) => engine.workers?.() ?? []))).flat(),
@@ -84,6 +87,19 @@ function joinRecords(first: Records, others: readonly Records[]): Records {
     save: (kind, record, expected, options) => first.save(kind, record, expected, options),
     put: (kind, records, ttlMs) => first.put(kind, records, ttlMs),
     remove: (kind, names) => first.remove(kind, names),
+  }
+}
+
+function joinPresences(presences: readonly RememberingPresence[]): RememberingPresence {
+  const [only] = presences
+  if (only !== undefined && presences.length === 1) return only
+  const all = async (read: (presence: RememberingPresence) => Promise<unknown>): Promise<void> =>
+    void (await Promise.all(presences.map(read)))
+  return {
+    list: async () => (await Promise.all(presences.map((presence) => presence.list()))).flat(),
+    seen: async () => (await Promise.all(presences.map((presence) => presence.seen()))).flat(),
+    beat: (beats, ttlMs) => all((presence) => presence.beat(beats, ttlMs)),
+    gone: (instance, types) => all((presence) => presence.gone(instance, types)),
   }
 }
 

@@ -2,7 +2,14 @@
 
 import type { Counts } from '../engine/engine.ts'
 import type { Pauses } from '../engine/pauses.ts'
-import type { AtWork, Beat, JobAtWork, RememberingPresence, Seen } from '../engine/presence.ts'
+import {
+  type AtWork,
+  type Beat,
+  type JobAtWork,
+  type RememberingPresence,
+  type Seen,
+  seenOf,
+} from '../engine/presence.ts'
 import type { Severity } from '../events.ts'
 
 export const MISSING_MS = 60_000
@@ -64,6 +71,7 @@ export interface WorkerView {
 
 /** A worker of one type, as presence knows it. */
 export interface PresentWorker {
+  /** Its name, or its type. */
   readonly worker: string
   readonly instance: string
   readonly seenAtMs: number
@@ -94,9 +102,9 @@ export async function listWorkers(sources: WorkerSources, nowMs: number): Promis
 export async function presentWorkers(presence: WorkerSources['presence']): Promise<readonly PresentWorker[]> {
   const [beats, seen] = await Promise.all([presence.list(), presence.seen()])
   const keyOf = ({ type, instance }: Seen): string => `${type}\n${instance}`
-  const living = new Map(beats.map((beat) => [keyOf(beat), beat]))
+  const living = new Map(beats.map((beat) => [keyOf(seenOf(beat)), beat]))
   // A worker whose first beat came between the two reads is in `beats` only.
-  const all = new Map([...seen, ...beats].map((one) => [keyOf(one), one]))
+  const all = new Map([...seen, ...beats.map(seenOf)].map((one) => [keyOf(one), one]))
   return [...all].map(([key, { type, instance, atMs }]) => {
     const beat = living.get(key) ?? null
     return { worker: type, instance, seenAtMs: atMs, beat, knownSinceMs: beat?.work?.startedAtMs ?? atMs }
@@ -134,8 +142,8 @@ function viewOf(
   const running = works.reduce((sum, one) => sum + one.running, 0)
   const isFull = work !== null && running >= work.concurrency
   const types = ofTypes.map((one) => ({
-    type: one.worker,
-    condition: conditionOf(one, { isFull, lag: lags.get(one.worker) ?? 0, nowMs }),
+    type: typeOf(one),
+    condition: conditionOf(one, { isFull, lag: lags.get(typeOf(one)) ?? 0, nowMs }),
     lastJobAtMs: one.beat?.lastJobAtMs ?? null,
     running: one.beat?.work?.running ?? 0,
     jobs: one.beat?.work?.jobs ?? [],
@@ -155,6 +163,11 @@ function viewOf(
     running,
     types,
   }
+}
+
+/** What a worker with a name ran is not known once its beat has expired. */
+function typeOf({ beat, worker }: PresentWorker): string {
+  return beat?.type ?? worker
 }
 
 /** A worker that has no free slot, or runs a job of the type, is not stuck. */

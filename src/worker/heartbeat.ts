@@ -13,14 +13,20 @@ const TTL_MS = 30_000
 const STOPPING_TTL_MS = 60_000
 /** A beat that takes longer is abandoned: the next one is more recent. */
 const TELL_MS = 5_000
+/** Lags that take longer are unknown. */
+const LAGS_MS = 1_000
 
 export interface HeartbeatParts {
   readonly clock: Clock
   readonly presence: Presence
   readonly worker: string
+  /** Null: heartbeats have the types. */
+  readonly name: string | null
   readonly slots: Slots
   /** Null: strict priority. */
   readonly ageingMs: number | null
+  /** By type, where they are known. */
+  lags(): Promise<Readonly<Record<string, number>>>
   onError(error: unknown): void
 }
 
@@ -36,6 +42,7 @@ export class Heartbeat {
   #cancelNext: () => void = () => {}
   #isTroubled = false
   #isOver = false
+  #lags: Readonly<Record<string, number>> = {}
 
   constructor(parts: HeartbeatParts) {
     this.#parts = parts
@@ -55,11 +62,11 @@ export class Heartbeat {
 
   /** Waits for a beat under way, which would otherwise list the worker again. */
   async goodbye(): Promise<void> {
-    const { presence, worker, slots } = this.#parts
+    const { presence, worker, name, slots } = this.#parts
     this.#isOver = true
     this.#cancelNext()
     await this.#beat
-    await this.#tell(() => presence.gone(worker, [...slots.types.keys()]))
+    await this.#tell(() => presence.gone(worker, name === null ? [...slots.types.keys()] : [name]))
   }
 
   async #repeat(): Promise<void> {
@@ -70,10 +77,19 @@ export class Heartbeat {
     const before = this.#beat
     const beat = (async () => {
       await before
+      // A worker that stops says so at once, with the lags that it knew last.
+      if (this.#stoppingSinceMs === null) await this.#readLags()
       if (!this.#isOver) await this.#tell(() => presence.beat(this.#beats(), ttlMs))
     })()
     this.#beat = beat
     await beat
+  }
+
+  /** Never rejects. Lags that cannot be read are unknown. */
+  async #readLags(): Promise<void> {
+    const { clock, lags } = this.#parts
+    const read = lags().catch(() => ({}))
+    this.#lags = (await waitAtMost(clock, LAGS_MS, read)) ? await read : {}
   }
 
   /** Never rejects. An outage is reported once, not at every beat. */
@@ -90,7 +106,7 @@ export class Heartbeat {
   }
 
   #beats(): readonly Beat[] {
-    const { clock, worker, slots } = this.#parts
+    const { clock, worker, name, slots } = this.#parts
     const stoppingSinceMs = this.#stoppingSinceMs
     const atMs = clock.nowMs()
     // Converts monotonic times to wall-clock times.
@@ -98,11 +114,12 @@ export class Heartbeat {
     const running = Map.groupBy(slots.running(), ({ type }) => type)
     return [...slots.types].map(([type, worked]) => ({
       type,
+      ...(name !== null && { name }),
       instance: worker,
       status: stoppingSinceMs === null ? 'RUNNING' : 'SHUTTING_DOWN',
       atMs,
       lastJobAtMs: worked.endedAtMs === null ? null : Math.round(sinceMonotonicMs + worked.endedAtMs),
-      lag: null,
+      lag: this.#lags[type] ?? null,
       stoppingSinceMs,
       work: this.#workOf(worked, running.get(worked) ?? [], sinceMonotonicMs),
     }))

@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.ts'
+import type { Attended } from '../engine/presence.ts'
 import { OptionError } from '../errors.ts'
 import type { Events } from '../events.ts'
 import { parseAgeingMs } from '../job/ageing.ts'
@@ -36,6 +37,8 @@ export interface WorkerOptions {
    * emitted.
    */
   readonly id?: string
+  /** What heartbeats call it, where several kinds of workers run one type. It must have one type. Default: its types. */
+  readonly name?: string
   /** Stop gracefully on SIGTERM and SIGINT. Default: false. */
   readonly signals?: boolean
 }
@@ -50,6 +53,7 @@ const WORKER_NAMES: OptionNames<WorkerOptions> = {
   retention: true,
   presence: true,
   id: true,
+  name: true,
   signals: true,
 }
 
@@ -60,13 +64,15 @@ export interface ResolvedWorkerOptions {
   readonly drainMs: number
   readonly pollMs: number
   readonly id: string | null
+  /** Null: heartbeats have the types. */
+  readonly name: string | null
   readonly signals: boolean
   readonly presence: boolean
 }
 
 /** What a worker is built from. */
 export interface WorkerParts {
-  readonly engine: Engine
+  readonly engine: Engine & Attended
   readonly events: Events
   readonly clock: Clock
   readonly random: () => number
@@ -94,7 +100,17 @@ export function resolveWorkerOptions(options: WorkerOptions, jobs: readonly AnyJ
     drainMs: parseDurationMs(options.drain ?? '30s', 'drain'),
     pollMs,
     id: options.id ?? null,
+    name: nameOf(options, jobs),
     signals: options.signals ?? false,
     presence: options.presence ?? true,
   }
+}
+
+/** Heartbeats of several types under one name could not be told apart. */
+function nameOf({ name }: WorkerOptions, jobs: readonly AnyJob[]): string | null {
+  if (name === undefined) return null
+  if (name === '') throw new OptionError(`'name' is empty; leave it out, or say what heartbeats shall call the worker`)
+  const types = new Set(jobs.map(({ type }) => type))
+  if (types.size === 1) return name
+  throw new OptionError(`'name' is for a worker of one type, and this one has ${types.size}; leave it out`)
 }

@@ -1,7 +1,7 @@
 import { admitAgeing, admitDefinition } from '../engine/capability-checks.ts'
 import type { Consumer } from '../engine/engine.ts'
 import { pausesIn } from '../engine/pauses.ts'
-import { presenceIn } from '../engine/presence.ts'
+import { lagsIn, presenceIn } from '../engine/presence.ts'
 import { OptionError, StoppingError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { declareSchedules } from '../keeper/declared-schedules.ts'
@@ -157,12 +157,12 @@ function heartbeatOf(
   { engine, events, clock }: WorkerParts,
   worker: string,
   slots: Slots,
-  { ageingMs }: ResolvedWorkerOptions,
+  { ageingMs, name }: ResolvedWorkerOptions,
 ): Heartbeat | null {
   const presence = presenceIn(engine)
   if (presence === undefined) return null
   const onError = (error: unknown): void => events.emit('worker.error', { worker, during: 'presence', error })
-  return new Heartbeat({ clock, presence, worker, slots, ageingMs, onError })
+  return new Heartbeat({ clock, presence, worker, name, slots, ageingMs, lags: () => lagsIn(engine), onError })
 }
 
 /** Starts the worker's own keeper. Returns the function that stops it. */

@@ -24,6 +24,7 @@ export const preset: Preset = {
     return {
       workers: ESCROW_WORKERS.map((worker) => ({
         id: `${worker.worker}-1`,
+        name: worker.worker,
         engine: inGroup(engine, worker.group),
         jobs: [jobOf(worker, record)],
       })),

@@ -31,7 +31,7 @@ export function addCancel(program: Command, cli: Cli): void {
 async function cancelJob(cli: Cli, id: string, options: CancelOptions): Promise<void> {
   const by = { who: options.who ?? userName(), reason: options.reason }
   const dryRun = options.dryRun === true
-  await withExistingMill(cli, options.engine, async (mill) => {
+  await withExistingMill(cli, options, async (mill) => {
     const [before] = (await mill.engine.inspector?.find([id])) ?? []
     if (!dryRun && (await mill.cancel(id, by))) {
       const facts = before == null ? {} : { type: before.type, before: { state: before.state } }

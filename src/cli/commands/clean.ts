@@ -106,7 +106,7 @@ async function clean(cli: Cli, flags: CleanFlags): Promise<void> {
   const stopListening = onStopSignals(clock, abort, abort)
   const bar = progressBar(terminal, dryRun ? 'counting' : 'removing')
   try {
-    const removed = await withExistingMill(cli, flags.engine, ({ engine }) =>
+    const removed = await withExistingMill(cli, flags, ({ engine }) =>
       sweepOnce({ engine, clock }, rules, {
         signal: stop.signal,
         dryRun,

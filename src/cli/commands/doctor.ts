@@ -53,7 +53,7 @@ async function examine(cli: Cli, options: DoctorOptions): Promise<void> {
     ...(lag && { lag }),
     ...(handlers !== undefined && { handlerMs: parseDurationMs(handlers, 'handlers') }),
   }
-  const findings = await withExistingMill(cli, options.engine, async (mill) => diagnose(mill.engine, asked))
+  const findings = await withExistingMill(cli, options, async (mill) => diagnose(mill.engine, asked))
   printFindings(cli.terminal, findings, options.json === true)
   const errors = findings.filter(({ severity }) => severity === 'error').length
   if (errors === 0) return

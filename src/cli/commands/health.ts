@@ -35,7 +35,7 @@ The status is healthy, degraded (needs a look) or unhealthy (exit 1): that of th
 
 async function check(cli: Cli, { minWorkers, deadLetters, ...flags }: HealthFlags): Promise<void> {
   const { terminal, clock } = cli
-  const health = await withExistingMill(cli, flags.engine, ({ engine }) => {
+  const health = await withExistingMill(cli, flags, ({ engine }) => {
     const given = omitUndefined({ minWorkers, deadLetterThreshold: deadLetters })
     return checkHealth({ engine }, { clock, ...given, ...workersOf(engine, clock) })
   })

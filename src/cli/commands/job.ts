@@ -32,7 +32,7 @@ export function addJob(program: Command, cli: Cli): void {
 }
 
 async function showJob(cli: Cli, id: string, options: JobOptions): Promise<void> {
-  const { view, history, before, explanation } = await withExistingMill(cli, options.engine, async (mill) => {
+  const { view, history, before, explanation } = await withExistingMill(cli, options, async (mill) => {
     const view = await mill.job(id)
     if (view === null) throw new UnknownJobError(id)
     const explanation = await explainJob(mill, id, { clock: cli.clock })
@@ -168,7 +168,7 @@ export function addExplain(program: Command, cli: Cli): void {
 async function explain(cli: Cli, id: string, flags: ExplainFlags): Promise<void> {
   const { clock, terminal } = cli
   const jobs = await loadJobs(flags.jobs ?? [])
-  const explanation = await withExistingMill(cli, flags.engine, (mill) => explainJob(mill, id, { jobs, clock }))
+  const explanation = await withExistingMill(cli, flags, (mill) => explainJob(mill, id, { jobs, clock }))
   if (flags.json) return terminal.print(JSON.stringify({ id, ...explanation }))
   printExplanation(cli, explanation)
   for (const job of explanation.jobs) {

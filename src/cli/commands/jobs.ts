@@ -44,7 +44,7 @@ async function listJobs(cli: Cli, options: JobsOptions): Promise<void> {
     throw new OptionError(`'limit' is ${limit}; give a whole number from 1 to ${LIMIT_MAX}`)
   }
   const filter = { limit, ...(status && { state: status }), ...(type && { type }), ...(before && { before }) }
-  const views = await withExistingMill(cli, options.engine, (mill) => mill.jobs(filter))
+  const views = await withExistingMill(cli, options, (mill) => mill.jobs(filter))
   if (options.json) {
     for (const { payload: _, result: __, ...shown } of views) cli.terminal.print(JSON.stringify(shown))
     return

@@ -58,7 +58,8 @@ export async function runKeeper(
       ...omitUndefined({ interval: flags.interval }),
       ...(flags.reap !== true && { reap: flags.reap }),
     }
-    await withStoredMillUntil(stop, flags.engine, { log, clock: cli.clock }, async (mill) => {
+    const opening = { log, clock: cli.clock, ...omitUndefined({ presence: flags.presence }) }
+    await withStoredMillUntil(stop, flags.engine, opening, async (mill) => {
       const serving = await stop.unlessStopped(serve(mill, jobs, log), (late) => late.close())
       if (serving === null) return
       try {

@@ -30,7 +30,7 @@ export function addPause(program: Command, cli: Cli): void {
 
 async function pause(cli: Cli, type: string, flags: PauseFlags): Promise<void> {
   const by = { who: flags.who ?? userName(), reason: flags.reason }
-  const { paused, first, ready } = await withExistingMill(cli, flags.engine, async (mill) => {
+  const { paused, first, ready } = await withExistingMill(cli, flags, async (mill) => {
     const done = await mill.pause(type, by)
     const found = (await mill.paused()).find((one) => one.type === type)
     return { paused: done, first: found, ready: (await mill.counts())[type]?.ready ?? 0 }
@@ -57,7 +57,7 @@ export function addResume(program: Command, cli: Cli): void {
 
 async function resume(cli: Cli, type: string, flags: PauseFlags): Promise<void> {
   const by = { who: flags.who ?? userName(), reason: flags.reason }
-  const resumed = await withExistingMill(cli, flags.engine, (mill) => mill.resume(type, by))
+  const resumed = await withExistingMill(cli, flags, (mill) => mill.resume(type, by))
   if (flags.json) return cli.terminal.print(JSON.stringify({ type, resumed, ...by }))
   cli.terminal.print(resumed ? `${printable(type)} is resumed` : `${printable(type)} was not paused`)
 }

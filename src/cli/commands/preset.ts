@@ -1,6 +1,7 @@
 /** `millrace start --preset`: all workers and duties of a preset in one process, until SIGTERM or SIGINT. */
 import { appendFileSync } from 'node:fs'
 import { type Mill, open } from '../../client/mill.ts'
+import { openPresence } from '../../engine/open.ts'
 import { OptionError } from '../../errors.ts'
 import type { Log } from '../../job/definition.ts'
 import { errorText } from '../../job/error-record.ts'
@@ -76,8 +77,8 @@ async function runOpened(cli: Cli, opened: OpenPreset, { flags, log, stop, ends 
   }
   const workers: Worker[] = []
   for (const [index, mill] of mills.entries()) {
-    const { jobs = [], options, id } = opened.workers[index] ?? {}
-    const starting = mill.work(jobs, { ...options, ...workerOptions(flags), ...omitUndefined({ id }) })
+    const { jobs = [], options, id, name } = opened.workers[index] ?? {}
+    const starting = mill.work(jobs, { ...options, ...workerOptions(flags), ...omitUndefined({ id, name }) })
     const worker = await stop.unlessStopped(starting, (late) => late.stop())
     if (worker === null) return
     workers.push(worker)
@@ -88,11 +89,15 @@ async function runOpened(cli: Cli, opened: OpenPreset, { flags, log, stop, ends 
 }
 
 /** One for each worker; fewer if a stop comes meanwhile. */
-async function openMills(cli: Cli, opened: OpenPreset, { log, stop, ends }: Running): Promise<readonly Mill[]> {
+async function openMills(cli: Cli, opened: OpenPreset, { flags, log, stop, ends }: Running): Promise<readonly Mill[]> {
+  // One for all of them, so that what observes them reads it once.
+  const presence = flags.presence === undefined ? undefined : await openPresence(flags.presence)
+  if (presence !== undefined) ends.defer(() => presence.close())
   const mills: Mill[] = []
   ends.defer(async () => void (await Promise.all(mills.map((mill) => mill.close()))))
+  const options = { log, clock: cli.clock, ...omitUndefined({ presence }) }
   for (const { engine } of opened.workers) {
-    const mill = await stop.unlessStopped(open(engine, { log, clock: cli.clock }), (late) => late.close())
+    const mill = await stop.unlessStopped(open(engine, options), (late) => late.close())
     if (mill === null) break
     mills.push(mill)
   }

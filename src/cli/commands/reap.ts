@@ -54,7 +54,7 @@ async function reap(cli: Cli, options: ReapOptions): Promise<void> {
   const jobs = options.jobs === undefined ? [] : await loadJobs(options.jobs)
   const definitions = new Map(jobs.map((job) => [job.type, job]))
   const recovered: Recovered[] = []
-  const { retried, dead } = await withExistingMill(cli, options.engine, (mill) => {
+  const { retried, dead } = await withExistingMill(cli, options, (mill) => {
     mill.events.on('lease.reaped', (event) => recovered.push(event))
     const { engine, events } = mill
     if (engine.capabilities.recovery !== 'reaper') {

@@ -54,7 +54,8 @@ It stops within a moment, so a second signal changes nothing. ${SIGHUP_HELP}`,
 
 async function serve(cli: Cli, load: () => Promise<readonly AnyJob[]>, flags: ServeFlags): Promise<void> {
   await runUntilStopped(cli, load, flags, async ({ stop, log, loaded: jobs }) => {
-    await withStoredMillUntil(stop, flags.engine, { log, clock: cli.clock, jobs }, async (mill) => {
+    const options = { log, clock: cli.clock, jobs, ...omitUndefined({ presence: flags.presence }) }
+    await withStoredMillUntil(stop, flags.engine, options, async (mill) => {
       const starting = startServing(cli, mill, { jobs, flags, log })
       const serving = await stop.unlessStopped(starting, (late) => late.close())
       if (serving === null) return

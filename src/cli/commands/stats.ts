@@ -19,7 +19,7 @@ export function addStats(program: Command, cli: Cli): void {
 }
 
 async function showStats(cli: Cli, options: SharedOptions): Promise<void> {
-  const counts = await withExistingMill(cli, options.engine, (mill) => mill.counts())
+  const counts = await withExistingMill(cli, options, (mill) => mill.counts())
   const { terminal } = cli
   const lines = Object.entries(counts).sort(([a], [b]) => (a < b ? -1 : 1))
   // '*' is not a valid type, so a script cannot mistake the total for one.

@@ -48,7 +48,7 @@ async function top(cli: Cli, options: TopOptions): Promise<void> {
     () => (isOpen ? quit() : process.exit(EXIT.done)),
     () => process.exit(EXIT.done),
   )
-  await withExistingMill(cli, options.engine, async (mill) => {
+  await withExistingMill(cli, options, async (mill) => {
     isOpen = true
     const view = live ? openView(cli, quit) : printer(cli, options)
     const watch = new TopWatch(mill, options.engine, clock)

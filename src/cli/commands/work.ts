@@ -87,7 +87,10 @@ export async function runWorker(
   serve: Serve = serveNothing,
 ): Promise<void> {
   await runUntilStopped(cli, load, flags, async ({ stop, log, loaded: jobs }) => {
-    const mill = await stop.unlessStopped(open(flags.engine, { log, clock: cli.clock }), (late) => late.close())
+    const mill = await stop.unlessStopped(
+      open(flags.engine, { log, clock: cli.clock, ...omitUndefined({ presence: flags.presence }) }),
+      (late) => late.close(),
+    )
     if (mill === null) return
     try {
       await workUntilStopped(stop, { mill, jobs, log, flags, serve })

@@ -27,7 +27,7 @@ Conditions:
 }
 
 async function list(cli: Cli, flags: SharedOptions): Promise<void> {
-  const workers = await withExistingMill(cli, flags.engine, (mill) => mill.workers())
+  const workers = await withExistingMill(cli, flags, (mill) => mill.workers())
   if (flags.json) for (const worker of workers) cli.terminal.print(JSON.stringify(worker))
   else if (workers.length === 0) cli.terminal.print(`No workers. Start one: millrace start jobs.ts`)
   else printWorkers(cli, workers)

@@ -97,7 +97,7 @@ export async function withDesk<Answer>(
 ): Promise<Answer> {
   const jobs = flags.jobs === undefined ? [] : await loadJobs(flags.jobs)
   const { critical, maxReplays } = flags
-  return withExistingMill(cli, flags.engine, (mill) =>
+  return withExistingMill(cli, flags, (mill) =>
     use(
       openDesk(mill, {
         jobs,

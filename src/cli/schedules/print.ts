@@ -13,7 +13,7 @@ export function withSchedules<Answer>(
   flags: SharedOptions,
   use: (schedules: Mill['schedules'], mill: Mill) => Promise<Answer>,
 ): Promise<Answer> {
-  return withExistingMill(cli, flags.engine, (mill) => use(mill.schedules, mill))
+  return withExistingMill(cli, flags, (mill) => use(mill.schedules, mill))
 }
 
 /** Payloads may hold secrets, and `declared` repeats the payload. */

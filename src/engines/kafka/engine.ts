@@ -7,9 +7,9 @@ import type {
   DiagnoseOptions,
   Engine,
   Finding,
+  KnownWorker,
   Lookup,
   Receipt,
-  StoreWorker,
   Subscription,
   Transaction,
 } from '../../engine/engine.ts'
@@ -89,7 +89,10 @@ export class KafkaEngine implements Engine {
     const letters = new GroupLetters({ log, group, prefix, topics })
     const deadLetters = new KafkaDeadLetters({ log, clock, group, prefix, locator: letters })
     const { client, admin } = connection
-    const lookup = new KafkaLookup({ client, admin, clock, options, letters, topics: () => used.known })
+    const lookup = new KafkaLookup({
+      ...{ client, admin, clock, options, letters, topics: () => used.known },
+      flush: () => this.#flush(),
+    })
     this.#connected = { ...connection, letters, deadLetters, lookup, writer: new LetterWriter(connection) }
   }
 
@@ -152,12 +155,18 @@ export class KafkaEngine implements Engine {
 
   async counts(): Promise<Counts> {
     const { admin, topics, letters } = this.#open()
-    await Promise.all([...this.#consumers].map((consumer) => consumer.flush()))
+    await this.#flush()
     const nowMs = this.#settings.clock.nowMs()
     return countJobs(admin, { ...this.#options, topics: topics.known, nowMs, tally: (jobs) => letters.tally(jobs) })
   }
 
-  async workers(): Promise<readonly StoreWorker[]> {
+  /** What this process has settled is told to the broker, so that whoever asks next sees it. */
+  async #flush(): Promise<void> {
+    await Promise.all([...this.#consumers].map((consumer) => consumer.flush()))
+  }
+
+  /** The members of the group that read topics with our prefix. */
+  async workers(): Promise<readonly KnownWorker[]> {
     const { admin, topics } = this.#open()
     return this.#bounded(workersOf(admin, { ...this.#options, topics: topics.known }))
   }

@@ -25,6 +25,8 @@ export interface LookupParts {
   /** Topics that this process has used. */
   readonly topics: () => Iterable<string>
   readonly letters: GroupLetters
+  /** Commits what this process has settled. */
+  flush(): Promise<void>
 }
 
 /** What one call may bring into memory. */
@@ -88,8 +90,9 @@ export class KafkaLookup implements Lookup {
     await this.#reader?.close()
   }
 
-  #look(topic?: string): Promise<GroupPlaces> {
-    const { admin, options, topics } = this.#parts
+  async #look(topic?: string): Promise<GroupPlaces> {
+    const { admin, options, topics, flush } = this.#parts
+    await flush()
     return placesOf(admin, { ...options, topics: topics() }, topic)
   }
 

@@ -1,4 +1,4 @@
-import type { StoreWorker } from '../../engine/engine.ts'
+import type { KnownWorker } from '../../engine/engine.ts'
 import type { Admin } from './driver.ts'
 import { type GroupPlaceParts, placesOf } from './group-places.ts'
 import { nameOf, type PartitionName } from './record.ts'
@@ -40,15 +40,18 @@ export function holdersOf(members: readonly Member[]): ReadonlyMap<string, strin
 }
 
 /** With what each holds, and how far it is behind there. */
-export async function workersOf(admin: Admin, parts: GroupPlaceParts): Promise<readonly StoreWorker[]> {
+export async function workersOf(admin: Admin, parts: GroupPlaceParts): Promise<readonly KnownWorker[]> {
   const { prefix } = parts
   const members = await membersOf(admin, parts)
   if (members.length === 0) return []
   const read = members.flatMap(({ topics }) => topics)
   const { places } = await placesOf(admin, { ...parts, topics: [...parts.topics, ...read] })
   const lags = new Map(places.map((place) => [nameOf(place), Math.max(0, place.end - place.position)]))
+  const lagOf = (topic: string): number =>
+    places.reduce((sum, place) => sum + (place.topic === topic ? (lags.get(nameOf(place)) ?? 0) : 0), 0)
   return members.map(({ id, host, topics, partitions }) => ({
     ...{ id, host, types: topics.map((topic) => topic.slice(prefix.length)) },
+    lags: Object.fromEntries(topics.map((topic) => [topic.slice(prefix.length), lagOf(topic)])),
     holds: partitions
       .filter(({ topic }) => topic.startsWith(prefix))
       .map((place) => ({

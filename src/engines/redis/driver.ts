@@ -92,9 +92,12 @@ export function connectionOptions({
 }
 
 /** A client that never connects itself; connections are duplicates of it. */
-export async function clientFor(address: RedisAddress): Promise<RedisClient> {
+export async function clientFor(
+  address: RedisAddress,
+  install = 'To use Redis: npm install bullmq@6 ioredis',
+): Promise<RedisClient> {
   const { Redis } = await import('ioredis').catch((error: unknown) => {
-    throw new EngineError('ERR_MODULE_MISSING', 'To use Redis: npm install bullmq@6 ioredis', { cause: error })
+    throw new EngineError('ERR_MODULE_MISSING', install, { cause: error })
   })
   const { host, port, db, username, tls } = address
   const secret = address.password

@@ -4,6 +4,7 @@ import type { EngineSettings } from '../../engine/open.ts'
 import { isClient } from './driver.ts'
 import { CAPABILITIES, RedisEngine } from './engine.ts'
 import { parseUrl, threadUrlOf } from './options.ts'
+import { openPresence as openRedisPresence, type RedisPresence } from './presence.ts'
 
 /** `redis://user:password@host:6379/0?prefix=bull`, or `rediss:` for TLS. */
 export async function connect(url: string, settings: EngineSettings): Promise<Engine> {
@@ -18,4 +19,8 @@ export function connectHandle(handle: object, settings: EngineSettings): Promise
 
 export function capabilitiesOf(): Capabilities {
   return CAPABILITIES
+}
+
+export function openPresence(url: string): Promise<RedisPresence> {
+  return openRedisPresence(url)
 }

@@ -1,7 +1,9 @@
 import { decodeBeat, encodeBeat } from '../../engine/beats.ts'
-import { type Beat, type RememberingPresence, SEEN_MS, type Seen } from '../../engine/presence.ts'
-import { EngineError, OptionError } from '../../errors.ts'
-import { systemClock } from '../../time/clock.ts'
+import { type Beat, type PresenceStore, SEEN_MS, type Seen, seenOf } from '../../engine/presence.ts'
+import { OptionError } from '../../errors.ts'
+import { Connection } from './connection.ts'
+import { clientFor, connectionOptions } from './driver.ts'
+import { parseUrl } from './options.ts'
 
 /** The part of an ioredis client that we use: one of your own fits, of whatever version. */
 export interface RedisCaller {
@@ -15,7 +17,7 @@ export interface RedisPresenceOptions {
 
 /** Every key that was ever beaten, by its last beat: a list of workers must not walk all keys of a Redis full of jobs. */
 const INDEX = 'millrace:workers'
-/** What a connection of our own gets to connect, to answer and to close. */
+/** What a connection of our own gets to connect and to answer. */
 const REDIS_MS = 1_000
 
 /**
@@ -37,7 +39,7 @@ export async function openPresence(
 }
 
 /** Use `openPresence`. */
-export class RedisPresence implements RememberingPresence, AsyncDisposable {
+export class RedisPresence implements PresenceStore, AsyncDisposable {
   readonly #redis: RedisCaller
   readonly #prefix: string
   readonly #close: () => Promise<void>
@@ -56,7 +58,7 @@ export class RedisPresence implements RememberingPresence, AsyncDisposable {
       this.#redis.call(
         'ZADD',
         this.#index,
-        ...beats.flatMap((beat) => [beat.atMs, heartbeatKey(beat.type, beat.instance)]),
+        ...beats.map(seenOf).flatMap(({ type, instance, atMs }) => [atMs, heartbeatKey(type, instance)]),
       ),
       this.#redis.call('ZREMRANGEBYSCORE', this.#index, '-inf', `(${newestMs - SEEN_MS}`),
     ])
@@ -104,7 +106,8 @@ export class RedisPresence implements RememberingPresence, AsyncDisposable {
     return this.#prefix + INDEX
   }
 
-  #key({ type, instance }: Beat): string {
+  #key(beat: Beat): string {
+    const { type, instance } = seenOf(beat)
     return this.#prefix + heartbeatKey(type, instance)
   }
 }
@@ -115,34 +118,22 @@ function strings(answer: unknown): readonly string[] {
 
 async function connect(url: string): Promise<{ client: RedisCaller; close: () => Promise<void> }> {
   checkUrl(url)
-  const { Redis } = await import('ioredis').catch((error: unknown) => {
-    throw new EngineError('ERR_MODULE_MISSING', 'To keep presence in Redis: npm install ioredis', { cause: error })
-  })
-  const client = new Redis(url, {
-    connectionName: 'millrace-presence',
-    connectTimeout: REDIS_MS,
-    commandTimeout: REDIS_MS,
-    maxRetriesPerRequest: 1,
-    retryStrategy: (times) => Math.min(times * 100, REDIS_MS),
-  })
-  // Each command that fails says so itself; without a listener the client writes every try to the console.
-  client.on('error', () => {})
+  const { address } = parseUrl(url)
+  const settings = connectionOptions({ name: 'millrace-presence', connectMs: REDIS_MS, answerMs: REDIS_MS })
+  const client = await clientFor(address, 'To keep presence in Redis: npm install ioredis')
+  const connection = new Connection(client.duplicate(settings), REDIS_MS)
+  connection.start()
   return {
-    client,
+    client: { call: (command, ...args) => connection.send(command, args) },
     async close() {
-      const over = new AbortController()
-      const quit = client.quit().then(
-        () => {},
-        () => {},
-      )
-      await Promise.race([quit, systemClock.sleep(REDIS_MS, over.signal)])
-      over.abort()
-      client.disconnect()
+      // Answered after all that was sent before; refused at once without a connection.
+      await connection.send('PING', [], 0).catch(() => {})
+      connection.close()
     },
   }
 }
 
-/** The engine's URL serves as well: the client passes over its parameters, of which `prefix` names the engine's keys. */
+/** The engine's URL serves as well. Its `prefix` is that of the engine's keys. */
 function checkUrl(url: string): void {
   if (URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)) return
   throw new OptionError(`the presence needs a URL such as redis://127.0.0.1:6379, or an ioredis client of your own`)

@@ -167,9 +167,9 @@ export function measureRunning({ prom, registry, prefix, events, engine, clock }
     const beats = await findWithin(clock, 'the workers', () => presence.list())
     return beats.ok ? beats.value.map(({ instance }) => instance) : null
   }
-  /** How many the store knows by itself, under names of its own: those of this process are among them. */
+  /** How many the store knows by itself, under names of its own, unless heartbeats tell of them. */
   const members = async (): Promise<number | null> => {
-    if (engine.workers === undefined) return null
+    if (engine.workers === undefined || engine.presence !== undefined) return null
     const found = await findWithin(clock, 'the workers', async () => (await engine.workers?.()) ?? [])
     return found.ok ? found.value.length : null
   }

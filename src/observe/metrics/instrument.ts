@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { Capabilities } from '../../engine/capabilities.ts'
 import type { Engine } from '../../engine/engine.ts'
+import type { WorkersRead } from '../../engine/presence.ts'
 import type { Events } from '../../events.ts'
 import type { Clock } from '../../time/clock.ts'
 
@@ -16,7 +17,7 @@ export interface MetricParts {
   readonly registry: Registry
   readonly prefix: string
   readonly events: Events
-  readonly engine: Pick<Engine, 'counts' | 'inspector' | 'records' | 'workers'> & Recovering
+  readonly engine: Pick<Engine, 'counts' | 'inspector'> & WorkersRead & Recovering
   readonly clock: Clock
 }
 

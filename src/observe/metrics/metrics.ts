@@ -70,7 +70,7 @@ interface ReadMill {
 
 /** Instruments ask for the counts in the same turn of the event loop, and get one answer. A later scrape asks again. */
 function countedOnce(engine: ReadEngine): ReadEngine {
-  const { inspector, records, capabilities } = engine
+  const { inspector, records, presence, capabilities } = engine
   let asked: Promise<Counts> | null = null
   return {
     counts() {
@@ -81,6 +81,7 @@ function countedOnce(engine: ReadEngine): ReadEngine {
     ...(capabilities !== undefined && { capabilities }),
     ...(inspector !== undefined && { inspector }),
     ...(records !== undefined && { records }),
+    ...(presence !== undefined && { presence }),
     ...(engine.workers !== undefined && { workers: async () => (await engine.workers?.()) ?? [] }),
   }
 }
