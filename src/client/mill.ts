@@ -1,15 +1,22 @@
-import { admitTransaction, controlsOf, inspectorOf, lookupOf, pausesOf, presenceOf } from '../engine/capability-checks.ts'
+import {
+  admitTransaction,
+  controlsOf,
+  inspectorOf,
+  lookupOf,
+  pausesOf,
+  presenceOf,
+} from '../engine/capability-checks.ts'
 import type { Actor } from '../engine/dead-letters.ts'
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
 import { openAttended, openEngine } from '../engine/open.ts'
 import { type Pause, pausesIn } from '../engine/pauses.ts'
-import { type Attended, knownWorkers } from '../engine/presence.ts'
+import { type Attended, NO_PRESENCE, presenceIn } from '../engine/presence.ts'
 import { messageOf, OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyHandledJob, AnyJob, JobDefinition, Log } from '../job/definition.ts'
 import { type Redactor, redact } from '../job/error-record.ts'
 import type { JobEvent, JobView, NewJob, Tracing } from '../job/job.ts'
-import { refuseUnknown } from '../job/known-options.ts'
+import { omitUndefined, refuseUnknown } from '../job/known-options.ts'
 import { type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import { type Keeper, type KeeperOptions, startKeeper } from '../keeper/keeper.ts'
 import type { Prepare } from '../keeper/parts.ts'
@@ -226,10 +233,12 @@ export class Mill {
 
   /** The workers of all processes: what they run and whether they are alive. */
   async workers(): Promise<readonly WorkerView[]> {
-    const presence = knownWorkers(this.engine, this.#clock) ?? presenceOf(this.engine)
-    const pauses = pausesIn(this.engine)
-    const counts = (): Promise<Counts> => this.engine.counts()
-    return listWorkers({ presence, counts, ...(pauses !== undefined && { pauses }) }, this.#clock.nowMs())
+    const { engine } = this
+    const members = engine.workers === undefined ? undefined : async () => (await engine.workers?.()) ?? []
+    const presence = members === undefined ? presenceOf(engine) : (presenceIn(engine) ?? NO_PRESENCE)
+    const counts = (): Promise<Counts> => engine.counts()
+    const more = omitUndefined({ pauses: pausesIn(engine), members })
+    return listWorkers({ presence, counts, ...more }, this.#clock.nowMs())
   }
 
   /** Adds an operator's act to the audit: who did what, and why. The mill records its own acts itself. */

@@ -36,7 +36,8 @@ async function showJob(cli: Cli, id: string, options: JobOptions): Promise<void>
     const view = await mill.job(id)
     if (view === null) throw new UnknownJobError(id)
     const explanation = await explainJob(mill, id, { clock: cli.clock })
-    return { view, history: await mill.history(id), before: await readBefore(mill, view), explanation }
+    const history = (await mill.engine.inspector?.history(view.id)) ?? []
+    return { view, history, before: await readBefore(mill, view), explanation }
   })
   if (options.json) {
     const { payload, ...rest } = view

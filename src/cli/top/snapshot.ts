@@ -1,4 +1,5 @@
 import type { Mill } from '../../client/mill.ts'
+import { lookupIn } from '../../engine/capability-checks.ts'
 import { NO_JOBS } from '../../engine/counts.ts'
 import type { Counts, TypeCounts } from '../../engine/engine.ts'
 import { redactUrl } from '../../job/error-record.ts'
@@ -52,7 +53,7 @@ export class TopWatch {
     const [counts, running, oldest, letters] = await Promise.all([
       mill.counts(),
       mill.jobs({ state: 'in_progress', limit: SHOWN_MAX }),
-      mill.engine.inspector?.oldestDue() ?? null,
+      lookupIn(mill.engine)?.oldestDue() ?? null,
       mill.engine.deadLetters?.list({ limit: SHOWN_MAX }) ?? [],
     ])
     const before = this.#before
