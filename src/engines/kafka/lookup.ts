@@ -60,7 +60,7 @@ export class KafkaLookup implements Lookup {
     if (state !== undefined && state !== 'in_progress') throw unanswerable(state)
     const topic = type === undefined ? undefined : this.#parts.options.prefix + type
     const look = await this.#look(topic)
-    const last = before === undefined ? null : await this.#lastOf(before)
+    const last = before === undefined ? null : await this.#lastOf(before, topic)
     const log = this.#log()
     const records =
       state === 'in_progress'
@@ -113,19 +113,18 @@ export class KafkaLookup implements Lookup {
     if (place !== null) return (await this.#readEach(log, [place], look))[0] ?? null
     const [letter = null] = await this.#parts.letters.find([id], LETTER_STATES)
     if (letter !== null && letter.state.state !== 'replayed') return letter
-    if (letter !== null) {
-      const { topic, partition } = letter.letter.failed()
-      const own = look.places.filter((one) => nameOf(one) === nameOf({ topic, partition }))
-      return (await findFrom(log, own, { id, timeMs: replayedFromMs(letter) })) ?? letter
-    }
+    if (letter !== null)
+      return (await findFrom(log, behind(look, letter), { id, timeMs: replayedFromMs(letter) })) ?? letter
     const origin = parsePlace(id, ':')
     if (origin !== null) return (await this.#readEach(log, [origin], look))[0] ?? null
     const timeMs = timeOfId(id)
     return timeMs === null ? null : findFrom(log, look.places, { id, timeMs })
   }
 
-  async #lastOf(id: string): Promise<LogRecord> {
-    const look = await this.#look()
+  /** It may be of another type than those that are listed. */
+  async #lastOf(id: string, topic: string | undefined): Promise<LogRecord> {
+    const { admin, options, topics } = this.#parts
+    const look = await placesOf(admin, { ...options, topics: [...topics(), ...(topic === undefined ? [] : [topic])] })
     const known = this.#lasts.get(id)
     const log = this.#log()
     const found =
@@ -224,6 +223,13 @@ export class KafkaLookup implements Lookup {
       },
     }
   }
+}
+
+/** A replay goes to the partition of its letter's record, behind it. */
+function behind({ places }: GroupPlaces, { letter }: FoundLetter): readonly GroupPlace[] {
+  const failed = letter.failed()
+  const own = places.filter((place) => nameOf(place) === nameOf(failed))
+  return own.map((place) => ({ ...place, start: Math.max(place.start, Number(failed.offset) + 1) }))
 }
 
 /** A batch of replays is written before it is marked as done. */

@@ -1,4 +1,5 @@
 import type { JobView } from '../../job/job.ts'
+import { readReplayHeaders } from './dead-letters/headers.ts'
 import { viewOf as letterView } from './dead-letters/letter.ts'
 import type { FoundLetter } from './dead-letters.ts'
 import { type GroupPlace, phaseOf } from './group-places.ts'
@@ -32,8 +33,9 @@ export function recordView(record: LogRecord, { place, letter, holder, prefix, n
   const { job } = toJob(record, prefix)
   const plain: JobView = {
     ...job,
-    ...{ state: 'queued', attempt: 0, replays: 0, progress: null, result: null, error: null },
+    ...{ state: 'queued', attempt: 0, progress: null, result: null, error: null },
     ...{ leaseOwner: null, leaseUntilMs: null, startedAtMs: null, completedAtMs: null, durationMs: null },
+    replays: readReplayHeaders(record.headers).count,
     updatedAtMs: record.timestampMs,
   }
   const offset = Number(record.offset)
