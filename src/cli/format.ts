@@ -1,6 +1,7 @@
 import { addCounts, NO_JOBS } from '../engine/counts.ts'
 import type { Counts, TypeCounts } from '../engine/engine.ts'
 import type { JobView } from '../job/job.ts'
+import { isFinished } from '../job/states.ts'
 import { formatDuration } from '../time/duration.ts'
 import { toIso } from '../time/iso.ts'
 import { type Column, printable, type Style } from './terminal.ts'
@@ -32,6 +33,11 @@ export function styleOf(view: JobView): Style {
       view.state satisfies never
       return 'dim'
   }
+}
+
+/** A log does not keep how often a record was started before it was settled. */
+export function triesOf({ state, attempt, attempts }: JobView): string {
+  return `${attempt === 0 && isFinished(state) ? '-' : attempt}/${attempts}`
 }
 
 /** The job itself does not know whether its predecessors are done. */

@@ -84,6 +84,10 @@ export interface FacetOf {
 /** What routes may need. */
 export const FACETS: Readonly<Record<Facet, FacetOf>> = {
   inspection: { isThere: ({ mill }) => lookupIn(mill.engine) !== undefined, limit: 'cannot look up single jobs' },
+  listingByState: {
+    isThere: ({ mill }) => mill.engine.inspector !== undefined,
+    limit: 'cannot list jobs by every state',
+  },
   cancellation: { isThere: ({ mill }) => mill.engine.controls !== undefined, limit: 'cannot cancel a job' },
   deadLetters: { isThere: ({ desk }) => desk !== null, limit: 'keeps no dead letters' },
   schedules: { isThere: ({ mill }) => mill.engine.records !== undefined, limit: 'keeps no schedules' },
