@@ -1,29 +1,22 @@
-import {
-  admitTransaction,
-  controlsOf,
-  inspectorOf,
-  lookupOf,
-  pausesOf,
-  presenceOf,
-} from '../engine/capability-checks.ts'
+import { admitTransaction, controlsOf, inspectorOf, lookupOf, pausesOf } from '../engine/capability-checks.ts'
 import type { Actor } from '../engine/dead-letters.ts'
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
 import { openAttended, openEngine } from '../engine/open.ts'
-import { type Pause, pausesIn } from '../engine/pauses.ts'
-import { type Attended, NO_PRESENCE, presenceIn } from '../engine/presence.ts'
+import type { Pause } from '../engine/pauses.ts'
+import type { Attended } from '../engine/presence.ts'
 import { messageOf, OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyHandledJob, AnyJob, JobDefinition, Log } from '../job/definition.ts'
 import { type Redactor, redact } from '../job/error-record.ts'
 import type { JobEvent, JobView, NewJob, Tracing } from '../job/job.ts'
-import { omitUndefined, refuseUnknown } from '../job/known-options.ts'
+import { refuseUnknown } from '../job/known-options.ts'
 import { type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import { type Keeper, type KeeperOptions, startKeeper } from '../keeper/keeper.ts'
 import type { Prepare } from '../keeper/parts.ts'
 import { Timetable } from '../keeper/timetable.ts'
 import { attachAlerts } from '../observe/alerts/dead-letter-alerts.ts'
 import { attachLog, silentLog } from '../observe/log.ts'
-import { listWorkers, type WorkerView } from '../observe/workers.ts'
+import { type WorkerView, workersAt } from '../observe/workers.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { WorkerOptions } from '../worker/options.ts'
 import { startWorker, type Worker } from '../worker/worker.ts'
@@ -233,12 +226,7 @@ export class Mill {
 
   /** The workers of all processes: what they run and whether they are alive. */
   async workers(): Promise<readonly WorkerView[]> {
-    const { engine } = this
-    const members = engine.workers === undefined ? undefined : async () => (await engine.workers?.()) ?? []
-    const presence = members === undefined ? presenceOf(engine) : (presenceIn(engine) ?? NO_PRESENCE)
-    const counts = (): Promise<Counts> => engine.counts()
-    const more = omitUndefined({ pauses: pausesIn(engine), members })
-    return listWorkers({ presence, counts, ...more }, this.#clock.nowMs())
+    return workersAt(this.engine, this.#clock.nowMs())
   }
 
   /** Adds an operator's act to the audit: who did what, and why. The mill records its own acts itself. */

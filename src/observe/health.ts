@@ -1,7 +1,6 @@
 import type { Counts, Engine, Inspector } from '../engine/engine.ts'
 import { pausesIn } from '../engine/pauses.ts'
 import {
-  type Beat,
   knownWorkers,
   NO_PRESENCE,
   type Presence,
@@ -16,6 +15,7 @@ import { formatDuration } from '../time/duration.ts'
 import { within } from '../time/wait.ts'
 import type { ObservedTopics } from './lag.ts'
 import { ANSWER_MS, type Found } from './observed-mill.ts'
+import { unclaimedOf } from './unclaimed.ts'
 
 export interface HealthOptions {
   /** Which workers run. */
@@ -99,7 +99,7 @@ export async function checkHealth(
         const waitingMs = oldest === null ? null : Math.max(0, clock.nowMs() - oldest.runAtMs)
         // Without an inspector waiting times are unknown, so jobs without a worker for their type are reported instead.
         const isJudged = inspector === undefined && minWorkers > 0
-        const unclaimed = isJudged ? unclaimedOf(byType, await beats.catch(() => null), await readPaused(paused)) : {}
+        const unclaimed = isJudged ? await unclaimedOf(byType, beats, paused) : {}
         return queuesHealth(Object.keys(byType).length, waitingMs, unclaimed)
       },
       'unhealthy',
@@ -122,24 +122,6 @@ async function ping(engine: Pick<Engine, 'ping'>, clock: Clock): Promise<HealthS
 /** Workers send a beat per type. A stopping worker takes no more jobs. */
 function running(beats: Awaited<ReturnType<Presence['list']>>): number {
   return new Set(beats.filter(({ status }) => status === 'RUNNING').map(({ instance }) => instance)).size
-}
-
-/** Jobs that could start now, by type, where no worker runs the type. */
-function unclaimedOf(
-  counts: Counts,
-  beats: readonly Beat[] | null,
-  paused: readonly string[],
-): Readonly<Record<string, number>> {
-  if (beats === null) return {}
-  const running = beats.filter(({ status }) => status === 'RUNNING').map(({ type }) => type)
-  const worked = new Set([...running, ...paused])
-  const waiting = Object.entries(counts).filter(([type, { ready }]) => ready > 0 && !worked.has(type))
-  return Object.fromEntries(waiting.map(([type, { ready }]) => [type, ready]))
-}
-
-/** Unknown ones count as none: then too much is reported, not too little. */
-async function readPaused(paused: HealthOptions['paused']): Promise<readonly string[]> {
-  return (await paused?.().catch(() => [])) ?? []
 }
 
 function dead(counts: Counts): number {

@@ -1,17 +1,22 @@
 /** Every worker that is running or should be, what it runs, and its condition. */
 
-import type { Counts, HeldPart, KnownWorker } from '../engine/engine.ts'
-import type { PauseStore } from '../engine/pauses.ts'
+import { presenceOf } from '../engine/capability-checks.ts'
+import type { Counts, Engine, HeldPart, KnownWorker } from '../engine/engine.ts'
+import { type PauseStore, pausesIn } from '../engine/pauses.ts'
 import {
+  type Attended,
   type AtWork,
   type Beat,
   beatsOf,
   type JobAtWork,
+  NO_PRESENCE,
+  presenceIn,
   type RememberingPresence,
   type Seen,
   seenOf,
 } from '../engine/presence.ts'
 import type { Severity } from '../events.ts'
+import { omitUndefined } from '../job/known-options.ts'
 
 export const MISSING_MS = 60_000
 export const QUIET_MS = 300_000
@@ -91,6 +96,14 @@ export interface WorkerSources {
   readonly pauses?: Pick<PauseStore, 'list'>
   /** Those that the store knows by itself. One whose heartbeats are known too is one worker. */
   readonly members?: () => Promise<readonly KnownWorker[]>
+}
+
+/** Of all processes that work on the engine, as far as it or the presence beside it knows them. */
+export async function workersAt(engine: Engine & Attended, nowMs: number): Promise<readonly WorkerView[]> {
+  const members = engine.workers === undefined ? undefined : async () => (await engine.workers?.()) ?? []
+  const presence = members === undefined ? presenceOf(engine) : (presenceIn(engine) ?? NO_PRESENCE)
+  const more = omitUndefined({ pauses: pausesIn(engine), members })
+  return listWorkers({ presence, counts: () => engine.counts(), ...more }, nowMs)
 }
 
 /** Sorted by id. */

@@ -154,11 +154,9 @@ export class KafkaConsumer implements Consumer {
   /** Until something may be claimable, or the time is over. */
   #sleep({ perType }: ClaimRequest, untilMs: number, stops: readonly AbortSignal[]): Promise<void> {
     let nextMs = Math.min(untilMs, this.#leases.nextExpiryMs)
-    for (const { topic, queues } of this.#assignment.ownedPartitions) {
-      // What is due of a type that is left out would wake it again and again.
-      const isLeftOut = perType?.[this.#types.get(topic)?.type ?? ''] === 0
-      if (!isLeftOut) nextMs = Math.min(nextMs, queues.nextDueMs)
-    }
+    // What is due of a type that is left out would wake it again and again.
+    for (const { topic, queues } of this.#assignment.ownedPartitions)
+      if (perType?.[this.#types.get(topic)?.type ?? ''] !== 0) nextMs = Math.min(nextMs, queues.nextDueMs)
     return this.#wakeups.sleepUntil(nextMs, stops)
   }
 

@@ -160,7 +160,7 @@ export class KafkaEngine implements Engine {
     return countJobs(admin, { ...this.#options, topics: topics.known, nowMs, tally: (jobs) => letters.tally(jobs) })
   }
 
-  /** What this process has settled is told to the broker, so that whoever asks next sees it. */
+  /** What this process has settled is told to the broker, so that the next look sees it. */
   async #flush(): Promise<void> {
     await Promise.all([...this.#consumers].map((consumer) => consumer.flush()))
   }
