@@ -60,7 +60,13 @@ export interface MillEvents {
     readonly worker: string
     readonly outcome: Outcome
   }
-  'worker.started': { readonly worker: string; readonly types: readonly string[]; readonly concurrency: number }
+  'worker.started': {
+    readonly worker: string
+    /** Left out where heartbeats call it by its types. */
+    readonly name?: string
+    readonly types: readonly string[]
+    readonly concurrency: number
+  }
   /** The paused types of this worker. Empty: all types are running again. */
   'worker.paused': { readonly worker: string; readonly types: readonly string[] }
   'worker.stopping': { readonly worker: string; readonly running: readonly string[]; readonly cause: string }

@@ -8,21 +8,23 @@ import { OptionError } from '../errors.ts'
 import type { RouteTable } from '../http/index.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import { nearest } from '../job/known-options.ts'
+import type { Alerting } from '../observe/alerts/alerting.ts'
 import type { AlertRule } from '../observe/alerts/rule.ts'
 import type { HealthEndpoint } from '../observe/health.ts'
+import type { JoinedMill } from '../observe/joined-mills.ts'
+import type { LagLimits } from '../observe/lag.ts'
 import type { MakeInstrument } from '../observe/metrics/instrument.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Duration } from '../time/duration.ts'
 import type { WorkerOptions } from '../worker/options.ts'
-import type { WatchedTopics } from './commands/serve.ts'
 import type { Column, Terminal } from './terminal.ts'
 
 export interface CliExtensions {
   /** By name: `millrace <name>`. */
   readonly commands: Readonly<Record<string, ExtensionCommand>>
-  /** By the name that `millrace start --preset` takes. */
+  /** By the name that `--preset` takes. */
   readonly presets: Readonly<Record<string, () => Promise<{ readonly preset: Preset }>>>
-  /** What `millrace serve` adds to its endpoints and its scrape. */
+  /** What serving adds to the endpoints, the scrape and the alerts. */
   readonly serving: () => Promise<{ readonly serving: ServingExtensions }>
   /** Pages of the dashboard, by name: each is there if its workload has something to show on the engine. */
   readonly pages: Readonly<Record<string, () => Promise<{ readonly openPage: OpenPage }>>>
@@ -93,12 +95,54 @@ export interface CommandCall {
 }
 
 export interface ServingExtensions {
+  /** Called before the workers start. What it returns is used until the process ends. */
+  observe(served: Served): Promise<Observing>
+}
+
+export interface Served {
+  /** All mills of the process, as one. */
+  readonly mill: JoinedMill
+  /** Null where queues are no topics, and for a worker, which serves nothing but its own metrics. */
+  readonly broker: TopicsOfBroker | null
+  /** Of a preset. */
+  readonly watched: WatchedTopics | null
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** What a preset expects on a broker, for alerts and limits. */
+export interface WatchedTopics {
+  /** The consumer groups whose lag is shown. */
+  readonly groups: readonly string[]
+  /** What heartbeats call the workers that must be there. */
+  readonly workers: readonly string[]
+  readonly topics: readonly WatchedTopic[]
+}
+
+export interface WatchedTopic {
+  readonly topic: string
+  /** Where its dead letters go. */
+  readonly dlq: string
+  readonly lag: LagLimits
+  /** Its dead letters are critical, and stay until they are resolved. */
+  readonly isFinancial: boolean
+}
+
+export interface Observing {
   /** By path. */
   readonly healthEndpoints: Readonly<Record<string, HealthEndpoint>>
-  instruments(mill: Mill, clock: Clock): readonly MakeInstrument[]
-  /** For the topics of a broker. */
-  routes(topics: TopicsOfBroker, clock: Clock): Promise<RouteTable>
+  readonly instruments: readonly MakeInstrument[]
+  readonly routes: RouteTable
+  readonly duties: readonly PresetDuty[]
+  /** Starts the alerting with its own rules beside those that every mill has. */
+  startAlerting(start: StartAlerting): Alerting
 }
+
+/** `watch` is read before the rules are evaluated. */
+export type StartAlerting = <Reading>(
+  rules: readonly AlertRule<Reading>[],
+  watch: { read(): Promise<Reading> } | null,
+) => Alerting
 
 /** Returns null where the workload keeps nothing on the engine. */
 export type OpenPage = (parts: {
@@ -114,12 +158,12 @@ export interface ServedPage {
   close(): Promise<void>
 }
 
-/** A ready-made set of workers for `millrace start --preset`. */
+/** A ready-made set of workers for `millrace start --preset`, and `serve` and `work`. */
 export interface Preset {
   /** The engine when neither --engine nor MILLRACE_ENGINE names one. */
   readonly engineDefault?: string
   /** Which of the options that belong to presets it takes. */
-  readonly takes: readonly ('config' | 'record')[]
+  readonly takes: readonly ('config' | 'record' | 'instance')[]
   /** Throws an OptionError when it cannot run on that engine, or when its configuration is wrong. */
   open(options: PresetOptions): Promise<OpenPreset>
 }
@@ -128,6 +172,8 @@ export interface PresetOptions {
   readonly engine: string
   /** The file of --config. */
   readonly config: string | null
+  /** The number of --instance: tells the workers of several processes apart. Default: 1. */
+  readonly instance: number
   /** Writes a line of --record. */
   readonly record: (deed: Deed) => void
   readonly log: Log

@@ -2,6 +2,7 @@ import { EngineError, UnsupportedError } from '../errors.ts'
 import { redactUrl } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Capabilities } from './capabilities.ts'
+import type { DeadLetters } from './dead-letters.ts'
 import type { Engine } from './engine.ts'
 import { refuseOldNode } from './node-version.ts'
 import { type Attended, attendedBy, type PresenceStore, type RememberingPresence } from './presence.ts'
@@ -153,11 +154,17 @@ export interface TopicLag {
   readonly group: string
   readonly topic: string
   readonly lag: number
+  /** Those of them that wait for a retry; left out where nobody knows. */
+  readonly delayed?: number
 }
 
 export interface TopicsOfBroker {
   /** Of the named groups, on each topic that they read. */
   lags(): Promise<readonly TopicLag[]>
+  /** Where dead letters of a type go. */
+  dlqTopicOf(type: string): string
+  /** Those of all groups. An engine has those of its own group. */
+  readonly deadLetters: DeadLetters
   /** Unresolved dead letters, by the topic that holds them. */
   pendingByTopic(): Promise<readonly { readonly topic: string; readonly count: number }[]>
   close(): Promise<void>

@@ -37,6 +37,7 @@ const ADMIN_NAMES: OptionNames<AdminOptions> = {
   alerting: true,
   sampler: true,
   topics: true,
+  deadLetters: true,
   routes: true,
   pages: true,
   metrics: true,
@@ -67,7 +68,7 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
   const own = ownParts(mill, options)
   const admin: AdminContext = {
     mill,
-    desk: mill.engine.deadLetters === undefined ? null : openDesk(mill, { jobs: options.jobs ?? [], clock }),
+    ...deskOf(mill, { ...options, sampler: own.sampler, clock }),
     jobs: new Map((options.jobs ?? []).map((job) => [job.type, job])),
     redaction: new Redaction(options.jobs ?? []),
     operations: new Operations({ clock, log: options.log ?? silentLog }),
@@ -115,6 +116,16 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
       await own.close()
     },
   }
+}
+
+function deskOf(
+  { engine, events }: Mill,
+  { deadLetters, jobs = [], sampler, clock }: AdminOptions & Required<Pick<AdminOptions, 'sampler' | 'clock'>>,
+): Pick<AdminContext, 'deadLetters' | 'desk'> {
+  const others = deadLetters && { name: engine.name, deadLetters, counts: () => sampler.engine.counts() }
+  const store = others ?? engine
+  if (store.deadLetters === undefined) return { deadLetters: null, desk: null }
+  return { deadLetters: store.deadLetters, desk: openDesk({ engine: store, events }, { jobs, clock }) }
 }
 
 /** Parts that the options do not have are made here, and closed here. */

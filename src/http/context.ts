@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Mill } from '../client/mill.ts'
 import type { Desk } from '../desk/desk.ts'
 import { CANNOT_PAUSE, lookupIn } from '../engine/capability-checks.ts'
+import type { DeadLetters } from '../engine/dead-letters.ts'
 import { pausesIn } from '../engine/pauses.ts'
 import { knownWorkers } from '../engine/presence.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
@@ -32,6 +33,8 @@ export interface AdminOptions {
   /** For the overview and the charts; default: a new one. */
   readonly sampler?: Sampler
   readonly topics?: ObservedTopics
+  /** What the desk lists and acts on; default: the engine's. On Kafka those are of one group. */
+  readonly deadLetters?: DeadLetters
   /** More routes, by id, with the same authentication and validation. */
   readonly routes?: RouteTable
   /** Pages of the dashboard that ask these routes, such as `webhooks`. */
@@ -58,7 +61,8 @@ export interface AdminOptions {
 /** Everything the handlers use. */
 export interface AdminContext {
   readonly mill: Mill
-  /** Null when the engine keeps no dead letters. */
+  /** Null when the engine keeps no dead letters, as `desk` is. */
+  readonly deadLetters: DeadLetters | null
   readonly desk: Desk | null
   readonly jobs: ReadonlyMap<string, AnyJob>
   readonly redaction: Redaction

@@ -14,12 +14,16 @@ export type JoinedMill = ObservedMill<
 /**
  * Several mills of a process as one, for what observes it: all their events, and the counts and workers of all their stores,
  * added up. On Kafka each group has its own backlog of a topic, and a group that does not read it sees all of it as waiting:
- * there a type is counted in the groups of the mills that work on it. Join them before their workers start.
+ * there a type is counted in the groups of the mills that work on it. Join them before their workers start, or say what
+ * workers in other processes run on each: `worked`, in the order of the mills.
  */
-export function joinMills(mills: readonly [JoinedMill, ...JoinedMill[]]): JoinedMill {
+export function joinMills(
+  mills: readonly [JoinedMill, ...JoinedMill[]],
+  worked: readonly (readonly string[])[] = [],
+): JoinedMill {
   const [first, ...others] = mills
   if (others.length === 0) return first
-  const stores = distinctStores(mills)
+  const stores = distinctStores(mills, worked)
   const events = joinEvents(first.events, ...others.map((mill) => mill.events))
   return { events, engine: joinEngines(stores) }
 }
@@ -31,15 +35,20 @@ interface Store {
 }
 
 /** Mills on one store are asked once. */
-function distinctStores(mills: readonly JoinedMill[]): readonly [Store, ...Store[]] {
+function distinctStores(
+  mills: readonly JoinedMill[],
+  worked: readonly (readonly string[])[],
+): readonly [Store, ...Store[]] {
   const stores: Store[] = []
-  for (const { engine, events } of mills) {
+  for (const [index, { engine, events }] of mills.entries()) {
     const same = stores.find(({ engine: known }) => known.threadUrl !== null && known.threadUrl === engine.threadUrl)
     const store = same ?? { engine, types: new Set<string>() }
     if (same === undefined) stores.push(store)
-    events.on('worker.started', ({ types }) => {
+    const know = (types: readonly string[]): void => {
       for (const type of types) store.types.add(type)
-    })
+    }
+    know(worked[index] ?? [])
+    events.on('worker.started', ({ types }) => know(types))
   }
   const [first, ...others] = stores
   if (first === undefined) throw new TypeError('no mill was given')

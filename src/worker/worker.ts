@@ -101,7 +101,8 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
   const heartbeat = options.presence ? heartbeatOf(parts, id, slots, options) : null
   const isShort = jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)
   if (isShort) await waitAtMost(parts.clock, THREAD_MS, runtime.leaseRenewer.ready)
-  events.emit('worker.started', { worker: id, types: [...types.keys()], concurrency: options.concurrency })
+  const { concurrency, name } = options
+  events.emit('worker.started', { worker: id, ...(name !== null && { name }), types: [...types.keys()], concurrency })
   const stopKeeper = await startOwnKeeper(parts, id, jobs, given)
   if (heartbeat !== null) await waitAtMost(parts.clock, BEAT_MS, heartbeat.start())
   // Last, with no await after it: the caller must have the worker when its first job runs.

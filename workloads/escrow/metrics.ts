@@ -10,6 +10,7 @@ export const WATCH_METRIC_NAMES = Object.freeze({
   'worker.heartbeat.timestamp': 'worker_heartbeat_timestamp',
   'worker.dlq.messages': 'worker_dlq_messages_total',
   'worker.dlq.replayed': 'worker_dlq_replayed_total',
+  'worker.dlq.archived': 'worker_dlq_archived_total',
   'worker.retry.count': 'worker_retry_count_total',
   'worker.dlq.pending': 'worker_dlq_pending',
   'worker.last.message.timestamp': 'worker_last_message_timestamp',
@@ -24,17 +25,17 @@ export interface WatchMetricsOptions {
   readonly watch?: Pick<Watch, 'read'>
   /** The dead-letter topic of a type; null for a type without a topic. */
   readonly dlqTopicOf: (type: string) => string | null
-  /** The name of a type's worker; default: the type. */
-  readonly workerOf?: (type: string) => string
 }
 
-const WATCH_NAMES: OptionNames<WatchMetricsOptions> = { watch: true, dlqTopicOf: true, workerOf: true }
+const WATCH_NAMES: OptionNames<WatchMetricsOptions> = { watch: true, dlqTopicOf: true }
 
 export interface WatchMetrics {
   /** For `attachMetrics`. */
   readonly instrument: MakeInstrument
-  /** Counts a replay; pass it to the desk of dead letters. */
+  /** Counts a replay; pass it to the desk of topics. Replays by a desk of the mill are counted without it. */
   onReplayed(dlqTopic: string): void
+  /** Counts letters that were moved into the archive. */
+  onArchived(dlqTopic: string, count: number): void
 }
 
 /** Limits the values of the label: anything else, and every class beyond these, is `other`. */
@@ -51,6 +52,7 @@ const CLASSES_MAX = 100
 export function watchMetrics(options: WatchMetricsOptions): WatchMetrics {
   refuseUnknown(options, WATCH_NAMES, 'watchMetrics')
   let replayed: Counter | null = null
+  let archived: Counter | null = null
   return {
     instrument({ prom, registry, events }) {
       const registers = [registry]
@@ -61,10 +63,14 @@ export function watchMetrics(options: WatchMetricsOptions): WatchMetrics {
         (name: keyof typeof WATCH_METRIC_NAMES, help: string, ...labelNames: string[]): T =>
           new Meter({ name: WATCH_METRIC_NAMES[name], help, labelNames, registers })
       const counter = meter<Counter>(prom.Counter)
-      replayed = counter('worker.dlq.replayed', 'Dead letters replayed', 'topic')
+      const worker = ['worker', 'worker_instance'] as const
+      const desk = counter('worker.dlq.replayed', 'Dead letters replayed', 'topic')
+      replayed = desk
+      archived = counter('worker.dlq.archived', 'Dead letters moved into the archive', 'topic')
       const detach = countEnds(events, options, {
-        letters: counter('worker.dlq.messages', 'Records moved to the dead letters', 'topic'),
-        retries: counter('worker.retry.count', 'Retries, by worker and class of error', 'worker', 'error'),
+        letters: counter('worker.dlq.messages', 'Records moved to the dead letters', 'topic', ...worker),
+        retries: counter('worker.retry.count', 'Retries, by worker and class of error', ...worker, 'error'),
+        replayed: desk,
       })
       const show = options.watch === undefined ? () => {} : gauges(meter<Gauge>(prom.Gauge))
       return {
@@ -76,34 +82,57 @@ export function watchMetrics(options: WatchMetricsOptions): WatchMetrics {
       }
     },
     onReplayed: (topic) => replayed?.inc({ topic }),
+    onArchived: (topic, count) => archived?.inc({ topic }, count),
   }
 }
 
 interface Ends {
   readonly letters: Counter
   readonly retries: Counter
+  readonly replayed: Counter
 }
 
-function countEnds(events: Events, options: WatchMetricsOptions, { letters, retries }: Ends): () => void {
-  const { dlqTopicOf, workerOf = (type: string) => type } = options
+function countEnds(
+  events: Events,
+  { dlqTopicOf }: WatchMetricsOptions,
+  { letters, retries, replayed }: Ends,
+): () => void {
+  const names = new Map<string, string>()
+  // Without a name its id is mostly a new one for every start, and each would be a series of its own.
+  const labelsOf = (instance: string): Readonly<Record<string, string>> => {
+    const name = names.get(instance)
+    return name === undefined ? {} : { worker: name, worker_instance: instance }
+  }
   const classes = new Set<string>()
   const classOf = (name: string): string => {
     if (!CLASS_NAME.test(name) || (classes.size >= CLASSES_MAX && !classes.has(name))) return 'other'
     classes.add(name)
     return name
   }
-  const onEnded = ({ job, outcome }: MillEvents['lease.reaped']): void => {
-    if (outcome.kind === 'retry') retries.inc({ worker: workerOf(job.type), error: classOf(outcome.error.name) })
+  const onEnded = ({ job, outcome, worker }: MillEvents['lease.reaped']): void => {
+    const labels = labelsOf(worker)
+    if (outcome.kind === 'retry') retries.inc({ worker: job.type, ...labels, error: classOf(outcome.error.name) })
     const topic = outcome.kind === 'dead' ? dlqTopicOf(job.type) : null
-    if (topic !== null) letters.inc({ topic })
+    if (topic !== null) letters.inc({ topic, ...labels })
   }
   return events.attach({
-    // A series that starts at 1 hides its first event from `rate`.
-    'worker.started': ({ types }) => {
-      for (const topic of types.map(dlqTopicOf)) if (topic !== null) letters.inc({ topic }, 0)
+    'worker.started': ({ worker, name, types }) => {
+      if (name !== undefined) names.set(worker, name)
+      for (const type of types) {
+        const topic = dlqTopicOf(type)
+        if (topic === null) continue
+        // A series that starts at 1 hides its first event from `rate`.
+        letters.inc({ topic, ...labelsOf(worker) }, 0)
+        replayed.inc({ topic }, 0)
+      }
     },
+    'worker.stopped': ({ worker }) => void names.delete(worker),
     'job.settled': onEnded,
     'lease.reaped': onEnded,
+    'desk.acted': ({ action, type }) => {
+      const topic = action === 'replay' ? dlqTopicOf(type) : null
+      if (topic !== null) replayed.inc({ topic })
+    },
   })
 }
 

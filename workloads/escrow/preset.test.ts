@@ -8,7 +8,7 @@ import { preset } from './preset.ts'
 test('on a secure cluster every worker has the login, and the examples that are printed have none', async () => {
   const engine = 'kafkas://worker:geheim%2Fnis@broker:9093?sasl=scram-sha-512&ca=/etc/ca.pem'
   const { workers, examples } = await preset.open({
-    ...{ engine, config: null, record: () => {}, log: silentLog, clock: systemClock },
+    ...{ engine, config: null, instance: 1, record: () => {}, log: silentLog, clock: systemClock },
   })
   assert.equal(workers.length, 7)
   for (const worker of workers) {

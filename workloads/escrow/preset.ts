@@ -1,10 +1,10 @@
-/** The seven workers for `millrace start --preset escrow`. Their handlers only record what they would have done. */
+/** The seven workers for `--preset escrow`. Their handlers only record what they would have done. */
 import type { OpenPreset, Preset, PresetOptions } from '../../src/cli/extensions.ts'
 import { KafkaEngine } from '../../src/engines/kafka/index.ts'
 import { OptionError } from '../../src/errors.ts'
 import { type AnyJob, defineJob, type Mill } from '../../src/index.ts'
 import { redactUrl } from '../../src/job/error-record.ts'
-import { ESCROW_TOPICS, ESCROW_WORKERS, type EscrowWorker, escrowLagLimits } from './topology.ts'
+import { ESCROW_TOPICS, ESCROW_WORKERS, type EscrowWorker } from './topology.ts'
 
 /** What each worker does, and the `command` of its records. A record without a command is for all workers that read it. */
 const DEEDS: Readonly<Record<string, { readonly command: string; readonly did: string }>> = {
@@ -18,18 +18,22 @@ const DEEDS: Readonly<Record<string, { readonly command: string; readonly did: s
 }
 
 export const preset: Preset = {
-  takes: ['record'],
+  takes: ['record', 'instance'],
 
-  async open({ engine, record }) {
+  async open({ engine, record, instance }) {
     return {
       workers: ESCROW_WORKERS.map((worker) => ({
-        id: `${worker.worker}-1`,
+        id: `${worker.worker}-${instance}`,
         name: worker.worker,
         engine: inGroup(engine, worker.group),
         jobs: [jobOf(worker, record)],
       })),
       prepare: createTopics,
-      watched: { groups: ESCROW_WORKERS.map(({ group }) => group), lagLimits: escrowLagLimits },
+      watched: {
+        groups: ESCROW_WORKERS.map(({ group }) => group),
+        workers: ESCROW_WORKERS.map(({ worker }) => worker),
+        topics: ESCROW_TOPICS,
+      },
       examples: examplesFor(engine),
     }
   },
@@ -85,6 +89,8 @@ function inGroup(engine: string, group: string): string {
   const parameters = new URLSearchParams(query)
   if (parameters.has('group'))
     throw new OptionError(`each worker of the preset has its own group; leave out 'group' in the engine's URL`)
+  if (parameters.has('prefix'))
+    throw new OptionError(`the topics of the preset have names of their own; leave out 'prefix' in the engine's URL`)
   parameters.set('group', group)
   // Decoded for readability: commas and colons are valid here.
   return `${base}?${decodeURIComponent(parameters.toString())}`

@@ -1,31 +1,104 @@
 /**
- * What the escrow workers add to `millrace serve`: `/actuator/health`, the heartbeats of workers in the scrape, and the
- * endpoints for dead letters.
+ * What the escrow workers add to `millrace serve`, `start` and `work`: `/actuator/health`, their metrics, alerts and archive,
+ * and the endpoints for dead letters.
  */
-import type { Engine } from '../../src/engine/engine.ts'
-import type { TopicsOfBroker } from '../../src/engine/open.ts'
-import { presenceIn } from '../../src/engine/presence.ts'
-import type { RouteTable } from '../../src/http/index.ts'
-import type { MakeInstrument } from '../../src/observe/index.ts'
-import type { Clock } from '../../src/time/clock.ts'
+import type { PresetDuty, Served, ServingExtensions, WatchedTopics } from '../../src/cli/extensions.ts'
+import type { TopicLag } from '../../src/engine/open.ts'
+import { type KnownWorkers, presenceIn } from '../../src/engine/presence.ts'
+import { UnsupportedError } from '../../src/errors.ts'
 import { actuatorEndpoint } from './actuator.ts'
-import { watchMetrics } from './metrics.ts'
+import { type AlarmRules, watchRules } from './alarms.ts'
+import { tellArrivals } from './arrivals.ts'
+import type { OpenTopicDesk } from './dead-letters/topic-desk.ts'
+import { type WatchMetrics, watchMetrics } from './metrics.ts'
 import { Watch } from './watch.ts'
 
-const none = async () => []
-
-export const serving = {
-  healthEndpoints: { '/actuator/health': actuatorEndpoint() },
-
-  instruments({ engine }: { readonly engine: Pick<Engine, 'records'> }, clock: Clock): readonly MakeInstrument[] {
-    const presence = presenceIn(engine)
-    if (presence === undefined) return []
-    const watch = new Watch({ presence, lags: none, pending: none, clock })
-    return [watchMetrics({ watch, dlqTopicOf: () => null }).instrument]
+export const serving: ServingExtensions = {
+  async observe(served) {
+    const { mill, broker, watched, log } = served
+    const presence = presenceIn(mill.engine)
+    if (watched !== null && presence === undefined)
+      log.warn('Heartbeats are not kept, so nobody is told of missing or stuck workers; add --presence redis://…')
+    const watch = watchOf(served, presence)
+    const dlqTopicOf = (type: string): string | null =>
+      watched?.topics.find(({ topic }) => topic === type)?.dlq ?? broker?.dlqTopicOf(type) ?? null
+    const metrics = watchMetrics({ dlqTopicOf, ...(watch !== null && { watch }) })
+    const expected = presence === undefined ? [] : (watched?.workers ?? [])
+    const desk = await openDesk(served, metrics)
+    return {
+      healthEndpoints: { '/actuator/health': actuatorEndpoint({ expected }) },
+      instruments: watch === null && watched === null ? [] : [metrics.instrument],
+      routes: desk?.routes ?? {},
+      duties: desk === null || watched === null ? [] : [archiveDuty(desk.desk, served, watched, metrics)],
+      startAlerting(start) {
+        if (watched === null) return start([], null)
+        const rules = rulesOf(watched, expected)
+        const known = watchRules(rules).filter(({ about }) => presence !== undefined || about !== 'workers')
+        return tellArrivals(start(known, watch), { ...rules, events: mill.events, dlqTopicOf, log })
+      },
+    }
   },
+}
 
-  async routes(topics: TopicsOfBroker, clock: Clock): Promise<RouteTable> {
-    const { topicRoutes } = await import('./dead-letters/routes.ts')
-    return topicRoutes(topics, clock)
-  },
+function rulesOf({ topics }: WatchedTopics, expected: readonly string[]): AlarmRules {
+  return {
+    expected,
+    lagLimits: (name) => topics.find(({ topic }) => topic === name)?.lag ?? null,
+    isFinancial: (name) => topics.some(({ dlq, isFinancial }) => isFinancial && dlq === name),
+  }
+}
+
+/** Null where there are neither heartbeats nor topics. */
+function watchOf({ mill, broker, clock }: Served, presence: KnownWorkers | undefined): Watch | null {
+  if (presence === undefined && broker === null) return null
+  let last: readonly TopicLag[] = []
+  return new Watch({
+    clock,
+    presence: presence ?? unknownWorkers(mill.engine.name),
+    lags: async () => {
+      last = (await broker?.lags()) ?? []
+      return last
+    },
+    pending: async () => (await broker?.pendingByTopic()) ?? [],
+    // The group of a worker has its name. Retries last minutes, so those of the reading before will do.
+    retrying: (worker) =>
+      last.filter(({ group }) => group === worker).reduce((sum, { delayed = 0 }) => sum + delayed, 0),
+  })
+}
+
+function unknownWorkers(engine: string): KnownWorkers {
+  const refuse = (): Promise<never> =>
+    Promise.reject(new UnsupportedError({ engine, limit: 'keeps no heartbeats; add --presence redis://…' }))
+  return { list: refuse, seen: refuse }
+}
+
+/** Null where queues are no topics. */
+async function openDesk({ broker, clock }: Served, { onReplayed }: WatchMetrics) {
+  if (broker === null) return null
+  const [{ deskOn }, { dlqRoutes }] = await Promise.all([
+    import('./dead-letters/topic-desk.ts'),
+    import('./dead-letters/routes.ts'),
+  ])
+  const desk = deskOn(broker, { clock, onReplayed })
+  return desk === null ? null : { desk, routes: dlqRoutes(desk) }
+}
+
+/** Once a day. Two processes that archive at the same moment write a letter twice, under one id. */
+function archiveDuty(
+  desk: OpenTopicDesk,
+  { log }: Served,
+  { topics }: WatchedTopics,
+  { onArchived }: WatchMetrics,
+): PresetDuty {
+  return {
+    name: 'archive dead letters',
+    every: '1d',
+    async run() {
+      for (const { topic, dlq, isFinancial } of topics) {
+        const { archived } = await desk.archive({ topic, isFinancial })
+        onArchived(dlq, archived)
+        if (archived > 0) log.info('Dead letters were archived', { topic: dlq, count: archived })
+      }
+    },
+  }
 }

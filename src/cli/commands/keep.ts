@@ -60,7 +60,7 @@ export async function runKeeper(
     }
     const opening = { log, clock: cli.clock, ...omitUndefined({ presence: flags.presence }) }
     await withStoredMillUntil(stop, flags.engine, opening, async (mill) => {
-      const serving = await stop.unlessStopped(serve(mill, jobs, log), (late) => late.close())
+      const serving = await stop.unlessStopped(serve(mill, { jobs, log }), (late) => late.close())
       if (serving === null) return
       try {
         await keepUntilStopped(stop, mill, options)

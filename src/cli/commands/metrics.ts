@@ -29,14 +29,19 @@ export function serveMetrics({ clock, extensions }: Cli, { metricsPort, metricsP
     if (metricsPrefix !== undefined) throw new OptionError('--metrics-prefix names metrics; add --metrics-port')
     return serveNothing
   }
-  return async (mill, _jobs, log) => {
-    const [{ attachMetrics, checkHealth }, { workersOf }, { serving }] = await Promise.all([
+  return async (first, { log, others = [], worked, watched = null, instruments = [] }) => {
+    const [{ attachMetrics, checkHealth }, { workersOf }, { joinMills }, { serving }] = await Promise.all([
       import('../../observe/index.ts'),
       import('../../observe/health.ts'),
+      import('../../observe/joined-mills.ts'),
       extensions.serving(),
     ])
-    const instruments = serving.instruments(mill, clock)
-    const metrics = await attachMetrics(mill, { clock, instruments, ...omitUndefined({ prefix: metricsPrefix }) })
+    const mill = joinMills([first, ...others], worked)
+    const observing = await serving.observe({ mill, broker: null, watched, clock, log })
+    const metrics = await attachMetrics(mill, {
+      ...{ clock, instruments: [...observing.instruments, ...instruments] },
+      ...omitUndefined({ prefix: metricsPrefix }),
+    })
     const answers: Answers = {
       '/metrics': async () => ({ status: 200, type: metrics.contentType, text: await metrics.collectMetrics() }),
       '/health': async () => {

@@ -1,49 +1,91 @@
-/** `millrace start --preset`: all workers and duties of a preset in one process, until SIGTERM or SIGINT. */
+/** `--preset` of `start`, `serve` and `work`: a preset's workers, what serves them, or both, until SIGTERM or SIGINT. */
 import { appendFileSync } from 'node:fs'
+import { type Command, Option } from 'commander'
 import { type Mill, open } from '../../client/mill.ts'
 import { openPresence } from '../../engine/open.ts'
 import { OptionError } from '../../errors.ts'
 import type { Log } from '../../job/definition.ts'
-import { errorText } from '../../job/error-record.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import type { Clock } from '../../time/clock.ts'
-import { parseDurationMs } from '../../time/duration.ts'
 import { toIso } from '../../time/iso.ts'
+import type { WorkerOptions } from '../../worker/options.ts'
 import type { Worker } from '../../worker/worker.ts'
+import { wholeNumber } from '../arguments.ts'
 import type { Cli, SharedOptions } from '../cli.ts'
-import { type Deed, loadPreset, type OpenPreset, type Preset, type PresetDuty } from '../extensions.ts'
+import { startDuty } from '../duties.ts'
+import { type Deed, loadPreset, type OpenPreset, type Preset } from '../extensions.ts'
 import type { StopRequest } from '../stop-signals.ts'
-import { runUntilStopped } from '../until-stopped.ts'
-import { type ServingFlags, startServing } from './serve.ts'
-import { untilStopped, type WorkerFlags, workerOptions } from './work.ts'
+import { type LogLevel, runUntilStopped } from '../until-stopped.ts'
+import type { Serve } from './serve.ts'
+import { untilStopped } from './work.ts'
 
-export interface PresetFlags extends SharedOptions, WorkerFlags, ServingFlags {
+export interface PresetFlags extends SharedOptions {
+  readonly preset?: string
   readonly engineIsGiven: boolean
-  /** False for --no-http. */
-  readonly http: boolean
   readonly config?: string
   readonly record?: string
+  readonly instance?: number
+  readonly logLevel: LogLevel
 }
 
-export async function runPreset(cli: Cli, name: string, given: PresetFlags): Promise<void> {
+export function addPresetOptions(command: Command, { extensions }: Cli): Command {
+  return command
+    .addOption(
+      new Option('--preset <name>', 'run a ready-made set of workers instead of your jobs')
+        .choices(Object.keys(extensions.presets))
+        // Refused when it is loaded, with the name that was probably meant.
+        .argParser(String),
+    )
+    .option('--config <file>', 'with --preset conversations: its configuration, as JSON')
+    .option('--record <file>', 'with --preset escrow: a file that gets a line of JSON for each handled job')
+    .option('--instance <n>', 'with --preset escrow: the number in the names of its workers (default: 1)', wholeNumber)
+}
+
+/** The flags of a command with these options. */
+export function presetFlags<Flags extends PresetFlags>(command: Command): Flags {
+  const engineIsGiven = command.getOptionValueSourceWithGlobals('engine') !== 'default'
+  return { ...command.optsWithGlobals<Flags>(), engineIsGiven }
+}
+
+/** For a command without --preset. */
+export function refusePresetFlags({ record, config, instance }: PresetFlags): void {
+  if (record !== undefined) throw new OptionError('--record records what a preset does; add --preset')
+  if (config !== undefined) throw new OptionError('--config configures a preset; add --preset')
+  if (instance !== undefined) throw new OptionError('--instance numbers the workers of a preset; add --preset')
+}
+
+/** What a command runs of a preset. */
+interface PresetRun<Flags> {
+  /** Null: its workers run in other processes. */
+  readonly worker: WorkerOptions | null
+  /** `flags` have the engine that the preset runs on. */
+  serve(flags: Flags): Serve
+}
+
+export async function runPreset<Flags extends PresetFlags>(
+  cli: Cli,
+  name: string,
+  given: Flags,
+  run: PresetRun<Flags>,
+): Promise<void> {
   const load = (): Promise<Preset> => loadPreset(cli.extensions, name)
   await runUntilStopped(cli, load, given, async ({ stop, log, loaded: preset }) => {
     refuseForeignFlags(name, preset, given)
     const engine = given.engineIsGiven ? given.engine : (preset.engineDefault ?? given.engine)
     const flags = { ...given, engine }
     const record = recorder(cli.clock, flags.record)
-    const { config = null } = flags
-    const opening = preset.open({ engine, config, record, log, clock: cli.clock })
+    const { config = null, instance = 1 } = flags
+    const opening = preset.open({ engine, config, instance, record, log, clock: cli.clock })
     const opened = await stop.unlessStopped(opening, (late) => late.close?.())
     if (opened === null) return
     await using ends = new AsyncDisposableStack()
     ends.defer(async () => opened.close?.())
-    await runOpened(cli, opened, { flags, log, stop, ends })
+    await runOpened(cli, opened, { flags, serve: run.serve(flags), worker: run.worker, log, stop, ends })
   })
 }
 
 function refuseForeignFlags(name: string, { takes }: Preset, flags: PresetFlags): void {
-  for (const option of ['config', 'record'] as const) {
+  for (const option of ['config', 'record', 'instance'] as const) {
     if (flags[option] === undefined || takes.includes(option)) continue
     throw new OptionError(`the preset '${name}' does not take --${option}; leave it out`)
   }
@@ -56,29 +98,48 @@ function recorder(clock: Clock, file: string | undefined): (deed: Deed) => void 
 
 interface Running {
   readonly flags: PresetFlags
+  readonly serve: Serve
+  readonly worker: WorkerOptions | null
   readonly log: Log
   readonly stop: StopRequest
   /** Ends what was started, the last first, even if something later fails to start. */
   readonly ends: AsyncDisposableStack
 }
 
-async function runOpened(cli: Cli, opened: OpenPreset, { flags, log, stop, ends }: Running): Promise<void> {
-  const mills = await openMills(cli, opened, { flags, log, stop, ends })
+async function runOpened(cli: Cli, opened: OpenPreset, running: Running): Promise<void> {
+  const { serve, worker, log, stop, ends } = running
+  const mills = await openMills(cli, opened, running)
   const [first, ...others] = mills
   if (first === undefined || stop.signal.aborted) return
-  await stop.unlessStopped(opened.prepare?.(first) ?? Promise.resolve())
-  if (flags.http && !stop.signal.aborted) {
-    const jobs = opened.workers.flatMap((worker) => worker.jobs)
-    const { watched, alertRules, instruments, pages } = opened
-    const starting = startServing(cli, first, { jobs, flags, log, others, watched, alertRules, instruments, pages })
-    const serving = await stop.unlessStopped(starting, (late) => late.close())
-    if (serving === null) return
-    ends.defer(() => serving.close())
-  }
+  // Who only looks creates nothing.
+  if (worker !== null) await stop.unlessStopped(opened.prepare?.(first) ?? Promise.resolve())
+  if (stop.signal.aborted) return
+  const jobs = opened.workers.flatMap((each) => each.jobs)
+  const worked = opened.workers.map((each) => each.jobs.map(({ type }) => type))
+  const serving = await stop.unlessStopped(serve(first, { ...opened, jobs, log, others, worked }), (late) =>
+    late.close(),
+  )
+  if (serving === null) return
+  ends.defer(() => serving.close())
+  if (worker === null) await stop.unlessStopped(new Promise(() => {}))
+  else await workUntilStopped(cli, opened, { ...running, mills, worker })
+}
+
+async function workUntilStopped(
+  cli: Cli,
+  opened: OpenPreset,
+  {
+    mills,
+    worker: given,
+    log,
+    stop,
+    ends,
+  }: Running & { readonly mills: readonly Mill[]; readonly worker: WorkerOptions },
+): Promise<void> {
   const workers: Worker[] = []
   for (const [index, mill] of mills.entries()) {
     const { jobs = [], options, id, name } = opened.workers[index] ?? {}
-    const starting = mill.work(jobs, { ...options, ...workerOptions(flags), ...omitUndefined({ id, name }) })
+    const starting = mill.work(jobs, { ...options, ...given, ...omitUndefined({ id, name }) })
     const worker = await stop.unlessStopped(starting, (late) => late.stop())
     if (worker === null) return
     workers.push(worker)
@@ -102,23 +163,4 @@ async function openMills(cli: Cli, opened: OpenPreset, { flags, log, stop, ends 
     mills.push(mill)
   }
   return mills
-}
-
-/** Returns the function that stops it, which waits for a run that is under way. */
-function startDuty(clock: Clock, { name, every, run }: PresetDuty, log: Log): () => Promise<void> {
-  const stopping = new AbortController()
-  const everyMs = parseDurationMs(every, 'every')
-  const loop = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      await run().catch((error: unknown) => {
-        log.error('A duty failed; it is tried again', { duty: name, error: errorText(error), in_ms: everyMs })
-      })
-      await clock.sleep(everyMs, stopping.signal)
-    }
-  }
-  const done = loop()
-  return () => {
-    stopping.abort()
-    return done
-  }
 }

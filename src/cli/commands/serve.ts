@@ -9,29 +9,28 @@ import { HOST_DEFAULT, PORT_DEFAULT } from '../../http/server.ts'
 import type { AnyJob, Log } from '../../job/definition.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import type { AlertRule } from '../../observe/alerts/rule.ts'
-import { joinMills } from '../../observe/joined-mills.ts'
-import type { LagLimits, ObservedTopics } from '../../observe/lag.ts'
+import { type JoinedMill, joinMills } from '../../observe/joined-mills.ts'
+import type { ObservedTopics } from '../../observe/lag.ts'
 import type { MakeInstrument } from '../../observe/metrics/instrument.ts'
 import { startSampling } from '../../observe/sampling/sampler.ts'
 import type { Clock } from '../../time/clock.ts'
 import { metricsPrefixOption, portNumber, repeated } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
-import type { CliExtensions } from '../extensions.ts'
+import { startDuty } from '../duties.ts'
+import type { CliExtensions, Observing, WatchedTopics } from '../extensions.ts'
 import { loadJobs } from '../modules.ts'
-import { type LogLevel, logLevelOption, runUntilStopped, SIGHUP_HELP, withStoredMillUntil } from '../until-stopped.ts'
+import { logLevelOption, runUntilStopped, SIGHUP_HELP, withStoredMillUntil } from '../until-stopped.ts'
+import { addPresetOptions, type PresetFlags, presetFlags, refusePresetFlags, runPreset } from './preset.ts'
 
-interface ServeFlags extends ServingFlags {
-  readonly logLevel: LogLevel
-}
+type ServeFlags = PresetFlags & ServingFlags
 
 export function addServe(program: Command, cli: Cli): void {
-  addServingOptions(
-    program
-      .command('serve')
-      .summary('serve the HTTP API and the dashboard without a worker')
-      .description('Serve the HTTP API and the dashboard until SIGTERM or SIGINT, then exit 0.')
-      .argument('[jobs...]', 'modules (.ts, .js, .mjs) that define jobs, to check payloads and hide secrets in them'),
-  )
+  const command = program
+    .command('serve')
+    .summary('serve the HTTP API and the dashboard without a worker')
+    .description('Serve the HTTP API and the dashboard until SIGTERM or SIGINT, then exit 0.')
+    .argument('[jobs...]', 'modules (.ts, .js, .mjs) that define jobs, to check payloads and hide secrets in them')
+  addPresetOptions(addServingOptions(command), cli)
     .addOption(logLevelOption())
     .addHelpText(
       'after',
@@ -39,6 +38,7 @@ export function addServe(program: Command, cli: Cli): void {
         ['millrace serve', `the jobs in ./millrace.db, at http://127.0.0.1:${PORT_DEFAULT}`],
         ['millrace serve jobs.ts --port 8080', 'with the definitions of jobs.ts, on another port'],
         ['millrace serve --host 0.0.0.0', 'for other machines; set tokens in MILLRACE_TOKENS'],
+        ['millrace serve --preset escrow --engine kafka://127.0.0.1:9092', 'for workers of docs/escrow.md elsewhere'],
       ])}
 
 Without a token it listens on this machine only, and every user of the machine has full access.
@@ -46,17 +46,21 @@ A token has the form role:token or role/name:token; the roles are viewer, operat
 Other users of the machine can read a command line: prefer MILLRACE_TOKENS, which takes several tokens separated by spaces.
 It stops within a moment, so a second signal changes nothing. ${SIGHUP_HELP}`,
     )
-    .action(async (modules: readonly string[], _options, command: Command) => {
-      const flags = command.optsWithGlobals<ServeFlags>()
-      await serve(cli, async () => (modules.length === 0 ? [] : loadJobs(modules)), flags)
+    .action((modules: readonly string[], _options, self: Command) => {
+      const flags = presetFlags<ServeFlags>(self)
+      if (flags.preset === undefined) return serve(cli, modules, flags)
+      if (modules.length > 0) throw new OptionError('--preset brings its own jobs; leave out the modules')
+      return runPreset(cli, flags.preset, flags, { worker: null, serve: (served) => serveAll(cli, served) })
     })
 }
 
-async function serve(cli: Cli, load: () => Promise<readonly AnyJob[]>, flags: ServeFlags): Promise<void> {
+async function serve(cli: Cli, modules: readonly string[], flags: ServeFlags): Promise<void> {
+  refusePresetFlags(flags)
+  const load = async (): Promise<readonly AnyJob[]> => (modules.length === 0 ? [] : loadJobs(modules))
   await runUntilStopped(cli, load, flags, async ({ stop, log, loaded: jobs }) => {
     const options = { log, clock: cli.clock, jobs, ...omitUndefined({ presence: flags.presence }) }
     await withStoredMillUntil(stop, flags.engine, options, async (mill) => {
-      const starting = startServing(cli, mill, { jobs, flags, log })
+      const starting = serveAll(cli, flags)(mill, { jobs, log })
       const serving = await stop.unlessStopped(starting, (late) => late.close())
       if (serving === null) return
       await stop.unlessStopped(new Promise(() => {}))
@@ -111,70 +115,76 @@ export interface Serving {
   close(): Promise<void>
 }
 
-/** The consumer groups whose lag is shown, and the limits of it, where queues are topics. */
-export interface WatchedTopics {
-  readonly groups: readonly string[]
-  lagLimits(topic: string): LagLimits | null
+/** What a command serves. */
+export interface ServedProcess {
+  readonly jobs: readonly AnyJob[]
+  readonly log: Log
+  /** More mills of this process, whose work is counted too. */
+  readonly others?: readonly Mill[]
+  /** What workers of any process run on each of the mills. Left out: what those of this process do. */
+  readonly worked?: readonly (readonly string[])[]
+  readonly watched?: WatchedTopics | undefined
+  readonly alertRules?: readonly AlertRule[] | undefined
+  readonly instruments?: readonly MakeInstrument[] | undefined
+  /** By name. Those of workloads are added. */
+  readonly pages?: Readonly<Record<string, RouteTable>> | undefined
 }
 
-/** Serves the mill of another command. */
-export type Serve = (mill: Mill, jobs: readonly AnyJob[], log: Log) => Promise<Serving>
+/** Serves the mill of another command. Start it before the workers, so that metrics count from the first job. */
+export type Serve = (mill: Mill, served: ServedProcess) => Promise<Serving>
 
 export const serveNothing: Serve = async () => ({ close: async () => {} })
 
+export function serveAll(cli: Cli, flags: ServingFlags): Serve {
+  return (mill, served) => startServing(cli, mill, { ...served, flags })
+}
+
 const ALERTS_EVERY = '15s'
 
-/** Start it before the workers, so that metrics count from the first job. */
-export async function startServing(
+async function startServing(
   { terminal, clock, extensions }: Cli,
   mill: Mill,
-  options: {
-    readonly jobs: readonly AnyJob[]
-    readonly flags: ServingFlags
-    readonly log: Log
-    /** More mills of this process, whose work is counted too. */
-    readonly others?: readonly Mill[]
-    readonly watched?: WatchedTopics | undefined
-    readonly alertRules?: readonly AlertRule[] | undefined
-    readonly instruments?: readonly MakeInstrument[] | undefined
-    /** By name. Those of workloads are added. */
-    readonly pages?: Readonly<Record<string, RouteTable>> | undefined
-  },
+  served: ServedProcess & { readonly flags: ServingFlags },
 ): Promise<Serving> {
-  const { jobs, flags, log, others = [], watched, alertRules = [], instruments = [], pages = {} } = options
+  const { jobs, flags, log, others = [], watched = null, instruments = [], pages = {} } = served
   const tokens = flags.token === undefined ? undefined : parseTokens(flags.token)
-  const critical = jobs.filter((job) => job.critical).map((job) => job.type)
   // The API and the dashboard are large: only commands that serve load them.
-  const [{ createAdmin }, { attachMetrics, attachStats, healthRules, logSink, startAlerting }, { serving }] =
-    await Promise.all([import('../../http/index.ts'), import('../../observe/index.ts'), extensions.serving()])
-  const rules = [...healthRules({ critical }), ...alertRules]
-  const mills = joinMills([mill, ...others])
-  const stats = attachStats(mills, { clock })
-  const alerting = startAlerting(mills, { rules, sinks: [logSink(log)], every: ALERTS_EVERY, log, clock, stats })
-  const alertsFiring = (): number => alerting.current().filter(({ status }) => status === 'firing').length
-  const sampler = startSampling(mills, { clock, alertsFiring })
-  const ends = [() => alerting.stop(), async () => stats.detach(), async () => sampler.close()]
+  const [{ createAdmin }, { attachMetrics }, { serving }] = await Promise.all([
+    import('../../http/index.ts'),
+    import('../../observe/index.ts'),
+    extensions.serving(),
+  ])
+  const ends: (() => Promise<void>)[] = []
   const close = async (): Promise<void> => {
-    await Promise.all(ends.map((end) => end()))
+    // Duties and alerts use what is opened before them.
+    for (const end of ends.toReversed()) await end()
   }
   try {
-    const added = [...serving.instruments(mill, clock), ...instruments]
-    const prefix = omitUndefined({ prefix: flags.metricsPrefix })
-    const metrics = await attachMetrics(mills, { instruments: added, clock, ...prefix })
-    ends.push(async () => metrics.detach())
+    const mills = joinMills([mill, ...others], served.worked)
     const broker = await openTopics(flags.engine, { clock, ...(watched && { groups: watched.groups }) })
     if (broker !== null) ends.push(() => broker.close())
-    const served = { ...pages, ...(await openPages(extensions, { mill, flags, log, clock, known: pages, ends })) }
+    const observing = await serving.observe({ mill: mills, broker, watched, clock, log })
+    const { alerting, sampler, stop } = await startWatching(mills, observing, { ...served, clock })
+    ends.push(stop)
+    const metrics = await attachMetrics(mills, {
+      ...{ clock, instruments: [...observing.instruments, ...instruments] },
+      ...omitUndefined({ prefix: flags.metricsPrefix }),
+    })
+    ends.push(async () => metrics.detach())
+    const opened = { ...pages, ...(await openPages(extensions, { mill, flags, log, clock, known: pages, ends })) }
     const hosts = flags.allowHost ?? []
     const publicHealth = flags.publicHealth ?? false
     const admin = createAdmin(mill, {
       ...{ jobs, log, clock, alerting, metrics, sampler, hosts, publicHealth, ...(tokens !== undefined && { tokens }) },
-      healthEndpoints: serving.healthEndpoints,
-      pages: Object.keys(served),
+      healthEndpoints: observing.healthEndpoints,
+      pages: Object.keys(opened),
       ...(broker !== null && { topics: topicsOf(broker, watched) }),
-      routes: Object.assign({}, ...Object.values(served), broker === null ? {} : await serving.routes(broker, clock)),
+      // Each of the mills knows the letters of its own group.
+      ...(broker !== null && others.length > 0 && { deadLetters: broker.deadLetters }),
+      routes: Object.assign({}, ...Object.values(opened), observing.routes),
     })
     ends.push(() => admin.close())
+    for (const duty of observing.duties) ends.push(startDuty(clock, duty, log))
     const { url } = await admin.listen({ port: flags.port, host: flags.host })
     terminal.print(flags.json ? JSON.stringify({ url }) : `Millrace is at ${terminal.paint('bold', url)}`)
     return { close }
@@ -182,6 +192,30 @@ export async function startServing(
     await close()
     throw error
   }
+}
+
+/** Alerts, and the samples for pages and charts. */
+async function startWatching(
+  mills: JoinedMill,
+  observing: Observing,
+  { jobs, log, alertRules = [], clock }: ServedProcess & { readonly clock: Clock },
+) {
+  const { attachStats, healthRules, logSink, startAlerting } = await import('../../observe/index.ts')
+  const critical = jobs.filter((job) => job.critical).map((job) => job.type)
+  const own = [...healthRules({ critical }), ...alertRules]
+  const stats = attachStats(mills, { clock })
+  const settings = { sinks: [logSink(log)], every: ALERTS_EVERY, log, clock, stats } as const
+  const alerting = observing.startAlerting((rules, watch) =>
+    startAlerting(mills, { ...settings, rules: [...own, ...rules], ...(watch !== null && { watch }) }),
+  )
+  const alertsFiring = (): number => alerting.current().filter(({ status }) => status === 'firing').length
+  const sampler = startSampling(mills, { clock, alertsFiring })
+  const stop = async (): Promise<void> => {
+    sampler.close()
+    await alerting.stop()
+    stats.detach()
+  }
+  return { alerting, sampler, stop }
 }
 
 interface PageParts {
@@ -209,10 +243,11 @@ async function openPages(
   return opened
 }
 
-function topicsOf(broker: TopicsOfBroker, watched: WatchedTopics | undefined): ObservedTopics {
+function topicsOf(broker: TopicsOfBroker, watched: WatchedTopics | null): ObservedTopics {
+  const limits = new Map(watched?.topics.map(({ topic, lag }) => [topic, lag]))
   return {
     lags: () => broker.lags(),
     pending: () => broker.pendingByTopic(),
-    limits: (topic) => watched?.lagLimits(topic) ?? null,
+    limits: (topic) => limits.get(topic) ?? null,
   }
 }

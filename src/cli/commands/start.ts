@@ -1,14 +1,15 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { OptionError } from '../../errors.ts'
 import { type Cli, examples } from '../cli.ts'
 import { loadHandledJobs } from '../modules.ts'
 import { runKeeper } from './keep.ts'
-import { type PresetFlags, runPreset } from './preset.ts'
-import { addServingOptions, type Serve, serveNothing, startServing } from './serve.ts'
-import { addWorkerOptions, DRAIN_HELP, runWorker } from './work.ts'
+import { addPresetOptions, type PresetFlags, presetFlags, refusePresetFlags, runPreset } from './preset.ts'
+import { addServingOptions, type Serve, type ServingFlags, serveAll, serveNothing } from './serve.ts'
+import { addWorkerOptions, DRAIN_HELP, runWorker, type WorkerFlags, workerOptions } from './work.ts'
 
-interface StartFlags extends PresetFlags {
-  readonly preset?: string
+interface StartFlags extends PresetFlags, WorkerFlags, ServingFlags {
+  /** False for --no-http. */
+  readonly http: boolean
 }
 
 export function addStart(program: Command, cli: Cli): void {
@@ -19,16 +20,8 @@ export function addStart(program: Command, cli: Cli): void {
       'Run everything in one process: a worker for your jobs, the keeper (schedules, reaping, retention), the HTTP API and the dashboard.',
     )
     .argument('[jobs...]', 'modules (.ts, .js, .mjs) that export jobs with handlers; without them no worker runs')
-  addServingOptions(addWorkerOptions(command))
-    .option('--no-http', 'without the HTTP API and the dashboard')
-    .addOption(
-      new Option('--preset <name>', 'run a ready-made set of workers instead of your jobs')
-        .choices(Object.keys(cli.extensions.presets))
-        // Refused when it is loaded, with the name that was probably meant.
-        .argParser(String),
-    )
-    .option('--config <file>', 'with --preset conversations: its configuration, as JSON')
-    .option('--record <file>', 'with --preset escrow: a file that gets a line of JSON for each handled job')
+  addServingOptions(addWorkerOptions(command)).option('--no-http', 'without the HTTP API and the dashboard')
+  addPresetOptions(command, cli)
     .addHelpText(
       'after',
       `${examples([
@@ -37,30 +30,30 @@ export function addStart(program: Command, cli: Cli): void {
         ['millrace start jobs.ts --port 8080', 'the dashboard on another port than 7420'],
         ['millrace start', 'keeper and dashboard, beside your own workers'],
         ['millrace start --preset conversations', 'the pipeline of docs/conversations.md'],
-        ['millrace start --preset escrow --engine kafka://127.0.0.1:9092', 'the seven workers of docs/escrow.md'],
+        [
+          'millrace start --preset escrow --engine kafka://127.0.0.1:9092 --presence redis://127.0.0.1:6379',
+          'the seven workers of docs/escrow.md',
+        ],
       ])}
 
 ${DRAIN_HELP}
 For access to the dashboard, see: millrace help serve`,
     )
-    .action((modules: readonly string[], _options, command: Command) => {
-      const engineIsGiven = command.getOptionValueSourceWithGlobals('engine') !== 'default'
-      return start(cli, modules, { ...command.optsWithGlobals<Omit<StartFlags, 'engineIsGiven'>>(), engineIsGiven })
-    })
+    .action((modules: readonly string[], _options, self: Command) => start(cli, modules, presetFlags<StartFlags>(self)))
 }
 
 async function start(cli: Cli, modules: readonly string[], flags: StartFlags): Promise<void> {
   if (!flags.http && flags.metricsPrefix !== undefined)
     throw new OptionError('--no-http serves no metrics; leave out --metrics-prefix')
+  const serve = (served: StartFlags): Serve => (served.http ? serveAll(cli, served) : serveNothing)
   if (flags.preset !== undefined) {
     if (modules.length > 0 || flags.types !== undefined)
       throw new OptionError('--preset brings its own jobs; leave out the modules and --types')
-    return runPreset(cli, flags.preset, flags)
+    return runPreset(cli, flags.preset, flags, { worker: workerOptions(flags), serve })
   }
-  const serve: Serve = flags.http ? (mill, jobs, log) => startServing(cli, mill, { jobs, flags, log }) : serveNothing
-  if (flags.record !== undefined) throw new OptionError('--record records what a preset does; add --preset')
-  if (flags.config !== undefined) throw new OptionError('--config configures a preset; add --preset')
-  if (modules.length > 0) return runWorker(cli, () => loadHandledJobs(modules, flags.types ?? null), flags, serve)
+  refusePresetFlags(flags)
+  if (modules.length > 0)
+    return runWorker(cli, () => loadHandledJobs(modules, flags.types ?? null), flags, serve(flags))
   if (flags.types !== undefined) throw new OptionError('--types chooses among jobs; name the module that exports them')
-  return runKeeper(cli, async () => [], flags, serve)
+  return runKeeper(cli, async () => [], flags, serve(flags))
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { type Mill, open } from '../../client/mill.ts'
+import { OptionError } from '../../errors.ts'
 import type { AnyJob, Log } from '../../job/definition.ts'
 import { toErrorRecord } from '../../job/error-record.ts'
 import { omitUndefined } from '../../job/known-options.ts'
@@ -12,18 +13,16 @@ import { loadHandledJobs } from '../modules.ts'
 import type { StopRequest } from '../stop-signals.ts'
 import { type LogLevel, logLevelOption, runUntilStopped, SIGHUP_HELP } from '../until-stopped.ts'
 import { addMetricsOptions, type MetricsFlags, serveMetrics } from './metrics.ts'
+import { addPresetOptions, type PresetFlags, presetFlags, refusePresetFlags, runPreset } from './preset.ts'
 import { type Serve, serveNothing } from './serve.ts'
 
 export function addWork(program: Command, cli: Cli): void {
-  addMetricsOptions(
-    addWorkerOptions(
-      program
-        .command('work')
-        .summary('run jobs until told to stop')
-        .description('Run jobs until SIGTERM or SIGINT. Then finish or return the running ones and exit 0.')
-        .argument('<jobs...>', 'modules (.ts, .js, .mjs) that export jobs with handlers'),
-    ),
-  )
+  const command = program
+    .command('work')
+    .summary('run jobs until told to stop')
+    .description('Run jobs until SIGTERM or SIGINT. Then finish or return the running ones and exit 0.')
+    .argument('[jobs...]', 'modules (.ts, .js, .mjs) that export jobs with handlers; needed unless --preset is given')
+  addPresetOptions(addMetricsOptions(addWorkerOptions(command)), cli)
     .addHelpText(
       'after',
       `${examples([
@@ -32,14 +31,29 @@ export function addWork(program: Command, cli: Cli): void {
         ['millrace work jobs.ts --types greet,bill', 'only some of them; another process runs the rest'],
         ['millrace work jobs.ts --drain 5s', 'wait less for running jobs when stopped'],
         ['millrace work jobs.ts --metrics-port 9100', 'metrics for Prometheus at http://127.0.0.1:9100/metrics'],
+        [
+          'millrace work --preset escrow --instance 2 --engine kafka://127.0.0.1:9092',
+          'more workers of docs/escrow.md',
+        ],
       ])}
 
 ${DRAIN_HELP}`,
     )
-    .action(async (modules: readonly string[], _options, command: Command) => {
-      const flags = command.optsWithGlobals<SharedOptions & WorkerFlags & MetricsFlags>()
-      await runWorker(cli, () => loadHandledJobs(modules, flags.types ?? null), flags, serveMetrics(cli, flags))
-    })
+    .action((modules: readonly string[], _options, self: Command) => work(cli, modules, presetFlags<WorkFlags>(self)))
+}
+
+type WorkFlags = PresetFlags & WorkerFlags & MetricsFlags
+
+async function work(cli: Cli, modules: readonly string[], flags: WorkFlags): Promise<void> {
+  const serve = serveMetrics(cli, flags)
+  if (flags.preset !== undefined) {
+    if (modules.length > 0 || flags.types !== undefined)
+      throw new OptionError('--preset brings its own jobs; leave out the modules and --types')
+    return runPreset(cli, flags.preset, flags, { worker: workerOptions(flags), serve: () => serve })
+  }
+  refusePresetFlags(flags)
+  if (modules.length === 0) throw new OptionError('name the modules that export the jobs to run, or add --preset')
+  return runWorker(cli, () => loadHandledJobs(modules, flags.types ?? null), flags, serve)
 }
 
 /** What signals do to a worker, for help texts. */
@@ -109,7 +123,7 @@ interface Work {
 }
 
 async function workUntilStopped(stop: StopRequest, { mill, jobs, log, flags, serve }: Work): Promise<void> {
-  const serving = await stop.unlessStopped(serve(mill, jobs, log), (late) => late.close())
+  const serving = await stop.unlessStopped(serve(mill, { jobs, log }), (late) => late.close())
   if (serving === null) return
   try {
     const worker = await stop.unlessStopped(mill.work(jobs, workerOptions(flags)), (late) => late.stop())

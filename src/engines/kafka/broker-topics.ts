@@ -1,12 +1,13 @@
+import type { DeadLetters } from '../../engine/dead-letters.ts'
 import type { TopicLag, TopicsOfBroker } from '../../engine/open.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { type Connection, connect, disconnect } from './connection.ts'
 import { lagsOf } from './counts.ts'
-import { LetterIndex } from './dead-letters/letter-index.ts'
-import { isOpen } from './dead-letters/states.ts'
+import { GroupLetters } from './dead-letters/letter-index.ts'
 import { TopicLetters } from './dead-letters/topic-letters.ts'
+import { KafkaDeadLetters } from './dead-letters.ts'
 import { archiveTopicOf, type KafkaOptions, parseUrl } from './options.ts'
-import { DLQ_SUFFIX } from './record.ts'
+import { DLQ_SUFFIX, dlqTopicOf } from './record.ts'
 import { writeToTopics } from './topics.ts'
 
 export interface OpenTopicsOptions {
@@ -21,11 +22,12 @@ const LINES_BYTES_MAX = 512 * 1_024
 /** The topics of a broker for its operators: lag, and the dead letters of all topics and groups. It joins no group. */
 export class BrokerTopics implements TopicsOfBroker {
   readonly letters: TopicLetters
+  readonly deadLetters: DeadLetters
   readonly #connection: Connection
   readonly #options: KafkaOptions
   readonly #clock: Clock
   readonly #groups: readonly string[]
-  readonly #index: LetterIndex
+  readonly #all: GroupLetters
   #closed: Promise<void> | null = null
 
   static async open(url: string, { clock = systemClock, groups }: OpenTopicsOptions = {}): Promise<BrokerTopics> {
@@ -36,29 +38,36 @@ export class BrokerTopics implements TopicsOfBroker {
 
   /** Private, so that the types of this module need none of the client's, which may not be installed. */
   private constructor(connection: Connection, options: KafkaOptions, given: Required<OpenTopicsOptions>) {
-    this.letters = new TopicLetters(connection.log, { clock: given.clock, prefix: options.prefix })
+    const { log } = connection
+    const { clock } = given
+    const { prefix } = options
+    this.letters = new TopicLetters(log, { clock, prefix })
+    this.#all = new GroupLetters({ log, group: null, prefix, topics: () => this.#topicsWithLetters() })
+    this.deadLetters = new KafkaDeadLetters({ log, clock, group: null, prefix, locator: this.#all })
     this.#connection = connection
     this.#options = options
     this.#clock = given.clock
     this.#groups = given.groups
-    this.#index = new LetterIndex(connection.log, null)
   }
 
   lags(): Promise<readonly TopicLag[]> {
-    return lagsOf(this.#connection.admin, this.#groups)
+    return lagsOf(this.#connection.admin, this.#groups, this.#clock.nowMs())
+  }
+
+  dlqTopicOf(type: string): string {
+    return dlqTopicOf(this.#options.prefix + type)
   }
 
   /** The first call reads all letters, later ones only what is new. */
   async pendingByTopic(): Promise<readonly { readonly topic: string; readonly count: number }[]> {
-    const { admin, log } = this.#connection
-    const { prefix } = this.#options
-    const isLetters = (topic: string): boolean => topic.startsWith(prefix) && topic.endsWith(DLQ_SUFFIX)
-    const found = await this.#index.of((await admin.listTopics()).filter(isLetters))
-    const book = await log.states()
-    return [...found].map(([topic, letters]) => ({
-      topic,
-      count: letters.filter(({ letter }) => isOpen(book.of(letter))).length,
-    }))
+    const tallies = await this.#all.tally(await this.#topicsWithLetters())
+    return [...tallies].map(([topic, { dead }]) => ({ topic: dlqTopicOf(topic), count: dead }))
+  }
+
+  async #topicsWithLetters(): Promise<readonly string[]> {
+    const topics = await this.#connection.admin.listTopics()
+    const dlqTopics = topics.filter((topic) => topic.startsWith(this.#options.prefix) && topic.endsWith(DLQ_SUFFIX))
+    return dlqTopics.map((topic) => topic.slice(0, -DLQ_SUFFIX.length))
   }
 
   /** Stores lines in the archive topic, which keeps them forever. */

@@ -1,9 +1,10 @@
 import type { Counts, TypeCounts } from '../../engine/engine.ts'
 import type { TopicLag } from '../../engine/open.ts'
+import { decodeProgress } from './commit-metadata.ts'
 import type { Admin } from './driver.ts'
 import { type GroupPlace, type GroupPlaceParts, phaseOf, placesOf, unsettledIn } from './group-places.ts'
 import { countOf } from './offset-ranges.ts'
-import { committedOf, isFor, offsetsOf, topicIdsOf } from './offsets.ts'
+import { type Committed, committedOf, isFor, offsetsOf, topicIdsOf } from './offsets.ts'
 import { nameOf } from './record.ts'
 
 export interface CountParts extends GroupPlaceParts {
@@ -49,13 +50,18 @@ function addPlace(
 }
 
 /** Lag: the end of each partition less what the group has committed, by topic. */
-export async function lagsOf(admin: Admin, groups: readonly string[]): Promise<readonly TopicLag[]> {
+export async function lagsOf(admin: Admin, groups: readonly string[], nowMs: number): Promise<readonly TopicLag[]> {
   const existing = new Set(await admin.listTopics())
-  const lags = await Promise.all(groups.map((group) => lagsOfGroup(admin, group, existing)))
+  const lags = await Promise.all(groups.map((group) => lagsOfGroup(admin, group, existing, nowMs)))
   return lags.flat()
 }
 
-async function lagsOfGroup(admin: Admin, group: string, existing: ReadonlySet<string>): Promise<readonly TopicLag[]> {
+async function lagsOfGroup(
+  admin: Admin,
+  group: string,
+  existing: ReadonlySet<string>,
+  nowMs: number,
+): Promise<readonly TopicLag[]> {
   const committed = [...(await committedOf(admin, group)).values()].filter(({ topic }) => existing.has(topic))
   const [ends, ids] = await Promise.all([
     offsetsOf(admin, committed, -1n),
@@ -70,5 +76,12 @@ async function lagsOfGroup(admin: Admin, group: string, existing: ReadonlySet<st
     group,
     topic,
     lag: places.reduce((sum, place) => sum + Math.max(0, Number((ends.get(nameOf(place)) ?? 0n) - nextOf(place))), 0),
+    delayed: places.reduce((sum, place) => sum + delayedIn(place, nowMs), 0),
   }))
+}
+
+/** Records that wait for a retry, as far as its worker has committed it. */
+function delayedIn({ offset, metadata }: Committed, nowMs: number): number {
+  const { retryStates } = decodeProgress(Number(offset), metadata)
+  return [...retryStates].filter(([, { dueMs }]) => dueMs > nowMs).length
 }

@@ -170,7 +170,10 @@ export class KafkaLookup implements Lookup {
       return place === undefined ? [] : [{ record, place }]
     })
     const settled = placed.filter(({ record, place }) => isSettled(place, Number(record.offset)))
-    const found = await letters.ofRecords(settled.map(({ record }) => record))
+    const found = await letters.ofRecords(
+      settled.map(({ record }) => record),
+      options.group,
+    )
     const isAnyOpen = placed.length > settled.length
     const holders = isAnyOpen ? holdersOf(await membersOf(admin, options)) : new Map<string, string>()
     const nowMs = clock.nowMs()

@@ -1,8 +1,7 @@
 import type { BulkOutcome } from '../../desk/bulk.ts'
 import type { Desk } from '../../desk/desk.ts'
 import { type Letter, type LetterFilter, type Selection, toLetter } from '../../desk/selection.ts'
-import { deadLettersOf } from '../../engine/capability-checks.ts'
-import { AUDIT_ACTIONS, type DeadLetterFilter } from '../../engine/dead-letters.ts'
+import { AUDIT_ACTIONS, type DeadLetterFilter, type DeadLetters } from '../../engine/dead-letters.ts'
 import { MillraceError, OptionError, UnsupportedError } from '../../errors.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import { hasPlaceholder } from '../../job/redaction.ts'
@@ -25,8 +24,15 @@ export function deadLetterHandlers(admin: AdminContext): LetterRoutes {
 }
 
 function deskOf({ desk, mill }: AdminContext): Desk {
-  if (desk !== null) return desk
-  throw new UnsupportedError({ engine: mill.engine.name, limit: 'keeps no dead letters' })
+  return desk ?? refuse(mill)
+}
+
+function lettersOf({ deadLetters, mill }: AdminContext): DeadLetters {
+  return deadLetters ?? refuse(mill)
+}
+
+function refuse({ engine }: AdminContext['mill']): never {
+  throw new UnsupportedError({ engine: engine.name, limit: 'keeps no dead letters' })
 }
 
 function readHandlers(
@@ -41,7 +47,7 @@ function readHandlers(
         limit,
         from: cursor === undefined ? null : placeFrom(cursor),
         read: async (after, max) => {
-          const page = await deadLettersOf(admin.mill.engine).list({ ...filter, limit: max, ...(after && { after }) })
+          const page = await lettersOf(admin).list({ ...filter, limit: max, ...(after && { after }) })
           return page.map(toLetter)
         },
         placeOf: ({ job }) => ({ completedAtMs: job.completedAtMs ?? 0, id: job.id }),
@@ -118,10 +124,10 @@ function actionHandlers(
 }
 
 /** Only from this letter, and each only where it was shown as a placeholder. */
-async function withKeptSecrets({ mill, redaction }: AdminContext, id: string, payload: unknown): Promise<KeptSecrets> {
+async function withKeptSecrets(admin: AdminContext, id: string, payload: unknown): Promise<KeptSecrets> {
   if (!hasPlaceholder(payload)) return { payload, secrets: [] }
-  const [letter] = await deadLettersOf(mill.engine).list({ ids: [id] })
-  if (letter !== undefined) return keepSecrets(redaction, toLetter(letter).job, payload)
+  const [letter] = await lettersOf(admin).list({ ids: [id] })
+  if (letter !== undefined) return keepSecrets(admin.redaction, toLetter(letter).job, payload)
   throw new MillraceError('ERR_JOB_UNKNOWN', `Dead letter not found: ${id}; it was replayed or removed`)
 }
 

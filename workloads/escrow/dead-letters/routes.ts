@@ -1,12 +1,9 @@
 /** The endpoints of the escrow workers for their dead letters. */
 import { z } from 'zod'
-import type { TopicsOfBroker } from '../../../src/engine/open.ts'
-import { BrokerTopics } from '../../../src/engines/kafka/index.ts'
-import { type Route, type RouteTable, route } from '../../../src/http/index.ts'
+import { type Route, route } from '../../../src/http/index.ts'
 import { omitUndefined } from '../../../src/job/known-options.ts'
-import type { Clock } from '../../../src/time/clock.ts'
 import type { LetterJson } from './letter-json.ts'
-import { TopicDesk } from './topic-desk.ts'
+import type { TopicDesk } from './topic-desk.ts'
 
 const topic = z
   .string()
@@ -102,11 +99,6 @@ export function dlqRoutes(desk: TopicDesk): Readonly<Record<keyof typeof DLQ_ROU
       return { done: true, letter: shown(letter, redact) }
     }),
   }
-}
-
-/** For `millrace serve`. */
-export function topicRoutes(topics: TopicsOfBroker, clock: Clock): RouteTable {
-  return topics instanceof BrokerTopics ? dlqRoutes(new TopicDesk(topics.letters, { clock })) : {}
 }
 
 function shown(letter: LetterJson, redact: (value: unknown) => unknown): Record<string, unknown> {

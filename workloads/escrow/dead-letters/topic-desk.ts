@@ -3,6 +3,7 @@
 import { checkActor, type DeskActor } from '../../../src/desk/actor.ts'
 import type { BulkProgress, Refusal } from '../../../src/desk/bulk.ts'
 import { Desk } from '../../../src/desk/desk.ts'
+import type { TopicsOfBroker } from '../../../src/engine/open.ts'
 import { LETTER_STATES, type LetterState } from '../../../src/engines/kafka/dead-letters/states.ts'
 import type { TopicLetters } from '../../../src/engines/kafka/dead-letters/topic-letters.ts'
 import type { FoundLetter } from '../../../src/engines/kafka/dead-letters.ts'
@@ -204,6 +205,14 @@ export interface OpenTopicDeskOptions extends TopicDeskOptions {
 export async function openTopicDesk(url: string, options: OpenTopicDeskOptions = {}): Promise<OpenTopicDesk> {
   const { clock = systemClock, groups } = options
   return new OpenTopicDesk(await BrokerTopics.open(url, { clock, ...(groups && { groups }) }), { ...options, clock })
+}
+
+/** The desk on topics that are already open; they stay open. Null where they are not Kafka's. */
+export function deskOn(
+  topics: TopicsOfBroker,
+  options: TopicDeskOptions & { readonly clock: Clock },
+): OpenTopicDesk | null {
+  return topics instanceof BrokerTopics ? new OpenTopicDesk(topics, options) : null
 }
 
 /** The desk on a broker, with what a watch and the dashboard show. */

@@ -92,9 +92,10 @@ export class LetterIndex {
 
 export interface GroupLettersParts {
   readonly log: LetterLog
-  readonly group: string
+  /** Null for those of all groups. */
+  readonly group: string | null
   readonly prefix: string
-  /** The topics of jobs that concern the group. */
+  /** The topics of jobs that concern it. */
   topics(): Promise<readonly string[]>
 }
 
@@ -103,7 +104,7 @@ interface Death {
   readonly jobId: string
 }
 
-/** The letters of one group by the ids of their jobs, in any of its topics. Newest first, as every engine lists them. */
+/** The letters of one group, or of all, by the ids of their jobs, in any of the topics. Newest first, as every engine lists them. */
 export class GroupLetters implements LetterLocator {
   readonly #parts: GroupLettersParts
   readonly #index: LetterIndex
@@ -136,10 +137,10 @@ export class GroupLetters implements LetterLocator {
     return ids.map((id) => read.get(id) ?? null)
   }
 
-  /** What these records of the group's topics have died with, by the id of the letter. Those of another program may name no group. */
-  async ofRecords(records: readonly Coordinates[]): Promise<ReadonlyMap<string, FoundLetter>> {
+  /** What these records have died with for a group, by the id of the letter. Letters of another program may name no group. */
+  async ofRecords(records: readonly Coordinates[], group: string): Promise<ReadonlyMap<string, FoundLetter>> {
     if (records.length === 0) return new Map()
-    const ids = new Set(records.flatMap((record) => [letterId(record, this.#parts.group), letterId(record, '')]))
+    const ids = new Set(records.flatMap((record) => [letterId(record, group), letterId(record, '')]))
     const { letters, book } = await this.#look([...new Set(records.map(({ topic }) => topic))])
     const died = letters.filter(({ letter }) => ids.has(letter))
     return new Map((await this.#read(died, book)).map((found) => [found.letter.id, found]))
