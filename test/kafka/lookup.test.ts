@@ -137,4 +137,9 @@ test('a page goes on by an id that another process printed, without a record twi
     rest.map(({ id }) => id),
     all.slice(12),
   )
+  const placed = await other.job(`${topic}/1/0`)
+  assert.ok(
+    placed !== null && all.includes(placed.id),
+    'a place is enough to find a record of a topic that is not known',
+  )
 })

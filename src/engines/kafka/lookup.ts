@@ -29,8 +29,9 @@ export interface LookupParts {
   flush(): Promise<void>
 }
 
-/** What one call may bring into memory. */
-const BYTES_MAX = 32 * 1_024 * 1_024
+/** What a list may bring into memory, and what a search may read. */
+const LISTED_BYTES_MAX = 32 * 1_024 * 1_024
+const SEARCHED_BYTES_MAX = 256 * 1_024 * 1_024
 const READ_MAX = 1_000
 /** Within this time a replay is marked as done, or it would not be found. */
 const REPLAY_MS = 60_000
@@ -50,7 +51,9 @@ export class KafkaLookup implements Lookup {
 
   async find(ids: readonly string[]): Promise<readonly (JobView | null)[]> {
     if (ids.length === 0) return []
-    const look = await this.#look()
+    // A place names its topic, which need not be known otherwise.
+    const topics = ids.flatMap((id) => (parsePlace(id, '/') ?? parsePlace(id, ':'))?.topic ?? [])
+    const look = await this.#look(topics)
     const views = new Map<string, JobView | null>()
     for (const id of new Set(ids)) views.set(id, await this.#findOne(id, look))
     return ids.map((id) => views.get(id) ?? null)
@@ -59,7 +62,7 @@ export class KafkaLookup implements Lookup {
   async list({ state, type, limit, before }: JobFilter): Promise<readonly JobView[]> {
     if (state !== undefined && state !== 'in_progress') throw unanswerable(state)
     const topic = type === undefined ? undefined : this.#parts.options.prefix + type
-    const look = await this.#look(topic)
+    const look = await this.#look([], topic)
     const last = before === undefined ? null : await this.#lastOf(before, topic)
     const log = this.#log()
     const records =
@@ -90,10 +93,11 @@ export class KafkaLookup implements Lookup {
     await this.#reader?.close()
   }
 
-  async #look(topic?: string): Promise<GroupPlaces> {
+  /** At all topics of the group and these besides, or at one alone. */
+  async #look(besides: readonly string[] = [], only?: string): Promise<GroupPlaces> {
     const { admin, options, topics, flush } = this.#parts
     await flush()
-    return placesOf(admin, { ...options, topics: topics() }, topic)
+    return placesOf(admin, { ...options, topics: [...topics(), ...besides] }, only)
   }
 
   async #findOne(id: string, look: GroupPlaces): Promise<JobView | null> {
@@ -108,7 +112,7 @@ export class KafkaLookup implements Lookup {
    * place. Any other id is a job's, which a replay has too: then the last one is meant.
    */
   async #resolve(id: string, look: GroupPlaces): Promise<LogRecord | FoundLetter | null> {
-    const log = this.#log()
+    const log = this.#log(SEARCHED_BYTES_MAX)
     const place = parsePlace(id, '/')
     if (place !== null) return (await this.#readEach(log, [place], look))[0] ?? null
     const [letter = null] = await this.#parts.letters.find([id], LETTER_STATES)
@@ -123,8 +127,7 @@ export class KafkaLookup implements Lookup {
 
   /** It may be of another type than those that are listed. */
   async #lastOf(id: string, topic: string | undefined): Promise<LogRecord> {
-    const { admin, options, topics } = this.#parts
-    const look = await placesOf(admin, { ...options, topics: [...topics(), ...(topic === undefined ? [] : [topic])] })
+    const look = await this.#look(topic === undefined ? [] : [topic])
     const known = this.#lasts.get(id)
     const log = this.#log()
     const found =
@@ -202,7 +205,7 @@ export class KafkaLookup implements Lookup {
   }
 
   /** For one call, which may read so many bytes. */
-  #log(): TimedLog {
+  #log(bytesMax = LISTED_BYTES_MAX): TimedLog {
     const { admin, client, options, clock } = this.#parts
     this.#reader ??= new RangeReader(client, options, clock, options.isolation)
     const reader = this.#reader
@@ -219,7 +222,7 @@ export class KafkaLookup implements Lookup {
           if (last === undefined) break
           records.push(...found)
           bytes += found.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
-          if (bytes > BYTES_MAX) throw tooLarge(place)
+          if (bytes > bytesMax) throw tooLarge(place, bytesMax)
           next = Number(last.offset) + 1
         }
         return records
@@ -277,9 +280,9 @@ function unanswerable(state: string): UnsupportedError {
   return new UnsupportedError({ engine: 'kafka', limit: `cannot list records by the state '${state}'; ${advice}` })
 }
 
-function tooLarge({ topic }: PartitionName): EngineError {
+function tooLarge({ topic }: PartitionName, bytesMax: number): EngineError {
   return new EngineError(
     'ERR_STORAGE_BUSY',
-    `the records of ${topic} that were asked for have more than ${BYTES_MAX} bytes; ask for fewer`,
+    `more than ${bytesMax} bytes were read of ${topic} for this; ask for fewer records, or for one by topic/partition/offset`,
   )
 }
