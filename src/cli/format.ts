@@ -1,7 +1,6 @@
 import { addCounts, NO_JOBS } from '../engine/counts.ts'
 import type { Counts, TypeCounts } from '../engine/engine.ts'
 import type { JobView } from '../job/job.ts'
-import { isFinished } from '../job/states.ts'
 import { formatDuration } from '../time/duration.ts'
 import { toIso } from '../time/iso.ts'
 import { type Column, printable, type Style } from './terminal.ts'
@@ -37,7 +36,7 @@ export function styleOf(view: JobView): Style {
 
 /** A log does not keep how often a record was started before it was settled. */
 export function triesOf({ state, attempt, attempts }: JobView): string {
-  return `${attempt === 0 && isFinished(state) ? '-' : attempt}/${attempts}`
+  return `${attempt === 0 && state === 'completed' ? '-' : attempt}/${attempts}`
 }
 
 /** The job itself does not know whether its predecessors are done. */
