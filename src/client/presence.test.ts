@@ -7,6 +7,7 @@ import { defineJob } from '../job/definition.ts'
 import { checkHealth, workersOf } from '../observe/health.ts'
 import { joinMills } from '../observe/joined-mills.ts'
 import { attachMetrics } from '../observe/metrics/metrics.ts'
+import { attachPresence } from '../observe/presence.ts'
 import { TestClock } from '../testing/test-clock.ts'
 import { open } from './mill.ts'
 
@@ -35,6 +36,7 @@ test('heartbeats go to the presence beside the engine, and everyone reads them t
   metrics.detach()
 })
 
+// D01
 test('workers of one type go by the names that they are given, and say goodbye under them', async () => {
   const clock = new TestClock()
   const presence = new MemoryPresence(clock)
@@ -63,6 +65,20 @@ test('workers of one type go by the names that they are given, and say goodbye u
   )
   await payout.stop()
   assert.deepEqual(await named(presence), [['mail', 'refund', 'refund-1']])
+})
+
+// D01
+test('heartbeats in a second store have the name too', async () => {
+  const clock = new TestClock()
+  const presence = new MemoryPresence(clock)
+  const mill = await open('memory:', { clock })
+  const detach = attachPresence(mill, { presence, clock })
+  await mill.work([mail], { id: 'payout-1', name: 'payout' })
+  await clock.advance(0)
+  assert.deepEqual(await named(presence), [['mail', 'payout', 'payout-1']])
+  await mill.close()
+  await detach()
+  assert.deepEqual(await presence.seen(), [])
 })
 
 test('a name is refused for a worker of several types, and when it is empty', async () => {

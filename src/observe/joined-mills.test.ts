@@ -45,6 +45,14 @@ test('a process with several mills counts the jobs, the workers and the queues o
   for (const mill of mills) await mill.close()
 })
 
+test('what workers of other processes run on each mill can be told', async () => {
+  const groups = [fake({ commands: counted(2) }), fake({ commands: counted(3), events: counted(9) })] as const
+  assert.deepEqual(await joinMills(groups, [['commands'], ['commands']]).engine.counts(), {
+    commands: counted(5),
+    events: counted(9),
+  })
+})
+
 test('a type is counted on the stores of the mills that work on it, and one store is asked once', async () => {
   const reader = fake({ commands: counted(900), events: counted(1) })
   const worker = fake({ commands: counted(2) }, 'kafka://one')

@@ -61,6 +61,7 @@ export function attachPresence(mill: Pick<ObservedMill, 'events'>, options: Pres
 
 interface Announced {
   readonly worker: string
+  readonly name: string | undefined
   readonly types: readonly string[]
   readonly lastJobAtMs: Map<string, number>
   stoppingSinceMs: number | null
@@ -98,8 +99,8 @@ class Announcer {
     )
   }
 
-  started({ worker, types }: MillEvents['worker.started']): void {
-    const one = { worker, types, lastJobAtMs: new Map(), stoppingSinceMs: null, cancelNext: () => {} }
+  started({ worker, name, types }: MillEvents['worker.started']): void {
+    const one = { worker, name, types, lastJobAtMs: new Map(), stoppingSinceMs: null, cancelNext: () => {} }
     this.#workers.set(worker, one)
     this.#repeat(one)
   }
@@ -123,7 +124,7 @@ class Announcer {
     if (one === undefined) return
     this.#workers.delete(worker)
     one.cancelNext()
-    this.#follow(this.#send(() => this.#presence.gone(worker, one.types)))
+    this.#follow(this.#send(() => this.#presence.gone(worker, one.name === undefined ? one.types : [one.name])))
   }
 
   async close(): Promise<void> {
@@ -144,10 +145,11 @@ class Announcer {
     await this.#send(() => this.#presence.beat(this.#beatsOf(one, lags), ttlMs))
   }
 
-  #beatsOf({ worker, types, lastJobAtMs, stoppingSinceMs }: Announced, lags: Lags): readonly Beat[] {
+  #beatsOf({ worker, name, types, lastJobAtMs, stoppingSinceMs }: Announced, lags: Lags): readonly Beat[] {
     const atMs = this.#clock.nowMs()
     return types.map((type) => ({
       type,
+      ...(name !== undefined && { name }),
       instance: worker,
       status: stoppingSinceMs === null ? 'RUNNING' : 'SHUTTING_DOWN',
       atMs,

@@ -34,7 +34,7 @@ export class Running {
   #closed = false
 
   constructor(script: string, args: readonly string[], settings: Settings = {}) {
-    const { NO_COLOR: _, MILLRACE_ENGINE: __, NODE_TEST_CONTEXT: ___, ...env } = process.env
+    const { NO_COLOR: _, MILLRACE_ENGINE: __, MILLRACE_PRESENCE: ___, NODE_TEST_CONTEXT: ____, ...env } = process.env
     this.child = spawn(process.execPath, [script, ...args], {
       cwd: settings.cwd ?? ROOT,
       env: { ...env, ...settings.env },

@@ -58,7 +58,7 @@ test('letters of a topic are listed, replayed and discarded over HTTP, and healt
   assert.equal((await ask('replayAllDlq', { query: { topic: dlq } })).replayed, 1)
   assert.deepEqual(await operator.pendingByTopic(), [{ topic: dlq, count: 0 }])
   assert.deepEqual(await endOffsets(server, topic), [5n])
-  assert.deepEqual(await operator.lags(), [{ group, topic, lag: 2 }])
+  assert.deepEqual(await operator.lags(), [{ group, topic, lag: 2, delayed: 0 }])
   const { entries } = await operator.audit()
   assert.deepEqual(
     entries.map(({ action, letter }) => [action, letter?.topic, letter?.offset]),

@@ -32,7 +32,6 @@ export {
   type TopicDeskOptions,
 } from './dead-letters/topic-desk.ts'
 export { type WatchMetrics, type WatchMetricsOptions, watchMetrics } from './metrics.ts'
-export { presenceAs } from './presence.ts'
 export {
   ESCROW_DEFAULT_POLICY,
   ESCROW_TOPICS,

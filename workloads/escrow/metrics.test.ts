@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openDesk } from '../../src/desk/desk.ts'
 import { presenceOf } from '../../src/engine/capability-checks.ts'
 import { MemoryPresence } from '../../src/engine/memory-records.ts'
 import type { Beat } from '../../src/engine/presence.ts'
@@ -16,6 +17,7 @@ interface Stage extends AsyncDisposable {
   readonly presence: MemoryPresence
   readonly metrics: Metrics
   readonly onReplayed: WatchMetrics['onReplayed']
+  readonly onArchived: WatchMetrics['onArchived']
   value(name: string, labels?: Readonly<Record<string, string>>): Promise<number | null>
 }
 
@@ -29,11 +31,12 @@ async function stage(sources: Partial<WatchSources> = {}): Promise<Stage> {
   const pending = async () => [{ topic: 'escrow.commands.dlq', count: 2 }]
   const watch = new Watch({ presence, lags, pending, clock: t.clock, ...sources })
   const dlqTopicOf = (type: string) => (type === 'local' ? null : `${type}.dlq`)
-  const { instrument, onReplayed } = watchMetrics({ watch, dlqTopicOf })
+  const { instrument, onReplayed, onArchived } = watchMetrics({ watch, dlqTopicOf })
   const metrics = await attachMetrics(t.mill, { instruments: [instrument], clock: t.clock })
   return {
     t,
     onReplayed,
+    onArchived,
     presence,
     metrics,
     value: async (name, labels) => sampleValue(await metrics.collectMetrics(), name, labels),
@@ -64,6 +67,27 @@ test('a record that runs out is one letter of its topic and two retries of its w
   assert.equal(await s.value('worker_dlq_messages_total', { topic: 'escrow.commands.dlq' }), 1)
   const labels = { worker: type, error: 'TonApiTimeoutException' }
   assert.equal(await s.value('worker_retry_count_total', labels), 2)
+})
+
+// D67 D68 D69
+test('a worker with a name is told by it and its instance, and replays and archived letters by topic', async () => {
+  await using s = await stage()
+  const { mill, clock } = s.t
+  const job = failing(new Error('no'))
+  await mill.work([job], { id: 'payout-executor-1', name: 'payout-executor' })
+  const topic = 'escrow.commands.dlq'
+  const worker = { worker: 'payout-executor', worker_instance: 'payout-executor-1' }
+  assert.equal(await s.value('worker_dlq_messages_total', { topic, ...worker }), 0)
+  assert.equal(await s.value('worker_dlq_replayed_total', { topic }), 0)
+  const { id } = await mill.enqueue(job, null)
+  for (const wait of ['1s', '5s', '0s'] as const) await clock.advance(wait)
+  while ((await mill.job(id))?.state !== 'dead_letter') await clock.advance('1s')
+  assert.equal(await s.value('worker_retry_count_total', { ...worker, error: 'Error' }), 2)
+  assert.equal(await s.value('worker_dlq_messages_total', { topic, ...worker }), 1)
+  await openDesk(mill).replay(id, { who: 'ann' })
+  assert.equal(await s.value('worker_dlq_replayed_total', { topic }), 1)
+  s.onArchived(topic, 3)
+  assert.equal(await s.value('worker_dlq_archived_total', { topic }), 3)
 })
 
 // X169
