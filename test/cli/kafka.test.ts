@@ -50,7 +50,8 @@ test('two worker processes on Kafka are listed, watched, paused and resumed by c
       types.filter((one) => one.type === type).flatMap(({ holds = [] }) => holds.map((one) => one.partition)),
     )
   const isShared = (shown: readonly ShownWorker[]): boolean =>
-    shown.length === 2 && shown.every(({ types }) => types.flatMap(({ holds = [] }) => holds).length === 4)
+    shown.length === 2 &&
+    shown.every(({ pid, types }) => pid !== null && types.flatMap(({ holds = [] }) => holds).length === 4)
   const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, nth) => nth)
   await until(async () => isShared(await list(shared)))
 
