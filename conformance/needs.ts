@@ -12,6 +12,8 @@ import {
   diagnose,
   inspectorOf,
   leadershipOf,
+  lookupIn,
+  lookupOf,
   retentionOf,
   schedulesOf,
 } from '../src/engine/capability-checks.ts'
@@ -58,9 +60,18 @@ async function refusesWork(stage: Stage, spec: Omit<Parameters<typeof defineJob>
   await stage.expectCounts({})
 }
 
-/** Looking up, listing and waiting for single jobs. */
+/** Looking up and listing single jobs. */
+export const looking: Excuse = {
+  excuse: (engine) => (lookupIn(engine) !== undefined ? null : 'cannot look up single jobs'),
+  refusal: async (stage) => refuses(() => lookupOf(stage.engine), stage),
+}
+
+/** The same, with their results and histories, and waiting for them. */
 export const inspection: Excuse = {
-  excuse: ({ inspector: facet }) => (facet !== undefined ? null : 'cannot look up single jobs'),
+  excuse: (engine) => {
+    if (engine.inspector !== undefined) return null
+    return looking.excuse(engine) ?? 'keeps no results and no histories of jobs'
+  },
   refusal: async (stage) => {
     assert.equal(stage.engine.inspector, undefined)
     refuses(() => inspectorOf(stage.engine), stage)

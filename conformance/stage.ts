@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as realSleep } from 'node:timers/promises'
 import { type Mill, open } from '../src/client/mill.ts'
 import type { MillOptions } from '../src/client/options.ts'
+import { lookupOf } from '../src/engine/capability-checks.ts'
 import type { ClaimRequest, Consumer, Engine, Receipt, SubscribedType, TypeCounts } from '../src/engine/engine.ts'
 import type { Lease, NotApplied, Outcome } from '../src/engine/outcome.ts'
 import type { ErrorRecord, JobView, NewJob } from '../src/job/job.ts'
@@ -195,8 +196,7 @@ export class Stage {
   }
 
   async view(id: string, on: Engine = this.engine): Promise<JobView> {
-    assert.ok(on.inspector, 'the engine declares inspection and has no inspector')
-    const [view] = await on.inspector.find([id])
+    const [view] = await lookupOf(on).find([id])
     assert.ok(view, `job ${id} cannot be found`)
     return view
   }

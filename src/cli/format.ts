@@ -34,6 +34,11 @@ export function styleOf(view: JobView): Style {
   }
 }
 
+/** A log does not keep how often a record was started before it was settled. */
+export function triesOf({ state, attempt, attempts }: JobView): string {
+  return `${attempt === 0 && state === 'completed' ? '-' : attempt}/${attempts}`
+}
+
 /** The job itself does not know whether its predecessors are done. */
 function turnOf({ after }: JobView): string {
   if (after === null) return 'due now'

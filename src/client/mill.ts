@@ -1,9 +1,9 @@
-import { admitTransaction, controlsOf, inspectorOf, pausesOf, presenceOf } from '../engine/capability-checks.ts'
+import { admitTransaction, controlsOf, inspectorOf, lookupOf, pausesOf } from '../engine/capability-checks.ts'
 import type { Actor } from '../engine/dead-letters.ts'
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
 import { openAttended, openEngine } from '../engine/open.ts'
-import { type Pause, pausesIn } from '../engine/pauses.ts'
-import { type Attended, knownWorkers } from '../engine/presence.ts'
+import type { Pause } from '../engine/pauses.ts'
+import type { Attended } from '../engine/presence.ts'
 import { messageOf, OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyHandledJob, AnyJob, JobDefinition, Log } from '../job/definition.ts'
@@ -16,7 +16,7 @@ import type { Prepare } from '../keeper/parts.ts'
 import { Timetable } from '../keeper/timetable.ts'
 import { attachAlerts } from '../observe/alerts/dead-letter-alerts.ts'
 import { attachLog, silentLog } from '../observe/log.ts'
-import { listWorkers, type WorkerView } from '../observe/workers.ts'
+import { type WorkerView, workersAt } from '../observe/workers.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { WorkerOptions } from '../worker/options.ts'
 import { startWorker, type Worker } from '../worker/worker.ts'
@@ -168,12 +168,12 @@ export class Mill {
 
   /** The job as it is now. Null if it is unknown. */
   async job(id: string): Promise<JobView | null> {
-    return (await inspectorOf(this.engine).find([id]))[0] ?? null
+    return (await lookupOf(this.engine).find([id]))[0] ?? null
   }
 
   /** Jobs, newest first. Default limit: 100. */
   async jobs(filter: Partial<JobFilter> = {}): Promise<readonly JobView[]> {
-    return inspectorOf(this.engine).list(checkFilter({ limit: 100, ...filter }))
+    return lookupOf(this.engine).list(checkFilter({ limit: 100, ...filter }))
   }
 
   /** The events of a job, oldest first. */
@@ -226,10 +226,7 @@ export class Mill {
 
   /** The workers of all processes: what they run and whether they are alive. */
   async workers(): Promise<readonly WorkerView[]> {
-    const presence = knownWorkers(this.engine, this.#clock) ?? presenceOf(this.engine)
-    const pauses = pausesIn(this.engine)
-    const counts = (): Promise<Counts> => this.engine.counts()
-    return listWorkers({ presence, counts, ...(pauses !== undefined && { pauses }) }, this.#clock.nowMs())
+    return workersAt(this.engine, this.#clock.nowMs())
   }
 
   /** Adds an operator's act to the audit: who did what, and why. The mill records its own acts itself. */

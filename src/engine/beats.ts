@@ -37,7 +37,8 @@ export function decodeBeat(owner: { readonly type: string; readonly instance: st
 }
 
 function workOf(value: unknown): AtWork | null {
-  const { host, pid, process, startedAtMs, concurrency, ageingMs, running, ended, jobs } = fieldsOf(value)
+  const { host, pid, process, startedAtMs, concurrency, ageingMs, running, pausedUntilMs, ended, jobs } =
+    fieldsOf(value)
   const numbers = [pid, startedAtMs, concurrency, running]
   if (typeof host !== 'string' || numbers.some((value) => typeof value !== 'number')) return null
   return {
@@ -48,6 +49,7 @@ function workOf(value: unknown): AtWork | null {
     concurrency: Number(concurrency),
     ...(typeof ageingMs === 'number' && { ageingMs }),
     running: Number(running),
+    ...(typeof pausedUntilMs === 'number' && { pausedUntilMs }),
     ...endedOf(ended),
     jobs: Array.isArray(jobs) ? jobs.flatMap(jobOf) : [],
   }

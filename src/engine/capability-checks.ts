@@ -3,10 +3,10 @@ import { backoffMaxMs } from '../job/backoff.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
 import { PRIORITY_DEFAULT } from '../job/options.ts'
-import type { Controls, DeadLetters, DiagnoseOptions, Engine, Finding, Inspector } from './engine.ts'
+import type { Controls, DeadLetters, DiagnoseOptions, Engine, Finding, Inspector, Lookup } from './engine.ts'
 import { Leadership } from './leadership.ts'
 import type { Outbox } from './outbox.ts'
-import { Pauses } from './pauses.ts'
+import { type PauseStore, pausesIn } from './pauses.ts'
 import { type Attended, presenceIn, type RememberingPresence } from './presence.ts'
 import type { Retention } from './retention.ts'
 import { Schedules } from './schedules.ts'
@@ -73,7 +73,19 @@ export function admitTransaction(engine: Engine): void {
 
 export function inspectorOf(engine: Engine): Inspector {
   if (engine.inspector !== undefined) return engine.inspector
+  const limit = engine.lookup === undefined ? 'cannot look up single jobs' : 'keeps no results and no histories of jobs'
+  throw new UnsupportedError({ engine: engine.name, limit })
+}
+
+/** What engines with and without an inspector can tell of single jobs. */
+export function lookupOf(engine: Pick<Engine, 'name' | 'inspector' | 'lookup'>): Lookup {
+  const lookup = lookupIn(engine)
+  if (lookup !== undefined) return lookup
   throw new UnsupportedError({ engine: engine.name, limit: 'cannot look up single jobs' })
+}
+
+export function lookupIn({ inspector, lookup }: Pick<Engine, 'inspector' | 'lookup'>): Lookup | undefined {
+  return inspector ?? lookup
 }
 
 export function controlsOf(engine: Engine): Controls {
@@ -85,6 +97,9 @@ export function deadLettersOf(engine: Pick<Engine, 'name' | 'deadLetters'>): Dea
   if (engine.deadLetters !== undefined) return engine.deadLetters
   throw new UnsupportedError({ engine: engine.name, limit: 'keeps no dead letters' })
 }
+
+/** All workers must hear of a pause, so it needs a store that they share. */
+export const CANNOT_PAUSE = `cannot pause a type; give its workers and this command a place for it: --presence redis://…, or 'presence' of open`
 
 /** An engine that cannot look up a job cannot erase one either: its records stay where they were written. */
 export function inspectorForErasing(engine: Pick<Engine, 'name' | 'inspector'>): Inspector {
@@ -124,9 +139,10 @@ export function presenceOf(engine: Engine & Attended): RememberingPresence {
   })
 }
 
-export function pausesOf(engine: Engine): Pauses {
-  if (engine.records !== undefined) return new Pauses(engine.records)
-  throw new UnsupportedError({ engine: engine.name, limit: 'cannot pause a type' })
+export function pausesOf(engine: Engine & Attended): PauseStore {
+  const pauses = pausesIn(engine)
+  if (pauses !== undefined) return pauses
+  throw new UnsupportedError({ engine: engine.name, limit: CANNOT_PAUSE })
 }
 
 export function outboxOf(engine: Engine): Outbox {

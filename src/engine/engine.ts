@@ -49,6 +49,8 @@ export interface Engine {
 
   /** Facets: an engine can do what it has the facet for. What it does not have is refused before it is called. */
   readonly inspector?: Inspector
+  /** Where there is no `inspector`: what a log can tell of its records. It has neither results nor histories. */
+  readonly lookup?: Lookup
   readonly controls?: Controls
   readonly deadLetters?: DeadLetters
   /** Schedules, leadership, presence and pauses are kept in it. */
@@ -62,11 +64,25 @@ export interface Engine {
   diagnose?(options?: DiagnoseOptions): Promise<readonly Finding[]>
 }
 
+/** A worker as the store itself knows it, such as a member of a consumer group. */
 export interface KnownWorker {
+  /** The id that its worker has given itself, or that the store has given to one of another program. */
   readonly id: string
   readonly types: readonly string[]
   /** By type, how many jobs it and its group have yet to settle. Left out where the store does not tell. */
   readonly lags?: Readonly<Record<string, number>>
+  /** Where it runs, as the store sees it. */
+  readonly host?: string
+  /** The parts of its types that it alone works on. */
+  readonly holds?: readonly HeldPart[]
+}
+
+/** A part of a type's jobs that goes to one worker: a partition. */
+export interface HeldPart {
+  readonly type: string
+  readonly partition: number
+  /** From the first job of it that is not settled to the last one. */
+  readonly lag: number
 }
 
 /** A transaction of the user's own, in whatever form the engine documents: for SQLite the database handle. */
@@ -101,6 +117,8 @@ export interface Subscription {
    * left out: strict priority. Given only where `capabilities.order` is `ageing-priority`.
    */
   readonly ageingMs?: number
+  /** Whether a type is paused now. Claims leave it out; an engine that reads ahead reads no more of it meanwhile. */
+  readonly isPaused?: (type: string) => boolean
   /** Aborts when the worker is stopped before it has begun: who still waits to be taken in gives up, and rejects. */
   readonly signal?: AbortSignal
 }
@@ -177,13 +195,17 @@ export interface JobFilter {
   readonly before?: string
 }
 
-export interface Inspector {
+/** Single jobs as they are now. A filter that cannot be answered is refused with an UnsupportedError. */
+export interface Lookup {
   /** Each in the order of its id; null for a job that is unknown or removed. */
   find(ids: readonly string[]): Promise<readonly (JobView | null)[]>
   /** Newest first, page by page. A version that took the place of an older one of its latest key may stand there. */
   list(filter: JobFilter): Promise<readonly JobView[]>
   /** The queued job that has been due longest, whatever it waits for. Null when none is due. */
   oldestDue(): Promise<JobView | null>
+}
+
+export interface Inspector extends Lookup {
   /** Oldest first. */
   history(id: string): Promise<readonly JobEvent[]>
   /** Resolves with the job as soon as it is completed, dead or ended; with its present view at the time-out or abort. */

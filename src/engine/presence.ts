@@ -5,6 +5,7 @@
 import type { Clock } from '../time/clock.ts'
 import { decodeBeat, encodeBeat } from './beats.ts'
 import type { Engine, KnownWorker } from './engine.ts'
+import { type PauseStore, Pauses } from './pauses.ts'
 import { EXPIRED_KEPT_MS, type Records } from './records.ts'
 
 /** A job whose handler runs now. */
@@ -34,6 +35,8 @@ export interface AtWork {
   readonly ageingMs?: number
   /** Jobs of the beat's type whose handlers run now. */
   readonly running: number
+  /** Until when the beat's type was paused, as far as is known: while it is, the time of the beat. Left out if it never was. */
+  readonly pausedUntilMs?: number
   /** Attempts of the beat's type. Left out by earlier versions. */
   readonly ended?: EndedAttempts
   /** Those of them that have run longest, at most `JOBS_SHOWN_MAX`. */
@@ -88,6 +91,8 @@ export interface Seen {
 export interface RememberingPresence extends Presence {
   /** The workers that live, and those that should. */
   seen(): Promise<readonly Seen[]>
+  /** Pauses of engines that keep none themselves. They hold for every worker that has this presence, whatever its engine. */
+  readonly pauses?: PauseStore
 }
 
 /** A presence beside an engine. */
@@ -122,10 +127,12 @@ export function attendedBy(
 
 /** Presence in an engine's records, one for each worker and type. */
 export class RecordPresence implements RememberingPresence {
+  readonly pauses: PauseStore
   readonly #records: Records
 
   constructor(records: Records) {
     this.#records = records
+    this.pauses = new Pauses(records)
   }
 
   async beat(beats: readonly Beat[], ttlMs: number): Promise<void> {
@@ -170,6 +177,9 @@ export function presenceIn({ presence, records }: Attended & Pick<Engine, 'recor
 /** The workers of all processes, as far as anybody knows them. */
 export type KnownWorkers = Pick<RememberingPresence, 'list' | 'seen'>
 
+/** Of an engine that keeps no heartbeats and has none beside it. */
+export const NO_PRESENCE: KnownWorkers = Object.freeze({ list: async () => [], seen: async () => [] })
+
 /** What is read of an engine to know its workers. */
 export type WorkersRead = Pick<Engine, 'records' | 'workers'> & Attended
 
@@ -177,7 +187,7 @@ export type WorkersRead = Pick<Engine, 'records' | 'workers'> & Attended
  * By their heartbeats, and by what the store knows itself, such as the members of a consumer group. With a presence beside
  * the engine by their heartbeats alone: a member would be a second worker. Undefined where nothing is known.
  */
-export function knownWorkers(engine: WorkersRead, clock: Clock): KnownWorkers | undefined {
+export function knownWorkers(engine: WorkersRead, clock: Pick<Clock, 'nowMs'>): KnownWorkers | undefined {
   const presence = presenceIn(engine)
   if (engine.workers === undefined || engine.presence !== undefined) return presence
   const members = async (): Promise<readonly Beat[]> => beatsOf((await engine.workers?.()) ?? [], clock.nowMs())
@@ -192,7 +202,8 @@ export async function lagsIn(engine: Pick<Engine, 'workers'>): Promise<Readonly<
   return Object.assign({}, ...((await engine.workers?.()) ?? []).map(({ lags }) => lags))
 }
 
-function beatsOf(workers: readonly KnownWorker[], atMs: number): Beat[] {
+/** One that the store knows by itself runs, and no more is known of it. */
+export function beatsOf(workers: readonly KnownWorker[], atMs: number): Beat[] {
   const known = { status: 'RUNNING', atMs, lastJobAtMs: null, stoppingSinceMs: null } as const
   return workers.flatMap(({ id, types, lags }) =>
     types.map((type) => ({ ...known, type, instance: id, lag: lags?.[type] ?? null })),

@@ -13,7 +13,7 @@ export function decide(facts: Facts): Decision {
     case 'dead_letter':
       return { reasons: [dead(facts)], notes: [] }
     case 'superseded':
-      return { reasons: [{ kind: 'superseded', atMs: job.completedAtMs, by: successorOf(facts) }], notes: [] }
+      return { reasons: [superseded(facts)], notes: [] }
     case 'cancelled':
     case 'discarded':
       return { reasons: [{ kind: job.state, atMs: job.completedAtMs, ...actOf(facts, job.state) }], notes: [] }
@@ -37,6 +37,13 @@ function completed({ job, history }: Facts): Reason {
 function dead({ job }: Facts): Reason {
   const { completedAtMs: atMs, attempt, attempts, error } = job
   return { kind: 'dead', atMs, attempt, attempts, error }
+}
+
+/** A log has no history, and supersedes nothing but what was replayed. */
+function superseded(facts: Facts): Reason {
+  const { job, history } = facts
+  const isReplay = history.length === 0
+  return { kind: 'superseded', atMs: job.completedAtMs, by: successorOf(facts), ...(isReplay && { isReplay }) }
 }
 
 /** The history names the newer job, which may be removed. */

@@ -1,5 +1,6 @@
-import { inspectorOf } from '../engine/capability-checks.ts'
+import { lookupOf } from '../engine/capability-checks.ts'
 import type { Engine } from '../engine/engine.ts'
+import type { Attended } from '../engine/presence.ts'
 import { isMillraceError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { errorText } from '../job/error-record.ts'
@@ -29,14 +30,14 @@ const COLLECT_MS = 5_000
  * console.log(text)
  */
 export async function explainJob(
-  { engine }: { readonly engine: Engine },
+  { engine }: { readonly engine: Engine & Attended },
   id: string,
   options: ExplainOptions = {},
 ): Promise<Explanation> {
   const { jobs = [], clock = systemClock } = options
-  const inspector = inspectorOf(engine)
+  const lookup = lookupOf(engine)
   try {
-    const asked = { engine, inspector, id, nowMs: clock.nowMs(), jobs }
+    const asked = { engine, lookup, id, nowMs: clock.nowMs(), jobs }
     const facts = await within(clock, COLLECT_MS, `looking at job ${id}`, () => collectFacts(asked))
     return toExplanation(decide(facts), facts.nowMs)
   } catch (error) {

@@ -76,7 +76,13 @@ export type Reason =
       readonly who: string | null
       readonly reason: string | null
     }
-  | { readonly kind: 'superseded'; readonly atMs: number | null; readonly by: ExplainedJob | null }
+  | {
+      readonly kind: 'superseded'
+      readonly atMs: number | null
+      readonly by: ExplainedJob | null
+      /** A record of a log, whose dead letter was replayed. */
+      readonly isReplay?: boolean
+    }
   | {
       readonly kind: 'running'
       readonly worker: string | null

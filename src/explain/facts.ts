@@ -1,6 +1,6 @@
-import type { Engine, Inspector } from '../engine/engine.ts'
+import type { Engine, Lookup } from '../engine/engine.ts'
 import { type Pause, pausesIn } from '../engine/pauses.ts'
-import { type Beat, presenceIn, type Seen } from '../engine/presence.ts'
+import { type Attended, type Beat, knownWorkers, type Seen } from '../engine/presence.ts'
 import { UnknownJobError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { JobEvent, JobView } from '../job/job.ts'
@@ -40,8 +40,8 @@ export const LOOKED_AT_MAX = 100
 const PREDECESSORS_LOOKED_UP_MAX = 200
 
 export interface Asked {
-  readonly engine: Engine
-  readonly inspector: Inspector
+  readonly engine: Engine & Attended
+  readonly lookup: Lookup
   readonly id: string
   readonly nowMs: number
   readonly jobs: readonly AnyJob[]
@@ -49,19 +49,19 @@ export interface Asked {
 
 /** Throws an UnknownJobError when there is no such job. */
 export async function collectFacts(asked: Asked): Promise<Facts> {
-  const { engine, inspector, id } = asked
+  const { engine, lookup, id } = asked
   const { recovery, recoveryMaxMs } = engine.capabilities
-  const [job = null] = await inspector.find([id])
+  const [job = null] = await lookup.find([id])
   if (job === null) throw new UnknownJobError(id)
-  const history = await inspector.history(id)
+  const history = (await engine.inspector?.history(id)) ?? []
   const isOver = isFinished(job.state)
   const isQueued = job.state === 'queued'
   const [pauses, presence, predecessors, successor, peers] = await Promise.all([
     isOver ? null : known(() => pausesIn(engine)?.list()),
-    isOver ? null : known(() => presenceOf(engine)),
-    isQueued ? predecessorsOf(inspector, job) : [],
-    successorOf(inspector, job, history),
-    isQueued ? peersOf(inspector, job.type) : { queued: NO_PEERS, inProgress: NO_PEERS, completed: NO_PEERS },
+    isOver ? null : known(() => presenceOf(engine, asked.nowMs)),
+    isQueued ? predecessorsOf(lookup, job) : [],
+    successorOf(lookup, job, history),
+    isQueued ? peersOf(engine, lookup, job.type) : { queued: NO_PEERS, inProgress: NO_PEERS, completed: NO_PEERS },
   ])
   return {
     nowMs: asked.nowMs,
@@ -86,32 +86,31 @@ async function known<Answer>(ask: () => Promise<Answer> | undefined): Promise<An
   }
 }
 
-async function presenceOf(engine: Engine): Promise<Facts['presence']> {
-  const presence = presenceIn(engine)
+async function presenceOf(engine: Engine & Attended, nowMs: number): Promise<Facts['presence']> {
+  const presence = knownWorkers(engine, { nowMs: () => nowMs })
   if (presence === undefined) return null
   const [beats, seen] = await Promise.all([presence.list(), presence.seen()])
   return { beats, seen }
 }
 
-function predecessorsOf(inspector: Inspector, { after }: JobView): Promise<readonly (JobView | null)[]> {
+function predecessorsOf(lookup: Lookup, { after }: JobView): Promise<readonly (JobView | null)[]> {
   const ids = after?.ids.slice(0, PREDECESSORS_LOOKED_UP_MAX) ?? []
-  return inspector.find(ids)
+  return lookup.find(ids)
 }
 
-async function successorOf(
-  inspector: Inspector,
-  { state }: JobView,
-  history: readonly JobEvent[],
-): Promise<JobView | null> {
+async function successorOf(lookup: Lookup, { state }: JobView, history: readonly JobEvent[]): Promise<JobView | null> {
   const by = state === 'superseded' ? history.findLast(({ name }) => name === 'superseded')?.detail?.by : null
-  return typeof by === 'string' ? ((await inspector.find([by]))[0] ?? null) : null
+  return typeof by === 'string' ? ((await lookup.find([by]))[0] ?? null) : null
 }
 
-async function peersOf(inspector: Inspector, type: string): Promise<Facts['peers']> {
+/** A log lists by state only what runs. */
+async function peersOf(engine: Engine, lookup: Lookup, type: string): Promise<Facts['peers']> {
   const look = async (state: 'queued' | 'in_progress' | 'completed'): Promise<Peers> => {
-    const jobs = await inspector.list({ type, state, limit: LOOKED_AT_MAX })
+    const jobs = await lookup.list({ type, state, limit: LOOKED_AT_MAX })
     return { jobs, isAll: jobs.length < LOOKED_AT_MAX }
   }
+  if (engine.inspector === undefined)
+    return { queued: NO_PEERS, inProgress: await look('in_progress'), completed: NO_PEERS }
   const [queued, inProgress, completed] = await Promise.all([look('queued'), look('in_progress'), look('completed')])
   return { queued, inProgress, completed }
 }

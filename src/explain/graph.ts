@@ -1,5 +1,5 @@
-import { inspectorOf } from '../engine/capability-checks.ts'
-import type { Engine, Inspector } from '../engine/engine.ts'
+import { lookupOf } from '../engine/capability-checks.ts'
+import type { Engine, Lookup } from '../engine/engine.ts'
 import { UnknownJobError } from '../errors.ts'
 import type { JobView } from '../job/job.ts'
 
@@ -22,20 +22,20 @@ export const GRAPH_NODES_MAX = 200
  * for (const { id, state, after } of await graphOf(mill, receipt.id)) console.log(id, state, after)
  */
 export async function graphOf({ engine }: { readonly engine: Engine }, id: string): Promise<readonly GraphNode[]> {
-  const inspector = inspectorOf(engine)
-  const [job = null] = await inspector.find([id])
+  const lookup = lookupOf(engine)
+  const [job = null] = await lookup.find([id])
   if (job === null) throw new UnknownJobError(id)
-  return nodesBefore(inspector, job)
+  return nodesBefore(lookup, job)
 }
 
-async function nodesBefore(inspector: Inspector, job: JobView): Promise<readonly GraphNode[]> {
+async function nodesBefore(lookup: Lookup, job: JobView): Promise<readonly GraphNode[]> {
   const nodes: GraphNode[] = []
   const met = new Set([job.id])
   let next = job.after?.ids ?? []
   while (next.length > 0 && nodes.length < GRAPH_NODES_MAX) {
     const ids = [...new Set(next)].filter((id) => !met.has(id)).slice(0, GRAPH_NODES_MAX - nodes.length)
     for (const id of ids) met.add(id)
-    const found = (await inspector.find(ids)).filter((view) => view !== null)
+    const found = (await lookup.find(ids)).filter((view) => view !== null)
     nodes.push(...found.map(toNode))
     next = found.flatMap(({ after }) => after?.ids ?? [])
   }

@@ -24,6 +24,10 @@ const REASONS: readonly (readonly [Reason, string])[] = [
     'It was superseded by a newer version of its latest key: x (removed).',
   ],
   [
+    { kind: 'superseded', atMs: NOW - 120_000, by: null, isReplay: true },
+    'It became a dead letter at 2025-12-31T23:58:00.000Z (2m ago) and was replayed: the job goes on as a later record.',
+  ],
+  [
     { kind: 'running', worker: null, sinceMs: null, attempt: 1, attempts: 3, leaseUntilMs: null },
     'It runs on a worker, attempt 1 of 3.',
   ],

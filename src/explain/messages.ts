@@ -75,6 +75,7 @@ function endText(reason: Of<'completed' | 'dead' | 'cancelled' | 'discarded' | '
       return `It was ${reason.kind}${at}${by}${reason.reason === null ? '' : `, ${quoted(reason.reason)}`}.`
     }
     case 'superseded':
+      if (reason.isReplay) return `It became a dead letter${at} and was replayed: the job goes on as a later record.`
       return `It was superseded${at} by a newer version of its latest key${reason.by === null ? '' : `: ${name(reason.by)}`}.`
     default:
       reason satisfies never

@@ -62,10 +62,11 @@ function delayed(facts: Facts): Reason | null {
   return job.runAtMs <= nowMs ? null : { kind: 'delayed', untilMs: job.runAtMs, putOff: putOffBy(facts) }
 }
 
-/** The last event says why. */
+/** The last event says why; a log has none, and delays nothing but retries. */
 function putOffBy({ job, history }: Facts): PutOff {
   const last = history.at(-1)
-  if (last?.name === 'retried') return { by: 'retry', attempt: job.attempt, attempts: job.attempts, error: job.error }
+  const isRetried = last === undefined ? job.attempt > 0 : last.name === 'retried'
+  if (isRetried) return { by: 'retry', attempt: job.attempt, attempts: job.attempts, error: job.error }
   const reason = last?.detail?.reason
   return last?.name === 'released' && typeof reason === 'string' ? { by: 'release', reason } : { by: 'enqueue' }
 }

@@ -1,7 +1,9 @@
 import type { z } from 'zod'
 import type { Mill } from '../client/mill.ts'
 import type { Desk } from '../desk/desk.ts'
+import { CANNOT_PAUSE, lookupIn } from '../engine/capability-checks.ts'
 import type { DeadLetters } from '../engine/dead-letters.ts'
+import { pausesIn } from '../engine/pauses.ts'
 import { knownWorkers } from '../engine/presence.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import type { Redaction } from '../job/redaction.ts'
@@ -85,7 +87,11 @@ export interface FacetOf {
 
 /** What routes may need. */
 export const FACETS: Readonly<Record<Facet, FacetOf>> = {
-  inspection: { isThere: ({ mill }) => mill.engine.inspector !== undefined, limit: 'cannot look up single jobs' },
+  inspection: { isThere: ({ mill }) => lookupIn(mill.engine) !== undefined, limit: 'cannot look up single jobs' },
+  listingByState: {
+    isThere: ({ mill }) => mill.engine.inspector !== undefined,
+    limit: 'cannot list jobs by every state',
+  },
   cancellation: { isThere: ({ mill }) => mill.engine.controls !== undefined, limit: 'cannot cancel a job' },
   deadLetters: { isThere: ({ desk }) => desk !== null, limit: 'keeps no dead letters' },
   schedules: { isThere: ({ mill }) => mill.engine.records !== undefined, limit: 'keeps no schedules' },
@@ -93,7 +99,7 @@ export const FACETS: Readonly<Record<Facet, FacetOf>> = {
     isThere: ({ mill: { engine }, clock }) => knownWorkers(engine, clock) !== undefined,
     limit: 'does not know which workers there are',
   },
-  pausing: { isThere: ({ mill }) => mill.engine.records !== undefined, limit: 'cannot pause a type' },
+  pausing: { isThere: ({ mill }) => pausesIn(mill.engine) !== undefined, limit: CANNOT_PAUSE },
   topics: { isThere: ({ topics }) => topics !== null, limit: 'has no topics' },
 }
 

@@ -1,11 +1,9 @@
-import { presenceIn } from '../engine/presence.ts'
+import { NO_PRESENCE, presenceIn } from '../engine/presence.ts'
 import type { HealthAnswer, HealthEndpoint, HealthSources } from '../observe/health.ts'
 import { ALIVE, pingEngine, readinessOf } from '../observe/readiness.ts'
 import type { AdminContext } from './context.ts'
 
 export type Probes = Readonly<Record<string, () => Promise<Response>>>
-
-const NO_PRESENCE = { list: async () => [], seen: async () => [] }
 
 /** Health and metrics by path. No probe takes much longer than a second, whatever hangs behind it. */
 export function probesOf(admin: AdminContext, endpoints: Readonly<Record<string, HealthEndpoint>>): Probes {

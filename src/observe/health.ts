@@ -1,7 +1,8 @@
 import type { Counts, Engine, Inspector } from '../engine/engine.ts'
+import { pausesIn } from '../engine/pauses.ts'
 import {
-  type Beat,
   knownWorkers,
+  NO_PRESENCE,
   type Presence,
   type RememberingPresence,
   type WorkersRead,
@@ -14,6 +15,7 @@ import { formatDuration } from '../time/duration.ts'
 import { within } from '../time/wait.ts'
 import type { ObservedTopics } from './lag.ts'
 import { ANSWER_MS, type Found } from './observed-mill.ts'
+import { unclaimedOf } from './unclaimed.ts'
 
 export interface HealthOptions {
   /** Which workers run. */
@@ -22,6 +24,8 @@ export interface HealthOptions {
   readonly minWorkers?: number
   /** This many dead letters are unhealthy, fewer are degraded; default: 100. */
   readonly deadLetterThreshold?: number
+  /** Which types are paused: their jobs wait for no worker. Default: none. */
+  readonly paused?: () => Promise<readonly string[]>
   readonly clock?: Clock
 }
 
@@ -29,6 +33,7 @@ const HEALTH_NAMES: OptionNames<HealthOptions> = {
   presence: true,
   minWorkers: true,
   deadLetterThreshold: true,
+  paused: true,
   clock: true,
 }
 
@@ -39,10 +44,12 @@ const HEALTH_NAMES: OptionNames<HealthOptions> = {
 export function workersOf(
   engine: WorkersRead,
   clock: Clock = systemClock,
-): Pick<HealthOptions, 'presence' | 'minWorkers'> {
+): Pick<HealthOptions, 'presence' | 'minWorkers' | 'paused'> {
   const presence = knownWorkers(engine, clock)
   // An engine that does not know its workers cannot miss one.
-  return presence === undefined ? { presence: { list: async () => [] }, minWorkers: 0 } : { presence }
+  if (presence === undefined) return { presence: NO_PRESENCE, minWorkers: 0 }
+  const pauses = pausesIn(engine)
+  return { presence, ...(pauses && { paused: async () => (await pauses.list()).map(({ type }) => type) }) }
 }
 
 /** The parts of an engine that the checks read. */
@@ -60,7 +67,7 @@ export async function checkHealth(
   options: HealthOptions,
 ): Promise<Health> {
   refuseUnknown(options, HEALTH_NAMES, 'checkHealth')
-  const { presence, clock = systemClock } = options
+  const { presence, paused, clock = systemClock } = options
   const { minWorkers = MIN_WORKERS_DEFAULT, deadLetterThreshold = DEAD_LETTERS_DEFAULT } = options
   checkWhole('minWorkers', minWorkers, 0)
   checkWhole('deadLetterThreshold', deadLetterThreshold, 1)
@@ -92,7 +99,7 @@ export async function checkHealth(
         const waitingMs = oldest === null ? null : Math.max(0, clock.nowMs() - oldest.runAtMs)
         // Without an inspector waiting times are unknown, so jobs without a worker for their type are reported instead.
         const isJudged = inspector === undefined && minWorkers > 0
-        const unclaimed = isJudged ? unclaimedOf(byType, await beats.catch(() => null)) : {}
+        const unclaimed = isJudged ? await unclaimedOf(byType, beats, paused) : {}
         return queuesHealth(Object.keys(byType).length, waitingMs, unclaimed)
       },
       'unhealthy',
@@ -115,14 +122,6 @@ async function ping(engine: Pick<Engine, 'ping'>, clock: Clock): Promise<HealthS
 /** Workers send a beat per type. A stopping worker takes no more jobs. */
 function running(beats: Awaited<ReturnType<Presence['list']>>): number {
   return new Set(beats.filter(({ status }) => status === 'RUNNING').map(({ instance }) => instance)).size
-}
-
-/** Jobs that could start now, by type, where no worker runs the type. */
-function unclaimedOf(counts: Counts, beats: readonly Beat[] | null): Readonly<Record<string, number>> {
-  if (beats === null) return {}
-  const worked = new Set(beats.filter(({ status }) => status === 'RUNNING').map(({ type }) => type))
-  const waiting = Object.entries(counts).filter(([type, { ready }]) => ready > 0 && !worked.has(type))
-  return Object.fromEntries(waiting.map(([type, { ready }]) => [type, ready]))
 }
 
 function dead(counts: Counts): number {

@@ -1,5 +1,6 @@
 import { addCounts } from '../engine/counts.ts'
 import type { Counts, Inspector, TypeCounts } from '../engine/engine.ts'
+import type { PauseStore } from '../engine/pauses.ts'
 import type { RememberingPresence, WorkersRead } from '../engine/presence.ts'
 import type { Records } from '../engine/records.ts'
 import { joinEvents } from '../events.ts'
@@ -104,11 +105,22 @@ function joinPresences(presences: readonly RememberingPresence[]): RememberingPr
   if (only !== undefined && presences.length === 1) return only
   const all = async (read: (presence: RememberingPresence) => Promise<unknown>): Promise<void> =>
     void (await Promise.all(presences.map(read)))
+  const [kept, ...others] = presences.flatMap(({ pauses }) => pauses ?? [])
   return {
     list: async () => (await Promise.all(presences.map((presence) => presence.list()))).flat(),
     seen: async () => (await Promise.all(presences.map((presence) => presence.seen()))).flat(),
     beat: (beats, ttlMs) => all((presence) => presence.beat(beats, ttlMs)),
     gone: (instance, types) => all((presence) => presence.gone(instance, types)),
+    ...(kept !== undefined && { pauses: joinPauses(kept, others) }),
+  }
+}
+
+/** As with records: all are listed, and the first would be changed. */
+function joinPauses(first: PauseStore, others: readonly PauseStore[]): PauseStore {
+  return {
+    list: async () => (await Promise.all([first, ...others].map((pauses) => pauses.list()))).flat(),
+    pause: (type, by) => first.pause(type, by),
+    resume: (type) => first.resume(type),
   }
 }
 

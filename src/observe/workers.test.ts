@@ -117,3 +117,50 @@ test('a worker is one line, whatever the number of its types, and a foreign one 
   )
   assert.deepEqual(views[1]?.types[0]?.jobs, jobs)
 })
+
+test('a worker whose type is paused is not stuck, however far behind it is, and has five minutes from the resume on', async () => {
+  const conditionOf = async (pausedUntilMs: number): Promise<readonly string[]> => {
+    const beat = beatOf({ ...quietSince, lag: 900 })
+    const work = {
+      host: 'h',
+      pid: 1,
+      startedAtMs: NOW - 60 * MINUTE,
+      concurrency: 2,
+      running: 0,
+      jobs: [],
+      pausedUntilMs,
+    }
+    return look({ beats: [{ ...beat, work }] }).conditions()
+  }
+  assert.deepEqual(await conditionOf(NOW - 1_000), ['idle'], 'paused at its last beat')
+  assert.deepEqual(await conditionOf(NOW - 4 * MINUTE), ['idle'], 'resumed a while ago')
+  assert.deepEqual(await conditionOf(NOW - 6 * MINUTE), ['stuck'])
+})
+
+test('members that the store knows are workers too: one with heartbeats once, with what it holds', async () => {
+  const holds = [
+    { type: 'mail', partition: 0, lag: 3 },
+    { type: 'sms', partition: 1, lag: 4 },
+  ]
+  const members = async () => [
+    { id: 'w', types: ['mail'], host: '10.0.0.1', holds },
+    { id: 'spring-1', types: ['mail', 'sms'], host: '10.0.0.2', holds: [] },
+  ]
+  const presence = { list: async () => [beatOf(recent)], seen: async () => [] }
+  const views = await listWorkers({ presence, members, counts: async () => ({}) }, NOW)
+  assert.deepEqual(
+    views.map(({ id, condition, host, types }) => [id, condition, host, types.map((one) => [one.type, one.holds])]),
+    [
+      [
+        'spring-1',
+        'running',
+        '10.0.0.2',
+        [
+          ['mail', []],
+          ['sms', []],
+        ],
+      ],
+      ['w', 'idle', 'h', [['mail', [{ partition: 0, lag: 3 }]]]],
+    ],
+  )
+})

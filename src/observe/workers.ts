@@ -1,16 +1,22 @@
 /** Every worker that is running or should be, what it runs, and its condition. */
 
-import type { Counts } from '../engine/engine.ts'
-import type { Pauses } from '../engine/pauses.ts'
+import { presenceOf } from '../engine/capability-checks.ts'
+import type { Counts, Engine, HeldPart, KnownWorker } from '../engine/engine.ts'
+import { type PauseStore, pausesIn } from '../engine/pauses.ts'
 import {
+  type Attended,
   type AtWork,
   type Beat,
+  beatsOf,
   type JobAtWork,
+  NO_PRESENCE,
+  presenceIn,
   type RememberingPresence,
   type Seen,
   seenOf,
 } from '../engine/presence.ts'
 import type { Severity } from '../events.ts'
+import { omitUndefined } from '../job/known-options.ts'
 
 export const MISSING_MS = 60_000
 export const QUIET_MS = 300_000
@@ -49,6 +55,8 @@ export interface WorkedTypeView {
   readonly running: number
   /** The longest-running jobs, 20 at most. */
   readonly jobs: readonly JobAtWork[]
+  /** Where the store gives each worker parts of a type, those that it has. */
+  readonly holds?: readonly Pick<HeldPart, 'partition' | 'lag'>[]
 }
 
 export interface WorkerView {
@@ -85,18 +93,47 @@ export interface WorkerSources {
   readonly presence: Pick<RememberingPresence, 'list' | 'seen'>
   /** Read only when a worker has been quiet for long: waiting jobs tell stuck from idle. */
   readonly counts: () => Promise<Counts>
-  readonly pauses?: Pick<Pauses, 'list'>
+  readonly pauses?: Pick<PauseStore, 'list'>
+  /** Those that the store knows by itself. One whose heartbeats are known too is one worker. */
+  readonly members?: () => Promise<readonly KnownWorker[]>
+}
+
+/** Of all processes that work on the engine, as far as it or the presence beside it knows them. */
+export async function workersAt(engine: Engine & Attended, nowMs: number): Promise<readonly WorkerView[]> {
+  const members = engine.workers === undefined ? undefined : async () => (await engine.workers?.()) ?? []
+  const presence = members === undefined ? presenceOf(engine) : (presenceIn(engine) ?? NO_PRESENCE)
+  const more = omitUndefined({ pauses: pausesIn(engine), members })
+  return listWorkers({ presence, counts: () => engine.counts(), ...more }, nowMs)
 }
 
 /** Sorted by id. */
 export async function listWorkers(sources: WorkerSources, nowMs: number): Promise<readonly WorkerView[]> {
-  const present = await presentWorkers(sources.presence)
+  const [beating, members] = await Promise.all([presentWorkers(sources.presence), sources.members?.() ?? []])
+  const heard = new Set(beating.map(({ instance }) => instance))
+  const silent = members.filter(({ id }) => !heard.has(id)).flatMap((member) => memberWorkers(member, nowMs))
+  const present = [...beating, ...silent]
+  const known = new Map(members.map((member) => [member.id, member]))
   const isQuietly = (one: PresentWorker): boolean => one.beat?.status === 'RUNNING' && isQuiet(one, nowMs)
   const lags = present.some(isQuietly) ? await waitingByType(sources) : new Map<string, number>()
   const byInstance = Map.groupBy(present, ({ instance }) => instance)
   return [...byInstance]
-    .map(([id, ofTypes]) => viewOf(id, ofTypes, lags, nowMs))
+    .map(([id, ofTypes]) => withHolds(viewOf(id, ofTypes, lags, nowMs), known.get(id)))
     .sort((one, other) => (one.id < other.id ? -1 : 1))
+}
+
+function memberWorkers(member: KnownWorker, nowMs: number): readonly PresentWorker[] {
+  return beatsOf([member], nowMs).map((beat) => ({
+    ...{ worker: beat.type, instance: member.id, seenAtMs: nowMs, beat, knownSinceMs: nowMs },
+  }))
+}
+
+function withHolds(view: WorkerView, member: KnownWorker | undefined): WorkerView {
+  const { host, holds } = member ?? {}
+  if (holds === undefined) return view
+  const partsOf = (type: string) =>
+    holds.filter((held) => held.type === type).map(({ partition, lag }) => ({ partition, lag }))
+  const types = view.types.map((one) => ({ ...one, holds: partsOf(one.type) }))
+  return { ...view, host: view.host ?? host ?? null, types }
 }
 
 export async function presentWorkers(presence: WorkerSources['presence']): Promise<readonly PresentWorker[]> {
@@ -115,8 +152,10 @@ export function isMissing({ seenAtMs }: PresentWorker, nowMs: number): boolean {
   return nowMs - seenAtMs > MISSING_MS
 }
 
+/** A paused type starts nothing, so its workers are not expected to end anything. */
 export function isQuiet({ beat, knownSinceMs }: PresentWorker, nowMs: number): boolean {
-  return nowMs - (beat?.lastJobAtMs ?? knownSinceMs) > QUIET_MS
+  const activeMs = beat?.lastJobAtMs ?? knownSinceMs
+  return nowMs - Math.max(activeMs, beat?.work?.pausedUntilMs ?? activeMs) > QUIET_MS
 }
 
 export function isStopOverdue({ stoppingSinceMs }: Beat, nowMs: number): boolean {

@@ -43,6 +43,7 @@ export class Heartbeat {
   #isTroubled = false
   #isOver = false
   #lags: Readonly<Record<string, number>> = {}
+  readonly #pausedUntilMs = new Map<string, number>()
 
   constructor(parts: HeartbeatParts) {
     this.#parts = parts
@@ -112,6 +113,7 @@ export class Heartbeat {
     // Converts monotonic times to wall-clock times.
     const sinceMonotonicMs = atMs - clock.monotonicMs()
     const running = Map.groupBy(slots.running(), ({ type }) => type)
+    for (const type of slots.paused) this.#pausedUntilMs.set(type, atMs)
     return [...slots.types].map(([type, worked]) => ({
       type,
       ...(name !== null && { name }),
@@ -125,8 +127,13 @@ export class Heartbeat {
     }))
   }
 
-  #workOf({ completed, failed }: WorkedType, active: readonly ActiveJob[], sinceMonotonicMs: number): AtWork {
+  #workOf(
+    { definition, completed, failed }: WorkedType,
+    active: readonly ActiveJob[],
+    sinceMonotonicMs: number,
+  ): AtWork {
     const { slots, ageingMs } = this.#parts
+    const pausedUntilMs = this.#pausedUntilMs.get(definition.type)
     return {
       host: hostname(),
       pid: process.pid,
@@ -135,6 +142,7 @@ export class Heartbeat {
       concurrency: slots.concurrency,
       ...(ageingMs !== null && { ageingMs }),
       running: active.length,
+      ...(pausedUntilMs !== undefined && { pausedUntilMs }),
       ended: { completed, failed },
       jobs: active.slice(0, JOBS_SHOWN_MAX).map(({ lease, startedAtMs }) => ({
         id: lease.job.id,

@@ -1,9 +1,9 @@
-import type { Pauses } from '../engine/pauses.ts'
+import type { PauseStore } from '../engine/pauses.ts'
 import type { Clock } from '../time/clock.ts'
 
 interface PauseWatchParts {
   readonly clock: Clock
-  readonly pauses: Pick<Pauses, 'list' | 'onChange'>
+  readonly pauses: Pick<PauseStore, 'list' | 'onChange'>
   onChange(paused: ReadonlySet<string>): void
   onError(error: unknown): void
 }

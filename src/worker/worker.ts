@@ -79,10 +79,12 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
   const { parts, jobs, given, options, types } = starting
   const { engine, events } = parts
   const { id, release } = await idOf(parts, options)
+  const slots = new Slots(options.concurrency, types)
   const consumer = await unlessAborted(stop, () =>
     engine.consume({
       types: jobs.map(subscribed),
       worker: id,
+      isPaused: (type) => slots.isPaused(type),
       signal: stop,
       ...(options.ageingMs !== null && { ageingMs: options.ageingMs }),
     }),
@@ -94,7 +96,6 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
     release()
     return neverStarted(parts, id)
   }
-  const slots = new Slots(options.concurrency, types)
   const runtime = new WorkerRuntime(parts, id, consumer, slots, options)
   const pauses = watchPauses(parts, id, runtime)
   const heartbeat = options.presence ? heartbeatOf(parts, id, slots, options) : null

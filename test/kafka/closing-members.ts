@@ -15,6 +15,7 @@ for (let nth = 0; nth < MEMBERS; nth += 1) {
     client,
     options: parseUrl(`${url}?group=${group}-${nth}&session=60000&heartbeat=100`),
     clock: systemClock,
+    worker: 'w',
     topics: [topic],
     existing: async () => [topic],
     onAssigned: () => {},

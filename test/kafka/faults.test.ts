@@ -21,6 +21,7 @@ test('partitions that are added while running are found and become ours', async 
     client: await loadClient(),
     options: parseUrl(urlOf(server, freshName('group'))),
     clock: systemClock,
+    worker: 'w',
     topics: [topic],
     existing: () => withAdmin(server, (admin) => admin.listTopics()),
     onAssigned: (fresh, membership) => {

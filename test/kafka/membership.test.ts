@@ -197,6 +197,7 @@ test('a topic that the broker does not list yet is looked for again soon, not on
     client: await loadClient(),
     options: parseUrl(`${server.url}?group=${freshName('group')}&session=60000&heartbeat=200`),
     clock: systemClock,
+    worker: 'w',
     topics: [topic],
     existing: async () => {
       looks += 1

@@ -1,14 +1,38 @@
 import assert from 'node:assert/strict'
 import type { Mill } from '../../../src/client/mill.ts'
+import type { MillOptions } from '../../../src/client/options.ts'
 import { presenceOf } from '../../../src/engine/capability-checks.ts'
+import { MemoryPresence } from '../../../src/engine/memory-records.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
 import { deadLetters, need } from '../../needs.ts'
 import { pausing, presence } from '../../operations.ts'
-import { gate } from '../../stage.ts'
+import { gate, type Stage } from '../../stage.ts'
 
 /** Long enough for a worker that did not heed a pause to have started a job. */
 const HEEDED_MS = 1_500
+
+/** Two views of the store, each with a worker. */
+async function holdsBack(stage: Stage, options: MillOptions = {}): Promise<void> {
+  const mills = [await stage.mill(stage.engine, options), await stage.mill(await stage.other(), options)] as const
+  const ran: string[] = []
+  const held = numberedJob(stage, { run: () => ran.push('held') })
+  const free = numberedJob(stage, { run: () => ran.push('free') }, `${stage.type}-free`)
+  for (const mill of mills) await mill.work([held, free])
+  const heeded = Promise.all(mills.map((mill) => mill.events.next('worker.paused')))
+  assert.equal(await mills[0].pause(stage.type, { who: 'ann', reason: 'test' }), true)
+  for (const { types } of await stage.within(SOON_MS, heeded, 'both workers’ heed')) {
+    assert.deepEqual(types, [stage.type])
+  }
+  for (const mill of mills) await mill.enqueueMany(held, [{ n: 1 }, { n: 2 }])
+  await mills[0].enqueue(free, { n: 1 })
+  await stage.until(SOON_MS, () => ran.includes('free'), 'the run of the other type')
+  await stage.harness.advance(HEEDED_MS)
+  assert.deepEqual(ran, ['free'])
+  await stage.expectCounts({ ready: 4 })
+  assert.equal(await mills[1].resume(stage.type), true)
+  await stage.until(SOON_MS, () => ran.length === 5, 'the runs after the resume')
+}
 
 export const operating: CaseFile = {
   level: 'client',
@@ -18,26 +42,12 @@ export const operating: CaseFile = {
       name: 'a paused type starts in no worker, others go on, and it goes on when it is resumed',
       guarantees: ['I12'],
       ...need(pausing),
-      async run(stage) {
-        const mills = [await stage.mill(), await stage.mill(await stage.other())] as const
-        const ran: string[] = []
-        const held = numberedJob(stage, { run: () => ran.push('held') })
-        const free = numberedJob(stage, { run: () => ran.push('free') }, `${stage.type}-free`)
-        for (const mill of mills) await mill.work([held, free])
-        const heeded = Promise.all(mills.map((mill) => mill.events.next('worker.paused')))
-        assert.equal(await mills[0].pause(stage.type, { who: 'ann', reason: 'test' }), true)
-        for (const { types } of await stage.within(SOON_MS, heeded, 'both workers’ heed')) {
-          assert.deepEqual(types, [stage.type])
-        }
-        for (const mill of mills) await mill.enqueueMany(held, [{ n: 1 }, { n: 2 }])
-        await mills[0].enqueue(free, { n: 1 })
-        await stage.until(SOON_MS, () => ran.includes('free'), 'the run of the other type')
-        await stage.harness.advance(HEEDED_MS)
-        assert.deepEqual(ran, ['free'])
-        await stage.expectCounts({ ready: 4 })
-        assert.equal(await mills[1].resume(stage.type), true)
-        await stage.until(SOON_MS, () => ran.length === 5, 'the runs after the resume')
-      },
+      run: (stage) => holdsBack(stage),
+    },
+    {
+      name: 'with a presence beside the engine a paused type starts in no worker either, and goes on',
+      guarantees: ['I12'],
+      run: (stage) => holdsBack(stage, { presence: new MemoryPresence(stage.harness.clock) }),
     },
     {
       name: 'workers that were given one id are told apart, and it is said',

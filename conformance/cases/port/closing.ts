@@ -37,7 +37,7 @@ export const closing: CaseFile = {
         await rival.close()
         const wait = { waitMs: 0, signal: never }
         const act = { who: 'suite', reason: 'test' }
-        const { inspector, controls, deadLetters } = stage.engine
+        const { inspector, lookup, controls, deadLetters } = stage.engine
         const calls: Readonly<Record<string, (() => Promise<unknown> | undefined) | undefined>> = {
           enqueue: () => rival.enqueue([stage.job()]),
           consume: () => rival.consume({ types: 'every', worker: 'suite:1:1' }),
@@ -48,6 +48,8 @@ export const closing: CaseFile = {
           report: () => consumer.report(lease, '1'),
           find: inspector && (() => rival.inspector?.find([id])),
           list: inspector && (() => rival.inspector?.list({ limit: 1 })),
+          look: lookup && (() => rival.lookup?.find([id])),
+          latest: lookup && (() => rival.lookup?.list({ limit: 1 })),
           history: inspector && (() => rival.inspector?.history(id)),
           waitFor: inspector && (() => rival.inspector?.waitFor(id, wait)),
           diagnose: rival.diagnose && (() => rival.diagnose?.()),

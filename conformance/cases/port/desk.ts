@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { openDesk } from '../../../src/desk/desk.ts'
 import type { Actor, DeadLetters } from '../../../src/engine/dead-letters.ts'
 import type { CaseFile } from '../../case.ts'
-import { deadLetters, inspection, keys, need } from '../../needs.ts'
+import { deadLetters, inspection, keys, looking, need } from '../../needs.ts'
 import { complete, dead, type Stage } from '../../stage.ts'
 
 const by: Actor = { who: 'suite', reason: 'test' }
@@ -108,7 +108,7 @@ export const deskActs: CaseFile = {
       // X010 X012 X034
       name: 'a replay counts, and takes an edited payload in place of the stored one',
       guarantees: ['I9'],
-      ...need(deadLetters, inspection),
+      ...need(deadLetters, looking),
       async run(stage) {
         const id = await bury(stage, { payload: '"old"', tenant: { orgId: 'org' } })
         const edit = { payload: '"new"', payloadVersion: 3, replaces: '"old"', note }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
+import { lookupOf } from '../../../src/engine/capability-checks.ts'
 import type { Inspector } from '../../../src/engine/engine.ts'
 import { HISTORY_MAX } from '../../../src/job/job.ts'
 import type { CaseFile } from '../../case.ts'
-import { cancellation, deadLetters, inspection, need } from '../../needs.ts'
+import { cancellation, deadLetters, inspection, looking, need } from '../../needs.ts'
 import { boom, complete, dead, never, release, retry, type Stage } from '../../stage.ts'
 
 const by = { who: 'suite', reason: 'test' }
@@ -39,18 +40,26 @@ export const inspecting: CaseFile = {
       },
     },
     {
-      name: 'jobs are found in the order of their ids; an unknown one is null and has no history',
+      name: 'jobs are found in the order of their ids; an unknown one is null',
       guarantees: ['I1'],
-      ...need(inspection),
+      ...need(looking),
       async run(stage) {
         const id = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
         const [one, other] = [await stage.put(), await stage.put()]
-        const found = await inspectorOf(stage).find([other.id, id, one.id, other.id])
+        const found = await lookupOf(stage.engine).find([other.id, id, one.id, other.id])
         assert.deepEqual(
           found.map((job) => job?.id ?? null),
           [other.id, null, one.id, other.id],
         )
-        assert.deepEqual(await inspectorOf(stage).find([]), [])
+        assert.deepEqual(await lookupOf(stage.engine).find([]), [])
+      },
+    },
+    {
+      name: 'an unknown job has no history, and waiting for it ends at once',
+      guarantees: ['I1'],
+      ...need(inspection),
+      async run(stage) {
+        const id = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
         assert.deepEqual(await inspectorOf(stage).history(id), [])
         assert.equal(
           await stage.promptly(inspectorOf(stage).waitFor(id, { waitMs: 0, signal: never }), 'the answer'),
@@ -61,7 +70,7 @@ export const inspecting: CaseFile = {
     {
       name: 'a waiting job is shown with everything it was enqueued with',
       guarantees: ['I1'],
-      ...need(inspection),
+      ...need(looking),
       async run(stage) {
         const fields = { priority: 2, attempts: 9, payload: '[1]', tenant: { orgId: 'o' }, options: { timeoutMs: 7 } }
         const { id } = await stage.put({ ...fields, payloadVersion: 2 })
@@ -101,7 +110,7 @@ export const inspecting: CaseFile = {
       // B123
       name: 'a dead job shows its error and when it ended',
       guarantees: ['I9'],
-      ...need(inspection),
+      ...need(looking),
       async run(stage) {
         const { id } = await stage.put()
         const consumer = await stage.consume()
@@ -114,7 +123,7 @@ export const inspecting: CaseFile = {
     {
       name: 'jobs are listed newest first, page by page',
       guarantees: ['I1'],
-      ...need(inspection),
+      ...need(looking),
       async run(stage) {
         const jobs = stage.jobs(7)
         await stage.engine.enqueue(jobs)
@@ -122,7 +131,7 @@ export const inspecting: CaseFile = {
         const pages: string[] = []
         for (let page = 0; page < 3; page += 1) {
           const before = pages.at(-1)
-          const views = await inspectorOf(stage).list({ limit: 3, ...(before !== undefined && { before }) })
+          const views = await lookupOf(stage.engine).list({ limit: 3, ...(before !== undefined && { before }) })
           pages.push(...views.map(({ id }) => id))
         }
         assert.deepEqual(pages, newest)
@@ -131,10 +140,10 @@ export const inspecting: CaseFile = {
     {
       name: 'the job that has been due longest is found, and none when none is due',
       guarantees: ['I6'],
-      ...need(inspection),
+      ...need(looking),
       async run(stage) {
-        const oldest = async (): Promise<string | undefined> => (await inspectorOf(stage).oldestDue())?.id
-        assert.equal(await inspectorOf(stage).oldestDue(), null)
+        const oldest = async (): Promise<string | undefined> => (await lookupOf(stage.engine).oldestDue())?.id
+        assert.equal(await lookupOf(stage.engine).oldestDue(), null)
         const first = await stage.put({ priority: 9 })
         await stage.harness.advance(20)
         const second = await stage.put({ type: `${stage.type}-b`, priority: 1 })

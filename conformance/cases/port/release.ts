@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
-import { arrivalOrder, inspection, need, RETRY_MS, retryDelay } from '../../needs.ts'
+import { arrivalOrder, looking, need, RETRY_MS, retryDelay } from '../../needs.ts'
 import { sharing } from '../../partitions.ts'
 import { idsOf, release } from '../../stage.ts'
 
@@ -42,7 +42,7 @@ export const releasing: CaseFile = {
       // B133
       name: 'a released job has no holder and no error',
       guarantees: ['I2'],
-      ...need(inspection),
+      ...need(looking),
       async run(stage) {
         const { id } = await stage.put()
         const consumer = await stage.consume()

@@ -2,7 +2,7 @@ import type { Worker } from '../api/shapes.ts'
 import { useAnswer } from '../api/use-answer.ts'
 import { useFresh } from '../live/context.ts'
 import { Badge } from '../parts/badge.tsx'
-import { counted } from '../parts/format.ts'
+import { counted, whole } from '../parts/format.ts'
 import { JobId } from '../parts/id.tsx'
 import { Card, PageFrame } from '../parts/page.tsx'
 import { Answered, EmptyState } from '../parts/states.tsx'
@@ -79,9 +79,35 @@ function WorkerCard({ worker }: { readonly worker: Worker }) {
           <dt>Types</dt>
           <dd>{types.join(', ')}</dd>
         </div>
+        {worker.host !== null && (
+          <div>
+            <dt>Host</dt>
+            <dd>{worker.host}</dd>
+          </div>
+        )}
       </dl>
+      {worker.holds !== null && <Holds holds={worker.holds} />}
       {worker.runningCount !== null && <Running worker={worker} count={worker.runningCount} />}
     </Card>
+  )
+}
+
+function Holds({ holds }: { readonly holds: NonNullable<Worker['holds']> }) {
+  return (
+    <>
+      <h3 class="small-title">
+        {holds.length === 0 ? 'Holds no partition' : `Holds ${counted(holds.length, 'partition')}`}
+      </h3>
+      {holds.length > 0 && (
+        <ul class="running">
+          {holds.map(({ type, partition, lag }) => (
+            <li key={`${type}/${partition}`}>
+              {type} {partition} <span class="quiet">{whole(lag)} behind</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
   )
 }
 

@@ -5,7 +5,7 @@ import { explainJob } from '../../explain/explain.ts'
 import type { Explanation } from '../../explain/explanation.ts'
 import type { JobEvent, JobView } from '../../job/job.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
-import { formatDuration, formatTime, styleOf } from '../format.ts'
+import { formatDuration, formatTime, styleOf, triesOf } from '../format.ts'
 import { loadJobs } from '../modules.ts'
 import { printable, printTable } from '../terminal.ts'
 
@@ -18,13 +18,14 @@ export function addJob(program: Command, cli: Cli): void {
     .command('job')
     .summary('show one job and its history')
     .description('Show one job: why it is not running or what it does, its properties and its history.')
-    .argument('<id>', 'the id that enqueue printed')
+    .argument('<id>', 'the id that enqueue printed; on Kafka also topic/partition/offset')
     .option('--payload', 'also show the payload, which may hold secrets')
     .addHelpText(
       'after',
       examples([
         ['millrace job 01K5X…', 'its state, times, result or error, and history'],
         ['millrace job 01K5X… --payload', 'with its payload'],
+        ['millrace job bill/3/1042', 'the record at that place, on Kafka'],
         ['millrace job 01K5X… --json | jq .history', 'for a script'],
       ]),
     )
@@ -36,7 +37,8 @@ async function showJob(cli: Cli, id: string, options: JobOptions): Promise<void>
     const view = await mill.job(id)
     if (view === null) throw new UnknownJobError(id)
     const explanation = await explainJob(mill, id, { clock: cli.clock })
-    return { view, history: await mill.history(id), before: await readBefore(mill, view), explanation }
+    const history = (await mill.engine.inspector?.history(view.id)) ?? []
+    return { view, history, before: await readBefore(mill, view), explanation }
   })
   if (options.json) {
     const { payload, ...rest } = view
@@ -64,7 +66,7 @@ function printFacts({ terminal, clock }: Cli, view: JobView, withPayload: boolea
     ['type', view.type],
     ['state', terminal.paint(styleOf(view), view.state)],
     ['priority', String(view.priority)],
-    ['attempt', `${view.attempt} of ${view.attempts}`],
+    ['attempt', triesOf(view).replace('/', ' of ')],
     ['key', view.key],
     ['latest', view.latestKey],
     ['tenant', tenant],

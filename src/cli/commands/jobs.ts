@@ -4,7 +4,7 @@ import type { JobView } from '../../job/job.ts'
 import { JOB_STATES, type JobState } from '../../job/states.ts'
 import { wholeNumber } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
-import { detailOf, formatDuration, styleOf } from '../format.ts'
+import { detailOf, formatDuration, styleOf, triesOf } from '../format.ts'
 import { printable, printTable } from '../terminal.ts'
 
 interface JobsOptions extends SharedOptions {
@@ -28,12 +28,15 @@ export function addJobs(program: Command, cli: Cli): void {
     .option('--before <id>', 'only jobs older than this one, for the next page')
     .addHelpText(
       'after',
-      examples([
+      `${examples([
         ['millrace jobs', `the newest ${LIMIT_DEFAULT}`],
         ['millrace jobs --status dead_letter', 'jobs that failed for good'],
         ['millrace jobs --type greet --limit 5', 'the newest five of one type'],
         ['millrace jobs --json | jq -r .id', 'for a script'],
-      ]),
+      ])}
+
+On Kafka these are the latest records of the group's topics, with what the group has committed of each. A log can be
+listed by --type, and by --status in_progress alone; it does not keep when a record ran, how often, or its result.`,
     )
     .action((_options, command: Command) => listJobs(cli, command.optsWithGlobals<JobsOptions>()))
 }
@@ -73,7 +76,7 @@ function printViews({ terminal, clock }: Cli, views: readonly JobView[]): void {
     printable(view.type),
     terminal.paint(styleOf(view), view.state),
     String(view.priority),
-    `${view.attempt}/${view.attempts}`,
+    triesOf(view),
     formatDuration(nowMs - view.createdAtMs),
     detailOf(view, nowMs),
   ])

@@ -20,10 +20,14 @@ export function addPause(program: Command, cli: Cli): void {
     .option('--who <name>', 'who does it (default: your user name)')
     .addHelpText(
       'after',
-      examples([
+      `${examples([
         ['millrace pause bill --reason "the provider is down"', 'until millrace resume bill'],
         ['millrace explain 01K5X…', 'says whether a job waits for a resume'],
-      ]),
+        ['millrace pause bill --presence redis://…', 'on Kafka, whose workers have the same --presence'],
+      ])}
+
+Kafka keeps no pauses: there they are kept with the heartbeats of the workers. A worker obeys within about a second: it
+fetches nothing more of the topic, so its lag grows. A pause holds for every worker with that --presence, of whatever group.`,
     )
     .action((type: string, _options, command: Command) => pause(cli, type, command.optsWithGlobals<PauseFlags>()))
 }

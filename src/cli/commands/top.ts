@@ -24,12 +24,15 @@ export function addTop(program: Command, cli: Cli): void {
     .option('--times <n>', 'end after this many updates (default: 1 without a terminal)', wholeNumber)
     .addHelpText(
       'after',
-      examples([
+      `${examples([
         ['millrace top', 'live in the terminal; end it with q or Ctrl-C'],
         ['millrace top --interval 5s', 'update less often'],
         ['millrace top | cat', 'one update, as text'],
         ['millrace top --json --times 60', 'a line each second for a minute, for a program'],
-      ]),
+      ])}
+
+On Kafka the figures come from the offsets of the log and of the group: it also shows the lag of each type, and which
+partitions each member of the group has. IN/S is what was written to the log, DONE/S what the group has settled.`,
     )
     .action((_options, command: Command) => top(cli, command.optsWithGlobals<TopOptions>()))
 }

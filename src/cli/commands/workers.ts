@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { WorkerCondition, WorkerView } from '../../observe/workers.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { formatDuration } from '../format.ts'
+import { heldText, lagOf } from '../held.ts'
 import { printable, printTable, type Style } from '../terminal.ts'
 
 export function addWorkers(program: Command, cli: Cli): void {
@@ -18,10 +19,13 @@ export function addWorkers(program: Command, cli: Cli): void {
 
 Conditions:
   working, idle, stopping   normal
-  running                   alive; what it does is not known (members of a Kafka group)
+  running                   alive; what it does is not known (members of a Kafka group without heartbeats)
   stuck                     jobs wait and it has room, but it has handled none for five minutes
   overdue                   it has been stopping for more than two minutes
-  late, missing             its last heartbeat has expired; no heartbeat for a minute`,
+  late, missing             its last heartbeat has expired; no heartbeat for a minute
+
+On Kafka these are the members of the group: where each runs, the partitions that it holds (by type) and how many
+records it is behind there. With --presence their heartbeats are read too, and say what they run.`,
     )
     .action((_options, command: Command) => list(cli, command.optsWithGlobals<SharedOptions>()))
 }
@@ -47,6 +51,7 @@ const STYLES: Readonly<Record<WorkerCondition, Style>> = {
 function printWorkers({ terminal, clock }: Cli, workers: readonly WorkerView[]): void {
   const nowMs = clock.nowMs()
   const ago = (ms: number | null): string => (ms === null ? '-' : formatDuration(Math.max(0, nowMs - ms)))
+  const isShared = workers.some(({ types }) => types.some(({ holds }) => holds !== undefined))
   const columns = [
     { title: 'WORKER' },
     { title: 'CONDITION' },
@@ -54,7 +59,9 @@ function printWorkers({ terminal, clock }: Cli, workers: readonly WorkerView[]):
     { title: 'UP', align: 'right' },
     { title: 'HEARD', align: 'right' },
     { title: 'LAST JOB', align: 'right' },
-    { title: 'TYPES' },
+    ...(isShared
+      ? [{ title: 'HOST' }, { title: 'LAG', align: 'right' } as const, { title: 'HOLDS' }]
+      : [{ title: 'TYPES' }]),
   ] as const
   const rows = workers.map((worker) => [
     printable(worker.id),
@@ -63,7 +70,9 @@ function printWorkers({ terminal, clock }: Cli, workers: readonly WorkerView[]):
     ago(worker.startedAtMs),
     ago(worker.seenAtMs),
     ago(lastJobAtMs(worker)),
-    printable(worker.types.map(({ type }) => type).join(', ')),
+    ...(isShared
+      ? [printable(worker.host ?? '-'), String(lagOf(worker.types)), printable(heldText(worker.types))]
+      : [printable(worker.types.map(({ type }) => type).join(', '))]),
   ])
   printTable(terminal, columns, rows)
   for (const { id, action } of workers) if (action !== null) terminal.print(`${printable(id)} → ${action}`)

@@ -2,6 +2,7 @@
 import type { JobView } from '../../job/job.ts'
 import { toIso } from '../../time/iso.ts'
 import { COUNT_COLUMNS, countCells, detailOf, formatDuration } from '../format.ts'
+import { heldText, lagOf } from '../held.ts'
 import { drawBar, shareOf } from '../screen.ts'
 import { type Column, clip, fits, printable, type Terminal, tableLines } from '../terminal.ts'
 import type { Rates, TopSnapshot, TypeLine } from './snapshot.ts'
@@ -20,10 +21,14 @@ export function renderTop(snapshot: TopSnapshot, canvas: Canvas): readonly strin
   const head = [titleOf(snapshot, canvas), summaryOf(snapshot), '']
   const types = typeLines(snapshot, canvas, rows === null ? null : Math.max(1, Math.floor(rows * TYPES_SHARE)))
   const dead = deadLines(snapshot, canvas)
+  const members = memberLines(snapshot, canvas)
   const end = rows === null ? [] : [paint('dim', 'q or Ctrl-C ends this view; jobs continue.')]
-  const room = rows === null ? null : Math.max(1, rows - head.length - types.length - dead.length - end.length - 3)
+  const room =
+    rows === null
+      ? null
+      : Math.max(1, rows - head.length - types.length - members.length - dead.length - end.length - 3)
   const running = [paint('bold', 'Running'), ...cut(runningLines(snapshot, canvas), room, canvas)]
-  const body = [...head, ...types, '', ...running, '', ...dead]
+  const body = [...head, ...types, '', ...running, '', ...members, ...dead]
   // The hint stays visible on the smallest screen.
   const fitting = rows === null ? body : body.slice(0, rows - end.length)
   return [...fitting, ...end].map((line) => clip(line, canvas.columns))
@@ -49,21 +54,25 @@ function perSecond(rate: number): string {
 }
 
 function typeLines({ types, total }: TopSnapshot, canvas: Canvas, room: number | null): readonly string[] {
+  const lags = types.flatMap(({ lag }) => lag ?? [])
+  const hasLag = lags.length > 0
   const columns: readonly Column[] = [
     { title: 'TYPE' },
     ...COUNT_COLUMNS,
+    ...(hasLag ? [{ title: 'LAG', align: 'right' } as const] : []),
     { title: 'IN/S', align: 'right' },
     { title: 'DONE/S', align: 'right' },
   ]
-  const row = ({ type, counts, rates }: TypeLine): readonly string[] => [
+  const row = ({ type, counts, rates, lag }: TypeLine): readonly string[] => [
     type === '*' ? canvas.paint('bold', 'total') : printable(type),
     ...countCells(counts, canvas.paint),
+    ...(hasLag ? [lag === undefined ? '-' : String(lag)] : []),
     rateCell(rates, 'enqueued'),
     rateCell(rates, 'completed'),
   ]
   // Show the busiest types if not all fit, in the same order, so that rows do not jump.
   const kept = room === null ? types : busiest(types, Math.max(1, room - 2))
-  const rows = [...kept, total].map(row)
+  const rows = [...kept, hasLag ? { ...total, lag: lags.reduce((sum, lag) => sum + lag, 0) } : total].map(row)
   // Half a number would mislead. The rates of all types are in the summary too.
   const shown = [columns, columns.slice(0, -1), columns.slice(0, -2)].find((some) => fits(canvas.columns, some, rows))
   return tableLines(canvas, shown ?? columns.slice(0, -2), rows)
@@ -114,6 +123,18 @@ function deadLines({ dead, total, nowMs }: TopSnapshot, canvas: Canvas): readonl
         `  ${canvas.paint('red', printable(view.type))} ${printable(view.id)} ${formatDuration(nowMs - (view.completedAtMs ?? nowMs))} ago: ${detailOf(view, nowMs)}`,
     )
   return [canvas.paint('bold', `Dead letters: ${total.counts.dead}`), ...lines, '']
+}
+
+/** Who has which parts of the types, and how far each is behind there. */
+function memberLines({ members }: TopSnapshot, canvas: Canvas): readonly string[] {
+  if (members === null) return []
+  const heading = canvas.paint('bold', `Workers: ${members.length}`)
+  const room = canvas.rows === null ? null : Math.max(2, Math.floor(canvas.rows / 5))
+  const lines = members.map(({ id, host, types, holds = [] }) => {
+    const held = types.map((type) => ({ type, holds: holds.filter((one) => one.type === type) }))
+    return `  ${printable(id)} on ${printable(host ?? '?')}: ${printable(heldText(held))}, ${lagOf(held)} behind`
+  })
+  return [heading, ...cut(lines, room, canvas), '']
 }
 
 function cut(lines: readonly string[], room: number | null, { paint }: Canvas): readonly string[] {

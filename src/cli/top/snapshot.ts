@@ -1,6 +1,7 @@
 import type { Mill } from '../../client/mill.ts'
+import { lookupIn } from '../../engine/capability-checks.ts'
 import { NO_JOBS } from '../../engine/counts.ts'
-import type { Counts, TypeCounts } from '../../engine/engine.ts'
+import type { Counts, KnownWorker, TypeCounts } from '../../engine/engine.ts'
 import { redactUrl } from '../../job/error-record.ts'
 import type { JobView } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
@@ -18,6 +19,8 @@ export interface TypeLine {
   readonly counts: TypeCounts
   /** Null at the first look. */
   readonly rates: Rates | null
+  /** Where the store tells how far its workers are behind. */
+  readonly lag?: number
 }
 
 export interface TopSnapshot {
@@ -29,6 +32,8 @@ export interface TopSnapshot {
   /** The waiting job that has been due longest. */
   readonly oldest: JobView | null
   readonly dead: readonly JobView[]
+  /** Where the store gives each worker parts of a type: who has what. Null elsewhere. */
+  readonly members: readonly KnownWorker[] | null
 }
 
 const SHOWN_MAX = 20
@@ -49,12 +54,15 @@ export class TopWatch {
   async look(): Promise<TopSnapshot> {
     const mill = this.#mill
     const atMs = this.#clock.monotonicMs()
-    const [counts, running, oldest, letters] = await Promise.all([
+    const [counts, running, oldest, letters, members] = await Promise.all([
       mill.counts(),
       mill.jobs({ state: 'in_progress', limit: SHOWN_MAX }),
-      mill.engine.inspector?.oldestDue() ?? null,
+      lookupIn(mill.engine)?.oldestDue() ?? null,
       mill.engine.deadLetters?.list({ limit: SHOWN_MAX }) ?? [],
+      mill.engine.workers?.() ?? null,
     ])
+    const lags: Readonly<Record<string, number>> = Object.assign({}, ...(members ?? []).map(({ lags: told }) => told))
+    const lagOf = (type: string) => (lags[type] === undefined ? {} : { lag: lags[type] })
     const before = this.#before
     this.#before = { counts, atMs }
     const seconds = before === null ? 0 : (atMs - before.atMs) / 1_000
@@ -66,11 +74,17 @@ export class TopWatch {
       nowMs: this.#clock.nowMs(),
       types: Object.entries(counts)
         .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([type, now]) => ({ type, counts: now, rates: rates(now, before?.counts[type] ?? NO_JOBS) })),
+        .map(([type, now]) => ({
+          type,
+          counts: now,
+          rates: rates(now, before?.counts[type] ?? NO_JOBS),
+          ...lagOf(type),
+        })),
       total: { type: '*', counts: total, rates: rates(total, totalOf(before?.counts ?? {})) },
       running,
       oldest,
       dead: letters.map(({ job }) => job),
+      members,
     }
   }
 }

@@ -15,6 +15,9 @@ export interface AssignmentParts {
   readonly options: KafkaOptions
   readonly clock: Clock
   readonly topics: readonly string[]
+  readonly worker: string
+  /** Nothing of a paused topic is fetched. */
+  isPaused(topic: string): boolean
   existing(onError: (error: unknown) => void): Promise<readonly string[]>
   /** Something may be claimable that was not. */
   onReady(): void
@@ -45,7 +48,7 @@ export class Assignment {
       if (!this.#isClosed) parts.onError(error)
     }
     this.#member = new GroupMember({
-      ...{ client, options, clock, topics: parts.topics, onError },
+      ...{ client, options, clock, topics: parts.topics, worker: parts.worker, onError },
       existing: () => parts.existing(onError),
       onAssigned: (fresh, membership) => this.#assigned(fresh, membership),
       onRevoking: (partitions, membership) => {
@@ -67,6 +70,7 @@ export class Assignment {
         this.#member.look()
       },
       ownedPartitions: () => this.#ownedPartitions.values(),
+      isPaused: parts.isPaused,
       onRecords: () => parts.onReady(),
       onPassed: (owned) => this.commits.mark(owned),
       onRecreated: (owned) => this.#recreated(owned),
@@ -121,9 +125,9 @@ export class Assignment {
 
   /** Resolves when all that is in the log now has been read, as far as there is room for it, or after five seconds. */
   async caughtUp(): Promise<void> {
-    const { clock, admin, options } = this.#parts
+    const { clock, admin, options, isPaused } = this.#parts
     const untilMs = clock.monotonicMs() + LOOK_MS
-    const hungry = [...this.#ownedPartitions.values()].filter(({ wantsMore }) => wantsMore)
+    const hungry = [...this.#ownedPartitions.values()].filter(({ wantsMore, topic }) => wantsMore && !isPaused(topic))
     if (hungry.length === 0) return
     const ends = await offsetsOf(admin, hungry, -1n, options.isolation)
     this.#reader.pump()

@@ -59,6 +59,8 @@ export class KafkaConsumer implements Consumer {
     this.#assignment = new Assignment({
       ...{ client, admin, options, clock, existing, onError: this.#reportError },
       topics: [...this.#types.keys()],
+      worker: subscription.worker,
+      isPaused: (topic) => subscription.isPaused?.(topic.slice(options.prefix.length)) ?? false,
       onReady: () => this.#wakeups.wake(),
       onLost: (owned) => this.#lose(owned),
     })
@@ -86,7 +88,7 @@ export class KafkaConsumer implements Consumer {
       if (!isOver()) leases = await this.#stored(this.#take(request))
     }
     while (leases.length === 0 && !isOver() && this.#parts.clock.monotonicMs() < untilMs) {
-      await this.#sleep(this.#parts.clock.nowMs() + untilMs - this.#parts.clock.monotonicMs(), stops)
+      await this.#sleep(request, this.#parts.clock.nowMs() + untilMs - this.#parts.clock.monotonicMs(), stops)
       if (!isOver()) leases = await this.#stored(this.#take(request))
     }
     return leases
@@ -150,9 +152,11 @@ export class KafkaConsumer implements Consumer {
   }
 
   /** Until something may be claimable, or the time is over. */
-  #sleep(untilMs: number, stops: readonly AbortSignal[]): Promise<void> {
+  #sleep({ perType }: ClaimRequest, untilMs: number, stops: readonly AbortSignal[]): Promise<void> {
     let nextMs = Math.min(untilMs, this.#leases.nextExpiryMs)
-    for (const { queues } of this.#assignment.ownedPartitions) nextMs = Math.min(nextMs, queues.nextDueMs)
+    // What is due of a type that is left out would wake it again and again.
+    for (const { topic, queues } of this.#assignment.ownedPartitions)
+      if (perType?.[this.#types.get(topic)?.type ?? ''] !== 0) nextMs = Math.min(nextMs, queues.nextDueMs)
     return this.#wakeups.sleepUntil(nextMs, stops)
   }
 

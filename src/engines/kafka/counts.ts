@@ -2,15 +2,12 @@ import type { Counts, TypeCounts } from '../../engine/engine.ts'
 import type { TopicLag } from '../../engine/open.ts'
 import { decodeProgress } from './commit-metadata.ts'
 import type { Admin } from './driver.ts'
+import { type GroupPlace, type GroupPlaceParts, phaseOf, placesOf, unsettledIn } from './group-places.ts'
 import { countOf } from './offset-ranges.ts'
 import { type Committed, committedOf, isFor, offsetsOf, topicIdsOf } from './offsets.ts'
-import type { KafkaOptions } from './options.ts'
-import { nameOf, type PartitionName } from './record.ts'
-import { findJobTopics } from './topics.ts'
+import { nameOf } from './record.ts'
 
-export interface CountParts extends Pick<KafkaOptions, 'group' | 'prefix' | 'desk' | 'isolation' | 'from'> {
-  /** Topics that this process has used. */
-  readonly topics: Iterable<string>
+export interface CountParts extends GroupPlaceParts {
   readonly nowMs: number
   /** By topic of jobs: how many of the group's have died in all, and how many of those are dead letters still. */
   tally(topics: readonly string[]): Promise<ReadonlyMap<string, { readonly died: number; readonly dead: number }>>
@@ -22,56 +19,34 @@ export interface CountParts extends Pick<KafkaOptions, 'group' | 'prefix' | 'des
  */
 export async function countJobs(admin: Admin, parts: CountParts): Promise<Counts> {
   const { prefix, nowMs } = parts
-  const { committed, jobs } = await findJobTopics(admin, parts, parts.topics)
+  const { jobs, places } = await placesOf(admin, parts)
   if (jobs.length === 0) return {}
-  const { topics: found } = await admin.metadata({ topics: [...jobs], forceUpdate: true })
-  const partitionsOf = (topic: string): readonly PartitionName[] =>
-    Array.from({ length: found.get(topic)?.partitionsCount ?? 0 }, (_, partition) => ({ topic, partition }))
-  const all = jobs.flatMap(partitionsOf)
-  const [starts, ends, letters] = await Promise.all([
-    offsetsOf(admin, all, -2n),
-    offsetsOf(admin, all, -1n, parts.isolation),
-    parts.tally(jobs),
-  ])
+  const letters = await parts.tally(jobs)
   const counts: Record<string, TypeCounts> = {}
   for (const topic of jobs) {
     const { died, dead } = letters.get(topic) ?? { died: 0, dead: 0 }
     const total = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead }
-    for (const place of partitionsOf(topic)) {
-      const span = { start: starts.get(nameOf(place)) ?? 0n, end: ends.get(nameOf(place)) ?? 0n }
-      const known = committed.get(nameOf(place))
-      const isKnown = known !== undefined && isFor(known, found.get(topic)?.id)
-      // With from=latest, a group that has committed nothing does not read the records that are already there.
-      const first = known === undefined && parts.from === 'latest' ? span.end : span.start
-      addPartition(total, { ...span, ...(isKnown ? known : { offset: first, metadata: null }), nowMs })
-    }
+    for (const place of places) if (place.topic === topic) addPlace(total, place, nowMs)
     counts[topic.slice(prefix.length)] = { ...total, completed: Math.max(0, total.completed - died) }
   }
   return counts
 }
 
-function addPartition(
+function addPlace(
   total: { ready: number; delayed: number; inProgress: number; completed: number },
-  place: {
-    readonly start: bigint
-    readonly end: bigint
-    readonly offset: bigint
-    readonly metadata: string | null
-    readonly nowMs: number
-  },
+  place: GroupPlace,
+  nowMs: number,
 ): void {
-  const { finished, retryStates } = decodeProgress(Number(place.offset), place.metadata)
-  const finishedAbove = countOf(finished)
   let [delayed, inProgress] = [0, 0]
-  for (const [, { starts, dueMs }] of retryStates) {
-    if (dueMs > place.nowMs) delayed += 1
-    else if (dueMs === 0 && starts > 0) inProgress += 1
+  for (const retryState of place.retryStates.values()) {
+    const phase = phaseOf(retryState, nowMs)
+    if (phase === 'delayed') delayed += 1
+    else if (phase === 'started') inProgress += 1
   }
-  const open = Math.max(0, Number(place.end - place.offset) - finishedAbove)
   total.delayed += delayed
   total.inProgress += inProgress
-  total.ready += Math.max(0, open - delayed - inProgress)
-  total.completed += Math.max(0, Number(place.offset - place.start)) + finishedAbove
+  total.ready += Math.max(0, unsettledIn(place) - delayed - inProgress)
+  total.completed += Math.max(0, place.position - place.start) + countOf(place.finished)
 }
 
 /** Lag: the end of each partition less what the group has committed, by topic. */

@@ -21,9 +21,9 @@ export async function loadClient(): Promise<Client> {
 }
 
 /** Shared by all parts. How often each repeats by itself is its own matter. */
-export function clientOptions({ brokers, answerMs, security }: KafkaOptions) {
+export function clientOptions({ brokers, answerMs, security }: KafkaOptions, clientId = 'millrace') {
   return {
-    clientId: 'millrace',
+    clientId,
     bootstrapBrokers: [...brokers],
     connectTimeout: answerMs,
     requestTimeout: answerMs,

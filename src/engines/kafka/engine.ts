@@ -8,6 +8,7 @@ import type {
   Engine,
   Finding,
   KnownWorker,
+  Lookup,
   Receipt,
   Subscription,
   Transaction,
@@ -18,12 +19,14 @@ import type { NewJob } from '../../job/job.ts'
 import { throwIfMetadataTooSmall } from './commits.ts'
 import { type Connection, connect, disconnect } from './connection.ts'
 import { KafkaConsumer } from './consumer.ts'
-import { countJobs, lagsOf } from './counts.ts'
+import { countJobs } from './counts.ts'
 import { GroupLetters } from './dead-letters/letter-index.ts'
 import { LetterWriter } from './dead-letters/letter-writer.ts'
 import { KafkaDeadLetters } from './dead-letters.ts'
 import { within } from './faults.ts'
 import { isTopic, toRecord } from './job-record.ts'
+import { KafkaLookup } from './lookup.ts'
+import { workersOf } from './members.ts'
 import type { KafkaOptions } from './options.ts'
 import { dlqTopicOf } from './record.ts'
 import { findJobTopics, writeToTopics } from './topics.ts'
@@ -55,6 +58,7 @@ interface Connected extends Connection {
   readonly deadLetters: KafkaDeadLetters
   readonly letters: GroupLetters
   readonly writer: LetterWriter
+  readonly lookup: KafkaLookup
 }
 
 /** Topics as queues, the consumer group as the lease, the key as the order. */
@@ -84,11 +88,20 @@ export class KafkaEngine implements Engine {
     const { clock } = settings
     const letters = new GroupLetters({ log, group, prefix, topics })
     const deadLetters = new KafkaDeadLetters({ log, clock, group, prefix, locator: letters })
-    this.#connected = { ...connection, letters, deadLetters, writer: new LetterWriter(connection) }
+    const { client, admin } = connection
+    const lookup = new KafkaLookup({
+      ...{ client, admin, clock, options, letters, topics: () => used.known },
+      flush: () => this.#flush(),
+    })
+    this.#connected = { ...connection, letters, deadLetters, lookup, writer: new LetterWriter(connection) }
   }
 
   get deadLetters(): DeadLetters {
     return this.#open().deadLetters
+  }
+
+  get lookup(): Lookup {
+    return this.#open().lookup
   }
 
   async ping(): Promise<void> {
@@ -142,26 +155,20 @@ export class KafkaEngine implements Engine {
 
   async counts(): Promise<Counts> {
     const { admin, topics, letters } = this.#open()
-    await Promise.all([...this.#consumers].map((consumer) => consumer.flush()))
+    await this.#flush()
     const nowMs = this.#settings.clock.nowMs()
     return countJobs(admin, { ...this.#options, topics: topics.known, nowMs, tally: (jobs) => letters.tally(jobs) })
   }
 
+  /** What this process has settled is told to the broker, so that the next look sees it. */
+  async #flush(): Promise<void> {
+    await Promise.all([...this.#consumers].map((consumer) => consumer.flush()))
+  }
+
   /** The members of the group that read topics with our prefix. */
   async workers(): Promise<readonly KnownWorker[]> {
-    const { admin } = this.#open()
-    const { group, prefix } = this.#options
-    const typeOf = (topic: string): string => topic.slice(prefix.length)
-    const [described, found] = await Promise.all([
-      this.#bounded(admin.describeGroups({ groups: [group] })),
-      this.#bounded(lagsOf(admin, [group], this.#settings.clock.nowMs())),
-    ])
-    const lags = new Map(found.map(({ topic, lag }) => [topic, lag]))
-    return [...(described.get(group)?.members ?? [])].flatMap(([id, { metadata }]) => {
-      const topics = (metadata?.topics ?? []).filter((topic) => topic.startsWith(prefix))
-      const behind = topics.flatMap((topic) => (lags.has(topic) ? [[typeOf(topic), lags.get(topic)]] : []))
-      return topics.length === 0 ? [] : [{ id, types: topics.map(typeOf), lags: Object.fromEntries(behind) }]
-    })
+    const { admin, topics } = this.#open()
+    return this.#bounded(workersOf(admin, { ...this.#options, topics: topics.known }))
   }
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
@@ -179,6 +186,7 @@ export class KafkaEngine implements Engine {
 
   async #close(): Promise<void> {
     await Promise.allSettled([...this.#consumers].map((consumer) => consumer.leave()))
+    await this.#connected.lookup.close()
     await disconnect(this.#connected, this.#options, this.#settings.clock)
   }
 

@@ -11,6 +11,7 @@ export interface FetchLoopParts {
   readonly clock: Clock
   /** All partitions that are ours. Those that are not hungry are left out of the fetch. */
   ownedPartitions(): Iterable<OwnedPartition>
+  isPaused(topic: string): boolean
   /** Records were added to partitions. */
   onRecords(): void
   /** It has come further without a record: aborted ones, or the marks of transactions. */
@@ -60,7 +61,7 @@ export class FetchLoop {
       this.#isWanted = true
       return
     }
-    const ownedPartitions = [...this.#parts.ownedPartitions()]
+    const ownedPartitions = [...this.#parts.ownedPartitions()].filter(({ topic }) => !this.#parts.isPaused(topic))
     const hungry = ownedPartitions.filter(({ wantsMore }) => wantsMore)
     if (hungry.length === 0) return
     this.#isLooking = true

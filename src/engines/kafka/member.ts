@@ -4,6 +4,7 @@ import { explained } from './client-faults.ts'
 import { type Client, clientOptions, GroupCalls, guarded, isKafkaError, type RawConsumer } from './driver.ts'
 import { within } from './faults.ts'
 import { Heartbeat } from './heartbeat.ts'
+import { clientIdOf } from './members.ts'
 import type { KafkaOptions } from './options.ts'
 import type { Membership } from './owned-partition.ts'
 import { nameOf, type PartitionName } from './record.ts'
@@ -13,6 +14,8 @@ export interface GroupMemberParts {
   readonly options: KafkaOptions
   readonly clock: Clock
   readonly topics: readonly string[]
+  /** The id of the worker that it is the member of. */
+  readonly worker: string
   /** All topics that there are. */
   existing(): Promise<readonly string[]>
   /** These are ours now, and those that we had go on under the new membership. */
@@ -58,7 +61,7 @@ export class GroupMember {
     this.#parts = parts
     const { client, options } = parts
     this.raw = new client.Consumer<Buffer, Buffer, Buffer, Buffer>({
-      ...clientOptions(options),
+      ...clientOptions(options, clientIdOf(parts.worker)),
       groupId: options.group,
       protocols: [{ name: 'cooperative-sticky', version: 3 }],
       sessionTimeout: options.sessionMs,

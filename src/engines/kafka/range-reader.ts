@@ -1,7 +1,7 @@
 import type { Clock } from '../../time/clock.ts'
 import { type Client, isKafkaError } from './driver.ts'
 import { FetchClient } from './fetch-client.ts'
-import type { KafkaOptions } from './options.ts'
+import type { Isolation, KafkaOptions } from './options.ts'
 import type { LogRecord, PartitionName } from './record.ts'
 import { RecordCursor } from './record-cursor.ts'
 
@@ -28,11 +28,11 @@ export class RangeReader {
   readonly #calls: FetchClient
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(client: Client, options: KafkaOptions, clock: Clock) {
+  /** Nothing is written in transactions to topics of our own; those of jobs are read as workers read them. */
+  constructor(client: Client, options: KafkaOptions, clock: Clock, isolation: Isolation = 'read_uncommitted') {
     this.#client = client
     this.#clock = clock
-    // These topics are our own, and nothing is written to them in transactions.
-    this.#calls = new FetchClient(client, options, WAIT_MS, 'read_uncommitted')
+    this.#calls = new FetchClient(client, options, WAIT_MS, isolation)
   }
 
   /** Empty when there is nothing more in the range. */
@@ -86,7 +86,7 @@ export class RangeReader {
       if (fetched !== undefined && fetched.errorCode !== 0) throw new this.#client.ProtocolError(fetched.errorCode)
       return { records: [], end: from }
     }
-    const cursor = new RecordCursor(this.#client, place, fetched.batches, wanted.from)
+    const cursor = new RecordCursor(this.#client, place, fetched.batches, wanted.from, fetched.aborted)
     const records: LogRecord[] = []
     for (let record = cursor.next(); record !== null && records.length < max; record = cursor.next())
       if (record.offset >= from && record.offset < to) records.push(record)

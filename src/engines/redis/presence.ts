@@ -4,6 +4,7 @@ import { OptionError } from '../../errors.ts'
 import { Connection } from './connection.ts'
 import { clientFor, connectionOptions } from './driver.ts'
 import { parseUrl } from './options.ts'
+import { RedisPauses } from './presence-pauses.ts'
 
 /** The part of an ioredis client that we use: one of your own fits, of whatever version. */
 export interface RedisCaller {
@@ -43,8 +44,10 @@ export class RedisPresence implements PresenceStore, AsyncDisposable {
   readonly #redis: RedisCaller
   readonly #prefix: string
   readonly #close: () => Promise<void>
+  readonly pauses: RedisPauses
 
   constructor(redis: RedisCaller, prefix: string, close: () => Promise<void>) {
+    this.pauses = new RedisPauses(redis, prefix)
     this.#redis = redis
     this.#prefix = prefix
     this.#close = close

@@ -55,6 +55,10 @@ const Worker = z.object({
   concurrency: z.number().nullable(),
   running: z.array(z.object({ id: z.string(), type: z.string(), sinceMs: z.number() })),
   runningCount: z.number().nullable(),
+  /** Where the store sees it run. */
+  host: z.string().nullable(),
+  /** The partitions that it alone works on, and how far it is behind there; null where types are not divided. */
+  holds: z.array(z.object({ type: z.string(), partition: z.number(), lag: z.number() })).nullable(),
 })
 
 const Schedule = z.object({

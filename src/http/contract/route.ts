@@ -9,7 +9,15 @@ export const ROLES = ['viewer', 'operator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
 /** Without the facet a route answers 501. */
-export type Facet = 'inspection' | 'cancellation' | 'deadLetters' | 'schedules' | 'presence' | 'pausing' | 'topics'
+export type Facet =
+  | 'inspection'
+  | 'listingByState'
+  | 'cancellation'
+  | 'deadLetters'
+  | 'schedules'
+  | 'presence'
+  | 'pausing'
+  | 'topics'
 
 export interface RouteSpec {
   readonly method: 'get' | 'post' | 'delete'

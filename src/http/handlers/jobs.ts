@@ -36,7 +36,7 @@ export function jobHandlers(admin: AdminContext): Handlers<keyof typeof JOB_ROUT
     async showJob({ params: { id } }) {
       const job = await found(admin, id)
       const [history, graph, explanation, audit] = await Promise.all([
-        mill.history(id),
+        mill.engine.inspector?.history(id) ?? [],
         graphOf(mill, id),
         explainJob(mill, id, explainWith),
         admin.desk?.audit({ jobId: id, limit: AUDIT_SHOWN_MAX }) ?? [],

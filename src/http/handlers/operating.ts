@@ -99,6 +99,10 @@ function workerOf(worker: WorkerView, inProgress: Awaited<ReturnType<typeof jobs
     running: now ?? said,
     // A worker of another program does not report its jobs.
     runningCount: now?.length ?? (concurrency === null ? null : worker.running),
+    host: worker.host,
+    holds: types.every(({ holds }) => holds === undefined)
+      ? null
+      : types.flatMap(({ type, holds = [] }) => holds.map((held) => ({ type, ...held }))),
   }
 }
 

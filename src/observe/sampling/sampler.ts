@@ -214,13 +214,13 @@ export class Sampler {
       value: { counts, finished },
       atMs: countedAtMs,
     } = await this.#counts.fresh()
-    const [health, pauses] = await Promise.all([this.health(), pausesIn(this.engine)?.list() ?? []])
+    const [health, paused] = await Promise.all([this.health(), this.#paused()])
     this.#finishedAtCount = finished
     this.#overview = {
       atMs: this.#clock.nowMs(),
       countedAtMs,
       counts,
-      paused: pauses.map(({ type }) => type),
+      paused,
       oldestWaitingMs: health.details.oldestWaitingJob,
       workers: health.details.activeWorkers,
       alertsFiring: this.#alertsFiring(),
@@ -228,6 +228,14 @@ export class Sampler {
       reasons: health.reasons,
     }
     return this.#overview
+  }
+
+  /** A store of pauses that does not answer leaves those that were known. */
+  async #paused(): Promise<readonly string[]> {
+    const pauses = pausesIn(this.engine)
+    if (pauses === undefined) return []
+    const found = await findWithin(this.#clock, 'the pauses', () => pauses.list())
+    return found.ok ? found.value.map(({ type }) => type) : (this.#overview?.paused ?? [])
   }
 
   /** Their times are a convenience: a store that cannot list them leaves them out. */

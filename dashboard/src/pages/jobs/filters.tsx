@@ -1,4 +1,5 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { hasFacet, useSession } from '../../api/context.ts'
 import { Segment } from '../../parts/fields.tsx'
 import { type Route, routeTo } from '../../router/route.ts'
 import { replaceRoute } from '../../router/use-route.ts'
@@ -37,6 +38,9 @@ function set(filter: JobFilter, change: Partial<Record<keyof JobFilter, string>>
 
 export function Filters({ filter, takesFocus }: { readonly filter: JobFilter; readonly takesFocus: boolean }) {
   const typeId = useId()
+  // A log can be asked for what runs, and for no other state.
+  const listsAll = hasFacet(useSession(), 'listingByState')
+  const shown = listsAll ? STATES : STATES.filter(({ state }) => state === 'in_progress')
   return (
     <search class="filters">
       <fieldset class="segments">
@@ -47,7 +51,7 @@ export function Filters({ filter, takesFocus }: { readonly filter: JobFilter; re
           isChosen={filter.state === undefined}
           choose={() => set(filter, { state: '' })}
         />
-        {STATES.map(({ state, text }) => (
+        {shown.map(({ state, text }) => (
           <Segment
             key={state}
             group="state"

@@ -52,7 +52,9 @@ function useTiles(props: { readonly overview: Overview; readonly history: Histor
   const counts = totalCounts(props.overview)
   const recent = downsample(props.history.points, { ...SPARK, stepMs: props.history.stepMs })
   const to = (state: string): string | null =>
-    hasFacet(session, 'inspection') ? routeTo('jobs', null, { state }) : null
+    hasFacet(session, state === 'in_progress' ? 'inspection' : 'listingByState')
+      ? routeTo('jobs', null, { state })
+      : null
   const desk = hasFacet(session, 'deadLetters') ? routeTo('dead-letters') : to('dead_letter')
   const perSecond = props.history.points.at(-1)?.completedPerSecond ?? null
   const row = (name: 'delayed' | 'ready' | 'inProgress' | 'dead'): readonly number[] =>
