@@ -19,7 +19,6 @@ import {
   isFinancialTopic,
   type OpenTopicDesk,
   openTopicDesk,
-  presenceAs,
   Watch,
   watchMetrics,
   watchRules,
@@ -68,10 +67,10 @@ class Attended {
     const presence = await openPresence(this.#scene.redis.url)
     this.#presence = presence
     this.#detach = attachPresence(this.mill, {
-      ...{ presence: presenceAs(worker, presence), clock: this.#scene.clock },
+      ...{ presence, clock: this.#scene.clock },
       lag: async () => (await this.#scene.lags()).find((one) => one.group === group)?.lag ?? 0,
     })
-    this.#worker = await this.mill.work([this.#job], { id: `${worker}-1`, drain: '10m' })
+    this.#worker = await this.mill.work([this.#job], { id: `${worker}-1`, name: worker, drain: '10m' })
   }
 
   /** Its handler waits from now on, until it is let go. */
