@@ -41,6 +41,8 @@ export function note(line: Note): void {
 
 export function noteError(what: ErrorNote['what'], error: unknown): void {
   note({ what, code: String(Reflect.get(Object(error), 'code')), text: String(error).slice(0, 300) })
+  // An old package that refuses the store must not hold up the others.
+  tell('progress')
 }
 
 /** For the parent, which waits for progress. */
