@@ -1,0 +1,89 @@
+-- Written by commit 9db5e02.
+-- {"01M7MZ8EN6BRJQT4RS74GN2313":"completed","01M7MZ8EP3VSXWJ5VKFZAPSPAT":"dead_letter","01M7MZ8EP46BAEH7SART9FX1XG":"dead_letter","01M7MZ8EP7EGVPGMXHQ8XNJ7F6":"completed","01M7MZ8EW09SB7JZWWZ336TFV5":"completed","01M7MZ8EW48TCGQBTNVWT3SKJG":"completed","01M7MZ8EWFVT4FRFPDGJ4BFVQ3":"cancelled","01M7MZ8EXZ4TKJHM2TGE9HY784":"superseded","01M7MZ8EY9GFT9AYFX0YARE0NY":"completed","01M7MZ8EZ68SSS83DXA3WB8959":"completed","01M7MZ8EZFQTJE9YJSY10PBBSD":"completed","01M7MZ8F0304FCFBQV8AAZ1Q14":"completed"}
+PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE millrace_schema (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL);
+INSERT INTO millrace_schema VALUES(1,'job-queue','2026-11-17T14:40:59.508Z');
+CREATE TABLE job_queue (
+  id TEXT PRIMARY KEY,
+  type TEXT NOT NULL,
+  status TEXT NOT NULL DEFAULT 'queued' CHECK (status IN ('queued', 'in_progress', 'completed', 'failed', 'dead_letter')),
+  priority INTEGER NOT NULL DEFAULT 5 CHECK (priority >= 1 AND priority <= 10),
+  scheduled_at TEXT NOT NULL,
+  lease_owner TEXT,
+  lease_until TEXT,
+  payload TEXT NOT NULL,
+  idempotency_key TEXT UNIQUE,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  max_retries INTEGER NOT NULL DEFAULT 3,
+  error TEXT,
+  created_at TEXT NOT NULL,
+  updated_at TEXT NOT NULL,
+  started_at TEXT,
+  completed_at TEXT,
+  result TEXT
+, lease_token TEXT, waiting_for INTEGER NOT NULL DEFAULT 0, latest_key TEXT, latest_seq INTEGER, tenant TEXT, options TEXT, payload_version INTEGER NOT NULL DEFAULT 1, progress TEXT, duration_ms INTEGER, completed_by TEXT, error_record TEXT, released_key TEXT, ended TEXT CHECK (ended IN ('cancelled', 'superseded', 'discarded')));
+INSERT INTO job_queue VALUES('01M7MZ8EN6BRJQT4RS74GN2313','recorded','completed',5,'2026-11-17T14:40:59.577Z',NULL,NULL,'{"deed":"fine"}',NULL,1,2,NULL,'2026-11-17T14:40:59.577Z','2026-11-17T14:40:59.727Z','2026-11-17T14:40:59.683Z','2026-11-17T14:40:59.727Z','{"deed":"fine"}',NULL,0,NULL,NULL,NULL,NULL,1,NULL,16,'vm:11357:a4322486',NULL,NULL,NULL);
+INSERT INTO job_queue VALUES('01M7MZ8EP3VSXWJ5VKFZAPSPAT','recorded','dead_letter',5,'2026-11-17T14:40:59.737Z',NULL,NULL,'{"deed":"die"}',NULL,2,2,'this one always fails','2026-11-17T14:40:59.587Z','2026-11-17T14:40:59.749Z','2026-11-17T14:40:59.744Z','2026-11-17T14:40:59.749Z',NULL,NULL,0,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,'{"name":"Error","code":null,"message":"this one always fails","stack":"Error: this one always fails\n    at run (file:///work/wt/upgrade/test/upgrade/record.ts:23:31)\n    at AsyncLocalStorage.run (node:internal/async_local_storage/async_context_frame:65:14)\n    at runAsCurrent (file:///tmp/upg/old/9db5e02/src/worker/current.ts:22:18)\n    at #run (file:///tmp/upg/old/9db5e02/src/worker/execution.ts:67:28)"}',NULL,NULL);
+INSERT INTO job_queue VALUES('01M7MZ8EP46BAEH7SART9FX1XG','recorded','dead_letter',5,'2026-11-17T14:40:59.737Z',NULL,NULL,'{"deed":"die"}',NULL,2,2,'this one always fails','2026-11-17T14:40:59.591Z','2026-11-17T14:40:59.749Z','2026-11-17T14:40:59.744Z','2026-11-17T14:40:59.749Z',NULL,NULL,0,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,'{"name":"Error","code":null,"message":"this one always fails","stack":"Error: this one always fails\n    at run (file:///work/wt/upgrade/test/upgrade/record.ts:23:31)\n    at AsyncLocalStorage.run (node:internal/async_local_storage/async_context_frame:65:14)\n    at runAsCurrent (file:///tmp/upg/old/9db5e02/src/worker/current.ts:22:18)\n    at #run (file:///tmp/upg/old/9db5e02/src/worker/execution.ts:67:28)"}','dead-key',NULL);
+INSERT INTO job_queue VALUES('01M7MZ8EP7EGVPGMXHQ8XNJ7F6','recorded','in_progress',5,'2026-11-17T14:40:59.592Z','vm:11357:a4322486','2026-11-17T14:41:59.683Z','{"deed":"hang"}',NULL,1,2,NULL,'2026-11-17T14:40:59.592Z','2026-11-17T14:40:59.683Z','2026-11-17T14:40:59.683Z',NULL,NULL,'piGSrgh7BQ6i',0,'document-1',1,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO job_queue VALUES('01M7MZ8EW09SB7JZWWZ336TFV5','later','queued',1,'2026-11-17T14:40:59.776Z',NULL,NULL,'{"n":1}','live-key',0,3,NULL,'2026-11-17T14:40:59.776Z','2026-11-17T14:40:59.776Z',NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO job_queue VALUES('01M7MZ8EW48TCGQBTNVWT3SKJG','later','queued',5,'2026-11-17T14:41:59.781Z',NULL,NULL,'{"n":2}',NULL,0,3,NULL,'2026-11-17T14:40:59.781Z','2026-11-17T14:40:59.781Z',NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO job_queue VALUES('01M7MZ8EWFVT4FRFPDGJ4BFVQ3','later','dead_letter',5,'2026-11-17T14:40:59.793Z',NULL,NULL,'{"n":3}',NULL,0,3,NULL,'2026-11-17T14:40:59.793Z','2026-11-17T14:40:59.818Z',NULL,'2026-11-17T14:40:59.818Z',NULL,NULL,0,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,'cancelled');
+INSERT INTO job_queue VALUES('01M7MZ8EY9GFT9AYFX0YARE0NY','later','queued',5,'2026-11-17T14:40:59.840Z',NULL,NULL,'{"n":5}',NULL,0,3,NULL,'2026-11-17T14:40:59.850Z','2026-11-17T14:40:59.850Z',NULL,NULL,NULL,NULL,0,'document-2',2,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO job_queue VALUES('01M7MZ8EXZ4TKJHM2TGE9HY784','later','dead_letter',5,'2026-11-17T14:40:59.840Z',NULL,NULL,'{"n":4}',NULL,0,3,NULL,'2026-11-17T14:40:59.840Z','2026-11-17T14:40:59.850Z',NULL,'2026-11-17T14:40:59.850Z',NULL,NULL,0,'document-2',1,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,'superseded');
+INSERT INTO job_queue VALUES('01M7MZ8EZ68SSS83DXA3WB8959','recorded','queued',5,'2026-11-17T14:40:59.878Z',NULL,NULL,'{"deed":"fine"}',NULL,0,2,NULL,'2026-11-17T14:40:59.878Z','2026-11-17T14:40:59.878Z',NULL,NULL,NULL,NULL,1,'document-1',2,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO job_queue VALUES('01M7MZ8EZFQTJE9YJSY10PBBSD','later','queued',5,'2026-11-17T14:41:59.887Z',NULL,NULL,'{"n":6}',NULL,0,3,NULL,'2026-11-17T14:40:59.887Z','2026-11-17T14:40:59.887Z',NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO job_queue VALUES('01M7MZ8F0304FCFBQV8AAZ1Q14','later','queued',5,'2026-11-17T14:40:59.908Z',NULL,NULL,'{"n":7}',NULL,0,3,NULL,'2026-11-17T14:40:59.908Z','2026-11-17T14:40:59.908Z',NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,NULL);
+CREATE TABLE job_events (
+  seq INTEGER PRIMARY KEY,
+  job_id TEXT NOT NULL,
+  at TEXT NOT NULL,
+  name TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  worker TEXT,
+  detail TEXT
+);
+INSERT INTO job_events VALUES(1,'01M7MZ8EP3VSXWJ5VKFZAPSPAT','2026-11-17T14:40:59.727Z','failed',1,'vm:11357:a4322486','{"name":"Error","code":null,"message":"this one always fails","startedAtMs":1794926459683}');
+INSERT INTO job_events VALUES(2,'01M7MZ8EP3VSXWJ5VKFZAPSPAT','2026-11-17T14:40:59.727Z','retried',1,'vm:11357:a4322486','{"delayMs":10}');
+INSERT INTO job_events VALUES(3,'01M7MZ8EP46BAEH7SART9FX1XG','2026-11-17T14:40:59.727Z','failed',1,'vm:11357:a4322486','{"name":"Error","code":null,"message":"this one always fails","startedAtMs":1794926459683}');
+INSERT INTO job_events VALUES(4,'01M7MZ8EP46BAEH7SART9FX1XG','2026-11-17T14:40:59.727Z','retried',1,'vm:11357:a4322486','{"delayMs":10}');
+INSERT INTO job_events VALUES(5,'01M7MZ8EP3VSXWJ5VKFZAPSPAT','2026-11-17T14:40:59.749Z','failed',2,'vm:11357:a4322486','{"name":"Error","code":null,"message":"this one always fails","startedAtMs":1794926459744}');
+INSERT INTO job_events VALUES(6,'01M7MZ8EP3VSXWJ5VKFZAPSPAT','2026-11-17T14:40:59.749Z','dead',2,'vm:11357:a4322486',NULL);
+INSERT INTO job_events VALUES(7,'01M7MZ8EP46BAEH7SART9FX1XG','2026-11-17T14:40:59.749Z','failed',2,'vm:11357:a4322486','{"name":"Error","code":null,"message":"this one always fails","startedAtMs":1794926459744}');
+INSERT INTO job_events VALUES(8,'01M7MZ8EP46BAEH7SART9FX1XG','2026-11-17T14:40:59.749Z','dead',2,'vm:11357:a4322486',NULL);
+INSERT INTO job_events VALUES(9,'01M7MZ8EWFVT4FRFPDGJ4BFVQ3','2026-11-17T14:40:59.818Z','cancelled',0,NULL,'{"who":"ann","reason":"recorded","startedAtMs":null}');
+INSERT INTO job_events VALUES(10,'01M7MZ8EXZ4TKJHM2TGE9HY784','2026-11-17T14:40:59.850Z','superseded',0,NULL,'{"by":"01M7MZ8EY9GFT9AYFX0YARE0NY"}');
+CREATE TABLE job_latest (
+  type TEXT NOT NULL,
+  latest_key TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (type, latest_key)
+) WITHOUT ROWID;
+INSERT INTO job_latest VALUES('later','document-2',2);
+INSERT INTO job_latest VALUES('recorded','document-1',2);
+CREATE TABLE job_starts (
+  type TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  starts INTEGER NOT NULL
+);
+CREATE INDEX idx_job_queue_dequeue ON job_queue(status, priority, scheduled_at) WHERE status = 'queued';
+CREATE INDEX idx_job_queue_lease_expiry ON job_queue(lease_until) WHERE status = 'in_progress';
+CREATE INDEX idx_job_queue_type ON job_queue(type, status);
+CREATE INDEX idx_job_queue_idempotency ON job_queue(idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX idx_job_queue_claim ON job_queue(type, priority, scheduled_at)
+  WHERE status = 'queued' AND waiting_for = 0;
+CREATE INDEX idx_job_queue_latest ON job_queue(type, latest_key, status) WHERE latest_key IS NOT NULL;
+CREATE INDEX idx_job_queue_dead ON job_queue(completed_at, type)
+  WHERE status = 'dead_letter' AND ended IS NULL;
+CREATE TRIGGER job_queue_updated_at
+AFTER UPDATE OF id, type, status, priority, scheduled_at, lease_owner, lease_until, payload, idempotency_key, attempts,
+  max_retries, error, created_at, started_at, completed_at, result ON job_queue
+FOR EACH ROW WHEN NEW.updated_at IS OLD.updated_at AND NEW.lease_token IS OLD.lease_token
+BEGIN
+  UPDATE job_queue SET updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE rowid = NEW.rowid;
+END;
+CREATE INDEX idx_job_events_job ON job_events(job_id, seq);
+CREATE INDEX idx_job_starts_type ON job_starts(type, at_ms);
+COMMIT;
+
