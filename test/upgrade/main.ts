@@ -1,41 +1,21 @@
 /**
  * The rolling upgrade with more jobs, other engines and any earlier package:
- * `npm run upgrade -- --jobs 20000 --from <commit> --engine sqlite,postgres,redis --seed 1`. `--plain`: without schedules and
+ * `npm run upgrade -- --jobs 20000 --from <commit> --engine sqlite,postgres --seed 1`. `--plain`: without schedules and
  * dependencies, which the first packages did not have.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { redisServer } from '../servers/redis.ts'
 import { installCommit, installPresent, previousCommit } from './packages.ts'
+import { ENGINES, upgradeOn } from './places.ts'
 import { runUpgrade } from './rolling.ts'
-import { ADDITION, STORES } from './stores.ts'
-
-interface Place {
-  readonly url: string
-  readonly migrates: boolean
-  readonly meanwhile?: () => Promise<void>
-  remove(): Promise<void>
-}
-
-async function placeOn(engine: string): Promise<Place> {
-  if (engine === 'redis') {
-    const server = await redisServer()
-    return { url: server.url, migrates: false, remove: async () => {} }
-  }
-  const found = STORES.find(({ name }) => name.toLowerCase() === engine)
-  if (found === undefined) throw new Error(`--engine ${engine}: give sqlite, postgres or redis, with commas between`)
-  const store = await found.makeStore()
-  const meanwhile = (): Promise<void> => store.migrate([ADDITION])
-  return { url: store.url, migrates: true, meanwhile, remove: () => store.remove() }
-}
 
 const { values } = parseArgs({
   options: {
     jobs: { type: 'string', default: '20000' },
     from: { type: 'string', default: previousCommit() ?? 'HEAD' },
-    engine: { type: 'string', default: 'sqlite,postgres' },
+    engine: { type: 'string', default: ENGINES.join(',') },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
     plain: { type: 'boolean', default: false },
   },
@@ -48,13 +28,11 @@ try {
   if (from === null) throw new Error(`--from ${values.from}: git knows no such commit`)
   const to = installPresent(present)
   for (const engine of values.engine.split(',')) {
-    const { remove, ...place } = await placeOn(engine)
     console.log(`${engine} from ${from.label}, seed ${values.seed}`)
     const choice = { jobs: Number(values.jobs), seed: Number(values.seed), plain: values.plain }
-    const { violations, ...figures } = await runUpgrade({ ...place, ...choice, from, to })
+    const { violations, ...figures } = await upgradeOn(engine, (place) => runUpgrade({ ...place, ...choice, from, to }))
     console.log(figures, violations.length === 0 ? 'nothing lost, nothing doubled' : violations.slice(0, 20))
     if (violations.length > 0) process.exitCode = 1
-    await remove()
   }
 } finally {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })

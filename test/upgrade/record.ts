@@ -43,7 +43,9 @@ const finished = [
   await add('dead_letter', recorded, { deed: 'die' }),
   await add('dead_letter', recorded, { deed: 'die' }, { key: 'dead-key' }),
 ]
-const hanging = await add('completed', recorded, { deed: 'hang' }, { latest: 'document-1' })
+await add('completed', recorded, { deed: 'hang' })
+// A newer version will wait for it, and run instead of it.
+const hanging = await add('superseded', recorded, { deed: 'hang' }, { latest: 'document-1' })
 const states = new Set<string | undefined>()
 await mill.work([recorded], { concurrency: 4 })
 do {
@@ -58,7 +60,6 @@ const cancelled = await add('cancelled', later, { n: 3 })
 await mill.cancel(cancelled, { who: 'ann', reason: 'recorded' })
 await add('superseded', later, { n: 4 }, { latest: 'document-2' })
 await add('completed', later, { n: 5 }, { latest: 'document-2' })
-// It waits for the one that hangs.
 await add('completed', recorded, { deed: 'fine' }, { latest: 'document-1' })
 await attempt(async () => {
   const first = await add('completed', later, { n: 6 }, { delay: '1m' })
@@ -90,7 +91,9 @@ async function rowsOfSchema(address: string): Promise<string> {
     )
     if (found.length === 0) continue
     const rows = found.map(({ row }) => JSON.stringify(row).replaceAll("'", "''"))
-    inserts.push(`INSERT INTO ${name} SELECT * FROM json_populate_recordset(NULL::${name}, '[\n${rows.join(',\n')}]');`)
+    inserts.push(
+      `INSERT INTO ${name} OVERRIDING SYSTEM VALUE SELECT * FROM json_populate_recordset(NULL::${name}, '[\n${rows.join(',\n')}]');`,
+    )
   }
   return inserts.join('\n')
 }

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { type InstalledPackage, installCommit, installPresent, previousCommit } from './packages.ts'
+import { ENGINES, upgradeOn } from './places.ts'
 import { runUpgrade } from './rolling.ts'
-import { ADDITION, STORES } from './stores.ts'
 
 const JOBS = 600
 const seed = Number(process.env.UPGRADE_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -25,20 +25,14 @@ describe('a rolling upgrade under load', {
   })
   after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
 
-  for (const { name, makeStore } of STORES) {
-    test(`loses and doubles nothing on ${name}, and goes on when the schema gets an addition`, async (context) => {
+  for (const engine of ENGINES) {
+    test(`loses and doubles nothing on ${engine}, and goes on when the schema gets an addition`, async (context) => {
       assert.ok(from)
-      const store = await makeStore()
-      try {
-        const meanwhile = (): Promise<void> => store.migrate([ADDITION])
-        const report = await runUpgrade({ url: store.url, from, to, jobs: JOBS, seed, meanwhile })
-        const { violations, ...figures } = report
-        context.diagnostic(`seed ${seed}, from ${from.label}: ${JSON.stringify(figures)}`)
-        assert.deepEqual(violations.slice(0, 10), [])
-        assert.ok(figures.acknowledged > JOBS / 2 && figures.dead > 0 && figures.ticks > 0, JSON.stringify(figures))
-      } finally {
-        await store.remove()
-      }
+      const options = { from, to, jobs: JOBS, seed }
+      const { violations, ...figures } = await upgradeOn(engine, (place) => runUpgrade({ ...place, ...options }))
+      context.diagnostic(`seed ${seed}, from ${options.from.label}: ${JSON.stringify(figures)}`)
+      assert.deepEqual(violations.slice(0, 10), [])
+      assert.ok(figures.acknowledged > JOBS / 2 && figures.dead > 0 && figures.ticks > 0, JSON.stringify(figures))
     })
   }
 })

@@ -1,9 +1,9 @@
 -- Written by commit 592102d.
--- {"01M7MZ8JBF9BKNK2C6ZEHNMA8H":"completed","01M7MZ8JD0ZHV2MCA21DGYKZQ1":"dead_letter","01M7MZ8JEB2AWJ6E48H3RR1T8H":"dead_letter","01M7MZ8JEE9M12Q147T66KA5Y4":"completed","01M7MZ8JNKP6XMCQJ6V3A61Z0Q":"completed","01M7MZ8JPPM4QH7H017B996CZR":"completed","01M7MZ8JSX314240375D61C78A":"cancelled","01M7MZ8JYZ1ND55162DHXYDX1S":"superseded","01M7MZ8K15XXZY0DM1R30X19YW":"completed","01M7MZ8K3C66CRG8ZY71BKWKSD":"completed","01M7MZ8K4ZYWMB9XA85Q4FNNEX":"completed","01M7MZ8K5XA0P28M2BRZ7KBDN9":"completed"}
+-- {"01M7MZV9NGBB2DA7SSB76B8WFB":"completed","01M7MZV9P7Q2BNJVQCF6FGFZY2":"dead_letter","01M7MZV9PD092SFHMPCGM5DDQS":"dead_letter","01M7MZV9PM29BN75J33RAKKH6H":"completed","01M7MZV9PQW7Q6CV0KVDR4EMFP":"superseded","01M7MZVA1GT6CF10M2AGY0XXXX":"completed","01M7MZVA50NV564NRM5S0FX2BF":"completed","01M7MZVA74NX2PSW5BWVZWJ1JZ":"cancelled","01M7MZVAD36WJ17AQYKKTKB0FN":"superseded","01M7MZVAFSTQZ0Y93EVTFZK4A3":"completed","01M7MZVAGW62APZR6A8GWGPV5D":"completed","01M7MZVAH315PRNVFS23CSD5PN":"completed","01M7MZVAH7SCAPG436TRC6YSHR":"completed"}
 PRAGMA foreign_keys=OFF;
 BEGIN TRANSACTION;
 CREATE TABLE millrace_schema (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL);
-INSERT INTO millrace_schema VALUES(1,'job-queue','2026-11-17T14:41:03.302Z');
+INSERT INTO millrace_schema VALUES(1,'job-queue','2026-11-17T14:51:16.999Z');
 CREATE TABLE job_queue (
   id TEXT PRIMARY KEY,
   type TEXT NOT NULL,
@@ -23,18 +23,19 @@ CREATE TABLE job_queue (
   completed_at TEXT,
   result TEXT
 , lease_token TEXT, waiting_for INTEGER NOT NULL DEFAULT 0, latest_key TEXT, latest_seq INTEGER, predecessors TEXT, tenant TEXT, options TEXT, payload_version INTEGER NOT NULL DEFAULT 1, progress TEXT, duration_ms INTEGER, completed_by TEXT, error_record TEXT, released_key TEXT, replays INTEGER NOT NULL DEFAULT 0, ended TEXT CHECK (ended IN ('cancelled', 'superseded', 'discarded')));
-INSERT INTO job_queue VALUES('01M7MZ8JBF9BKNK2C6ZEHNMA8H','recorded','completed',5,'2026-11-17T14:41:03.345Z',NULL,NULL,'{"deed":"fine"}',NULL,1,2,NULL,'2026-11-17T14:41:03.345Z','2026-11-17T14:41:03.549Z','2026-11-17T14:41:03.487Z','2026-11-17T14:41:03.549Z','{"deed":"fine"}',NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,59,'vm:11492:767e817b',NULL,NULL,0,NULL);
-INSERT INTO job_queue VALUES('01M7MZ8JD0ZHV2MCA21DGYKZQ1','recorded','dead_letter',5,'2026-11-17T14:41:03.559Z',NULL,NULL,'{"deed":"die"}',NULL,2,2,'this one always fails','2026-11-17T14:41:03.392Z','2026-11-17T14:41:03.588Z','2026-11-17T14:41:03.587Z','2026-11-17T14:41:03.588Z',NULL,NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,'{"name":"Error","code":null,"message":"this one always fails","stack":"Error: this one always fails\n    at run (file:///work/wt/upgrade/test/upgrade/record.ts:23:31)\n    at AsyncLocalStorage.run (node:internal/async_local_storage/async_context_frame:65:14)\n    at runAsCurrent (file:///tmp/upg/old/592102d/src/worker/current.ts:22:18)\n    at #run (file:///tmp/upg/old/592102d/src/worker/execution.ts:77:28)"}',NULL,0,NULL);
-INSERT INTO job_queue VALUES('01M7MZ8JEB2AWJ6E48H3RR1T8H','recorded','dead_letter',5,'2026-11-17T14:41:03.559Z',NULL,NULL,'{"deed":"die"}',NULL,2,2,'this one always fails','2026-11-17T14:41:03.436Z','2026-11-17T14:41:03.588Z','2026-11-17T14:41:03.587Z','2026-11-17T14:41:03.588Z',NULL,NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,'{"name":"Error","code":null,"message":"this one always fails","stack":"Error: this one always fails\n    at run (file:///work/wt/upgrade/test/upgrade/record.ts:23:31)\n    at AsyncLocalStorage.run (node:internal/async_local_storage/async_context_frame:65:14)\n    at runAsCurrent (file:///tmp/upg/old/592102d/src/worker/current.ts:22:18)\n    at #run (file:///tmp/upg/old/592102d/src/worker/execution.ts:77:28)"}','dead-key',0,NULL);
-INSERT INTO job_queue VALUES('01M7MZ8JEE9M12Q147T66KA5Y4','recorded','in_progress',5,'2026-11-17T14:41:03.438Z','vm:11492:767e817b','2026-11-17T14:42:03.487Z','{"deed":"hang"}',NULL,1,2,NULL,'2026-11-17T14:41:03.438Z','2026-11-17T14:41:03.487Z','2026-11-17T14:41:03.487Z',NULL,NULL,'W9GFUkI4wSgQ',0,'document-1',1,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
-INSERT INTO job_queue VALUES('01M7MZ8JNKP6XMCQJ6V3A61Z0Q','later','queued',1,'2026-11-17T14:41:03.668Z',NULL,NULL,'{"n":1}','live-key',0,3,NULL,'2026-11-17T14:41:03.668Z','2026-11-17T14:41:03.668Z',NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
-INSERT INTO job_queue VALUES('01M7MZ8JPPM4QH7H017B996CZR','later','queued',5,'2026-11-17T14:42:03.702Z',NULL,NULL,'{"n":2}',NULL,0,3,NULL,'2026-11-17T14:41:03.702Z','2026-11-17T14:41:03.702Z',NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
-INSERT INTO job_queue VALUES('01M7MZ8JSX314240375D61C78A','later','dead_letter',5,'2026-11-17T14:41:03.805Z',NULL,NULL,'{"n":3}',NULL,0,3,NULL,'2026-11-17T14:41:03.805Z','2026-11-17T14:41:03.836Z',NULL,'2026-11-17T14:41:03.836Z',NULL,NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,'cancelled');
-INSERT INTO job_queue VALUES('01M7MZ8K15XXZY0DM1R30X19YW','later','queued',5,'2026-11-17T14:41:03.968Z',NULL,NULL,'{"n":5}',NULL,0,3,NULL,'2026-11-17T14:41:04.069Z','2026-11-17T14:41:04.069Z',NULL,NULL,NULL,NULL,0,'document-2',2,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
-INSERT INTO job_queue VALUES('01M7MZ8JYZ1ND55162DHXYDX1S','later','dead_letter',5,'2026-11-17T14:41:03.968Z',NULL,NULL,'{"n":4}',NULL,0,3,NULL,'2026-11-17T14:41:03.968Z','2026-11-17T14:41:04.069Z',NULL,'2026-11-17T14:41:04.069Z',NULL,NULL,0,'document-2',1,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,'superseded');
-INSERT INTO job_queue VALUES('01M7MZ8K3C66CRG8ZY71BKWKSD','recorded','queued',5,'2026-11-17T14:41:04.108Z',NULL,NULL,'{"deed":"fine"}',NULL,0,2,NULL,'2026-11-17T14:41:04.108Z','2026-11-17T14:41:04.108Z',NULL,NULL,NULL,NULL,1,'document-1',2,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
-INSERT INTO job_queue VALUES('01M7MZ8K4ZYWMB9XA85Q4FNNEX','later','queued',5,'2026-11-17T14:42:04.159Z',NULL,NULL,'{"n":6}',NULL,0,3,NULL,'2026-11-17T14:41:04.159Z','2026-11-17T14:41:04.159Z',NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
-INSERT INTO job_queue VALUES('01M7MZ8K5XA0P28M2BRZ7KBDN9','later','queued',5,'2026-11-17T14:41:04.189Z',NULL,NULL,'{"n":7}',NULL,0,3,NULL,'2026-11-17T14:41:04.189Z','2026-11-17T14:41:04.189Z',NULL,NULL,NULL,NULL,1,NULL,NULL,'{"ids":["01M7MZ8K4ZYWMB9XA85Q4FNNEX"],"ifDead":"wait"}',NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
+INSERT INTO job_queue VALUES('01M7MZV9NGBB2DA7SSB76B8WFB','recorded','completed',5,'2026-11-17T14:51:17.046Z',NULL,NULL,'{"deed":"fine"}',NULL,1,2,NULL,'2026-11-17T14:51:17.046Z','2026-11-17T14:51:17.221Z','2026-11-17T14:51:17.111Z','2026-11-17T14:51:17.221Z','{"deed":"fine"}',NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,106,'vm:25626:ae8cf1a7',NULL,NULL,0,NULL);
+INSERT INTO job_queue VALUES('01M7MZV9P7Q2BNJVQCF6FGFZY2','recorded','dead_letter',5,'2026-11-17T14:51:17.231Z',NULL,NULL,'{"deed":"die"}',NULL,2,2,'this one always fails','2026-11-17T14:51:17.063Z','2026-11-17T14:51:17.242Z','2026-11-17T14:51:17.234Z','2026-11-17T14:51:17.242Z',NULL,NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,'{"name":"Error","code":null,"message":"this one always fails","stack":"Error: this one always fails\n    at run (file:///work/wt/upgrade/test/upgrade/record.ts:23:31)\n    at AsyncLocalStorage.run (node:internal/async_local_storage/async_context_frame:65:14)\n    at runAsCurrent (file:///tmp/upg/old/592102d/src/worker/current.ts:22:18)\n    at #run (file:///tmp/upg/old/592102d/src/worker/execution.ts:77:28)"}',NULL,0,NULL);
+INSERT INTO job_queue VALUES('01M7MZV9PD092SFHMPCGM5DDQS','recorded','dead_letter',5,'2026-11-17T14:51:17.231Z',NULL,NULL,'{"deed":"die"}',NULL,2,2,'this one always fails','2026-11-17T14:51:17.070Z','2026-11-17T14:51:17.242Z','2026-11-17T14:51:17.234Z','2026-11-17T14:51:17.242Z',NULL,NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,'{"name":"Error","code":null,"message":"this one always fails","stack":"Error: this one always fails\n    at run (file:///work/wt/upgrade/test/upgrade/record.ts:23:31)\n    at AsyncLocalStorage.run (node:internal/async_local_storage/async_context_frame:65:14)\n    at runAsCurrent (file:///tmp/upg/old/592102d/src/worker/current.ts:22:18)\n    at #run (file:///tmp/upg/old/592102d/src/worker/execution.ts:77:28)"}','dead-key',0,NULL);
+INSERT INTO job_queue VALUES('01M7MZV9PM29BN75J33RAKKH6H','recorded','in_progress',5,'2026-11-17T14:51:17.076Z','vm:25626:ae8cf1a7','2026-11-17T14:52:17.111Z','{"deed":"hang"}',NULL,1,2,NULL,'2026-11-17T14:51:17.076Z','2026-11-17T14:51:17.111Z','2026-11-17T14:51:17.111Z',NULL,NULL,'SHnOn8WwI1B-',0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
+INSERT INTO job_queue VALUES('01M7MZV9PQW7Q6CV0KVDR4EMFP','recorded','in_progress',5,'2026-11-17T14:51:17.080Z','vm:25626:ae8cf1a7','2026-11-17T14:52:17.221Z','{"deed":"hang"}',NULL,1,2,NULL,'2026-11-17T14:51:17.080Z','2026-11-17T14:51:17.221Z','2026-11-17T14:51:17.221Z',NULL,NULL,'goOvXSOXJsT4',0,'document-1',1,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
+INSERT INTO job_queue VALUES('01M7MZVA1GT6CF10M2AGY0XXXX','later','queued',1,'2026-11-17T14:51:17.424Z',NULL,NULL,'{"n":1}','live-key',0,3,NULL,'2026-11-17T14:51:17.424Z','2026-11-17T14:51:17.424Z',NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
+INSERT INTO job_queue VALUES('01M7MZVA50NV564NRM5S0FX2BF','later','queued',5,'2026-11-17T14:52:17.536Z',NULL,NULL,'{"n":2}',NULL,0,3,NULL,'2026-11-17T14:51:17.536Z','2026-11-17T14:51:17.536Z',NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
+INSERT INTO job_queue VALUES('01M7MZVA74NX2PSW5BWVZWJ1JZ','later','dead_letter',5,'2026-11-17T14:51:17.671Z',NULL,NULL,'{"n":3}',NULL,0,3,NULL,'2026-11-17T14:51:17.671Z','2026-11-17T14:51:17.706Z',NULL,'2026-11-17T14:51:17.706Z',NULL,NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,'cancelled');
+INSERT INTO job_queue VALUES('01M7MZVAFSTQZ0Y93EVTFZK4A3','later','queued',5,'2026-11-17T14:51:17.795Z',NULL,NULL,'{"n":5}',NULL,0,3,NULL,'2026-11-17T14:51:17.881Z','2026-11-17T14:51:17.881Z',NULL,NULL,NULL,NULL,0,'document-2',2,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
+INSERT INTO job_queue VALUES('01M7MZVAD36WJ17AQYKKTKB0FN','later','dead_letter',5,'2026-11-17T14:51:17.795Z',NULL,NULL,'{"n":4}',NULL,0,3,NULL,'2026-11-17T14:51:17.795Z','2026-11-17T14:51:17.881Z',NULL,'2026-11-17T14:51:17.881Z',NULL,NULL,0,'document-2',1,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,'superseded');
+INSERT INTO job_queue VALUES('01M7MZVAGW62APZR6A8GWGPV5D','recorded','queued',5,'2026-11-17T14:51:17.917Z',NULL,NULL,'{"deed":"fine"}',NULL,0,2,NULL,'2026-11-17T14:51:17.917Z','2026-11-17T14:51:17.917Z',NULL,NULL,NULL,NULL,1,'document-1',2,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
+INSERT INTO job_queue VALUES('01M7MZVAH315PRNVFS23CSD5PN','later','queued',5,'2026-11-17T14:52:17.924Z',NULL,NULL,'{"n":6}',NULL,0,3,NULL,'2026-11-17T14:51:17.924Z','2026-11-17T14:51:17.924Z',NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
+INSERT INTO job_queue VALUES('01M7MZVAH7SCAPG436TRC6YSHR','later','queued',5,'2026-11-17T14:51:17.927Z',NULL,NULL,'{"n":7}',NULL,0,3,NULL,'2026-11-17T14:51:17.927Z','2026-11-17T14:51:17.927Z',NULL,NULL,NULL,NULL,1,NULL,NULL,'{"ids":["01M7MZVAH315PRNVFS23CSD5PN"],"ifDead":"wait"}',NULL,NULL,1,NULL,NULL,NULL,NULL,NULL,0,NULL);
 CREATE TABLE job_events (
   seq INTEGER PRIMARY KEY,
   job_id TEXT NOT NULL,
@@ -44,16 +45,16 @@ CREATE TABLE job_events (
   worker TEXT,
   detail TEXT
 );
-INSERT INTO job_events VALUES(1,'01M7MZ8JD0ZHV2MCA21DGYKZQ1','2026-11-17T14:41:03.549Z','failed',1,'vm:11492:767e817b','{"name":"Error","code":null,"message":"this one always fails","startedAtMs":1794926463487}');
-INSERT INTO job_events VALUES(2,'01M7MZ8JD0ZHV2MCA21DGYKZQ1','2026-11-17T14:41:03.549Z','retried',1,'vm:11492:767e817b','{"delayMs":10}');
-INSERT INTO job_events VALUES(3,'01M7MZ8JEB2AWJ6E48H3RR1T8H','2026-11-17T14:41:03.549Z','failed',1,'vm:11492:767e817b','{"name":"Error","code":null,"message":"this one always fails","startedAtMs":1794926463487}');
-INSERT INTO job_events VALUES(4,'01M7MZ8JEB2AWJ6E48H3RR1T8H','2026-11-17T14:41:03.549Z','retried',1,'vm:11492:767e817b','{"delayMs":10}');
-INSERT INTO job_events VALUES(5,'01M7MZ8JD0ZHV2MCA21DGYKZQ1','2026-11-17T14:41:03.588Z','failed',2,'vm:11492:767e817b','{"name":"Error","code":null,"message":"this one always fails","startedAtMs":1794926463587}');
-INSERT INTO job_events VALUES(6,'01M7MZ8JD0ZHV2MCA21DGYKZQ1','2026-11-17T14:41:03.588Z','dead',2,'vm:11492:767e817b',NULL);
-INSERT INTO job_events VALUES(7,'01M7MZ8JEB2AWJ6E48H3RR1T8H','2026-11-17T14:41:03.588Z','failed',2,'vm:11492:767e817b','{"name":"Error","code":null,"message":"this one always fails","startedAtMs":1794926463587}');
-INSERT INTO job_events VALUES(8,'01M7MZ8JEB2AWJ6E48H3RR1T8H','2026-11-17T14:41:03.588Z','dead',2,'vm:11492:767e817b',NULL);
-INSERT INTO job_events VALUES(9,'01M7MZ8JSX314240375D61C78A','2026-11-17T14:41:03.836Z','cancelled',0,NULL,'{"who":"ann","reason":"recorded","startedAtMs":null}');
-INSERT INTO job_events VALUES(10,'01M7MZ8JYZ1ND55162DHXYDX1S','2026-11-17T14:41:04.069Z','superseded',0,NULL,'{"by":"01M7MZ8K15XXZY0DM1R30X19YW"}');
+INSERT INTO job_events VALUES(1,'01M7MZV9P7Q2BNJVQCF6FGFZY2','2026-11-17T14:51:17.221Z','failed',1,'vm:25626:ae8cf1a7','{"name":"Error","code":null,"message":"this one always fails","startedAtMs":1794927077111}');
+INSERT INTO job_events VALUES(2,'01M7MZV9P7Q2BNJVQCF6FGFZY2','2026-11-17T14:51:17.221Z','retried',1,'vm:25626:ae8cf1a7','{"delayMs":10}');
+INSERT INTO job_events VALUES(3,'01M7MZV9PD092SFHMPCGM5DDQS','2026-11-17T14:51:17.221Z','failed',1,'vm:25626:ae8cf1a7','{"name":"Error","code":null,"message":"this one always fails","startedAtMs":1794927077111}');
+INSERT INTO job_events VALUES(4,'01M7MZV9PD092SFHMPCGM5DDQS','2026-11-17T14:51:17.221Z','retried',1,'vm:25626:ae8cf1a7','{"delayMs":10}');
+INSERT INTO job_events VALUES(5,'01M7MZV9P7Q2BNJVQCF6FGFZY2','2026-11-17T14:51:17.242Z','failed',2,'vm:25626:ae8cf1a7','{"name":"Error","code":null,"message":"this one always fails","startedAtMs":1794927077234}');
+INSERT INTO job_events VALUES(6,'01M7MZV9P7Q2BNJVQCF6FGFZY2','2026-11-17T14:51:17.242Z','dead',2,'vm:25626:ae8cf1a7',NULL);
+INSERT INTO job_events VALUES(7,'01M7MZV9PD092SFHMPCGM5DDQS','2026-11-17T14:51:17.242Z','failed',2,'vm:25626:ae8cf1a7','{"name":"Error","code":null,"message":"this one always fails","startedAtMs":1794927077234}');
+INSERT INTO job_events VALUES(8,'01M7MZV9PD092SFHMPCGM5DDQS','2026-11-17T14:51:17.242Z','dead',2,'vm:25626:ae8cf1a7',NULL);
+INSERT INTO job_events VALUES(9,'01M7MZVA74NX2PSW5BWVZWJ1JZ','2026-11-17T14:51:17.706Z','cancelled',0,NULL,'{"who":"ann","reason":"recorded","startedAtMs":null}');
+INSERT INTO job_events VALUES(10,'01M7MZVAD36WJ17AQYKKTKB0FN','2026-11-17T14:51:17.881Z','superseded',0,NULL,'{"by":"01M7MZVAFSTQZ0Y93EVTFZK4A3"}');
 CREATE TABLE job_latest (
   type TEXT NOT NULL,
   latest_key TEXT NOT NULL,
@@ -69,7 +70,7 @@ CREATE TABLE job_after (
   held INTEGER NOT NULL,
   PRIMARY KEY (after_id, job_id)
 ) WITHOUT ROWID;
-INSERT INTO job_after VALUES('01M7MZ8K4ZYWMB9XA85Q4FNNEX','01M7MZ8K5XA0P28M2BRZ7KBDN9','wait',1);
+INSERT INTO job_after VALUES('01M7MZVAH315PRNVFS23CSD5PN','01M7MZVAH7SCAPG436TRC6YSHR','wait',1);
 CREATE TABLE job_audit (
   seq INTEGER PRIMARY KEY,
   at TEXT NOT NULL,
@@ -87,7 +88,7 @@ CREATE TABLE millrace_schedules (
   next_at_ms INTEGER,
   body TEXT NOT NULL
 ) WITHOUT ROWID;
-INSERT INTO millrace_schedules VALUES('nightly','a0f79a96-1c91-4024-badc-1ac2695b4388',1794970800000,'{"cron":"0 3 * * *","tz":"UTC","startMs":null,"endMs":null,"limit":null,"missed":"one","overlap":"skip","payload":{"n":8},"options":{},"type":"later","defaults":null,"paused":false,"runs":0,"skips":0,"lastTickMs":null,"lastJobId":null,"declared":null}');
+INSERT INTO millrace_schedules VALUES('nightly','dda083a2-ef5a-4ae3-988e-8aa25d538df4',1794970800000,'{"cron":"0 3 * * *","tz":"UTC","startMs":null,"endMs":null,"limit":null,"missed":"one","overlap":"skip","payload":{"n":8},"options":{},"type":"later","defaults":null,"paused":false,"runs":0,"skips":0,"lastTickMs":null,"lastJobId":null,"declared":null}');
 CREATE TABLE millrace_leaders (
   office TEXT PRIMARY KEY,
   holder TEXT,
@@ -95,7 +96,7 @@ CREATE TABLE millrace_leaders (
   lease_ms INTEGER NOT NULL,
   until_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
-INSERT INTO millrace_leaders VALUES('keeper:reap+schedules+retention','vm:11492:767e817b',1,7500,1794926470987);
+INSERT INTO millrace_leaders VALUES('keeper:reap+schedules+retention','vm:25626:ae8cf1a7',1,7500,1794927084611);
 CREATE TABLE job_starts (
   type TEXT NOT NULL,
   at_ms INTEGER NOT NULL,
