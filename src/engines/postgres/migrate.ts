@@ -3,6 +3,7 @@ import { EngineError, isMillraceError, type MillraceError } from '../../errors.t
 import type { Clock } from '../../time/clock.ts'
 import {
   assertNotNewer,
+  isBehind,
   lastOf,
   NO_VERSIONS,
   raiseNeeded,
@@ -184,8 +185,7 @@ export async function applyMigrations(database: Database, wanted: Wanted): Promi
 
 export async function assertCurrent(database: Database): Promise<void> {
   const versions = await versionsOn(await lookAtServer(database), database)
-  assertNotNewer(versions, SCHEMA_VERSION)
-  if (versions.applied >= SCHEMA_VERSION) return
+  if (!isBehind(versions, SCHEMA_VERSION)) return
   throw new EngineError(
     'ERR_SCHEMA_MISSING',
     `schema '${database.names.schema}' has version ${versions.applied} of Millrace's tables, this Millrace needs ${SCHEMA_VERSION}; run 'millrace migrate', Postgres is never migrated by opening it`,

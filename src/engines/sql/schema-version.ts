@@ -35,6 +35,12 @@ export function assertNotNewer({ needed }: StoredVersions, known: number): void 
   )
 }
 
+/** Whether migrations are missing. Throws if the store needs a newer Millrace. */
+export function isBehind(versions: StoredVersions, known: number): boolean {
+  assertNotNewer(versions, known)
+  return versions.applied < known
+}
+
 /** Run after the migration's row was added with a minus sign: from now on its packages need what it says. */
 export function raiseNeeded(table: string, { version, needs = version }: Versioned): string {
   return `UPDATE ${table} SET version = -version WHERE version BETWEEN ${-needs} AND -1`

@@ -35,7 +35,7 @@ import { insertJobs } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
 import { assertLocal, readMounts } from './file-system.ts'
 import { countJobs, createControls, createInspector } from './inspector.ts'
-import { applyMigrations, assertCurrent, isBehind } from './migrate.ts'
+import { applyMigrations, assertCurrent, needsMigration } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
 import { createRecords } from './records.ts'
 import { createRetention } from './retention.ts'
@@ -192,7 +192,7 @@ export class SqliteEngine implements Engine {
 
 /** Takes the write lock only when there is something to do, so that opening never waits for a busy queue. */
 async function migrateIfNeeded(core: SqliteCore): Promise<void> {
-  if (!(await core.read('checking the schema', () => isBehind(core.connection)))) return
+  if (!(await core.read('checking the schema', () => needsMigration(core.connection)))) return
   await core.write('migrating', () => applyMigrations(core.connection, core.clock.nowMs()))
 }
 

@@ -5,6 +5,7 @@ import { EngineError } from '../../errors.ts'
 import { toIso } from '../../time/iso.ts'
 import {
   assertNotNewer,
+  isBehind,
   lastOf,
   NO_VERSIONS,
   raiseNeeded,
@@ -54,15 +55,13 @@ export function applyMigrations(
   }
 }
 
-/** Whether migrations are missing. Throws if a newer Millrace has migrated the file and this one cannot work on it. */
-export function isBehind(connection: Connection): boolean {
-  const versions = schemaVersions(connection)
-  assertNotNewer(versions, SCHEMA_VERSION)
-  return versions.applied < SCHEMA_VERSION
+/** Throws if a newer Millrace has migrated the file and this one cannot work on it. */
+export function needsMigration(connection: Connection): boolean {
+  return isBehind(schemaVersions(connection), SCHEMA_VERSION)
 }
 
 export function assertCurrent(connection: Connection): void {
-  if (!isBehind(connection)) return
+  if (!needsMigration(connection)) return
   throw new EngineError(
     'ERR_SCHEMA_MISSING',
     `the database has schema version ${schemaVersions(connection).applied}, this Millrace needs ${SCHEMA_VERSION}; run 'millrace migrate' or open without 'migrate: false'`,

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { Connection, configure, type SqliteDatabase } from '../../../src/engines/sqlite/database.ts'
-import { applyMigrations, isBehind } from '../../../src/engines/sqlite/migrate.ts'
+import { applyMigrations, needsMigration } from '../../../src/engines/sqlite/migrate.ts'
 import { emptyLog } from '../../../src/engines/sqlite/vacuum.ts'
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { toIso } from '../../../src/time/iso.ts'
@@ -50,7 +50,7 @@ export function runMigrations(db: SqliteDatabase, { clock = systemClock }: { rea
 
 export function migrate(database: SqliteDatabase, nowMs: number): void {
   const connection = new Connection(database)
-  if (!isBehind(connection) && !areConversationsBehind(database)) return
+  if (!needsMigration(connection) && !areConversationsBehind(database)) return
   inTransaction(database, () => {
     applyMigrations(connection, nowMs)
     migrateConversations(database, toIso(nowMs))

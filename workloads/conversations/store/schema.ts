@@ -1,6 +1,7 @@
 /** The pipeline's tables, beside `job_queue` in the same SQLite file. The hook is built from this file too. */
 import {
   assertNotNewer,
+  isBehind,
   lastOf,
   NO_VERSIONS,
   raiseNeeded,
@@ -145,9 +146,7 @@ export function conversationsVersions(database: SqliteDatabase): StoredVersions 
 
 /** Throws if a newer Millrace has migrated the tables and this one cannot work on them. */
 export function areConversationsBehind(database: SqliteDatabase): boolean {
-  const versions = conversationsVersions(database)
-  assertNotNewer(versions, CONVERSATIONS_SCHEMA_VERSION)
-  return versions.applied < CONVERSATIONS_SCHEMA_VERSION
+  return isBehind(conversationsVersions(database), CONVERSATIONS_SCHEMA_VERSION)
 }
 
 /** Creates what is missing. Call inside a write transaction, once `job_queue` exists. Idempotent. Refuses newer tables. */
