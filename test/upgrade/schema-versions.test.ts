@@ -8,6 +8,7 @@ import { applyMigrations, openEngine, planMigrations } from '../../src/engine/op
 import type { Lease, Outcome } from '../../src/engine/outcome.ts'
 import { isMillraceError } from '../../src/errors.ts'
 import { systemClock } from '../../src/time/clock.ts'
+import { runCli } from '../cli/in-process.ts'
 import { claimAll } from '../fixtures/claim.ts'
 import { newJob } from '../fixtures/new-job.ts'
 import { ADDITION, REMOVAL, STORES, type Store } from './stores.ts'
@@ -90,6 +91,9 @@ for (const { name, makeStore } of STORES) {
       await applyMigrations(store.url, settings)
       await store.migrate([ADDITION])
       assert.deepEqual(await versionsOf(store), versions)
+      const { out } = await runCli(['migrate', '--engine', store.url])
+      const [later, own] = [store.present + 1, store.present]
+      assert.match(out, new RegExp(`has version ${later}; this Millrace knows ${own} and can work with it`))
     })
 
     test('when a migration needs the addition, it starts no more work, settles what it holds, and is not opened', async () => {
