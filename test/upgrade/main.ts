@@ -1,6 +1,6 @@
 /**
  * The rolling upgrade with more jobs, other engines and any earlier package:
- * `npm run upgrade -- --jobs 20000 --from <commit> --engine sqlite,postgres --seed 1`. `--plain`: without schedules and
+ * `npm run upgrade -- --jobs 20000 --from <commit> --engine kafka --seed 1`. `--plain`: without schedules and
  * dependencies, which the first packages did not have.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -30,7 +30,7 @@ try {
   for (const engine of values.engine.split(',')) {
     console.log(`${engine} from ${from.label}, seed ${values.seed}`)
     const choice = { jobs: Number(values.jobs), seed: Number(values.seed), plain: values.plain }
-    const { violations, ...figures } = await upgradeOn(engine, (place) => runUpgrade({ ...place, ...choice, from, to }))
+    const { violations, ...figures } = await upgradeOn(engine, (place) => runUpgrade({ ...choice, ...place, from, to }))
     console.log(figures, violations.length === 0 ? 'nothing lost, nothing doubled' : violations.slice(0, 20))
     if (violations.length > 0) process.exitCode = 1
   }

@@ -12,6 +12,7 @@ function drawn(n: number): readonly number[] {
 const deedOf = (chance: number): Deed => (chance < 0.05 ? 'die' : chance < 0.15 ? 'retry' : 'complete')
 
 const mill = await open(orders.url)
+const { order, enqueueDelayMaxMs, dependencies } = mill.engine.capabilities
 let isStopping = false
 process.once('SIGTERM', () => {
   isStopping = true
@@ -24,9 +25,9 @@ for (let n = 0; !isStopping; n += 1) {
   const deed = deedOf(which)
   const options: EnqueueOptions = {
     key: `${orders.name}-${n}`,
-    priority: 1 + Math.floor(importance * 10),
-    ...(delayed < 0.1 && { delay: 300 }),
-    ...(follows < 0.1 && previous !== null && !orders.plain && { after: [previous] }),
+    ...(order !== 'per-key' && { priority: 1 + Math.floor(importance * 10) }),
+    ...(delayed < 0.1 && enqueueDelayMaxMs > 0 && { delay: 300 }),
+    ...(follows < 0.1 && previous !== null && dependencies && !orders.plain && { after: [previous] }),
   }
   try {
     const { id }: { id: string } = await mill.enqueue(rolling, { deed, ms: Math.round(length * 30) }, options)
