@@ -1,7 +1,8 @@
 /**
  * Records a store as an earlier version of the sources leaves it, with jobs in every state: `record.ts <sources> <engine url>`
- * prints it as SQL. The files in stores/ were made with it from the commits that released a new schema. On Postgres the SQL
- * has the rows only, for a schema that the migrations up to that version have made.
+ * prints its rows as SQL, for a schema that the migrations up to that version have made. The files in stores/ were made with
+ * it from the commits that brought a new schema. With `--tables` a SQLite store is printed with its tables, for the first
+ * packages, whose version 1 no migration makes any more.
  */
 import { spawnSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,7 +11,7 @@ import type * as Millrace from '../../src/index.ts'
 import type { JobState } from '../../src/job/states.ts'
 import { query } from '../servers/postgres.ts'
 
-const [sources = '', url = ''] = process.argv.slice(2)
+const [sources = '', url = '', tables] = process.argv.slice(2)
 const { defineJob, open }: typeof Millrace = await import(pathToFileURL(`${sources}/src/index.ts`).href)
 const expected: Record<string, JobState> = {}
 
@@ -20,7 +21,8 @@ const recorded = defineJob({
   backoff: { kind: 'fixed', delay: '10ms' },
   run: ({ payload }) => {
     const { deed } = Object(payload)
-    if (deed === 'die') throw new Error('this one always fails')
+    if (deed === 'die')
+      throw Object.assign(new Error('this one always fails'), { stack: 'at run (/app/record.ts:1:1)' })
     if (deed === 'hang') return new Promise(() => {})
     return { deed }
   },
@@ -74,7 +76,10 @@ console.log(url.startsWith('sqlite:') ? dumpOfFile(url.slice('sqlite:'.length)) 
 process.exit(0)
 
 function dumpOfFile(file: string): string {
-  return spawnSync('sqlite3', [file, '.dump'], { encoding: 'utf8' }).stdout
+  const { stdout } = spawnSync('sqlite3', [file, '.dump'], { encoding: 'utf8' })
+  if (tables !== undefined) return stdout
+  const isRow = (line: string): boolean => /^INSERT INTO (?!millrace_schema)/.test(line)
+  return stdout.split('\n').filter(isRow).join('\n')
 }
 
 async function rowsOfSchema(address: string): Promise<string> {
