@@ -35,9 +35,9 @@ export interface EngineModule {
   openPresence?(url: string): Promise<PresenceStore>
 }
 
-/** What opening with `migrate` would change. Nothing is pending when `version` is `latest`. */
+/** What opening with `migrate` would change. */
 export interface MigrationPlan {
-  /** 0 for a store that Millrace has never touched. */
+  /** 0 for a store that Millrace has never touched. Above `latest` where a newer Millrace migrated and this one can work. */
   readonly version: number
   readonly latest: number
   readonly pending: readonly { readonly name: string; readonly sql: string }[]

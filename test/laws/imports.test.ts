@@ -76,12 +76,12 @@ function isLawful({ from, to, kind }: Import): boolean {
   if (fromLayer === toLayer) return true
   // The tables of workloads stand in the files and databases of the SQL engines, and are opened and written as theirs are.
   if (from.startsWith('workloads/database/') && ['engines/sql', ...SQL_ENGINES].includes(toLayer)) return true
+  // The conversation pipeline keeps its tables beside job_queue, and its hook writes both without opening a mill.
+  if (from.startsWith('workloads/conversations/') && ['engines/sql', 'engines/sqlite'].includes(toLayer)) return true
   if (toLayer === 'engines/sql') return SQL_ENGINES.includes(fromLayer)
   if (kind === 'dynamic' && toLayer.startsWith('engines/')) return from === ENGINES_LOADED_IN
   // The harnesses of our own engines are not shipped, and some need a server.
   if (from.startsWith('conformance/engines/') && to.startsWith('test/servers/')) return true
-  // The conversation pipeline keeps its tables beside job_queue, and its hook writes both without opening a mill.
-  if (from.startsWith('workloads/conversations/') && toLayer === 'engines/sqlite') return true
   // A workload may say what it is to the command line, which loads it by bin/extensions.ts.
   if (fromLayer === 'workloads' && CLI_TYPES.includes(to)) return true
   if (!from.startsWith('src/')) return !(FORBIDDEN[fromLayer] ?? []).includes(toLayer)

@@ -4,22 +4,13 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import {
-  cpSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
 import { DEPLOY, execForm, instruction } from '../examples/deployed.ts'
 import { examplesOf, ROOT } from '../readme/blocks.ts'
+import { copySources, pack, run } from './build.ts'
 import { buildImage } from './image.ts'
 
 interface Manifest {
@@ -36,7 +27,6 @@ const manifest: Manifest = JSON.parse(readFileSync(path.join(ROOT, 'package.json
 /** The renewal thread is a file to start as a thread, not a module to import. */
 const IMPORTED = Object.keys(manifest.exports).filter((subpath) => subpath !== './renewal-thread')
 const SUBPATHS = IMPORTED.map((subpath) => path.posix.join('millrace', subpath))
-const BIN = path.join(ROOT, 'node_modules/.bin')
 const QUIET = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
 const TSC = path.join(ROOT, 'node_modules/typescript/bin/tsc')
 
@@ -46,39 +36,14 @@ const project = path.join(folder, 'project')
 const installed = path.join(project, 'node_modules/millrace')
 after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
 
-/** With this project's Node first, as `npm run` has it, and without the marks of the test runner or an outer npm. */
-function run(command: string, args: readonly string[], cwd: string): string {
-  const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...env } = process.env
-  const own = Object.entries(env).filter(([name]) => !/^npm_(?:config_(?:local_)?prefix|package|lifecycle)/.test(name))
-  const result = spawnSync(command, args, {
-    cwd,
-    env: { ...Object.fromEntries(own), PATH: `${BIN}${path.delimiter}${process.env.PATH}` },
-    encoding: 'utf8',
-    // The build compiles and bundles everything, which a slow machine needs minutes for.
-    timeout: 600_000,
-  })
-  const shown = `${command} ${args.join(' ')}\n${result.stdout}\n${result.stderr}\n${result.error ?? ''}`
-  assert.equal(result.status, 0, shown)
-  return result.stdout
-}
-
-/** A copy, so that packing neither changes this working tree nor meets another run of this test in it. */
-function copySources(): void {
-  mkdirSync(copy)
-  const listed = run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], ROOT).trim().split('\n')
-  for (const file of listed) if (existsSync(path.join(ROOT, file))) cpSync(path.join(ROOT, file), path.join(copy, file))
-  symlinkSync(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'), 'dir')
+before(() => {
+  copySources(copy)
   // What an earlier build has left must not be shipped.
   mkdirSync(path.join(copy, 'dist/package/dist'), { recursive: true })
   writeFileSync(path.join(copy, 'dist/package/dist/left-over.js'), '')
-}
-
-before(() => {
-  copySources()
-  run('npm', ['run', 'package'], copy)
+  const tarball = pack(copy)
   mkdirSync(project)
   writeFileSync(path.join(project, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
-  const tarball = path.join(copy, `dist/millrace-${manifest.version}.tgz`)
   run('npm', ['install', tarball, ...QUIET], project)
   // The README's example brings a schema library of its own, and a consumer's compiler the types of Node.
   for (const name of ['zod', '@types/node', 'undici-types']) {

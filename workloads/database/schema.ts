@@ -1,5 +1,11 @@
 /** The tables of a workload and their versions. Each workload migrates its own, whichever others share the database. */
-import { assertNotNewer } from '../../src/engines/sql/schema-version.ts'
+import {
+  assertNotNewer,
+  lastOf,
+  raiseNeeded,
+  STORED_VERSIONS,
+  type Versioned,
+} from '../../src/engines/sql/schema-version.ts'
 import { EngineError } from '../../src/errors.ts'
 import { toIso } from '../../src/time/iso.ts'
 import { numberOf } from './columns.ts'
@@ -12,8 +18,7 @@ export interface WorkloadSchema {
   readonly migrations: readonly Migration[]
 }
 
-export interface Migration {
-  readonly version: number
+export interface Migration extends Versioned {
   /** Several statements without parameters, for each database. */
   readonly sql: Readonly<Record<Dialect['name'], string>>
 }
@@ -30,17 +35,18 @@ const HAS_VERSIONS: Readonly<Record<Dialect['name'], string>> = {
   sqlite: `SELECT name FROM sqlite_master WHERE type = 'table' AND name = '${VERSIONS}'`,
   postgres: `SELECT 1 FROM pg_class WHERE oid = to_regclass('{${VERSIONS}}')`,
 }
-const READ_VERSION = `SELECT coalesce(max(version), 0) AS version FROM {${VERSIONS}} WHERE workload = $1`
+const READ_VERSIONS = `SELECT ${STORED_VERSIONS} FROM {${VERSIONS}} WHERE workload = $1`
 
 /** Two processes that migrate at once would both find the tables missing. SQLite's write lock does the same. */
 const LOCK_MIGRATION = `SELECT pg_advisory_xact_lock(hashtext('millrace workloads'))`
 
-async function versionOf(queries: Queries, { name, migrations }: WorkloadSchema): Promise<number> {
+/** The last migration of the workload; 0 without its tables. */
+async function appliedTo(queries: Queries, { name, migrations }: WorkloadSchema): Promise<number> {
   if ((await queries.rows(HAS_VERSIONS[queries.dialect.name])).length === 0) return 0
-  const [row] = await queries.rows(READ_VERSION, [name])
-  const version = row === undefined ? 0 : numberOf(row, 'version')
-  assertNotNewer(version, migrations.at(-1)?.version ?? 0)
-  return version
+  const [row = {}] = await queries.rows(READ_VERSIONS, [name])
+  const versions = { needed: numberOf(row, 'needed'), applied: numberOf(row, 'applied') }
+  assertNotNewer(versions, lastOf(migrations))
+  return versions.applied
 }
 
 /** The SQL that is missing, for `--dry-run`. */
@@ -48,8 +54,8 @@ export async function plannedMigrations(
   database: WorkloadDatabase,
   schema: WorkloadSchema,
 ): Promise<readonly Migration[]> {
-  const version = await versionOf({ dialect: database.dialect, rows: database.read }, schema)
-  return schema.migrations.filter((migration) => migration.version > version)
+  const applied = await appliedTo({ dialect: database.dialect, rows: database.read }, schema)
+  return schema.migrations.filter((migration) => migration.version > applied)
 }
 
 /** Creates what is missing and returns the versions that were applied. Idempotent, and safe beside other processes. */
@@ -62,14 +68,15 @@ export function migrateSchema(
   return database.transaction(async (transaction) => {
     if (name === 'postgres') await transaction.rows(LOCK_MIGRATION)
     await transaction.rows(CREATE_VERSIONS)
-    const version = await versionOf(transaction, schema)
-    const pending = schema.migrations.filter((migration) => migration.version > version)
+    const applied = await appliedTo(transaction, schema)
+    const pending = schema.migrations.filter((migration) => migration.version > applied)
     for (const migration of pending) {
       await transaction.rows(migration.sql[name])
       await transaction.rows(`INSERT INTO {${VERSIONS}} (workload, version, applied_at) VALUES ($1, $2, $3)`, [
-        ...[schema.name, migration.version],
+        ...[schema.name, -migration.version],
         toIso(nowMs),
       ])
+      await transaction.rows(`${raiseNeeded(`{${VERSIONS}}`, migration)} AND workload = $1`, [schema.name])
     }
     return pending.map((migration) => migration.version)
   })

@@ -60,6 +60,12 @@ async function migrate(cli: Cli, options: MigrateOptions): Promise<void> {
     terminal.print(JSON.stringify({ from: version, to: latest, dryRun: options.dryRun ?? false, pending }))
     return
   }
+  if (version > latest) {
+    terminal.print(
+      `The schema has version ${version}; this Millrace knows ${latest} and can work with it. Nothing to do.`,
+    )
+    return
+  }
   if (pending.length === 0) return terminal.print(`The schema has version ${latest}; nothing to do.`)
   if (options.dryRun) {
     for (const { name, sql } of pending) terminal.print(`-- ${name}\n${sql.trim()}\n`)

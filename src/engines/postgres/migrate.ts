@@ -1,11 +1,19 @@
 import type { MigrationPlan } from '../../engine/open.ts'
 import { EngineError, isMillraceError, type MillraceError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
-import { assertNotNewer } from '../sql/schema-version.ts'
-import type { Database } from './database.ts'
+import {
+  assertNotNewer,
+  isBehind,
+  lastOf,
+  NO_VERSIONS,
+  raiseNeeded,
+  STORED_VERSIONS,
+  type StoredVersions,
+} from '../sql/schema-version.ts'
+import type { Database, Queries } from './database.ts'
 import { toEngineError } from './faults.ts'
 import { NOW } from './fragments.ts'
-import { MIGRATIONS, SCHEMA_VERSION } from './migrations.ts'
+import { MIGRATIONS, type Migration, SCHEMA_VERSION } from './migrations.ts'
 import { type ColumnTypes, literal, type Names, namesIn, quote } from './names.ts'
 
 /** What opening checks before it touches a table. */
@@ -23,8 +31,8 @@ export const READ_TYPES = ({ jobs, events }: Names): string => {
   ${typeOf(events, 'job_id')} AS "eventIdType", ${NOW} AS now`
 }
 
-export const READ_VERSION = ({ versions }: Names): string =>
-  `SELECT coalesce(max(version), 0) AS version, ${NOW} AS now FROM ${versions}`
+export const READ_VERSIONS = ({ versions }: Names): string =>
+  `SELECT ${STORED_VERSIONS}, ${NOW} AS now FROM ${versions}`
 
 /** Concurrent migrations run one after the other, and the second finds nothing to do. It waits as long as the first takes. */
 export const LOCK_MIGRATION = ({ schema }: Names): string => `
@@ -44,9 +52,11 @@ CREATE TABLE IF NOT EXISTS ${versions} (
   applied_at TIMESTAMPTZ NOT NULL
 );`
 
-function writeVersion(version: number, name: string): (names: Names) => string {
-  return ({ versions }) =>
-    `INSERT INTO ${versions} (version, name, applied_at) VALUES (${version}, ${literal(name)}, now()) ON CONFLICT DO NOTHING;`
+function writeVersion(migration: Migration, { versions }: Names): string {
+  const { version, name } = migration
+  return `INSERT INTO ${versions} (version, name, applied_at) SELECT ${-version}, ${literal(name)}, now()
+  WHERE NOT EXISTS (SELECT FROM ${versions} WHERE abs(version) = ${version});
+${raiseNeeded(versions, migration)};`
 }
 
 /** The rights of a worker, client or keeper. None of them changes the schema or the audit. */
@@ -110,56 +120,61 @@ async function lookAtServer(database: Database): Promise<ServerRow | undefined> 
   return server
 }
 
-/** 0 for a schema without Millrace's tables. */
-async function schemaVersion(database: Database): Promise<number> {
-  return versionOn(await lookAtServer(database), database)
+async function versionsOn(server: ServerRow | undefined, queries: Queries): Promise<StoredVersions> {
+  if (server?.migrated !== true) return NO_VERSIONS
+  return (await queries.rows<StoredVersions>(READ_VERSIONS))[0] ?? NO_VERSIONS
 }
 
-async function versionOn(server: ServerRow | undefined, database: Database): Promise<number> {
-  if (server?.migrated !== true) return 0
-  return (await database.rows<{ version: number }>(READ_VERSION))[0]?.version ?? 0
-}
-
-/** The version of a schema that may be migrated. A database of another encoding could not store every job. */
-async function migratableVersion(database: Database): Promise<number> {
+/** Of a schema that may be migrated. A database of another encoding could not store every job. */
+async function migratableVersions(database: Database, known: number): Promise<StoredVersions> {
   const server = await lookAtServer(database)
   if (server !== undefined && server.encoding !== 'UTF8') {
     throw new EngineError('ERR_STORAGE_OPEN', `${wrongEncoding(server.encoding)}; ${ENCODING_ADVICE}`)
   }
-  const version = await versionOn(server, database)
-  assertNotNewer(version, SCHEMA_VERSION)
-  return version
+  const versions = await versionsOn(server, database)
+  assertNotNewer(versions, known)
+  return versions
 }
 
 /** What applying would run, as SQL that a person may run instead. Each part is a transaction and may be repeated. Read-only. */
 export async function planMigrationsOf(database: Database, grant: string | null): Promise<MigrationPlan> {
   const { names } = database
-  const { version, latest, pending } = planFrom(await migratableVersion(database), names, grant)
+  const { applied } = await migratableVersions(database, SCHEMA_VERSION)
+  const { version, latest, pending } = planFrom(applied, names, { grant, migrations: MIGRATIONS })
   const whole = (sql: string): string =>
     ['BEGIN;', LOCK_MIGRATION(names), CREATE_HOME(names), sql, 'COMMIT;'].join('\n')
   return { version, latest, pending: pending.map(({ name, sql }) => ({ name, sql: whole(sql) })) }
 }
 
-function planFrom(version: number, names: Names, grant: string | null): MigrationPlan {
-  const pending = MIGRATIONS.filter((migration) => migration.version > version).map((migration) => ({
-    name: migration.name,
-    sql: `${migration.sql(names)}\n\n${writeVersion(migration.version, migration.name)(names)}`,
-  }))
+interface Wanted {
+  readonly grant: string | null
+  readonly migrations: readonly Migration[]
+}
+
+function planFrom(version: number, names: Names, { grant, migrations }: Wanted): MigrationPlan {
+  const pending = migrations
+    .filter((migration) => migration.version > version)
+    .map((migration) => ({
+      name: migration.name,
+      sql: `${migration.sql(names)}\n\n${writeVersion(migration, names)}`,
+    }))
   const rights = grant === null ? [] : [{ name: `rights of ${grant}`, sql: grantSql(names, grant) }]
-  return { version, latest: SCHEMA_VERSION, pending: [...pending, ...rights] }
+  return { version, latest: lastOf(migrations), pending: [...pending, ...rights] }
 }
 
 /** Brings the schema to the current version, completely or not at all, and returns what it ran. Idempotent. */
-export async function applyMigrations(database: Database, grant: string | null): Promise<MigrationPlan> {
-  const version = await migratableVersion(database)
-  if (version === SCHEMA_VERSION && grant === null) return planFrom(version, database.names, null)
+export async function applyMigrations(database: Database, wanted: Wanted): Promise<MigrationPlan> {
+  const known = lastOf(wanted.migrations)
+  const { applied } = await migratableVersions(database, known)
+  if (applied >= known && wanted.grant === null) return planFrom(applied, database.names, wanted)
   try {
     return await database.transaction(async (queries) => {
       await queries.script(LOCK_MIGRATION)
       await queries.script(CREATE_HOME)
       // Another process may have migrated while this one waited for the lock.
-      const [found] = await queries.rows<{ version: number }>(READ_VERSION)
-      const plan = planFrom(found?.version ?? 0, database.names, grant)
+      const [found = NO_VERSIONS] = await queries.rows<StoredVersions>(READ_VERSIONS)
+      assertNotNewer(found, known)
+      const plan = planFrom(found.applied, database.names, wanted)
       for (const { sql } of plan.pending) await queries.script(() => sql)
       return plan
     })
@@ -169,12 +184,11 @@ export async function applyMigrations(database: Database, grant: string | null):
 }
 
 export async function assertCurrent(database: Database): Promise<void> {
-  const version = await schemaVersion(database)
-  assertNotNewer(version, SCHEMA_VERSION)
-  if (version === SCHEMA_VERSION) return
+  const versions = await versionsOn(await lookAtServer(database), database)
+  if (!isBehind(versions, SCHEMA_VERSION)) return
   throw new EngineError(
     'ERR_SCHEMA_MISSING',
-    `schema '${database.names.schema}' has version ${version} of Millrace's tables, this Millrace needs ${SCHEMA_VERSION}; run 'millrace migrate', Postgres is never migrated by opening it`,
+    `schema '${database.names.schema}' has version ${versions.applied} of Millrace's tables, this Millrace needs ${SCHEMA_VERSION}; run 'millrace migrate', Postgres is never migrated by opening it`,
   )
 }
 

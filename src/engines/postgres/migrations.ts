@@ -1,3 +1,4 @@
+import { lastOf, type Versioned } from '../sql/schema-version.ts'
 import { ms } from './fragments.ts'
 import { jobsSql, startsTable } from './jobs-table.ts'
 import { type Names, quote } from './names.ts'
@@ -93,8 +94,7 @@ CREATE TRIGGER millrace_audit_erased BEFORE UPDATE ON ${audit}
   FOR EACH ROW EXECUTE FUNCTION ${erased}();`
 }
 
-interface Migration {
-  readonly version: number
+export interface Migration extends Versioned {
   readonly name: string
   sql(names: Names): string
 }
@@ -115,4 +115,4 @@ export function schemaSql(names: Names): string {
   return MIGRATIONS.map(({ sql }) => sql(names)).join('\n\n')
 }
 
-export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0
+export const SCHEMA_VERSION: number = lastOf(MIGRATIONS)

@@ -7,6 +7,7 @@ import { isClient, isPool } from './driver.ts'
 import { CAPABILITIES, PostgresEngine } from './engine.ts'
 import { toEngineError } from './faults.ts'
 import { applyMigrations, planMigrationsOf } from './migrate.ts'
+import { MIGRATIONS, type Migration } from './migrations.ts'
 import { namesIn } from './names.ts'
 import { parseUrl, withParameters } from './options.ts'
 
@@ -39,8 +40,12 @@ export function planMigrations(url: string, settings: EngineSettings): Promise<M
 }
 
 /** Creates or upgrades the tables, grants a worker's rights to the role in `?grant=`, and returns what it ran. */
-export function migrate(url: string, settings: EngineSettings): Promise<MigrationPlan> {
-  return withDatabase(url, settings, applyMigrations)
+export function migrate(
+  url: string,
+  settings: EngineSettings,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<MigrationPlan> {
+  return withDatabase(url, settings, (database, grant) => applyMigrations(database, { grant, migrations }))
 }
 
 /** Creating an index on a big table may take long. */

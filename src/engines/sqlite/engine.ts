@@ -17,7 +17,7 @@ import type { EngineSettings } from '../../engine/open.ts'
 import type { Outbox } from '../../engine/outbox.ts'
 import type { Records } from '../../engine/records.ts'
 import type { Retention } from '../../engine/retention.ts'
-import { ClosedError, isMillraceError } from '../../errors.ts'
+import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { SqliteConsumer } from './consumer.ts'
 import { SqliteCore } from './core.ts'
@@ -35,7 +35,7 @@ import { insertJobs } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
 import { assertLocal, readMounts } from './file-system.ts'
 import { countJobs, createControls, createInspector } from './inspector.ts'
-import { applyMigrations, assertCurrent } from './migrate.ts'
+import { applyMigrations, assertCurrent, needsMigration } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
 import { createRecords } from './records.ts'
 import { createRetention } from './retention.ts'
@@ -192,16 +192,8 @@ export class SqliteEngine implements Engine {
 
 /** Takes the write lock only when there is something to do, so that opening never waits for a busy queue. */
 async function migrateIfNeeded(core: SqliteCore): Promise<void> {
-  const isCurrent = await core.read('checking the schema', () => {
-    try {
-      assertCurrent(core.connection)
-      return true
-    } catch (error) {
-      if (isMillraceError(error, 'ERR_SCHEMA_MISSING')) return false
-      throw error
-    }
-  })
-  if (!isCurrent) await core.write('migrating', () => applyMigrations(core.connection, core.clock.nowMs()))
+  if (!(await core.read('checking the schema', () => needsMigration(core.connection)))) return
+  await core.write('migrating', () => applyMigrations(core.connection, core.clock.nowMs()))
 }
 
 /** On a handle of the user's own, and in memory, SQLite does its own syncing. */

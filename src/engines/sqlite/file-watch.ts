@@ -3,7 +3,7 @@ import { EngineError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
 import { assertNotNewer } from '../sql/schema-version.ts'
 import type { Connection } from './database.ts'
-import { schemaVersion } from './migrate.ts'
+import { schemaVersions } from './migrate.ts'
 import { SCHEMA_VERSION } from './migrations.ts'
 
 /** How often the file and its schema are checked while they are in use. */
@@ -45,7 +45,7 @@ export class FileWatch {
   assertKnown(): void {
     const nowMs = systemClock.monotonicMs()
     if (nowMs - this.#schemaLookedMs < LOOK_MS) return
-    assertNotNewer(schemaVersion(this.#connection), SCHEMA_VERSION)
+    assertNotNewer(schemaVersions(this.#connection), SCHEMA_VERSION)
     this.#schemaLookedMs = nowMs
   }
 }

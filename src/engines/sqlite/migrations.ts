@@ -1,3 +1,4 @@
+import { lastOf, type Versioned } from '../sql/schema-version.ts'
 import type { Connection } from './database.ts'
 
 /**
@@ -248,8 +249,7 @@ WHEN NEW.seq IS NOT OLD.seq OR NEW.at IS NOT OLD.at OR NEW.who IS NOT OLD.who OR
 BEGIN SELECT RAISE(ABORT, 'job_audit is append-only'); END;
 `
 
-interface Migration {
-  readonly version: number
+export interface Migration extends Versioned {
   readonly name: string
   /** The SQL to run against the current schema, in order. */
   statements(connection: Connection): readonly string[]
@@ -260,18 +260,28 @@ function hasColumn({ handle }: Connection, table: 'job_queue' | 'job_latest', na
   return columns.some((column) => column.name === name)
 }
 
+function jobQueue(connection: Connection): readonly string[] {
+  const missing = ADDED_COLUMNS.filter(({ name }) => !hasColumn(connection, 'job_queue', name))
+  const additions = missing.map(({ name, definition }) => `ALTER TABLE job_queue ADD COLUMN ${name} ${definition};`)
+  return [CANONICAL_TABLE, ...additions, INDEXES_AND_TABLES]
+}
+
+/** The first packages wrote version 1 before it had the audit, dependencies and schedules, and with two other indexes. */
+function completed(connection: Connection): readonly string[] {
+  const has = (table: string): boolean => connection.handle.prepare(HAS_TABLE).get(table) !== undefined
+  return has('job_latest') && !has('job_after') ? [EARLY_INDEXES, ...jobQueue(connection)] : []
+}
+
+const HAS_TABLE = `SELECT 1 AS found FROM sqlite_master WHERE type = 'table' AND name = ?`
+const EARLY_INDEXES = `
+DROP INDEX IF EXISTS idx_job_queue_dead;
+DROP INDEX IF EXISTS idx_job_queue_idempotency;
+`
+
 /** In order. A released migration is never edited, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
-  {
-    version: 1,
-    name: 'job-queue',
-    statements(connection) {
-      const missing = ADDED_COLUMNS.filter(({ name }) => !hasColumn(connection, 'job_queue', name))
-      const additions = missing.map(({ name, definition }) => `ALTER TABLE job_queue ADD COLUMN ${name} ${definition};`)
-      return [CANONICAL_TABLE, ...additions, INDEXES_AND_TABLES]
-    },
-  },
-  { version: 2, name: 'presence', statements: () => [PRESENCE_AND_PAUSES] },
+  { version: 1, name: 'job-queue', statements: jobQueue },
+  { version: 2, name: 'presence', statements: (connection) => [...completed(connection), PRESENCE_AND_PAUSES] },
   { version: 3, name: 'outbox', statements: () => [OUTBOX] },
   { version: 4, name: 'clock', statements: () => [CLOCK] },
   {
@@ -284,4 +294,4 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 8, name: 'erasing', statements: () => [ERASING] },
 ]
 
-export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0
+export const SCHEMA_VERSION: number = lastOf(MIGRATIONS)

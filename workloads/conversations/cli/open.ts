@@ -5,7 +5,7 @@ import { toOpenError } from '../../../src/engines/sqlite/faults.ts'
 import { EngineError } from '../../../src/errors.ts'
 import { checkListLimit } from '../../../src/job/list-limit.ts'
 import { conversationsFile } from '../store/location.ts'
-import { conversationsVersion } from '../store/schema.ts'
+import { conversationsVersions } from '../store/schema.ts'
 
 /** How long a command waits for another process that writes. */
 const BUSY_MS = 5_000
@@ -24,7 +24,7 @@ export function reading<Answer>({ engine }: CommandCall, read: (database: Databa
   let database: DatabaseSync | null = null
   try {
     database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_MS })
-    if (conversationsVersion(database) === 0) throw missingDatabase(file)
+    if (conversationsVersions(database).applied === 0) throw missingDatabase(file)
     return read(database)
   } catch (error) {
     throw toOpenError(error, 'reading', file)

@@ -11,8 +11,7 @@ import {
 } from '../../../src/engines/sqlite/database.ts'
 import { isBusy, toEngineError } from '../../../src/engines/sqlite/faults.ts'
 import { FileWatch } from '../../../src/engines/sqlite/file-watch.ts'
-import { applyMigrations, schemaVersion } from '../../../src/engines/sqlite/migrate.ts'
-import { SCHEMA_VERSION } from '../../../src/engines/sqlite/migrations.ts'
+import { applyMigrations, needsMigration } from '../../../src/engines/sqlite/migrate.ts'
 import type { Clock } from '../../../src/time/clock.ts'
 
 /** How long a call blocks while another connection holds the write lock. */
@@ -37,7 +36,7 @@ export class SyncStore implements SqliteStore {
     assertVersionText(version)
     this.#clockInFile = new StoredClock(this.connection, clock, () => {})
     this.#file = new FileWatch(this.connection, fileOf(database))
-    if (this.read('checking the schema', () => schemaVersion(this.connection)) !== SCHEMA_VERSION)
+    if (this.read('checking the schema', () => needsMigration(this.connection)))
       this.write('migrating', () => applyMigrations(this.connection, clock.nowMs()))
     this.read('reading the clock', () => this.#clockInFile.watch())
   }

@@ -1,11 +1,10 @@
 import { DatabaseSync } from 'node:sqlite'
 import { Connection, configure, type SqliteDatabase } from '../../../src/engines/sqlite/database.ts'
-import { applyMigrations, schemaVersion } from '../../../src/engines/sqlite/migrate.ts'
-import { SCHEMA_VERSION } from '../../../src/engines/sqlite/migrations.ts'
+import { applyMigrations, needsMigration } from '../../../src/engines/sqlite/migrate.ts'
 import { emptyLog } from '../../../src/engines/sqlite/vacuum.ts'
 import { type Clock, systemClock } from '../../../src/time/clock.ts'
 import { toIso } from '../../../src/time/iso.ts'
-import { CONVERSATIONS_SCHEMA_VERSION, conversationsVersion, migrateConversations } from './schema.ts'
+import { areConversationsBehind, migrateConversations } from './schema.ts'
 import { inTransaction } from './transaction.ts'
 
 export { inTransaction }
@@ -51,9 +50,7 @@ export function runMigrations(db: SqliteDatabase, { clock = systemClock }: { rea
 
 export function migrate(database: SqliteDatabase, nowMs: number): void {
   const connection = new Connection(database)
-  const isCurrent = (): boolean =>
-    schemaVersion(connection) === SCHEMA_VERSION && conversationsVersion(database) === CONVERSATIONS_SCHEMA_VERSION
-  if (isCurrent()) return
+  if (!needsMigration(connection) && !areConversationsBehind(database)) return
   inTransaction(database, () => {
     applyMigrations(connection, nowMs)
     migrateConversations(database, toIso(nowMs))

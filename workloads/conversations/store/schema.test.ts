@@ -5,7 +5,7 @@ import { SCHEMA_VERSION } from '../../../src/engines/sqlite/migrations.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { openDatabase } from './database.ts'
 import { CURRENT_VERSIONS, openCurrent } from './open-current.ts'
-import { CONVERSATIONS_SCHEMA_VERSION, conversationsVersion, migrateConversations } from './schema.ts'
+import { CONVERSATIONS_SCHEMA_VERSION, conversationsVersions, migrateConversations } from './schema.ts'
 
 const files = tempFiles()
 const opened = () => openDatabase(':memory:', { nowMs: 0 })
@@ -52,13 +52,13 @@ test('the tables refuse what the pipeline never writes', () => {
 test('migrating again changes nothing', async () => {
   const database = opened()
   migrateConversations(database, '')
-  assert.equal(conversationsVersion(database), CONVERSATIONS_SCHEMA_VERSION)
+  assert.equal(conversationsVersions(database).applied, CONVERSATIONS_SCHEMA_VERSION)
   const file = files.next()
   const handles = Array.from({ length: 4 }, () => openDatabase(file, { nowMs: 0 }))
   assert.equal(handles[0]?.prepare('SELECT count(*) AS count FROM conversations_schema').get()?.count, 1)
   for (const handle of handles) handle.close()
   const plain = new DatabaseSync(':memory:')
-  assert.equal(conversationsVersion(plain), 0)
+  assert.equal(conversationsVersions(plain).applied, 0)
   plain.close()
 })
 
@@ -70,7 +70,12 @@ test('a file with both schemas up to date is opened without their SQL, any other
   const database = openCurrent(file, 0)
   const pragma = (name: string) => database?.prepare(`PRAGMA ${name}`).get()?.[name]
   assert.deepEqual(['journal_mode', 'synchronous', 'secure_delete', 'foreign_keys'].map(pragma), ['wal', 2, 1, 1])
+  // A migration that this version can work with.
+  database?.exec(`INSERT INTO conversations_schema VALUES (-98, '')`)
+  assert.ok(openCurrent(file, 0))
+  openDatabase(file, { nowMs: 0 }).close()
   database?.exec(`INSERT INTO conversations_schema VALUES (99, '')`)
   database?.close()
+  assert.throws(() => openDatabase(file, { nowMs: 0 }), { code: 'ERR_SCHEMA_NEWER' })
   assert.equal(openCurrent(file, 0), null)
 })

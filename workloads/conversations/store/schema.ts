@@ -1,6 +1,15 @@
 /** The pipeline's tables, beside `job_queue` in the same SQLite file. The hook is built from this file too. */
+import {
+  assertNotNewer,
+  isBehind,
+  lastOf,
+  NO_VERSIONS,
+  raiseNeeded,
+  STORED_VERSIONS,
+  type StoredVersions,
+  type Versioned,
+} from '../../../src/engines/sql/schema-version.ts'
 import type { SqliteDatabase } from '../../../src/engines/sqlite/database.ts'
-import { EngineError } from '../../../src/errors.ts'
 
 const TABLES = `
 CREATE TABLE conversations (
@@ -121,36 +130,36 @@ CREATE TABLE spooled_entries (
 `
 
 /** In order. A released migration is never edited, only followed by another. */
-const MIGRATIONS: readonly { readonly version: number; readonly sql: string }[] = [{ version: 1, sql: TABLES }]
+const MIGRATIONS: readonly (Versioned & { readonly sql: string })[] = [{ version: 1, sql: TABLES }]
 
-export const CONVERSATIONS_SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0
+export const CONVERSATIONS_SCHEMA_VERSION: number = lastOf(MIGRATIONS)
 
 const VERSION_TABLE = `
 CREATE TABLE IF NOT EXISTS conversations_schema (version INTEGER PRIMARY KEY, applied_at TEXT NOT NULL)`
 const HAS_VERSION_TABLE = `SELECT 1 AS found FROM sqlite_master WHERE type = 'table' AND name = 'conversations_schema'`
-const READ_VERSION = `SELECT coalesce(max(version), 0) AS version FROM conversations_schema`
+const READ_VERSIONS = `SELECT ${STORED_VERSIONS} FROM conversations_schema`
 
-/** 0 for a file without the pipeline's tables. */
-export function conversationsVersion(database: SqliteDatabase): number {
-  if (database.prepare(HAS_VERSION_TABLE).get() === undefined) return 0
-  return (database.prepare(READ_VERSION).get() as { version: number }).version
+export function conversationsVersions(database: SqliteDatabase): StoredVersions {
+  if (database.prepare(HAS_VERSION_TABLE).get() === undefined) return NO_VERSIONS
+  return database.prepare(READ_VERSIONS).get() as StoredVersions
+}
+
+/** Throws if a newer Millrace has migrated the tables and this one cannot work on them. */
+export function areConversationsBehind(database: SqliteDatabase): boolean {
+  return isBehind(conversationsVersions(database), CONVERSATIONS_SCHEMA_VERSION)
 }
 
 /** Creates what is missing. Call inside a write transaction, once `job_queue` exists. Idempotent. Refuses newer tables. */
 export function migrateConversations(database: SqliteDatabase, nowIso: string): void {
   database.exec(VERSION_TABLE)
-  const version = conversationsVersion(database)
-  if (version > CONVERSATIONS_SCHEMA_VERSION) {
-    throw new EngineError(
-      'ERR_SCHEMA_NEWER',
-      `the conversations have schema version ${version}, this Millrace knows ${CONVERSATIONS_SCHEMA_VERSION}; upgrade Millrace, nothing was changed`,
-    )
-  }
+  const versions = conversationsVersions(database)
+  assertNotNewer(versions, CONVERSATIONS_SCHEMA_VERSION)
   for (const migration of MIGRATIONS) {
-    if (migration.version <= version) continue
+    if (migration.version <= versions.applied) continue
     database.exec(migration.sql)
     database
       .prepare(`INSERT INTO conversations_schema (version, applied_at) VALUES (?, ?)`)
-      .run(migration.version, nowIso)
+      .run(-migration.version, nowIso)
+    database.exec(raiseNeeded('conversations_schema', migration))
   }
 }
