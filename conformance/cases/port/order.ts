@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
-import { arrivalOrder, DELAY_MS, delay, need, priority } from '../../needs.ts'
+import { acrossTypes, arrivalOrder, DELAY_MS, delay, need, priority } from '../../needs.ts'
 import { complete, idsOf } from '../../stage.ts'
 
 export const claimOrder: CaseFile = {
@@ -141,7 +141,7 @@ export const claimOrder: CaseFile = {
     {
       name: 'a consumer of several types receives them in one order',
       guarantees: ['I1'],
-      ...need(priority),
+      ...need(priority, acrossTypes),
       async run(stage) {
         const [a, b] = [`${stage.type}-a`, `${stage.type}-b`]
         for (const [type, rank] of [

@@ -64,9 +64,9 @@ describe('what Redis says of itself', () => {
   })
 
   test('is judged by the part of the index that leads nowhere', () => {
-    assert.equal(judgeIndex(1_000, 99).severity, 'ok')
-    assert.equal(judgeIndex(1_000, 100).severity, 'warning')
-    assert.equal(judgeIndex(100_000, 100).severity, 'ok')
+    assert.equal(judgeIndex({ seen: 1_000, gone: 99 }).severity, 'ok')
+    assert.equal(judgeIndex({ seen: 1_000, gone: 100 }).severity, 'warning')
+    assert.equal(judgeIndex({ seen: 100_000, gone: 100 }).severity, 'ok')
   })
 })
 

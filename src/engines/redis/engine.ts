@@ -1,7 +1,6 @@
 import type { Capabilities } from '../../engine/capabilities.ts'
 import { admitTransaction } from '../../engine/capability-checks.ts'
 import type {
-  Consumer,
   Controls,
   Counts,
   DeadLetters,
@@ -30,6 +29,7 @@ import { createRecords } from './records.ts'
 import { createRetention } from './retention.ts'
 
 export const CAPABILITIES: Capabilities = Object.freeze({
+  scope: 'store',
   // What Redis has acknowledged outlives the processes. What of it a crash of the server takes is the operator's to
   // decide, by `appendfsync`: with `everysec` up to the last second.
   survives: 'process-crash',
@@ -115,7 +115,7 @@ export class RedisEngine implements Engine {
     return jobs.length === 0 ? [] : core.enqueue(jobs)
   }
 
-  async consume(subscription: Subscription): Promise<Consumer> {
+  async consume(subscription: Subscription): Promise<RedisConsumer> {
     const core = this.#open()
     const consumer = new RedisConsumer(core, subscription)
     core.remember(consumer)
@@ -129,6 +129,11 @@ export class RedisEngine implements Engine {
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { diagnose } = await import('./doctor-facts.ts')
-    return diagnose(this.#open().database, { ...options, recoveryMaxMs: CAPABILITIES.recoveryMaxMs })
+    return diagnose(this.database, { ...options, recoveryMaxMs: CAPABILITIES.recoveryMaxMs })
+  }
+
+  /** For the engine of a cluster, which has one of these for each type. */
+  get database(): RedisDatabase {
+    return this.#open().database
   }
 }

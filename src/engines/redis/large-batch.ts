@@ -38,7 +38,7 @@ export async function storeInChunks(
   }
   const answers: unknown[] = []
   for (const [index, chunk] of chunks.entries()) {
-    const answer = listOf(await database.run(publishScript(), [batch, index + 1, chunks.length]))
+    const answer = listOf(await database.runKept(publishScript(), [batch, index + 1, chunks.length]))
     // A reaper published it; plain jobs are stored under their own ids.
     answers.push(...(answer.length > 0 ? answer : chunk.flatMap(({ id }) => ['enqueued', id])))
   }

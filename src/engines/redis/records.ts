@@ -129,7 +129,7 @@ export function createRecords({ database, steps }: RedisCore): Records {
       const condition = expected === null ? ['0', ''] : ['1', expected]
       const args = [kind, name, revision, body, ttlMs ?? '', ...condition]
       if (ttlMs !== undefined && jobs.length === 0) return (await database.run(renewScript(), args)) === 1 ? [] : null
-      const answer = await database.run(saveScript(), [...args, ...enqueueArgs(jobs)])
+      const answer = await database.runKept(saveScript(), [...args, ...enqueueArgs(jobs)])
       return answer === null ? null : receiptsFrom(jobs, answer)
     },
     async put(kind, records, ttlMs) {
