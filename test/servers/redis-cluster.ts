@@ -73,7 +73,9 @@ async function own(node: OwnRedis, index: number, count: number): Promise<void> 
 }
 
 async function knownTo(redis: Redis): Promise<number> {
-  const lines = String(await redis.cluster('NODES')).trim().split('\n')
+  const lines = String(await redis.cluster('NODES'))
+    .trim()
+    .split('\n')
   return lines.filter((line) => !line.includes('handshake')).length
 }
 

@@ -3,7 +3,7 @@ import type { Handler } from '../../../src/job/definition.ts'
 import type { Predecessor } from '../../../src/job/predecessors.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
-import { cancellation, deadLetters, dependencies, keys, need, transactions } from '../../needs.ts'
+import { acrossTypes, cancellation, deadLetters, dependencies, keys, need, transactions } from '../../needs.ts'
 import { gate, rejection } from '../../stage.ts'
 
 const by = { who: 'suite', reason: 'test' }
@@ -19,7 +19,7 @@ export const flows: CaseFile = {
       // B04 X092
       name: 'handlers of each conversation start in the order of its chain, also those that a handler adds after itself',
       guarantees: ['I1'],
-      ...need(dependencies, keys),
+      ...need(dependencies, keys, acrossTypes),
       async run(stage) {
         const mill = await stage.mill()
         const started: string[] = []
@@ -60,7 +60,7 @@ export const flows: CaseFile = {
     {
       name: 'a flow fans out and in, whatever the order of its steps',
       guarantees: ['I1'],
-      ...need(dependencies),
+      ...need(dependencies, acrossTypes),
       async run(stage) {
         const mill = await stage.mill()
         const part = numberedJob(stage, { run: ({ payload }) => payload.n * 10 })
@@ -164,7 +164,7 @@ export const flows: CaseFile = {
     {
       name: 'a job that runs all the same is told which of those before it is dead, and why',
       guarantees: ['I9'],
-      ...need(dependencies),
+      ...need(dependencies, acrossTypes),
       async run(stage) {
         const mill = await stage.mill()
         const sure = numberedJob(stage, { run: () => 'fine' })
@@ -229,7 +229,7 @@ export const flows: CaseFile = {
     {
       name: 'a job whose first was cancelled dies unless it is to run all the same',
       guarantees: ['I1'],
-      ...need(dependencies, cancellation),
+      ...need(dependencies, cancellation, acrossTypes),
       async run(stage) {
         const mill = await stage.mill()
         const hold = gate()

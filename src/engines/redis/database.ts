@@ -184,7 +184,10 @@ function answered<Value>(ms: number, answer: Promise<Value>): Promise<Value> {
 
 function assertSingle(client: RedisClient): void {
   if (client.isCluster === true) {
-    throw new EngineError('ERR_ENGINE_URL', 'this client is a Cluster; pass it to open(), or to RedisClusterEngine.connect')
+    throw new EngineError(
+      'ERR_ENGINE_URL',
+      'this client is a Cluster; pass it to open(), or to RedisClusterEngine.connect',
+    )
   }
   if ((client.options.keyPrefix ?? '') !== '') {
     throw new EngineError(

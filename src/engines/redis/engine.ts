@@ -15,6 +15,7 @@ import type {
 import type { EngineSettings } from '../../engine/open.ts'
 import type { Records } from '../../engine/records.ts'
 import type { Retention } from '../../engine/retention.ts'
+import type { RemovedJobViews } from '../../engine/wait-until-finished.ts'
 import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { RedisConsumer } from './consumer.ts'
@@ -63,18 +64,18 @@ export class RedisEngine implements Engine {
 
   /**
    * Leaves nothing open where it rejects. `threadUrl`: how another thread reaches the same keys; null for a client of the
-   * user's own.
+   * user's own. `removedViews`: shared by the engines of the types of a cluster.
    */
   static async connect(
     source: Source,
     { clock }: EngineSettings,
-    given: RedisOptions & { readonly threadUrl?: string } = {},
+    given: RedisOptions & { readonly threadUrl?: string; readonly removedViews?: RemovedJobViews } = {},
   ): Promise<RedisEngine> {
-    const { threadUrl = null, ...chosen } = given
+    const { threadUrl = null, removedViews, ...chosen } = given
     const options = { ...DEFAULTS, ...chosen }
     const database = new RedisDatabase({ source, clock, options })
     await database.reach()
-    const core = new RedisCore(database, clock, options.pollMs)
+    const core = new RedisCore(database, clock, options.pollMs, removedViews)
     try {
       await core.steps.follow()
     } catch (error) {

@@ -13,7 +13,7 @@ export const CHUNK_SIZE = 1_000
 const STAGED_MS = 600_000
 
 /** A producer that has published nothing for this long is dead, or will find that a reaper did it. */
-const UNFINISHED_MS = 10_000
+export const UNFINISHED_MS = 10_000
 
 /**
  * Stores a batch of plain jobs, whole or not at all, without blocking Redis for all of them at once. The chunks are staged

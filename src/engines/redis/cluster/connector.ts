@@ -1,5 +1,5 @@
 import { createConnection, isIP, type Socket } from 'node:net'
-import { type ConnectionOptions as TlsConnectionOptions, connect as connectTls } from 'node:tls'
+import { connect as connectTls, type ConnectionOptions as TlsConnectionOptions } from 'node:tls'
 import type { AbstractConnector } from 'ioredis'
 import type { HostPort } from '../hosts.ts'
 

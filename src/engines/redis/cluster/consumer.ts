@@ -4,6 +4,7 @@ import { readyTypes } from '../../../engine/subscriptions.ts'
 import { EngineError } from '../../../errors.ts'
 import type { Clock } from '../../../time/clock.ts'
 import type { RedisConsumer } from '../consumer.ts'
+import { finishFired } from './fired.ts'
 import { type Answered, KeptAnswers } from './kept-answers.ts'
 import type { TypeStores } from './stores.ts'
 
@@ -38,10 +39,12 @@ export class ClusterConsumer implements Consumer {
     this.#subscription = subscription
   }
 
-  /** Rejects if a type's node cannot be reached. */
+  /** Rejects if a type's node cannot be reached. A reaper of every type begins with those that it reaches. */
   async ready(): Promise<void> {
     const { types } = this.#subscription
     if (types !== 'every') await Promise.all(types.map(({ type }) => this.#of(type)))
+    // From now on it notices a clock that is set.
+    else await Promise.allSettled((await this.#stores.types()).map((type) => this.#of(type)))
   }
 
   #of(type: string): Promise<RedisConsumer> {
@@ -79,7 +82,9 @@ export class ClusterConsumer implements Consumer {
     const types = isExpired ? [] : readyTypes(this.#subscription, 'redis').map(({ type }) => type)
     const asked = types.filter((type) => (request.perType?.[type] ?? 1) > 0)
     while (!signal.aborted) {
-      const leases = isExpired ? await this.#takeExpired(request, signal) : await this.#takeReady(asked, request, signal)
+      const leases = isExpired
+        ? await this.#takeExpired(request, signal)
+        : await this.#takeReady(asked, request, signal)
       if (leases.length > 0) return leases
       const leftMs = untilMs - this.#clock.monotonicMs()
       if (leftMs <= 0) return []
@@ -92,15 +97,13 @@ export class ClusterConsumer implements Consumer {
   async #takeExpired(request: ClaimRequest, signal: AbortSignal): Promise<readonly Lease[]> {
     const { types } = this.#subscription
     const names = types === 'every' ? await this.#stores.types() : types.map(({ type }) => type)
-    return this.#take(names, request, signal)
+    const leases = await this.#take(names, request, signal)
+    if (leases.length === 0) await finishFired(this.#stores)
+    return leases
   }
 
   /** Those that may have work first, then the others: they may have some that nobody was woken for. */
-  async #takeReady(
-    types: readonly string[],
-    request: ClaimRequest,
-    signal: AbortSignal,
-  ): Promise<readonly Lease[]> {
+  async #takeReady(types: readonly string[], request: ClaimRequest, signal: AbortSignal): Promise<readonly Lease[]> {
     this.#turn = (this.#turn + 1) % Math.max(1, types.length)
     const inTurn = [...types.slice(this.#turn), ...types.slice(0, this.#turn)]
     const busy = inTurn.filter((type) => !this.#idle.has(type))

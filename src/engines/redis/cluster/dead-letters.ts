@@ -80,7 +80,9 @@ async function readAudit({ deadLetters, database }: RedisEngine, filter: AuditFi
   const entries: AuditEntry[] = []
   for (let below: number | undefined; entries.length < filter.limit; ) {
     const page = await deadLetters.audit({ ...own, limit: STEP, ...(below !== undefined && { before: below }) })
-    const fitting = page.map((entry) => numbered(entry, database.keys.prefix)).filter((one) => matchesAudit(one, filter))
+    const fitting = page
+      .map((entry) => numbered(entry, database.keys.prefix))
+      .filter((one) => matchesAudit(one, filter))
     entries.push(...fitting)
     if (page.length < STEP) break
     below = page.at(-1)?.seq

@@ -21,6 +21,7 @@ import type { Member } from './members.ts'
 import type { TypeStores } from './stores.ts'
 
 export async function diagnoseCluster(stores: TypeStores, examination: Examination): Promise<readonly Finding[]> {
+  const { common } = stores
   const views = await stores.nodes.views()
   const primaries = primariesIn(views)
   const findings = [...judgeCluster(primaries)]
@@ -29,7 +30,6 @@ export async function diagnoseCluster(stores: TypeStores, examination: Examinati
     const found = await runChecks([['server', () => checkNode(stores, primary)]])
     findings.push(...found.map((finding) => ({ ...finding, detail: `${primary.address}: ${finding.detail}` })))
   }
-  const { common } = stores
   const checks = await runChecks([
     ['rights', () => checkRights(common.database)],
     [

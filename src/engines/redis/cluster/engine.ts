@@ -96,6 +96,7 @@ export class RedisClusterEngine implements Engine {
   }
 
   async consume(subscription: Subscription): Promise<Consumer> {
+    const { common: _ } = this.#stores
     const consumer = new ClusterConsumer(this.#stores, this.#clock, subscription)
     this.#consumers.add(consumer)
     try {

@@ -6,18 +6,16 @@ import type { TypeStores } from './stores.ts'
 
 /** The jobs of each type are stored whole or not at all. Types are stored one after another. */
 export async function enqueueByType(stores: TypeStores, jobs: readonly NewJob[]): Promise<readonly Receipt[]> {
-  const groups = Map.groupBy(jobs, ({ type }) => type)
-  if (groups.size > 1) for (const job of jobs) if (job.after !== null) await refuseCrossing(stores, job, jobs)
-  const receipts = new Map<NewJob, Receipt>()
-  for (const [type, own] of groups) {
+  const places = Map.groupBy(jobs.keys(), (place) => jobs[place]?.type ?? '')
+  if (places.size > 1) for (const job of jobs) if (job.after !== null) await refuseCrossing(stores, job, jobs)
+  const receipts = new Map<number, Receipt>()
+  for (const [type, own] of places) {
     const store = await stores.enlisted(type)
-    const stored = await store.enqueue(own).catch((error: unknown) => explainUnknown(stores, own, error))
-    for (const [index, receipt] of stored.entries()) {
-      const job = own[index]
-      if (job !== undefined) receipts.set(job, receipt)
-    }
+    const those = own.flatMap((place) => jobs[place] ?? [])
+    const stored = await store.enqueue(those).catch((error: unknown) => explainUnknown(stores, those, error))
+    for (const [index, receipt] of stored.entries()) receipts.set(own[index] ?? 0, receipt)
   }
-  return jobs.flatMap((job) => receipts.get(job) ?? [])
+  return jobs.flatMap((_, place) => receipts.get(place) ?? [])
 }
 
 function crossing(job: NewJob, other: string): UnsupportedError {
@@ -41,6 +39,7 @@ async function refuseCrossing(stores: TypeStores, job: NewJob, batch: readonly N
 
 /** A predecessor that this type does not know may be known under another. */
 async function explainUnknown(stores: TypeStores, jobs: readonly NewJob[], error: unknown): Promise<never> {
-  if (error instanceof UnknownJobError) for (const job of jobs) if (job.after !== null) await refuseCrossing(stores, job, jobs)
+  if (error instanceof UnknownJobError)
+    for (const job of jobs) if (job.after !== null) await refuseCrossing(stores, job, jobs)
   throw error
 }

@@ -53,6 +53,10 @@ function toNode(node: unknown): HostPort {
 function mapped(natMap: unknown, announced: HostPort): HostPort {
   const name = `${announced.host}:${announced.port}`
   const found: unknown =
-    typeof natMap === 'function' ? natMap(name) : typeof natMap === 'object' && natMap !== null ? Reflect.get(natMap, name) : null
+    typeof natMap === 'function'
+      ? natMap(name)
+      : typeof natMap === 'object' && natMap !== null
+        ? Reflect.get(natMap, name)
+        : null
   return typeof found === 'object' && found !== null ? toNode(found) : announced
 }

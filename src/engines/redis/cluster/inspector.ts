@@ -4,6 +4,8 @@ import type { RedisEngine } from '../engine.ts'
 import { partsOf } from '../keys.ts'
 import type { TypeStores } from './stores.ts'
 
+type Wait = Parameters<Inspector['waitFor']>[1]
+
 /** Jobs by id: an id does not say its type, so every type is asked. */
 export function createInspector(stores: TypeStores): Inspector {
   return {
@@ -23,7 +25,7 @@ export function createInspector(stores: TypeStores): Inspector {
       return due.sort((a, b) => a.runAtMs - b.runAtMs || (a.id < b.id ? -1 : 1))[0] ?? null
     },
     history: async (id) => (await storeOf(stores, id))?.inspector.history(id) ?? [],
-    waitFor: async (id, wait) => (await storeOf(stores, id))?.inspector.waitFor(id, wait) ?? null,
+    waitFor: (id, wait) => waitFor(stores, id, wait),
   }
 }
 
@@ -42,6 +44,17 @@ async function storesFor(stores: TypeStores, ids: readonly string[]): Promise<re
   const named = ids.map((id) => partsOf(id)?.type ?? null)
   const types = named.includes(null) ? [...(await stores.types()), ...named] : named
   return Promise.all([...new Set(types)].flatMap((type) => (type === null ? [] : [stores.of(type)])))
+}
+
+/** The job may be removed before its store is found: its last view is kept from the beginning. */
+async function waitFor(stores: TypeStores, id: string, wait: Wait): Promise<JobView | null> {
+  const stopExpecting = stores.removedViews.expect(id)
+  try {
+    const store = await storeOf(stores, id)
+    return store === null ? stores.removedViews.of(id) : await store.inspector.waitFor(id, wait)
+  } finally {
+    stopExpecting()
+  }
 }
 
 /** The store that has the job; null where none has. */

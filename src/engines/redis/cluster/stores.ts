@@ -1,4 +1,5 @@
 import type { EngineSettings } from '../../../engine/open.ts'
+import { RemovedJobViews } from '../../../engine/wait-until-finished.ts'
 import { ClosedError } from '../../../errors.ts'
 import { RedisEngine } from '../engine.ts'
 import { commonPrefix, prefixOfType, queueOf, typeOf } from '../keys.ts'
@@ -13,6 +14,7 @@ const ENLIST_MS = 60_000
 /** In a cluster each type is a store of its own, on one slot; a further one holds what belongs to no type. */
 export class TypeStores {
   readonly nodes: ClusterNodes
+  readonly removedViews = new RemovedJobViews()
   readonly #settings: EngineSettings
   readonly #options: Required<RedisOptions>
   readonly #opened = new Map<string, Promise<RedisEngine>>()
@@ -39,7 +41,7 @@ export class TypeStores {
 
   #connect(prefix: string): Promise<RedisEngine> {
     const source = this.nodes.ofSlot(slotOf(prefix))
-    return RedisEngine.connect(source, this.#settings, { ...this.#options, prefix })
+    return RedisEngine.connect(source, this.#settings, { ...this.#options, prefix, removedViews: this.removedViews })
   }
 
   get common(): RedisEngine {
