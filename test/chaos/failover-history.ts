@@ -3,6 +3,8 @@
 export interface Acknowledged {
   readonly id: string
   readonly type: string
+  /** When the call began, and when it was acknowledged. */
+  readonly calledAtMs: number
   readonly atMs: number
   /** Calls for the same work that were rejected before: what they stored is unknown. */
   readonly rejected: number
@@ -12,7 +14,9 @@ export interface FailoverHistory {
   readonly acknowledged: readonly Acknowledged[]
   /** Outcomes that the engine has accepted, of whatever start. */
   readonly completed: readonly { readonly id: string; readonly atMs: number }[]
+  /** When the signal was sent, and when the process had ended. */
   readonly killedAtMs: number
+  readonly goneAtMs: number
   /** When the first call was acknowledged by the new primary. */
   readonly resumedAtMs: number
   /** Ids that the store still knows, with the state they ended in. */
@@ -40,7 +44,7 @@ export interface FailoverVerdict {
  * completed twice only if the first completion was in that window or during the outage.
  */
 export function judgeFailover(history: FailoverHistory, promise: FailoverPromise): FailoverVerdict {
-  const { acknowledged, completed, killedAtMs, resumedAtMs, stored } = history
+  const { acknowledged, completed, killedAtMs, goneAtMs, resumedAtMs, stored } = history
   const fromMs = killedAtMs - (promise.windowMs ?? 0)
   const violations: string[] = []
   let lost = 0
@@ -49,7 +53,7 @@ export function judgeFailover(history: FailoverHistory, promise: FailoverPromise
     if (state === 'completed') continue
     const when = `acknowledged ${Math.round(atMs - killedAtMs)} ms after the kill`
     if (state !== undefined) violations.push(`${type} ${id}, ${when}, is ${state} in the end`)
-    else if (promise.windowMs !== null && fromMs <= atMs && atMs <= killedAtMs) lost += 1
+    else if (promise.windowMs !== null && fromMs <= atMs && atMs <= goneAtMs) lost += 1
     else violations.push(`${type} ${id}, ${when}, is lost`)
   }
   let completedTwice = 0
@@ -62,7 +66,7 @@ export function judgeFailover(history: FailoverHistory, promise: FailoverPromise
     if (!isExcused)
       violations.push(`${id} was completed twice, first ${Math.round((first ?? 0) - killedAtMs)} ms after the kill`)
   }
-  const outageMs = Math.round(resumedAtMs - killedAtMs)
+  const outageMs = Math.round(resumedAtMs - goneAtMs)
   if (outageMs > promise.outageMaxMs) violations.push(`the outage took ${outageMs} ms`)
   return { violations, acknowledged: acknowledged.length, lost, completedTwice, outageMs }
 }

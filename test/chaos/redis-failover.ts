@@ -10,7 +10,7 @@ import { prefixOfType } from '../../src/engines/redis/keys.ts'
 import { isMillraceError } from '../../src/errors.ts'
 import { defineJob, type Mill, open } from '../../src/index.ts'
 import { seededRandom } from '../../src/testing/open-for-test.ts'
-import { freshPrefix, type OwnRedis, startRedis } from '../servers/redis.ts'
+import { freshPrefix, type OwnRedis, startRedis, withRedis } from '../servers/redis.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
 import { startSentinels } from '../servers/redis-sentinel.ts'
 import { type Acknowledged, type FailoverVerdict, judgeFailover, OUTCOMES_MS } from './failover-history.ts'
@@ -44,6 +44,8 @@ interface Scene {
   /** The types whose keys the primary that is killed has. */
   readonly affected: readonly string[]
   kill(): Promise<void>
+  /** Starts the killed one again once it has a successor, whose replica it becomes. */
+  restore(): Promise<void>
   end(): Promise<void>
 }
 
@@ -51,7 +53,12 @@ const TYPES = ['mail', 'report', 'invoice', 'resize', 'sync', 'notify'] as const
 const SLOTS = 16_384
 
 async function clusterScene(timeoutMs: number, random: () => number): Promise<Scene> {
-  const cluster = await startRedisCluster({ replicas: true, nodeTimeoutMs: timeoutMs })
+  const cluster = await startRedisCluster({
+    replicas: true,
+    nodeTimeoutMs: timeoutMs,
+    // Otherwise one failed primary stops all of them until it has a successor.
+    settings: { 'cluster-require-full-coverage': 'no' },
+  })
   const prefix = freshPrefix()
   const ownerOf = (type: string): number => {
     return Math.floor((slotOf(prefixOfType(prefix, type)) * cluster.primaries.length) / SLOTS)
@@ -63,6 +70,15 @@ async function clusterScene(timeoutMs: number, random: () => number): Promise<Sc
     types: TYPES,
     affected: TYPES.filter((type) => ownerOf(type) === victim),
     kill: async () => cluster.primaries[victim]?.kill(),
+    async restore() {
+      const [killed, successor] = [cluster.primaries[victim], cluster.replicas[victim]]
+      if (killed === undefined || successor === undefined) return
+      // Before that it would come back as an empty primary.
+      await withRedis(successor.url, async (redis) => {
+        while (!(await redis.info('replication')).includes('role:master')) await sleep(50)
+      })
+      await killed.start()
+    },
     end: () => cluster.end(),
   }
 }
@@ -77,6 +93,8 @@ async function sentinelScene(timeoutMs: number): Promise<Scene> {
     types: TYPES,
     affected: TYPES,
     kill: () => primary.kill(),
+    // There is another replica.
+    restore: async () => {},
     async end() {
       await sentinels.end()
       await Promise.all([primary, ...replicas].map((server) => server.end()))
@@ -107,13 +125,15 @@ export async function runFailover(options: FailoverOptions): Promise<FailoverRep
     await sleep(options.beforeMs)
     const killedAtMs = performance.now()
     await scene.kill()
-    const resumedAtMs = await load.resumed(killedAtMs)
+    const goneAtMs = performance.now()
+    await scene.restore()
+    const resumedAtMs = await load.resumed(goneAtMs)
     await sleep(options.afterMs)
     load.stop()
     await producing
     const stored = await drained(producer, load.acknowledged)
     const verdict = judgeFailover(
-      { ...load, killedAtMs, resumedAtMs, stored },
+      { ...load, killedAtMs, goneAtMs, resumedAtMs, stored },
       { windowMs: replicas > 0 ? null : OUTCOMES_MS, outageMaxMs: timeoutMs + RECONNECT_MS },
     )
     return {
@@ -122,7 +142,7 @@ export async function runFailover(options: FailoverOptions): Promise<FailoverRep
       rejected: load.rejected,
       types: scene.types,
       killed: scene.affected,
-      othersGapMs: load.othersGapMs(killedAtMs, resumedAtMs),
+      othersGapMs: load.othersGapMs(goneAtMs, resumedAtMs),
       seconds: Math.round((performance.now() - startedAtMs) / 1_000),
     }
   } finally {
@@ -168,9 +188,10 @@ class Load {
 
   async #put(mill: Mill, type: string, n: number): Promise<void> {
     for (let rejected = 0; ; rejected += 1) {
+      const calledAtMs = performance.now()
       try {
         const { id } = await mill.enqueue(defineJob({ type, attempts: 10 }), { n }, { key: `n${n}` })
-        this.acknowledged.push({ id, type, atMs: performance.now(), rejected })
+        this.acknowledged.push({ id, type, calledAtMs, atMs: performance.now(), rejected })
         return
       } catch (error) {
         if (!isMillraceError(error) || !error.code.startsWith('ERR_STORAGE_')) throw error
@@ -182,11 +203,11 @@ class Load {
   }
 
   /** When the first call after the kill was acknowledged for a type whose primary was killed. */
-  async resumed(killedAtMs: number): Promise<number> {
+  async resumed(goneAtMs: number): Promise<number> {
     for (;;) {
-      const first = this.acknowledged.find(({ type, atMs }) => atMs > killedAtMs + 20 && this.#isAffected(type))
+      const first = this.acknowledged.find(({ type, calledAtMs }) => calledAtMs > goneAtMs && this.#isAffected(type))
       if (first !== undefined) return first.atMs
-      if (performance.now() - killedAtMs > DRAIN_MS) return performance.now()
+      if (performance.now() - goneAtMs > DRAIN_MS) return performance.now()
       await sleep(20)
     }
   }
