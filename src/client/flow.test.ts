@@ -85,7 +85,7 @@ test('a flow of several types is refused where each type is a store of its own; 
   const mill = await open(apart)
   t.after(() => mill.close())
   await assert.rejects(
-    mill.enqueueFlow({ a: { job: count, payload: {} }, b: { job: 'other', after: 'a' } }),
+    mill.enqueueFlow({ a: { job: count, payload: {} }, b: { job: defineJob({ type: 'other' }), after: 'a' } }),
     (error) => error instanceof UnsupportedError && /the types 'count', 'other'/.test(error.message),
   )
   assert.equal(engine.calls.length, 0)

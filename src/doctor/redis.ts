@@ -180,6 +180,18 @@ export function judgeCluster(primaries: readonly PrimaryFacts[]): readonly Findi
   return findings
 }
 
+/** `value`: of `cluster-require-full-coverage`; null where CONFIG is forbidden. */
+export function judgeCoverage(value: string | null): readonly Finding[] {
+  if (value !== 'yes') return []
+  return [
+    warning(
+      'cluster',
+      'cluster-require-full-coverage is yes: when one primary fails, every node refuses calls until it has a successor',
+      'CONFIG SET cluster-require-full-coverage no on every node: then only the types of that primary wait.',
+    ),
+  ]
+}
+
 /** `value`: of `min-replicas-to-write`; null where CONFIG is forbidden. */
 export function judgeReplicasToWrite(value: string | null, replicas: number): readonly Finding[] {
   if (value === null || replicas === 0 || Number(value) > 0) return []

@@ -84,9 +84,14 @@ async function clusterScene(timeoutMs: number, random: () => number): Promise<Sc
 }
 
 async function sentinelScene(timeoutMs: number): Promise<Scene> {
-  const primary = await startRedis()
-  const settings = { replicaof: `127.0.0.1 ${primary.port}`, 'repl-diskless-sync-delay': '0' }
+  // As docs/operating-redis.md says: without a replica that follows, nothing is taken that a failover would lose.
+  const guard = { 'min-replicas-to-write': '1', 'repl-diskless-sync-delay': '0' }
+  const primary = await startRedis({ settings: guard })
+  const settings = { ...guard, replicaof: `127.0.0.1 ${primary.port}` }
   const replicas: readonly OwnRedis[] = await Promise.all([startRedis({ settings }), startRedis({ settings })])
+  await withRedis(primary.url, async (redis) => {
+    while ((await redis.wait(2, 1_000)) < 2) await sleep(50)
+  })
   const sentinels = await startSentinels(primary, { sentinels: 3, replicas: 2, downAfterMs: timeoutMs })
   return {
     url: sentinels.url(freshPrefix()),

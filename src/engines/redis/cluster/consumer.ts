@@ -44,7 +44,11 @@ export class ClusterConsumer implements Consumer {
     const { types } = this.#subscription
     if (types !== 'every') await Promise.all(types.map(({ type }) => this.#of(type)))
     // From now on it notices a clock that is set.
-    else await Promise.allSettled((await this.#stores.types()).map((type) => this.#of(type)))
+    else
+      await this.#stores.types().then(
+        (names) => Promise.allSettled(names.map((type) => this.#of(type))),
+        () => {},
+      )
   }
 
   #of(type: string): Promise<RedisConsumer> {
@@ -97,7 +101,7 @@ export class ClusterConsumer implements Consumer {
   async #takeExpired(request: ClaimRequest, signal: AbortSignal): Promise<readonly Lease[]> {
     const { types } = this.#subscription
     const names = types === 'every' ? await this.#stores.types() : types.map(({ type }) => type)
-    const leases = await this.#take(names, request, signal)
+    const leases = await this.#takeFrom([await this.#present(names)], request, signal)
     if (leases.length === 0) await finishFired(this.#stores)
     return leases
   }
@@ -106,22 +110,38 @@ export class ClusterConsumer implements Consumer {
   async #takeReady(types: readonly string[], request: ClaimRequest, signal: AbortSignal): Promise<readonly Lease[]> {
     this.#turn = (this.#turn + 1) % Math.max(1, types.length)
     const inTurn = [...types.slice(this.#turn), ...types.slice(0, this.#turn)]
-    const busy = inTurn.filter((type) => !this.#idle.has(type))
-    const leases = await this.#take(busy, request, signal)
-    if (leases.length > 0) return leases
-    return this.#take(
-      inTurn.filter((type) => !busy.includes(type)),
-      request,
-      signal,
-    )
+    const present = await this.#present(inTurn)
+    const idle = new Set(this.#idle)
+    const rounds = [present.filter((type) => !idle.has(type)), present.filter((type) => idle.has(type))]
+    return this.#takeFrom(rounds, request, signal)
   }
 
-  /** One after another, because together they would claim more than was asked for. Rejects if every type failed. */
-  async #take(types: readonly string[], request: ClaimRequest, signal: AbortSignal): Promise<readonly Lease[]> {
-    const leases: Lease[] = []
+  /** A later round only if the ones before gave nothing. Rejects if every type failed. */
+  async #takeFrom(
+    rounds: readonly (readonly string[])[],
+    request: ClaimRequest,
+    signal: AbortSignal,
+  ): Promise<readonly Lease[]> {
     const failures: unknown[] = []
-    const present = await this.#present(types)
-    for (const type of present) {
+    for (const types of rounds) {
+      const leases = await this.#take(types, request, { signal, failures })
+      if (leases.length === 0) continue
+      for (const error of failures) this.#tellTrouble(error)
+      return leases
+    }
+    if (failures.length > 0 && failures.length === rounds.flat().length) throw failures[0]
+    for (const error of failures) this.#tellTrouble(error)
+    return []
+  }
+
+  /** One after another, because together they would claim more than was asked for. */
+  async #take(
+    types: readonly string[],
+    request: ClaimRequest,
+    { signal, failures }: { readonly signal: AbortSignal; readonly failures: unknown[] },
+  ): Promise<readonly Lease[]> {
+    const leases: Lease[] = []
+    for (const type of types) {
       const max = Math.min(request.max - leases.length, request.perType?.[type] ?? request.max)
       if (signal.aborted || leases.length >= request.max) break
       try {
@@ -131,10 +151,8 @@ export class ClusterConsumer implements Consumer {
         if (taken.length === 0 && request.from !== 'expired') this.#rest(type, consumer)
       } catch (error) {
         failures.push(error)
-        if (present.length > 1) this.#tellTrouble(error)
       }
     }
-    if (failures.length > 0 && failures.length === present.length) throw failures[0]
     return leases
   }
 

@@ -1,6 +1,12 @@
 /** What the doctor is told about a cluster: its nodes, each primary as a server, and the jobs of all types. It only reads. */
 import { runChecks } from '../../../doctor/findings.ts'
-import { judgeCluster, judgeIndex, judgeReplicasToWrite, type PrimaryFacts } from '../../../doctor/redis.ts'
+import {
+  judgeCluster,
+  judgeCoverage,
+  judgeIndex,
+  judgeReplicasToWrite,
+  type PrimaryFacts,
+} from '../../../doctor/redis.ts'
 import type { Finding } from '../../../engine/engine.ts'
 import { systemClock } from '../../../time/clock.ts'
 import { RedisDatabase } from '../database.ts'
@@ -90,6 +96,7 @@ async function checkNode(stores: TypeStores, primary: Primary): Promise<readonly
     return [
       ...(await checkServer(database)),
       await checkClock(database),
+      ...judgeCoverage(await settingOf(database, 'cluster-require-full-coverage')),
       ...judgeReplicasToWrite(await settingOf(database, 'min-replicas-to-write'), primary.replicas),
     ]
   } finally {
