@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import type { Handler } from '../../../src/job/definition.ts'
 import type { Predecessor } from '../../../src/job/predecessors.ts'
+import { acrossTypes } from '../../across-types.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
-import { acrossTypes, cancellation, deadLetters, dependencies, keys, need, transactions } from '../../needs.ts'
+import { cancellation, deadLetters, dependencies, keys, need, transactions } from '../../needs.ts'
 import { gate, rejection } from '../../stage.ts'
 
 const by = { who: 'suite', reason: 'test' }

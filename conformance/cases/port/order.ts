@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { acrossTypes } from '../../across-types.ts'
 import type { CaseFile } from '../../case.ts'
-import { acrossTypes, arrivalOrder, DELAY_MS, delay, need, priority } from '../../needs.ts'
+import { arrivalOrder, DELAY_MS, delay, need, priority } from '../../needs.ts'
 import { complete, idsOf } from '../../stage.ts'
 
 export const claimOrder: CaseFile = {

@@ -115,7 +115,7 @@ export class RedisConsumer implements Consumer {
     return []
   }
 
-  /** Resolves when there may be work that the last claim did not find. For whoever waits for several consumers at once. */
+  /** Resolves when there may be work that the last claim did not find. For those who wait for several consumers at once. */
   async waitForWork(signal: AbortSignal): Promise<void> {
     const closed = AbortSignal.any([signal, this.#closing.signal])
     await this.#wakeups?.wait(Math.max(1, this.#lookInMs ?? UNANNOUNCED_MS), closed)

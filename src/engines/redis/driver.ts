@@ -41,8 +41,6 @@ export interface ConnectionOptions {
   readonly socketTimeout: number | undefined
   readonly retryStrategy: (times: number) => number
   readonly reconnectOnError: (error: Error) => boolean
-  /** How the driver opens the socket; left out, to the host and port of its options. */
-  readonly Connector?: unknown
 }
 
 const RETRY_MS_MIN = 50

@@ -50,7 +50,7 @@ export function prefixOfType(prefix: string, type: string): string {
 }
 
 /** On a cluster: the prefix of what belongs to no type. No type is called ':'. */
-export function commonPrefix(prefix: string): string {
+export function sharedPrefix(prefix: string): string {
   return `${prefix}:{:}`
 }
 

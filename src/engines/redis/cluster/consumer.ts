@@ -146,6 +146,8 @@ export class ClusterConsumer implements Consumer {
       if (signal.aborted || leases.length >= request.max) break
       try {
         const consumer = await this.#of(type)
+        // Its node went away since: a call would wait for it, and the other types with it.
+        if (types.length > 1 && !consumer.isReady) continue
         const taken = await consumer.claim({ ...request, max, waitMs: 0, signal })
         leases.push(...taken)
         if (taken.length === 0 && request.from !== 'expired') this.#rest(type, consumer)

@@ -9,11 +9,11 @@ import type { RedisEngine } from '../engine.ts'
 import type { TypeStores } from './stores.ts'
 
 /**
- * Each type has its own dead letters and its own audit; what is about no type is in the common one. An act on several ids
+ * Each type has its own dead letters and its own audit; what is about no type is in the shared one. An act on several ids
  * is asked of every type: one that has no such letter changes nothing.
  */
 export function createDeadLetters(stores: TypeStores): DeadLetters {
-  const everywhere = async (): Promise<readonly RedisEngine[]> => [...(await stores.every()), stores.common]
+  const everywhere = async (): Promise<readonly RedisEngine[]> => [...(await stores.every()), stores.shared]
   const act = async (
     ids: readonly string[],
     ask: (letters: DeadLetters) => Promise<readonly boolean[]>,
@@ -34,7 +34,7 @@ export function createDeadLetters(stores: TypeStores): DeadLetters {
     remove: (ids, by, options) => act(ids, (letters) => letters.remove(ids, by, options)),
     async note(note) {
       // Beside what it is about, so that erasing a job finds it.
-      const store = note.type === null ? stores.common : await stores.enlisted(note.type)
+      const store = note.type === null ? stores.shared : await stores.enlisted(note.type)
       await store.deadLetters.note(note)
     },
     async audit(filter) {

@@ -87,7 +87,7 @@ export class RedisClusterEngine implements Engine {
 
   /** Asks the node of every type. */
   async ping(): Promise<void> {
-    await Promise.all([this.#stores.common, ...(await this.#stores.every())].map((store) => store.ping()))
+    await Promise.all([this.#stores.shared, ...(await this.#stores.every())].map((store) => store.ping()))
   }
 
   async enqueue(jobs: readonly NewJob[], within?: Transaction): Promise<readonly Receipt[]> {
@@ -96,7 +96,7 @@ export class RedisClusterEngine implements Engine {
   }
 
   async consume(subscription: Subscription): Promise<Consumer> {
-    const { common: _ } = this.#stores
+    const { shared: _ } = this.#stores
     const consumer = new ClusterConsumer(this.#stores, this.#clock, subscription)
     this.#consumers.add(consumer)
     try {
@@ -115,7 +115,7 @@ export class RedisClusterEngine implements Engine {
   }
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
-    const { diagnoseCluster } = await import('./doctor-facts.ts')
+    const { diagnoseCluster } = await import('../cluster-facts.ts')
     return diagnoseCluster(this.#stores, { ...options, recoveryMaxMs: CAPABILITIES.recoveryMaxMs })
   }
 }

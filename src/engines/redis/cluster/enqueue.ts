@@ -1,5 +1,5 @@
 import type { Receipt } from '../../../engine/engine.ts'
-import { UnknownJobError, UnsupportedError } from '../../../errors.ts'
+import { isMillraceError, UnsupportedError } from '../../../errors.ts'
 import type { NewJob } from '../../../job/job.ts'
 import { createInspector } from './inspector.ts'
 import type { TypeStores } from './stores.ts'
@@ -39,7 +39,7 @@ async function refuseCrossing(stores: TypeStores, job: NewJob, batch: readonly N
 
 /** A predecessor that this type does not know may be known under another. */
 async function explainUnknown(stores: TypeStores, jobs: readonly NewJob[], error: unknown): Promise<never> {
-  if (error instanceof UnknownJobError)
+  if (isMillraceError(error, 'ERR_JOB_UNKNOWN'))
     for (const job of jobs) if (job.after !== null) await refuseCrossing(stores, job, jobs)
   throw error
 }

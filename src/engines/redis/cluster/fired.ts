@@ -1,5 +1,5 @@
 /**
- * Jobs that are saved with a record, as the runs of a schedule are. The record is in the common store and each job in that
+ * Jobs that are saved with a record, as the runs of a schedule are. The record is in the shared store and each job in that
  * of its type, so no step can write both. One step saves the record and notes the jobs beside it; then they are stored,
  * and the note is removed. If the process dies in between, a reaper stores them: jobs that are there already are known
  * by their ids.
@@ -28,7 +28,7 @@ export async function saveFiring(
   { kind, record, expected, ttlMs }: Saved,
   jobs: readonly NewJob[],
 ): Promise<readonly Receipt[] | null> {
-  const { database } = stores.common
+  const { database } = stores.shared
   const note = randomUUID()
   const args = [...recordArgs(kind, record, expected, ttlMs), note, JSON.stringify(jobs)]
   if ((await database.runKept(saveFiringScript(), args)) !== 1) return null
@@ -57,7 +57,7 @@ const forgetFiredScript = compose('forget-fired', {}, `return call('HDEL', own('
 
 /** Stores what others noted and did not store. */
 export async function finishFired(stores: TypeStores): Promise<void> {
-  const { database } = stores.common
+  const { database } = stores.shared
   const notes = listOf(await database.run(unfinishedFiredScript(), [UNFINISHED_MS])).map(String)
   for (let at = 0; at + 1 < notes.length; at += 2) {
     const jobs = parse(notes[at + 1])

@@ -50,7 +50,7 @@ export class ClusterNodes {
     this.#known = source.seeds
   }
 
-  /** Connections that lead to whoever has the slot when they are opened. */
+  /** Connections that lead to the node that has the slot when they are opened. */
   ofSlot(slot: number): SlotSource {
     return this.#through(() => this.#ownerOf(slot))
   }
@@ -62,7 +62,12 @@ export class ClusterNodes {
 
   #through(resolve: () => Promise<HostPort>): SlotSource {
     const Connector = connectorTo(this.#Connector, resolve)
-    return { connectionTo: (options) => this.#source.template.duplicate({ ...options, Connector }) }
+    return {
+      connectionTo: (options) => {
+        const through = { ...options, Connector }
+        return this.#source.template.duplicate(through)
+      },
+    }
   }
 
   async #ownerOf(slot: number): Promise<HostPort> {

@@ -2,15 +2,15 @@ import type { Records } from '../../../engine/records.ts'
 import { saveFiring } from './fired.ts'
 import type { TypeStores } from './stores.ts'
 
-/** Records are in the common store. One that is saved with jobs is on another node than these: see `saveFiring`. */
+/** Records are in the shared store. One that is saved with jobs is on another node than these: see `saveFiring`. */
 export function createRecords(stores: TypeStores): Records {
   return {
-    list: (kind) => stores.common.records.list(kind),
+    list: (kind) => stores.shared.records.list(kind),
     save: (kind, record, expected, { jobs = [], ttlMs } = {}) =>
       jobs.length === 0
-        ? stores.common.records.save(kind, record, expected, ttlMs === undefined ? {} : { ttlMs })
+        ? stores.shared.records.save(kind, record, expected, ttlMs === undefined ? {} : { ttlMs })
         : saveFiring(stores, { kind, record, expected, ttlMs }, jobs),
-    put: (kind, records, ttlMs) => stores.common.records.put(kind, records, ttlMs),
-    remove: (kind, names) => stores.common.records.remove(kind, names),
+    put: (kind, records, ttlMs) => stores.shared.records.put(kind, records, ttlMs),
+    remove: (kind, names) => stores.shared.records.remove(kind, names),
   }
 }

@@ -22,7 +22,7 @@ export function createRetention(stores: TypeStores): Retention {
       return sizes.reduce((sum, bytes) => sum + bytes, 0)
     },
     async compact() {
-      await stores.common.ping()
+      await stores.shared.ping()
       return false
     },
   }

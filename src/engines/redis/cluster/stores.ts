@@ -2,7 +2,7 @@ import type { EngineSettings } from '../../../engine/open.ts'
 import { RemovedJobViews } from '../../../engine/wait-until-finished.ts'
 import { ClosedError } from '../../../errors.ts'
 import { RedisEngine } from '../engine.ts'
-import { commonPrefix, prefixOfType, queueOf, typeOf } from '../keys.ts'
+import { prefixOfType, queueOf, sharedPrefix, typeOf } from '../keys.ts'
 import type { RedisOptions } from '../options.ts'
 import { listOf } from '../rows.ts'
 import type { ClusterNodes } from './nodes.ts'
@@ -20,7 +20,7 @@ export class TypeStores {
   readonly #opened = new Map<string, Promise<RedisEngine>>()
   /** When each type was last entered into the set of types. */
   readonly #enlisted = new Map<string, number>()
-  #common: RedisEngine | null = null
+  #shared: RedisEngine | null = null
   #closing: Promise<void> | null = null
 
   static async open(
@@ -29,7 +29,7 @@ export class TypeStores {
     options: Required<RedisOptions>,
   ): Promise<TypeStores> {
     const stores = new TypeStores(nodes, settings, options)
-    stores.#common = await stores.#connect(commonPrefix(options.prefix))
+    stores.#shared = await stores.#connect(sharedPrefix(options.prefix))
     return stores
   }
 
@@ -44,13 +44,13 @@ export class TypeStores {
     return RedisEngine.connect(source, this.#settings, { ...this.#options, prefix, removedViews: this.removedViews })
   }
 
-  get common(): RedisEngine {
-    if (this.#common === null || this.#closing !== null) throw new ClosedError('this Redis engine')
-    return this.#common
+  get shared(): RedisEngine {
+    if (this.#shared === null || this.#closing !== null) throw new ClosedError('this Redis engine')
+    return this.#shared
   }
 
   of(type: string): Promise<RedisEngine> {
-    const known = this.common && this.#opened.get(type)
+    const known = this.shared && this.#opened.get(type)
     if (known !== undefined) return known
     const opening = this.#connect(prefixOfType(this.#options.prefix, type))
     this.#opened.set(type, opening)
@@ -67,9 +67,9 @@ export class TypeStores {
     const nowMs = this.#settings.clock.monotonicMs()
     const lastMs = this.#enlisted.get(type)
     if (lastMs === undefined || nowMs - lastMs > ENLIST_MS) {
-      const { database } = this.common
+      const { database } = this.shared
       const entering = database.call('sadd', database.keys.types, queueOf(type))
-      // A type that was there before need not wait for a node that is away.
+      // A type that was there before need not wait for a node that does not answer.
       if (lastMs === undefined) await entering
       else entering.catch(() => this.#enlisted.set(type, lastMs))
       this.#enlisted.set(type, nowMs)
@@ -79,7 +79,7 @@ export class TypeStores {
 
   /** Every type that jobs were ever put into, by name. */
   async types(): Promise<readonly string[]> {
-    const { database } = this.common
+    const { database } = this.shared
     return listOf(await database.call('smembers', database.keys.types))
       .map((queue) => typeOf(String(queue)))
       .sort()
@@ -98,7 +98,7 @@ export class TypeStores {
   async #end(): Promise<void> {
     const engines = await Promise.allSettled([...this.#opened.values()])
     for (const opened of engines) if (opened.status === 'fulfilled') await opened.value.close()
-    await this.#common?.close()
+    await this.#shared?.close()
     this.nodes.close()
   }
 }

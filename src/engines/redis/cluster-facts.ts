@@ -1,15 +1,11 @@
 /** What the doctor is told about a cluster: its nodes, each primary as a server, and the jobs of all types. It only reads. */
-import { runChecks } from '../../../doctor/findings.ts'
-import {
-  judgeCluster,
-  judgeCoverage,
-  judgeIndex,
-  judgeReplicasToWrite,
-  type PrimaryFacts,
-} from '../../../doctor/redis.ts'
-import type { Finding } from '../../../engine/engine.ts'
-import { systemClock } from '../../../time/clock.ts'
-import { RedisDatabase } from '../database.ts'
+import { runChecks } from '../../doctor/findings.ts'
+import { judgeCluster, judgeCoverage, judgeIndex, judgeReplicasToWrite, type PrimaryFacts } from '../../doctor/redis.ts'
+import type { Finding } from '../../engine/engine.ts'
+import { systemClock } from '../../time/clock.ts'
+import type { Member } from './cluster/members.ts'
+import type { TypeStores } from './cluster/stores.ts'
+import { RedisDatabase } from './database.ts'
 import {
   checkClock,
   checkRights,
@@ -20,14 +16,12 @@ import {
   readIndex,
   readQueues,
   settingOf,
-} from '../doctor-facts.ts'
-import type { HostPort } from '../hosts.ts'
-import { DEFAULTS } from '../options.ts'
-import type { Member } from './members.ts'
-import type { TypeStores } from './stores.ts'
+} from './doctor-facts.ts'
+import type { HostPort } from './hosts.ts'
+import { DEFAULTS } from './options.ts'
 
 export async function diagnoseCluster(stores: TypeStores, examination: Examination): Promise<readonly Finding[]> {
-  const { common } = stores
+  const { shared } = stores
   const views = await stores.nodes.views()
   const primaries = primariesIn(views)
   const findings = [...judgeCluster(primaries)]
@@ -37,7 +31,7 @@ export async function diagnoseCluster(stores: TypeStores, examination: Examinati
     findings.push(...found.map((finding) => ({ ...finding, detail: `${primary.address}: ${finding.detail}` })))
   }
   const checks = await runChecks([
-    ['rights', () => checkRights(common.database)],
+    ['rights', () => checkRights(shared.database)],
     [
       'queues',
       async () => {
@@ -54,7 +48,7 @@ export async function diagnoseCluster(stores: TypeStores, examination: Examinati
         return judgeIndex({ seen: sum('seen'), gone: sum('gone') })
       },
     ],
-    ['schedules', () => checkSchedules(common.database)],
+    ['schedules', () => checkSchedules(shared.database)],
   ])
   return [...findings, ...checks]
 }
