@@ -2,7 +2,7 @@ import type { ClaimRequest, Consumer, ConsumerListener, Subscription } from '../
 import type { Lease, Lost, Settlement } from '../../../engine/outcome.ts'
 import { readyTypes } from '../../../engine/subscriptions.ts'
 import { EngineError } from '../../../errors.ts'
-import type { Clock } from '../../../time/clock.ts'
+import { backgroundClock, type Clock } from '../../../time/clock.ts'
 import type { RedisConsumer } from '../consumer.ts'
 import { finishFired } from './fired.ts'
 import { type Answered, KeptAnswers } from './kept-answers.ts'
@@ -10,7 +10,7 @@ import type { TypeStores } from './stores.ts'
 
 /** A reaper looks again after this: nothing announces a lock that ends. */
 const EXPIRED_MS = 1_000
-/** How soon a type is asked again whose node was away. */
+/** How soon a type whose node was away is looked at again. */
 const AWAY_MS = 250
 
 /**
@@ -26,7 +26,7 @@ export class ClusterConsumer implements Consumer {
   readonly #closing = new AbortController()
   /** Types that had no work when they were last asked, until their wake-up. */
   readonly #idle = new Set<string>()
-  /** Types whose node is away, which the listeners were told. */
+  /** Types whose node does not answer, or refuses: left out until it does. */
   readonly #away = new Set<string>()
   readonly #kept = new KeptAnswers()
   #woken = Promise.withResolvers<void>()
@@ -153,6 +153,7 @@ export class ClusterConsumer implements Consumer {
         if (taken.length === 0 && request.from !== 'expired') this.#rest(type, consumer)
       } catch (error) {
         failures.push(error)
+        this.#leaveOut(type)
       }
     }
     return leases
@@ -162,12 +163,11 @@ export class ClusterConsumer implements Consumer {
   async #present(types: readonly string[]): Promise<readonly string[]> {
     const present: string[] = []
     for (const type of types) {
+      if (this.#away.has(type)) continue
       const consumer = await this.#of(type).catch(() => null)
-      if (consumer?.isReady === true) {
-        this.#away.delete(type)
-        present.push(type)
-      } else if (!this.#away.has(type)) {
-        this.#away.add(type)
+      if (consumer?.isReady === true) present.push(type)
+      else {
+        this.#leaveOut(type)
         const text = `Redis: the node of type '${type}' is away; its jobs wait until the cluster has another, the other types go on`
         this.#tellTrouble(new EngineError('ERR_STORAGE_OPEN', text))
       }
@@ -175,23 +175,44 @@ export class ClusterConsumer implements Consumer {
     return present.length === 0 ? types : present
   }
 
+  /** Until its node answers again. A claim would wait for that, and hold up the other types. */
+  #leaveOut(type: string): void {
+    if (this.#away.has(type)) return
+    this.#away.add(type)
+    const isBack = async (): Promise<void> => {
+      while (!this.#closing.signal.aborted) {
+        const answered = await this.#stores
+          .of(type)
+          .then((store) => store.counts())
+          .catch(() => null)
+        if (answered !== null) break
+        await backgroundClock.sleep(AWAY_MS, this.#closing.signal)
+      }
+      this.#away.delete(type)
+      this.#wake()
+    }
+    void isBack()
+  }
+
+  #wake(): void {
+    this.#woken.resolve()
+    this.#woken = Promise.withResolvers<void>()
+  }
+
   #rest(type: string, consumer: RedisConsumer): void {
     if (this.#idle.has(type)) return
     this.#idle.add(type)
     void consumer.waitForWork(this.#closing.signal).then(() => {
       this.#idle.delete(type)
-      this.#woken.resolve()
-      this.#woken = Promise.withResolvers<void>()
+      this.#wake()
     })
   }
 
   async #sleep(asked: readonly string[], leftMs: number, signal: AbortSignal): Promise<void> {
-    const isAway = asked.some((type) => this.#away.has(type))
     // A type that is neither idle nor away was woken meanwhile.
-    if (!isAway && asked.some((type) => !this.#idle.has(type))) return
-    const ms = isAway ? Math.min(leftMs, AWAY_MS) : leftMs
+    if (asked.some((type) => !this.#idle.has(type) && !this.#away.has(type))) return
     const over = new AbortController()
-    await Promise.race([this.#woken.promise, this.#clock.sleep(ms, AbortSignal.any([signal, over.signal]))])
+    await Promise.race([this.#woken.promise, this.#clock.sleep(leftMs, AbortSignal.any([signal, over.signal]))])
     over.abort()
   }
 
