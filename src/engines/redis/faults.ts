@@ -82,6 +82,7 @@ const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: stri
     'the server did not answer in time; whether this call happened is unknown',
   ],
   [/max retries per request|Connection is closed|connection close/, 'ERR_STORAGE_FAILED', UNKNOWN],
+  [/No such master/, 'ERR_STORAGE_OPEN', 'the sentinels know no primary of this name; give the right ?name='],
   [/Protocol error/, 'ERR_STORAGE_OPEN', 'the server there is not Redis; check host and port'],
 ]
 

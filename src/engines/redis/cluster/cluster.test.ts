@@ -120,6 +120,16 @@ describe('on a Redis Cluster', { timeout: 300_000 }, () => {
     const move = (key: string) => from.call('migrate', '127.0.0.1', target.port, key, 0, 5_000)
     await move(moved)
     await assert.rejects(engine.enqueue([newJob({ type })]), busy)
+    const both = await engine.consume({
+      types: ['staying', type].map((name) => ({ type: name, leaseMs: 30_000 })),
+      worker: 'both',
+    })
+    const staying = Array.from({ length: 3 }, () => newJob({ type: 'staying' }))
+    for (const job of staying) {
+      await engine.enqueue([job])
+      const [lease] = await both.claim({ ...request, waitMs: 20_000 })
+      assert.equal(lease?.job.id, job.id, 'a type that is not moved goes on')
+    }
     for (const key of others) await move(key)
     for (const redis of [to, from]) await redis.cluster('SETSLOT', slot, 'NODE', toId)
     assert.equal((await consumer.claim(request)).length, 2)
