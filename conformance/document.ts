@@ -13,6 +13,11 @@ export interface Documented {
 
 /** What a value means for someone who plans with it. */
 const consequences: { readonly [Name in keyof Capabilities]: (value: Capabilities[Name]) => string } = {
+  scope: (value) =>
+    ({
+      store: 'in the whole store',
+      type: 'within a type: what would join two types is refused',
+    })[value],
   survives: (value) =>
     ({
       nothing: 'nothing: acknowledged jobs end with their process',
@@ -54,6 +59,7 @@ const consequences: { readonly [Name in keyof Capabilities]: (value: Capabilitie
 }
 
 const subjects: { readonly [Name in keyof Capabilities]: string } = {
+  scope: 'Keys, batches, flows and order hold',
   survives: 'Survives',
   settle: 'Settling',
   recovery: 'Expired leases come back',

@@ -55,12 +55,12 @@ for _, key in ipairs(redis.call('KEYS', ARGV[1] .. ':*')) do
   if left >= 0 then redis.call('PEXPIRE', key, math.max(0, left - ARGV[2])) end
 end`
 
-async function age(redis: Redis, prefix: string, ms: number): Promise<void> {
+export async function age(redis: Redis, prefix: string, ms: number): Promise<void> {
   await redis.eval(AGE, 0, prefix, Math.ceil(ms))
 }
 
 /** What the server is asked when a timer fires takes real time, so virtual time must not run ahead of it. */
-async function advance(clock: TestClock, ms: number, aged: (ms: number) => Promise<void>): Promise<void> {
+export async function advance(clock: TestClock, ms: number, aged: (ms: number) => Promise<void>): Promise<void> {
   const step = Math.max(10, ms / 10)
   for (let left = ms; left > 0; left -= step) {
     const passedMs = Math.min(step, left)

@@ -16,6 +16,7 @@ const cases = [...casesOf('port'), ...casesOf('client'), ...casesOf('process')]
 
 /** An engine that promises nothing but to store a job and to hand it out. */
 const LEAST: Capabilities = {
+  scope: 'type',
   survives: 'nothing',
   settle: 'watermark',
   recovery: 'engine',

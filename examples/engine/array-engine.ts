@@ -19,6 +19,7 @@ import {
 import { ArrayConsumer } from './array-consumer.ts'
 
 const CAPABILITIES: Capabilities = Object.freeze({
+  scope: 'store',
   survives: 'nothing',
   settle: 'immediate',
   recovery: 'reaper',

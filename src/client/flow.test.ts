@@ -79,6 +79,20 @@ test('a flow is refused where the engine could not keep it whole', async (t) => 
   }
 })
 
+test('a flow of several types is refused where each type is a store of its own; one of a single type is stored', async (t) => {
+  const engine = new Recording()
+  const apart = Object.defineProperty(engine, 'capabilities', { value: { ...engine.capabilities, scope: 'type' } })
+  const mill = await open(apart)
+  t.after(() => mill.close())
+  await assert.rejects(
+    mill.enqueueFlow({ a: { job: count, payload: {} }, b: { job: defineJob({ type: 'other' }), after: 'a' } }),
+    (error) => error instanceof UnsupportedError && /the types 'count', 'other'/.test(error.message),
+  )
+  assert.equal(engine.calls.length, 0)
+  await mill.enqueueFlow({ a: { job: count, payload: {} }, b: { job: count, payload: {}, after: 'a' } })
+  assert.equal(engine.calls.length, 1)
+})
+
 test('steps that wait for each other are refused with the way around named', () => {
   const refused = (steps: Parameters<typeof inOrder>[0], text: RegExp): void =>
     assert.throws(

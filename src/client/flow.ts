@@ -54,7 +54,17 @@ export async function prepareFlow(
     }).catch((error: unknown) => Promise.reject(located(error, `step '${name}'`)))
     for (const one of prepared) jobs.set(name, one)
   }
+  admitTypes(preparation.engine, [...jobs.values()])
   return jobs
+}
+
+function admitTypes({ name, capabilities }: Engine, jobs: readonly NewJob[]): void {
+  const types = [...new Set(jobs.map(({ type }) => type))]
+  if (capabilities.scope === 'store' || types.length < 2) return
+  throw new UnsupportedError({
+    engine: name,
+    limit: `keeps each type by itself, and this flow has the types '${types.join("', '")}'; give a flow of one type, or let each handler enqueue the next job`,
+  })
 }
 
 /** The names of the steps in topological order, otherwise as given. */

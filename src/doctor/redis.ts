@@ -126,7 +126,12 @@ const GONE_SHARE = 0.1
 const GONE_MIN = 100
 
 /** `seen`: entries of the index of jobs that were read; `gone`: those whose job is deleted. */
-export function judgeIndex(seen: number, gone: number): Finding {
+export interface IndexFacts {
+  readonly seen: number
+  readonly gone: number
+}
+
+export function judgeIndex({ seen, gone }: IndexFacts): Finding {
   const text = `${gone} of ${seen} index entries are of jobs that no longer exist`
   if (gone < GONE_MIN || gone < seen * GONE_SHARE) return ok('index', text)
   return warning(
@@ -134,4 +139,67 @@ export function judgeIndex(seen: number, gone: number): Finding {
     `${text}: they take memory and slow lists down`,
     `The next retention sweep removes them: run 'millrace keep' or 'millrace clean'.`,
   )
+}
+
+/** A primary of a Redis Cluster. */
+export interface PrimaryFacts {
+  readonly address: string
+  /** How many slots it has. */
+  readonly slots: number
+  readonly isFailed: boolean
+  /** Those that are not held for dead. */
+  readonly replicas: number
+}
+
+const SLOTS = 16_384
+
+/** Whether every slot is served, and would be after the loss of any node. */
+export function judgeCluster(primaries: readonly PrimaryFacts[]): readonly Finding[] {
+  const serving = primaries.filter(({ slots }) => slots > 0)
+  const served = serving.reduce((sum, { slots, isFailed }) => sum + (isFailed ? 0 : slots), 0)
+  const findings: Finding[] = []
+  if (served < SLOTS) {
+    findings.push(
+      failure(
+        'cluster',
+        `${SLOTS - served} of ${SLOTS} slots are served by no node: the types on them stand still`,
+        'Look at redis-cli CLUSTER NODES: start the nodes that failed, or assign the slots to others.',
+      ),
+    )
+  } else findings.push(ok('cluster', `all slots are served, by ${plural(serving.length, 'primary', 'primaries')}`))
+  for (const { address, replicas, isFailed } of serving) {
+    if (replicas > 0 || isFailed) continue
+    findings.push(
+      warning(
+        'replicas',
+        `${address} has no replica: if it fails, its types stand still until it is back`,
+        'Add one: redis-cli --cluster add-node <new> <any> --cluster-slave.',
+      ),
+    )
+  }
+  return findings
+}
+
+/** `value`: of `cluster-require-full-coverage`; null where CONFIG is forbidden. */
+export function judgeCoverage(value: string | null): readonly Finding[] {
+  if (value !== 'yes') return []
+  return [
+    warning(
+      'cluster',
+      'cluster-require-full-coverage is yes: when one primary fails, every node refuses calls until it has a successor',
+      'CONFIG SET cluster-require-full-coverage no on every node: then only the types of that primary wait.',
+    ),
+  ]
+}
+
+/** `value`: of `min-replicas-to-write`; null where CONFIG is forbidden. */
+export function judgeReplicasToWrite(value: string | null, replicas: number): readonly Finding[] {
+  if (value === null || replicas === 0 || Number(value) > 0) return []
+  return [
+    warning(
+      'replicas',
+      'min-replicas-to-write is 0: a primary that is cut off from its replicas goes on taking jobs, which are lost when one of these takes over',
+      'CONFIG SET min-replicas-to-write 1, unless it matters more that jobs are taken without any replica.',
+    ),
+  ]
 }

@@ -4,6 +4,11 @@
  * has the facet for.
  */
 export interface Capabilities {
+  /**
+   * Within what batches are whole, keys unique, `after` and flows possible and the order kept: the whole store, or one type.
+   * With `type` a batch of several types is whole for each type, and what would join two types is refused.
+   */
+  readonly scope: 'store' | 'type'
   /** What acknowledged jobs outlive. */
   readonly survives: 'nothing' | 'process-crash'
   /** `watermark`: finished work above the watermark may run again after a crash. */

@@ -51,6 +51,10 @@ const MODULES: Readonly<Record<string, () => Promise<EngineModule>>> = {
   postgresql: () => import('../engines/postgres/module.ts'),
   redis: () => import('../engines/redis/module.ts'),
   rediss: () => import('../engines/redis/module.ts'),
+  'redis+cluster': () => import('../engines/redis/module.ts'),
+  'rediss+cluster': () => import('../engines/redis/module.ts'),
+  'redis+sentinel': () => import('../engines/redis/module.ts'),
+  'rediss+sentinel': () => import('../engines/redis/module.ts'),
   kafka: () => import('../engines/kafka/module.ts'),
   kafkas: () => import('../engines/kafka/module.ts'),
 }

@@ -41,7 +41,7 @@ export function parseTls(parameters: URLSearchParams, refuse: Refuse): TlsFiles 
 /** From a file or a variable of the environment: `passwordFile=/run/secrets/kafka`, `passwordEnv=KAFKA_PASSWORD`. */
 export function secretOf(
   parameters: URLSearchParams,
-  name: 'password' | 'token' | 'keyPassword',
+  name: 'password' | 'token' | 'keyPassword' | 'sentinelPassword',
   refuse: Refuse,
 ): (() => string) | null {
   const [file, variable] = [parameters.get(`${name}File`), parameters.get(`${name}Env`)]

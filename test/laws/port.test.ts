@@ -7,7 +7,7 @@ import { ROOT } from './source.ts'
 
 /** Lower it when a method goes. The aim is 35. `workers` was added so that health sees the workers of Kafka. */
 const METHODS_MAX = 38
-const FLAGS_MAX = 14
+const FLAGS_MAX = 15
 
 interface Declared {
   readonly methods: readonly string[]

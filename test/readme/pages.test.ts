@@ -64,9 +64,10 @@ test('the README lists the twelve guarantees and every engine that can be opened
     Array.from({ length: 12 }, (_, index) => `I${index + 1}`),
   )
   const engines = rowsOf('README.md', 3).flatMap(([, url = '']) => /^`(\w+):/.exec(url)?.[1] ?? [])
-  // `postgresql:` is another spelling that drivers take too; `rediss:` and `kafkas:` are the same engines with TLS.
+  // `postgresql:` is another spelling that drivers take too; `rediss:` and `kafkas:` are the same engines with TLS, and
+  // `redis+cluster:` and `redis+sentinel:` that of Redis with several servers.
   const others = ['postgresql', 'rediss', 'kafkas']
-  const schemes = ENGINE_SCHEMES.filter((scheme) => !others.includes(scheme))
+  const schemes = ENGINE_SCHEMES.filter((scheme) => !others.includes(scheme) && !scheme.includes('+'))
   assert.deepEqual(engines.toSorted(), schemes.toSorted())
 })
 

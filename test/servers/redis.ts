@@ -156,7 +156,8 @@ export function keysOf(url: string, prefix: string): Promise<readonly string[]> 
 export function dropPrefix(url: string, prefix: string): Promise<void> {
   return withRedis(url, async (redis) => {
     const keys = await scanned(redis, prefix)
-    for (let from = 0; from < keys.length; from += 1_000) await redis.unlink(...keys.slice(from, from + 1_000))
+    // One by one: on a node of a cluster they are on several slots.
+    await Promise.all(keys.map((key) => redis.unlink(key)))
   })
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Handler } from '../../../src/job/definition.ts'
 import type { Predecessor } from '../../../src/job/predecessors.ts'
+import { acrossTypes } from '../../across-types.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
 import { cancellation, deadLetters, dependencies, keys, need, transactions } from '../../needs.ts'
@@ -19,7 +20,7 @@ export const flows: CaseFile = {
       // B04 X092
       name: 'handlers of each conversation start in the order of its chain, also those that a handler adds after itself',
       guarantees: ['I1'],
-      ...need(dependencies, keys),
+      ...need(dependencies, keys, acrossTypes),
       async run(stage) {
         const mill = await stage.mill()
         const started: string[] = []
@@ -60,7 +61,7 @@ export const flows: CaseFile = {
     {
       name: 'a flow fans out and in, whatever the order of its steps',
       guarantees: ['I1'],
-      ...need(dependencies),
+      ...need(dependencies, acrossTypes),
       async run(stage) {
         const mill = await stage.mill()
         const part = numberedJob(stage, { run: ({ payload }) => payload.n * 10 })
@@ -164,7 +165,7 @@ export const flows: CaseFile = {
     {
       name: 'a job that runs all the same is told which of those before it is dead, and why',
       guarantees: ['I9'],
-      ...need(dependencies),
+      ...need(dependencies, acrossTypes),
       async run(stage) {
         const mill = await stage.mill()
         const sure = numberedJob(stage, { run: () => 'fine' })
@@ -229,7 +230,7 @@ export const flows: CaseFile = {
     {
       name: 'a job whose first was cancelled dies unless it is to run all the same',
       guarantees: ['I1'],
-      ...need(dependencies, cancellation),
+      ...need(dependencies, cancellation, acrossTypes),
       async run(stage) {
         const mill = await stage.mill()
         const hold = gate()

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { acrossTypes } from '../../across-types.ts'
 import type { CaseFile } from '../../case.ts'
 import { arrivalOrder, DELAY_MS, delay, need, priority } from '../../needs.ts'
 import { complete, idsOf } from '../../stage.ts'
@@ -141,7 +142,7 @@ export const claimOrder: CaseFile = {
     {
       name: 'a consumer of several types receives them in one order',
       guarantees: ['I1'],
-      ...need(priority),
+      ...need(priority, acrossTypes),
       async run(stage) {
         const [a, b] = [`${stage.type}-a`, `${stage.type}-b`]
         for (const [type, rank] of [
@@ -182,9 +183,9 @@ export const claimOrder: CaseFile = {
         const [a, b, c] = [`${stage.type}-a`, `${stage.type}-b`, `${stage.type}-c`]
         for (const type of [a, b, c]) await stage.engine.enqueue(stage.jobs(5, { type, priority: type === a ? 1 : 5 }))
         const consumer = await stage.consume({ types: [a, b, c] })
-        const leases = await stage.take(consumer, 6, { perType: { [a]: 2, [b]: 0 } })
+        const leases = await stage.take(consumer, 7, { perType: { [a]: 2, [b]: 0 } })
         const claimed = (type: string): number => leases.filter(({ job }) => job.type === type).length
-        assert.deepEqual([claimed(a), claimed(b), claimed(c)], [2, 0, 4])
+        assert.deepEqual([claimed(a), claimed(b), claimed(c)], [2, 0, 5])
       },
     },
   ],

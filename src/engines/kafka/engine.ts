@@ -36,6 +36,7 @@ const RETRY_DELAY_MS_MAX = 30 * 60_000
 export function capabilitiesOf({ sessionMs, drainMs }: KafkaOptions): Capabilities {
   return Object.freeze({
     // As many nodes as the topics have replicas beyond those that must be in sync.
+    scope: 'type',
     survives: 'process-crash',
     settle: 'watermark',
     recovery: 'engine',

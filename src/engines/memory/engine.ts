@@ -30,6 +30,7 @@ export interface MemoryEngineOptions {
 }
 
 export const CAPABILITIES: Capabilities = Object.freeze({
+  scope: 'store',
   survives: 'nothing',
   settle: 'immediate',
   recovery: 'reaper',

@@ -36,6 +36,7 @@ import { withIds } from './rows.ts'
 import { CallerTransactions } from './transactions.ts'
 
 export const CAPABILITIES: Capabilities = Object.freeze({
+  scope: 'store',
   // What is committed outlives the processes and a crash of the server. The loss of its disk it outlives only with a
   // synchronous standby, which is the operator's to set up.
   survives: 'process-crash',

@@ -1,7 +1,7 @@
 import { ClosedError } from '../../errors.ts'
 import { backgroundClock, systemClock } from '../../time/clock.ts'
 import type { RedisClient, RedisValue } from './driver.ts'
-import { isNotSent, isNotYet, isReadOnly, isTimedOut, notConnected } from './faults.ts'
+import { isElsewhere, isNotSent, isNotYet, isTimedOut, notConnected } from './faults.ts'
 
 /** Wait after a refusal that passes by itself, or that another connection may not meet. */
 const AGAIN_MS = 50
@@ -35,6 +35,11 @@ export class Connection {
       this.#wake()
     })
     client.on('end', () => this.#revive())
+  }
+
+  /** Changes with every connection. What one has written, another cannot wait for. */
+  get epoch(): number {
+    return this.#connection
   }
 
   get isReady(): boolean {
@@ -71,7 +76,7 @@ export class Connection {
       } catch (error) {
         if (isTimedOut(error) && connection === this.#connection && this.isReady) this.reset()
         const left = untilMs - systemClock.monotonicMs()
-        if (left <= 0 || this.#closed || !(isNotSent(error) || isReadOnly(error) || isNotYet(error))) throw error
+        if (left <= 0 || this.#closed || !(isNotSent(error) || isElsewhere(error) || isNotYet(error))) throw error
         if (!isNotSent(error)) refusal = error
         await systemClock.sleep(Math.min(left, AGAIN_MS))
       }

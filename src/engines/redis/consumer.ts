@@ -20,6 +20,9 @@ const EXPIRED_MS = 1_000
 /** Renewals check the server's clock at most this often. */
 const LOOK_MS = 2_000
 
+/** Longer than a wait for wake-ups takes before it looks by itself. */
+const UNANNOUNCED_MS = 3_600_000
+
 /** How long `consume` waits for the connection that listens. */
 const LISTEN_MS = 1_000
 
@@ -32,6 +35,7 @@ export class RedisConsumer implements Consumer {
   readonly #listeners = new Set<ConsumerListener>()
   readonly #closing = new AbortController()
   readonly #listening = Promise.withResolvers<void>()
+  #lookInMs: number | null = null
   readonly #stopListening: () => void
 
   constructor(core: RedisCore, subscription: Subscription) {
@@ -52,6 +56,10 @@ export class RedisConsumer implements Consumer {
       hear: (job) => this.#onCancelled(job),
       resumed: () => this.#listening.resolve(),
     })
+  }
+
+  get isReady(): boolean {
+    return this.#core.database.isReady
   }
 
   /** Resolves when cancellations are heard, or after LISTEN_MS: the next renewal reports them too. */
@@ -90,6 +98,7 @@ export class RedisConsumer implements Consumer {
       const { types, worker } = this.#subscription
       const claim: LostClaim = { token: nextToken(request.from), worker, types }
       const { leases, lookInMs } = await this.#core.lostClaims.guard(claim, () => this.#take(request, claim))
+      this.#lookInMs = lookInMs
       if (signal.aborted) return this.#giveBack(leases, request, claim)
       for (const lease of leases) this.#held.set(nameOf(lease), lease)
       if (leases.length > 0) return leases
@@ -104,6 +113,12 @@ export class RedisConsumer implements Consumer {
       await this.#wait(Math.max(1, Math.min(leftMs, lookInMs ?? leftMs)), request, signal)
     }
     return []
+  }
+
+  /** Resolves when there may be work that the last claim did not find. For those who wait for several consumers at once. */
+  async waitForWork(signal: AbortSignal): Promise<void> {
+    const closed = AbortSignal.any([signal, this.#closing.signal])
+    await this.#wakeups?.wait(Math.max(1, this.#lookInMs ?? UNANNOUNCED_MS), closed)
   }
 
   async #wait(ms: number, { from }: ClaimRequest, signal: AbortSignal): Promise<void> {

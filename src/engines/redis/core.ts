@@ -21,14 +21,15 @@ export class RedisCore {
   readonly database: RedisDatabase
   readonly clock: Clock
   readonly pollMs: number
-  readonly removedViews = new RemovedJobViews()
+  readonly removedViews: RemovedJobViews
   readonly finishWaits: FinishWaits
   readonly lostClaims: LostClaims<LostClaim>
   readonly steps: StoreSteps
   readonly #enqueues: Batcher<NewJob, Receipt>
   readonly #consumers = new Set<RedisConsumer>()
 
-  constructor(database: RedisDatabase, clock: Clock, pollMs: number) {
+  constructor(database: RedisDatabase, clock: Clock, pollMs: number, removedViews = new RemovedJobViews()) {
+    this.removedViews = removedViews
     this.database = database
     this.clock = clock
     this.pollMs = pollMs

@@ -2,18 +2,25 @@ import { ClosedError, EngineError } from '../../errors.ts'
 import { backgroundClock, type Clock, systemClock } from '../../time/clock.ts'
 import { within } from '../../time/wait.ts'
 import { Connection } from './connection.ts'
-import { clientFor, connectionOptions, type RedisClient, type RedisValue } from './driver.ts'
+import { type ConnectionOptions, clientFor, connectionOptions, type RedisClient, type RedisValue } from './driver.ts'
 import { isScriptMissing, toEngineError, toOpenError } from './faults.ts'
 import { type Keys, keysOf } from './keys.ts'
 import { isPrefix, type RedisAddress, type RedisOptions } from './options.ts'
 import type { Script } from './scripts.ts'
 import { BlockingConnection, type Listener, Subscriber } from './wakeups.ts'
 
-/** Where connections come from: an address, or a client of the user, whose settings are copied. */
-export type Source = { readonly address: RedisAddress } | { readonly client: RedisClient }
+/** Where connections come from: an address, a client of the user, whose settings are copied, or a slot of a cluster. */
+export type Source = { readonly address: RedisAddress } | { readonly client: RedisClient } | SlotSource
+
+export interface SlotSource {
+  /** A connection that leads to the node that has the slot, also after the slot has moved. */
+  readonly connectionTo: (options: ConnectionOptions) => RedisClient
+}
 
 /** `connect` reports a missing server within five seconds, whatever the timeout. */
 const OPEN_MS_MAX = 4_500
+/** Of the time that an answer may take: Redis must give up waiting for replicas before we give up waiting for it. */
+const WAIT_SHARE = 0.8
 
 export interface DatabaseSettings {
   readonly source: Source
@@ -31,6 +38,7 @@ export class RedisDatabase {
   readonly #clock: Clock
   readonly #source: Source
   readonly #answerMs: number
+  readonly #replicas: number
   readonly #blocking = new Set<BlockingConnection>()
   #template: RedisClient | null = null
   #link: Connection | null = null
@@ -44,6 +52,7 @@ export class RedisDatabase {
     this.#clock = clock
     this.#source = source
     this.#answerMs = options.answerMs
+    this.#replicas = options.replicas
   }
 
   /** The time passed to scripts: empty where the server's clock decides (I11). */
@@ -51,16 +60,23 @@ export class RedisDatabase {
     return this.#clock === systemClock || this.#clock === backgroundClock ? '' : String(this.#clock.nowMs())
   }
 
-  /** Connects, and refuses a server that would lose jobs. Rejects within five seconds. */
-  async reach(): Promise<void> {
+  /** False while calls have to wait for a connection. */
+  get isReady(): boolean {
+    return this.#link?.isReady ?? false
+  }
+
+  /** Connects, and refuses a server that would lose jobs, or that `admit` refuses. Rejects within five seconds. */
+  async reach(admit: (info: Info, isCluster: boolean) => void = assertUsable): Promise<void> {
     const untilMs = systemClock.monotonicMs() + OPEN_MS_MAX
     try {
-      this.#template ??= 'address' in this.#source ? await clientFor(this.#source.address) : this.#source.client
-      assertSingle(this.#template)
+      if (!('connectionTo' in this.#source)) {
+        this.#template ??= 'address' in this.#source ? await clientFor(this.#source.address) : this.#source.client
+        assertSingle(this.#template)
+      }
       this.#link ??= new Connection(this.#connection('millrace', this.#answerMs), this.#answerMs)
       await this.#link.connect(Math.min(OPEN_MS_MAX, this.#answerMs))
       const left = Math.max(1, untilMs - systemClock.monotonicMs())
-      assertUsable(await answered(left, this.info()))
+      admit(await answered(left, this.info()), 'connectionTo' in this.#source)
     } catch (error) {
       this.close()
       throw toOpenError(error)
@@ -80,6 +96,22 @@ export class RedisDatabase {
     } catch (error) {
       throw toEngineError(error, script.name, script.lua)
     }
+  }
+
+  /**
+   * Like `run`, for what must not be lost with the primary: resolves when as many replicas have it as the options ask for.
+   * Replicas acknowledge per connection, so a connection that was lost in between leaves it unknown.
+   */
+  async runKept(script: Script, args: readonly RedisValue[]): Promise<unknown> {
+    const answer = await this.run(script, args)
+    if (this.#replicas === 0) return answer
+    const epoch = this.#opened().epoch
+    const reached = Number(await this.call('wait', this.#replicas, Math.ceil(this.#answerMs * WAIT_SHARE)))
+    if (reached >= this.#replicas && this.#opened().epoch === epoch) return answer
+    throw new EngineError(
+      'ERR_STORAGE_FAILED',
+      `Redis: ${script.name}: stored, but only ${reached} of ${this.#replicas} replicas confirmed it; a failover may undo it: check the replicas, and repeat the call with a key`,
+    )
   }
 
   /** Any other command that does not block. */
@@ -122,9 +154,10 @@ export class RedisDatabase {
   }
 
   #connection(name: string, answerMs: number | null): RedisClient {
+    const options = connectionOptions({ name, connectMs: Math.min(OPEN_MS_MAX, this.#answerMs), answerMs })
+    if ('connectionTo' in this.#source) return this.#source.connectionTo(options)
     if (this.#template === null) throw new ClosedError('this Redis engine')
-    const connectMs = Math.min(OPEN_MS_MAX, this.#answerMs)
-    return this.#template.duplicate(connectionOptions({ name, connectMs, answerMs }))
+    return this.#template.duplicate(options)
   }
 
   #opened(): Connection {
@@ -151,7 +184,10 @@ function answered<Value>(ms: number, answer: Promise<Value>): Promise<Value> {
 
 function assertSingle(client: RedisClient): void {
   if (client.isCluster === true) {
-    throw new EngineError('ERR_ENGINE_URL', 'a Cluster of ioredis is not supported; give a client of a single primary')
+    throw new EngineError(
+      'ERR_ENGINE_URL',
+      'this client is a Cluster; pass it to open(), or to RedisClusterEngine.connect',
+    )
   }
   if ((client.options.keyPrefix ?? '') !== '') {
     throw new EngineError(
@@ -184,7 +220,7 @@ export function isOlder(version: string, than: string): boolean {
 export const SET_POLICY = 'CONFIG SET maxmemory-policy noeviction'
 
 /** Throws, with advice, if jobs would not be safe on this server or BullMQ's scripts would not run. */
-export function assertUsable(info: Info): void {
+export function assertUsable(info: Info, isCluster = false): void {
   const version = info.get('redis_version') ?? ''
   if (version !== '' && isOlder(version, VERSION_MIN)) {
     throw new EngineError(
@@ -192,16 +228,19 @@ export function assertUsable(info: Info): void {
       `Redis ${version} is too old; upgrade the server to ${VERSION_MIN} or later, which BullMQ recommends too`,
     )
   }
-  if (info.get('redis_mode') === 'cluster' || info.get('cluster_enabled') === '1') {
+  const isNode = info.get('redis_mode') === 'cluster' || info.get('cluster_enabled') === '1'
+  if (isNode !== isCluster) {
     throw new EngineError(
       'ERR_STORAGE_OPEN',
-      'this Redis is part of a cluster, which is not supported: a job and its idempotency key may lie on two servers; give the address of a single primary',
+      isNode
+        ? `this Redis is a node of a cluster; write redis+cluster://host:port (rediss+cluster: for TLS)`
+        : `this Redis is no node of a cluster; write redis: or rediss:`,
     )
   }
   if (info.get('redis_mode') === 'sentinel') {
     throw new EngineError(
       'ERR_STORAGE_OPEN',
-      `this is a Sentinel, which keeps no jobs; give the address of the primary, or pass an ioredis client with 'sentinels' to open()`,
+      `this is a Sentinel, which keeps no jobs; write redis+sentinel://host:port?name=<the primary's name> (rediss+sentinel: for TLS), or pass an ioredis client with 'sentinels' to open()`,
     )
   }
   if (info.get('role') === 'slave') {

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { freshPrefix, type OwnRedis, startRedis, withRedis } from '../../../test/servers/redis.ts'
-import { judgeIndex, judgeMemory, judgePersistence, judgeRole, judgeWrites } from '../../doctor/redis.ts'
+import {
+  judgeCluster,
+  judgeCoverage,
+  judgeIndex,
+  judgeMemory,
+  judgePersistence,
+  judgeReplicasToWrite,
+  judgeRole,
+  judgeWrites,
+} from '../../doctor/redis.ts'
 import { judgeServerClock, judgeServerVersion } from '../../doctor/server.ts'
 import type { Finding } from '../../engine/engine.ts'
 import { systemClock } from '../../time/clock.ts'
@@ -63,10 +72,34 @@ describe('what Redis says of itself', () => {
     assert.equal(judged(900, 0), 'warning')
   })
 
+  test('of a cluster is judged by slots without a node and primaries without a replica', () => {
+    const primary = (slots: number, replicas: number, isFailed = false) => ({
+      address: 'a:1',
+      slots,
+      replicas,
+      isFailed,
+    })
+    const severities = (...primaries: readonly ReturnType<typeof primary>[]) =>
+      judgeCluster(primaries).map(({ severity }) => severity)
+    assert.deepEqual(severities(primary(8_192, 1), primary(8_192, 2), primary(0, 0)), ['ok'])
+    assert.deepEqual(severities(primary(8_192, 0), primary(8_192, 1)), ['ok', 'warning'])
+    assert.deepEqual(severities(primary(8_192, 1), primary(8_192, 0, true)), ['error'])
+    assert.deepEqual(severities(primary(8_191, 1), primary(8_192, 1)), ['error'])
+    assert.equal(judgeReplicasToWrite('0', 1)[0]?.severity, 'warning')
+    for (const [value, replicas] of [
+      ['0', 0],
+      ['1', 1],
+      [null, 1],
+    ] as const)
+      assert.deepEqual(judgeReplicasToWrite(value, replicas), [])
+    assert.equal(judgeCoverage('yes')[0]?.severity, 'warning')
+    assert.deepEqual([judgeCoverage('no'), judgeCoverage(null)], [[], []])
+  })
+
   test('is judged by the part of the index that leads nowhere', () => {
-    assert.equal(judgeIndex(1_000, 99).severity, 'ok')
-    assert.equal(judgeIndex(1_000, 100).severity, 'warning')
-    assert.equal(judgeIndex(100_000, 100).severity, 'ok')
+    assert.equal(judgeIndex({ seen: 1_000, gone: 99 }).severity, 'ok')
+    assert.equal(judgeIndex({ seen: 1_000, gone: 100 }).severity, 'warning')
+    assert.equal(judgeIndex({ seen: 100_000, gone: 100 }).severity, 'ok')
   })
 })
 

@@ -2,6 +2,7 @@
 import { runChecks, warning } from '../../doctor/findings.ts'
 import { judgeConsistency, judgeOverdue, judgeStuck, OVERDUE_MS } from '../../doctor/jobs.ts'
 import {
+  type IndexFacts,
   judgeEvents,
   judgeEviction,
   judgeIndex,
@@ -40,14 +41,14 @@ export async function diagnose(database: RedisDatabase, examination: Examination
           ' Look for slow commands with redis-cli SLOWLOG GET.',
         ),
     ],
-    ['queues', () => checkQueues(database, examination.recoveryMaxMs)],
-    ['index', () => checkIndex(database, examination.deep === true)],
+    ['queues', async () => judgeQueues(await readQueues(database), examination.recoveryMaxMs)],
+    ['index', async () => judgeIndex(await readIndex(database, examination.deep === true))],
     ['schedules', () => checkSchedules(database)],
   ])
 }
 
 /** A setting of the server, or null where CONFIG is forbidden, as on hosted servers. */
-async function settingOf(database: RedisDatabase, name: string): Promise<string | null> {
+export async function settingOf(database: RedisDatabase, name: string): Promise<string | null> {
   try {
     const answer = await database.call('config', 'get', name)
     return Array.isArray(answer) && answer.length === 2 ? String(answer[1]) : null
@@ -56,7 +57,7 @@ async function settingOf(database: RedisDatabase, name: string): Promise<string 
   }
 }
 
-async function checkServer(database: RedisDatabase): Promise<readonly Finding[]> {
+export async function checkServer(database: RedisDatabase): Promise<readonly Finding[]> {
   const info = await database.info()
   const settings = { appendfsync: await settingOf(database, 'appendfsync'), save: await settingOf(database, 'save') }
   return [
@@ -70,7 +71,7 @@ async function checkServer(database: RedisDatabase): Promise<readonly Finding[]>
 }
 
 /** Workers go without these, and nobody would notice but by the time that things take. The key and channel are of nobody. */
-async function checkRights(database: RedisDatabase): Promise<readonly Finding[]> {
+export async function checkRights(database: RedisDatabase): Promise<readonly Finding[]> {
   const nothing = `${database.keys.prefix}::none`
   const wanted = [
     { without: 'workers are not woken, and look for jobs again and again', call: ['bzpopmin', nothing, 0.01] },
@@ -106,7 +107,7 @@ export function versionFacts(info: Info): Parameters<typeof judgeServerVersion>[
   }
 }
 
-async function checkClock(database: RedisDatabase): Promise<Finding> {
+export async function checkClock(database: RedisDatabase): Promise<Finding> {
   const beforeMs = systemClock.nowMs()
   const serverMs = await database.serverNowMs()
   return judgeServerClock(serverMs, beforeMs, systemClock.nowMs())
@@ -149,7 +150,7 @@ return {
 `,
 )
 
-interface QueueFacts {
+export interface QueueFacts {
   readonly type: string
   readonly nowMs: number
   readonly events: number
@@ -183,10 +184,14 @@ async function readQueue(database: RedisDatabase, queue: string): Promise<QueueF
   }
 }
 
-async function checkQueues(database: RedisDatabase, recoveryMaxMs: number): Promise<readonly Finding[]> {
+export async function readQueues(database: RedisDatabase): Promise<readonly QueueFacts[]> {
   const names = listOf(await database.call('smembers', database.keys.types))
   const queues: QueueFacts[] = []
   for (const name of names.map(String).sort()) queues.push(await readQueue(database, name))
+  return queues
+}
+
+export function judgeQueues(queues: readonly QueueFacts[], recoveryMaxMs: number): readonly Finding[] {
   return [
     ...judgeStuck(
       queues.flatMap((queue) => stuckIn(queue, recoveryMaxMs)),
@@ -239,7 +244,7 @@ return { found[1], seen, gone }
 )
 
 /** Reads the whole index in a deep diagnosis, else its beginning. */
-async function checkIndex(database: RedisDatabase, isDeep: boolean): Promise<Finding> {
+export async function readIndex(database: RedisDatabase, isDeep: boolean): Promise<IndexFacts> {
   let [cursor, seen, gone] = ['0', 0, 0]
   do {
     const answer = await database.run(indexScript(), [cursor, ENTRIES_MAX])
@@ -248,10 +253,10 @@ async function checkIndex(database: RedisDatabase, isDeep: boolean): Promise<Fin
     seen += Number(answer[1])
     gone += Number(answer[2])
   } while (cursor !== '0' && (isDeep || seen < ENTRIES_MAX * 5))
-  return judgeIndex(seen, gone)
+  return { seen, gone }
 }
 
-async function checkSchedules(database: RedisDatabase): Promise<Finding> {
+export async function checkSchedules(database: RedisDatabase): Promise<Finding> {
   const { records, nowMs } = await listRecords(database, 'schedule')
   return judgeSchedules(records, nowMs)
 }

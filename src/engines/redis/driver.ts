@@ -1,7 +1,7 @@
 /** The part of ioredis that we use, by its shape: any client of version 5 or 6 fits. */
 import { rereading, servernameOf, tlsOptions } from '../../engine/secure-url.ts'
 import { EngineError } from '../../errors.ts'
-import type { RedisAddress } from './options.ts'
+import type { RedisAddress, SentinelAddress } from './options.ts'
 
 export type RedisValue = string | number
 
@@ -86,8 +86,8 @@ export function connectionOptions({
     socketTimeout: answerMs ?? undefined,
     retryStrategy: (times) =>
       Math.min(RETRY_MS_MIN * 2 ** Math.min(times - 1, 10), RETRY_MS_MAX) * (0.5 + Math.random()),
-    // The server became a replica: the next connection may lead to the new primary.
-    reconnectOnError: (error) => error.message.includes('READONLY'),
+    // The server became a replica, or no longer has the slot: the next connection may lead to the one that has.
+    reconnectOnError: (error) => /READONLY|^MOVED\b/.test(error.message),
   }
 }
 
@@ -99,13 +99,13 @@ export async function clientFor(
   const { Redis } = await import('ioredis').catch((error: unknown) => {
     throw new EngineError('ERR_MODULE_MISSING', install, { cause: error })
   })
-  const { host, port, db, username, tls } = address
+  const { host, port, db, username, tls, sentinel } = address
   const secret = address.password
   const password = typeof secret === 'function' ? secret() : secret
-  const servername = tls === null ? null : servernameOf(tls, host)
+  // Sentinels tell the address of the primary, and not its name.
+  const servername = tls === null || sentinel !== undefined ? (tls?.servername ?? null) : servernameOf(tls, host)
   const client = new Redis({
-    host,
-    port,
+    ...(sentinel === undefined ? { host, port } : sentinelOptions(sentinel, tls !== null)),
     db,
     // IPv4 or IPv6, whichever the name has.
     family: 0,
@@ -116,6 +116,17 @@ export async function clientFor(
     ...(tls !== null && { tls: Object.assign(tlsOptions(tls), servername !== null && { servername }) }),
   }) as unknown as RedisClient
   return typeof secret === 'function' ? withPassword(client, rereading(secret)) : client
+}
+
+function sentinelOptions({ sentinels, name, username, password }: SentinelAddress, isTls: boolean) {
+  return {
+    sentinels: [...sentinels],
+    name,
+    ...(username !== null && { sentinelUsername: username }),
+    ...(password !== null && { sentinelPassword: password() }),
+    // The certificate of the primary is that of the sentinels too: both are verified the same way.
+    ...(isTls && { enableTLSForSentinelMode: true }),
+  }
 }
 
 /** The driver looks at its options for every connection, and copies their values for a duplicate. */
@@ -131,7 +142,7 @@ function withPassword(client: RedisClient, get: () => string): RedisClient {
 
 const METHODS = ['connect', 'disconnect', 'duplicate', 'call', 'defineCommand', 'on']
 
-/** Also true for an ioredis Cluster, which is refused later with a reason. */
+/** Also true for an ioredis Cluster. */
 export function isClient(handle: object): handle is RedisClient {
   return (
     METHODS.every((name) => typeof Reflect.get(handle, name) === 'function') &&

@@ -1,7 +1,6 @@
 import type { Capabilities } from '../../engine/capabilities.ts'
 import { admitTransaction } from '../../engine/capability-checks.ts'
 import type {
-  Consumer,
   Controls,
   Counts,
   DeadLetters,
@@ -16,6 +15,7 @@ import type {
 import type { EngineSettings } from '../../engine/open.ts'
 import type { Records } from '../../engine/records.ts'
 import type { Retention } from '../../engine/retention.ts'
+import type { RemovedJobViews } from '../../engine/wait-until-finished.ts'
 import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { RedisConsumer } from './consumer.ts'
@@ -30,6 +30,7 @@ import { createRecords } from './records.ts'
 import { createRetention } from './retention.ts'
 
 export const CAPABILITIES: Capabilities = Object.freeze({
+  scope: 'store',
   // What Redis has acknowledged outlives the processes. What of it a crash of the server takes is the operator's to
   // decide, by `appendfsync`: with `everysec` up to the last second.
   survives: 'process-crash',
@@ -63,18 +64,18 @@ export class RedisEngine implements Engine {
 
   /**
    * Leaves nothing open where it rejects. `threadUrl`: how another thread reaches the same keys; null for a client of the
-   * user's own.
+   * user's own. `removedViews`: shared by the engines of the types of a cluster.
    */
   static async connect(
     source: Source,
     { clock }: EngineSettings,
-    given: RedisOptions & { readonly threadUrl?: string } = {},
+    given: RedisOptions & { readonly threadUrl?: string; readonly removedViews?: RemovedJobViews } = {},
   ): Promise<RedisEngine> {
-    const { threadUrl = null, ...chosen } = given
+    const { threadUrl = null, removedViews, ...chosen } = given
     const options = { ...DEFAULTS, ...chosen }
     const database = new RedisDatabase({ source, clock, options })
     await database.reach()
-    const core = new RedisCore(database, clock, options.pollMs)
+    const core = new RedisCore(database, clock, options.pollMs, removedViews)
     try {
       await core.steps.follow()
     } catch (error) {
@@ -115,7 +116,7 @@ export class RedisEngine implements Engine {
     return jobs.length === 0 ? [] : core.enqueue(jobs)
   }
 
-  async consume(subscription: Subscription): Promise<Consumer> {
+  async consume(subscription: Subscription): Promise<RedisConsumer> {
     const core = this.#open()
     const consumer = new RedisConsumer(core, subscription)
     core.remember(consumer)
@@ -129,6 +130,11 @@ export class RedisEngine implements Engine {
 
   async diagnose(options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
     const { diagnose } = await import('./doctor-facts.ts')
-    return diagnose(this.#open().database, { ...options, recoveryMaxMs: CAPABILITIES.recoveryMaxMs })
+    return diagnose(this.database, { ...options, recoveryMaxMs: CAPABILITIES.recoveryMaxMs })
+  }
+
+  /** For the engine of a cluster, which has one of these for each type. */
+  get database(): RedisDatabase {
+    return this.#open().database
   }
 }

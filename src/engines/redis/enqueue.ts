@@ -23,9 +23,9 @@ export async function storeJobs(database: RedisDatabase, jobs: readonly NewJob[]
 }
 
 function answerTo(database: RedisDatabase, jobs: readonly NewJob[]): Promise<unknown> {
-  if (!jobs.every(isPlain)) return database.run(enqueueScript(), enqueueArgs(jobs))
+  if (!jobs.every(isPlain)) return database.runKept(enqueueScript(), enqueueArgs(jobs))
   if (jobs.length > CHUNK_SIZE && areDistinct(jobs)) return storeInChunks(database, jobs)
-  return database.run(enqueuePlainScript(), enqueueArgs(jobs))
+  return database.runKept(enqueuePlainScript(), enqueueArgs(jobs))
 }
 
 /** In chunks, the first of two jobs with one id could finish before the second is stored. */

@@ -27,20 +27,25 @@ export function isScriptMissing(error: unknown): boolean {
   return textOf(error).startsWith('NOSCRIPT')
 }
 
-/** A replica refuses the first write of a script: nothing was changed. */
-export function isReadOnly(error: unknown): boolean {
-  return textOf(error).includes('READONLY')
+/** Not the server that may write this: a replica, or a node of a cluster without the slot. Nothing was changed. */
+export function isElsewhere(error: unknown): boolean {
+  return /READONLY|^MOVED\b/.test(textOf(error))
 }
 
-/** Refused before the command ran, and passes by itself: the server is loading, or another client's script takes long. */
+/**
+ * Refused before the command ran, and passes by itself: the server is loading, another client's script takes long, or a
+ * cluster moves the slot or chooses a new primary for it.
+ */
 export function isNotYet(error: unknown): boolean {
-  return /^(LOADING|BUSY|MASTERDOWN|TRYAGAIN)\b/.test(textOf(error))
+  return /^(LOADING|BUSY|MASTERDOWN|TRYAGAIN|ASK|CLUSTERDOWN)\b/.test(textOf(error))
 }
 
 const UNKNOWN = 'the connection was lost; whether this call happened is unknown'
 const DENIED = /\bNOPERM\b|no permissions|can't run this command/i
 const GRANT = 'grant it: ACL SETUSER <user> ~<prefix>:* &<prefix>:* +@all -@admin -@dangerous +info'
-const NO_CLUSTER = 'a Redis Cluster is not supported; give the address of a single primary'
+const MOVING = 'the cluster is moving this slot, and nothing of this call was done; try again when the slot has moved'
+const NO_NODE = 'no node of the cluster serves this slot now, and nothing was done; see CLUSTER NODES, and try again'
+const FOREIGN_KEY = `a job refers to keys on another slot, as BullMQ's flows between queues do; on a cluster they are not supported`
 
 /** By the message of the server or the driver. In scripts of Redis 6 the server's error code is inside the text. */
 const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: string])[] = [
@@ -63,8 +68,10 @@ const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: stri
     'the user or password is wrong; in a URL, write special characters as %XX',
   ],
   [DENIED, 'ERR_STORAGE_OPEN', `this user lacks a permission; ${GRANT}`],
-  [/\b(MOVED|ASK|CLUSTERDOWN|CROSSSLOT)\b/, 'ERR_STORAGE_OPEN', NO_CLUSTER],
-  [/\b(LOADING|MASTERDOWN|TRYAGAIN)\b/, 'ERR_STORAGE_BUSY', 'the server is loading its data; try again in a moment'],
+  [/^(ASK|TRYAGAIN)\b/, 'ERR_STORAGE_BUSY', MOVING],
+  [/^(MOVED|CLUSTERDOWN)\b/, 'ERR_STORAGE_BUSY', NO_NODE],
+  [/CROSSSLOT|non local key/, 'ERR_STORAGE_FAILED', FOREIGN_KEY],
+  [/\b(LOADING|MASTERDOWN)\b/, 'ERR_STORAGE_BUSY', 'the server is loading its data; try again in a moment'],
   [/^BUSY\b/, 'ERR_STORAGE_BUSY', 'a script of another client runs too long on this server; find it with SLOWLOG'],
   [/\bWRONGTYPE\b/, 'ERR_STORAGE_FAILED', 'a key of this prefix belongs to something else; give another ?prefix='],
   [/DB index is out of range/, 'ERR_STORAGE_OPEN', 'the server has no database with this number; give a lower one'],
@@ -75,6 +82,7 @@ const ADVICE: readonly (readonly [pattern: RegExp, code: ErrorCode, advice: stri
     'the server did not answer in time; whether this call happened is unknown',
   ],
   [/max retries per request|Connection is closed|connection close/, 'ERR_STORAGE_FAILED', UNKNOWN],
+  [/No such master/, 'ERR_STORAGE_OPEN', 'the sentinels know no primary of this name; give the right ?name='],
   [/Protocol error/, 'ERR_STORAGE_OPEN', 'the server there is not Redis; check host and port'],
 ]
 

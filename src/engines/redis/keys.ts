@@ -44,6 +44,16 @@ export function keysOf(prefix: string): Keys {
   })
 }
 
+/** On a cluster: the prefix of a type's keys. The braces put all of them on one slot. */
+export function prefixOfType(prefix: string, type: string): string {
+  return `${prefix}:{${queueOf(type)}}`
+}
+
+/** On a cluster: the prefix of what belongs to no type. No type is called ':'. */
+export function sharedPrefix(prefix: string): string {
+  return `${prefix}:{:}`
+}
+
 const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/
 
 /** The id under which the rest of Millrace knows a job: BullMQ's own numbers are unique only within their queue. */

@@ -13,7 +13,7 @@ export const CHUNK_SIZE = 1_000
 const STAGED_MS = 600_000
 
 /** A producer that has published nothing for this long is dead, or will find that a reaper did it. */
-const UNFINISHED_MS = 10_000
+export const UNFINISHED_MS = 10_000
 
 /**
  * Stores a batch of plain jobs, whole or not at all, without blocking Redis for all of them at once. The chunks are staged
@@ -38,7 +38,7 @@ export async function storeInChunks(
   }
   const answers: unknown[] = []
   for (const [index, chunk] of chunks.entries()) {
-    const answer = listOf(await database.run(publishScript(), [batch, index + 1, chunks.length]))
+    const answer = listOf(await database.runKept(publishScript(), [batch, index + 1, chunks.length]))
     // A reaper published it; plain jobs are stored under their own ids.
     answers.push(...(answer.length > 0 ? answer : chunk.flatMap(({ id }) => ['enqueued', id])))
   }

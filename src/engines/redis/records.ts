@@ -1,6 +1,7 @@
 import {
   bodyFields,
   EXPIRED_KEPT_MS,
+  type NewRecord,
   PUT_REVISION,
   type RecordKind,
   type Records,
@@ -8,6 +9,7 @@ import {
 } from '../../engine/records.ts'
 import type { RedisCore } from './core.ts'
 import type { RedisDatabase } from './database.ts'
+import type { RedisValue } from './driver.ts'
 import { ENQUEUE, ENQUEUE_BULL, receiptsFrom } from './enqueue.ts'
 import { enqueueArgs } from './enqueue-plain.ts'
 import { HISTORY } from './lua/history.ts'
@@ -15,7 +17,7 @@ import { ENDED, LINKS } from './lua/links.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 /** A hash for each kind, name → JSON; and its names by their expiry, for those that were put. */
-const KIND = `
+export const KIND = `
 local hash, expiries = own('records:' .. ARGV[2]), own('expiries:' .. ARGV[2])
 local function write(name, revision, body, ttl)
   local record = { revision = revision, body = body, saved = now }
@@ -25,7 +27,7 @@ end
 `
 
 /** ARGV: time, kind, name, revision, body, time to live (ms) or empty, 1 if there must be one already, its revision. */
-const EXPECTED = `
+export const EXPECTED = `
 local function isExpected()
   local stored = call('HGET', hash, ARGV[3])
   if ARGV[7] ~= '1' then return not stored end
@@ -126,10 +128,9 @@ export function createRecords({ database, steps }: RedisCore): Records {
       return (await listRecords(database, kind)).records
     },
     async save(kind, { name, revision, body }, expected, { ttlMs, jobs = [] } = {}) {
-      const condition = expected === null ? ['0', ''] : ['1', expected]
-      const args = [kind, name, revision, body, ttlMs ?? '', ...condition]
+      const args = recordArgs(kind, { name, revision, body }, expected, ttlMs)
       if (ttlMs !== undefined && jobs.length === 0) return (await database.run(renewScript(), args)) === 1 ? [] : null
-      const answer = await database.run(saveScript(), [...args, ...enqueueArgs(jobs)])
+      const answer = await database.runKept(saveScript(), [...args, ...enqueueArgs(jobs)])
       return answer === null ? null : receiptsFrom(jobs, answer)
     },
     async put(kind, records, ttlMs) {
@@ -139,6 +140,16 @@ export function createRecords({ database, steps }: RedisCore): Records {
     remove: async (kind, names) =>
       names.length === 0 ? 0 : Number(await database.run(removeScript(), [kind, ...names])),
   }
+}
+
+/** The arguments that `EXPECTED` and `write` read. */
+export function recordArgs(
+  kind: RecordKind,
+  { name, revision, body }: NewRecord,
+  expected: string | null,
+  ttlMs: number | undefined,
+): readonly RedisValue[] {
+  return [kind, name, revision, body, ttlMs ?? '', ...(expected === null ? ['0', ''] : ['1', expected])]
 }
 
 /** How old the last look at the server's clock may be. */

@@ -25,6 +25,12 @@ if now == nil then
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 local function own(name) return prefix .. '::' .. name end
+-- On a cluster that moves this slot to another node, a key that is not here may be there, and a script could stop half way.
+-- This key is nowhere, so then nothing has been done yet.
+if string.find(prefix, '{', 1, true) then
+  local probed = redis.pcall('EXISTS', own('none'))
+  if type(probed) == 'table' and probed.err then return redis.error_reply('TRYAGAIN ' .. probed.err) end
+end
 -- The keys of a queue by BullMQ's names: q.wait, q.active, and so on; q.base .. id is a job.
 local function queueOf(name)
   local base = prefix .. ':' .. name .. ':'

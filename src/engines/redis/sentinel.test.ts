@@ -1,48 +1,27 @@
 /** Sentinels: which server is the primary is theirs to say, also after it has changed. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { after, type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { Redis } from 'ioredis'
-import { findProgram } from '../../../test/servers/apt.ts'
-import { freePort } from '../../../test/servers/free-port.ts'
-import { type OwnRedis, startRedis, withRedis } from '../../../test/servers/redis.ts'
+import { startRedis, withRedis } from '../../../test/servers/redis.ts'
+import { startSentinels } from '../../../test/servers/redis-sentinel.ts'
 import { defineJob, open } from '../../index.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-sentinel-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
-
-/** A real one, which makes the replica the primary half a second after that is gone. Resolves when it knows both. */
-async function startSentinel(t: TestContext, primary: OwnRedis): Promise<number> {
-  const port = await freePort()
-  const file = join(folder, 'sentinel.conf')
-  const settings = ['down-after-milliseconds jobs 500', 'failover-timeout jobs 5000']
-  const lines = [`port ${port}`, 'bind 127.0.0.1', `sentinel monitor jobs 127.0.0.1 ${primary.port} 1`]
-  writeFileSync(file, [...lines, ...settings.map((setting) => `sentinel ${setting}`), ''].join('\n'))
-  const program = findProgram('redis-server', 'redis-server') ?? ''
-  const sentinel = spawn(program, [file, '--sentinel'], { stdio: ['ignore', 'pipe', 'ignore'], cwd: folder })
-  t.after(async () => {
-    sentinel.kill()
-    await once(sentinel, 'exit')
-  })
-  await new Promise<void>((resolve) => {
-    createInterface({ input: sentinel.stdout }).on('line', (line) => void (line.includes('+slave ') && resolve()))
-  })
-  return port
-}
-
-test('a Sentinel is refused by its address; an ioredis client that asks it is taken, and follows a failover', async (t) => {
+test('a Sentinel is refused by its plain address; a URL or an ioredis client that asks it follows a failover', async (t) => {
   const primary = await startRedis()
   t.after(() => primary.end())
   const replica = await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.port}` } })
   t.after(() => replica.end())
-  const port = await startSentinel(t, primary)
-  const refused = { code: 'ERR_STORAGE_OPEN', message: /this is a Sentinel.*'sentinels'/ }
+  const sentinels = await startSentinels(primary)
+  t.after(() => sentinels.end())
+  const [port = 0] = sentinels.ports
+  const refused = { code: 'ERR_STORAGE_OPEN', message: /this is a Sentinel.*redis\+sentinel:.*'sentinels'/ }
   await assert.rejects(open(`redis://127.0.0.1:${port}`), refused)
+  await assert.rejects(open(`redis+sentinel://127.0.0.1:${port}?name=other`), {
+    code: 'ERR_STORAGE_OPEN',
+    message: /know no primary of this name/,
+  })
+  const byUrl = await open(sentinels.url('bull'))
+  t.after(() => byUrl.close())
   const client = new Redis({ sentinels: [{ host: '127.0.0.1', port }], name: 'jobs', lazyConnect: true })
   t.after(() => client.disconnect())
   const mill = await open(client)
@@ -64,6 +43,7 @@ test('a Sentinel is refused by its address; an ioredis client that asks it is ta
   }
   const { id } = await again()
   await mill.result(id, { timeout: '60s' })
+  assert.equal((await byUrl.job(id))?.state, 'completed')
   assert.deepEqual([...ran], ['before', 'after'])
   assert.equal(
     await withRedis(replica.url, (redis) => redis.info('replication').then((text) => /role:master/.test(text))),

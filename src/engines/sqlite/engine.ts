@@ -45,6 +45,7 @@ import { connectionWithin, insertWithin } from './transactions.ts'
 const RECOVERY_MAX_MS = 45_000
 
 export const CAPABILITIES: Capabilities = Object.freeze({
+  scope: 'store',
   survives: 'process-crash',
   settle: 'immediate',
   recovery: 'reaper',
