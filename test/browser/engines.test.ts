@@ -95,10 +95,22 @@ test('on Kafka: topics with their lag, and no page that the engine cannot fill',
   const worker = await work(mill, job)
   const page = await visit()
   await page.getByRole('row', { name: new RegExp(`^${topic} `) }).waitFor()
-  assert.deepEqual(await pagesOf(page), ['Overview', 'Dead letters', 'Queues', 'Workers', 'Topics', 'Alerts', 'Audit'])
+  assert.deepEqual(await pagesOf(page), [
+    'Overview',
+    'Jobs',
+    'Dead letters',
+    'Queues',
+    'Workers',
+    'Topics',
+    'Alerts',
+    'Audit',
+  ])
   await page.getByRole('navigation').getByRole('link', { name: 'Workers' }).click()
   await page.getByText('what it does is not known here').waitFor()
   assert.equal(await page.getByText(/Runs nothing|none yet/).count(), 0)
+  await page.getByText('Holds 1 partition').or(page.getByText(/Holds \d+ partitions/)).waitFor()
+  await page.getByRole('navigation').getByRole('link', { name: 'Jobs' }).click()
+  await page.getByRole('row', { name: new RegExp(topic) }).first().waitFor()
   await page
     .getByRole('navigation')
     .getByRole('link', { name: /^Dead letters/ })
