@@ -99,3 +99,8 @@ const REFUSALS: Readonly<Record<string, string>> = {
 }
 
 export const refusalText = (why: string): string => REFUSALS[why] ?? why
+
+/** How often a job was started. A log does not keep it of a record that is settled. */
+export function startsOf({ state, attempt }: { readonly state: string; readonly attempt: number }): string {
+  return attempt === 0 && state === 'completed' ? '–' : String(attempt)
+}

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { JobDetail } from '../../api/shapes.ts'
 import { duration } from '../../parts/format.ts'
 import { Ago, Exact, MaybeAgo } from '../../parts/time.tsx'
+import { startsOf } from '../../parts/words.ts'
 
 type Fact = readonly [name: string, value: ComponentChildren]
 
@@ -20,7 +21,7 @@ export function Facts({ job }: { readonly job: JobDetail }) {
 
 function factsOf(job: JobDetail): readonly Fact[] {
   const facts: readonly (Fact | false)[] = [
-    ['Attempts', `${job.attempt} of at most ${job.attempts}`],
+    ['Attempts', `${startsOf(job)} of at most ${job.attempts}`],
     ['Priority', `${job.priority}${job.priority === 1 ? ' (first)' : ''}`],
     ['Enqueued', job.createdAtMs === null ? 'unreadable' : <Exact key="at" atMs={job.createdAtMs} />],
     job.state === 'queued' && ['Due', <MaybeAgo key="at" atMs={job.runAtMs} otherwise="unreadable" />],

@@ -5,6 +5,7 @@ import { JobId } from '../../parts/id.tsx'
 import { ProgressBar } from '../../parts/progress.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { MaybeAgo, Since } from '../../parts/time.tsx'
+import { startsOf } from '../../parts/words.ts'
 import { routeTo } from '../../router/route.ts'
 
 const COLUMNS: readonly Column<JobSummary>[] = [
@@ -24,9 +25,9 @@ const COLUMNS: readonly Column<JobSummary>[] = [
     key: 'attempt',
     title: 'Attempt',
     align: 'end',
-    cell: ({ attempt, attempts }) => (
-      <span class="figures" title={`${attempt} of at most ${attempts} starts`}>
-        {attempt}/{attempts}
+    cell: (job) => (
+      <span class="figures" title={`${startsOf(job)} of at most ${job.attempts} starts`}>
+        {startsOf(job)}/{job.attempts}
       </span>
     ),
   },
