@@ -196,7 +196,7 @@ export function storedRuns(): readonly Measured[] {
 
 if (import.meta.main) {
   const { values } = parseArgs({
-    options: { jobs: { type: 'string', default: '20000' }, engines: { type: 'string', default: ENGINES.join() } },
+    options: { jobs: { type: 'string', default: '10000' }, engines: { type: 'string', default: ENGINES.join() } },
   })
   const jobs = Number(values.jobs)
   const engines = ENGINES.filter((engine) => values.engines.split(',').includes(engine))
@@ -208,7 +208,7 @@ if (import.meta.main) {
     costs: results.map(({ cost }) => cost),
     growth: results.flatMap(({ growth }) => growth),
   }
-  if (engines.length < ENGINES.length || values.jobs !== '20000') {
+  if (engines.length < ENGINES.length || values.jobs !== '10000') {
     console.log('Not a run of all engines at standard size: nothing is written.')
   } else {
     const runs = [...storedRuns(), measured].slice(-RUNS)
