@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { openJobTables } from 'millrace/workloads/job-tables'
+import { runCli } from '../cli/in-process.ts'
+import { FIXTURES, jsonLines, type Running, startMillrace, startScript, until } from '../cli/run.ts'
 import { sampleValue } from '../fixtures/exposition.ts'
 import { existingTables, type TableFixture } from '../fixtures/job-tables.ts'
 import { type TcpProxy, tcpProxy } from '../fixtures/tcp-proxy.ts'
-import { runCli } from './in-process.ts'
-import { FIXTURES, jsonLines, type Running, startMillrace, startScript, until } from './run.ts'
 
 const TABLES = 'jobs,asr_jobs'
 
