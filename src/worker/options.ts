@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine.ts'
-import type { Attended } from '../engine/presence.ts'
+import type { WithPresence } from '../engine/presence.ts'
 import { OptionError } from '../errors.ts'
 import type { Events } from '../events.ts'
 import { parseAgeingMs } from '../job/ageing.ts'
@@ -72,7 +72,7 @@ export interface ResolvedWorkerOptions {
 
 /** What a worker is built from. */
 export interface WorkerParts {
-  readonly engine: Engine & Attended
+  readonly engine: Engine & WithPresence
   readonly events: Events
   readonly clock: Clock
   readonly random: () => number

@@ -2,10 +2,11 @@
  * What the escrow workers add to `millrace serve`, `start` and `work`: `/actuator/health`, their metrics, alerts and archive,
  * and the endpoints for dead letters.
  */
-import type { PresetDuty, Served, ServingExtensions, WatchedTopics } from '../../src/cli/extensions.ts'
+import type { Served, ServingExtensions, WatchedTopics } from '../../src/cli/extensions.ts'
 import type { TopicLag } from '../../src/engine/open.ts'
 import { type KnownWorkers, presenceIn } from '../../src/engine/presence.ts'
 import { UnsupportedError } from '../../src/errors.ts'
+import type { Duty } from '../../src/keeper/side-duties.ts'
 import { actuatorEndpoint } from './actuator.ts'
 import { type AlarmRules, watchRules } from './alarms.ts'
 import { tellArrivals } from './arrivals.ts'
@@ -91,7 +92,7 @@ function archiveDuty(
   { log }: Served,
   { topics }: WatchedTopics,
   { onArchived }: WatchMetrics,
-): PresetDuty {
+): Duty {
   return {
     name: 'archive dead letters',
     every: '1d',
