@@ -35,7 +35,7 @@ import { textOf } from './stores.ts'
 const EVERY_SECONDS = 10
 
 /** A worker with a mill, a group and a connection for heartbeats of its own, as if it were a process. */
-class WithPresence {
+class Attended {
   readonly of: EscrowWorker
   readonly mill: Mill
   readonly #scene: EscrowScene
@@ -107,7 +107,7 @@ export class EscrowScene {
   readonly redis: OwnRedis
   readonly clock = new TestClock()
   readonly desk: OpenTopicDesk
-  readonly workers = new Map<string, WithPresence>()
+  readonly workers = new Map<string, Attended>()
   readonly #recording = new Recording({ rules: [ESCROW_RULES, MILLRACE_RULES], everySeconds: EVERY_SECONDS })
   #alerting: ReturnType<typeof startAlerting> | null = null
   #address = ''
@@ -128,7 +128,7 @@ export class EscrowScene {
   async open(t: TestContext, broker: KafkaServer): Promise<void> {
     for (const of of ESCROW_WORKERS) {
       const mill = await open(urlOf(broker, of.group))
-      const worker = new WithPresence(of, mill, this)
+      const worker = new Attended(of, mill, this)
       this.workers.set(of.worker, worker)
       t.after(() => {
         worker.release()
@@ -155,7 +155,7 @@ export class EscrowScene {
     this.#address = (await admin.listen({ port: 0 })).url
   }
 
-  find(worker: string): WithPresence {
+  find(worker: string): Attended {
     return this.workers.get(worker) ?? assert.fail(worker)
   }
 
