@@ -101,10 +101,10 @@ export interface CommandCall {
 
 export interface ServingExtensions {
   /** Called before the workers start. What it returns is used until the process ends. */
-  observe(served: Served): Promise<Observing>
+  observe(served: ObservedProcess): Promise<Observing>
 }
 
-export interface Served {
+export interface ObservedProcess {
   /** All mills of the process, as one. */
   readonly mill: JoinedMill
   /** Null where queues are no topics, and for a worker, which serves nothing but its own metrics. */

@@ -2,7 +2,7 @@
  * What the escrow workers add to `millrace serve`, `start` and `work`: `/actuator/health`, their metrics, alerts and archive,
  * and the endpoints for dead letters.
  */
-import type { Served, ServingExtensions, WatchedTopics } from '../../src/cli/extensions.ts'
+import type { ObservedProcess, ServingExtensions, WatchedTopics } from '../../src/cli/extensions.ts'
 import type { TopicLag } from '../../src/engine/open.ts'
 import { type KnownWorkers, presenceIn } from '../../src/engine/presence.ts'
 import { UnsupportedError } from '../../src/errors.ts'
@@ -52,7 +52,7 @@ function rulesOf({ topics }: WatchedTopics, expected: readonly string[]): AlarmR
 }
 
 /** Null where there are neither heartbeats nor topics. */
-function watchOf({ mill, broker, clock }: Served, presence: KnownWorkers | undefined): Watch | null {
+function watchOf({ mill, broker, clock }: ObservedProcess, presence: KnownWorkers | undefined): Watch | null {
   if (presence === undefined && broker === null) return null
   let last: readonly TopicLag[] = []
   return new Watch({
@@ -76,7 +76,7 @@ function unknownWorkers(engine: string): KnownWorkers {
 }
 
 /** Null where queues are no topics. */
-async function openDesk({ broker, clock }: Served, { onReplayed }: WatchMetrics) {
+async function openDesk({ broker, clock }: ObservedProcess, { onReplayed }: WatchMetrics) {
   if (broker === null) return null
   const [{ deskOn }, { dlqRoutes }] = await Promise.all([
     import('./dead-letters/topic-desk.ts'),
@@ -89,7 +89,7 @@ async function openDesk({ broker, clock }: Served, { onReplayed }: WatchMetrics)
 /** Once a day. Two processes that archive at the same moment write a letter twice, under one id. */
 function archiveDuty(
   desk: OpenTopicDesk,
-  { log }: Served,
+  { log }: ObservedProcess,
   { topics }: WatchedTopics,
   { onArchived }: WatchMetrics,
 ): Duty {
