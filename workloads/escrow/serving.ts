@@ -2,7 +2,7 @@
  * What the escrow workers add to `millrace serve`, `start` and `work`: `/actuator/health`, their metrics, alerts and archive,
  * and the endpoints for dead letters.
  */
-import type { ObservedProcess, ServingExtensions, WatchedTopics } from '../../src/cli/extensions.ts'
+import type { ObservedProcess, ServingExtensions, WatchedTopic, WatchedTopics } from '../../src/cli/extensions.ts'
 import type { TopicLag } from '../../src/engine/open.ts'
 import { type KnownWorkers, presenceIn } from '../../src/engine/presence.ts'
 import { UnsupportedError } from '../../src/errors.ts'
@@ -32,7 +32,8 @@ export const serving: ServingExtensions = {
       healthEndpoints: { '/actuator/health': actuatorEndpoint({ expected }) },
       instruments: [metrics.instrument],
       routes: desk?.routes ?? {},
-      duties: desk === null || watched === null ? [] : [archiveDuty(desk.desk, served, watched, metrics)],
+      duties:
+        desk === null ? [] : (watched?.topics ?? []).map((topic) => archiveDuty(desk.desk, topic, served, metrics)),
       startAlerting(start) {
         if (watched === null) return start([], null)
         const rules = rulesOf(watched, expected)
@@ -86,22 +87,20 @@ async function openDesk({ broker, clock }: ObservedProcess, { onReplayed }: Watc
   return desk === null ? null : { desk, routes: dlqRoutes(desk) }
 }
 
-/** Once a day. Two processes that archive at the same moment write a letter twice, under one id. */
+/** Once a day, for each topic, so that one that fails holds up no other. Two processes that archive at the same moment write a letter twice, under one id. */
 function archiveDuty(
   desk: OpenTopicDesk,
+  { topic, dlq, isFinancial }: WatchedTopic,
   { log }: ObservedProcess,
-  { topics }: WatchedTopics,
   { onArchived }: WatchMetrics,
 ): Duty {
   return {
-    name: 'archive dead letters',
+    name: `archive dead letters of ${topic}`,
     every: '1d',
     async run() {
-      for (const { topic, dlq, isFinancial } of topics) {
-        const { archived } = await desk.archive({ topic, isFinancial })
-        onArchived(dlq, archived)
-        if (archived > 0) log.info('Dead letters were archived', { topic: dlq, count: archived })
-      }
+      const { archived } = await desk.archive({ topic, isFinancial })
+      onArchived(dlq, archived)
+      if (archived > 0) log.info('Dead letters were archived', { topic: dlq, count: archived })
     },
   }
 }
