@@ -8,11 +8,16 @@ import { fieldOf, OptionError } from '../src/errors.ts'
  * an object, for a file that holds something else.
  */
 export function readConfig<Settings>(file: string | null, schema: z.ZodType<Settings>, example: string): Settings {
-  const parsed = schema.safeParse(file === null ? {} : jsonIn(file, example))
+  return checkSettings(file === null ? {} : jsonIn(file, example), schema, String(file))
+}
+
+/** `where` begins the message. */
+export function checkSettings<Settings>(given: unknown, schema: z.ZodType<Settings>, where: string): Settings {
+  const parsed = schema.safeParse(given)
   if (parsed.success) return parsed.data
   // Where and what, without the values: one of them could be a key in the wrong place.
   const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`)
-  throw new OptionError(`${file} is invalid: ${problems.join('; ')}`)
+  throw new OptionError(`${where} is invalid: ${problems.join('; ')}`)
 }
 
 function jsonIn(file: string, example: string): unknown {

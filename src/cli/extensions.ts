@@ -8,6 +8,7 @@ import { OptionError } from '../errors.ts'
 import type { RouteTable } from '../http/index.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import { nearest } from '../job/known-options.ts'
+import type { Duty } from '../keeper/side-duties.ts'
 import type { Alerting } from '../observe/alerts/alerting.ts'
 import type { Alerter } from '../observe/alerts/dead-letter-alerts.ts'
 import type { AlertRule } from '../observe/alerts/rule.ts'
@@ -17,12 +18,11 @@ import type { LagLimits } from '../observe/lag.ts'
 import type { MakeInstrument } from '../observe/metrics/instrument.ts'
 import type { StatsCollector } from '../observe/stats/stats.ts'
 import type { Clock } from '../time/clock.ts'
-import type { Duration } from '../time/duration.ts'
 import type { WorkerOptions } from '../worker/options.ts'
 import type { JobTableCommands, WatchedTables } from './job-table-commands.ts'
 import type { Column, Terminal } from './terminal.ts'
 
-export type { JobTableCommands, ReapedRow, RunningReaper, WatchedTables } from './job-table-commands.ts'
+export type { JobTableCommands, OpenReaper, ReapedRow, WatchedTables } from './job-table-commands.ts'
 
 export interface CliExtensions {
   /** By name: `millrace <name>`. */
@@ -101,10 +101,10 @@ export interface CommandCall {
 
 export interface ServingExtensions {
   /** Called before the workers start. What it returns is used until the process ends. */
-  observe(served: Served): Promise<Observing>
+  observe(served: ObservedProcess): Promise<Observing>
 }
 
-export interface Served {
+export interface ObservedProcess {
   /** All mills of the process, as one. */
   readonly mill: JoinedMill
   /** Null where queues are no topics, and for a worker, which serves nothing but its own metrics. */
@@ -138,7 +138,7 @@ export interface Observing {
   readonly healthEndpoints: Readonly<Record<string, HealthEndpoint>>
   readonly instruments: readonly MakeInstrument[]
   readonly routes: RouteTable
-  readonly duties: readonly PresetDuty[]
+  readonly duties: readonly Duty[]
   /** Starts the alerting with its own rules beside those that every mill has. */
   startAlerting(start: StartAlerting): Alerting
 }
@@ -216,7 +216,7 @@ export interface OpenPreset {
   readonly pages?: Readonly<Record<string, RouteTable>>
   /** Routes without a page of the dashboard, for the mill of the first worker. */
   routes?(mill: Mill): RouteTable
-  readonly duties?: readonly PresetDuty[]
+  readonly duties?: readonly Duty[]
   /** Commands that show it at work, and what each of them shows. */
   readonly examples: readonly (readonly [command: string, what: string])[]
   /** Called once, when the workers and duties have stopped, or when the start failed. */
@@ -233,13 +233,6 @@ export interface PresetWorker {
   readonly jobs: readonly AnyJob[]
   /** Those of the command line win. */
   readonly options?: Omit<WorkerOptions, 'id' | 'name' | 'signals'>
-}
-
-/** Work beside the jobs. It runs at once and then at an interval, never twice at a time. A failure is logged. */
-export interface PresetDuty {
-  readonly name: string
-  readonly every: Duration
-  run(): Promise<void>
 }
 
 /** What a preset's handler did, as one line of the record. */

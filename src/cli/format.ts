@@ -35,8 +35,8 @@ export function styleOf(view: JobView): Style {
 }
 
 /** A log does not keep how often a record was started before it was settled. */
-export function triesOf({ state, attempt, attempts }: JobView): string {
-  return `${attempt === 0 && state === 'completed' ? '-' : attempt}/${attempts}`
+export function triesOf({ state, attempt, attempts }: JobView, between = '/'): string {
+  return `${attempt === 0 && state === 'completed' ? '-' : attempt}${between}${attempts}`
 }
 
 /** The job itself does not know whether its predecessors are done. */

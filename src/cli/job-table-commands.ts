@@ -24,8 +24,8 @@ export interface JobTableCommands {
     tables: readonly string[],
     options: { readonly environment: Environment },
   ): Promise<readonly Finding[]>
-  /** A reaper that runs until it is stopped. An interval of null is the one of the environment. */
-  startReaper(
+  /** For a reaper that runs until it is stopped. An interval of null is the one of the environment. */
+  openReaper(
     url: string,
     tables: readonly string[],
     options: {
@@ -34,7 +34,7 @@ export interface JobTableCommands {
       readonly log: Log
       readonly clock: Clock
     },
-  ): Promise<RunningReaper>
+  ): Promise<OpenReaper>
   /**
    * Adds the missing columns in one transaction and returns the statements; with `dryRun` it only returns them. With
    * `create`, a table that does not exist is created, and otherwise refused.
@@ -47,7 +47,7 @@ export interface JobTableCommands {
 }
 
 /** Its probes answer before it starts, and whatever becomes of the database. */
-export interface RunningReaper {
+export interface OpenReaper {
   readonly metrics: Pick<Metrics, 'contentType' | 'collectMetrics'>
   /** Health, by path. */
   readonly probes: Readonly<Record<string, () => Promise<HealthAnswer>>>

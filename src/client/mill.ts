@@ -1,9 +1,9 @@
 import { admitTransaction, controlsOf, inspectorOf, lookupOf, pausesOf } from '../engine/capability-checks.ts'
 import type { Actor } from '../engine/dead-letters.ts'
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
-import { openAttended, openEngine } from '../engine/open.ts'
+import { openEngine, openWithPresence } from '../engine/open.ts'
 import type { Pause } from '../engine/pauses.ts'
-import type { Attended } from '../engine/presence.ts'
+import type { WithPresence } from '../engine/presence.ts'
 import { messageOf, OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyHandledJob, AnyJob, JobDefinition, Log } from '../job/definition.ts'
@@ -58,13 +58,13 @@ export async function open(target: EngineTarget, options: MillOptions = {}): Pro
   checkDefinitions(options.jobs ?? [])
   const { presence, clock = systemClock, migrate = true } = options
   const settings = { clock, migrate }
-  const opening = presence === undefined ? openEngine(target, settings) : openAttended(target, presence, settings)
+  const opening = presence === undefined ? openEngine(target, settings) : openWithPresence(target, presence, settings)
   return new Mill(await opening, options)
 }
 
 /** The client: enqueue jobs, look at them, wait for results, cancel, and start workers. One per process and engine is enough. */
 export class Mill {
-  readonly engine: Engine & Attended
+  readonly engine: Engine & WithPresence
   readonly events: Events
   /** Schedules by name: add, pause, reschedule, run now, look ahead. */
   readonly schedules: Timetable
@@ -80,7 +80,7 @@ export class Mill {
   readonly #lifetime: Lifetime
 
   /** Use `open`. */
-  constructor(engine: Engine & Attended, options: MillOptions) {
+  constructor(engine: Engine & WithPresence, options: MillOptions) {
     const own = options.redact
     this.engine = engine
     this.#clock = options.clock ?? systemClock

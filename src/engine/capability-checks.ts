@@ -7,7 +7,7 @@ import type { Controls, DeadLetters, DiagnoseOptions, Engine, Finding, Inspector
 import { Leadership } from './leadership.ts'
 import type { Outbox } from './outbox.ts'
 import { type PauseStore, pausesIn } from './pauses.ts'
-import { type Attended, presenceIn, type RememberingPresence } from './presence.ts'
+import { presenceIn, type RememberingPresence, type WithPresence } from './presence.ts'
 import type { Retention } from './retention.ts'
 import { Schedules } from './schedules.ts'
 
@@ -130,7 +130,7 @@ export function retentionOf(engine: Engine): Retention {
   throw new UnsupportedError({ engine: engine.name, limit: 'removes no finished jobs' })
 }
 
-export function presenceOf(engine: Engine & Attended): RememberingPresence {
+export function presenceOf(engine: Engine & WithPresence): RememberingPresence {
   const presence = presenceIn(engine)
   if (presence !== undefined) return presence
   throw new UnsupportedError({
@@ -139,7 +139,7 @@ export function presenceOf(engine: Engine & Attended): RememberingPresence {
   })
 }
 
-export function pausesOf(engine: Engine & Attended): PauseStore {
+export function pausesOf(engine: Engine & WithPresence): PauseStore {
   const pauses = pausesIn(engine)
   if (pauses !== undefined) return pauses
   throw new UnsupportedError({ engine: engine.name, limit: CANNOT_PAUSE })

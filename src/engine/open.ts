@@ -5,7 +5,7 @@ import type { Capabilities } from './capabilities.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import type { Engine } from './engine.ts'
 import { refuseOldNode } from './node-version.ts'
-import { type Attended, attendedBy, type PresenceStore, type RememberingPresence } from './presence.ts'
+import { type PresenceStore, type RememberingPresence, type WithPresence, withPresence } from './presence.ts'
 
 /** What every engine is given when it is opened by URL or by a user's own handle. */
 export interface EngineSettings {
@@ -71,15 +71,15 @@ export async function openEngine(target: string | object, settings: EngineSettin
 }
 
 /** The same with a presence beside it: of a URL it is opened and closed with the engine, one of the caller's stays open. */
-export async function openAttended(
+export async function openWithPresence(
   target: string | object,
   presence: string | RememberingPresence,
   settings: EngineSettings,
-): Promise<Engine & Attended> {
-  if (typeof presence !== 'string') return attendedBy(await openEngine(target, settings), presence)
+): Promise<Engine & WithPresence> {
+  if (typeof presence !== 'string') return withPresence(await openEngine(target, settings), presence)
   const own = await openPresence(presence)
   try {
-    return attendedBy(await openEngine(target, settings), own, () => own.close())
+    return withPresence(await openEngine(target, settings), own, () => own.close())
   } catch (error) {
     await own.close()
     throw error

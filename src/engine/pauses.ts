@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Actor } from './dead-letters.ts'
 import type { Engine } from './engine.ts'
-import type { Attended } from './presence.ts'
+import type { WithPresence } from './presence.ts'
 import { bodyFields, type Records } from './records.ts'
 
 export interface Pause extends Actor {
@@ -54,7 +54,7 @@ export function readPause(type: string, body: string, sinceMs: number): Pause {
 }
 
 /** Undefined where the engine keeps no records, and nothing beside it keeps pauses. */
-export function pausesIn({ records, presence }: Pick<Engine, 'records'> & Attended): PauseStore | undefined {
+export function pausesIn({ records, presence }: Pick<Engine, 'records'> & WithPresence): PauseStore | undefined {
   return records === undefined ? presence?.pauses : new Pauses(records)
 }
 

@@ -101,22 +101,22 @@ export interface PresenceStore extends RememberingPresence {
 }
 
 /** What a mill adds to its engine. No engine implements it: one that keeps heartbeats keeps them in its `records`. */
-export interface Attended {
+export interface WithPresence {
   readonly presence?: RememberingPresence
 }
 
 /** The engine with a presence beside it. `close` ends what was opened for it, after the engine. */
-export function attendedBy(
+export function withPresence(
   engine: Engine,
   presence: RememberingPresence,
   close: () => Promise<void> = async () => {},
-): Engine & Attended {
-  const own: Attended & Pick<Engine, 'close'> = {
+): Engine & WithPresence {
+  const own: WithPresence & Pick<Engine, 'close'> = {
     presence,
     close: () => engine.close().finally(close),
   }
   // Not of the engine itself: what a frozen object has may not be answered otherwise.
-  return new Proxy<Engine & Attended>(Object.create(engine), {
+  return new Proxy<Engine & WithPresence>(Object.create(engine), {
     get(_target, property) {
       if (Object.hasOwn(own, property)) return Reflect.get(own, property)
       const value: unknown = Reflect.get(engine, property)
@@ -170,7 +170,10 @@ export function seenOf({ type, name = type, instance, atMs }: Beat): Seen {
 }
 
 /** Undefined where there is none beside the engine and it keeps no records. */
-export function presenceIn({ presence, records }: Attended & Pick<Engine, 'records'>): RememberingPresence | undefined {
+export function presenceIn({
+  presence,
+  records,
+}: WithPresence & Pick<Engine, 'records'>): RememberingPresence | undefined {
   return presence ?? (records && new RecordPresence(records))
 }
 
@@ -181,7 +184,7 @@ export type KnownWorkers = Pick<RememberingPresence, 'list' | 'seen'>
 export const NO_PRESENCE: KnownWorkers = Object.freeze({ list: async () => [], seen: async () => [] })
 
 /** What is read of an engine to know its workers. */
-export type WorkersRead = Pick<Engine, 'records' | 'workers'> & Attended
+export type WorkersRead = Pick<Engine, 'records' | 'workers'> & WithPresence
 
 /**
  * By their heartbeats, and by what the store knows itself, such as the members of a consumer group. With a presence beside
@@ -198,8 +201,8 @@ export function knownWorkers(engine: WorkersRead, clock: Pick<Clock, 'nowMs'>): 
 }
 
 /** By type, where the store tells how far its workers are behind. */
-export async function lagsIn(engine: Pick<Engine, 'workers'>): Promise<Readonly<Record<string, number>>> {
-  return Object.assign({}, ...((await engine.workers?.()) ?? []).map(({ lags }) => lags))
+export function lagsOf(workers: readonly KnownWorker[]): Readonly<Record<string, number>> {
+  return Object.assign({}, ...workers.map(({ lags }) => lags))
 }
 
 /** One that the store knows by itself runs, and no more is known of it. */

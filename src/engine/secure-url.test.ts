@@ -80,4 +80,8 @@ test('a URL that cannot be read tells nothing of its login, whatever characters 
   for (const login of ['u:geheim', 'u:gehe/im', 'u:g?e#heim', 'u:ge@heim', 'u:ge heim'])
     assert.equal(redactUrl(`kafkas://${login}@host:1?group=g`), 'kafkas://[redacted]@host:1?group=g')
   assert.equal(redactUrl('sqlite:./a.db'), 'sqlite:./a.db')
+  assert.equal(redactUrl('sqlite:/jobs@night/a.db'), 'sqlite:/jobs@night/a.db')
+  // Mistyped, and then shown in an error.
+  assert.equal(redactUrl('redis//:secret@host:1'), '[redacted]@host:1')
+  assert.equal(redactUrl('postgres:me:secret@host/db'), 'postgres:[redacted]@host/db')
 })

@@ -39,10 +39,10 @@ function dead({ job }: Facts): Reason {
   return { kind: 'dead', atMs, attempt, attempts, error }
 }
 
-/** A log has no history, and supersedes nothing but what was replayed. */
+/** A log has neither history nor latest keys, and supersedes nothing but what was replayed. */
 function superseded(facts: Facts): Reason {
   const { job, history } = facts
-  const isReplay = history.length === 0
+  const isReplay = history.length === 0 && job.latestKey === null
   return { kind: 'superseded', atMs: job.completedAtMs, by: successorOf(facts), ...(isReplay && { isReplay }) }
 }
 

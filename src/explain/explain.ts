@@ -1,6 +1,6 @@
 import { lookupOf } from '../engine/capability-checks.ts'
 import type { Engine } from '../engine/engine.ts'
-import type { Attended } from '../engine/presence.ts'
+import type { WithPresence } from '../engine/presence.ts'
 import { isMillraceError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { errorText } from '../job/error-record.ts'
@@ -30,7 +30,7 @@ const COLLECT_MS = 5_000
  * console.log(text)
  */
 export async function explainJob(
-  { engine }: { readonly engine: Engine & Attended },
+  { engine }: { readonly engine: Engine & WithPresence },
   id: string,
   options: ExplainOptions = {},
 ): Promise<Explanation> {

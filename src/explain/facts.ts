@@ -1,6 +1,6 @@
 import type { Engine, Lookup } from '../engine/engine.ts'
 import { type Pause, pausesIn } from '../engine/pauses.ts'
-import { type Attended, type Beat, knownWorkers, type Seen } from '../engine/presence.ts'
+import { type Beat, knownWorkers, type Seen, type WithPresence } from '../engine/presence.ts'
 import { UnknownJobError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { JobEvent, JobView } from '../job/job.ts'
@@ -40,7 +40,7 @@ export const LOOKED_AT_MAX = 100
 const PREDECESSORS_LOOKED_UP_MAX = 200
 
 export interface Asked {
-  readonly engine: Engine & Attended
+  readonly engine: Engine & WithPresence
   readonly lookup: Lookup
   readonly id: string
   readonly nowMs: number
@@ -86,7 +86,7 @@ async function known<Answer>(ask: () => Promise<Answer> | undefined): Promise<An
   }
 }
 
-async function presenceOf(engine: Engine & Attended, nowMs: number): Promise<Facts['presence']> {
+async function presenceOf(engine: Engine & WithPresence, nowMs: number): Promise<Facts['presence']> {
   const presence = knownWorkers(engine, { nowMs: () => nowMs })
   if (presence === undefined) return null
   const [beats, seen] = await Promise.all([presence.list(), presence.seen()])

@@ -1,6 +1,6 @@
 import { NO_PRESENCE, presenceIn } from '../engine/presence.ts'
 import type { HealthAnswer, HealthEndpoint, HealthSources } from '../observe/health.ts'
-import { ALIVE, pingEngine, readinessOf } from '../observe/readiness.ts'
+import { ALIVE, healthAnswer, pingEngine, readinessOf } from '../observe/readiness.ts'
 import type { AdminContext } from './context.ts'
 
 export type Probes = Readonly<Record<string, () => Promise<Response>>>
@@ -9,10 +9,7 @@ export type Probes = Readonly<Record<string, () => Promise<Response>>>
 export function probesOf(admin: AdminContext, endpoints: Readonly<Record<string, HealthEndpoint>>): Probes {
   const sources = sourcesOf(admin)
   const own: Readonly<Record<string, () => Promise<HealthAnswer>>> = {
-    '/health': async () => {
-      const body = await sources.health()
-      return { httpStatus: body.status === 'unhealthy' ? 503 : 200, body }
-    },
+    '/health': async () => healthAnswer(await sources.health()),
     '/health/live': async () => ALIVE,
     '/health/ready': async () => readinessOf(await sources.ping()),
   }

@@ -44,10 +44,10 @@ export const redact: Redactor = (text) =>
  */
 export function redactUrl(url: string): string {
   const end = url.lastIndexOf('@')
-  const start = url.indexOf('://')
-  return redact(
-    end === -1 || start === -1 || end < start ? url : `${url.slice(0, start)}://[redacted]${url.slice(end)}`,
-  )
+  const [, scheme = '', login = ''] = /^([\w+.-]+:(?:\/\/)?)?(.*)$/s.exec(url.slice(0, Math.max(0, end))) ?? []
+  // Without the slashes a mistyped URL may have a login, and a path may have an @.
+  const isLogin = scheme.endsWith('//') || login.includes(':')
+  return redact(end === -1 || !isLogin ? url : `${scheme}[redacted]${url.slice(end)}`)
 }
 
 /**

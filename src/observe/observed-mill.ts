@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine.ts'
-import type { Attended } from '../engine/presence.ts'
+import type { WithPresence } from '../engine/presence.ts'
 import type { Events } from '../events.ts'
 import { errorText } from '../job/error-record.ts'
 import type { Clock } from '../time/clock.ts'
@@ -8,7 +8,7 @@ import { within } from '../time/wait.ts'
 /** What observers need of a mill: its events, and the parts of its engine that they read. */
 export interface ObservedMill<Read extends keyof Engine = keyof Engine> {
   readonly events: Events
-  readonly engine: Pick<Engine, Read> & Attended
+  readonly engine: Pick<Engine, Read> & WithPresence
 }
 
 /** The longest that a health check, a scrape or a beat waits for a store. */

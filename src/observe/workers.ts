@@ -4,7 +4,6 @@ import { presenceOf } from '../engine/capability-checks.ts'
 import type { Counts, Engine, HeldPart, KnownWorker } from '../engine/engine.ts'
 import { type PauseStore, pausesIn } from '../engine/pauses.ts'
 import {
-  type Attended,
   type AtWork,
   type Beat,
   beatsOf,
@@ -14,6 +13,7 @@ import {
   type RememberingPresence,
   type Seen,
   seenOf,
+  type WithPresence,
 } from '../engine/presence.ts'
 import type { Severity } from '../events.ts'
 import { omitUndefined } from '../job/known-options.ts'
@@ -99,7 +99,7 @@ export interface WorkerSources {
 }
 
 /** Of all processes that work on the engine, as far as it or the presence beside it knows them. */
-export async function workersAt(engine: Engine & Attended, nowMs: number): Promise<readonly WorkerView[]> {
+export async function workersAt(engine: Engine & WithPresence, nowMs: number): Promise<readonly WorkerView[]> {
   const members = engine.workers === undefined ? undefined : async () => (await engine.workers?.()) ?? []
   const presence = members === undefined ? presenceOf(engine) : (presenceIn(engine) ?? NO_PRESENCE)
   const more = omitUndefined({ pauses: pausesIn(engine), members })

@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine.ts'
-import type { Attended } from '../engine/presence.ts'
+import type { WithPresence } from '../engine/presence.ts'
 import { OptionError } from '../errors.ts'
 import type { Events } from '../events.ts'
 import { parseAgeingMs } from '../job/ageing.ts'
@@ -72,7 +72,7 @@ export interface ResolvedWorkerOptions {
 
 /** What a worker is built from. */
 export interface WorkerParts {
-  readonly engine: Engine & Attended
+  readonly engine: Engine & WithPresence
   readonly events: Events
   readonly clock: Clock
   readonly random: () => number
@@ -109,7 +109,7 @@ export function resolveWorkerOptions(options: WorkerOptions, jobs: readonly AnyJ
 /** Heartbeats of several types under one name could not be told apart. */
 function nameOf({ name }: WorkerOptions, jobs: readonly AnyJob[]): string | null {
   if (name === undefined) return null
-  if (name === '') throw new OptionError(`'name' is empty; leave it out, or say what heartbeats shall call the worker`)
+  if (name === '') throw new OptionError(`'name' is empty; leave it out, or give the name that heartbeats have`)
   const types = new Set(jobs.map(({ type }) => type))
   if (types.size === 1) return name
   throw new OptionError(`'name' is for a worker of one type, and this one has ${types.size}; leave it out`)

@@ -1,7 +1,7 @@
 import { admitAgeing, admitDefinition } from '../engine/capability-checks.ts'
 import type { Consumer } from '../engine/engine.ts'
 import { pausesIn } from '../engine/pauses.ts'
-import { lagsIn, presenceIn } from '../engine/presence.ts'
+import { lagsOf, presenceIn } from '../engine/presence.ts'
 import { OptionError, StoppingError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { declareSchedules } from '../keeper/declared-schedules.ts'
@@ -164,7 +164,8 @@ function heartbeatOf(
   const presence = presenceIn(engine)
   if (presence === undefined) return null
   const onError = (error: unknown): void => events.emit('worker.error', { worker, during: 'presence', error })
-  return new Heartbeat({ clock, presence, worker, name, slots, ageingMs, lags: () => lagsIn(engine), onError })
+  const lags = async () => lagsOf((await engine.workers?.()) ?? [])
+  return new Heartbeat({ clock, presence, worker, name, slots, ageingMs, lags, onError })
 }
 
 /** Starts the worker's own keeper. Returns the function that stops it. */

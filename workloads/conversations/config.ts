@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { fieldOf, isMillraceError, OptionError } from '../../src/errors.ts'
 import { type Duration, parseDurationMs } from '../../src/time/duration.ts'
+import { checkSettings } from '../config-file.ts'
 import { KEY_REFERENCE } from './jobs/payloads.ts'
 import { type ModelConfig, modelConfigSchema } from './models/config.ts'
 import type { ExtractSettings, UploadSettings } from './options.ts'
@@ -69,11 +70,7 @@ const configSchema = z.strictObject({
 /** Checks a configuration. Unknown names are refused. `where` begins the message. */
 export function checkConfig(config: object, where: string): ConversationsConfig {
   const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
-  const parsed = configSchema.safeParse(given)
-  if (parsed.success) return parsed.data
-  // Where and what, without the values: one of them could be a key in the wrong place.
-  const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`)
-  throw new OptionError(`${where} is invalid: ${problems.join('; ')}`)
+  return checkSettings(given, configSchema, where)
 }
 
 /**

@@ -1,4 +1,4 @@
-export type { Duty } from '../duties.ts'
+export type { Duty } from '../../src/keeper/side-duties.ts'
 export { type ApprovedFetch, type ApprovedFetchOptions, approvedFetch } from '../language-models/approved-fetch.ts'
 export { type ModelCall, ModelFailure, type Usage } from '../language-models/model-call.ts'
 export { type ConversationsConfig, loadConfig } from './config.ts'

@@ -1,5 +1,6 @@
 /** `millrace start --preset embeddings`: the embedding queue on an engine, its vectors, and a way in by HTTP. */
 import type { OpenPreset, Preset } from '../../src/cli/extensions.ts'
+import { capabilitiesOf } from '../../src/engine/open.ts'
 import { OptionError } from '../../src/errors.ts'
 import { redactUrl } from '../../src/job/error-record.ts'
 import { logAlerter } from '../../src/observe/index.ts'
@@ -17,9 +18,9 @@ export const preset: Preset = {
   takes: ['config'],
 
   async open({ engine, config, log, clock }) {
-    if (/^kafkas?:/.test(engine)) {
+    if (!(await capabilitiesOf(engine)).latest) {
       throw new OptionError(
-        `the preset 'embeddings' needs latest keys, which a log does not have; give --engine sqlite:./file.db or another`,
+        `the preset 'embeddings' needs latest keys, which this engine does not have; give --engine sqlite:./file.db or another`,
       )
     }
     const settings = loadSettings(config)

@@ -85,15 +85,12 @@ function fieldOf(payload: unknown, name: string): unknown {
 /** Each worker needs its own group, because workers that share a topic all read all of it. */
 function inGroup(engine: string, group: string): string {
   if (!/^kafkas?:/.test(engine)) throw notKafka(engine.split(':')[0] ?? '')
-  const [base = '', query = ''] = engine.split('?')
-  const parameters = new URLSearchParams(query)
+  const parameters = new URLSearchParams(engine.split('?')[1])
   if (parameters.has('group'))
     throw new OptionError(`each worker of the preset has its own group; leave out 'group' in the engine's URL`)
   if (parameters.has('prefix'))
     throw new OptionError(`the topics of the preset have names of their own; leave out 'prefix' in the engine's URL`)
-  parameters.set('group', group)
-  // Decoded for readability: commas and colons are valid here.
-  return `${base}?${decodeURIComponent(parameters.toString())}`
+  return `${engine}${parameters.size === 0 ? '?' : '&'}group=${encodeURIComponent(group)}`
 }
 
 function notKafka(engine: string): OptionError {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Served, WatchedTopics } from '../../src/cli/extensions.ts'
+import type { ObservedProcess, WatchedTopics } from '../../src/cli/extensions.ts'
 import { deadLettersOf } from '../../src/engine/capability-checks.ts'
 import { MemoryPresence } from '../../src/engine/memory-records.ts'
 import type { TopicsOfBroker } from '../../src/engine/open.ts'
@@ -21,7 +21,7 @@ const WATCHED: WatchedTopics = {
 }
 
 /** An engine without records, as Kafka's is. */
-function served(given: Partial<Served> & { readonly presence?: MemoryPresence }) {
+function served(given: Partial<ObservedProcess> & { readonly presence?: MemoryPresence }) {
   const { presence, ...parts } = given
   const lines: LogLine[] = []
   const engine = {
@@ -29,11 +29,18 @@ function served(given: Partial<Served> & { readonly presence?: MemoryPresence })
     ...(presence && { presence }),
   }
   const mill = { events: new Events(), engine }
-  const found: Served = { mill, broker: null, watched: null, clock: systemClock, log: capturingLog(lines), ...parts }
+  const found: ObservedProcess = {
+    mill,
+    broker: null,
+    watched: null,
+    clock: systemClock,
+    log: capturingLog(lines),
+    ...parts,
+  }
   return { lines, served: found }
 }
 
-async function rulesOf(of: Served): Promise<readonly string[]> {
+async function rulesOf(of: ObservedProcess): Promise<readonly string[]> {
   const names: string[] = []
   const { startAlerting } = await serving.observe(of)
   await startAlerting((rules) => {

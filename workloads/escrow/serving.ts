@@ -2,10 +2,11 @@
  * What the escrow workers add to `millrace serve`, `start` and `work`: `/actuator/health`, their metrics, alerts and archive,
  * and the endpoints for dead letters.
  */
-import type { PresetDuty, Served, ServingExtensions, WatchedTopics } from '../../src/cli/extensions.ts'
+import type { ObservedProcess, ServingExtensions, WatchedTopic, WatchedTopics } from '../../src/cli/extensions.ts'
 import type { TopicLag } from '../../src/engine/open.ts'
 import { type KnownWorkers, presenceIn } from '../../src/engine/presence.ts'
 import { UnsupportedError } from '../../src/errors.ts'
+import type { Duty } from '../../src/keeper/side-duties.ts'
 import { actuatorEndpoint } from './actuator.ts'
 import { type AlarmRules, watchRules } from './alarms.ts'
 import { tellArrivals } from './arrivals.ts'
@@ -31,7 +32,8 @@ export const serving: ServingExtensions = {
       healthEndpoints: { '/actuator/health': actuatorEndpoint({ expected }) },
       instruments: [metrics.instrument],
       routes: desk?.routes ?? {},
-      duties: desk === null || watched === null ? [] : [archiveDuty(desk.desk, served, watched, metrics)],
+      duties:
+        desk === null ? [] : (watched?.topics ?? []).map((topic) => archiveDuty(desk.desk, topic, served, metrics)),
       startAlerting(start) {
         if (watched === null) return start([], null)
         const rules = rulesOf(watched, expected)
@@ -51,7 +53,7 @@ function rulesOf({ topics }: WatchedTopics, expected: readonly string[]): AlarmR
 }
 
 /** Null where there are neither heartbeats nor topics. */
-function watchOf({ mill, broker, clock }: Served, presence: KnownWorkers | undefined): Watch | null {
+function watchOf({ mill, broker, clock }: ObservedProcess, presence: KnownWorkers | undefined): Watch | null {
   if (presence === undefined && broker === null) return null
   let last: readonly TopicLag[] = []
   return new Watch({
@@ -75,7 +77,7 @@ function unknownWorkers(engine: string): KnownWorkers {
 }
 
 /** Null where queues are no topics. */
-async function openDesk({ broker, clock }: Served, { onReplayed }: WatchMetrics) {
+async function openDesk({ broker, clock }: ObservedProcess, { onReplayed }: WatchMetrics) {
   if (broker === null) return null
   const [{ deskOn }, { dlqRoutes }] = await Promise.all([
     import('./dead-letters/topic-desk.ts'),
@@ -85,22 +87,20 @@ async function openDesk({ broker, clock }: Served, { onReplayed }: WatchMetrics)
   return desk === null ? null : { desk, routes: dlqRoutes(desk) }
 }
 
-/** Once a day. Two processes that archive at the same moment write a letter twice, under one id. */
+/** Once a day, for each topic, so that one that fails holds up no other. Two processes that archive at the same moment write a letter twice, under one id. */
 function archiveDuty(
   desk: OpenTopicDesk,
-  { log }: Served,
-  { topics }: WatchedTopics,
+  { topic, dlq, isFinancial }: WatchedTopic,
+  { log }: ObservedProcess,
   { onArchived }: WatchMetrics,
-): PresetDuty {
+): Duty {
   return {
-    name: 'archive dead letters',
+    name: `archive dead letters of ${topic}`,
     every: '1d',
     async run() {
-      for (const { topic, dlq, isFinancial } of topics) {
-        const { archived } = await desk.archive({ topic, isFinancial })
-        onArchived(dlq, archived)
-        if (archived > 0) log.info('Dead letters were archived', { topic: dlq, count: archived })
-      }
+      const { archived } = await desk.archive({ topic, isFinancial })
+      onArchived(dlq, archived)
+      if (archived > 0) log.info('Dead letters were archived', { topic: dlq, count: archived })
     },
   }
 }

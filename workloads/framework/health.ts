@@ -8,6 +8,7 @@ import {
   type HealthOptions,
   type HealthStatus,
 } from '../../src/observe/health.ts'
+import { healthAnswer } from '../../src/observe/readiness.ts'
 
 /** The health report with the worker framework's name for the engine's check. */
 export interface WorkerHealthCheck extends Omit<Health, 'checks' | 'reasons'> {
@@ -50,7 +51,5 @@ export class WorkerHealthChecker {
 /** The same for `createAdmin`: 503 when it is unhealthy. */
 export const workerHealthEndpoint: HealthEndpoint =
   ({ health }) =>
-  async () => {
-    const body = workerHealthCheck(await health())
-    return { httpStatus: body.status === 'unhealthy' ? 503 : 200, body }
-  }
+  async () =>
+    healthAnswer(workerHealthCheck(await health()))

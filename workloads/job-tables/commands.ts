@@ -1,4 +1,4 @@
-import type { JobTableCommands, RunningReaper } from '../../src/cli/extensions.ts'
+import type { JobTableCommands, OpenReaper } from '../../src/cli/extensions.ts'
 import type { Log } from '../../src/job/definition.ts'
 import type { Clock } from '../../src/time/clock.ts'
 import { TableAccess } from './access.ts'
@@ -19,7 +19,7 @@ export const jobTables: JobTableCommands = {
       new Reaper(database, { tables, schema, settings, onReaped }).runOnce()
     return using(url, run, REAPER_SESSION)
   },
-  startReaper: startService,
+  openReaper,
   migrate: (url, tables, { dryRun, create }) =>
     using(url, ({ database, schema }) => migrateTables(database, { tables, schema, dryRun, create })),
   examine(url, tables, { environment }) {
@@ -48,14 +48,14 @@ interface ServiceParts {
   readonly clock: Clock
 }
 
-async function startService(
+async function openReaper(
   url: string,
   tables: readonly string[],
   { environment, everyMs, log, clock }: ServiceParts,
-): Promise<RunningReaper> {
+): Promise<OpenReaper> {
   const settings = readTableSettings(environment)
-  const { schema, answerMs, ...connected } = await connectTo(url, { name: REAPER_SESSION, staysConnected: true })
   const metrics = await openReaperMetrics()
+  const { schema, answerMs, ...connected } = await connectTo(url, { name: REAPER_SESSION, staysConnected: true })
   const health = new ReaperHealth({ ...connected, clock, hangingMs: Math.max(HANGING_MS_DEFAULT, 2 * answerMs) })
   const reaper = new Reaper(health.watched, { tables, schema, settings, clock, log, metrics })
   const { onStarted, onEnded, probes } = health

@@ -1,5 +1,6 @@
 import type { HealthAnswer, HealthWord } from '../../src/observe/health.ts'
-import { type Found, findWithin } from '../../src/observe/observed-mill.ts'
+import type { Found } from '../../src/observe/observed-mill.ts'
+import { healthAnswer, type Ping, timePing } from '../../src/observe/readiness.ts'
 import type { Clock } from '../../src/time/clock.ts'
 import { formatDuration } from '../../src/time/duration.ts'
 import { toIso } from '../../src/time/iso.ts'
@@ -75,19 +76,19 @@ export class ReaperHealth {
     '/health/ready': async () => this.#answer(await this.#ping()),
     '/health/live': async () => {
       const hanging = this.#hanging()
-      return answerOf(hanging === null ? 'healthy' : 'unhealthy', { reasons: reasonsOf({ runs: hanging }) })
+      return healthAnswer({ status: wordOf(hanging), reasons: reasonsOf({ runs: hanging }) })
     },
   }
 
-  #answer(ping: Found<{ readonly latencyMs: number }>): HealthAnswer {
+  #answer(ping: Found<Ping>): HealthAnswer {
     const runs = this.#hanging() ?? this.#failing()
     const database = ping.ok ? null : `the database does not answer: ${ping.error}`
     const checks = {
-      database: { status: wordOf(database), ...(ping.ok && { latency: Math.round(ping.value.latencyMs) }) },
+      database: { status: wordOf(database), ...(ping.ok && { latency: ping.value.latencyMs }) },
       runs: { status: wordOf(runs), isRunning: this.#isRunning, failedRuns: this.#failedRuns, last: this.#shownLast() },
     }
     const reasons = reasonsOf({ database, runs })
-    return answerOf(reasons.length === 0 ? 'healthy' : 'unhealthy', { reasons, checks })
+    return healthAnswer({ status: reasons.length === 0 ? 'healthy' : 'unhealthy', reasons, checks })
   }
 
   #hanging(): string | null {
@@ -115,14 +116,12 @@ export class ReaperHealth {
   }
 
   /** Probes share one statement, so that they cannot use up the connections while the database does not answer. */
-  #ping(): Promise<Found<{ readonly latencyMs: number }>> {
-    return findWithin(this.#clock, 'a ping of the database', async () => {
-      const startedMs = this.#clock.monotonicMs()
+  #ping(): Promise<Found<Ping>> {
+    return timePing(this.#clock, 'a ping of the database', () => {
       this.#pinging ??= this.#sendPing().finally(() => {
         this.#pinging = null
       })
-      await this.#pinging
-      return { latencyMs: this.#clock.monotonicMs() - startedMs }
+      return this.#pinging
     })
   }
 }
@@ -133,8 +132,4 @@ function wordOf(reason: string | null): HealthWord {
 
 function reasonsOf(found: Readonly<Record<string, string | null>>) {
   return Object.entries(found).flatMap(([check, text]) => (text === null ? [] : [{ check, text }]))
-}
-
-function answerOf(status: HealthWord, rest: object): HealthAnswer {
-  return { httpStatus: status === 'unhealthy' ? 503 : 200, body: { status, ...rest } }
 }

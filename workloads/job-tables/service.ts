@@ -1,5 +1,5 @@
 import { OptionError } from '../../src/errors.ts'
-import { redact } from '../../src/job/error-record.ts'
+import { errorText } from '../../src/job/error-record.ts'
 import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import type { Reaper, ReaperResult } from './reaper.ts'
 
@@ -53,7 +53,7 @@ export function startReaper(reaper: Reaper, options: ReaperServiceOptions = {}):
       ended(result, null)
     } catch (error) {
       failedRuns += 1
-      const text = redact(error instanceof Error ? error.message : String(error))
+      const text = errorText(error)
       log.error('Reaper run failed', { error: text, failed_runs: failedRuns, next_run_sec: everyMs / 1_000 })
       ended(null, text)
     }

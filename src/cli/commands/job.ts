@@ -66,7 +66,7 @@ function printFacts({ terminal, clock }: Cli, view: JobView, withPayload: boolea
     ['type', view.type],
     ['state', terminal.paint(styleOf(view), view.state)],
     ['priority', String(view.priority)],
-    ['attempt', triesOf(view).replace('/', ' of ')],
+    ['attempt', triesOf(view, ' of ')],
     ['key', view.key],
     ['latest', view.latestKey],
     ['tenant', tenant],

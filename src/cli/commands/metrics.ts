@@ -7,6 +7,7 @@ import type { Log } from '../../job/definition.ts'
 import { errorText } from '../../job/error-record.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import type { HealthAnswer } from '../../observe/health.ts'
+import type { Metrics } from '../../observe/metrics/instrument.ts'
 import { metricsPrefixOption, portNumber } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { type Serve, serveNothing } from './serve.ts'
@@ -31,12 +32,15 @@ export function metricsHostOption(): Option {
   return new Option('--metrics-host <address>', `${address} (default: ${HOST_DEFAULT})`)
 }
 
-export function serveMetrics(
-  { clock, extensions }: Cli,
-  { metricsPort, metricsHost, metricsPrefix }: MetricsFlags,
-): Serve {
+export function refuseHostAlone({ metricsPort, metricsHost }: Pick<MetricsFlags, 'metricsPort' | 'metricsHost'>): void {
+  if (metricsPort === undefined && metricsHost !== undefined)
+    throw new OptionError('--metrics-host says where --metrics-port listens; add it')
+}
+
+export function serveMetrics({ clock, extensions }: Cli, flags: MetricsFlags): Serve {
+  refuseHostAlone(flags)
+  const { metricsPort, metricsHost, metricsPrefix } = flags
   if (metricsPort === undefined) {
-    if (metricsHost !== undefined) throw new OptionError('--metrics-host says where --metrics-port listens; add it')
     if (metricsPrefix !== undefined) throw new OptionError('--metrics-prefix names metrics; add --metrics-port')
     return serveNothing
   }
@@ -45,7 +49,7 @@ export function serveMetrics(
       { attachMetrics, checkHealth },
       { workersOf },
       { joinMills },
-      { ALIVE, pingEngine, readinessOf },
+      { ALIVE, healthAnswer, pingEngine, readinessOf },
       { serving },
     ] = await Promise.all([
       import('../../observe/index.ts'),
@@ -60,16 +64,12 @@ export function serveMetrics(
       ...{ clock, instruments: [...observing.instruments, ...instruments] },
       ...omitUndefined({ prefix: metricsPrefix ?? served.metricsPrefix }),
     })
-    const answers: Answers = {
-      '/metrics': async () => ({ status: 200, type: metrics.contentType, text: await metrics.collectMetrics() }),
-      '/health': async () => {
-        const health = await checkHealth(mill, { ...workersOf(mill.engine, clock), clock })
-        return json({ httpStatus: health.status === 'unhealthy' ? 503 : 200, body: health })
-      },
-      '/health/live': async () => json(ALIVE),
-      '/health/ready': async () => json(readinessOf(await pingEngine(mill.engine, clock))),
+    const probes: Probes = {
+      '/health': async () => healthAnswer(await checkHealth(mill, { ...workersOf(mill.engine, clock), clock })),
+      '/health/live': async () => ALIVE,
+      '/health/ready': async () => readinessOf(await pingEngine(mill.engine, clock)),
     }
-    const listening = await serveAnswers(answers, { port: metricsPort, host: metricsHost }, log)
+    const listening = await serveProbes({ metrics, probes }, { port: metricsPort, host: metricsHost }, log)
     return {
       async close() {
         metrics.detach()
@@ -77,6 +77,22 @@ export function serveMetrics(
       },
     }
   }
+}
+
+/** Health, by path. */
+type Probes = Readonly<Record<string, () => Promise<HealthAnswer>>>
+
+/** `/metrics` and the probes. */
+export async function serveProbes(
+  { metrics, probes }: { readonly metrics: Pick<Metrics, 'contentType' | 'collectMetrics'>; readonly probes: Probes },
+  { port, host = HOST_DEFAULT }: { readonly port: number; readonly host?: string | undefined },
+  log: Log,
+): Promise<Listening> {
+  const health = Object.entries(probes).map(([path, probe]) => [path, async () => json(await probe())] as const)
+  const scrape = async () => ({ status: 200, type: metrics.contentType, text: await metrics.collectMetrics() })
+  const listening = await listenOn(listenerOf({ ...Object.fromEntries(health), '/metrics': scrape }), { port, host })
+  log.info('Metrics are served', { url: `${listening.url}/metrics` })
+  return listening
 }
 
 interface Answer {
@@ -91,16 +107,6 @@ function json({ httpStatus, body }: HealthAnswer): Answer {
 
 /** By path. */
 type Answers = Readonly<Record<string, () => Promise<Answer>>>
-
-export async function serveAnswers(
-  answers: Answers,
-  { port, host = HOST_DEFAULT }: { readonly port: number; readonly host?: string | undefined },
-  log: Log,
-): Promise<Listening> {
-  const listening = await listenOn(listenerOf(answers), { port, host })
-  log.info('Metrics are served', { url: `${listening.url}/metrics` })
-  return listening
-}
 
 function listenerOf(answers: Answers): RequestListener {
   return ({ url = '' }, response) => {

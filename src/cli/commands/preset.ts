@@ -6,13 +6,13 @@ import { openPresence } from '../../engine/open.ts'
 import { OptionError } from '../../errors.ts'
 import type { Log } from '../../job/definition.ts'
 import { omitUndefined } from '../../job/known-options.ts'
+import { startDuties } from '../../keeper/side-duties.ts'
 import type { Clock } from '../../time/clock.ts'
 import { toIso } from '../../time/iso.ts'
 import type { WorkerOptions } from '../../worker/options.ts'
 import type { Worker } from '../../worker/worker.ts'
 import { wholeNumber } from '../arguments.ts'
 import type { Cli, SharedOptions } from '../cli.ts'
-import { startDuty } from '../duties.ts'
 import {
   type Deed,
   type ListedPreset,
@@ -172,7 +172,7 @@ async function workUntilStopped(
     if (worker === null) return
     workers.push(worker)
   }
-  for (const duty of opened.duties ?? []) ends.defer(startDuty(cli.clock, duty, log))
+  ends.defer(startDuties(opened.duties ?? [], { clock: cli.clock, log }))
   for (const [command, what] of opened.examples) log.info('To try it', { type: command, shows: what })
   await untilStopped(stop, workers, log)
 }

@@ -1,27 +1,23 @@
 import type { Command } from 'commander'
 import { OptionError, UnsupportedError } from '../../errors.ts'
 import type { JobFacts } from '../../events.ts'
-import type { Listening } from '../../http/server.ts'
-import type { Log } from '../../job/definition.ts'
 import { redact } from '../../job/error-record.ts'
 import { reapOnce } from '../../keeper/reaper.ts'
 import { newWorkerId } from '../../worker/worker-id.ts'
 import { duration, tableNames } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli.ts'
 import { EXIT } from '../exit.ts'
-import type { ReapedRow, RunningReaper } from '../extensions.ts'
+import type { ReapedRow } from '../extensions.ts'
 import { loadJobs } from '../modules.ts'
 import { printable } from '../terminal.ts'
 import { type LogLevel, logLevelOption, runUntilStopped, SIGHUP_HELP } from '../until-stopped.ts'
-import { metricsHostOption, metricsPortOption, serveAnswers } from './metrics.ts'
+import { type MetricsFlags, metricsHostOption, metricsPortOption, refuseHostAlone, serveProbes } from './metrics.ts'
 
-interface ReapOptions extends SharedOptions {
+interface ReapOptions extends SharedOptions, Pick<MetricsFlags, 'metricsPort' | 'metricsHost'> {
   readonly jobs?: readonly string[]
   readonly tables?: readonly string[]
   /** In milliseconds; true for the interval of the environment. */
   readonly every?: number | true
-  readonly metricsPort?: number
-  readonly metricsHost?: string
   readonly logLevel: LogLevel
 }
 
@@ -68,13 +64,12 @@ interface Recovered {
 }
 
 async function reap(cli: Cli, options: ReapOptions): Promise<void> {
-  const { tables, every, metricsPort, metricsHost } = options
+  const { tables, every, metricsPort } = options
   if (tables === undefined && every !== undefined)
     throw new OptionError(`--every goes with --tables; for the engine's own jobs run 'millrace keep'`)
   if (every === undefined && metricsPort !== undefined)
     throw new OptionError('--metrics-port serves a reaper that goes on; add --tables and --every')
-  if (metricsPort === undefined && metricsHost !== undefined)
-    throw new OptionError('--metrics-host says where --metrics-port listens; add it')
+  refuseHostAlone(options)
   if (tables !== undefined && options.jobs !== undefined)
     throw new OptionError('--jobs are definitions for the engine; leave it out with --tables')
   if (tables !== undefined && every !== undefined) return reapTablesUntilStopped(cli, options, tables, every)
@@ -141,7 +136,7 @@ async function reapTablesUntilStopped(
     await using ends = new AsyncDisposableStack()
     const everyMs = every === true ? null : every
     const { clock } = cli
-    const reaper = await jobTables.startReaper(options.engine, tables, {
+    const reaper = await jobTables.openReaper(options.engine, tables, {
       environment: process.env,
       everyMs,
       log,
@@ -150,7 +145,7 @@ async function reapTablesUntilStopped(
     ends.defer(() => reaper.close())
     const { metricsPort: port, metricsHost: host } = options
     if (port !== undefined) {
-      const serving = await serveReaper(reaper, { port, host }, log)
+      const serving = await serveProbes(reaper, { port, host }, log)
       ends.defer(() => serving.close())
     }
     if (stop.signal.aborted) return
@@ -162,20 +157,4 @@ async function reapTablesUntilStopped(
     await stop.unlessStopped(new Promise(() => {}))
     await running.stop()
   })
-}
-
-function serveReaper(
-  { metrics, probes }: RunningReaper,
-  at: { readonly port: number; readonly host: string | undefined },
-  log: Log,
-): Promise<Listening> {
-  const answers = Object.entries(probes).map(([path, probe]) => {
-    const answer = async () => {
-      const { httpStatus, body } = await probe()
-      return { status: httpStatus, type: 'application/json', text: JSON.stringify(body) }
-    }
-    return [path, answer] as const
-  })
-  const scrape = async () => ({ status: 200, type: metrics.contentType, text: await metrics.collectMetrics() })
-  return serveAnswers({ ...Object.fromEntries(answers), '/metrics': scrape }, at, log)
 }

@@ -8,6 +8,7 @@ import type { AdminToken, RouteTable } from '../../http/index.ts'
 import { HOST_DEFAULT, PORT_DEFAULT } from '../../http/server.ts'
 import type { AnyJob, Log } from '../../job/definition.ts'
 import { omitUndefined } from '../../job/known-options.ts'
+import { startDuties } from '../../keeper/side-duties.ts'
 import type { AlertRule } from '../../observe/alerts/rule.ts'
 import type { HealthEndpoint } from '../../observe/health.ts'
 import { type JoinedMill, joinMills } from '../../observe/joined-mills.ts'
@@ -18,7 +19,6 @@ import type { StatsCollector } from '../../observe/stats/stats.ts'
 import type { Clock } from '../../time/clock.ts'
 import { metricsPrefixOption, portNumber, repeated, tableNames } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions } from '../cli.ts'
-import { startDuty } from '../duties.ts'
 import type { CliExtensions, Observing, WatchedTables, WatchedTopics } from '../extensions.ts'
 import { loadJobs } from '../modules.ts'
 import { logLevelOption, runUntilStopped, SIGHUP_HELP, withStoredMillUntil } from '../until-stopped.ts'
@@ -175,50 +175,44 @@ async function startServing(
 ): Promise<Serving> {
   const { jobs, flags, log, others = [], watched = null, instruments = [], pages = {} } = served
   const tokens = flags.token === undefined ? undefined : parseTokens(flags.token)
+  const tables = watchedTables(flags)
   // The API and the dashboard are large: only commands that serve load them.
   const [{ createAdmin }, { attachMetrics }, { serving }] = await Promise.all([
     import('../../http/index.ts'),
     import('../../observe/index.ts'),
     extensions.serving(),
   ])
-  const ends: (() => Promise<void>)[] = []
-  const close = async (): Promise<void> => {
-    // Duties and alerts use what is opened before them.
-    for (const end of ends.toReversed()) await end()
-  }
-  try {
-    const mills = joinMills([mill, ...others], served.worked)
-    const broker = await openTopics(flags.engine, { clock, ...(watched && { groups: watched.groups }) })
-    if (broker !== null) ends.push(() => broker.close())
-    const observing = await serving.observe({ mill: mills, broker, watched, clock, log })
-    const { alerting, sampler, stop } = await startWatching(mills, observing, { ...served, clock })
-    ends.push(stop)
-    const metrics = await attachMetrics(mills, {
-      ...{ clock, instruments: [...observing.instruments, ...instruments] },
-      ...omitUndefined({ prefix: flags.metricsPrefix ?? served.metricsPrefix }),
-    })
-    ends.push(async () => metrics.detach())
-    const opened = { ...pages, ...(await openPages(extensions, { mill, flags, log, clock, known: pages, ends })) }
-    const hosts = flags.allowHost ?? []
-    const publicHealth = flags.publicHealth ?? false
-    const admin = createAdmin(mill, {
-      ...{ jobs, log, clock, alerting, metrics, sampler, hosts, publicHealth, ...(tokens !== undefined && { tokens }) },
-      healthEndpoints: { ...observing.healthEndpoints, ...served.healthEndpoints },
-      pages: Object.keys(opened),
-      ...(broker !== null && { topics: topicsOf(broker, watched) }),
-      // Each of the mills knows the letters of its own group.
-      ...(broker !== null && others.length > 0 && { deadLetters: broker.deadLetters }),
-      routes: Object.assign({}, ...Object.values(opened), served.routes?.(mill), observing.routes),
-    })
-    ends.push(() => admin.close())
-    for (const duty of observing.duties) ends.push(startDuty(clock, duty, log))
-    const { url } = await admin.listen({ port: flags.port, host: flags.host })
-    terminal.print(flags.json ? JSON.stringify({ url }) : `Millrace is at ${terminal.paint('bold', url)}`)
-    return { close }
-  } catch (error) {
-    await close()
-    throw error
-  }
+  // Ended in reverse: duties and alerts use what is opened before them.
+  await using ends = new AsyncDisposableStack()
+  const mills = joinMills([mill, ...others], served.worked)
+  const broker = await openTopics(flags.engine, { clock, ...(watched && { groups: watched.groups }) })
+  if (broker !== null) ends.defer(() => broker.close())
+  const observing = await serving.observe({ mill: mills, broker, watched, clock, log })
+  const { alerting, sampler, stop } = await startWatching(mills, observing, { ...served, clock })
+  ends.defer(stop)
+  const metrics = await attachMetrics(mills, {
+    ...{ clock, instruments: [...observing.instruments, ...instruments] },
+    ...omitUndefined({ prefix: flags.metricsPrefix ?? served.metricsPrefix }),
+  })
+  ends.defer(async () => metrics.detach())
+  const shown = { ...pages, ...(await openPages(extensions, { mill, flags, tables, log, clock, known: pages, ends })) }
+  const hosts = flags.allowHost ?? []
+  const publicHealth = flags.publicHealth ?? false
+  const admin = createAdmin(mill, {
+    ...{ jobs, log, clock, alerting, metrics, sampler, hosts, publicHealth, ...(tokens !== undefined && { tokens }) },
+    healthEndpoints: { ...observing.healthEndpoints, ...served.healthEndpoints },
+    pages: Object.keys(shown),
+    ...(broker !== null && { topics: topicsOf(broker, watched) }),
+    // Each of the mills knows the letters of its own group.
+    ...(broker !== null && others.length > 0 && { deadLetters: broker.deadLetters }),
+    routes: Object.assign({}, ...Object.values(shown), served.routes?.(mill), observing.routes),
+  })
+  ends.defer(() => admin.close())
+  ends.defer(startDuties(observing.duties, { clock, log }))
+  const { url } = await admin.listen({ port: flags.port, host: flags.host })
+  terminal.print(flags.json ? JSON.stringify({ url }) : `Millrace is at ${terminal.paint('bold', url)}`)
+  const opened = ends.move()
+  return { close: () => opened.disposeAsync() }
 }
 
 /** Alerts, and the samples for pages and charts. */
@@ -248,23 +242,24 @@ async function startWatching(
 interface PageParts {
   readonly mill: Mill
   readonly flags: ServingFlags
+  readonly tables: WatchedTables | null
   readonly log: Log
   readonly clock: Clock
   /** Those that a preset has opened. */
   readonly known: object
-  readonly ends: (() => Promise<void>)[]
+  readonly ends: AsyncDisposableStack
 }
 
 async function openPages(
   { pages }: CliExtensions,
-  { mill, flags, log, clock, known, ends }: PageParts,
+  { mill, flags, tables, log, clock, known, ends }: PageParts,
 ): Promise<Readonly<Record<string, RouteTable>>> {
   const opened: Record<string, RouteTable> = {}
   for (const [name, load] of Object.entries(pages)) {
     if (Object.hasOwn(known, name)) continue
-    const page = await (await load()).openPage({ engine: flags.engine, mill, clock, log, tables: watchedTables(flags) })
+    const page = await (await load()).openPage({ engine: flags.engine, mill, clock, log, tables })
     if (page === null) continue
-    ends.push(() => page.close())
+    ends.defer(() => page.close())
     opened[name] = page.routes
   }
   return opened

@@ -2,6 +2,7 @@ import type { Mill } from '../../client/mill.ts'
 import { lookupIn } from '../../engine/capability-checks.ts'
 import { NO_JOBS } from '../../engine/counts.ts'
 import type { Counts, KnownWorker, TypeCounts } from '../../engine/engine.ts'
+import { lagsOf } from '../../engine/presence.ts'
 import { redactUrl } from '../../job/error-record.ts'
 import type { JobView } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
@@ -61,7 +62,7 @@ export class TopWatch {
       mill.engine.deadLetters?.list({ limit: SHOWN_MAX }) ?? [],
       mill.engine.workers?.() ?? null,
     ])
-    const lags: Readonly<Record<string, number>> = Object.assign({}, ...(members ?? []).map(({ lags: told }) => told))
+    const lags = lagsOf(members ?? [])
     const lagOf = (type: string) => (lags[type] === undefined ? {} : { lag: lags[type] })
     const before = this.#before
     this.#before = { counts, atMs }

@@ -13,7 +13,7 @@ import { newestOf, offsetsOf } from './offsets.ts'
 import type { KafkaOptions } from './options.ts'
 import { RangeReader } from './range-reader.ts'
 import { type Coordinates, type LogRecord, letterId, nameOf, type PartitionName } from './record.ts'
-import { newestRecords, type TimedLog } from './record-pages.ts'
+import { comparePlaces, newestRecords, type TimedLog } from './record-pages.ts'
 import { findFrom, timeOfId } from './record-search.ts'
 import { deadView, isSettled, recordView } from './record-views.ts'
 
@@ -264,9 +264,7 @@ function firstDue(place: GroupPlace, nowMs: number): number | null {
 
 function newestFirst(one: LogRecord, other: LogRecord): number {
   if (one.timestampMs !== other.timestampMs) return other.timestampMs - one.timestampMs
-  const [place, otherPlace] = [nameOf(one), nameOf(other)]
-  if (place !== otherPlace) return place < otherPlace ? -1 : 1
-  return Number(other.offset - one.offset)
+  return comparePlaces(one, other) || Number(other.offset - one.offset)
 }
 
 function parsePlace(id: string, separator: '/' | ':'): Coordinates | null {

@@ -180,7 +180,7 @@ function newestFirst(one: StandingRecord, other: StandingRecord): number {
   return comparePlaces(one.record, other.record) || Number(other.record.offset - one.record.offset)
 }
 
-function comparePlaces(one: PartitionName, other: PartitionName): number {
+export function comparePlaces(one: PartitionName, other: PartitionName): number {
   if (one.topic !== other.topic) return one.topic < other.topic ? -1 : 1
   return one.partition - other.partition
 }

@@ -108,7 +108,8 @@ export async function loadPg(): Promise<PgModule> {
       const connect = pool.connect.bind(pool)
       // With a callback it is the driver's own call, for a query without a client.
       return Object.assign(pool, {
-        connect: (...callback: []) => (callback.length === 0 ? servers.reach(connect) : connect(...callback)),
+        connect: (...callback: unknown[]) =>
+          callback.length === 0 ? servers.reach(connect) : Reflect.apply(connect, pool, callback),
       })
     },
     createClient: (connection) =>

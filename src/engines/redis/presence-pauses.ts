@@ -4,7 +4,7 @@ import { bodyFields } from '../../engine/records.ts'
 import type { RedisCaller } from './presence.ts'
 
 /** A hash with a field for each type that is paused. */
-export const PAUSES_KEY = 'millrace:pauses'
+const PAUSES_KEY = 'millrace:pauses'
 
 /** Pauses beside the heartbeats of workers whose engine keeps none. They have no end but `resume`. */
 export class RedisPauses implements PauseStore {

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { type RouteTable, route } from '../../../src/http/index.ts'
 import type { MakeInstrument } from '../../../src/observe/metrics/instrument.ts'
+import { figureGauges, type GaugeOf } from '../../figure-gauges.ts'
 import { checkAlerts } from './alert-rules.ts'
 import type { QueueMetrics } from './metrics.ts'
 
@@ -10,8 +11,7 @@ export type ReadMetrics = () => QueueMetrics
 
 type Figure = Exclude<keyof QueueMetrics, 'windowMs' | 'deadByType' | 'byType' | 'due' | 'delayed'>
 
-/** The name in a scrape, what it means, and what a unit of the figure is there. */
-const GAUGES: Readonly<Record<Figure, readonly [name: string, help: string, unit?: number]>> = {
+const GAUGES: Readonly<Record<Figure, GaugeOf>> = {
   queueDepth: ['queue_depth', 'queueDepth: queued jobs, due or delayed'],
   queueAgeMs: ['queue_age_seconds', 'queueAgeMs: how long the oldest due job has been waiting', 0.001],
   inProgressCount: ['in_progress', 'inProgressCount: jobs that are in progress'],
@@ -27,38 +27,9 @@ const GAUGES: Readonly<Record<Figure, readonly [name: string, help: string, unit
   completed: ['completed', 'completed: jobs completed in the last hour'],
 }
 
-/**
- * Gauges `conversation_queue_depth` and so on, with the prefix of the others. Every process of a file reports the same: take the
- * maximum, not the sum.
- */
+/** Gauges `conversation_queue_depth` and so on. */
 export function queueInstrument(read: ReadMetrics): MakeInstrument {
-  return ({ prom, registry, prefix }) => {
-    const gauges = Object.entries(GAUGES).map(([figure, [name, help, unit = 1]]) => ({
-      // The keys of the table above.
-      figure: figure as Figure,
-      unit,
-      gauge: new prom.Gauge({ name: `${prefix}conversation_${name}`, help, registers: [registry] }),
-    }))
-    return {
-      collect() {
-        const metrics = readable(read)
-        // A file that is locked must not cost the scrape its other metrics.
-        for (const { figure, unit, gauge } of gauges) {
-          if (metrics === null) gauge.remove()
-          else gauge.set(metrics[figure] * unit)
-        }
-      },
-      detach() {},
-    }
-  }
-}
-
-function readable(read: ReadMetrics): QueueMetrics | null {
-  try {
-    return read()
-  } catch {
-    return null
-  }
+  return figureGauges('conversation', GAUGES, async () => read())
 }
 
 const ended = {

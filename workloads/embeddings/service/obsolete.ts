@@ -1,6 +1,6 @@
 import { openDesk } from '../../../src/desk/desk.ts'
 import type { Log } from '../../../src/job/definition.ts'
-import type { Duty } from '../../duties.ts'
+import type { Duty } from '../../../src/keeper/side-duties.ts'
 import { type EntryVersion, readVersion } from '../entry.ts'
 import { EMBED_TYPE } from '../generate.ts'
 import type { EmbeddingService } from './queue.ts'

@@ -16,7 +16,7 @@ import { embedWith, vectorEmbeddings } from '../vector-embeddings.ts'
 import type { SqlVectorStore } from '../vectors/store.ts'
 import type { EmbeddingsSettings } from './config.ts'
 
-export const NAMESPACE_DEFAULT = 'entries'
+const NAMESPACE_DEFAULT = 'entries'
 
 export interface ServiceParts {
   readonly embedder: Embedder

@@ -3,11 +3,11 @@ import { z } from 'zod'
 import type { Mill } from '../../../src/client/mill.ts'
 import { type RouteTable, route } from '../../../src/http/index.ts'
 import type { MakeInstrument } from '../../../src/observe/metrics/instrument.ts'
-import { findWithin } from '../../../src/observe/observed-mill.ts'
+import { figureGauges, type GaugeOf } from '../../figure-gauges.ts'
 import { ENTRY_TYPES } from '../entry.ts'
 import { type EmbeddingService, queueStats, type ServiceStats } from './queue.ts'
 
-const GAUGES: Readonly<Record<keyof ServiceStats, readonly [name: string, help: string]>> = {
+const GAUGES: Readonly<Record<keyof ServiceStats, GaugeOf>> = {
   pending: ['pending', 'pending: versions that wait for a free slot'],
   inFlight: ['in_flight', 'inFlight: versions that are being embedded'],
   dlqSize: ['dlq_size', 'dlqSize: versions that failed for good'],
@@ -15,24 +15,10 @@ const GAUGES: Readonly<Record<keyof ServiceStats, readonly [name: string, help: 
   retrying: ['retrying', 'retrying: versions that failed and wait for their next run'],
 }
 
-/** Gauges `embedding_queue_pending` and so on, with the prefix of the others. Every process of a store reports the same. */
-export const queueInstrument: MakeInstrument = ({ prom, registry, prefix, engine, clock }) => {
-  const gauges = Object.entries(GAUGES).map(([stat, [name, help]]) => ({
-    // The keys of the table above.
-    stat: stat as keyof ServiceStats,
-    gauge: new prom.Gauge({ name: `${prefix}embedding_queue_${name}`, help, registers: [registry] }),
-  }))
-  return {
-    async collect() {
-      const found = await findWithin(clock, 'the embedding queue', () => queueStats(engine))
-      for (const { stat, gauge } of gauges) {
-        if (found.ok) gauge.set(found.value[stat])
-        else gauge.remove()
-      }
-    },
-    detach() {},
-  }
-}
+/** Gauges `embedding_queue_pending` and so on. */
+export const queueInstrument: MakeInstrument = figureGauges('embedding_queue', GAUGES, ({ engine }) =>
+  queueStats(engine),
+)
 
 const entryType = z.enum(ENTRY_TYPES)
 const name = z.string().min(1)

@@ -94,6 +94,19 @@ test('a financial letter of a year ago that nobody resolved is still listed, and
   assert.equal(await archive(true), 0)
 })
 
+test('however many letters are archived, few are in memory at once', async () => {
+  const { clock, letters, log, die } = stage('deal.deadlines')
+  for (let n = 0; n < 501; n += 1) die(`k${n}`)
+  await clock.advance('31d')
+  const calls: (readonly string[])[] = []
+  const write = async (lines: readonly string[]): Promise<void> => void calls.push(lines)
+  assert.equal(await archiveLetters(letters, 'deal.deadlines', { isFinancial: false, clock, write }), 501)
+  const sizes = calls.map(({ length }) => length)
+  assert.deepEqual(sizes, [500, 1])
+  assert.equal(new Set(calls.flat()).size, 501)
+  assert.equal(log.recordsOf('deal.deadlines.dlq').length, 0)
+})
+
 test('letters stay where they are when the archive fails', async () => {
   const { clock, log, letters, die } = stage('deal.deadlines')
   die('old')

@@ -24,13 +24,16 @@ export function letterFate({ deadAtMs, state, isFinancial }: KeptLetter, nowMs: 
   return isResolved && nowMs - sinceMs > LETTER_AGE_MAX_MS ? 'archive' : 'keep'
 }
 
-export interface JudgedLetter {
-  readonly letter: TopicLetter
+/** Where a letter stands. */
+type PlacedLetter = Pick<TopicLetter, 'at' | 'begin'>
+
+export interface JudgedLetter<Letter extends PlacedLetter = PlacedLetter> {
+  readonly letter: Letter
   readonly fate: 'keep' | 'archive'
 }
 
-export interface ArchivePlan {
-  readonly archive: readonly TopicLetter[]
+export interface ArchivePlan<Letter extends PlacedLetter = PlacedLetter> {
+  readonly archive: readonly Letter[]
   /** The offset below which each partition is deleted once its letters are archived. */
   readonly cuts: ReadonlyMap<number, bigint>
 }
@@ -39,8 +42,10 @@ export interface ArchivePlan {
  * A partition can only be deleted from its old end, so a letter that is kept keeps all younger ones: a letter that could
  * not be deleted would be archived again each time. Letters are given in the order of their offsets.
  */
-export function archivePlan(letters: readonly JudgedLetter[]): ArchivePlan {
-  const archive: TopicLetter[] = []
+export function archivePlan<Letter extends PlacedLetter>(
+  letters: readonly JudgedLetter<Letter>[],
+): ArchivePlan<Letter> {
+  const archive: Letter[] = []
   const cuts = new Map<number, bigint>()
   /** By partition, the first offset that is kept: parts of a letter may stand before other letters. */
   const kept = new Map<number, bigint>()
@@ -65,18 +70,34 @@ export interface ArchiveOptions {
   readonly clock: Clock
 }
 
-/** Archives letters that are old enough and deletes them. A crash in between archives them again, under the same ids. */
+/** Letters that are in memory at once: a topic may have many more. */
+const WRITTEN_MAX = 500
+
+/**
+ * Archives letters that are old enough and deletes them. A crash in between archives them again, under the same ids. Of the
+ * whole topic it keeps only where its letters stand, and reads those to archive a second time.
+ */
 export async function archiveLetters(letters: TopicLetters, topic: string, options: ArchiveOptions): Promise<number> {
   const { isFinancial, write, clock } = options
   const nowMs = clock.nowMs()
   const judged: JudgedLetter[] = []
-  for await (const { letter, state } of letters.walk(topic))
-    judged.push({ letter, fate: letterFate({ deadAtMs: letter.deadAtMs, state, isFinancial }, nowMs) })
-  const plan = archivePlan(judged)
-  if (plan.archive.length === 0) return 0
-  await write(plan.archive.map((letter) => archiveLine(letter, nowMs)))
-  for (const [partition, offset] of plan.cuts) await letters.deleteBefore(topic, partition, offset)
-  return plan.archive.length
+  for await (const { letter, state } of letters.walk(topic)) {
+    const { at, begin, deadAtMs } = letter
+    judged.push({ letter: { at, begin }, fate: letterFate({ deadAtMs, state, isFinancial }, nowMs) })
+  }
+  const { archive, cuts } = archivePlan(judged)
+  if (archive.length === 0) return 0
+  let lines: string[] = []
+  for await (const { letter } of letters.walk(topic)) {
+    if (letter.at.offset >= (cuts.get(letter.at.partition) ?? 0n)) continue
+    lines.push(archiveLine(letter, nowMs))
+    if (lines.length < WRITTEN_MAX) continue
+    await write(lines)
+    lines = []
+  }
+  if (lines.length > 0) await write(lines)
+  for (const [partition, offset] of cuts) await letters.deleteBefore(topic, partition, offset)
+  return archive.length
 }
 
 /** The whole letter as one line of JSON. */

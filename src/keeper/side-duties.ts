@@ -1,9 +1,9 @@
-import type { Log } from '../src/job/definition.ts'
-import { errorText } from '../src/job/error-record.ts'
-import type { Clock } from '../src/time/clock.ts'
-import { type Duration, parseDurationMs } from '../src/time/duration.ts'
+import type { Log } from '../job/definition.ts'
+import { errorText } from '../job/error-record.ts'
+import type { Clock } from '../time/clock.ts'
+import { type Duration, parseDurationMs } from '../time/duration.ts'
 
-/** Work beside the jobs. It runs at once and then at an interval, never twice at a time. A failure is logged. */
+/** Work beside the jobs, which every process does that has it. It runs at once and then at an interval, never twice at a time. A failure is logged. */
 export interface Duty {
   readonly name: string
   readonly every: Duration
