@@ -108,9 +108,15 @@ test('on Kafka: topics with their lag, and no page that the engine cannot fill',
   await page.getByRole('navigation').getByRole('link', { name: 'Workers' }).click()
   await page.getByText('what it does is not known here').waitFor()
   assert.equal(await page.getByText(/Runs nothing|none yet/).count(), 0)
-  await page.getByText('Holds 1 partition').or(page.getByText(/Holds \d+ partitions/)).waitFor()
+  await page
+    .getByText('Holds 1 partition')
+    .or(page.getByText(/Holds \d+ partitions/))
+    .waitFor()
   await page.getByRole('navigation').getByRole('link', { name: 'Jobs' }).click()
-  await page.getByRole('row', { name: new RegExp(topic) }).first().waitFor()
+  await page
+    .getByRole('row', { name: new RegExp(topic) })
+    .first()
+    .waitFor()
   await page
     .getByRole('navigation')
     .getByRole('link', { name: /^Dead letters/ })
