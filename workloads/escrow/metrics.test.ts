@@ -153,6 +153,14 @@ test('a worker whose type is paused has no older last message than the pause, so
   assert.equal(await s.value('worker_last_message_timestamp', labels), atMs / 1_000)
 })
 
+test('replays count from 0 for every topic of dead letters, also in a process without workers', async () => {
+  await using s = await stage()
+  const labels = { topic: 'escrow.commands.dlq' }
+  assert.equal(await s.value('worker_dlq_replayed_total', labels), 0)
+  s.onReplayed('escrow.commands.dlq')
+  assert.equal(await s.value('worker_dlq_replayed_total', labels), 1)
+})
+
 test('a worker that stops says since when', async () => {
   await using s = await stage()
   const atMs = s.t.clock.nowMs()

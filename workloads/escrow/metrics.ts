@@ -79,7 +79,9 @@ export function watchMetrics(options: WatchMetricsOptions): WatchMetrics {
       return {
         async collect() {
           const reading = await options.watch?.read()
-          if (reading !== undefined) show(reading)
+          if (reading === undefined) return
+          show(reading)
+          for (const { topic } of reading.pending.ok ? reading.pending.value : []) desk.inc({ topic }, 0)
         },
         detach,
       }
