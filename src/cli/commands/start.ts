@@ -69,5 +69,5 @@ async function start(cli: Cli, modules: readonly string[], flags: StartFlags): P
   if (modules.length > 0)
     return runWorker(cli, () => loadHandledJobs(modules, flags.types ?? null), flags, serve(flags))
   if (flags.types !== undefined) throw new OptionError('--types chooses among jobs; name the module that exports them')
-  return runKeeper(cli, async () => [], flags, serve(flags))
+  return runKeeper(cli, async () => [], flags, { serve: serve(flags), whenIdle: flags.http ? 'go on' : 'refuse' })
 }
