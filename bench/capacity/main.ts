@@ -13,6 +13,8 @@ const USAGE = `npm run capacity -- [options]
   --keep days        how long finished jobs are kept (default: 7)
   --cores N          of one server (default: 8)`
 
+const NOT_MEASURED = { machine: { processor: 'none', cores: 0 }, date: 'never' }
+
 const UNITS: Readonly<Record<string, number>> = { k: 1e3, M: 1e6, G: 1e9 }
 
 function amount(name: string, text: string): number {
@@ -42,10 +44,7 @@ export function readLoad(args: readonly string[]): Load {
 }
 
 export function report(runs: readonly Measured[], load: Load): readonly string[] {
-  const last = runs.at(-1)
-  if (last === undefined)
-    return ['Nothing has been measured yet, so there is no estimate; run npm run bench:capacity first.']
-  const { machine, date } = last
+  const [{ machine, date } = NOT_MEASURED] = runs.slice(-1)
   const plans = medianCosts(runs.map(({ costs }) => costs)).map((cost) => planFor(cost, load))
   const best = choose(plans)
   const rows = plans.map(({ engine, refusal, servers, processes, utilisation, storedGb }) =>
@@ -77,10 +76,9 @@ export function report(runs: readonly Measured[], load: Load): readonly string[]
 }
 
 if (import.meta.main) {
-  const args = process.argv.slice(2)
   try {
-    if (args.includes('--help')) console.log(USAGE)
-    else console.log(report(storedRuns(), readLoad(args)).join('\n'))
+    const load = readLoad(process.argv.slice(2))
+    console.log(report(storedRuns(), load).join('\n'))
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
     process.exitCode = 2
