@@ -202,7 +202,8 @@ function judgeEmpty({ name, state, hasCommits }: KafkaGroup): Finding {
       'Give the workers another group: ?group=',
     )
   }
-  return ok('group', hasCommits ? `'${name}' has no member now` : `'${name}' has never worked on anything`)
+  const unused = `'${name}' has never worked on anything; another group is named by ?group= in the engine's URL`
+  return ok('group', hasCommits ? `'${name}' has no member now` : unused)
 }
 
 export function lagOf({ partitions }: KafkaTopic): number {

@@ -274,6 +274,8 @@ test('where nobody knows how long jobs have waited, a type with waiting jobs and
   const { status, checks, reasons } = await checkHealth({ engine }, { presence, clock })
   assert.deepEqual([status, checks.queues.details?.unclaimed], ['degraded', { sms: 3_000 }])
   assert.deepEqual(reasons, [{ check: 'queues', text: `3000 jobs of 'sms' wait and no worker runs this type` }])
+  const one = { ...engine, counts: async () => ({ sms: { ...waiting, ready: 1 } }) }
+  assert.match(JSON.stringify(await checkHealth({ engine: one }, { presence, clock })), /1 job of 'sms' waits and no/)
   const held = await checkHealth({ engine }, { presence, clock, paused: async () => ['sms'] })
   assert.deepEqual([held.status, held.reasons], ['healthy', []], 'a paused type waits for no worker')
   const unknown = await checkHealth({ engine }, { presence, clock, paused: () => Promise.reject(new Error('away')) })

@@ -267,7 +267,8 @@ export function reasonText(check: keyof HealthChecks, found: HealthStatus, limit
 
 function queuesText({ details }: HealthStatus): string {
   const unclaimed = Object.entries(details?.unclaimed ?? {}).map(
-    ([type, count]) => `${counted(count, 'job', 'jobs')} of '${type}' wait and no worker runs this type`,
+    ([type, count]) =>
+      `${counted(count, 'job', 'jobs')} of '${type}' ${count === 1 ? 'waits' : 'wait'} and no worker runs this type`,
   )
   if (unclaimed.length > 0) return unclaimed.join('; ')
   return `a job has been due for ${formatDuration(details?.oldestWaiting ?? 0)}, longer than an hour`

@@ -14,8 +14,9 @@ export type JoinedMill = ObservedMill<
 /**
  * Several mills of a process as one, for what observes it: all their events, and the counts and workers of all their stores,
  * added up. On Kafka each group has its own backlog of a topic, and a group that does not read it sees all of it as waiting:
- * there a type is counted in the groups of the mills that work on it. Join them before their workers start, or say what
- * workers in other processes run on each: `worked`, in the order of the mills.
+ * there a type is counted in the groups of the mills that work on it, and left out if none does, because what other programs
+ * read of it is not known. Join them before their workers start, or say what workers in other processes run on each:
+ * `worked`, in the order of the mills.
  */
 export function joinMills(
   mills: readonly [JoinedMill, ...JoinedMill[]],
@@ -141,15 +142,12 @@ function joinInspectors(first: Inspector, engines: readonly JoinedMill['engine']
 async function joinCounts(stores: readonly Store[]): Promise<Counts> {
   const counted = await Promise.all(stores.map(async (store) => ({ ...store, counts: await store.engine.counts() })))
   const joined: Record<string, TypeCounts> = {}
-  const added = new Set<string>()
   for (const { engine, types, counts } of counted) {
     for (const [type, found] of Object.entries(counts)) {
       const known = joined[type]
       // A store without records is one of the groups of a broker.
-      const isOwn = engine.records !== undefined || types.has(type)
-      if (!isOwn) joined[type] ??= found
-      else joined[type] = known === undefined || !added.has(type) ? found : addCounts(known, found)
-      if (isOwn) added.add(type)
+      const isOwn = engine.records !== undefined || stores.length === 1 || types.has(type)
+      if (isOwn) joined[type] = known === undefined ? found : addCounts(known, found)
     }
   }
   return joined

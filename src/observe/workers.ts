@@ -152,10 +152,14 @@ export function isMissing({ seenAtMs }: PresentWorker, nowMs: number): boolean {
   return nowMs - seenAtMs > MISSING_MS
 }
 
-/** A paused type starts nothing, so its workers are not expected to end anything. */
-export function isQuiet({ beat, knownSinceMs }: PresentWorker, nowMs: number): boolean {
+export function isQuiet(worker: PresentWorker, nowMs: number): boolean {
+  return nowMs - activeAtMs(worker) > QUIET_MS
+}
+
+/** When it last did something, or had not to: a paused type starts nothing, so its workers are not expected to end anything. */
+export function activeAtMs({ beat, knownSinceMs }: PresentWorker): number {
   const activeMs = beat?.lastJobAtMs ?? knownSinceMs
-  return nowMs - Math.max(activeMs, beat?.work?.pausedUntilMs ?? activeMs) > QUIET_MS
+  return Math.max(activeMs, beat?.work?.pausedUntilMs ?? activeMs)
 }
 
 export function isStopOverdue({ stoppingSinceMs }: Beat, nowMs: number): boolean {

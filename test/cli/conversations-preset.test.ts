@@ -21,7 +21,8 @@ async function scene(t: TestContext): Promise<Scene> {
 }
 
 function start(t: TestContext, { env }: Scene, ...args: readonly string[]): Running {
-  const running = new Running(MAIN, ['start', '--preset', 'conversations', '--port', '0', '--json', ...args], { env })
+  const port = args.includes('--no-http') ? [] : ['--port', '0']
+  const running = new Running(MAIN, ['start', '--preset', 'conversations', ...port, '--json', ...args], { env })
   t.after(() => running.child.kill('SIGKILL'))
   return running
 }

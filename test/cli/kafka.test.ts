@@ -215,3 +215,19 @@ test('two worker processes on Kafka are listed, watched, paused and resumed by c
   for (const worker of workers) assert.equal((await worker.ended).code, 0)
   assert.deepEqual(await list(engine), [])
 })
+
+test('start without jobs serves on Kafka until it is stopped, and what would do nothing there is refused', async (t) => {
+  const server = await kafkaServer()
+  const engine = ['--engine', withParameters(server, `group=${freshName('group')}`)]
+  for (const args of [['keep'], ['keep', '--metrics-port', '0'], ['start', '--no-http']]) {
+    const { code, err } = await millrace([...args, ...engine])
+    assert.equal(code, 2, `${args.join(' ')}: ${err}`)
+    assert.match(err, /the kafka engine has nothing for a keeper to do/)
+  }
+  const running = startMillrace(t, ['start', '--port', '0', '--json', ...engine])
+  await running.said('Keeper stopped')
+  const [, url = ''] = /"url":"([^"]+)"/.exec(running.output) ?? []
+  assert.equal((await fetch(`${url}/health/live`)).status, 200)
+  running.child.kill('SIGTERM')
+  assert.equal((await running.ended).code, 0)
+})

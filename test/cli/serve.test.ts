@@ -110,6 +110,26 @@ describe('millrace serve', () => {
     }
   })
 
+  it('refuses what only the HTTP API uses where there is none, and not what the environment has for other processes', async () => {
+    for (const given of [
+      ['--port', '0'],
+      ['--host', '127.0.0.1'],
+      ['--token', 'admin:secret-1'],
+      ['--allow-host', 'jobs.example'],
+      ['--public-health'],
+      ['--metrics-prefix', 'mine_'],
+      ['--tables', 'jobs'],
+      ['--tables-url', 'postgres://127.0.0.1/media'],
+    ]) {
+      const { code, err } = await runCli(['start', '--no-http', ...given])
+      assert.equal(code, 2, given.join(' '))
+      assert.match(err, new RegExp(`--no-http serves nothing; leave out ${given[0]} \\(ERR_OPTION_INVALID\\)`))
+    }
+    const env = { MILLRACE_TOKENS: 'admin:secret-1', MILLRACE_TABLES: 'jobs' }
+    const { err } = await new Running(MAIN, ['start', '--no-http', '--types', 'greet'], { env }).ended
+    assert.match(err, /--types chooses among jobs/)
+  })
+
   it('reads tokens with and without a name', () => {
     assert.deepEqual(parseTokens(['viewer:abc operator/bob@x:d:e', ' admin:f ']), [
       { role: 'viewer', who: 'viewer', token: 'abc' },

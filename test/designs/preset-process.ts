@@ -16,7 +16,8 @@ export class PresetProcess {
   readonly running: Running
 
   constructor(t: TestContext, args: readonly string[], settings: ConstructorParameters<typeof Running>[2] = {}) {
-    this.running = new Running(MAIN, ['start', ...args, '--json', '--port', '0'], settings)
+    const port = args.includes('--no-http') ? [] : ['--port', '0']
+    this.running = new Running(MAIN, ['start', ...args, '--json', ...port], settings)
     t.after(() => this.running.child.kill('SIGKILL'))
   }
 

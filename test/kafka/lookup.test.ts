@@ -143,3 +143,23 @@ test('a page goes on by an id that another process printed, without a record twi
     'a place is enough to find a record of a topic that is not known',
   )
 })
+
+test('for other groups a replay has the id of its place, so that a page ends at one record alone', async (t) => {
+  const topic = await freshTopic(server)
+  const engine = await openEngine(urlOf(server, freshName('group')))
+  const mill = await open(urlOf(server, freshName('others')))
+  t.after(() => Promise.all([engine.close(), mill.close()]))
+  const bill = defineJob({ type: topic, attempts: 1 })
+  const [first, second] = [(await mill.enqueue(bill, 1)).id, (await mill.enqueue(bill, 2)).id]
+  const consumer = await consume(engine, topic)
+  const leases = await claimed(consumer, 2)
+  await consumer.settle(leases.map((lease) => ({ lease, outcome: lease.job.id === first ? dead : complete })))
+  assert.deepEqual(await engine.deadLetters.requeue([first], by), [true])
+  const listed: string[] = []
+  for (let before: string | undefined; listed.length < 4; before = listed.at(-1)) {
+    const [one] = await mill.jobs({ type: topic, limit: 1, ...(before !== undefined && { before }) })
+    if (one === undefined) break
+    listed.push(one.id)
+  }
+  assert.deepEqual(listed, [`${topic}/0/2`, second, first])
+})

@@ -9,7 +9,7 @@ export function migrationOf(schema: WorkloadSchema): MigrateWorkload {
     try {
       const planned = await plannedMigrations(database, schema)
       if (!dryRun) await migrateSchema(database, schema, nowMs)
-      return planned.map(({ sql }) => sql[database.dialect.name].trim().replace(/;$/, ''))
+      return planned.map(({ sql }) => database.textOf(sql[database.dialect.name]).trim().replace(/;$/, ''))
     } finally {
       await database.close()
     }

@@ -65,6 +65,8 @@ export interface WorkloadDatabase {
   transaction<Answer>(work: (transaction: WorkloadTransaction) => Promise<Answer>): Promise<Answer>
   /** Statements in a transaction of the caller: a handle of node:sqlite or better-sqlite3, or a pg client. */
   on(within: Transaction): Queries
+  /** The statement as it is sent: a table in braces by its full name. */
+  textOf(sql: string): string
   close(): Promise<void>
 }
 

@@ -191,10 +191,14 @@ class PostgresTables implements WorkloadDatabase {
     }
   }
 
+  textOf(sql: string): string {
+    return sql.replaceAll(/\{([a-z_][a-z0-9_]*)\}/g, `${this.#schema}.$1`)
+  }
+
   #translated(sql: string): Translation {
     const known = this.#translations.get(sql)
     if (known !== undefined) return known
-    const text = sql.replaceAll(/\{([a-z_][a-z0-9_]*)\}/g, `${this.#schema}.$1`)
+    const text = this.textOf(sql)
     const name = `millrace_${createHash('sha1').update(text).digest('hex').slice(0, 16)}`
     const translation = { text, name }
     this.#translations.set(sql, translation)

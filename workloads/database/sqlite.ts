@@ -90,6 +90,10 @@ class SqliteTables implements WorkloadDatabase {
     return this.#writer.run('writing', run, options.durability)
   }
 
+  textOf(sql: string): string {
+    return translated(sql).text
+  }
+
   transaction<Answer>(work: (transaction: WorkloadTransaction) => Promise<Answer>): Promise<Answer> {
     const turn = this.#turn.then(() => this.#transact(work))
     this.#turn = turn.catch(() => undefined)

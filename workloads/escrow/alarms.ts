@@ -90,7 +90,11 @@ function lagAlarms({ group, topic, lag }: TopicLag, { lagLimits }: AlarmRules): 
 }
 
 function pendingAlarms({ topic, count }: PendingLetters, rules: AlarmRules): readonly Alarm[] {
-  return count > 0 ? [dlqAlarm(topic, rules.isFinancial(topic), `${topic} has ${count} unresolved dead letters`)] : []
+  return count > 0 ? [dlqAlarm(topic, rules.isFinancial(topic), textOfPending(topic, count))] : []
+}
+
+function textOfPending(topic: string, count: number): string {
+  return `${topic} has ${count} unresolved dead ${count === 1 ? 'letter' : 'letters'}`
 }
 
 function dlqAlarm(topic: string, isFinancial: boolean, text: string): Alarm {

@@ -144,6 +144,23 @@ test('the last heartbeat of a worker stays in the scrape when the worker is dead
   assert.equal(await s.value('worker_heartbeat_timestamp', labels), null)
 })
 
+test('a worker whose type is paused has no older last message than the pause, so that no rule calls it stuck', async () => {
+  await using s = await stage()
+  const atMs = s.t.clock.nowMs()
+  const work = { host: 'h', pid: 1, startedAtMs: atMs, concurrency: 1, running: 0, jobs: [], pausedUntilMs: atMs }
+  await s.presence.beat([beat(atMs, { lastJobAtMs: atMs - 600_000, work })], 30_000)
+  const labels = { worker: 'payout-executor', worker_instance: 'payout-executor-1' }
+  assert.equal(await s.value('worker_last_message_timestamp', labels), atMs / 1_000)
+})
+
+test('replays count from 0 for every topic of dead letters, also in a process without workers', async () => {
+  await using s = await stage()
+  const labels = { topic: 'escrow.commands.dlq' }
+  assert.equal(await s.value('worker_dlq_replayed_total', labels), 0)
+  s.onReplayed('escrow.commands.dlq')
+  assert.equal(await s.value('worker_dlq_replayed_total', labels), 1)
+})
+
 test('a worker that stops says since when', async () => {
   await using s = await stage()
   const atMs = s.t.clock.nowMs()

@@ -2,6 +2,7 @@ import type { Counter, Gauge } from 'prom-client'
 import type { Events, MillEvents } from '../../src/events.ts'
 import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import type { MakeInstrument } from '../../src/observe/metrics/instrument.ts'
+import { activeAtMs } from '../../src/observe/workers.ts'
 import type { Reading, Watch } from './watch.ts'
 
 /** The names of the escrow platform, as Micrometer writes them for Prometheus. Times are seconds. */
@@ -78,7 +79,9 @@ export function watchMetrics(options: WatchMetricsOptions): WatchMetrics {
       return {
         async collect() {
           const reading = await options.watch?.read()
-          if (reading !== undefined) show(reading)
+          if (reading === undefined) return
+          show(reading)
+          for (const { topic } of reading.pending.ok ? reading.pending.value : []) desk.inc({ topic }, 0)
         },
         detach,
       }
@@ -145,7 +148,11 @@ function gauges(gauge: MakeGauge, heartbeats: boolean): (reading: Reading) => vo
   const worker = ['worker', 'worker_instance'] as const
   const lag = gauge('kafka.consumer.lag', 'Records that a group has yet to read', 'group', 'topic')
   const heartbeat = gauge('worker.heartbeat.timestamp', 'When a worker last sent a heartbeat', ...worker)
-  const handled = gauge('worker.last.message.timestamp', 'When it last handled a record, or was first seen', ...worker)
+  const handled = gauge(
+    'worker.last.message.timestamp',
+    'When it last handled a record, was first seen, or was paused',
+    ...worker,
+  )
   const before = gauge('worker.consumer.lag', 'The lag that a worker last reported', ...worker)
   const retrying = gauge('worker.retrying', 'Partitions or keys held for a retry', ...worker)
   const stopping = gauge('worker.stopping.timestamp', 'When it began to stop', ...worker)
@@ -162,7 +169,7 @@ function gauges(gauge: MakeGauge, heartbeats: boolean): (reading: Reading) => vo
       heartbeat.set(labels, one.seenAtMs / 1_000)
       retrying.set(labels, one.retrying)
       if (one.beat === null) continue
-      handled.set(labels, (one.beat.lastJobAtMs ?? one.knownSinceMs) / 1_000)
+      handled.set(labels, activeAtMs(one) / 1_000)
       if (one.beat.lag !== null) before.set(labels, one.beat.lag)
       if (one.beat.stoppingSinceMs !== null) stopping.set(labels, one.beat.stoppingSinceMs / 1_000)
     }

@@ -104,6 +104,17 @@ test('job_events is made where there is none, without a foreign key', async (t) 
   assert.equal(rows.length, 0)
 })
 
+test('job_events of a second schema get their index too', async (t) => {
+  const tables = await existingTables(t, 'create table jobs (id uuid primary key, status text)')
+  await tables.pool.query(
+    `create table public.job_events (job_id text, data jsonb);
+     create index idx_job_events_reaper on public.job_events (job_id)`,
+  )
+  const migrating = migrateTables(tables.pool, { tables: ['jobs'], schema: tables.schema })
+  await migrating.finally(() => tables.pool.query('drop table public.job_events'))
+  assert.ok((await indexesOf(tables)).has('idx_job_events_reaper'))
+})
+
 // E13..E24
 test('a new table has everything at once: it is claimed, finished and reaped, and later completed no further', async (t) => {
   const tables = await existingTables(t, 'select 1')

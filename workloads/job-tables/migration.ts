@@ -82,7 +82,7 @@ async function pendingEvents(database: Database, schema: string | null): Promise
   return [
     // No foreign key: the ids come from several tables.
     ...(isThere ? [] : [`CREATE TABLE IF NOT EXISTS ${name} (job_id TEXT NOT NULL, data JSONB NOT NULL)`]),
-    ...((await hasIndex(database, EVENTS_INDEX, name)) ? [] : [index]),
+    ...(isThere && (await hasIndex(database, EVENTS_INDEX, name)) ? [] : [index]),
   ]
 }
 

@@ -231,7 +231,12 @@ describe('an unreachable database', () => {
     })
     await assert.rejects(new Reaper(tables.pool, { clock, tables: ['asr_jobs'] }).runOnce(), {
       code: 'ERR_SCHEMA_MISSING',
-      message: /table 'asr_jobs' does not exist/,
+      message: `table 'asr_jobs' does not exist; check its name, or create it with 'millrace migrate --tables asr_jobs --new'`,
+    })
+    await tables.pool.query('drop table job_events; alter table jobs add column locked_by text')
+    await assert.rejects(new Reaper(tables.pool, { clock, tables: ['jobs'] }).runOnce(), {
+      code: 'ERR_SCHEMA_MISSING',
+      message: /table 'job_events' does not exist; add what is missing with 'millrace migrate --tables <your tables>'/,
     })
     assert.deepEqual(sleptMs, [])
   })

@@ -92,10 +92,14 @@ function isTime(type: string | undefined): boolean {
 }
 
 function incomplete(table: string, missing: readonly string[]): EngineError {
-  const what =
-    missing.length === 0 ? `table '${table}' does not exist` : `table '${table}' has no column ${missing.join(', ')}`
-  const advice = table === EVENTS_TABLE ? '' : ` --tables ${table}`
-  return new EngineError('ERR_SCHEMA_MISSING', `${what}; add what is missing with 'millrace migrate${advice}'`)
+  const isThere = missing.length > 0
+  const what = isThere ? `has no column ${missing.join(', ')}` : 'does not exist'
+  const named = table === EVENTS_TABLE ? '<your tables>' : table
+  const advice =
+    isThere || table === EVENTS_TABLE
+      ? `add what is missing with 'millrace migrate --tables ${named}'`
+      : `check its name, or create it with 'millrace migrate --tables ${table} --new'`
+  return new EngineError('ERR_SCHEMA_MISSING', `table '${table}' ${what}; ${advice}`)
 }
 
 /** The default tables. Others must be configured by name. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Mill } from '../../client/mill.ts'
+import { UnsupportedError } from '../../errors.ts'
 import type { AnyJob } from '../../job/definition.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import type { KeeperOptions } from '../../keeper/keeper.ts'
@@ -9,7 +10,7 @@ import { loadJobs } from '../modules.ts'
 import type { StopRequest } from '../stop-signals.ts'
 import { type LogLevel, logLevelOption, runUntilStopped, SIGHUP_HELP, withStoredMillUntil } from '../until-stopped.ts'
 import { addMetricsOptions, type MetricsFlags, serveMetrics } from './metrics.ts'
-import { type Serve, serveNothing } from './serve.ts'
+import type { Serve } from './serve.ts'
 
 export function addKeep(program: Command, cli: Cli): void {
   addMetricsOptions(
@@ -39,7 +40,7 @@ It stops within a moment, so a second signal changes nothing. ${SIGHUP_HELP}`,
     .action(async (modules: readonly string[], _options, command: Command) => {
       const flags = command.optsWithGlobals<KeeperFlags & MetricsFlags>()
       const load = async () => (modules.length === 0 ? [] : loadJobs(modules))
-      await runKeeper(cli, load, flags, serveMetrics(cli, flags))
+      await runKeeper(cli, load, flags, { serve: serveMetrics(cli, flags), whenIdle: 'refuse' })
     })
 }
 
@@ -50,12 +51,15 @@ export interface KeeperFlags extends SharedOptions {
   readonly logLevel: LogLevel
 }
 
+/** What to do on an engine that leaves nothing to a keeper. */
+type WhenIdle = 'refuse' | 'go on'
+
 /** A keeper's work is short, so a second signal has nothing to cut short. */
 export async function runKeeper(
   cli: Cli,
   load: () => Promise<readonly AnyJob[]>,
   flags: KeeperFlags,
-  serve: Serve = serveNothing,
+  { serve, whenIdle }: { readonly serve: Serve; readonly whenIdle: WhenIdle },
 ): Promise<void> {
   await runUntilStopped(cli, load, flags, async ({ stop, log, loaded: jobs }) => {
     const options: KeeperOptions = {
@@ -68,7 +72,7 @@ export async function runKeeper(
       const serving = await stop.unlessStopped(serve(mill, { jobs, log }), (late) => late.close())
       if (serving === null) return
       try {
-        await keepUntilStopped(stop, mill, options)
+        await keepUntilStopped(stop, mill, options, whenIdle)
       } finally {
         await serving.close()
       }
@@ -76,9 +80,23 @@ export async function runKeeper(
   })
 }
 
-async function keepUntilStopped(stop: StopRequest, mill: Mill, options: KeeperOptions): Promise<void> {
+async function keepUntilStopped(
+  stop: StopRequest,
+  mill: Mill,
+  options: KeeperOptions,
+  whenIdle: WhenIdle,
+): Promise<void> {
   const keeper = await stop.unlessStopped(mill.keep(options), (late) => late.stop())
   if (keeper === null) return
   await stop.unlessStopped(keeper.stopped)
+  if (!stop.signal.aborted) {
+    if (whenIdle === 'refuse') throw idle(mill)
+    await stop.unlessStopped(new Promise(() => {}))
+  }
   await keeper.stop()
+}
+
+function idle({ engine: { name } }: Mill): UnsupportedError {
+  const limit = 'has nothing for a keeper to do: it has no schedules and no retention, and recovers jobs by itself'
+  return new UnsupportedError({ engine: name, limit })
 }

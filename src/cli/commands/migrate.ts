@@ -100,5 +100,5 @@ async function migrateWorkloads(cli: Cli, options: MigrateOptions, workloads: re
 function printStatements(terminal: Terminal, of: string, statements: readonly string[], dryRun: boolean): void {
   if (statements.length === 0) terminal.print(`${of}: nothing is missing.`)
   else if (dryRun) terminal.print(`${statements.join(';\n\n')};\n\n-- nothing was changed`)
-  else terminal.print(`${of}: ${statements.length} statements run.`)
+  else terminal.print(`${of}: ${statements.length === 1 ? '1 statement' : `${statements.length} statements`} run.`)
 }

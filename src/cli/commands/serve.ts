@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { Command, Option } from 'commander'
 import type { Mill } from '../../client/mill.ts'
 import type { TopicsOfBroker } from '../../engine/open.ts'
 import { openTopics } from '../../engine/open.ts'
@@ -104,6 +104,14 @@ export function addServingOptions(command: Command): Command {
         'MILLRACE_TABLES_URL',
       ),
     )
+}
+
+/** For a command that serves nothing. What the environment says may be meant for other processes. */
+export function refuseServingOptions(command: Command): void {
+  const given = addServingOptions(new Command()).options.find(
+    (option) => command.getOptionValueSource(option.attributeName()) === 'cli',
+  )
+  if (given !== undefined) throw new OptionError(`--no-http serves nothing; leave out ${given.long}`)
 }
 
 function watchedTables({ engine, tables, tablesUrl }: ServingFlags): WatchedTables | null {

@@ -5,7 +5,14 @@ import { presetLines } from '../extensions.ts'
 import { loadHandledJobs } from '../modules.ts'
 import { runKeeper } from './keep.ts'
 import { addPresetOptions, type PresetFlags, presetFlags, refusePresetFlags, runPreset } from './preset.ts'
-import { addServingOptions, type Serve, type ServingFlags, serveAll, serveNothing } from './serve.ts'
+import {
+  addServingOptions,
+  refuseServingOptions,
+  type Serve,
+  type ServingFlags,
+  serveAll,
+  serveNothing,
+} from './serve.ts'
 import { addWorkerOptions, DRAIN_HELP, runWorker, type WorkerFlags, workerOptions } from './work.ts'
 
 interface StartFlags extends PresetFlags, WorkerFlags, ServingFlags {
@@ -45,12 +52,14 @@ ${presetLines(cli.extensions).join('\n')}
 ${DRAIN_HELP}
 For access to the dashboard, see: millrace help serve`,
     )
-    .action((modules: readonly string[], _options, self: Command) => start(cli, modules, presetFlags<StartFlags>(self)))
+    .action((modules: readonly string[], _options, self: Command) => {
+      const flags = presetFlags<StartFlags>(self)
+      if (!flags.http) refuseServingOptions(self)
+      return start(cli, modules, flags)
+    })
 }
 
 async function start(cli: Cli, modules: readonly string[], flags: StartFlags): Promise<void> {
-  if (!flags.http && flags.metricsPrefix !== undefined)
-    throw new OptionError('--no-http serves no metrics; leave out --metrics-prefix')
   const serve = (served: StartFlags): Serve => (served.http ? serveAll(cli, served) : serveNothing)
   if (flags.preset !== undefined) {
     if (flags.types !== undefined) throw new OptionError('--preset brings its own jobs; leave out --types')
@@ -60,5 +69,5 @@ async function start(cli: Cli, modules: readonly string[], flags: StartFlags): P
   if (modules.length > 0)
     return runWorker(cli, () => loadHandledJobs(modules, flags.types ?? null), flags, serve(flags))
   if (flags.types !== undefined) throw new OptionError('--types chooses among jobs; name the module that exports them')
-  return runKeeper(cli, async () => [], flags, serve(flags))
+  return runKeeper(cli, async () => [], flags, { serve: serve(flags), whenIdle: flags.http ? 'go on' : 'refuse' })
 }

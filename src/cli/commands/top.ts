@@ -21,7 +21,11 @@ export function addTop(program: Command, cli: Cli): void {
     .summary('watch jobs as they run')
     .description('Watch counts, rates, progress, the longest wait and dead letters. It changes nothing.')
     .addOption(new Option('--interval <duration>', 'the time between updates').argParser(duration).default(1_000, '1s'))
-    .option('--times <n>', 'end after this many updates (default: 1 without a terminal)', wholeNumber)
+    .option(
+      '--times <n>',
+      'end after this many updates (default: no end; 1 with neither a terminal nor --json)',
+      wholeNumber,
+    )
     .addHelpText(
       'after',
       `${examples([

@@ -109,7 +109,7 @@ export class Assignment {
     this.#reader.pause(error)
   }
 
-  /** Somebody has looked for records. That these were handed out is committed soon; what was read leaves room for more. */
+  /** Somebody has looked for records. What was handed out or passed over is committed soon; what was read leaves room. */
   started(ownedPartitions: ReadonlySet<OwnedPartition>): void {
     for (const owned of ownedPartitions) this.commits.mark(owned)
     this.#reader.pump()

@@ -121,7 +121,7 @@ export class KafkaConsumer implements Consumer {
     const topics = new Map([...this.#types].map(([topic, type]) => [topic, { type, left: perType[type.type] ?? max }]))
     const sources = [...this.#assignment.ownedPartitions].flatMap((owned) => {
       const topic = topics.get(owned.topic)
-      return topic === undefined ? [] : [{ owned, topic }]
+      return topic === undefined ? [] : [{ owned, topic, from: owned.watermark.position }]
     })
     const grants: KafkaLease[] = []
     this.#turn += 1
@@ -138,7 +138,8 @@ export class KafkaConsumer implements Consumer {
         isAny = true
       }
     }
-    this.#assignment.started(new Set(grants.map(({ owned }) => owned)))
+    const passed = sources.filter(({ owned, from }) => owned.watermark.position !== from)
+    this.#assignment.started(new Set([...grants, ...passed].map(({ owned }) => owned)))
     return grants
   }
 

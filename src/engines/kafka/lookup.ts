@@ -182,7 +182,7 @@ export class KafkaLookup implements Lookup {
     const nowMs = clock.nowMs()
     return placed.map(({ record, place }) =>
       recordView(record, {
-        ...{ place, prefix: options.prefix, nowMs },
+        ...{ group: options.group, place, prefix: options.prefix, nowMs },
         letter: found.get(letterId(record, options.group)) ?? found.get(letterId(record, '')),
         holder: holders.get(nameOf(record)) ?? null,
       }),

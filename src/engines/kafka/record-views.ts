@@ -3,10 +3,12 @@ import { readReplayHeaders } from './dead-letters/headers.ts'
 import { viewOf as letterView } from './dead-letters/letter.ts'
 import type { FoundLetter } from './dead-letters.ts'
 import { type GroupPlace, phaseOf } from './group-places.ts'
-import { toJob } from './job-record.ts'
+import { targetGroupOf, toJob } from './job-record.ts'
 import { type Coordinates, type LogRecord, nameOf } from './record.ts'
 
 export interface ViewParts {
+  /** Whose view it is. */
+  readonly group: string
   readonly place: GroupPlace
   /** What the record has died with, if it has. */
   readonly letter: FoundLetter | undefined
@@ -29,10 +31,14 @@ export function isSettled({ position, finished }: GroupPlace, offset: number): b
  * A record as a job, from what the group has committed and its dead letters. When it ran, how often it was started before
  * it was settled, and with what result is kept nowhere: such fields are null, and the attempt is 0.
  */
-export function recordView(record: LogRecord, { place, letter, holder, prefix, nowMs }: ViewParts): JobView {
+export function recordView(record: LogRecord, { group, place, letter, holder, prefix, nowMs }: ViewParts): JobView {
   const { job } = toJob(record, prefix)
+  const target = targetGroupOf(record)
+  const isForOthers = target !== null && target !== group
   const plain: JobView = {
     ...job,
+    // A replay for another group is no job of this one, which still has the first record under that id.
+    ...(isForOthers && { id: placeId(record) }),
     ...{ state: 'queued', attempt: 0, progress: null, result: null, error: null },
     ...{ leaseOwner: null, leaseUntilMs: null, startedAtMs: null, completedAtMs: null, durationMs: null },
     replays: readReplayHeaders(record.headers).count,
