@@ -76,9 +76,9 @@ export function report(runs: readonly Measured[], load: Load): readonly string[]
 }
 
 if (import.meta.main) {
+  const args = process.argv.slice(2)
   try {
-    const load = readLoad(process.argv.slice(2))
-    console.log(report(storedRuns(), load).join('\n'))
+    console.log(args.includes('--help') ? USAGE : report(storedRuns(), readLoad(args)).join('\n'))
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
     process.exitCode = 2
