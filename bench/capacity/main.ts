@@ -11,7 +11,8 @@ const USAGE = `npm run capacity -- [options]
   --peak N           the busiest second against the mean (default: 3)
   --handler duration processor time of a handler (default: 1ms)
   --keep days        how long finished jobs are kept (default: 7)
-  --cores N          of one server (default: 8)`
+  --cores N          of one server (default: 8)
+  --memory GB        of one server (default: 64)`
 
 const UNITS: Readonly<Record<string, number>> = { k: 1e3, M: 1e6, G: 1e9 }
 
@@ -28,7 +29,7 @@ export function readLoad(args: readonly string[]): Load {
     args: [...args],
     options: {
       ...{ 'jobs-per-day': text('1M'), p99: text('1s'), peak: text('3') },
-      ...{ handler: text('1ms'), keep: text('7'), cores: text('8') },
+      ...{ handler: text('1ms'), keep: text('7'), cores: text('8'), memory: text('64') },
     },
   })
   return {
@@ -38,6 +39,7 @@ export function readLoad(args: readonly string[]): Load {
     handlerMs: parseDurationMs(values.handler, 'handler'),
     keepDays: amount('keep', values.keep),
     cores: amount('cores', values.cores),
+    memoryGb: amount('memory', values.memory),
   }
 }
 

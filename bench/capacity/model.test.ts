@@ -9,7 +9,7 @@ const cost = (engine: EngineCost['engine'], more: Partial<EngineCost> = {}): Eng
   ...{ drainedPerSecond: 20_000, drainedByFourPerSecond: 10_000, pickupP99Ms: 5, bytesPerJob: 1_000 },
   ...more,
 })
-const load: Load = { jobsPerDay: 86_400_000, p99Ms: 100, peak: 2, handlerMs: 0, keepDays: 1, cores: 8 }
+const load: Load = { jobsPerDay: 86_400_000, p99Ms: 100, peak: 2, handlerMs: 0, keepDays: 1, cores: 8, memoryGb: 1_000 }
 const MACHINE = { cores: 2, processor: 'test', memoryGiB: 1, platform: 'test', versions: {}, loadBefore: 0 }
 
 test('the busiest second is the mean times the peak', () => {
@@ -39,6 +39,11 @@ test('Redis has one thread a server, and Kafka as many copies as it takes to los
   assert.equal(planFor(cost('kafka'), { ...load, peak: 200 }).servers, Math.ceil(200_000 / (80_000 / 3) / 0.7))
 })
 
+test('what Redis keeps must fit into the memory of its servers', () => {
+  // 86.4 GB a day into 70 % of 64 GB each.
+  assert.equal(planFor(cost('redis'), { ...load, memoryGb: 64 }).servers, 2)
+})
+
 test('SQLite is refused above what one file or one machine carries, and Postgres above one primary', () => {
   assert.match(planFor(cost('sqlite'), { ...load, peak: 8 }).refusal ?? '', /one file carries 7000\/s/)
   assert.match(planFor(cost('sqlite'), { ...load, handlerMs: 10 }).refusal ?? '', /one machine, and the work needs/)
@@ -60,7 +65,7 @@ test('the first engine that carries the load is chosen', () => {
 
 test('the command reads amounts and durations, and prints what it takes for granted', () => {
   const read = readLoad(['--jobs-per-day', '500M', '--p99', '100ms'])
-  assert.deepEqual(read, { jobsPerDay: 5e8, p99Ms: 100, peak: 3, handlerMs: 1, keepDays: 7, cores: 8 })
+  assert.deepEqual(read, { jobsPerDay: 5e8, p99Ms: 100, peak: 3, handlerMs: 1, keepDays: 7, cores: 8, memoryGb: 64 })
   assert.throws(() => readLoad(['--jobs-per-day', 'many']), /--jobs-per-day is 'many'; give a number above 0/)
   const measured = { date: '2026-11-17', machine: MACHINE, jobs: 1, costs: [cost('sqlite'), cost('kafka')], growth: [] }
   const text = report([measured], read).join('\n')

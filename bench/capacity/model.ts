@@ -31,6 +31,8 @@ export interface Load {
   readonly keepDays: number
   /** Of one server, and of one machine for workers. */
   readonly cores: number
+  /** Of one server, in GB: what Redis keeps is in it. */
+  readonly memoryGb: number
 }
 
 export interface Plan {
@@ -104,8 +106,9 @@ export function planFor(cost: EngineCost, load: Load): Plan {
   const needed = rate / serverRate(cost, load.cores)
   const workUs = cost.enqueueUs + cost.runUs + load.handlerMs * 1_000
   const processes = Math.max(1, Math.ceil((rate * workUs) / 1e6 / UTILISATION_MAX))
-  const servers = serversFor(cost.engine, needed / allowed)
   const storedGb = cost.bytesPerJob === null ? null : (load.jobsPerDay * load.keepDays * cost.bytesPerJob) / 1e9
+  const filled = cost.engine === 'redis' ? (storedGb ?? 0) / (load.memoryGb * UTILISATION_MAX) : 0
+  const servers = serversFor(cost.engine, Math.max(needed / allowed, filled))
   const plan = { engine: cost.engine, servers, processes, storedGb, utilisation: needed / Math.max(1, servers) }
   return { ...plan, refusal: refusalOf(cost, load, { ...plan, allowed }) }
 }
@@ -142,12 +145,12 @@ export function choose(plans: readonly Plan[]): Plan | null {
   return plans.find(({ refusal }) => refusal === null) ?? null
 }
 
-export function assumptionsOf({ peak, cores, handlerMs, keepDays }: Load): readonly string[] {
+export function assumptionsOf({ peak, cores, handlerMs, keepDays, memoryGb }: Load): readonly string[] {
   return [
     `the busiest second has ${peak} times the mean (--peak)`,
     `a server has ${cores} cores like those that were measured (--cores); costs per job stay as measured, which was tried on 2 cores only`,
     `handlers use ${handlerMs} ms of processor time (--handler); waiting for others costs nothing here`,
-    `finished jobs stay for ${keepDays} days (--keep), payloads have 200 bytes`,
+    `finished jobs stay for ${keepDays} days (--keep), payloads have 200 bytes; Redis keeps them in ${memoryGb} GB of memory a server (--memory)`,
     `no resource is used above ${UTILISATION_MAX * 100} %, and less where the p99 asks for it: a wait at the share u is that of an idle system / (1 − u)`,
     `Postgres: one primary, local disk. Redis: one thread a server, types spread over the masters of a cluster. Kafka: ${KAFKA_COPIES} copies, each at the cost of the first`,
     'network and disks keep up; replicas and standbys come on top',
