@@ -1,4 +1,5 @@
 import type { Consumer, Engine, Subscription } from '../src/engine/engine.ts'
+import { replaced } from '../src/testing/replaced.ts'
 import type { CreateHarness } from './harness.ts'
 
 type Facet = 'inspector' | 'controls' | 'deadLetters' | 'retention' | 'records'
@@ -32,13 +33,7 @@ function alterEngine(right: Engine, alteration: Alteration): Engine {
     const consumer = await right.consume(alteration.subscription?.(asked) ?? asked)
     return { ...delegate(consumer), ...alteration.consumer?.(consumer, right) }
   })
-  return new Proxy(right, {
-    get(target, name) {
-      if (changes.has(name)) return changes.get(name)
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
+  return replaced(right, changes)
 }
 
 function delegate(consumer: Consumer): Consumer {

@@ -2,6 +2,7 @@ import type { Consumer, Engine } from '../engine/engine.ts'
 import { EngineError, OptionError } from '../errors.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
+import { replaced } from './replaced.ts'
 
 /** The calls of the port that can be made to fail or to wait. */
 export type FaultyCall = 'enqueue' | 'claim' | 'settle' | 'renew'
@@ -108,17 +109,6 @@ function faultyConsumer(consumer: Consumer, through: Through): Consumer {
     ['renew', (...given: Parameters<Consumer['renew']>) => through('renew', () => consumer.renew(...given))],
   ])
   return replaced(consumer, changes)
-}
-
-/** The same object with some members replaced. Methods keep their own `this`, because engines have private fields. */
-function replaced<T extends object>(target: T, changes: ReadonlyMap<PropertyKey, unknown>): T {
-  return new Proxy(target, {
-    get(original, name) {
-      if (changes.has(name)) return changes.get(name)
-      const value: unknown = Reflect.get(original, name, original)
-      return typeof value === 'function' ? value.bind(original) : value
-    },
-  })
 }
 
 function placeOf({ nth = 1, times = 1 }: FaultPlace): Pick<Planned, 'firstNth' | 'lastNth'> {

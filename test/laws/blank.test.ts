@@ -25,7 +25,7 @@ test('only code is left, where it was', () => {
 })
 
 test('lines and columns of the whole project stay where they are', () => {
-  const files = sourceFiles(['src', 'conformance', 'test'], { tests: true })
+  const files = sourceFiles(['src', 'conformance', 'proof', 'test'], { tests: true })
   assert.ok(files.length > 50, `${files.length} files`)
   for (const { path, text, code } of files) {
     assert.equal(code.length, text.length, path)

@@ -50,6 +50,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 /** Outside src/: what a folder may not import. */
 const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
   conformance: ['cli', 'http', 'workloads', 'bench', 'test', 'examples', 'scripts'],
+  proof: ['cli', 'http', 'workloads', 'bench', 'test', 'examples', 'scripts'],
   workloads: ['cli', 'bench', 'test', 'examples', 'scripts', 'conformance', 'engines/sqlite'],
 }
 
@@ -65,7 +66,7 @@ const MODULES_LOADED_IN = 'src/cli/modules.ts'
 /** What the engines of SQL databases share is in `engines/sql`. */
 const SQL_ENGINES = ['engines/sqlite', 'engines/postgres']
 
-const folders = ['src', 'conformance', 'workloads']
+const folders = ['src', 'conformance', 'proof', 'workloads']
 const files = sourceFiles(folders, { tests: false })
 const imports = files.flatMap(importsOf)
 const inProject = (to: string): boolean => /\.[jt]s$/.test(to) && !to.startsWith('node:')

@@ -4,7 +4,7 @@ import { blank } from './blank.ts'
 import { importsOf } from './imports.ts'
 import { isTest, type SourceFile, sourceFiles } from './source.ts'
 
-const folders = ['src', 'conformance', 'workloads', 'bench', 'scripts', 'examples']
+const folders = ['src', 'conformance', 'proof', 'workloads', 'bench', 'scripts', 'examples']
 const files = sourceFiles(folders, { tests: true })
 
 /** `any` as a type; `AbortSignal.any(…)` and `z.any()` are calls. */

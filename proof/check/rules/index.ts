@@ -1,0 +1,3 @@
+import type { Rule } from '../check.ts'
+
+export const rules: readonly Rule[] = []

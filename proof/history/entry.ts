@@ -1,0 +1,203 @@
+/**
+ * What a history is made of: one entry for each call of the port and one for its answer, for each start and end of a
+ * handler, and for each fault. An entry is one line of JSON, written before the call and after the answer, so that the
+ * history of a process that was killed ends in the middle of what it did.
+ */
+import type { DeskAction } from '../../src/engine/dead-letters.ts'
+import type { Receipt } from '../../src/engine/engine.ts'
+import type { LostReason, Outcome } from '../../src/engine/outcome.ts'
+import type { RecordKind } from '../../src/engine/records.ts'
+import type { RetentionRule } from '../../src/engine/retention.ts'
+import type { NewJob } from '../../src/job/job.ts'
+
+/** A job as it was asked for. Fields at their default (null, delay 0) are left out. */
+export interface AskedJob {
+  readonly id: string
+  readonly type: string
+  readonly priority: number
+  readonly attempts: number
+  /** Of the payload as text: histories hold no payloads. */
+  readonly digest: string
+  readonly payloadVersion: number
+  readonly delayMs?: number
+  readonly runAtMs?: number
+  readonly key?: string
+  readonly latest?: NonNullable<NewJob['latest']>
+  readonly after?: NonNullable<NewJob['after']>
+  /** `orgId`, or `orgId/workspaceId`. */
+  readonly tenant?: string
+  readonly keepCompleted?: number | null
+  readonly keepDead?: number | null
+}
+
+/** A lease as a claim gave it. */
+export interface GivenLease {
+  readonly id: string
+  readonly type: string
+  readonly attempt: number
+  readonly token: string
+  readonly digest: string
+  readonly priority: number
+  readonly runAtMs: number
+  readonly key?: string
+  readonly latestKey?: string
+  readonly tenant?: string
+  /** It is settled as dead without being run: `verdict` and `failure` of a lease. */
+  readonly isJudged?: true
+}
+
+/** An outcome as a worker asked for it. */
+export interface AskedOutcome {
+  readonly id: string
+  readonly token: string
+  readonly kind: Outcome['kind']
+  readonly delayMs?: number
+  /** Of the result as text, for a completion. */
+  readonly digest?: string
+  readonly code?: string | null
+  readonly keep?: number
+  readonly keepIsOwn?: boolean
+}
+
+/** When it was and who wrote it. */
+export interface Stamp {
+  /** On the machine's monotonic clock, which all processes share. In a simulation: on the test clock. */
+  readonly atMs: number
+  /** The wall clock of the process that wrote it, which a fault may have set. */
+  readonly wallMs: number
+  /** The process, or the part of a simulation: unique in a history. A process that is started again has a new name. */
+  readonly by: string
+}
+
+/** A call that was made: its answer has the same `by` and `call`. One without an answer may have had any effect, or none. */
+export type Call =
+  | { readonly what: 'enqueue'; readonly jobs: readonly AskedJob[]; readonly transaction?: string }
+  | {
+      readonly what: 'consume'
+      readonly worker: string
+      readonly types:
+        | 'every'
+        | readonly {
+            readonly type: string
+            readonly leaseMs: number
+            readonly limit?: { readonly max: number; readonly perMs: number }
+          }[]
+      readonly ageingMs?: number
+    }
+  | {
+      readonly what: 'claim'
+      readonly worker: string
+      readonly max: number
+      readonly waitMs: number
+      readonly from: 'ready' | 'expired'
+      readonly perType?: Readonly<Record<string, number>>
+      /** Types of the subscription that were paused when it was asked. */
+      readonly paused?: readonly string[]
+    }
+  | { readonly what: 'settle'; readonly worker: string; readonly outcomes: readonly AskedOutcome[] }
+  | { readonly what: 'report'; readonly worker: string; readonly id: string; readonly token: string }
+  | { readonly what: 'leave'; readonly worker: string }
+  | { readonly what: 'cancel'; readonly id: string }
+  | {
+      readonly what: 'desk'
+      readonly act: DeskAction
+      readonly ids: readonly string[]
+      readonly who: string
+      readonly reason: string
+      /** The digest of the payload that takes the place of the stored one. */
+      readonly edit?: string
+    }
+  | {
+      readonly what: 'save'
+      readonly kind: RecordKind
+      readonly name: string
+      readonly revision: string
+      readonly expected: string | null
+      readonly body: string
+      readonly jobs: readonly AskedJob[]
+    }
+  | { readonly what: 'remove'; readonly kind: RecordKind; readonly names: readonly string[] }
+  | { readonly what: 'sweep'; readonly rules: readonly RetentionRule[]; readonly isDryRun: boolean }
+  | { readonly what: 'close' }
+
+/** What a call was told. */
+export type Answer =
+  | { readonly what: 'enqueued'; readonly receipts: readonly Receipt[] }
+  | { readonly what: 'consuming' }
+  | { readonly what: 'claimed'; readonly leases: readonly GivenLease[] }
+  | { readonly what: 'settled'; readonly refused: readonly { readonly token: string; readonly reason: string }[] }
+  | { readonly what: 'reported'; readonly isHeld: boolean }
+  | { readonly what: 'left' }
+  | { readonly what: 'cancelled'; readonly isDone: boolean }
+  | { readonly what: 'desk-done'; readonly done: readonly boolean[] }
+  /** Null: the stored revision was another one, and nothing has changed. */
+  | { readonly what: 'saved'; readonly receipts: readonly Receipt[] | null }
+  | { readonly what: 'removed'; readonly count: number }
+  | { readonly what: 'swept'; readonly removed: number }
+  | { readonly what: 'closed' }
+  /** It rejected. `isRefusal`: the error says that nothing was done (a bad option, an unsupported feature, a closed engine). */
+  | { readonly what: 'failed'; readonly code: string; readonly message: string; readonly isRefusal: boolean }
+
+/** What happened outside the calls. */
+export type Happening =
+  /** A lease was lost: told by `renew` or by the engine itself. */
+  | {
+      readonly what: 'lost'
+      readonly worker: string
+      readonly id: string
+      readonly token: string
+      readonly reason: LostReason
+    }
+  | { readonly what: 'begin'; readonly id: string; readonly attempt: number; readonly token: string }
+  | {
+      readonly what: 'end'
+      readonly id: string
+      readonly attempt: number
+      readonly token: string
+      readonly how: 'returned' | 'threw'
+      /** Its signal had been aborted before. */
+      readonly wasAborted: boolean
+    }
+  /** A transaction of the user's own: `committing` is written before it is asked for. */
+  | {
+      readonly what: 'transaction'
+      readonly transaction: string
+      readonly end: 'committing' | 'committed' | 'rolled-back'
+    }
+  /** A job of another program: its id, or what its payload can be recognised by. */
+  | { readonly what: 'foreign'; readonly job: AskedJob; readonly program: string }
+  | {
+      readonly what: 'process'
+      readonly event: 'started' | 'stopping' | 'exited'
+      readonly name: string
+      readonly how?: string
+    }
+  | Fault
+  | { readonly what: 'healed'; readonly fault: number }
+  /** From here on no fault is active, and within `boundMs` every job has to finish. */
+  | { readonly what: 'calm'; readonly boundMs: number }
+  | { readonly what: 'finished' }
+
+export interface Fault {
+  readonly what: 'fault'
+  readonly fault: number
+  /** Its kind: `kill`, `pause`, `clock`, `server-crash`. */
+  readonly nemesis: string
+  /** The process that was struck, or null for the store, a wire to it or the whole machine. */
+  readonly target: string | null
+  readonly detail?: string
+  /** What the contract of the engine allows to happen because of it; anything else is a violation. */
+  readonly allows?: readonly Allowance[]
+}
+
+/**
+ * `lose-all`: the store was emptied. `lose-recent`: what was acknowledged in the last `recentMs` may be undone, because the
+ * server was replaced by an asynchronous copy. `wall-clock`: due times and limits counted on the wall clock are not judged
+ * until it is healed. `repeat`: settled work may run again where the engine settles by a watermark.
+ */
+export type Allowance = 'lose-all' | 'lose-recent' | 'wall-clock' | 'repeat'
+
+export type Entry = Stamp & ((Call & { readonly call: number }) | (Answer & { readonly call: number }) | Happening)
+
+/** The entries of all processes in the order of their times. */
+export type History = readonly Entry[]
