@@ -79,17 +79,18 @@ interface Playing extends RoundOptions {
 
 async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promise<Verdict> {
   const { recorder, folder, history, seed, faults, onProgress } = playing
+  const progress = { faults: 0, counts: {} }
+  await crew.start()
+  await strikeAll({
+    scene: { store, crew, folder, during: faultRecorder(recorder) },
+    nemeses: playing.nemesesOf(store),
+    faults,
+    seed,
+    onFault: () => onProgress({ ...progress, faults: ++progress.faults }),
+  })
+  // Not before: a fault may take the file away under who has it open.
   const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: true })
   try {
-    const progress = { faults: 0, counts: {} }
-    await crew.start()
-    await strikeAll({
-      scene: { store, crew, folder, during: faultRecorder(recorder) },
-      nemeses: playing.nemesesOf(store),
-      faults,
-      seed,
-      onFault: () => onProgress({ ...progress, faults: ++progress.faults }),
-    })
     recorder.note({ what: 'calm', boundMs: BOUND_MS })
     const hasFinished = await waitUntilFinished({
       engine,

@@ -1,9 +1,10 @@
 /** The faults that a round can choose from: those of processes, of the wire, and the store's own. */
 import type { Nemesis, Store } from '../scene.ts'
 import { PROCESS_NEMESES } from './processes.ts'
+import { wireNemeses } from './wires.ts'
 
 /** Those that every engine has. Another file of nemeses adds its list here. */
-const NEMESES: readonly Nemesis[] = [...PROCESS_NEMESES]
+const NEMESES: readonly Nemesis[] = [...PROCESS_NEMESES, ...wireNemeses]
 
 export function allNemeses(store: Store): readonly Nemesis[] {
   return [...NEMESES, ...store.nemeses]
