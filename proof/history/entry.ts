@@ -199,6 +199,8 @@ export interface Fault {
   readonly detail?: string
   /** What the contract of the engine allows to happen because of it; anything else is a violation. */
   readonly allows?: readonly Allowance[]
+  /** With `lose-recent`: what was answered so long before it may be undone. */
+  readonly recentMs?: number
 }
 
 /**

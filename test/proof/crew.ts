@@ -46,6 +46,8 @@ export class RoundCrew implements Crew {
   readonly failures: string[] = []
   #started = 0
   #isStopping = false
+  /** Those that are started get their parts when it resolves. */
+  #gate: Promise<void> = Promise.resolve()
 
   constructor(options: CrewOptions) {
     this.#options = options
@@ -89,6 +91,24 @@ export class RoundCrew implements Crew {
     return extra
   }
 
+  async whileStopped(
+    signal: 'SIGTERM' | 'SIGKILL',
+    { before, act }: Parameters<Crew['whileStopped']>[1],
+  ): Promise<void> {
+    const { promise: gate, resolve: openGate } = Promise.withResolvers<void>()
+    this.#gate = gate
+    const members = [...this.#members].filter(({ hasPart }) => hasPart)
+    try {
+      await before?.()
+      for (const member of members) member.signal(signal)
+      await Promise.all(members.map(({ exited }) => exited))
+      await act()
+    } finally {
+      openGate()
+    }
+    await Promise.all(members.map((member) => this.#successors.get(member)))
+  }
+
   /** Asks all to stop and waits until they have; whoever does not exit with 0 is a failure. */
   async stop(): Promise<void> {
     this.#isStopping = true
@@ -129,6 +149,7 @@ export class RoundCrew implements Crew {
     recorder.note({ what: 'process', event: 'started', name })
     member.child.on('message', (told: Told) => this.#hear(member, told))
     void member.exited.then((how) => this.#onExit(member, how))
+    void this.#gate.then(() => member.play())
     return member
   }
 
@@ -179,6 +200,8 @@ class Member implements CrewProcess {
   readonly exited: Promise<string>
   /** Resolves when it works, or has ended before. */
   readonly ready: Promise<void>
+  /** Before it has one it has nothing open. */
+  hasPart = false
   wasReady = false
   wasAskedToStop = false
   stderr = ''
@@ -201,7 +224,11 @@ class Member implements CrewProcess {
     })
     // A message to a process that has just been killed.
     child.on('error', () => {})
-    this.#send({ order: 'play', part })
+  }
+
+  play(): void {
+    this.hasPart = true
+    this.#send({ order: 'play', part: this.part })
   }
 
   get name(): string {

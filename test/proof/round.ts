@@ -81,19 +81,20 @@ interface Playing extends RoundOptions {
 
 async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promise<Verdict> {
   const { recorder, folder, history, seed, faults, onProgress, machineClock } = playing
+  const progress = { faults: 0, counts: {} }
+  machineClock?.set(0)
+  await crew.start()
+  const clock = machineClock === null ? {} : { machineClock }
+  await strikeAll({
+    scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
+    nemeses: playing.nemesesOf(store),
+    faults,
+    seed,
+    onFault: () => onProgress({ ...progress, faults: ++progress.faults }),
+  })
+  // Not before: a fault may take the file away under who has it open.
   const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: true })
   try {
-    const progress = { faults: 0, counts: {} }
-    machineClock?.set(0)
-    await crew.start()
-    const clock = machineClock === null ? {} : { machineClock }
-    await strikeAll({
-      scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
-      nemeses: playing.nemesesOf(store),
-      faults,
-      seed,
-      onFault: () => onProgress({ ...progress, faults: ++progress.faults }),
-    })
     recorder.note({ what: 'calm', boundMs: BOUND_MS })
     const hasFinished = await waitUntilFinished({
       engine,
