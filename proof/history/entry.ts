@@ -162,6 +162,17 @@ export type Happening =
       /** Its signal had been aborted before. */
       readonly wasAborted: boolean
     }
+  /**
+   * What a client or a handler saw beside its calls, such as a refusal in the client, a result or its own context, and
+   * whether it is what `rule` promises. False is a violation.
+   */
+  | {
+      readonly what: 'seen'
+      readonly rule: string
+      readonly job: string | null
+      readonly isPromised: boolean
+      readonly sentence: string
+    }
   /** A transaction of the user's own: `committing` is written before it is asked for. */
   | {
       readonly what: 'transaction'
