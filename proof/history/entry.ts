@@ -125,7 +125,11 @@ export type Answer =
   | { readonly what: 'enqueued'; readonly receipts: readonly Receipt[] }
   | { readonly what: 'consuming' }
   | { readonly what: 'claimed'; readonly leases: readonly GivenLease[] }
-  | { readonly what: 'settled'; readonly refused: readonly { readonly token: string; readonly reason: string }[] }
+  | {
+      readonly what: 'settled'
+      /** An engine may give all leases of one claim the same token: with the id it names one lease. */
+      readonly refused: readonly { readonly id: string; readonly token: string; readonly reason: string }[]
+    }
   | { readonly what: 'reported'; readonly isHeld: boolean }
   | { readonly what: 'left' }
   | { readonly what: 'cancelled'; readonly isDone: boolean }
@@ -175,13 +179,22 @@ export type Happening =
       readonly transaction: string
       readonly end: 'committing' | 'committed' | 'rolled-back'
     }
-  /** A job of another program: its id, or what its payload can be recognised by. */
-  | { readonly what: 'foreign'; readonly job: AskedJob; readonly program: string }
+  /**
+   * A job of another program, written before it is asked for and, with `isStored`, once the program has said that it is
+   * stored. Where the id cannot be known it is empty: then the job is known by its type and its payload, so each payload
+   * is given once.
+   */
+  | { readonly what: 'foreign'; readonly job: AskedJob; readonly program: string; readonly isStored?: true }
   | {
       readonly what: 'process'
       readonly event: 'started' | 'stopping' | 'exited'
       readonly name: string
+      /** Of `exited`: its exit code or the signal that ended it. */
       readonly how?: string
+      /** Of `stopping`: it was sent SIGTERM and has so long to exit by itself: its drain time and what the exit takes. */
+      readonly boundMs?: number
+      /** Of `started`: by type, how many of its handlers may run at once; under '' all together. */
+      readonly concurrency?: Readonly<Record<string, number>>
     }
   | Fault
   | { readonly what: 'healed'; readonly fault: number }
