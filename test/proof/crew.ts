@@ -203,12 +203,14 @@ export class RoundCrew implements Crew {
 function failureOf(member: Member, how: string): string | null {
   if (how === 'SIGKILL' || (how === '0' && member.wasAskedToStop)) return null
   if (how === '1' && !member.wasReady) return null
+  if (how === 'SIGTERM' && !member.isLoaded) return null
   const said = member.stderr.trim().split('\n').slice(-8).join('\n')
   const asked = member.wasAskedToStop ? ' after SIGTERM' : ' though nobody asked it to'
   return `${member.name} ended with ${how}${asked}${said === '' ? '' : `: ${said}`}`
 }
 
 class Member implements CrewProcess {
+  readonly #spare: Spare
   readonly child: ChildProcess
   readonly clock?: FakedClock
   readonly part: Part
@@ -222,7 +224,9 @@ class Member implements CrewProcess {
   wasAskedToStop = false
   stderr = ''
 
-  constructor({ child, clock }: Spare, part: Part) {
+  constructor(spare: Spare, part: Part) {
+    const { child, clock } = spare
+    this.#spare = spare
     this.child = child
     if (clock !== undefined) this.clock = clock
     this.part = part
@@ -253,6 +257,10 @@ class Member implements CrewProcess {
 
   get role(): Role {
     return this.part.role
+  }
+
+  get isLoaded(): boolean {
+    return this.#spare.isLoaded
   }
 
   get isAlive(): boolean {

@@ -39,6 +39,8 @@ export type Order =
   | { readonly order: 'block'; readonly ms: number }
 
 export type Told =
+  /** Its modules are loaded, and from now on it heeds signals. */
+  | { readonly told: 'loaded' }
   /** It works, or performs its operations. */
   | { readonly told: 'ready' }
   /** It is about to perform this operation. */

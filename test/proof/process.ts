@@ -27,6 +27,7 @@ process.on('message', (order: Order) => {
 })
 // The referee is gone: nobody would ever stop this process.
 process.on('disconnect', () => process.exit(1))
+tell({ told: 'loaded' })
 
 function tell(told: Told): void {
   if (process.connected) process.send?.(told)

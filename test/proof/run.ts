@@ -1,5 +1,5 @@
 /** Plays rounds until the asked number of them, or the time, is over. */
-import { cpSync, mkdirSync } from 'node:fs'
+import { cpSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Clocks, type FakedClock } from './clocks.ts'
 import { ENGINES } from './engines/index.ts'
@@ -76,6 +76,7 @@ function conclude(report: RoundReport, options: ProofOptions, screen: Screen): v
   const own = join(report.folder, 'history')
   const kept = options.keep === null ? own : join(options.keep, String(report.seed))
   if (options.keep !== null) {
+    rmSync(kept, { recursive: true, force: true })
     mkdirSync(kept, { recursive: true })
     cpSync(own, kept, { recursive: true })
   }
