@@ -96,6 +96,8 @@ export class RoundCrew implements Crew {
     this.#gate = gate
     const members = [...this.#members].filter(({ hasPart }) => hasPart)
     try {
+      // One that has not opened the store yet would open whatever takes its place.
+      await Promise.all(members.map(({ ready }) => ready))
       await before?.()
       for (const member of members) member.signal(signal)
       await Promise.all(members.map(({ exited }) => exited))
