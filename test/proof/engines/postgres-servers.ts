@@ -4,7 +4,6 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { isConnectionFault } from '../../../src/engines/postgres/faults.ts'
 import { freePort } from '../../servers/free-port.ts'
 import { type OwnPostgres, query, startPostgres } from '../../servers/postgres.ts'
 
@@ -27,15 +26,14 @@ const SETTINGS = [
 
 export type Replication = 'synchronous' | 'asynchronous'
 
-/** How long a server may take to come back before the proof itself has failed. */
-const BACK_MS = 30_000
+/** How long a standby may take to follow before the proof itself has failed. */
+const FOLLOW_MS = 30_000
 
 export class PostgresServers {
   #primary: OwnPostgres
   /** Where the next primary will be. */
   #nextPort: number
   readonly #ports: readonly [number, number]
-  #turn: Promise<unknown> = Promise.resolve()
   readonly #leaving: Promise<void>[] = []
 
   private constructor(primary: OwnPostgres, nextPort: number) {
@@ -55,50 +53,26 @@ export class PostgresServers {
     return this.#ports
   }
 
-  /** The server of this moment. Only while nobody else can replace it: see `alone`. */
+  /** Until the next failover. */
   get primary(): OwnPostgres {
     return this.#primary
   }
 
-  /** Faults that end or replace the server, or change its configuration, come one after the other. */
-  alone<Value>(run: () => Promise<Value>): Promise<Value> {
-    const result = this.#turn.then(run)
-    this.#turn = result.catch(() => {})
-    return result
-  }
-
-  /** A session of an administrator. An end of the server in the middle of it ends `run` in silence. */
-  async session(run: (client: pg.Client) => Promise<void>): Promise<void> {
-    const client = await this.#connect()
+  /** A session of an administrator, who is let in when nobody else is. */
+  async session<Value>(run: (client: pg.Client) => Promise<Value>): Promise<Value> {
+    const client = new pg.Client({ connectionString: this.#primary.url })
+    await client.connect()
     try {
-      await run(client)
-    } catch (error) {
-      if (!isConnectionFault(error)) throw error
+      return await run(client)
     } finally {
-      await client.end().catch(() => {})
+      await client.end()
     }
   }
 
-  /** Statements that must be carried out, each by itself, whatever happens to the server meanwhile; each may be repeated. */
-  async must(...texts: readonly string[]): Promise<void> {
-    for (const text of texts) {
-      await untilDone(async () => {
-        const client = await this.#connect()
-        try {
-          await client.query(text)
-        } finally {
-          await client.end().catch(() => {})
-        }
-      })
-    }
-  }
-
-  #connect(): Promise<pg.Client> {
-    return untilDone(async () => {
-      const client = new pg.Client({ connectionString: this.#primary.url, connectionTimeoutMillis: BACK_MS })
-      client.on('error', () => {})
-      await client.connect()
-      return client
+  /** Statements of an administrator, each by itself. */
+  administer(...texts: readonly string[]): Promise<void> {
+    return this.session(async (client) => {
+      for (const text of texts) await client.query(text)
     })
   }
 
@@ -109,7 +83,7 @@ export class PostgresServers {
     await this.#until(isFollowing)
     if (replication === 'synchronous') {
       // Only now: every commit waits for it.
-      await this.must(`alter system set synchronous_standby_names = 'standby'`, 'select pg_reload_conf()')
+      await this.administer(`alter system set synchronous_standby_names = 'standby'`, 'select pg_reload_conf()')
       await this.#until(`${isFollowing} and sync_state = 'sync'`)
     }
     return standby
@@ -127,32 +101,17 @@ export class PostgresServers {
   }
 
   async #until(text: string): Promise<void> {
-    for (const untilMs = performance.now() + BACK_MS; performance.now() < untilMs; await sleep(10)) {
+    for (const untilMs = performance.now() + FOLLOW_MS; performance.now() < untilMs; await sleep(10)) {
       if ((await query(this.#primary.url, text)).length > 0) return
     }
     throw new Error(`the servers did not come to: ${text}`)
   }
 
   async stop(): Promise<void> {
-    await this.alone(() => this.#primary.stop())
-    await Promise.all(this.#leaving)
+    await Promise.all([this.#primary.stop(), ...this.#leaving])
   }
 }
 
 function portOf({ url }: OwnPostgres): number {
   return Number(new URL(url).port)
-}
-
-/** Repeats what failed because the server is away, or because another session changed the same row of a catalog. */
-async function untilDone<Value>(act: () => Promise<Value>): Promise<Value> {
-  for (const untilMs = performance.now() + BACK_MS; ; await sleep(50)) {
-    try {
-      return await act()
-    } catch (error) {
-      const isPassing =
-        isConnectionFault(error) ||
-        (error instanceof Error && /tuple concurrently updated|deadlock/.test(error.message))
-      if (!isPassing || performance.now() > untilMs) throw error
-    }
-  }
 }

@@ -45,7 +45,7 @@ export const openPostgresStore: OpenStore = async () => {
     producers: [],
     async destroy() {
       wire.close()
-      await servers.must(`DROP SCHEMA ${schema} CASCADE`)
+      await servers.administer(`DROP SCHEMA ${schema} CASCADE`)
     },
   }
 }

@@ -9,7 +9,7 @@ import { between, type Struck } from './postgres-session.ts'
 
 const FULL_MS = [300, 2_000] as const
 /** Enough for the tables of a round; what is left is filled up. */
-const DISK_MB = 256
+const DISK_MB = 128
 /** Whom the server runs as where root starts it. */
 const NOBODY = 65_534
 const TABLES = ['jobs', 'job_events'] as const
@@ -18,46 +18,37 @@ const TABLES = ['jobs', 'job_events'] as const
 export function fullDisk({ servers, schema }: Struck): Nemesis {
   const name = 'disk-full'
   const space = `${schema}_full`
-  /** An administrator's log is elsewhere, so the server itself goes on. */
-  const move = (to: string): readonly string[] =>
-    TABLES.map((table) => `ALTER TABLE ${schema}.${table} SET TABLESPACE ${to}`)
-  const indexes = `SELECT format('ALTER INDEX %I.%I SET TABLESPACE ', schemaname, indexname) AS text FROM pg_indexes
-    WHERE schemaname = '${schema}' AND tablename IN ('${TABLES.join(`', '`)}')`
+  /** With their indexes. The server's log stays where it is, so that the server itself goes on. */
+  const moveTo = (place: string): Promise<void> =>
+    servers.session(async (client) => {
+      const { rows } = await client.query<{ index: string }>(
+        `SELECT indexname AS index FROM pg_indexes WHERE schemaname = $1 AND tablename = ANY ($2)`,
+        [schema, TABLES],
+      )
+      for (const table of TABLES) await client.query(`ALTER TABLE ${schema}.${table} SET TABLESPACE ${place}`)
+      for (const { index } of rows) await client.query(`ALTER INDEX ${schema}.${index} SET TABLESPACE ${place}`)
+    })
   return {
     name,
     does: 'fills the disk of the tables for a moment',
     excuse: () =>
       process.getuid?.() === 0 && process.platform === 'linux' ? null : 'only root can mount a small disk',
-    strike: (scene, random) =>
-      servers.alone(async () => {
-        const disk = mount()
-        try {
-          await servers.must(`CREATE TABLESPACE ${space} LOCATION '${join(disk, 'space')}'`, ...move(space))
-          await servers.session(async (client) => {
-            for (const { text } of (await client.query<{ text: string }>(indexes)).rows)
-              await client.query(text + space)
-          })
-          await scene.during({ nemesis: name, target: null }, async () => {
-            const filling = join(disk, 'filling')
-            try {
-              const { bavail, bsize } = statfsSync(disk)
-              writeFileSync(filling, Buffer.alloc(bavail * bsize))
-              await sleep(between(random, FULL_MS))
-            } finally {
-              rmSync(filling, { force: true })
-            }
-          })
-          await servers.must(...move('pg_default'))
-          await servers.session(async (client) => {
-            for (const { text } of (await client.query<{ text: string }>(indexes)).rows)
-              await client.query(`${text}pg_default`)
-          })
-          // After a crash the server would look for the disk again, had it not written down since that nothing is there.
-          await servers.must(`DROP TABLESPACE ${space}`, 'CHECKPOINT')
-        } finally {
-          unmount(disk)
-        }
-      }),
+    strike: async (scene, random) => {
+      const disk = mount()
+      await servers.administer(`CREATE TABLESPACE ${space} LOCATION '${join(disk, 'space')}'`)
+      await moveTo(space)
+      await scene.during({ nemesis: name, target: null }, async () => {
+        const filling = join(disk, 'filling')
+        const { bavail, bsize } = statfsSync(disk)
+        writeFileSync(filling, Buffer.alloc(bavail * bsize))
+        await sleep(between(random, FULL_MS))
+        rmSync(filling)
+      })
+      await moveTo('pg_default')
+      // After a crash the server would look for the disk again, had it not written down since that nothing is there.
+      await servers.administer(`DROP TABLESPACE ${space}`, 'CHECKPOINT')
+      unmount(disk)
+    },
   }
 }
 

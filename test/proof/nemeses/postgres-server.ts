@@ -13,17 +13,11 @@ const DOWN_MS = [0, 1_500] as const
 const BEHIND_MS = [20, 400] as const
 
 export function serverNemeses(servers: PostgresServers): readonly Nemesis[] {
-  const alone = (
-    name: string,
-    does: string,
-    strike: (scene: Scene, during: Scene['during'], random: () => number) => Promise<void>,
-  ): Nemesis => ({
+  const simple = (name: string, does: string, act: (random: () => number) => Promise<void>): Nemesis => ({
     name,
     does,
-    strike: (scene, random) => servers.alone(() => strike(scene, (fault, act) => scene.during(fault, act), random)),
+    strike: (scene, random) => scene.during({ nemesis: name, target: null }, () => act(random)),
   })
-  const simple = (name: string, does: string, act: (random: () => number) => Promise<void>): Nemesis =>
-    alone(name, does, (_scene, during, random) => during({ nemesis: name, target: null }, () => act(random)))
   return [
     simple('server-restart', 'restarts the server in an orderly way', async () => {
       await servers.primary.restart?.('restart')
@@ -38,14 +32,16 @@ export function serverNemeses(servers: PostgresServers): readonly Nemesis[] {
       await sleep(between(random, FREEZE_MS))
       await servers.primary.thaw()
     }),
-    alone('server-failover', 'loses the server for good; its synchronous standby takes over', (_scene, during) =>
-      failOver(servers, 'synchronous', during),
-    ),
-    alone(
-      'server-failover-behind',
-      'loses the server for good; an asynchronous standby takes over that was cut off a moment before',
-      (_scene, during, random) => failOver(servers, 'asynchronous', during, between(random, BEHIND_MS)),
-    ),
+    {
+      name: 'server-failover',
+      does: 'loses the server for good; its synchronous standby takes over',
+      strike: (scene) => failOver(servers, 'synchronous', scene),
+    },
+    {
+      name: 'server-failover-behind',
+      does: 'loses the server for good; an asynchronous standby takes over that was cut off a moment before',
+      strike: (scene, random) => failOver(servers, 'asynchronous', scene, between(random, BEHIND_MS)),
+    },
     {
       name: 'server-clock',
       does: 'sets the clock of the server',
@@ -59,7 +55,7 @@ export function serverNemeses(servers: PostgresServers): readonly Nemesis[] {
 async function failOver(
   servers: PostgresServers,
   replication: Replication,
-  during: Scene['during'],
+  { during }: Scene,
   behindMs = 0,
 ): Promise<void> {
   const standby = await servers.addStandby(replication)

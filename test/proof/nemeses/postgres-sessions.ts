@@ -96,22 +96,19 @@ function roleTimeouts({ servers, schema }: Struck): Nemesis {
       const ms = Math.round(between(random, [20, 400]))
       const fault = { nemesis: name, target: null, detail: `${timeout} of ${ms} ms` }
       return scene.during(fault, async () => {
-        try {
-          await servers.must(`ALTER ROLE ${PROOF_ROLE} SET ${timeout} = ${ms}`)
-          await servers.session(async (client) => {
-            await terminateAll(client)
-            const untilMs = performance.now() + between(random, LIMITED_MS)
-            while (performance.now() < untilMs) {
-              await client.query(`BEGIN; LOCK TABLE ${schema}.jobs IN SHARE MODE`)
-              await sleep(ms * 1.5)
-              await client.query('ROLLBACK')
-              await sleep(ms)
-            }
-          })
-        } finally {
-          await servers.must(`ALTER ROLE ${PROOF_ROLE} RESET ALL`)
-          await servers.session(terminateAll)
-        }
+        await servers.administer(`ALTER ROLE ${PROOF_ROLE} SET ${timeout} = ${ms}`)
+        await servers.session(async (client) => {
+          await terminateAll(client)
+          const untilMs = performance.now() + between(random, LIMITED_MS)
+          while (performance.now() < untilMs) {
+            await client.query(`BEGIN; LOCK TABLE ${schema}.jobs IN SHARE MODE`)
+            await sleep(ms * 1.5)
+            await client.query('ROLLBACK')
+            await sleep(ms)
+          }
+        })
+        await servers.administer(`ALTER ROLE ${PROOF_ROLE} RESET ALL`)
+        await servers.session(terminateAll)
       })
     },
   }
@@ -123,15 +120,10 @@ function readOnly({ servers }: Struck): Nemesis {
     name,
     does: 'makes the server read-only for a moment',
     strike: (scene, random) =>
-      servers.alone(() =>
-        scene.during({ nemesis: name, target: null }, async () => {
-          try {
-            await servers.must('ALTER SYSTEM SET default_transaction_read_only = on', 'SELECT pg_reload_conf()')
-            await sleep(between(random, READ_ONLY_MS))
-          } finally {
-            await servers.must('ALTER SYSTEM RESET default_transaction_read_only', 'SELECT pg_reload_conf()')
-          }
-        }),
-      ),
+      scene.during({ nemesis: name, target: null }, async () => {
+        await servers.administer('ALTER SYSTEM SET default_transaction_read_only = on', 'SELECT pg_reload_conf()')
+        await sleep(between(random, READ_ONLY_MS))
+        await servers.administer('ALTER SYSTEM RESET default_transaction_read_only', 'SELECT pg_reload_conf()')
+      }),
   }
 }

@@ -30,15 +30,12 @@ export function tableNemeses(struck: Struck): readonly Nemesis[] {
         scene.during({ nemesis: 'statistics', target: null }, async () => {
           const [pages, rows] = pick(random, WRONG_SIZES) ?? WRONG_SIZES[0]
           const oids = TABLES.map((table) => `'${schema}.${table}'::regclass`).join(', ')
-          try {
-            await servers.session(async (client) => {
-              await client.query(`DELETE FROM pg_statistic WHERE starelid IN (${oids})`)
-              await client.query(`UPDATE pg_class SET relpages = ${pages}, reltuples = ${rows} WHERE oid IN (${oids})`)
-              await sleep(between(random, MISJUDGED_MS))
-            })
-          } finally {
-            await servers.must(...TABLES.map((table) => `ANALYZE ${schema}.${table}`))
-          }
+          await servers.administer(
+            `DELETE FROM pg_statistic WHERE starelid IN (${oids})`,
+            `UPDATE pg_class SET relpages = ${pages}, reltuples = ${rows} WHERE oid IN (${oids})`,
+          )
+          await sleep(between(random, MISJUDGED_MS))
+          await servers.administer(...TABLES.map((table) => `ANALYZE ${schema}.${table}`))
         }),
     },
     {
@@ -46,14 +43,9 @@ export function tableNemeses(struck: Struck): readonly Nemesis[] {
       does: 'adds a column to the table of jobs and drops it again, as its owner may',
       strike: (scene, random) =>
         scene.during({ nemesis: 'column', target: null }, async () => {
-          try {
-            await servers.session(async (client) => {
-              await client.query(`ALTER TABLE ${schema}.jobs ADD COLUMN note text NOT NULL DEFAULT 'none'`)
-              await sleep(between(random, COLUMN_MS))
-            })
-          } finally {
-            await servers.must(`ALTER TABLE ${schema}.jobs DROP COLUMN IF EXISTS note`)
-          }
+          await servers.administer(`ALTER TABLE ${schema}.jobs ADD COLUMN note text NOT NULL DEFAULT 'none'`)
+          await sleep(between(random, COLUMN_MS))
+          await servers.administer(`ALTER TABLE ${schema}.jobs DROP COLUMN note`)
         }),
     },
     fullDisk(struck),
