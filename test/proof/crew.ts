@@ -2,9 +2,10 @@
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Recorder } from '../../proof/history/recorder.ts'
-import type { Order, Part, Told } from './part.ts'
+import type { FakedClock } from './clocks.ts'
+import { type Order, type Part, type Told, VERSION } from './part.ts'
 import type { Crew, CrewProcess, Role } from './scene.ts'
-import type { Spares } from './spares.ts'
+import type { Spare, Spares } from './spares.ts'
 
 type Env = Readonly<Record<string, string>>
 type Signal = Parameters<CrewProcess['signal']>[0]
@@ -17,18 +18,23 @@ export interface CrewOptions {
   readonly part: Pick<Part, 'engine' | 'url' | 'history' | 'seed' | 'jobs' | 'clients'>
   readonly workers: number
   readonly keepers: number
-  /** Of every process that is given no environment of its own: such as a clock that can be set. Null: none. */
-  readonly env: ((name: string) => Env) | null
 }
-
-/** The version of payloads that the handlers of a process know, where it is not the first. */
-export const VERSION = 'MILLRACE_PROOF_VERSION'
 
 /** As a supervisor would wait after a start that failed. */
 const FAILED_START_MS = 300
 /** Longer than the drain of a worker and the 8 s that a mill may take to close. */
 const STOP_MS = 30_000
 const STDERR_LENGTH = 1_500
+
+/** What a successor takes over. */
+type Place = Pick<Part, 'client' | 'index' | 'version'>
+
+const NO_CLIENT: Place = { client: null, index: 0, version: 1 }
+
+/** The second worker has the newer handlers, so that payloads of both versions are handled. */
+function workerPlace(index: number): Place {
+  return { client: null, index, version: index === 1 ? 2 : 1 }
+}
 
 export class RoundCrew implements Crew {
   readonly #options: CrewOptions
@@ -59,25 +65,25 @@ export class RoundCrew implements Crew {
   async start(): Promise<void> {
     const { workers, keepers, part } = this.#options
     const hired = [
-      ...Array.from({ length: workers }, () => this.#hire('worker', null)),
-      ...Array.from({ length: keepers }, () => this.#hire('keeper', null)),
+      ...Array.from({ length: workers }, (_, index) => this.#hire('worker', workerPlace(index))),
+      ...Array.from({ length: keepers }, () => this.#hire('keeper', NO_CLIENT)),
     ]
     await Promise.all(hired.map(({ ready }) => ready))
-    for (let client = 0; client < part.clients; client += 1) this.#hire('client', client)
+    for (let client = 0; client < part.clients; client += 1) this.#hire('client', { ...NO_CLIENT, client })
   }
 
   replace(process: CrewProcess, env?: Env): Promise<CrewProcess> {
     const known = this.#successors.get(process)
     if (known !== undefined) return known
-    const client = process instanceof Member ? process.part.client : null
-    const successor = this.#hire(process.role, client, env)
+    const place = process instanceof Member ? process.part : NO_CLIENT
+    const successor = this.#hire(process.role, place, env)
     const replaced = successor.ready.then(() => successor)
     this.#successors.set(process, replaced)
     return replaced
   }
 
   launch(role: Role, env?: Env): CrewProcess {
-    const extra = this.#hire(role, null, env)
+    const extra = this.#hire(role, { ...NO_CLIENT, index: this.#started }, env)
     // Nobody takes its place when it ends: it came in addition.
     this.#successors.set(extra, Promise.resolve(extra))
     return extra
@@ -105,13 +111,20 @@ export class RoundCrew implements Crew {
     await Promise.all(members.map(({ exited }) => exited))
   }
 
-  #hire(role: Role, client: number | null, env?: Env): Member {
+  #hire(role: Role, place: Place, env: Env = {}): Member {
     this.#started += 1
     const name = `${role}-${this.#started}`
-    const { spares, recorder, part, env: envOf } = this.#options
-    const from = client === null ? 0 : (this.#progress[client]?.next ?? 0)
-    const version = Number(env?.[VERSION] ?? 1)
-    const member = new Member(spares.take(env ?? envOf?.(name)), { ...part, name, role, client, from, version })
+    const { spares, recorder, part } = this.#options
+    const from = place.client === null ? 0 : (this.#progress[place.client]?.next ?? 0)
+    const { [VERSION]: version = place.version, ...rest } = env
+    const member = new Member(spares.take(rest), {
+      ...part,
+      ...place,
+      name,
+      role,
+      from,
+      version: Number(version) === 2 ? 2 : 1,
+    })
     this.#members.add(member)
     recorder.note({ what: 'process', event: 'started', name })
     member.child.on('message', (told: Told) => this.#hear(member, told))
@@ -141,7 +154,7 @@ export class RoundCrew implements Crew {
     setTimeout(
       () => {
         if (this.#isStopping) return resolve(member)
-        const successor = this.#hire(member.role, member.part.client)
+        const successor = this.#hire(member.role, member.part)
         void successor.ready.then(() => resolve(successor))
       },
       member.wasReady ? 0 : FAILED_START_MS,
@@ -160,6 +173,7 @@ function failureOf(member: Member, how: string): string | null {
 
 class Member implements CrewProcess {
   readonly child: ChildProcess
+  readonly clock?: FakedClock
   readonly part: Part
   readonly pid: number
   readonly exited: Promise<string>
@@ -169,8 +183,9 @@ class Member implements CrewProcess {
   wasAskedToStop = false
   stderr = ''
 
-  constructor(child: ChildProcess, part: Part) {
+  constructor({ child, clock }: Spare, part: Part) {
     this.child = child
+    if (clock !== undefined) this.clock = clock
     this.part = part
     this.pid = child.pid ?? 0
     this.exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? String(code))))

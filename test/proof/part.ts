@@ -1,6 +1,9 @@
 /** What the referee and a process of the crew tell each other. */
 import type { EngineName, Role } from './scene.ts'
 
+/** In the environment of a process that is launched: the version of payloads that its handlers know. */
+export const VERSION = 'MILLRACE_PROOF_VERSION'
+
 /** What a process has to do in a round. */
 export interface Part {
   /** Its name in the history. */
@@ -21,7 +24,9 @@ export interface Part {
   /** The first operation that it performs: the ones before were performed by the process whose place it takes. */
   readonly from: number
   /** Of the payloads that its handlers know. */
-  readonly version: number
+  readonly version: 1 | 2
+  /** Workers differ in their options by it. */
+  readonly index: number
 }
 
 export type Order =

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Recorder } from '../../proof/history/recorder.ts'
 import type { Counts, Engine } from '../../src/engine/engine.ts'
 import { seededRandom } from '../../src/testing/open-for-test.ts'
+import { lockOf } from './nemeses/index.ts'
 import type { Nemesis, Scene } from './scene.ts'
 
 /** Between two faults. Several may be under way at once. */
@@ -23,8 +24,7 @@ export interface Striking {
 export async function strikeAll({ scene, nemeses, faults, seed, onFault }: Striking): Promise<void> {
   const random = seededRandom(seed)
   const active = new Set<Promise<void>>()
-  // Faults of the store exclude each other: a server that is down cannot be frozen.
-  let store: Promise<void> = Promise.resolve()
+  const locks = new Map<string | null, Promise<void>>()
   const errors: unknown[] = []
   for (let fault = 0; fault < faults && nemeses.length > 0; fault += 1) {
     const nemesis = nemeses[Math.floor(random() * nemeses.length)]
@@ -34,11 +34,11 @@ export async function strikeAll({ scene, nemeses, faults, seed, onFault }: Strik
     while (active.size >= FAULTS_AT_ONCE) await Promise.race(active)
     if (errors.length > 0) break
     onFault(nemesis.name)
+    const lock = lockOf(nemesis)
     const strike = (): Promise<void> => nemesis.strike(scene, own)
-    const isOfStore = scene.store.nemeses.includes(nemesis)
-    const struck = isOfStore ? store.then(strike) : strike()
+    const struck = lock === null ? strike() : (locks.get(lock) ?? Promise.resolve()).then(strike)
     const over = struck.catch((error: unknown) => void errors.push(error)).finally(() => active.delete(over))
-    if (isOfStore) store = over
+    locks.set(lock, over)
     active.add(over)
   }
   await Promise.all(active)

@@ -9,6 +9,7 @@ import { type Recorder, readHistory, recordTo } from '../../proof/history/record
 import type { Counts } from '../../src/engine/engine.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import { systemClock } from '../../src/time/clock.ts'
+import type { FakedClock } from './clocks.ts'
 import { RoundCrew } from './crew.ts'
 import { faultRecorder, strikeAll, waitUntilFinished } from './referee.ts'
 import type { Nemesis, OpenStore, Store } from './scene.ts'
@@ -17,6 +18,7 @@ import type { Spares } from './spares.ts'
 export interface RoundOptions {
   readonly openStore: OpenStore
   readonly spares: Spares
+  readonly machineClock: FakedClock | null
   readonly seed: number
   readonly jobs: number
   readonly faults: number
@@ -42,6 +44,7 @@ export interface RoundReport {
 
 const WORKERS = 3
 const CLIENTS = 2
+const KEEPERS = 0
 /** Within this everything has to finish once all faults are healed: leases and retries of seconds, on a machine that is busy. */
 const BOUND_MS = 60_000
 
@@ -59,8 +62,7 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
     recorder,
     part: { engine, url, history, seed, jobs, clients: CLIENTS },
     workers: WORKERS,
-    keepers: 0,
-    env: null,
+    keepers: KEEPERS,
   })
   try {
     const verdict = await playWith(crew, store, { ...options, recorder, folder, history })
@@ -78,13 +80,15 @@ interface Playing extends RoundOptions {
 }
 
 async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promise<Verdict> {
-  const { recorder, folder, history, seed, faults, onProgress } = playing
+  const { recorder, folder, history, seed, faults, onProgress, machineClock } = playing
   const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: true })
   try {
     const progress = { faults: 0, counts: {} }
+    machineClock?.set(0)
     await crew.start()
+    const clock = machineClock === null ? {} : { machineClock }
     await strikeAll({
-      scene: { store, crew, folder, during: faultRecorder(recorder) },
+      scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
       nemeses: playing.nemesesOf(store),
       faults,
       seed,

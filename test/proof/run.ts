@@ -1,7 +1,9 @@
 /** Plays rounds until the asked number of them, or the time, is over. */
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { Clocks, type FakedClock } from './clocks.ts'
 import { ENGINES } from './engines/index.ts'
+import { CLOCK_NEMESES, sharesClock } from './nemeses/clock.ts'
 import { chosenNemeses } from './nemeses/index.ts'
 import { type ProofOptions, roundSeed } from './options.ts'
 import { openJobs } from './referee.ts'
@@ -14,7 +16,9 @@ const SPARES = 3
 
 export async function run(options: ProofOptions): Promise<Totals> {
   const openStore = await openStoreOf(options)
-  const spares = new Spares(SPARES)
+  const clocks = needsClocks(options) ? Clocks.create() : null
+  const nextClock = (): FakedClock | undefined => (sharesClock(options.engine) ? clocks?.machine : clocks?.next())
+  const spares = new Spares(SPARES, nextClock)
   const screen = new Screen()
   screen.print(`${options.engine}, seed ${options.seed}`)
   const totals = newTotals(options, [])
@@ -23,6 +27,7 @@ export async function run(options: ProofOptions): Promise<Totals> {
       const report = await playRound({
         openStore,
         spares,
+        machineClock: clocks?.machine ?? null,
         seed: roundSeed(options.seed, round),
         jobs: options.jobs,
         faults: options.faults,
@@ -41,7 +46,12 @@ export async function run(options: ProofOptions): Promise<Totals> {
     return totals
   } finally {
     spares.close()
+    clocks?.close()
   }
+}
+
+function needsClocks({ nemeses }: ProofOptions): boolean {
+  return nemeses === 'all' || CLOCK_NEMESES.some(({ name }) => nemeses.includes(name))
 }
 
 async function openStoreOf({ engine }: ProofOptions): Promise<OpenStore> {

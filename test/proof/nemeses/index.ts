@@ -1,9 +1,10 @@
 /** The faults that a round can choose from: those of processes, of the wire, and the store's own. */
 import type { Nemesis, Store } from '../scene.ts'
+import { CLOCK_NEMESES } from './clock.ts'
 import { PROCESS_NEMESES } from './processes.ts'
 
 /** Those that every engine has. Another file of nemeses adds its list here. */
-const NEMESES: readonly Nemesis[] = [...PROCESS_NEMESES]
+const NEMESES: readonly Nemesis[] = [...PROCESS_NEMESES, ...CLOCK_NEMESES]
 
 export function allNemeses(store: Store): readonly Nemesis[] {
   return [...NEMESES, ...store.nemeses]
@@ -22,4 +23,10 @@ export function chosenNemeses(store: Store, names: readonly string[] | 'all'): r
   const able = asked.filter((nemesis) => (nemesis.excuse?.(store) ?? null) === null)
   if (able.length > 0 || asked.length === 0) return able
   throw new Error(`none of --nemesis can strike ${store.engine}: ${asked[0]?.excuse?.(store)}`)
+}
+
+/** Faults that share a lock strike one after another: a server that is down cannot be frozen. Null: at any time. */
+export function lockOf(nemesis: Nemesis): string | null {
+  if (PROCESS_NEMESES.includes(nemesis)) return null
+  return CLOCK_NEMESES.includes(nemesis) ? 'clock' : 'store'
 }
