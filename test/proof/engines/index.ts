@@ -2,5 +2,6 @@
 import type { EngineName, OpenStore } from '../scene.ts'
 
 export const ENGINES: Partial<Readonly<Record<EngineName, () => Promise<OpenStore>>>> = {
+  postgres: async () => (await import('./postgres.ts')).openPostgresStore,
   sqlite: async () => (await import('./sqlite.ts')).openSqlite,
 }
