@@ -1,0 +1,157 @@
+/** One round: a fresh store, a crew, faults, then calm; everything must finish, and the checker judges. */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { check, type Verdict, type Violation } from '../../proof/check/check.ts'
+import { type FinalStore, readFinalStore } from '../../proof/check/final-store.ts'
+import type { History } from '../../proof/history/entry.ts'
+import { type Recorder, readHistory, recordTo } from '../../proof/history/recorder.ts'
+import { openEngine } from '../../src/engine/open.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import type { FakedClock } from './clocks.ts'
+import { RoundCrew } from './crew.ts'
+import { faultRecorder, strikeAll } from './referee.ts'
+import type { Nemesis, OpenStore, Store } from './scene.ts'
+import type { Spares } from './spares.ts'
+
+export interface RoundOptions {
+  readonly openStore: OpenStore
+  readonly spares: Spares
+  readonly machineClock: FakedClock | null
+  readonly seed: number
+  readonly jobs: number
+  readonly faults: number
+  /** Those that were asked for; what the store excuses is left out. */
+  readonly nemesesOf: (store: Store) => readonly Nemesis[]
+  readonly onProgress: (progress: Progress) => void
+}
+
+export interface Progress {
+  readonly faults: number
+  readonly phase: 'faults' | 'calm' | 'judging'
+}
+
+export interface RoundReport {
+  readonly seed: number
+  readonly violations: readonly Violation[]
+  readonly excused: Verdict['excused']
+  readonly tally: Verdict['tally']
+  readonly seconds: number
+  /** The history is in `history`; whoever has read it removes the folder. */
+  readonly folder: string
+}
+
+const WORKERS = 3
+const CLIENTS = 2
+const KEEPERS = 1
+/** Clients spread their operations so that jobs come as long as faults strike, and not faster than workers on two cores finish them. */
+const MS_PER_FAULT = 1_000
+const MS_PER_JOB = 2
+/** Within this everything has to finish once all faults are healed: leases and retries of seconds, on a machine that is busy. */
+const BOUND_MS = 60_000
+
+export async function playRound(options: RoundOptions): Promise<RoundReport> {
+  const { seed, jobs } = options
+  const startedMs = performance.now()
+  const folder = mkdtempSync(join(tmpdir(), `millrace-proof-${seed}-`))
+  const history = join(folder, 'history')
+  mkdirSync(history)
+  const store = await options.openStore({ seed, folder })
+  const recorder = recordTo(history, 'referee')
+  const { engine, url } = store
+  const spanMs = Math.max(jobs * MS_PER_JOB, options.faults * MS_PER_FAULT)
+  const crew = new RoundCrew({
+    spares: options.spares,
+    recorder,
+    part: { engine, url, history, seed, jobs, clients: CLIENTS, spanMs },
+    workers: WORKERS,
+    keepers: KEEPERS,
+  })
+  try {
+    const verdict = await playWith(crew, store, { ...options, recorder, folder, history })
+    return { seed, ...verdict, seconds: (performance.now() - startedMs) / 1_000, folder }
+  } finally {
+    await crew.kill()
+    await store.destroy()
+  }
+}
+
+interface Playing extends RoundOptions {
+  readonly recorder: Recorder
+  readonly folder: string
+  readonly history: string
+}
+
+async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promise<Verdict> {
+  const { recorder, folder, history, seed, faults, onProgress, machineClock } = playing
+  machineClock?.set(0)
+  await crew.start()
+  const clock = machineClock === null ? {} : { machineClock }
+  let struck = 0
+  await strikeAll({
+    scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
+    nemeses: playing.nemesesOf(store),
+    faults,
+    seed,
+    onFault: () => {
+      struck += 1
+      onProgress({ faults: struck, phase: 'faults' })
+    },
+  })
+  recorder.note({ what: 'calm', boundMs: BOUND_MS })
+  onProgress({ faults: struck, phase: 'calm' })
+  const left = await untilFinished(crew)
+  if (left === null) recorder.note({ what: 'finished' })
+  await crew.stop()
+  onProgress({ faults: struck, phase: 'judging' })
+  const entries = readHistory(history)
+  const final = await readFinal(store, entries)
+  const verdict = check({ history: entries, final, capabilities: store.capabilities })
+  const own = [...(left === null ? [] : [left]), ...crew.failures]
+  const violations = own.map((sentence): Violation => ({ rule: 'processes', job: null, sentence }))
+  return { ...verdict, violations: [...violations, ...verdict.violations] }
+}
+
+/** Null when everything has finished within the bound; otherwise what was left, as a sentence. */
+async function untilFinished(crew: RoundCrew): Promise<string | null> {
+  const untilMs = performance.now() + BOUND_MS
+  if (!(await crew.untilClientsAreDone(BOUND_MS)))
+    return `the clients were not done ${BOUND_MS} ms after the last fault`
+  const { isFinished, left } = await crew.finish(untilMs - performance.now())
+  return isFinished ? null : `not finished ${BOUND_MS} ms after the last fault: ${JSON.stringify(left)}`
+}
+
+/** After the faults: one may take the file away under who has it open. It only reads, so its clock does not matter. */
+async function readFinal(store: Store, history: History): Promise<FinalStore> {
+  const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: false })
+  try {
+    return await readFinalStore(engine, idsOf(history))
+  } finally {
+    await engine.close()
+  }
+}
+
+/** All jobs that a history names. */
+function idsOf(history: History): readonly string[] {
+  const ids = new Set<string>()
+  for (const entry of history) {
+    switch (entry.what) {
+      case 'enqueue':
+      case 'save':
+        for (const { id } of entry.jobs) ids.add(id)
+        break
+      case 'claimed':
+        for (const { id } of entry.leases) ids.add(id)
+        break
+      case 'foreign':
+        ids.add(entry.job.id)
+        break
+      default:
+    }
+  }
+  return [...ids]
+}
+
+export function forget({ folder }: RoundReport): void {
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+}
