@@ -3,4 +3,5 @@ import type { EngineName, OpenStore } from '../scene.ts'
 
 export const ENGINES: Partial<Readonly<Record<EngineName, () => Promise<OpenStore>>>> = {
   sqlite: async () => (await import('./sqlite.ts')).openSqlite,
+  redis: async () => (await import('./redis.ts')).openRedisStore,
 }

@@ -11,7 +11,6 @@ export const LOGIN = Object.freeze({ user: 'proof', password: 's3cret' })
 export class RedisTarget {
   readonly server: OwnRedis
   readonly prefix: string
-  #last: Promise<void> = Promise.resolve()
 
   constructor(server: OwnRedis, prefix: string) {
     this.server = server
@@ -39,13 +38,6 @@ export class RedisTarget {
         ),
       )
   }
-
-  /** One fault of the server after the other: who heals it must be able to ask it. */
-  alone(strike: () => Promise<void>): Promise<void> {
-    const turn = this.#last.then(strike)
-    this.#last = turn.catch(() => {})
-    return turn
-  }
 }
 
 export interface RedisFault {
@@ -61,7 +53,7 @@ export function redisNemesis(target: RedisTarget, { name, does, allows, strike }
   return {
     name,
     does,
-    strike: (scene, random) => target.alone(() => scene.during(fault, () => strike(target, random))),
+    strike: (scene, random) => scene.during(fault, () => strike(target, random)),
   }
 }
 

@@ -101,7 +101,7 @@ for (const [name, wanted] of Object.entries(SEEN))
     let isOver = false
     const scene: Scene = {
       store,
-      crew: { processes: [], replace: assert.fail, launch: assert.fail },
+      crew: { processes: [], replace: assert.fail, launch: assert.fail, whileStopped: assert.fail },
       folder: files.folder,
       during: async (fault, strike) => {
         faults.push(fault.nemesis)
