@@ -117,7 +117,7 @@ async function untilFinished(crew: RoundCrew): Promise<string | null> {
   const untilMs = performance.now() + BOUND_MS
   if (!(await crew.untilClientsAreDone(BOUND_MS)))
     return `the clients were not done ${BOUND_MS} ms after the last fault`
-  const { isFinished, left } = await crew.finish(untilMs - performance.now())
+  const { isFinished, left } = await crew.finish(Math.ceil(untilMs - performance.now()))
   return isFinished ? null : `not finished ${BOUND_MS} ms after the last fault: ${JSON.stringify(left)}`
 }
 
