@@ -4,4 +4,5 @@ import type { EngineName, OpenStore } from '../scene.ts'
 export const ENGINES: Partial<Readonly<Record<EngineName, () => Promise<OpenStore>>>> = {
   postgres: async () => (await import('./postgres.ts')).openPostgresStore,
   sqlite: async () => (await import('./sqlite.ts')).openSqlite,
+  redis: async () => (await import('./redis.ts')).openRedisStore,
 }
