@@ -81,6 +81,11 @@ export interface Crew {
   replace(process: CrewProcess, env?: Readonly<Record<string, string>>): Promise<CrewProcess>
   /** Starts one and does not wait until it works: to strike it while it opens and joins. */
   launch(role: Role, env?: Readonly<Record<string, string>>): CrewProcess
+  /** Stops every process, acts while none runs, and starts them again. None is started meanwhile. `before`: while they still run. */
+  whileStopped(
+    signal: 'SIGTERM' | 'SIGKILL',
+    acts: { readonly before?: () => Promise<void>; readonly act: () => Promise<void> },
+  ): Promise<void>
 }
 
 export interface Scene {
