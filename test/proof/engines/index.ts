@@ -2,5 +2,6 @@
 import type { EngineName, OpenStore } from '../scene.ts'
 
 export const ENGINES: Partial<Readonly<Record<EngineName, () => Promise<OpenStore>>>> = {
+  kafka: async () => (await import('./kafka.ts')).openKafka,
   sqlite: async () => (await import('./sqlite.ts')).openSqlite,
 }

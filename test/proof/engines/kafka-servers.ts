@@ -1,6 +1,11 @@
 /** The brokers that all rounds of a run share, and what nemeses ask of them. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Admin, ConfigResourceTypes, FindCoordinatorKeyTypes, IncrementalAlterConfigOperationTypes } from '@platformatic/kafka'
+import {
+  Admin,
+  ConfigResourceTypes,
+  FindCoordinatorKeyTypes,
+  IncrementalAlterConfigOperationTypes,
+} from '@platformatic/kafka'
 import type { OwnKafka } from '../../servers/kafka.ts'
 import { type KafkaCluster, startKafkaCluster } from '../../servers/kafka-cluster.ts'
 import { TcpWire } from '../wire.ts'
@@ -81,11 +86,9 @@ export class KafkaServers {
   /** Sets these, such as `{ 'cleanup.policy': 'compact' }`; null takes the broker's own value again. */
   async configure(topic: string, settings: Readonly<Record<string, string | null>>): Promise<void> {
     const { SET, DELETE } = IncrementalAlterConfigOperationTypes
-    const configs = Object.entries(settings).map(([name, value]) => ({
-      name,
-      value,
-      configOperation: value === null ? DELETE : SET,
-    }))
+    const configs = Object.entries(settings).map(([name, value]) =>
+      value === null ? { name, configOperation: DELETE } : { name, value, configOperation: SET },
+    )
     await this.administer((admin) =>
       admin.incrementalAlterConfigs({
         resources: [{ resourceType: ConfigResourceTypes.TOPIC, resourceName: topic, configs }],

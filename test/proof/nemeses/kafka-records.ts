@@ -11,7 +11,7 @@ import { pick } from './processes.ts'
 const POISON: readonly {
   readonly key?: Buffer
   readonly value?: Buffer
-  readonly headers?: ReadonlyMap<Buffer, Buffer>
+  readonly headers?: Map<Buffer, Buffer>
 }[] = [
   {},
   { value: Buffer.alloc(0) },
@@ -34,7 +34,10 @@ export function recordNemeses({ servers, prefix }: StruckKafka): readonly Nemesi
         const topics = await jobTopics()
         if (topics.length === 0) return
         const topic = pick(topics, random)
-        const messages = Array.from({ length: 1 + Math.floor(random() * 6) }, () => ({ ...pick(POISON, random), topic }))
+        const messages = Array.from({ length: 1 + Math.floor(random() * 6) }, () => ({
+          ...pick(POISON, random),
+          topic,
+        }))
         const detail = `${messages.length} records of ${topic.slice(prefix.length)}`
         await scene.during({ nemesis: 'poison', target: null, detail }, () => produce(messages))
       },
@@ -55,7 +58,7 @@ export function recordNemeses({ servers, prefix }: StruckKafka): readonly Nemesi
     },
   ]
 
-  async function produce(messages: readonly (typeof POISON[number] & { readonly topic: string })[]): Promise<void> {
+  async function produce(messages: readonly ((typeof POISON)[number] & { readonly topic: string })[]): Promise<void> {
     const producer = new Producer({ clientId: 'poison', bootstrapBrokers: servers.address.split(',') })
     producer.on('error', () => {})
     try {

@@ -95,7 +95,10 @@ export function topicNemeses({ servers, prefix, desk }: StruckKafka): readonly N
       [],
       async (topic, random) => {
         const setting = pick(['min.insync.replicas', 'max.message.bytes'] as const, random)
-        await configured({ [setting]: setting === 'min.insync.replicas' ? '9' : '80' }, { [setting]: null })(topic, random)
+        await configured({ [setting]: setting === 'min.insync.replicas' ? '9' : '80' }, { [setting]: null })(
+          topic,
+          random,
+        )
       },
     ),
     ofTopic(
