@@ -2,17 +2,7 @@
 import type { Capabilities } from '../../src/engine/capabilities.ts'
 import type { DeskAction } from '../../src/engine/dead-letters.ts'
 import type { Receipt } from '../../src/engine/engine.ts'
-import type {
-  Answer,
-  AskedJob,
-  AskedOutcome,
-  Call,
-  Entry,
-  Fault,
-  GivenLease,
-  History,
-  Stamp,
-} from '../history/entry.ts'
+import type { Answer, AskedJob, AskedOutcome, Call, Entry, Fault, GivenLease, History, Stamp } from '../history/entry.ts'
 import type { FinalStore } from './final-store.ts'
 import type { Spans } from './spans.ts'
 

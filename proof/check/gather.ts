@@ -153,11 +153,7 @@ class Reading {
       case 'remove':
         for (const name of call.names) {
           const removal = { kind: call.kind, name, revision: null, expected: null, body: null, jobs: [] }
-          this.#change(
-            asked,
-            removal,
-            doneOf(asked, (answer) => answer.what === 'removed'),
-          )
+          this.#change(asked, removal, doneOf(asked, (answer) => answer.what === 'removed'))
         }
         return
       case 'sweep':
@@ -312,9 +308,7 @@ const ANSWERS: ReadonlySet<string> = new Set([
   'failed',
 ] satisfies Answer['what'][])
 
-function isAnswer(
-  entry: Extract<Entry, { readonly call: number }>,
-): entry is Stamp & Answer & { readonly call: number } {
+function isAnswer(entry: Extract<Entry, { readonly call: number }>): entry is Stamp & Answer & { readonly call: number } {
   return ANSWERS.has(entry.what)
 }
 

@@ -85,3 +85,4 @@ function batchOf({ transaction, batch }: Ask): string {
 function isPlain({ ask, acts }: JobStory): boolean {
   return ask !== null && ask.job.key === undefined && ask.job.latest === undefined && acts.length === 0
 }
+
