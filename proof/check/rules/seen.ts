@@ -1,13 +1,12 @@
 import type { Rule } from '../check.ts'
 
-/** What clients and handlers judged themselves, because only they could see it. */
+/** What clients and handlers found out themselves while they ran. */
 export const seen: Rule = {
   name: 'seen',
-  promise: 'What is refused, returned and told to clients and handlers is what the contract says',
-  judge({ history }, report) {
-    for (const entry of history) {
-      if (entry.what !== 'seen' || entry.isPromised) continue
-      report.violation(entry.job, `${entry.by}: ${entry.sentence} (${entry.rule})`)
+  promise: 'What clients and handlers are told, and what they are refused, is what the contract says',
+  judge(evidence, report) {
+    for (const { rule, job, isPromised, sentence, by } of evidence.seen) {
+      if (!isPromised) report.violation(job, `${by} saw (${rule}): ${sentence}`)
     }
   },
 }

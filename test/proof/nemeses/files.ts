@@ -47,6 +47,11 @@ export function fileNemeses(file: string): readonly Nemesis[] {
     await mustRun(file, [`VACUUM INTO '${copy}'`])
     await systemClock.sleep(between(random, 100, 2_000))
   }
+  /** Without the old log, and untouched by who may have opened the new file beside it. */
+  const restore = (): void => {
+    removeParts(file)
+    renameSync(copy, file)
+  }
   return [
     ofFile(
       'file-moved',
@@ -83,12 +88,12 @@ export function fileNemeses(file: string): readonly Nemesis[] {
         await backUp(random)
         await crew.whileStopped('SIGTERM', {
           before: async () => {
-            renameSync(copy, file)
+            // A new file under the old name, as a copy program or a deployment makes it.
+            copyFileSync(copy, `${copy}.placed`)
+            renameSync(`${copy}.placed`, file)
             await noticing(random)
           },
-          act: async () => {
-            for (const part of parts(file).slice(1)) rmSync(part, { force: true })
-          },
+          act: async () => restore(),
         })
       },
     ),
@@ -99,10 +104,7 @@ export function fileNemeses(file: string): readonly Nemesis[] {
       async ({ crew }, random) => {
         await backUp(random)
         await crew.whileStopped(random() < 0.5 ? 'SIGTERM' : 'SIGKILL', {
-          act: async () => {
-            removeParts(file)
-            renameSync(copy, file)
-          },
+          act: async () => restore(),
         })
       },
     ),
