@@ -1,6 +1,7 @@
 /** What a round of the proof is played on, and what a nemesis can reach of it. */
 
 import type { Fault } from '../../proof/history/entry.ts'
+import type { Producer } from '../../proof/workload/foreign.ts'
 import type { Capabilities } from '../../src/engine/capabilities.ts'
 import type { FakedClock } from './clocks.ts'
 
@@ -41,19 +42,6 @@ export interface Wire {
   cutAfter(bytes: number): void
   /** Connections that stood silent are reset; new ones pass again. */
   mend(): void
-}
-
-/** Another program that enqueues: psql, sqlite3, plain BullMQ, Kafka's console producer. */
-export interface Producer {
-  readonly program: string
-  /** Writes so many plain jobs of the type, and notes each with `noteForeign` before it is written. */
-  produce(type: string, payloads: readonly string[]): Promise<readonly ProducedJob[]>
-}
-
-export interface ProducedJob {
-  /** Null where the program cannot choose or learn the id. */
-  readonly id: string | null
-  readonly payload: string
 }
 
 export type Role = 'worker' | 'client' | 'keeper'
