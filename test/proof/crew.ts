@@ -1,18 +1,17 @@
 /** The processes of a round. One that ends while the round lasts is replaced, as a supervisor would do it. */
-import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Recorder } from '../../proof/history/recorder.ts'
 import type { Finished } from '../../proof/workload/finish.ts'
 import type { FakedClock } from './clocks.ts'
 import { type Order, type Part, type Told, VERSION } from './part.ts'
 import type { Crew, CrewProcess, Role } from './scene.ts'
-import type { Spare, Spares } from './spares.ts'
+import type { Child, Spare, Spares } from './spares.ts'
 
 type Env = Readonly<Record<string, string>>
 type Signal = Parameters<CrewProcess['signal']>[0]
 
 export interface CrewOptions {
-  readonly spares: Spares
+  readonly spares: Pick<Spares, 'take'>
   /** Notes who was started and how each ended. */
   readonly recorder: Recorder
   /** What all parts have in common. */
@@ -211,7 +210,7 @@ function failureOf(member: Member, how: string): string | null {
 
 class Member implements CrewProcess {
   readonly #spare: Spare
-  readonly child: ChildProcess
+  readonly child: Child
   readonly clock?: FakedClock
   readonly part: Part
   readonly pid: number

@@ -41,7 +41,7 @@ export function work({ part, mill, recorder }: Player): Promise<Worker> {
   const bounds = handlers.flatMap(({ type, concurrency }) => (concurrency === null ? [] : [[type, concurrency]]))
   const concurrency = { '': options.concurrency, ...Object.fromEntries(bounds) }
   recorder.note({ what: 'process', event: 'started', name: part.name, concurrency })
-  return mill.work(handlers, { ...options, signals: true })
+  return mill.work(handlers, { ...options, signals: part.engine !== 'memory' })
 }
 
 export function keep({ part, mill }: Player): Promise<Keeper> {
@@ -58,7 +58,7 @@ export async function performAs(player: Player, client: number, onBegin: (operat
     jobs: part.jobs,
     clients: part.clients,
     spanMs: part.spanMs,
-    mayCrash: true,
+    mayCrash: part.engine !== 'memory',
     mayBlock: true,
     hasTransactions: true,
   })

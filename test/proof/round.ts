@@ -11,7 +11,7 @@ import { systemClock } from '../../src/time/clock.ts'
 import type { FakedClock } from './clocks.ts'
 import { RoundCrew } from './crew.ts'
 import { faultRecorder, strikeAll } from './referee.ts'
-import type { Nemesis, OpenStore, Store } from './scene.ts'
+import type { Nemesis, OpenStore, Scene, Store } from './scene.ts'
 import type { Spares } from './spares.ts'
 
 export interface RoundOptions {
@@ -56,12 +56,12 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   const folder = mkdtempSync(join(tmpdir(), `millrace-proof-${seed}-`))
   const history = join(folder, 'history')
   mkdirSync(history)
-  const store = await options.openStore({ seed, folder })
+  const store = await options.openStore({ seed, folder, env: options.machineClock?.env ?? {} })
   const recorder = recordTo(history, 'referee')
   const { engine, url } = store
   const spanMs = Math.max(jobs * MS_PER_JOB, options.faults * MS_PER_FAULT)
   const crew = new RoundCrew({
-    spares: options.spares,
+    spares: store.host ?? options.spares,
     recorder,
     part: { engine, url, history, seed, jobs, clients: CLIENTS, spanMs },
     workers: WORKERS,
@@ -89,7 +89,7 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
   const clock = machineClock === null ? {} : { machineClock }
   let struck = 0
   await strikeAll({
-    scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
+    scene: { store, crew, folder, during: duringOf(store, recorder), ...clock },
     nemeses: playing.nemesesOf(store),
     faults,
     seed,
@@ -112,6 +112,12 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
   return { ...verdict, violations: [...violations, ...verdict.violations] }
 }
 
+/** What strikes a process that plays all parts strikes them all. */
+function duringOf(store: Store, recorder: Recorder): Scene['during'] {
+  const during = faultRecorder(recorder)
+  return store.host === undefined ? during : (fault, strike) => during({ ...fault, target: null }, strike)
+}
+
 /** Null when everything has finished within the bound; otherwise what was left, as a sentence. */
 async function untilFinished(crew: RoundCrew): Promise<string | null> {
   const untilMs = performance.now() + BOUND_MS
@@ -123,6 +129,7 @@ async function untilFinished(crew: RoundCrew): Promise<string | null> {
 
 /** After the faults: one may take the file away under who has it open. It only reads, so its clock does not matter. */
 async function readFinal(store: Store, history: History): Promise<FinalStore> {
+  if (store.host !== undefined) return store.host.readFinal(idsOf(history))
   const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: false })
   try {
     return await readFinalStore(engine, idsOf(history))
