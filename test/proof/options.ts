@@ -40,8 +40,8 @@ Plays rounds of jobs and faults on real processes and servers, and judges each f
   --publish <files>    writes these totals, separated by commas, into docs/proof.md, and plays nothing
   --help               prints this
 
-A seed gives the same operations and the same faults at the same times. Processes and servers run as they do, so that
-the same seed need not give the same history; play a round with --seed again, with more --rounds 1, until it does.
+A seed gives the same operations, and the same faults at about the same times. Processes and servers run as they like,
+so a round that failed need not fail again at once: play it several times.
 `
 
 export type Command =

@@ -2,9 +2,10 @@
 import type { Nemesis, Store } from '../scene.ts'
 import { CLOCK_NEMESES } from './clock.ts'
 import { PROCESS_NEMESES } from './processes.ts'
+import { wireNemeses } from './wires.ts'
 
 /** Those that every engine has. Another file of nemeses adds its list here. */
-const NEMESES: readonly Nemesis[] = [...PROCESS_NEMESES, ...CLOCK_NEMESES]
+const NEMESES: readonly Nemesis[] = [...PROCESS_NEMESES, ...CLOCK_NEMESES, ...wireNemeses]
 
 export function allNemeses(store: Store): readonly Nemesis[] {
   return [...NEMESES, ...store.nemeses]
