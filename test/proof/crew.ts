@@ -110,6 +110,18 @@ export class RoundCrew implements Crew {
     await Promise.all(members.map((member) => this.#successors.get(member)))
   }
 
+  /** Workers of the newer version take the place of the older ones, so that nothing waits for one of them by chance. */
+  async upgrade(): Promise<void> {
+    const old = [...this.#members].filter(({ role, part }) => role === 'worker' && part.version === 1 && !part.isAlone)
+    await Promise.all(
+      old.map(async (member) => {
+        const successor = this.replace(member, { [VERSION]: '2' })
+        member.signal('SIGTERM')
+        await successor
+      }),
+    )
+  }
+
   /** Resolves when the clients have performed all their operations, or after the bound: whether they have. */
   async untilClientsAreDone(boundMs: number): Promise<boolean> {
     const isLate = sleep(boundMs, false, { ref: false })

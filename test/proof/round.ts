@@ -111,6 +111,7 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
       onProgress({ faults: struck, phase: 'faults' })
     },
   })
+  await crew.upgrade()
   recorder.note({ what: 'calm', boundMs: BOUND_MS })
   onProgress({ faults: struck, phase: 'calm' })
   await written
