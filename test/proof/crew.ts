@@ -105,22 +105,22 @@ export class RoundCrew implements Crew {
     await Promise.all(members.map((member) => this.#successors.get(member)))
   }
 
+  /** Workers of the newer version take the place of the older ones, so that nothing waits for one of them by chance. */
+  async upgrade(): Promise<void> {
+    const old = [...this.#members].filter(({ role, part }) => role === 'worker' && part.version === 1)
+    await Promise.all(
+      old.map(async (member) => {
+        const successor = this.replace(member, { [VERSION]: '2' })
+        member.signal('SIGTERM')
+        await successor
+      }),
+    )
+  }
+
   /** Resolves when the clients have performed all their operations, or after the bound: whether they have. */
   async untilClientsAreDone(boundMs: number): Promise<boolean> {
     const isLate = sleep(boundMs, false, { ref: false })
     return Promise.race([this.#clientsDone.promise.then(() => true), isLate])
-  }
-
-  /** The end of an upgrade: an older worker would take payloads of the newer version again and again, and give them back. */
-  async upgrade(): Promise<void> {
-    const older = [...this.#members].filter(({ part }) => part.role === 'worker' && part.version === 1)
-    await Promise.all(
-      older.map(async (member) => {
-        member.signal('SIGTERM')
-        await member.exited
-        await this.replace(member, { [VERSION]: '2' })
-      }),
-    )
   }
 
   /** Lets a client of its own end what waits for an operator, and wait until no job is left. */

@@ -110,6 +110,7 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
     },
   })
   await foreign
+  await crew.upgrade()
   recorder.note({ what: 'calm', boundMs: BOUND_MS })
   onProgress({ faults: struck, phase: 'calm' })
   const left = await untilFinished(crew)
@@ -135,7 +136,6 @@ async function untilFinished(crew: RoundCrew): Promise<string | null> {
   const untilMs = performance.now() + BOUND_MS
   if (!(await crew.untilClientsAreDone(BOUND_MS)))
     return `the clients were not done ${BOUND_MS} ms after the last fault`
-  await crew.upgrade()
   const { isFinished, left } = await crew.finish(Math.ceil(untilMs - performance.now()))
   return isFinished ? null : `not finished ${BOUND_MS} ms after the last fault: ${JSON.stringify(left)}`
 }
