@@ -30,9 +30,9 @@ type Place = Pick<Part, 'client' | 'index' | 'version'>
 
 const NO_CLIENT: Place = { client: null, index: 0, version: 1 }
 
-/** The second worker has the newer handlers, so that payloads of both versions are handled. */
+/** The first worker has the older handlers, so that payloads of both versions meet both. */
 function workerPlace(index: number): Place {
-  return { ...NO_CLIENT, index, version: index === 1 ? 2 : 1 }
+  return { ...NO_CLIENT, index, version: index === 0 ? 1 : 2 }
 }
 
 export class RoundCrew implements Crew {
@@ -114,6 +114,19 @@ export class RoundCrew implements Crew {
   async untilClientsAreDone(boundMs: number): Promise<boolean> {
     const isLate = sleep(boundMs, false, { ref: false })
     return Promise.race([this.#clientsDone.promise.then(() => true), isLate])
+  }
+
+  /** The end of an upgrade: an older worker would take payloads of the newer version again and again, and give them back. */
+  async upgrade(): Promise<void> {
+    const older = [...this.#members].filter(({ part }) => part.role === 'worker' && part.version === 1)
+    if (this.#options.part.isAlone) return
+    await Promise.all(
+      older.map(async (member) => {
+        member.signal('SIGTERM')
+        await member.exited
+        await this.replace(member, { [VERSION]: '2' })
+      }),
+    )
   }
 
   /** Ends what waits for an operator, and waits until no job is left: a client of its own, or the process that is alone. */

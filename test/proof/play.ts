@@ -12,7 +12,7 @@ import { perform } from '../../proof/workload/perform.ts'
 import type { Keeper, Mill, Worker } from '../../src/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type { Part } from './part.ts'
-import { transactionsFor } from './producers/transactions.ts'
+import { transactionsOf } from './transactions.ts'
 
 /** What a process plays with. */
 export interface Player {
@@ -58,7 +58,7 @@ export async function performAs(player: Player, client: number, onBegin: (operat
 }
 
 /** The same in all processes of a round. */
-export function programOf({ program, isAlone }: Pick<Part, 'program' | 'isAlone'>, abilities: Abilities): Program {
+function programOf({ program, isAlone }: Pick<Part, 'program' | 'isAlone'>, abilities: Abilities): Program {
   return generate({ ...program, abilities, mayCrash: !isAlone, mayBlock: true, hasTransactions: true })
 }
 
@@ -69,7 +69,7 @@ export function finishAll(player: Player, boundMs: number): Promise<Finished> {
 }
 
 function clientParts({ part, mill, recorder, names, signal }: Player): ClientParts {
-  const begin = transactionsFor(part.url)
+  const begin = transactionsOf(part.engine, part.url)
   const parts = { mill, abilities: abilitiesOf(mill.engine), recorder, clock: systemClock, signal }
-  return begin === undefined ? parts : { ...parts, transactions: { begin, names } }
+  return begin === null ? parts : { ...parts, transactions: { begin, names } }
 }

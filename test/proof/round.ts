@@ -7,9 +7,7 @@ import { type FinalStore, readFinalStore } from '../../proof/check/final-store.t
 import { idsOf } from '../../proof/check/gather.ts'
 import type { History } from '../../proof/history/entry.ts'
 import { type Recorder, readHistory, recordTo } from '../../proof/history/recorder.ts'
-import { abilitiesOf } from '../../proof/workload/abilities.ts'
-import { performForeign } from '../../proof/workload/foreign.ts'
-import type { Program } from '../../proof/workload/operation.ts'
+import { generateForeign, performForeign } from '../../proof/workload/foreign.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type { FakedClock } from './clocks.ts'
@@ -52,7 +50,7 @@ const WORKERS = 3
 const CLIENTS = 2
 const KEEPERS = 1
 /** Of the jobs, how many other programs write. Each time a program is started, which takes as long as hundreds of jobs. */
-const FOREIGN_SHARE = 0.02
+const FOREIGN_SHARE = 1 / 60
 const NEVER = new AbortController().signal
 /** Clients spread their operations so that jobs come as long as faults strike, and not faster than workers on two cores finish them. */
 const MS_PER_FAULT = 1_000
@@ -70,7 +68,7 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   const recorder = recordTo(history, 'referee')
   const { engine, url, capabilities } = store
   const spanMs = Math.max(jobs * MS_PER_JOB, options.faults * MS_PER_FAULT)
-  const program = { seed, jobs, foreignJobs: Math.round(jobs * FOREIGN_SHARE), clients: CLIENTS, spanMs }
+  const program = { seed, jobs, clients: CLIENTS, spanMs }
   const isAlone = capabilities.survives === 'nothing'
   const crew = new RoundCrew({
     spares: options.spares,
@@ -96,11 +94,14 @@ interface Playing extends RoundOptions, Pick<Part, 'history' | 'program' | 'isAl
 async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promise<Verdict> {
   const { recorder, folder, history, seed, faults, onProgress, machineClock } = playing
   machineClock?.set(0)
-  const foreign = await foreignOperations(store, playing)
   await crew.start()
   const clock = machineClock === null ? {} : { machineClock }
   let struck = 0
-  const written = performForeign(foreign, producersFor(store.url), { recorder, clock: systemClock, signal: NEVER })
+  const foreign = performForeign(
+    generateForeign({ seed, jobs: Math.ceil(playing.jobs * FOREIGN_SHARE), spanMs: playing.program.spanMs }),
+    store.producers,
+    { recorder, clock: systemClock, signal: NEVER },
+  )
   await strikeAll({
     scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
     nemeses: playing.nemesesOf(store),
@@ -111,9 +112,9 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
       onProgress({ faults: struck, phase: 'faults' })
     },
   })
+  await foreign
   recorder.note({ what: 'calm', boundMs: BOUND_MS })
   onProgress({ faults: struck, phase: 'calm' })
-  await written
   const left = await untilFinished(crew)
   if (left === null) recorder.note({ what: 'finished' })
   const own = playing.isAlone ? await crew.final(idsOf(readHistory(history))) : null
@@ -127,22 +128,12 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
   return { ...verdict, violations: [...violations, ...verdict.violations] }
 }
 
-/** What other programs write; nothing where the jobs are in the memory of a process. The store exists afterwards. */
-async function foreignOperations(store: Store, playing: Playing): Promise<Program['foreign']> {
-  if (playing.isAlone) return []
-  const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: true })
-  try {
-    return programOf(playing, abilitiesOf(engine)).foreign
-  } finally {
-    await engine.close()
-  }
-}
-
 /** Null when everything has finished within the bound; otherwise what was left, as a sentence. */
 async function untilFinished(crew: RoundCrew): Promise<string | null> {
   const untilMs = performance.now() + BOUND_MS
   if (!(await crew.untilClientsAreDone(BOUND_MS)))
     return `the clients were not done ${BOUND_MS} ms after the last fault`
+  await crew.upgrade()
   const { isFinished, left } = await crew.finish(Math.ceil(untilMs - performance.now()))
   return isFinished ? null : `not finished ${BOUND_MS} ms after the last fault: ${JSON.stringify(left)}`
 }
