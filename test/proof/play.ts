@@ -37,7 +37,11 @@ export function work({ part, mill, recorder }: Player): Promise<Worker> {
   const abilities = abilitiesOf(mill.engine)
   const parts = { mill, recorder, clock: systemClock, crash, block: blockLoop }
   const handlers = handlersFor(definitionsFor(abilities, part.version), parts)
-  return mill.work(handlers, { ...workerOptionsFor(abilities, part.index), signals: true })
+  const options = workerOptionsFor(abilities, part.index)
+  const bounds = handlers.flatMap(({ type, concurrency }) => (concurrency === null ? [] : [[type, concurrency]]))
+  const concurrency = { '': options.concurrency, ...Object.fromEntries(bounds) }
+  recorder.note({ what: 'process', event: 'started', name: part.name, concurrency })
+  return mill.work(handlers, { ...options, signals: true })
 }
 
 export function keep({ part, mill }: Player): Promise<Keeper> {

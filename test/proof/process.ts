@@ -11,6 +11,9 @@ import { systemClock } from '../../src/time/clock.ts'
 import type { Order, Part, Told } from './part.ts'
 import { blockLoop, finishAll, keep, type Player, performAs, work } from './play.ts'
 
+/** The drain time of 2 s, the 8 s that a mill may take to close, and what a busy machine adds. */
+const STOP_BOUND_MS = 15_000
+
 const stopping = new AbortController()
 process.on('SIGTERM', () => stopping.abort())
 process.on('message', (order: Order) => {
@@ -36,7 +39,10 @@ function tell(told: Told): void {
 async function play(part: Part): Promise<void> {
   const { signal } = stopping
   const recorder = recordTo(part.history, part.name)
-  signal.addEventListener('abort', () => recorder.note({ what: 'process', event: 'stopping', name: part.name }))
+  const { name } = part
+  signal.addEventListener('abort', () =>
+    recorder.note({ what: 'process', event: 'stopping', name, boundMs: STOP_BOUND_MS }),
+  )
   const names = new TransactionNames()
   const mill = await openEngine(part.url, { clock: systemClock, migrate: true })
     .then((engine) => open(recorded(engine, recorder, names.nameOf)))
