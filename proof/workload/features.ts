@@ -222,6 +222,8 @@ const optionFeatures = {
   'newer-version': {
     per: 3,
     isEarly: true,
+    // There it waits for as long as the older worker holds its partition.
+    can: ({ abilities }) => abilities.capabilities.keys !== 'partition',
     make: ({ job }) => [one(job('versioned', [returns(2)], { version: 2 }))],
   },
 } as const satisfies Readonly<Record<string, Feature>>
