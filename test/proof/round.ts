@@ -6,6 +6,7 @@ import { check, type Verdict, type Violation } from '../../proof/check/check.ts'
 import { type FinalStore, readFinalStore } from '../../proof/check/final-store.ts'
 import type { History } from '../../proof/history/entry.ts'
 import { type Recorder, readHistory, recordTo } from '../../proof/history/recorder.ts'
+import { generateForeign, performForeign } from '../../proof/workload/foreign.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type { FakedClock } from './clocks.ts'
@@ -47,6 +48,8 @@ const KEEPERS = 1
 /** Clients spread their operations so that jobs come as long as faults strike, and not faster than workers on two cores finish them. */
 const MS_PER_FAULT = 1_000
 const MS_PER_JOB = 2
+/** How many jobs other programs write, for each one of the clients. */
+const FOREIGN_SHARE = 1 / 60
 /** Within this everything has to finish once all faults are healed: leases and retries of seconds, on a machine that is busy. */
 const BOUND_MS = 60_000
 
@@ -59,7 +62,7 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   const store = await options.openStore({ seed, folder })
   const recorder = recordTo(history, 'referee')
   const { engine, url } = store
-  const spanMs = Math.max(jobs * MS_PER_JOB, options.faults * MS_PER_FAULT)
+  const spanMs = spanOf(options)
   const crew = new RoundCrew({
     spares: options.spares,
     recorder,
@@ -76,6 +79,11 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   }
 }
 
+/** Over how long clients and other programs spread what they do. */
+function spanOf({ jobs, faults }: RoundOptions): number {
+  return Math.max(jobs * MS_PER_JOB, faults * MS_PER_FAULT)
+}
+
 interface Playing extends RoundOptions {
   readonly recorder: Recorder
   readonly folder: string
@@ -88,6 +96,11 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
   await crew.start()
   const clock = machineClock === null ? {} : { machineClock }
   let struck = 0
+  const foreign = performForeign(
+    generateForeign({ seed, jobs: Math.ceil(playing.jobs * FOREIGN_SHARE), spanMs: spanOf(playing) }),
+    store.producers,
+    { recorder, clock: systemClock, signal: new AbortController().signal },
+  )
   await strikeAll({
     scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
     nemeses: playing.nemesesOf(store),
@@ -98,6 +111,7 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
       onProgress({ faults: struck, phase: 'faults' })
     },
   })
+  await foreign
   recorder.note({ what: 'calm', boundMs: BOUND_MS })
   onProgress({ faults: struck, phase: 'calm' })
   const left = await untilFinished(crew)
@@ -144,7 +158,7 @@ function idsOf(history: History): readonly string[] {
         for (const { id } of entry.leases) ids.add(id)
         break
       case 'foreign':
-        ids.add(entry.job.id)
+        if (entry.job.id !== '') ids.add(entry.job.id)
         break
       default:
     }

@@ -1,7 +1,10 @@
 /** Transactions of a client's own, in the store of the jobs. Each has a connection of its own. */
 import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import type { BeginTransaction } from '../../proof/workload/own-transactions.ts'
+import { parseUrl as parsePostgresUrl } from '../../src/engines/postgres/options.ts'
+import { parseUrl as parseSqliteUrl } from '../../src/engines/sqlite/url.ts'
 import type { EngineName } from './scene.ts'
 
 /** As long as a client of a busy database would wait for the lock. */
@@ -11,7 +14,7 @@ const BUSY_MS = 1_000
 export function transactionsOf(engine: EngineName, url: string): BeginTransaction | null {
   switch (engine) {
     case 'sqlite':
-      return () => beginSqlite(url.slice('sqlite:'.length))
+      return () => beginSqlite(parseSqliteUrl(url).database)
     case 'postgres':
       return () => beginPostgres(url)
     case 'memory':
@@ -24,7 +27,8 @@ export function transactionsOf(engine: EngineName, url: string): BeginTransactio
 }
 
 const beginSqlite = async (file: string): ReturnType<BeginTransaction> => {
-  const database = new DatabaseSync(file, { timeout: BUSY_MS })
+  // A file that is away for a moment must not be made anew.
+  const database = new DatabaseSync(new URL(`${pathToFileURL(file).href}?mode=rw`), { timeout: BUSY_MS })
   const end = async (how: 'COMMIT' | 'ROLLBACK'): Promise<void> => {
     try {
       database.exec(how)
@@ -42,9 +46,7 @@ const beginSqlite = async (file: string): ReturnType<BeginTransaction> => {
 }
 
 const beginPostgres = async (url: string): ReturnType<BeginTransaction> => {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: BUSY_MS })
-  // A server that goes away tells an idle connection by an event.
-  client.on('error', () => {})
+  const client = await connectToPrimary(parsePostgresUrl(url).servers)
   const end = async (how: 'COMMIT' | 'ROLLBACK'): Promise<void> => {
     try {
       await client.query(how)
@@ -52,7 +54,24 @@ const beginPostgres = async (url: string): ReturnType<BeginTransaction> => {
       await client.end().catch(() => {})
     }
   }
-  await client.connect()
-  await client.query('BEGIN')
   return { within: client, commit: () => end('COMMIT'), rollBack: () => end('ROLLBACK') }
+}
+
+/** The first server that takes writes, with a transaction begun. */
+async function connectToPrimary(servers: readonly string[]): Promise<pg.Client> {
+  const errors: unknown[] = []
+  for (const connectionString of servers) {
+    const client = new pg.Client({ connectionString, connectionTimeoutMillis: BUSY_MS, query_timeout: 5 * BUSY_MS })
+    // A server that goes away tells an idle connection by an event.
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      await client.query('BEGIN READ WRITE')
+      return client
+    } catch (error) {
+      errors.push(error)
+      await client.end().catch(() => {})
+    }
+  }
+  throw new AggregateError(errors, 'no server takes writes')
 }
