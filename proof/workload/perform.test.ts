@@ -7,7 +7,7 @@ import { TestClock } from '../../src/testing/test-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { tempFiles } from '../../test/fixtures/temp-files.ts'
 import { type PlayedHere, playHere } from '../../test/proof/play-here.ts'
-import { transactionsFor } from '../../test/proof/producers/transactions.ts'
+import { transactionsOf } from '../../test/proof/transactions.ts'
 import { generate } from './generate.ts'
 import type { Program } from './operation.ts'
 
@@ -58,9 +58,8 @@ describe('a workload that is performed', { timeout: 300_000 }, () => {
   }
 
   test('is valid whatever is left out of it', async () => {
-    const half = ({ seed, clients, foreign }: Program): Program => ({
+    const half = ({ seed, clients }: Program): Program => ({
       seed,
-      foreign,
       clients: clients.map((operations) =>
         operations
           .filter((_, index) => index % 3 !== 1)
@@ -79,7 +78,7 @@ describe('a workload that is performed', { timeout: 300_000 }, () => {
 
   test('on SQLite everything finishes, with transactions of the clients’ own', async () => {
     const url = `sqlite:${tempFiles().next()}`
-    const begin = transactionsFor(url)
+    const begin = transactionsOf('sqlite', url)
     assert.ok(begin)
     const played = await playHere({
       openEngine: () => openEngine(url, { clock: systemClock, migrate: true }),

@@ -8,7 +8,7 @@ import { Recorder, timesOf } from '../../proof/history/recorder.ts'
 import { type Abilities, abilitiesOf } from '../../proof/workload/abilities.ts'
 import { definitionsFor, type Version, workerOptionsFor } from '../../proof/workload/definitions.ts'
 import { type Finished, finish } from '../../proof/workload/finish.ts'
-import { type Producer, performForeign } from '../../proof/workload/foreign.ts'
+import { type ForeignOperation, type Producer, performForeign } from '../../proof/workload/foreign.ts'
 import { handlersFor } from '../../proof/workload/handlers.ts'
 import type { Program } from '../../proof/workload/operation.ts'
 import { type BeginTransaction, TransactionNames } from '../../proof/workload/own-transactions.ts'
@@ -24,6 +24,7 @@ export interface PlayHere {
   readonly program: (abilities: Abilities) => Program
   readonly begin?: BeginTransaction
   readonly producers?: readonly Producer[]
+  readonly foreign?: readonly ForeignOperation[]
   /** Versions of the workers. The last ones stay when all clients are done, as after an upgrade. */
   readonly workers?: readonly Version[]
   readonly boundMs: number
@@ -48,7 +49,8 @@ export async function playHere(play: PlayHere): Promise<PlayedHere> {
   }
   const referee = await start('referee')
   const abilities = abilitiesOf(referee.mill.engine)
-  const { clients, foreign } = play.program(abilities)
+  const { clients } = play.program(abilities)
+  const { foreign = [], producers = [] } = play
   const never = new AbortController().signal
   const older: Mill[] = []
   for (const [index, version] of workers.entries()) {
@@ -68,7 +70,7 @@ export async function playHere(play: PlayHere): Promise<PlayedHere> {
     await perform(operations, { ...own, ...(begin !== undefined && { transactions: { begin, names } }) })
   })
   const { recorder } = referee
-  await Promise.all([...performing, performForeign(foreign, play.producers ?? [], { recorder, clock, signal: never })])
+  await Promise.all([...performing, performForeign(foreign, producers, { recorder, clock, signal: never })])
   for (const mill of older) await mill.close()
   recorder.note({ what: 'calm', boundMs })
   const bound = new AbortController()

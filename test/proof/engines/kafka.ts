@@ -1,6 +1,7 @@
 /** Topics and a group of its own for each round, on brokers that all rounds share. */
 import { capabilitiesOf } from '../../../src/engines/kafka/module.ts'
 import { kafkaNemeses } from '../nemeses/kafka.ts'
+import { producersFor } from '../producers/index.ts'
 import type { OpenStore } from '../scene.ts'
 import { KafkaServers } from './kafka-servers.ts'
 
@@ -45,7 +46,7 @@ export function openKafkaOn(copies: 1 | 3): OpenStore {
       directUrl: `kafka://${servers.address}?${parameters.replace(/timeout=\d+/, 'timeout=30000')}`,
       wire: servers.wire,
       nemeses: kafkaNemeses({ servers, group: name, prefix, desk }),
-      producers: [],
+      producers: producersFor(url),
       async destroy() {
         servers.wire.mend()
         const topics = [...(await servers.topics(prefix)), ...(await servers.topics(desk))]

@@ -2,6 +2,7 @@
 import { capabilitiesOf, migrate } from '../../../src/engines/postgres/module.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 import { postgresNemeses } from '../nemeses/postgres.ts'
+import { producersFor } from '../producers/index.ts'
 import type { OpenStore } from '../scene.ts'
 import { TcpWire } from '../wire.ts'
 import { PostgresServers, PROOF_ROLE } from './postgres-servers.ts'
@@ -42,7 +43,7 @@ export const openPostgresStore: OpenStore = async () => {
     directUrl,
     wire,
     nemeses: postgresNemeses({ servers, schema }),
-    producers: [],
+    producers: producersFor(urlOf(PROOF_ROLE, through)),
     async destroy() {
       wire.close()
       await servers.administer(`DROP SCHEMA ${schema} CASCADE`)

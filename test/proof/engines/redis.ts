@@ -5,6 +5,7 @@ import { CAPABILITIES } from '../../../src/engines/redis/engine.ts'
 import { freshPrefix, startRedis } from '../../servers/redis.ts'
 import { redisNemeses } from '../nemeses/redis.ts'
 import { LOGIN, RedisTarget } from '../nemeses/redis-target.ts'
+import { producersFor } from '../producers/index.ts'
 import type { OpenStore } from '../scene.ts'
 import { TcpWire } from '../wire.ts'
 
@@ -33,7 +34,7 @@ export const openRedisStore: OpenStore = async ({ seed, folder }) => {
     directUrl,
     wire,
     nemeses: redisNemeses(target),
-    producers: [],
+    producers: producersFor(url.href),
     async destroy() {
       wire.close()
       await server.end()

@@ -4,6 +4,7 @@ import { mountDisk } from '../disk.ts'
 import { diskNemeses } from '../nemeses/disks.ts'
 import { fileNemeses } from '../nemeses/files.ts'
 import { programNemeses, runProgram } from '../nemeses/files-programs.ts'
+import { producersFor } from '../producers/index.ts'
 import type { OpenStore } from '../scene.ts'
 
 /** A new file for each round, on a disk of its own where one can be mounted. The round removes its folder. */
@@ -21,7 +22,7 @@ export const openSqlite: OpenStore = async ({ folder }) => {
     directUrl: url,
     wire: null,
     nemeses: [...diskNemeses(disk, foldLog), ...programNemeses(file), ...fileNemeses(file)],
-    producers: [],
+    producers: producersFor(url),
     destroy: async () => disk?.remove(),
   }
 }
