@@ -13,10 +13,8 @@ import { systemClock } from '../../src/time/clock.ts'
 import type { FakedClock } from './clocks.ts'
 import { RoundCrew } from './crew.ts'
 import type { Part } from './part.ts'
-import { programOf } from './play.ts'
-import { producersFor } from './producers/index.ts'
 import { faultRecorder, strikeAll } from './referee.ts'
-import type { Nemesis, OpenStore, Store } from './scene.ts'
+import type { Nemesis, OpenStore, Scene, Store } from './scene.ts'
 import type { Spares } from './spares.ts'
 
 export interface RoundOptions {
@@ -64,21 +62,20 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   const folder = mkdtempSync(join(tmpdir(), `millrace-proof-${seed}-`))
   const history = join(folder, 'history')
   mkdirSync(history)
-  const store = await options.openStore({ seed, folder })
+  const store = await options.openStore({ seed, folder, env: options.machineClock?.env ?? {} })
   const recorder = recordTo(history, 'referee')
-  const { engine, url, capabilities } = store
+  const { engine, url } = store
   const spanMs = Math.max(jobs * MS_PER_JOB, options.faults * MS_PER_FAULT)
   const program = { seed, jobs, clients: CLIENTS, spanMs }
-  const isAlone = capabilities.survives === 'nothing'
   const crew = new RoundCrew({
-    spares: options.spares,
+    spares: store.host ?? options.spares,
     recorder,
-    part: { engine, url, history, program, isAlone },
+    part: { engine, url, history, program },
     workers: WORKERS,
     keepers: KEEPERS,
   })
   try {
-    const verdict = await playWith(crew, store, { ...options, recorder, folder, history, program, isAlone })
+    const verdict = await playWith(crew, store, { ...options, recorder, folder, history, program })
     return { seed, ...verdict, seconds: (performance.now() - startedMs) / 1_000, folder }
   } finally {
     await crew.kill()
@@ -86,7 +83,7 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   }
 }
 
-interface Playing extends RoundOptions, Pick<Part, 'history' | 'program' | 'isAlone'> {
+interface Playing extends RoundOptions, Pick<Part, 'history' | 'program'> {
   readonly recorder: Recorder
   readonly folder: string
 }
@@ -103,7 +100,7 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
     { recorder, clock: systemClock, signal: NEVER },
   )
   await strikeAll({
-    scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
+    scene: { store, crew, folder, during: duringOf(store, recorder), ...clock },
     nemeses: playing.nemesesOf(store),
     faults,
     seed,
@@ -113,19 +110,25 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
     },
   })
   await foreign
+  await crew.upgrade()
   recorder.note({ what: 'calm', boundMs: BOUND_MS })
   onProgress({ faults: struck, phase: 'calm' })
   const left = await untilFinished(crew)
   if (left === null) recorder.note({ what: 'finished' })
-  const own = playing.isAlone ? await crew.final(idsOf(readHistory(history))) : null
   await crew.stop()
   onProgress({ faults: struck, phase: 'judging' })
   const entries = readHistory(history)
-  const final = own ?? (await readFinal(store, entries))
+  const final = await readFinal(store, entries)
   const verdict = check({ history: entries, final, capabilities: store.capabilities })
   const sentences = [...(left === null ? [] : [left]), ...crew.failures]
   const violations = sentences.map((sentence): Violation => ({ rule: 'processes', job: null, sentence }))
   return { ...verdict, violations: [...violations, ...verdict.violations] }
+}
+
+/** What strikes a process that plays all parts strikes them all. */
+function duringOf(store: Store, recorder: Recorder): Scene['during'] {
+  const during = faultRecorder(recorder)
+  return store.host === undefined ? during : (fault, strike) => during({ ...fault, target: null }, strike)
 }
 
 /** Null when everything has finished within the bound; otherwise what was left, as a sentence. */
@@ -133,13 +136,13 @@ async function untilFinished(crew: RoundCrew): Promise<string | null> {
   const untilMs = performance.now() + BOUND_MS
   if (!(await crew.untilClientsAreDone(BOUND_MS)))
     return `the clients were not done ${BOUND_MS} ms after the last fault`
-  await crew.upgrade()
   const { isFinished, left } = await crew.finish(Math.ceil(untilMs - performance.now()))
   return isFinished ? null : `not finished ${BOUND_MS} ms after the last fault: ${JSON.stringify(left)}`
 }
 
 /** After the faults: one may take the file away under who has it open. It only reads, so its clock does not matter. */
 async function readFinal(store: Store, history: History): Promise<FinalStore> {
+  if (store.host !== undefined) return store.host.readFinal(idsOf(history))
   const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: false })
   try {
     return await readFinalStore(engine, idsOf(history))
