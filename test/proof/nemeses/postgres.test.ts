@@ -8,7 +8,6 @@ import type { Crew, Nemesis, Scene, Store } from '../scene.ts'
 const job = defineJob({ type: 'plain', payload: z.object({ n: z.number() }), lease: '1s', attempts: 10 })
 const nobody: Crew = {
   processes: [],
-  whileStopped: () => Promise.reject(new Error('nobody is there')),
   replace: () => Promise.reject(new Error('nobody is there')),
   launch: () => {
     throw new Error('nobody is there')
