@@ -5,6 +5,16 @@ import type { EngineName, Role } from './scene.ts'
 /** In the environment of a process that is launched: the version of payloads that its handlers know. */
 export const VERSION = 'MILLRACE_PROOF_VERSION'
 
+/** What the program of a round is made from; the same for all its processes. */
+export interface ProgramPart {
+  readonly seed: number
+  /** How many jobs all clients enqueue together, about. */
+  readonly jobs: number
+  readonly clients: number
+  /** Over how long each client spreads its operations. */
+  readonly spanMs: number
+}
+
 /** What a process has to do in a round. */
 export interface Part {
   /** Its name in the history. */
@@ -14,19 +24,13 @@ export interface Part {
   readonly url: string
   /** Where its history goes. */
   readonly history: string
-  /** Of the round. */
-  readonly seed: number
-  /** How many jobs all clients of the round enqueue together, about. */
-  readonly jobs: number
+  readonly program: ProgramPart
   /** Which client's operations it performs; null: none. */
   readonly client: number | null
-  /** How many clients share the jobs, and over how long each spreads its operations. */
-  readonly clients: number
-  readonly spanMs: number
+  /** The first operation that nobody has begun yet. */
+  readonly from: number
   /** For the client of the end: within what everything has to finish. Null for all others. */
   readonly finishMs: number | null
-  /** The first operation that it performs: the ones before were performed by the process whose place it takes. */
-  readonly from: number
   /** Of the payloads that its handlers know. */
   readonly version: 1 | 2
   /** Workers differ in their options by it. */

@@ -41,7 +41,7 @@ export function work({ part, mill, recorder }: Player): Promise<Worker> {
   const bounds = handlers.flatMap(({ type, concurrency }) => (concurrency === null ? [] : [[type, concurrency]]))
   const concurrency = { '': options.concurrency, ...Object.fromEntries(bounds) }
   recorder.note({ what: 'process', event: 'started', name: part.name, concurrency })
-  return mill.work(handlers, { ...options, signals: true })
+  return mill.work(handlers, { ...options, signals: part.engine !== 'memory' })
 }
 
 export function keep({ part, mill }: Player): Promise<Keeper> {
@@ -49,25 +49,19 @@ export function keep({ part, mill }: Player): Promise<Keeper> {
   return mill.keep({ reap: '500ms', jobs: [...definitions.values()] })
 }
 
-/** Performs the operations of one client, from the one on that nobody has begun yet. */
+/** Performs the operations of one client, from the first one on that nobody has begun yet. */
 export async function performAs(player: Player, client: number, onBegin: (operation: number) => void): Promise<void> {
   const { part, mill } = player
-  const program = generate({
-    seed: part.seed,
-    abilities: abilitiesOf(mill.engine),
-    jobs: part.jobs,
-    clients: part.clients,
-    spanMs: part.spanMs,
-    mayCrash: true,
-    mayBlock: true,
-    hasTransactions: true,
-  })
+  const abilities = abilitiesOf(mill.engine)
+  const mayCrash = abilities.capabilities.survives !== 'nothing'
+  // The same in all processes of a round.
+  const program = generate({ ...part.program, abilities, mayCrash, mayBlock: true, hasTransactions: true })
   await perform(program.clients[client] ?? [], clientParts(player), { from: part.from, onBegin })
 }
 
 /** Lets go of what waits for an operator, and waits until no job is left. */
 export function finishAll(player: Player, boundMs: number): Promise<Finished> {
-  const signal = AbortSignal.any([player.signal, AbortSignal.timeout(boundMs)])
+  const signal = AbortSignal.any([player.signal, AbortSignal.timeout(Math.ceil(boundMs))])
   return finish({ ...clientParts(player), signal })
 }
 

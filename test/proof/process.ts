@@ -1,25 +1,16 @@
-/**
- * A process of the crew. It is started ahead and waits for its part; then it works, keeps, or performs the operations of
- * a client, and writes down what it asks and sees.
- */
-import { recorded } from '../../proof/history/recorded-engine.ts'
-import { recordTo } from '../../proof/history/recorder.ts'
-import { TransactionNames } from '../../proof/workload/own-transactions.ts'
+/** A process of the crew. It is started ahead and waits for its part. */
 import { openEngine } from '../../src/engine/open.ts'
-import { open } from '../../src/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type { Order, Part, Told } from './part.ts'
-import { blockLoop, finishAll, keep, type Player, performAs, work } from './play.ts'
-
-/** The drain time of 2 s, the 8 s that a mill may take to close, and what a busy machine adds. */
-const STOP_BOUND_MS = 15_000
+import { blockLoop } from './play.ts'
+import { playPart } from './play-part.ts'
 
 const stopping = new AbortController()
 process.on('SIGTERM', () => stopping.abort())
 process.on('message', (order: Order) => {
   switch (order.order) {
     case 'play':
-      void play(order.part)
+      play(order.part).then(() => process.exit(0), fail)
       return
     case 'block':
       blockLoop(order.ms)
@@ -36,56 +27,13 @@ function tell(told: Told): void {
   if (process.connected) process.send?.(told)
 }
 
-async function play(part: Part): Promise<void> {
-  const { signal } = stopping
-  const recorder = recordTo(part.history, part.name)
-  const { name } = part
-  signal.addEventListener('abort', () =>
-    recorder.note({ what: 'process', event: 'stopping', name, boundMs: STOP_BOUND_MS }),
-  )
-  const names = new TransactionNames()
-  const mill = await openEngine(part.url, { clock: systemClock, migrate: true })
-    .then((engine) => open(recorded(engine, recorder, names.nameOf)))
-    .catch(fail)
-  if (!signal.aborted) await playOn({ part, mill, recorder, names, signal }).catch(fail)
-  await mill.close()
-  process.exit(0)
+function play(part: Part): Promise<void> {
+  const open = () => openEngine(part.url, { clock: systemClock, migrate: true })
+  return playPart(part, { openEngine: open, signal: stopping.signal, tell })
 }
 
 /** The store cannot be reached, or not worked on: a supervisor would start the process again, and so does the crew. */
 function fail(error: unknown): never {
   console.error(error instanceof Error ? error.stack : error)
   process.exit(1)
-}
-
-async function playOn(player: Player): Promise<void> {
-  const { role, client, finishMs } = player.part
-  switch (role) {
-    case 'worker': {
-      const worker = await work(player)
-      tell({ told: 'ready' })
-      return worker.stopped
-    }
-    case 'keeper': {
-      const keeper = await keep(player)
-      tell({ told: 'ready' })
-      await untilStopping()
-      return keeper.stop()
-    }
-    case 'client':
-      tell({ told: 'ready' })
-      if (finishMs !== null) tell({ told: 'finished', ...(await finishAll(player, finishMs)) })
-      if (client !== null) {
-        await performAs(player, client, (operation) => tell({ told: 'at', operation }))
-        if (!player.signal.aborted) tell({ told: 'done' })
-      }
-      return untilStopping()
-    default:
-      role satisfies never
-  }
-}
-
-function untilStopping(): Promise<void> {
-  if (stopping.signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => stopping.signal.addEventListener('abort', () => resolve(), { once: true }))
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { check, type Verdict, type Violation } from '../../proof/check/check.ts'
 import { type FinalStore, readFinalStore } from '../../proof/check/final-store.ts'
+import { idsOf } from '../../proof/check/gather.ts'
 import type { History } from '../../proof/history/entry.ts'
 import { type Recorder, readHistory, recordTo } from '../../proof/history/recorder.ts'
 import { generateForeign, performForeign } from '../../proof/workload/foreign.ts'
@@ -11,8 +12,9 @@ import { openEngine } from '../../src/engine/open.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type { FakedClock } from './clocks.ts'
 import { RoundCrew } from './crew.ts'
+import type { Part } from './part.ts'
 import { faultRecorder, strikeAll } from './referee.ts'
-import type { Nemesis, OpenStore, Store } from './scene.ts'
+import type { Nemesis, OpenStore, Scene, Store } from './scene.ts'
 import type { Spares } from './spares.ts'
 
 export interface RoundOptions {
@@ -45,11 +47,12 @@ export interface RoundReport {
 const WORKERS = 3
 const CLIENTS = 2
 const KEEPERS = 1
+/** Of the jobs, how many other programs write. Each time a program is started, which takes as long as hundreds of jobs. */
+const FOREIGN_SHARE = 1 / 60
+const NEVER = new AbortController().signal
 /** Clients spread their operations so that jobs come as long as faults strike, and not faster than workers on two cores finish them. */
 const MS_PER_FAULT = 1_000
 const MS_PER_JOB = 2
-/** How many jobs other programs write, for each one of the clients. */
-const FOREIGN_SHARE = 1 / 60
 /** Within this everything has to finish once all faults are healed: leases and retries of seconds, on a machine that is busy. */
 const BOUND_MS = 60_000
 
@@ -59,19 +62,20 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   const folder = mkdtempSync(join(tmpdir(), `millrace-proof-${seed}-`))
   const history = join(folder, 'history')
   mkdirSync(history)
-  const store = await options.openStore({ seed, folder })
+  const store = await options.openStore({ seed, folder, env: options.machineClock?.env ?? {} })
   const recorder = recordTo(history, 'referee')
   const { engine, url } = store
-  const spanMs = spanOf(options)
+  const spanMs = Math.max(jobs * MS_PER_JOB, options.faults * MS_PER_FAULT)
+  const program = { seed, jobs, clients: CLIENTS, spanMs }
   const crew = new RoundCrew({
-    spares: options.spares,
+    spares: store.host ?? options.spares,
     recorder,
-    part: { engine, url, history, seed, jobs, clients: CLIENTS, spanMs },
+    part: { engine, url, history, program },
     workers: WORKERS,
     keepers: KEEPERS,
   })
   try {
-    const verdict = await playWith(crew, store, { ...options, recorder, folder, history })
+    const verdict = await playWith(crew, store, { ...options, recorder, folder, history, program })
     return { seed, ...verdict, seconds: (performance.now() - startedMs) / 1_000, folder }
   } finally {
     await crew.kill()
@@ -79,15 +83,9 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   }
 }
 
-/** Over how long clients and other programs spread what they do. */
-function spanOf({ jobs, faults }: RoundOptions): number {
-  return Math.max(jobs * MS_PER_JOB, faults * MS_PER_FAULT)
-}
-
-interface Playing extends RoundOptions {
+interface Playing extends RoundOptions, Pick<Part, 'history' | 'program'> {
   readonly recorder: Recorder
   readonly folder: string
-  readonly history: string
 }
 
 async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promise<Verdict> {
@@ -97,12 +95,12 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
   const clock = machineClock === null ? {} : { machineClock }
   let struck = 0
   const foreign = performForeign(
-    generateForeign({ seed, jobs: Math.ceil(playing.jobs * FOREIGN_SHARE), spanMs: spanOf(playing) }),
+    generateForeign({ seed, jobs: Math.ceil(playing.jobs * FOREIGN_SHARE), spanMs: playing.program.spanMs }),
     store.producers,
-    { recorder, clock: systemClock, signal: new AbortController().signal },
+    { recorder, clock: systemClock, signal: NEVER },
   )
   await strikeAll({
-    scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
+    scene: { store, crew, folder, during: duringOf(store, recorder), ...clock },
     nemeses: playing.nemesesOf(store),
     faults,
     seed,
@@ -112,6 +110,7 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
     },
   })
   await foreign
+  await crew.upgrade()
   recorder.note({ what: 'calm', boundMs: BOUND_MS })
   onProgress({ faults: struck, phase: 'calm' })
   const left = await untilFinished(crew)
@@ -121,9 +120,15 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
   const entries = readHistory(history)
   const final = await readFinal(store, entries)
   const verdict = check({ history: entries, final, capabilities: store.capabilities })
-  const own = [...(left === null ? [] : [left]), ...crew.failures]
-  const violations = own.map((sentence): Violation => ({ rule: 'processes', job: null, sentence }))
+  const sentences = [...(left === null ? [] : [left]), ...crew.failures]
+  const violations = sentences.map((sentence): Violation => ({ rule: 'processes', job: null, sentence }))
   return { ...verdict, violations: [...violations, ...verdict.violations] }
+}
+
+/** What strikes a process that plays all parts strikes them all. */
+function duringOf(store: Store, recorder: Recorder): Scene['during'] {
+  const during = faultRecorder(recorder)
+  return store.host === undefined ? during : (fault, strike) => during({ ...fault, target: null }, strike)
 }
 
 /** Null when everything has finished within the bound; otherwise what was left, as a sentence. */
@@ -137,33 +142,13 @@ async function untilFinished(crew: RoundCrew): Promise<string | null> {
 
 /** After the faults: one may take the file away under who has it open. It only reads, so its clock does not matter. */
 async function readFinal(store: Store, history: History): Promise<FinalStore> {
+  if (store.host !== undefined) return store.host.readFinal(idsOf(history))
   const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: false })
   try {
     return await readFinalStore(engine, idsOf(history))
   } finally {
     await engine.close()
   }
-}
-
-/** All jobs that a history names. */
-function idsOf(history: History): readonly string[] {
-  const ids = new Set<string>()
-  for (const entry of history) {
-    switch (entry.what) {
-      case 'enqueue':
-      case 'save':
-        for (const { id } of entry.jobs) ids.add(id)
-        break
-      case 'claimed':
-        for (const { id } of entry.leases) ids.add(id)
-        break
-      case 'foreign':
-        if (entry.job.id !== '') ids.add(entry.job.id)
-        break
-      default:
-    }
-  }
-  return [...ids]
 }
 
 export function forget({ folder }: RoundReport): void {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fault } from '../../../proof/history/entry.ts'
 import { VERSION } from '../part.ts'
-import type { CrewProcess, Nemesis, Scene } from '../scene.ts'
+import type { CrewProcess, Nemesis, Scene, Store } from '../scene.ts'
 
 /** Below the lease of a second, about it, and well beyond it. */
 const PAUSES_MS = [300, 1_000, 2_500, 4_000]
@@ -10,9 +10,14 @@ const PAUSES_MS = [300, 1_000, 2_500, 4_000]
 /** Opening a store and joining takes a few milliseconds, or with a consumer group half a second. */
 const OPENING_MS_MAX = 500
 
+function excuseIfStoreEnds({ capabilities }: Store): string | null {
+  return capabilities.survives === 'nothing' ? 'its jobs end with their process' : null
+}
+
 const kill: Nemesis = {
   name: 'kill',
   does: 'ends a process with SIGKILL; another one takes its place',
+  excuse: excuseIfStoreEnds,
   strike: (scene, random) =>
     onOne(scene, random, { nemesis: 'kill' }, async (process) => {
       process.signal('SIGKILL')
@@ -48,6 +53,7 @@ const term: Nemesis = {
 const opening: Nemesis = {
   name: 'opening',
   does: 'starts a worker or a keeper and ends it with SIGTERM or SIGKILL while it opens the store and joins',
+  excuse: excuseIfStoreEnds,
   async strike(scene, random) {
     const signal = random() < 0.5 ? 'SIGTERM' : 'SIGKILL'
     const process = scene.crew.launch(random() < 0.7 ? 'worker' : 'keeper')
