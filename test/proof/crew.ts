@@ -1,22 +1,21 @@
 /** The processes of a round. One that ends while the round lasts is replaced, as a supervisor would do it. */
-import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { FinalStore } from '../../proof/check/final-store.ts'
 import type { Recorder } from '../../proof/history/recorder.ts'
 import type { Finished } from '../../proof/workload/finish.ts'
-import type { FakedClock } from './clocks.ts'
-import { type Order, type Part, type Told, VERSION } from './part.ts'
+import { failureOf, Member } from './member.ts'
+import { type Part, type Told, VERSION } from './part.ts'
 import type { Crew, CrewProcess, Role } from './scene.ts'
-import type { Spare, Spares } from './spares.ts'
+import type { Spares } from './spares.ts'
 
 type Env = Readonly<Record<string, string>>
-type Signal = Parameters<CrewProcess['signal']>[0]
 
 export interface CrewOptions {
   readonly spares: Spares
   /** Notes who was started and how each ended. */
   readonly recorder: Recorder
   /** What all parts have in common. */
-  readonly part: Pick<Part, 'engine' | 'url' | 'history' | 'seed' | 'jobs' | 'clients' | 'spanMs'>
+  readonly part: Pick<Part, 'engine' | 'url' | 'history' | 'program' | 'isAlone'>
   readonly workers: number
   readonly keepers: number
 }
@@ -25,12 +24,11 @@ export interface CrewOptions {
 const FAILED_START_MS = 300
 /** Longer than the drain of a worker and the 8 s that a mill may take to close. */
 const STOP_MS = 30_000
-const STDERR_LENGTH = 1_500
 
 /** What a successor takes over. */
-type Place = Pick<Part, 'client' | 'index' | 'version' | 'finishMs'>
+type Place = Pick<Part, 'client' | 'index' | 'version'>
 
-const NO_CLIENT: Place = { client: null, index: 0, version: 1, finishMs: null }
+const NO_CLIENT: Place = { client: null, index: 0, version: 1 }
 
 /** The second worker has the newer handlers, so that payloads of both versions are handled. */
 function workerPlace(index: number): Place {
@@ -53,7 +51,7 @@ export class RoundCrew implements Crew {
 
   constructor(options: CrewOptions) {
     this.#options = options
-    this.#progress = Array.from({ length: options.part.clients }, () => ({ next: 0, isDone: false }))
+    this.#progress = Array.from({ length: options.part.program.clients }, () => ({ next: 0, isDone: false }))
   }
 
   get processes(): readonly CrewProcess[] {
@@ -63,12 +61,16 @@ export class RoundCrew implements Crew {
   /** Workers and keepers first: what the clients do is of interest only once somebody works. */
   async start(): Promise<void> {
     const { workers, keepers, part } = this.#options
+    if (part.isAlone) {
+      await this.#hire('worker', NO_CLIENT).ready
+      return
+    }
     const hired = [
       ...Array.from({ length: workers }, (_, index) => this.#hire('worker', workerPlace(index))),
       ...Array.from({ length: keepers }, () => this.#hire('keeper', NO_CLIENT)),
     ]
     await Promise.all(hired.map(({ ready }) => ready))
-    for (let client = 0; client < part.clients; client += 1) this.#hire('client', { ...NO_CLIENT, client })
+    for (let client = 0; client < part.program.clients; client += 1) this.#hire('client', { ...NO_CLIENT, client })
   }
 
   replace(process: CrewProcess, env?: Env): Promise<CrewProcess> {
@@ -114,14 +116,25 @@ export class RoundCrew implements Crew {
     return Promise.race([this.#clientsDone.promise.then(() => true), isLate])
   }
 
-  /** Lets a client of its own end what waits for an operator, and wait until no job is left. */
+  /** Ends what waits for an operator, and waits until no job is left: a client of its own, or the process that is alone. */
   async finish(boundMs: number): Promise<Finished> {
-    const member = this.#hire('client', { ...NO_CLIENT, finishMs: boundMs })
-    const { promise, resolve } = Promise.withResolvers<Finished>()
-    member.child.on('message', (told: Told) => {
-      if (told.told === 'finished') resolve(told)
-    })
-    return Promise.race([promise, member.exited.then(() => ({ isFinished: false, left: {} }))])
+    const member = this.#alone ?? this.#hire('client', NO_CLIENT)
+    await member.ready
+    member.order({ order: 'finish', boundMs })
+    return (await member.hear('finished')) ?? { isFinished: false, left: {} }
+  }
+
+  /** What the process that is alone has in its memory. */
+  async final(ids: readonly string[]): Promise<FinalStore> {
+    const member = this.#alone
+    member?.order({ order: 'final', ids })
+    const told = (await member?.hear('final')) ?? null
+    if (told === null) throw new Error('the process ended before it told what it has in its memory')
+    return told.final
+  }
+
+  get #alone(): Member | undefined {
+    return this.#options.part.isAlone ? [...this.#members][0] : undefined
   }
 
   /** Asks all to stop and waits until they have; whoever does not exit with 0 is a failure. */
@@ -150,7 +163,7 @@ export class RoundCrew implements Crew {
     this.#started += 1
     const name = `${role}-${this.#started}`
     const { spares, recorder, part } = this.#options
-    const from = place.client === null ? 0 : (this.#progress[place.client]?.next ?? 0)
+    const from = this.#progress.map(({ next }) => next)
     const { [VERSION]: version = place.version, ...rest } = env
     const member = new Member(spares.take(rest), {
       ...part,
@@ -162,14 +175,15 @@ export class RoundCrew implements Crew {
     })
     this.#members.add(member)
     recorder.note({ what: 'process', event: 'started', name })
-    member.child.on('message', (told: Told) => this.#hear(member, told))
+    member.child.on('message', (told: Told) => this.#hear(told))
     void member.exited.then((how) => this.#onExit(member, how))
     void this.#gate.then(() => member.play())
     return member
   }
 
-  #hear({ part }: Member, told: Told): void {
-    const progress = part.client === null ? undefined : this.#progress[part.client]
+  #hear(told: Told): void {
+    if (told.told !== 'at' && told.told !== 'done') return
+    const progress = this.#progress[told.client]
     if (progress === undefined) return
     // An operation that was begun is not performed again: it may have had its effect.
     if (told.told === 'at') progress.next = told.operation + 1
@@ -196,87 +210,5 @@ export class RoundCrew implements Crew {
       },
       member.wasReady ? 0 : FAILED_START_MS,
     )
-  }
-}
-
-/** A process may be killed, may be asked to stop and then exits with 0, and may fail to open a store that is away. */
-function failureOf(member: Member, how: string): string | null {
-  if (how === 'SIGKILL' || (how === '0' && member.wasAskedToStop)) return null
-  if (how === '1' && !member.wasReady) return null
-  if (how === 'SIGTERM' && !member.isLoaded) return null
-  const said = member.stderr.trim().split('\n').slice(-8).join('\n')
-  const asked = member.wasAskedToStop ? ' after SIGTERM' : ' though nobody asked it to'
-  return `${member.name} ended with ${how}${asked}${said === '' ? '' : `: ${said}`}`
-}
-
-class Member implements CrewProcess {
-  readonly #spare: Spare
-  readonly child: ChildProcess
-  readonly clock?: FakedClock
-  readonly part: Part
-  readonly pid: number
-  readonly exited: Promise<string>
-  /** Resolves when it works, or has ended before. */
-  readonly ready: Promise<void>
-  /** Before it has one it has nothing open. */
-  hasPart = false
-  wasReady = false
-  wasAskedToStop = false
-  stderr = ''
-
-  constructor(spare: Spare, part: Part) {
-    const { child, clock } = spare
-    this.#spare = spare
-    this.child = child
-    if (clock !== undefined) this.clock = clock
-    this.part = part
-    this.pid = child.pid ?? 0
-    this.exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? String(code))))
-    const { promise, resolve } = Promise.withResolvers<void>()
-    child.on('message', (told: Told) => {
-      if (told.told !== 'ready') return
-      this.wasReady = true
-      resolve()
-    })
-    this.ready = Promise.race([promise, this.exited.then(() => {})])
-    child.stderr?.on('data', (text) => {
-      this.stderr = `${this.stderr}${text}`.slice(-STDERR_LENGTH)
-    })
-    // A message to a process that has just been killed.
-    child.on('error', () => {})
-  }
-
-  play(): void {
-    this.hasPart = true
-    this.#send({ order: 'play', part: this.part })
-  }
-
-  get name(): string {
-    return this.part.name
-  }
-
-  get role(): Role {
-    return this.part.role
-  }
-
-  get isLoaded(): boolean {
-    return this.#spare.isLoaded
-  }
-
-  get isAlive(): boolean {
-    return this.child.exitCode === null && this.child.signalCode === null
-  }
-
-  signal(signal: Signal): void {
-    if (signal === 'SIGTERM') this.wasAskedToStop = true
-    this.child.kill(signal)
-  }
-
-  block(ms: number): void {
-    this.#send({ order: 'block', ms })
-  }
-
-  #send(order: Order): void {
-    if (this.child.connected) this.child.send(order, () => {})
   }
 }

@@ -1,17 +1,18 @@
 /** What the processes of a round do, made from the seed of the round. */
 import type { Recorder } from '../../proof/history/recorder.ts'
-import { abilitiesOf } from '../../proof/workload/abilities.ts'
+import { type Abilities, abilitiesOf } from '../../proof/workload/abilities.ts'
 import type { ClientParts } from '../../proof/workload/client.ts'
 import { definitionsFor, workerOptionsFor } from '../../proof/workload/definitions.ts'
 import { type Finished, finish } from '../../proof/workload/finish.ts'
 import { generate } from '../../proof/workload/generate.ts'
 import { handlersFor } from '../../proof/workload/handlers.ts'
+import type { Program } from '../../proof/workload/operation.ts'
 import type { TransactionNames } from '../../proof/workload/own-transactions.ts'
 import { perform } from '../../proof/workload/perform.ts'
 import type { Keeper, Mill, Worker } from '../../src/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type { Part } from './part.ts'
-import { transactionsOf } from './transactions.ts'
+import { transactionsFor } from './producers/transactions.ts'
 
 /** What a process plays with. */
 export interface Player {
@@ -37,7 +38,11 @@ export function work({ part, mill, recorder }: Player): Promise<Worker> {
   const abilities = abilitiesOf(mill.engine)
   const parts = { mill, recorder, clock: systemClock, crash, block: blockLoop }
   const handlers = handlersFor(definitionsFor(abilities, part.version), parts)
-  return mill.work(handlers, { ...workerOptionsFor(abilities, part.index), signals: true })
+  const options = workerOptionsFor(abilities, part.index)
+  const bounds = handlers.flatMap(({ type, concurrency }) => (concurrency === null ? [] : [[type, concurrency]]))
+  const concurrency = { '': options.concurrency, ...Object.fromEntries(bounds) }
+  recorder.note({ what: 'process', event: 'started', name: part.name, concurrency })
+  return mill.work(handlers, { ...options, signals: true })
 }
 
 export function keep({ part, mill }: Player): Promise<Keeper> {
@@ -45,30 +50,26 @@ export function keep({ part, mill }: Player): Promise<Keeper> {
   return mill.keep({ reap: '500ms', jobs: [...definitions.values()] })
 }
 
-/** Performs the operations of one client, from the one on that nobody has begun yet. */
+/** Performs the operations of one client, from the first one on that nobody has begun yet. */
 export async function performAs(player: Player, client: number, onBegin: (operation: number) => void): Promise<void> {
   const { part, mill } = player
-  const program = generate({
-    seed: part.seed,
-    abilities: abilitiesOf(mill.engine),
-    jobs: part.jobs,
-    clients: part.clients,
-    spanMs: part.spanMs,
-    mayCrash: true,
-    mayBlock: true,
-    hasTransactions: true,
-  })
-  await perform(program.clients[client] ?? [], clientParts(player), { from: part.from, onBegin })
+  const program = programOf(part, abilitiesOf(mill.engine))
+  await perform(program.clients[client] ?? [], clientParts(player), { from: part.from[client] ?? 0, onBegin })
+}
+
+/** The same in all processes of a round. */
+export function programOf({ program, isAlone }: Pick<Part, 'program' | 'isAlone'>, abilities: Abilities): Program {
+  return generate({ ...program, abilities, mayCrash: !isAlone, mayBlock: true, hasTransactions: true })
 }
 
 /** Lets go of what waits for an operator, and waits until no job is left. */
 export function finishAll(player: Player, boundMs: number): Promise<Finished> {
-  const signal = AbortSignal.any([player.signal, AbortSignal.timeout(boundMs)])
+  const signal = AbortSignal.any([player.signal, AbortSignal.timeout(Math.ceil(boundMs))])
   return finish({ ...clientParts(player), signal })
 }
 
 function clientParts({ part, mill, recorder, names, signal }: Player): ClientParts {
-  const begin = transactionsOf(part.engine, part.url)
+  const begin = transactionsFor(part.url)
   const parts = { mill, abilities: abilitiesOf(mill.engine), recorder, clock: systemClock, signal }
-  return begin === null ? parts : { ...parts, transactions: { begin, names } }
+  return begin === undefined ? parts : { ...parts, transactions: { begin, names } }
 }

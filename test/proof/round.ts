@@ -4,13 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { check, type Verdict, type Violation } from '../../proof/check/check.ts'
 import { type FinalStore, readFinalStore } from '../../proof/check/final-store.ts'
+import { idsOf } from '../../proof/check/gather.ts'
 import type { History } from '../../proof/history/entry.ts'
 import { type Recorder, readHistory, recordTo } from '../../proof/history/recorder.ts'
-import { generateForeign, performForeign } from '../../proof/workload/foreign.ts'
+import { abilitiesOf } from '../../proof/workload/abilities.ts'
+import { performForeign } from '../../proof/workload/foreign.ts'
+import type { Program } from '../../proof/workload/operation.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type { FakedClock } from './clocks.ts'
 import { RoundCrew } from './crew.ts'
+import type { Part } from './part.ts'
+import { programOf } from './play.ts'
 import { faultRecorder, strikeAll } from './referee.ts'
 import type { Nemesis, OpenStore, Store } from './scene.ts'
 import type { Spares } from './spares.ts'
@@ -45,11 +50,12 @@ export interface RoundReport {
 const WORKERS = 3
 const CLIENTS = 2
 const KEEPERS = 1
+/** Of the jobs, how many other programs write. Each time a program is started, which takes as long as hundreds of jobs. */
+const FOREIGN_SHARE = 0.02
+const NEVER = new AbortController().signal
 /** Clients spread their operations so that jobs come as long as faults strike, and not faster than workers on two cores finish them. */
 const MS_PER_FAULT = 1_000
 const MS_PER_JOB = 2
-/** How many jobs other programs write, for each one of the clients. */
-const FOREIGN_SHARE = 1 / 60
 /** Within this everything has to finish once all faults are healed: leases and retries of seconds, on a machine that is busy. */
 const BOUND_MS = 60_000
 
@@ -61,17 +67,19 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   mkdirSync(history)
   const store = await options.openStore({ seed, folder })
   const recorder = recordTo(history, 'referee')
-  const { engine, url } = store
-  const spanMs = spanOf(options)
+  const { engine, url, capabilities } = store
+  const spanMs = Math.max(jobs * MS_PER_JOB, options.faults * MS_PER_FAULT)
+  const program = { seed, jobs, foreignJobs: Math.round(jobs * FOREIGN_SHARE), clients: CLIENTS, spanMs }
+  const isAlone = capabilities.survives === 'nothing'
   const crew = new RoundCrew({
     spares: options.spares,
     recorder,
-    part: { engine, url, history, seed, jobs, clients: CLIENTS, spanMs },
+    part: { engine, url, history, program, isAlone },
     workers: WORKERS,
     keepers: KEEPERS,
   })
   try {
-    const verdict = await playWith(crew, store, { ...options, recorder, folder, history })
+    const verdict = await playWith(crew, store, { ...options, recorder, folder, history, program, isAlone })
     return { seed, ...verdict, seconds: (performance.now() - startedMs) / 1_000, folder }
   } finally {
     await crew.kill()
@@ -79,28 +87,19 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   }
 }
 
-/** Over how long clients and other programs spread what they do. */
-function spanOf({ jobs, faults }: RoundOptions): number {
-  return Math.max(jobs * MS_PER_JOB, faults * MS_PER_FAULT)
-}
-
-interface Playing extends RoundOptions {
+interface Playing extends RoundOptions, Pick<Part, 'history' | 'program' | 'isAlone'> {
   readonly recorder: Recorder
   readonly folder: string
-  readonly history: string
 }
 
 async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promise<Verdict> {
   const { recorder, folder, history, seed, faults, onProgress, machineClock } = playing
   machineClock?.set(0)
+  const foreign = await foreignOperations(store, playing)
   await crew.start()
   const clock = machineClock === null ? {} : { machineClock }
   let struck = 0
-  const foreign = performForeign(
-    generateForeign({ seed, jobs: Math.ceil(playing.jobs * FOREIGN_SHARE), spanMs: spanOf(playing) }),
-    store.producers,
-    { recorder, clock: systemClock, signal: new AbortController().signal },
-  )
+  const written = performForeign(foreign, store.producers, { recorder, clock: systemClock, signal: NEVER })
   await strikeAll({
     scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
     nemeses: playing.nemesesOf(store),
@@ -111,19 +110,31 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
       onProgress({ faults: struck, phase: 'faults' })
     },
   })
-  await foreign
   recorder.note({ what: 'calm', boundMs: BOUND_MS })
   onProgress({ faults: struck, phase: 'calm' })
+  await written
   const left = await untilFinished(crew)
   if (left === null) recorder.note({ what: 'finished' })
+  const own = playing.isAlone ? await crew.final(idsOf(readHistory(history))) : null
   await crew.stop()
   onProgress({ faults: struck, phase: 'judging' })
   const entries = readHistory(history)
-  const final = await readFinal(store, entries)
+  const final = own ?? (await readFinal(store, entries))
   const verdict = check({ history: entries, final, capabilities: store.capabilities })
-  const own = [...(left === null ? [] : [left]), ...crew.failures]
-  const violations = own.map((sentence): Violation => ({ rule: 'processes', job: null, sentence }))
+  const sentences = [...(left === null ? [] : [left]), ...crew.failures]
+  const violations = sentences.map((sentence): Violation => ({ rule: 'processes', job: null, sentence }))
   return { ...verdict, violations: [...violations, ...verdict.violations] }
+}
+
+/** What other programs write; nothing where the jobs are in the memory of a process. The store exists afterwards. */
+async function foreignOperations(store: Store, playing: Playing): Promise<Program['foreign']> {
+  if (playing.isAlone) return []
+  const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: true })
+  try {
+    return programOf(playing, abilitiesOf(engine)).foreign
+  } finally {
+    await engine.close()
+  }
 }
 
 /** Null when everything has finished within the bound; otherwise what was left, as a sentence. */
@@ -143,27 +154,6 @@ async function readFinal(store: Store, history: History): Promise<FinalStore> {
   } finally {
     await engine.close()
   }
-}
-
-/** All jobs that a history names. */
-function idsOf(history: History): readonly string[] {
-  const ids = new Set<string>()
-  for (const entry of history) {
-    switch (entry.what) {
-      case 'enqueue':
-      case 'save':
-        for (const { id } of entry.jobs) ids.add(id)
-        break
-      case 'claimed':
-        for (const { id } of entry.leases) ids.add(id)
-        break
-      case 'foreign':
-        if (entry.job.id !== '') ids.add(entry.job.id)
-        break
-      default:
-    }
-  }
-  return [...ids]
 }
 
 export function forget({ folder }: RoundReport): void {

@@ -46,6 +46,8 @@ export class Spares {
     const child = fork(FILE, [], {
       env: { ...process.env, ...clock?.env, ...env },
       execArgv: EXEC_ARGV,
+      // What a store has is told in maps and sets.
+      serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
     const spare: Spare = { child, clock, isLoaded: false }
