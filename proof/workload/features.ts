@@ -120,7 +120,7 @@ const behaviourFeatures = {
   'enqueue-in-handler': {
     per: 14,
     make: ({ dice, job }) => {
-      const type = dice.pick(['plain', 'narrow', 'fleeting', 'versioned'])
+      const type = dice.pick(['plain', 'narrow', 'fleeting', 'aged'])
       return [one(job(type, [{ do: 'enqueue', count: dice.between(1, 5), afterMs: dice.between(0, 200) }]))]
     },
   },
