@@ -120,7 +120,7 @@ const behaviourFeatures = {
   'enqueue-in-handler': {
     per: 14,
     make: ({ dice, job }) => {
-      const type = dice.pick(['plain', 'narrow', 'fleeting', 'versioned'])
+      const type = dice.pick(['plain', 'narrow', 'fleeting', 'aged'])
       return [one(job(type, [{ do: 'enqueue', count: dice.between(1, 5), afterMs: dice.between(0, 200) }]))]
     },
   },
@@ -142,6 +142,11 @@ const behaviourFeatures = {
     make: ({ job }) => [one(job('plain', [{ do: 'crash' }], { attempts: 2 }))],
   },
 } as const satisfies Readonly<Record<string, Feature>>
+
+/** Where a payload of a newer version waits for as long as an older worker holds its partition. */
+function keepsNewer({ capabilities }: Abilities): boolean {
+  return capabilities.keys === 'partition'
+}
 
 /** Where a settled watermark comes back, a crash is no counted start, and a job that always crashes would do so for ever. */
 function crashes({ mayCrash, abilities }: Making): boolean {
@@ -222,6 +227,7 @@ const optionFeatures = {
   'newer-version': {
     per: 3,
     isEarly: true,
+    can: ({ abilities }) => !keepsNewer(abilities),
     make: ({ job }) => [one(job('versioned', [returns(2)], { version: 2 }))],
   },
 } as const satisfies Readonly<Record<string, Feature>>

@@ -1,21 +1,20 @@
 /** The processes of a round. One that ends while the round lasts is replaced, as a supervisor would do it. */
-import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Recorder } from '../../proof/history/recorder.ts'
-import type { FakedClock } from './clocks.ts'
-import { type Order, type Part, type Told, VERSION } from './part.ts'
+import type { Finished } from '../../proof/workload/finish.ts'
+import { failureOf, Member } from './member.ts'
+import { type Part, type Told, VERSION } from './part.ts'
 import type { Crew, CrewProcess, Role } from './scene.ts'
-import type { Spare, Spares } from './spares.ts'
+import type { Spares } from './spares.ts'
 
 type Env = Readonly<Record<string, string>>
-type Signal = Parameters<CrewProcess['signal']>[0]
 
 export interface CrewOptions {
-  readonly spares: Spares
+  readonly spares: Pick<Spares, 'take'>
   /** Notes who was started and how each ended. */
   readonly recorder: Recorder
   /** What all parts have in common. */
-  readonly part: Pick<Part, 'engine' | 'url' | 'history' | 'seed' | 'jobs' | 'clients'>
+  readonly part: Pick<Part, 'engine' | 'url' | 'history' | 'program'>
   readonly workers: number
   readonly keepers: number
 }
@@ -24,16 +23,15 @@ export interface CrewOptions {
 const FAILED_START_MS = 300
 /** Longer than the drain of a worker and the 8 s that a mill may take to close. */
 const STOP_MS = 30_000
-const STDERR_LENGTH = 1_500
 
 /** What a successor takes over. */
-type Place = Pick<Part, 'client' | 'index' | 'version'>
+type Place = Pick<Part, 'client' | 'index' | 'version' | 'finishMs'>
 
-const NO_CLIENT: Place = { client: null, index: 0, version: 1 }
+const NO_CLIENT: Place = { client: null, index: 0, version: 1, finishMs: null }
 
-/** The second worker has the newer handlers, so that payloads of both versions are handled. */
+/** The first worker has the older handlers, so that payloads of both versions meet both. */
 function workerPlace(index: number): Place {
-  return { client: null, index, version: index === 1 ? 2 : 1 }
+  return { ...NO_CLIENT, index, version: index === 0 ? 1 : 2 }
 }
 
 export class RoundCrew implements Crew {
@@ -44,21 +42,19 @@ export class RoundCrew implements Crew {
   readonly #progress: { next: number; isDone: boolean }[]
   /** Processes that ended as none may, a sentence each. */
   readonly failures: string[] = []
+  readonly #clientsDone = Promise.withResolvers<void>()
   #started = 0
   #isStopping = false
+  /** Those that are started get their parts when it resolves. */
+  #gate: Promise<void> = Promise.resolve()
 
   constructor(options: CrewOptions) {
     this.#options = options
-    this.#progress = Array.from({ length: options.part.clients }, () => ({ next: 0, isDone: false }))
+    this.#progress = Array.from({ length: options.part.program.clients }, () => ({ next: 0, isDone: false }))
   }
 
   get processes(): readonly CrewProcess[] {
     return [...this.#members].filter(({ isAlive }) => isAlive)
-  }
-
-  /** Whether all clients have performed all their operations. */
-  get areClientsDone(): boolean {
-    return this.#progress.every(({ isDone }) => isDone)
   }
 
   /** Workers and keepers first: what the clients do is of interest only once somebody works. */
@@ -69,7 +65,7 @@ export class RoundCrew implements Crew {
       ...Array.from({ length: keepers }, () => this.#hire('keeper', NO_CLIENT)),
     ]
     await Promise.all(hired.map(({ ready }) => ready))
-    for (let client = 0; client < part.clients; client += 1) this.#hire('client', { ...NO_CLIENT, client })
+    for (let client = 0; client < part.program.clients; client += 1) this.#hire('client', { ...NO_CLIENT, client })
   }
 
   replace(process: CrewProcess, env?: Env): Promise<CrewProcess> {
@@ -87,6 +83,50 @@ export class RoundCrew implements Crew {
     // Nobody takes its place when it ends: it came in addition.
     this.#successors.set(extra, Promise.resolve(extra))
     return extra
+  }
+
+  async whileStopped(
+    signal: 'SIGTERM' | 'SIGKILL',
+    { before, act }: Parameters<Crew['whileStopped']>[1],
+  ): Promise<void> {
+    const { promise: gate, resolve: openGate } = Promise.withResolvers<void>()
+    this.#gate = gate
+    const members = [...this.#members].filter(({ hasPart }) => hasPart)
+    try {
+      // One that has not opened the store yet would open whatever takes its place.
+      await Promise.all(members.map(({ ready }) => ready))
+      await before?.()
+      for (const member of members) member.signal(signal)
+      await Promise.all(members.map(({ exited }) => exited))
+      await act()
+    } finally {
+      openGate()
+    }
+    await Promise.all(members.map((member) => this.#successors.get(member)))
+  }
+
+  /** Workers of the newer version take the place of the older ones, so that nothing waits for one of them by chance. */
+  async upgrade(): Promise<void> {
+    const old = [...this.#members].filter(({ role, part }) => role === 'worker' && part.version === 1)
+    await Promise.all(
+      old.map(async (member) => {
+        const successor = this.replace(member, { [VERSION]: '2' })
+        member.signal('SIGTERM')
+        await successor
+      }),
+    )
+  }
+
+  /** Resolves when the clients have performed all their operations, or after the bound: whether they have. */
+  async untilClientsAreDone(boundMs: number): Promise<boolean> {
+    const isLate = sleep(boundMs, false, { ref: false })
+    return Promise.race([this.#clientsDone.promise.then(() => true), isLate])
+  }
+
+  /** Lets a client of its own end what waits for an operator, and wait until no job is left. */
+  async finish(boundMs: number): Promise<Finished> {
+    const member = this.#hire('client', { ...NO_CLIENT, finishMs: boundMs })
+    return (await member.hear('finished')) ?? { isFinished: false, left: {} }
   }
 
   /** Asks all to stop and waits until they have; whoever does not exit with 0 is a failure. */
@@ -129,6 +169,7 @@ export class RoundCrew implements Crew {
     recorder.note({ what: 'process', event: 'started', name })
     member.child.on('message', (told: Told) => this.#hear(member, told))
     void member.exited.then((how) => this.#onExit(member, how))
+    void this.#gate.then(() => member.play())
     return member
   }
 
@@ -138,6 +179,7 @@ export class RoundCrew implements Crew {
     // An operation that was begun is not performed again: it may have had its effect.
     if (told.told === 'at') progress.next = told.operation + 1
     if (told.told === 'done') progress.isDone = true
+    if (this.#progress.every(({ isDone }) => isDone)) this.#clientsDone.resolve()
   }
 
   #onExit(member: Member, how: string): void {
@@ -159,73 +201,5 @@ export class RoundCrew implements Crew {
       },
       member.wasReady ? 0 : FAILED_START_MS,
     )
-  }
-}
-
-/** A process may be killed, may be asked to stop and then exits with 0, and may fail to open a store that is away. */
-function failureOf(member: Member, how: string): string | null {
-  if (how === 'SIGKILL' || (how === '0' && member.wasAskedToStop)) return null
-  if (how === '1' && !member.wasReady) return null
-  const said = member.stderr.trim().split('\n').slice(-8).join('\n')
-  const asked = member.wasAskedToStop ? ' after SIGTERM' : ' though nobody asked it to'
-  return `${member.name} ended with ${how}${asked}${said === '' ? '' : `: ${said}`}`
-}
-
-class Member implements CrewProcess {
-  readonly child: ChildProcess
-  readonly clock?: FakedClock
-  readonly part: Part
-  readonly pid: number
-  readonly exited: Promise<string>
-  /** Resolves when it works, or has ended before. */
-  readonly ready: Promise<void>
-  wasReady = false
-  wasAskedToStop = false
-  stderr = ''
-
-  constructor({ child, clock }: Spare, part: Part) {
-    this.child = child
-    if (clock !== undefined) this.clock = clock
-    this.part = part
-    this.pid = child.pid ?? 0
-    this.exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? String(code))))
-    const { promise, resolve } = Promise.withResolvers<void>()
-    child.on('message', (told: Told) => {
-      if (told.told !== 'ready') return
-      this.wasReady = true
-      resolve()
-    })
-    this.ready = Promise.race([promise, this.exited.then(() => {})])
-    child.stderr?.on('data', (text) => {
-      this.stderr = `${this.stderr}${text}`.slice(-STDERR_LENGTH)
-    })
-    // A message to a process that has just been killed.
-    child.on('error', () => {})
-    this.#send({ order: 'play', part })
-  }
-
-  get name(): string {
-    return this.part.name
-  }
-
-  get role(): Role {
-    return this.part.role
-  }
-
-  get isAlive(): boolean {
-    return this.child.exitCode === null && this.child.signalCode === null
-  }
-
-  signal(signal: Signal): void {
-    if (signal === 'SIGTERM') this.wasAskedToStop = true
-    this.child.kill(signal)
-  }
-
-  block(ms: number): void {
-    this.#send({ order: 'block', ms })
-  }
-
-  #send(order: Order): void {
-    if (this.child.connected) this.child.send(order, () => {})
   }
 }

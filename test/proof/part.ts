@@ -1,8 +1,21 @@
 /** What the referee and a process of the crew tell each other. */
+import type { Finished } from '../../proof/workload/finish.ts'
 import type { EngineName, Role } from './scene.ts'
 
 /** In the environment of a process that is launched: the version of payloads that its handlers know. */
 export const VERSION = 'MILLRACE_PROOF_VERSION'
+
+/** What the program of a round is made from; the same for all its processes. */
+export interface ProgramPart {
+  readonly seed: number
+  /** How many jobs all clients enqueue together, about. */
+  readonly jobs: number
+  /** How many of them other programs write. */
+  readonly foreignJobs: number
+  readonly clients: number
+  /** Over how long each client spreads its operations. */
+  readonly spanMs: number
+}
 
 /** What a process has to do in a round. */
 export interface Part {
@@ -13,16 +26,13 @@ export interface Part {
   readonly url: string
   /** Where its history goes. */
   readonly history: string
-  /** Of the round. */
-  readonly seed: number
-  /** How many jobs all clients of the round enqueue together, about. */
-  readonly jobs: number
+  readonly program: ProgramPart
   /** Which client's operations it performs; null: none. */
   readonly client: number | null
-  /** How many clients share the jobs. */
-  readonly clients: number
-  /** The first operation that it performs: the ones before were performed by the process whose place it takes. */
+  /** The first operation that nobody has begun yet. */
   readonly from: number
+  /** For the client of the end: within what everything has to finish. Null for all others. */
+  readonly finishMs: number | null
   /** Of the payloads that its handlers know. */
   readonly version: 1 | 2
   /** Workers differ in their options by it. */
@@ -35,9 +45,12 @@ export type Order =
   | { readonly order: 'block'; readonly ms: number }
 
 export type Told =
+  /** Its modules are loaded, and from now on it heeds signals. */
+  | { readonly told: 'loaded' }
   /** It works, or performs its operations. */
   | { readonly told: 'ready' }
   /** It is about to perform this operation. */
   | { readonly told: 'at'; readonly operation: number }
   /** All its operations are performed. */
   | { readonly told: 'done' }
+  | ({ readonly told: 'finished' } & Finished)

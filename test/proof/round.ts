@@ -3,16 +3,21 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { check, type Verdict, type Violation } from '../../proof/check/check.ts'
-import { readFinalStore } from '../../proof/check/final-store.ts'
+import { type FinalStore, readFinalStore } from '../../proof/check/final-store.ts'
+import { idsOf } from '../../proof/check/gather.ts'
 import type { History } from '../../proof/history/entry.ts'
 import { type Recorder, readHistory, recordTo } from '../../proof/history/recorder.ts'
-import type { Counts } from '../../src/engine/engine.ts'
+import { abilitiesOf } from '../../proof/workload/abilities.ts'
+import { performForeign } from '../../proof/workload/foreign.ts'
+import type { Program } from '../../proof/workload/operation.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type { FakedClock } from './clocks.ts'
 import { RoundCrew } from './crew.ts'
-import { faultRecorder, strikeAll, waitUntilFinished } from './referee.ts'
-import type { Nemesis, OpenStore, Store } from './scene.ts'
+import type { Part } from './part.ts'
+import { programOf } from './play.ts'
+import { faultRecorder, strikeAll } from './referee.ts'
+import type { Nemesis, OpenStore, Scene, Store } from './scene.ts'
 import type { Spares } from './spares.ts'
 
 export interface RoundOptions {
@@ -29,7 +34,7 @@ export interface RoundOptions {
 
 export interface Progress {
   readonly faults: number
-  readonly counts: Counts
+  readonly phase: 'faults' | 'calm' | 'judging'
 }
 
 export interface RoundReport {
@@ -44,7 +49,13 @@ export interface RoundReport {
 
 const WORKERS = 3
 const CLIENTS = 2
-const KEEPERS = 0
+const KEEPERS = 1
+/** Of the jobs, how many other programs write. Each time a program is started, which takes as long as hundreds of jobs. */
+const FOREIGN_SHARE = 1 / 60
+const NEVER = new AbortController().signal
+/** Clients spread their operations so that jobs come as long as faults strike, and not faster than workers on two cores finish them. */
+const MS_PER_FAULT = 1_000
+const MS_PER_JOB = 2
 /** Within this everything has to finish once all faults are healed: leases and retries of seconds, on a machine that is busy. */
 const BOUND_MS = 60_000
 
@@ -54,18 +65,20 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   const folder = mkdtempSync(join(tmpdir(), `millrace-proof-${seed}-`))
   const history = join(folder, 'history')
   mkdirSync(history)
-  const store = await options.openStore({ seed, folder })
+  const store = await options.openStore({ seed, folder, env: options.machineClock?.env ?? {} })
   const recorder = recordTo(history, 'referee')
   const { engine, url } = store
+  const spanMs = Math.max(jobs * MS_PER_JOB, options.faults * MS_PER_FAULT)
+  const program = { seed, jobs, foreignJobs: Math.ceil(jobs * FOREIGN_SHARE), clients: CLIENTS, spanMs }
   const crew = new RoundCrew({
-    spares: options.spares,
+    spares: store.host ?? options.spares,
     recorder,
-    part: { engine, url, history, seed, jobs, clients: CLIENTS },
+    part: { engine, url, history, program },
     workers: WORKERS,
     keepers: KEEPERS,
   })
   try {
-    const verdict = await playWith(crew, store, { ...options, recorder, folder, history })
+    const verdict = await playWith(crew, store, { ...options, recorder, folder, history, program })
     return { seed, ...verdict, seconds: (performance.now() - startedMs) / 1_000, folder }
   } finally {
     await crew.kill()
@@ -73,65 +86,80 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   }
 }
 
-interface Playing extends RoundOptions {
+interface Playing extends RoundOptions, Pick<Part, 'history' | 'program'> {
   readonly recorder: Recorder
   readonly folder: string
-  readonly history: string
 }
 
 async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promise<Verdict> {
   const { recorder, folder, history, seed, faults, onProgress, machineClock } = playing
+  machineClock?.set(0)
+  const foreign = await foreignOperations(store, playing)
+  await crew.start()
+  const clock = machineClock === null ? {} : { machineClock }
+  let struck = 0
+  const written = performForeign(foreign, store.producers, { recorder, clock: systemClock, signal: NEVER })
+  await strikeAll({
+    scene: { store, crew, folder, during: duringOf(store, recorder), ...clock },
+    nemeses: playing.nemesesOf(store),
+    faults,
+    seed,
+    onFault: () => {
+      struck += 1
+      onProgress({ faults: struck, phase: 'faults' })
+    },
+  })
+  await written
+  await crew.upgrade()
+  recorder.note({ what: 'calm', boundMs: BOUND_MS })
+  onProgress({ faults: struck, phase: 'calm' })
+  const left = await untilFinished(crew)
+  if (left === null) recorder.note({ what: 'finished' })
+  await crew.stop()
+  onProgress({ faults: struck, phase: 'judging' })
+  const entries = readHistory(history)
+  const final = await readFinal(store, entries)
+  const verdict = check({ history: entries, final, capabilities: store.capabilities })
+  const sentences = [...(left === null ? [] : [left]), ...crew.failures]
+  const violations = sentences.map((sentence): Violation => ({ rule: 'processes', job: null, sentence }))
+  return { ...verdict, violations: [...violations, ...verdict.violations] }
+}
+
+/** What other programs write, where there are any. */
+async function foreignOperations(store: Store, { program }: Playing): Promise<Program['foreign']> {
+  if (store.producers.length === 0) return []
   const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: true })
   try {
-    const progress = { faults: 0, counts: {} }
-    machineClock?.set(0)
-    await crew.start()
-    const clock = machineClock === null ? {} : { machineClock }
-    await strikeAll({
-      scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
-      nemeses: playing.nemesesOf(store),
-      faults,
-      seed,
-      onFault: () => onProgress({ ...progress, faults: ++progress.faults }),
-    })
-    recorder.note({ what: 'calm', boundMs: BOUND_MS })
-    const hasFinished = await waitUntilFinished({
-      engine,
-      areClientsDone: () => crew.areClientsDone,
-      boundMs: BOUND_MS,
-      onCounts: (counts) => onProgress({ ...progress, counts }),
-    })
-    if (hasFinished) recorder.note({ what: 'finished' })
-    await crew.stop()
-    const entries = readHistory(history)
-    const final = await readFinalStore(engine, idsOf(entries))
-    const verdict = check({ history: entries, final, capabilities: store.capabilities })
-    const own = crew.failures.map((sentence): Violation => ({ rule: 'process', job: null, sentence }))
-    return { ...verdict, violations: [...own, ...verdict.violations] }
+    return programOf(program, abilitiesOf(engine)).foreign
   } finally {
     await engine.close()
   }
 }
 
-/** All jobs that a history names. */
-function idsOf(history: History): readonly string[] {
-  const ids = new Set<string>()
-  for (const entry of history) {
-    switch (entry.what) {
-      case 'enqueue':
-      case 'save':
-        for (const { id } of entry.jobs) ids.add(id)
-        break
-      case 'claimed':
-        for (const { id } of entry.leases) ids.add(id)
-        break
-      case 'foreign':
-        ids.add(entry.job.id)
-        break
-      default:
-    }
+/** What strikes a process that plays all parts strikes them all. */
+function duringOf(store: Store, recorder: Recorder): Scene['during'] {
+  const during = faultRecorder(recorder)
+  return store.host === undefined ? during : (fault, strike) => during({ ...fault, target: null }, strike)
+}
+
+/** Null when everything has finished within the bound; otherwise what was left, as a sentence. */
+async function untilFinished(crew: RoundCrew): Promise<string | null> {
+  const untilMs = performance.now() + BOUND_MS
+  if (!(await crew.untilClientsAreDone(BOUND_MS)))
+    return `the clients were not done ${BOUND_MS} ms after the last fault`
+  const { isFinished, left } = await crew.finish(Math.ceil(untilMs - performance.now()))
+  return isFinished ? null : `not finished ${BOUND_MS} ms after the last fault: ${JSON.stringify(left)}`
+}
+
+/** After the faults: one may take the file away under who has it open. It only reads, so its clock does not matter. */
+async function readFinal(store: Store, history: History): Promise<FinalStore> {
+  if (store.host !== undefined) return store.host.readFinal(idsOf(history))
+  const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: false })
+  try {
+    return await readFinalStore(engine, idsOf(history))
+  } finally {
+    await engine.close()
   }
-  return [...ids]
 }
 
 export function forget({ folder }: RoundReport): void {

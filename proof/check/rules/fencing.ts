@@ -43,7 +43,8 @@ function judgeLate({ capabilities }: Evidence, { id, starts, asks }: JobStory, r
   for (const start of starts) {
     const applied = start.settles.find(({ done }) => done === 'yes')
     if (applied === undefined) continue
-    const settledMs = isWatermark ? (start.endMs ?? applied.askedMs) : applied.askedMs
+    // A handler that has timed out goes on, and its outcome does not wait for it.
+    const settledMs = isWatermark ? Math.min(start.endMs ?? applied.askedMs, applied.askedMs) : applied.askedMs
     const next = starts.find((other) => {
       const otherMs = isWatermark ? (other.beginMs ?? givenMs(other)) : givenMs(other)
       return other.claim.atMs > givenMs(start) && otherMs < settledMs

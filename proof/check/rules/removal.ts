@@ -10,10 +10,13 @@ export const removal: Rule = {
   promise: 'A finished job goes when its own option, its type or retention gives it up, and only then',
   judge(evidence, report) {
     if (!evidence.final.canFind) return report.unjudged('a store that keeps no states of jobs')
-    if (!evidence.trouble.undo.isEmpty) return report.unjudged('a history in which a fault may have undone something')
     const needed = new Set([...evidence.jobs.values()].flatMap(({ ask }) => ask?.job.after?.ids ?? []))
     const types = Map.groupBy(evidence.jobs.values(), typeOf)
-    for (const stories of types.values()) {
+    for (const [type, stories] of types) {
+      if (!evidence.trouble.undo(type).isEmpty) {
+        report.unjudged('types of which a fault may have undone something')
+        continue
+      }
       for (const way of ['complete', 'dead'] as const) judgeType(evidence, { stories, way, needed }, report)
     }
   },

@@ -2,5 +2,9 @@
 import type { EngineName, OpenStore } from '../scene.ts'
 
 export const ENGINES: Partial<Readonly<Record<EngineName, () => Promise<OpenStore>>>> = {
+  postgres: async () => (await import('./postgres.ts')).openPostgresStore,
+  kafka: async () => (await import('./kafka.ts')).openKafka,
+  memory: async () => (await import('./memory.ts')).openMemory,
   sqlite: async () => (await import('./sqlite.ts')).openSqlite,
+  redis: async () => (await import('./redis.ts')).openRedisStore,
 }

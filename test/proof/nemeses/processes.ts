@@ -1,7 +1,8 @@
 /** Faults of single processes. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Fault } from '../../../proof/history/entry.ts'
 import { VERSION } from '../part.ts'
-import type { CrewProcess, Nemesis, Scene } from '../scene.ts'
+import type { CrewProcess, Nemesis, Scene, Store } from '../scene.ts'
 
 /** Below the lease of a second, about it, and well beyond it. */
 const PAUSES_MS = [300, 1_000, 2_500, 4_000]
@@ -9,11 +10,16 @@ const PAUSES_MS = [300, 1_000, 2_500, 4_000]
 /** Opening a store and joining takes a few milliseconds, or with a consumer group half a second. */
 const OPENING_MS_MAX = 500
 
+function excuseIfStoreEnds({ capabilities }: Store): string | null {
+  return capabilities.survives === 'nothing' ? 'its jobs end with their process' : null
+}
+
 const kill: Nemesis = {
   name: 'kill',
   does: 'ends a process with SIGKILL; another one takes its place',
+  excuse: excuseIfStoreEnds,
   strike: (scene, random) =>
-    onOne(scene, random, 'kill', async (process) => {
+    onOne(scene, random, { nemesis: 'kill' }, async (process) => {
       process.signal('SIGKILL')
       await process.exited
       await scene.crew.replace(process)
@@ -25,17 +31,11 @@ const pause: Nemesis = {
   does: 'stops a process with SIGSTOP for less or for more than a lease, and lets it go on',
   strike: (scene, random) => {
     const forMs = pick(PAUSES_MS, random) * (0.75 + random() / 2)
-    return onOne(
-      scene,
-      random,
-      'pause',
-      async (process) => {
-        process.signal('SIGSTOP')
-        await sleep(forMs)
-        process.signal('SIGCONT')
-      },
-      `${Math.round(forMs)} ms`,
-    )
+    return onOne(scene, random, { nemesis: 'pause', detail: `${Math.round(forMs)} ms` }, async (process) => {
+      process.signal('SIGSTOP')
+      await sleep(forMs)
+      process.signal('SIGCONT')
+    })
   },
 }
 
@@ -43,7 +43,7 @@ const term: Nemesis = {
   name: 'term',
   does: 'asks a process to stop with SIGTERM, whatever it does; another one takes its place',
   strike: (scene, random) =>
-    onOne(scene, random, 'term', async (process) => {
+    onOne(scene, random, { nemesis: 'term', isRequest: true }, async (process) => {
       process.signal('SIGTERM')
       await process.exited
       await scene.crew.replace(process)
@@ -53,12 +53,13 @@ const term: Nemesis = {
 const opening: Nemesis = {
   name: 'opening',
   does: 'starts a worker or a keeper and ends it with SIGTERM or SIGKILL while it opens the store and joins',
+  excuse: excuseIfStoreEnds,
   async strike(scene, random) {
     const signal = random() < 0.5 ? 'SIGTERM' : 'SIGKILL'
     const process = scene.crew.launch(random() < 0.7 ? 'worker' : 'keeper')
     const afterMs = random() * OPENING_MS_MAX
-    const detail = `${signal} after ${Math.round(afterMs)} ms`
-    await scene.during({ nemesis: 'opening', target: process.name, detail }, async () => {
+    const fault = { nemesis: 'opening', target: process.name, detail: `${signal} after ${Math.round(afterMs)} ms` }
+    await scene.during({ ...fault, ...(signal === 'SIGTERM' && { isRequest: true }) }, async () => {
       await sleep(afterMs)
       process.signal(signal)
       await process.exited
@@ -70,7 +71,7 @@ const rolling: Nemesis = {
   name: 'rolling',
   does: 'replaces all workers, one after another, as a deployment does',
   strike: (scene) =>
-    scene.during({ nemesis: 'rolling', target: null }, async () => {
+    scene.during({ nemesis: 'rolling', target: null, isRequest: true }, async () => {
       for (const process of scene.crew.processes.filter(({ role }) => role === 'worker')) {
         process.signal('SIGTERM')
         await process.exited
@@ -84,11 +85,10 @@ const block: Nemesis = {
   does: 'blocks the event loop of a process for less or for more than a lease',
   strike: (scene, random) => {
     const forMs = pick(PAUSES_MS, random) * (0.75 + random() / 2)
-    const strike = async (process: CrewProcess): Promise<void> => {
+    return onOne(scene, random, { nemesis: 'block', detail: `${Math.round(forMs)} ms` }, async (process) => {
       process.block(forMs)
       await Promise.race([sleep(forMs), process.exited])
-    }
-    return onOne(scene, random, 'block', strike, `${Math.round(forMs)} ms`)
+    })
   },
 }
 
@@ -99,7 +99,8 @@ const versions: Nemesis = {
     const version = pick(['1', '2'], random)
     const process = scene.crew.launch('worker', { [VERSION]: version })
     const forMs = 1_000 + random() * 2_000
-    await scene.during({ nemesis: 'versions', target: process.name, detail: `version ${version}` }, async () => {
+    const fault = { nemesis: 'versions', target: process.name, detail: `version ${version}`, isRequest: true } as const
+    await scene.during(fault, async () => {
       await Promise.race([sleep(forMs), process.exited])
       process.signal('SIGTERM')
       await process.exited
@@ -113,12 +114,11 @@ export const PROCESS_NEMESES: readonly Nemesis[] = [kill, pause, term, opening, 
 async function onOne(
   scene: Scene,
   random: () => number,
-  nemesis: string,
+  fault: Omit<Fault, 'what' | 'fault' | 'target'>,
   strike: (process: CrewProcess) => Promise<void>,
-  detail?: string,
 ): Promise<void> {
   const process = pick(scene.crew.processes, random)
-  await scene.during({ nemesis, target: process.name, ...(detail !== undefined && { detail }) }, () => strike(process))
+  await scene.during({ ...fault, target: process.name }, () => strike(process))
 }
 
 export function pick<Item>(items: readonly Item[], random: () => number): Item {
