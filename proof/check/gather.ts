@@ -25,12 +25,30 @@ export function gather({ history, final, capabilities }: Facts): Evidence {
   }
 }
 
-/** The ids of all jobs that a history names: what the final store is asked for. */
+/**
+ * The ids of all jobs that a history names: what the final store is asked for.
+ *
+ * @example
+ * const final = await readFinalStore(engine, idsOf(history))
+ */
 export function idsOf(history: History): readonly string[] {
-  const reading = new Reading()
-  for (const entry of history) reading.take(entry)
-  reading.finish()
-  return [...reading.jobs.keys()]
+  const ids = new Set<string>()
+  for (const entry of history) {
+    switch (entry.what) {
+      case 'enqueue':
+      case 'save':
+        for (const { id } of entry.jobs) ids.add(id)
+        break
+      case 'claimed':
+        for (const { id } of entry.leases) ids.add(id)
+        break
+      case 'foreign':
+        if (entry.job.id !== '') ids.add(entry.job.id)
+        break
+      default:
+    }
+  }
+  return [...ids]
 }
 
 class Reading {
