@@ -2,7 +2,7 @@ import { OptionError } from '../../src/errors.ts'
 import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import type { Abilities } from './abilities.ts'
 import { Dice } from './dice.ts'
-import { FEATURES, type Feature, type Making, plainOperation } from './features.ts'
+import { FEATURES, type Feature, type Making, plainOperation } from './features/index.ts'
 import type { ForeignOperation, Operation, PlannedJob, Program } from './operation.ts'
 
 export interface GenerateOptions {
