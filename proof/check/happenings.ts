@@ -107,7 +107,7 @@ export class Happenings {
     return {
       seen: this.#seen,
       faults,
-      trouble: troubleOf(faults.filter(({ isRequest, allows = [] }) => isRequest !== true || allows.length > 0)),
+      trouble: troubleOf(faults.filter(({ isRequest }) => isRequest !== true)),
       processes: this.#processes,
       transactions: new Map([...this.#transactions.keys()].map((name) => [name, this.#endOf(name)])),
       calm: this.#calm,

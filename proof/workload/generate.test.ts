@@ -4,6 +4,7 @@ import { openEngine } from '../../src/engine/open.ts'
 import { capabilitiesOf as kafkaCapabilities } from '../../src/engines/kafka/module.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { type Abilities, abilitiesOf } from './abilities.ts'
+import { generateForeign } from './foreign.ts'
 import { type GenerateOptions, generate } from './generate.ts'
 import type { Behaviour, Operation, PlannedJob, Program } from './operation.ts'
 
@@ -62,14 +63,14 @@ function namesOfBehaviour(behaviour: Behaviour): readonly string[] {
 const EVERYWHERE = [
   ...['enqueue one-by-one', 'enqueue many', 'wait', 'mistake', 'timeoutMs', 'key', 'tenant', 'extra'],
   ...['type plain', 'type narrow', 'type limited', 'type urgent', 'type aged', 'type critical', 'type versioned'],
-  ...['backoff fixed', 'backoff list', 'backoff exponential', 'version 1', 'version 2'],
+  ...['backoff fixed', 'backoff list', 'backoff exponential', 'version 1'],
   ...['return', 'error', 'non-retryable', 'retry-after', 'offline', 'postpone', 'hang, heeding', 'hang, deaf'],
   ...['report', 'enqueue', 'return-nonsense', 'block'],
   ...['replay one-by-one', 'replay at-once', 'edit', 'discard one-by-one', 'discard at-once', 'undo'],
   ...['purge one-by-one', 'purge at-once'],
 ]
 const WHERE_DECLARED = [
-  ...['enqueue flow', 'enqueue repeat', 'transaction commit', 'transaction roll-back', 'cancel', 'result'],
+  ...['version 2', 'enqueue flow', 'enqueue repeat', 'transaction commit', 'transaction roll-back', 'cancel', 'result'],
   ...['pause', 'resume', 'sweep', 'crash', 'priority', 'delayMs', 'atMs', 'latest', 'latest with seq'],
   ...['type bounded', 'type fleeting', 'after, if dead wait', 'after, if dead run', 'after, if dead die'],
   ...['schedule, missed skip', 'schedule, missed one', 'schedule, missed all'],
@@ -99,10 +100,13 @@ describe('a generated workload', () => {
   })
 
   test('is the same for the same seed, and another for another', () => {
-    const [one, same, other] = [7, 7, 8].map((seed) => generate({ ...options(sqlite, seed), foreignJobs: 40 }))
+    const [one, same, other] = [7, 7, 8].map((seed) => generate(options(sqlite, seed)))
     assert.deepEqual(one, same)
     assert.notDeepEqual(one, other)
     assert.deepEqual(JSON.parse(JSON.stringify(one)), one)
+    const foreign = { seed: 7, jobs: 40, spanMs: 1_000 }
+    assert.deepEqual(generateForeign(foreign), generateForeign(foreign))
+    assert.equal(generateForeign(foreign).flatMap(({ jobs }) => jobs).length, 40)
   })
 
   test('has every feature that the engine declares, in each of twenty rounds', () => {

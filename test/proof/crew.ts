@@ -1,6 +1,5 @@
 /** The processes of a round. One that ends while the round lasts is replaced, as a supervisor would do it. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FinalStore } from '../../proof/check/final-store.ts'
 import type { Recorder } from '../../proof/history/recorder.ts'
 import type { Finished } from '../../proof/workload/finish.ts'
 import { failureOf, Member } from './member.ts'
@@ -11,11 +10,11 @@ import type { Spares } from './spares.ts'
 type Env = Readonly<Record<string, string>>
 
 export interface CrewOptions {
-  readonly spares: Spares
+  readonly spares: Pick<Spares, 'take'>
   /** Notes who was started and how each ended. */
   readonly recorder: Recorder
   /** What all parts have in common. */
-  readonly part: Pick<Part, 'engine' | 'url' | 'history' | 'program' | 'isAlone'>
+  readonly part: Pick<Part, 'engine' | 'url' | 'history' | 'program'>
   readonly workers: number
   readonly keepers: number
 }
@@ -26,13 +25,13 @@ const FAILED_START_MS = 300
 const STOP_MS = 30_000
 
 /** What a successor takes over. */
-type Place = Pick<Part, 'client' | 'index' | 'version'>
+type Place = Pick<Part, 'client' | 'index' | 'version' | 'finishMs'>
 
-const NO_CLIENT: Place = { client: null, index: 0, version: 1 }
+const NO_CLIENT: Place = { client: null, index: 0, version: 1, finishMs: null }
 
-/** The second worker has the newer handlers, so that payloads of both versions are handled. */
+/** The first worker has the older handlers, so that payloads of both versions meet both. */
 function workerPlace(index: number): Place {
-  return { ...NO_CLIENT, index, version: index === 1 ? 2 : 1 }
+  return { ...NO_CLIENT, index, version: index === 0 ? 1 : 2 }
 }
 
 export class RoundCrew implements Crew {
@@ -61,10 +60,6 @@ export class RoundCrew implements Crew {
   /** Workers and keepers first: what the clients do is of interest only once somebody works. */
   async start(): Promise<void> {
     const { workers, keepers, part } = this.#options
-    if (part.isAlone) {
-      await this.#hire('worker', NO_CLIENT).ready
-      return
-    }
     const hired = [
       ...Array.from({ length: workers }, (_, index) => this.#hire('worker', workerPlace(index))),
       ...Array.from({ length: keepers }, () => this.#hire('keeper', NO_CLIENT)),
@@ -110,31 +105,28 @@ export class RoundCrew implements Crew {
     await Promise.all(members.map((member) => this.#successors.get(member)))
   }
 
+  /** Workers of the newer version take the place of the older ones, so that nothing waits for one of them by chance. */
+  async upgrade(): Promise<void> {
+    const old = [...this.#members].filter(({ role, part }) => role === 'worker' && part.version === 1)
+    await Promise.all(
+      old.map(async (member) => {
+        const successor = this.replace(member, { [VERSION]: '2' })
+        member.signal('SIGTERM')
+        await successor
+      }),
+    )
+  }
+
   /** Resolves when the clients have performed all their operations, or after the bound: whether they have. */
   async untilClientsAreDone(boundMs: number): Promise<boolean> {
     const isLate = sleep(boundMs, false, { ref: false })
     return Promise.race([this.#clientsDone.promise.then(() => true), isLate])
   }
 
-  /** Ends what waits for an operator, and waits until no job is left: a client of its own, or the process that is alone. */
+  /** Lets a client of its own end what waits for an operator, and wait until no job is left. */
   async finish(boundMs: number): Promise<Finished> {
-    const member = this.#alone ?? this.#hire('client', NO_CLIENT)
-    await member.ready
-    member.order({ order: 'finish', boundMs })
+    const member = this.#hire('client', { ...NO_CLIENT, finishMs: boundMs })
     return (await member.hear('finished')) ?? { isFinished: false, left: {} }
-  }
-
-  /** What the process that is alone has in its memory. */
-  async final(ids: readonly string[]): Promise<FinalStore> {
-    const member = this.#alone
-    member?.order({ order: 'final', ids })
-    const told = (await member?.hear('final')) ?? null
-    if (told === null) throw new Error('the process ended before it told what it has in its memory')
-    return told.final
-  }
-
-  get #alone(): Member | undefined {
-    return this.#options.part.isAlone ? [...this.#members][0] : undefined
   }
 
   /** Asks all to stop and waits until they have; whoever does not exit with 0 is a failure. */
@@ -163,7 +155,7 @@ export class RoundCrew implements Crew {
     this.#started += 1
     const name = `${role}-${this.#started}`
     const { spares, recorder, part } = this.#options
-    const from = this.#progress.map(({ next }) => next)
+    const from = place.client === null ? 0 : (this.#progress[place.client]?.next ?? 0)
     const { [VERSION]: version = place.version, ...rest } = env
     const member = new Member(spares.take(rest), {
       ...part,
@@ -175,15 +167,14 @@ export class RoundCrew implements Crew {
     })
     this.#members.add(member)
     recorder.note({ what: 'process', event: 'started', name })
-    member.child.on('message', (told: Told) => this.#hear(told))
+    member.child.on('message', (told: Told) => this.#hear(member, told))
     void member.exited.then((how) => this.#onExit(member, how))
     void this.#gate.then(() => member.play())
     return member
   }
 
-  #hear(told: Told): void {
-    if (told.told !== 'at' && told.told !== 'done') return
-    const progress = this.#progress[told.client]
+  #hear({ part }: Member, told: Told): void {
+    const progress = part.client === null ? undefined : this.#progress[part.client]
     if (progress === undefined) return
     // An operation that was begun is not performed again: it may have had its effect.
     if (told.told === 'at') progress.next = told.operation + 1

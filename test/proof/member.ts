@@ -1,9 +1,8 @@
 /** One process of the crew, as the referee sees it. */
-import type { ChildProcess } from 'node:child_process'
 import type { FakedClock } from './clocks.ts'
 import type { Order, Part, Told } from './part.ts'
 import type { CrewProcess, Role } from './scene.ts'
-import type { Spare } from './spares.ts'
+import type { Child, Spare } from './spares.ts'
 
 type Signal = Parameters<CrewProcess['signal']>[0]
 
@@ -21,7 +20,7 @@ export function failureOf(member: Member, how: string): string | null {
 
 export class Member implements CrewProcess {
   readonly #spare: Spare
-  readonly child: ChildProcess
+  readonly child: Child
   readonly clock?: FakedClock
   readonly part: Part
   readonly pid: number

@@ -7,17 +7,14 @@ import { type FinalStore, readFinalStore } from '../../proof/check/final-store.t
 import { idsOf } from '../../proof/check/gather.ts'
 import type { History } from '../../proof/history/entry.ts'
 import { type Recorder, readHistory, recordTo } from '../../proof/history/recorder.ts'
-import { abilitiesOf } from '../../proof/workload/abilities.ts'
-import { performForeign } from '../../proof/workload/foreign.ts'
-import type { Program } from '../../proof/workload/operation.ts'
+import { generateForeign, performForeign } from '../../proof/workload/foreign.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type { FakedClock } from './clocks.ts'
 import { RoundCrew } from './crew.ts'
 import type { Part } from './part.ts'
-import { programOf } from './play.ts'
 import { faultRecorder, strikeAll } from './referee.ts'
-import type { Nemesis, OpenStore, Store } from './scene.ts'
+import type { Nemesis, OpenStore, Scene, Store } from './scene.ts'
 import type { Spares } from './spares.ts'
 
 export interface RoundOptions {
@@ -51,7 +48,7 @@ const WORKERS = 3
 const CLIENTS = 2
 const KEEPERS = 1
 /** Of the jobs, how many other programs write. Each time a program is started, which takes as long as hundreds of jobs. */
-const FOREIGN_SHARE = 0.02
+const FOREIGN_SHARE = 1 / 60
 const NEVER = new AbortController().signal
 /** Clients spread their operations so that jobs come as long as faults strike, and not faster than workers on two cores finish them. */
 const MS_PER_FAULT = 1_000
@@ -65,21 +62,20 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   const folder = mkdtempSync(join(tmpdir(), `millrace-proof-${seed}-`))
   const history = join(folder, 'history')
   mkdirSync(history)
-  const store = await options.openStore({ seed, folder })
+  const store = await options.openStore({ seed, folder, env: options.machineClock?.env ?? {} })
   const recorder = recordTo(history, 'referee')
-  const { engine, url, capabilities } = store
+  const { engine, url } = store
   const spanMs = Math.max(jobs * MS_PER_JOB, options.faults * MS_PER_FAULT)
-  const program = { seed, jobs, foreignJobs: Math.round(jobs * FOREIGN_SHARE), clients: CLIENTS, spanMs }
-  const isAlone = capabilities.survives === 'nothing'
+  const program = { seed, jobs, clients: CLIENTS, spanMs }
   const crew = new RoundCrew({
-    spares: options.spares,
+    spares: store.host ?? options.spares,
     recorder,
-    part: { engine, url, history, program, isAlone },
+    part: { engine, url, history, program },
     workers: WORKERS,
     keepers: KEEPERS,
   })
   try {
-    const verdict = await playWith(crew, store, { ...options, recorder, folder, history, program, isAlone })
+    const verdict = await playWith(crew, store, { ...options, recorder, folder, history, program })
     return { seed, ...verdict, seconds: (performance.now() - startedMs) / 1_000, folder }
   } finally {
     await crew.kill()
@@ -87,7 +83,7 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   }
 }
 
-interface Playing extends RoundOptions, Pick<Part, 'history' | 'program' | 'isAlone'> {
+interface Playing extends RoundOptions, Pick<Part, 'history' | 'program'> {
   readonly recorder: Recorder
   readonly folder: string
 }
@@ -95,13 +91,16 @@ interface Playing extends RoundOptions, Pick<Part, 'history' | 'program' | 'isAl
 async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promise<Verdict> {
   const { recorder, folder, history, seed, faults, onProgress, machineClock } = playing
   machineClock?.set(0)
-  const foreign = await foreignOperations(store, playing)
   await crew.start()
   const clock = machineClock === null ? {} : { machineClock }
   let struck = 0
-  const written = performForeign(foreign, store.producers, { recorder, clock: systemClock, signal: NEVER })
+  const foreign = performForeign(
+    generateForeign({ seed, jobs: Math.ceil(playing.jobs * FOREIGN_SHARE), spanMs: playing.program.spanMs }),
+    store.producers,
+    { recorder, clock: systemClock, signal: NEVER },
+  )
   await strikeAll({
-    scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
+    scene: { store, crew, folder, during: duringOf(store, recorder), ...clock },
     nemeses: playing.nemesesOf(store),
     faults,
     seed,
@@ -110,31 +109,26 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
       onProgress({ faults: struck, phase: 'faults' })
     },
   })
+  await foreign
+  await crew.upgrade()
   recorder.note({ what: 'calm', boundMs: BOUND_MS })
   onProgress({ faults: struck, phase: 'calm' })
-  await written
   const left = await untilFinished(crew)
   if (left === null) recorder.note({ what: 'finished' })
-  const own = playing.isAlone ? await crew.final(idsOf(readHistory(history))) : null
   await crew.stop()
   onProgress({ faults: struck, phase: 'judging' })
   const entries = readHistory(history)
-  const final = own ?? (await readFinal(store, entries))
+  const final = await readFinal(store, entries)
   const verdict = check({ history: entries, final, capabilities: store.capabilities })
   const sentences = [...(left === null ? [] : [left]), ...crew.failures]
   const violations = sentences.map((sentence): Violation => ({ rule: 'processes', job: null, sentence }))
   return { ...verdict, violations: [...violations, ...verdict.violations] }
 }
 
-/** What other programs write; nothing where the jobs are in the memory of a process. The store exists afterwards. */
-async function foreignOperations(store: Store, playing: Playing): Promise<Program['foreign']> {
-  if (playing.isAlone) return []
-  const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: true })
-  try {
-    return programOf(playing, abilitiesOf(engine)).foreign
-  } finally {
-    await engine.close()
-  }
+/** What strikes a process that plays all parts strikes them all. */
+function duringOf(store: Store, recorder: Recorder): Scene['during'] {
+  const during = faultRecorder(recorder)
+  return store.host === undefined ? during : (fault, strike) => during({ ...fault, target: null }, strike)
 }
 
 /** Null when everything has finished within the bound; otherwise what was left, as a sentence. */
@@ -148,6 +142,7 @@ async function untilFinished(crew: RoundCrew): Promise<string | null> {
 
 /** After the faults: one may take the file away under who has it open. It only reads, so its clock does not matter. */
 async function readFinal(store: Store, history: History): Promise<FinalStore> {
+  if (store.host !== undefined) return store.host.readFinal(idsOf(history))
   const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: false })
   try {
     return await readFinalStore(engine, idsOf(history))

@@ -1,9 +1,11 @@
 /** What a round of the proof is played on, and what a nemesis can reach of it. */
 
+import type { FinalStore } from '../../proof/check/final-store.ts'
 import type { Fault } from '../../proof/history/entry.ts'
 import type { Producer } from '../../proof/workload/foreign.ts'
 import type { Capabilities } from '../../src/engine/capabilities.ts'
 import type { FakedClock } from './clocks.ts'
+import type { Spares } from './spares.ts'
 
 export type EngineName = 'memory' | 'sqlite' | 'postgres' | 'redis' | 'kafka'
 
@@ -21,12 +23,23 @@ export interface Store {
   readonly nemeses: readonly Nemesis[]
   /** Programs that write jobs without Millrace. */
   readonly producers: readonly Producer[]
+  /** The process that has the store, where it lives in one: it plays the parts of all processes, and reads the final store. */
+  readonly host?: Host
   /** Ends the server if it is the round's own, and removes the data. */
   destroy(): Promise<void>
 }
 
 /** Opens the store of a round. A server may serve several rounds; its data is new each time. */
-export type OpenStore = (round: { readonly seed: number; readonly folder: string }) => Promise<Store>
+export type OpenStore = (round: {
+  readonly seed: number
+  readonly folder: string
+  /** Of processes that share the clock of the round. */
+  readonly env?: Readonly<Record<string, string>>
+}) => Promise<Store>
+
+export interface Host extends Pick<Spares, 'take'> {
+  readFinal(ids: readonly string[]): Promise<FinalStore>
+}
 
 export type Direction = 'to-server' | 'to-client' | 'both'
 

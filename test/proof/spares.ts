@@ -1,15 +1,34 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FakedClock } from './clocks.ts'
+import type { Order, Told } from './part.ts'
 
 const FILE = fileURLToPath(new URL('./process.ts', import.meta.url))
+/** Loading takes a quarter of the time with it, and a run starts thousands of processes. */
+const COMPILED = join(tmpdir(), 'millrace-proof-compiled')
 const EXEC_ARGV = ['--disable-warning=ExperimentalWarning']
 
 type Env = Readonly<Record<string, string>>
 
+/** What the crew needs of a process. */
+export interface Child {
+  readonly pid?: number | undefined
+  readonly connected: boolean
+  readonly exitCode: number | null
+  readonly signalCode: NodeJS.Signals | null
+  readonly stderr: ChildProcess['stderr']
+  send(order: Order, done: (error: Error | null) => void): boolean
+  kill(signal: NodeJS.Signals): boolean
+  on(event: 'message', listener: (told: Told) => void): unknown
+  on(event: 'error', listener: () => void): unknown
+  once(event: 'exit', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown
+}
+
 /** A process that waits for its part, with its wall clock where that can be set. */
 export interface Spare {
-  readonly child: ChildProcess
+  readonly child: Child
   readonly clock: FakedClock | undefined
   /** False until its modules are loaded: SIGTERM ends it without a word before. */
   isLoaded: boolean
@@ -44,10 +63,8 @@ export class Spares {
   #start(env: Env = {}): Spare {
     const clock = this.#nextClock()
     const child = fork(FILE, [], {
-      env: { ...process.env, ...clock?.env, ...env },
+      env: { ...process.env, NODE_COMPILE_CACHE: COMPILED, ...clock?.env, ...env },
       execArgv: EXEC_ARGV,
-      // What a store has is told in maps and sets.
-      serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
     const spare: Spare = { child, clock, isLoaded: false }

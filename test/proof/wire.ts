@@ -94,6 +94,11 @@ export class TcpWire implements Wire {
     this.#condition = SOUND
   }
 
+  /** It does not keep this process alive. */
+  unref(): void {
+    for (const server of this.#servers) server.unref()
+  }
+
   /** Ends every connection, and nobody can connect any more. */
   close(): void {
     for (const connection of this.#connections) connection.reset()

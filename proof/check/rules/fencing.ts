@@ -36,11 +36,15 @@ function judgeOnce({ id }: JobStory, { lease, settles }: Start, report: Report):
  */
 function judgeLate({ capabilities }: Evidence, { id, starts, asks }: JobStory, report: Report): void {
   const isWatermark = capabilities.settle === 'watermark'
-  if (isWatermark && asks.length > 1) return report.unjudged('outcomes of jobs that may be stored twice')
+  if (isWatermark && asks.length > 1) {
+    report.unjudged('outcomes of jobs that may be stored twice')
+    return
+  }
   for (const start of starts) {
     const applied = start.settles.find(({ done }) => done === 'yes')
     if (applied === undefined) continue
-    const settledMs = isWatermark ? (start.endMs ?? applied.askedMs) : applied.askedMs
+    // A handler that has timed out goes on, and its outcome does not wait for it.
+    const settledMs = isWatermark ? Math.min(start.endMs ?? applied.askedMs, applied.askedMs) : applied.askedMs
     const next = starts.find((other) => {
       const otherMs = isWatermark ? (other.beginMs ?? givenMs(other)) : givenMs(other)
       return other.claim.atMs > givenMs(start) && otherMs < settledMs

@@ -75,6 +75,8 @@ export const optionFeatures = {
   'newer-version': {
     per: 3,
     isEarly: true,
+    // Where jobs belong to a partition, an older worker leaves it only when it goes.
+    can: ({ abilities }) => abilities.capabilities.keys !== 'partition',
     make: ({ job }) => [one(job('versioned', [returns(2)], { version: 2 }))],
   },
 } as const satisfies Readonly<Record<string, Feature>>

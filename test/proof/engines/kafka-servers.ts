@@ -23,7 +23,9 @@ export class KafkaServers {
   static async start(copies: 1 | 3): Promise<KafkaServers> {
     const wire = new TcpWire()
     const front = async (port: number): Promise<number> => (await wire.front({ host: '127.0.0.1', port })).port
-    return new KafkaServers(await startKafkaCluster({ copies, front, settings: SETTINGS }), wire)
+    const cluster = await startKafkaCluster({ copies, front, settings: SETTINGS })
+    wire.unref()
+    return new KafkaServers(cluster, wire)
   }
 
   private constructor(cluster: KafkaCluster, wire: TcpWire) {

@@ -94,6 +94,8 @@ export class PostgresServers {
     const old = this.#primary
     await old.kill()
     await query(standby.url, 'select pg_promote()')
+    // It would be copied to its own standby.
+    await query(standby.url, 'alter system reset all')
     this.#primary = standby
     this.#nextPort = portOf(old)
     // Only its files are left, and removing them takes seconds.

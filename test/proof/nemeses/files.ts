@@ -1,5 +1,5 @@
 /** What operators do to the file of a store, with the wrong order of steps and with the right one (docs/operating-sqlite.md). */
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Fault } from '../../../proof/history/entry.ts'
 import { systemClock } from '../../../src/time/clock.ts'

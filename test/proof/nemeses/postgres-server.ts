@@ -1,6 +1,5 @@
 /** Faults of the server as a whole: it ends, comes back, stands still, or another one takes its place. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Fault } from '../../../proof/history/entry.ts'
 import { query } from '../../servers/postgres.ts'
 import type { PostgresServers, Replication } from '../engines/postgres-servers.ts'
 import type { Nemesis, Scene } from '../scene.ts'
@@ -59,19 +58,17 @@ async function failOver(
   behindMs = 0,
 ): Promise<void> {
   const standby = await servers.addStandby(replication)
-  const fault: Omit<Fault, 'what' | 'fault'> =
-    replication === 'synchronous'
-      ? { nemesis: 'server-failover', target: null }
-      : {
-          nemesis: 'server-failover-behind',
-          target: null,
-          detail: `the standby was cut off ${Math.round(behindMs)} ms before`,
-          allows: ['lose-recent'],
-        }
-  if (replication === 'asynchronous') {
-    await query(standby.url, `alter system set primary_conninfo = ''`)
-    await query(standby.url, 'select pg_reload_conf()')
-    await sleep(behindMs)
+  if (replication === 'synchronous') {
+    await during({ nemesis: 'server-failover', target: null }, () => servers.promote(standby))
+    return
   }
-  await during(fault, () => servers.promote(standby))
+  const sinceMs = performance.now()
+  await query(standby.url, `alter system set primary_conninfo = ''`)
+  await query(standby.url, 'select pg_reload_conf()')
+  await sleep(behindMs)
+  const recentMs = Math.ceil(performance.now() - sinceMs)
+  const detail = `the standby was cut off ${recentMs} ms before`
+  await during({ nemesis: 'server-failover-behind', target: null, detail, allows: ['lose-recent'], recentMs }, () =>
+    servers.promote(standby),
+  )
 }

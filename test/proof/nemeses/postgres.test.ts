@@ -12,6 +12,7 @@ const nobody: Crew = {
   launch: () => {
     throw new Error('nobody is there')
   },
+  whileStopped: () => Promise.reject(new Error('nobody is there')),
 }
 
 let store: Store

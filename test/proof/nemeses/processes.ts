@@ -7,23 +7,19 @@ import type { CrewProcess, Nemesis, Scene, Store } from '../scene.ts'
 /** Below the lease of a second, about it, and well beyond it. */
 const PAUSES_MS = [300, 1_000, 2_500, 4_000]
 
-/** Where the jobs are in the memory of one process. */
-const alone = ({ capabilities }: Store): string | null =>
-  capabilities.survives === 'nothing' ? 'all jobs are in the memory of one process' : null
-
-/** They end with their process there. */
-function losing({ store: { capabilities } }: Scene): Pick<Fault, 'allows'> {
-  return capabilities.survives === 'nothing' ? { allows: ['lose-all'] } : {}
-}
-
 /** Opening a store and joining takes a few milliseconds, or with a consumer group half a second. */
 const OPENING_MS_MAX = 500
+
+function excuseIfStoreEnds({ capabilities }: Store): string | null {
+  return capabilities.survives === 'nothing' ? 'its jobs end with their process' : null
+}
 
 const kill: Nemesis = {
   name: 'kill',
   does: 'ends a process with SIGKILL; another one takes its place',
+  excuse: excuseIfStoreEnds,
   strike: (scene, random) =>
-    onOne(scene, random, { nemesis: 'kill', ...losing(scene) }, async (process) => {
+    onOne(scene, random, { nemesis: 'kill' }, async (process) => {
       process.signal('SIGKILL')
       await process.exited
       await scene.crew.replace(process)
@@ -47,7 +43,7 @@ const term: Nemesis = {
   name: 'term',
   does: 'asks a process to stop with SIGTERM, whatever it does; another one takes its place',
   strike: (scene, random) =>
-    onOne(scene, random, { nemesis: 'term', isRequest: true, ...losing(scene) }, async (process) => {
+    onOne(scene, random, { nemesis: 'term', isRequest: true }, async (process) => {
       process.signal('SIGTERM')
       await process.exited
       await scene.crew.replace(process)
@@ -56,8 +52,8 @@ const term: Nemesis = {
 
 const opening: Nemesis = {
   name: 'opening',
-  excuse: alone,
   does: 'starts a worker or a keeper and ends it with SIGTERM or SIGKILL while it opens the store and joins',
+  excuse: excuseIfStoreEnds,
   async strike(scene, random) {
     const signal = random() < 0.5 ? 'SIGTERM' : 'SIGKILL'
     const process = scene.crew.launch(random() < 0.7 ? 'worker' : 'keeper')
@@ -73,7 +69,6 @@ const opening: Nemesis = {
 
 const rolling: Nemesis = {
   name: 'rolling',
-  excuse: alone,
   does: 'replaces all workers, one after another, as a deployment does',
   strike: (scene) =>
     scene.during({ nemesis: 'rolling', target: null, isRequest: true }, async () => {
@@ -99,7 +94,6 @@ const block: Nemesis = {
 
 const versions: Nemesis = {
   name: 'versions',
-  excuse: alone,
   does: 'lets a worker with handlers of an older or a newer payload version join, work and leave',
   async strike(scene, random) {
     const version = pick(['1', '2'], random)
