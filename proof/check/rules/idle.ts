@@ -71,7 +71,7 @@ function judgeClaim(evidence: Evidence, { claim, byType, rejectedMs }: Empty, re
     if (wait === undefined || wait.toMs < givenMs) continue
     if (evidence.trouble.any.meets(atMs, givenMs)) report.unjudged('empty claims while a fault was active')
     else if (isHeldUp(claim)) report.unjudged('claims whose answer was held up')
-    else if (pausesOf(evidence).mayBePausedWithin(type, atMs, givenMs)) report.unjudged('empty claims around a pause')
+    else if (pausesOf(evidence).mayBePaused(type, atMs, givenMs)) report.unjudged('empty claims around a pause')
     else if (rejectedMs.some((ms) => ms > wait.fromMs - 1 && ms < givenMs)) {
       report.unjudged('empty claims while another one was rejected')
     } else {

@@ -62,7 +62,7 @@ function judgeBetween(evidence: Evidence, claims: readonly Claim[], report: Repo
       if (wait === null) continue
       if (evidence.trouble.any.meets(atMs, givenMs)) report.unjudged('claims while a fault was active')
       else if (isHeldUp(claim)) report.unjudged('claims whose answer was held up')
-      else if (pauses.mayBePausedWithin(type, atMs, givenMs)) report.unjudged('claims around a pause')
+      else if (pauses.mayBePaused(type, atMs, givenMs)) report.unjudged('claims around a pause')
       else {
         report.violation(
           wait.story.id,
