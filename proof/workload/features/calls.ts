@@ -46,12 +46,21 @@ export const callFeatures = {
       ]
     },
   },
+  'after-cancelled': {
+    per: 4,
+    can: (making) => waits(making) && delays(making) && has(making.abilities, 'controls'),
+    make: ({ dice, job }) => {
+      const first = job('plain', [returns(1)], { delayMs: 1_000 })
+      const second = job('plain', [returns(1)], { after: [first.n], ifDead: dice.pick(['wait', 'run', 'die']) })
+      return [one(first, second), { do: 'cancel', job: first.n }]
+    },
+  },
   flow: {
     per: 10,
     can: ({ abilities }) => abilities.capabilities.dependencies && abilities.capabilities.enqueueAtomic,
     make: ({ abilities, dice, job }) => {
       const other = abilities.capabilities.scope === 'store' ? dice.pick(['plain', 'narrow', 'urgent']) : 'plain'
-      const start = job('plain', [returns(5)])
+      const start = job('plain', [returns(5)], dice.chance(0.3) ? { key: `key-${dice.between(0, 7)}` } : {})
       const ifDead = dice.pick(['wait', 'run', 'die'] as const)
       const middle = [0, 1, 2].map(() => job(other, [dice.chance(0.2) ? dies : returns(5)], { after: [start.n] }))
       const last = job('plain', [returns(1)], { after: middle.map(({ n }) => n), ifDead })
