@@ -25,12 +25,30 @@ export function gather({ history, final, capabilities }: Facts): Evidence {
   }
 }
 
-/** The ids of all jobs that a history names: what the final store is asked for. */
+/**
+ * The ids of all jobs that a history names: what the final store is asked for.
+ *
+ * @example
+ * const final = await readFinalStore(engine, idsOf(history))
+ */
 export function idsOf(history: History): readonly string[] {
-  const reading = new Reading()
-  for (const entry of history) reading.take(entry)
-  reading.finish()
-  return [...reading.jobs.keys()]
+  const ids = new Set<string>()
+  for (const entry of history) {
+    switch (entry.what) {
+      case 'enqueue':
+      case 'save':
+        for (const { id } of entry.jobs) ids.add(id)
+        break
+      case 'claimed':
+        for (const { id } of entry.leases) ids.add(id)
+        break
+      case 'foreign':
+        if (entry.job.id !== '') ids.add(entry.job.id)
+        break
+      default:
+    }
+  }
+  return [...ids]
 }
 
 class Reading {
@@ -44,6 +62,8 @@ class Reading {
   readonly #starts = new Map<string, Start>()
   readonly #subscriptions = new Map<string, Subscribed>()
   readonly #asks: Ask[] = []
+  /** Where the jobs of other programs stand among them. */
+  readonly #foreignAsks = new Map<string, number>()
   #batches = 0
   #unknownCalls = 0
 
@@ -68,8 +88,6 @@ class Reading {
       case 'foreign':
         this.#foreign(entry)
         return
-      case 'seen':
-        return
       default:
         this.happenings.take(entry)
     }
@@ -78,14 +96,14 @@ class Reading {
   /** Written before the program is asked, and once more when it has said that the job is stored. */
   #foreign(entry: Extract<Entry, { readonly what: 'foreign' }>): void {
     const { job, isStored } = entry
-    const asked = this.#asks.findLastIndex(
-      ({ from, job: other }) => from === 'foreign' && other.id === job.id && strangerName(other) === strangerName(job),
-    )
+    const name = `${job.id} ${strangerName(job)}`
+    const asked = this.#foreignAsks.get(name) ?? -1
     const before = this.#asks[asked]
     if (isStored === true && before !== undefined) {
       this.#asks[asked] = { ...before, status: 'enqueued', receiptId: job.id, answeredMs: entry.atMs }
       return
     }
+    this.#foreignAsks.set(name, this.#asks.length)
     this.#batches += 1
     this.#store(entry, job, { from: 'foreign', transaction: null, answered: isStored === true ? entry : null })
   }
