@@ -66,17 +66,25 @@ class Reading {
         return
       }
       case 'foreign':
-        this.#batches += 1
-        this.#store(entry, entry.job, {
-          from: 'foreign',
-          transaction: null,
-          answered: entry.isStored === true ? entry : null,
-        })
+        this.#foreign(entry)
         return
       case 'seen':
         return
       default:
         this.happenings.take(entry)
+    }
+  }
+
+  /** A program says what it is about to write, and then that it is stored; by then the job may have finished. */
+  #foreign(entry: Extract<Entry, { readonly what: 'foreign' }>): void {
+    const { job, atMs, isStored = false } = entry
+    const index = this.#asks.findIndex((ask) => ask.from === 'foreign' && ask.job.digest === job.digest)
+    const ask = this.#asks[index]
+    if (ask === undefined) {
+      this.#batches += 1
+      this.#store(entry, job, { from: 'foreign', transaction: null, answered: isStored ? entry : null })
+    } else if (isStored) {
+      this.#asks[index] = { ...ask, answeredMs: atMs, status: 'enqueued', receiptId: job.id }
     }
   }
 
@@ -96,7 +104,7 @@ class Reading {
   #claim({ atMs, wallMs, by }: Stamp, call: Extract<Call, { readonly what: 'claim' }>): Claim {
     const { worker, max, waitMs, from: source, perType = {}, paused = [] } = call
     const subscription = source === 'expired' ? null : (this.#subscriptions.get(`${by}\n${worker}`) ?? null)
-    const given = { givenMs: null, givenWallMs: null, starts: null }
+    const given = { givenMs: null, givenWallMs: null, starts: null, isGivenUp: false }
     const claim = { atMs, wallMs, by, worker, max, waitMs, source, perType, paused, subscription, ...given }
     this.claims.push(claim)
     return claim
@@ -225,6 +233,7 @@ class Reading {
     if (claim === undefined || asked.answer?.what !== 'claimed') return
     claim.givenMs = asked.answer.atMs
     claim.givenWallMs = asked.answer.wallMs
+    claim.isGivenUp = asked.answer.isGivenUp === true
     claim.starts = asked.answer.leases.map((lease) => {
       const blank = { beginMs: null, endMs: null, lostMs: null }
       const start: Start = { lease, by: asked.by, claim, ...blank, settles: [], reports: [] }
