@@ -75,17 +75,19 @@ class Reading {
     }
   }
 
-  /** A program says what it is about to write, and then that it is stored; by then the job may have finished. */
+  /** Written before the program is asked, and once more when it has said that the job is stored. */
   #foreign(entry: Extract<Entry, { readonly what: 'foreign' }>): void {
-    const { job, atMs, isStored = false } = entry
-    const index = this.#asks.findIndex((ask) => ask.from === 'foreign' && ask.job.digest === job.digest)
-    const ask = this.#asks[index]
-    if (ask === undefined) {
-      this.#batches += 1
-      this.#store(entry, job, { from: 'foreign', transaction: null, answered: isStored ? entry : null })
-    } else if (isStored) {
-      this.#asks[index] = { ...ask, answeredMs: atMs, status: 'enqueued', receiptId: job.id }
+    const { job, isStored } = entry
+    const asked = this.#asks.findLastIndex(
+      ({ from, job: other }) => from === 'foreign' && other.id === job.id && strangerName(other) === strangerName(job),
+    )
+    const before = this.#asks[asked]
+    if (isStored === true && before !== undefined) {
+      this.#asks[asked] = { ...before, status: 'enqueued', receiptId: job.id, answeredMs: entry.atMs }
+      return
     }
+    this.#batches += 1
+    this.#store(entry, job, { from: 'foreign', transaction: null, answered: isStored === true ? entry : null })
   }
 
   #ask(entry: Extract<Entry, { readonly call: number }> & Call): void {

@@ -119,7 +119,7 @@ class Lane {
     this.#waiting += 1
     this.#last = this.#last.then(async () => {
       // Mended meanwhile: nothing is held back any longer.
-      if (this.lateMs > 0) await systemClock.sleep(dueMs - systemClock.monotonicMs())
+      if (this.lateMs > 0) await systemClock.sleep(Math.max(0, dueMs - systemClock.monotonicMs()))
       this.#waiting -= 1
       act()
     })

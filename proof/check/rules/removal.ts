@@ -13,7 +13,7 @@ export const removal: Rule = {
     const types = Map.groupBy(evidence.jobs.values(), typeOf)
     for (const [type, stories] of types) {
       if (!evidence.trouble.undo(type).isEmpty) {
-        report.unjudged('a type of which a fault may have undone something')
+        report.unjudged('types of which a fault may have undone something')
         continue
       }
       for (const way of ['complete', 'dead'] as const) judgeType(evidence, { stories, way, needed }, report)

@@ -145,7 +145,8 @@ export function newToken(worker: string): string {
 export async function claimReady(database: Database, { types, bounds, ...claiming }: Claiming): Promise<Claimed> {
   const lanes = types.map((type) => laneOf(type, bounds)).filter((lane) => lane.bound > 0)
   if (lanes.length === 0) return { leases: [], freeInMs: null }
-  const taking = { ...claiming, lanes, max: bounds.max, nowMs: database.nowMs }
+  const { resets } = claiming.cursors
+  const taking = { ...claiming, lanes, max: bounds.max, nowMs: database.nowMs, resets }
   const limited = types.filter((type) => type.limit !== undefined && lanes.some((lane) => lane.type === type.type))
   if (limited.length > 0) return claimLimited(database, { ...taking, limited })
   return { leases: await take(database, taking), freeInMs: null }
@@ -174,6 +175,8 @@ export interface Taking extends Claimant {
   readonly nowMs: number
   readonly lanes: readonly Lane[]
   readonly max: number
+  /** Of the cursors, before the claim. */
+  readonly resets: number
 }
 
 async function take(queries: Queries, taking: Taking): Promise<readonly Lease[]> {
@@ -220,12 +223,12 @@ export function columnsOf(lanes: readonly Lane[], starts: readonly (Cursor | nul
 export function accept(
   queries: Queries,
   rows: readonly JobRow[],
-  { token, cursors, lanes, ageingMs }: Taking,
+  { token, cursors, lanes, ageingMs, resets }: Taking,
 ): Promise<readonly Lease[]> {
   const ordered = rows.toSorted(
     ageingMs === null ? byUrgency : byAgedUrgency(new Map(lanes.map((lane) => [lane.type, lane.leaseMs])), ageingMs),
   )
-  cursors.advance(ordered)
+  cursors.advance(ordered, resets)
   return leaseUnlessExhausted(queries, ordered, token)
 }
 

@@ -55,7 +55,7 @@ export class PostgresConsumer implements Consumer {
         freeInMs ?? Number.POSITIVE_INFINITY,
         dueInMs === null || (dueInMs === 0 && freeInMs !== null) ? Number.POSITIVE_INFINITY : dueInMs,
       )
-      const leftMs = untilMs - clock.monotonicMs()
+      const leftMs = Math.min(untilMs - clock.monotonicMs(), this.#cursors.lookBackInMs)
       if (soonestMs === 0) await systemClock.sleep(LOCKED_MS * (0.5 + Math.random()), signal)
       else if (leftMs > 0) await wakeups.wait(Math.max(1, Math.min(leftMs, soonestMs)), { seen, signal })
     }
@@ -100,8 +100,9 @@ export class PostgresConsumer implements Consumer {
       this.#hasLimits = true
       const wasAhead = this.#cursors.isActive
       const claimed = await claimReady(database, claiming)
-      if (!wasAhead || claimed.leases.length > 0 || request.waitMs > 0) return claimed
-      // There may be jobs before the cursor, and this caller does not wait for the next look.
+      if (!wasAhead || claimed.leases.length > 0) return claimed
+      // There may be jobs before the cursor. Who waits can look a little later.
+      if (request.waitMs > 0 && this.#cursors.lookBackInMs > 0) return claimed
       this.#cursors.reset()
       return claimReady(database, claiming)
     })
