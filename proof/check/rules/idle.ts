@@ -70,7 +70,7 @@ function judgeClaim(evidence: Evidence, { claim, byType, unsure }: Empty, report
     if (wait === undefined || wait.toMs < givenMs) continue
     if (evidence.trouble.any.meets(atMs, givenMs)) report.unjudged('empty claims while a fault was active')
     else if (isHeldUp(claim)) report.unjudged('claims whose answer was held up')
-    else if (pausesOf(evidence).mayBePausedWithin(type, atMs, givenMs)) report.unjudged('empty claims around a pause')
+    else if (pausesOf(evidence).mayBePaused(type, atMs, givenMs)) report.unjudged('empty claims around a pause')
     else if (unsure.meets(wait.fromMs, givenMs)) {
       report.unjudged('empty claims while another one was given up or rejected')
     } else {

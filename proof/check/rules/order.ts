@@ -64,7 +64,7 @@ function judgeBetween(evidence: Evidence, claims: readonly Claim[], report: Repo
       if (evidence.trouble.any.meets(atMs, givenMs)) report.unjudged('claims while a fault was active')
       else if (unsure.meets(wait.fromMs, givenMs)) report.unjudged('claims while another one was given up or rejected')
       else if (isHeldUp(claim)) report.unjudged('claims whose answer was held up')
-      else if (pauses.mayBePausedWithin(type, atMs, givenMs)) report.unjudged('claims around a pause')
+      else if (pauses.mayBePaused(type, atMs, givenMs)) report.unjudged('claims around a pause')
       else {
         report.violation(
           wait.story.id,
