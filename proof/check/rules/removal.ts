@@ -75,7 +75,10 @@ function judgeNumber({ final }: Evidence, stories: readonly JobStory[], way: One
   const numbers = new Set(finishes.map(({ outcome }) => (outcome.keepIsOwn === true ? undefined : outcome.keep)))
   const [keep] = numbers
   if (keep === undefined || numbers.size !== 1 || finishes.some(({ done }) => done !== 'yes')) return
-  const there = stories.filter(({ id }) => final.jobs.get(id)?.state === stateOf(way))
+  // A letter whose discard was undone is there again, whatever came meanwhile.
+  const there = stories.filter(
+    (story) => final.jobs.get(story.id)?.state === stateOf(way) && !mayBeActed(story, 'undo'),
+  )
   const [first] = there
   if (there.length > keep && first !== undefined) {
     const type = typeOf(first)
