@@ -39,7 +39,7 @@ const consequences: { readonly [Name in keyof Capabilities]: (value: Capabilitie
     ({
       fifo: 'arrival',
       'per-key': 'arrival within a key',
-      priority: 'priority, then due time, then arrival',
+      priority: 'priority, then as they became ready',
       'ageing-priority': 'priority, then due time, then arrival; with `ageing`, jobs that wait gain priority',
     })[value],
   keys: (value) =>

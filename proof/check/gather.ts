@@ -66,18 +66,28 @@ class Reading {
         return
       }
       case 'foreign':
-        this.#batches += 1
-        this.#store(entry, entry.job, {
-          from: 'foreign',
-          transaction: null,
-          answered: entry.isStored === true ? entry : null,
-        })
+        this.#foreign(entry)
         return
       case 'seen':
         return
       default:
         this.happenings.take(entry)
     }
+  }
+
+  /** Written before the program is asked, and once more when it has said that the job is stored. */
+  #foreign(entry: Extract<Entry, { readonly what: 'foreign' }>): void {
+    const { job, isStored } = entry
+    const asked = this.#asks.findLastIndex(
+      ({ from, job: other }) => from === 'foreign' && other.id === job.id && strangerName(other) === strangerName(job),
+    )
+    const before = this.#asks[asked]
+    if (isStored === true && before !== undefined) {
+      this.#asks[asked] = { ...before, status: 'enqueued', receiptId: job.id, answeredMs: entry.atMs }
+      return
+    }
+    this.#batches += 1
+    this.#store(entry, job, { from: 'foreign', transaction: null, answered: isStored === true ? entry : null })
   }
 
   #ask(entry: Extract<Entry, { readonly call: number }> & Call): void {

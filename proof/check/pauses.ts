@@ -1,11 +1,11 @@
 /** When types were paused, as far as the history tells. */
 import type { Evidence, RecordChange } from './evidence.ts'
+import { firstIndex, type Span, Spans } from './spans.ts'
 
 export interface Pauses {
   readonly hasAny: boolean
-  /** It is possible that the type was paused at that time. */
-  mayBePaused(type: string, atMs: number): boolean
-  mayBePausedWithin(type: string, fromMs: number, toMs: number): boolean
+  /** It is possible that the type was paused at some time within. */
+  mayBePaused(type: string, fromMs: number, toMs: number): boolean
   /** When the pause that surely holds at that time was answered; null when none surely does. */
   pausedSinceMs(type: string, atMs: number): number | null
 }
@@ -15,42 +15,50 @@ const known = new WeakMap<Evidence, Pauses>()
 export function pausesOf(evidence: Evidence): Pauses {
   const had = known.get(evidence)
   if (had !== undefined) return had
-  const byType = Map.groupBy(
-    evidence.records.filter(({ kind, done }) => kind === 'pause' && done !== 'no'),
-    ({ name }) => name,
+  const changes = evidence.records.filter(({ kind, done }) => kind === 'pause' && done !== 'no')
+  const byType = new Map(
+    [...Map.groupBy(changes, ({ name }) => name)].map(([type, own]) => {
+      const sorted = own.toSorted((a, b) => a.askedMs - b.askedMs)
+      return [type, { possible: new Spans(possibleSpans(sorted)), sure: sureSpans(sorted) }]
+    }),
   )
   const pauses: Pauses = {
     hasAny: byType.size > 0,
-    mayBePaused: (type, atMs) => last(byType.get(type) ?? [], atMs).some(({ body }) => body !== null),
-    mayBePausedWithin: (type, fromMs, toMs) => {
-      const changes = byType.get(type)
-      if (changes === undefined) return false
-      return (
-        last(changes, fromMs).some(({ body }) => body !== null) ||
-        changes.some(({ askedMs }) => askedMs >= fromMs && askedMs <= toMs)
-      )
-    },
+    mayBePaused: (type, fromMs, toMs) => byType.get(type)?.possible.meets(fromMs, toMs) ?? false,
     pausedSinceMs: (type, atMs) => {
-      const candidates = last(byType.get(type) ?? [], atMs)
-      const [pause] = candidates
-      if (pause === undefined || candidates.length > 1 || pause.body === null || pause.done !== 'yes') return null
-      return pause.answeredMs
+      const sure = byType.get(type)?.sure ?? []
+      const span = sure[firstIndex(sure.length, (index) => (sure[index]?.toMs ?? 0) >= atMs)]
+      return span !== undefined && span.fromMs <= atMs ? span.fromMs : null
     },
   }
   known.set(evidence, pauses)
   return pauses
 }
 
-/** The changes of which one is the last that was made until then: those that no other surely followed. */
-function last(changes: readonly RecordChange[], atMs: number): readonly RecordChange[] {
-  const until = changes.filter(({ askedMs }) => askedMs <= atMs)
-  return until.filter(
-    (change) =>
-      !until.some(
+/** From when a pause was asked for until a resume that was asked for after it was answered. */
+function possibleSpans(changes: readonly RecordChange[]): readonly Span[] {
+  return changes.flatMap(({ body, askedMs, answeredMs }, index) => {
+    if (body === null) return []
+    const resume = changes
+      .slice(index + 1)
+      .find(
         (other) =>
-          other.done === 'yes' &&
-          other.askedMs > (change.answeredMs ?? Number.POSITIVE_INFINITY) &&
-          (other.answeredMs ?? Number.POSITIVE_INFINITY) <= atMs,
-      ),
-  )
+          other.body === null && other.done === 'yes' && other.askedMs > (answeredMs ?? Number.POSITIVE_INFINITY),
+      )
+    return [{ fromMs: askedMs, toMs: resume?.answeredMs ?? Number.POSITIVE_INFINITY }]
+  })
+}
+
+/** From when a pause was answered until anything else was asked for. What is not known to be done may be done at any time. */
+function sureSpans(changes: readonly RecordChange[]): readonly Span[] {
+  const spans: Span[] = []
+  for (const [index, { body, done, askedMs, answeredMs }] of changes.entries()) {
+    if (done !== 'yes') break
+    const before = changes[index - 1]
+    const isAlone = before === undefined || (before.answeredMs ?? Number.POSITIVE_INFINITY) < askedMs
+    if (body === null || answeredMs === null || !isAlone) continue
+    const toMs = changes[index + 1]?.askedMs ?? Number.POSITIVE_INFINITY
+    if (toMs > answeredMs) spans.push({ fromMs: answeredMs, toMs })
+  }
+  return spans
 }

@@ -65,16 +65,28 @@ export function finishesOf({ starts }: JobStory, kind: 'complete' | 'dead'): rea
 
 /** Some sweep removed what had finished that way before a time, and the job may be among it. */
 export function mayBeSwept(evidence: Evidence, story: JobStory): boolean {
+  if (evidence.sweeps.length === 0) return false
   const type = typeOf(story)
-  return mayFinishAs(story).some((what) => {
-    const finishedMs = mayFinishFromMs(evidence, story, what)
-    return evidence.sweeps.some(({ call, answer }) => {
-      if (call.isDryRun || (answer?.what === 'failed' && answer.isRefusal)) return false
-      const fitting = call.rules.filter((rule) => rule.what === what)
-      const rule = fitting.find((one) => one.type === type) ?? fitting.find((one) => one.type === undefined)
-      return rule !== undefined && rule.beforeMs !== null && rule.beforeMs > finishedMs
-    })
-  })
+  return mayFinishAs(story).some((what) => sweptBeforeMs(evidence, what, type) > mayFinishFromMs(evidence, story, what))
+}
+
+const swept = new WeakMap<Evidence, Map<string, number>>()
+
+/** The latest time up to which jobs of the type were swept that had finished in this way. */
+function sweptBeforeMs(evidence: Evidence, what: Finished, type: string): number {
+  const times = swept.get(evidence) ?? new Map<string, number>()
+  swept.set(evidence, times)
+  const known = times.get(`${what} ${type}`)
+  if (known !== undefined) return known
+  let latestMs = Number.NEGATIVE_INFINITY
+  for (const { call, answer } of evidence.sweeps) {
+    if (call.isDryRun || (answer?.what === 'failed' && answer.isRefusal)) continue
+    const fitting = call.rules.filter((rule) => rule.what === what)
+    const rule = fitting.find((one) => one.type === type) ?? fitting.find((one) => one.type === undefined)
+    latestMs = Math.max(latestMs, rule?.beforeMs ?? Number.NEGATIVE_INFINITY)
+  }
+  times.set(`${what} ${type}`, latestMs)
+  return latestMs
 }
 
 /** The first moment at which it may have finished in this way, by the wall clock that sweeps go by. */

@@ -119,9 +119,8 @@ const behaviourFeatures = {
   },
   'enqueue-in-handler': {
     per: 14,
-    make: ({ abilities, dice, job }) => {
-      const own = ['plain', 'narrow', 'fleeting'] as const
-      const type = dice.pick(keepsNewer(abilities) ? own : [...own, 'versioned'])
+    make: ({ dice, job }) => {
+      const type = dice.pick(['plain', 'narrow', 'fleeting', 'aged'])
       return [one(job(type, [{ do: 'enqueue', count: dice.between(1, 5), afterMs: dice.between(0, 200) }]))]
     },
   },

@@ -21,8 +21,8 @@ export interface Capabilities {
   readonly enqueueDelayMaxMs: number
   readonly retryDelayMaxMs: number
   /**
-   * `priority`: priority first, then due time, then arrival. `ageing-priority`: the same, and jobs that wait gain ranks in
-   * a subscription with `ageingMs`.
+   * `priority`: priority first, then in the order in which jobs became ready. `ageing-priority`: priority first, then due
+   * time, then arrival, and jobs that wait gain ranks in a subscription with `ageingMs`.
    */
   readonly order: 'fifo' | 'per-key' | 'priority' | 'ageing-priority'
   /** What an idempotency key does. */

@@ -46,7 +46,7 @@ function judgeCounts(story: JobStory, hidden: Hidden, report: Report): void {
         askedMs < givenMs(start) &&
         (answeredMs ?? Number.POSITIVE_INFINITY) > lastMs,
     )
-    if (replay !== undefined) [least, most] = [0, replay.done === 'yes' ? 0 : most]
+    if (replay !== undefined) [least, most] = [0, isBetween(replay, lastMs, givenMs(start)) ? 0 : most]
     const counts = start.claim.source === 'expired' ? 0 : 1
     const { attempt } = start.lease
     if (attempt < least + counts) {
@@ -62,6 +62,11 @@ function judgeCounts(story: JobStory, hidden: Hidden, report: Report): void {
     lastMs = givenMs(start)
     ;[least, most] = usedAfter(start)
   }
+}
+
+/** One whose answer came late may have been done before an earlier start, and counted for that. */
+function isBetween({ done, askedMs, answeredMs }: JobStory['acts'][number], fromMs: number, toMs: number): boolean {
+  return done === 'yes' && askedMs >= fromMs && (answeredMs ?? Number.POSITIVE_INFINITY) <= toMs
 }
 
 function usedAfter({ lease: { attempt }, settles }: Start): [number, number] {

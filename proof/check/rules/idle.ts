@@ -5,7 +5,7 @@ import { pausesOf } from '../pauses.ts'
 import { firstIndex } from '../spans.ts'
 import { type Wait, waitsOf } from '../waiting.ts'
 
-/** An empty answer sooner than this may be that of a claim that was given up. */
+/** An empty answer sooner than this, or than it was to wait, may be that of a claim that was given up. */
 const WAITED_MS_MIN = 200
 
 /** Nobody waits for work while work waits. */
@@ -22,7 +22,7 @@ export const idle: Rule = {
         source === 'ready' &&
         starts?.length === 0 &&
         givenMs !== null &&
-        givenMs - atMs >= Math.max(WAITED_MS_MIN, waitMs * 0.8),
+        givenMs - atMs >= Math.max(WAITED_MS_MIN, waitMs),
     )
     if (empty.length === 0) return
     const rejectedMs = evidence.claims.flatMap(({ starts, givenMs, atMs }) =>
@@ -71,7 +71,7 @@ function judgeClaim(evidence: Evidence, { claim, byType, rejectedMs }: Empty, re
     if (wait === undefined || wait.toMs < givenMs) continue
     if (evidence.trouble.any.meets(atMs, givenMs)) report.unjudged('empty claims while a fault was active')
     else if (isHeldUp(claim)) report.unjudged('claims whose answer was held up')
-    else if (pausesOf(evidence).mayBePausedWithin(type, atMs, givenMs)) report.unjudged('empty claims around a pause')
+    else if (pausesOf(evidence).mayBePaused(type, atMs, givenMs)) report.unjudged('empty claims around a pause')
     else if (rejectedMs.some((ms) => ms > wait.fromMs - 1 && ms < givenMs)) {
       report.unjudged('empty claims while another one was rejected')
     } else {

@@ -8,25 +8,31 @@ import { waitsOf } from '../waiting.ts'
 /** The most urgent first. */
 export const order: Rule = {
   name: 'order',
-  promise: 'Jobs are handed out by priority, then by due time, within a claim and from one claim to the next',
+  promise:
+    'Jobs are handed out by priority, within a claim and from one claim to the next, and then by due time where the engine ages',
   excuse: ({ order: promised }) =>
     promised === 'priority' || promised === 'ageing-priority' ? null : `its order is '${promised}'`,
   judge(evidence, report) {
     const claims = evidence.claims.filter(({ source, starts }) => source === 'ready' && (starts?.length ?? 0) > 0)
     for (const claim of claims) {
       if (claim.subscription?.ageingMs != null) report.unjudged('claims with ageing')
-      else judgeWithin(claim.starts ?? [], report)
+      else judgeWithin(evidence, claim.starts ?? [], report)
     }
     judgeBetween(evidence, claims, report)
   },
 }
 
-function judgeWithin(starts: readonly Start[], report: Report): void {
+/** With `priority` alone, jobs of one priority go in the order in which they became ready, and a history does not show that. */
+function isByDueTime({ capabilities }: Evidence): boolean {
+  return capabilities.order === 'ageing-priority'
+}
+
+function judgeWithin(evidence: Evidence, starts: readonly Start[], report: Report): void {
   starts.forEach(({ lease }, index) => {
     const before = starts[index - 1]?.lease
     if (before === undefined) return
     const isBefore = lease.priority < before.priority
-    const isDueBefore = lease.priority === before.priority && lease.runAtMs < before.runAtMs
+    const isDueBefore = isByDueTime(evidence) && lease.priority === before.priority && lease.runAtMs < before.runAtMs
     if (!isBefore && !isDueBefore) return
     const why = isBefore ? `is of priority ${lease.priority}, not ${before.priority}` : 'was due before it'
     report.violation(lease.id, `a claim was given job ${lease.id} after job ${before.id}, though it ${why}`)
@@ -50,13 +56,13 @@ function judgeBetween(evidence: Evidence, claims: readonly Claim[], report: Repo
       const wait = waits.moreUrgent({
         type,
         priority: worst.priority,
-        dueMs: worst.runAtMs - CLOCK_MS,
+        dueMs: isByDueTime(evidence) ? worst.runAtMs - CLOCK_MS : Number.NEGATIVE_INFINITY,
         untilMs: givenMs,
       })
       if (wait === null) continue
       if (evidence.trouble.any.meets(atMs, givenMs)) report.unjudged('claims while a fault was active')
       else if (isHeldUp(claim)) report.unjudged('claims whose answer was held up')
-      else if (pauses.mayBePausedWithin(type, atMs, givenMs)) report.unjudged('claims around a pause')
+      else if (pauses.mayBePaused(type, atMs, givenMs)) report.unjudged('claims around a pause')
       else {
         report.violation(
           wait.story.id,

@@ -60,7 +60,7 @@ function mayWait(evidence: Evidence, { id, ask }: JobStory): boolean {
   const view = evidence.final.jobs.get(id)
   const wallMs = evidence.history.at(-1)?.wallMs ?? 0
   if (view === undefined || view.runAtMs > wallMs) return true
-  if (pausesOf(evidence).mayBePaused(view.type, evidence.endMs)) return true
+  if (pausesOf(evidence).mayBePaused(view.type, evidence.endMs, evidence.endMs)) return true
   const { ids = [], ifDead } = ask?.job.after ?? view.after ?? {}
   return ids.some((first) => {
     const before = evidence.final.jobs.get(first)

@@ -2,6 +2,7 @@ import type { Report, Rule } from '../check.ts'
 import type { Evidence, JobStory } from '../evidence.ts'
 import { mayBeActed, mayBeUndone } from '../life.ts'
 import { finishesOf, mayBeSwept, typeOf } from '../removals.ts'
+import { firstIndex } from '../spans.ts'
 
 /** Removal options take what they were given for, all of it and nothing else. */
 export const removal: Rule = {
@@ -13,7 +14,7 @@ export const removal: Rule = {
     const types = Map.groupBy(evidence.jobs.values(), typeOf)
     for (const [type, stories] of types) {
       if (!evidence.trouble.undo(type).isEmpty) {
-        report.unjudged('a type of which a fault may have undone something')
+        report.unjudged('types of which a fault may have undone something')
         continue
       }
       for (const way of ['complete', 'dead'] as const) judgeType(evidence, { stories, way, needed }, report)
@@ -42,7 +43,7 @@ function judgeType(evidence: Evidence, { stories, way, needed }: OneWay, report:
     const isThere = evidence.final.jobs.has(story.id)
     const finishes = finishesOf(story, way)
     const fromMs = Math.min(...finishes.map(({ askedMs }) => askedMs))
-    const newer = sorted.length - sorted.findIndex((ms) => ms >= fromMs) - 1
+    const newer = sorted.length - firstIndex(sorted.length, (index) => (sorted[index] ?? 0) >= fromMs) - 1
     if (!isThere && newer < keep && !mayBeSwept(evidence, story) && !mayBeActed(story, 'purge', 'erase')) {
       report.violation(
         story.id,

@@ -1,5 +1,5 @@
 import type { NewJob, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
-import { REPLAY_HEADERS } from './dead-letters/headers.ts'
+import { originOf, REPLAY_HEADERS } from './dead-letters/headers.ts'
 import {
   type Coordinates,
   HeaderNames,
@@ -100,7 +100,8 @@ export function toJob(record: LogRecord, prefix = '', attempts = ATTEMPTS_DEFAUL
   const id = texts[0] ?? null
   const key = texts[4] ?? null
   const job: StoredJob = {
-    id: id ?? originOf(texts[9]) ?? coordinatesOf(record),
+    // A record that was replayed is the job that it was: it goes by the place where it first stood.
+    id: id ?? originOf(texts[9] ?? null)?.replaceAll('/', ':') ?? coordinatesOf(record),
     type: prefix === '' ? record.topic : record.topic.slice(prefix.length),
     payload: payload ?? 'null',
     payloadVersion: whole(texts[1]) ?? PAYLOAD_VERSION_DEFAULT,
@@ -116,11 +117,6 @@ export function toJob(record: LogRecord, prefix = '', attempts = ATTEMPTS_DEFAUL
   }
   const verdict = payload === null ? `the value of ${record.value?.length ?? 0} bytes is no UTF-8 text` : null
   return { job, verdict }
-}
-
-/** A record that was replayed is the job that it was: it goes by the place where it first stood. */
-function originOf(origin: Text): string | null {
-  return typeof origin === 'string' && /^[^/]+\/\d+\/\d+$/.test(origin) ? origin.replaceAll('/', ':') : null
 }
 
 /**

@@ -22,8 +22,9 @@ export function kafkaConsoleProducer(url: string): Producer {
         '-cp',
         classPath,
       ]
-      // Without --sync it says that all is well also when the broker has refused a record.
-      const options = ['--bootstrap-server', address, '--topic', `${prefix}${type}`, '--sync']
+      // Without --sync it says that all is well also when the broker has refused a record. It waits a second for more records
+      // before it sends one, unless it is given a time-out.
+      const options = ['--bootstrap-server', address, '--topic', `${prefix}${type}`, '--sync', '--timeout', '0']
       const input = jobs.map(({ payload }) => `${payload}\n`).join('')
       await runProgram({ program, args: [...jvm, 'org.apache.kafka.tools.ConsoleProducer', ...options], input })
     },

@@ -105,6 +105,11 @@ export function withoutDlt(headers: RecordHeaders): RecordHeaders {
   return new HeaderList([...withoutParts(headers)].filter(([name]) => !name.startsWith('kafka_dlt-')))
 }
 
+/** Where a record first stood, unless another program has written nonsense there. */
+export function originOf(text: string | null): string | null {
+  return text !== null && /^[^/]+\/\d+\/\d+$/.test(text) ? text : null
+}
+
 /** What a replay adds. What the record had of an earlier replay is replaced, except where it first stood. */
 export function replayHeaders(
   headers: RecordHeaders,
@@ -116,12 +121,12 @@ export function replayHeaders(
   },
 ): RecordHeaders {
   const { topic, partition, offset } = replay.origin
-  const origin = headers.get(REPLAY_HEADERS.origin) ?? Buffer.from(`${topic}/${partition}/${offset}`)
+  const origin = originOf(headerText(headers, REPLAY_HEADERS.origin)) ?? `${topic}/${partition}/${offset}`
   const own = [...withoutDlt(headers)].filter(([name]) => !OURS.has(name))
   const written: readonly Header[] = [
     [REPLAY_HEADERS.count, Buffer.from(String(replay.count))],
     [REPLAY_HEADERS.firstFailureAt, Buffer.from(replay.firstFailureAt)],
-    [REPLAY_HEADERS.origin, origin],
+    [REPLAY_HEADERS.origin, Buffer.from(origin)],
   ]
   // Without a group, as in a letter of another program, every group handles it, as every group did before.
   return new HeaderList([
@@ -146,7 +151,7 @@ export function readReplayHeaders(headers: RecordHeaders): ReplayFacts {
     count: /^\d{1,6}$/.test(count) ? Number(count) : 0,
     firstFailureMs: Number.isNaN(firstFailureMs) ? null : firstFailureMs,
     group: headerText(headers, REPLAY_HEADERS.group),
-    origin: headerText(headers, REPLAY_HEADERS.origin),
+    origin: originOf(headerText(headers, REPLAY_HEADERS.origin)),
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ErrorRecord } from '../../../job/job.ts'
+import { toJob } from '../job-record.ts'
 import { dlqTopicOf, type LogRecord, type NewRecord, toDlqTopic } from '../record.ts'
 import { DLT_HEADERS, isForAnotherGroup, REPLAY_HEADERS, readDltHeaders, readReplayHeaders } from './headers.ts'
 import { readLetter, toDeadLetter } from './letter.ts'
@@ -96,6 +97,13 @@ test('a replay is the record as it was, in its partition, for the group that fai
   assert.equal(isForAnotherGroup(again.headers, 'payout-executor'), false)
   assert.equal(isForAnotherGroup(again.headers, 'refund-executor'), true)
   assert.equal(isForAnotherGroup(record().headers, 'refund-executor'), false)
+})
+
+test('a record that says nonsense about where it first stood keeps its id when it is replayed', () => {
+  const first = record({ headers: new Map([[REPLAY_HEADERS.origin, Buffer.from('no/place/at all')]]) })
+  const again = readLetter(stored(die(first), 8n)).replayed()
+  assert.ok(again !== null)
+  assert.equal(toJob(stored(again, 20_000n)).job.id, toJob(first).job.id)
 })
 
 // X151

@@ -1,0 +1,86 @@
+/** An engine that settles by a watermark and keeps order by key. */
+import type { Capabilities } from '../../../src/engine/capabilities.ts'
+import { type Excused, falsely } from './false-history.ts'
+
+const LOG: Partial<Capabilities> = {
+  scope: 'type',
+  settle: 'watermark',
+  recovery: 'engine',
+  recoveryMaxMs: 5_000,
+  enqueueDelayMaxMs: 0,
+  order: 'per-key',
+  keys: 'partition',
+  latest: false,
+  idempotentEnqueue: false,
+  enqueueAtomic: false,
+  limits: 'refused',
+  dependencies: false,
+}
+
+export const log: readonly Excused[] = [
+  falsely(
+    'an acknowledged record is never completed',
+    ['I1', /a was acknowledged, was never completed and is no dead letter/],
+    (script, isFalse) => {
+      script.enqueue('a')
+      return (isFalse ? script : script.run('a')).facts(LOG)
+    },
+  ),
+  falsely(
+    'a dead record is no dead letter',
+    ['I1', /a was acknowledged, was never completed and is no dead letter/],
+    (script, isFalse) =>
+      script
+        .enqueue('a')
+        .run('a', 'dead')
+        .facts(LOG, isFalse ? [] : ['a']),
+  ),
+  falsely(
+    'a record begins before the one of its key that stands before it has ended',
+    ['order-by-key', /b of the key k began before job a, which stands before it, had ended/],
+    (script, isFalse) => {
+      script.enqueue('a', { key: 'k' }).enqueue('b', { key: 'k' })
+      return (isFalse ? script.run('b').run('a') : script.run('a').run('b')).facts(LOG)
+    },
+  ),
+  falsely(
+    'a late member settles what another has begun',
+    ['I3', /the outcome 'complete' of job a by .* was applied \d+ ms after/],
+    (script, isFalse) => {
+      script.enqueue('a').claim(['a']).begin('a')
+      const held = script.holding('a')
+      script.note({ what: 'lost', worker: 'worker', id: 'a', token: held.lease.token, reason: 'revoked' }, 'worker')
+      if (!isFalse) script.end('a', held)
+      script
+        .claim(['a'], { by: 'next', lease: { attempt: 2 } })
+        .wait(1)
+        .begin('a')
+        .wait(10)
+      if (isFalse) script.end('a', held)
+      return script.settle('a', 'complete', { held }).end('a').settle('a', 'complete').facts(LOG)
+    },
+  ),
+  falsely('two starts of a record are forgotten', ['I2', /2 starts of job a were forgotten/], (script, isFalse) => {
+    script.enqueue('a')
+    for (const [by, attempt] of [
+      ['one', 1],
+      ['two', 1],
+      ['three', isFalse ? 1 : 2],
+    ] as const) {
+      script.claim(['a'], { by, lease: { attempt } }).wait(5)
+      script.note({ what: 'lost', worker: by, id: 'a', token: script.holding('a').lease.token, reason: 'revoked' }, by)
+    }
+    return script.run('a', 'complete', { by: 'four', lease: { attempt: isFalse ? 2 : 3 } }).facts(LOG)
+  }),
+  falsely(
+    'a record is given with an attempt too many',
+    ['I2', /a was given as attempt 3 after attempt 1/],
+    (script, isFalse) => {
+      script.enqueue('a').run('a', 'retry')
+      return script
+        .wait(60)
+        .run('a', 'complete', { lease: { attempt: isFalse ? 3 : 2 } })
+        .facts(LOG)
+    },
+  ),
+]
