@@ -74,6 +74,8 @@ export interface Claim extends Stamp {
   givenWallMs: number | null
   /** Null while no answer was seen; also when it rejected. */
   starts: readonly Start[] | null
+  /** It was aborted: until its answer came it may have held jobs that no entry names. */
+  isGivenUp: boolean
 }
 
 export interface Subscribed {

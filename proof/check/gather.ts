@@ -106,7 +106,7 @@ class Reading {
   #claim({ atMs, wallMs, by }: Stamp, call: Extract<Call, { readonly what: 'claim' }>): Claim {
     const { worker, max, waitMs, from: source, perType = {}, paused = [] } = call
     const subscription = source === 'expired' ? null : (this.#subscriptions.get(`${by}\n${worker}`) ?? null)
-    const given = { givenMs: null, givenWallMs: null, starts: null }
+    const given = { givenMs: null, givenWallMs: null, isGivenUp: false, starts: null }
     const claim = { atMs, wallMs, by, worker, max, waitMs, source, perType, paused, subscription, ...given }
     this.claims.push(claim)
     return claim
@@ -235,6 +235,7 @@ class Reading {
     if (claim === undefined || asked.answer?.what !== 'claimed') return
     claim.givenMs = asked.answer.atMs
     claim.givenWallMs = asked.answer.wallMs
+    claim.isGivenUp = asked.answer.isGivenUp === true
     claim.starts = asked.answer.leases.map((lease) => {
       const blank = { beginMs: null, endMs: null, lostMs: null }
       const start: Start = { lease, by: asked.by, claim, ...blank, settles: [], reports: [] }

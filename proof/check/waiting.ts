@@ -1,6 +1,7 @@
 /** When a job surely could be claimed: acknowledged, due, held back by nothing, and held by nobody. */
 import type { Ask, Evidence, JobStory, Start } from './evidence.ts'
 import { CLOCK_MS, givenMs, mayBeUndone } from './life.ts'
+import { Spans } from './spans.ts'
 
 export interface Wait {
   readonly story: JobStory
@@ -11,6 +12,12 @@ export interface Wait {
   readonly toMs: number
   /** Its due time by the store; null when nobody was given it afterwards. */
   readonly runAtMs: number | null
+}
+
+/** When somebody may have held jobs that no entry names. */
+export function givenUpSpans({ claims }: Evidence): Spans {
+  const givenUp = claims.filter(({ isGivenUp }) => isGivenUp)
+  return new Spans(givenUp.map(({ atMs, givenMs: answeredMs }) => ({ fromMs: atMs, toMs: answeredMs ?? atMs })))
 }
 
 /**

@@ -2,8 +2,8 @@ import type { Report, Rule } from '../check.ts'
 import type { Claim, Evidence } from '../evidence.ts'
 import { CLOCK_MS, isHeldUp } from '../life.ts'
 import { pausesOf } from '../pauses.ts'
-import { firstIndex } from '../spans.ts'
-import { type Wait, waitsOf } from '../waiting.ts'
+import { firstIndex, type Spans } from '../spans.ts'
+import { givenUpSpans, type Wait, waitsOf } from '../waiting.ts'
 
 /** An empty answer sooner than this, or than it was to wait, may be that of a claim that was given up. */
 const WAITED_MS_MIN = 200
@@ -18,8 +18,9 @@ export const idle: Rule = {
       : null,
   judge(evidence, report) {
     const empty = evidence.claims.filter(
-      ({ source, starts, givenMs, atMs, waitMs }) =>
+      ({ source, starts, givenMs, atMs, waitMs, isGivenUp }) =>
         source === 'ready' &&
+        !isGivenUp &&
         starts?.length === 0 &&
         givenMs !== null &&
         givenMs - atMs >= Math.max(WAITED_MS_MIN, waitMs),
@@ -29,7 +30,8 @@ export const idle: Rule = {
       starts === null ? [givenMs ?? atMs] : [],
     )
     const byType = waitsByType(waitsOf(evidence))
-    for (const claim of empty) judgeClaim(evidence, { claim, byType, rejectedMs }, report)
+    const givenUp = givenUpSpans(evidence)
+    for (const claim of empty) judgeClaim(evidence, { claim, byType, rejectedMs, givenUp }, report)
   },
 }
 
@@ -58,9 +60,10 @@ interface Empty {
   readonly claim: Claim
   readonly byType: ReadonlyMap<string, TypeWaits>
   readonly rejectedMs: readonly number[]
+  readonly givenUp: Spans
 }
 
-function judgeClaim(evidence: Evidence, { claim, byType, rejectedMs }: Empty, report: Report): void {
+function judgeClaim(evidence: Evidence, { claim, byType, rejectedMs, givenUp }: Empty, report: Report): void {
   const { atMs, givenMs, worker, max, perType, paused, subscription } = claim
   if (givenMs === null || max < 1 || subscription === null) return
   for (const type of subscription.types.keys()) {
@@ -70,6 +73,7 @@ function judgeClaim(evidence: Evidence, { claim, byType, rejectedMs }: Empty, re
     const wait = own.longest[index]
     if (wait === undefined || wait.toMs < givenMs) continue
     if (evidence.trouble.any.meets(atMs, givenMs)) report.unjudged('empty claims while a fault was active')
+    else if (givenUp.meets(atMs, givenMs)) report.unjudged('empty claims while another one was given up')
     else if (isHeldUp(claim)) report.unjudged('claims whose answer was held up')
     else if (pausesOf(evidence).mayBePaused(type, atMs, givenMs)) report.unjudged('empty claims around a pause')
     else if (rejectedMs.some((ms) => ms > wait.fromMs - 1 && ms < givenMs)) {
