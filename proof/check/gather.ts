@@ -44,6 +44,8 @@ class Reading {
   readonly #starts = new Map<string, Start>()
   readonly #subscriptions = new Map<string, Subscribed>()
   readonly #asks: Ask[] = []
+  /** Where the jobs of other programs stand among them. */
+  readonly #foreignAsks = new Map<string, number>()
   #batches = 0
   #unknownCalls = 0
 
@@ -68,8 +70,6 @@ class Reading {
       case 'foreign':
         this.#foreign(entry)
         return
-      case 'seen':
-        return
       default:
         this.happenings.take(entry)
     }
@@ -78,14 +78,14 @@ class Reading {
   /** Written before the program is asked, and once more when it has said that the job is stored. */
   #foreign(entry: Extract<Entry, { readonly what: 'foreign' }>): void {
     const { job, isStored } = entry
-    const asked = this.#asks.findLastIndex(
-      ({ from, job: other }) => from === 'foreign' && other.id === job.id && strangerName(other) === strangerName(job),
-    )
+    const name = `${job.id} ${strangerName(job)}`
+    const asked = this.#foreignAsks.get(name) ?? -1
     const before = this.#asks[asked]
     if (isStored === true && before !== undefined) {
       this.#asks[asked] = { ...before, status: 'enqueued', receiptId: job.id, answeredMs: entry.atMs }
       return
     }
+    this.#foreignAsks.set(name, this.#asks.length)
     this.#batches += 1
     this.#store(entry, job, { from: 'foreign', transaction: null, answered: isStored === true ? entry : null })
   }
