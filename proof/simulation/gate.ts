@@ -1,0 +1,124 @@
+/** An engine as one simulated process reaches it: each call and each answer waits until the scheduler chooses it. */
+import type { Consumer, ConsumerListener, Engine, Subscription } from '../../src/engine/engine.ts'
+import type { Records } from '../../src/engine/records.ts'
+import { replaced } from '../../src/testing/replaced.ts'
+import type { Owner } from './clock.ts'
+import type { Names } from './names.ts'
+import type { CallFault, Scheduler } from './scheduler.ts'
+
+export interface GateParts {
+  readonly owner: Owner
+  readonly scheduler: Scheduler
+  readonly names: Names
+  /** What becomes of the next call of this name. */
+  faultOf(call: string): CallFault | null
+  /** Aborts when the process is killed: a claim that waits in the engine ends without having taken anything. */
+  readonly killed: AbortSignal
+}
+
+type Method = (...given: unknown[]) => Promise<unknown>
+
+/** Calls that may wait in the engine for something else to happen. */
+const WAITING: readonly PropertyKey[] = ['waitFor']
+/** Members that are no calls: they subscribe at once, and what they tell comes by the scheduler. */
+const SUBSCRIBING: readonly PropertyKey[] = ['onChange']
+
+export function gated(engine: Engine, parts: GateParts): Engine {
+  const { names } = parts
+  const call = callsOf(parts)
+  const changes = new Map<PropertyKey, unknown>([
+    // The renewal thread would have a time of its own.
+    ['threadUrl', null],
+    [
+      'enqueue',
+      (...[jobs, within]: Parameters<Engine['enqueue']>) => {
+        const named = jobs.map((job) => names.job(job))
+        return call('enqueue', () => engine.enqueue(named, within))
+      },
+    ],
+    ['consume', (subscription: Subscription) => gatedConsumer(engine, subscription, parts)],
+    ['close', () => call('close', () => engine.close())],
+    ['ping', () => call('ping', () => engine.ping())],
+    ['counts', () => call('counts', () => engine.counts())],
+  ])
+  const { inspector, controls, deadLetters, records, retention } = engine
+  if (inspector !== undefined) changes.set('inspector', gatedFacet(inspector, parts))
+  if (controls !== undefined) changes.set('controls', gatedFacet(controls, parts))
+  if (deadLetters !== undefined) changes.set('deadLetters', gatedFacet(deadLetters, parts))
+  if (records !== undefined) changes.set('records', gatedFacet(named(records, names), parts))
+  if (retention !== undefined) changes.set('retention', gatedFacet(retention, parts))
+  return replaced(engine, changes)
+}
+
+type CallOf = <Value>(name: string, act: () => Promise<Value>, mayWait?: boolean) => Promise<Value>
+
+function callsOf({ owner, scheduler, faultOf }: GateParts): CallOf {
+  return (name, act, mayWait = false) => scheduler.call(owner, act, { fault: faultOf(name), mayWait })
+}
+
+/** Every method of the facet is a call. */
+function gatedFacet<Facet extends object>(facet: Facet, parts: GateParts): Facet {
+  const call = callsOf(parts)
+  return new Proxy(facet, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target)
+      if (typeof member !== 'function') return member
+      if (SUBSCRIBING.includes(name)) {
+        return (listener: () => void): unknown =>
+          Reflect.apply(member, target, [() => parts.scheduler.tell(parts.owner, listener)])
+      }
+      const method: Method = (...given) =>
+        call(String(name), async () => Reflect.apply(member, target, given), WAITING.includes(name))
+      return method
+    },
+  })
+}
+
+/** Revisions and jobs of records have names that replay. */
+function named(records: Records, names: Names): Records {
+  const save: Records['save'] = (kind, record, expected, options) => {
+    const revision = names.of(record.revision, 'revision')
+    const before = expected === null ? null : names.of(expected, 'revision')
+    const jobs = options?.jobs?.map((job) => names.job(job))
+    return records.save(kind, { ...record, revision }, before, { ...options, ...(jobs !== undefined && { jobs }) })
+  }
+  return replaced(records, new Map<PropertyKey, unknown>([['save', save]]))
+}
+
+async function gatedConsumer(engine: Engine, subscription: Subscription, parts: GateParts): Promise<Consumer> {
+  const { owner, scheduler, names, killed } = parts
+  const call = callsOf(parts)
+  const consumer = await call('consume', () => engine.consume(subscription))
+  const gate: Consumer = {
+    ...(consumer.isRemote === true && { isRemote: true }),
+    claim: (request) => {
+      const signal = AbortSignal.any([request.signal, killed])
+      const take = async () => (await consumer.claim({ ...request, signal })).map((lease) => names.lease(lease))
+      return call('claim', take, request.waitMs > 0)
+    },
+    renew: (leases, leaseMs) =>
+      call('renew', async () => {
+        const given = leases.map((lease) => names.given(lease))
+        return (await consumer.renew(given, leaseMs)).map((lost) => ({ ...lost, lease: names.lease(lost.lease) }))
+      }),
+    settle: (settlements) => {
+      // Taken over at once: the worker goes on with its own objects.
+      const asked = settlements.map(({ lease, outcome }) => ({ lease: names.given(lease), outcome }))
+      return call('settle', async () =>
+        (await consumer.settle(asked)).map((refused) => ({ ...refused, lease: names.lease(refused.lease) })),
+      )
+    },
+    report: (lease, progress) => call('report', () => consumer.report(names.given(lease), progress)),
+    listen: ({ onLost, onTrouble }) => {
+      const listener: ConsumerListener = {
+        ...(onLost !== undefined && {
+          onLost: (lost) => scheduler.tell(owner, () => onLost({ ...lost, lease: names.lease(lost.lease) })),
+        }),
+        ...(onTrouble !== undefined && { onTrouble: (error) => scheduler.tell(owner, () => onTrouble(error)) }),
+      }
+      return consumer.listen(listener)
+    },
+    close: () => call('close', () => consumer.close()),
+  }
+  return gate
+}

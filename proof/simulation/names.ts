@@ -1,0 +1,45 @@
+/** Ids, tokens and revisions are made at random; a history that replays exactly has names in the order of their appearance. */
+import type { Lease } from '../../src/engine/outcome.ts'
+import type { NewJob } from '../../src/job/job.ts'
+
+export class Names {
+  readonly #names = new Map<string, string>()
+  readonly #given = new Set<string>()
+  readonly #leases = new Map<string, Lease>()
+  readonly #counts = new Map<string, number>()
+
+  /** The same for the same text; a name stays as it is. */
+  of(text: string, kind: 'job' | 'token' | 'revision'): string {
+    if (this.#given.has(text)) return text
+    const known = this.#names.get(text)
+    if (known !== undefined) return known
+    const count = (this.#counts.get(kind) ?? 0) + 1
+    this.#counts.set(kind, count)
+    // Names of one kind sort by their age, as ids do.
+    const name = `${kind}-${String(count).padStart(4, '0')}`
+    this.#names.set(text, name)
+    this.#given.add(name)
+    return name
+  }
+
+  job(job: NewJob): NewJob {
+    const { id, after } = job
+    return {
+      ...job,
+      id: this.of(id, 'job'),
+      after: after === null ? null : { ...after, ids: after.ids.map((each) => this.of(each, 'job')) },
+    }
+  }
+
+  /** A lease as its holder sees it. */
+  lease(lease: Lease): Lease {
+    const named = { ...lease, token: this.of(lease.token, 'token') }
+    this.#leases.set(named.token, lease)
+    return named
+  }
+
+  /** A lease as the engine gave it. */
+  given(lease: Lease): Lease {
+    return this.#leases.get(lease.token) ?? lease
+  }
+}
