@@ -1,8 +1,9 @@
 /** Judges a history and the final store, and nothing else: the same facts always get the same verdict. */
 import type { Capabilities } from '../../src/engine/capabilities.ts'
 import type { History } from '../history/entry.ts'
-import { type Evidence, gather } from './evidence.ts'
+import type { Evidence, Tally } from './evidence.ts'
 import type { FinalStore } from './final-store.ts'
+import { gather } from './gather.ts'
 import { rules } from './rules/index.ts'
 
 /** One thing that must never be seen. */
@@ -13,7 +14,15 @@ export interface Rule {
   readonly promise: string
   /** Why it does not apply to the engine, or null. */
   excuse?(capabilities: Capabilities): string | null
-  judge(evidence: Evidence): readonly Violation[]
+  judge(evidence: Evidence, report: Report): void
+}
+
+/** Where a rule says what it has found. */
+export interface Report {
+  /** Something that the contract forbids, as a sentence. `job`: the one that it is about, or null. */
+  violation(job: string | null, sentence: string): void
+  /** Something that cannot be judged, and why: it is counted by its words, so they name no job. */
+  unjudged(why: string): void
 }
 
 export interface Violation {
@@ -28,7 +37,9 @@ export interface Verdict {
   readonly violations: readonly Violation[]
   /** Rules that do not apply, and why. */
   readonly excused: readonly { readonly rule: string; readonly why: string }[]
-  readonly tally: Evidence['tally']
+  /** What the history leaves open. */
+  readonly unjudged: readonly { readonly rule: string; readonly why: string; readonly count: number }[]
+  readonly tally: Tally
 }
 
 export interface Facts {
@@ -45,10 +56,21 @@ export interface Facts {
  */
 export function check(facts: Facts): Verdict {
   const evidence = gather(facts)
-  const excused = rules.flatMap((rule) => {
+  const violations: Violation[] = []
+  const excused: Verdict['excused'][number][] = []
+  const unjudged: Verdict['unjudged'][number][] = []
+  for (const rule of rules) {
     const why = rule.excuse?.(facts.capabilities) ?? null
-    return why === null ? [] : [{ rule: rule.name, why }]
-  })
-  const judged = rules.filter((rule) => (rule.excuse?.(facts.capabilities) ?? null) === null)
-  return { violations: judged.flatMap((rule) => rule.judge(evidence)), excused, tally: evidence.tally }
+    if (why !== null) {
+      excused.push({ rule: rule.name, why })
+      continue
+    }
+    const counts = new Map<string, number>()
+    rule.judge(evidence, {
+      violation: (job, sentence) => void violations.push({ rule: rule.name, job, sentence }),
+      unjudged: (reason) => void counts.set(reason, (counts.get(reason) ?? 0) + 1),
+    })
+    for (const [reason, count] of counts) unjudged.push({ rule: rule.name, why: reason, count })
+  }
+  return { violations, excused, unjudged, tally: evidence.tally }
 }

@@ -125,7 +125,11 @@ export type Answer =
   | { readonly what: 'enqueued'; readonly receipts: readonly Receipt[] }
   | { readonly what: 'consuming' }
   | { readonly what: 'claimed'; readonly leases: readonly GivenLease[] }
-  | { readonly what: 'settled'; readonly refused: readonly { readonly token: string; readonly reason: string }[] }
+  | {
+      readonly what: 'settled'
+      /** An engine may give all leases of one claim the same token: with the id it names one lease. */
+      readonly refused: readonly { readonly id: string; readonly token: string; readonly reason: string }[]
+    }
   | { readonly what: 'reported'; readonly isHeld: boolean }
   | { readonly what: 'left' }
   | { readonly what: 'cancelled'; readonly isDone: boolean }
@@ -158,19 +162,39 @@ export type Happening =
       /** Its signal had been aborted before. */
       readonly wasAborted: boolean
     }
+  /**
+   * What a client or a handler saw beside its calls, such as a refusal in the client, a result or its own context, and
+   * whether it is what `rule` promises. False is a violation.
+   */
+  | {
+      readonly what: 'seen'
+      readonly rule: string
+      readonly job: string | null
+      readonly isPromised: boolean
+      readonly sentence: string
+    }
   /** A transaction of the user's own: `committing` is written before it is asked for. */
   | {
       readonly what: 'transaction'
       readonly transaction: string
       readonly end: 'committing' | 'committed' | 'rolled-back'
     }
-  /** A job of another program: its id, or what its payload can be recognised by. */
-  | { readonly what: 'foreign'; readonly job: AskedJob; readonly program: string }
+  /**
+   * A job of another program, written before it is asked for and, with `isStored`, once the program has said that it is
+   * stored. Where the id cannot be known it is empty: then the job is known by its type and its payload, so each payload
+   * is given once.
+   */
+  | { readonly what: 'foreign'; readonly job: AskedJob; readonly program: string; readonly isStored?: true }
   | {
       readonly what: 'process'
       readonly event: 'started' | 'stopping' | 'exited'
       readonly name: string
+      /** Of `exited`: its exit code or the signal that ended it. */
       readonly how?: string
+      /** Of `stopping`: it was sent SIGTERM and has so long to exit by itself: its drain time and what the exit takes. */
+      readonly boundMs?: number
+      /** Of `started`: by type, how many of its handlers may run at once; under '' all together. */
+      readonly concurrency?: Readonly<Record<string, number>>
     }
   | Fault
   | { readonly what: 'healed'; readonly fault: number }
@@ -188,6 +212,8 @@ export interface Fault {
   readonly detail?: string
   /** What the contract of the engine allows to happen because of it; anything else is a violation. */
   readonly allows?: readonly Allowance[]
+  /** With `lose-recent`: what was answered so long before it may be undone. */
+  readonly recentMs?: number
 }
 
 /**

@@ -114,7 +114,7 @@ function recordedCalls(
         () => consumer.settle(settlements),
         (refused) => ({
           what: 'settled',
-          refused: refused.map(({ lease, reason }) => ({ token: lease.token, reason })),
+          refused: refused.map(({ lease, reason }) => ({ id: lease.job.id, token: lease.token, reason })),
         }),
       ),
     report: (lease, progress) =>

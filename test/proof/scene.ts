@@ -2,6 +2,7 @@
 
 import type { Fault } from '../../proof/history/entry.ts'
 import type { Capabilities } from '../../src/engine/capabilities.ts'
+import type { FakedClock } from './clocks.ts'
 
 export type EngineName = 'memory' | 'sqlite' | 'postgres' | 'redis' | 'kafka'
 
@@ -67,6 +68,8 @@ export interface CrewProcess {
   signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT' | 'SIGTERM'): void
   /** Blocks its event loop for so long, by a message that it obeys. */
   block(ms: number): void
+  /** Its wall clock, where it can be set. */
+  readonly clock?: FakedClock
   /** Resolves with its exit code or the signal that ended it. */
   readonly exited: Promise<string>
 }
@@ -84,6 +87,8 @@ export interface Scene {
   readonly store: Store
   readonly crew: Crew
   readonly folder: string
+  /** The wall clock that all processes share, where it can be set. */
+  readonly machineClock?: FakedClock
   /** Writes the fault down, lets `strike` carry it out, and writes down that it is healed. */
   during(fault: Omit<Fault, 'what' | 'fault'>, strike: () => Promise<void>): Promise<void>
 }

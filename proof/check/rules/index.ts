@@ -1,3 +1,9 @@
 import type { Rule } from '../check.ts'
+import { acknowledged } from './acknowledged.ts'
+import { attempts } from './attempts.ts'
+import { fencing } from './fencing.ts'
+import { leases } from './leases.ts'
+import { recovery } from './recovery.ts'
 
-export const rules: readonly Rule[] = []
+/** All rules that a history is judged by. */
+export const rules: readonly Rule[] = [acknowledged, fencing, leases, attempts, recovery]

@@ -1,0 +1,52 @@
+import type { Report, Rule } from '../check.ts'
+import type { Evidence, JobStory, Start } from '../evidence.ts'
+import { givenMs, mayBeUndone } from '../life.ts'
+
+/** A job never starts more often than its attempts allow. */
+export const attempts: Rule = {
+  name: 'I5',
+  promise: 'A job never starts more often than its `attempts`, and is then a dead letter',
+  judge(evidence, report) {
+    for (const story of evidence.jobs.values()) {
+      const allowed = story.ask?.job.attempts
+      if (allowed === undefined || story.starts.length === 0) continue
+      for (const { lease } of story.starts) {
+        if (lease.attempt <= allowed || lease.isJudged === true) continue
+        report.violation(story.id, `attempt ${lease.attempt} of job ${story.id} was started, and it has ${allowed}`)
+      }
+      if (mayBeUndone(evidence, story)) report.unjudged('starts of a time that a fault may have undone')
+      else judgeStarts(evidence, story, allowed, report)
+    }
+  },
+}
+
+/** Counts starts from one replay to the next. */
+function judgeStarts({ capabilities }: Evidence, story: JobStory, allowed: number, report: Report): void {
+  // A log learns of a first start a moment after it, so the next owner may not know of one.
+  const isWatermark = capabilities.settle === 'watermark'
+  if (isWatermark && story.asks.length > 1) return report.unjudged('starts of jobs that may be stored twice')
+  if (isWatermark && story.starts.some(isCompleted)) return
+  let count = 0
+  let lastMs = Number.NEGATIVE_INFINITY
+  for (const start of story.starts) {
+    const isReplayed = story.acts.some(
+      ({ kind, done, askedMs, answeredMs }) =>
+        kind === 'replay' && done !== 'no' && askedMs < givenMs(start) && (answeredMs ?? givenMs(start)) > lastMs,
+    )
+    if (isReplayed) count = 0
+    lastMs = givenMs(start)
+    if (doesCount(start)) count += 1
+  }
+  const most = isWatermark ? allowed + 1 : allowed
+  if (count > most) report.violation(story.id, `job ${story.id} was started ${count} times, and it has ${allowed} attempts`)
+}
+
+/** A lease that was released, or may have been, gave its attempt back. */
+function doesCount({ claim, lease, settles }: Start): boolean {
+  if (claim.source === 'expired' || lease.isJudged === true) return false
+  return !settles.some(({ outcome, done }) => outcome.kind === 'release' && done !== 'no')
+}
+
+function isCompleted({ settles }: Start): boolean {
+  return settles.some(({ outcome, done }) => outcome.kind === 'complete' && done !== 'no')
+}

@@ -1,0 +1,231 @@
+/** The processes of a round. One that ends while the round lasts is replaced, as a supervisor would do it. */
+import type { ChildProcess } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Recorder } from '../../proof/history/recorder.ts'
+import type { FakedClock } from './clocks.ts'
+import { type Order, type Part, type Told, VERSION } from './part.ts'
+import type { Crew, CrewProcess, Role } from './scene.ts'
+import type { Spare, Spares } from './spares.ts'
+
+type Env = Readonly<Record<string, string>>
+type Signal = Parameters<CrewProcess['signal']>[0]
+
+export interface CrewOptions {
+  readonly spares: Spares
+  /** Notes who was started and how each ended. */
+  readonly recorder: Recorder
+  /** What all parts have in common. */
+  readonly part: Pick<Part, 'engine' | 'url' | 'history' | 'seed' | 'jobs' | 'clients'>
+  readonly workers: number
+  readonly keepers: number
+}
+
+/** As a supervisor would wait after a start that failed. */
+const FAILED_START_MS = 300
+/** Longer than the drain of a worker and the 8 s that a mill may take to close. */
+const STOP_MS = 30_000
+const STDERR_LENGTH = 1_500
+
+/** What a successor takes over. */
+type Place = Pick<Part, 'client' | 'index' | 'version'>
+
+const NO_CLIENT: Place = { client: null, index: 0, version: 1 }
+
+/** The second worker has the newer handlers, so that payloads of both versions are handled. */
+function workerPlace(index: number): Place {
+  return { client: null, index, version: index === 1 ? 2 : 1 }
+}
+
+export class RoundCrew implements Crew {
+  readonly #options: CrewOptions
+  readonly #members = new Set<Member>()
+  readonly #successors = new Map<CrewProcess, Promise<CrewProcess>>()
+  /** By client: the first operation that is not performed yet, and whether it has performed all. */
+  readonly #progress: { next: number; isDone: boolean }[]
+  /** Processes that ended as none may, a sentence each. */
+  readonly failures: string[] = []
+  #started = 0
+  #isStopping = false
+
+  constructor(options: CrewOptions) {
+    this.#options = options
+    this.#progress = Array.from({ length: options.part.clients }, () => ({ next: 0, isDone: false }))
+  }
+
+  get processes(): readonly CrewProcess[] {
+    return [...this.#members].filter(({ isAlive }) => isAlive)
+  }
+
+  /** Whether all clients have performed all their operations. */
+  get areClientsDone(): boolean {
+    return this.#progress.every(({ isDone }) => isDone)
+  }
+
+  /** Workers and keepers first: what the clients do is of interest only once somebody works. */
+  async start(): Promise<void> {
+    const { workers, keepers, part } = this.#options
+    const hired = [
+      ...Array.from({ length: workers }, (_, index) => this.#hire('worker', workerPlace(index))),
+      ...Array.from({ length: keepers }, () => this.#hire('keeper', NO_CLIENT)),
+    ]
+    await Promise.all(hired.map(({ ready }) => ready))
+    for (let client = 0; client < part.clients; client += 1) this.#hire('client', { ...NO_CLIENT, client })
+  }
+
+  replace(process: CrewProcess, env?: Env): Promise<CrewProcess> {
+    const known = this.#successors.get(process)
+    if (known !== undefined) return known
+    const place = process instanceof Member ? process.part : NO_CLIENT
+    const successor = this.#hire(process.role, place, env)
+    const replaced = successor.ready.then(() => successor)
+    this.#successors.set(process, replaced)
+    return replaced
+  }
+
+  launch(role: Role, env?: Env): CrewProcess {
+    const extra = this.#hire(role, { ...NO_CLIENT, index: this.#started }, env)
+    // Nobody takes its place when it ends: it came in addition.
+    this.#successors.set(extra, Promise.resolve(extra))
+    return extra
+  }
+
+  /** Asks all to stop and waits until they have; whoever does not exit with 0 is a failure. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    const members = [...this.#members]
+    for (const member of members) member.signal('SIGTERM')
+    const late = sleep(STOP_MS, 'late', { ref: false })
+    for (const member of members) {
+      if ((await Promise.race([member.exited, late])) !== 'late') continue
+      this.failures.push(`${member.name} did not stop within ${STOP_MS} ms of SIGTERM`)
+      member.signal('SIGKILL')
+      await member.exited
+    }
+  }
+
+  /** Ends all that is left, without a word: the round is over. */
+  async kill(): Promise<void> {
+    this.#isStopping = true
+    const members = [...this.#members]
+    for (const member of members) member.signal('SIGKILL')
+    await Promise.all(members.map(({ exited }) => exited))
+  }
+
+  #hire(role: Role, place: Place, env: Env = {}): Member {
+    this.#started += 1
+    const name = `${role}-${this.#started}`
+    const { spares, recorder, part } = this.#options
+    const from = place.client === null ? 0 : (this.#progress[place.client]?.next ?? 0)
+    const { [VERSION]: version = place.version, ...rest } = env
+    const member = new Member(spares.take(rest), {
+      ...part,
+      ...place,
+      name,
+      role,
+      from,
+      version: Number(version) === 2 ? 2 : 1,
+    })
+    this.#members.add(member)
+    recorder.note({ what: 'process', event: 'started', name })
+    member.child.on('message', (told: Told) => this.#hear(member, told))
+    void member.exited.then((how) => this.#onExit(member, how))
+    return member
+  }
+
+  #hear({ part }: Member, told: Told): void {
+    const progress = part.client === null ? undefined : this.#progress[part.client]
+    if (progress === undefined) return
+    // An operation that was begun is not performed again: it may have had its effect.
+    if (told.told === 'at') progress.next = told.operation + 1
+    if (told.told === 'done') progress.isDone = true
+  }
+
+  #onExit(member: Member, how: string): void {
+    const { name } = member
+    this.#members.delete(member)
+    this.#options.recorder.note({ what: 'process', event: 'exited', name, how })
+    const failure = failureOf(member, how)
+    if (failure !== null) this.failures.push(failure)
+    if (this.#isStopping || this.#successors.has(member)) return
+    const client = member.part.client === null ? undefined : this.#progress[member.part.client]
+    if (client?.isDone === true) return
+    const { promise, resolve } = Promise.withResolvers<CrewProcess>()
+    this.#successors.set(member, promise)
+    setTimeout(
+      () => {
+        if (this.#isStopping) return resolve(member)
+        const successor = this.#hire(member.role, member.part)
+        void successor.ready.then(() => resolve(successor))
+      },
+      member.wasReady ? 0 : FAILED_START_MS,
+    )
+  }
+}
+
+/** A process may be killed, may be asked to stop and then exits with 0, and may fail to open a store that is away. */
+function failureOf(member: Member, how: string): string | null {
+  if (how === 'SIGKILL' || (how === '0' && member.wasAskedToStop)) return null
+  if (how === '1' && !member.wasReady) return null
+  const said = member.stderr.trim().split('\n').slice(-8).join('\n')
+  const asked = member.wasAskedToStop ? ' after SIGTERM' : ' though nobody asked it to'
+  return `${member.name} ended with ${how}${asked}${said === '' ? '' : `: ${said}`}`
+}
+
+class Member implements CrewProcess {
+  readonly child: ChildProcess
+  readonly clock?: FakedClock
+  readonly part: Part
+  readonly pid: number
+  readonly exited: Promise<string>
+  /** Resolves when it works, or has ended before. */
+  readonly ready: Promise<void>
+  wasReady = false
+  wasAskedToStop = false
+  stderr = ''
+
+  constructor({ child, clock }: Spare, part: Part) {
+    this.child = child
+    if (clock !== undefined) this.clock = clock
+    this.part = part
+    this.pid = child.pid ?? 0
+    this.exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? String(code))))
+    const { promise, resolve } = Promise.withResolvers<void>()
+    child.on('message', (told: Told) => {
+      if (told.told !== 'ready') return
+      this.wasReady = true
+      resolve()
+    })
+    this.ready = Promise.race([promise, this.exited.then(() => {})])
+    child.stderr?.on('data', (text) => {
+      this.stderr = `${this.stderr}${text}`.slice(-STDERR_LENGTH)
+    })
+    // A message to a process that has just been killed.
+    child.on('error', () => {})
+    this.#send({ order: 'play', part })
+  }
+
+  get name(): string {
+    return this.part.name
+  }
+
+  get role(): Role {
+    return this.part.role
+  }
+
+  get isAlive(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null
+  }
+
+  signal(signal: Signal): void {
+    if (signal === 'SIGTERM') this.wasAskedToStop = true
+    this.child.kill(signal)
+  }
+
+  block(ms: number): void {
+    this.#send({ order: 'block', ms })
+  }
+
+  #send(order: Order): void {
+    if (this.child.connected) this.child.send(order, () => {})
+  }
+}

@@ -1,0 +1,43 @@
+/** What the referee and a process of the crew tell each other. */
+import type { EngineName, Role } from './scene.ts'
+
+/** In the environment of a process that is launched: the version of payloads that its handlers know. */
+export const VERSION = 'MILLRACE_PROOF_VERSION'
+
+/** What a process has to do in a round. */
+export interface Part {
+  /** Its name in the history. */
+  readonly name: string
+  readonly role: Role
+  readonly engine: EngineName
+  readonly url: string
+  /** Where its history goes. */
+  readonly history: string
+  /** Of the round. */
+  readonly seed: number
+  /** How many jobs all clients of the round enqueue together, about. */
+  readonly jobs: number
+  /** Which client's operations it performs; null: none. */
+  readonly client: number | null
+  /** How many clients share the jobs. */
+  readonly clients: number
+  /** The first operation that it performs: the ones before were performed by the process whose place it takes. */
+  readonly from: number
+  /** Of the payloads that its handlers know. */
+  readonly version: 1 | 2
+  /** Workers differ in their options by it. */
+  readonly index: number
+}
+
+export type Order =
+  | { readonly order: 'play'; readonly part: Part }
+  /** Blocks the event loop. */
+  | { readonly order: 'block'; readonly ms: number }
+
+export type Told =
+  /** It works, or performs its operations. */
+  | { readonly told: 'ready' }
+  /** It is about to perform this operation. */
+  | { readonly told: 'at'; readonly operation: number }
+  /** All its operations are performed. */
+  | { readonly told: 'done' }

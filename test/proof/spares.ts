@@ -1,0 +1,64 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { FakedClock } from './clocks.ts'
+
+const FILE = fileURLToPath(new URL('./process.ts', import.meta.url))
+const EXEC_ARGV = ['--disable-warning=ExperimentalWarning']
+
+type Env = Readonly<Record<string, string>>
+
+/** A process that waits for its part, with its wall clock where that can be set. */
+export interface Spare {
+  readonly child: ChildProcess
+  readonly clock: FakedClock | undefined
+}
+
+/**
+ * Processes that are started ahead and wait for their part: loading the modules takes longer than most rounds can wait
+ * for the successor of a process that was killed. They serve all rounds of a run.
+ */
+export class Spares {
+  readonly #idle = new Set<Spare>()
+  readonly #count: number
+  readonly #nextClock: () => FakedClock | undefined
+  #isClosed = false
+
+  /** `nextClock`: of each process that is started; it may be the same one for all. */
+  constructor(count: number, nextClock: () => FakedClock | undefined) {
+    this.#count = count
+    this.#nextClock = nextClock
+    this.#refill()
+  }
+
+  /** With an environment of its own a process is started now. */
+  take(env: Env): Spare {
+    if (Object.keys(env).length > 0) return this.#start(env)
+    const [spare = this.#start()] = this.#idle
+    this.#idle.delete(spare)
+    this.#refill()
+    return spare
+  }
+
+  #start(env: Env = {}): Spare {
+    const clock = this.#nextClock()
+    const child = fork(FILE, [], {
+      env: { ...process.env, ...clock?.env, ...env },
+      execArgv: EXEC_ARGV,
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
+    return { child, clock }
+  }
+
+  #refill(): void {
+    while (!this.#isClosed && this.#idle.size < this.#count) {
+      const spare = this.#start()
+      this.#idle.add(spare)
+      spare.child.once('exit', () => this.#idle.delete(spare))
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const { child } of this.#idle) child.kill('SIGKILL')
+  }
+}
