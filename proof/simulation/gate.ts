@@ -1,6 +1,5 @@
 /** An engine as one simulated process reaches it: each call and each answer waits until the scheduler chooses it. */
 import type { Consumer, ConsumerListener, Engine, Subscription } from '../../src/engine/engine.ts'
-import type { Records } from '../../src/engine/records.ts'
 import { replaced } from '../../src/testing/replaced.ts'
 import type { Owner } from './clock.ts'
 import type { Names } from './names.ts'
@@ -24,17 +23,13 @@ const WAITING: readonly PropertyKey[] = ['waitFor']
 const SUBSCRIBING: readonly PropertyKey[] = ['onChange']
 
 export function gated(engine: Engine, parts: GateParts): Engine {
-  const { names } = parts
   const call = callsOf(parts)
   const changes = new Map<PropertyKey, unknown>([
     // The renewal thread would have a time of its own.
     ['threadUrl', null],
     [
       'enqueue',
-      (...[jobs, within]: Parameters<Engine['enqueue']>) => {
-        const named = jobs.map((job) => names.job(job))
-        return call('enqueue', () => engine.enqueue(named, within))
-      },
+      (...[jobs, within]: Parameters<Engine['enqueue']>) => call('enqueue', () => engine.enqueue(jobs, within)),
     ],
     ['consume', (subscription: Subscription) => gatedConsumer(engine, subscription, parts)],
     ['close', () => call('close', () => engine.close())],
@@ -45,7 +40,7 @@ export function gated(engine: Engine, parts: GateParts): Engine {
   if (inspector !== undefined) changes.set('inspector', gatedFacet(inspector, parts))
   if (controls !== undefined) changes.set('controls', gatedFacet(controls, parts))
   if (deadLetters !== undefined) changes.set('deadLetters', gatedFacet(deadLetters, parts))
-  if (records !== undefined) changes.set('records', gatedFacet(named(records, names), parts))
+  if (records !== undefined) changes.set('records', gatedFacet(records, parts))
   if (retention !== undefined) changes.set('retention', gatedFacet(retention, parts))
   return replaced(engine, changes)
 }
@@ -72,17 +67,6 @@ function gatedFacet<Facet extends object>(facet: Facet, parts: GateParts): Facet
       return method
     },
   })
-}
-
-/** Revisions and jobs of records have names that replay. */
-function named(records: Records, names: Names): Records {
-  const save: Records['save'] = (kind, record, expected, options) => {
-    const revision = names.of(record.revision, 'revision')
-    const before = expected === null ? null : names.of(expected, 'revision')
-    const jobs = options?.jobs?.map((job) => names.job(job))
-    return records.save(kind, { ...record, revision }, before, { ...options, ...(jobs !== undefined && { jobs }) })
-  }
-  return replaced(records, new Map<PropertyKey, unknown>([['save', save]]))
 }
 
 async function gatedConsumer(engine: Engine, subscription: Subscription, parts: GateParts): Promise<Consumer> {

@@ -1,6 +1,9 @@
 /** Ids, tokens and revisions are made at random; a history that replays exactly has names in the order of their appearance. */
+import type { Engine } from '../../src/engine/engine.ts'
 import type { Lease } from '../../src/engine/outcome.ts'
+import type { Records } from '../../src/engine/records.ts'
 import type { NewJob } from '../../src/job/job.ts'
+import { replaced } from '../../src/testing/replaced.ts'
 
 export class Names {
   readonly #names = new Map<string, string>()
@@ -22,13 +25,34 @@ export class Names {
     return name
   }
 
-  job(job: NewJob): NewJob {
+  #job(job: NewJob): NewJob {
     const { id, after } = job
     return {
       ...job,
       id: this.of(id, 'job'),
       after: after === null ? null : { ...after, ids: after.ids.map((each) => this.of(each, 'job')) },
     }
+  }
+
+  /** An engine that is asked for jobs and revisions by their names. */
+  within(engine: Engine): Engine {
+    const enqueue: Engine['enqueue'] = (jobs, transaction) =>
+      engine.enqueue(
+        jobs.map((job) => this.#job(job)),
+        transaction,
+      )
+    const changes = new Map<PropertyKey, unknown>([['enqueue', enqueue]])
+    const { records } = engine
+    if (records !== undefined) {
+      const save: Records['save'] = (kind, record, expected, options) => {
+        const revision = this.of(record.revision, 'revision')
+        const before = expected === null ? null : this.of(expected, 'revision')
+        const jobs = options?.jobs?.map((job) => this.#job(job))
+        return records.save(kind, { ...record, revision }, before, { ...options, ...(jobs !== undefined && { jobs }) })
+      }
+      changes.set('records', replaced(records, new Map<PropertyKey, unknown>([['save', save]])))
+    }
+    return replaced(engine, changes)
   }
 
   /** A lease as its holder sees it. */

@@ -72,7 +72,7 @@ export class SimulatedProcess implements Owner {
       faultOf: (call) => this.#stage.faultOf(call),
       killed: this.#killed.signal,
     })
-    const reached = recorded(gate, this.recorder)
+    const reached = names.within(recorded(gate, this.recorder))
     this.recorder.note({ what: 'process', event: 'started', name: this.name })
     const mill = await open(reached, { clock: this.clock, random: seededRandom(this.#stage.plan.seed) })
     this.#mill = mill
