@@ -2,7 +2,7 @@
 import type { Capabilities } from '../../src/engine/capabilities.ts'
 import type { DeskAction } from '../../src/engine/dead-letters.ts'
 import type { Receipt } from '../../src/engine/engine.ts'
-import type { Answer, AskedJob, AskedOutcome, Call, Fault, GivenLease, History, Stamp } from '../history/entry.ts'
+import type { Answer, AskedJob, AskedOutcome, Call, Entry, Fault, GivenLease, History, Stamp } from '../history/entry.ts'
 import type { FinalStore } from './final-store.ts'
 import type { Spans } from './spans.ts'
 
@@ -155,6 +155,8 @@ export interface Evidence {
   readonly processes: ReadonlyMap<string, ProcessStory>
   readonly records: readonly RecordChange[]
   readonly sweeps: readonly Asked<'sweep'>[]
+  /** What clients and handlers saw beside their calls. */
+  readonly seen: readonly Extract<Entry, { readonly what: 'seen' }>[]
   /** How each transaction of the users' own ended; `unknown` when it may have been committed. */
   readonly transactions: ReadonlyMap<string, Done>
   readonly calm: { readonly atMs: number; readonly boundMs: number } | null

@@ -9,7 +9,7 @@ const RECENT_DEFAULT_MS = 1_000
 
 type Happened = Extract<
   Entry,
-  { readonly what: 'transaction' | 'process' | 'fault' | 'healed' | 'calm' | 'finished' }
+  { readonly what: 'seen' | 'transaction' | 'process' | 'fault' | 'healed' | 'calm' | 'finished' }
 >
 
 /** What a history says beside calls and handlers: processes, faults, transactions. */
@@ -18,11 +18,15 @@ export class Happenings {
   readonly #healed = new Map<number, number>()
   readonly #processes = new Map<string, ProcessStory>()
   readonly #transactions = new Map<string, { end: 'committing' | 'committed' | 'rolled-back'; atMs: number }>()
+  readonly #seen: Evidence['seen'][number][] = []
   #calm: Evidence['calm'] = null
   #finishedMs: number | null = null
 
   take(entry: Happened): void {
     switch (entry.what) {
+      case 'seen':
+        this.#seen.push(entry)
+        return
       case 'transaction':
         this.#transactions.set(entry.transaction, { end: entry.end, atMs: entry.atMs })
         return
@@ -96,11 +100,12 @@ export class Happenings {
     }
   }
 
-  facts(): Pick<Evidence, 'faults' | 'trouble' | 'processes' | 'transactions' | 'calm' | 'finishedMs'> {
+  facts(): Pick<Evidence, 'seen' | 'faults' | 'trouble' | 'processes' | 'transactions' | 'calm' | 'finishedMs'> {
     const faults = [...this.#faults.values()].map(
       (fault): ActiveFault => ({ ...fault, healedMs: this.#healed.get(fault.fault) ?? Number.POSITIVE_INFINITY }),
     )
     return {
+      seen: this.#seen,
       faults,
       trouble: troubleOf(faults),
       processes: this.#processes,
