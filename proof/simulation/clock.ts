@@ -38,7 +38,8 @@ export class SimulatedClock {
   /** The clock as a process has it: the same time, and timers that end with it. */
   of(owner: Owner): Clock {
     const after: Clock['after'] = (ms, run) => {
-      const timer = { atMs: this.#monotonicMs + Math.max(0, ms), order: this.#order, owner, run }
+      // In whole milliseconds, as real timers and wall clocks have them.
+      const timer = { atMs: this.#monotonicMs + Math.max(0, Math.ceil(ms)), order: this.#order, owner, run }
       this.#order += 1
       this.changes += 1
       this.#timers.add(timer)

@@ -91,7 +91,7 @@ function plannedJob(dice: Dice, numbers: Numbers, known: Known): PlannedJob {
     ...(dice.chance(0.4) && { attempts: dice.between(1, 4) }),
     ...(dice.chance(0.2) && { backoff: { kind: 'fixed', delay: dice.pick([0, 10, 300, 1_500]) } }),
     ...(dice.chance(0.15) && { timeoutMs: dice.pick([20, 500]) }),
-    ...keyOf(dice),
+    ...keyOf(dice, after !== null),
     ...(dice.chance(0.1) && { tenant: { orgId: dice.pick(['a', 'b']) } }),
     ...(dice.chance(0.1) && { removeOnComplete: dice.pick<true | number>([true, 1]) }),
     ...(type !== 'critical' && dice.chance(0.1) && { removeOnFail: dice.pick<true | number>([true, 1]) }),
@@ -99,10 +99,11 @@ function plannedJob(dice: Dice, numbers: Numbers, known: Known): PlannedJob {
   }
 }
 
-function keyOf(dice: Dice): Pick<PlannedJob, 'key' | 'latest'> {
+/** A job that comes after others has no latest key. */
+function keyOf(dice: Dice, isAfter: boolean): Pick<PlannedJob, 'key' | 'latest'> {
   const roll = dice.between(1, 10)
   if (roll <= 2) return { key: dice.pick(['k1', 'k2']) }
-  if (roll > 4) return {}
+  if (roll > 4 || isAfter) return {}
   return { latest: { key: dice.pick(['l1', 'l2']), ...(dice.chance(0.4) && { seq: dice.between(1, 4) }) } }
 }
 
@@ -127,7 +128,7 @@ function faultOf(dice: Dice): PlannedFault {
   if (roll <= 2) return { do: 'kill', at, process, backMs: dice.pick([1, 500, 2_000]) }
   if (roll <= 4) return { do: 'pause', at, process, forMs: dice.pick([400, 2_000, 5_000]) }
   if (roll <= 5) return { do: 'stop', at, process, backMs: dice.pick([1, 500]) }
-  if (roll <= 6) return { do: 'clock', at, byMs: dice.pick([-3_600_000, -2_000, 2_000, 3_600_000]) }
+  if (roll <= 6) return { do: 'clock', at, byMs: dice.pick([-20_000, -2_000, 2_000, 20_000]) }
   const call = dice.pick(FAULTY_CALLS)
   return { do: 'call', call, nth: dice.between(1, 6), when: call === 'claim' ? 'before' : dice.pick(['before', 'after']) }
 }

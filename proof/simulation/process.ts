@@ -65,7 +65,7 @@ export class SimulatedProcess implements Owner {
 
   async start(engine: Engine): Promise<void> {
     const { scheduler, names } = this.#stage
-    const gate = gated(engine, {
+    const gate = gated(this.#stage.watched(engine), {
       owner: this,
       scheduler,
       names,

@@ -26,6 +26,7 @@ export class Scheduler {
   readonly clock: SimulatedClock
   readonly #choose: (waiting: number) => Choice
   readonly #events: Event[] = []
+  readonly #judges: (() => void)[] = []
   #acting = 0
   #happened = 0
 
@@ -89,6 +90,11 @@ export class Scheduler {
     return true
   }
 
+  /** Calls `judge` when everything that follows from the present step has happened. */
+  atRest(judge: () => void): void {
+    this.#judges.push(judge)
+  }
+
   /** Resolves when nothing happens any more unless the scheduler lets it. */
   async rest(): Promise<void> {
     let quiet = 0
@@ -97,6 +103,7 @@ export class Scheduler {
       await nextTurn()
       quiet = this.#acting > 0 || before !== this.#happened + this.clock.changes ? 0 : quiet + 1
     }
+    for (const judge of this.#judges.splice(0)) judge()
   }
 }
 

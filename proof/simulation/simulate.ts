@@ -1,4 +1,5 @@
 /** One simulation: the same plan on the same engine always gives the same history and the same verdict. */
+import type { Engine } from '../../src/engine/engine.ts'
 import { OptionError } from '../../src/errors.ts'
 import { check, type Verdict } from '../check/check.ts'
 import { type FinalStore, readFinalStore } from '../check/final-store.ts'
@@ -7,6 +8,8 @@ import { SimulatedClock } from './clock.ts'
 import { generatePlan } from './generate.ts'
 import { isAllDone } from './done.ts'
 import type { Plan } from './plan.ts'
+import { judgeDiagnosis } from './postconditions/diagnosis.ts'
+import { judgeHistories, judgeWaiting, lookAround } from './postconditions/looks.ts'
 import { NOBODY, Stage } from './stage.ts'
 import type { CreateStore } from './stores.ts'
 
@@ -34,6 +37,10 @@ const CALM_MS = 60_000
 /** Within this time all processes must have stopped: a drain of 2 s, 5 s for the worker and 3 s for its mill. */
 const STOP_MS = 10_000
 const STEPS_MAX = 30_000
+/** So often it is judged whether due jobs wait beside a claim, whether all ways to look agree, and what a diagnosis finds. */
+const WAITING_STEPS = 5
+const LOOK_STEPS = 97
+const DIAGNOSIS_SEEDS = 10
 
 /**
  * Plays real workers, keepers and clients on an engine, in one process and in an order that the plan decides, and judges
@@ -50,7 +57,7 @@ export async function simulate({ create, plan: given }: SimulateOptions): Promis
   const clock = new SimulatedClock()
   const store = await create(clock.of(NOBODY))
   try {
-    const run = new Run(new Stage(plan, clock, store))
+    const run = new Run(new Stage(plan, clock, store), await store.open())
     await run.trouble()
     await run.calm()
     await run.stop()
@@ -62,15 +69,21 @@ export async function simulate({ create, plan: given }: SimulateOptions): Promis
 
 class Run {
   readonly #stage: Stage
+  /** The referee's own. */
+  readonly #view: Engine
   #steps = 0
 
-  constructor(stage: Stage) {
+  constructor(stage: Stage, view: Engine) {
     this.#stage = stage
+    this.#view = view
   }
 
   async #step(): Promise<boolean> {
     this.#steps += 1
-    return this.#steps < STEPS_MAX && (await this.#stage.scheduler.step())
+    if (this.#steps >= STEPS_MAX || !(await this.#stage.scheduler.step())) return false
+    if (this.#steps % WAITING_STEPS === 0) await judgeWaiting(this.#view, this.#stage.watch)
+    if (this.#steps % LOOK_STEPS === 0) await lookAround(this.#view, this.#stage.watch)
+    return true
   }
 
   async trouble(): Promise<void> {
@@ -85,6 +98,7 @@ class Run {
       while ((faults[0]?.at ?? Number.POSITIVE_INFINITY) <= this.#steps) {
         const fault = faults.shift()
         if (fault !== undefined) this.#stage.strike(fault)
+        await this.#stage.scheduler.rest()
       }
       if (!(await this.#step())) break
     }
@@ -100,11 +114,10 @@ class Run {
     await stage.heal()
     stage.referee.note({ what: 'calm', boundMs: CALM_MS })
     const untilMs = stage.clock.monotonicMs() + CALM_MS
-    const view = await stage.store.open()
     let looked = -1
     while (stage.clock.monotonicMs() < untilMs) {
       const nowMs = stage.clock.monotonicMs()
-      if (nowMs !== looked && !this.#isClientBusy() && (await isAllDone(view))) {
+      if (nowMs !== looked && !this.#isClientBusy() && (await isAllDone(this.#view))) {
         stage.referee.note({ what: 'finished' })
         break
       }
@@ -124,11 +137,21 @@ class Run {
     }
   }
 
+  async #pass(ms: number): Promise<void> {
+    const { clock } = this.#stage
+    const untilMs = clock.monotonicMs() + ms
+    clock.of(NOBODY).after(ms, () => {})
+    while (clock.monotonicMs() < untilMs && clock.fireNext()) await this.#stage.scheduler.rest()
+  }
+
   async judged(): Promise<Simulated> {
-    const { history, plan, choices, store } = this.#stage
-    const view = await store.open()
+    const { history, plan, choices, watch } = this.#stage
+    const view = this.#view
     const final = await readFinalStore(view, idsOf(history))
-    const verdict: Verdict = check({ history, final, capabilities: view.capabilities })
+    await lookAround(view, watch)
+    await judgeHistories(view, watch)
+    if (plan.seed % DIAGNOSIS_SEEDS === 0) await judgeDiagnosis(view, watch, (ms) => this.#pass(ms))
+    const verdict = check({ history, final, capabilities: view.capabilities })
     return { plan: { ...plan, choices }, history, final, verdict, steps: this.#steps }
   }
 }

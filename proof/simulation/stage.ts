@@ -1,10 +1,13 @@
 /** What the processes of a simulation share: time, the order of events, the store and the history. */
+import type { Engine } from '../../src/engine/engine.ts'
 import { seededRandom } from '../../src/testing/open-for-test.ts'
 import type { Entry, Fault } from '../history/entry.ts'
 import { Recorder } from '../history/recorder.ts'
 import type { SimulatedClock } from './clock.ts'
 import { Names } from './names.ts'
 import type { Plan, PlannedFault } from './plan.ts'
+import { watched } from './postconditions/index.ts'
+import { Watch } from './postconditions/watch.ts'
 import { type Role, SimulatedProcess } from './process.ts'
 import { type CallFault, type Choice, Scheduler, TIME_GOES_ON } from './scheduler.ts'
 import type { Operation } from '../workload/operation.ts'
@@ -39,6 +42,7 @@ export class Stage {
   isCalm = false
   /** What was chosen, to be played again. */
   readonly choices: Choice[] = []
+  readonly watch: Watch
   readonly #random: () => number
   readonly #calls = new Map<string, number>()
   readonly #open = new Set<number>()
@@ -50,6 +54,9 @@ export class Stage {
     this.clock = clock
     this.store = store
     this.#random = seededRandom(plan.seed ^ 0x5eed)
+    this.watch = new Watch(clock.of(NOBODY), (job, sentence) =>
+      this.referee.note({ what: 'seen', rule: 'postconditions', job, isPromised: false, sentence }),
+    )
     this.scheduler = new Scheduler(clock, (waiting) => this.#choose(waiting))
   }
 
@@ -82,6 +89,12 @@ export class Stage {
     return planned?.do === 'call' ? planned.when : null
   }
 
+  /** The engine, with all that it answers compared with the store. */
+  watched(engine: Engine): Engine {
+    const { watch, scheduler, store } = this
+    return watched(engine, { watch, atRest: (judge) => scheduler.atRest(judge), isShared: store.isShared === true })
+  }
+
   async launch(role: Role): Promise<SimulatedProcess> {
     this.#names += 1
     const process = new SimulatedProcess(this, role, `${role.kind}-${this.#names}`)
@@ -109,6 +122,7 @@ export class Stage {
       }
       case 'clock': {
         this.clock.step(fault.byMs)
+        this.watch.setMs = this.clock.monotonicMs()
         const heal = this.note({ nemesis: 'clock', target: null, detail: `${fault.byMs} ms`, allows: ['wall-clock'] })
         return this.later(CLOCK_MS, heal)
       }
@@ -152,7 +166,7 @@ export class Stage {
   }
 
   #kill(process: SimulatedProcess | undefined, backMs: number): void {
-    if (process === undefined) return
+    if (process === undefined || process.isDead) return
     process.kill()
     const heal = this.note({ nemesis: 'kill', target: process.name })
     this.#replace(process, backMs, heal)

@@ -10,6 +10,8 @@ import type { Clock } from '../../src/time/clock.ts'
 export interface SimulatedStore {
   /** An engine of its own for a process. */
   open(): Promise<Engine>
+  /** All processes have the same engine, which stays open when one of them closes it. */
+  readonly isShared?: boolean
   destroy(): Promise<void>
 }
 
@@ -27,6 +29,7 @@ export const sqliteStore: CreateStore = async (clock) => {
   const shared = replaced(engine, new Map<PropertyKey, unknown>([['close', async () => {}]]))
   return {
     open: async () => shared,
+    isShared: true,
     destroy: async () => {
       await engine.close()
       database.close()
