@@ -66,13 +66,19 @@ export class SimulatedClock {
     return next === null ? null : Math.max(next.atMs, this.#monotonicMs)
   }
 
-  /** Moves to the next timer and fires it. False when none waits. */
+  /**
+   * Moves to the next timer and fires it, together with all others of its owner that are due: an event loop does not turn
+   * between them. False when none waits.
+   */
   fireNext(): boolean {
-    const timer = this.#next()
-    if (timer === null) return false
-    this.#timers.delete(timer)
-    this.#monotonicMs = Math.max(this.#monotonicMs, timer.atMs)
-    timer.run()
+    const first = this.#next()
+    if (first === null) return false
+    this.#monotonicMs = Math.max(this.#monotonicMs, first.atMs)
+    const due = [...this.#timers].filter(({ owner, atMs }) => owner === first.owner && atMs <= this.#monotonicMs)
+    for (const timer of due.sort((a, b) => (isEarlier(a, b) ? -1 : 1))) {
+      // An earlier one may have taken it back.
+      if (this.#timers.delete(timer)) timer.run()
+    }
     return true
   }
 

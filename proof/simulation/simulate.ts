@@ -10,6 +10,7 @@ import { isAllDone } from './done.ts'
 import type { Plan } from './plan.ts'
 import { judgeDiagnosis } from './postconditions/diagnosis.ts'
 import { judgeHistories, judgeWaiting, lookAround } from './postconditions/looks.ts'
+import { probe } from './postconditions/probes.ts'
 import { NOBODY, Stage } from './stage.ts'
 import type { CreateStore } from './stores.ts'
 
@@ -141,6 +142,7 @@ class Run {
     const { clock } = this.#stage
     const untilMs = clock.monotonicMs() + ms
     clock.of(NOBODY).after(ms, () => {})
+    await this.#stage.scheduler.rest()
     while (clock.monotonicMs() < untilMs && clock.fireNext()) await this.#stage.scheduler.rest()
   }
 
@@ -150,6 +152,7 @@ class Run {
     const final = await readFinalStore(view, idsOf(history))
     await lookAround(view, watch)
     await judgeHistories(view, watch)
+    await probe(this.#stage.watched(view), watch, (ms) => this.#pass(ms))
     if (plan.seed % DIAGNOSIS_SEEDS === 0) await judgeDiagnosis(view, watch, (ms) => this.#pass(ms))
     const verdict = check({ history, final, capabilities: view.capabilities })
     return { plan: { ...plan, choices }, history, final, verdict, steps: this.#steps }

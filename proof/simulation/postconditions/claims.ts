@@ -9,6 +9,8 @@ export interface Watched {
   readonly consumer: Consumer
   readonly subscription: Subscription
   readonly watch: Watch
+  /** Whether the holder of a lease was told that it is lost; null when it does not listen any more. */
+  wasTold(token: string): () => boolean | null
 }
 
 /** When the work of the clock's timers is done: at the end of the step in which something happened. */
@@ -56,8 +58,9 @@ async function judgeLeases(watched: Watched, request: ClaimRequest, leases: read
     watch.expect(!watch.tokens.has(lease.token), id, () => `the token of ${id} was used before`)
     watch.tokens.add(lease.token)
     judgeLease(watch, lease, views.get(id), { subscription, from })
+    const wasTold = watched.wasTold(lease.token)
     const untilMs = (lease.expiresAtMs ?? Number.POSITIVE_INFINITY) - watch.clock.nowMs() + watch.clock.monotonicMs()
-    watch.leases.set(id, { token: lease.token, untilMs })
+    watch.leases.set(id, { token: lease.token, untilMs, wasTold })
   }
   if (from === 'ready') judgeOrder(watched, request, { leases, jobs })
 }
@@ -116,7 +119,7 @@ function judgeOrder(
   const isOrdered = ranks.every((rank, index) => index === 0 || (ranks[index - 1] ?? 0) <= rank)
   watch.expect(isOrdered, null, () => `a claim of ${subscription.worker} was given ranks ${ranks.join(', ')}`)
   const last = Math.max(...ranks)
-  if (leases.length === 0 || types === 'every' || watch.clock.monotonicMs() - watch.setMs < 1_000) return
+  if (leases.length === 0 || types === 'every') return
   const isOpen = (type: string): boolean =>
     types.some((each) => each.type === type && each.limit === undefined) && perType[type] === undefined
   for (const view of jobs) {
@@ -145,7 +148,8 @@ export function watchRenew({ engine, consumer, watch }: Watched): Consumer['rene
       if (isLost || !isHeld) continue
       const untilMs = watch.clock.nowMs() + leaseMs
       watch.same(job.id, `the end of the renewed lease of ${job.id}`, views.get(job.id)?.leaseUntilMs, untilMs)
-      watch.leases.set(job.id, { token, untilMs: watch.clock.monotonicMs() + leaseMs })
+      const held = watch.leases.get(job.id)
+      if (held !== undefined) held.untilMs = watch.clock.monotonicMs() + leaseMs
     }
     return lost
   }

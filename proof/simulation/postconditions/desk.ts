@@ -2,9 +2,14 @@ import type { Actor, AuditAction, DeadLetters } from '../../../src/engine/dead-l
 import type { Controls, Engine } from '../../../src/engine/engine.ts'
 import type { JobState } from '../../../src/job/states.ts'
 import { replaced } from '../../../src/testing/replaced.ts'
+import type { AtRest } from './claims.ts'
 import { answered, isLive, unchanged, viewsOf, type Watch } from './watch.ts'
 
-export function watchCancel(engine: Engine, controls: Controls, watch: Watch): Controls {
+export function watchCancel(
+  engine: Engine,
+  controls: Controls,
+  { watch, atRest }: { readonly watch: Watch; readonly atRest: AtRest },
+): Controls {
   return {
     cancel: async (id, by) => {
       const before = (await viewsOf(engine, [id])).get(id)
@@ -13,7 +18,11 @@ export function watchCancel(engine: Engine, controls: Controls, watch: Watch): C
       watch.same(id, `the answer to the cancel of ${id}`, isDone, before !== undefined && isLive(before))
       if (isDone) {
         watch.same(id, `the state of ${id}, which was cancelled`, after?.state, 'cancelled')
+        const held = watch.leases.get(id)
         watch.leases.delete(id)
+        if (before?.state === 'in_progress') {
+          atRest(() => watch.expect(held?.wasTold() !== false, id, () => `the holder of ${id} was not told that it is cancelled`))
+        }
       } else watch.same(id, `${id} after a refused cancel`, unchanged(after), unchanged(before))
       return isDone
     },

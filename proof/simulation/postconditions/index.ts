@@ -1,4 +1,4 @@
-import type { Consumer, Engine, Inspector, Subscription } from '../../../src/engine/engine.ts'
+import type { Consumer, ConsumerListener, Engine, Inspector, Subscription } from '../../../src/engine/engine.ts'
 import { fieldOf } from '../../../src/errors.ts'
 import { isFinished } from '../../../src/job/states.ts'
 import { replaced } from '../../../src/testing/replaced.ts'
@@ -26,7 +26,7 @@ export function watched(engine: Engine, { watch, atRest, isShared }: WatchOption
   ])
   const { inspector, controls, deadLetters, records, retention } = engine
   if (inspector !== undefined) changes.set('inspector', watchWait(inspector, watch))
-  if (controls !== undefined) changes.set('controls', watchCancel(engine, controls, watch))
+  if (controls !== undefined) changes.set('controls', watchCancel(engine, controls, { watch, atRest }))
   if (deadLetters !== undefined) changes.set('deadLetters', watchDesk(engine, deadLetters, watch))
   if (records !== undefined) changes.set('records', watchRecords(engine, records, watch))
   if (retention !== undefined) changes.set('retention', watchRetention(engine, retention, watch))
@@ -43,10 +43,25 @@ async function watchConsumer(
     for (const { type, limit } of subscription.types) if (limit !== undefined) watch.limited.add(type)
   }
   let isClosed = false
-  const parts = { engine, consumer, subscription, watch }
+  const told = new Set<string>()
+  let listening = 0
+  const wasTold = (token: string) => (): boolean | null => (listening === 0 || isClosed ? null : told.has(token))
+  const parts = { engine, consumer, subscription, watch, wasTold }
   const claiming = new Set<object>()
   const claim = watchClaim(parts, () => isClosed, atRest)
-  const calls: Pick<Consumer, 'claim' | 'renew' | 'settle' | 'report' | 'close'> = {
+  const calls: Pick<Consumer, 'claim' | 'renew' | 'settle' | 'report' | 'listen' | 'close'> = {
+    listen: (listener) => {
+      const onLost: ConsumerListener['onLost'] = (lost) => {
+        told.add(lost.lease.token)
+        listener.onLost?.(lost)
+      }
+      const stop = consumer.listen({ ...listener, onLost })
+      listening += 1
+      return () => {
+        listening -= 1
+        stop()
+      }
+    },
     claim: async (request) => {
       const mark = {}
       claiming.add(mark)
@@ -78,11 +93,12 @@ async function watchClose(engine: Engine, watch: Watch, isShared: boolean): Prom
 function watchWait(inspector: Inspector, watch: Watch): Inspector {
   const waitFor: Inspector['waitFor'] = async (id, wait) => {
     const untilMs = watch.clock.monotonicMs() + wait.waitMs
-    const view = await inspector.waitFor(id, wait)
+    const late = (): void => watch.expect(false, id, () => `a wait of ${wait.waitMs} ms for ${id} does not end`)
+    const stop = watch.clock.after(wait.waitMs + 1, late)
+    const view = await inspector.waitFor(id, wait).finally(stop)
     const leftMs = untilMs - watch.clock.monotonicMs()
     const isOver = view === null || isFinished(view.state) || wait.signal.aborted || leftMs <= 0
     watch.expect(isOver, id, () => `a wait for ${id} ended ${leftMs} ms too early, while it is ${view?.state}`)
-    watch.expect(leftMs >= 0, id, () => `a wait for ${id} ended ${-leftMs} ms too late`)
     return view
   }
   return replaced(inspector, new Map<PropertyKey, unknown>([['waitFor', waitFor]]))
