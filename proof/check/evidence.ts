@@ -2,7 +2,17 @@
 import type { Capabilities } from '../../src/engine/capabilities.ts'
 import type { DeskAction } from '../../src/engine/dead-letters.ts'
 import type { Receipt } from '../../src/engine/engine.ts'
-import type { Answer, AskedJob, AskedOutcome, Call, Entry, Fault, GivenLease, History, Stamp } from '../history/entry.ts'
+import type {
+  Answer,
+  AskedJob,
+  AskedOutcome,
+  Call,
+  Entry,
+  Fault,
+  GivenLease,
+  History,
+  Stamp,
+} from '../history/entry.ts'
 import type { FinalStore } from './final-store.ts'
 import type { Spans } from './spans.ts'
 
@@ -82,6 +92,7 @@ export interface Act {
   readonly reason: string
   readonly edit: string | null
   readonly askedMs: number
+  readonly wallMs: number
   readonly answeredMs: number | null
   readonly done: Done
 }

@@ -151,7 +151,11 @@ class Reading {
       case 'remove':
         for (const name of call.names) {
           const removal = { kind: call.kind, name, revision: null, expected: null, body: null, jobs: [] }
-          this.#change(asked, removal, doneOf(asked, (answer) => answer.what === 'removed'))
+          this.#change(
+            asked,
+            removal,
+            doneOf(asked, (answer) => answer.what === 'removed'),
+          )
         }
         return
       case 'sweep':
@@ -247,8 +251,8 @@ class Reading {
   }
 
   #acted(asked: Closed, call: Extract<Call, { readonly what: 'cancel' | 'desk' }>): void {
-    const { answer, atMs: askedMs, by } = asked
-    const about = { by, askedMs, answeredMs: answer?.atMs ?? null }
+    const { answer, atMs: askedMs, wallMs, by } = asked
+    const about = { by, askedMs, wallMs, answeredMs: answer?.atMs ?? null }
     if (call.what === 'cancel') {
       const done = doneOf(asked, (told) => told.what === 'cancelled' && told.isDone)
       this.#story(call.id).acts.push({ ...about, kind: 'cancel', who: '', reason: '', edit: null, done })
@@ -306,7 +310,9 @@ const ANSWERS: ReadonlySet<string> = new Set([
   'failed',
 ] satisfies Answer['what'][])
 
-function isAnswer(entry: Extract<Entry, { readonly call: number }>): entry is Stamp & Answer & { readonly call: number } {
+function isAnswer(
+  entry: Extract<Entry, { readonly call: number }>,
+): entry is Stamp & Answer & { readonly call: number } {
   return ANSWERS.has(entry.what)
 }
 

@@ -33,9 +33,17 @@ export function leaseMs({ claim, lease }: Start): number {
   return claim.subscription?.types.get(lease.type)?.leaseMs ?? REAPER_LEASE_MS
 }
 
+/** When it was claimed by the clock that counts; null where the engine does not tell. */
+export function claimedMs(start: Start): number | null {
+  const { untilMs } = start.lease
+  return untilMs === undefined || start.claim.source === 'expired' ? null : untilMs - leaseMs(start)
+}
+
 /** An outcome of this kind was applied, or may have been. */
 export function mayHave({ starts }: JobStory, ...kinds: readonly AskedOutcome['kind'][]): boolean {
-  return starts.some(({ settles }) => settles.some(({ outcome, done }) => done !== 'no' && kinds.includes(outcome.kind)))
+  return starts.some(({ settles }) =>
+    settles.some(({ outcome, done }) => done !== 'no' && kinds.includes(outcome.kind)),
+  )
 }
 
 export function mayBeActed({ acts }: JobStory, ...kinds: readonly JobStory['acts'][number]['kind'][]): boolean {

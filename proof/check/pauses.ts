@@ -2,8 +2,10 @@
 import type { Evidence, RecordChange } from './evidence.ts'
 
 export interface Pauses {
+  readonly hasAny: boolean
   /** It is possible that the type was paused at that time. */
   mayBePaused(type: string, atMs: number): boolean
+  mayBePausedWithin(type: string, fromMs: number, toMs: number): boolean
   /** When the pause that surely holds at that time was answered; null when none surely does. */
   pausedSinceMs(type: string, atMs: number): number | null
 }
@@ -18,7 +20,16 @@ export function pausesOf(evidence: Evidence): Pauses {
     ({ name }) => name,
   )
   const pauses: Pauses = {
+    hasAny: byType.size > 0,
     mayBePaused: (type, atMs) => last(byType.get(type) ?? [], atMs).some(({ body }) => body !== null),
+    mayBePausedWithin: (type, fromMs, toMs) => {
+      const changes = byType.get(type)
+      if (changes === undefined) return false
+      return (
+        last(changes, fromMs).some(({ body }) => body !== null) ||
+        changes.some(({ askedMs }) => askedMs >= fromMs && askedMs <= toMs)
+      )
+    },
     pausedSinceMs: (type, atMs) => {
       const candidates = last(byType.get(type) ?? [], atMs)
       const [pause] = candidates

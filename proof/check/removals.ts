@@ -1,7 +1,7 @@
 /** What may have removed a finished job: somebody at the desk, a removal option, or retention. */
 import type { Finished } from '../../src/engine/retention.ts'
-import type { Evidence, JobStory } from './evidence.ts'
-import { mayBeActed, mayHave } from './life.ts'
+import type { Evidence, JobStory, Settle } from './evidence.ts'
+import { CLOCK_MS, mayBeActed, mayHave } from './life.ts'
 
 export function mayBeRemoved(evidence: Evidence, story: JobStory): boolean {
   return mayBeActed(story, 'purge', 'erase') || mayBeBeyondKeep(evidence, story) || mayBeSwept(evidence, story)
@@ -58,15 +58,34 @@ function keptTypes(evidence: Evidence): KeptTypes {
   return types
 }
 
-function mayBeSwept({ sweeps }: Evidence, story: JobStory): boolean {
-  const ways = mayFinishAs(story)
+/** The outcomes that may have finished the job in this way. */
+export function finishesOf({ starts }: JobStory, kind: 'complete' | 'dead'): readonly Settle[] {
+  return starts.flatMap(({ settles }) => settles.filter(({ outcome, done }) => outcome.kind === kind && done !== 'no'))
+}
+
+/** Some sweep removed what had finished that way before a time, and the job may be among it. */
+export function mayBeSwept(evidence: Evidence, story: JobStory): boolean {
   const type = typeOf(story)
-  return sweeps.some(({ call, answer }) => {
-    if (call.isDryRun || (answer?.what === 'failed' && answer.isRefusal)) return false
-    return ways.some((what) => {
+  return mayFinishAs(story).some((what) => {
+    const finishedMs = mayFinishFromMs(evidence, story, what)
+    return evidence.sweeps.some(({ call, answer }) => {
+      if (call.isDryRun || (answer?.what === 'failed' && answer.isRefusal)) return false
       const fitting = call.rules.filter((rule) => rule.what === what)
       const rule = fitting.find((one) => one.type === type) ?? fitting.find((one) => one.type === undefined)
-      return rule !== undefined && rule.beforeMs !== null
+      return rule !== undefined && rule.beforeMs !== null && rule.beforeMs > finishedMs
     })
   })
+}
+
+/** The first moment at which it may have finished in this way, by the wall clock that sweeps go by. */
+function mayFinishFromMs({ trouble }: Evidence, story: JobStory, what: Finished): number {
+  const { ask, acts } = story
+  if (!trouble.wallClock.isEmpty) return Number.NEGATIVE_INFINITY
+  const ended = acts.filter(({ kind, done }) => done !== 'no' && (kind === 'cancel' || kind === 'discard'))
+  const times = {
+    completed: finishesOf(story, 'complete').map(({ wallMs }) => wallMs),
+    dead: finishesOf(story, 'dead').map(({ wallMs }) => wallMs),
+    ended: [...ended.map(({ wallMs }) => wallMs), ...(ask?.job.latest === undefined ? [] : [ask.wallMs])],
+  }
+  return Math.min(...times[what]) - CLOCK_MS
 }

@@ -39,6 +39,8 @@ export interface GivenLease {
   readonly digest: string
   readonly priority: number
   readonly runAtMs: number
+  /** When it runs out by the clock that counts; left out where the engine watches liveness itself. */
+  readonly untilMs?: number
   readonly key?: string
   readonly latestKey?: string
   readonly tenant?: string

@@ -218,7 +218,7 @@ function askedJob(job: NewJob): AskedJob {
   }
 }
 
-function givenLease({ job, attempt, token, verdict, failure }: Lease): GivenLease {
+function givenLease({ job, attempt, token, expiresAtMs, verdict, failure }: Lease): GivenLease {
   const { id, type, payload, priority, runAtMs, key, latestKey, tenant }: StoredJob = job
   return {
     id,
@@ -228,6 +228,7 @@ function givenLease({ job, attempt, token, verdict, failure }: Lease): GivenLeas
     digest: digestOf(payload),
     priority,
     runAtMs,
+    ...(expiresAtMs !== null && { untilMs: expiresAtMs }),
     ...(key !== null && { key }),
     ...(latestKey !== null && { latestKey }),
     ...tenantOf(tenant),

@@ -8,7 +8,7 @@ import type { Entry } from '../../history/entry.ts'
 import { recorded } from '../../history/recorded-engine.ts'
 import { Recorder } from '../../history/recorder.ts'
 import { abilitiesOf } from '../../workload/abilities.ts'
-import { definitionsFor, type Version, workerOptionsFor } from '../../workload/definitions.ts'
+import { definitionsFor, workerOptionsFor } from '../../workload/definitions.ts'
 import { finish } from '../../workload/finish.ts'
 import { generate } from '../../workload/generate.ts'
 import { handlersFor } from '../../workload/handlers.ts'
@@ -19,7 +19,7 @@ import { idsOf } from '../gather.ts'
 
 const BOUND_MS = 30_000
 
-/** Two workers of two versions and two clients, each an engine of its own over one store, as processes over a database. */
+/** Two workers and two clients, each an engine of its own over one store, as processes over a database. */
 export async function recordSound(seed: number, jobs: number, density: number): Promise<Facts> {
   const store = new MemoryStore({ finishedMax: Number.POSITIVE_INFINITY })
   const history: Entry[] = []
@@ -30,15 +30,15 @@ export async function recordSound(seed: number, jobs: number, density: number): 
   const signal = new AbortController().signal
   const referee = recorderOf('referee')
   const workers = await Promise.all(
-    ([1, 2] as const).map(async (version: Version, index) => {
-      const recorder = recorderOf(`worker-${version}`)
+    [1, 2].map(async (number, index) => {
+      const recorder = recorderOf(`worker-${number}`)
       const mill = await open(engineFor(recorder))
       const crash = (): Promise<never> => new Promise(() => {})
       const parts = { mill, recorder, clock: systemClock, crash, block: () => {} }
       const options = workerOptionsFor(abilities, index)
       const concurrency = { '': options.concurrency ?? 10, narrow: 2 }
       referee.note({ what: 'process', event: 'started', name: recorder.by, concurrency })
-      await mill.work(handlersFor(definitionsFor(abilities, version), parts), options)
+      await mill.work(handlersFor(definitionsFor(abilities, 2), parts), options)
       return { mill, name: recorder.by }
     }),
   )

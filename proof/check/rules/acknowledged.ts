@@ -85,4 +85,3 @@ function batchOf({ transaction, batch }: Ask): string {
 function isPlain({ ask, acts }: JobStory): boolean {
   return ask !== null && ask.job.key === undefined && ask.job.latest === undefined && acts.length === 0
 }
-

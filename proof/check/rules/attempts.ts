@@ -38,7 +38,8 @@ function judgeStarts({ capabilities }: Evidence, story: JobStory, allowed: numbe
     if (doesCount(start)) count += 1
   }
   const most = isWatermark ? allowed + 1 : allowed
-  if (count > most) report.violation(story.id, `job ${story.id} was started ${count} times, and it has ${allowed} attempts`)
+  if (count > most)
+    report.violation(story.id, `job ${story.id} was started ${count} times, and it has ${allowed} attempts`)
 }
 
 /** A lease that was released, or may have been, gave its attempt back. */

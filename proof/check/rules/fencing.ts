@@ -83,7 +83,10 @@ function judgeStored({ final }: Evidence, story: JobStory, report: Report): void
   const moves = lastMoves(story).filter(({ to }) => to === view.state)
   if (moves.length === 0) {
     const said = lastMoves(story).map(({ to }) => to)
-    report.violation(id, `job ${id} is ${view.state} though the last that was applied to it leaves it ${said.join(' or ')}`)
+    report.violation(
+      id,
+      `job ${id} is ${view.state} though the last that was applied to it leaves it ${said.join(' or ')}`,
+    )
     return
   }
   if (view.state !== 'completed') return

@@ -28,7 +28,10 @@ function judgeCalm({ calm, finishedMs }: Evidence, report: Report): void {
     report.violation(null, `${calm.boundMs} ms after all faults were healed not everything had finished`)
   } else if (finishedMs - calm.atMs > calm.boundMs) {
     const tookMs = Math.round(finishedMs - calm.atMs)
-    report.violation(null, `everything had finished ${tookMs} ms after all faults were healed, not within ${calm.boundMs} ms`)
+    report.violation(
+      null,
+      `everything had finished ${tookMs} ms after all faults were healed, not within ${calm.boundMs} ms`,
+    )
   }
 }
 

@@ -1,0 +1,92 @@
+import type { Report, Rule } from '../check.ts'
+import type { Claim, Evidence, JobStory, Start } from '../evidence.ts'
+import { givenMs, mayBeUndone } from '../life.ts'
+import { firstIndex } from '../spans.ts'
+
+/** A claim counts as an attempt, a release gives it back, and a crash counts too. */
+export const counting: Rule = {
+  name: 'I2',
+  promise: 'A claim counts as an attempt and a release does not',
+  judge(evidence, report) {
+    const hidden = hiddenClaims(evidence)
+    for (const story of evidence.jobs.values()) {
+      if (story.starts.length === 0) continue
+      if (mayBeUndone(evidence, story)) report.unjudged('starts of a time that a fault may have undone')
+      else if (evidence.capabilities.settle === 'watermark') judgeLog(story, report)
+      else judgeCounts(story, hidden, report)
+    }
+  },
+}
+
+/** Claims without an answer, by when they were asked: who asked may have been given leases that nobody saw. */
+type Hidden = readonly Claim[]
+
+/** How long before a start a hidden claim may have been asked that counted for it. */
+const HIDDEN_MS = 120_000
+
+function hiddenClaims({ claims }: Evidence): Hidden {
+  return claims.filter(({ starts }) => starts === null)
+}
+
+function hiddenBetween(hidden: Hidden, fromMs: number, toMs: number): number {
+  const first = firstIndex(hidden.length, (index) => (hidden[index]?.atMs ?? 0) >= fromMs)
+  return firstIndex(hidden.length, (index) => (hidden[index]?.atMs ?? 0) > toMs) - first
+}
+
+function judgeCounts(story: JobStory, hidden: Hidden, report: Report): void {
+  // The least and the most attempts that may be used up.
+  let [least, most] = [0, 0]
+  let lastMs = story.ask?.atMs ?? Number.NEGATIVE_INFINITY
+  for (const start of story.starts) {
+    if (start.lease.isJudged === true) return
+    const replay = story.acts.find(
+      ({ kind, done, askedMs, answeredMs }) =>
+        kind === 'replay' &&
+        done !== 'no' &&
+        askedMs < givenMs(start) &&
+        (answeredMs ?? Number.POSITIVE_INFINITY) > lastMs,
+    )
+    if (replay !== undefined) [least, most] = [0, replay.done === 'yes' ? 0 : most]
+    const counts = start.claim.source === 'expired' ? 0 : 1
+    const { attempt } = start.lease
+    if (attempt < least + counts) return unexpected(story, start, `${least + counts} or more`, report)
+    const seen = most + counts
+    // What a hidden claim was given counts too. A reaper takes over what is leased: then a hidden claim had it.
+    if (attempt > seen && attempt - seen > hiddenBetween(hidden, lastMs - HIDDEN_MS, givenMs(start))) {
+      return unexpected(story, start, `${seen} at most`, report)
+    }
+    lastMs = givenMs(start)
+    ;[least, most] = usedAfter(start)
+  }
+}
+
+function usedAfter({ lease: { attempt }, settles }: Start): [number, number] {
+  const releases = settles.filter(({ outcome, done }) => outcome.kind === 'release' && done !== 'no')
+  if (releases.some(({ done }) => done === 'yes')) return [attempt - 1, attempt - 1]
+  return [releases.length > 0 ? attempt - 1 : attempt, attempt]
+}
+
+function unexpected({ id }: JobStory, { lease }: Start, expected: string, report: Report): void {
+  report.violation(
+    id,
+    `job ${id} was given as attempt ${lease.attempt}; by its claims and releases it had to be ${expected}`,
+  )
+}
+
+/** A log stores a first start a moment later, so its next owner may not know of it; one that was forgotten once is stored. */
+function judgeLog({ id, starts, asks, acts }: JobStory, report: Report): void {
+  if (asks.length > 1) return report.unjudged('starts of jobs that may be stored twice')
+  let forgotten = 0
+  starts.forEach((start, index) => {
+    const before = starts[index - 1]
+    if (before === undefined || acts.some(({ kind }) => kind === 'replay')) return
+    const [least] = usedAfter(before)
+    if (start.lease.attempt > before.lease.attempt + 1) {
+      report.violation(
+        id,
+        `job ${id} was given as attempt ${start.lease.attempt} after attempt ${before.lease.attempt}`,
+      )
+    } else if (start.lease.attempt <= least) forgotten += 1
+  })
+  if (forgotten > 1) report.violation(id, `${forgotten} starts of job ${id} were forgotten`)
+}

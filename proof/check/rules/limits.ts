@@ -1,0 +1,63 @@
+import type { Report, Rule } from '../check.ts'
+import type { Evidence, Start } from '../evidence.ts'
+import { claimedMs, givenMs } from '../life.ts'
+
+/** A type's rate limit holds over all workers. */
+export const limits: Rule = {
+  name: 'limits',
+  promise: 'No stretch of `perMs` has more claims of a type than its limit allows',
+  excuse: ({ limits: promised }) => (promised === 'shared' ? null : 'it has no rate limits'),
+  judge(evidence, report) {
+    for (const [type, starts] of limitedStarts(evidence)) {
+      const [first] = starts
+      const limit = first?.claim.subscription?.types.get(type)?.limit ?? null
+      if (limit === null) continue
+      const isSame = starts.every(({ claim }) => {
+        const other = claim.subscription?.types.get(type)?.limit
+        return other?.max === limit.max && other.perMs === limit.perMs
+      })
+      if (isSame) judgeType(evidence, { type, starts, ...limit }, report)
+      else report.unjudged('types with several limits')
+    }
+  },
+}
+
+interface Limited {
+  readonly type: string
+  readonly starts: readonly Start[]
+  readonly max: number
+  readonly perMs: number
+}
+
+function limitedStarts({ claims }: Evidence): ReadonlyMap<string, readonly Start[]> {
+  const starts = claims.flatMap((claim) => (claim.source === 'ready' ? (claim.starts ?? []) : []))
+  return Map.groupBy(
+    starts.filter(({ claim, lease }) => claim.subscription?.types.get(lease.type)?.limit != null),
+    ({ lease }) => lease.type,
+  )
+}
+
+/** By the store's clock where the engine tells it; otherwise only what surely was within one stretch. */
+function judgeType({ trouble }: Evidence, { type, starts, max, perMs }: Limited, report: Report): void {
+  const times = starts
+    .map((start) => {
+      const storeMs = claimedMs(start)
+      return { fromMs: storeMs ?? start.claim.atMs, toMs: storeMs ?? givenMs(start), givenMs: givenMs(start), start }
+    })
+    .sort((a, b) => a.toMs - b.toMs)
+  for (const [index, last] of times.entries()) {
+    if (index < max) continue
+    const window = times.slice(index - max, index + 1)
+    const fromMs = Math.min(...window.map((one) => one.fromMs))
+    if (last.toMs - fromMs >= perMs) continue
+    const givenTimes = window.map((one) => one.givenMs)
+    if (trouble.wallClock.meets(Math.min(...givenTimes), Math.max(...givenTimes))) {
+      report.unjudged('claims while a clock was set')
+      continue
+    }
+    report.violation(
+      last.start.lease.id,
+      `${max + 1} jobs of type '${type}' were claimed within ${Math.round(last.toMs - fromMs)} ms; its limit is ${max} in ${perMs} ms`,
+    )
+  }
+}

@@ -1,0 +1,25 @@
+import type { Rule } from '../check.ts'
+import { givenMs } from '../life.ts'
+
+/** A report is taken only from who holds the job. */
+export const progress: Rule = {
+  name: 'progress',
+  promise: 'A report of progress is answered with false once the lease is gone',
+  judge({ jobs, trouble }, report) {
+    for (const { id, starts } of jobs.values()) {
+      starts.forEach((start, index) => {
+        for (const { askedMs, isHeld } of start.reports) {
+          if (isHeld !== true || trouble.undo.meets(givenMs(start), askedMs)) continue
+          const settled = start.settles.some(
+            ({ done, answeredMs }) => done === 'yes' && (answeredMs ?? askedMs) < askedMs,
+          )
+          if (settled) report.violation(id, `progress of job ${id} was taken after its lease had been settled`)
+          const next = starts.slice(index + 1).find(({ claim }) => claim.atMs > givenMs(start))
+          if (next !== undefined && givenMs(next) < askedMs) {
+            report.violation(id, `progress of job ${id} was taken after it had been given to ${next.claim.worker}`)
+          }
+        }
+      })
+    }
+  },
+}
