@@ -147,8 +147,8 @@ export interface Trouble {
   readonly any: Spans
   /** Of the store, a wire to it or the machine, and a while after it. */
   readonly store: Spans
-  /** What was answered within them may be undone. */
-  readonly undo: Spans
+  /** What was answered about jobs of a type within them may be undone. */
+  undo(type: string): Spans
   readonly wallClock: Spans
   readonly repeat: Spans
   /** Of this process or the store. */

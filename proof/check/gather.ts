@@ -73,6 +73,8 @@ class Reading {
           answered: entry.isStored === true ? entry : null,
         })
         return
+      case 'seen':
+        return
       default:
         this.happenings.take(entry)
     }

@@ -128,17 +128,19 @@ function troubleOf(faults: readonly ActiveFault[]): Trouble {
     faults.filter(({ allows }) => allows?.includes(allowance) === true)
   const ofStore = faults.filter(({ target }) => target === null).map(active)
   const byProcess = new Map<string, Spans>()
+  const byType = new Map<string, Spans>()
+  const undoing = [...allowing('lose-all'), ...allowing('lose-recent')]
   const store = new Spans(ofStore)
   return {
     any: new Spans(faults.map(active)),
     store,
-    undo: new Spans([
-      ...allowing('lose-all').map(({ healedMs }) => ({ fromMs: Number.NEGATIVE_INFINITY, toMs: healedMs })),
-      ...allowing('lose-recent').map(({ atMs, healedMs, recentMs = RECENT_DEFAULT_MS }) => ({
-        fromMs: atMs - recentMs,
-        toMs: healedMs,
-      })),
-    ]),
+    undo(type) {
+      const known = byType.get(type)
+      if (known !== undefined) return known
+      const spans = new Spans(undoing.filter(({ types }) => types?.includes(type) ?? true).map(undoneBy))
+      byType.set(type, spans)
+      return spans
+    },
     wallClock: new Spans(allowing('wall-clock').map(active)),
     repeat: new Spans(allowing('repeat').map(active)),
     ofProcess(name) {
@@ -149,4 +151,10 @@ function troubleOf(faults: readonly ActiveFault[]): Trouble {
       return spans
     },
   }
+}
+
+/** When it was answered what the fault may have undone. */
+function undoneBy({ allows, atMs, healedMs, recentMs = RECENT_DEFAULT_MS }: ActiveFault): Span {
+  const fromMs = allows?.includes('lose-all') === true ? Number.NEGATIVE_INFINITY : atMs - recentMs
+  return { fromMs, toMs: healedMs }
 }

@@ -51,7 +51,8 @@ export function mayBeActed({ acts }: JobStory, ...kinds: readonly JobStory['acts
 }
 
 /** A fault may have undone something that was said about the job. */
-export function mayBeUndone({ trouble: { undo } }: Evidence, { asks, starts, acts }: JobStory): boolean {
+export function mayBeUndone({ trouble }: Evidence, { asks, starts, acts }: JobStory): boolean {
+  const undo = trouble.undo(asks[0]?.job.type ?? starts[0]?.lease.type ?? '')
   if (undo.isEmpty) return false
   return (
     asks.some(({ atMs, answeredMs }) => undo.meets(atMs, answeredMs ?? atMs)) ||
@@ -72,7 +73,7 @@ export function mayHaveEnded({ trouble }: Evidence, { acts }: JobStory, start: S
     untilMs >= start.claim.atMs + leaseMs(start) - CLOCK_MS ||
     acts.some(({ done, askedMs }) => done !== 'no' && askedMs < untilMs && askedMs > start.claim.atMs) ||
     trouble.wallClock.meets(start.claim.atMs, untilMs) ||
-    trouble.undo.meets(start.claim.atMs, untilMs)
+    trouble.undo(start.lease.type).meets(start.claim.atMs, untilMs)
   )
 }
 

@@ -214,6 +214,8 @@ export interface Fault {
   readonly detail?: string
   /** What the contract of the engine allows to happen because of it; anything else is a violation. */
   readonly allows?: readonly Allowance[]
+  /** The types whose jobs `lose-all` and `lose-recent` are about; all when it is left out. */
+  readonly types?: readonly string[]
   /** With `lose-recent`: what was answered so long before it may be undone. */
   readonly recentMs?: number
 }

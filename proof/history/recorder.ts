@@ -57,9 +57,21 @@ function machineTimes(): { readonly atMs: number; readonly wallMs: number } {
   return { atMs: Number(process.hrtime.bigint()) / 1e6, wallMs: Date.now() }
 }
 
-/** The times of a simulation. */
+/** How far apart two entries are between which no time has passed, in milliseconds. */
+const NEXT_MS = 1e-6
+
+/**
+ * The times of a simulation. All recorders of one history share what it returns: then no two entries have the same time,
+ * and their order is the order in which they were written.
+ */
 export function timesOf(clock: Clock): () => { readonly atMs: number; readonly wallMs: number } {
-  return () => ({ atMs: clock.monotonicMs(), wallMs: clock.nowMs() })
+  let [lastMs, more] = [Number.NEGATIVE_INFINITY, 0]
+  return () => {
+    const nowMs = clock.monotonicMs()
+    more = nowMs > lastMs ? 0 : more + 1
+    lastMs = nowMs
+    return { atMs: nowMs + more * NEXT_MS, wallMs: clock.nowMs() }
+  }
 }
 
 /**

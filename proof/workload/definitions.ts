@@ -131,8 +131,8 @@ export function workerOptionsFor({ capabilities }: Abilities, index: number): Wo
   return {
     concurrency: [12, 8, 4][index % 3] ?? 8,
     poll: 250,
-    reap: 500,
     drain: 2_000,
+    ...(capabilities.recovery === 'reaper' && { reap: 500 }),
     ...(capabilities.order === 'ageing-priority' && index % 3 === 2 && { ageing: 200 }),
   }
 }

@@ -184,6 +184,11 @@ export class WorkerRuntime {
 
   #start(active: ActiveJob): void {
     active.startedAtMs = this.#parts.clock.monotonicMs()
+    // The process stood still since it was claimed: somebody else may have it by now, and the engine knows.
+    if (active.lease.expiresAtMs !== null && active.startedAtMs - active.renewedAtMs >= active.leaseMs) {
+      this.#execution.release(active, NOT_STARTED)
+      return
+    }
     this.slots.occupy(active)
     this.#deadlines.watch(active)
     this.#execution.start(active)

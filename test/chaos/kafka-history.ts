@@ -33,6 +33,8 @@ export interface KafkaVerdict {
 interface Run {
   readonly pid: number
   readonly attempt: number
+  /** Of the group when it was handed out. */
+  readonly generation: number
   readonly token: string
   readonly startMs: number
   doneMs: number | null
@@ -52,9 +54,10 @@ interface Story {
 const COMMIT_MS_MAX = 2_000
 
 /**
- * Judges a run by what the workers wrote down. A settle is late when somebody else had started the record before the
- * handler returned. Times are those at which handlers start and return, because a process can be stopped between the
- * engine's answer and the line about it.
+ * Judges a run by what the workers wrote down. A settle is late when somebody else, who was handed the record later, had
+ * started it before the handler returned. Times are those at which handlers start and return, because a process can be
+ * stopped between the engine's answer and the line about it. One that is stopped between the claim and its handler starts
+ * what another has by then: the generation of the group says whose lease is the later one.
  */
 export function judgeKafka(
   acknowledged: readonly string[],
@@ -92,10 +95,18 @@ function storiesOf(lines: readonly Line[]): readonly Story[] {
     const start = own.find(({ what }) => what === 'start')
     if (start === undefined) return []
     const { id, key, pid, attempt, token, atMs: startMs } = start
-    const [partition = '', offset = ''] = token.split('/').slice(-3)
+    const [generation = '', , partition = '', offset = ''] = token.split('/').slice(-5)
     const timeOf = (wanted: Line['what']): number | null => own.find(({ what }) => what === wanted)?.atMs ?? null
     const ends = { doneMs: timeOf('done'), acceptedMs: timeOf('accepted'), isLost: timeOf('lost') !== null }
-    return [{ id, key, partition, offset: Number(offset), run: { pid, attempt, token, startMs, ...ends } }]
+    return [
+      {
+        id,
+        key,
+        partition,
+        offset: Number(offset),
+        run: { pid, attempt, generation: Number(generation), token, startMs, ...ends },
+      },
+    ]
   })
   return [...Map.groupBy(runs, ({ partition, offset }) => `${partition}/${offset}`).values()].flatMap((members) => {
     const [first] = members
@@ -126,9 +137,9 @@ function judgeForgotten(stories: readonly Story[]): readonly string[] {
 
 function judgeLate({ id, runs }: Story): readonly string[] {
   return runs.flatMap((run) => {
-    const { acceptedMs, doneMs, startMs } = run
+    const { acceptedMs, doneMs, startMs, generation } = run
     if (acceptedMs === null || doneMs === null) return []
-    const next = runs.find((other) => other.startMs > startMs)
+    const next = runs.find((other) => other.startMs > startMs && other.generation >= generation)
     return next !== undefined && next.startMs < doneMs
       ? [
           `a settle of ${id} by ${run.token} was accepted ${Math.round(doneMs - next.startMs)} ms after ${next.token} had started`,

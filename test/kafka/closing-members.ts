@@ -21,6 +21,7 @@ for (let nth = 0; nth < MEMBERS; nth += 1) {
     onAssigned: () => {},
     onRevoking: async () => {},
     onLost: () => {},
+    commit: async () => {},
     onSure: () => {},
     onTopics: () => {},
     onError: () => {},

@@ -32,6 +32,7 @@ test('partitions that are added while running are found and become ours', async 
     onLost: (partitions) => {
       for (const partition of partitions) owned.delete(nameOf(partition))
     },
+    commit: async () => {},
     onSure: () => {},
     onTopics: () => {},
     onError: () => {},

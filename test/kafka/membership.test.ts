@@ -206,6 +206,7 @@ test('a topic that the broker does not list yet is looked for again soon, not on
     onAssigned: (partitions) => void assigned.push(...partitions.map((place) => place.topic)),
     onRevoking: async () => {},
     onLost: () => {},
+    commit: async () => {},
     onSure: () => {},
     onTopics: () => {},
     onError: () => {},

@@ -3,7 +3,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeProgress } from '../../src/engines/kafka/commit-metadata.ts'
 import { freshName, freshTopic, groupOffsets, kafkaServer } from '../servers/kafka.ts'
-import { boom, briefUrlOf, claimed, consume, openEngine, produce, startHolder, urlOf } from './kafka-fixtures.ts'
+import {
+  boom,
+  briefUrlOf,
+  claimed,
+  consume,
+  never,
+  openEngine,
+  produce,
+  SESSION_MS,
+  startHolder,
+  urlOf,
+} from './kafka-fixtures.ts'
 
 // X153
 test('of starts that kill their process at once, the first alone may be forgotten', async (t) => {
@@ -45,4 +56,24 @@ test('a start after a failure is stored before the handler begins', async (t) =>
     }
     await consumer.settle([{ lease, outcome: { kind: 'retry', delayMs: 0, error: boom } }])
   }
+})
+
+test("a process that stood still while a start was stored does not hand it out: its partition may be another's", async (t) => {
+  const server = await kafkaServer()
+  const topic = await freshTopic(server, 'paused')
+  await produce(server, [{ topic, value: '1' }])
+  const engine = await openEngine(briefUrlOf(server, freshName('group')))
+  t.after(() => engine.close())
+  const consumer = await consume(engine, topic)
+  const [first] = await claimed(consumer, 1)
+  assert.ok(first !== undefined)
+  await consumer.settle([{ lease: first, outcome: { kind: 'retry', delayMs: 0, error: boom } }])
+  const claiming = consumer.claim({ max: 1, waitMs: 1, signal: never })
+  // The commit is on its way now, and answered while this process hears nothing.
+  await new Promise((resolve) => setImmediate(resolve))
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, SESSION_MS + 500)
+  assert.deepEqual(await claiming, [])
+  // It is put off, and not lost.
+  const [again] = await claimed(consumer, 1)
+  assert.equal(again?.job.id, first.job.id)
 })

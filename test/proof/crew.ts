@@ -2,6 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Recorder } from '../../proof/history/recorder.ts'
+import type { Finished } from '../../proof/workload/finish.ts'
 import type { FakedClock } from './clocks.ts'
 import { type Order, type Part, type Told, VERSION } from './part.ts'
 import type { Crew, CrewProcess, Role } from './scene.ts'
@@ -15,7 +16,7 @@ export interface CrewOptions {
   /** Notes who was started and how each ended. */
   readonly recorder: Recorder
   /** What all parts have in common. */
-  readonly part: Pick<Part, 'engine' | 'url' | 'history' | 'seed' | 'jobs' | 'clients'>
+  readonly part: Pick<Part, 'engine' | 'url' | 'history' | 'seed' | 'jobs' | 'clients' | 'spanMs'>
   readonly workers: number
   readonly keepers: number
 }
@@ -27,13 +28,13 @@ const STOP_MS = 30_000
 const STDERR_LENGTH = 1_500
 
 /** What a successor takes over. */
-type Place = Pick<Part, 'client' | 'index' | 'version'>
+type Place = Pick<Part, 'client' | 'index' | 'version' | 'finishMs'>
 
-const NO_CLIENT: Place = { client: null, index: 0, version: 1 }
+const NO_CLIENT: Place = { client: null, index: 0, version: 1, finishMs: null }
 
 /** The second worker has the newer handlers, so that payloads of both versions are handled. */
 function workerPlace(index: number): Place {
-  return { client: null, index, version: index === 1 ? 2 : 1 }
+  return { ...NO_CLIENT, index, version: index === 1 ? 2 : 1 }
 }
 
 export class RoundCrew implements Crew {
@@ -44,8 +45,11 @@ export class RoundCrew implements Crew {
   readonly #progress: { next: number; isDone: boolean }[]
   /** Processes that ended as none may, a sentence each. */
   readonly failures: string[] = []
+  readonly #clientsDone = Promise.withResolvers<void>()
   #started = 0
   #isStopping = false
+  /** Those that are started get their parts when it resolves. */
+  #gate: Promise<void> = Promise.resolve()
 
   constructor(options: CrewOptions) {
     this.#options = options
@@ -54,11 +58,6 @@ export class RoundCrew implements Crew {
 
   get processes(): readonly CrewProcess[] {
     return [...this.#members].filter(({ isAlive }) => isAlive)
-  }
-
-  /** Whether all clients have performed all their operations. */
-  get areClientsDone(): boolean {
-    return this.#progress.every(({ isDone }) => isDone)
   }
 
   /** Workers and keepers first: what the clients do is of interest only once somebody works. */
@@ -87,6 +86,42 @@ export class RoundCrew implements Crew {
     // Nobody takes its place when it ends: it came in addition.
     this.#successors.set(extra, Promise.resolve(extra))
     return extra
+  }
+
+  async whileStopped(
+    signal: 'SIGTERM' | 'SIGKILL',
+    { before, act }: Parameters<Crew['whileStopped']>[1],
+  ): Promise<void> {
+    const { promise: gate, resolve: openGate } = Promise.withResolvers<void>()
+    this.#gate = gate
+    const members = [...this.#members].filter(({ hasPart }) => hasPart)
+    try {
+      // One that has not opened the store yet would open whatever takes its place.
+      await Promise.all(members.map(({ ready }) => ready))
+      await before?.()
+      for (const member of members) member.signal(signal)
+      await Promise.all(members.map(({ exited }) => exited))
+      await act()
+    } finally {
+      openGate()
+    }
+    await Promise.all(members.map((member) => this.#successors.get(member)))
+  }
+
+  /** Resolves when the clients have performed all their operations, or after the bound: whether they have. */
+  async untilClientsAreDone(boundMs: number): Promise<boolean> {
+    const isLate = sleep(boundMs, false, { ref: false })
+    return Promise.race([this.#clientsDone.promise.then(() => true), isLate])
+  }
+
+  /** Lets a client of its own end what waits for an operator, and wait until no job is left. */
+  async finish(boundMs: number): Promise<Finished> {
+    const member = this.#hire('client', { ...NO_CLIENT, finishMs: boundMs })
+    const { promise, resolve } = Promise.withResolvers<Finished>()
+    member.child.on('message', (told: Told) => {
+      if (told.told === 'finished') resolve(told)
+    })
+    return Promise.race([promise, member.exited.then(() => ({ isFinished: false, left: {} }))])
   }
 
   /** Asks all to stop and waits until they have; whoever does not exit with 0 is a failure. */
@@ -129,6 +164,7 @@ export class RoundCrew implements Crew {
     recorder.note({ what: 'process', event: 'started', name })
     member.child.on('message', (told: Told) => this.#hear(member, told))
     void member.exited.then((how) => this.#onExit(member, how))
+    void this.#gate.then(() => member.play())
     return member
   }
 
@@ -138,6 +174,7 @@ export class RoundCrew implements Crew {
     // An operation that was begun is not performed again: it may have had its effect.
     if (told.told === 'at') progress.next = told.operation + 1
     if (told.told === 'done') progress.isDone = true
+    if (this.#progress.every(({ isDone }) => isDone)) this.#clientsDone.resolve()
   }
 
   #onExit(member: Member, how: string): void {
@@ -166,12 +203,14 @@ export class RoundCrew implements Crew {
 function failureOf(member: Member, how: string): string | null {
   if (how === 'SIGKILL' || (how === '0' && member.wasAskedToStop)) return null
   if (how === '1' && !member.wasReady) return null
+  if (how === 'SIGTERM' && !member.isLoaded) return null
   const said = member.stderr.trim().split('\n').slice(-8).join('\n')
   const asked = member.wasAskedToStop ? ' after SIGTERM' : ' though nobody asked it to'
   return `${member.name} ended with ${how}${asked}${said === '' ? '' : `: ${said}`}`
 }
 
 class Member implements CrewProcess {
+  readonly #spare: Spare
   readonly child: ChildProcess
   readonly clock?: FakedClock
   readonly part: Part
@@ -179,11 +218,15 @@ class Member implements CrewProcess {
   readonly exited: Promise<string>
   /** Resolves when it works, or has ended before. */
   readonly ready: Promise<void>
+  /** Before it has one it has nothing open. */
+  hasPart = false
   wasReady = false
   wasAskedToStop = false
   stderr = ''
 
-  constructor({ child, clock }: Spare, part: Part) {
+  constructor(spare: Spare, part: Part) {
+    const { child, clock } = spare
+    this.#spare = spare
     this.child = child
     if (clock !== undefined) this.clock = clock
     this.part = part
@@ -201,7 +244,11 @@ class Member implements CrewProcess {
     })
     // A message to a process that has just been killed.
     child.on('error', () => {})
-    this.#send({ order: 'play', part })
+  }
+
+  play(): void {
+    this.hasPart = true
+    this.#send({ order: 'play', part: this.part })
   }
 
   get name(): string {
@@ -210,6 +257,10 @@ class Member implements CrewProcess {
 
   get role(): Role {
     return this.part.role
+  }
+
+  get isLoaded(): boolean {
+    return this.#spare.isLoaded
   }
 
   get isAlive(): boolean {

@@ -1,4 +1,5 @@
 /** What the referee and a process of the crew tell each other. */
+import type { Finished } from '../../proof/workload/finish.ts'
 import type { EngineName, Role } from './scene.ts'
 
 /** In the environment of a process that is launched: the version of payloads that its handlers know. */
@@ -19,8 +20,11 @@ export interface Part {
   readonly jobs: number
   /** Which client's operations it performs; null: none. */
   readonly client: number | null
-  /** How many clients share the jobs. */
+  /** How many clients share the jobs, and over how long each spreads its operations. */
   readonly clients: number
+  readonly spanMs: number
+  /** For the client of the end: within what everything has to finish. Null for all others. */
+  readonly finishMs: number | null
   /** The first operation that it performs: the ones before were performed by the process whose place it takes. */
   readonly from: number
   /** Of the payloads that its handlers know. */
@@ -35,9 +39,12 @@ export type Order =
   | { readonly order: 'block'; readonly ms: number }
 
 export type Told =
+  /** Its modules are loaded, and from now on it heeds signals. */
+  | { readonly told: 'loaded' }
   /** It works, or performs its operations. */
   | { readonly told: 'ready' }
   /** It is about to perform this operation. */
   | { readonly told: 'at'; readonly operation: number }
   /** All its operations are performed. */
   | { readonly told: 'done' }
+  | ({ readonly told: 'finished' } & Finished)

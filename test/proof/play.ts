@@ -1,43 +1,74 @@
 /** What the processes of a round do, made from the seed of the round. */
 import type { Recorder } from '../../proof/history/recorder.ts'
-import { defineJob, type HandledJob, type Mill, type WorkerOptions } from '../../src/index.ts'
-import { seededRandom } from '../../src/testing/open-for-test.ts'
+import { abilitiesOf } from '../../proof/workload/abilities.ts'
+import type { ClientParts } from '../../proof/workload/client.ts'
+import { definitionsFor, workerOptionsFor } from '../../proof/workload/definitions.ts'
+import { type Finished, finish } from '../../proof/workload/finish.ts'
+import { generate } from '../../proof/workload/generate.ts'
+import { handlersFor } from '../../proof/workload/handlers.ts'
+import type { TransactionNames } from '../../proof/workload/own-transactions.ts'
+import { perform } from '../../proof/workload/perform.ts'
+import type { Keeper, Mill, Worker } from '../../src/index.ts'
+import { systemClock } from '../../src/time/clock.ts'
 import type { Part } from './part.ts'
+import { transactionsOf } from './transactions.ts'
 
-const plain = defineJob({ type: 'plain', lease: '1s', attempts: 20, backoff: { kind: 'fixed', delay: '50ms' } })
-
-export const transactionNames = { of: (_within: object): string => 'unnamed' }
-
-export function workedJobs(_mill: Mill, _part: Part, recorder: Recorder): readonly HandledJob[] {
-  return [
-    plain.handledBy(async ({ job, signal }) => {
-      const { id, attempt, token } = job
-      recorder.note({ what: 'begin', id, attempt, token })
-      await new Promise((resolve) => setTimeout(resolve, 10))
-      recorder.note({ what: 'end', id, attempt, token, how: 'returned', wasAborted: signal.aborted })
-    }),
-  ]
-}
-
-export function workOptions({ engine }: Mill, _part: Part): WorkerOptions {
-  const { recovery } = engine.capabilities
-  return { concurrency: 20, signals: true, drain: '2s', poll: '200ms', ...(recovery === 'reaper' && { reap: '500ms' }) }
-}
-
-export interface Performing {
+/** What a process plays with. */
+export interface Player {
+  readonly part: Part
+  readonly mill: Mill
   readonly recorder: Recorder
+  readonly names: TransactionNames
   /** Aborts when the process is asked to stop. */
   readonly signal: AbortSignal
-  onOperation(operation: number): void
 }
 
-export async function performAs(mill: Mill, part: Part, { signal, onOperation }: Performing): Promise<void> {
-  const random = seededRandom(part.seed + (part.client ?? 0))
-  const operations = Math.ceil(part.jobs / part.clients / 20)
-  for (let index = part.from; index < operations && !signal.aborted; index += 1) {
-    onOperation(index)
-    const payloads = Array.from({ length: 20 }, () => ({}))
-    await mill.enqueueMany(plain, payloads).catch(() => {})
-    await new Promise((resolve) => setTimeout(resolve, random() * 200))
-  }
+export function blockLoop(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
+/** Nobody can catch it, so nothing is tidied up. */
+function crash(): Promise<never> {
+  process.kill(process.pid, 'SIGKILL')
+  return new Promise(() => {})
+}
+
+export function work({ part, mill, recorder }: Player): Promise<Worker> {
+  const abilities = abilitiesOf(mill.engine)
+  const parts = { mill, recorder, clock: systemClock, crash, block: blockLoop }
+  const handlers = handlersFor(definitionsFor(abilities, part.version), parts)
+  return mill.work(handlers, { ...workerOptionsFor(abilities, part.index), signals: true })
+}
+
+export function keep({ part, mill }: Player): Promise<Keeper> {
+  const definitions = definitionsFor(abilitiesOf(mill.engine), part.version)
+  return mill.keep({ reap: '500ms', jobs: [...definitions.values()] })
+}
+
+/** Performs the operations of one client, from the one on that nobody has begun yet. */
+export async function performAs(player: Player, client: number, onBegin: (operation: number) => void): Promise<void> {
+  const { part, mill } = player
+  const program = generate({
+    seed: part.seed,
+    abilities: abilitiesOf(mill.engine),
+    jobs: part.jobs,
+    clients: part.clients,
+    spanMs: part.spanMs,
+    mayCrash: true,
+    mayBlock: true,
+    hasTransactions: true,
+  })
+  await perform(program.clients[client] ?? [], clientParts(player), { from: part.from, onBegin })
+}
+
+/** Lets go of what waits for an operator, and waits until no job is left. */
+export function finishAll(player: Player, boundMs: number): Promise<Finished> {
+  const signal = AbortSignal.any([player.signal, AbortSignal.timeout(boundMs)])
+  return finish({ ...clientParts(player), signal })
+}
+
+function clientParts({ part, mill, recorder, names, signal }: Player): ClientParts {
+  const begin = transactionsOf(part.engine, part.url)
+  const parts = { mill, abilities: abilitiesOf(mill.engine), recorder, clock: systemClock, signal }
+  return begin === null ? parts : { ...parts, transactions: { begin, names } }
 }

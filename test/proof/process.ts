@@ -3,12 +3,13 @@
  * a client, and writes down what it asks and sees.
  */
 import { recorded } from '../../proof/history/recorded-engine.ts'
-import { type Recorder, recordTo } from '../../proof/history/recorder.ts'
+import { recordTo } from '../../proof/history/recorder.ts'
+import { TransactionNames } from '../../proof/workload/own-transactions.ts'
 import { openEngine } from '../../src/engine/open.ts'
-import { type Mill, open } from '../../src/index.ts'
+import { open } from '../../src/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type { Order, Part, Told } from './part.ts'
-import { performAs, transactionNames, workedJobs, workOptions } from './play.ts'
+import { blockLoop, finishAll, keep, type Player, performAs, work } from './play.ts'
 
 const stopping = new AbortController()
 process.on('SIGTERM', () => stopping.abort())
@@ -18,7 +19,7 @@ process.on('message', (order: Order) => {
       void play(order.part)
       return
     case 'block':
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, order.ms)
+      blockLoop(order.ms)
       return
     default:
       order satisfies never
@@ -26,65 +27,59 @@ process.on('message', (order: Order) => {
 })
 // The referee is gone: nobody would ever stop this process.
 process.on('disconnect', () => process.exit(1))
+tell({ told: 'loaded' })
 
 function tell(told: Told): void {
   if (process.connected) process.send?.(told)
 }
 
 async function play(part: Part): Promise<void> {
+  const { signal } = stopping
   const recorder = recordTo(part.history, part.name)
-  stopping.signal.addEventListener('abort', () => {
-    recorder.note({ what: 'process', event: 'stopping', name: part.name })
-  })
-  const mill = await openFor(part, recorder)
-  if (!stopping.signal.aborted) await playOn(mill, part, recorder)
+  signal.addEventListener('abort', () => recorder.note({ what: 'process', event: 'stopping', name: part.name }))
+  const names = new TransactionNames()
+  const mill = await openEngine(part.url, { clock: systemClock, migrate: true })
+    .then((engine) => open(recorded(engine, recorder, names.nameOf)))
+    .catch(fail)
+  if (!signal.aborted) await playOn({ part, mill, recorder, names, signal }).catch(fail)
   await mill.close()
   process.exit(0)
 }
 
-async function openFor(part: Part, recorder: Recorder): Promise<Mill> {
-  try {
-    const engine = await openEngine(part.url, { clock: systemClock, migrate: true })
-    return await open(recorded(engine, recorder, transactionNames.of))
-  } catch (error) {
-    // The store cannot be reached: a supervisor would start the process again, and so does the crew.
-    console.error(`it could not open the store: ${error instanceof Error ? error.message : error}`)
-    process.exit(1)
-  }
+/** The store cannot be reached, or not worked on: a supervisor would start the process again, and so does the crew. */
+function fail(error: unknown): never {
+  console.error(error instanceof Error ? error.stack : error)
+  process.exit(1)
 }
 
-async function playOn(mill: Mill, part: Part, recorder: Recorder): Promise<void> {
-  const { role } = part
+async function playOn(player: Player): Promise<void> {
+  const { role, client, finishMs } = player.part
   switch (role) {
     case 'worker': {
-      const worker = await mill.work(workedJobs(mill, part, recorder), workOptions(mill, part))
+      const worker = await work(player)
       tell({ told: 'ready' })
-      await worker.stopped
-      return
+      return worker.stopped
     }
     case 'keeper': {
-      const keeper = await mill.keep({ interval: '500ms' })
+      const keeper = await keep(player)
       tell({ told: 'ready' })
-      await stopped()
-      await keeper.stop()
-      return
+      await untilStopping()
+      return keeper.stop()
     }
     case 'client':
       tell({ told: 'ready' })
-      await performAs(mill, part, {
-        recorder,
-        signal: stopping.signal,
-        onOperation: (operation) => tell({ told: 'at', operation }),
-      })
-      if (!stopping.signal.aborted) tell({ told: 'done' })
-      await stopped()
-      return
+      if (finishMs !== null) tell({ told: 'finished', ...(await finishAll(player, finishMs)) })
+      if (client !== null) {
+        await performAs(player, client, (operation) => tell({ told: 'at', operation }))
+        if (!player.signal.aborted) tell({ told: 'done' })
+      }
+      return untilStopping()
     default:
       role satisfies never
   }
 }
 
-function stopped(): Promise<void> {
+function untilStopping(): Promise<void> {
   if (stopping.signal.aborted) return Promise.resolve()
   return new Promise((resolve) => stopping.signal.addEventListener('abort', () => resolve(), { once: true }))
 }

@@ -1,7 +1,6 @@
-/** Strikes at the times that the seed says, and waits until everything has finished. */
+/** Strikes at the times that the seed says. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Recorder } from '../../proof/history/recorder.ts'
-import type { Counts, Engine } from '../../src/engine/engine.ts'
 import { seededRandom } from '../../src/testing/open-for-test.ts'
 import { lockOf } from './nemeses/index.ts'
 import type { Nemesis, Scene } from './scene.ts'
@@ -10,7 +9,6 @@ import type { Nemesis, Scene } from './scene.ts'
 const GAP_MS_MIN = 100
 const GAP_MS_MAX = 1_100
 const FAULTS_AT_ONCE = 3
-const POLL_MS = 100
 
 export interface Striking {
   readonly scene: Scene
@@ -58,26 +56,4 @@ export function faultRecorder(recorder: Recorder): Scene['during'] {
       recorder.note({ what: 'healed', fault: number })
     }
   }
-}
-
-export interface Finish {
-  /** Which the faults never strike. */
-  readonly engine: Engine
-  readonly areClientsDone: () => boolean
-  readonly boundMs: number
-  onCounts(counts: Counts): void
-}
-
-/** Whether all clients were done and no job was left within the bound. */
-export async function waitUntilFinished({ engine, areClientsDone, boundMs, onCounts }: Finish): Promise<boolean> {
-  for (const untilMs = performance.now() + boundMs; performance.now() < untilMs; await sleep(POLL_MS)) {
-    const counts = await engine.counts()
-    onCounts(counts)
-    if (areClientsDone() && openJobs(counts) === 0) return true
-  }
-  return false
-}
-
-export function openJobs(counts: Counts): number {
-  return Object.values(counts).reduce((sum, { ready, delayed, inProgress }) => sum + ready + delayed + inProgress, 0)
 }

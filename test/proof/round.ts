@@ -3,15 +3,15 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { check, type Verdict, type Violation } from '../../proof/check/check.ts'
-import { readFinalStore } from '../../proof/check/final-store.ts'
+import { type FinalStore, readFinalStore } from '../../proof/check/final-store.ts'
 import type { History } from '../../proof/history/entry.ts'
 import { type Recorder, readHistory, recordTo } from '../../proof/history/recorder.ts'
-import type { Counts } from '../../src/engine/engine.ts'
+import { generateForeign, performForeign } from '../../proof/workload/foreign.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type { FakedClock } from './clocks.ts'
 import { RoundCrew } from './crew.ts'
-import { faultRecorder, strikeAll, waitUntilFinished } from './referee.ts'
+import { faultRecorder, strikeAll } from './referee.ts'
 import type { Nemesis, OpenStore, Store } from './scene.ts'
 import type { Spares } from './spares.ts'
 
@@ -29,7 +29,7 @@ export interface RoundOptions {
 
 export interface Progress {
   readonly faults: number
-  readonly counts: Counts
+  readonly phase: 'faults' | 'calm' | 'judging'
 }
 
 export interface RoundReport {
@@ -44,7 +44,12 @@ export interface RoundReport {
 
 const WORKERS = 3
 const CLIENTS = 2
-const KEEPERS = 0
+const KEEPERS = 1
+/** Clients spread their operations so that jobs come as long as faults strike, and not faster than workers on two cores finish them. */
+const MS_PER_FAULT = 1_000
+const MS_PER_JOB = 2
+/** How many jobs other programs write, for each one of the clients. */
+const FOREIGN_SHARE = 1 / 60
 /** Within this everything has to finish once all faults are healed: leases and retries of seconds, on a machine that is busy. */
 const BOUND_MS = 60_000
 
@@ -57,10 +62,11 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   const store = await options.openStore({ seed, folder })
   const recorder = recordTo(history, 'referee')
   const { engine, url } = store
+  const spanMs = spanOf(options)
   const crew = new RoundCrew({
     spares: options.spares,
     recorder,
-    part: { engine, url, history, seed, jobs, clients: CLIENTS },
+    part: { engine, url, history, seed, jobs, clients: CLIENTS, spanMs },
     workers: WORKERS,
     keepers: KEEPERS,
   })
@@ -73,6 +79,11 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   }
 }
 
+/** Over how long clients and other programs spread what they do. */
+function spanOf({ jobs, faults }: RoundOptions): number {
+  return Math.max(jobs * MS_PER_JOB, faults * MS_PER_FAULT)
+}
+
 interface Playing extends RoundOptions {
   readonly recorder: Recorder
   readonly folder: string
@@ -81,33 +92,54 @@ interface Playing extends RoundOptions {
 
 async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promise<Verdict> {
   const { recorder, folder, history, seed, faults, onProgress, machineClock } = playing
-  const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: true })
+  machineClock?.set(0)
+  await crew.start()
+  const clock = machineClock === null ? {} : { machineClock }
+  let struck = 0
+  const foreign = performForeign(
+    generateForeign({ seed, jobs: Math.ceil(playing.jobs * FOREIGN_SHARE), spanMs: spanOf(playing) }),
+    store.producers,
+    { recorder, clock: systemClock, signal: new AbortController().signal },
+  )
+  await strikeAll({
+    scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
+    nemeses: playing.nemesesOf(store),
+    faults,
+    seed,
+    onFault: () => {
+      struck += 1
+      onProgress({ faults: struck, phase: 'faults' })
+    },
+  })
+  await foreign
+  recorder.note({ what: 'calm', boundMs: BOUND_MS })
+  onProgress({ faults: struck, phase: 'calm' })
+  const left = await untilFinished(crew)
+  if (left === null) recorder.note({ what: 'finished' })
+  await crew.stop()
+  onProgress({ faults: struck, phase: 'judging' })
+  const entries = readHistory(history)
+  const final = await readFinal(store, entries)
+  const verdict = check({ history: entries, final, capabilities: store.capabilities })
+  const own = [...(left === null ? [] : [left]), ...crew.failures]
+  const violations = own.map((sentence): Violation => ({ rule: 'processes', job: null, sentence }))
+  return { ...verdict, violations: [...violations, ...verdict.violations] }
+}
+
+/** Null when everything has finished within the bound; otherwise what was left, as a sentence. */
+async function untilFinished(crew: RoundCrew): Promise<string | null> {
+  const untilMs = performance.now() + BOUND_MS
+  if (!(await crew.untilClientsAreDone(BOUND_MS)))
+    return `the clients were not done ${BOUND_MS} ms after the last fault`
+  const { isFinished, left } = await crew.finish(Math.ceil(untilMs - performance.now()))
+  return isFinished ? null : `not finished ${BOUND_MS} ms after the last fault: ${JSON.stringify(left)}`
+}
+
+/** After the faults: one may take the file away under who has it open. It only reads, so its clock does not matter. */
+async function readFinal(store: Store, history: History): Promise<FinalStore> {
+  const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: false })
   try {
-    const progress = { faults: 0, counts: {} }
-    machineClock?.set(0)
-    await crew.start()
-    const clock = machineClock === null ? {} : { machineClock }
-    await strikeAll({
-      scene: { store, crew, folder, during: faultRecorder(recorder), ...clock },
-      nemeses: playing.nemesesOf(store),
-      faults,
-      seed,
-      onFault: () => onProgress({ ...progress, faults: ++progress.faults }),
-    })
-    recorder.note({ what: 'calm', boundMs: BOUND_MS })
-    const hasFinished = await waitUntilFinished({
-      engine,
-      areClientsDone: () => crew.areClientsDone,
-      boundMs: BOUND_MS,
-      onCounts: (counts) => onProgress({ ...progress, counts }),
-    })
-    if (hasFinished) recorder.note({ what: 'finished' })
-    await crew.stop()
-    const entries = readHistory(history)
-    const final = await readFinalStore(engine, idsOf(entries))
-    const verdict = check({ history: entries, final, capabilities: store.capabilities })
-    const own = crew.failures.map((sentence): Violation => ({ rule: 'process', job: null, sentence }))
-    return { ...verdict, violations: [...own, ...verdict.violations] }
+    return await readFinalStore(engine, idsOf(history))
   } finally {
     await engine.close()
   }
@@ -126,7 +158,7 @@ function idsOf(history: History): readonly string[] {
         for (const { id } of entry.leases) ids.add(id)
         break
       case 'foreign':
-        ids.add(entry.job.id)
+        if (entry.job.id !== '') ids.add(entry.job.id)
         break
       default:
     }

@@ -1,12 +1,11 @@
 /** Plays rounds until the asked number of them, or the time, is over. */
-import { cpSync, mkdirSync } from 'node:fs'
+import { cpSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Clocks, type FakedClock } from './clocks.ts'
 import { ENGINES } from './engines/index.ts'
 import { CLOCK_NEMESES, sharesClock } from './nemeses/clock.ts'
 import { chosenNemeses } from './nemeses/index.ts'
 import { type ProofOptions, roundSeed } from './options.ts'
-import { openJobs } from './referee.ts'
 import { add, failureText, newTotals, Screen, type Totals, tallyLine } from './report.ts'
 import { forget, type Progress, playRound, type RoundReport } from './round.ts'
 import type { EngineName, OpenStore } from './scene.ts'
@@ -68,8 +67,8 @@ function isDue({ rounds, minutes }: ProofOptions, { startedAt }: Totals, round: 
   return minutes === null || Date.now() - Date.parse(startedAt) < minutes * 60_000
 }
 
-function nowOf({ faults, counts }: Progress): string {
-  return `; this round: ${faults} faults, ${openJobs(counts)} jobs open`
+function nowOf({ faults, phase }: Progress): string {
+  return `; this round: ${faults} faults, ${phase}`
 }
 
 /** Keeps the history where it was asked for or is needed, and says what broke. */
@@ -77,6 +76,7 @@ function conclude(report: RoundReport, options: ProofOptions, screen: Screen): v
   const own = join(report.folder, 'history')
   const kept = options.keep === null ? own : join(options.keep, String(report.seed))
   if (options.keep !== null) {
+    rmSync(kept, { recursive: true, force: true })
     mkdirSync(kept, { recursive: true })
     cpSync(own, kept, { recursive: true })
   }

@@ -1,6 +1,7 @@
 /** What a round of the proof is played on, and what a nemesis can reach of it. */
 
 import type { Fault } from '../../proof/history/entry.ts'
+import type { Producer } from '../../proof/workload/foreign.ts'
 import type { Capabilities } from '../../src/engine/capabilities.ts'
 import type { FakedClock } from './clocks.ts'
 
@@ -43,19 +44,6 @@ export interface Wire {
   mend(): void
 }
 
-/** Another program that enqueues: psql, sqlite3, plain BullMQ, Kafka's console producer. */
-export interface Producer {
-  readonly program: string
-  /** Writes so many plain jobs of the type, and notes each with `noteForeign` before it is written. */
-  produce(type: string, payloads: readonly string[]): Promise<readonly ProducedJob[]>
-}
-
-export interface ProducedJob {
-  /** Null where the program cannot choose or learn the id. */
-  readonly id: string | null
-  readonly payload: string
-}
-
 export type Role = 'worker' | 'client' | 'keeper'
 
 /** A process of the round. */
@@ -81,6 +69,11 @@ export interface Crew {
   replace(process: CrewProcess, env?: Readonly<Record<string, string>>): Promise<CrewProcess>
   /** Starts one and does not wait until it works: to strike it while it opens and joins. */
   launch(role: Role, env?: Readonly<Record<string, string>>): CrewProcess
+  /** Stops every process, acts while none runs, and starts them again. None is started meanwhile. `before`: while they still run. */
+  whileStopped(
+    signal: 'SIGTERM' | 'SIGKILL',
+    acts: { readonly before?: () => Promise<void>; readonly act: () => Promise<void> },
+  ): Promise<void>
 }
 
 export interface Scene {

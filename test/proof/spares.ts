@@ -11,6 +11,8 @@ type Env = Readonly<Record<string, string>>
 export interface Spare {
   readonly child: ChildProcess
   readonly clock: FakedClock | undefined
+  /** False until its modules are loaded: SIGTERM ends it without a word before. */
+  isLoaded: boolean
 }
 
 /**
@@ -46,7 +48,11 @@ export class Spares {
       execArgv: EXEC_ARGV,
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
-    return { child, clock }
+    const spare: Spare = { child, clock, isLoaded: false }
+    child.once('message', () => {
+      spare.isLoaded = true
+    })
+    return spare
   }
 
   #refill(): void {

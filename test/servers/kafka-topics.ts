@@ -6,6 +6,7 @@ import { Admin } from '@platformatic/kafka'
 import { kafkaJars } from './kafka-broker.ts'
 
 interface Server {
+  /** Of one broker, or of several with commas between them. */
   readonly address: string
 }
 
@@ -15,7 +16,7 @@ export function freshName(prefix = 'case'): string {
 }
 
 export async function withAdmin<Result>(server: Server, use: (admin: Admin) => Promise<Result>): Promise<Result> {
-  const admin = new Admin({ clientId: 'millrace-tests', bootstrapBrokers: [server.address], retryDelay: 200 })
+  const admin = new Admin({ clientId: 'millrace-tests', bootstrapBrokers: server.address.split(','), retryDelay: 200 })
   try {
     return await use(admin)
   } finally {

@@ -3,11 +3,12 @@
  * however it went: the standard input then closes.
  *
  * Arguments are settings of the server that go before those of the tests, such as `fsync=on`, or `standby-of=<data>`, the
- * folder that another keeper has named: then it is a standby that follows that server.
+ * folder that another keeper has named: then it is a standby that follows that server. `port=<port>` takes this port and no other.
  *
- * Lines on standard input: `restart` stops it in an orderly way and starts it again, `crash` without a goodbye, and `kill`
- * ends it for good. Each is answered by a line on standard output that begins with `ready`, with the port and
- * the folder of the data.
+ * Lines on standard input: `restart` stops it in an orderly way and starts it again, `crash` without a goodbye, `kill` ends
+ * it with all its processes as if its machine were gone, and `start` starts it again after that. `freeze` stops all its
+ * processes and `thaw` lets them go on. Each is answered by a line on standard output that begins with `ready`, with the
+ * port and the folder of the data.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import {
@@ -53,7 +54,13 @@ function reachable(installed: Binaries): Binaries {
 }
 
 const STANDBY_OF = 'standby-of='
-const primary = process.argv.find((argument) => argument.startsWith(STANDBY_OF))?.slice(STANDBY_OF.length)
+const PORT = 'port='
+const primary = given(STANDBY_OF)
+const ownPort = given(PORT)
+
+function given(name: string): string | undefined {
+  return process.argv.find((argument) => argument.startsWith(name))?.slice(name.length)
+}
 
 /**
  * No fsync: what the tests crash is processes and the server, and the pages stay in the memory of the machine. Nothing
@@ -68,7 +75,7 @@ const SETTINGS = [
   'unix_socket_directories=',
   'log_min_messages=fatal',
   // Of two lines for one setting the last one holds.
-  ...process.argv.slice(2).filter((argument) => !argument.startsWith(STANDBY_OF)),
+  ...process.argv.slice(2).filter((argument) => ![STANDBY_OF, PORT].some((name) => argument.startsWith(name))),
 ]
 
 function initialise(): void {
@@ -140,39 +147,79 @@ function ended(server: ChildProcess): Promise<void> {
   return new Promise((resolve) => server.once('exit', () => resolve()))
 }
 
-/** With its backends, as when the machine is gone: they would live on until they notice, and answer nobody. */
-async function kill(server: ChildProcess): Promise<void> {
-  const file = `/proc/${server.pid}/task/${server.pid}/children`
-  const backends = existsSync(file) ? readFileSync(file, 'utf8').split(' ').filter(Boolean).map(Number) : []
-  server.kill('SIGKILL')
-  for (const backend of backends) {
+/** Its backends and its own workers. */
+function childrenOf({ pid }: ChildProcess): readonly number[] {
+  const file = `/proc/${pid}/task/${pid}/children`
+  return existsSync(file) ? readFileSync(file, 'utf8').split(' ').filter(Boolean).map(Number) : []
+}
+
+function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
     try {
-      process.kill(backend, 'SIGKILL')
+      process.kill(pid, signal)
     } catch {
       // It has ended meanwhile.
     }
   }
+}
+
+/** The server first: it then starts no further ones. */
+function freeze(server: ChildProcess): void {
+  server.kill('SIGSTOP')
+  signalAll(childrenOf(server), 'SIGSTOP')
+}
+
+function thaw(server: ChildProcess): void {
+  signalAll(childrenOf(server), 'SIGCONT')
+  server.kill('SIGCONT')
+}
+
+/** With its backends, as when the machine is gone: they would live on until they notice, and answer nobody. */
+async function kill(server: ChildProcess): Promise<void> {
+  server.kill('SIGSTOP')
+  const backends = childrenOf(server)
+  server.kill('SIGKILL')
+  signalAll(backends, 'SIGKILL')
   await ended(server)
+  // Its shared memory is free only when they are gone.
+  while (backends.some(isRunning)) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+/** One that has ended stays in the list until whoever adopted it has asked for its end. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
 }
 
 async function stop(server: ChildProcess, signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
   server.kill(signal)
+  thaw(server)
   await ended(server)
+}
+
+async function obey(line: string): Promise<void> {
+  if (line === 'freeze') freeze(server)
+  if (line === 'thaw') thaw(server)
+  if (line === 'kill') await kill(server)
+  if (line === 'restart') await stop(server, 'SIGINT')
+  if (line === 'crash') await stop(server, 'SIGQUIT')
+  if (['restart', 'crash', 'start'].includes(line)) server = await start(port)
 }
 
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})
 if (primary === undefined) initialise()
 else await follow(primary)
-let [server, port] = await onFreePort(start)
+let [server, port] =
+  ownPort === undefined ? await onFreePort(start) : ([await start(Number(ownPort)), Number(ownPort)] as const)
 const answer = (): boolean => process.stdout.write(`ready ${port} ${data}\n`)
 answer()
 
 for await (const line of createInterface({ input: process.stdin })) {
-  if (!['restart', 'crash', 'kill'].includes(line)) continue
-  if (line === 'kill') await kill(server)
-  else await stop(server, line === 'restart' ? 'SIGINT' : 'SIGQUIT')
-  if (line !== 'kill') server = await start(port)
+  await obey(line)
   answer()
 }
 await stop(server, 'SIGQUIT')

@@ -39,8 +39,12 @@ async function startServer(): Promise<PostgresServer> {
 export interface OwnPostgres extends PostgresServer {
   /** The folder of its data. A server that is started with the setting `standby-of=<data>` follows this one. */
   readonly data: string
-  /** Ends it without a goodbye and for good, as if its machine were gone. */
+  /** Ends it with all its processes and without a goodbye, as if its machine were gone; `start` starts it again. */
   kill(): Promise<void>
+  start(): Promise<void>
+  /** Stops all its processes; connections stand and nothing answers until `thaw`. */
+  freeze(): Promise<void>
+  thaw(): Promise<void>
 }
 
 /** A server of its own, for tests that restart it or need other `settings`. */
@@ -61,7 +65,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<O
   keeper.unref()
   for (const stream of [keeper.stdin, keeper.stdout])
     if ('unref' in stream && typeof stream.unref === 'function') stream.unref()
-  const tell = async (command: 'restart' | 'crash' | 'kill'): Promise<void> => {
+  const tell = async (command: 'restart' | 'crash' | 'kill' | 'start' | 'freeze' | 'thaw'): Promise<void> => {
     const answered = ready()
     keeper.stdin.write(`${command}\n`)
     const alive = setInterval(() => {}, 1_000)
@@ -72,6 +76,9 @@ export async function startPostgres(settings: readonly string[] = []): Promise<O
     data,
     restart: tell,
     kill: () => tell('kill'),
+    start: () => tell('start'),
+    freeze: () => tell('freeze'),
+    thaw: () => tell('thaw'),
     async stop() {
       keeper.ref()
       const gone = new Promise((resolve) => keeper.once('exit', resolve))

@@ -56,6 +56,7 @@ export class Assignment {
         return this.#drain(partitions)
       },
       onLost: (partitions) => this.#lose(partitions),
+      commit: () => this.commits.commit([...this.#ownedPartitions.values()]),
       onSure: () => parts.onReady(),
       onTopics: (ids) => {
         // What is read finds out by itself; the others would hold records of the deleted topic until they need more.
@@ -262,11 +263,6 @@ export class Assignment {
 
   #of(partitions: readonly PartitionName[]): readonly OwnedPartition[] {
     return partitions.flatMap((partition) => this.#ownedPartitions.get(nameOf(partition)) ?? [])
-  }
-
-  /** Stops reading; what is held may still be settled. */
-  async stop(): Promise<void> {
-    await this.#reader.close()
   }
 
   /**

@@ -25,8 +25,8 @@ export interface ConsumerParts extends Pick<AssignmentParts, 'client' | 'admin' 
 
 /** While a group is shared out anew the broker refuses commits for a moment, and takes them when they come again. */
 const ORDINARY = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']
-/** How soon a start that could not be stored is tried again. */
-const AGAIN_MS = 200
+/** How a start that could not be stored is put off. */
+const NOT_STORED = Object.freeze({ kind: 'release', delayMs: 200, reason: 'not stored' })
 
 /** A place in the group, and what of its records is handed out. */
 export class KafkaConsumer implements Consumer {
@@ -99,15 +99,18 @@ export class KafkaConsumer implements Consumer {
     const risky = grants.filter(({ owned, held, attempt }) => owned.needsStoredStart(held.offset, attempt))
     if (risky.length === 0) return grants
     const askedAtMs = this.#parts.clock.monotonicMs()
+    let left: readonly KafkaLease[] = []
     try {
       await this.#assignment.commits.commit([...new Set(risky.map(({ owned }) => owned))])
     } catch (error) {
       this.#reportError(error)
-      const again = { kind: 'release', delayMs: AGAIN_MS, reason: 'not stored' } as const
-      const left = risky.filter((grant) => this.#leases.remove(grant))
-      this.#moved(new Set(left.map((grant) => applyOutcome(grant, again, this.#parts.clock.nowMs()))))
+      left = risky
     }
-    // Partitions may have moved meanwhile; and the time that it took is not taken from the handlers.
+    // Partitions may have moved meanwhile, unseen if the process stood still.
+    if (this.#assignment.isFenced) left = grants
+    const gone = left.filter((grant) => this.#leases.remove(grant))
+    this.#moved(new Set(gone.map((grant) => applyOutcome(grant, NOT_STORED, this.#parts.clock.nowMs()))))
+    // The time that it took is not taken from the handlers.
     const tookMs = this.#parts.clock.monotonicMs() - askedAtMs
     const held = grants.filter((grant) => this.#leases.find(grant) !== null)
     for (const grant of held) this.#leases.extend(grant, grant.expiresAtMs + tookMs)

@@ -3,17 +3,22 @@ import { test } from 'node:test'
 import { TestClock } from '../../testing/test-clock.ts'
 import { Heartbeat } from './heartbeat.ts'
 
-type Answer = 'member' | 'gone' | 'unknown'
+type Answer = 'member' | 'rebalancing' | 'gone' | 'unknown'
 
 /** A pulse whose broker answers what it is told to. */
 function scene(first: Answer) {
   const clock = new TestClock()
-  const told = { answer: first, sure: 0, beats: 0 }
+  const told = { answer: first, sure: 0, beats: 0, isProven: true, proofs: 0 }
   let hold: Promise<void> | null = null
   const heartbeat = new Heartbeat({
     clock,
     sessionMs: 3_000,
     heartbeatMs: 1_000,
+    rebalanceMs: 6_000,
+    isProven: async () => {
+      told.proofs += 1
+      return told.isProven
+    },
     beat: async () => {
       told.beats += 1
       const { answer } = told
@@ -58,6 +63,47 @@ test('a session counts from when the beat was sent: an answer that comes late ma
   resolve()
   await clock.advance(0)
   assert.equal(heartbeat.isFenced, true)
+  heartbeat.stop()
+})
+
+test('a member that beats and does not join is sure for as long as the group waits for it, and no longer', async () => {
+  const { clock, told, heartbeat } = scene('member')
+  heartbeat.start()
+  await clock.advance(0)
+  told.answer = 'rebalancing'
+  await clock.advance(5_999)
+  assert.equal(heartbeat.isFenced, false)
+  await clock.advance(1)
+  assert.equal(heartbeat.isFenced, true)
+  // It joins, and the group is shared out once more before the next beat: the group waits for it anew.
+  heartbeat.joining()
+  await clock.advance(500)
+  heartbeat.start()
+  await clock.advance(5_499)
+  assert.equal(heartbeat.isFenced, false)
+  await clock.advance(1)
+  assert.equal(heartbeat.isFenced, true)
+  heartbeat.stop()
+})
+
+test('once it was not sure, beats that are answered make it sure only with a proof', async () => {
+  const { clock, told, heartbeat } = scene('member')
+  heartbeat.start()
+  await clock.advance(0)
+  assert.equal(told.proofs, 1)
+  told.answer = 'unknown'
+  await clock.advance(3_000)
+  assert.equal(heartbeat.isFenced, true)
+  told.answer = 'member'
+  told.isProven = false
+  await clock.advance(5_000)
+  assert.deepEqual([heartbeat.isFenced, told.sure], [true, 1])
+  told.isProven = true
+  await clock.advance(1_000)
+  assert.deepEqual([heartbeat.isFenced, told.sure], [false, 2])
+  const { proofs } = told
+  await clock.advance(5_000)
+  assert.deepEqual([heartbeat.isFenced, told.proofs], [false, proofs])
   heartbeat.stop()
 })
 

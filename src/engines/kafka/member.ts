@@ -26,6 +26,8 @@ export interface GroupMemberParts {
   onLost(partitions: readonly PartitionName[]): void
   /** The ids of those that are there, by name, as seen now. */
   onTopics(ids: ReadonlyMap<string, string>): void
+  /** Commits what we have. Rejects when the group does not take it. */
+  commit(): Promise<void>
   /** It is sure again that what we have is ours. */
   onSure(): void
   onError(error: unknown): void
@@ -60,6 +62,7 @@ export class GroupMember {
   constructor(parts: GroupMemberParts) {
     this.#parts = parts
     const { client, options } = parts
+    const rebalanceMs = Math.max(options.sessionMs, options.drainMs * 2)
     this.raw = new client.Consumer<Buffer, Buffer, Buffer, Buffer>({
       ...clientOptions(options, clientIdOf(parts.worker)),
       groupId: options.group,
@@ -67,7 +70,7 @@ export class GroupMember {
       sessionTimeout: options.sessionMs,
       heartbeatInterval: options.heartbeatMs,
       heartbeatStallTimeout: options.sessionMs,
-      rebalanceTimeout: Math.max(options.sessionMs, options.drainMs * 2),
+      rebalanceTimeout: rebalanceMs,
       // A join waits for the others; and a member that gives up would keep its partitions and never come back.
       requestTimeout: Math.max(options.answerMs, options.drainMs * 2 + options.sessionMs),
       retries: true,
@@ -83,7 +86,12 @@ export class GroupMember {
     this.calls = new GroupCalls(client, this.raw, options)
     const { sessionMs, heartbeatMs } = options
     this.heartbeat = new Heartbeat({
-      ...{ clock: parts.clock, sessionMs, heartbeatMs, beat: () => this.#beat() },
+      ...{ clock: parts.clock, sessionMs, heartbeatMs, rebalanceMs, beat: () => this.#beat() },
+      isProven: () =>
+        parts.commit().then(
+          () => true,
+          () => false,
+        ),
       onSure: () => parts.onSure(),
     })
   }
@@ -175,27 +183,29 @@ export class GroupMember {
   async #beforeJoin(): Promise<Buffer> {
     const now = this.#assigned()
     const moving = [...this.#owned.values()].filter((partition) => !now.has(nameOf(partition)))
-    if (moving.length === 0) return Buffer.alloc(0)
+    if (moving.length > 0) await this.#revoke(moving)
+    this.heartbeat.joining()
+    return Buffer.alloc(0)
+  }
+
+  async #revoke(moving: readonly PartitionName[]): Promise<void> {
     // The group is a generation further than when we were last told: no event says so.
     const { membership } = this
-    if (membership === null) {
-      this.#loseAll()
-      return Buffer.alloc(0)
-    }
+    if (membership === null) return this.#loseAll()
     try {
       await this.#parts.onRevoking(moving, membership)
     } catch (error) {
       this.#parts.onError(error)
     }
     this.#lose(moving)
-    return Buffer.alloc(0)
   }
 
   /** A rebalance that goes on is no reason to worry; a membership that is over is. */
-  async #beat(): Promise<'member' | 'gone' | 'unknown'> {
+  async #beat(): Promise<'member' | 'rebalancing' | 'gone' | 'unknown'> {
     const { client, options } = this.#parts
     const { membership } = this
     if (membership === null) return 'unknown'
+    let answer: 'member' | 'rebalancing' = 'member'
     try {
       await this.calls.call('Heartbeat', options.group, membership.generationId, membership.memberId, null)
     } catch (error) {
@@ -204,8 +214,9 @@ export class GroupMember {
         return 'gone'
       }
       if (!isKafkaError(client, error, 'REBALANCE_IN_PROGRESS')) return 'unknown'
+      answer = 'rebalancing'
     }
-    return membership.memberId === this.#memberId ? 'member' : 'unknown'
+    return membership.memberId === this.#memberId ? answer : 'unknown'
   }
 
   #assigned(): ReadonlyMap<string, PartitionName> {

@@ -2,5 +2,8 @@
 import type { EngineName, OpenStore } from '../scene.ts'
 
 export const ENGINES: Partial<Readonly<Record<EngineName, () => Promise<OpenStore>>>> = {
+  postgres: async () => (await import('./postgres.ts')).openPostgresStore,
+  kafka: async () => (await import('./kafka.ts')).openKafka,
   sqlite: async () => (await import('./sqlite.ts')).openSqlite,
+  redis: async () => (await import('./redis.ts')).openRedisStore,
 }

@@ -1,11 +1,7 @@
 /** Faults of the wire between the processes and their server. They strike every store that has one. */
 import { systemClock } from '../../../src/time/clock.ts'
 import type { Nemesis, Wire } from '../scene.ts'
-
-/** A stretch of time from `random`. The longest exceeds the leases of a round and the time-outs of its clients. */
-function between(random: () => number, fromMs: number, toMs: number): number {
-  return Math.round(fromMs + random() * (toMs - fromMs))
-}
+import { between } from './between.ts'
 
 function ofWire(
   name: string,
