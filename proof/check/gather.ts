@@ -137,19 +137,25 @@ class Reading {
     if (asked.answer === null || (asked.answer.what === 'failed' && !asked.answer.isRefusal)) this.#unknownCalls += 1
     switch (call.what) {
       case 'enqueue':
-        return this.#enqueued(asked, call.jobs, 'enqueue', call.transaction ?? null)
+        this.#enqueued(asked, call.jobs, 'enqueue', call.transaction ?? null)
+        return
       case 'claim':
-        return this.#claimed(asked)
+        this.#claimed(asked)
+        return
       case 'settle':
-        return this.#settled(asked, call.outcomes)
+        this.#settled(asked, call.outcomes)
+        return
       case 'report':
-        return this.#reported(asked, leaseName(call))
+        this.#reported(asked, leaseName(call))
+        return
       case 'cancel':
       case 'desk':
-        return this.#acted(asked, call)
+        this.#acted(asked, call)
+        return
       case 'save':
         this.#saved(asked, call)
-        return this.#enqueued(asked, call.jobs, 'schedule', null)
+        this.#enqueued(asked, call.jobs, 'schedule', null)
+        return
       case 'remove':
         for (const name of call.names) {
           const removal = { kind: call.kind, name, revision: null, expected: null, body: null, jobs: [] }

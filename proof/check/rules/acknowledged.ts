@@ -21,7 +21,10 @@ function judgeJob(evidence: Evidence, story: JobStory, report: Report): void {
     report.violation(id, `job ${id} is there though the transaction that it was enqueued in was rolled back`)
   }
   if (ask === null || !isAcknowledged(story)) return
-  if (mayBeUndone(evidence, story)) return report.unjudged('jobs of a time that a fault may have undone')
+  if (mayBeUndone(evidence, story)) {
+    report.unjudged('jobs of a time that a fault may have undone')
+    return
+  }
   if (!evidence.final.canFind) judgeByHistory(evidence, story, report)
   else judgeByStore(evidence, story, report)
 }

@@ -24,7 +24,10 @@ export const attempts: Rule = {
 function judgeStarts({ capabilities }: Evidence, story: JobStory, allowed: number, report: Report): void {
   // A log learns of a first start a moment after it, so the next owner may not know of one.
   const isWatermark = capabilities.settle === 'watermark'
-  if (isWatermark && story.asks.length > 1) return report.unjudged('starts of jobs that may be stored twice')
+  if (isWatermark && story.asks.length > 1) {
+    report.unjudged('starts of jobs that may be stored twice')
+    return
+  }
   if (isWatermark && story.starts.some(isCompleted)) return
   let count = 0
   let lastMs = Number.NEGATIVE_INFINITY

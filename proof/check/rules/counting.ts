@@ -49,11 +49,15 @@ function judgeCounts(story: JobStory, hidden: Hidden, report: Report): void {
     if (replay !== undefined) [least, most] = [0, replay.done === 'yes' ? 0 : most]
     const counts = start.claim.source === 'expired' ? 0 : 1
     const { attempt } = start.lease
-    if (attempt < least + counts) return unexpected(story, start, `${least + counts} or more`, report)
+    if (attempt < least + counts) {
+      unexpected(story, start, `${least + counts} or more`, report)
+      return
+    }
     const seen = most + counts
     // What a hidden claim was given counts too. A reaper takes over what is leased: then a hidden claim had it.
     if (attempt > seen && attempt - seen > hiddenBetween(hidden, lastMs - HIDDEN_MS, givenMs(start))) {
-      return unexpected(story, start, `${seen} at most`, report)
+      unexpected(story, start, `${seen} at most`, report)
+      return
     }
     lastMs = givenMs(start)
     ;[least, most] = usedAfter(start)
@@ -75,7 +79,10 @@ function unexpected({ id }: JobStory, { lease }: Start, expected: string, report
 
 /** A log stores a first start a moment later, so its next owner may not know of it; one that was forgotten once is stored. */
 function judgeLog({ id, starts, asks, acts }: JobStory, report: Report): void {
-  if (asks.length > 1) return report.unjudged('starts of jobs that may be stored twice')
+  if (asks.length > 1) {
+    report.unjudged('starts of jobs that may be stored twice')
+    return
+  }
   let forgotten = 0
   starts.forEach((start, index) => {
     const before = starts[index - 1]

@@ -25,7 +25,10 @@ export const due: Rule = {
 function judgeClock({ trouble }: Evidence, { id }: JobStory, start: Start, report: Report): void {
   const atMs = claimedMs(start)
   if (atMs === null || atMs >= Math.floor(start.lease.runAtMs)) return
-  if (trouble.wallClock.meets(start.claim.atMs, givenMs(start))) return report.unjudged('starts while a clock was set')
+  if (trouble.wallClock.meets(start.claim.atMs, givenMs(start))) {
+    report.unjudged('starts while a clock was set')
+    return
+  }
   const earlyMs = Math.round(start.lease.runAtMs - atMs)
   report.violation(id, `job ${id} was claimed ${earlyMs} ms before it was due, by the store's clock`)
 }
@@ -38,7 +41,10 @@ function judgeFirst({ trouble }: Evidence, { id, ask, starts }: JobStory, report
   const { delayMs = 0, runAtMs = null } = ask.job
   const waitMs = runAtMs === null ? delayMs : runAtMs - ask.wallMs
   if (waitMs <= 0) return
-  if (trouble.wallClock.meets(ask.atMs, givenMs(first))) return report.unjudged('starts while a clock was set')
+  if (trouble.wallClock.meets(ask.atMs, givenMs(first))) {
+    report.unjudged('starts while a clock was set')
+    return
+  }
   const earlyMs = ask.atMs + waitMs - givenMs(first)
   if (earlyMs > CLOCK_MS) {
     report.violation(id, `job ${id} was started ${Math.round(earlyMs)} ms before the time that it was asked for`)
@@ -52,7 +58,10 @@ function judgeRetries({ trouble }: Evidence, { id, starts }: JobStory, report: R
     if (next === undefined || settled === undefined || next.claim.source === 'expired') return
     const earlyMs = settled.askedMs + (settled.outcome.delayMs ?? 0) - givenMs(next)
     if (earlyMs <= CLOCK_MS || next.claim.atMs < givenMs(start)) return
-    if (trouble.wallClock.meets(settled.askedMs, givenMs(next))) return report.unjudged('starts while a clock was set')
+    if (trouble.wallClock.meets(settled.askedMs, givenMs(next))) {
+      report.unjudged('starts while a clock was set')
+      return
+    }
     report.violation(
       id,
       `job ${id} was started ${Math.round(earlyMs)} ms before the delay of its ${settled.outcome.kind} was over`,

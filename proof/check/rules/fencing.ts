@@ -36,7 +36,10 @@ function judgeOnce({ id }: JobStory, { lease, settles }: Start, report: Report):
  */
 function judgeLate({ capabilities }: Evidence, { id, starts, asks }: JobStory, report: Report): void {
   const isWatermark = capabilities.settle === 'watermark'
-  if (isWatermark && asks.length > 1) return report.unjudged('outcomes of jobs that may be stored twice')
+  if (isWatermark && asks.length > 1) {
+    report.unjudged('outcomes of jobs that may be stored twice')
+    return
+  }
   for (const start of starts) {
     const applied = start.settles.find(({ done }) => done === 'yes')
     if (applied === undefined) continue

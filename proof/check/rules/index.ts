@@ -20,6 +20,7 @@ import { progress } from './progress.ts'
 import { recovery } from './recovery.ts'
 import { refusals } from './refusals.ts'
 import { removal } from './removal.ts'
+import { schedules } from './schedules.ts'
 import { secrecy } from './secrecy.ts'
 import { seen } from './seen.ts'
 import { stopping } from './stopping.ts'
@@ -45,6 +46,7 @@ export const rules: readonly Rule[] = [
   dependencies,
   limits,
   concurrency,
+  schedules,
   pausing,
   removal,
   progress,

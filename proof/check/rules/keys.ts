@@ -37,7 +37,8 @@ function judgeLive(evidence: Evidence, group: readonly Keyed[], report: Report):
     const before = stored[index - 1]
     if (before === undefined) return
     if (mayBeUndone(evidence, story) || mayBeUndone(evidence, before.story)) {
-      return report.unjudged('keys of a time that a fault may have undone')
+      report.unjudged('keys of a time that a fault may have undone')
+      return
     }
     const [sinceMs, untilMs] = [knownMs(before.story), mayEndFromMs(before.story)]
     if (sinceMs === null || sinceMs > ask.atMs || (ask.answeredMs ?? ask.atMs) >= untilMs) return

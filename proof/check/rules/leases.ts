@@ -42,7 +42,10 @@ function judgePair(evidence: Evidence, pair: Pair, report: Report): void {
     report.unjudged('leases that the store gave to another without saying why')
     return
   }
-  if (isHeldUp(start.claim)) return report.unjudged('claims whose answer was held up')
+  if (isHeldUp(start.claim)) {
+    report.unjudged('claims whose answer was held up')
+    return
+  }
   const what = before.lease.id === start.lease.id ? 'the same job' : `${before.lease.id}, of the same latest key,`
   report.violation(
     start.lease.id,

@@ -36,8 +36,10 @@ function judgePair({ trouble }: Evidence, before: Keyed, one: Keyed, report: Rep
     ),
   )
   if (hasEnded) return
-  if (trouble.store.meets(before.ask.atMs, beganMs))
-    return report.unjudged('keys of a time at which the store was struck')
+  if (trouble.store.meets(before.ask.atMs, beganMs)) {
+    report.unjudged('keys of a time at which the store was struck')
+    return
+  }
   report.violation(
     one.story.id,
     `job ${one.story.id} of the key ${one.ask.job.key} began before job ${before.story.id}, which stands before it, had ended`,

@@ -23,7 +23,10 @@ export const recovery: Rule = {
 }
 
 function judgeCalm({ calm, finishedMs }: Evidence, report: Report): void {
-  if (calm === null) return report.unjudged('a history that never became calm')
+  if (calm === null) {
+    report.unjudged('a history that never became calm')
+    return
+  }
   if (finishedMs === null) {
     report.violation(null, `${calm.boundMs} ms after all faults were healed not everything had finished`)
   } else if (finishedMs - calm.atMs > calm.boundMs) {
@@ -45,7 +48,10 @@ function judgeEnd(evidence: Evidence, story: JobStory, report: Report): void {
   }
   const { finishedMs, endMs } = evidence
   const isLate = ask !== null && (ask.answeredMs ?? endMs) > (finishedMs ?? endMs)
-  if (isLate || mayWait(evidence, story)) return report.unjudged('jobs that had to wait beyond the end')
+  if (isLate || mayWait(evidence, story)) {
+    report.unjudged('jobs that had to wait beyond the end')
+    return
+  }
   report.violation(id, `job ${id} is still ${view.state} at the end, and nothing holds it back`)
 }
 

@@ -23,7 +23,10 @@ export const stopping: Rule = {
 
 function judgeStop({ name, boundMs, exitedMs, how }: ProcessStory, stoppingMs: number, report: Report): void {
   const allowedMs = boundMs ?? STOP_DEFAULT_MS
-  if (exitedMs === null) return report.violation(null, `${name} was asked to stop and never exited`)
+  if (exitedMs === null) {
+    report.violation(null, `${name} was asked to stop and never exited`)
+    return
+  }
   if (how !== '0') report.violation(null, `${name} was asked to stop and exited with ${how ?? 'an unknown code'}`)
   const tookMs = Math.round(exitedMs - stoppingMs)
   if (tookMs > allowedMs) report.violation(null, `${name} took ${tookMs} ms to stop, and has ${allowedMs} ms`)
@@ -41,7 +44,8 @@ function judgeLeft({ jobs, processes, trouble }: Evidence, report: Report): void
         start.settles.length > 0 || start.lostMs !== null || (next !== undefined && givenMs(next) < exitedMs)
       if (isOver) return
       if (trouble.ofProcess(start.by).meets(process.stoppingMs ?? givenMs(start), exitedMs)) {
-        return report.unjudged('leases of processes that were struck, or whose store was, while they stopped')
+        report.unjudged('leases of processes that were struck, or whose store was, while they stopped')
+        return
       }
       report.violation(id, `${start.by} exited with 0 and left job ${id} leased`)
     })
