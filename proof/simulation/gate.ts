@@ -2,13 +2,11 @@
 import type { Consumer, ConsumerListener, Engine, Subscription } from '../../src/engine/engine.ts'
 import { replaced } from '../../src/testing/replaced.ts'
 import type { Owner } from './clock.ts'
-import type { Names } from './names.ts'
 import type { CallFault, Scheduler } from './scheduler.ts'
 
 export interface GateParts {
   readonly owner: Owner
   readonly scheduler: Scheduler
-  readonly names: Names
   /** What becomes of the next call of this name. */
   faultOf(call: string): CallFault | null
   /** Aborts when the process is killed: a claim that waits in the engine ends without having taken anything. */
@@ -70,33 +68,26 @@ function gatedFacet<Facet extends object>(facet: Facet, parts: GateParts): Facet
 }
 
 async function gatedConsumer(engine: Engine, subscription: Subscription, parts: GateParts): Promise<Consumer> {
-  const { owner, scheduler, names, killed } = parts
+  const { owner, scheduler, killed } = parts
   const call = callsOf(parts)
   const consumer = await call('consume', () => engine.consume(subscription))
   const gate: Consumer = {
     ...(consumer.isRemote === true && { isRemote: true }),
     claim: (request) => {
       const signal = AbortSignal.any([request.signal, killed])
-      const take = async () => (await consumer.claim({ ...request, signal })).map((lease) => names.lease(lease))
-      return call('claim', take, request.waitMs > 0)
+      return call('claim', () => consumer.claim({ ...request, signal }), request.waitMs > 0)
     },
-    renew: (leases, leaseMs) =>
-      call('renew', async () => {
-        const given = leases.map((lease) => names.given(lease))
-        return (await consumer.renew(given, leaseMs)).map((lost) => ({ ...lost, lease: names.lease(lost.lease) }))
-      }),
+    renew: (leases, leaseMs) => call('renew', () => consumer.renew(leases, leaseMs)),
     settle: (settlements) => {
       // Taken over at once: the worker goes on with its own objects.
-      const asked = settlements.map(({ lease, outcome }) => ({ lease: names.given(lease), outcome }))
-      return call('settle', async () =>
-        (await consumer.settle(asked)).map((refused) => ({ ...refused, lease: names.lease(refused.lease) })),
-      )
+      const asked = settlements.map(({ lease, outcome }) => ({ lease, outcome }))
+      return call('settle', () => consumer.settle(asked))
     },
-    report: (lease, progress) => call('report', () => consumer.report(names.given(lease), progress)),
+    report: (lease, progress) => call('report', () => consumer.report(lease, progress)),
     listen: ({ onLost, onTrouble }) => {
       const listener: ConsumerListener = {
         ...(onLost !== undefined && {
-          onLost: (lost) => scheduler.tell(owner, () => onLost({ ...lost, lease: names.lease(lost.lease) })),
+          onLost: (lost) => scheduler.tell(owner, () => onLost(lost)),
         }),
         ...(onTrouble !== undefined && { onTrouble: (error) => scheduler.tell(owner, () => onTrouble(error)) }),
       }

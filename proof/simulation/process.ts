@@ -34,6 +34,7 @@ export class SimulatedProcess implements Owner {
   readonly #stage: Stage
   readonly #killed = new AbortController()
   readonly #stopped = new AbortController()
+  #started: Promise<void> = Promise.resolve()
   #mill: Mill | null = null
   #worker: Worker | null = null
 
@@ -63,16 +64,27 @@ export class SimulatedProcess implements Owner {
     this.#killed.abort()
   }
 
-  async start(engine: Engine): Promise<void> {
+  /** Resolves when its worker works, or its client has done all. */
+  start(engine: Engine): Promise<void> {
+    this.#started = this.#start(engine).catch((error: unknown) => this.#failed(error))
+    return this.#started
+  }
+
+  async #start(engine: Engine): Promise<void> {
     const { scheduler, names } = this.#stage
-    const gate = gated(this.#stage.watched(engine), {
+    // Recorded where calls reach the store, also those whose answers are lost: so the history has the true order.
+    const atStore = new Recorder(
+      this.name,
+      (entry) => this.#stage.write(entry),
+      () => this.#stage.times(),
+    )
+    const gate = gated(recorded(names.handing(this.#stage.watched(engine)), atStore), {
       owner: this,
       scheduler,
-      names,
       faultOf: (call) => this.#stage.faultOf(call),
       killed: this.#killed.signal,
     })
-    const reached = names.within(recorded(gate, this.recorder))
+    const reached = names.asking(gate)
     this.recorder.note({ what: 'process', event: 'started', name: this.name })
     const mill = await open(reached, { clock: this.clock, random: seededRandom(this.#stage.plan.seed) })
     this.#mill = mill
@@ -110,7 +122,7 @@ export class SimulatedProcess implements Owner {
   }
 
   /** A start that fails ends the process, as an uncaught error does. */
-  failed(error: unknown): void {
+  #failed(error: unknown): void {
     if (this.isDead) return
     this.recorder.note({ what: 'process', event: 'exited', name: this.name, how: String(error) })
     this.kill()
@@ -122,6 +134,9 @@ export class SimulatedProcess implements Owner {
     this.isStopping = true
     this.#stopped.abort()
     this.recorder.note({ what: 'process', event: 'stopping', name: this.name })
+    // A worker that has not started yet stops as soon as it has.
+    await this.#started
+    if (this.isDead) return
     await this.#worker?.stop('SIGTERM')
     await this.#mill?.close()
     this.recorder.note({ what: 'process', event: 'exited', name: this.name, how: '0' })

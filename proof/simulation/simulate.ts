@@ -89,6 +89,7 @@ class Run {
 
   async trouble(): Promise<void> {
     const { plan } = this.#stage
+    this.#stage.delay()
     for (let index = 0; index < plan.workers; index += 1) await this.#stage.launch({ kind: 'worker', index })
     for (const [index, operations] of plan.clients.entries()) {
       await this.#stage.launch({ kind: 'client', index, operations })
@@ -119,7 +120,7 @@ class Run {
     while (stage.clock.monotonicMs() < untilMs) {
       const nowMs = stage.clock.monotonicMs()
       if (nowMs !== looked && !this.#isClientBusy() && (await isAllDone(this.#view))) {
-        stage.referee.note({ what: 'finished' })
+        stage.finish()
         break
       }
       looked = nowMs

@@ -46,6 +46,8 @@ export class Stage {
   readonly #random: () => number
   readonly #calls = new Map<string, number>()
   readonly #open = new Set<number>()
+  readonly #healing: (() => void)[] = []
+  readonly #skewed: (() => void)[] = []
   #faults = 0
   #names = 0
 
@@ -95,12 +97,17 @@ export class Stage {
     return watched(engine, { watch, atRest: (judge) => scheduler.atRest(judge), isShared: store.isShared === true })
   }
 
+  /** Until it is calm, calls and answers take any time that the scheduler gives them. */
+  delay(): void {
+    this.#healing.push(this.note({ nemesis: 'slow', target: null }))
+  }
+
   async launch(role: Role): Promise<SimulatedProcess> {
     this.#names += 1
     const process = new SimulatedProcess(this, role, `${role.kind}-${this.#names}`)
     this.processes.push(process)
     const engine = await this.store.open()
-    void process.start(engine).catch((error: unknown) => process.failed(error))
+    void process.start(engine)
     return process
   }
 
@@ -123,8 +130,9 @@ export class Stage {
       case 'clock': {
         this.clock.step(fault.byMs)
         this.watch.setMs = this.clock.monotonicMs()
-        const heal = this.note({ nemesis: 'clock', target: null, detail: `${fault.byMs} ms`, allows: ['wall-clock'] })
-        return this.later(CLOCK_MS, heal)
+        // Due times of before are times of day, and stay: it is healed when all jobs are.
+        this.#skewed.push(this.note({ nemesis: 'clock', target: null, detail: `${fault.byMs} ms`, allows: ['wall-clock'] }))
+        return
       }
       case 'call':
         return
@@ -146,11 +154,10 @@ export class Stage {
 
   /** Ends what holds jobs back: paused processes go on, paused types are resumed, and schedules end. */
   async heal(): Promise<void> {
+    for (const heal of this.#healing.splice(0)) heal()
     for (const process of this.processes) process.isPaused = false
     // Those of the old version would take jobs of the new one again and again, and give them back.
     for (const process of this.living) if (process.version === 1) void process.stop()
-    for (const number of this.#open) this.referee.note({ what: 'healed', fault: number })
-    this.#open.clear()
     const planned = this.plan.clients.flat()
     const paused = new Set(planned.flatMap((operation) => (operation.do === 'pause' ? [operation.type] : [])))
     const scheduled = new Set(planned.flatMap((operation) => (operation.do === 'schedule' ? [operation.name] : [])))
@@ -159,6 +166,12 @@ export class Stage {
       ...[...scheduled].map((name) => ({ do: 'unschedule', name }) as const),
     ]
     await this.launch({ kind: 'client', index: this.plan.clients.length, operations })
+  }
+
+  /** From here on due times can be judged by the clock again. */
+  finish(): void {
+    this.referee.note({ what: 'finished' })
+    for (const heal of this.#skewed.splice(0)) heal()
   }
 
   later(ms: number, run: () => void): void {
@@ -185,6 +198,7 @@ export class Stage {
     if (process === undefined || process.isPaused) return
     process.isPaused = true
     const heal = this.note({ nemesis: 'pause', target: process.name })
+    this.#healing.push(heal)
     this.later(forMs, () => {
       process.isPaused = false
       heal()
@@ -204,6 +218,3 @@ export class Stage {
     return new Promise(() => {})
   }
 }
-
-/** How long a step of the clock counts as a fault: until everybody has looked at it once. */
-const CLOCK_MS = 2_000

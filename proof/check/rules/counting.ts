@@ -1,6 +1,6 @@
 import type { Report, Rule } from '../check.ts'
 import type { Claim, Evidence, JobStory, Start } from '../evidence.ts'
-import { givenMs, mayBeUndone } from '../life.ts'
+import { givenMs, isStoredAgain, mayBeUndone } from '../life.ts'
 import { firstIndex } from '../spans.ts'
 
 /** A claim counts as an attempt, a release gives it back, and a crash counts too. */
@@ -13,6 +13,7 @@ export const counting: Rule = {
       if (story.starts.length === 0) continue
       if (mayBeUndone(evidence, story)) report.unjudged('starts of a time that a fault may have undone')
       else if (evidence.capabilities.settle === 'watermark') judgeLog(story, report)
+      else if (isStoredAgain(story.asks)) report.unjudged('jobs that were asked for again when they had been removed')
       else judgeCounts(story, hidden, report)
     }
   },
@@ -46,7 +47,9 @@ function judgeCounts(story: JobStory, hidden: Hidden, report: Report): void {
         askedMs < givenMs(start) &&
         (answeredMs ?? Number.POSITIVE_INFINITY) > lastMs,
     )
-    if (replay !== undefined) [least, most] = [0, replay.done === 'yes' ? 0 : most]
+    // One that was under way when the start before was given may have been done before that already.
+    const isSure = replay?.done === 'yes' && replay.askedMs > lastMs
+    if (replay !== undefined) [least, most] = [0, isSure ? 0 : most]
     const counts = start.claim.source === 'expired' ? 0 : 1
     const { attempt } = start.lease
     if (attempt < least + counts) {

@@ -9,7 +9,7 @@ export const progress: Rule = {
     for (const { id, starts } of jobs.values()) {
       starts.forEach((start, index) => {
         for (const { askedMs, isHeld } of start.reports) {
-          if (isHeld !== true || trouble.undo.meets(givenMs(start), askedMs)) continue
+          if (isHeld !== true || trouble.undo(start.lease.type).meets(givenMs(start), askedMs)) continue
           const settled = start.settles.some(
             ({ done, answeredMs }) => done === 'yes' && (answeredMs ?? askedMs) < askedMs,
           )

@@ -9,7 +9,7 @@ export const removal: Rule = {
   promise: 'A finished job goes when its own option, its type or retention gives it up, and only then',
   judge(evidence, report) {
     if (!evidence.final.canFind) return report.unjudged('a store that keeps no states of jobs')
-    if (!evidence.trouble.undo.isEmpty) return report.unjudged('a history in which a fault may have undone something')
+    if (evidence.faults.some(({ allows }) => allows?.some((each) => each.startsWith('lose')))) return report.unjudged('a history in which a fault may have undone something')
     const needed = new Set([...evidence.jobs.values()].flatMap(({ ask }) => ask?.job.after?.ids ?? []))
     const types = Map.groupBy(evidence.jobs.values(), typeOf)
     for (const stories of types.values()) {
@@ -30,7 +30,6 @@ function judgeType(evidence: Evidence, { stories, way, needed }: OneWay, report:
   const lastMs = finished.map((story) =>
     Math.max(...finishesOf(story, way).map(({ answeredMs }) => answeredMs ?? Number.POSITIVE_INFINITY)),
   )
-  const sorted = lastMs.toSorted((a, b) => a - b)
   const own = ({ ask }: JobStory): number | null | undefined =>
     way === 'complete' ? ask?.job.keepCompleted : ask?.job.keepDead
   for (const story of finished) {
@@ -39,7 +38,13 @@ function judgeType(evidence: Evidence, { stories, way, needed }: OneWay, report:
     const isThere = evidence.final.jobs.has(story.id)
     const finishes = finishesOf(story, way)
     const fromMs = Math.min(...finishes.map(({ askedMs }) => askedMs))
-    const newer = sorted.length - sorted.findIndex((ms) => ms >= fromMs) - 1
+    // Engines call those the newest that arrived last, or those that finished last.
+    const arrivedMs = story.ask?.atMs ?? Number.NEGATIVE_INFINITY
+    const newer = finished.filter(
+      (other, index) =>
+        other !== story &&
+        ((lastMs[index] ?? 0) >= fromMs || (other.ask?.answeredMs ?? Number.POSITIVE_INFINITY) >= arrivedMs),
+    ).length
     if (!isThere && newer < keep && !mayBeSwept(evidence, story) && !mayBeActed(story, 'purge', 'erase')) {
       report.violation(
         story.id,

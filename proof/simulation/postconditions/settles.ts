@@ -56,7 +56,9 @@ function judgeSettlement(watch: Watch, { lease, outcome }: Settlement, around: A
     case 'retry':
       return judgeBack(watch, view, { attempt: lease.attempt, runAtMs: watch.clock.nowMs() + outcome.delayMs, error: outcome.error })
     case 'release': {
-      const { runAtMs } = outcome.delayMs === 0 ? lease.job : { runAtMs: watch.clock.nowMs() + outcome.delayMs }
+      const nowMs = watch.clock.nowMs()
+      // It keeps its place, and was due: it is now, wherever the clock was set meanwhile.
+      const runAtMs = outcome.delayMs === 0 ? Math.min(lease.job.runAtMs, nowMs) : nowMs + outcome.delayMs
       return judgeBack(watch, view, { attempt: lease.attempt - 1, runAtMs })
     }
     default:
@@ -96,12 +98,10 @@ function judgeRemoved(watch: Watch, { settlements, refused, before, after }: Rem
     }
     const state = outcome.kind === 'complete' ? 'completed' : 'dead_letter'
     const left = [...after.values()].filter((view) => view.type === lease.job.type && view.state === state)
-    const newest = left.toSorted((a, b) => (b.completedAtMs ?? 0) - (a.completedAtMs ?? 0))
-    // Of two that finished at once either may count as the newer one; one that others come after stays.
-    const bound = newest[keep]?.completedAtMs ?? Number.NEGATIVE_INFINITY
-    const mustGo = newest.filter((view, index) => {
-      const isOlder = index >= keep && (view.completedAtMs ?? 0) < bound
-      return isOlder && isBeyondKeepLimit(keptBy(view, state), index, outcome) && !isAwaited(view, after)
+    // The newest are those that arrived last, or those that finished last. One that others come after stays.
+    const mustGo = left.filter((view) => {
+      const newer = left.filter((other) => isNewer(other, view)).length
+      return newer >= keep && isBeyondKeepLimit(keptBy(view, state), newer, outcome) && !isAwaited(view, after)
     })
     for (const { id } of mustGo) watch.expect(false, id, () => `${id} is beyond the newest ${keep} of its type and stays`)
   }
@@ -113,6 +113,10 @@ function judgeRemoved(watch: Watch, { settlements, refused, before, after }: Rem
   }
 }
 
+function isNewer(a: JobView, b: JobView): boolean {
+  return a.createdAtMs > b.createdAtMs && (a.completedAtMs ?? 0) > (b.completedAtMs ?? 0)
+}
+
 function keptBy({ options }: JobView, state: 'completed' | 'dead_letter'): unknown {
   return state === 'completed' ? options?.keepCompleted : options?.keepDead
 }
@@ -122,7 +126,7 @@ function givesUp(outcome: Settlement['outcome'], type: string, view: JobView, af
   const state = outcome.kind === 'complete' ? 'completed' : 'dead_letter'
   if (view.type !== type || view.state !== state) return false
   const newer = [...after.values()].filter(
-    (each) => each.type === type && each.state === state && (each.completedAtMs ?? 0) >= (view.completedAtMs ?? 0),
+    (each) => each.type === type && each.state === state && !isNewer(view, each),
   ).length
   // The one that was settled may itself have gone, and counts.
   return newer + 1 >= outcome.keep && isBeyondKeepLimit(keptBy(view, state), newer + 1, outcome)
