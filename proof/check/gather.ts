@@ -73,8 +73,6 @@ class Reading {
           answered: entry.isStored === true ? entry : null,
         })
         return
-      case 'seen':
-        return
       default:
         this.happenings.take(entry)
     }

@@ -83,7 +83,7 @@ interface Removing {
   readonly after: Jobs
 }
 
-/** Only what a job's own option, or that of its type, gives up is removed; and all of that is. */
+/** Only what a job's own option, or that of its type, gives up is removed. */
 function judgeRemoved(watch: Watch, { settlements, refused, before, after }: Removing): void {
   const applied = settlements.filter(({ lease }) => !refused.some((each) => each.lease.token === lease.token))
   for (const { lease, outcome } of applied) {
@@ -94,16 +94,7 @@ function judgeRemoved(watch: Watch, { settlements, refused, before, after }: Rem
     if (keep === 0) {
       const isGone = itself === undefined || isAwaited(itself, after)
       watch.expect(isGone, lease.job.id, () => `${lease.job.id} finished, is not to be kept, and stays`)
-      continue
     }
-    const state = outcome.kind === 'complete' ? 'completed' : 'dead_letter'
-    const left = [...after.values()].filter((view) => view.type === lease.job.type && view.state === state)
-    // The newest are those that arrived last, or those that finished last. One that others come after stays.
-    const mustGo = left.filter((view) => {
-      const newer = left.filter((other) => isNewer(other, view)).length
-      return newer >= keep && isBeyondKeepLimit(keptBy(view, state), newer, outcome) && !isAwaited(view, after)
-    })
-    for (const { id } of mustGo) watch.expect(false, id, () => `${id} is beyond the newest ${keep} of its type and stays`)
   }
   for (const [id, view] of before) {
     if (after.has(id)) continue
@@ -133,4 +124,4 @@ function givesUp(outcome: Settlement['outcome'], type: string, view: JobView, af
 }
 
 const isAwaited = ({ id }: JobView, jobs: Jobs): boolean =>
-  [...jobs.values()].some(({ after, state }) => after?.ids.includes(id) === true && (state === 'queued' || state === 'in_progress'))
+  [...jobs.values()].some(({ after, state }) => after?.ids.includes(id) === true && state !== 'completed')
