@@ -1,6 +1,6 @@
 import type { Report, Rule } from '../check.ts'
 import type { Claim, Evidence, JobStory, Start } from '../evidence.ts'
-import { givenMs, mayBeUndone } from '../life.ts'
+import { givenMs, isStoredAgain, mayBeUndone } from '../life.ts'
 import { firstIndex } from '../spans.ts'
 
 /** A claim counts as an attempt, a release gives it back, and a crash counts too. */
@@ -13,6 +13,7 @@ export const counting: Rule = {
       if (story.starts.length === 0) continue
       if (mayBeUndone(evidence, story)) report.unjudged('starts of a time that a fault may have undone')
       else if (evidence.capabilities.settle === 'watermark') judgeLog(story, report)
+      else if (isStoredAgain(story.asks)) report.unjudged('jobs that were asked for again when they had been removed')
       else judgeCounts(story, hidden, report)
     }
   },
@@ -50,12 +51,17 @@ function judgeCounts(story: JobStory, hidden: Hidden, report: Report): void {
     const counts = start.claim.source === 'expired' ? 0 : 1
     const { attempt } = start.lease
     if (attempt < least + counts) {
+      // Its answer came late: it was given before the ones that were seen first.
+      if (start.claim.atMs < lastMs) continue
       unexpected(story, start, `${least + counts} or more`, report)
       return
     }
     const seen = most + counts
-    // What a hidden claim was given counts too. A reaper takes over what is leased: then a hidden claim had it.
-    if (attempt > seen && attempt - seen > hiddenBetween(hidden, lastMs - HIDDEN_MS, givenMs(start))) {
+    // What a hidden claim was given counts too, and one whose answer came later. A reaper takes over what is leased: then a hidden claim had it.
+    const late = story.starts.filter(
+      ({ claim }) => claim.atMs < givenMs(start) && (claim.givenMs ?? 0) > givenMs(start),
+    )
+    if (attempt > seen && attempt - seen > hiddenBetween(hidden, lastMs - HIDDEN_MS, givenMs(start)) + late.length) {
       unexpected(story, start, `${seen} at most`, report)
       return
     }
