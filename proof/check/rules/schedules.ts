@@ -43,7 +43,7 @@ function judgeFence(name: string, changes: readonly RecordChange[], report: Repo
 function ticksOf({ body, jobs }: RecordChange): readonly string[] {
   const { lastTickMs } = bodyFields(body ?? '')
   const ids = jobs.map(({ id }) => id).filter((id) => isValid(id))
-  return ids.some((id) => decodeTime(id) === lastTickMs) ? ids : []
+  return lastTickMs === undefined || ids.some((id) => decodeTime(id) === lastTickMs) ? ids : []
 }
 
 function judgeChange({ trouble }: Evidence, name: string, change: RecordChange, report: Report): void {
