@@ -34,11 +34,8 @@ export interface Progress {
   readonly phase: 'faults' | 'calm' | 'judging'
 }
 
-export interface RoundReport {
+export interface RoundReport extends Verdict {
   readonly seed: number
-  readonly violations: readonly Violation[]
-  readonly excused: Verdict['excused']
-  readonly tally: Verdict['tally']
   readonly seconds: number
   /** The history is in `history`; whoever has read it removes the folder. */
   readonly folder: string
