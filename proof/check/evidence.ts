@@ -74,6 +74,8 @@ export interface Claim extends Stamp {
   givenWallMs: number | null
   /** Null while no answer was seen; also when it rejected. */
   starts: readonly Start[] | null
+  /** It gave back what it had, and no entry says what and when; so does one that was rejected. */
+  isGivenUp: boolean
 }
 
 export interface Subscribed {

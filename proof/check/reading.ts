@@ -79,7 +79,7 @@ export class Reading {
   #claim({ atMs, wallMs, by }: Stamp, call: Extract<Call, { readonly what: 'claim' }>): Claim {
     const { worker, max, waitMs, from: source, perType = {}, paused = [] } = call
     const subscription = source === 'expired' ? null : (this.#subscriptions.get(`${by}\n${worker}`) ?? null)
-    const given = { givenMs: null, givenWallMs: null, starts: null }
+    const given = { givenMs: null, givenWallMs: null, starts: null, isGivenUp: false }
     const claim = { atMs, wallMs, by, worker, max, waitMs, source, perType, paused, subscription, ...given }
     this.claims.push(claim)
     return claim
@@ -208,6 +208,7 @@ export class Reading {
     if (claim === undefined || asked.answer?.what !== 'claimed') return
     claim.givenMs = asked.answer.atMs
     claim.givenWallMs = asked.answer.wallMs
+    claim.isGivenUp = asked.answer.isGivenUp === true
     claim.starts = asked.answer.leases.map((lease) => {
       const blank = { beginMs: null, endMs: null, lostMs: null }
       const start: Start = { lease, by: asked.by, claim, ...blank, settles: [], reports: [] }

@@ -1,6 +1,7 @@
 /** When a job surely could be claimed: acknowledged, due, held back by nothing, and held by nobody. */
 import type { Ask, Evidence, JobStory, Start } from './evidence.ts'
 import { CLOCK_MS, givenMs, mayBeUndone } from './life.ts'
+import { Spans } from './spans.ts'
 
 export interface Wait {
   readonly story: JobStory
@@ -29,6 +30,18 @@ export function waitsOf(evidence: Evidence): readonly Wait[] {
     for (const wait of waitsOfJob(evidence, story, ask)) if (wait.toMs > wait.fromMs) waits.push(wait)
   }
   return waits
+}
+
+/** A claim without an answer may have had jobs, and an engine takes them back within this. */
+const TAKEN_BACK_MS = 10_000
+
+/** While a claim was under way that was given up or rejected: it may have held jobs for a moment, and no entry says which. */
+export function unsureOf({ claims }: Evidence): Spans {
+  return new Spans(
+    claims.flatMap(({ atMs, givenMs, starts, isGivenUp, waitMs }) =>
+      starts === null || isGivenUp ? [{ fromMs: atMs, toMs: givenMs ?? atMs + waitMs + TAKEN_BACK_MS }] : [],
+    ),
+  )
 }
 
 function limitedTypes({ claims }: Evidence): ReadonlySet<string> {

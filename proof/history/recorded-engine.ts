@@ -100,7 +100,11 @@ function recordedCalls(
       return recorder.call(
         { what: 'claim', worker, max, waitMs, from, ...bounds },
         () => consumer.claim(request),
-        (leases) => ({ what: 'claimed', leases: leases.map(givenLease) }),
+        (leases) => ({
+          what: 'claimed',
+          leases: leases.map(givenLease),
+          ...(request.signal.aborted && { isGivenUp: true }),
+        }),
       )
     },
     renew: async (leases, leaseMs) => {

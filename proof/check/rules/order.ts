@@ -3,7 +3,7 @@ import type { Claim, Evidence, Start } from '../evidence.ts'
 import { CLOCK_MS, isHeldUp } from '../life.ts'
 import { LongestWaits } from '../longest-waits.ts'
 import { pausesOf } from '../pauses.ts'
-import { waitsOf } from '../waiting.ts'
+import { unsureOf, waitsOf } from '../waiting.ts'
 
 /** The most urgent first. */
 export const order: Rule = {
@@ -43,6 +43,7 @@ function judgeWithin(evidence: Evidence, starts: readonly Start[], report: Repor
 function judgeBetween(evidence: Evidence, claims: readonly Claim[], report: Report): void {
   const waits = new LongestWaits(waitsOf(evidence))
   const pauses = pausesOf(evidence)
+  const unsure = unsureOf(evidence)
   // Waits are added as time goes on, so that those of later jobs are not looked at.
   for (const claim of claims.toSorted((a, b) => a.atMs - b.atMs)) {
     const { atMs, givenMs, subscription, perType, paused, starts } = claim
@@ -61,6 +62,7 @@ function judgeBetween(evidence: Evidence, claims: readonly Claim[], report: Repo
       })
       if (wait === null) continue
       if (evidence.trouble.any.meets(atMs, givenMs)) report.unjudged('claims while a fault was active')
+      else if (unsure.meets(wait.fromMs, givenMs)) report.unjudged('claims while another one was given up or rejected')
       else if (isHeldUp(claim)) report.unjudged('claims whose answer was held up')
       else if (pauses.mayBePaused(type, atMs, givenMs)) report.unjudged('claims around a pause')
       else {
