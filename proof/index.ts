@@ -8,7 +8,13 @@ export { Recorder, readHistory, recordTo, timesOf } from './history/recorder.ts'
 export { type Abilities, abilitiesOf } from './workload/abilities.ts'
 export { definitionsFor, type Version, workerOptionsFor } from './workload/definitions.ts'
 export { type Finished, finish } from './workload/finish.ts'
-export { type ForeignJob, type Producer, performForeign } from './workload/foreign.ts'
+export {
+  type ForeignJob,
+  type ForeignOperation,
+  generateForeign,
+  type Producer,
+  performForeign,
+} from './workload/foreign.ts'
 export { type GenerateOptions, generate } from './workload/generate.ts'
 export { type HandlerParts, handlersFor } from './workload/handlers.ts'
 export type { Operation, Program } from './workload/operation.ts'
