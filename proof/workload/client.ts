@@ -49,6 +49,8 @@ export class Client {
   readonly discarded: string[] = []
   readonly #definitions: Readonly<Record<Version, ReadonlyMap<string, PlanDefinition>>>
 
+  #transactions = 0
+
   constructor(parts: ClientParts) {
     const { mill, abilities, clock } = parts
     this.#definitions = { 1: definitionsFor(abilities, 1), 2: definitionsFor(abilities, 2) }
@@ -66,6 +68,12 @@ export class Client {
     const found = this.#definitions[version].get(type)
     if (found === undefined) throw new Error(`the workload has no type '${type}'`)
     return found
+  }
+
+  /** Its name in the history. */
+  nextTransaction(): string {
+    this.#transactions += 1
+    return `${this.recorder.by}-${this.#transactions}`
   }
 
   /** Who acts, and why. */

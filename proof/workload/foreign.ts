@@ -2,7 +2,8 @@
 import type { Clock } from '../../src/time/clock.ts'
 import type { AskedJob } from '../history/entry.ts'
 import { digestOf, type Recorder } from '../history/recorder.ts'
-import type { ForeignOperation } from './operation.ts'
+import { Dice } from './dice.ts'
+import type { Behaviour } from './operation.ts'
 
 /** Another program that enqueues: psql, sqlite3, plain BullMQ, Kafka's console producer. */
 export interface Producer {
@@ -22,12 +23,54 @@ export interface ForeignJob {
   readonly payload: string
 }
 
+/** What another program writes in one go. */
+export interface ForeignOperation {
+  readonly afterMs: number
+  readonly type: string
+  /** `isBad`: with a payload that the schema refuses. */
+  readonly jobs: readonly { readonly n: number; readonly behaviours: readonly Behaviour[]; readonly isBad?: true }[]
+}
+
+/** How many jobs another program writes in one go at most: each time it is a process that starts. */
+const AT_ONCE_MAX = 25
+
+/**
+ * What other programs write, spread over `spanMs`. The same options give the same jobs.
+ *
+ * @example
+ * const operations = generateForeign({ seed: 7, jobs: 50, spanMs: 10_000 })
+ */
+export function generateForeign({
+  seed,
+  jobs,
+  spanMs,
+}: {
+  readonly seed: number
+  readonly jobs: number
+  readonly spanMs: number
+}): readonly ForeignOperation[] {
+  const dice = new Dice(seed)
+  const times = Math.ceil(jobs / AT_ONCE_MAX)
+  return Array.from({ length: times }, (_, index): ForeignOperation => {
+    const first = index * AT_ONCE_MAX
+    return {
+      afterMs: Math.round((spanMs / times) * dice.between(50, 100) * 0.01),
+      type: 'foreign',
+      jobs: Array.from({ length: Math.min(AT_ONCE_MAX, jobs - first) }, (_, place) => ({
+        n: first + place + 1,
+        behaviours: [dice.chance(0.1) ? { do: 'throw', afterMs: 1, how: 'error' } : { do: 'return', afterMs: 1 }],
+        ...(dice.chance(0.05) && { isBad: true as const }),
+      })),
+    }
+  })
+}
+
 /**
  * Lets the programs write their jobs, one program after the other. A program that fails leaves it unknown whether its jobs
  * were stored.
  *
  * @example
- * await performForeign(program.foreign, store.producers, { recorder, clock, signal })
+ * await performForeign(generateForeign({ seed: 7, jobs: 50, spanMs: 10_000 }), producers, { recorder, clock, signal })
  */
 export async function performForeign(
   operations: readonly ForeignOperation[],

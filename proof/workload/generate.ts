@@ -2,8 +2,8 @@ import { OptionError } from '../../src/errors.ts'
 import { type OptionNames, refuseUnknown } from '../../src/job/known-options.ts'
 import type { Abilities } from './abilities.ts'
 import { Dice } from './dice.ts'
-import { FEATURES, type Feature, type Making, plainOperation } from './features.ts'
-import type { ForeignOperation, Operation, PlannedJob, Program } from './operation.ts'
+import { FEATURES, type Feature, type Making, plainOperation } from './features/index.ts'
+import type { Operation, PlannedJob, Program } from './operation.ts'
 
 export interface GenerateOptions {
   readonly seed: number
@@ -21,8 +21,6 @@ export interface GenerateOptions {
   readonly mayBlock?: boolean
   /** The clients have transactions of their own. Default: false. */
   readonly hasTransactions?: boolean
-  /** How many jobs other programs write. Default: 0. */
-  readonly foreignJobs?: number
 }
 
 const NAMES: OptionNames<GenerateOptions> = {
@@ -35,7 +33,6 @@ const NAMES: OptionNames<GenerateOptions> = {
   mayCrash: true,
   mayBlock: true,
   hasTransactions: true,
-  foreignJobs: true,
 }
 
 /** How many jobs the shares of features are given for. */
@@ -60,11 +57,7 @@ export function generate(options: GenerateOptions): Program {
   const lists = Array.from({ length: clients }, (): Operation[][] => [])
   for (const [index, unit] of inOrder(units, dice).entries()) lists[index % clients]?.push([...unit.operations])
   const spanMs = options.spanMs ?? (jobs / clients) * 4
-  return {
-    seed,
-    clients: lists.map((list) => withWaits(list, spanMs, dice)),
-    foreign: foreignOperations(making, options.foreignJobs ?? 0, spanMs),
-  }
+  return { seed, clients: lists.map((list) => withWaits(list, spanMs, dice)) }
 }
 
 interface Counted extends Making {
@@ -143,23 +136,5 @@ function withWaits(units: readonly Operation[][], spanMs: number, dice: Dice): r
   return units.flatMap((unit): Operation[] => {
     const ms = Math.round(eachMs * 2 * dice.between(0, 100) * 0.01)
     return ms === 0 ? unit : [...unit, { do: 'wait', ms }]
-  })
-}
-
-/** How many jobs another program writes in one go at most: each time it is a process that starts. */
-const FOREIGN_MAX = 25
-
-function foreignOperations({ dice, job }: Making, jobs: number, spanMs: number): readonly ForeignOperation[] {
-  const batches = Math.ceil(jobs / FOREIGN_MAX)
-  return Array.from({ length: batches }, (_, index): ForeignOperation => {
-    const count = Math.min(FOREIGN_MAX, jobs - index * FOREIGN_MAX)
-    return {
-      afterMs: Math.round((spanMs / batches) * dice.between(50, 100) * 0.01),
-      type: 'foreign',
-      jobs: Array.from({ length: count }, () => {
-        const { n, behaviours } = job('foreign', dice.chance(0.1) ? [{ do: 'throw', afterMs: 1, how: 'error' }] : [])
-        return { n, behaviours, ...(dice.chance(0.05) && { isBad: true as const }) }
-      }),
-    }
   })
 }

@@ -116,17 +116,8 @@ export type Operation =
   | { readonly do: 'unsupported'; readonly ask: Unsupported }
   | { readonly do: 'mistake'; readonly ask: Mistake }
 
-/** What another program writes: `count` jobs in one go, of which the first has a payload that the schema refuses if `isBad`. */
-export interface ForeignOperation {
-  readonly afterMs: number
-  readonly type: string
-  readonly jobs: readonly { readonly n: number; readonly behaviours: readonly Behaviour[]; readonly isBad?: true }[]
-}
-
 export interface Program {
   readonly seed: number
   /** One list for each client. */
   readonly clients: readonly (readonly Operation[])[]
-  /** For programs without Millrace. Empty where the engine takes no jobs of others. */
-  readonly foreign: readonly ForeignOperation[]
 }

@@ -7,7 +7,7 @@ import { TestClock } from '../../src/testing/test-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { tempFiles } from '../../test/fixtures/temp-files.ts'
 import { type PlayedHere, type PlayHere, playHere } from '../../test/proof/play-here.ts'
-import { transactionsFor } from '../../test/proof/producers/transactions.ts'
+import { transactionsOf } from '../../test/proof/transactions.ts'
 import { generate } from './generate.ts'
 import type { PlannedJob, Program } from './operation.ts'
 
@@ -79,7 +79,7 @@ describe('a workload that is performed', { timeout: 300_000 }, () => {
 
   test('on SQLite everything finishes, with transactions of the clients’ own', async () => {
     const url = `sqlite:${tempFiles().next()}`
-    const begin = transactionsFor(url)
+    const begin = transactionsOf('sqlite', url)
     assert.ok(begin)
     const played = await playHere({
       openEngine: () => openEngine(url, { clock: systemClock, migrate: true }),

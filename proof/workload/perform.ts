@@ -83,13 +83,10 @@ async function performOne(client: Client, operation: Operation): Promise<void> {
   }
 }
 
-let transactions = 0
-
 async function inTransaction(client: Client, operation: Operation & { readonly do: 'transaction' }): Promise<void> {
   const { recorder, transactions: own } = client
   if (own === undefined) return
-  transactions += 1
-  const transaction = `${recorder.by}-${transactions}`
+  const transaction = client.nextTransaction()
   const note = (end: 'committing' | 'committed' | 'rolled-back'): void =>
     recorder.note({ what: 'transaction', transaction, end })
   // Errors of the user's own connection have no codes of ours.

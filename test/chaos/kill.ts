@@ -1,6 +1,6 @@
 /**
  * Worker processes on one engine, killed and paused at random while they work through a backlog.
- * `node test/chaos/kill.ts [engine url]` runs the full minute; the test suite runs a short one.
+ * `node test/chaos/kill.ts [engine url]` runs a minute of it; test/crash/failover.test.ts uses it.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Consumer } from '../../src/engine/engine.ts'
 import type { Lease } from '../../src/engine/outcome.ts'
+import { newJob } from '../fixtures/new-job.ts'
 import { freshName, freshTopic, groupOffsets, kafkaServer, withAdmin } from '../servers/kafka.ts'
-import { claimed, complete, consume, eventually, openEngine, produce, urlOf } from './kafka-fixtures.ts'
+import { claimed, complete, consume, dead, eventually, openEngine, produce, urlOf } from './kafka-fixtures.ts'
 
 const server = await kafkaServer()
 const OLD = 40
@@ -112,4 +113,50 @@ test('what was committed for a deleted topic tells the next owner nothing about 
   assert.deepEqual((await second.counts())[topic]?.ready, NEW)
   assert.deepEqual((await readNew(await consume(second, topic))).toSorted(), expected.toSorted())
   await eventually(async () => (await groupOffsets(server, group))[0]?.offset === BigInt(NEW), 'the commit')
+})
+
+test('a dead letter of the new topic is listed beside one of the old topic from the same place, whatever was done to that', async (t) => {
+  const [group, topic] = [freshName('group'), await freshTopic(server, 'letters')]
+  const engine = await openEngine(urlOf(server, group, `&desk=${freshName('desk')}`))
+  t.after(() => engine.close())
+  const consumer = await consume(engine, topic)
+  const listed = async (): Promise<readonly string[]> =>
+    (await engine.deadLetters.list({ type: topic, limit: 10 })).map(({ job }) => job.id)
+  const bury = async (): Promise<string> => {
+    const job = newJob({ type: topic, key: 'k' })
+    await eventually(
+      () =>
+        engine.enqueue([job]).then(
+          () => true,
+          () => false,
+        ),
+      'the enqueue',
+    )
+    const [lease] = await claimed(consumer, 1)
+    assert.equal(lease?.job.id, job.id)
+    if (lease !== undefined) await consumer.settle([{ lease, outcome: dead }])
+    return job.id
+  }
+  const anew = (): Promise<void> =>
+    withAdmin(server, async (admin) => {
+      await admin.deleteTopics({ topics: [topic] })
+      await eventually(
+        () =>
+          admin.createTopics({ topics: [topic], partitions: 1, replicas: 1 }).then(
+            () => true,
+            () => false,
+          ),
+        'the new topic',
+      )
+    })
+  const first = await bury()
+  await anew()
+  const second = await bury()
+  assert.deepEqual((await listed()).toSorted(), [first, second].toSorted())
+  const by = { who: 'ann', reason: 'known' }
+  assert.deepEqual(await engine.deadLetters.discard([first, second], by), [true, true])
+  await anew()
+  assert.deepEqual(await listed(), [])
+  const third = await bury()
+  assert.deepEqual(await listed(), [third])
 })

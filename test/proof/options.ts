@@ -37,7 +37,7 @@ Plays rounds of jobs and faults on real processes and servers, and judges each f
   --keep <folder>      keeps the histories of all rounds there; without it only those of rounds with violations are kept
   --json <file>        writes the totals there
   --list               prints the kinds of faults of the engine
-  --publish <files>    writes these totals, separated by commas, into docs/proof.md, and plays nothing
+  --publish [files]    writes the rules, and the totals that --json wrote to these files, into docs/proof.md; plays nothing
   --help               prints this
 
 A seed gives the same operations, and the same faults at about the same times. Processes and servers run as they like,
@@ -52,8 +52,9 @@ export type Command =
 
 /** Throws an Error whose message says what to give instead. */
 export function parseCommand(args: readonly string[]): Command {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: [...args],
+    allowPositionals: true,
     options: {
       engine: { type: 'string' },
       nemesis: { type: 'string', default: 'all' },
@@ -64,13 +65,14 @@ export function parseCommand(args: readonly string[]): Command {
       faults: { type: 'string' },
       keep: { type: 'string' },
       json: { type: 'string' },
-      publish: { type: 'string' },
+      publish: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   })
   if (values.help) return { do: 'help' }
-  if (values.publish !== undefined) return { do: 'publish', files: values.publish.split(',') }
+  if (values.publish) return { do: 'publish', files: positionals }
+  if (positionals.length > 0) throw new Error(`'${positionals.join(' ')}' belongs to no option`)
   const engine = engineOf(values.engine)
   if (values.list) return { do: 'list', engine }
   const minutes = numberOf('minutes', values.minutes, { isWhole: false, least: 0.01 })

@@ -10,8 +10,6 @@ export interface ProgramPart {
   readonly seed: number
   /** How many jobs all clients enqueue together, about. */
   readonly jobs: number
-  /** How many of them other programs write. */
-  readonly foreignJobs: number
   readonly clients: number
   /** Over how long each client spreads its operations. */
   readonly spanMs: number

@@ -9,7 +9,7 @@ import { type Abilities, abilitiesOf } from '../../proof/workload/abilities.ts'
 import type { ClientParts } from '../../proof/workload/client.ts'
 import { definitionsFor, type Version, workerOptionsFor } from '../../proof/workload/definitions.ts'
 import { type Finished, finish } from '../../proof/workload/finish.ts'
-import { type Producer, performForeign } from '../../proof/workload/foreign.ts'
+import { type ForeignOperation, type Producer, performForeign } from '../../proof/workload/foreign.ts'
 import { handlersFor } from '../../proof/workload/handlers.ts'
 import type { Program } from '../../proof/workload/operation.ts'
 import { type BeginTransaction, TransactionNames } from '../../proof/workload/own-transactions.ts'
@@ -25,6 +25,7 @@ export interface PlayHere {
   readonly program: (abilities: Abilities) => Program
   readonly begin?: BeginTransaction
   readonly producers?: readonly Producer[]
+  readonly foreign?: readonly ForeignOperation[]
   readonly boundMs: number
 }
 
@@ -64,11 +65,11 @@ class Here {
   }
 
   async play(): Promise<PlayedHere> {
-    const { clock, producers = [] } = this.#play
+    const { clock, foreign = [], producers = [] } = this.#play
     const referee = await this.#open('referee')
     const { recorder, mill } = referee
     const abilities = abilitiesOf(mill.engine)
-    const { clients, foreign } = this.#play.program(abilities)
+    const { clients } = this.#play.program(abilities)
     const older = await this.#startWorkers(abilities)
     await Promise.all([
       ...clients.map(async (operations, index) =>

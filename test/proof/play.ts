@@ -1,18 +1,17 @@
 /** What the processes of a round do, made from the seed of the round. */
 import type { Recorder } from '../../proof/history/recorder.ts'
-import { type Abilities, abilitiesOf } from '../../proof/workload/abilities.ts'
+import { abilitiesOf } from '../../proof/workload/abilities.ts'
 import type { ClientParts } from '../../proof/workload/client.ts'
 import { definitionsFor, workerOptionsFor } from '../../proof/workload/definitions.ts'
 import { type Finished, finish } from '../../proof/workload/finish.ts'
 import { generate } from '../../proof/workload/generate.ts'
 import { handlersFor } from '../../proof/workload/handlers.ts'
-import type { Program } from '../../proof/workload/operation.ts'
 import type { TransactionNames } from '../../proof/workload/own-transactions.ts'
 import { perform } from '../../proof/workload/perform.ts'
 import type { Keeper, Mill, Worker } from '../../src/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
-import type { Part, ProgramPart } from './part.ts'
-import { transactionsFor } from './producers/transactions.ts'
+import type { Part } from './part.ts'
+import { transactionsOf } from './transactions.ts'
 
 /** What a process plays with. */
 export interface Player {
@@ -53,14 +52,11 @@ export function keep({ part, mill }: Player): Promise<Keeper> {
 /** Performs the operations of one client, from the first one on that nobody has begun yet. */
 export async function performAs(player: Player, client: number, onBegin: (operation: number) => void): Promise<void> {
   const { part, mill } = player
-  const program = programOf(part.program, abilitiesOf(mill.engine))
-  await perform(program.clients[client] ?? [], clientParts(player), { from: part.from, onBegin })
-}
-
-/** The same in all processes of a round. */
-export function programOf(part: ProgramPart, abilities: Abilities): Program {
+  const abilities = abilitiesOf(mill.engine)
   const mayCrash = abilities.capabilities.survives !== 'nothing'
-  return generate({ ...part, abilities, mayCrash, mayBlock: true, hasTransactions: true })
+  // The same in all processes of a round.
+  const program = generate({ ...part.program, abilities, mayCrash, mayBlock: true, hasTransactions: true })
+  await perform(program.clients[client] ?? [], clientParts(player), { from: part.from, onBegin })
 }
 
 /** Lets go of what waits for an operator, and waits until no job is left. */
@@ -70,7 +66,7 @@ export function finishAll(player: Player, boundMs: number): Promise<Finished> {
 }
 
 function clientParts({ part, mill, recorder, names, signal }: Player): ClientParts {
-  const begin = transactionsFor(part.url)
+  const begin = transactionsOf(part.engine, part.url)
   const parts = { mill, abilities: abilitiesOf(mill.engine), recorder, clock: systemClock, signal }
-  return begin === undefined ? parts : { ...parts, transactions: { begin, names } }
+  return begin === null ? parts : { ...parts, transactions: { begin, names } }
 }

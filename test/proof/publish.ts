@@ -1,19 +1,29 @@
 /** Writes the totals of runs into docs/proof.md, so that no figure there is typed by hand. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { rules } from '../../proof/check/rules/index.ts'
 import type { Totals } from './report.ts'
 
 const PAGE = fileURLToPath(new URL('../../docs/proof.md', import.meta.url))
-const BEGIN = '<!-- figures: npm run proof -- --publish -->'
-const END = '<!-- end of figures -->'
 
-/** Runs of one engine are added up. */
+/** Runs of one engine are added up. Without files the figures stay as they are. */
 export function publish(files: readonly string[]): void {
   const runs = files.map((file): Totals => JSON.parse(readFileSync(file, 'utf8')))
-  const page = readFileSync(PAGE, 'utf8')
-  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)]
-  if (begin < 0 || end < begin) throw new Error(`${PAGE} has no lines '${BEGIN}' and '${END}' to write between`)
-  writeFileSync(PAGE, `${page.slice(0, begin + BEGIN.length)}\n\n${figuresOf(runs)}\n${page.slice(end)}`)
+  const page = replaced(readFileSync(PAGE, 'utf8'), 'rules', rulesTable())
+  writeFileSync(PAGE, runs.length === 0 ? page : replaced(page, 'figures', figuresOf(runs)))
+}
+
+/** The page with another text between the two lines that name it. */
+export function replaced(page: string, name: string, text: string): string {
+  const [first, last] = [`<!-- ${name}: written by npm run proof -- --publish -->`, `<!-- end of ${name} -->`]
+  const [begin, end] = [page.indexOf(first), page.indexOf(last)]
+  if (begin < 0 || end < begin) throw new Error(`the page has no lines '${first}' and '${last}' to write between`)
+  return `${page.slice(0, begin + first.length)}\n\n${text}\n${page.slice(end)}`
+}
+
+export function rulesTable(): string {
+  const rows = rules.map(({ name, promise }) => `| ${name} | ${promise} |`)
+  return ['| rule | what must hold |', '| --- | --- |', ...rows, ''].join('\n')
 }
 
 export function figuresOf(runs: readonly Totals[]): string {
@@ -41,13 +51,17 @@ export function figuresOf(runs: readonly Totals[]): string {
 }
 
 function kindsOf(engines: readonly (readonly [string, readonly Totals[]])[]): readonly string[] {
-  const kinds = [...new Set(engines.flatMap(([, own]) => own.flatMap(({ faults }) => Object.keys(faults))))].sort()
+  const all = engines.flatMap(([, own]) => own)
+  const kinds = [...new Set(all.flatMap(({ faults }) => Object.keys(faults)))].sort()
+  const does = Object.assign({}, ...all.map(({ nemeses }) => nemeses))
   const count = (own: readonly Totals[], kind: string): number =>
-    own.reduce((all, { faults }) => all + (faults[kind] ?? 0), 0)
+    own.reduce((sum, { faults }) => sum + (faults[kind] ?? 0), 0)
   return [
-    `| fault | ${engines.map(([engine]) => engine).join(' | ')} |`,
-    `| --- | ${engines.map(() => '---').join(' | ')} |`,
-    ...kinds.map((kind) => `| ${kind} | ${engines.map(([, own]) => count(own, kind) || '').join(' | ')} |`),
+    `| fault | what it does | ${engines.map(([engine]) => engine).join(' | ')} |`,
+    `| --- | --- | ${engines.map(() => '---').join(' | ')} |`,
+    ...kinds.map(
+      (kind) => `| ${kind} | ${does[kind] ?? ''} | ${engines.map(([, own]) => count(own, kind) || '').join(' | ')} |`,
+    ),
   ]
 }
 

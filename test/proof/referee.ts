@@ -24,11 +24,9 @@ export async function strikeAll({ scene, nemeses, faults, seed, onFault }: Strik
   const active = new Set<Promise<void>>()
   const locks = new Map<string | null, Promise<void>>()
   const errors: unknown[] = []
-  for (let fault = 0; fault < faults && nemeses.length > 0; fault += 1) {
-    const nemesis = nemeses[Math.floor(random() * nemeses.length)]
+  for (const nemesis of inTurn(nemeses, faults, random)) {
     const own = seededRandom(Math.floor(random() * 2 ** 31))
     await sleep(GAP_MS_MIN + random() * (GAP_MS_MAX - GAP_MS_MIN))
-    if (nemesis === undefined) continue
     while (active.size >= FAULTS_AT_ONCE) await Promise.race(active)
     if (errors.length > 0) break
     onFault(nemesis.name)
@@ -41,6 +39,17 @@ export async function strikeAll({ scene, nemeses, faults, seed, onFault }: Strik
   }
   await Promise.all(active)
   if (errors.length > 0) throw new AggregateError(errors, 'a nemesis failed')
+}
+
+/** In random order, and none again before all others have struck. */
+function inTurn(nemeses: readonly Nemesis[], faults: number, random: () => number): readonly Nemesis[] {
+  const turns: Nemesis[] = []
+  let left: Nemesis[] = []
+  while (turns.length < faults && nemeses.length > 0) {
+    if (left.length === 0) left = [...nemeses]
+    turns.push(...left.splice(Math.floor(random() * left.length), 1))
+  }
+  return turns
 }
 
 /** Writes faults down. */

@@ -7,7 +7,8 @@ import type { RoundReport } from './round.ts'
 export interface Totals {
   readonly engine: string
   readonly seed: number
-  nemeses: readonly string[]
+  /** What each does, by name. */
+  nemeses: Readonly<Record<string, string>>
   /** Of a round, as asked for. */
   readonly jobsPerRound: number
   readonly faultsPerRound: number
@@ -25,6 +26,8 @@ export interface Totals {
   violations: number
   /** Of rounds with a violation. */
   failedSeeds: number[]
+  /** What the histories left open: by rule and reason, how often. */
+  unjudged: Record<string, number>
   /** Rules that do not apply to the engine, and why. */
   excused: readonly { readonly rule: string; readonly why: string }[]
   seconds: number
@@ -32,11 +35,11 @@ export interface Totals {
 
 const VIOLATIONS_SHOWN = 20
 
-export function newTotals(options: ProofOptions, nemeses: readonly string[]): Totals {
+export function newTotals(options: ProofOptions): Totals {
   return {
     engine: options.engine,
     seed: options.seed,
-    nemeses,
+    nemeses: {},
     jobsPerRound: options.jobs,
     faultsPerRound: options.faults,
     startedAt: new Date().toISOString(),
@@ -51,18 +54,24 @@ export function newTotals(options: ProofOptions, nemeses: readonly string[]): To
     faults: {},
     violations: 0,
     failedSeeds: [],
+    unjudged: {},
     excused: [],
     seconds: 0,
   }
 }
 
-export function add(totals: Totals, { tally, violations, excused, seed, seconds }: RoundReport): void {
+export function add(totals: Totals, report: RoundReport): void {
+  const { tally, violations, excused, unjudged, seed, seconds } = report
   totals.rounds += 1
   for (const name of ['jobs', 'starts', 'completed', 'dead', 'repeats', 'refusedSettles', 'unknownCalls'] as const) {
     totals[name] += tally[name]
   }
   for (const [nemesis, count] of Object.entries(tally.faults)) {
     totals.faults[nemesis] = (totals.faults[nemesis] ?? 0) + count
+  }
+  for (const { rule, why, count } of unjudged) {
+    const name = `${rule}: ${why}`
+    totals.unjudged[name] = (totals.unjudged[name] ?? 0) + count
   }
   totals.violations += violations.length
   if (violations.length > 0) totals.failedSeeds.push(seed)

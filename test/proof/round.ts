@@ -7,15 +7,12 @@ import { type FinalStore, readFinalStore } from '../../proof/check/final-store.t
 import { idsOf } from '../../proof/check/gather.ts'
 import type { History } from '../../proof/history/entry.ts'
 import { type Recorder, readHistory, recordTo } from '../../proof/history/recorder.ts'
-import { abilitiesOf } from '../../proof/workload/abilities.ts'
-import { performForeign } from '../../proof/workload/foreign.ts'
-import type { Program } from '../../proof/workload/operation.ts'
+import { generateForeign, performForeign } from '../../proof/workload/foreign.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import type { FakedClock } from './clocks.ts'
 import { RoundCrew } from './crew.ts'
 import type { Part } from './part.ts'
-import { programOf } from './play.ts'
 import { faultRecorder, strikeAll } from './referee.ts'
 import type { Nemesis, OpenStore, Scene, Store } from './scene.ts'
 import type { Spares } from './spares.ts'
@@ -37,11 +34,8 @@ export interface Progress {
   readonly phase: 'faults' | 'calm' | 'judging'
 }
 
-export interface RoundReport {
+export interface RoundReport extends Verdict {
   readonly seed: number
-  readonly violations: readonly Violation[]
-  readonly excused: Verdict['excused']
-  readonly tally: Verdict['tally']
   readonly seconds: number
   /** The history is in `history`; whoever has read it removes the folder. */
   readonly folder: string
@@ -69,7 +63,7 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
   const recorder = recordTo(history, 'referee')
   const { engine, url } = store
   const spanMs = Math.max(jobs * MS_PER_JOB, options.faults * MS_PER_FAULT)
-  const program = { seed, jobs, foreignJobs: Math.ceil(jobs * FOREIGN_SHARE), clients: CLIENTS, spanMs }
+  const program = { seed, jobs, clients: CLIENTS, spanMs }
   const crew = new RoundCrew({
     spares: store.host ?? options.spares,
     recorder,
@@ -94,11 +88,14 @@ interface Playing extends RoundOptions, Pick<Part, 'history' | 'program'> {
 async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promise<Verdict> {
   const { recorder, folder, history, seed, faults, onProgress, machineClock } = playing
   machineClock?.set(0)
-  const foreign = await foreignOperations(store, playing)
   await crew.start()
   const clock = machineClock === null ? {} : { machineClock }
   let struck = 0
-  const written = performForeign(foreign, store.producers, { recorder, clock: systemClock, signal: NEVER })
+  const foreign = performForeign(
+    generateForeign({ seed, jobs: Math.ceil(playing.jobs * FOREIGN_SHARE), spanMs: playing.program.spanMs }),
+    store.producers,
+    { recorder, clock: systemClock, signal: NEVER },
+  )
   await strikeAll({
     scene: { store, crew, folder, during: duringOf(store, recorder), ...clock },
     nemeses: playing.nemesesOf(store),
@@ -109,7 +106,7 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
       onProgress({ faults: struck, phase: 'faults' })
     },
   })
-  await written
+  await foreign
   await crew.upgrade()
   recorder.note({ what: 'calm', boundMs: BOUND_MS })
   onProgress({ faults: struck, phase: 'calm' })
@@ -123,17 +120,6 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
   const sentences = [...(left === null ? [] : [left]), ...crew.failures]
   const violations = sentences.map((sentence): Violation => ({ rule: 'processes', job: null, sentence }))
   return { ...verdict, violations: [...violations, ...verdict.violations] }
-}
-
-/** What other programs write, where there are any. */
-async function foreignOperations(store: Store, { program }: Playing): Promise<Program['foreign']> {
-  if (store.producers.length === 0) return []
-  const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: true })
-  try {
-    return programOf(program, abilitiesOf(engine)).foreign
-  } finally {
-    await engine.close()
-  }
 }
 
 /** What strikes a process that plays all parts strikes them all. */

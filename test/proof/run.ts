@@ -20,7 +20,7 @@ export async function run(options: ProofOptions): Promise<Totals> {
   const spares = new Spares(SPARES, nextClock)
   const screen = new Screen()
   screen.print(`${options.engine}, seed ${options.seed}`)
-  const totals = newTotals(options, [])
+  const totals = newTotals(options)
   try {
     for (let round = 0; isDue(options, totals, round); round += 1) {
       const seed = roundSeed(options.seed, round)
@@ -33,7 +33,7 @@ export async function run(options: ProofOptions): Promise<Totals> {
         faults: options.faults,
         nemesesOf: (store) => {
           const nemeses = chosenNemeses(store, options.nemeses)
-          totals.nemeses = nemeses.map(({ name }) => name)
+          totals.nemeses = Object.fromEntries(nemeses.map(({ name, does }) => [name, does]))
           return nemeses
         },
         onProgress: (progress) => screen.show(tallyLine(totals, nowOf(progress))),

@@ -1,17 +1,14 @@
 import type { Facts } from '../check.ts'
 import { Script } from './script.ts'
 
-/** A history in which one thing breaks the contract. */
+/** A history in which one thing breaks the contract, and the same one without it. */
 export interface FalseHistory {
   readonly name: string
   /** The rule that refuses it, and the words in which it says why. */
   readonly rule: string
   readonly sentence: RegExp
   readonly facts: () => Facts
-}
-
-/** A pair: the false one, and what differs only in that the contract allows it. */
-export interface Excused extends FalseHistory {
+  /** It differs only in that the contract allows it. */
   readonly allowed: () => Facts
 }
 
@@ -23,7 +20,7 @@ export function falsely(
   name: string,
   [rule, sentence]: readonly [string, RegExp],
   write: (script: Script, isFalse: boolean) => Facts | Script,
-): Excused {
+): FalseHistory {
   const facts = (isFalse: boolean): Facts => {
     const written = write(new Script(), isFalse)
     return written instanceof Script ? written.facts() : written

@@ -1,44 +1,7 @@
-/** Keys, versions, dependencies, letters, removals, schedules and what jobs carry. */
-import { encodeTime } from 'ulid'
-import { digestOf } from '../../history/recorder.ts'
-import { type Excused, falsely } from './false-history.ts'
-import type { Script } from './script.ts'
+/** Keys, versions, dependencies, letters and what jobs carry. */
+import { type FalseHistory, falsely } from './false-history.ts'
 
-function fire(
-  script: Script,
-  tick: {
-    readonly tickMs: number
-    readonly revision: string
-    readonly expected: string | null
-    readonly missed?: string
-    readonly nextAtMs?: number
-    readonly ticks?: number
-  },
-): Script {
-  const { tickMs, revision, expected, missed = 'one', ticks = 1 } = tick
-  const plan = {
-    type: 'plain',
-    cron: '* * * * * *',
-    tz: 'UTC',
-    missed,
-    overlap: 'allow',
-    nextAtMs: tick.nextAtMs ?? tickMs + 1_000,
-  }
-  const jobs = Array.from({ length: ticks }, (_, index) => {
-    const id = `${encodeTime(tickMs + index * 1_000, 10)}0000000000000000`
-    return { id, type: 'plain', priority: 5, attempts: 3, digest: digestOf(`"${id}"`), payloadVersion: 1 }
-  })
-  const receipts = jobs.map(({ id }) => ({ id, status: 'enqueued' }) as const)
-  script.call(
-    { what: 'save', kind: 'schedule', name: 's', revision, expected, body: JSON.stringify(plan), jobs },
-    { what: 'saved', receipts },
-    { by: 'keeper' },
-  )
-  for (const job of jobs) script.store(job).cancel(job.id)
-  return script
-}
-
-export const keeping: readonly Excused[] = [
+export const keeping: readonly FalseHistory[] = [
   falsely(
     'two live jobs have one key',
     ['I7', /b was stored under the key k while job a was live/],
@@ -235,92 +198,6 @@ export const keeping: readonly Excused[] = [
         .enqueue('b', { after: { ids: ['a'], ifDead: 'die' } })
         .run('a', 'dead')
       return isFalse ? script.run('b') : script.claim(['b']).settle('b', 'dead')
-    },
-  ),
-  falsely(
-    'a job goes though fewer than its number have finished after it',
-    ['removal', /a is gone, and only 0 of its type had finished after it, not 1/],
-    (script, isFalse) => {
-      script
-        .enqueue('a', { keepCompleted: 1 })
-        .claim(['a'])
-        .settle('a', 'complete', { keep: 1, keepIsOwn: true })
-        .wait(5)
-      if (!isFalse)
-        script.enqueue('b', { keepCompleted: 1 }).claim(['b']).settle('b', 'complete', { keep: 1, keepIsOwn: true })
-      return script.view('a', null)
-    },
-  ),
-  falsely(
-    'a job stays that was to go at once',
-    ['removal', /a was to be removed as soon as it had finished, and is there/],
-    (script, isFalse) => {
-      script.enqueue('a', { keepCompleted: 0 }).claim(['a']).settle('a', 'complete', { keep: 0, keepIsOwn: true })
-      return isFalse ? script : script.view('a', null)
-    },
-  ),
-  falsely(
-    'more jobs stay than their type keeps',
-    ['removal', /3 finished jobs of type 'plain' are there, and it keeps 2/],
-    (script, isFalse) => {
-      for (const id of ['a', 'b', 'c']) script.enqueue(id).claim([id]).settle(id, 'complete', { keep: 2 }).wait(2)
-      return isFalse ? script : script.view('a', null)
-    },
-  ),
-  falsely(
-    'a job that was told to stay goes',
-    ['I1', /a was acknowledged and is gone, and nothing/],
-    (script, isFalse) => {
-      script
-        .enqueue('a', isFalse ? { keepCompleted: null } : {})
-        .claim(['a'])
-        .settle('a', 'complete', { keep: 1 })
-        .wait(2)
-      return script.enqueue('b').claim(['b']).settle('b', 'complete', { keep: 1 }).view('a', null)
-    },
-  ),
-  falsely(
-    'two keepers fire one tick',
-    ['schedules', /the run .* of a schedule was enqueued 2 times/],
-    (script, isFalse) => {
-      const tickMs = Math.floor(script.wallMs / 1_000) * 1_000
-      fire(script, { tickMs, revision: 'r1', expected: null })
-      fire(script, { tickMs: isFalse ? tickMs : tickMs - 1_000, revision: 'r2', expected: 'r1' })
-      return script
-    },
-  ),
-  falsely(
-    'two changes from one revision succeed',
-    ['schedules', /two changes of the schedule 's' from one revision succeeded/],
-    (script, isFalse) => {
-      const tickMs = Math.floor(script.wallMs / 1_000) * 1_000
-      fire(script, { tickMs: tickMs - 3_000, revision: 'r1', expected: null })
-      fire(script, { tickMs: tickMs - 2_000, revision: 'r2', expected: 'r1' })
-      return fire(script, { tickMs: tickMs - 1_000, revision: 'r3', expected: isFalse ? 'r1' : 'r2' })
-    },
-  ),
-  falsely('a tick is enqueued early', ['schedules', /enqueued its run .* \d+ ms before its tick/], (script, isFalse) =>
-    fire(script, {
-      tickMs: Math.floor(script.wallMs / 1_000) * 1_000 + (isFalse ? 5_000 : 0),
-      revision: 'r1',
-      expected: null,
-    }),
-  ),
-  falsely(
-    'missed ticks are made up for though the policy keeps one',
-    ['schedules', /enqueued 2 runs at once, and its policy is 'skip'/],
-    (script, isFalse) => {
-      const tickMs = Math.floor(script.wallMs / 1_000) * 1_000 - 2_000
-      return fire(script, { tickMs, ticks: 2, missed: isFalse ? 'skip' : 'all', revision: 'r1', expected: null })
-    },
-  ),
-  falsely(
-    'a missed tick is left out though the policy is all',
-    ['schedules', /left out its tick of .*, and its policy is 'all'/],
-    (script, isFalse) => {
-      const tickMs = Math.floor(script.wallMs / 1_000) * 1_000 - 9_000
-      fire(script, { tickMs, missed: 'all', revision: 'r1', expected: null })
-      return fire(script, { tickMs: tickMs + (isFalse ? 2_000 : 1_000), missed: 'all', revision: 'r2', expected: 'r1' })
     },
   ),
   falsely(

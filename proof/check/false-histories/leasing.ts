@@ -1,8 +1,8 @@
 /** Starts that are counted wrongly, leases that meet, outcomes that come too late. */
-import { type Excused, falsely } from './false-history.ts'
+import { type FalseHistory, falsely } from './false-history.ts'
 import { LEASE_MS } from './script.ts'
 
-export const leasing: readonly Excused[] = [
+export const leasing: readonly FalseHistory[] = [
   falsely(
     'a retry counts nothing',
     ['I2', /given as attempt 1; by its claims and releases it had to be 2 or more/],

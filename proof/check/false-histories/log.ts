@@ -1,6 +1,6 @@
 /** An engine that settles by a watermark and keeps order by key. */
 import type { Capabilities } from '../../../src/engine/capabilities.ts'
-import { type Excused, falsely } from './false-history.ts'
+import { type FalseHistory, falsely } from './false-history.ts'
 
 const LOG: Partial<Capabilities> = {
   scope: 'type',
@@ -17,7 +17,7 @@ const LOG: Partial<Capabilities> = {
   dependencies: false,
 }
 
-export const log: readonly Excused[] = [
+export const log: readonly FalseHistory[] = [
   falsely(
     'an acknowledged record is never completed',
     ['I1', /a was acknowledged, was never completed and is no dead letter/],

@@ -1,7 +1,7 @@
 /** Jobs that are lost, appear from nowhere, or are stored in part. */
-import { type Excused, falsely } from './false-history.ts'
+import { type FalseHistory, falsely } from './false-history.ts'
 
-export const losing: readonly Excused[] = [
+export const losing: readonly FalseHistory[] = [
   falsely(
     'an acknowledged job is gone after it completed',
     ['I1', /a was acknowledged and is gone, and nothing/],

@@ -6,6 +6,7 @@ import type { JobView } from '../../../src/job/job.ts'
 import type { Answer, AskedJob, AskedOutcome, Call, Entry, Fault, GivenLease, Happening } from '../../history/entry.ts'
 import { digestOf } from '../../history/recorder.ts'
 import type { Facts } from '../check.ts'
+import { askedJob, leaseOf, viewOf } from './scripted-job.ts'
 
 /** The wall clock of a script is this much ahead of its monotonic clock. */
 const WALL_MS = 1_800_000_000_000
@@ -130,7 +131,9 @@ export class Script {
     const leases = ids.map((id): GivenLease => {
       const job = this.#jobs.get(id) ?? askedJob(id, {})
       const view = this.#views.get(id)
-      const lease = this.#lease(job, (view?.attempt ?? 0) + (from === 'ready' ? 1 : 0), more.lease)
+      const times = { runAtMs: view?.runAtMs ?? this.wallMs, untilMs: this.wallMs + LEASE_MS }
+      const attempt = (view?.attempt ?? 0) + (from === 'ready' ? 1 : 0)
+      const lease = leaseOf(job, { attempt, token: `token-${this.#entries.length}`, ...times, ...more.lease })
       if (view !== undefined) this.view(id, { state: 'in_progress', attempt: lease.attempt })
       this.#held.set(id, { job, lease, by })
       return lease
@@ -140,24 +143,6 @@ export class Script {
       { what: 'claimed', leases },
       { ...more, by },
     )
-  }
-
-  #lease(job: AskedJob, attempt: number, more: Partial<GivenLease> = {}): GivenLease {
-    const { id, type, digest, priority, key, latest, tenant } = job
-    return {
-      id,
-      type,
-      attempt,
-      token: `token-${this.#entries.length}`,
-      digest,
-      priority,
-      runAtMs: this.#views.get(id)?.runAtMs ?? this.wallMs,
-      untilMs: this.wallMs + LEASE_MS,
-      ...(key !== undefined && { key }),
-      ...(latest !== undefined && { latestKey: latest.key }),
-      ...(tenant !== undefined && { tenant }),
-      ...more,
-    }
   }
 
   #of(id: string): Held {
@@ -303,17 +288,4 @@ export class Script {
       capabilities: { ...CAPABILITIES, ...capabilities },
     }
   }
-}
-
-function askedJob(id: string, fields: Partial<AskedJob>): AskedJob {
-  return { id, type: 'plain', priority: 5, attempts: 3, digest: digestOf(`"${id}"`), payloadVersion: 1, ...fields }
-}
-
-function viewOf(job: AskedJob, nowMs: number): JobView {
-  const { id, type, payloadVersion, priority, attempts, key = null, latest, after = null, delayMs = 0 } = job
-  const blank = { tenant: null, options: null, progress: null, result: null, error: null, leaseOwner: null }
-  const times = { createdAtMs: nowMs, updatedAtMs: nowMs, runAtMs: job.runAtMs ?? nowMs + delayMs }
-  const none = { leaseUntilMs: null, startedAtMs: null, completedAtMs: null, durationMs: null, replays: 0, attempt: 0 }
-  const about = { id, type, payload: `"${id}"`, payloadVersion, priority, attempts, key, after }
-  return { ...about, ...blank, ...times, ...none, latestKey: latest?.key ?? null, state: 'queued' }
 }

@@ -10,8 +10,11 @@ export const attempts: Rule = {
     for (const story of evidence.jobs.values()) {
       const allowed = story.ask?.job.attempts
       if (allowed === undefined || story.starts.length === 0) continue
-      for (const { lease } of story.starts) {
-        if (lease.attempt <= allowed || lease.isJudged === true) continue
+      // Without a reaper a job whose last start was never settled is handed out once more, to be buried and not to run.
+      const isBuried = ({ beginMs }: Start): boolean => evidence.capabilities.recovery === 'engine' && beginMs === null
+      for (const start of story.starts) {
+        const { lease } = start
+        if (lease.attempt <= allowed || lease.isJudged === true || isBuried(start)) continue
         report.violation(story.id, `attempt ${lease.attempt} of job ${story.id} was started, and it has ${allowed}`)
       }
       if (mayBeUndone(evidence, story)) report.unjudged('starts of a time that a fault may have undone')

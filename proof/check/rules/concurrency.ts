@@ -49,12 +49,25 @@ interface Running {
   readonly starts: readonly Start[]
 }
 
+/**
+ * One that ran too long has lost its place before its settle is asked for, which waits while an earlier one is under way:
+ * at the earliest when that was asked for, because otherwise it would have been part of it.
+ */
+function endOf({ endMs, lostMs, settles }: Start, asksMs: readonly number[]): number {
+  const never = Number.POSITIVE_INFINITY
+  const decided = settles.map(({ askedMs, outcome }) =>
+    outcome.code === 'ERR_JOB_TIMEOUT' ? (asksMs.findLast((atMs) => atMs < askedMs) ?? 0) : askedMs,
+  )
+  return Math.min(endMs ?? never, lostMs ?? never, ...decided)
+}
+
 /** A handler has its place until it ends, its outcome is decided or its lease is lost, whatever comes first. */
 function judgeRunning({ name, type, most, starts }: Running, report: Report): void {
-  const moments = starts.flatMap(({ beginMs, endMs, lostMs, settles, lease }) => {
+  const asksMs = starts.flatMap(({ settles }) => settles.map(({ askedMs }) => askedMs)).sort((a, b) => a - b)
+  const moments = starts.flatMap((start) => {
+    const { beginMs, lease } = start
     if (beginMs === null) return []
-    const never = Number.POSITIVE_INFINITY
-    const untilMs = Math.min(endMs ?? never, lostMs ?? never, ...settles.map(({ askedMs }) => askedMs))
+    const untilMs = Math.max(beginMs, endOf(start, asksMs))
     return [
       { atMs: beginMs, change: 1, id: lease.id },
       { atMs: untilMs, change: -1, id: lease.id },

@@ -13,6 +13,8 @@ export interface GroupPlaceParts extends Pick<KafkaOptions, 'group' | 'prefix' |
 
 /** One partition as a group sees it: what the log has of it, and what the group last said of it. */
 export interface GroupPlace extends PartitionName {
+  /** Null where the topic was deleted meanwhile. */
+  readonly topicId: string | null
   readonly start: number
   /** With `read_committed`, where the first open transaction begins. */
   readonly end: number
@@ -48,12 +50,14 @@ export async function placesOf(admin: Admin, parts: GroupPlaceParts, only?: stri
     const start = Number(starts.get(nameOf(place)) ?? 0n)
     const end = Number(ends.get(nameOf(place)) ?? 0n)
     const known = committed.get(nameOf(place))
-    const isKnown = known !== undefined && isFor(known, found.get(place.topic)?.id)
+    const topicId = found.get(place.topic)?.id
+    const isKnown = known !== undefined && isFor(known, topicId)
     // With from=latest, a group that has committed nothing does not read the records that are already there.
     const first = known === undefined && parts.from === 'latest' ? end : start
     const position = isKnown ? Number(known.offset) : first
     const { finished, retryStates } = decodeProgress(position, isKnown ? known.metadata : null)
-    return { ...place, start, end, position, finished: [...finished], retryStates: new Map(retryStates) }
+    const progress = { position, finished: [...finished], retryStates: new Map(retryStates) }
+    return { ...place, topicId: topicId ?? null, start, end, ...progress }
   })
   return { jobs, places }
 }

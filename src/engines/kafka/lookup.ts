@@ -173,9 +173,9 @@ export class KafkaLookup implements Lookup {
       return place === undefined ? [] : [{ record, place }]
     })
     const settled = placed.filter(({ record, place }) => isSettled(place, Number(record.offset)))
-    const found = await letters.ofRecords(
-      settled.map(({ record }) => record),
-      options.group,
+    const found = await letters.withIds(
+      new Set(settled.flatMap(({ record, place }) => letterIdsOf(record, place, options.group))),
+      new Set(settled.map(({ record }) => record.topic)),
     )
     const isAnyOpen = placed.length > settled.length
     const holders = isAnyOpen ? holdersOf(await membersOf(admin, options)) : new Map<string, string>()
@@ -183,7 +183,7 @@ export class KafkaLookup implements Lookup {
     return placed.map(({ record, place }) =>
       recordView(record, {
         ...{ group: options.group, place, prefix: options.prefix, nowMs },
-        letter: found.get(letterId(record, options.group)) ?? found.get(letterId(record, '')),
+        letter: letterIdsOf(record, place, options.group).flatMap((id) => found.get(id) ?? [])[0],
         holder: holders.get(nameOf(record)) ?? null,
       }),
     )
@@ -283,4 +283,9 @@ function tooLarge({ topic }: PartitionName, bytesMax: number): EngineError {
     'ERR_STORAGE_BUSY',
     `more than ${bytesMax} bytes were read of ${topic} for this; ask for fewer records, or for one by topic/partition/offset`,
   )
+}
+
+/** What the letter of a record may be called: it may not say of which topic of the name, nor for which group. */
+function letterIdsOf(record: LogRecord, { topicId }: GroupPlace, group: string): readonly string[] {
+  return [letterId(record, group, topicId), letterId(record, group, null), letterId(record, '', null)]
 }

@@ -80,10 +80,11 @@ export function toDlqTopic(topic: string): string {
 
 /**
  * Names a dead letter by what failed and for whom. A crash between writing a letter and settling its offset writes it
- * again, under the same name; two groups that fail on one record write two letters. No topic has a slash.
+ * again, under the same name; two groups that fail on one record write two letters. No topic has a slash. A topic that is
+ * deleted and created again has other records at the same places; letters that do not say of which it was have no id of it.
  */
-export function letterId({ topic, partition, offset }: Coordinates, group: string): string {
-  return `${topic}/${partition}/${offset}/${group}`
+export function letterId({ topic, partition, offset }: Coordinates, group: string, topicId: string | null): string {
+  return `${topic}/${partition}/${offset}/${group}${topicId === null ? '' : `/${topicId}`}`
 }
 
 const ASCII_END = 0x80

@@ -60,6 +60,7 @@ export function toFinalFailure(
   const { firstFailureMs } = owned.watermark.retryStateOf(held.offset)
   const letter = toDeadLetter({
     record: held.record,
+    topicId: owned.topicId,
     error,
     starts: grant.attempt,
     group: about.group,

@@ -27,14 +27,24 @@ export const REPLAY_HEADERS = Object.freeze({
   origin: 'x-dlq-origin',
 })
 
-const OURS: ReadonlySet<string> = new Set(Object.values(REPLAY_HEADERS))
+/** Our own, on letters: the id of the topic in which the record stood. */
+const TOPIC_ID = 'x-dlq-topic-id'
+
+const OURS: ReadonlySet<string> = new Set([...Object.values(REPLAY_HEADERS), TOPIC_ID])
+
+/** Null in a letter of another program, or of one of ours that did not say so yet. */
+export function topicIdOf(headers: RecordHeaders): string | null {
+  return headerText(headers, TOPIC_ID)
+}
 
 /** The headers of a dead letter: the record's own, then Spring's. Integers are big-endian: int32, int64, int64. */
 export function dltHeaders(
   envelope: Envelope,
   record: { readonly headers: RecordHeaders; readonly timestampMs: number },
+  topicId: string | null,
 ): RecordHeaders {
   const { error_details: error } = envelope
+  const own = [...withoutDlt(record.headers)].filter(([name]) => name !== TOPIC_ID)
   const written: readonly Header[] = [
     [DLT_HEADERS.topic, Buffer.from(envelope.original_topic)],
     [DLT_HEADERS.partition, int32(envelope.original_partition)],
@@ -45,7 +55,8 @@ export function dltHeaders(
     [DLT_HEADERS.exceptionText, Buffer.from(error.message)],
     [DLT_HEADERS.stackTrace, Buffer.from(error.stack_trace)],
   ]
-  return new HeaderList([...withoutDlt(record.headers), ...written])
+  const id: readonly Header[] = topicId === null ? [] : [[TOPIC_ID, Buffer.from(topicId)]]
+  return new HeaderList([...own, ...written, ...id])
 }
 
 function int32(value: number): Buffer {

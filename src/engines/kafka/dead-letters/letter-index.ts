@@ -1,6 +1,6 @@
 import type { DeadLetterFilter } from '../../../engine/dead-letters.ts'
 import type { FoundLetter, LetterLocator } from '../dead-letters.ts'
-import { type Coordinates, dlqTopicOf, letterId } from '../record.ts'
+import { type Coordinates, dlqTopicOf } from '../record.ts'
 import { diedAtMs, jobIdOf, readLetter, type TopicLetter } from './letter.ts'
 import type { LetterLog, PartitionRange } from './letter-log.ts'
 import { isOpen, type LetterState, type StateBook } from './states.ts'
@@ -137,11 +137,10 @@ export class GroupLetters implements LetterLocator {
     return ids.map((id) => read.get(id) ?? null)
   }
 
-  /** What these records have died with for a group, by the id of the letter. Letters of another program may name no group. */
-  async ofRecords(records: readonly Coordinates[], group: string): Promise<ReadonlyMap<string, FoundLetter>> {
-    if (records.length === 0) return new Map()
-    const ids = new Set(records.flatMap((record) => [letterId(record, group), letterId(record, '')]))
-    const { letters, book } = await this.#look([...new Set(records.map(({ topic }) => topic))])
+  /** The letters with these ids, of these topics of jobs. */
+  async withIds(ids: ReadonlySet<string>, topics: ReadonlySet<string>): Promise<ReadonlyMap<string, FoundLetter>> {
+    if (ids.size === 0) return new Map()
+    const { letters, book } = await this.#look([...topics])
     const died = letters.filter(({ letter }) => ids.has(letter))
     return new Map((await this.#read(died, book)).map((found) => [found.letter.id, found]))
   }

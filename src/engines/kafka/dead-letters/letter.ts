@@ -4,7 +4,7 @@ import { toJob } from '../job-record.ts'
 import { type Coordinates, DLQ_SUFFIX, dlqTopicOf, type LogRecord, letterId, type NewRecord } from '../record.ts'
 import { buildEnvelope, type Envelope, type Failure, originalKey, originalValue } from './envelope.ts'
 import { encodeEnvelope, readEnvelope } from './envelope-codec.ts'
-import { dltHeaders, readDltHeaders, readReplayHeaders, replayHeaders, withoutDlt } from './headers.ts'
+import { dltHeaders, readDltHeaders, readReplayHeaders, replayHeaders, topicIdOf, withoutDlt } from './headers.ts'
 import type { StateView } from './states.ts'
 
 /** A dead letter as it stands in its topic. */
@@ -27,12 +27,15 @@ export interface TopicLetter {
 
 type DeadRecord = Omit<Failure, 'record' | 'replays' | 'firstFailureMs'> & {
   readonly record: LogRecord
+  /** Of the topic in which it stands; null where that is not known. */
+  readonly topicId?: string | null
   /** When this life of the record failed first. A replayed record has failed before, and says when. */
   readonly firstFailureMs: number
 }
 
 /** The record to write when a record has failed for the last time: acknowledged by all, before its offset is settled. */
 export function toDeadLetter(dead: DeadRecord): NewRecord {
+  const { topicId = null } = dead
   const replay = readReplayHeaders(dead.record.headers)
   const envelope = buildEnvelope({
     ...dead,
@@ -41,9 +44,9 @@ export function toDeadLetter(dead: DeadRecord): NewRecord {
   })
   return {
     topic: dlqTopicOf(dead.record.topic),
-    key: Buffer.from(letterId(dead.record, dead.group)),
+    key: Buffer.from(letterId(dead.record, dead.group, topicId)),
     value: Buffer.from(encodeEnvelope(envelope)),
-    headers: dltHeaders(envelope, dead.record),
+    headers: dltHeaders(envelope, dead.record, topicId),
   }
 }
 
@@ -61,7 +64,7 @@ export function readLetter(record: LogRecord): TopicLetter {
     offset: originOffset(record, envelope),
   }
   const isKnown = envelope.original_topic !== ''
-  const id = isKnown ? letterId(origin, envelope.consumer_group) : letterId(record, '')
+  const id = isKnown ? letterId(origin, envelope.consumer_group, topicIdOf(record.headers)) : letterId(record, '', null)
   const unreplayable = record.parts?.isTorn
     ? `parts of letter ${id} are deleted from its topic; discard it`
     : `letter ${id} does not say where it came from; discard it, or write it back by hand`

@@ -1,0 +1,47 @@
+/** Finished jobs that go or stay against what was asked for. */
+import { type FalseHistory, falsely } from './false-history.ts'
+
+export const removing: readonly FalseHistory[] = [
+  falsely(
+    'a job goes though fewer than its number have finished after it',
+    ['removal', /a is gone, and only 0 of its type had finished after it, not 1/],
+    (script, isFalse) => {
+      script
+        .enqueue('a', { keepCompleted: 1 })
+        .claim(['a'])
+        .settle('a', 'complete', { keep: 1, keepIsOwn: true })
+        .wait(5)
+      if (!isFalse)
+        script.enqueue('b', { keepCompleted: 1 }).claim(['b']).settle('b', 'complete', { keep: 1, keepIsOwn: true })
+      return script.view('a', null)
+    },
+  ),
+  falsely(
+    'a job stays that was to go at once',
+    ['removal', /a was to be removed as soon as it had finished, and is there/],
+    (script, isFalse) => {
+      script.enqueue('a', { keepCompleted: 0 }).claim(['a']).settle('a', 'complete', { keep: 0, keepIsOwn: true })
+      return isFalse ? script : script.view('a', null)
+    },
+  ),
+  falsely(
+    'more jobs stay than their type keeps',
+    ['removal', /3 finished jobs of type 'plain' are there, and it keeps 2/],
+    (script, isFalse) => {
+      for (const id of ['a', 'b', 'c']) script.enqueue(id).claim([id]).settle(id, 'complete', { keep: 2 }).wait(2)
+      return isFalse ? script : script.view('a', null)
+    },
+  ),
+  falsely(
+    'a job that was told to stay goes',
+    ['I1', /a was acknowledged and is gone, and nothing/],
+    (script, isFalse) => {
+      script
+        .enqueue('a', isFalse ? { keepCompleted: null } : {})
+        .claim(['a'])
+        .settle('a', 'complete', { keep: 1 })
+        .wait(2)
+      return script.enqueue('b').claim(['b']).settle('b', 'complete', { keep: 1 }).view('a', null)
+    },
+  ),
+]
