@@ -7,7 +7,15 @@ playShortRound('no promise is broken on Postgres while processes, the wire and t
   seed: 20_261_123,
   nemeses: [
     ...['kill', 'pause', 'term', 'opening', 'rolling', 'clock', 'wire-cut', 'wire-answers-lost'],
-    ...['server-crash', 'server-restart', 'server-freeze'],
+    ...[
+      'server-crash',
+      'server-restart',
+      'server-freeze',
+      'terminate-all',
+      'cancel-statements',
+      'row-locks',
+      'vacuum-full',
+    ],
   ],
   jobs: 600,
   faults: 11,

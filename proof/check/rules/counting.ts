@@ -50,12 +50,17 @@ function judgeCounts(story: JobStory, hidden: Hidden, report: Report): void {
     const counts = start.claim.source === 'expired' ? 0 : 1
     const { attempt } = start.lease
     if (attempt < least + counts) {
+      // Its answer came late: it was given before the ones that were seen first.
+      if (start.claim.atMs < lastMs) continue
       unexpected(story, start, `${least + counts} or more`, report)
       return
     }
     const seen = most + counts
-    // What a hidden claim was given counts too. A reaper takes over what is leased: then a hidden claim had it.
-    if (attempt > seen && attempt - seen > hiddenBetween(hidden, lastMs - HIDDEN_MS, givenMs(start))) {
+    // What a hidden claim was given counts too, and one whose answer came later. A reaper takes over what is leased: then a hidden claim had it.
+    const late = story.starts.filter(
+      ({ claim }) => claim.atMs < givenMs(start) && (claim.givenMs ?? 0) > givenMs(start),
+    )
+    if (attempt > seen && attempt - seen > hiddenBetween(hidden, lastMs - HIDDEN_MS, givenMs(start)) + late.length) {
       unexpected(story, start, `${seen} at most`, report)
       return
     }

@@ -42,8 +42,7 @@ function judgeType(evidence: Evidence, { stories, way, needed }: OneWay, report:
     if (typeof keep !== 'number') continue
     const isThere = evidence.final.jobs.has(story.id)
     const finishes = finishesOf(story, way)
-    // Stores keep the time of an end in milliseconds: of two within one, either may count as the newer.
-    const fromMs = Math.min(...finishes.map(({ askedMs }) => askedMs)) - 1
+    const fromMs = Math.min(...finishes.map(({ askedMs }) => askedMs))
     const newer = sorted.length - firstIndex(sorted.length, (index) => (sorted[index] ?? 0) >= fromMs) - 1
     if (!isThere && newer < keep && !mayBeSwept(evidence, story) && !mayBeActed(story, 'purge', 'erase')) {
       report.violation(
@@ -76,7 +75,7 @@ function judgeNumber({ final }: Evidence, stories: readonly JobStory[], way: One
   const numbers = new Set(finishes.map(({ outcome }) => (outcome.keepIsOwn === true ? undefined : outcome.keep)))
   const [keep] = numbers
   if (keep === undefined || numbers.size !== 1 || finishes.some(({ done }) => done !== 'yes')) return
-  // A letter that an operator brought back is counted with the next that dies.
+  // A letter whose discard was undone is there again, whatever came meanwhile.
   const there = stories.filter(
     (story) => final.jobs.get(story.id)?.state === stateOf(way) && !mayBeActed(story, 'undo'),
   )

@@ -102,7 +102,7 @@ function roleTimeouts({ servers, schema }: Struck): Nemesis {
           const untilMs = performance.now() + between(random, LIMITED_MS)
           while (performance.now() < untilMs) {
             await client.query(`BEGIN; LOCK TABLE ${schema}.jobs IN SHARE MODE`)
-            await sleep(ms * 1.5)
+            await sleep(Math.max(100, ms * 1.5))
             await client.query('ROLLBACK')
             await sleep(ms)
           }
