@@ -24,7 +24,6 @@ const SEEN: Readonly<Record<string, RegExp>> = {
   'redis-scripts': /NOSCRIPT/,
   'redis-replica': /READONLY/,
   'redis-empty': /gone/,
-  'redis-wiped': /gone/,
   'redis-bullmq': /paused/,
 }
 /** Longer than an answer takes on a loaded machine, and shorter than the shortest pause. */
