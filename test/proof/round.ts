@@ -50,8 +50,9 @@ const NEVER = new AbortController().signal
 /** Clients spread their operations so that jobs come as long as faults strike, and not faster than workers on two cores finish them. */
 const MS_PER_FAULT = 1_000
 const MS_PER_JOB = 2
-/** Within this everything has to finish once all faults are healed: leases and retries of seconds, on a machine that is busy. */
+/** Within this everything has to finish once all faults are healed: leases and retries of seconds, and the clients' own work, on a machine that is busy. */
 const BOUND_MS = 60_000
+const BOUND_MS_PER_JOB = 10
 
 export async function playRound(options: RoundOptions): Promise<RoundReport> {
   const { seed, jobs } = options
@@ -108,9 +109,10 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
   })
   await foreign
   await crew.upgrade()
-  recorder.note({ what: 'calm', boundMs: BOUND_MS })
+  const boundMs = BOUND_MS + playing.jobs * BOUND_MS_PER_JOB
+  recorder.note({ what: 'calm', boundMs })
   onProgress({ faults: struck, phase: 'calm' })
-  const left = await untilFinished(crew)
+  const left = await untilFinished(crew, boundMs)
   if (left === null) recorder.note({ what: 'finished' })
   await crew.stop()
   onProgress({ faults: struck, phase: 'judging' })
@@ -129,12 +131,11 @@ function duringOf(store: Store, recorder: Recorder): Scene['during'] {
 }
 
 /** Null when everything has finished within the bound; otherwise what was left, as a sentence. */
-async function untilFinished(crew: RoundCrew): Promise<string | null> {
-  const untilMs = performance.now() + BOUND_MS
-  if (!(await crew.untilClientsAreDone(BOUND_MS)))
-    return `the clients were not done ${BOUND_MS} ms after the last fault`
+async function untilFinished(crew: RoundCrew, boundMs: number): Promise<string | null> {
+  const untilMs = performance.now() + boundMs
+  if (!(await crew.untilClientsAreDone(boundMs))) return `the clients were not done ${boundMs} ms after the last fault`
   const { isFinished, left } = await crew.finish(Math.ceil(untilMs - performance.now()))
-  return isFinished ? null : `not finished ${BOUND_MS} ms after the last fault: ${JSON.stringify(left)}`
+  return isFinished ? null : `not finished ${boundMs} ms after the last fault: ${JSON.stringify(left)}`
 }
 
 /** After the faults: one may take the file away under who has it open. It only reads, so its clock does not matter. */

@@ -44,6 +44,7 @@ function judgeBetween(evidence: Evidence, claims: readonly Claim[], report: Repo
   const waits = new LongestWaits(waitsOf(evidence))
   const pauses = pausesOf(evidence)
   const unsure = unsureOf(evidence)
+  const isAlone = claimsAlone(claims)
   // Waits are added as time goes on, so that those of later jobs are not looked at.
   for (const claim of claims.toSorted((a, b) => a.atMs - b.atMs)) {
     const { atMs, givenMs, subscription, perType, paused, starts } = claim
@@ -57,7 +58,7 @@ function judgeBetween(evidence: Evidence, claims: readonly Claim[], report: Repo
       const wait = waits.moreUrgent({
         type,
         priority: worst.priority,
-        dueMs: isByDueTime(evidence) ? worst.runAtMs - CLOCK_MS : Number.NEGATIVE_INFINITY,
+        dueMs: isAlone.has(claim) && isByDueTime(evidence) ? worst.runAtMs - CLOCK_MS : Number.NEGATIVE_INFINITY,
         untilMs: givenMs,
       })
       if (wait === null) continue
@@ -73,4 +74,21 @@ function judgeBetween(evidence: Evidence, claims: readonly Claim[], report: Repo
       }
     }
   }
+}
+
+/**
+ * Those during which nobody else was given jobs. Of claims at the same moment each may leave to the other what that has
+ * locked: they keep the priority, and the due times within a type.
+ */
+function claimsAlone(claims: readonly Claim[]): ReadonlySet<Claim> {
+  const sorted = claims.toSorted((a, b) => a.atMs - b.atMs)
+  let lastMs = Number.NEGATIVE_INFINITY
+  return new Set(
+    sorted.filter(({ atMs, givenMs }, index) => {
+      const isBehind = atMs > lastMs
+      lastMs = Math.max(lastMs, givenMs ?? Number.POSITIVE_INFINITY)
+      const next = sorted[index + 1]
+      return isBehind && (next === undefined || next.atMs > (givenMs ?? Number.POSITIVE_INFINITY))
+    }),
+  )
 }

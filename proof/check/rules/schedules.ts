@@ -39,6 +39,13 @@ function judgeFence(name: string, changes: readonly RecordChange[], report: Repo
   }
 }
 
+/** The runs of ticks: their ids are made from their ticks. A run that somebody asked for has another one, and is no tick. */
+function ticksOf({ body, jobs }: RecordChange): readonly string[] {
+  const { lastTickMs } = bodyFields(body ?? '')
+  const ids = jobs.map(({ id }) => id).filter((id) => isValid(id))
+  return lastTickMs === undefined || ids.some((id) => decodeTime(id) === lastTickMs) ? ids : []
+}
+
 function judgeChange({ trouble }: Evidence, name: string, change: RecordChange, report: Report): void {
   const { body, jobs, wallMs, askedMs, answeredMs } = change
   if (body === null || jobs.length === 0) return
@@ -49,9 +56,7 @@ function judgeChange({ trouble }: Evidence, name: string, change: RecordChange, 
       `the schedule '${name}' enqueued ${jobs.length} runs at once, and its policy is '${String(missed)}'`,
     )
   }
-  for (const { id } of jobs) {
-    // The id of a run is made from its tick.
-    if (!isValid(id)) continue
+  for (const id of ticksOf(change)) {
     const earlyMs = decodeTime(id) - wallMs
     if (earlyMs <= CLOCK_MS) continue
     if (trouble.wallClock.meets(askedMs, answeredMs ?? askedMs)) report.unjudged('ticks while a clock was set')
@@ -64,10 +69,8 @@ function judgeEvery({ trouble }: Evidence, name: string, changes: readonly Recor
   const byRevision = new Map(changes.flatMap((change) => (change.revision === null ? [] : [[change.revision, change]])))
   for (const change of changes) {
     const before = byRevision.get(change.expected ?? '')
-    if (before === undefined || change.body === null || before.body === null || change.jobs.length === 0) continue
+    if (before === undefined || change.body === null || before.body === null) continue
     const [plan, last] = [bodyFields(change.body), bodyFields(before.body)]
-    // A run that somebody asked for is no tick, and leaves the plan as it was.
-    if (plan.nextAtMs === last.nextAtMs) continue
     if (plan.missed !== 'all' || plan.overlap !== 'allow' || plan.cron !== last.cron || plan.setBacks !== last.setBacks)
       continue
     if (trouble.wallClock.meets(before.askedMs, change.askedMs)) {
@@ -76,8 +79,8 @@ function judgeEvery({ trouble }: Evidence, name: string, changes: readonly Recor
     }
     const cron = parseCron(String(plan.cron), typeof plan.tz === 'string' ? plan.tz : 'UTC')
     let dueMs = typeof last.nextAtMs === 'number' ? last.nextAtMs : null
-    for (const { id } of change.jobs) {
-      if (dueMs !== null && isValid(id) && decodeTime(id) !== dueMs) {
+    for (const id of ticksOf(change)) {
+      if (dueMs !== null && decodeTime(id) !== dueMs) {
         report.violation(
           id,
           `the schedule '${name}' left out its tick of ${new Date(dueMs).toISOString()}, and its policy is 'all'`,
