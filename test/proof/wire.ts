@@ -26,14 +26,17 @@ export class TcpWire implements Wire {
     this.#treat = treat
   }
 
-  /** Puts the wire before a server, which need not listen yet. Resolves with the address that clients connect to. */
-  async front({ host, port }: Address): Promise<Address> {
+  /**
+   * Puts the wire before a server, which need not listen yet. Resolves with the address that clients connect to. The server's
+   * is read for each connection: another one may take its place.
+   */
+  async front(to: Address): Promise<Address> {
     const server = createServer({ allowHalfOpen: true }, (client) => {
       if (this.#isCut) {
         client.on('error', () => {}).resetAndDestroy()
         return
       }
-      const upstream = createConnection({ host, port, allowHalfOpen: true })
+      const upstream = createConnection({ host: to.host, port: to.port, allowHalfOpen: true })
       for (const socket of [client, upstream]) socket.setNoDelay()
       const connection = new WiredConnection(client, upstream, this.#treat)
       connection.condition = this.#condition

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CAPABILITIES } from '../../../src/engines/redis/engine.ts'
-import { freshPrefix, startRedis } from '../../servers/redis.ts'
+import { freshPrefix, type OwnRedis, startRedis } from '../../servers/redis.ts'
 import { redisNemeses } from '../nemeses/redis.ts'
 import { LOGIN, RedisTarget } from '../nemeses/redis-target.ts'
 import { producersFor } from '../producers/index.ts'
@@ -19,25 +19,25 @@ export const openRedisStore: OpenStore = async ({ seed, folder }) => {
   const aclfile = join(folder, 'users.acl')
   writeFileSync(aclfile, USERS)
   // With `always` a crash takes nothing back (docs/operating-redis.md), so every loss is a violation.
-  const server = await startRedis({ aof: 'always', settings: { aclfile } })
-  const target = new RedisTarget(server, freshPrefix())
-  const wire = new TcpWire()
-  const directUrl = `${server.url}?prefix=${target.prefix}`
-  const url = new URL(await wire.through(directUrl))
-  url.username = LOGIN.user
-  url.password = LOGIN.password
-  url.searchParams.set('timeout', String(TIMEOUTS_MS[seed % 2]))
+  const start = (): Promise<OwnRedis> =>
+    startRedis({ aof: 'always', settings: { aclfile, 'repl-diskless-sync-delay': '0' } })
+  const target = new RedisTarget(await start(), freshPrefix(), start)
+  const [wire, direct] = [new TcpWire(), new TcpWire()]
+  const [near, beside] = [await wire.front(target.address), await direct.front(target.address)]
+  const query = `prefix=${target.prefix}&timeout=${TIMEOUTS_MS[seed % 2]}`
+  const url = `redis://${LOGIN.user}:${LOGIN.password}@${near.host}:${near.port}?${query}`
   return {
     engine: 'redis',
     capabilities: CAPABILITIES,
-    url: url.href,
-    directUrl,
+    url,
+    // Leads to the server that is the last to take the place of another.
+    directUrl: `redis://${beside.host}:${beside.port}?prefix=${target.prefix}`,
     wire,
     nemeses: redisNemeses(target),
-    producers: producersFor(url.href),
+    producers: producersFor(url),
     async destroy() {
-      wire.close()
-      await server.end()
+      for (const one of [wire, direct]) one.close()
+      await target.server.end()
     },
   }
 }

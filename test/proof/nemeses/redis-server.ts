@@ -1,6 +1,6 @@
 /** Faults of the server's process: it is away, stands still, or has no time for anyone. */
-import { setTimeout as sleep } from 'node:timers/promises'
-import { forAWhile, type RedisFault, type RedisTarget, withSetting } from './redis-target.ts'
+import { type OwnRedis, withRedis } from '../../servers/redis.ts'
+import { forAWhile, type RedisFault, type RedisTarget, untilInfo, withSetting } from './redis-target.ts'
 
 const restart: RedisFault = {
   name: 'redis-restart',
@@ -64,12 +64,37 @@ const snapshot: RedisFault = {
       await redis.bgrewriteaof()
       await redis.call('BGSAVE', 'SCHEDULE')
     })
-    await until(target, { aof_rewrite_in_progress: '0', rdb_bgsave_in_progress: '0' })
+    await untilInfo(target.server, { aof_rewrite_in_progress: '0', rdb_bgsave_in_progress: '0' })
   },
 }
 
-async function until(target: RedisTarget, wanted: Readonly<Record<string, string>>): Promise<void> {
-  for (const [name, value] of Object.entries(wanted)) while ((await target.info(name)) !== value) await sleep(50)
+/** The next primary, while it copies the one of now. */
+const replicas = new WeakMap<RedisTarget, OwnRedis>()
+
+/** Replication is asynchronous: what was answered within its lag is undone. On a sound network that is milliseconds. */
+const LAG_MS = 1_000
+
+const failover: RedisFault = {
+  name: 'redis-failover',
+  does: 'ends the server with SIGKILL and puts its replica in its place, which may not have had the last of it',
+  allows: ['lose-recent'],
+  recentMs: LAG_MS,
+  async prepare(target) {
+    const replica = await target.startOther()
+    await withRedis(replica.url, (redis) => redis.replicaof('127.0.0.1', target.server.port))
+    // Before its own file is written it would lose everything with a crash.
+    await untilInfo(replica, { master_link_status: 'up', aof_rewrite_scheduled: '0', aof_rewrite_in_progress: '0' })
+    replicas.set(target, replica)
+  },
+  async strike(target, random) {
+    const [primary, replica] = [target.server, replicas.get(target)]
+    if (replica === undefined) throw new Error('there is no replica')
+    await primary.kill()
+    await forAWhile(random, 1_000)
+    await withRedis(replica.url, (redis) => redis.replicaof('NO', 'ONE'))
+    target.replaceServer(replica)
+    await primary.end()
+  },
 }
 
-export const SERVER_FAULTS: readonly RedisFault[] = [restart, crash, freeze, busy, snapshot]
+export const SERVER_FAULTS: readonly RedisFault[] = [restart, crash, freeze, busy, snapshot, failover]

@@ -9,12 +9,28 @@ import type { Nemesis } from '../scene.ts'
 export const LOGIN = Object.freeze({ user: 'proof', password: 's3cret' })
 
 export class RedisTarget {
-  readonly server: OwnRedis
   readonly prefix: string
+  /** Where the wires lead: to the server, and to the one that takes its place. */
+  readonly address: { readonly host: string; port: number }
+  /** Starts another one with the same settings. */
+  readonly startOther: () => Promise<OwnRedis>
+  #server: OwnRedis
 
-  constructor(server: OwnRedis, prefix: string) {
-    this.server = server
+  constructor(server: OwnRedis, prefix: string, startOther: () => Promise<OwnRedis>) {
+    this.#server = server
     this.prefix = prefix
+    this.startOther = startOther
+    this.address = { host: '127.0.0.1', port: server.port }
+  }
+
+  get server(): OwnRedis {
+    return this.#server
+  }
+
+  /** From now on this one is the server of the round. */
+  replaceServer(server: OwnRedis): void {
+    this.#server = server
+    this.address.port = server.port
   }
 
   /** On a connection of its own, beside the wire. */
@@ -23,9 +39,8 @@ export class RedisTarget {
   }
 
   /** A field of `INFO`. */
-  async info(name: string): Promise<string> {
-    const text = await this.ask((redis) => redis.info())
-    return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1] ?? ''
+  info(name: string): Promise<string> {
+    return infoOf(this.server, name)
   }
 
   /** The connections of the round's processes. */
@@ -40,20 +55,38 @@ export class RedisTarget {
   }
 }
 
+async function infoOf({ url }: OwnRedis, name: string): Promise<string> {
+  const text = await withRedis(url, (redis) => redis.info())
+  return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1] ?? ''
+}
+
+/** Until all these fields of `INFO` have these values, one after the other. */
+export async function untilInfo(server: OwnRedis, wanted: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, value] of Object.entries(wanted)) while ((await infoOf(server, name)) !== value) await sleep(50)
+}
+
 export interface RedisFault {
   readonly name: string
   readonly does: string
   readonly allows?: readonly Allowance[]
+  /** With `lose-recent`. */
+  readonly recentMs?: number
+  /** What it needs, before it strikes. */
+  prepare?(target: RedisTarget): Promise<void>
   /** Strikes and heals. */
   strike(target: RedisTarget, random: () => number): Promise<void>
 }
 
-export function redisNemesis(target: RedisTarget, { name, does, allows, strike }: RedisFault): Nemesis {
-  const fault = { nemesis: name, target: null, ...(allows !== undefined && { allows }) }
+export function redisNemesis(target: RedisTarget, fault: RedisFault): Nemesis {
+  const { name, does, allows, recentMs } = fault
+  const noted = { nemesis: name, target: null, ...(allows && { allows }), ...(recentMs && { recentMs }) }
   return {
     name,
     does,
-    strike: (scene, random) => scene.during(fault, () => strike(target, random)),
+    async strike(scene, random) {
+      await fault.prepare?.(target)
+      await scene.during(noted, () => fault.strike(target, random))
+    },
   }
 }
 
