@@ -73,9 +73,9 @@ export class Names {
           )
         ).map(named),
       settle: async (settlements) =>
-        (
-          await consumer.settle(settlements.map(({ lease, outcome }) => ({ lease: this.#given(lease), outcome })))
-        ).map(named),
+        (await consumer.settle(settlements.map(({ lease, outcome }) => ({ lease: this.#given(lease), outcome })))).map(
+          named,
+        ),
       report: (lease, progress) => consumer.report(this.#given(lease), progress),
       listen: ({ onLost, ...listener }) =>
         consumer.listen({ ...listener, ...(onLost !== undefined && { onLost: (lost) => onLost(named(lost)) }) }),

@@ -15,7 +15,17 @@ export type PlannedFault =
   | { readonly do: 'call'; readonly call: FaultyCall; readonly nth: number; readonly when: CallFault }
 
 /** Calls whose failure means unknown. The answer of a claim is never lost alone: its engine would take the leases back. */
-export const FAULTY_CALLS = ['enqueue', 'claim', 'settle', 'renew', 'report', 'save', 'cancel', 'requeue', 'discard'] as const
+export const FAULTY_CALLS = [
+  'enqueue',
+  'claim',
+  'settle',
+  'renew',
+  'report',
+  'save',
+  'cancel',
+  'requeue',
+  'discard',
+] as const
 export type FaultyCall = (typeof FAULTY_CALLS)[number]
 
 export interface Plan {

@@ -3,6 +3,7 @@ import type { Engine } from '../../src/engine/engine.ts'
 import { seededRandom } from '../../src/testing/open-for-test.ts'
 import type { Entry, Fault } from '../history/entry.ts'
 import { Recorder } from '../history/recorder.ts'
+import type { Operation } from '../workload/operation.ts'
 import type { SimulatedClock } from './clock.ts'
 import { Names } from './names.ts'
 import type { Plan, PlannedFault } from './plan.ts'
@@ -10,7 +11,6 @@ import { watched } from './postconditions/index.ts'
 import { Watch } from './postconditions/watch.ts'
 import { type Role, SimulatedProcess } from './process.ts'
 import { type CallFault, type Choice, Scheduler, TIME_GOES_ON } from './scheduler.ts'
-import type { Operation } from '../workload/operation.ts'
 import type { SimulatedStore } from './stores.ts'
 
 /** How often time goes on although something waits, and how often another than the oldest happens. */
@@ -131,7 +131,9 @@ export class Stage {
         this.clock.step(fault.byMs)
         this.watch.setMs = this.clock.monotonicMs()
         // Due times of before are times of day, and stay: it is healed when all jobs are.
-        this.#skewed.push(this.note({ nemesis: 'clock', target: null, detail: `${fault.byMs} ms`, allows: ['wall-clock'] }))
+        this.#skewed.push(
+          this.note({ nemesis: 'clock', target: null, detail: `${fault.byMs} ms`, allows: ['wall-clock'] }),
+        )
         return
       }
       case 'call':

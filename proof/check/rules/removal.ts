@@ -9,7 +9,8 @@ export const removal: Rule = {
   promise: 'A finished job goes when its own option, its type or retention gives it up, and only then',
   judge(evidence, report) {
     if (!evidence.final.canFind) return report.unjudged('a store that keeps no states of jobs')
-    if (evidence.faults.some(({ allows }) => allows?.some((each) => each.startsWith('lose')))) return report.unjudged('a history in which a fault may have undone something')
+    if (evidence.faults.some(({ allows }) => allows?.some((each) => each.startsWith('lose'))))
+      return report.unjudged('a history in which a fault may have undone something')
     const needed = new Set([...evidence.jobs.values()].flatMap(({ ask }) => ask?.job.after?.ids ?? []))
     const types = Map.groupBy(evidence.jobs.values(), typeOf)
     for (const stories of types.values()) {

@@ -10,7 +10,8 @@ export const schedules: Rule = {
   name: 'schedules',
   promise: 'Each tick of a schedule is enqueued at most once, never early, and missed ones as its policy says',
   judge(evidence, report) {
-    if (evidence.faults.some(({ allows }) => allows?.some((each) => each.startsWith('lose')))) return report.unjudged('a history in which a fault may have undone something')
+    if (evidence.faults.some(({ allows }) => allows?.some((each) => each.startsWith('lose'))))
+      return report.unjudged('a history in which a fault may have undone something')
     const changes = evidence.records.filter(({ kind, done }) => kind === 'schedule' && done !== 'no')
     for (const [name, own] of Map.groupBy(changes, (change) => change.name)) {
       judgeFence(name, own, report)

@@ -52,7 +52,7 @@ async function judgeLeases(watched: Watched, request: ClaimRequest, leases: read
   for (const lease of leases) {
     const { id } = lease.job
     const held = watch.leases.get(id)
-    const isFree = held === undefined || held.untilMs <= watch.clock.monotonicMs()
+    const isFree = held === undefined || held.isSettling || held.untilMs <= watch.clock.monotonicMs()
     watch.expect(isFree, id, () => `${id} was handed out (${from}) while another lease of it lasts`)
     if (from === 'expired') watch.expect(held !== undefined, id, () => `${id} was reaped, and nobody had it`)
     watch.expect(!watch.tokens.has(lease.token), id, () => `the token of ${id} was used before`)
@@ -60,7 +60,7 @@ async function judgeLeases(watched: Watched, request: ClaimRequest, leases: read
     judgeLease(watch, lease, views.get(id), { subscription, from })
     const wasTold = watched.wasTold(lease.token)
     const untilMs = (lease.expiresAtMs ?? Number.POSITIVE_INFINITY) - watch.clock.nowMs() + watch.clock.monotonicMs()
-    watch.leases.set(id, { token: lease.token, untilMs, wasTold })
+    watch.leases.set(id, { token: lease.token, untilMs, isSettling: false, wasTold })
   }
   if (from === 'ready') judgeOrder(watched, request, { leases, jobs })
 }
@@ -124,7 +124,10 @@ function judgeOrder(
     types.some((each) => each.type === type && each.limit === undefined) && perType[type] === undefined
   for (const view of jobs) {
     const isMissed =
-      isClaimable(view, nowMs) && isOpen(view.type) && urgencyOf(view) < last && !leases.some(({ job }) => job.id === view.id)
+      isClaimable(view, nowMs) &&
+      isOpen(view.type) &&
+      urgencyOf(view) < last &&
+      !leases.some(({ job }) => job.id === view.id)
     watch.expect(!isMissed, view.id, () => `${view.id} is more urgent than a job that was handed out before it`)
   }
 }
@@ -144,7 +147,21 @@ export function watchRenew({ engine, consumer, watch }: Watched): Consumer['rene
     for (const { job, token } of leases) {
       const isLost = lost.some(({ lease }) => lease.token === token && lease.job.id === job.id)
       const isHeld = watch.holds(job.id, token)
-      watch.expect(isLost !== isHeld, job.id, () => `a renewal of ${job.id} said ${isLost ? 'lost' : 'held'}, which is wrong`)
+      watch.expect(
+        isLost !== isHeld,
+        job.id,
+        () => `a renewal of ${job.id} said ${isLost ? 'lost' : 'held'}, which is wrong`,
+      )
+      const other = watch.leases.get(job.id)
+      if (isLost && other !== undefined && other.token !== token && watch.setMs < 0) {
+        const found = views.get(job.id)?.leaseUntilMs
+        watch.same(
+          job.id,
+          `the end of the lease of ${job.id}, after a renewal by another`,
+          found,
+          wallEnd(watch, job.id),
+        )
+      }
       if (isLost || !isHeld) continue
       const untilMs = watch.clock.nowMs() + leaseMs
       watch.same(job.id, `the end of the renewed lease of ${job.id}`, views.get(job.id)?.leaseUntilMs, untilMs)

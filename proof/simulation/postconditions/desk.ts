@@ -21,7 +21,9 @@ export function watchCancel(
         const held = watch.leases.get(id)
         watch.leases.delete(id)
         if (before?.state === 'in_progress') {
-          atRest(() => watch.expect(held?.wasTold() !== false, id, () => `the holder of ${id} was not told that it is cancelled`))
+          atRest(() =>
+            watch.expect(held?.wasTold() !== false, id, () => `the holder of ${id} was not told that it is cancelled`),
+          )
         }
       } else watch.same(id, `${id} after a refused cancel`, unchanged(after), unchanged(before))
       return isDone
@@ -56,9 +58,14 @@ async function judgeAct(act: Act, make: () => Promise<readonly boolean[]>): Prom
       continue
     }
     const isAllowed = was !== undefined && from.includes(was.state)
-    watch.expect(isAllowed, id, () => `the act '${action}' on ${id}, which is ${was?.state ?? 'gone'}, was answered as done`)
+    watch.expect(
+      isAllowed,
+      id,
+      () => `the act '${action}' on ${id}, which is ${was?.state ?? 'gone'}, was answered as done`,
+    )
     // A claim that waited may have taken it at once.
-    const isSo = is?.state === to || (is === undefined && to === null) || (to === 'queued' && is?.state === 'in_progress')
+    const isSo =
+      is?.state === to || (is === undefined && to === null) || (to === 'queued' && is?.state === 'in_progress')
     watch.expect(isSo, id, () => `${id} is ${is?.state ?? 'gone'} after the act '${action}'`)
     watch.expect(isAudited, id, () => `the act '${action}' on ${id} is not in the audit`)
     if (payload !== undefined) watch.same(id, `the edited payload of ${id}`, is?.payload, payload)
@@ -78,13 +85,17 @@ export function watchDesk(engine: Engine, desk: DeadLetters, watch: Watch): Dead
         desk.requeue(ids, by, edit),
       ),
     discard: (ids, by) =>
-      judgeAct({ engine, watch, ids, by, action: 'discard', from: letters, to: 'discarded' }, () => desk.discard(ids, by)),
+      judgeAct({ engine, watch, ids, by, action: 'discard', from: letters, to: 'discarded' }, () =>
+        desk.discard(ids, by),
+      ),
     undiscard: (ids, by) =>
       judgeAct({ engine, watch, ids, by, action: 'undo', from: ['discarded'], to: 'dead_letter' }, () =>
         desk.undiscard(ids, by),
       ),
     remove: (ids, by, options) =>
-      judgeAct({ engine, watch, ids, by, action: 'purge', from: removable, to: null }, () => desk.remove(ids, by, options)),
+      judgeAct({ engine, watch, ids, by, action: 'purge', from: removable, to: null }, () =>
+        desk.remove(ids, by, options),
+      ),
     note: async (note) => {
       await answered(watch, 'a note', () => desk.note(note))
       const [entry] = await desk.audit({ limit: 1 })

@@ -8,7 +8,11 @@ const LEASE_MS = 1_000
 const LATE_MS = 60_000
 
 /** A job whose holder is gone, in a store that nobody keeps, is found by a diagnosis. `advance` lets time pass. */
-export async function judgeDiagnosis(engine: Engine, watch: Watch, advance: (ms: number) => Promise<void>): Promise<void> {
+export async function judgeDiagnosis(
+  engine: Engine,
+  watch: Watch,
+  advance: (ms: number) => Promise<void>,
+): Promise<void> {
   if (engine.diagnose === undefined) return
   const findings = await engine.diagnose()
   watch.expect(findings.length > 0, null, () => 'a diagnosis says nothing at all')

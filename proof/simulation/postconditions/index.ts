@@ -73,7 +73,9 @@ async function watchConsumer(
     close: async () => {
       await answered(watch, 'a close', () => consumer.close())
       isClosed = true
-      atRest(() => watch.expect(claiming.size === 0, null, () => `${subscription.worker} has left, and its claim waits on`))
+      atRest(() =>
+        watch.expect(claiming.size === 0, null, () => `${subscription.worker} has left, and its claim waits on`),
+      )
     },
   }
   return replaced(consumer, new Map<PropertyKey, unknown>(Object.entries(calls)))

@@ -52,7 +52,11 @@ function judgeCounts(watch: Watch, jobs: readonly JobView[], counts: Readonly<Re
     watch.same(null, `the counts of '${type}'`, found, { queued: count('queued'), ...states })
     const later = of.filter(({ state, runAtMs }) => state === 'queued' && runAtMs > nowMs).length
     const due = of.filter((view) => isClaimable(view, nowMs)).length
-    watch.expect(delayed >= later && ready >= due, null, () => `'${type}' has ${later} jobs due later, and counts ${delayed}`)
+    watch.expect(
+      delayed >= later && ready >= due,
+      null,
+      () => `'${type}' has ${later} jobs due later, and counts ${delayed}`,
+    )
   }
 }
 
@@ -110,7 +114,11 @@ export async function judgeHistories(engine: Engine, watch: Watch): Promise<void
     watch.same(id, `the first line of the history of ${id}`, lines[0]?.name, 'enqueued')
     const last = lines.at(-1)?.name
     const promised = LAST_LINES[state]
-    watch.expect(promised === undefined || promised === last, id, () => `the history of ${id}, which is ${state}, ends with '${last}'`)
+    watch.expect(
+      promised === undefined || promised === last,
+      id,
+      () => `the history of ${id}, which is ${state}, ends with '${last}'`,
+    )
     for (const { name, detail } of lines) {
       const isTold = name !== 'failed' || typeof Object(detail?.error).message === 'string'
       watch.expect(isTold, id, () => `a failure in the history of ${id} has no error`)
@@ -134,6 +142,10 @@ export async function judgeWaiting(engine: Engine, watch: Watch): Promise<void> 
   for (const view of queued) {
     if (!isClaimable(view, nowMs) || watch.limited.has(view.type)) continue
     const claim = waiting.find(({ types, perType }) => types.includes(view.type) && perType[view.type] !== 0)
-    watch.expect(claim === undefined, view.id, () => `${view.id} is due, and a claim that waits for '${view.type}' is not given it`)
+    watch.expect(
+      claim === undefined,
+      view.id,
+      () => `${view.id} is due, and a claim that waits for '${view.type}' is not given it`,
+    )
   }
 }

@@ -24,12 +24,20 @@ export function watchRecords(engine: Engine, records: Records, watch: Watch): Re
       const before = await allJobs(engine)
       const receipts = await answered(watch, 'a save', () => records.save(kind, record, expected, options))
       const what = `the save of the ${kind} '${record.name}'`
-      watch.expect((receipts !== null) === isCurrent, null, () => `${what} was ${receipts === null ? 'refused' : 'taken'}, which is wrong`)
+      watch.expect(
+        (receipts !== null) === isCurrent,
+        null,
+        () => `${what} was ${receipts === null ? 'refused' : 'taken'}, which is wrong`,
+      )
       if (receipts !== null) {
         const { name, revision, body } = record
         known(kind).set(name, { revision, body, untilMs: untilOf(options?.ttlMs) })
       }
-      await judgeReceipts(engine, watch, { jobs: receipts === null ? [] : (options?.jobs ?? []), receipts: receipts ?? [], before })
+      await judgeReceipts(engine, watch, {
+        jobs: receipts === null ? [] : (options?.jobs ?? []),
+        receipts: receipts ?? [],
+        before,
+      })
       await judgeAll(kind)
       return receipts
     },
@@ -65,5 +73,10 @@ function judge(
     return { name, body, revision, leftMs: untilMs === null ? null : untilMs - nowMs }
   })
   const sorted = promised.toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  watch.same(null, `the list of records of kind ${kind}`, found.toSorted((a, b) => (a.name < b.name ? -1 : 1)), sorted)
+  watch.same(
+    null,
+    `the list of records of kind ${kind}`,
+    found.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    sorted,
+  )
 }

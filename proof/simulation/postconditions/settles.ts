@@ -1,5 +1,5 @@
 import type { Consumer } from '../../../src/engine/engine.ts'
-import type { NotApplied, Settlement } from '../../../src/engine/outcome.ts'
+import type { Lease, NotApplied, Settlement } from '../../../src/engine/outcome.ts'
 import { isBeyondKeepLimit } from '../../../src/engine/retention.ts'
 import type { JobView } from '../../../src/job/job.ts'
 import type { Watched } from './claims.ts'
@@ -9,17 +9,24 @@ export function watchSettle({ engine, consumer, watch }: Watched): Consumer['set
   return async (settlements) => {
     const before = byId(await allJobs(engine))
     const held = settlements.map(({ lease }) => watch.holds(lease.job.id, lease.token))
+    for (const { lease } of settlements) markSettling(watch, lease, true)
     const refused = await answered(watch, 'a settle', () => consumer.settle(settlements))
     const after = byId(await allJobs(engine))
     for (const [index, settlement] of settlements.entries()) {
       const isHeld = held[index] === true
       judgeSettlement(watch, settlement, { refused, isHeld, before, after })
       const { job, token } = settlement.lease
+      markSettling(watch, settlement.lease, false)
       if (isHeld && watch.leases.get(job.id)?.token === token) watch.leases.delete(job.id)
     }
     judgeRemoved(watch, { settlements, refused, before, after })
     return refused
   }
+}
+
+function markSettling(watch: Watch, { job, token }: Lease, isSettling: boolean): void {
+  const held = watch.leases.get(job.id)
+  if (held?.token === token && watch.holds(job.id, token)) held.isSettling = isSettling
 }
 
 type Jobs = ReadonlyMap<string, JobView>
@@ -37,11 +44,16 @@ function judgeSettlement(watch: Watch, { lease, outcome }: Settlement, around: A
   const { refused, isHeld, before, after } = around
   const { id } = lease.job
   const isRefused = refused.some((each) => each.lease.token === lease.token && each.lease.job.id === id)
-  watch.expect(isRefused !== isHeld, id, () => `a settle of ${id} was ${isRefused ? 'refused' : 'taken'}, which is wrong`)
+  watch.expect(
+    isRefused !== isHeld,
+    id,
+    () => `a settle of ${id} was ${isRefused ? 'refused' : 'taken'}, which is wrong`,
+  )
   const view = after.get(id)
   if (isRefused || !isHeld) {
     // What waits in the engine may have claimed or been given another of its starts meanwhile.
-    if (view?.state === before.get(id)?.state) watch.same(id, `${id} after a refused settle`, unchanged(view), unchanged(before.get(id)))
+    if (view?.state === before.get(id)?.state)
+      watch.same(id, `${id} after a refused settle`, unchanged(view), unchanged(before.get(id)))
     return
   }
   // A job that may go, went; a version for which a newer one waits is superseded.
@@ -54,7 +66,11 @@ function judgeSettlement(watch: Watch, { lease, outcome }: Settlement, around: A
       watch.same(id, `the dead job ${id}`, [view.state, view.error], ['dead_letter', outcome.error])
       return
     case 'retry':
-      return judgeBack(watch, view, { attempt: lease.attempt, runAtMs: watch.clock.nowMs() + outcome.delayMs, error: outcome.error })
+      return judgeBack(watch, view, {
+        attempt: lease.attempt,
+        runAtMs: watch.clock.nowMs() + outcome.delayMs,
+        error: outcome.error,
+      })
     case 'release': {
       const nowMs = watch.clock.nowMs()
       // It keeps its place, and was due: it is now, wherever the clock was set meanwhile.
@@ -67,7 +83,11 @@ function judgeSettlement(watch: Watch, { lease, outcome }: Settlement, around: A
 }
 
 /** It waits again; or a claim that waited has taken it at once. */
-function judgeBack(watch: Watch, view: JobView, promised: Pick<JobView, 'attempt' | 'runAtMs'> & Partial<JobView>): void {
+function judgeBack(
+  watch: Watch,
+  view: JobView,
+  promised: Pick<JobView, 'attempt' | 'runAtMs'> & Partial<JobView>,
+): void {
   const { id, state } = view
   const isTaken = state === 'in_progress'
   watch.expect(isTaken || state === 'queued', id, () => `${id} was given back and is ${state}`)
@@ -99,7 +119,8 @@ function judgeRemoved(watch: Watch, { settlements, refused, before, after }: Rem
   for (const [id, view] of before) {
     if (after.has(id)) continue
     const settled = applied.find(({ lease }) => lease.job.id === id)
-    const isGivenUp = settled !== undefined || applied.some(({ lease, outcome }) => givesUp(outcome, lease.job.type, view, after))
+    const isGivenUp =
+      settled !== undefined || applied.some(({ lease, outcome }) => givesUp(outcome, lease.job.type, view, after))
     watch.expect(isGivenUp, id, () => `${id} (${view.state}) was removed by a settle that does not give it up`)
   }
 }
@@ -113,7 +134,8 @@ function keptBy({ options }: JobView, state: 'completed' | 'dead_letter'): unkno
 }
 
 function givesUp(outcome: Settlement['outcome'], type: string, view: JobView, after: Jobs): boolean {
-  if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep === undefined || outcome.keep === 0) return false
+  if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep === undefined || outcome.keep === 0)
+    return false
   const state = outcome.kind === 'complete' ? 'completed' : 'dead_letter'
   if (view.type !== type || view.state !== state) return false
   const newer = [...after.values()].filter(
