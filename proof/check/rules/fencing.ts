@@ -58,7 +58,10 @@ function judgeLate({ capabilities }: Evidence, { id, starts, asks }: JobStory, r
 
 /** What was completed or buried is not handed out again, unless it was replayed. */
 function judgeEnded({ id, starts, acts, asks }: JobStory, report: Report): void {
-  if (isStoredAgain(asks)) return report.unjudged('jobs that were asked for again when they had been removed')
+  if (isStoredAgain(asks)) {
+    report.unjudged('jobs that were asked for again when they had been removed')
+    return
+  }
   for (const [index, start] of starts.entries()) {
     const ended = start.settles.find(
       ({ done, outcome }) => done === 'yes' && (outcome.kind === 'complete' || outcome.kind === 'dead'),

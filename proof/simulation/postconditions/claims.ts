@@ -87,7 +87,8 @@ interface Given {
 function judgeLease(watch: Watch, lease: Lease, view: JobView | undefined, { subscription, from }: Given): void {
   const { job, attempt, expiresAtMs } = lease
   const nowMs = watch.clock.nowMs()
-  if (view === undefined) return watch.expect(false, job.id, () => `${job.id} was handed out and is not there`)
+  watch.expect(view !== undefined, job.id, () => `${job.id} was handed out and is not there`)
+  if (view === undefined) return
   const found = { owner: view.leaseOwner, untilMs: view.leaseUntilMs, state: view.state, attempt: view.attempt }
   const given = { owner: subscription.worker, untilMs: expiresAtMs, state: 'in_progress', attempt }
   watch.same(job.id, `the claimed job ${job.id}`, found, given)

@@ -66,16 +66,18 @@ function judgeSettlement(watch: Watch, { lease, outcome }: Settlement, around: A
       watch.same(id, `the dead job ${id}`, [view.state, view.error], ['dead_letter', outcome.error])
       return
     case 'retry':
-      return judgeBack(watch, view, {
+      judgeBack(watch, view, {
         attempt: lease.attempt,
         runAtMs: watch.clock.nowMs() + outcome.delayMs,
         error: outcome.error,
       })
+      return
     case 'release': {
       const nowMs = watch.clock.nowMs()
       // It keeps its place, and was due: it is now, wherever the clock was set meanwhile.
       const runAtMs = outcome.delayMs === 0 ? Math.min(lease.job.runAtMs, nowMs) : nowMs + outcome.delayMs
-      return judgeBack(watch, view, { attempt: lease.attempt - 1, runAtMs })
+      judgeBack(watch, view, { attempt: lease.attempt - 1, runAtMs })
+      return
     }
     default:
       outcome satisfies never
