@@ -223,7 +223,8 @@ export const timingMutants: readonly TimingMutant[] = [
       engine: (right) => ({
         enqueue: async (jobs, within) => {
           const known = (await right.inspector?.find(jobs.map(({ id }) => id))) ?? []
-          const isRunning = (id: string): boolean => known.some((view) => view?.id === id && view.state === 'in_progress')
+          const isRunning = (id: string): boolean =>
+            known.some((view) => view?.id === id && view.state === 'in_progress')
           const again = jobs.map((job) => (isRunning(job.id) ? { ...job, id: `${job.id}-again`, key: null } : job))
           return right.enqueue(again, within)
         },

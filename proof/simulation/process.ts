@@ -10,7 +10,7 @@ import { Recorder } from '../history/recorder.ts'
 import { type Abilities, abilitiesOf } from '../workload/abilities.ts'
 import { Client } from '../workload/client.ts'
 import { definitionsFor, type PlanHandler, type Version } from '../workload/definitions.ts'
-import { handlersFor } from '../workload/handlers.ts'
+import { handlersFor, numberOf } from '../workload/handlers.ts'
 import type { Operation } from '../workload/operation.ts'
 import { perform } from '../workload/perform.ts'
 import type { Owner } from './clock.ts'
@@ -101,7 +101,7 @@ export class SimulatedProcess implements Owner {
       block: () => {},
     })
     const ageing = abilities.capabilities.order === 'ageing-priority' && index === 2
-    this.#worker = await mill.work(handlers.map(tuned), {
+    this.#worker = await mill.work(handlers.map(tuned).map(withOddText), {
       id: this.name,
       concurrency: 3,
       poll: 500,
@@ -156,4 +156,14 @@ function tuned(handler: PlanHandler): PlanHandler {
     default:
       return handler
   }
+}
+
+/** Results of some jobs have a character that not every store can keep. */
+function withOddText(handler: PlanHandler): PlanHandler {
+  const run: PlanHandler['run'] = async (context) => {
+    const result = await handler.run(context)
+    const isOdd = context.job.id.endsWith('5') && typeof result === 'object' && numberOf(result) !== null
+    return isOdd ? { ...result, odd: '\u0000' } : result
+  }
+  return { ...handler, run }
 }

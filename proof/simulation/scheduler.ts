@@ -17,7 +17,7 @@ interface Event {
   run(): void
 }
 
-/** Turns of the event loop in which nothing happens before everything has come to rest: the product puts off by up to two. */
+/** Turns of the event loop in which nothing happens before everything has come to rest: the core puts off by up to two. */
 const QUIET_TURNS = 3
 /** An act of an engine that takes longer never ends. */
 const TURNS_MAX = 2_000
@@ -25,15 +25,17 @@ const TURNS_MAX = 2_000
 export class Scheduler {
   readonly clock: SimulatedClock
   readonly #choose: (waiting: number) => Choice
+  readonly #quietTurns: number
   readonly #events: Event[] = []
   readonly #judges: (() => void)[] = []
   #acting = 0
   #happened = 0
 
   /** `choose` is told how many events wait. */
-  constructor(clock: SimulatedClock, choose: (waiting: number) => Choice) {
+  constructor(clock: SimulatedClock, choose: (waiting: number) => Choice, quietTurns: number = QUIET_TURNS) {
     this.clock = clock
     this.#choose = choose
+    this.#quietTurns = quietTurns
   }
 
   /**
@@ -98,7 +100,7 @@ export class Scheduler {
   /** Resolves when nothing happens any more unless the scheduler lets it. */
   async rest(): Promise<void> {
     let quiet = 0
-    for (let turn = 0; turn < TURNS_MAX && quiet < QUIET_TURNS; turn += 1) {
+    for (let turn = 0; turn < TURNS_MAX && quiet < this.#quietTurns; turn += 1) {
       const before = this.#happened + this.clock.changes
       await nextTurn()
       quiet = this.#acting > 0 || before !== this.#happened + this.clock.changes ? 0 : quiet + 1

@@ -59,7 +59,7 @@ export class Stage {
     this.watch = new Watch(clock.of(NOBODY), (job, sentence) =>
       this.referee.note({ what: 'seen', rule: 'postconditions', job, isPromised: false, sentence }),
     )
-    this.scheduler = new Scheduler(clock, (waiting) => this.#choose(waiting))
+    this.scheduler = new Scheduler(clock, (waiting) => this.#choose(waiting), store.quietTurns)
   }
 
   write(entry: Entry): void {
@@ -120,12 +120,15 @@ export class Stage {
     const { living } = this
     switch (fault.do) {
       case 'kill':
-        return this.#kill(living[fault.process % Math.max(1, living.length)], fault.backMs)
+        this.#kill(living[fault.process % Math.max(1, living.length)], fault.backMs)
+        return
       case 'pause':
-        return this.#pause(living[fault.process % Math.max(1, living.length)], fault.forMs)
+        this.#pause(living[fault.process % Math.max(1, living.length)], fault.forMs)
+        return
       case 'stop': {
         const workers = living.filter(({ role, isStopping }) => role.kind === 'worker' && !isStopping)
-        return this.#stop(workers[fault.process % Math.max(1, workers.length)], fault.backMs)
+        this.#stop(workers[fault.process % Math.max(1, workers.length)], fault.backMs)
+        return
       }
       case 'clock': {
         this.clock.step(fault.byMs)
@@ -189,10 +192,9 @@ export class Stage {
 
   /** A client is not started again: what it had left to do is not done. */
   #replace({ role }: SimulatedProcess, backMs: number, heal: () => void): void {
-    if (role.kind !== 'worker') return heal()
-    this.later(backMs, () => {
+    this.later(role.kind === 'worker' ? backMs : 0, () => {
       heal()
-      void this.launch(this.isCalm ? { kind: 'worker', index: 0 } : role)
+      if (role.kind === 'worker') void this.launch(this.isCalm ? { kind: 'worker', index: 0 } : role)
     })
   }
 

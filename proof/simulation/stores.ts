@@ -10,6 +10,8 @@ import type { Clock } from '../../src/time/clock.ts'
 export interface SimulatedStore {
   /** An engine of its own for a process. */
   open(): Promise<Engine>
+  /** Turns of the event loop that the engine may take without a sign before it goes on, if more than two. */
+  readonly quietTurns?: number
   /** All processes have the same engine, which stays open when one of them closes it. */
   readonly isShared?: boolean
   destroy(): Promise<void>
@@ -30,6 +32,8 @@ export const sqliteStore: CreateStore = async (clock) => {
   return {
     open: async () => shared,
     isShared: true,
+    // A claim that is woken reads, waits for the next transaction, and may find that one cut short on a slow machine.
+    quietTurns: 7,
     destroy: async () => {
       await engine.close()
       database.close()

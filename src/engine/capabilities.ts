@@ -29,7 +29,7 @@ export interface Capabilities {
   readonly keys: 'refused' | 'partition' | 'unique-live'
   /** Whether a latest key supersedes older jobs. */
   readonly latest: boolean
-  /** Enqueuing the same id twice stores one job. */
+  /** Enqueuing the same id twice stores one job, for as long as that is kept: one that was removed meanwhile is stored and run again. */
   readonly idempotentEnqueue: boolean
   /** A batch is stored whole or not at all. */
   readonly enqueueAtomic: boolean

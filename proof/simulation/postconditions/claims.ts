@@ -52,7 +52,7 @@ async function judgeLeases(watched: Watched, request: ClaimRequest, leases: read
   for (const lease of leases) {
     const { id } = lease.job
     const held = watch.leases.get(id)
-    const isFree = held === undefined || held.untilMs <= watch.clock.monotonicMs()
+    const isFree = held === undefined || held.isSettling || held.untilMs <= watch.clock.monotonicMs()
     watch.expect(isFree, id, () => `${id} was handed out (${from}) while another lease of it lasts`)
     if (from === 'expired') watch.expect(held !== undefined, id, () => `${id} was reaped, and nobody had it`)
     watch.expect(!watch.tokens.has(lease.token), id, () => `the token of ${id} was used before`)
@@ -60,7 +60,7 @@ async function judgeLeases(watched: Watched, request: ClaimRequest, leases: read
     judgeLease(watch, lease, views.get(id), { subscription, from })
     const wasTold = watched.wasTold(lease.token)
     const untilMs = (lease.expiresAtMs ?? Number.POSITIVE_INFINITY) - watch.clock.nowMs() + watch.clock.monotonicMs()
-    watch.leases.set(id, { token: lease.token, untilMs, wasTold })
+    watch.leases.set(id, { token: lease.token, untilMs, isSettling: false, wasTold })
   }
   if (from === 'ready') judgeOrder(watched, request, { leases, jobs })
 }
@@ -87,7 +87,8 @@ interface Given {
 function judgeLease(watch: Watch, lease: Lease, view: JobView | undefined, { subscription, from }: Given): void {
   const { job, attempt, expiresAtMs } = lease
   const nowMs = watch.clock.nowMs()
-  if (view === undefined) return watch.expect(false, job.id, () => `${job.id} was handed out and is not there`)
+  watch.expect(view !== undefined, job.id, () => `${job.id} was handed out and is not there`)
+  if (view === undefined) return
   const found = { owner: view.leaseOwner, untilMs: view.leaseUntilMs, state: view.state, attempt: view.attempt }
   const given = { owner: subscription.worker, untilMs: expiresAtMs, state: 'in_progress', attempt }
   watch.same(job.id, `the claimed job ${job.id}`, found, given)
@@ -152,6 +153,18 @@ export function watchRenew({ engine, consumer, watch }: Watched): Consumer['rene
         job.id,
         () => `a renewal of ${job.id} said ${isLost ? 'lost' : 'held'}, which is wrong`,
       )
+      const other = watch.leases.get(job.id)
+      // A worker may renew two leases of one job in one call, of which only the newer is held.
+      const isOthers = !leases.some((lease) => lease.token === other?.token)
+      if (isLost && other !== undefined && isOthers && watch.setMs < 0) {
+        const found = views.get(job.id)?.leaseUntilMs
+        watch.same(
+          job.id,
+          `the end of the lease of ${job.id}, after a renewal by another`,
+          found,
+          wallEnd(watch, job.id),
+        )
+      }
       if (isLost || !isHeld) continue
       const untilMs = watch.clock.nowMs() + leaseMs
       watch.same(job.id, `the end of the renewed lease of ${job.id}`, views.get(job.id)?.leaseUntilMs, untilMs)

@@ -98,7 +98,8 @@ function versionOf(watch: Watch, job: NewJob): number | 'stale' | null {
 /** A job is stored as it was asked for. */
 function judgeStored(watch: Watch, { job, views, isPlain }: Judged): void {
   const view = views.get(job.id)
-  if (view === undefined) return watch.expect(false, job.id, () => `${job.id} was acknowledged and is not there`)
+  watch.expect(view !== undefined, job.id, () => `${job.id} was acknowledged and is not there`)
+  if (view === undefined) return
   const { type, payload, payloadVersion, priority, attempts, key, tenant, options, after } = job
   const { latestKey } = view
   const found = {

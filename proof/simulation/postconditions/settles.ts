@@ -1,5 +1,5 @@
 import type { Consumer } from '../../../src/engine/engine.ts'
-import type { NotApplied, Settlement } from '../../../src/engine/outcome.ts'
+import type { Lease, NotApplied, Settlement } from '../../../src/engine/outcome.ts'
 import { isBeyondKeepLimit } from '../../../src/engine/retention.ts'
 import type { JobView } from '../../../src/job/job.ts'
 import type { Watched } from './claims.ts'
@@ -9,17 +9,24 @@ export function watchSettle({ engine, consumer, watch }: Watched): Consumer['set
   return async (settlements) => {
     const before = byId(await allJobs(engine))
     const held = settlements.map(({ lease }) => watch.holds(lease.job.id, lease.token))
+    for (const { lease } of settlements) markSettling(watch, lease, true)
     const refused = await answered(watch, 'a settle', () => consumer.settle(settlements))
     const after = byId(await allJobs(engine))
     for (const [index, settlement] of settlements.entries()) {
       const isHeld = held[index] === true
       judgeSettlement(watch, settlement, { refused, isHeld, before, after })
       const { job, token } = settlement.lease
+      markSettling(watch, settlement.lease, false)
       if (isHeld && watch.leases.get(job.id)?.token === token) watch.leases.delete(job.id)
     }
     judgeRemoved(watch, { settlements, refused, before, after })
     return refused
   }
+}
+
+function markSettling(watch: Watch, { job, token }: Lease, isSettling: boolean): void {
+  const held = watch.leases.get(job.id)
+  if (held?.token === token && watch.holds(job.id, token)) held.isSettling = isSettling
 }
 
 type Jobs = ReadonlyMap<string, JobView>
@@ -59,16 +66,18 @@ function judgeSettlement(watch: Watch, { lease, outcome }: Settlement, around: A
       watch.same(id, `the dead job ${id}`, [view.state, view.error], ['dead_letter', outcome.error])
       return
     case 'retry':
-      return judgeBack(watch, view, {
+      judgeBack(watch, view, {
         attempt: lease.attempt,
         runAtMs: watch.clock.nowMs() + outcome.delayMs,
         error: outcome.error,
       })
+      return
     case 'release': {
       const nowMs = watch.clock.nowMs()
       // It keeps its place, and was due: it is now, wherever the clock was set meanwhile.
       const runAtMs = outcome.delayMs === 0 ? Math.min(lease.job.runAtMs, nowMs) : nowMs + outcome.delayMs
-      return judgeBack(watch, view, { attempt: lease.attempt - 1, runAtMs })
+      judgeBack(watch, view, { attempt: lease.attempt - 1, runAtMs })
+      return
     }
     default:
       outcome satisfies never

@@ -9,6 +9,8 @@ export interface HeldLease {
   readonly token: string
   /** On the monotonic clock: a lease ends in its time, wherever the wall clock is set. */
   untilMs: number
+  /** A settle of it is under way: the job may be handed out again before that is answered. */
+  isSettling: boolean
   /** Whether its holder was told of its loss; null when it does not listen. */
   wasTold(): boolean | null
 }
