@@ -26,7 +26,7 @@ export function altered(create: CreateHarness, alter: () => Alteration): CreateH
   }
 }
 
-function alterEngine(right: Engine, alteration: Alteration): Engine {
+export function alterEngine(right: Engine, alteration: Alteration): Engine {
   const changes = new Map<PropertyKey, unknown>(Object.entries(alteration.engine?.(right) ?? {}))
   for (const facet of alteration.without ?? []) changes.set(facet, undefined)
   changes.set('consume', async (asked: Subscription): Promise<Consumer> => {

@@ -74,7 +74,7 @@ export interface Claim extends Stamp {
   givenWallMs: number | null
   /** Null while no answer was seen; also when it rejected. */
   starts: readonly Start[] | null
-  /** It was aborted: until its answer came it may have held jobs that no entry names. */
+  /** It gave back what it had, and no entry says what and when; so does one that was rejected. */
   isGivenUp: boolean
 }
 

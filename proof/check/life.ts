@@ -2,7 +2,7 @@
 import { REAPER_LEASE_MS } from '../../src/engine/subscriptions.ts'
 import type { JobState } from '../../src/job/states.ts'
 import type { AskedOutcome } from '../history/entry.ts'
-import type { Claim, Done, Evidence, JobStory, Settle, Start } from './evidence.ts'
+import type { Ask, Claim, Done, Evidence, JobStory, Settle, Start } from './evidence.ts'
 
 /** How far the clocks of a store and of a process run apart in a few seconds, and what rounding to milliseconds adds. */
 export const CLOCK_MS = 50
@@ -142,4 +142,9 @@ function stateAfter(kind: AskedOutcome['kind'] | JobStory['acts'][number]['kind'
     default:
       return kind satisfies never
   }
+}
+
+/** An id is known for as long as its job is stored: one that was removed meanwhile is a new job when it is asked for again. */
+export function isStoredAgain(asks: readonly Ask[]): boolean {
+  return asks.filter(({ status }) => status === 'enqueued' || status === 'replaced').length > 1
 }

@@ -102,17 +102,19 @@ export class Reading {
       if (ask.job.id !== '') this.#keep(ask)
       else {
         const name = strangerName(ask.job)
-        this.#keep({ ...ask, job: { ...ask.job, id: strangers.get(name) ?? name } })
+        // A program that repeats what was not answered stores a job twice.
+        for (const id of strangers.get(name) ?? [name]) this.#keep({ ...ask, job: { ...ask.job, id } })
       }
     }
   }
 
   /** The ids of jobs that were started and never asked for under their id, by type and payload. */
-  #strangers(): ReadonlyMap<string, string> {
+  #strangers(): ReadonlyMap<string, readonly string[]> {
     if (!this.#asks.some(({ job }) => job.id === '')) return new Map()
     const known = new Set(this.#asks.map(({ job }) => job.id))
     const leases = [...this.jobs.values()].flatMap(({ id, starts }) => (known.has(id) ? [] : starts.slice(0, 1)))
-    return new Map(leases.map(({ lease }) => [strangerName(lease), lease.id]))
+    const byName = Map.groupBy(leases, ({ lease }) => strangerName(lease))
+    return new Map([...byName].map(([name, own]) => [name, own.map(({ lease }) => lease.id)]))
   }
 
   #close(asked: Closed): void {

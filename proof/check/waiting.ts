@@ -14,12 +14,6 @@ export interface Wait {
   readonly runAtMs: number | null
 }
 
-/** When somebody may have held jobs that no entry names. */
-export function givenUpSpans({ claims }: Evidence): Spans {
-  const givenUp = claims.filter(({ isGivenUp }) => isGivenUp)
-  return new Spans(givenUp.map(({ atMs, givenMs: answeredMs }) => ({ fromMs: atMs, toMs: answeredMs ?? atMs })))
-}
-
 /**
  * The waits of plain jobs: no latest key, no `after`, no rate limit. What a claim without an answer may have held is left
  * out: the start after it was by a reaper, or counts more attempts than were seen.
@@ -36,6 +30,18 @@ export function waitsOf(evidence: Evidence): readonly Wait[] {
     for (const wait of waitsOfJob(evidence, story, ask)) if (wait.toMs > wait.fromMs) waits.push(wait)
   }
   return waits
+}
+
+/** A claim without an answer may have had jobs, and an engine takes them back within this. */
+const TAKEN_BACK_MS = 10_000
+
+/** While a claim was under way that was given up or rejected: it may have held jobs for a moment, and no entry says which. */
+export function unsureOf({ claims }: Evidence): Spans {
+  return new Spans(
+    claims.flatMap(({ atMs, givenMs, starts, isGivenUp, waitMs }) =>
+      starts === null || isGivenUp ? [{ fromMs: atMs, toMs: givenMs ?? atMs + waitMs + TAKEN_BACK_MS }] : [],
+    ),
+  )
 }
 
 function limitedTypes({ claims }: Evidence): ReadonlySet<string> {

@@ -126,12 +126,8 @@ export type Call =
 export type Answer =
   | { readonly what: 'enqueued'; readonly receipts: readonly Receipt[] }
   | { readonly what: 'consuming' }
-  | {
-      readonly what: 'claimed'
-      readonly leases: readonly GivenLease[]
-      /** It was aborted meanwhile: what it had taken by then was put back. */
-      readonly isGivenUp?: true
-    }
+  /** `isGivenUp`: its signal had been aborted before it was answered, so it gave back what it had. */
+  | { readonly what: 'claimed'; readonly leases: readonly GivenLease[]; readonly isGivenUp?: true }
   | {
       readonly what: 'settled'
       /** An engine may give all leases of one claim the same token: with the id it names one lease. */

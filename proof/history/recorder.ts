@@ -43,7 +43,12 @@ export class Recorder {
 }
 
 /** Codes of errors that promise that nothing was done. A call can be under way while its engine is closed, so ERR_CLOSED does not. */
-const REFUSALS: readonly string[] = ['ERR_OPTION_INVALID', 'ERR_UNSUPPORTED', 'ERR_JOB_UNKNOWN'] satisfies ErrorCode[]
+const REFUSALS: readonly string[] = [
+  'ERR_OPTION_INVALID',
+  'ERR_UNSUPPORTED',
+  'ERR_JOB_UNKNOWN',
+  'ERR_SCHEMA_NEWER',
+] satisfies ErrorCode[]
 
 function failureOf(error: unknown): Answer {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined

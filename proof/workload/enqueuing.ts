@@ -86,7 +86,9 @@ async function enqueueTwice(client: Client, job: PlannedJob): Promise<void> {
   const { mill, clock, signal } = client
   const preparation = { engine: mill.engine, nowMs: clock.nowMs(), payloadBytesMax: PAYLOAD_BYTES_MAX_DEFAULT }
   const definition = client.definition(job.type, job.version)
-  const prepared = await prepareJobs(preparation, definition, [payloadOf(job)], optionsOf(client, job))
+  const prepare = () => prepareJobs(preparation, definition, [payloadOf(job)], optionsOf(client, job))
+  const prepared = await client.try('the preparation of a repeated enqueue', prepare)
+  if (prepared === null) return
   let done = 0
   for (let time = 0; done < 2 && time < REPEATS && !signal.aborted; time += 1) {
     const receipts = await client.try('a repeated enqueue', () => mill.engine.enqueue(prepared), 'ERR_JOB_UNKNOWN')

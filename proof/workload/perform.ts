@@ -22,10 +22,10 @@ export interface PerformOptions {
  */
 export async function perform(
   operations: readonly Operation[],
-  parts: ClientParts,
+  parts: ClientParts | Client,
   { from = 0, onBegin }: PerformOptions = {},
 ): Promise<void> {
-  const client = new Client(parts)
+  const client = parts instanceof Client ? parts : new Client(parts)
   for (const [index, operation] of operations.entries()) {
     if (index < from) continue
     if (client.signal.aborted) return

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { open } from '../client/mill.ts'
+import { defineJob } from '../job/definition.ts'
 import { TestClock } from './test-clock.ts'
 
 test('the clock stands still until it is told to advance', async () => {
@@ -22,6 +24,22 @@ test('timers fire in the order of their time, then of their arrival, each at its
   await clock.advance(300)
   assert.deepEqual(fired, ['a@100', 'b@100', 'c@300'])
   assert.equal(clock.waiting, 1)
+})
+
+test('the wall clock shows whole milliseconds, also when a timer with a fraction fires', async () => {
+  const clock = new TestClock()
+  const startMs = clock.nowMs()
+  await using mill = await open('memory:', { clock })
+  const enqueued: Promise<unknown>[] = []
+  const shown: number[] = []
+  // A keeper whose random interval is no whole number has such timers, and a job may be enqueued while one fires.
+  clock.after(10.24, () => {
+    shown.push(clock.nowMs() - startMs)
+    enqueued.push(mill.enqueue(defineJob({ type: 'greet' })))
+  })
+  await clock.advance(11)
+  await Promise.all(enqueued)
+  assert.deepEqual(shown, [10])
 })
 
 test('a timer that arms another one within the advance is followed', async () => {

@@ -30,8 +30,9 @@ export class TestClock implements Clock {
     this.#offsetMs = startMs
   }
 
+  /** Whole milliseconds, as every wall clock here has them: a jitter may let a timer fire between two. */
   nowMs(): number {
-    return this.#monotonicMs + this.#offsetMs
+    return Math.floor(this.#monotonicMs + this.#offsetMs)
   }
 
   monotonicMs(): number {

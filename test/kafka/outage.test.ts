@@ -1,9 +1,12 @@
 /** Brokers that freeze, go away and come back under load, and members whose event loop stands still. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { open } from '../../src/client/mill.ts'
 import { defineJob } from '../../src/job/definition.ts'
+import { newJob } from '../fixtures/new-job.ts'
 import { freshName, freshTopic, groupOffsets, kafkaServer, type OwnKafka, startKafka } from '../servers/kafka.ts'
 import {
   briefUrlOf,
@@ -96,3 +99,29 @@ test('a handler that blocks its event loop past the session loses its partition,
   assert.deepEqual((await blocked.heard('settled')).lost, ['revoked'])
   await eventually(async () => (await groupOffsets(server, group))[0]?.offset === 1n, 'the commit of the successor')
 })
+
+for (const does of ['closes every connection', 'answers nothing'] as const) {
+  test(`a broker that ${does} does not keep a worker from the others that the URL names`, async (t) => {
+    const server = await kafkaServer()
+    const topic = await freshTopic(server, 'beside')
+    const sockets = new Set<Socket>()
+    const broken = createServer((socket) => {
+      socket.on('error', () => {})
+      if (does === 'closes every connection') socket.destroy()
+      else sockets.add(socket)
+    }).listen(0, '127.0.0.1')
+    await once(broken, 'listening')
+    t.after(() => {
+      for (const socket of sockets) socket.destroy()
+      broken.close()
+    })
+    const address = broken.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    const several = server.url.replace(server.address, `127.0.0.1:${port},${server.address}`)
+    const engine = await openEngine(urlOf({ ...server, url: several }, freshName('group')))
+    t.after(() => engine.close())
+    const consumer = await consume(engine, topic)
+    await engine.enqueue([newJob({ type: topic })])
+    assert.equal((await claimed(consumer, 1)).length, 1)
+  })
+}

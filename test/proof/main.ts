@@ -56,6 +56,10 @@ function textOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
+// What was started ends with this process, which ends by itself only where it is told so.
+process.once('SIGINT', () => process.exit(130))
+process.once('SIGTERM', () => process.exit(143))
+
 let command: Command | null = null
 try {
   command = parseCommand(process.argv.slice(2))

@@ -34,6 +34,12 @@ export interface Spare {
   isLoaded: boolean
 }
 
+/** One that is stopped by SIGSTOP would not notice that this process has ended. */
+const living = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of living) child.kill('SIGKILL')
+})
+
 /**
  * Processes that are started ahead and wait for their part: loading the modules takes longer than most rounds can wait
  * for the successor of a process that was killed. They serve all rounds of a run.
@@ -66,6 +72,11 @@ export class Spares {
       env: { ...process.env, NODE_COMPILE_CACHE: COMPILED, ...clock?.env, ...env },
       execArgv: EXEC_ARGV,
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
+    living.add(child)
+    child.once('exit', () => {
+      living.delete(child)
+      if (child.pid !== undefined) clock?.forget(child.pid)
     })
     const spare: Spare = { child, clock, isLoaded: false }
     child.once('message', () => {

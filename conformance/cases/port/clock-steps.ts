@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { leadershipOf } from '../../../src/engine/capability-checks.ts'
 import type { CaseFile } from '../../case.ts'
 import { leadership, limits, need, reaping } from '../../needs.ts'
-import { complete, idsOf, never, retry } from '../../stage.ts'
+import { complete, idsOf, never, release, retry } from '../../stage.ts'
 
 const HOUR_MS = 3_600_000
 const PER_MS = 400
@@ -85,8 +85,12 @@ export const clockSteps: CaseFile = {
         await stage.settle(consumer, await stage.one(consumer), complete)
         await stage.expectCounts({ completed: 1, delayed: 1 })
         await stage.harness.advance(501)
-        assert.equal((await stage.one(consumer)).job.id, first.id)
+        const again = await stage.one(consumer)
+        assert.equal(again.job.id, first.id)
         assert.notEqual(first.id, second.id)
+        await stage.step(-HOUR_MS)
+        await stage.settle(consumer, again, release(0))
+        assert.equal((await stage.one(consumer)).job.id, first.id, 'one that ran meanwhile and was released is not due')
       },
     },
     {

@@ -1,6 +1,6 @@
 import type { Report, Rule } from '../check.ts'
 import type { Claim, Evidence, JobStory, Start } from '../evidence.ts'
-import { givenMs, mayBeUndone } from '../life.ts'
+import { givenMs, isStoredAgain, mayBeUndone } from '../life.ts'
 import { firstIndex } from '../spans.ts'
 
 /** A claim counts as an attempt, a release gives it back, and a crash counts too. */
@@ -13,6 +13,7 @@ export const counting: Rule = {
       if (story.starts.length === 0) continue
       if (mayBeUndone(evidence, story)) report.unjudged('starts of a time that a fault may have undone')
       else if (evidence.capabilities.settle === 'watermark') judgeLog(story, report)
+      else if (isStoredAgain(story.asks)) report.unjudged('jobs that were asked for again when they had been removed')
       else judgeCounts(story, hidden, report)
     }
   },

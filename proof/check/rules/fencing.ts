@@ -1,7 +1,7 @@
 import { digestOf } from '../../history/recorder.ts'
 import type { Report, Rule } from '../check.ts'
 import type { Evidence, JobStory, Start } from '../evidence.ts'
-import { givenMs, lastMoves, mayBeUndone } from '../life.ts'
+import { givenMs, isStoredAgain, lastMoves, mayBeUndone } from '../life.ts'
 
 /** A holder whose lease is gone changes nothing. */
 export const fencing: Rule = {
@@ -58,7 +58,11 @@ function judgeLate({ capabilities }: Evidence, { id, starts, asks }: JobStory, r
 }
 
 /** What was completed or buried is not handed out again, unless it was replayed. */
-function judgeEnded({ id, starts, acts }: JobStory, report: Report): void {
+function judgeEnded({ id, starts, acts, asks }: JobStory, report: Report): void {
+  if (isStoredAgain(asks)) {
+    report.unjudged('jobs that were asked for again when they had been removed')
+    return
+  }
   for (const [index, start] of starts.entries()) {
     const ended = start.settles.find(
       ({ done, outcome }) => done === 'yes' && (outcome.kind === 'complete' || outcome.kind === 'dead'),

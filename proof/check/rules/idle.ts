@@ -3,9 +3,9 @@ import type { Claim, Evidence } from '../evidence.ts'
 import { CLOCK_MS, isHeldUp } from '../life.ts'
 import { pausesOf } from '../pauses.ts'
 import { firstIndex, type Spans } from '../spans.ts'
-import { givenUpSpans, type Wait, waitsOf } from '../waiting.ts'
+import { unsureOf, type Wait, waitsOf } from '../waiting.ts'
 
-/** An empty answer sooner than this, or than it was to wait, may be that of a claim that was given up. */
+/** Sooner than this the store may have looked before the job was there. */
 const WAITED_MS_MIN = 200
 
 /** Nobody waits for work while work waits. */
@@ -20,18 +20,15 @@ export const idle: Rule = {
     const empty = evidence.claims.filter(
       ({ source, starts, givenMs, atMs, waitMs, isGivenUp }) =>
         source === 'ready' &&
-        !isGivenUp &&
         starts?.length === 0 &&
+        !isGivenUp &&
         givenMs !== null &&
-        givenMs - atMs >= Math.max(WAITED_MS_MIN, waitMs),
+        givenMs - atMs >= Math.max(WAITED_MS_MIN, waitMs * 0.8),
     )
     if (empty.length === 0) return
-    const rejectedMs = evidence.claims.flatMap(({ starts, givenMs, atMs }) =>
-      starts === null ? [givenMs ?? atMs] : [],
-    )
+    const unsure = unsureOf(evidence)
     const byType = waitsByType(waitsOf(evidence))
-    const givenUp = givenUpSpans(evidence)
-    for (const claim of empty) judgeClaim(evidence, { claim, byType, rejectedMs, givenUp }, report)
+    for (const claim of empty) judgeClaim(evidence, { claim, byType, unsure }, report)
   },
 }
 
@@ -59,11 +56,10 @@ function waitsByType(waits: readonly Wait[]): ReadonlyMap<string, TypeWaits> {
 interface Empty {
   readonly claim: Claim
   readonly byType: ReadonlyMap<string, TypeWaits>
-  readonly rejectedMs: readonly number[]
-  readonly givenUp: Spans
+  readonly unsure: Spans
 }
 
-function judgeClaim(evidence: Evidence, { claim, byType, rejectedMs, givenUp }: Empty, report: Report): void {
+function judgeClaim(evidence: Evidence, { claim, byType, unsure }: Empty, report: Report): void {
   const { atMs, givenMs, worker, max, perType, paused, subscription } = claim
   if (givenMs === null || max < 1 || subscription === null) return
   for (const type of subscription.types.keys()) {
@@ -73,11 +69,10 @@ function judgeClaim(evidence: Evidence, { claim, byType, rejectedMs, givenUp }: 
     const wait = own.longest[index]
     if (wait === undefined || wait.toMs < givenMs) continue
     if (evidence.trouble.any.meets(atMs, givenMs)) report.unjudged('empty claims while a fault was active')
-    else if (givenUp.meets(atMs, givenMs)) report.unjudged('empty claims while another one was given up')
     else if (isHeldUp(claim)) report.unjudged('claims whose answer was held up')
     else if (pausesOf(evidence).mayBePaused(type, atMs, givenMs)) report.unjudged('empty claims around a pause')
-    else if (rejectedMs.some((ms) => ms > wait.fromMs - 1 && ms < givenMs)) {
-      report.unjudged('empty claims while another one was rejected')
+    else if (unsure.meets(wait.fromMs, givenMs)) {
+      report.unjudged('empty claims while another one was given up or rejected')
     } else {
       report.violation(
         wait.story.id,

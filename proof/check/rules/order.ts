@@ -3,7 +3,7 @@ import type { Claim, Evidence, Start } from '../evidence.ts'
 import { CLOCK_MS, isHeldUp } from '../life.ts'
 import { LongestWaits } from '../longest-waits.ts'
 import { pausesOf } from '../pauses.ts'
-import { givenUpSpans, waitsOf } from '../waiting.ts'
+import { unsureOf, waitsOf } from '../waiting.ts'
 
 /** The most urgent first. */
 export const order: Rule = {
@@ -43,7 +43,7 @@ function judgeWithin(evidence: Evidence, starts: readonly Start[], report: Repor
 function judgeBetween(evidence: Evidence, claims: readonly Claim[], report: Report): void {
   const waits = new LongestWaits(waitsOf(evidence))
   const pauses = pausesOf(evidence)
-  const givenUp = givenUpSpans(evidence)
+  const unsure = unsureOf(evidence)
   const isAlone = claimsAlone(claims)
   // Waits are added as time goes on, so that those of later jobs are not looked at.
   for (const claim of claims.toSorted((a, b) => a.atMs - b.atMs)) {
@@ -63,7 +63,7 @@ function judgeBetween(evidence: Evidence, claims: readonly Claim[], report: Repo
       })
       if (wait === null) continue
       if (evidence.trouble.any.meets(atMs, givenMs)) report.unjudged('claims while a fault was active')
-      else if (givenUp.meets(atMs, givenMs)) report.unjudged('claims while another one was given up')
+      else if (unsure.meets(wait.fromMs, givenMs)) report.unjudged('claims while another one was given up or rejected')
       else if (isHeldUp(claim)) report.unjudged('claims whose answer was held up')
       else if (pauses.mayBePaused(type, atMs, givenMs)) report.unjudged('claims around a pause')
       else {

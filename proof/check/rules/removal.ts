@@ -2,7 +2,6 @@ import type { Report, Rule } from '../check.ts'
 import type { Evidence, JobStory } from '../evidence.ts'
 import { mayBeActed, mayBeUndone } from '../life.ts'
 import { finishesOf, mayBeSwept, typeOf } from '../removals.ts'
-import { firstIndex } from '../spans.ts'
 
 /** Removal options take what they were given for, all of it and nothing else. */
 export const removal: Rule = {
@@ -30,43 +29,69 @@ interface OneWay {
 }
 
 function judgeType(evidence: Evidence, { stories, way, needed }: OneWay, report: Report): void {
-  const finished = stories.filter((story) => finishesOf(story, way).length > 0 && !mayBeUndone(evidence, story))
-  const lastMs = finished.map((story) =>
-    Math.max(...finishesOf(story, way).map(({ answeredMs }) => answeredMs ?? Number.POSITIVE_INFINITY)),
-  )
-  const sorted = lastMs.toSorted((a, b) => a - b)
+  const finished = stories
+    .filter((story) => finishesOf(story, way).length > 0 && !mayBeUndone(evidence, story))
+    .map((story) => ({ story, ...timesOf(story, way) }))
   const own = ({ ask }: JobStory): number | null | undefined =>
     way === 'complete' ? ask?.job.keepCompleted : ask?.job.keepDead
-  for (const story of finished) {
-    const keep = own(story)
+  for (const one of finished) {
+    const keep = own(one.story)
     if (typeof keep !== 'number') continue
-    const isThere = evidence.final.jobs.has(story.id)
-    const finishes = finishesOf(story, way)
-    // Stores keep the time of an end in milliseconds: of two within one, either may count as the newer.
-    const fromMs = Math.min(...finishes.map(({ askedMs }) => askedMs)) - 1
-    const newer = sorted.length - firstIndex(sorted.length, (index) => (sorted[index] ?? 0) >= fromMs) - 1
-    if (!isThere && newer < keep && !mayBeSwept(evidence, story) && !mayBeActed(story, 'purge', 'erase')) {
-      report.violation(
-        story.id,
-        `job ${story.id} is gone, and only ${newer} of its type had finished after it, not ${keep}`,
-      )
-    }
-    const isSure = finishes.length === 1 && finishes[0]?.done === 'yes' && finishes[0].outcome.keep === 0
-    if (
-      keep === 0 &&
-      isThere &&
-      isSure &&
-      !needed.has(story.id) &&
-      evidence.final.jobs.get(story.id)?.state === stateOf(way)
-    ) {
-      report.violation(story.id, `job ${story.id} was to be removed as soon as it had finished, and is there`)
+    const { id } = one.story
+    const view = evidence.final.jobs.get(id)
+    if (view === undefined) judgeGone(evidence, { one, finished, keep }, report)
+    else if (keep === 0 && view.state === stateOf(way) && !needed.has(id) && isSurelyRemoved(one.story, way)) {
+      report.violation(id, `job ${id} was to be removed as soon as it had finished, and is there`)
     }
   }
+  const others = finished.filter(({ story }) => own(story) === undefined && !needed.has(story.id))
   judgeNumber(
     evidence,
-    finished.filter((story) => own(story) === undefined && !needed.has(story.id)),
+    others.map(({ story }) => story),
     way,
     report,
+  )
+}
+
+interface Finished {
+  readonly story: JobStory
+  /** When it may have finished. */
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+function timesOf(story: JobStory, way: OneWay['way']): Pick<Finished, 'fromMs' | 'toMs'> {
+  const finishes = finishesOf(story, way)
+  return {
+    fromMs: Math.min(...finishes.map(({ askedMs }) => askedMs)),
+    toMs: Math.max(...finishes.map(({ answeredMs }) => answeredMs ?? Number.POSITIVE_INFINITY)),
+  }
+}
+
+function isSurelyRemoved(story: JobStory, way: OneWay['way']): boolean {
+  const [only, ...more] = finishesOf(story, way)
+  return more.length === 0 && only?.done === 'yes' && only.outcome.keep === 0
+}
+
+interface Gone {
+  readonly one: Finished
+  readonly finished: readonly Finished[]
+  readonly keep: number
+}
+
+/** Engines call those the newest that arrived last, or those that finished last. */
+function judgeGone(evidence: Evidence, { one, finished, keep }: Gone, report: Report): void {
+  const { story, fromMs } = one
+  if (mayBeSwept(evidence, story) || mayBeActed(story, 'purge', 'erase')) return
+  const arrivedMs = story.ask?.atMs ?? Number.NEGATIVE_INFINITY
+  const newer = finished.filter(
+    (other) =>
+      other !== one && (other.toMs >= fromMs || (other.story.ask?.answeredMs ?? Number.POSITIVE_INFINITY) >= arrivedMs),
+  ).length
+  if (newer >= keep) return
+  report.violation(
+    story.id,
+    `job ${story.id} is gone, and only ${newer} of its type had finished after it, not ${keep}`,
   )
 }
 
@@ -76,7 +101,7 @@ function judgeNumber({ final }: Evidence, stories: readonly JobStory[], way: One
   const numbers = new Set(finishes.map(({ outcome }) => (outcome.keepIsOwn === true ? undefined : outcome.keep)))
   const [keep] = numbers
   if (keep === undefined || numbers.size !== 1 || finishes.some(({ done }) => done !== 'yes')) return
-  // A letter that an operator brought back is counted with the next that dies.
+  // A letter whose discard was undone is there again, whatever came meanwhile.
   const there = stories.filter(
     (story) => final.jobs.get(story.id)?.state === stateOf(way) && !mayBeActed(story, 'undo'),
   )

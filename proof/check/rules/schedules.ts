@@ -43,7 +43,7 @@ function judgeFence(name: string, changes: readonly RecordChange[], report: Repo
 function ticksOf({ body, jobs }: RecordChange): readonly string[] {
   const { lastTickMs } = bodyFields(body ?? '')
   const ids = jobs.map(({ id }) => id).filter((id) => isValid(id))
-  return ids.some((id) => decodeTime(id) === lastTickMs) ? ids : []
+  return lastTickMs === undefined || ids.some((id) => decodeTime(id) === lastTickMs) ? ids : []
 }
 
 function judgeChange({ trouble }: Evidence, name: string, change: RecordChange, report: Report): void {
@@ -71,8 +71,6 @@ function judgeEvery({ trouble }: Evidence, name: string, changes: readonly Recor
     const before = byRevision.get(change.expected ?? '')
     if (before === undefined || change.body === null || before.body === null) continue
     const [plan, last] = [bodyFields(change.body), bodyFields(before.body)]
-    // A run by hand is no tick, and the next one stays as it was.
-    if (plan.nextAtMs === last.nextAtMs) continue
     if (plan.missed !== 'all' || plan.overlap !== 'allow' || plan.cron !== last.cron || plan.setBacks !== last.setBacks)
       continue
     if (trouble.wallClock.meets(before.askedMs, change.askedMs)) {

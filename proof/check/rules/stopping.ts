@@ -1,6 +1,6 @@
 import type { Report, Rule } from '../check.ts'
 import type { Evidence, ProcessStory } from '../evidence.ts'
-import { givenMs } from '../life.ts'
+import { givenMs, mayBeActed } from '../life.ts'
 
 /** A drain of 30 s, and what aborting, releasing and closing take. */
 const STOP_DEFAULT_MS = 45_000
@@ -34,7 +34,10 @@ function judgeStop({ name, boundMs, exitedMs, how }: ProcessStory, stoppingMs: n
 
 /** Every lease of a process that stopped was settled or lost. */
 function judgeLeft({ jobs, processes, trouble }: Evidence, report: Report): void {
-  for (const { id, starts } of jobs.values()) {
+  for (const story of jobs.values()) {
+    const { id, starts } = story
+    // Who held a job that was cancelled may have heard of it from its thread that renews, which is not recorded.
+    if (mayBeActed(story, 'cancel')) continue
     starts.forEach((start, index) => {
       const process = processes.get(start.by)
       const exitedMs = process?.exitedMs ?? null

@@ -5,6 +5,11 @@ import { desk, dies, type Feature, type Making, one, records, removes, returns, 
 const LACKS: readonly { readonly ask: Unsupported; isLacking(making: Making): boolean }[] = [
   { ask: 'delay', isLacking: ({ abilities }) => abilities.capabilities.enqueueDelayMaxMs === 0 },
   {
+    ask: 'long-delay',
+    isLacking: ({ abilities: { capabilities } }) =>
+      capabilities.enqueueDelayMaxMs > 0 && capabilities.enqueueDelayMaxMs < 86_400_000,
+  },
+  {
     ask: 'long-backoff',
     isLacking: ({ abilities }) => abilities.capabilities.retryDelayMaxMs < 86_400_000,
   },

@@ -15,42 +15,61 @@ export interface Connection {
   readonly producer: RecordProducer
   readonly topics: Topics
   readonly log: BrokerLetterLog
+  /** With the broker first that answered. */
+  readonly options: KafkaOptions
 }
 
 /** How often a call of the admin is repeated, and the first one when the engine is opened. */
 const RETRIES = 3
 const AGAIN_MS = 200
 
-export async function connect(options: KafkaOptions, clock: Clock): Promise<Connection> {
+export async function connect(given: KafkaOptions, clock: Clock): Promise<Connection> {
   const client = await loadClient()
-  const admin = explaining(new client.Admin({ ...clientOptions(options), retries: 0 }))
-  guarded(admin.connections)
-  try {
-    await reach(admin, clock, options.answerMs)
-  } catch (error) {
-    await admin.close().catch(() => {})
-    if (isRefused(error)) throw error
-    const text = `no Kafka broker can be used at ${options.brokers.join(', ')}: ${messageOf(error)}`
-    throw new EngineError('ERR_STORAGE_OPEN', text, { cause: error })
-  }
+  const { admin, options } = await reach(client, given, clock)
   admin[client.kOptions].retries = RETRIES
   const producer = new RecordProducer(client, options, clock)
   const topics = new Topics(client, admin, { partitions: options.partitions, clock })
   const log = new BrokerLetterLog({ client, admin, producer, topics, options, clock })
-  return { client, admin, producer, topics, log }
+  return { client, admin, producer, topics, log, options }
 }
 
-/** The client would repeat a login that was refused as well, and some servers lock a user out for that. */
-async function reach(admin: Admin, clock: Clock, withinMs: number): Promise<void> {
-  const untilMs = clock.monotonicMs() + withinMs
-  for (let tries = 0; ; tries += 1) {
+type Reached = Pick<Connection, 'admin' | 'options'>
+
+/**
+ * The client goes on to the next broker only when one cannot be connected to; one that hangs, or closes every connection, would
+ * keep it from all others. It would also repeat a login that was refused, and some servers lock a user out for that.
+ */
+async function reach(client: Client, given: KafkaOptions, clock: Clock): Promise<Reached> {
+  const { brokers, answerMs } = given
+  const untilMs = clock.monotonicMs() + answerMs
+  const triesMax = Math.max(RETRIES + 1, brokers.length)
+  for (let tries = 1; ; tries += 1) {
+    const first = (tries - 1) % brokers.length
+    const options = { ...given, brokers: [...brokers.slice(first), ...brokers.slice(0, first)] }
+    // Each broker that was not asked yet has its share of the time.
+    const leftMs = (untilMs - clock.monotonicMs()) / Math.max(1, brokers.length - tries + 1)
     try {
-      await within(clock, Math.max(1, untilMs - clock.monotonicMs()), admin.metadata({ topics: [] }))
-      return
+      return { admin: await openAdmin(client, options, clock, Math.max(1, leftMs)), options }
     } catch (error) {
-      if (isRefused(error) || tries === RETRIES || clock.monotonicMs() + AGAIN_MS >= untilMs) throw error
+      if (isRefused(error)) throw error
+      if (tries === triesMax || clock.monotonicMs() + AGAIN_MS >= untilMs) {
+        const text = `no Kafka broker can be used at ${brokers.join(', ')}: ${messageOf(error)}`
+        throw new EngineError('ERR_STORAGE_OPEN', text, { cause: error })
+      }
       await clock.sleep(AGAIN_MS)
     }
+  }
+}
+
+async function openAdmin(client: Client, options: KafkaOptions, clock: Clock, withinMs: number): Promise<Admin> {
+  const admin = explaining(new client.Admin({ ...clientOptions(options), retries: 0 }))
+  guarded(admin.connections)
+  try {
+    await within(clock, withinMs, admin.metadata({ topics: [] }))
+    return admin
+  } catch (error) {
+    await admin.close().catch(() => {})
+    throw error
   }
 }
 

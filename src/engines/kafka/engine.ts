@@ -75,7 +75,8 @@ export class KafkaEngine implements Engine {
   #closed: Promise<void> | null = null
 
   static async connect(options: KafkaOptions, settings: EngineSettings): Promise<KafkaEngine> {
-    return new KafkaEngine(await connect(options, settings.clock), options, settings)
+    const connection = await connect(options, settings.clock)
+    return new KafkaEngine(connection, connection.options, settings)
   }
 
   private constructor(connection: Connection, options: KafkaOptions, settings: EngineSettings) {

@@ -227,7 +227,8 @@ export class MemoryStore {
       if (outcome.kind === 'retry') record(row, 'retried', nowMs, { detail: { delayMs: outcome.delayMs } })
       // A release without a delay keeps its place: a stopping worker is not the job's fault.
       const keepsPlace = outcome.kind === 'release' && outcome.delayMs === 0
-      if (!keepsPlace) row.dueMs = nowMs + outcome.delayMs
+      // It was due: that the clock was set back meanwhile must not hold it up.
+      row.dueMs = keepsPlace ? Math.min(row.dueMs, nowMs) : nowMs + outcome.delayMs
       row.startedAtMs = null
       this.#endLease(row)
       this.#queue(row)

@@ -35,7 +35,8 @@ const DEFERRED = `(held.kind = 'retry' OR held.kind = 'release' AND held.delay_m
 
 /**
  * Applies every other outcome whose token holds, records its events, trims the oldest, and returns the ids. The first event
- * of each keeps the time of the start, which leaves the row. Without a delay a released job keeps its place.
+ * of each keeps the time of the start, which leaves the row. Without a delay a released job keeps its place; it was due, and
+ * stays so if the clock was set back meanwhile.
  */
 export const SETTLE = ({ jobs, events, eventIdType }: Names): string => `
 WITH held AS MATERIALIZED (
@@ -48,7 +49,7 @@ changed AS (
     status = CASE WHEN ${QUEUED_AGAIN} THEN 'queued' ELSE 'failed' END,
     ended = CASE WHEN held.kind = 'superseded' THEN 'superseded' END,
     attempt_count = attempt_count - CASE WHEN held.kind = 'release' THEN 1 ELSE 0 END,
-    run_at = CASE WHEN ${DEFERRED} THEN ${after('held.delay_ms')} ELSE run_at END,
+    run_at = CASE WHEN ${DEFERRED} THEN ${after('held.delay_ms')} WHEN ${QUEUED_AGAIN} THEN least(run_at, ${NOW}) ELSE run_at END,
     next_earliest_run_at = CASE WHEN ${DEFERRED} THEN ${after('held.delay_ms')} END,
     started_at = CASE WHEN ${QUEUED_AGAIN} THEN NULL ELSE job.started_at END,
     completed_at = CASE WHEN ${QUEUED_AGAIN} THEN NULL ELSE ${NOW} END,

@@ -31,9 +31,9 @@ UPDATE job_queue SET status = 'dead_letter', completed_at = :now, error = :error
   ${KEY_RELEASED}, ${UNLEASED}
 WHERE ${HELD}`
 
-/** Without a delay the job keeps its place in the queue. */
+/** Without a delay it keeps its place. It was due: that the clock was set back meanwhile must not hold it up. */
 export const RELEASE_ONE = `
-UPDATE job_queue SET status = 'queued', attempts = attempts - 1, scheduled_at = coalesce(:due, scheduled_at), started_at = NULL, ${UNLEASED}
+UPDATE job_queue SET status = 'queued', attempts = attempts - 1, scheduled_at = coalesce(:due, min(scheduled_at, :now)), started_at = NULL, ${UNLEASED}
 WHERE ${HELD}`
 
 /** An older version of a latest key is not run again while a newer one waits. */
