@@ -60,6 +60,23 @@ describe('faults of Postgres', () => {
     await engine.close()
   })
 
+  test('what the server ended by a limit of the role on transactions is repeated', async () => {
+    const own = schemaUrl(server)
+    await query(server.url, `create role limited login; alter role limited set transaction_timeout = '300ms'`)
+    await migrate(`${own.url}&grant=limited`, settings)
+    const engine = await openEngine(own.url.replace('postgres@', 'limited@'), settings)
+    const locker = new pg.Client({ connectionString: server.url })
+    await locker.connect()
+    await locker.query(`begin; lock table ${own.schema}.jobs`)
+    const enqueued = engine.enqueue([newJob()])
+    const ended = `select 1 from pg_stat_activity where usename = 'limited' and wait_event_type = 'Lock'`
+    while ((await query(server.url, ended)).length === 0);
+    while ((await query(server.url, ended)).length > 0);
+    await locker.end()
+    assert.equal((await enqueued)[0]?.status, 'enqueued')
+    await engine.close()
+  })
+
   test('a statement that takes too long is given up, and the engine goes on', async () => {
     const engine = await openEngine(`${url}&timeout=2000`, settings)
     const locker = new pg.Client({ connectionString: server.url })

@@ -15,7 +15,7 @@ const BROKEN =
  * The server crashed, stops or starts, or an administrator or a timeout ended the connection. Or the server became
  * read-only: after a failover, another connection may lead to the new primary.
  */
-const SERVER_AWAY = ['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']
+const SERVER_AWAY = ['57P01', '57P02', '57P03', '57P05', '25P03', '25P04', '53300', '25006']
 
 /** The connection is unusable. What was sent over it may or may not have taken effect. */
 export function isConnectionFault(error: unknown): boolean {
@@ -25,11 +25,11 @@ export function isConnectionFault(error: unknown): boolean {
 }
 
 /**
- * The connection is unusable, and the statement was not sent, or the server ended an idle transaction: nothing took
- * effect, and repeating it on another connection is safe.
+ * The connection is unusable, and the statement was not sent, or the server ended a transaction that was idle or took too
+ * long: nothing took effect, and repeating it on another connection is safe.
  */
 export function isUndone(error: unknown): boolean {
-  return error instanceof Error && (codeOf(error) === '25P03' || /not queryable/.test(error.message))
+  return error instanceof Error && (['25P03', '25P04'].includes(codeOf(error)) || /not queryable/.test(error.message))
 }
 
 /** The server is starting, or stopping and perhaps restarting. */
