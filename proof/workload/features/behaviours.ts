@@ -34,6 +34,15 @@ export const behaviourFeatures = {
       return [one(job('plain', [...fails, returns(0)], { attempts: 30, backoff: { kind: 'fixed', delay: 5 } }))]
     },
   },
+  /** More at once than a partition of a log keeps in retry. */
+  'retry-burst': {
+    per: 0.5,
+    make: ({ job }) => {
+      const plan = [throws, throws, returns(1)]
+      const more = { attempts: 5, backoff: { kind: 'fixed', delay: 400 } } as const
+      return [{ do: 'enqueue', how: 'many', jobs: Array.from({ length: 180 }, () => job('plain', plan, more)) }]
+    },
+  },
   'definition-backoff': {
     per: 8,
     make: ({ dice, job }) => [one(job(dice.pick(['narrow', 'urgent', 'critical', 'aged']), [throws, returns(1)]))],

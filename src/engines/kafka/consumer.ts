@@ -94,25 +94,22 @@ export class KafkaConsumer implements Consumer {
     return leases
   }
 
-  /** Those whose start is stored as far as it must be; the others go back. */
+  /** Those whose start is stored as far as it must be; the others go back. Handlers do not lose the time that it takes. */
   async #stored(grants: readonly KafkaLease[]): Promise<readonly Lease[]> {
     const risky = grants.filter(({ owned, held, attempt }) => owned.needsStoredStart(held.offset, attempt))
     if (risky.length === 0) return grants
     const askedAtMs = this.#parts.clock.monotonicMs()
     let left: readonly KafkaLease[] = []
-    try {
-      await this.#assignment.commits.commit([...new Set(risky.map(({ owned }) => owned))])
-    } catch (error) {
+    await this.#assignment.commits.commit([...new Set(risky.map(({ owned }) => owned))]).catch((error: unknown) => {
       this.#reportError(error)
       left = risky
-    }
+    })
     // Partitions may have moved meanwhile, unseen if the process stood still.
     if (this.#assignment.isFenced) left = grants
     const gone = left.filter((grant) => this.#leases.remove(grant))
     this.#moved(new Set(gone.map((grant) => applyOutcome(grant, NOT_STORED, this.#parts.clock.nowMs()))))
-    // The time that it took is not taken from the handlers.
-    const tookMs = this.#parts.clock.monotonicMs() - askedAtMs
     const held = grants.filter((grant) => this.#leases.find(grant) !== null)
+    const tookMs = this.#parts.clock.monotonicMs() - askedAtMs
     for (const grant of held) this.#leases.extend(grant, grant.expiresAtMs + tookMs)
     return held
   }

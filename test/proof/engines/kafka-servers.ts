@@ -6,6 +6,7 @@ import {
   FindCoordinatorKeyTypes,
   IncrementalAlterConfigOperationTypes,
 } from '@platformatic/kafka'
+import { DLQ_SUFFIX } from '../../../src/engines/kafka/record.ts'
 import type { OwnKafka } from '../../servers/kafka.ts'
 import { type KafkaCluster, startKafkaCluster } from '../../servers/kafka-cluster.ts'
 import { TcpWire } from '../wire.ts'
@@ -75,6 +76,14 @@ export class KafkaServers {
   async topics(prefix: string): Promise<readonly string[]> {
     const names = await this.administer((admin) => admin.listTopics())
     return names.filter((name) => name.startsWith(prefix)).sort()
+  }
+
+  async jobTopics(prefix: string): Promise<readonly string[]> {
+    return (await this.topics(prefix)).filter((topic) => !topic.endsWith(DLQ_SUFFIX))
+  }
+
+  async letterTopics(prefix: string): Promise<readonly string[]> {
+    return (await this.topics(prefix)).filter((topic) => topic.endsWith(DLQ_SUFFIX))
   }
 
   /** How many partitions a topic has; 0 where it does not exist. */

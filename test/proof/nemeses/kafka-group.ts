@@ -47,7 +47,7 @@ export function groupNemeses({ servers, group, prefix }: StruckKafka): readonly 
       name: 'offsets-reset',
       does: 'stops all processes, puts the group back to the beginning of a topic, and starts them again',
       async strike(scene, random) {
-        const topic = pick(await servers.topics(prefix), random)
+        const topic = pick(await servers.jobTopics(prefix), random)
         const type = topic.slice(prefix.length)
         const signal = pick(['SIGTERM', 'SIGKILL'] as const, random)
         const fault = {

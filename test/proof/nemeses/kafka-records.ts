@@ -46,14 +46,12 @@ const POISON: readonly Poison[] = [
 ]
 
 export function recordNemeses({ servers, prefix }: StruckKafka): readonly Nemesis[] {
-  const jobTopics = async (): Promise<readonly string[]> =>
-    (await servers.topics(prefix)).filter((topic) => !topic.endsWith('.dlq'))
   return [
     {
       name: 'poison',
       does: 'writes records that no handler can be given, or with headers that say nonsense, into a topic of jobs',
       async strike(scene, random) {
-        const topics = await jobTopics()
+        const topics = await servers.jobTopics(prefix)
         if (topics.length === 0) return
         const topic = pick(topics, random)
         const messages = Array.from({ length: 1 + Math.floor(random() * 6) }, () => pick(POISON, random))
@@ -67,7 +65,7 @@ export function recordNemeses({ servers, prefix }: StruckKafka): readonly Nemesi
       name: 'transactions',
       does: 'holds records back by an open transaction of another producer, which is then committed or aborted',
       async strike(scene, random) {
-        const topics = await jobTopics()
+        const topics = await servers.jobTopics(prefix)
         if (topics.length === 0) return
         const topic = pick(topics, random)
         const isCommitted = random() < 0.5

@@ -1,12 +1,12 @@
 /** Topics that are deleted, made again, enlarged, compacted or emptied, and settings that refuse what they must take. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Allowance } from '../../../proof/history/entry.ts'
+import { DLQ_SUFFIX } from '../../../src/engines/kafka/record.ts'
 import { endOffsets, startOffsets } from '../../servers/kafka-topics.ts'
 import type { Nemesis, Scene } from '../scene.ts'
 import type { StruckKafka } from './kafka.ts'
 import { pick } from './processes.ts'
 
-const LETTERS = '.dlq'
 /** Kafka rolls a segment when the next record comes, and compacts what was rolled. */
 const COMPACTED = Object.freeze({ 'cleanup.policy': 'compact', 'segment.ms': '1', 'min.cleanable.dirty.ratio': '0.0' })
 const UNCOMPACTED = Object.freeze({ 'cleanup.policy': 'delete', 'segment.ms': null, 'min.cleanable.dirty.ratio': null })
@@ -14,10 +14,7 @@ const UNCOMPACTED = Object.freeze({ 'cleanup.policy': 'delete', 'segment.ms': nu
 type Settings = Readonly<Record<string, string | null>>
 
 export function topicNemeses({ servers, prefix, desk }: StruckKafka): readonly Nemesis[] {
-  const jobTopics = async (): Promise<readonly string[]> =>
-    (await servers.topics(prefix)).filter((topic) => !topic.endsWith(LETTERS))
-  const letterTopics = async (): Promise<readonly string[]> =>
-    (await servers.topics(prefix)).filter((topic) => topic.endsWith(LETTERS))
+  const letterTopics = (): Promise<readonly string[]> => servers.letterTopics(prefix)
 
   /** Strikes one of the topics; a round that has none yet is spared. */
   const ofTopic = (
@@ -25,7 +22,7 @@ export function topicNemeses({ servers, prefix, desk }: StruckKafka): readonly N
     does: string,
     allows: readonly Allowance[],
     act: (topic: string, random: () => number, scene: Scene) => Promise<void>,
-    choose: () => Promise<readonly string[]> = jobTopics,
+    choose: () => Promise<readonly string[]> = () => servers.jobTopics(prefix),
   ): Nemesis => ({
     name,
     does,
@@ -33,7 +30,7 @@ export function topicNemeses({ servers, prefix, desk }: StruckKafka): readonly N
       const topics = await choose()
       if (topics.length === 0) return
       const topic = pick(topics, random)
-      const type = topic.slice(prefix.length, topic.endsWith(LETTERS) ? -LETTERS.length : undefined)
+      const type = topic.slice(prefix.length, topic.endsWith(DLQ_SUFFIX) ? -DLQ_SUFFIX.length : undefined)
       await scene.during({ nemesis: name, target: null, detail: type, types: [type], allows }, () =>
         act(topic, random, scene),
       )

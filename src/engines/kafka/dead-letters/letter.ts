@@ -44,7 +44,7 @@ export function toDeadLetter(dead: DeadRecord): NewRecord {
   })
   return {
     topic: dlqTopicOf(dead.record.topic),
-    key: Buffer.from(letterId(dead.record, dead.group, topicId)),
+    key: Buffer.from(letterId(dead.record, dead.group, null)),
     value: Buffer.from(encodeEnvelope(envelope)),
     headers: dltHeaders(envelope, dead.record, topicId),
   }
