@@ -113,7 +113,7 @@ for (const [name, wanted] of Object.entries(SEEN))
     const struck = nemesis
       .strike(
         sceneWith(() => seen.add('restarted')),
-        () => 0.3,
+        () => (LONGER.includes(name) ? 0.3 : 0.03),
       )
       .finally(() => {
         isOver = true
