@@ -37,8 +37,10 @@ function judgeClaim({ worker, max, perType, starts, subscription, source }: Clai
   }
 }
 
+/** A lease of which nothing was settled was lost; that the thread that renews heard of it first, no entry says. */
 function runningBy({ claims }: Evidence): ReadonlyMap<string, readonly Start[]> {
-  const starts = claims.flatMap((claim) => (claim.starts ?? []).filter(({ beginMs }) => beginMs !== null))
+  const isCounted = ({ beginMs, settles }: Start): boolean => beginMs !== null && settles.length > 0
+  const starts = claims.flatMap((claim) => (claim.starts ?? []).filter(isCounted))
   return Map.groupBy(starts, ({ by }) => by)
 }
 
