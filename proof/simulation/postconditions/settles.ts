@@ -105,46 +105,48 @@ interface Removing {
   readonly after: Jobs
 }
 
-/** Only what a job's own option, or that of its type, gives up is removed. */
+/** What a job's own option, or that of its type, gives up is removed, and nothing else. */
 function judgeRemoved(watch: Watch, { settlements, refused, before, after }: Removing): void {
   const applied = settlements.filter(({ lease }) => !refused.some((each) => each.lease.token === lease.token))
+  const finished = new Map(before)
   for (const { lease, outcome } of applied) {
-    if (outcome.kind !== 'complete' && outcome.kind !== 'dead') continue
-    if (outcome.keep === undefined || after.get(lease.job.id)?.state === 'superseded') continue
-    const { keep } = outcome
-    const itself = after.get(lease.job.id)
-    if (keep === 0) {
-      const isGone = itself === undefined || isAwaited(itself, after)
-      watch.expect(isGone, lease.job.id, () => `${lease.job.id} finished, is not to be kept, and stays`)
-    }
+    const state = finishedState(outcome)
+    const view = finished.get(lease.job.id)
+    if (state === null || view === undefined || after.get(view.id)?.state === 'superseded') continue
+    finished.set(view.id, { ...view, state })
   }
-  for (const [id, view] of before) {
-    if (after.has(id)) continue
-    const settled = applied.find(({ lease }) => lease.job.id === id)
-    const isGivenUp =
-      settled !== undefined || applied.some(({ lease, outcome }) => givesUp(outcome, lease.job.type, view, after))
-    watch.expect(isGivenUp, id, () => `${id} (${view.state}) was removed by a settle that does not give it up`)
+  const given = new Set(applied.flatMap((settlement) => givenUpBy(settlement, finished)))
+  for (const [id, view] of finished) {
+    const isGone = !after.has(id)
+    watch.expect(
+      !isGone || given.has(id),
+      id,
+      () => `${id} (${view.state}) was removed by a settle that does not give it up`,
+    )
+    const mayStay = !given.has(id) || isAwaited(view, after)
+    watch.expect(isGone || mayStay, id, () => `${id} (${view.state}) is not to be kept, and stays`)
   }
 }
 
-function isNewer(a: JobView, b: JobView): boolean {
-  return a.createdAtMs > b.createdAtMs && (a.completedAtMs ?? 0) > (b.completedAtMs ?? 0)
+type FinishedState = 'completed' | 'dead_letter'
+
+function finishedState({ kind }: Settlement['outcome']): FinishedState | null {
+  if (kind === 'complete') return 'completed'
+  return kind === 'dead' ? 'dead_letter' : null
 }
 
-function keptBy({ options }: JobView, state: 'completed' | 'dead_letter'): unknown {
-  return state === 'completed' ? options?.keepCompleted : options?.keepDead
-}
-
-function givesUp(outcome: Settlement['outcome'], type: string, view: JobView, after: Jobs): boolean {
-  if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep === undefined || outcome.keep === 0)
-    return false
-  const state = outcome.kind === 'complete' ? 'completed' : 'dead_letter'
-  if (view.type !== type || view.state !== state) return false
-  const newer = [...after.values()].filter(
-    (each) => each.type === type && each.state === state && !isNewer(view, each),
-  ).length
-  // The one that was settled may itself have gone, and counts.
-  return newer + 1 >= outcome.keep && isBeyondKeepLimit(keptBy(view, state), newer + 1, outcome)
+/** Jobs are listed in the order of their arrival, the newest first: so the place among its like tells how many are newer. */
+function givenUpBy({ lease, outcome }: Settlement, finished: Jobs): readonly string[] {
+  if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep === undefined) return []
+  const { keep } = outcome
+  const state = finishedState(outcome)
+  const itself = finished.get(lease.job.id)
+  if (keep === 0) return itself?.state === state ? [lease.job.id] : []
+  const like = [...finished.values()].filter((view) => view.type === lease.job.type && view.state === state)
+  return like.flatMap(({ id, options }, newer) => {
+    const own = state === 'completed' ? options?.keepCompleted : options?.keepDead
+    return newer >= keep && isBeyondKeepLimit(own, newer, outcome) ? [id] : []
+  })
 }
 
 const isAwaited = ({ id }: JobView, jobs: Jobs): boolean =>
