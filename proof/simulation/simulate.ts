@@ -33,8 +33,11 @@ export interface Simulated {
 
 /** Trouble ends after this many steps, whatever the clients have left to do. */
 const TROUBLE_STEPS = 1_500
-/** Within this time everything must finish once there is no trouble. */
-const CALM_MS = 60_000
+/**
+ * Within this time everything must finish once there is no trouble. A job that ends its process may do so while that holds
+ * leases as a reaper, for 30 s each time.
+ */
+const CALM_MS = 100_000
 /** Within this time all processes must have stopped: a drain of 2 s, 5 s for the worker and 3 s for its mill. */
 const STOP_MS = 10_000
 const STEPS_MAX = 30_000

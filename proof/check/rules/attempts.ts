@@ -1,6 +1,6 @@
 import type { Report, Rule } from '../check.ts'
 import type { Evidence, JobStory, Start } from '../evidence.ts'
-import { givenMs, mayBeUndone } from '../life.ts'
+import { givenMs, isStoredAgain, mayBeUndone } from '../life.ts'
 
 /** A job never starts more often than its attempts allow. */
 export const attempts: Rule = {
@@ -18,6 +18,7 @@ export const attempts: Rule = {
         report.violation(story.id, `attempt ${lease.attempt} of job ${story.id} was started, and it has ${allowed}`)
       }
       if (mayBeUndone(evidence, story)) report.unjudged('starts of a time that a fault may have undone')
+      else if (isStoredAgain(story.asks)) report.unjudged('jobs that were asked for again when they had been removed')
       else judgeStarts(evidence, story, allowed, report)
     }
   },

@@ -41,6 +41,10 @@ export async function judgeReceipts(engine: Engine, watch: Watch, { jobs, receip
     if (receipt === undefined) continue
     judgeReceipt(watch, { job, receipt, views, before, isRepeated: known.has(job.id), isPlain })
     known.add(job.id)
+    if (receipt.status !== 'enqueued' && receipt.status !== 'replaced') continue
+    // An id can be used again once its job was removed.
+    watch.arrivals.delete(job.id)
+    watch.arrivals.add(job.id)
   }
 }
 

@@ -115,16 +115,17 @@ function judgeRemoved(watch: Watch, { settlements, refused, before, after }: Rem
     if (state === null || view === undefined || after.get(view.id)?.state === 'superseded') continue
     finished.set(view.id, { ...view, state })
   }
-  const given = new Set(applied.flatMap((settlement) => givenUpBy(settlement, finished)))
-  for (const [id, view] of finished) {
-    const isGone = !after.has(id)
-    watch.expect(
-      !isGone || given.has(id),
-      id,
-      () => `${id} (${view.state}) was removed by a settle that does not give it up`,
-    )
-    const mayStay = !given.has(id) || isAwaited(view, after)
-    watch.expect(isGone || mayStay, id, () => `${id} (${view.state}) is not to be kept, and stays`)
+  const givenUpOf = (jobs: Jobs, surely: boolean): ReadonlySet<string> =>
+    new Set(applied.flatMap((settlement) => givenUpBy(watch, settlement, { jobs, surely })))
+  const [mayGo, mustGo] = [givenUpOf(finished, false), givenUpOf(after, true)]
+  for (const id of before.keys()) {
+    if (after.has(id)) continue
+    watch.expect(mayGo.has(id), id, () => `${id} was removed by a settle that does not give it up`)
+  }
+  for (const [id, view] of after) {
+    // One that a removed job came after may stay until the next settle.
+    if (!mustGo.has(id) || isAwaited(view, after) || isAwaited(view, before)) continue
+    watch.expect(false, id, () => `${id} is not to be kept after a settle, and stays`)
   }
 }
 
@@ -135,17 +136,30 @@ function finishedState({ kind }: Settlement['outcome']): FinishedState | null {
   return kind === 'dead' ? 'dead_letter' : null
 }
 
-/** Jobs are listed in the order of their arrival, the newest first: so the place among its like tells how many are newer. */
-function givenUpBy({ lease, outcome }: Settlement, finished: Jobs): readonly string[] {
+/**
+ * The newest are those that arrived last: the place among its like tells how many are newer. A version of a latest key may
+ * have taken the place of the one that it replaced, so that each may stand elsewhere.
+ */
+function givenUpBy(
+  watch: Watch,
+  { lease, outcome }: Settlement,
+  { jobs, surely }: { readonly jobs: Jobs; readonly surely: boolean },
+): readonly string[] {
   if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep === undefined) return []
   const { keep } = outcome
   const state = finishedState(outcome)
-  const itself = finished.get(lease.job.id)
-  if (keep === 0) return itself?.state === state ? [lease.job.id] : []
-  const like = [...finished.values()].filter((view) => view.type === lease.job.type && view.state === state)
-  return like.flatMap(({ id, options }, newer) => {
-    const own = state === 'completed' ? options?.keepCompleted : options?.keepDead
-    return newer >= keep && isBeyondKeepLimit(own, newer, outcome) ? [id] : []
+  const { id: own, type } = lease.job
+  if (keep === 0) return jobs.get(own)?.state === state ? [own] : []
+  const like = [...watch.arrivals].reverse().flatMap((id) => {
+    const view = jobs.get(id)
+    return view?.type === type && view.state === state ? [view] : []
+  })
+  const versions = like.filter(({ latestKey }) => latestKey !== null).length
+  return like.flatMap(({ id, options, latestKey }, index) => {
+    const slack = latestKey === null ? versions : like.length
+    const newer = surely ? index - slack : index + slack
+    const number = state === 'completed' ? options?.keepCompleted : options?.keepDead
+    return newer >= keep && isBeyondKeepLimit(number, newer, outcome) ? [id] : []
   })
 }
 

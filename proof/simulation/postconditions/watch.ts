@@ -34,6 +34,8 @@ export class Watch {
   readonly clock: Clock
   readonly leases = new Map<string, HeldLease>()
   readonly tokens = new Set<string>()
+  /** Ids in the order in which the store took the jobs. Lists are in the order of ids. */
+  readonly arrivals = new Set<string>()
   /** By type and latest key, the highest version. */
   readonly versions = new Map<string, number>()
   readonly records = new Map<string, Map<string, KnownRecord>>()

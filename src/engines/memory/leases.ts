@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { ChurnMap } from '../../engine/churn-map.ts'
 import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
-import { LEASE_DEFAULT_MS } from '../../job/options.ts'
+import { REAPER_LEASE_MS } from '../../engine/subscriptions.ts'
 import type { Demand, Picked } from './backlog.ts'
 import { type Claimant, type JobRow, toStoredJob } from './rows.ts'
 
@@ -81,6 +81,6 @@ function isHeld(row: JobRow, nowMs: number): boolean {
 
 /** Null for a type that the reaper did not ask for. */
 function leaseMsOf(row: JobRow, demand: ExpiredDemand): number | null {
-  if (demand.types === 'every') return LEASE_DEFAULT_MS
+  if (demand.types === 'every') return REAPER_LEASE_MS
   return demand.types.find(({ type }) => type === row.job.type)?.leaseMs ?? null
 }
