@@ -23,6 +23,9 @@ export const clockSteps: CaseFile = {
         const reaper = await stage.reaper(await stage.other())
         // Looked once before, as a reaper has that lives while the clock is set.
         assert.deepEqual(await stage.take(reaper, 5, { from: 'expired' }), [])
+        // Reported and renewed at one time, so that only the end of the lease tells them apart.
+        for (const lease of held) assert.equal(await consumer.report(lease, '1'), true)
+        assert.deepEqual(await consumer.renew(held, stage.leaseMs), [])
         await stage.step(HOUR_MS)
         assert.deepEqual(idsOf(await stage.take(reaper, 5, { from: 'expired' })), [], 'a live job was taken')
         assert.deepEqual(await consumer.renew(held, stage.leaseMs), [], 'a held lease was not renewed')

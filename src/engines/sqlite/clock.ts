@@ -18,8 +18,13 @@ const shifted = (column: string): string => `coalesce(strftime('%Y-%m-%dT%H:%M:%
 const WHOLE_LEASE = `coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', :now,
   printf('%+.3f seconds', unixepoch(lease_until, 'subsec') - unixepoch(updated_at, 'subsec') + 0.001)), lease_until)`
 
+/**
+ * A row that was touched after its lease had ended, or by a program with another clock, does not tell the length of its
+ * lease, which is then only moved.
+ */
 export const SHIFT_LEASES = `
-UPDATE job_queue SET lease_until = min(${shifted('lease_until')}, ${WHOLE_LEASE}), updated_at = :now
+UPDATE job_queue SET updated_at = :now, lease_until = iif(updated_at > lease_until,
+  ${shifted('lease_until')}, min(${shifted('lease_until')}, ${WHOLE_LEASE}))
 WHERE status = 'in_progress' AND lease_until IS NOT NULL`
 
 /** Due jobs stay due and retries keep their delay. Every other due time is a time of day and stays. */
