@@ -23,6 +23,8 @@ const TOLD: Readonly<Record<string, RegExp>> = {
   'disk-full': /No space left/,
 }
 
+const TRIES_MAX = 5
+
 const job = defineJob({ type: 'plain', payload: z.object({ n: z.number() }), lease: '1s', attempts: 10 })
 const nobody = (): never => {
   throw new Error('no process is there')
@@ -105,9 +107,11 @@ async function works(n: number): Promise<void> {
 test('every fault of Postgres is seen while it lasts and heals itself', { timeout: 180_000 }, async () => {
   for (const [n, nemesis] of store.nemeses.entries()) {
     if ((nemesis.excuse?.(store) ?? null) !== null) continue
-    const told = await strike(nemesis)
-    const expected = TOLD[nemesis.name]
-    if (expected !== undefined) assert.match(told, expected, nemesis.name)
+    const expected = TOLD[nemesis.name] ?? /^/
+    let told = await strike(nemesis)
+    // It lasts a moment, in which a busy machine may not get round to a write.
+    for (let tries = 1; !expected.test(told) && tries < TRIES_MAX; tries += 1) told = await strike(nemesis)
+    assert.match(told, expected, nemesis.name)
     await works(n)
   }
 })
