@@ -3,7 +3,6 @@ import { type Mill, open } from '../../src/client/mill.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { seededRandom } from '../../src/testing/open-for-test.ts'
 import type { Clock } from '../../src/time/clock.ts'
-import type { Worker } from '../../src/worker/worker.ts'
 import type { Entry } from '../history/entry.ts'
 import { recorded } from '../history/recorded-engine.ts'
 import { Recorder } from '../history/recorder.ts'
@@ -36,7 +35,6 @@ export class SimulatedProcess implements Owner {
   readonly #stopped = new AbortController()
   #started: Promise<void> = Promise.resolve()
   #mill: Mill | null = null
-  #worker: Worker | null = null
 
   constructor(stage: Stage, role: Role, name: string) {
     this.#stage = stage
@@ -101,7 +99,7 @@ export class SimulatedProcess implements Owner {
       block: () => {},
     })
     const ageing = abilities.capabilities.order === 'ageing-priority' && index === 2
-    this.#worker = await mill.work(handlers.map(tuned).map(withOddText), {
+    await mill.work(handlers.map(tuned).map(withOddText), {
       id: this.name,
       concurrency: 3,
       poll: 500,
@@ -137,7 +135,7 @@ export class SimulatedProcess implements Owner {
     // A worker that has not started yet stops as soon as it has.
     await this.#started
     if (this.isDead) return
-    await this.#worker?.stop('SIGTERM')
+    // It stops the worker, whose handlers may still enqueue meanwhile.
     await this.#mill?.close()
     this.recorder.note({ what: 'process', event: 'exited', name: this.name, how: '0' })
     this.isOver = true

@@ -1,6 +1,6 @@
 /** The handlers of the workload: they do what the plan in the payload says for this attempt, and write it down. */
 import type { Mill } from '../../src/client/mill.ts'
-import { NonRetryable, Offline, Postpone, RetryAfter } from '../../src/errors.ts'
+import { isMillraceError, NonRetryable, Offline, Postpone, RetryAfter } from '../../src/errors.ts'
 import type { JobContext } from '../../src/job/definition.ts'
 import type { Clock } from '../../src/time/clock.ts'
 import { currentJob } from '../../src/worker/context.ts'
@@ -142,12 +142,23 @@ async function report({ context, clock }: Start, plan: Behaviour & { readonly do
   }
 }
 
-/** A failure of the store fails the attempt, as with any handler that enqueues. */
-async function enqueueMore({ context, definition, mill }: Start, count: number): Promise<void> {
+/**
+ * A failure of the store fails the attempt, as with any handler that enqueues. A mill that closes takes jobs of handlers
+ * until their time to finish is over.
+ */
+async function enqueueMore({ context, definition, mill, recorder }: Start, count: number): Promise<void> {
   const { id, attempt } = context.job
   const payloads = Array.from({ length: count }, (_, index) => ({
     n: `${id}-${attempt}-${index}`,
     ...(definition.version === 1 ? { behaviours: [RETURN] } : { steps: [RETURN] }),
   }))
-  await mill.enqueueMany(definition, payloads)
+  try {
+    await mill.enqueueMany(definition, payloads)
+  } catch (error) {
+    if (isMillraceError(error, 'ERR_CLOSED') && !context.signal.aborted) {
+      const sentence = `the handler of ${id} was not aborted, and could not enqueue: ${String(error)}`
+      recorder.note({ what: 'seen', rule: 'I8', job: id, isPromised: false, sentence })
+    }
+    throw error
+  }
 }

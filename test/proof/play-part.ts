@@ -41,8 +41,8 @@ async function playOn(player: Player, { tell }: Place): Promise<void> {
     case 'worker': {
       const worker = await work(player)
       tell({ told: 'ready' })
-      await Promise.race([worker.stopped, untilAborted(signal)])
-      return worker.stop()
+      // Closing the mill stops the worker, whose handlers may still enqueue meanwhile.
+      return Promise.race([worker.stopped, untilAborted(signal)])
     }
     case 'keeper': {
       const keeper = await keep(player)

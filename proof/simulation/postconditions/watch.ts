@@ -60,7 +60,7 @@ export class Watch {
     this.expect(
       isDeepStrictEqual(found, promised),
       job,
-      () => `${what} is ${JSON.stringify(found)} and must be ${JSON.stringify(promised)}`,
+      () => `${what} is ${excerptOf(found)} and must be ${excerptOf(promised)}`,
     )
   }
 
@@ -69,6 +69,14 @@ export class Watch {
     const held = this.leases.get(id)
     return held?.token === token && held.untilMs > this.clock.monotonicMs()
   }
+}
+
+const EXCERPT_MAX = 300
+
+/** Lists of records are long, and where two differ stands in the history. */
+function excerptOf(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'undefined'
+  return text.length <= EXCERPT_MAX ? text : `${text.slice(0, EXCERPT_MAX)}…`
 }
 
 /** Errors that say that nothing was done. All others need a fault, and faults do not reach the engine. */
