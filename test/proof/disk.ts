@@ -32,6 +32,13 @@ export function mountDisk(folder: string): Disk | null {
   } catch {
     return null
   }
+  const remove = (): void => {
+    process.off('exit', remove)
+    execFileSync('umount', ['-l', mounted], { stdio: 'pipe' })
+    rmSync(image)
+  }
+  // Also when the run is interrupted in the middle of a round.
+  process.on('exit', remove)
   return {
     folder: mounted,
     fill: () => {
@@ -44,10 +51,7 @@ export function mountDisk(folder: string): Disk | null {
     freeze: async (forMs, times = 1, restMs = 0) => {
       await run('sh', ['-c', FREEZE, mounted, String(forMs / 1_000), String(times), String(restMs / 1_000)])
     },
-    remove: () => {
-      execFileSync('umount', ['-l', mounted], { stdio: 'pipe' })
-      rmSync(image)
-    },
+    remove,
   }
 }
 
