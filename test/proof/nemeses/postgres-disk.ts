@@ -4,6 +4,7 @@ import { chownSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, statfsSync, write
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fieldOf } from '../../../src/errors.ts'
 import type { Nemesis } from '../scene.ts'
 import { between, type Struck } from './postgres-session.ts'
 
