@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import type { NotApplied } from '../../src/engine/outcome.ts'
+import { decodeProgress } from '../../src/engines/kafka/commit-metadata.ts'
 import { Commits } from '../../src/engines/kafka/commits.ts'
 import type { OwnedPartition } from '../../src/engines/kafka/owned-partition.ts'
 import { freshName, freshTopic, groupOffsets, type KafkaServer, kafkaServer, withParameters } from '../servers/kafka.ts'
@@ -89,7 +90,9 @@ test('what is accepted while the last commit of a partition that moves is on its
   const stays = await consume(engines[0], topic)
   const leases = await claimed(stays, 2)
   // No commit of their starts is on its way any more, which would say by chance what else was done.
-  await engines[0].counts()
+  const isTold = ({ metadata }: { readonly metadata: string }): boolean =>
+    [...decodeProgress(0, metadata).retryStates].length === 1
+  await eventually(async () => (await groupOffsets(server, group)).every(isTold), 'the commit of both starts')
   const { commit } = Commits.prototype
   let lost: readonly NotApplied[] | null = null
   t.mock.method(Commits.prototype, 'commit', async function (this: Commits, moving: readonly OwnedPartition[]) {
