@@ -55,7 +55,10 @@ export async function claimed(consumer: Consumer, count: number, waitMs = 60_000
   return leases
 }
 
-/** Writes plain records, as a program does that has never heard of us. */
+/**
+ * Writes plain records, as a program does that has never heard of us. Idempotent: partitions of a new topic get their leaders
+ * one after another, and the client repeats a request that one of them refused for all of them.
+ */
 export async function produce(
   server: KafkaServer,
   records: readonly {
@@ -66,7 +69,10 @@ export async function produce(
     timestampMs?: number
   }[],
 ): Promise<void> {
-  const producer = new Producer({ clientId: 'plain', bootstrapBrokers: [server.address] })
+  const producer = new Producer({
+    ...{ clientId: 'plain', bootstrapBrokers: [server.address] },
+    ...{ idempotent: true, retries: 50, retryDelay: 200 },
+  })
   const messages = records.map(({ topic, partition, key, value, timestampMs }) => ({
     topic,
     ...(partition !== undefined && { partition }),

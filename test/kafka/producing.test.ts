@@ -1,8 +1,10 @@
 /** What the engine relies on when it writes. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { createTopic, endOffsets, freshTopic, kafkaServer, startKafka } from '../servers/kafka.ts'
+import { newJob } from '../fixtures/new-job.ts'
+import { createTopic, endOffsets, freshName, freshTopic, kafkaServer, startKafka } from '../servers/kafka.ts'
 import { closeAll, fetchFrom, openProducer, openReader } from './client.ts'
+import { openEngine, produce, urlOf } from './kafka-fixtures.ts'
 
 const server = await kafkaServer()
 after(closeAll)
@@ -17,6 +19,23 @@ test('idempotent sends at the same time to one partition arrive once each and in
     read.map(({ value }) => value),
     values,
   )
+})
+
+test('partitions of a new topic that refuse a send until they have a leader let nothing be stored twice', async (t) => {
+  const partitions = Array.from({ length: 16 }, (_, partition) => partition)
+  const once = partitions.map(() => 1n)
+  // Its partitions get their leaders within a moment, one after another.
+  const plain = await freshTopic(server, 'led', partitions.length)
+  await produce(
+    server,
+    partitions.map((partition) => ({ topic: plain, partition, value: 'x' })),
+  )
+  assert.deepEqual(await endOffsets(server, plain), once)
+  const engine = await openEngine(urlOf(server, freshName('group')))
+  t.after(() => engine.close())
+  const enqueued = await freshTopic(server, 'led', partitions.length)
+  await engine.enqueue(partitions.map(() => newJob({ type: enqueued })))
+  assert.deepEqual(await endOffsets(server, enqueued), once)
 })
 
 test('a send answers where each record went', async () => {

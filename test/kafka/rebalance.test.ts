@@ -2,7 +2,11 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
-import { freshName, freshTopic, groupOffsets, type KafkaServer, kafkaServer } from '../servers/kafka.ts'
+import type { NotApplied } from '../../src/engine/outcome.ts'
+import { decodeProgress } from '../../src/engines/kafka/commit-metadata.ts'
+import { Commits } from '../../src/engines/kafka/commits.ts'
+import type { OwnedPartition } from '../../src/engines/kafka/owned-partition.ts'
+import { freshName, freshTopic, groupOffsets, type KafkaServer, kafkaServer, withParameters } from '../servers/kafka.ts'
 import {
   briefUrlOf,
   claimed,
@@ -70,5 +74,45 @@ test('while the group waits for a silent member, the others claim, settle and co
   assert.deepEqual(
     ids.sort(),
     [0, 1, 2, 3].map((partition) => `${topic}:${partition}:0`),
+  )
+})
+
+test('what is accepted while the last commit of a partition that moves is on its way does not run again', async (t) => {
+  const [group, topic] = [freshName('group'), await freshTopic(server, 'late', 2)]
+  await produce(
+    server,
+    [0, 1].map((partition) => ({ topic, partition, value: '1' })),
+  )
+  // Jobs that run get no time at all before their partition moves.
+  const url = withParameters(server, `group=${group}&session=60000&heartbeat=100&drain=0`)
+  const engines = [await openEngine(url), await openEngine(url)] as const
+  t.after(() => Promise.all(engines.map((engine) => engine.close())))
+  const stays = await consume(engines[0], topic)
+  const leases = await claimed(stays, 2)
+  // No commit of their starts is on its way any more, which would say by chance what else was done.
+  const isTold = ({ metadata }: { readonly metadata: string }): boolean =>
+    [...decodeProgress(0, metadata).retryStates].length === 1
+  await eventually(async () => (await groupOffsets(server, group)).every(isTold), 'the commit of both starts')
+  const { commit } = Commits.prototype
+  let lost: readonly NotApplied[] | null = null
+  t.mock.method(Commits.prototype, 'commit', async function (this: Commits, moving: readonly OwnedPartition[]) {
+    await commit.call(this, moving)
+    // The broker has taken it, and its answer is not heard yet.
+    if (lost !== null || !moving.some(({ isDraining }) => isDraining)) return
+    lost = []
+    lost = await stays.settle(leases.map((lease) => ({ lease, outcome: complete })))
+  })
+  const joins = await consume(engines[1], topic)
+  await eventually(() => lost !== null, 'the partition that moves')
+  assert.deepEqual(lost, [])
+  await produce(
+    server,
+    [0, 1].map((partition) => ({ topic, partition, value: '2' })),
+  )
+  // Each member finds what came later, and nothing before it.
+  const later = (await Promise.all([stays, joins].map((one) => claimed(one, 1)))).flat()
+  assert.deepEqual(
+    later.map(({ job }) => job.id).sort(),
+    [0, 1].map((partition) => `${topic}:${partition}:1`),
   )
 })

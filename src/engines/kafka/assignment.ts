@@ -249,7 +249,10 @@ export class Assignment {
     await promise
     cancel()
     this.#drainChecks.delete(check)
-    await this.commits.commit(ownedPartitions)
+    // What had more time than there was may be settled while the commit is on its way: it was accepted, so it is committed too.
+    do await this.commits.commit(ownedPartitions)
+    while (ownedPartitions.some(({ isDirty, isLost }) => isDirty && !isLost))
+    this.#lose(ownedPartitions)
   }
 
   #lose(partitions: readonly PartitionName[]): void {
