@@ -14,16 +14,18 @@ function excuseIfStoreEnds({ capabilities }: Store): string | null {
   return capabilities.survives === 'nothing' ? 'its jobs end with their process' : null
 }
 
+async function replaceAfter(signal: 'SIGKILL' | 'SIGTERM', { crew }: Scene, process: CrewProcess): Promise<void> {
+  process.signal(signal)
+  await process.exited
+  await crew.replace(process)
+}
+
 const kill: Nemesis = {
   name: 'kill',
   does: 'ends a process with SIGKILL; another one takes its place',
   excuse: excuseIfStoreEnds,
   strike: (scene, random) =>
-    onOne(scene, random, { nemesis: 'kill' }, async (process) => {
-      process.signal('SIGKILL')
-      await process.exited
-      await scene.crew.replace(process)
-    }),
+    onOne(scene, random, { nemesis: 'kill' }, (process) => replaceAfter('SIGKILL', scene, process)),
 }
 
 const pause: Nemesis = {
@@ -43,11 +45,7 @@ const term: Nemesis = {
   name: 'term',
   does: 'asks a process to stop with SIGTERM, whatever it does; another one takes its place',
   strike: (scene, random) =>
-    onOne(scene, random, { nemesis: 'term', isRequest: true }, async (process) => {
-      process.signal('SIGTERM')
-      await process.exited
-      await scene.crew.replace(process)
-    }),
+    onOne(scene, random, { nemesis: 'term', isRequest: true }, (process) => replaceAfter('SIGTERM', scene, process)),
 }
 
 const opening: Nemesis = {
@@ -72,11 +70,8 @@ const rolling: Nemesis = {
   does: 'replaces all workers, one after another, as a deployment does',
   strike: (scene) =>
     scene.during({ nemesis: 'rolling', target: null, isRequest: true }, async () => {
-      for (const process of scene.crew.processes.filter(({ role }) => role === 'worker')) {
-        process.signal('SIGTERM')
-        await process.exited
-        await scene.crew.replace(process)
-      }
+      const workers = scene.crew.processes.filter(({ role }) => role === 'worker')
+      for (const process of workers) await replaceAfter('SIGTERM', scene, process)
     }),
 }
 
