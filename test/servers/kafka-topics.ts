@@ -103,9 +103,12 @@ export interface ConsoleRecord {
   readonly value: string
 }
 
-/** Keys, headers and values may have tabs and line feeds, a stack trace above all; nobody writes these. */
-const SEPARATOR = '\u001f'
-const LINE_END = '\u001e'
+/**
+ * Keys, headers and values may have tabs and line feeds, a stack trace above all. The header with the time of the original
+ * record is eight bytes of any value, so a separator of one byte is found inside it in some milliseconds.
+ */
+const SEPARATOR = '<<next field>>'
+const LINE_END = '<<next record>>'
 
 /**
  * What the console consumer of Kafka's own jars prints of a topic from its beginning: the proof that a record is one for
