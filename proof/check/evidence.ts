@@ -57,6 +57,8 @@ export interface Start {
   beginMs: number | null
   endMs: number | null
   lostMs: number | null
+  /** When the signal of its handler was aborted, and the code of the reason. */
+  aborted: { readonly atMs: number; readonly code: string } | null
   readonly settles: Settle[]
   readonly reports: { readonly askedMs: number; readonly answeredMs: number | null; readonly isHeld: boolean | null }[]
 }

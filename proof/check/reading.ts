@@ -32,12 +32,14 @@ export class Reading {
     switch (entry.what) {
       case 'begin':
       case 'end':
+      case 'aborted':
       case 'lost': {
         const start = this.#starts.get(leaseName(entry))
         if (start === undefined) return
         if (entry.what === 'begin') start.beginMs = entry.atMs
         else if (entry.what === 'end') start.endMs = entry.atMs
-        else start.lostMs ??= entry.atMs
+        else if (entry.what === 'lost') start.lostMs ??= entry.atMs
+        else start.aborted = { atMs: entry.atMs, code: entry.code }
         return
       }
       case 'foreign':
@@ -212,7 +214,7 @@ export class Reading {
     claim.givenWallMs = asked.answer.wallMs
     claim.isGivenUp = asked.answer.isGivenUp === true
     claim.starts = asked.answer.leases.map((lease) => {
-      const blank = { beginMs: null, endMs: null, lostMs: null }
+      const blank = { beginMs: null, endMs: null, lostMs: null, aborted: null }
       const start: Start = { lease, by: asked.by, claim, ...blank, settles: [], reports: [] }
       this.#story(lease.id).starts.push(start)
       // A token that was given twice is judged by its rule; what follows belongs to the last.

@@ -156,6 +156,14 @@ export type Happening =
       readonly reason: LostReason
     }
   | { readonly what: 'begin'; readonly id: string; readonly attempt: number; readonly token: string }
+  /** The signal of a handler that ran, with the code of its reason. */
+  | {
+      readonly what: 'aborted'
+      readonly id: string
+      readonly attempt: number
+      readonly token: string
+      readonly code: string
+    }
   | {
       readonly what: 'end'
       readonly id: string

@@ -37,8 +37,12 @@ export function handlersFor(
       const { id, attempt, token } = context.job
       const start = { id, attempt, token }
       recorder.note({ what: 'begin', ...start })
+      const { signal } = context
+      signal.addEventListener('abort', () =>
+        recorder.note({ what: 'aborted', ...start, code: isMillraceError(signal.reason) ? signal.reason.code : '' }),
+      )
       const end = (how: 'returned' | 'threw'): void =>
-        recorder.note({ what: 'end', ...start, how, wasAborted: context.signal.aborted })
+        recorder.note({ what: 'end', ...start, how, wasAborted: signal.aborted })
       try {
         judgeContext(context, recorder)
         const result = await behave({ ...parts, definition, context, given })

@@ -112,3 +112,29 @@ test('jobs with different timeouts each end at their own', async (t) => {
     [100, 200, 300],
   )
 })
+
+test('a handler is told of its timeout before a job that was claimed ahead starts in its slot', async (t) => {
+  const { mill, clock, settled } = await staged(t)
+  const seen: string[] = []
+  const job = defineJob({
+    type: 'hangs-once',
+    timeout: 20,
+    attempts: 1,
+    run({ signal, payload }) {
+      if (typeof payload === 'number') return undefined
+      seen.push(`${payload} starts`)
+      if (payload === 'next') return undefined
+      signal.addEventListener('abort', () => seen.push('hang is told'))
+      return new Promise(() => {})
+    },
+  })
+  const worker = await mill.work([job], { concurrency: 1 })
+  // Jobs are claimed ahead once the worker has seen that they are quick.
+  await mill.enqueueMany(job, [...Array(100).keys()])
+  while (settled.length < 100) await turn()
+  await mill.enqueueMany(job, ['hang', 'next'])
+  while (worker.running === 0) await turn()
+  await clock.advance(20)
+  await turns()
+  assert.deepEqual(seen, ['hang starts', 'hang is told', 'next starts'])
+})

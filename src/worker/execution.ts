@@ -51,12 +51,12 @@ export class Execution {
     else this.#tracer.run({ job: active.lease.job, attempt: active.lease.attempt, worker }, () => this.#run(active))
   }
 
-  /** The job's timeout has passed. Its slot is free at once, even if the handler goes on. */
+  /** The job's timeout has passed. The handler is told before another job starts in its slot, which is free at once. */
   timeOut(active: ActiveJob): void {
     if (active.phase !== 'running') return
     const error = new JobTimeoutError(active.lease.job.type, active.timeoutMs)
-    this.#fail(active, error)
     active.abort(error)
+    this.#fail(active, error)
   }
 
   /** Gives back a job that has not started, or whose handler ignored its aborted signal. */

@@ -225,16 +225,19 @@ export class WorkerRuntime {
     for (const active of overdue) this.#execution.release(active, NOT_STARTED)
   }
 
-  /** The lease is lost: the handler's outcome will not be recorded, and its slot is free. */
+  /**
+   * The lease is lost: the handler's outcome will not be recorded, and its slot is free. It is told before another job
+   * starts in its slot.
+   */
   #lose(active: ActiveJob, reason: LostReason): void {
     const { phase } = active
     // For a settling job, the engine's answer reports the loss.
     if (phase === 'settling' || phase === 'over') return
     active.phase = 'over'
     this.leaseRenewer.drop([active])
+    active.abort(new LeaseLostError(active.lease.job.id, reason))
     if (phase === 'waiting') this.#waiting.remove(active)
     else if (this.slots.vacate(active)) this.#vacated()
-    active.abort(new LeaseLostError(active.lease.job.id, reason))
     this.#emitLost(active, reason)
     this.claims.pump()
   }

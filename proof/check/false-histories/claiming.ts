@@ -125,6 +125,24 @@ export const claiming: readonly FalseHistory[] = [
     },
   ),
   falsely(
+    'a worker starts another handler in the place of one that was asked to stop and goes on',
+    ['concurrency', /worker ran 2 handlers at once, and may run 1/],
+    (script, isFalse) => {
+      script
+        .note({ what: 'process', event: 'started', name: 'worker', concurrency: { '': 1 } })
+        .batch([
+          ['a', {}],
+          ['b', {}],
+        ])
+        .claim(['a', 'b'])
+        .begin('a')
+        .abort('a', isFalse ? 'ERR_STOPPING' : 'ERR_JOB_TIMEOUT')
+        .begin('b')
+        .wait(5)
+      return script.end('b').settle('b', 'complete').end('a').settle('a', 'complete')
+    },
+  ),
+  falsely(
     'a paused type is claimed',
     ['pauses', /worker claimed job a 1\d\d\d ms after its type 'plain' was paused/],
     (script, isFalse) => {

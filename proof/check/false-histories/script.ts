@@ -166,6 +166,11 @@ export class Script {
     return this.note({ what: 'end', id, attempt, token, how: 'returned', wasAborted: false }, held.by)
   }
 
+  abort(id: string, code: string): this {
+    const { lease, by } = this.#of(id)
+    return this.note({ what: 'aborted', id, attempt: lease.attempt, token: lease.token, code }, by)
+  }
+
   settle(
     id: string,
     kind: AskedOutcome['kind'],

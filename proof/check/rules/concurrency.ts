@@ -37,10 +37,8 @@ function judgeClaim({ worker, max, perType, starts, subscription, source }: Clai
   }
 }
 
-/** A lease of which nothing was settled was lost; that the thread that renews heard of it first, no entry says. */
 function runningBy({ claims }: Evidence): ReadonlyMap<string, readonly Start[]> {
-  const isCounted = ({ beginMs, settles }: Start): boolean => beginMs !== null && settles.length > 0
-  const starts = claims.flatMap((claim) => (claim.starts ?? []).filter(isCounted))
+  const starts = claims.flatMap((claim) => (claim.starts ?? []).filter(({ beginMs }) => beginMs !== null))
   return Map.groupBy(starts, ({ by }) => by)
 }
 
@@ -51,25 +49,21 @@ interface Running {
   readonly starts: readonly Start[]
 }
 
-/**
- * One that ran too long has lost its place before its settle is asked for, which waits while an earlier one is under way:
- * at the earliest when that was asked for, because otherwise it would have been part of it.
- */
-function endOf({ endMs, lostMs, settles }: Start, asksMs: readonly number[]): number {
+/** Reasons of an aborted signal after which another handler may start in its place, even if it goes on. */
+const PLACE_IS_FREE: ReadonlySet<string> = new Set(['ERR_LEASE_LOST', 'ERR_JOB_TIMEOUT'])
+
+function endOf({ endMs, lostMs, aborted, settles }: Start): number {
   const never = Number.POSITIVE_INFINITY
-  const decided = settles.map(({ askedMs, outcome }) =>
-    outcome.code === 'ERR_JOB_TIMEOUT' ? (asksMs.findLast((atMs) => atMs < askedMs) ?? 0) : askedMs,
-  )
-  return Math.min(endMs ?? never, lostMs ?? never, ...decided)
+  const abortedMs = aborted !== null && PLACE_IS_FREE.has(aborted.code) ? aborted.atMs : never
+  return Math.min(endMs ?? never, lostMs ?? never, abortedMs, ...settles.map(({ askedMs }) => askedMs))
 }
 
-/** A handler has its place until it ends, its outcome is decided or its lease is lost, whatever comes first. */
+/** A handler has its place until it ends, runs out of time or loses its lease, whichever comes first. */
 function judgeRunning({ name, type, most, starts }: Running, report: Report): void {
-  const asksMs = starts.flatMap(({ settles }) => settles.map(({ askedMs }) => askedMs)).sort((a, b) => a - b)
   const moments = starts.flatMap((start) => {
     const { beginMs, lease } = start
     if (beginMs === null) return []
-    const untilMs = Math.max(beginMs, endOf(start, asksMs))
+    const untilMs = Math.max(beginMs, endOf(start))
     return [
       { atMs: beginMs, change: 1, id: lease.id },
       { atMs: untilMs, change: -1, id: lease.id },
