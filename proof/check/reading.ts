@@ -110,13 +110,16 @@ export class Reading {
     }
   }
 
-  /** The ids of jobs that were started and never asked for under their id, by type and payload. */
+  /**
+   * The ids of jobs that were started and never asked for under their id, by type and payload. A store that numbers its
+   * jobs begins again when it was emptied, and then gives an id to a second job.
+   */
   #strangers(): ReadonlyMap<string, readonly string[]> {
     if (!this.#asks.some(({ job }) => job.id === '')) return new Map()
     const known = new Set(this.#asks.map(({ job }) => job.id))
-    const leases = [...this.jobs.values()].flatMap(({ id, starts }) => (known.has(id) ? [] : starts.slice(0, 1)))
-    const byName = Map.groupBy(leases, ({ lease }) => strangerName(lease))
-    return new Map([...byName].map(([name, own]) => [name, own.map(({ lease }) => lease.id)]))
+    const starts = [...this.jobs.values()].flatMap((story) => (known.has(story.id) ? [] : story.starts))
+    const byName = Map.groupBy(starts, ({ lease }) => strangerName(lease))
+    return new Map([...byName].map(([name, own]) => [name, [...new Set(own.map(({ lease }) => lease.id))]]))
   }
 
   #close(asked: Closed): void {

@@ -1,5 +1,6 @@
 /** Jobs that are lost, appear from nowhere, or are stored in part. */
 import { type FalseHistory, falsely } from './false-history.ts'
+import { askedJob } from './scripted-job.ts'
 
 export const losing: readonly FalseHistory[] = [
   falsely(
@@ -28,6 +29,30 @@ export const losing: readonly FalseHistory[] = [
         .wait(6_000)
       if (isFalse) script.enqueue('a').run('a')
       return script.view('a', null)
+    },
+  ),
+  falsely(
+    'a job of another program is lost, and its id is not that of an earlier one in a store that was emptied',
+    ['I1', /other later was acknowledged and is gone/],
+    (script, isFalse) => {
+      const stored = (digest: string): void => {
+        const foreign = { what: 'foreign', job: askedJob('', { type: 'other', digest }), program: 'program' } as const
+        script
+          .note(foreign)
+          .wait(1)
+          .note({ ...foreign, isStored: true })
+      }
+      stored('earlier')
+      script.claim(['1'], { lease: { type: 'other', digest: 'earlier' } }).settle('1', 'complete')
+      script
+        .wait(10)
+        .fault({ allows: ['lose-all'] })
+        .wait(10)
+        .heal()
+        .wait(6_000)
+      stored('later')
+      if (!isFalse) script.claim(['1'], { lease: { type: 'other', digest: 'later' } }).settle('1', 'complete')
+      return script.view('1', null)
     },
   ),
   falsely(

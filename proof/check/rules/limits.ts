@@ -1,6 +1,6 @@
 import type { Report, Rule } from '../check.ts'
 import type { Evidence, Start } from '../evidence.ts'
-import { claimedMs, givenMs } from '../life.ts'
+import { givenMs } from '../life.ts'
 
 /** A type's rate limit holds over all workers. */
 export const limits: Rule = {
@@ -37,21 +37,20 @@ function limitedStarts({ claims }: Evidence): ReadonlyMap<string, readonly Start
   )
 }
 
-/** By the store's clock where the engine tells it; otherwise only what surely was within one stretch. */
+/**
+ * Only what surely was within one stretch: a claim was made between its call and its answer. The end of its lease does not
+ * say when: an engine may count it from the answer.
+ */
 function judgeType({ trouble }: Evidence, { type, starts, max, perMs }: Limited, report: Report): void {
   const times = starts
-    .map((start) => {
-      const storeMs = claimedMs(start)
-      return { fromMs: storeMs ?? start.claim.atMs, toMs: storeMs ?? givenMs(start), givenMs: givenMs(start), start }
-    })
+    .map((start) => ({ fromMs: start.claim.atMs, toMs: givenMs(start), start }))
     .sort((a, b) => a.toMs - b.toMs)
   for (const [index, last] of times.entries()) {
     if (index < max) continue
     const window = times.slice(index - max, index + 1)
     const fromMs = Math.min(...window.map((one) => one.fromMs))
     if (last.toMs - fromMs >= perMs) continue
-    const givenTimes = window.map((one) => one.givenMs)
-    if (trouble.wallClock.meets(Math.min(...givenTimes), Math.max(...givenTimes))) {
+    if (trouble.wallClock.meets(fromMs, last.toMs)) {
       report.unjudged('claims while a clock was set')
       continue
     }
