@@ -154,9 +154,15 @@ export interface Trouble {
   /** What was answered about jobs of a type within them may be undone. */
   undo(type: string): Spans
   readonly wallClock: Spans
-  readonly repeat: Spans
   /** Of this process or the store. */
   ofProcess(name: string): Spans
+}
+
+/** Something that was done under a lease that no claim gave, or once more under one that was used. */
+export interface Stray {
+  readonly id: string
+  readonly by: string
+  readonly what: 'began' | 'began-again' | 'settled'
 }
 
 export interface Evidence {
@@ -165,6 +171,7 @@ export interface Evidence {
   readonly capabilities: Capabilities
   readonly jobs: ReadonlyMap<string, JobStory>
   readonly claims: readonly Claim[]
+  readonly strays: readonly Stray[]
   readonly faults: readonly ActiveFault[]
   readonly trouble: Trouble
   readonly processes: ReadonlyMap<string, ProcessStory>

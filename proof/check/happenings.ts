@@ -142,7 +142,6 @@ function troubleOf(faults: readonly ActiveFault[]): Trouble {
       return spans
     },
     wallClock: new Spans(allowing('wall-clock').map(active)),
-    repeat: new Spans(allowing('repeat').map(active)),
     ofProcess(name) {
       const known = byProcess.get(name)
       if (known !== undefined) return known

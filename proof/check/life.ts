@@ -71,7 +71,10 @@ export function mayHaveEnded({ trouble }: Evidence, { acts }: JobStory, start: S
     start.settles.some(({ askedMs, done }) => done !== 'no' && askedMs < untilMs) ||
     (start.lostMs !== null && start.lostMs < untilMs) ||
     untilMs >= start.claim.atMs + leaseMs(start) - CLOCK_MS ||
-    acts.some(({ done, askedMs }) => done !== 'no' && askedMs < untilMs && askedMs > start.claim.atMs) ||
+    acts.some(
+      ({ kind, done, askedMs }) =>
+        kind === 'cancel' && done !== 'no' && askedMs < untilMs && askedMs > start.claim.atMs,
+    ) ||
     trouble.wallClock.meets(start.claim.atMs, untilMs) ||
     trouble.undo(start.lease.type).meets(start.claim.atMs, untilMs)
   )

@@ -1,7 +1,7 @@
 /** Reads a history once and puts each entry where the rules look for it. */
 import type { Answer, AskedJob, AskedOutcome, Call, Entry, Stamp } from '../history/entry.ts'
 import { certainty, doneOf, isAnswer, leaseName, receiptOf, strangerName } from './answers.ts'
-import type { Act, Ask, Asked, Claim, Done, Evidence, JobStory, RecordChange, Start, Subscribed } from './evidence.ts'
+import type { Act, Ask, Asked, Claim, Done, JobStory, RecordChange, Start, Stray, Subscribed } from './evidence.ts'
 import { Happenings } from './happenings.ts'
 
 type Closed = Asked & { readonly number: number }
@@ -9,9 +9,11 @@ type Closed = Asked & { readonly number: number }
 export class Reading {
   readonly jobs = new Map<string, JobStory>()
   readonly claims: Claim[] = []
+  readonly strays: Stray[] = []
   readonly records: RecordChange[] = []
   readonly sweeps: Asked<'sweep'>[] = []
   readonly happenings = new Happenings()
+  unknownCalls = 0
   readonly #open = new Map<string, Map<number, Closed>>()
   readonly #claims = new Map<Closed, Claim>()
   readonly #starts = new Map<string, Start>()
@@ -20,7 +22,6 @@ export class Reading {
   /** Where the jobs of other programs stand among them. */
   readonly #foreignAsks = new Map<string, number>()
   #batches = 0
-  #unknownCalls = 0
 
   take(entry: Entry): void {
     if (!('call' in entry)) this.#happen(entry)
@@ -35,8 +36,12 @@ export class Reading {
       case 'aborted':
       case 'lost': {
         const start = this.#starts.get(leaseName(entry))
+        const isBegin = entry.what === 'begin'
+        if (isBegin && start?.beginMs !== null) {
+          this.strays.push({ id: entry.id, by: entry.by, what: start === undefined ? 'began' : 'began-again' })
+        }
         if (start === undefined) return
-        if (entry.what === 'begin') start.beginMs = entry.atMs
+        if (isBegin) start.beginMs = entry.atMs
         else if (entry.what === 'end') start.endMs = entry.atMs
         else if (entry.what === 'lost') start.lostMs ??= entry.atMs
         else start.aborted = { atMs: entry.atMs, code: entry.code }
@@ -124,7 +129,7 @@ export class Reading {
 
   #close(asked: Closed): void {
     const { call } = asked
-    if (asked.answer === null || (asked.answer.what === 'failed' && !asked.answer.isRefusal)) this.#unknownCalls += 1
+    if (asked.answer === null || (asked.answer.what === 'failed' && !asked.answer.isRefusal)) this.unknownCalls += 1
     switch (call.what) {
       case 'enqueue':
         this.#enqueued(asked, call.jobs, 'enqueue', call.transaction ?? null)
@@ -240,7 +245,9 @@ export class Reading {
       const reason = reasons.get(leaseName(outcome))?.pop() ?? null
       const done = reason === null ? doneOf(asked, ({ what }) => what === 'settled') : 'no'
       const settle = { outcome, askedMs, wallMs, answeredMs: answer?.atMs ?? null, done, reason }
-      this.#starts.get(leaseName(outcome))?.settles.push(settle)
+      const start = this.#starts.get(leaseName(outcome))
+      if (start !== undefined) start.settles.push(settle)
+      else if (done === 'yes') this.strays.push({ id: outcome.id, by: asked.by, what: 'settled' })
     }
   }
 
@@ -276,19 +283,5 @@ export class Reading {
     done: Done,
   ): void {
     this.records.push({ ...change, by, askedMs, wallMs, answeredMs: answer?.atMs ?? null, done })
-  }
-
-  tally(): Omit<Evidence['tally'], 'faults'> {
-    const tally = { jobs: 0, starts: 0, completed: 0, dead: 0, repeats: 0, refusedSettles: 0 }
-    for (const { ask, starts } of this.jobs.values()) {
-      if (ask !== null) tally.jobs += 1
-      tally.starts += starts.length
-      tally.repeats += Math.max(0, starts.length - 1)
-      const settles = starts.flatMap((start) => start.settles)
-      if (settles.some(({ outcome, done }) => outcome.kind === 'complete' && done === 'yes')) tally.completed += 1
-      if (settles.some(({ outcome, done }) => outcome.kind === 'dead' && done === 'yes')) tally.dead += 1
-      tally.refusedSettles += settles.filter(({ done }) => done === 'no').length
-    }
-    return { ...tally, unknownCalls: this.#unknownCalls }
   }
 }

@@ -4,7 +4,12 @@ import type { Evidence, JobStory, Settle } from './evidence.ts'
 import { CLOCK_MS, mayBeActed, mayHave } from './life.ts'
 
 export function mayBeRemoved(evidence: Evidence, story: JobStory): boolean {
-  return mayBeActed(story, 'purge', 'erase') || mayBeBeyondKeep(evidence, story) || mayBeSwept(evidence, story)
+  return mayBeActed(story, 'purge', 'erase') || mayBeGivenUp(evidence, story)
+}
+
+/** By a removal option or by retention. */
+export function mayBeGivenUp(evidence: Evidence, story: JobStory): boolean {
+  return mayBeBeyondKeep(evidence, story) || mayBeSwept(evidence, story)
 }
 
 /** How the job may have finished. */
@@ -72,32 +77,40 @@ export function mayBeSwept(evidence: Evidence, story: JobStory): boolean {
 
 const swept = new WeakMap<Evidence, Map<string, number>>()
 
-/** The latest time up to which jobs of the type were swept that had finished in this way. */
+/** The latest time up to which jobs of the type were swept that had finished in this way. A clock that was set sweeps up to any. */
 function sweptBeforeMs(evidence: Evidence, what: Finished, type: string): number {
   const times = swept.get(evidence) ?? new Map<string, number>()
   swept.set(evidence, times)
   const known = times.get(`${what} ${type}`)
   if (known !== undefined) return known
   let latestMs = Number.NEGATIVE_INFINITY
-  for (const { call, answer } of evidence.sweeps) {
+  for (const { call, answer, atMs } of evidence.sweeps) {
     if (call.isDryRun || (answer?.what === 'failed' && answer.isRefusal)) continue
     const fitting = call.rules.filter((rule) => rule.what === what)
     const rule = fitting.find((one) => one.type === type) ?? fitting.find((one) => one.type === undefined)
-    latestMs = Math.max(latestMs, rule?.beforeMs ?? Number.NEGATIVE_INFINITY)
+    const beforeMs = rule?.beforeMs ?? Number.NEGATIVE_INFINITY
+    if (beforeMs === Number.NEGATIVE_INFINITY) continue
+    const isSet = evidence.trouble.wallClock.meets(atMs, answer?.atMs ?? evidence.endMs)
+    latestMs = Math.max(latestMs, isSet ? Number.POSITIVE_INFINITY : beforeMs)
   }
   times.set(`${what} ${type}`, latestMs)
   return latestMs
 }
 
 /** The first moment at which it may have finished in this way, by the wall clock that sweeps go by. */
-function mayFinishFromMs({ trouble }: Evidence, story: JobStory, what: Finished): number {
+function mayFinishFromMs({ trouble, endMs }: Evidence, story: JobStory, what: Finished): number {
   const { ask, acts } = story
-  if (!trouble.wallClock.isEmpty) return Number.NEGATIVE_INFINITY
   const ended = acts.filter(({ kind, done }) => done !== 'no' && (kind === 'cancel' || kind === 'discard'))
-  const times = {
-    completed: finishesOf(story, 'complete').map(({ wallMs }) => wallMs),
-    dead: finishesOf(story, 'dead').map(({ wallMs }) => wallMs),
-    ended: [...ended.map(({ wallMs }) => wallMs), ...(ask?.job.latest === undefined ? [] : [ask.wallMs])],
+  // A version is superseded at some time after it was asked for.
+  const superseded =
+    ask === null || ask.job.latest === undefined ? [] : [{ askedMs: ask.atMs, wallMs: ask.wallMs, answeredMs: null }]
+  const ends = {
+    completed: finishesOf(story, 'complete'),
+    dead: finishesOf(story, 'dead'),
+    ended: [...ended, ...superseded],
   }
-  return Math.min(...times[what]) - CLOCK_MS
+  const times = ends[what].map(({ askedMs, answeredMs, wallMs }) =>
+    trouble.wallClock.meets(askedMs, answeredMs ?? endMs) ? Number.NEGATIVE_INFINITY : wallMs - CLOCK_MS,
+  )
+  return Math.min(...times)
 }

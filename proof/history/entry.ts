@@ -234,9 +234,9 @@ export interface Fault {
 /**
  * `lose-all`: the store was emptied. `lose-recent`: what was acknowledged in the last `recentMs` may be undone, because the
  * server was replaced by an asynchronous copy. `wall-clock`: due times and limits counted on the wall clock are not judged
- * until it is healed. `repeat`: settled work may run again where the engine settles by a watermark.
+ * until it is healed.
  */
-export type Allowance = 'lose-all' | 'lose-recent' | 'wall-clock' | 'repeat'
+export type Allowance = 'lose-all' | 'lose-recent' | 'wall-clock'
 
 export type Entry = Stamp & ((Call & { readonly call: number }) | (Answer & { readonly call: number }) | Happening)
 

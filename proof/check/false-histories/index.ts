@@ -1,4 +1,6 @@
 import { claiming } from './claiming.ts'
+import { counting } from './counting.ts'
+import { desk } from './desk.ts'
 import type { FalseHistory } from './false-history.ts'
 import { keeping } from './keeping.ts'
 import { leasing } from './leasing.ts'
@@ -11,10 +13,12 @@ import { timing } from './timing.ts'
 /** Each breaks one rule, and differs from a sound history in nothing else. */
 export const falseHistories: readonly FalseHistory[] = [
   ...losing,
+  ...counting,
   ...leasing,
   ...timing,
   ...claiming,
   ...keeping,
+  ...desk,
   ...removing,
   ...scheduling,
   ...log,

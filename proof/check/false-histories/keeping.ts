@@ -1,5 +1,6 @@
-/** Keys, versions, dependencies, letters and what jobs carry. */
+/** Keys, versions, dependencies and what jobs carry. */
 import { type FalseHistory, falsely } from './false-history.ts'
+import type { Script } from './script.ts'
 
 export const keeping: readonly FalseHistory[] = [
   falsely(
@@ -32,112 +33,36 @@ export const keeping: readonly FalseHistory[] = [
         .run('a'),
   ),
   falsely(
-    'a stopped process exits with an error',
-    ['I8', /worker was asked to stop and exited with 1/],
-    (script, isFalse) =>
-      script
-        .note({ what: 'process', event: 'stopping', name: 'worker' })
-        .wait(50)
-        .note({ what: 'process', event: 'exited', name: 'worker', how: isFalse ? '1' : '0' }),
-  ),
-  falsely('a stopped process takes too long', ['I8', /worker took 500 ms to stop, and has 400 ms/], (script, isFalse) =>
-    script
-      .note({ what: 'process', event: 'stopping', name: 'worker', boundMs: isFalse ? 400 : 600 })
-      .wait(500)
-      .note({ what: 'process', event: 'exited', name: 'worker', how: '0' }),
-  ),
-  falsely(
-    'a stopped process never exits, and the fault was of another',
-    ['I8', /worker was asked to stop and never exited/],
-    (script, isFalse) =>
-      script
-        .fault({ target: isFalse ? 'another' : 'worker' })
-        .note({ what: 'process', event: 'stopping', name: 'worker' })
-        .wait(50)
-        .heal(),
-  ),
-  falsely(
-    'a stopped process leaves a job leased',
-    ['I8', /worker exited with 0 and left job a leased/],
-    (script, isFalse) => {
-      script.enqueue('a').claim(['a']).note({ what: 'process', event: 'stopping', name: 'worker' })
-      if (!isFalse) script.settle('a', 'release')
-      script.wait(10).note({ what: 'process', event: 'exited', name: 'worker', how: '0' }).wait(1_500)
-      if (isFalse) script.claim(['a'], { by: 'reaper', from: 'expired' }).settle('a', 'retry')
-      return script.run('a', 'complete', { by: 'other' })
-    },
-  ),
-  falsely('a dead letter is not listed', ['I9', /a is a dead letter and is not listed/], (script, isFalse) =>
-    script
-      .enqueue('a')
-      .run('a', 'dead')
-      .facts({}, isFalse ? [] : ['a']),
-  ),
-  falsely(
-    'a job that is no dead letter is listed',
-    ['I9', /a is listed as dead letter and is completed/],
-    (script, isFalse) =>
-      script
-        .enqueue('a')
-        .run('a')
-        .facts({}, isFalse ? ['a'] : []),
-  ),
-  falsely(
-    'of two replays of a letter both succeed',
-    ['I9', /2 replays and discards of job a succeeded, and it had died 1 times/],
-    (script, isFalse) =>
-      script
-        .enqueue('a')
-        .run('a', 'dead')
-        .desk('replay', 'a')
-        .desk('replay', 'a', { by: 'second', isDone: isFalse })
-        .run('a'),
-  ),
-  falsely('a replay is not in the audit', ['I9', /the audit has 0 entries of 1: replay by client/], (script, isFalse) =>
-    script.enqueue('a').run('a', 'dead').desk('replay', 'a', { isAudited: !isFalse }).run('a'),
-  ),
-  falsely(
-    'an act that was answered with false is in the audit',
-    ['I9', /the audit has 1 entries, and 0 acts were done: discard by client/],
-    (script, isFalse) => script.enqueue('a').run('a').desk('discard', 'a', { isDone: false, isAudited: isFalse }),
-  ),
-  falsely(
-    'a dead letter that its option removes leaves no entry',
-    ['I9', /the dead letter a is gone, and no entry of the audit says why/],
-    (script, isFalse) => {
-      script
-        .enqueue('a', { keepDead: 0 })
-        .claim(['a'])
-        .settle('a', 'dead', { keep: 0, keepIsOwn: true })
-        .view('a', null)
-      return isFalse ? script : script.audit('purge', 'a', { who: 'retention', reason: 'more than removeOnFail keeps' })
-    },
-  ),
-  falsely(
-    'an entry of the audit has a payload',
-    ['I12', /the audit entry 'discard' of job a has its payload/],
-    (script, isFalse) => {
-      const by = { who: 'client', reason: 'a reason' }
-      script.enqueue('a').run('a', 'dead').desk('discard', 'a', { isAudited: false })
-      return script.audit('discard', 'a', by, isFalse ? { payload: 'secret' } : { state: 'dead_letter' })
-    },
-  ),
-  falsely(
-    'a stored error is too long',
-    ['I12', /the stored error of job a is longer than it may be/],
-    (script, isFalse) => {
-      const error = { name: 'Error', code: null, message: 'x'.repeat(isFalse ? 9_000 : 9), stack: null }
-      return script.enqueue('a').run('a', 'dead').view('a', { error })
-    },
-  ),
-  falsely(
     'an older version starts after a newer one',
     ['latest', /a was started after b, a newer version of its latest key/],
     (script, isFalse) => {
-      const [older, newer] = isFalse ? [1, 2] : [2, 1]
-      script.enqueue('a', { latest: { key: 'k', seq: older } }).enqueue('b', { latest: { key: 'k', seq: newer } })
-      return script.run('b').wait(10).run('a')
+      script.enqueue('a', { latest: { key: 'k', seq: 1 } })
+      if (!isFalse) script.run('a')
+      script
+        .enqueue('b', { latest: { key: 'k', seq: 2 } })
+        .run('b')
+        .wait(10)
+      return isFalse ? script.run('a') : script
     },
+  ),
+  falsely(
+    'an older version starts after a newer one was stored',
+    ['latest', /a was given to worker after b, a newer version of its latest key, was stored/],
+    (script, isFalse) => {
+      script.enqueue('a', { latest: { key: 'k', seq: null } })
+      if (!isFalse) script.run('a')
+      script.enqueue('b', { latest: { key: 'k', seq: null } })
+      return (isFalse ? script.wait(10).run('a') : script).wait(10).run('b')
+    },
+  ),
+  falsely(
+    'a version without a number is stale',
+    ['latest', /b was answered as stale, and no newer version was there/],
+    (script, isFalse) =>
+      script
+        .enqueue('a', { latest: { key: 'k', seq: 3 } })
+        .run('a')
+        .enqueue('b', { latest: { key: 'k', seq: isFalse ? null : 2 } }, { receipt: { id: 'b', status: 'stale' } }),
   ),
   falsely(
     'the newest version is superseded',
@@ -188,6 +113,22 @@ export const keeping: readonly FalseHistory[] = [
         .enqueue('b', { after: { ids: ['a'], ifDead: isFalse ? 'wait' : 'run' } })
         .run('a', 'dead')
         .run('b'),
+  ),
+  falsely(
+    'a job that waits for a letter is handed out before its option removes the letter',
+    ['dependencies', /b was given to worker before job a/],
+    (script, isFalse) => {
+      script.enqueue('a', { keepDead: 0 }).enqueue('b', { after: { ids: ['a'], ifDead: 'wait' } })
+      const die = (): Script =>
+        script
+          .claim(['a'])
+          .settle('a', 'dead', { keep: 0, keepIsOwn: true })
+          .view('a', null)
+          .audit('purge', 'a', { who: 'retention', reason: 'more than removeOnFail keeps' })
+      if (!isFalse) die()
+      script.wait(10).run('b').wait(10)
+      return isFalse ? die() : script
+    },
   ),
   falsely(
     'a job that dies with another runs',

@@ -1,45 +1,8 @@
-/** Starts that are counted wrongly, leases that meet, outcomes that come too late. */
+/** Leases that meet, and outcomes that come too late. */
 import { type FalseHistory, falsely } from './false-history.ts'
 import { LEASE_MS } from './script.ts'
 
 export const leasing: readonly FalseHistory[] = [
-  falsely(
-    'a retry counts nothing',
-    ['I2', /given as attempt 1; by its claims and releases it had to be 2 or more/],
-    (script, isFalse) =>
-      script
-        .enqueue('a')
-        .run('a', 'retry')
-        .wait(60)
-        .run('a', 'complete', isFalse ? { lease: { attempt: 1 } } : {}),
-  ),
-  falsely('a release counts', ['I2', /given as attempt 2; .* had to be 1 at most/], (script, isFalse) =>
-    script
-      .enqueue('a')
-      .run('a', 'release')
-      .wait(60)
-      .run('a', 'complete', isFalse ? { lease: { attempt: 2 } } : {}),
-  ),
-  falsely(
-    'a start counts that no claim can have taken',
-    ['I2', /given as attempt 2; .* had to be 1 at most/],
-    (script, isFalse) => {
-      script.enqueue('a')
-      // A claim without an answer may have had it, and its lease ran out.
-      if (!isFalse) script.claim([], { by: 'killed', isAnswered: false }).wait(2_000)
-      return script.run('a', 'complete', { lease: { attempt: 2 } })
-    },
-  ),
-  falsely(
-    'a replayed job does not begin again',
-    ['I2', /given as attempt 2; .* had to be 1 at most/],
-    (script, isFalse) =>
-      script
-        .enqueue('a')
-        .run('a', 'dead')
-        .desk('replay', 'a')
-        .run('a', 'complete', isFalse ? { lease: { attempt: 2 } } : {}),
-  ),
   falsely(
     'two outcomes of one lease are applied',
     ['I3', /2 outcomes of one lease of job a were applied: retry and complete/],
@@ -79,6 +42,14 @@ export const leasing: readonly FalseHistory[] = [
     (script, isFalse) => {
       script.enqueue('a').run('a', 'dead')
       return (isFalse ? script.view('a', { attempt: 0 }) : script.desk('replay', 'a')).run('a')
+    },
+  ),
+  falsely(
+    'a letter that was replayed and died again is handed out without another replay',
+    ['I3', /a was handed out again though its outcome 'dead'/],
+    (script, isFalse) => {
+      script.enqueue('a').run('a', 'dead').desk('replay', 'a').run('a', 'dead').wait(10)
+      return (isFalse ? script.view('a', { attempt: 1 }) : script.desk('replay', 'a')).run('a')
     },
   ),
   falsely(
@@ -127,12 +98,58 @@ export const leasing: readonly FalseHistory[] = [
     },
   ),
   falsely(
-    'a fault that lets settled work run again excuses no second lease',
+    'a replay of a job that is held lets another have it',
+    ['I4', /a was given to other while worker held the same job/],
+    (script, isFalse) => {
+      script.enqueue('a').claim(['a']).wait(50)
+      const held = script.holding('a')
+      if (!isFalse) script.settle('a', 'dead')
+      script
+        .desk('replay', 'a')
+        .claim(['a'], { by: 'other', lease: { attempt: 1 } })
+        .settle('a', 'complete')
+      return isFalse
+        ? script.settle('a', 'dead', { held, reason: 'expired' }).view('a', { state: 'completed' })
+        : script
+    },
+  ),
+  falsely(
+    'a handler begins under a lease that no claim gave',
+    ['I4', /worker had no lease from a claim, and began job a/],
+    (script, isFalse) => {
+      script.enqueue('a').claim(['a'])
+      const { token } = script.holding('a').lease
+      script.note({ what: 'begin', id: 'a', attempt: 1, token: isFalse ? 'another' : token }, 'worker')
+      return script.settle('a', 'complete')
+    },
+  ),
+  falsely(
+    'two handlers begin under one lease',
+    ['I4', /worker used one lease twice to begin job a/],
+    (script, isFalse) => {
+      script.enqueue('a').claim(['a']).begin('a')
+      return (isFalse ? script.begin('a') : script).end('a').settle('a', 'complete')
+    },
+  ),
+  falsely(
+    'an outcome of a lease that no claim gave is applied',
+    ['I4', /worker had no lease from a claim, and settled job a/],
+    (script, isFalse) => {
+      script.enqueue('a').claim(['a'])
+      const { lease, ...held } = script.holding('a')
+      const strange = { ...held, lease: { ...lease, token: 'another' } }
+      return script
+        .settle('a', 'complete', { held: strange, ...(!isFalse && { reason: 'expired' }) })
+        .settle('a', 'complete')
+    },
+  ),
+  falsely(
+    'a fault excuses a second lease only if it sets a clock',
     ['I4', /a was given to other while worker held/],
     (script, isFalse) => {
       script.enqueue('a').claim(['a']).wait(50)
       script
-        .fault({ allows: isFalse ? ['repeat'] : ['wall-clock'] })
+        .fault(isFalse ? {} : { allows: ['wall-clock'] })
         .wait(50)
         .heal()
       return script.claim(['a'], { by: 'other' }).settle('a', 'complete')
@@ -152,25 +169,6 @@ export const leasing: readonly FalseHistory[] = [
     },
   ),
   falsely(
-    'a job starts once more than it may',
-    ['I5', /attempt 3 of job a was started, and it has 2/],
-    (script, isFalse) => {
-      script.enqueue('a', { attempts: isFalse ? 2 : 3 })
-      return script.run('a', 'retry').wait(60).run('a', 'retry').wait(60).run('a', 'dead')
-    },
-  ),
-  falsely(
-    'a job starts too often under numbers that hide it',
-    ['I5', /a was started 2 times, and it has 1 attempts/],
-    (script, isFalse) => {
-      script
-        .enqueue('a', { attempts: 1 })
-        .run('a', isFalse ? 'retry' : 'release')
-        .wait(60)
-      return script.run('a', 'complete', { lease: { attempt: 1 } })
-    },
-  ),
-  falsely(
     'progress is taken after the job was given to another',
     ['progress', /progress of job a was taken after it had been given to reaper/],
     (script, isFalse) => {
@@ -186,6 +184,22 @@ export const leasing: readonly FalseHistory[] = [
         { by: 'worker' },
       )
       return script.settle('a', 'dead')
+    },
+  ),
+  falsely(
+    'progress is taken after the lease was lost',
+    ['progress', /progress of job a was taken after its lease had been lost/],
+    (script, isFalse) => {
+      script.enqueue('a').claim(['a'])
+      const { token } = script.holding('a').lease
+      script.cancel('a').note({ what: 'lost', worker: 'worker', id: 'a', token, reason: 'cancelled' }, 'worker')
+      return script
+        .wait(1)
+        .call(
+          { what: 'report', worker: 'worker', id: 'a', token },
+          { what: 'reported', isHeld: isFalse },
+          { by: 'worker' },
+        )
     },
   ),
   falsely(

@@ -44,6 +44,31 @@ export const log: readonly FalseHistory[] = [
     },
   ),
   falsely(
+    'a record begins before one of its key that stands further before it has ended',
+    ['order-by-key', /c of the key k began before job a, which stands before it, had ended/],
+    (script, isFalse) => {
+      // Whether b stands before c is not known.
+      script.enqueue('a', { key: 'k' }).enqueue('b', { key: 'k' }, { isAnswered: false }).enqueue('c', { key: 'k' })
+      return (isFalse ? script.run('c').run('a') : script.run('a').run('c')).facts(LOG)
+    },
+  ),
+  falsely(
+    'a completed record runs again, and no fault struck meanwhile',
+    ['I3', /a was handed out again though its outcome 'complete'/],
+    (script, isFalse) => {
+      script
+        .fault({})
+        .heal()
+        .wait(isFalse ? 6_000 : 0)
+      return script
+        .enqueue('a')
+        .run('a')
+        .wait(100)
+        .run('a', 'complete', { lease: { attempt: 2 } })
+        .facts(LOG)
+    },
+  ),
+  falsely(
     'a late member settles what another has begun',
     ['I3', /the outcome 'complete' of job a by .* was applied \d+ ms after/],
     (script, isFalse) => {

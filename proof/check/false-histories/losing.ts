@@ -1,5 +1,6 @@
 /** Jobs that are lost, appear from nowhere, or are stored in part. */
 import { type FalseHistory, falsely } from './false-history.ts'
+import type { Script } from './script.ts'
 import { askedJob } from './scripted-job.ts'
 
 export const losing: readonly FalseHistory[] = [
@@ -76,7 +77,7 @@ export const losing: readonly FalseHistory[] = [
     (script, isFalse) => {
       script.enqueue('a').run('a')
       return script
-        .fault({ allows: isFalse ? ['repeat'] : ['lose-all'] })
+        .fault(isFalse ? {} : { allows: ['lose-all'] })
         .wait(100)
         .heal()
         .view('a', null)
@@ -156,6 +157,23 @@ export const losing: readonly FalseHistory[] = [
       const beforeMs = script.wallMs
       script.enqueue('a').wait(500).run('a').wait(500)
       const rules = [{ what: 'completed', beforeMs: isFalse ? beforeMs : script.wallMs } as const]
+      return script.call({ what: 'sweep', rules, isDryRun: false }, { what: 'swept', removed: 1 }).view('a', null)
+    },
+  ),
+  falsely(
+    'a clock that was set long before a sweep is no reason to be gone',
+    ['I1', /a was acknowledged and is gone, and nothing/],
+    (script, isFalse) => {
+      const beforeMs = script.wallMs
+      const set = (): Script =>
+        script
+          .fault({ allows: ['wall-clock'] })
+          .wait(10)
+          .heal()
+      if (isFalse) set().wait(10_000)
+      script.enqueue('a').run('a').wait(10)
+      if (!isFalse) set()
+      const rules = [{ what: 'completed', beforeMs } as const]
       return script.call({ what: 'sweep', rules, isDryRun: false }, { what: 'swept', removed: 1 }).view('a', null)
     },
   ),

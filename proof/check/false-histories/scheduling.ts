@@ -83,4 +83,14 @@ export const scheduling: readonly FalseHistory[] = [
       return fire(script, { tickMs: tickMs + (isFalse ? 2_000 : 1_000), missed: 'all', revision: 'r2', expected: 'r1' })
     },
   ),
+  falsely(
+    'a schedule whose policy is all goes on behind a tick that it never had',
+    ['schedules', /left out its tick of .*, and its policy is 'all'/],
+    (script, isFalse) => {
+      const tickMs = Math.floor(script.wallMs / 1_000) * 1_000 - 9_000
+      fire(script, { tickMs, missed: 'all', revision: 'r1', expected: null })
+      const nextAtMs = tickMs + (isFalse ? 3_000 : 2_000)
+      return fire(script, { tickMs: tickMs + 1_000, nextAtMs, missed: 'all', revision: 'r2', expected: 'r1' })
+    },
+  ),
 ]

@@ -1,4 +1,4 @@
-/** What starts too early, too late or never. */
+/** What starts or stops too early, too late or never. */
 import { type FalseHistory, falsely } from './false-history.ts'
 import type { Script } from './script.ts'
 
@@ -156,6 +156,42 @@ export const timing: readonly FalseHistory[] = [
         .wait(1)
         .heal()
         .run('a')
+    },
+  ),
+  falsely(
+    'a stopped process exits with an error',
+    ['I8', /worker was asked to stop and exited with 1/],
+    (script, isFalse) =>
+      script
+        .note({ what: 'process', event: 'stopping', name: 'worker' })
+        .wait(50)
+        .note({ what: 'process', event: 'exited', name: 'worker', how: isFalse ? '1' : '0' }),
+  ),
+  falsely('a stopped process takes too long', ['I8', /worker took 500 ms to stop, and has 400 ms/], (script, isFalse) =>
+    script
+      .note({ what: 'process', event: 'stopping', name: 'worker', boundMs: isFalse ? 400 : 600 })
+      .wait(500)
+      .note({ what: 'process', event: 'exited', name: 'worker', how: '0' }),
+  ),
+  falsely(
+    'a stopped process never exits, and the fault was of another',
+    ['I8', /worker was asked to stop and never exited/],
+    (script, isFalse) =>
+      script
+        .fault({ target: isFalse ? 'another' : 'worker' })
+        .note({ what: 'process', event: 'stopping', name: 'worker' })
+        .wait(50)
+        .heal(),
+  ),
+  falsely(
+    'a stopped process leaves a job leased',
+    ['I8', /worker exited with 0 and left job a leased/],
+    (script, isFalse) => {
+      script.enqueue('a').claim(['a']).note({ what: 'process', event: 'stopping', name: 'worker' })
+      if (!isFalse) script.settle('a', 'release')
+      script.wait(10).note({ what: 'process', event: 'exited', name: 'worker', how: '0' }).wait(1_500)
+      if (isFalse) script.claim(['a'], { by: 'reaper', from: 'expired' }).settle('a', 'retry')
+      return script.run('a', 'complete', { by: 'other' })
     },
   ),
 ]

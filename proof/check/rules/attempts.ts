@@ -13,7 +13,13 @@ export const attempts: Rule = {
       // Without a reaper a job whose last start was never settled is handed out once more, to be buried and not to run.
       const isBuried = ({ beginMs }: Start): boolean => evidence.capabilities.recovery === 'engine' && beginMs === null
       for (const start of story.starts) {
-        const { lease } = start
+        const { lease, settles } = start
+        if (
+          lease.attempt >= allowed &&
+          settles.some(({ outcome, done }) => outcome.kind === 'retry' && done === 'yes')
+        ) {
+          report.violation(story.id, `attempt ${lease.attempt} of job ${story.id} is retried, and it has ${allowed}`)
+        }
         if (lease.attempt <= allowed || lease.isJudged === true || isBuried(start)) continue
         report.violation(story.id, `attempt ${lease.attempt} of job ${story.id} was started, and it has ${allowed}`)
       }
@@ -32,7 +38,10 @@ function judgeStarts({ capabilities }: Evidence, story: JobStory, allowed: numbe
     report.unjudged('starts of jobs that may be stored twice')
     return
   }
-  if (isWatermark && story.starts.some(isCompleted)) return
+  if (isWatermark && story.starts.some(isCompleted)) {
+    report.unjudged('starts of jobs that were completed and may run again')
+    return
+  }
   let count = 0
   let lastMs = Number.NEGATIVE_INFINITY
   for (const start of story.starts) {

@@ -1,5 +1,5 @@
 import type { Report, Rule } from '../check.ts'
-import type { Claim, Evidence, JobStory, Start } from '../evidence.ts'
+import type { Claim, JobStory, Start } from '../evidence.ts'
 import { givenMs, isStoredAgain, mayBeUndone } from '../life.ts'
 import { firstIndex } from '../spans.ts'
 
@@ -8,7 +8,7 @@ export const counting: Rule = {
   name: 'I2',
   promise: 'A claim counts as an attempt and a release does not',
   judge(evidence, report) {
-    const hidden = hiddenClaims(evidence)
+    const hidden = evidence.claims.filter(({ starts, source }) => starts === null && source === 'ready')
     for (const story of evidence.jobs.values()) {
       if (story.starts.length === 0) continue
       if (mayBeUndone(evidence, story)) report.unjudged('starts of a time that a fault may have undone')
@@ -19,19 +19,16 @@ export const counting: Rule = {
   },
 }
 
-/** Claims without an answer, by when they were asked: who asked may have been given leases that nobody saw. */
+/** Claims without an answer, by when they were made: what they took counts, and the history does not show it. */
 type Hidden = readonly Claim[]
 
 /** How long before a start a hidden claim may have been asked that counted for it. */
 const HIDDEN_MS = 120_000
 
-function hiddenClaims({ claims }: Evidence): Hidden {
-  return claims.filter(({ starts }) => starts === null)
-}
-
-function hiddenBetween(hidden: Hidden, fromMs: number, toMs: number): number {
+function hiddenBetween(hidden: Hidden, type: string, fromMs: number, toMs: number): number {
   const first = firstIndex(hidden.length, (index) => (hidden[index]?.atMs ?? 0) >= fromMs)
-  return firstIndex(hidden.length, (index) => (hidden[index]?.atMs ?? 0) > toMs) - first
+  const end = firstIndex(hidden.length, (index) => (hidden[index]?.atMs ?? 0) > toMs)
+  return hidden.slice(first, end).filter(({ subscription }) => subscription?.types.has(type) ?? true).length
 }
 
 function judgeCounts(story: JobStory, hidden: Hidden, report: Report): void {
@@ -61,7 +58,8 @@ function judgeCounts(story: JobStory, hidden: Hidden, report: Report): void {
     const late = story.starts.filter(
       ({ claim }) => claim.atMs < givenMs(start) && (claim.givenMs ?? 0) > givenMs(start),
     )
-    if (attempt > seen && attempt - seen > hiddenBetween(hidden, lastMs - HIDDEN_MS, givenMs(start)) + late.length) {
+    const hiddenMost = (): number => hiddenBetween(hidden, start.lease.type, lastMs - HIDDEN_MS, givenMs(start))
+    if (attempt > seen + late.length && attempt > seen + late.length + hiddenMost()) {
       unexpected(story, start, `${seen} at most`, report)
       return
     }
@@ -94,10 +92,14 @@ function judgeLog({ id, starts, asks, acts }: JobStory, report: Report): void {
     report.unjudged('starts of jobs that may be stored twice')
     return
   }
+  if (acts.some(({ kind }) => kind === 'replay')) {
+    report.unjudged('starts of jobs that were replayed')
+    return
+  }
   let forgotten = 0
   starts.forEach((start, index) => {
     const before = starts[index - 1]
-    if (before === undefined || acts.some(({ kind }) => kind === 'replay')) return
+    if (before === undefined) return
     const [least] = usedAfter(before)
     if (start.lease.attempt > before.lease.attempt + 1) {
       report.violation(

@@ -62,14 +62,13 @@ function judgeStart(evidence: Evidence, { story, before, start, ifDead }: Pair, 
 
 /** Whether the job may have been over by then, in a way that lets the other one be handed out. */
 function mayBeOver({ ask, starts, acts }: JobStory, ifDead: Pair['ifDead'], atMs: number): boolean {
-  const kinds = ifDead === 'wait' ? ['complete'] : ['complete', 'dead']
+  // A dead letter that its own option removes no longer holds anything back.
+  const kinds = ifDead === 'wait' && ask?.job.keepDead == null ? ['complete'] : ['complete', 'dead']
   return (
     ask?.job.latest !== undefined ||
     acts.some(({ kind, done, askedMs }) => kind !== 'replay' && kind !== 'undo' && done !== 'no' && askedMs < atMs) ||
     starts.some(({ settles }) =>
       settles.some(({ outcome, done, askedMs }) => done !== 'no' && kinds.includes(outcome.kind) && askedMs < atMs),
-    ) ||
-    // A dead letter that its own option removes no longer holds anybody back.
-    (ask?.job.keepDead != null && starts.some(({ settles }) => settles.some(({ outcome }) => outcome.kind === 'dead')))
+    )
   )
 }

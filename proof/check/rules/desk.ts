@@ -2,6 +2,7 @@ import type { AuditEntry } from '../../../src/engine/dead-letters.ts'
 import type { Report, Rule } from '../check.ts'
 import type { Act, Evidence, JobStory } from '../evidence.ts'
 import { lastMoves, mayBeActed, mayBeUndone, mayHave } from '../life.ts'
+import { mayBeGivenUp } from '../removals.ts'
 
 /** Dead letters are visible, each act on one is done once, and the audit has all of them. */
 export const desk: Rule = {
@@ -82,8 +83,7 @@ function judgeAudit(evidence: Evidence, story: JobStory, audit: readonly AuditEn
 
 const DESK: ReadonlySet<string> = new Set(['replay', 'discard', 'undo', 'purge', 'erase'])
 
-/** Retention and removal options purge too, in the name of whoever asked for it. */
-function mayRemove({ sweeps }: Evidence, story: JobStory, { action, who }: AuditEntry): boolean {
-  if (action !== 'purge') return false
-  return sweeps.length > 0 || (who === 'retention' && mayHave(story, 'dead'))
+/** Retention and removal options purge too. */
+function mayRemove(evidence: Evidence, story: JobStory, { action }: AuditEntry): boolean {
+  return action === 'purge' && mayHave(story, 'dead') && mayBeGivenUp(evidence, story)
 }

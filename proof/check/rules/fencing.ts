@@ -16,7 +16,7 @@ export const fencing: Rule = {
         continue
       }
       judgeLate(evidence, story, report)
-      if (evidence.capabilities.settle === 'immediate') judgeEnded(story, report)
+      judgeEnded(evidence, story, report)
       if (evidence.final.canFind) judgeStored(evidence, story, report)
     }
   },
@@ -57,8 +57,14 @@ function judgeLate({ capabilities }: Evidence, { id, starts, asks }: JobStory, r
   }
 }
 
-/** What was completed or buried is not handed out again, unless it was replayed. */
-function judgeEnded({ id, starts, acts, asks }: JobStory, report: Report): void {
+/**
+ * What was completed or buried is not handed out again, unless it was replayed. Where settling goes by a watermark, a
+ * fault may bring back what was finished above it.
+ */
+function judgeEnded({ capabilities, trouble }: Evidence, story: JobStory, report: Report): void {
+  const { id, starts, acts, asks } = story
+  const isWatermark = capabilities.settle === 'watermark'
+  if (isWatermark && asks.length > 1) return
   if (isStoredAgain(asks)) {
     report.unjudged('jobs that were asked for again when they had been removed')
     return
@@ -71,10 +77,20 @@ function judgeEnded({ id, starts, acts, asks }: JobStory, report: Report): void 
     if (ended === undefined || endedMs === null) continue
     const next = starts.slice(index + 1).find(({ claim }) => claim.atMs > endedMs)
     if (next === undefined) continue
+    // A replay that was answered before this death replayed an earlier one.
     const isReplayed =
       ended.outcome.kind === 'dead' &&
-      acts.some(({ kind, done, askedMs }) => kind === 'replay' && done !== 'no' && askedMs < givenMs(next))
-    if (!isReplayed) {
+      acts.some(
+        ({ kind, done, askedMs, answeredMs }) =>
+          kind === 'replay' &&
+          done !== 'no' &&
+          askedMs < givenMs(next) &&
+          (answeredMs ?? Number.POSITIVE_INFINITY) > ended.askedMs,
+      )
+    if (isReplayed) continue
+    if (isWatermark && trouble.any.meets(ended.askedMs, givenMs(next))) {
+      report.unjudged('jobs that were finished above a watermark when a fault struck')
+    } else {
       report.violation(id, `job ${id} was handed out again though its outcome '${ended.outcome.kind}' had been applied`)
     }
   }

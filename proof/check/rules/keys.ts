@@ -50,14 +50,13 @@ function judgeLive(evidence: Evidence, group: readonly Keyed[], report: Report):
 }
 
 /** The first moment at which the job may have ended. A replayed one is live again, but then its key may belong to another. */
-function mayEndFromMs({ ask, starts, acts }: JobStory): number {
+function mayEndFromMs({ starts, acts }: JobStory): number {
   const ends = starts.flatMap(({ settles }) =>
     settles.filter(({ outcome, done }) => done !== 'no' && (outcome.kind === 'complete' || outcome.kind === 'dead')),
   )
   const acted = acts.filter(({ done }) => done !== 'no')
-  const isVersion = ask?.job.latest !== undefined
   return Math.min(
-    isVersion ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY,
+    Number.POSITIVE_INFINITY,
     ...ends.map(({ askedMs }) => askedMs),
     ...acted.map(({ askedMs }) => askedMs),
   )

@@ -1,6 +1,6 @@
 import type { Report, Rule } from '../check.ts'
 import type { Ask, Evidence, JobStory, Start } from '../evidence.ts'
-import { givenMs, mayBeUndone } from '../life.ts'
+import { givenMs, mayBeActed, mayBeUndone } from '../life.ts'
 
 /** Of the versions of a latest key the newest wins. */
 export const latest: Rule = {
@@ -15,6 +15,7 @@ export const latest: Rule = {
         continue
       }
       judgeStarts(versions, report)
+      judgeWaiting(versions, report)
       judgeReceipts(versions, report)
       judgeEnds(evidence, versions, report)
     }
@@ -57,17 +58,42 @@ function judgeStarts(versions: readonly Version[], report: Report): void {
   }
 }
 
+/** A version that waits ends when a newer one is stored, and so does one that would wait again after it ran. */
+function judgeWaiting(versions: readonly Version[], report: Report): void {
+  for (const { story, ask } of versions) {
+    if (mayBeActed(story, 'replay')) continue
+    for (const { claim } of story.starts) {
+      if (claim.source !== 'ready') continue
+      const newer = versions.find(
+        (other) =>
+          (other.ask.status === 'enqueued' || other.ask.status === 'replaced') &&
+          // A running version may wait again once the newer one was cancelled.
+          !mayBeActed(other.story, 'cancel') &&
+          (other.ask.answeredMs ?? Number.POSITIVE_INFINITY) < claim.atMs &&
+          isNewer(other.ask, ask),
+      )
+      if (newer === undefined) continue
+      report.violation(
+        story.id,
+        `job ${story.id} was given to ${claim.worker} after ${newer.story.id}, a newer version of its latest key, was stored`,
+      )
+    }
+  }
+}
+
 /** What is answered as stale or replaced needs a version that was newer, or older. */
 function judgeReceipts(versions: readonly Version[], report: Report): void {
   for (const { story, ask } of versions) {
     const others = versions.filter((other) => other.story !== story && other.story.ask !== null)
     const answeredMs = ask.answeredMs ?? Number.POSITIVE_INFINITY
-    if (ask.status === 'stale' && ask.job.latest?.seq != null) {
-      const seq = ask.job.latest.seq
-      // A version without a number takes the next one, whatever that is.
-      const isStale = others.some(
-        (other) => other.ask.atMs < answeredMs && (other.ask.job.latest?.seq ?? Number.POSITIVE_INFINITY) >= seq,
-      )
+    if (ask.status === 'stale') {
+      const seq = ask.job.latest?.seq ?? Number.POSITIVE_INFINITY
+      // A version without a number takes the next one, whatever that is, so it is never stale itself.
+      const isStale =
+        seq !== Number.POSITIVE_INFINITY &&
+        others.some(
+          (other) => other.ask.atMs < answeredMs && (other.ask.job.latest?.seq ?? Number.POSITIVE_INFINITY) >= seq,
+        )
       if (!isStale) report.violation(story.id, `job ${story.id} was answered as stale, and no newer version was there`)
     }
     if (ask.status === 'replaced' && !others.some((other) => other.ask.atMs < answeredMs)) {

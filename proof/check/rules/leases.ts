@@ -1,5 +1,5 @@
 import type { Report, Rule } from '../check.ts'
-import type { Evidence, JobStory, Start } from '../evidence.ts'
+import type { Evidence, JobStory, Start, Stray } from '../evidence.ts'
 import { givenMs, isHeldUp, mayHaveEnded } from '../life.ts'
 
 /** Nobody holds what another one holds. */
@@ -15,8 +15,15 @@ export const leases: Rule = {
       })
     }
     if (evidence.capabilities.latest) judgeLatest(evidence, report)
+    for (const { id, by, what } of evidence.strays) report.violation(id, `${by} ${STRAY[what]} job ${id}`)
   },
 }
+
+const STRAY = {
+  began: 'had no lease from a claim, and began',
+  'began-again': 'used one lease twice to begin',
+  settled: 'had no lease from a claim, and settled',
+} as const satisfies Readonly<Record<Stray['what'], string>>
 
 function judgeTokens({ id, starts }: JobStory, report: Report): void {
   if (starts.length < 2) return

@@ -11,11 +11,7 @@ export const orderByKey: Rule = {
       story.ask?.job.key === undefined ? [] : [{ story, ask: story.ask }],
     )
     for (const group of Map.groupBy(keyed, ({ ask: { job } }) => `${job.type}\n${job.key}`).values()) {
-      group.sort((a, b) => a.ask.atMs - b.ask.atMs)
-      group.forEach((one, index) => {
-        const before = group[index - 1]
-        if (before !== undefined) judgePair(evidence, before, one, report)
-      })
+      for (const one of group) for (const before of group) judgePair(evidence, before, one, report)
     }
   },
 }

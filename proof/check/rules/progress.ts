@@ -9,7 +9,14 @@ export const progress: Rule = {
     for (const { id, starts } of jobs.values()) {
       starts.forEach((start, index) => {
         for (const { askedMs, isHeld } of start.reports) {
-          if (isHeld !== true || trouble.undo(start.lease.type).meets(givenMs(start), askedMs)) continue
+          if (isHeld !== true) continue
+          if (trouble.undo(start.lease.type).meets(givenMs(start), askedMs)) {
+            report.unjudged('progress of a time that a fault may have undone')
+            continue
+          }
+          if (start.lostMs !== null && start.lostMs < askedMs) {
+            report.violation(id, `progress of job ${id} was taken after its lease had been lost`)
+          }
           const settled = start.settles.some(
             ({ done, answeredMs }) => done === 'yes' && (answeredMs ?? askedMs) < askedMs,
           )

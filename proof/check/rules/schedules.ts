@@ -64,7 +64,7 @@ function judgeChange({ trouble }: Evidence, name: string, change: RecordChange, 
   }
 }
 
-/** With the policy `all` no tick is left out between two saves of the same plan. */
+/** With the policy `all` no tick is left out between two saves of the same plan, nor between the last one and the next. */
 function judgeEvery({ trouble }: Evidence, name: string, changes: readonly RecordChange[], report: Report): void {
   const byRevision = new Map(changes.flatMap((change) => (change.revision === null ? [] : [[change.revision, change]])))
   for (const change of changes) {
@@ -79,10 +79,12 @@ function judgeEvery({ trouble }: Evidence, name: string, changes: readonly Recor
     }
     const cron = parseCron(String(plan.cron), typeof plan.tz === 'string' ? plan.tz : 'UTC')
     let dueMs = typeof last.nextAtMs === 'number' ? last.nextAtMs : null
-    for (const id of ticksOf(change)) {
-      if (dueMs !== null && decodeTime(id) !== dueMs) {
+    const ticks = ticksOf(change).map((id) => decodeTime(id))
+    if (ticks.length > 0 && typeof plan.nextAtMs === 'number') ticks.push(plan.nextAtMs)
+    for (const tickMs of ticks) {
+      if (dueMs !== null && tickMs !== dueMs) {
         report.violation(
-          id,
+          null,
           `the schedule '${name}' left out its tick of ${new Date(dueMs).toISOString()}, and its policy is 'all'`,
         )
         break

@@ -36,8 +36,6 @@ function judgeStop({ name, boundMs, exitedMs, how }: ProcessStory, stoppingMs: n
 function judgeLeft({ jobs, processes, trouble }: Evidence, report: Report): void {
   for (const story of jobs.values()) {
     const { id, starts } = story
-    // Who held a job that was cancelled may have heard of it from its thread that renews, which is not recorded.
-    if (mayBeActed(story, 'cancel')) continue
     starts.forEach((start, index) => {
       const process = processes.get(start.by)
       const exitedMs = process?.exitedMs ?? null
@@ -46,6 +44,11 @@ function judgeLeft({ jobs, processes, trouble }: Evidence, report: Report): void
       const isOver =
         start.settles.length > 0 || start.lostMs !== null || (next !== undefined && givenMs(next) < exitedMs)
       if (isOver) return
+      if (mayBeActed(story, 'cancel')) {
+        // The thread that renews may have told the worker, and its calls are not recorded.
+        report.unjudged('leases of jobs that were cancelled')
+        return
+      }
       if (trouble.ofProcess(start.by).meets(process.stoppingMs ?? givenMs(start), exitedMs)) {
         report.unjudged('leases of processes that were struck, or whose store was, while they stopped')
         return

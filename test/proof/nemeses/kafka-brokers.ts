@@ -52,7 +52,7 @@ export function brokerNemeses({ servers, group, prefix }: StruckKafka): readonly
       const broker = await choose(random)
       const detail = `broker ${servers.brokers.indexOf(broker) + 1}`
       // What was settled and not committed runs again once the group is formed anew.
-      await scene.during({ nemesis: name, target: null, detail, allows: ['repeat'] }, async () => {
+      await scene.during({ nemesis: name, target: null, detail }, async () => {
         await blow(broker, random)
         await servers.whole(prefix)
       })

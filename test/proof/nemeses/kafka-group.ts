@@ -29,7 +29,7 @@ export function groupNemeses({ servers, group, prefix }: StruckKafka): readonly 
       name: 'rebalances',
       does: 'lets one to three workers join the group one after the other, and leave it, die or hang',
       strike: (scene, random) =>
-        scene.during({ nemesis: 'rebalances', target: null, allows: ['repeat'] }, async () => {
+        scene.during({ nemesis: 'rebalances', target: null }, async () => {
           const guests = Array.from({ length: 1 + Math.floor(random() * 3) }, async (_, index) => {
             await sleep(index * 300)
             await guest(scene, random)
@@ -40,8 +40,7 @@ export function groupNemeses({ servers, group, prefix }: StruckKafka): readonly 
     {
       name: 'members-removed',
       does: 'lets an administrator remove all members from the group',
-      strike: (scene) =>
-        scene.during({ nemesis: 'members-removed', target: null, allows: ['repeat'] }, () => removeMembers()),
+      strike: (scene) => scene.during({ nemesis: 'members-removed', target: null }, () => removeMembers()),
     },
     {
       name: 'offsets-reset',
@@ -55,7 +54,6 @@ export function groupNemeses({ servers, group, prefix }: StruckKafka): readonly 
           target: null,
           detail: type,
           types: [type],
-          allows: ['repeat'],
         } as const
         await scene.during(fault, () => scene.crew.whileStopped(signal, { act: () => reset(topic) }))
       },
