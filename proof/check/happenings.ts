@@ -153,7 +153,7 @@ function troubleOf(faults: readonly ActiveFault[]): Trouble {
 }
 
 /** When it was answered what the fault may have undone. */
-function undoneBy({ allows, atMs, healedMs, recentMs = RECENT_DEFAULT_MS }: ActiveFault): Span {
+function undoneBy({ allows, atMs, healedMs, recentMs = RECENT_DEFAULT_MS, undoesForMs }: ActiveFault): Span {
   const fromMs = allows?.includes('lose-all') === true ? Number.NEGATIVE_INFINITY : atMs - recentMs
-  return { fromMs, toMs: healedMs }
+  return { fromMs, toMs: undoesForMs === undefined ? healedMs : atMs + undoesForMs }
 }

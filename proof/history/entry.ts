@@ -229,6 +229,8 @@ export interface Fault {
   readonly isRequest?: true
   /** With `lose-recent`: what was answered so long before it may be undone. */
   readonly recentMs?: number
+  /** With `lose-all`: what is asked so long after it began is kept or refused; without it, what is asked once it is healed. */
+  readonly undoesForMs?: number
 }
 
 /**

@@ -83,6 +83,9 @@ interface Start extends HandlerParts {
   readonly given: Map<string, number>
 }
 
+/** NUL, and half of a surrogate pair. */
+const UNSTORABLE = 'as planned, with \0 and \ud83d'
+
 const RETURN: Behaviour = { do: 'return', afterMs: 0 }
 
 async function behave(start: Start): Promise<unknown> {
@@ -98,7 +101,7 @@ async function behave(start: Start): Promise<unknown> {
     case 'throw':
       await clock.sleep(behaviour.afterMs, signal)
       if (behaviour.how === 'non-retryable') throw new NonRetryable('as planned, for good')
-      throw new Error('as planned')
+      throw new Error(behaviour.how === 'unstorable' ? UNSTORABLE : 'as planned')
     case 'retry-after':
       throw new RetryAfter(behaviour.delayMs, 'as planned')
     case 'offline':

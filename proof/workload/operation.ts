@@ -9,7 +9,8 @@ import type { Tenant } from '../../src/job/job.ts'
 /** What a handler does at one start: the entry of its attempt, and the last one for all further attempts. */
 export type Behaviour =
   | { readonly do: 'return'; readonly afterMs: number }
-  | { readonly do: 'throw'; readonly afterMs: number; readonly how: 'error' | 'non-retryable' }
+  /** `unstorable`: with a text that not every store can keep. */
+  | { readonly do: 'throw'; readonly afterMs: number; readonly how: 'error' | 'non-retryable' | 'unstorable' }
   | { readonly do: 'retry-after'; readonly delayMs: number }
   /** Uses no attempt, so it is counted in each process: so many times, then it returns. */
   | { readonly do: 'offline' | 'postpone'; readonly delayMs: number; readonly times: number }

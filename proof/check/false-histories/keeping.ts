@@ -33,6 +33,15 @@ export const keeping: readonly FalseHistory[] = [
         .run('a'),
   ),
   falsely(
+    'an error is stored as a text that the store refuses',
+    ['I12', /the store was given an error of job a whose text it cannot keep/],
+    (script, isFalse) => {
+      script.enqueue('a').claim(['a']).wait(1).begin('a').wait(1).end('a')
+      if (isFalse) script.settle('a', 'dead', { reason: 'unstorable' })
+      return script.settle('a', 'dead')
+    },
+  ),
+  falsely(
     'an older version starts after a newer one',
     ['latest', /a was started after b, a newer version of its latest key/],
     (script, isFalse) => {

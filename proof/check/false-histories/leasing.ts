@@ -7,10 +7,8 @@ export const leasing: readonly FalseHistory[] = [
     'two outcomes of one lease are applied',
     ['I3', /2 outcomes of one lease of job a were applied: retry and complete/],
     (script, isFalse) => {
-      script
-        .enqueue('a')
-        .claim(['a'])
-        .settle('a', 'retry', isFalse ? {} : { reason: 'unstorable' })
+      script.enqueue('a').claim(['a'])
+      if (isFalse) script.settle('a', 'retry')
       return script.settle('a', 'complete')
     },
   ),

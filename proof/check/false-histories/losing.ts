@@ -57,6 +57,19 @@ export const losing: readonly FalseHistory[] = [
     },
   ),
   falsely(
+    'a file that was deleted takes jobs after it should have been noticed',
+    ['I1', /a was acknowledged and is gone/],
+    (script, isFalse) =>
+      script
+        .fault({ allows: ['lose-all'], undoesForMs: 500 })
+        .wait(isFalse ? 600 : 400)
+        .enqueue('a')
+        .run('a')
+        .wait(1_000)
+        .heal()
+        .view('a', null),
+  ),
+  falsely(
     'a failover excuses what is recent, and nothing older',
     ['I1', /a was acknowledged and is gone/],
     (script, isFalse) => {

@@ -34,12 +34,12 @@ export const behaviourFeatures = {
       return [one(job('plain', [...fails, returns(0)], { attempts: 30, backoff: { kind: 'fixed', delay: 5 } }))]
     },
   },
-  /** More at once than a partition of a log keeps in retry. */
+  /** More at once than a partition of a log keeps in retry; at times for so long that its owner is replaced meanwhile. */
   'retry-burst': {
     per: 0.5,
-    make: ({ job }) => {
+    make: ({ dice, job }) => {
       const plan = [throws, throws, returns(1)]
-      const more = { attempts: 5, backoff: { kind: 'fixed', delay: 400 } } as const
+      const more = { attempts: 5, backoff: { kind: 'fixed', delay: dice.pick([400, 3_000]) } } as const
       return [{ do: 'enqueue', how: 'many', jobs: Array.from({ length: 180 }, () => job('plain', plan, more)) }]
     },
   },
@@ -50,6 +50,13 @@ export const behaviourFeatures = {
   'non-retryable': {
     per: 10,
     make: ({ dice, job }) => [one(job(dice.pick(['plain', 'bounded', 'critical']), [dies]))],
+  },
+  'unstorable-error': {
+    per: 4,
+    make: ({ dice, job }) => {
+      const fails = { do: 'throw', afterMs: 1, how: 'unstorable' } as const
+      return [one(job('plain', dice.chance(0.5) ? [fails, returns(1)] : [fails], { attempts: 2 }))]
+    },
   },
   'retry-after': {
     per: 8,

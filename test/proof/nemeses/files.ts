@@ -36,6 +36,9 @@ function ofFile(name: string, does: string, allows: Pick<Fault, 'allows' | 'rece
 /** What was acknowledged since the backup is undone; the fault begins before it is made. */
 const SINCE_BACKUP = { allows: ['lose-recent'], recentMs: 0 } as const
 
+/** Half a second later at the latest the processes refuse what would be written to a file that is gone. */
+const UNTIL_NOTICED = { allows: ['lose-all'], undoesForMs: 500 } as const
+
 /** So long the processes go on with a file that is not theirs any more: less and more than they need to notice it. */
 const noticing = (random: () => number): Promise<void> => systemClock.sleep(between(random, 100, 2_500))
 
@@ -67,19 +70,26 @@ export function fileNemeses(file: string): readonly Nemesis[] {
           act: async () => moveParts(aside, file),
         }),
     ),
-    ofFile(
-      'file-deleted',
-      'deletes the file under the processes, stops and starts them',
-      { allows: ['lose-all'] },
-      ({ crew }, random) =>
-        crew.whileStopped('SIGTERM', {
+    {
+      name: 'file-deleted',
+      does: 'deletes the file under the processes, stops and starts them',
+      async strike({ crew, during }, random) {
+        const over = Promise.withResolvers<void>()
+        let fault = Promise.resolve()
+        await crew.whileStopped('SIGTERM', {
           before: async () => {
-            removeParts(file)
+            fault = during({ nemesis: 'file-deleted', target: null, ...UNTIL_NOTICED }, () => {
+              removeParts(file)
+              return over.promise
+            })
             await noticing(random)
           },
           act: async () => removeParts(file),
-        }),
-    ),
+        })
+        over.resolve()
+        await fault
+      },
+    },
     ofFile(
       'file-swapped',
       'puts a backup in the place of the file under the processes, stops and starts them',

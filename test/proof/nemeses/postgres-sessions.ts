@@ -5,6 +5,7 @@ import { OTHER_ROLE, PROOF_ROLE } from '../engines/postgres-servers.ts'
 import type { Nemesis } from '../scene.ts'
 import { between, bySession, codeOf, pick, type Struck } from './postgres-session.ts'
 
+const NEW_MS = [300, 2_000] as const
 const CANCEL_MS = [100, 1_500] as const
 const FULL_MS = [300, 2_000] as const
 const LIMITED_MS = [500, 2_500] as const
@@ -33,6 +34,17 @@ export function sessionNemeses(struck: Struck): readonly Nemesis[] {
     bySession(struck, 'terminate-all', 'ends all sessions of the processes at once', async (client) => {
       await terminateAll(client)
     }),
+    bySession(
+      struck,
+      'terminate-new',
+      'ends sessions of the processes as soon as they are opened, for a moment',
+      async (client, random) => {
+        await terminateAll(client)
+        for (const untilMs = performance.now() + between(random, NEW_MS); performance.now() < untilMs; ) {
+          await terminateAll(client, `backend_start > clock_timestamp() - interval '100 ms'`)
+        }
+      },
+    ),
     bySession(struck, 'cancel-statements', 'cancels statements that run, for a moment', async (client, random) => {
       for (const untilMs = performance.now() + between(random, CANCEL_MS); performance.now() < untilMs; ) {
         const pid = pick(random, await sessions(client, `state <> 'idle'`))
@@ -55,8 +67,10 @@ async function sessions(client: pg.Client, and = 'true'): Promise<readonly numbe
   return rows.map(({ pid }) => pid)
 }
 
-async function terminateAll(client: pg.Client): Promise<void> {
-  await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${PROOF_ROLE}'`)
+async function terminateAll(client: pg.Client, and = 'true'): Promise<void> {
+  await client.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${PROOF_ROLE}' AND ${and}`,
+  )
 }
 
 /** Some of the processes lose theirs meanwhile, and cannot have new ones. */
@@ -108,7 +122,7 @@ function roleTimeouts({ servers, schema }: Struck): Nemesis {
           }
         })
         await servers.administer(`ALTER ROLE ${PROOF_ROLE} RESET ALL`)
-        await servers.session(terminateAll)
+        await servers.session((client) => terminateAll(client))
       })
     },
   }
