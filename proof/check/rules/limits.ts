@@ -22,6 +22,9 @@ export const limits: Rule = {
   },
 }
 
+/** Engines count in whole milliseconds: what is 251 ms apart for them may be 250.01 ms apart. */
+const WHOLE_MS = 1
+
 interface Limited {
   readonly type: string
   readonly starts: readonly Start[]
@@ -49,7 +52,7 @@ function judgeType({ trouble }: Evidence, { type, starts, max, perMs }: Limited,
     if (index < max) continue
     const window = times.slice(index - max, index + 1)
     const fromMs = Math.min(...window.map((one) => one.fromMs))
-    if (last.toMs - fromMs >= perMs) continue
+    if (last.toMs - fromMs > perMs - WHOLE_MS) continue
     if (trouble.wallClock.meets(fromMs, last.toMs)) {
       report.unjudged('claims while a clock was set')
       continue
