@@ -17,11 +17,11 @@ export interface Rule {
   judge(evidence: Evidence, report: Report): void
 }
 
-/** Where a rule says what it has found. */
+/** Where a rule reports what it found. */
 export interface Report {
   /** Something that the contract forbids, as a sentence. `job`: the one that it is about, or null. */
   violation(job: string | null, sentence: string): void
-  /** Something that cannot be judged, and why: it is counted by its words, so they name no job. */
+  /** Something that cannot be judged, and why. Equal texts are counted together, so they name no job. */
   unjudged(why: string): void
 }
 

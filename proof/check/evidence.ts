@@ -1,4 +1,4 @@
-/** A history in the shape in which rules ask: by job, by lease, by fault. */
+/** A history as the rules need it: by job, by lease, by fault. */
 import type { Capabilities } from '../../src/engine/capabilities.ts'
 import type { DeskAction } from '../../src/engine/dead-letters.ts'
 import type { Receipt } from '../../src/engine/engine.ts'
@@ -49,7 +49,7 @@ export interface Settle {
   readonly reason: string | null
 }
 
-/** One lease of a job: what its claim gave, what its handler did and what was said about its end. */
+/** One lease of a job: its claim, what its handler did, and its outcomes. */
 export interface Start {
   readonly lease: GivenLease
   readonly by: string
@@ -73,7 +73,6 @@ export interface Claim extends Stamp {
   readonly subscription: Subscribed | null
   /** When its answer came. */
   givenMs: number | null
-  givenWallMs: number | null
   /** Null while no answer was seen; also when it rejected. */
   starts: readonly Start[] | null
   /** It gave back what it had, and no entry says what and when; so does one that was rejected. */
@@ -88,7 +87,7 @@ export interface Subscribed {
   readonly ageingMs: number | null
 }
 
-/** What somebody did to a job: cancelled it, or acted on it at the desk. */
+/** A cancel, or an act at the desk. */
 export interface Act {
   readonly kind: DeskAction | 'cancel'
   readonly by: string
@@ -135,7 +134,6 @@ export interface RecordChange {
 
 export interface ProcessStory {
   readonly name: string
-  startedMs: number | null
   stoppingMs: number | null
   /** How long it has after SIGTERM. */
   boundMs: number | null
@@ -172,15 +170,12 @@ export interface Evidence {
   readonly jobs: ReadonlyMap<string, JobStory>
   readonly claims: readonly Claim[]
   readonly strays: readonly Stray[]
-  readonly faults: readonly ActiveFault[]
   readonly trouble: Trouble
   readonly processes: ReadonlyMap<string, ProcessStory>
   readonly records: readonly RecordChange[]
   readonly sweeps: readonly Asked<'sweep'>[]
   /** What clients and handlers saw beside their calls. */
   readonly seen: readonly Extract<Entry, { readonly what: 'seen' }>[]
-  /** How each transaction of the users' own ended; `unknown` when it may have been committed. */
-  readonly transactions: ReadonlyMap<string, Done>
   readonly calm: { readonly atMs: number; readonly boundMs: number } | null
   readonly finishedMs: number | null
   readonly endMs: number

@@ -1,7 +1,6 @@
 import { lookupOf } from '../../src/engine/capability-checks.ts'
 import type { AuditEntry } from '../../src/engine/dead-letters.ts'
-import type { Counts, Engine } from '../../src/engine/engine.ts'
-import type { StoredRecord } from '../../src/engine/records.ts'
+import type { Engine } from '../../src/engine/engine.ts'
 import type { JobView } from '../../src/job/job.ts'
 
 /** What the store has once everything has finished. */
@@ -14,8 +13,6 @@ export interface FinalStore {
   readonly letters: ReadonlySet<string>
   /** Oldest first. */
   readonly audit: readonly AuditEntry[]
-  readonly counts: Counts
-  readonly schedules: readonly StoredRecord[]
 }
 
 const PAGE = 500
@@ -36,8 +33,6 @@ export async function readFinalStore(engine: Engine, ids: readonly string[]): Pr
     canFind,
     letters: await readLetters(engine),
     audit: await readAudit(engine),
-    counts: await engine.counts(),
-    schedules: (await engine.records?.list('schedule')) ?? [],
   }
 }
 

@@ -3,7 +3,7 @@ import type { ActiveFault, Ask, Done, Evidence, ProcessStory, Trouble } from './
 import { type Span, Spans } from './spans.ts'
 
 /** How long after a fault was healed connections, leases and members may still suffer from it. */
-export const AFTERMATH_MS = 5_000
+const AFTERMATH_MS = 5_000
 /** Where a fault that undoes what is recent does not say how recent. */
 const RECENT_DEFAULT_MS = 1_000
 
@@ -54,7 +54,6 @@ export class Happenings {
     const { name, event, atMs, how, boundMs, concurrency } = entry
     const story = this.#processes.get(name) ?? {
       name,
-      startedMs: null,
       stoppingMs: null,
       boundMs: null,
       exitedMs: null,
@@ -64,7 +63,6 @@ export class Happenings {
     this.#processes.set(name, story)
     switch (event) {
       case 'started':
-        story.startedMs = atMs
         story.concurrency = concurrency ?? story.concurrency
         return
       case 'stopping':
@@ -100,16 +98,14 @@ export class Happenings {
     }
   }
 
-  facts(): Pick<Evidence, 'seen' | 'faults' | 'trouble' | 'processes' | 'transactions' | 'calm' | 'finishedMs'> {
+  facts(): Pick<Evidence, 'seen' | 'trouble' | 'processes' | 'calm' | 'finishedMs'> {
     const faults = [...this.#faults.values()].map(
       (fault): ActiveFault => ({ ...fault, healedMs: this.#healed.get(fault.fault) ?? Number.POSITIVE_INFINITY }),
     )
     return {
       seen: this.#seen,
-      faults,
       trouble: troubleOf(faults.filter(({ isRequest }) => isRequest !== true)),
       processes: this.#processes,
-      transactions: new Map([...this.#transactions.keys()].map((name) => [name, this.#endOf(name)])),
       calm: this.#calm,
       finishedMs: this.#finishedMs,
     }

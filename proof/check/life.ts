@@ -7,7 +7,7 @@ import type { Ask, Claim, Done, Evidence, JobStory, Settle, Start } from './evid
 /** How far the clocks of a store and of a process run apart in a few seconds, and what rounding to milliseconds adds. */
 export const CLOCK_MS = 50
 
-/** An answer that comes so much later than its call may take was held up on its way: nobody knows when it was made. */
+/** An answer this much later than the longest wait of its call was held up, so the time at which the store gave it is unknown. */
 const HELD_UP_MS = 500
 
 export function isHeldUp({ atMs, givenMs, waitMs }: Claim): boolean {

@@ -36,7 +36,7 @@ class Lane {
   }
 }
 
-/** One whose due time nobody was told is compared by its priority alone. */
+/** A job whose due time is not known is compared by its priority alone. */
 function dueOf({ runAtMs }: Wait): number {
   return runAtMs ?? Number.MAX_VALUE
 }

@@ -86,7 +86,7 @@ export class Reading {
   #claim({ atMs, wallMs, by }: Stamp, call: Extract<Call, { readonly what: 'claim' }>): Claim {
     const { worker, max, waitMs, from: source, perType = {}, paused = [] } = call
     const subscription = source === 'expired' ? null : (this.#subscriptions.get(`${by}\n${worker}`) ?? null)
-    const given = { givenMs: null, givenWallMs: null, starts: null, isGivenUp: false }
+    const given = { givenMs: null, starts: null, isGivenUp: false }
     const claim = { atMs, wallMs, by, worker, max, waitMs, source, perType, paused, subscription, ...given }
     this.claims.push(claim)
     return claim
@@ -101,7 +101,7 @@ export class Reading {
     this.#close(asked)
   }
 
-  /** What was never answered is closed too, and who closed what how is known. */
+  /** Calls without an answer are closed too. Only now are the ends of all transactions known. */
   finish(): void {
     for (const own of this.#open.values()) for (const asked of own.values()) this.#close(asked)
     const strangers = this.#strangers()
@@ -219,7 +219,6 @@ export class Reading {
     this.#claims.delete(asked)
     if (claim === undefined || asked.answer?.what !== 'claimed') return
     claim.givenMs = asked.answer.atMs
-    claim.givenWallMs = asked.answer.wallMs
     claim.isGivenUp = asked.answer.isGivenUp === true
     claim.starts = asked.answer.leases.map((lease) => {
       const blank = { beginMs: null, endMs: null, lostMs: null, aborted: null }

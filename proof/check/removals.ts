@@ -1,4 +1,4 @@
-/** What may have removed a finished job: somebody at the desk, a removal option, or retention. */
+/** What may have removed a finished job: an act at the desk, a removal option, or retention. */
 import type { Finished } from '../../src/engine/retention.ts'
 import type { Evidence, JobStory, Settle } from './evidence.ts'
 import { CLOCK_MS, mayBeActed, mayHave } from './life.ts'
@@ -13,7 +13,7 @@ export function mayBeGivenUp(evidence: Evidence, story: JobStory): boolean {
 }
 
 /** How the job may have finished. */
-export function mayFinishAs(story: JobStory): readonly Finished[] {
+function mayFinishAs(story: JobStory): readonly Finished[] {
   return [
     ...(mayHave(story, 'complete') ? (['completed'] as const) : []),
     ...(mayHave(story, 'dead') ? (['dead'] as const) : []),

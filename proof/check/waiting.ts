@@ -1,4 +1,4 @@
-/** When a job surely could be claimed: acknowledged, due, held back by nothing, and held by nobody. */
+/** When a job surely could be claimed: it was acknowledged, due, not held back and not leased. */
 import type { Ask, Evidence, JobStory, Start } from './evidence.ts'
 import { CLOCK_MS, givenMs, mayBeUndone } from './life.ts'
 import { Spans } from './spans.ts'
@@ -10,7 +10,7 @@ export interface Wait {
   readonly fromMs: number
   /** When the claim was asked for that got it, or the end. */
   readonly toMs: number
-  /** Its due time by the store; null when nobody was given it afterwards. */
+  /** Its due time by the store; null when it was not claimed afterwards. */
   readonly runAtMs: number | null
 }
 
@@ -85,7 +85,7 @@ function dueMs({ trouble }: Evidence, { atMs, wallMs, answeredMs, job }: Ask): n
   return trouble.wallClock.meets(atMs, answeredMs + waitMs) ? null : answeredMs + waitMs + CLOCK_MS
 }
 
-/** Null when somebody may have held it before. */
+/** Null when it may have been leased meanwhile. */
 function untilMs(
   { final, endMs }: Evidence,
   { id, acts }: JobStory,

@@ -61,7 +61,7 @@ export interface AskedOutcome {
   readonly keepIsOwn?: boolean
 }
 
-/** When it was and who wrote it. */
+/** When an entry was written, and by which process. */
 export interface Stamp {
   /** On the machine's monotonic clock, which all processes share. In a simulation: on the test clock. */
   readonly atMs: number
@@ -122,7 +122,7 @@ export type Call =
   | { readonly what: 'sweep'; readonly rules: readonly RetentionRule[]; readonly isDryRun: boolean }
   | { readonly what: 'close' }
 
-/** What a call was told. */
+/** How a call was answered. */
 export type Answer =
   | { readonly what: 'enqueued'; readonly receipts: readonly Receipt[] }
   | { readonly what: 'consuming' }
@@ -147,7 +147,7 @@ export type Answer =
 
 /** What happened outside the calls. */
 export type Happening =
-  /** A lease was lost: told by `renew` or by the engine itself. */
+  /** A lease was lost, according to `renew` or to the engine itself. */
   | {
       readonly what: 'lost'
       readonly worker: string
@@ -170,8 +170,6 @@ export type Happening =
       readonly attempt: number
       readonly token: string
       readonly how: 'returned' | 'threw'
-      /** Its signal had been aborted before. */
-      readonly wasAborted: boolean
     }
   /**
    * What a client or a handler saw beside its calls, such as a refusal in the client, a result or its own context, and

@@ -69,7 +69,9 @@ const NEXT_MS = 1e-6
  * The times of a simulation. All recorders of one history share what it returns: then no two entries have the same time,
  * and their order is the order in which they were written.
  */
-export function timesOf(clock: Clock): () => { readonly atMs: number; readonly wallMs: number } {
+export function timesOf(
+  clock: Pick<Clock, 'nowMs' | 'monotonicMs'>,
+): () => { readonly atMs: number; readonly wallMs: number } {
   let [lastMs, more] = [Number.NEGATIVE_INFINITY, 0]
   return () => {
     const nowMs = clock.monotonicMs()

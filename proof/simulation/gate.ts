@@ -4,7 +4,7 @@ import { replaced } from '../../src/testing/replaced.ts'
 import type { Owner } from './clock.ts'
 import type { CallFault, Scheduler } from './scheduler.ts'
 
-export interface GateParts {
+interface GateParts {
   readonly owner: Owner
   readonly scheduler: Scheduler
   /** What becomes of the next call of this name. */

@@ -43,7 +43,7 @@ export function generatePlan(seed: number): Plan {
   return { seed, workers, clients, faults, choices: null }
 }
 
-/** Writes the operations of clients, each of whom knows the numbers of its own jobs. */
+/** Writes the operations of clients. Each refers only to its own jobs. */
 class Author {
   readonly #dice: Dice
   readonly #types: readonly [string, ...string[]]

@@ -4,7 +4,7 @@ import type { CallFault, Choice } from './scheduler.ts'
 
 /** `at`: after so many steps of the scheduler. `process`: which one of those that live then. */
 export type PlannedFault =
-  /** A process ends without a word: its calls and answers are lost. Another one starts `backMs` later. */
+  /** A process is killed: its calls and answers are lost. Another one starts `backMs` later. */
   | { readonly do: 'kill'; readonly at: number; readonly process: number; readonly backMs: number }
   /** Its answers and timers wait; it may outlive its leases. */
   | { readonly do: 'pause'; readonly at: number; readonly process: number; readonly forMs: number }

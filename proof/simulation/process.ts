@@ -9,13 +9,16 @@ import { Recorder } from '../history/recorder.ts'
 import { type Abilities, abilitiesOf } from '../workload/abilities.ts'
 import { Client } from '../workload/client.ts'
 import { definitionsFor, type PlanHandler, type Version } from '../workload/definitions.ts'
-import { handlersFor, numberOf } from '../workload/handlers.ts'
+import { concurrencyOf, handlersFor, numberOf } from '../workload/handlers.ts'
 import type { Operation } from '../workload/operation.ts'
 import { perform } from '../workload/perform.ts'
 import type { Owner } from './clock.ts'
 import { editNewest } from './edit.ts'
 import { gated } from './gate.ts'
 import type { Stage } from './stage.ts'
+
+/** Handlers that a worker runs at once. */
+const CONCURRENCY = 3
 
 export type Role =
   | { readonly kind: 'worker'; readonly index: number }
@@ -45,10 +48,10 @@ export class SimulatedProcess implements Owner {
     const write = (entry: Entry): void => {
       if (!this.isDead) stage.write(entry)
     }
-    this.recorder = new Recorder(name, write, () => stage.times())
+    this.recorder = new Recorder(name, write, stage.times)
   }
 
-  /** Of a worker. The first is of the newer version, so that somebody runs its jobs. */
+  /** Of a worker. The first one has the newer version, so that jobs of that version can run. */
   get version(): Version | null {
     if (this.role.kind !== 'worker') return null
     return this.role.index % 2 === 0 ? 2 : 1
@@ -71,11 +74,7 @@ export class SimulatedProcess implements Owner {
   async #start(engine: Engine): Promise<void> {
     const { scheduler, names } = this.#stage
     // Recorded where calls reach the store, also those whose answers are lost: so the history has the true order.
-    const atStore = new Recorder(
-      this.name,
-      (entry) => this.#stage.write(entry),
-      () => this.#stage.times(),
-    )
+    const atStore = new Recorder(this.name, (entry) => this.#stage.write(entry), this.#stage.times)
     const gate = gated(recorded(names.handing(this.#stage.watched(engine)), atStore), {
       owner: this,
       scheduler,
@@ -83,7 +82,6 @@ export class SimulatedProcess implements Owner {
       killed: this.#killed.signal,
     })
     const reached = names.asking(gate)
-    this.recorder.note({ what: 'process', event: 'started', name: this.name })
     const mill = await open(reached, { clock: this.clock, random: seededRandom(this.#stage.plan.seed) })
     this.#mill = mill
     if (this.role.kind === 'worker') await this.#work(mill, abilitiesOf(engine), this.role.index)
@@ -91,17 +89,18 @@ export class SimulatedProcess implements Owner {
   }
 
   async #work(mill: Mill, abilities: Abilities, index: number): Promise<void> {
-    const handlers = handlersFor(definitionsFor(abilities, this.version ?? 2), {
-      mill,
-      recorder: this.recorder,
-      clock: this.clock,
-      crash: () => this.#stage.crash(this),
-      block: () => {},
-    })
+    const { recorder, clock } = this
+    const crash = (): Promise<never> => this.#stage.crash(this)
+    const parts = { mill, recorder, clock, crash, block: () => {} }
+    const handlers = handlersFor(definitionsFor(abilities, this.version ?? 2), parts)
+      .map(tuned)
+      .map(withOddText)
+    const concurrency = concurrencyOf(handlers, CONCURRENCY)
+    recorder.note({ what: 'process', event: 'started', name: this.name, concurrency })
     const ageing = abilities.capabilities.order === 'ageing-priority' && index === 2
-    await mill.work(handlers.map(tuned).map(withOddText), {
+    await mill.work(handlers, {
       id: this.name,
-      concurrency: 3,
+      concurrency: CONCURRENCY,
       poll: 500,
       reap: 1_000,
       drain: 2_000,

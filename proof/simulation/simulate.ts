@@ -3,6 +3,7 @@ import type { Engine } from '../../src/engine/engine.ts'
 import { OptionError } from '../../src/errors.ts'
 import { check, type Verdict } from '../check/check.ts'
 import { type FinalStore, readFinalStore } from '../check/final-store.ts'
+import { idsOf } from '../check/gather.ts'
 import type { History } from '../history/entry.ts'
 import { SimulatedClock } from './clock.ts'
 import { isAllDone } from './done.ts'
@@ -161,13 +162,4 @@ class Run {
     const verdict = check({ history, final, capabilities: view.capabilities })
     return { plan: { ...plan, choices }, history, final, verdict, steps: this.#steps }
   }
-}
-
-function idsOf(history: History): readonly string[] {
-  const ids = new Set<string>()
-  for (const entry of history) {
-    if (entry.what !== 'enqueue' && entry.what !== 'save') continue
-    for (const { id } of entry.jobs) ids.add(id)
-  }
-  return [...ids]
 }

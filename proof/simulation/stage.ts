@@ -2,7 +2,7 @@
 import type { Engine } from '../../src/engine/engine.ts'
 import { seededRandom } from '../../src/testing/open-for-test.ts'
 import type { Entry, Fault } from '../history/entry.ts'
-import { Recorder } from '../history/recorder.ts'
+import { Recorder, timesOf } from '../history/recorder.ts'
 import type { Operation } from '../workload/operation.ts'
 import type { SimulatedClock } from './clock.ts'
 import { Names } from './names.ts'
@@ -19,9 +19,6 @@ const OTHER_SHARE = 0.45
 /** A handler that ended its process: another one starts this much later. */
 const CRASH_BACK_MS = 300
 
-/** Entries of one millisecond keep their order by a fraction. */
-const ENTRY_MS = 1e-6
-
 /** Whose timers run whatever happens: the store's and the referee's. */
 export const NOBODY = { isDead: false, isPaused: false }
 
@@ -33,11 +30,9 @@ export class Stage {
   readonly names = new Names()
   readonly history: Entry[] = []
   readonly processes: SimulatedProcess[] = []
-  readonly referee = new Recorder(
-    'referee',
-    (entry) => this.write(entry),
-    () => this.times(),
-  )
+  /** Of all entries of the history. */
+  readonly times: ReturnType<typeof timesOf>
+  readonly referee: Recorder
   /** From then on nothing is left to chance, and no call fails. */
   isCalm = false
   /** What was chosen, to be played again. */
@@ -55,6 +50,8 @@ export class Stage {
     this.plan = plan
     this.clock = clock
     this.store = store
+    this.times = timesOf(clock)
+    this.referee = new Recorder('referee', (entry) => this.write(entry), this.times)
     this.#random = seededRandom(plan.seed ^ 0x5eed)
     this.watch = new Watch(clock.of(NOBODY), (job, sentence) =>
       this.referee.note({ what: 'seen', rule: 'postconditions', job, isPromised: false, sentence }),
@@ -64,10 +61,6 @@ export class Stage {
 
   write(entry: Entry): void {
     this.history.push(entry)
-  }
-
-  times(): { readonly atMs: number; readonly wallMs: number } {
-    return { atMs: this.clock.monotonicMs() + this.history.length * ENTRY_MS, wallMs: this.clock.nowMs() }
   }
 
   #choose(waiting: number): Choice {

@@ -24,7 +24,7 @@ export const memoryStore: CreateStore = async (clock) => {
   return { open: async () => new MemoryEngine({ clock, store }), destroy: async () => {} }
 }
 
-/** All processes share one connection, because connections hear of each other by real time alone. */
+/** All processes share one connection, because an engine looks for changes by other connections in real time. */
 export const sqliteStore: CreateStore = async (clock) => {
   const database = new DatabaseSync(':memory:')
   const engine = await SqliteEngine.connect({ database: alone(database) }, { clock, migrate: true })
@@ -41,7 +41,7 @@ export const sqliteStore: CreateStore = async (clock) => {
   }
 }
 
-/** Nobody else writes to it, so nothing has to be looked for by real time. */
+/** No other connection writes to it, so the engine need not look for changes by real time. */
 function alone(database: DatabaseSync): DatabaseSync {
   const prepare = (sql: string): unknown =>
     sql === 'PRAGMA data_version' ? { get: () => ({ data_version: -1 }) } : database.prepare(sql)

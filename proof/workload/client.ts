@@ -12,7 +12,7 @@ import type { BeginTransaction, TransactionNames } from './own-transactions.ts'
 export interface ClientParts {
   readonly mill: Mill
   readonly abilities: Abilities
-  /** Its name is who acts at the desk. */
+  /** The client acts at the desk under its name. */
   readonly recorder: Recorder
   readonly clock: Clock
   /** Ends the client before its next operation, and what it waits for. */
@@ -21,7 +21,7 @@ export interface ClientParts {
   readonly transactions?: { readonly begin: BeginTransaction; readonly names: TransactionNames }
 }
 
-/** What a fault, another client or a worker may cause. Anything else that a call rejects with is a violation. */
+/** Errors that a fault, another client or a worker may cause. Any other is a violation. */
 const PASSING: readonly ErrorCode[] = [
   'ERR_STORAGE_OPEN',
   'ERR_STORAGE_BUSY',
@@ -44,7 +44,7 @@ export class Client {
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly transactions: ClientParts['transactions']
-  /** By the number of the planned job, what its enqueue was told. */
+  /** By the number of the planned job. */
   readonly receipts = new Map<number, Receipt>()
   /** What this client has discarded and not undone. */
   readonly discarded: string[] = []
@@ -77,7 +77,6 @@ export class Client {
     return `${this.recorder.by}-${this.#transactions}`
   }
 
-  /** Who acts, and why. */
   by(reason: string): { readonly who: string; readonly reason: string } {
     return { who: this.recorder.by, reason }
   }

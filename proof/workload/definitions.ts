@@ -35,7 +35,7 @@ export const TYPES = [
   'scheduled',
   'foreign',
 ] as const
-export type WorkType = (typeof TYPES)[number]
+type WorkType = (typeof TYPES)[number]
 
 type Settings = Omit<Parameters<typeof defineJob>[0], 'type' | 'payload' | 'run' | 'hooks' | 'byName' | 'schedule'>
 
@@ -127,7 +127,10 @@ function planOf(value: unknown): Plan | null {
  * How a worker of the workload is started. Every third one ages, where the engine can; leases are short, so those of dead
  * workers are looked for often.
  */
-export function workerOptionsFor({ capabilities }: Abilities, index: number): WorkerOptions {
+export function workerOptionsFor(
+  { capabilities }: Abilities,
+  index: number,
+): WorkerOptions & { readonly concurrency: number } {
   return {
     concurrency: [12, 8, 4][index % 3] ?? 8,
     poll: 250,

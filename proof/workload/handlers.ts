@@ -13,7 +13,7 @@ export interface HandlerParts {
   readonly mill: Pick<Mill, 'enqueueMany'>
   readonly recorder: Recorder
   readonly clock: Clock
-  /** Ends the process without a word. It does not return: in a simulation it never settles. */
+  /** Kills the process. In a simulation the promise never settles. */
   readonly crash: () => Promise<never>
   /** Keeps the event loop busy. In a simulation nothing, or a step of the clock. */
   readonly block: (ms: number) => void
@@ -41,8 +41,7 @@ export function handlersFor(
       signal.addEventListener('abort', () =>
         recorder.note({ what: 'aborted', ...start, code: isMillraceError(signal.reason) ? signal.reason.code : '' }),
       )
-      const end = (how: 'returned' | 'threw'): void =>
-        recorder.note({ what: 'end', ...start, how, wasAborted: signal.aborted })
+      const end = (how: 'returned' | 'threw'): void => recorder.note({ what: 'end', ...start, how })
       try {
         judgeContext(context, recorder)
         const result = await behave({ ...parts, definition, context, given })
@@ -56,7 +55,13 @@ export function handlersFor(
   )
 }
 
-/** What a handler is told must be about its own job, however many run at once. */
+/** How many of these handlers a worker may run at once, as an entry `process` has it. */
+export function concurrencyOf(handlers: readonly PlanHandler[], all: number): Readonly<Record<string, number>> {
+  const own = handlers.flatMap(({ type, concurrency }) => (concurrency === null ? [] : [[type, concurrency] as const]))
+  return { '': all, ...Object.fromEntries(own) }
+}
+
+/** The context of a handler must be that of its own job, however many run at once. */
 function judgeContext({ job, after }: JobContext<Plan>, recorder: Recorder): void {
   const current = currentJob()
   if (current?.token !== job.token) {

@@ -5,11 +5,11 @@ export interface OpenTransaction {
   /** As `enqueue` takes it. */
   readonly within: Transaction
   commit(): Promise<void>
-  /** Whatever becomes of it: a transaction whose commit was never asked for does not happen. */
+  /** May fail: a transaction that was never committed has no effect in any case. */
   rollBack(): Promise<void>
 }
 
-/** Begins transactions in the store of the jobs. Where the engine cannot join one there is no such thing. */
+/** Begins a transaction in the store of the jobs, for engines that can join one. */
 export type BeginTransaction = () => Promise<OpenTransaction>
 
 /**

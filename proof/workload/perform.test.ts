@@ -93,7 +93,7 @@ describe('a workload that is performed', { timeout: 300_000 }, () => {
         ),
     })
     assertClean(played)
-    const ends = played.history.flatMap((entry) => (entry.what === 'transaction' ? [entry.end] : []))
+    const ends = played.facts.history.flatMap((entry) => (entry.what === 'transaction' ? [entry.end] : []))
     assert.ok(ends.includes('committed') && ends.includes('rolled-back'), ends.join())
   })
 })

@@ -114,7 +114,7 @@ async function inTransaction(client: Client, operation: Operation & { readonly d
   note('rolled-back')
 }
 
-/** The result of a job is what its own handler returned, and nobody else's. */
+/** The result of a job is what its own handler returned. */
 async function awaitResult(client: Client, operation: Operation & { readonly do: 'result' }): Promise<void> {
   const { mill, signal } = client
   const receipt = client.receipts.get(operation.job)

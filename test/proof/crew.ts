@@ -11,7 +11,7 @@ type Env = Readonly<Record<string, string>>
 
 export interface CrewOptions {
   readonly spares: Pick<Spares, 'take'>
-  /** Notes who was started and how each ended. */
+  /** Records which processes started and how each ended. */
   readonly recorder: Recorder
   /** What all parts have in common. */
   readonly part: Pick<Part, 'engine' | 'url' | 'history' | 'program'>
@@ -40,12 +40,12 @@ export class RoundCrew implements Crew {
   readonly #successors = new Map<CrewProcess, Promise<CrewProcess>>()
   /** By client: the first operation that is not performed yet, and whether it has performed all. */
   readonly #progress: { next: number; isDone: boolean }[]
-  /** Processes that ended as none may, a sentence each. */
+  /** A sentence for each process that ended in a way that is not allowed. */
   readonly failures: string[] = []
   readonly #clientsDone = Promise.withResolvers<void>()
   #started = 0
   #isStopping = false
-  /** Those that are started get their parts when it resolves. */
+  /** Processes that are started get their parts when it resolves. */
   #gate: Promise<void> = Promise.resolve()
 
   constructor(options: CrewOptions) {
@@ -57,7 +57,7 @@ export class RoundCrew implements Crew {
     return [...this.#members].filter(({ isAlive }) => isAlive)
   }
 
-  /** Workers and keepers first: what the clients do is of interest only once somebody works. */
+  /** Workers and keepers first, so that they run when the clients begin. */
   async start(): Promise<void> {
     const { workers, keepers, part } = this.#options
     const hired = [
@@ -80,7 +80,7 @@ export class RoundCrew implements Crew {
 
   launch(role: Role, env?: Env): CrewProcess {
     const extra = this.#hire(role, { ...NO_CLIENT, index: this.#started }, env)
-    // Nobody takes its place when it ends: it came in addition.
+    // It is not replaced when it ends, because it is an extra one.
     this.#successors.set(extra, Promise.resolve(extra))
     return extra
   }
@@ -134,7 +134,7 @@ export class RoundCrew implements Crew {
     }
   }
 
-  /** Asks all to stop and waits until they have; whoever does not exit with 0 is a failure. */
+  /** Asks all to stop and waits until they have. One that does not exit with 0 is a failure. */
   async stop(): Promise<void> {
     this.#isStopping = true
     const members = [...this.#members]
@@ -148,7 +148,7 @@ export class RoundCrew implements Crew {
     }
   }
 
-  /** Ends all that is left, without a word: the round is over. */
+  /** Kills what is left at the end of a round. */
   async kill(): Promise<void> {
     this.#isStopping = true
     const members = [...this.#members]

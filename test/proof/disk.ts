@@ -1,4 +1,4 @@
-/** A small disk of a round's own, which can be filled and frozen without harm to anybody else. */
+/** A small disk for one round, which can be filled and frozen without harming other programs. */
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -55,7 +55,7 @@ export function mountDisk(folder: string): Disk | null {
   }
 }
 
-/** By a program of its own: who touches a frozen disk waits, and could not thaw it any more. It thaws also if the round ends. */
+/** A separate program, because a process that touches a frozen disk hangs and could not thaw it. It also thaws if the round ends. */
 const FREEZE = `
 trap 'fsfreeze -u "$0" 2> /dev/null' EXIT
 for i in $(seq "$2"); do fsfreeze -f "$0"; sleep "$1"; fsfreeze -u "$0"; sleep "$3"; done; true`

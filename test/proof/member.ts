@@ -14,7 +14,7 @@ export function failureOf(member: Member, how: string): string | null {
   if (how === '1' && !member.wasReady) return null
   if (how === 'SIGTERM' && !member.isLoaded) return null
   const said = member.stderr.trim().split('\n').slice(-8).join('\n')
-  const asked = member.wasAskedToStop ? ' after SIGTERM' : ' though nobody asked it to'
+  const asked = member.wasAskedToStop ? ' after SIGTERM' : ' without having been asked to stop'
   return `${member.name} ended with ${how}${asked}${said === '' ? '' : `: ${said}`}`
 }
 

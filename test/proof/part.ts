@@ -27,7 +27,7 @@ export interface Part {
   readonly program: ProgramPart
   /** Which client's operations it performs; null: none. */
   readonly client: number | null
-  /** The first operation that nobody has begun yet. */
+  /** The first operation that was not begun yet. */
   readonly from: number
   /** For the client of the end: within what everything has to finish. Null for all others. */
   readonly finishMs: number | null

@@ -1,5 +1,5 @@
 /** Plays a program in this process, without faults: clients, workers of both versions and the end of the round. */
-import { check, type Verdict } from '../../proof/check/check.ts'
+import { check, type Facts, type Verdict } from '../../proof/check/check.ts'
 import { readFinalStore } from '../../proof/check/final-store.ts'
 import { idsOf } from '../../proof/check/gather.ts'
 import type { Entry } from '../../proof/history/entry.ts'
@@ -10,7 +10,7 @@ import type { ClientParts } from '../../proof/workload/client.ts'
 import { definitionsFor, type Version, workerOptionsFor } from '../../proof/workload/definitions.ts'
 import { type Finished, finish } from '../../proof/workload/finish.ts'
 import { type ForeignOperation, type Producer, performForeign } from '../../proof/workload/foreign.ts'
-import { handlersFor } from '../../proof/workload/handlers.ts'
+import { concurrencyOf, handlersFor } from '../../proof/workload/handlers.ts'
 import type { Program } from '../../proof/workload/operation.ts'
 import { type BeginTransaction, TransactionNames } from '../../proof/workload/own-transactions.ts'
 import { perform } from '../../proof/workload/perform.ts'
@@ -30,8 +30,8 @@ export interface PlayHere {
 }
 
 export interface PlayedHere extends Finished {
+  readonly facts: Facts
   readonly verdict: Verdict
-  readonly history: readonly Entry[]
 }
 
 /** Workers of the older version leave when all clients are done, as in an upgrade. */
@@ -52,10 +52,17 @@ interface Own {
   readonly recorder: Recorder
 }
 
+async function stop({ mill, recorder }: Own): Promise<void> {
+  const name = recorder.by
+  recorder.note({ what: 'process', event: 'stopping', name })
+  await mill.close()
+  recorder.note({ what: 'process', event: 'exited', name, how: '0' })
+}
+
 class Here {
   readonly #play: PlayHere
   readonly #history: Entry[] = []
-  readonly #mills: Mill[] = []
+  readonly #players: Own[] = []
   readonly #names = new TransactionNames()
   readonly #times: ReturnType<typeof timesOf>
 
@@ -77,34 +84,40 @@ class Here {
       ),
       performForeign(foreign, producers, { recorder, clock, signal: NEVER }),
     ])
-    for (const one of older) await one.close()
+    for (const one of older) await stop(one)
     const finished = await this.#finish(referee, abilities)
-    for (const one of this.#mills) if (one !== mill) await one.close()
+    for (const one of this.#players) if (one.mill !== mill) await stop(one)
     const final = await readFinalStore(mill.engine, idsOf(this.#history))
-    const verdict = check({ history: this.#history, final, capabilities: abilities.capabilities })
-    return { ...finished, verdict, history: this.#history }
+    const facts = { history: this.#history, final, capabilities: abilities.capabilities }
+    return { ...finished, facts, verdict: check(facts) }
   }
 
   async close(): Promise<void> {
-    for (const mill of this.#mills) await mill.close()
+    for (const { mill } of this.#players) await mill.close()
   }
 
   async #open(by: string): Promise<Own> {
     const { clock, openEngine } = this.#play
     const recorder = new Recorder(by, (entry) => void this.#history.push(entry), this.#times)
     const mill = await open(recorded(await openEngine(), recorder, this.#names.nameOf), { clock })
-    this.#mills.push(mill)
-    return { mill, recorder }
+    const own = { mill, recorder }
+    this.#players.push(own)
+    return own
   }
 
-  async #startWorkers(abilities: Abilities): Promise<readonly Mill[]> {
-    const older: Mill[] = []
+  async #startWorkers(abilities: Abilities): Promise<readonly Own[]> {
+    const older: Own[] = []
     for (const [index, version] of WORKERS.entries()) {
-      const { mill, recorder } = await this.#open(`worker-${index}`)
+      const own = await this.#open(`worker-${index}`)
+      const { mill, recorder } = own
       const crash = (): Promise<never> => Promise.reject(new Error('nothing crashes here'))
       const parts = { mill, recorder, clock: this.#play.clock, crash, block: () => {} }
-      await mill.work(handlersFor(definitionsFor(abilities, version), parts), workerOptionsFor(abilities, index))
-      if (version === 1) older.push(mill)
+      const handlers = handlersFor(definitionsFor(abilities, version), parts)
+      const options = workerOptionsFor(abilities, index)
+      const concurrency = concurrencyOf(handlers, options.concurrency)
+      recorder.note({ what: 'process', event: 'started', name: recorder.by, concurrency })
+      await mill.work(handlers, options)
+      if (version === 1) older.push(own)
     }
     return older
   }

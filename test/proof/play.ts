@@ -5,7 +5,7 @@ import type { ClientParts } from '../../proof/workload/client.ts'
 import { definitionsFor, workerOptionsFor } from '../../proof/workload/definitions.ts'
 import { type Finished, finish } from '../../proof/workload/finish.ts'
 import { generate } from '../../proof/workload/generate.ts'
-import { handlersFor } from '../../proof/workload/handlers.ts'
+import { concurrencyOf, handlersFor } from '../../proof/workload/handlers.ts'
 import type { TransactionNames } from '../../proof/workload/own-transactions.ts'
 import { perform } from '../../proof/workload/perform.ts'
 import type { Keeper, Mill, Worker } from '../../src/index.ts'
@@ -27,7 +27,7 @@ export function blockLoop(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
-/** Nobody can catch it, so nothing is tidied up. */
+/** SIGKILL cannot be caught, so nothing is closed. */
 function crash(): Promise<never> {
   process.kill(process.pid, 'SIGKILL')
   return new Promise(() => {})
@@ -38,8 +38,7 @@ export function work({ part, mill, recorder }: Player): Promise<Worker> {
   const parts = { mill, recorder, clock: systemClock, crash, block: blockLoop }
   const handlers = handlersFor(definitionsFor(abilities, part.version), parts)
   const options = workerOptionsFor(abilities, part.index)
-  const bounds = handlers.flatMap(({ type, concurrency }) => (concurrency === null ? [] : [[type, concurrency]]))
-  const concurrency = { '': options.concurrency, ...Object.fromEntries(bounds) }
+  const concurrency = concurrencyOf(handlers, options.concurrency)
   recorder.note({ what: 'process', event: 'started', name: part.name, concurrency })
   return mill.work(handlers, { ...options, signals: part.engine !== 'memory' })
 }
@@ -49,7 +48,7 @@ export function keep({ part, mill }: Player): Promise<Keeper> {
   return mill.keep({ reap: '500ms', jobs: [...definitions.values()] })
 }
 
-/** Performs the operations of one client, from the first one on that nobody has begun yet. */
+/** Performs the operations of one client, from the first that was not begun yet. */
 export async function performAs(player: Player, client: number, onBegin: (operation: number) => void): Promise<void> {
   const { part, mill } = player
   const abilities = abilitiesOf(mill.engine)

@@ -19,7 +19,7 @@ process.on('message', (order: Order) => {
       order satisfies never
   }
 })
-// The referee is gone: nobody would ever stop this process.
+// The referee is gone, and nothing else would stop this process.
 process.on('disconnect', () => process.exit(1))
 tell({ told: 'loaded' })
 

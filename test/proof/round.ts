@@ -37,7 +37,7 @@ export interface Progress {
 export interface RoundReport extends Verdict {
   readonly seed: number
   readonly seconds: number
-  /** The history is in `history`; whoever has read it removes the folder. */
+  /** The history is in its subfolder `history`. `forget` removes it. */
   readonly folder: string
 }
 
@@ -138,7 +138,7 @@ async function untilFinished(crew: RoundCrew, boundMs: number): Promise<string |
   return isFinished ? null : `not finished ${boundMs} ms after the last fault: ${JSON.stringify(left)}`
 }
 
-/** After the faults: one may take the file away under who has it open. It only reads, so its clock does not matter. */
+/** Opened after the faults, because one of them moves the file away. It only reads, so its clock does not matter. */
 async function readFinal(store: Store, history: History): Promise<FinalStore> {
   if (store.host !== undefined) return store.host.readFinal(idsOf(history))
   const engine = await openEngine(store.directUrl, { clock: systemClock, migrate: false })

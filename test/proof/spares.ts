@@ -30,7 +30,7 @@ export interface Child {
 export interface Spare {
   readonly child: Child
   readonly clock: FakedClock | undefined
-  /** False until its modules are loaded: SIGTERM ends it without a word before. */
+  /** False until its modules are loaded. Until then SIGTERM kills it. */
   isLoaded: boolean
 }
 

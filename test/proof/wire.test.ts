@@ -80,7 +80,7 @@ test('a wire passes both ways, and a cut one resets every connection and each ne
   await until(() => second.heard() === 'B')
 })
 
-test('a wire that is silent towards the client lets requests through, and a mended one resets who stood silent', async (t) => {
+test('a wire that is silent towards the client lets requests through, and a mended one resets connections that were silent', async (t) => {
   const { wire, served, connect } = await line(t)
   const talk = await connect()
   talk.socket.write('a')

@@ -102,7 +102,7 @@ export class TcpWire implements Wire {
     for (const server of this.#servers) server.unref()
   }
 
-  /** Ends every connection, and nobody can connect any more. */
+  /** Ends every connection, and takes no new ones. */
   close(): void {
     for (const connection of this.#connections) connection.reset()
     for (const server of this.#servers) server.close()

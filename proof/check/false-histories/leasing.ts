@@ -35,7 +35,7 @@ export const leasing: readonly FalseHistory[] = [
     },
   ),
   falsely(
-    'a dead letter is handed out again and nobody replayed it',
+    'a dead letter is handed out again without a replay',
     ['I3', /a was handed out again though its outcome 'dead'/],
     (script, isFalse) => {
       script.enqueue('a').run('a', 'dead')

@@ -97,8 +97,8 @@ export const losing: readonly FalseHistory[] = [
     },
   ),
   falsely(
-    'a job is started that nobody asked for',
-    ['I1', /ghost was started, and nobody had asked/],
+    'a job is started that was never enqueued',
+    ['I1', /ghost was started, and was never enqueued/],
     (script, isFalse) => {
       if (!isFalse) script.enqueue('ghost')
       return script.claim(['ghost']).settle('ghost', 'complete')
@@ -115,7 +115,7 @@ export const losing: readonly FalseHistory[] = [
     },
   ),
   falsely(
-    'a job of a transaction that nobody tried to commit is stored',
+    'a job of a transaction whose commit was never tried is stored',
     ['I1', /a is there though the transaction/],
     (script, isFalse) => {
       script.batch([['a', {}]], { transaction: 't' })
@@ -150,7 +150,7 @@ export const losing: readonly FalseHistory[] = [
       return script
     },
   ),
-  falsely('a job is cancelled and nobody had asked for it', ['I1', /a is cancelled, and nobody/], (script, isFalse) => {
+  falsely('a job is cancelled without a cancel', ['I1', /a is cancelled, and no call/], (script, isFalse) => {
     script.enqueue('a')
     return isFalse ? script.view('a', { state: 'cancelled' }) : script.cancel('a')
   }),

@@ -147,7 +147,7 @@ export class Script {
 
   #of(id: string): Held {
     const held = this.#held.get(id)
-    if (held === undefined) throw new Error(`nobody holds ${id}`)
+    if (held === undefined) throw new Error(`${id} is not leased`)
     return held
   }
 
@@ -163,7 +163,7 @@ export class Script {
 
   end(id: string, held = this.#of(id)): this {
     const { attempt, token } = held.lease
-    return this.note({ what: 'end', id, attempt, token, how: 'returned', wasAborted: false }, held.by)
+    return this.note({ what: 'end', id, attempt, token, how: 'returned' }, held.by)
   }
 
   abort(id: string, code: string): this {
@@ -287,8 +287,6 @@ export class Script {
         canFind,
         letters: new Set(letters ?? dead),
         audit: this.#audit,
-        counts: {},
-        schedules: [],
       },
       capabilities: { ...CAPABILITIES, ...capabilities },
     }

@@ -3,7 +3,7 @@ import type { Ask, Evidence, JobStory } from '../evidence.ts'
 import { isAcknowledged, mayBeActed, mayBeUndone, mayHave } from '../life.ts'
 import { mayBeRemoved } from '../removals.ts'
 
-/** Acknowledged jobs are there or have ended in a way that somebody asked for; batches and transactions are whole. */
+/** Acknowledged jobs are there, or a recorded call ended them; batches and transactions are whole. */
 export const acknowledged: Rule = {
   name: 'I1',
   promise: 'A job that was acknowledged is never lost, and one that was rolled back never runs',
@@ -16,7 +16,7 @@ export const acknowledged: Rule = {
 function judgeJob(evidence: Evidence, story: JobStory, report: Report): void {
   const { id, asks, starts, ask } = story
   const isThere = evidence.final.jobs.has(id) || starts.length > 0
-  if (asks.length === 0 && starts.length > 0) report.violation(id, `job ${id} was started, and nobody had asked for it`)
+  if (asks.length === 0 && starts.length > 0) report.violation(id, `job ${id} was started, and was never enqueued`)
   if (isThere && asks.length > 0 && asks.every(({ status }) => status === 'rolled-back')) {
     report.violation(id, `job ${id} is there though the transaction that it was enqueued in was rolled back`)
   }
@@ -35,7 +35,7 @@ function judgeByStore(evidence: Evidence, story: JobStory, report: Report): void
   if (view !== undefined) {
     const act = { cancelled: 'cancel', discarded: 'discard' } as const
     if ((view.state === 'cancelled' || view.state === 'discarded') && !mayBeActed(story, act[view.state])) {
-      report.violation(id, `job ${id} is ${view.state}, and nobody had asked for that`)
+      report.violation(id, `job ${id} is ${view.state}, and no call asked for that`)
     }
     return
   }
@@ -43,7 +43,7 @@ function judgeByStore(evidence: Evidence, story: JobStory, report: Report): void
     mayHave(story, 'complete', 'dead') || mayBeActed(story, 'cancel') || story.ask?.job.latest !== undefined
   if (!mayHaveFinished) report.violation(id, `job ${id} was acknowledged and is gone, and it had never finished`)
   else if (!mayBeRemoved(evidence, story)) {
-    report.violation(id, `job ${id} was acknowledged and is gone, and nothing that anybody asked for removes it`)
+    report.violation(id, `job ${id} was acknowledged and is gone, and nothing that was asked for removes it`)
   }
 }
 
@@ -84,7 +84,7 @@ function batchOf({ transaction, batch }: Ask): string {
   return transaction === null ? `batch ${batch}` : `transaction ${transaction}`
 }
 
-/** Stored for sure if its batch was, and still there if nobody removed it. */
+/** Surely stored if its batch was, and not removed since. */
 function isPlain({ ask, acts }: JobStory): boolean {
   return ask !== null && ask.job.key === undefined && ask.job.latest === undefined && acts.length === 0
 }

@@ -100,9 +100,9 @@ function judgeStored({ final }: Evidence, story: JobStory, report: Report): void
   const { id, ask } = story
   const view = final.jobs.get(id)
   if (view === undefined) return
-  // A newer version ends an older one without anybody saying so about the older.
+  // A newer version ends an older one, and no entry of the history names the older.
   if (view.state === 'superseded' && ask?.job.latest !== undefined) return
-  // Who claimed it may have been killed before the answer came.
+  // The worker may have been killed before the answer to its claim came.
   if (view.state === 'in_progress') return
   const moves = lastMoves(story).filter(({ to }) => to === view.state)
   if (moves.length === 0) {

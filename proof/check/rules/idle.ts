@@ -8,7 +8,6 @@ import { unsureOf, type Wait, waitsOf } from '../waiting.ts'
 /** Sooner than this the store may have looked before the job was there. */
 const WAITED_MS_MIN = 200
 
-/** Nobody waits for work while work waits. */
 export const idle: Rule = {
   name: 'idle',
   promise: 'No claim with room comes back empty while a job that it could have was there all the time',

@@ -2,7 +2,6 @@ import type { Report, Rule } from '../check.ts'
 import type { Evidence, JobStory, Start, Stray } from '../evidence.ts'
 import { givenMs, isHeldUp, mayHaveEnded } from '../life.ts'
 
-/** Nobody holds what another one holds. */
 export const leases: Rule = {
   name: 'I4',
   promise: 'A job has at most one live lease, each under a token of its own; a latest key has at most one in flight',

@@ -77,8 +77,8 @@ function judgeBetween(evidence: Evidence, claims: readonly Claim[], report: Repo
 }
 
 /**
- * Those during which nobody else was given jobs. Of claims at the same moment each may leave to the other what that has
- * locked: they keep the priority, and the due times within a type.
+ * Claims during which no other one was given jobs. Each of two claims at the same moment skips what the other has locked:
+ * priorities hold between them, due times do not.
  */
 function claimsAlone(claims: readonly Claim[]): ReadonlySet<Claim> {
   const sorted = claims.toSorted((a, b) => a.atMs - b.atMs)

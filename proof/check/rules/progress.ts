@@ -1,7 +1,6 @@
 import type { Rule } from '../check.ts'
 import { givenMs } from '../life.ts'
 
-/** A report is taken only from who holds the job. */
 export const progress: Rule = {
   name: 'progress',
   promise: 'A report of progress is answered with false once the lease is gone',

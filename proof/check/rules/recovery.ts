@@ -43,7 +43,7 @@ function judgeEnd(evidence: Evidence, story: JobStory, report: Report): void {
   const view = evidence.final.jobs.get(id)
   if (view === undefined || isFinished(view.state) || evidence.calm === null) return
   if (view.state === 'in_progress') {
-    report.violation(id, `job ${id} is still leased at the end, by ${view.leaseOwner ?? 'nobody'}`)
+    report.violation(id, `job ${id} is still leased at the end, by ${view.leaseOwner ?? 'no known owner'}`)
     return
   }
   const { finishedMs, endMs } = evidence
@@ -80,7 +80,7 @@ function judgeAbandoned(evidence: Evidence, { story, start, next }: Held, report
   const { trouble, processes, capabilities } = evidence
   const exitedMs = processes.get(start.by)?.exitedMs ?? null
   if (exitedMs === null || start.settles.some(({ done }) => done !== 'no')) return
-  // What nobody was given afterwards is judged by how it is at the end.
+  // A job that was not claimed again is judged by its state at the end.
   if (next === undefined || next.claim.atMs < exitedMs) return
   const waitedMs = trouble.store.outsideMs(exitedMs, givenMs(next))
   const boundMs = leaseMs(start) + capabilities.recoveryMaxMs

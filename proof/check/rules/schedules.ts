@@ -39,7 +39,7 @@ function judgeFence(name: string, changes: readonly RecordChange[], report: Repo
   }
 }
 
-/** The runs of ticks: their ids are made from their ticks. A run that somebody asked for has another one, and is no tick. */
+/** The runs of ticks, whose ids are made from their ticks. The id of a run by `runNow` is not. */
 function ticksOf({ body, jobs }: RecordChange): readonly string[] {
   const { lastTickMs } = bodyFields(body ?? '')
   const ids = jobs.map(({ id }) => id).filter((id) => isValid(id))

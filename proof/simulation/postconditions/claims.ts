@@ -54,7 +54,7 @@ async function judgeLeases(watched: Watched, request: ClaimRequest, leases: read
     const held = watch.leases.get(id)
     const isFree = held === undefined || held.isSettling || held.untilMs <= watch.clock.monotonicMs()
     watch.expect(isFree, id, () => `${id} was handed out (${from}) while another lease of it lasts`)
-    if (from === 'expired') watch.expect(held !== undefined, id, () => `${id} was reaped, and nobody had it`)
+    if (from === 'expired') watch.expect(held !== undefined, id, () => `${id} was reaped, and was not leased`)
     watch.expect(!watch.tokens.has(lease.token), id, () => `the token of ${id} was used before`)
     watch.tokens.add(lease.token)
     judgeLease(watch, lease, views.get(id), { subscription, from })

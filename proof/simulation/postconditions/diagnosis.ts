@@ -4,10 +4,10 @@ import type { Watch } from './watch.ts'
 
 const TYPE = 'abandoned'
 const LEASE_MS = 1_000
-/** Recovery is late by more than this when nobody recovers at all. */
+/** Recovery is overdue after this much more. */
 const LATE_MS = 60_000
 
-/** A job whose holder is gone, in a store that nobody keeps, is found by a diagnosis. `advance` lets time pass. */
+/** A diagnosis finds a lease that ran out in a store without a keeper. `advance` lets time pass. */
 export async function judgeDiagnosis(
   engine: Engine,
   watch: Watch,

@@ -10,7 +10,7 @@ import { watchRetention } from './retention.ts'
 import { watchSettle } from './settles.ts'
 import { answered, type Watch } from './watch.ts'
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly watch: Watch
   readonly atRest: AtRest
   /** Other processes go on with the same engine when one has closed it. */

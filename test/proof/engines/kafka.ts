@@ -16,7 +16,7 @@ const shared = new Map<1 | 3, Promise<KafkaServers>>()
 let rounds = 0
 
 /** Started with the first round; they end with this process. */
-export function kafkaServers(copies: 1 | 3): Promise<KafkaServers> {
+function kafkaServers(copies: 1 | 3): Promise<KafkaServers> {
   const servers = shared.get(copies) ?? KafkaServers.start(copies)
   shared.set(copies, servers)
   return servers
@@ -30,7 +30,7 @@ export async function stopKafkaServers(): Promise<void> {
 }
 
 /** On one broker, or on three with three copies of everything. */
-export function openKafkaOn(copies: 1 | 3): OpenStore {
+function openKafkaOn(copies: 1 | 3): OpenStore {
   return async () => {
     const servers = await kafkaServers(copies)
     rounds += 1
@@ -42,7 +42,7 @@ export function openKafkaOn(copies: 1 | 3): OpenStore {
       engine: 'kafka',
       capabilities: capabilitiesOf(url),
       url,
-      // Nobody starts the referee again if brokers that have just come back are late.
+      // Longer, because the referee is not started again when brokers that have just come back are slow.
       directUrl: `kafka://${servers.address}?${parameters.replace(/timeout=\d+/, 'timeout=30000')}`,
       wire: servers.wire,
       nemeses: kafkaNemeses({ servers, group: name, prefix, desk }),

@@ -7,7 +7,7 @@ import pg from 'pg'
 import { freePort } from '../../servers/free-port.ts'
 import { type OwnPostgres, query, startPostgres } from '../../servers/postgres.ts'
 
-/** Whom the processes of a round log in as. It owns nothing, and administrators can end its sessions. */
+/** The role of the processes of a round. It owns nothing, and administrators can end its sessions. */
 export const PROOF_ROLE = 'proof'
 /** Another program on the same server. */
 export const OTHER_ROLE = 'other'
@@ -58,7 +58,7 @@ export class PostgresServers {
     return this.#primary
   }
 
-  /** A session of an administrator, who is let in when nobody else is. */
+  /** A session of an administrator, which the server accepts even when it accepts no others. */
   async session<Value>(run: (client: pg.Client) => Promise<Value>): Promise<Value> {
     const client = new pg.Client({ connectionString: this.#primary.url })
     await client.connect()

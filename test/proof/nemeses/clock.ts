@@ -9,7 +9,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FakedClock } from '../clocks.ts'
 import type { EngineName, Nemesis, Scene } from '../scene.ts'
-import { pick } from './processes.ts'
+import { pick } from './random.ts'
 
 const SECOND_MS = 1_000
 const STEPS_MS = [30 * SECOND_MS, 90 * SECOND_MS, 600 * SECOND_MS, 3_600 * SECOND_MS]
@@ -27,7 +27,7 @@ const step: Nemesis = {
   async strike(scene, random) {
     const { clock, target, isClient } = clockOf(scene, random)
     const steps = Array.from({ length: random() < 0.5 ? 1 : 2 }, () => {
-      const byMs = pick(STEPS_MS, random) * (0.5 + random() / 2)
+      const byMs = pick(random, STEPS_MS) * (0.5 + random() / 2)
       return isClient || random() < 0.5 ? -byMs : byMs
     })
     const detail = steps.map((byMs) => `${byMs > 0 ? '+' : ''}${Math.round(byMs / SECOND_MS)} s`).join(', then ')
@@ -49,7 +49,7 @@ const drift: Nemesis = {
   does: 'lets a wall clock run one in a hundred too fast or too slow for some seconds',
   async strike(scene, random) {
     const { clock, target } = clockOf(scene, random)
-    const rate = pick(RATES, random)
+    const rate = pick(random, RATES)
     const forMs = 1_000 + random() * 3_000
     await scene.during({ nemesis: 'drift', target, detail: `${rate}`, allows: ['wall-clock'] }, async () => {
       const startMs = clock.offsetMs
@@ -69,7 +69,7 @@ interface Chosen {
 }
 
 function clockOf(scene: Scene, random: () => number): Chosen {
-  const process = pick(scene.crew.processes, random)
+  const process = pick(random, scene.crew.processes)
   const isShared = sharesClock(scene.store.engine)
   const clock = isShared ? scene.machineClock : process.clock
   if (clock === undefined) throw new Error('the clocks of this round cannot be set: libfaketime is missing')

@@ -2,7 +2,7 @@
 import { systemClock } from '../../../src/time/clock.ts'
 import type { Disk } from '../disk.ts'
 import type { Nemesis, Scene } from '../scene.ts'
-import { between } from './between.ts'
+import { between } from './random.ts'
 
 /** `truncate`: makes the next write of the store need space. */
 export function diskNemeses(disk: Disk | null, truncate: () => Promise<void>): readonly Nemesis[] {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { SCHEMA_VERSION } from '../../../src/engines/sqlite/migrations.ts'
 import type { Nemesis } from '../scene.ts'
-import { between } from './between.ts'
+import { between } from './random.ts'
 
 const PROGRAM = fileURLToPath(new URL('./files-program.ts', import.meta.url))
 /** A writer gives up after 30 s. That takes so long that few of the locks are held beyond it. */

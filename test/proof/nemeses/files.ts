@@ -4,8 +4,8 @@ import { basename, dirname, join } from 'node:path'
 import type { Fault } from '../../../proof/history/entry.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 import type { Nemesis, Scene } from '../scene.ts'
-import { between } from './between.ts'
 import { mustRun } from './files-programs.ts'
+import { between } from './random.ts'
 
 /** The file, its log and the index of the log belong together. */
 const parts = (file: string): readonly string[] => [file, `${file}-wal`, `${file}-shm`]

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { OwnKafka } from '../../servers/kafka.ts'
 import type { Nemesis, Store } from '../scene.ts'
 import type { StruckKafka } from './kafka.ts'
-import { pick } from './processes.ts'
+import { pick } from './random.ts'
 
 /** Shorter and longer than the session of a member, and than that of a broker. */
 const AWAY_MS = [0, 1_000, 5_000]
@@ -13,28 +13,28 @@ type Blow = (broker: OwnKafka, random: () => number) => Promise<void>
 
 const killed: Blow = async (broker, random) => {
   await broker.kill()
-  await sleep(pick(AWAY_MS, random))
+  await sleep(pick(random, AWAY_MS))
   await broker.start()
 }
 
 const stopped: Blow = async (broker, random) => {
   await broker.stop()
-  await sleep(pick(AWAY_MS, random))
+  await sleep(pick(random, AWAY_MS))
   await broker.start()
 }
 
 const frozen: Blow = async (broker, random) => {
   await broker.freeze()
-  await sleep(pick(FROZEN_MS, random))
+  await sleep(pick(random, FROZEN_MS))
   await broker.thaw()
 }
 
 export function brokerNemeses({ servers, group, prefix }: StruckKafka): readonly Nemesis[] {
-  const anyBroker = async (random: () => number): Promise<OwnKafka> => pick(servers.brokers, random)
+  const anyBroker = async (random: () => number): Promise<OwnKafka> => pick(random, servers.brokers)
   const leader = async (random: () => number): Promise<OwnKafka> => {
     const topics = await servers.topics(prefix)
     if (topics.length === 0) return anyBroker(random)
-    return servers.leaderOf(pick(topics, random), 0)
+    return servers.leaderOf(pick(random, topics), 0)
   }
   const coordinator = (): Promise<OwnKafka> => servers.coordinatorOf(group)
   const nemesis = (

@@ -2,21 +2,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CrewProcess, Nemesis, Scene } from '../scene.ts'
 import type { StruckKafka } from './kafka.ts'
-import { pick } from './processes.ts'
+import { between, pick } from './random.ts'
 
 const ENDS = ['SIGTERM', 'SIGKILL', 'SIGSTOP'] as const
 
 /** Longer than a session, so that the group goes on without the member. */
 const STOPPED_MS = 4_000
 
+interface Guest {
+  readonly forMs: number
+  readonly end: (typeof ENDS)[number]
+  readonly stoppedMs: number
+}
+
 /** A worker that joins, and leaves, dies or hangs soon after. */
-async function guest(scene: Scene, random: () => number): Promise<void> {
-  const process: CrewProcess = scene.crew.launch('worker')
-  await Promise.race([sleep(200 + random() * 2_000), process.exited])
-  const end = pick(ENDS, random)
+async function visit({ crew }: Scene, { forMs, end, stoppedMs }: Guest): Promise<void> {
+  const process: CrewProcess = crew.launch('worker')
+  await Promise.race([sleep(forMs), process.exited])
   process.signal(end)
   if (end === 'SIGSTOP') {
-    await sleep(STOPPED_MS * random())
+    await sleep(stoppedMs)
     process.signal('SIGCONT')
     process.signal('SIGTERM')
   }
@@ -30,11 +35,21 @@ export function groupNemeses({ servers, group, prefix }: StruckKafka): readonly 
       does: 'lets one to three workers join the group one after the other, and leave it, die or hang',
       strike: (scene, random) =>
         scene.during({ nemesis: 'rebalances', target: null }, async () => {
-          const guests = Array.from({ length: 1 + Math.floor(random() * 3) }, async (_, index) => {
-            await sleep(index * 300)
-            await guest(scene, random)
-          })
-          await Promise.all(guests)
+          // Drawn before they come, because then their order is not left to chance.
+          const guests = Array.from(
+            { length: between(random, 1, 3) },
+            (): Guest => ({
+              forMs: between(random, 200, 2_200),
+              end: pick(random, ENDS),
+              stoppedMs: between(random, 0, STOPPED_MS),
+            }),
+          )
+          await Promise.all(
+            guests.map(async (guest, index) => {
+              await sleep(index * 300)
+              await visit(scene, guest)
+            }),
+          )
         }),
     },
     {
@@ -46,15 +61,10 @@ export function groupNemeses({ servers, group, prefix }: StruckKafka): readonly 
       name: 'offsets-reset',
       does: 'stops all processes, puts the group back to the beginning of a topic, and starts them again',
       async strike(scene, random) {
-        const topic = pick(await servers.jobTopics(prefix), random)
+        const topic = pick(random, await servers.jobTopics(prefix))
         const type = topic.slice(prefix.length)
-        const signal = pick(['SIGTERM', 'SIGKILL'] as const, random)
-        const fault = {
-          nemesis: 'offsets-reset',
-          target: null,
-          detail: type,
-          types: [type],
-        } as const
+        const signal = pick(random, ['SIGTERM', 'SIGKILL'] as const)
+        const fault = { nemesis: 'offsets-reset', target: null, detail: type }
         await scene.during(fault, () => scene.crew.whileStopped(signal, { act: () => reset(topic) }))
       },
     },
@@ -64,7 +74,7 @@ export function groupNemeses({ servers, group, prefix }: StruckKafka): readonly 
     await servers.administer((admin) => admin.removeMembersFromConsumerGroup({ groupId: group, members: null }))
   }
 
-  /** The broker lets nobody do that to a group with members; one that was killed is missed after its session. */
+  /** The broker refuses that for a group with members; a killed one leaves the group after its session. */
   async function reset(topic: string): Promise<void> {
     const count = await servers.partitionsOf(topic)
     const partitionOffsets = Array.from({ length: count }, (_, partition) => ({ partition, offset: 0n }))

@@ -7,7 +7,7 @@ import { digestOf, recordTo } from '../../../proof/history/recorder.ts'
 import { freshName } from '../../servers/kafka-topics.ts'
 import type { Nemesis, Scene } from '../scene.ts'
 import type { StruckKafka } from './kafka.ts'
-import { pick } from './processes.ts'
+import { pick } from './random.ts'
 
 interface Poison {
   readonly key?: Buffer
@@ -53,8 +53,8 @@ export function recordNemeses({ servers, prefix }: StruckKafka): readonly Nemesi
       async strike(scene, random) {
         const topics = await servers.jobTopics(prefix)
         if (topics.length === 0) return
-        const topic = pick(topics, random)
-        const messages = Array.from({ length: 1 + Math.floor(random() * 6) }, () => pick(POISON, random))
+        const topic = pick(random, topics)
+        const messages = Array.from({ length: 1 + Math.floor(random() * 6) }, () => pick(random, POISON))
         const detail = `${messages.length} records of ${topic.slice(prefix.length)}`
         await scene.during({ nemesis: 'poison', target: null, detail }, async () =>
           noteForeign(scene, topic, await produce(topic, messages)),
@@ -67,7 +67,7 @@ export function recordNemeses({ servers, prefix }: StruckKafka): readonly Nemesi
       async strike(scene, random) {
         const topics = await servers.jobTopics(prefix)
         if (topics.length === 0) return
-        const topic = pick(topics, random)
+        const topic = pick(random, topics)
         const isCommitted = random() < 0.5
         const detail = `${isCommitted ? 'committed' : 'aborted'}, ${topic.slice(prefix.length)}`
         await scene.during({ nemesis: 'transactions', target: null, detail }, async () => {

@@ -5,7 +5,7 @@ import { DLQ_SUFFIX } from '../../../src/engines/kafka/record.ts'
 import { endOffsets, startOffsets } from '../../servers/kafka-topics.ts'
 import type { Nemesis, Scene } from '../scene.ts'
 import type { StruckKafka } from './kafka.ts'
-import { pick } from './processes.ts'
+import { pick } from './random.ts'
 
 /** Kafka rolls a segment when the next record comes, and compacts what was rolled. */
 const COMPACTED = Object.freeze({ 'cleanup.policy': 'compact', 'segment.ms': '1', 'min.cleanable.dirty.ratio': '0.0' })
@@ -29,7 +29,7 @@ export function topicNemeses({ servers, prefix, desk }: StruckKafka): readonly N
     async strike(scene, random) {
       const topics = await choose()
       if (topics.length === 0) return
-      const topic = pick(topics, random)
+      const topic = pick(random, topics)
       const type = topic.slice(prefix.length, topic.endsWith(DLQ_SUFFIX) ? -DLQ_SUFFIX.length : undefined)
       await scene.during({ nemesis: name, target: null, detail: type, types: [type], allows }, () =>
         act(topic, random, scene),
@@ -91,7 +91,7 @@ export function topicNemeses({ servers, prefix, desk }: StruckKafka): readonly N
       'lets a topic of jobs take no record for some seconds: too few copies in sync, or records too large',
       [],
       async (topic, random) => {
-        const setting = pick(['min.insync.replicas', 'max.message.bytes'] as const, random)
+        const setting = pick(random, ['min.insync.replicas', 'max.message.bytes'] as const)
         await configured({ [setting]: setting === 'min.insync.replicas' ? '9' : '80' }, { [setting]: null })(
           topic,
           random,

@@ -6,16 +6,17 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fieldOf } from '../../../src/errors.ts'
 import type { Nemesis } from '../scene.ts'
-import { between, type Struck } from './postgres-session.ts'
+import type { Struck } from './postgres-session.ts'
+import { between } from './random.ts'
 
 const FULL_MS = [300, 2_000] as const
 /** Enough for the tables of a round; what is left is filled up. */
 const DISK_MB = 128
-/** Whom the server runs as where root starts it. */
+/** The user of the server where root starts it. */
 const NOBODY = 65_534
 const TABLES = ['jobs', 'job_events'] as const
 
-/** Only a disk of its own can be full without harming anybody else, and only root can mount one. */
+/** Only a disk of its own can be full without harming other programs, and only root can mount one. */
 export function fullDisk({ servers, schema }: Struck): Nemesis {
   const name = 'disk-full'
   const space = `${schema}_full`
@@ -41,7 +42,7 @@ export function fullDisk({ servers, schema }: Struck): Nemesis {
       await scene.during({ nemesis: name, target: null }, async () => {
         const filling = join(disk, 'filling')
         fill(disk, filling)
-        await sleep(between(random, FULL_MS))
+        await sleep(between(random, ...FULL_MS))
         rmSync(filling)
       })
       await moveTo('pg_default')

@@ -1,8 +1,10 @@
 /** Faults of other transactions: they hold locks on the tables of jobs and on single jobs, meet in deadlocks, and last. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
+import { fieldOf } from '../../../src/errors.ts'
 import type { Nemesis } from '../scene.ts'
-import { between, bySession, codeOf, pick, type Struck } from './postgres-session.ts'
+import { bySession, type Struck } from './postgres-session.ts'
+import { between, pick } from './random.ts'
 
 const MODES = ['ACCESS EXCLUSIVE', 'EXCLUSIVE', 'SHARE ROW EXCLUSIVE', 'SHARE'] as const
 /** Some outlive a lease of one to two seconds. */
@@ -18,14 +20,14 @@ export function lockNemeses(struck: Struck): readonly Nemesis[] {
   return [
     bySession(struck, 'table-lock', 'locks the table of jobs for a moment', async (client, random) => {
       await client.query(`BEGIN; LOCK TABLE ${schema}.jobs IN ${pick(random, MODES)} MODE`)
-      await sleep(between(random, TABLE_MS))
+      await sleep(between(random, ...TABLE_MS))
       await client.query('ROLLBACK')
     }),
     bySession(struck, 'row-locks', 'locks jobs that wait or run for a moment', async (client, random) => {
       const ids = await liveJobs(struck, client, random, ROWS)
       await client.query('BEGIN')
       await client.query(`SELECT id FROM ${schema}.jobs WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED`, [ids])
-      await sleep(between(random, ROWS_MS))
+      await sleep(between(random, ...ROWS_MS))
       await client.query('ROLLBACK')
     }),
     bySession(
@@ -44,7 +46,7 @@ export function lockNemeses(struck: Struck): readonly Nemesis[] {
         await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
         await client.query(`SELECT count(*) FROM ${schema}.jobs`)
         await servers.session(async (other) => void (await other.query(`VACUUM ${schema}.jobs`)))
-        await sleep(between(random, LONG_MS))
+        await sleep(between(random, ...LONG_MS))
         await client.query('COMMIT')
       },
     ),
@@ -71,11 +73,11 @@ async function lockInAnyOrder(struck: Struck, client: pg.Client, random: () => n
     await client.query('BEGIN')
     for (const id of ids) {
       await client.query(`UPDATE ${struck.schema}.jobs SET updated_at = updated_at WHERE id = $1`, [id])
-      await sleep(between(random, [0, 10]))
+      await sleep(between(random, 0, 10))
     }
     await client.query('COMMIT')
   } catch (error) {
-    if (codeOf(error) !== '40P01') throw error
+    if (fieldOf(error, 'code') !== '40P01') throw error
     await client.query('ROLLBACK')
   }
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { query } from '../../servers/postgres.ts'
 import type { PostgresServers, Replication } from '../engines/postgres-servers.ts'
 import type { Nemesis, Scene } from '../scene.ts'
-import { between } from './postgres-session.ts'
+import { between } from './random.ts'
 
 /** With a lease of one to two seconds, some of these outlive it. */
 const FREEZE_MS = [200, 3_000] as const
@@ -23,12 +23,12 @@ export function serverNemeses(servers: PostgresServers): readonly Nemesis[] {
     }),
     simple('server-crash', 'kills all processes of the server, and starts it again a moment later', async (random) => {
       await servers.primary.kill()
-      await sleep(between(random, DOWN_MS))
+      await sleep(between(random, ...DOWN_MS))
       await servers.primary.start()
     }),
     simple('server-freeze', 'stops all processes of the server for a moment', async (random) => {
       await servers.primary.freeze()
-      await sleep(between(random, FREEZE_MS))
+      await sleep(between(random, ...FREEZE_MS))
       await servers.primary.thaw()
     }),
     {
@@ -39,13 +39,7 @@ export function serverNemeses(servers: PostgresServers): readonly Nemesis[] {
     {
       name: 'server-failover-behind',
       does: 'loses the server for good; an asynchronous standby takes over that was cut off a moment before',
-      strike: (scene, random) => failOver(servers, 'asynchronous', scene, between(random, BEHIND_MS)),
-    },
-    {
-      name: 'server-clock',
-      does: 'sets the clock of the server',
-      excuse: () => 'the clock of a Postgres is that of its machine, which is also that of the tests',
-      strike: async () => {},
+      strike: (scene, random) => failOver(servers, 'asynchronous', scene, between(random, ...BEHIND_MS)),
     },
   ]
 }

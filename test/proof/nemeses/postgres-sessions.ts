@@ -1,9 +1,11 @@
 /** Faults of the processes' own sessions: ended, cancelled, refused, or under limits that an administrator has set. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { fieldOf } from '../../../src/errors.ts'
 import { OTHER_ROLE, PROOF_ROLE } from '../engines/postgres-servers.ts'
 import type { Nemesis } from '../scene.ts'
-import { between, bySession, codeOf, pick, type Struck } from './postgres-session.ts'
+import { bySession, type Struck } from './postgres-session.ts'
+import { between, pick } from './random.ts'
 
 const NEW_MS = [300, 2_000] as const
 const CANCEL_MS = [100, 1_500] as const
@@ -26,9 +28,9 @@ export function sessionNemeses(struck: Struck): readonly Nemesis[] {
   return [
     bySession(struck, 'terminate-one', 'ends one session of the processes, a few times', async (client, random) => {
       for (let left = 1 + random() * 5; left > 0; left -= 1) {
-        const pid = pick(random, await sessions(client))
-        if (pid !== undefined) await client.query('SELECT pg_terminate_backend($1)', [pid])
-        await sleep(between(random, [0, 100]))
+        const pids = await sessions(client)
+        if (pids.length > 0) await client.query('SELECT pg_terminate_backend($1)', [pick(random, pids)])
+        await sleep(between(random, 0, 100))
       }
     }),
     bySession(struck, 'terminate-all', 'ends all sessions of the processes at once', async (client) => {
@@ -46,9 +48,9 @@ export function sessionNemeses(struck: Struck): readonly Nemesis[] {
       },
     ),
     bySession(struck, 'cancel-statements', 'cancels statements that run, for a moment', async (client, random) => {
-      for (const untilMs = performance.now() + between(random, CANCEL_MS); performance.now() < untilMs; ) {
-        const pid = pick(random, await sessions(client, `state <> 'idle'`))
-        if (pid !== undefined) await client.query('SELECT pg_cancel_backend($1)', [pid])
+      for (const untilMs = performance.now() + between(random, ...CANCEL_MS); performance.now() < untilMs; ) {
+        const pids = await sessions(client, `state <> 'idle'`)
+        if (pids.length > 0) await client.query('SELECT pg_cancel_backend($1)', [pick(random, pids)])
         await sleep(5)
       }
     }),
@@ -84,7 +86,7 @@ async function takeAllConnections({ servers }: Struck, client: pg.Client, random
       taken.push(visitor)
       return true
     } catch (error) {
-      if (codeOf(error) !== '53300') throw error
+      if (fieldOf(error, 'code') !== '53300') throw error
       return false
     }
   }
@@ -93,7 +95,7 @@ async function takeAllConnections({ servers }: Struck, client: pg.Client, random
     const pids = await sessions(client)
     for (const pid of pids.filter(() => random() < 0.5)) await client.query('SELECT pg_terminate_backend($1)', [pid])
     while (taken.length < VISITORS && (await take()));
-    await sleep(between(random, FULL_MS))
+    await sleep(between(random, ...FULL_MS))
   } finally {
     await Promise.all(taken.map((visitor) => visitor.end().catch(() => {})))
   }
@@ -106,14 +108,14 @@ function roleTimeouts({ servers, schema }: Struck): Nemesis {
     name,
     does: 'sets a short time-out for the role of the processes',
     strike: (scene, random) => {
-      const timeout = pick(random, TIMEOUTS) ?? TIMEOUTS[0]
-      const ms = Math.round(between(random, [20, 400]))
+      const timeout = pick(random, TIMEOUTS)
+      const ms = between(random, 20, 400)
       const fault = { nemesis: name, target: null, detail: `${timeout} of ${ms} ms` }
       return scene.during(fault, async () => {
         await servers.administer(`ALTER ROLE ${PROOF_ROLE} SET ${timeout} = ${ms}`)
         await servers.session(async (client) => {
           await terminateAll(client)
-          const untilMs = performance.now() + between(random, LIMITED_MS)
+          const untilMs = performance.now() + between(random, ...LIMITED_MS)
           while (performance.now() < untilMs) {
             await client.query(`BEGIN; LOCK TABLE ${schema}.jobs IN SHARE MODE`)
             await sleep(Math.max(100, ms * 1.5))
@@ -136,7 +138,7 @@ function readOnly({ servers }: Struck): Nemesis {
     strike: (scene, random) =>
       scene.during({ nemesis: name, target: null }, async () => {
         await servers.administer('ALTER SYSTEM SET default_transaction_read_only = on', 'SELECT pg_reload_conf()')
-        await sleep(between(random, READ_ONLY_MS))
+        await sleep(between(random, ...READ_ONLY_MS))
         await servers.administer('ALTER SYSTEM RESET default_transaction_read_only', 'SELECT pg_reload_conf()')
       }),
   }

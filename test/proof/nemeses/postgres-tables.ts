@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Nemesis } from '../scene.ts'
 import { fullDisk } from './postgres-disk.ts'
-import { between, bySession, pick, type Struck } from './postgres-session.ts'
+import { bySession, type Struck } from './postgres-session.ts'
+import { between, pick } from './random.ts'
 
 const TABLES = ['jobs', 'job_events'] as const
 const MISJUDGED_MS = [500, 2_500] as const
@@ -28,13 +29,13 @@ export function tableNemeses(struck: Struck): readonly Nemesis[] {
       does: 'makes the planner misjudge the tables, so that plans change',
       strike: (scene, random) =>
         scene.during({ nemesis: 'statistics', target: null }, async () => {
-          const [pages, rows] = pick(random, WRONG_SIZES) ?? WRONG_SIZES[0]
+          const [pages, rows] = pick(random, WRONG_SIZES)
           const oids = TABLES.map((table) => `'${schema}.${table}'::regclass`).join(', ')
           await servers.administer(
             `DELETE FROM pg_statistic WHERE starelid IN (${oids})`,
             `UPDATE pg_class SET relpages = ${pages}, reltuples = ${rows} WHERE oid IN (${oids})`,
           )
-          await sleep(between(random, MISJUDGED_MS))
+          await sleep(between(random, ...MISJUDGED_MS))
           await servers.administer(...TABLES.map((table) => `ANALYZE ${schema}.${table}`))
         }),
     },
@@ -44,7 +45,7 @@ export function tableNemeses(struck: Struck): readonly Nemesis[] {
       strike: (scene, random) =>
         scene.during({ nemesis: 'column', target: null }, async () => {
           await servers.administer(`ALTER TABLE ${schema}.jobs ADD COLUMN note text NOT NULL DEFAULT 'none'`)
-          await sleep(between(random, COLUMN_MS))
+          await sleep(between(random, ...COLUMN_MS))
           await servers.administer(`ALTER TABLE ${schema}.jobs DROP COLUMN note`)
         }),
     },

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fault } from '../../../proof/history/entry.ts'
 import { VERSION } from '../part.ts'
 import type { CrewProcess, Nemesis, Scene, Store } from '../scene.ts'
+import { pick } from './random.ts'
 
 /** Below the lease of a second, about it, and well beyond it. */
 const PAUSES_MS = [300, 1_000, 2_500, 4_000]
@@ -32,7 +33,7 @@ const pause: Nemesis = {
   name: 'pause',
   does: 'stops a process with SIGSTOP for less or for more than a lease, and lets it go on',
   strike: (scene, random) => {
-    const forMs = pick(PAUSES_MS, random) * (0.75 + random() / 2)
+    const forMs = pick(random, PAUSES_MS) * (0.75 + random() / 2)
     return onOne(scene, random, { nemesis: 'pause', detail: `${Math.round(forMs)} ms` }, async (process) => {
       process.signal('SIGSTOP')
       await sleep(forMs)
@@ -79,7 +80,7 @@ const block: Nemesis = {
   name: 'block',
   does: 'blocks the event loop of a process for less or for more than a lease',
   strike: (scene, random) => {
-    const forMs = pick(PAUSES_MS, random) * (0.75 + random() / 2)
+    const forMs = pick(random, PAUSES_MS) * (0.75 + random() / 2)
     return onOne(scene, random, { nemesis: 'block', detail: `${Math.round(forMs)} ms` }, async (process) => {
       process.block(forMs)
       await Promise.race([sleep(forMs), process.exited])
@@ -91,7 +92,7 @@ const versions: Nemesis = {
   name: 'versions',
   does: 'lets a worker with handlers of an older or a newer payload version join, work and leave',
   async strike(scene, random) {
-    const version = pick(['1', '2'], random)
+    const version = pick(random, ['1', '2'])
     const process = scene.crew.launch('worker', { [VERSION]: version })
     const forMs = 1_000 + random() * 2_000
     const fault = { nemesis: 'versions', target: process.name, detail: `version ${version}`, isRequest: true } as const
@@ -112,12 +113,6 @@ async function onOne(
   fault: Omit<Fault, 'what' | 'fault' | 'target'>,
   strike: (process: CrewProcess) => Promise<void>,
 ): Promise<void> {
-  const process = pick(scene.crew.processes, random)
+  const process = pick(random, scene.crew.processes)
   await scene.during({ ...fault, target: process.name }, () => strike(process))
-}
-
-export function pick<Item>(items: readonly Item[], random: () => number): Item {
-  const item = items[Math.floor(random() * items.length)]
-  if (item === undefined) throw new Error('there is nothing to pick from')
-  return item
 }

@@ -12,7 +12,7 @@ const full: RedisFault = {
   },
 }
 
-/** With no limit of its memory the server evicts nothing; but who opens it meanwhile is refused. */
+/** Without a memory limit the server evicts nothing, but an engine that is opened meanwhile refuses it. */
 const policy: RedisFault = {
   name: 'redis-policy',
   does: 'sets an eviction policy with which jobs may be thrown away, for a while',
@@ -34,7 +34,7 @@ const scripts: RedisFault = {
 /** It has no primary that it could copy, so it keeps what it has. */
 const replica: RedisFault = {
   name: 'redis-replica',
-  does: 'makes the server a replica of nobody, so that it refuses writes, and a primary again',
+  does: 'makes the server a replica of no server, so that it refuses writes, and a primary again',
   async strike(target, random) {
     await target.ask((redis) => redis.replicaof('127.0.0.1', 1))
     try {

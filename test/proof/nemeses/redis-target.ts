@@ -5,7 +5,7 @@ import type { Allowance } from '../../../proof/history/entry.ts'
 import { type OwnRedis, withRedis } from '../../servers/redis.ts'
 import type { Nemesis } from '../scene.ts'
 
-/** As whom the processes of the round log in. Everything else is the default user, which no fault touches. */
+/** The user of the processes of a round. Everything else is the default user, which no fault touches. */
 export const LOGIN = Object.freeze({ user: 'proof', password: 's3cret' })
 
 export class RedisTarget {

@@ -70,7 +70,7 @@ function lookInside(): readonly string[] {
     const later = database.prepare(`SELECT 1 FROM pragma_table_info('job_queue') WHERE name = 'later'`).get()
     return [...(free === 0 ? ['compact'] : []), ...(isUnfolded ? ['unfolded'] : []), ...(later ? ['later'] : [])]
   } catch {
-    // Somebody has the lock.
+    // The lock is held.
     return []
   } finally {
     database.close()

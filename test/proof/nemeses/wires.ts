@@ -1,7 +1,7 @@
 /** Faults of the wire between the processes and their server. They strike every store that has one. */
 import { systemClock } from '../../../src/time/clock.ts'
 import type { Nemesis, Wire } from '../scene.ts'
-import { between } from './between.ts'
+import { between } from './random.ts'
 
 function ofWire(
   name: string,

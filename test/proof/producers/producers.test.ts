@@ -31,9 +31,9 @@ async function play(url: string): Promise<{ readonly begun: number; readonly dea
   })
   assert.deepEqual(played.verdict.violations, [])
   assert.ok(played.isFinished)
-  const count = (of: (entry: Entry) => boolean): number => played.history.filter(of).length
+  const count = (of: (entry: Entry) => boolean): number => played.facts.history.filter(of).length
   return {
-    begun: new Set(played.history.flatMap((entry) => (entry.what === 'begin' ? [entry.id] : []))).size,
+    begun: new Set(played.facts.history.flatMap((entry) => (entry.what === 'begin' ? [entry.id] : []))).size,
     dead: played.verdict.tally.dead,
     stored: count((entry) => entry.what === 'foreign' && entry.isStored === true),
   }
