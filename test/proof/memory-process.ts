@@ -6,6 +6,9 @@ import type { Order, Told } from './part.ts'
 import { blockLoop } from './play.ts'
 import { playPart } from './play-part.ts'
 
+/** More than a round has: by default the oldest finished jobs are dropped, and the checker would call them lost. */
+const FINISHED_MAX = 1_000_000
+
 /** `to`: which of the parts that are played here. */
 export type MemoryOrder =
   | { readonly to: number; readonly order: Order }
@@ -17,7 +20,7 @@ export type MemoryTold =
   | { readonly from: number; readonly exit: number }
   | { readonly final: FinalStore }
 
-const store = new MemoryStore()
+const store = new MemoryStore({ finishedMax: FINISHED_MAX })
 const stopping = new Map<number, AbortController>()
 
 process.on('message', (message: MemoryOrder) => {
