@@ -42,7 +42,7 @@ export function sessionNemeses(struck: Struck): readonly Nemesis[] {
       'ends sessions of the processes as soon as they are opened, for a moment',
       async (client, random) => {
         await terminateAll(client)
-        for (const untilMs = performance.now() + between(random, NEW_MS); performance.now() < untilMs; ) {
+        for (const untilMs = performance.now() + between(random, ...NEW_MS); performance.now() < untilMs; ) {
           await terminateAll(client, `backend_start > clock_timestamp() - interval '100 ms'`)
         }
       },
