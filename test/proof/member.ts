@@ -1,6 +1,6 @@
 /** One process of the crew, as the referee sees it. */
 import type { FakedClock } from './clocks.ts'
-import type { Order, Part, Told } from './part.ts'
+import { type Order, type Part, STORE_AWAY, type Told } from './part.ts'
 import type { CrewProcess, Role } from './scene.ts'
 import type { Child, Spare } from './spares.ts'
 
@@ -11,7 +11,7 @@ const STDERR_LENGTH = 1_500
 /** A process may be killed, may be asked to stop and then exits with 0, and may fail to open a store that is away. */
 export function failureOf(member: Member, how: string): string | null {
   if (how === 'SIGKILL' || (how === '0' && member.wasAskedToStop)) return null
-  if (how === '1' && !member.wasReady) return null
+  if (how === String(STORE_AWAY) && !member.wasReady) return null
   if (how === 'SIGTERM' && !member.isLoaded) return null
   const said = member.stderr.trim().split('\n').slice(-8).join('\n')
   const asked = member.wasAskedToStop ? ' after SIGTERM' : ' without having been asked to stop'

@@ -2,6 +2,9 @@
 import type { Finished } from '../../proof/workload/finish.ts'
 import type { EngineName, Role } from './scene.ts'
 
+/** The exit code of a process that could not open its store. An exception that nothing caught ends a process with 1. */
+export const STORE_AWAY = 75
+
 /** In the environment of a process that is launched: the version of payloads that its handlers know. */
 export const VERSION = 'MILLRACE_PROOF_VERSION'
 

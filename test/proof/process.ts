@@ -1,7 +1,7 @@
 /** A process of the crew. It is started ahead and waits for its part. */
 import { openEngine } from '../../src/engine/open.ts'
 import { systemClock } from '../../src/time/clock.ts'
-import type { Order, Part, Told } from './part.ts'
+import { type Order, type Part, STORE_AWAY, type Told } from './part.ts'
 import { blockLoop } from './play.ts'
 import { playPart } from './play-part.ts'
 
@@ -35,5 +35,5 @@ function play(part: Part): Promise<void> {
 /** The store cannot be reached, or not worked on: a supervisor would start the process again, and so does the crew. */
 function fail(error: unknown): never {
   console.error(error instanceof Error ? error.stack : error)
-  process.exit(1)
+  process.exit(STORE_AWAY)
 }
