@@ -151,6 +151,8 @@ export interface Trouble {
   readonly store: Spans
   /** What was answered about jobs of a type within them may be undone. */
   undo(type: string): Spans
+  /** Jobs of a type that were started before one of them ends may be started anew. */
+  readAgain(type: string): Spans
   readonly wallClock: Spans
   /** Of this process or the store. */
   ofProcess(name: string): Spans

@@ -125,6 +125,10 @@ function troubleOf(faults: readonly ActiveFault[]): Trouble {
   const ofStore = faults.filter(({ target }) => target === null).map(active)
   const byProcess = new Map<string, Spans>()
   const byType = new Map<string, Spans>()
+  const isAbout =
+    (type: string) =>
+    ({ types }: ActiveFault): boolean =>
+      types?.includes(type) ?? true
   const undoing = [...allowing('lose-all'), ...allowing('lose-recent')]
   const store = new Spans(ofStore)
   return {
@@ -133,10 +137,11 @@ function troubleOf(faults: readonly ActiveFault[]): Trouble {
     undo(type) {
       const known = byType.get(type)
       if (known !== undefined) return known
-      const spans = new Spans(undoing.filter(({ types }) => types?.includes(type) ?? true).map(undoneBy))
+      const spans = new Spans(undoing.filter(isAbout(type)).map(undoneBy))
       byType.set(type, spans)
       return spans
     },
+    readAgain: (type) => new Spans(allowing('read-again').filter(isAbout(type)).map(active)),
     wallClock: new Spans(allowing('wall-clock').map(active)),
     ofProcess(name) {
       const known = byProcess.get(name)

@@ -221,7 +221,7 @@ export interface Fault {
   readonly detail?: string
   /** What the contract of the engine allows to happen because of it; anything else is a violation. */
   readonly allows?: readonly Allowance[]
-  /** The types whose jobs `lose-all` and `lose-recent` are about; all when it is left out. */
+  /** The types whose jobs are lost or read again; all when it is left out. */
   readonly types?: readonly string[]
   /** Processes were only asked for what the contract promises in full, such as to stop: it excuses nothing. */
   readonly isRequest?: true
@@ -234,9 +234,9 @@ export interface Fault {
 /**
  * `lose-all`: the store was emptied. `lose-recent`: what was acknowledged in the last `recentMs` may be undone, because the
  * server was replaced by an asynchronous copy. `wall-clock`: due times and limits counted on the wall clock are not judged
- * until it is healed.
+ * until it is healed. `read-again`: jobs are read again from the beginning, and their starts are counted anew.
  */
-export type Allowance = 'lose-all' | 'lose-recent' | 'wall-clock'
+export type Allowance = 'lose-all' | 'lose-recent' | 'read-again' | 'wall-clock'
 
 export type Entry = Stamp & ((Call & { readonly call: number }) | (Answer & { readonly call: number }) | Happening)
 

@@ -1,6 +1,7 @@
 /** An engine that settles by a watermark and keeps order by key. */
 import type { Capabilities } from '../../../src/engine/capabilities.ts'
 import { type FalseHistory, falsely } from './false-history.ts'
+import type { Script } from './script.ts'
 
 const LOG: Partial<Capabilities> = {
   scope: 'type',
@@ -50,6 +51,21 @@ export const log: readonly FalseHistory[] = [
       // Whether b stands before c is not known.
       script.enqueue('a', { key: 'k' }).enqueue('b', { key: 'k' }, { isAnswered: false }).enqueue('c', { key: 'k' })
       return (isFalse ? script.run('c').run('a') : script.run('a').run('c')).facts(LOG)
+    },
+  ),
+  falsely(
+    'a record starts too often, and not because its topic is read again from the beginning',
+    ['I5', /a was started 4 times, and it has 2 attempts/],
+    (script, isFalse) => {
+      const runTwice = (): Script => script.claim(['a']).settle('a', 'retry').wait(10).run('a', 'dead')
+      script.enqueue('a', { attempts: 2 })
+      runTwice()
+        .view('a', { attempt: 0 })
+        .wait(10)
+        .fault({ allows: ['read-again'], types: [isFalse ? 'other' : 'plain'] })
+        .wait(10)
+        .heal()
+      return runTwice().facts(LOG, ['a'])
     },
   ),
   falsely(

@@ -139,6 +139,18 @@ export const timing: readonly FalseHistory[] = [
     },
   ),
   falsely(
+    'a retry starts early, and no earlier call may have settled it',
+    ['I11', /a was started \d+ ms before the delay of its retry was over/],
+    (script, isFalse) => {
+      const retry = (isAnswered: boolean): Script => script.settle('a', 'retry', { delayMs: 400, isAnswered })
+      script.enqueue('a').claim(['a'])
+      if (!isFalse) retry(false)
+      script.wait(300)
+      retry(true).view('a', { runAtMs: 0 })
+      return script.wait(150).run('a')
+    },
+  ),
+  falsely(
     'a job is claimed before it is due by the clock of the store',
     ['I11', /a was claimed \d+ ms before it was due, by the store's clock/],
     (script, isFalse) => {

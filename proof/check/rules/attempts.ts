@@ -31,7 +31,7 @@ export const attempts: Rule = {
 }
 
 /** Counts starts from one replay to the next. */
-function judgeStarts({ capabilities }: Evidence, story: JobStory, allowed: number, report: Report): void {
+function judgeStarts({ capabilities, trouble }: Evidence, story: JobStory, allowed: number, report: Report): void {
   // A log learns of a first start a moment after it, so the next owner may not know of one.
   const isWatermark = capabilities.settle === 'watermark'
   if (isWatermark && story.asks.length > 1) {
@@ -41,6 +41,14 @@ function judgeStarts({ capabilities }: Evidence, story: JobStory, allowed: numbe
   if (isWatermark && story.starts.some(isCompleted)) {
     report.unjudged('starts of jobs that were completed and may run again')
     return
+  }
+  const [first] = story.starts
+  const last = story.starts.at(-1)
+  if (first !== undefined && last !== undefined) {
+    if (trouble.readAgain(first.lease.type).meets(first.claim.atMs, givenMs(last))) {
+      report.unjudged('starts of jobs that were read again from the beginning')
+      return
+    }
   }
   let count = 0
   let lastMs = Number.NEGATIVE_INFINITY

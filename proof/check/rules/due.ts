@@ -54,11 +54,13 @@ function judgeFirst({ trouble }: Evidence, { id, ask, starts }: JobStory, report
 function judgeRetries({ trouble }: Evidence, { id, starts }: JobStory, report: Report): void {
   starts.forEach((start, index) => {
     const next = starts[index + 1]
+    // What was repeated because the first call failed may have been applied by the first.
+    const askedMs = Math.min(...start.settles.flatMap((settle) => (settle.done === 'no' ? [] : [settle.askedMs])))
     const settled = start.settles.find(({ done }) => done === 'yes')
     if (next === undefined || settled === undefined || next.claim.source === 'expired') return
-    const earlyMs = settled.askedMs + (settled.outcome.delayMs ?? 0) - givenMs(next)
+    const earlyMs = askedMs + (settled.outcome.delayMs ?? 0) - givenMs(next)
     if (earlyMs <= CLOCK_MS || next.claim.atMs < givenMs(start)) return
-    if (trouble.wallClock.meets(settled.askedMs, givenMs(next))) {
+    if (trouble.wallClock.meets(askedMs, givenMs(next))) {
       report.unjudged('starts while a clock was set')
       return
     }

@@ -64,7 +64,8 @@ export function groupNemeses({ servers, group, prefix }: StruckKafka): readonly 
         const topic = pick(random, await servers.jobTopics(prefix))
         const type = topic.slice(prefix.length)
         const signal = pick(random, ['SIGTERM', 'SIGKILL'] as const)
-        const fault = { nemesis: 'offsets-reset', target: null, detail: type }
+        const allows = { allows: ['read-again'], types: [type] } as const
+        const fault = { nemesis: 'offsets-reset', target: null, detail: type, ...allows }
         await scene.during(fault, () => scene.crew.whileStopped(signal, { act: () => reset(topic) }))
       },
     },
