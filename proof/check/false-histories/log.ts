@@ -69,6 +69,15 @@ export const log: readonly FalseHistory[] = [
     },
   ),
   falsely(
+    'a start of a record counts that no claim can have taken',
+    ['I2', /a was given as attempt 3 after attempt 1/],
+    (script, isFalse) => {
+      script.enqueue('a').run('a', 'retry').wait(60)
+      if (!isFalse) script.claim([], { by: 'killed', isAnswered: false }).wait(2_000)
+      return script.run('a', 'complete', { lease: { attempt: 3 } }).facts(LOG)
+    },
+  ),
+  falsely(
     'a completed record runs again, and no fault struck meanwhile',
     ['I3', /a was handed out again though its outcome 'complete'/],
     (script, isFalse) => {

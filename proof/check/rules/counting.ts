@@ -12,7 +12,7 @@ export const counting: Rule = {
     for (const story of evidence.jobs.values()) {
       if (story.starts.length === 0) continue
       if (mayBeUndone(evidence, story)) report.unjudged('starts of a time that a fault may have undone')
-      else if (evidence.capabilities.settle === 'watermark') judgeLog(story, report)
+      else if (evidence.capabilities.settle === 'watermark') judgeLog(story, hidden, report)
       else if (isStoredAgain(story.asks)) report.unjudged('jobs that were asked for again when they had been removed')
       else judgeCounts(story, hidden, report)
     }
@@ -87,7 +87,7 @@ function unexpected({ id }: JobStory, { lease }: Start, expected: string, report
 }
 
 /** A log stores a first start a moment later, so its next owner may not know of it; one that was forgotten once is stored. */
-function judgeLog({ id, starts, asks, acts }: JobStory, report: Report): void {
+function judgeLog({ id, starts, asks, acts }: JobStory, hidden: Hidden, report: Report): void {
   if (asks.length > 1) {
     report.unjudged('starts of jobs that may be stored twice')
     return
@@ -101,7 +101,8 @@ function judgeLog({ id, starts, asks, acts }: JobStory, report: Report): void {
     const before = starts[index - 1]
     if (before === undefined) return
     const [least] = usedAfter(before)
-    if (start.lease.attempt > before.lease.attempt + 1) {
+    const hiddenMost = hiddenBetween(hidden, start.lease.type, givenMs(before) - HIDDEN_MS, givenMs(start))
+    if (start.lease.attempt > before.lease.attempt + 1 + hiddenMost) {
       report.violation(
         id,
         `job ${id} was given as attempt ${start.lease.attempt} after attempt ${before.lease.attempt}`,
