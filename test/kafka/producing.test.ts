@@ -2,9 +2,17 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { newJob } from '../fixtures/new-job.ts'
-import { createTopic, endOffsets, freshName, freshTopic, kafkaServer, startKafka } from '../servers/kafka.ts'
+import {
+  createTopic,
+  endOffsets,
+  freshName,
+  freshTopic,
+  kafkaServer,
+  startKafka,
+  withAdmin,
+} from '../servers/kafka.ts'
 import { closeAll, fetchFrom, openProducer, openReader } from './client.ts'
-import { openEngine, produce, urlOf } from './kafka-fixtures.ts'
+import { eventually, openEngine, produce, urlOf } from './kafka-fixtures.ts'
 
 const server = await kafkaServer()
 after(closeAll)
@@ -36,6 +44,35 @@ test('partitions of a new topic that refuse a send until they have a leader let 
   const enqueued = await freshTopic(server, 'led', partitions.length)
   await engine.enqueue(partitions.map(() => newJob({ type: enqueued })))
   assert.deepEqual(await endOffsets(server, enqueued), once)
+})
+
+test('a topic that is made again with fewer partitions does not end the process that writes to it', async (t) => {
+  const engine = await openEngine(urlOf(server, freshName('group')))
+  t.after(() => engine.close())
+  const topic = await freshTopic(server, 'smaller', 16)
+  const jobs = () => Array.from({ length: 64 }, () => newJob({ type: topic }))
+  await engine.enqueue(jobs())
+  await withAdmin(server, (admin) => admin.deleteTopics({ topics: [topic] }))
+  await eventually(
+    () =>
+      createTopic(server, topic).then(
+        () => true,
+        () => false,
+      ),
+    'the new topic',
+  )
+  // The first one learns that the partitions have changed, and may fail.
+  await engine.enqueue(jobs()).catch(() => {})
+  const before = (await endOffsets(server, topic))[0] ?? 0n
+  await eventually(
+    () =>
+      engine.enqueue(jobs()).then(
+        () => true,
+        () => false,
+      ),
+    'an enqueue',
+  )
+  assert.ok(((await endOffsets(server, topic))[0] ?? 0n) >= before + 64n)
 })
 
 test('a send answers where each record went', async () => {

@@ -30,6 +30,22 @@ export const BATCH_BYTES_MAX = 768 * 1_024
 const RECORD_BYTES = 64
 
 /**
+ * When a topic was made again with fewer partitions, the client looks in fresh metadata for one that is gone and throws
+ * where nothing catches it, which would end the process. The call fails instead, and the next one knows the partitions.
+ */
+function catchThrows(client: Client, producer: RawProducer): void {
+  const ask = producer[client.kMetadata].bind(producer)
+  producer[client.kMetadata] = (options, callback) =>
+    ask(options, (error, metadata) => {
+      try {
+        callback(error, metadata)
+      } catch (cause) {
+        callback(new EngineError('ERR_STORAGE_BUSY', 'a topic has other partitions now; try again', { cause }), metadata)
+      }
+    })
+}
+
+/**
  * Writes records with acks=all and without duplicates of its own. Calls of one turn of the event loop go out together,
  * because a call by itself costs as much as a thousand records. The client would wait for a broker for ever, so every
  * call has a deadline; what it was given up for may still have been written.
@@ -60,6 +76,7 @@ export class RecordProducer {
       },
     })
     guarded(this.#raw.connections)
+    catchThrows(client, this.#raw)
   }
 
   /** Resolves when all are written. A rejection means unknown: some or all of them may have been. */
