@@ -69,6 +69,19 @@ export const log: readonly FalseHistory[] = [
     },
   ),
   falsely(
+    'starts of a record are forgotten that were not handed out to be buried alone',
+    ['I2', /2 starts of job a were forgotten/],
+    (script, isFalse) => {
+      const again = { attempt: 1, ...(isFalse ? {} : { isJudged: true as const }) }
+      script.enqueue('a').claim(['a']).settle('a', 'dead', { isAnswered: false })
+      for (const by of ['second', 'third']) {
+        script.wait(10).fault({}).wait(10).heal().wait(2_000)
+        script.claim(['a'], { by, lease: again }).settle('a', 'dead', { isAnswered: by === 'third' })
+      }
+      return script.facts(LOG, ['a'])
+    },
+  ),
+  falsely(
     'a start of a record counts that no claim can have taken',
     ['I2', /a was given as attempt 3 after attempt 1/],
     (script, isFalse) => {

@@ -97,8 +97,10 @@ function judgeLog({ id, starts, asks, acts }: JobStory, hidden: Hidden, report: 
     return
   }
   let forgotten = 0
-  starts.forEach((start, index) => {
-    const before = starts[index - 1]
+  // One that is only to be buried is no start.
+  const counted = starts.filter(({ lease }) => lease.isJudged !== true)
+  counted.forEach((start, index) => {
+    const before = counted[index - 1]
     if (before === undefined) return
     const [least] = usedAfter(before)
     const hiddenMost = hiddenBetween(hidden, start.lease.type, givenMs(before) - HIDDEN_MS, givenMs(start))
