@@ -66,3 +66,27 @@ test('starts that a clock has put into the future hold a type up for one window,
   assert.equal((await consumer.claim({ max: 2, waitMs: 0, signal: never })).length, 0)
   assert.equal((await consumer.claim({ max: 2, waitMs: 30_000, signal: never })).length, 1)
 })
+
+test('a claim does not leave out a limited type because of what this engine still writes about the last one', async (test) => {
+  const server = await postgresServer()
+  const { url, schema } = schemaUrl(server)
+  await migrate(url, settings)
+  const engine = await openEngine(url, settings)
+  test.after(() => engine.close())
+  await query(
+    server.url,
+    `create function ${schema}.wait() returns trigger language plpgsql as $$ begin perform pg_sleep(0.2); return new; end $$;
+     create trigger slow before update on ${schema}.millrace_limits for each row execute function ${schema}.wait()`,
+  )
+  const urgent = ['limited', 'limited', 'limited'].map((type) => newJob({ type, priority: 1 }))
+  await engine.enqueue([...urgent, newJob({ type: 'free', priority: 9 })])
+  const limited = { type: 'limited', leaseMs: 60_000, limit: { max: 10, perMs: 60_000 } }
+  const consumer = await engine.consume({ types: [limited, { type: 'free', leaseMs: 60_000 }], worker: 'w' })
+  const claimed: string[] = []
+  for (let n = 0; n < 4; n += 1) {
+    for (const { job } of await consumer.claim({ max: 1, waitMs: 0, signal: never })) claimed.push(job.type)
+    // The turn in which the starts of the last claim are moved.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.deepEqual(claimed, ['limited', 'limited', 'limited', 'free'])
+})

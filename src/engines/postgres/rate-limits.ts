@@ -113,6 +113,7 @@ const LIMIT_WAIT_MS = 5
 /** Claims of one limited type run one after the other across all processes, so that the window can be counted. */
 export async function claimLimited(database: Database, taking: TakingLimited): Promise<Claimed> {
   const types = taking.limited.map((type) => type.type)
+  await moves.get(database)
   const beganMs = database.monotonicMs
   for (let tries = 1; ; tries += 1) {
     const row = await takeLimited(database, taking)
@@ -131,6 +132,9 @@ export async function claimLimited(database: Database, taking: TakingLimited): P
   }
 }
 
+/** Moves under way. A claim waits for those of its own engine: it would find their rows locked and leave the types out. */
+const moves = new WeakMap<Database, Promise<void>>()
+
 /**
  * Runs after this turn of the event loop, in which the handlers start. If it fails, the window counts from the claim, and
  * the next claim reports the fault.
@@ -140,10 +144,15 @@ function moveStarts(
   types: readonly string[],
   { sinceMs, beganMs }: { readonly sinceMs: number; readonly beganMs: number },
 ): void {
-  setImmediate(() => {
+  const move = async (): Promise<void> => {
+    await new Promise((resolve) => setImmediate(resolve))
     const tookMs = database.monotonicMs - beganMs
-    database.rows(MOVE_STARTS, types, sinceMs, tookMs).catch(() => {})
-  })
+    await database.rows(MOVE_STARTS, types, sinceMs, tookMs).catch(() => {})
+  }
+  moves.set(
+    database,
+    Promise.all([moves.get(database), move()]).then(() => {}),
+  )
 }
 
 /** Creates the rows that claims of limited types lock. Call before the first claim. */
