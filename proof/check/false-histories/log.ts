@@ -69,6 +69,17 @@ export const log: readonly FalseHistory[] = [
     },
   ),
   falsely(
+    'a retry of a record starts early, and no fault kept its delay from being committed',
+    ['I11', /a was started \d+ ms before the delay of its retry was over/],
+    (script, isFalse) => {
+      script.enqueue('a').claim(['a'])
+      if (isFalse) script.fault({}).heal().wait(20_000)
+      script.settle('a', 'retry', { delayMs: 400 }).view('a', { runAtMs: 0 })
+      if (!isFalse) script.fault({}).heal()
+      return script.wait(10).run('a').facts(LOG)
+    },
+  ),
+  falsely(
     'starts of a record are forgotten that were not handed out to be buried alone',
     ['I2', /2 starts of job a were forgotten/],
     (script, isFalse) => {

@@ -51,7 +51,7 @@ function judgeFirst({ trouble }: Evidence, { id, ask, starts }: JobStory, report
   }
 }
 
-function judgeRetries({ trouble }: Evidence, { id, starts }: JobStory, report: Report): void {
+function judgeRetries({ capabilities, trouble }: Evidence, { id, starts }: JobStory, report: Report): void {
   starts.forEach((start, index) => {
     const next = starts[index + 1]
     // What was repeated because the first call failed may have been applied by the first.
@@ -62,6 +62,10 @@ function judgeRetries({ trouble }: Evidence, { id, starts }: JobStory, report: R
     if (earlyMs <= CLOCK_MS || next.claim.atMs < givenMs(start)) return
     if (trouble.wallClock.meets(askedMs, givenMs(next))) {
       report.unjudged('starts while a clock was set')
+      return
+    }
+    if (capabilities.settle === 'watermark' && trouble.any.meets(askedMs, givenMs(next))) {
+      report.unjudged('retries that may not have been committed when a fault struck')
       return
     }
     report.violation(
