@@ -2,15 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { newJob } from '../fixtures/new-job.ts'
-import {
-  createTopic,
-  endOffsets,
-  freshName,
-  freshTopic,
-  kafkaServer,
-  startKafka,
-  withAdmin,
-} from '../servers/kafka.ts'
+import { createTopic, endOffsets, freshName, freshTopic, kafkaServer, startKafka, withAdmin } from '../servers/kafka.ts'
 import { closeAll, fetchFrom, openProducer, openReader } from './client.ts'
 import { eventually, openEngine, produce, urlOf } from './kafka-fixtures.ts'
 

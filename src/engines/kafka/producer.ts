@@ -40,7 +40,10 @@ function catchThrows(client: Client, producer: RawProducer): void {
       try {
         callback(error, metadata)
       } catch (cause) {
-        callback(new EngineError('ERR_STORAGE_BUSY', 'a topic has other partitions now; try again', { cause }), metadata)
+        callback(
+          new EngineError('ERR_STORAGE_BUSY', 'a topic has other partitions now; try again', { cause }),
+          metadata,
+        )
       }
     })
 }
