@@ -3,6 +3,16 @@ import { type FalseHistory, falsely } from './false-history.ts'
 import type { Script } from './script.ts'
 import { askedJob } from './scripted-job.ts'
 
+/** Until so long afterwards that nothing is excused any more. */
+function empty(script: Script): void {
+  script
+    .wait(10)
+    .fault({ allows: ['lose-all'] })
+    .wait(10)
+    .heal()
+    .wait(6_000)
+}
+
 export const losing: readonly FalseHistory[] = [
   falsely(
     'an acknowledged job is gone after it completed',
@@ -22,12 +32,7 @@ export const losing: readonly FalseHistory[] = [
     ['I1', /a was acknowledged and is gone/],
     (script, isFalse) => {
       if (!isFalse) script.enqueue('a').run('a')
-      script
-        .wait(10)
-        .fault({ allows: ['lose-all'] })
-        .wait(10)
-        .heal()
-        .wait(6_000)
+      empty(script)
       if (isFalse) script.enqueue('a').run('a')
       return script.view('a', null)
     },
@@ -45,12 +50,7 @@ export const losing: readonly FalseHistory[] = [
       }
       stored('earlier')
       script.claim(['1'], { lease: { type: 'other', digest: 'earlier' } }).settle('1', 'complete')
-      script
-        .wait(10)
-        .fault({ allows: ['lose-all'] })
-        .wait(10)
-        .heal()
-        .wait(6_000)
+      empty(script)
       stored('later')
       if (!isFalse) script.claim(['1'], { lease: { type: 'other', digest: 'later' } }).settle('1', 'complete')
       return script.view('1', null)

@@ -42,13 +42,10 @@ function judgeStarts({ capabilities, trouble }: Evidence, story: JobStory, allow
     report.unjudged('starts of jobs that were completed and may run again')
     return
   }
-  const [first] = story.starts
-  const last = story.starts.at(-1)
-  if (first !== undefined && last !== undefined) {
-    if (trouble.readAgain(first.lease.type).meets(first.claim.atMs, givenMs(last))) {
-      report.unjudged('starts of jobs that were read again from the beginning')
-      return
-    }
+  const times = story.starts.flatMap((start) => [start.claim.atMs, givenMs(start)])
+  if (trouble.readAgain(story.starts[0]?.lease.type ?? '').meets(Math.min(...times), Math.max(...times))) {
+    report.unjudged('starts of jobs that were read again from the beginning')
+    return
   }
   let count = 0
   let lastMs = Number.NEGATIVE_INFINITY
