@@ -91,6 +91,10 @@ test('a job is found by the id that enqueue gave, and after a replay it is the l
   assert.deepEqual(await mill.engine.deadLetters?.requeue([wanted], by), [true])
   const replayed = await mill.job(wanted)
   assert.deepEqual([replayed?.id, replayed?.state, replayed?.replays, replayed?.attempt], [wanted, 'queued', 1, 0])
+  // Its letter is there a moment before the commit that says that it is settled.
+  const isSuperseded = async () =>
+    (await mill.jobs({ type: topic, limit: 20 })).some((one) => one.state === 'superseded')
+  await eventually(isSuperseded, 'the commit')
   const listed = await mill.jobs({ type: topic, limit: 20 })
   assert.deepEqual(
     listed

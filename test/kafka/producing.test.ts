@@ -1,6 +1,11 @@
 /** What the engine relies on when it writes. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
+import { type Client, loadClient } from '../../src/engines/kafka/driver.ts'
+import { parseUrl } from '../../src/engines/kafka/options.ts'
+import { RecordProducer } from '../../src/engines/kafka/producer.ts'
+import { systemClock } from '../../src/time/clock.ts'
 import { newJob } from '../fixtures/new-job.ts'
 import { createTopic, endOffsets, freshName, freshTopic, kafkaServer, startKafka, withAdmin } from '../servers/kafka.ts'
 import { closeAll, fetchFrom, openProducer, openReader } from './client.ts'
@@ -105,4 +110,47 @@ test('while the broker is unreachable an idempotent send neither fails nor ends:
     await closeAll()
     await own.end()
   }
+})
+
+test('a record that waits for metadata while another send fails is written, and not taken for one that is there', async (t) => {
+  const client = await loadClient()
+  const gate = Promise.withResolvers<void>()
+  let isGated = false
+  const delayed = (options: ConstructorParameters<Client['Producer']>[0]) => {
+    const producer = new client.Producer(options)
+    const ask = producer[client.kMetadata].bind(producer)
+    producer[client.kMetadata] = (request, callback) =>
+      void (isGated && request.topics?.includes(topic) ? gate.promise : Promise.resolve()).then(() =>
+        ask(request, callback),
+      )
+    return producer
+  }
+  const topic = await freshTopic(server, 'written')
+  const narrow = await freshTopic(server, 'narrow')
+  await withAdmin(server, (admin) =>
+    admin.incrementalAlterConfigs({
+      resources: [
+        {
+          ...{ resourceType: client.ConfigResourceTypes.TOPIC, resourceName: narrow },
+          configs: [{ name: 'max.message.bytes', value: '100', configOperation: 0 }],
+        },
+      ],
+    }),
+  )
+  const Producer = new Proxy(client.Producer, { construct: (_, [options]) => delayed(options) })
+  const late = { ...client, Producer }
+  const producer = new RecordProducer(late, parseUrl(urlOf(server, freshName('group'))), systemClock)
+  t.after(() => producer.close())
+  const record = (to: string, value: Buffer) => ({ topic: to, key: null, value, headers: new Map() })
+  await producer.sendAlone([record(topic, Buffer.from('first'))])
+  isGated = true
+  const second = producer.sendAlone([record(topic, Buffer.from('second'))])
+  await assert.rejects(producer.sendAlone([record(narrow, randomBytes(10_000))]), { code: 'ERR_STORAGE_FAILED' })
+  gate.resolve()
+  await second
+  const read = await fetchFrom(openReader(server), topic, [{ partition: 0, offset: 0n }])
+  assert.deepEqual(
+    read.map(({ value }) => value),
+    ['first', 'second'],
+  )
 })

@@ -1,12 +1,14 @@
 /** Starts that are counted though their process dies at once, on a real broker. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { decodeProgress } from '../../src/engines/kafka/commit-metadata.ts'
+import { KafkaLease } from '../../src/engines/kafka/leases.ts'
 import { freshName, freshTopic, groupOffsets, kafkaServer } from '../servers/kafka.ts'
 import {
   boom,
   briefUrlOf,
   claimed,
+  complete,
   consume,
   never,
   openEngine,
@@ -16,15 +18,17 @@ import {
   urlOf,
 } from './kafka-fixtures.ts'
 
-// X153
-test('of starts that kill their process at once, the first alone may be forgotten', async (t) => {
-  const server = await kafkaServer()
-  const group = freshName('group')
-  const topic = await freshTopic(server, 'poison')
-  await produce(server, [{ topic, key: 'bad', value: '1' }])
+interface Deadly {
+  readonly url: string
+  readonly topic: string
+  readonly deaths: number
+}
+
+/** Processes claim the record and die at once, one after another. All starts but the first are counted. */
+async function expectCounted(t: TestContext, { url, topic, deaths }: Deadly): Promise<void> {
   const attempts: number[] = []
-  for (let turn = 0; turn < 4; turn += 1) {
-    const holder = startHolder(briefUrlOf(server, group), topic)
+  for (let turn = 0; turn < deaths; turn += 1) {
+    const holder = startHolder(url, topic)
     t.after(() => holder.end())
     await holder.heard('ready')
     holder.tell('claim-and-die')
@@ -34,7 +38,19 @@ test('of starts that kill their process at once, the first alone may be forgotte
   const [first = 0, second = 0] = attempts
   assert.equal(first, 1)
   assert.ok(second === 1 || second === 2, attempts.join())
-  assert.deepEqual(attempts.slice(1), [second, second + 1, second + 2])
+  assert.deepEqual(
+    attempts.slice(1),
+    Array.from({ length: deaths - 1 }, (_, index) => second + index),
+  )
+}
+
+// X153
+test('of starts that kill their process at once, the first alone may be forgotten', async (t) => {
+  const server = await kafkaServer()
+  const group = freshName('group')
+  const topic = await freshTopic(server, 'poison')
+  await produce(server, [{ topic, key: 'bad', value: '1' }])
+  await expectCounted(t, { url: briefUrlOf(server, group), topic, deaths: 4 })
 })
 
 test('a start after a failure is stored before the handler begins', async (t) => {
@@ -76,4 +92,50 @@ test("a process that stood still while a start was stored does not hand it out: 
   // It is put off, and not lost.
   const [again] = await claimed(consumer, 1)
   assert.equal(again?.job.id, first.job.id)
+})
+
+test('what an orderly stop leaves is handed out without a commit before it, as often as it comes to one', async (t) => {
+  const server = await kafkaServer()
+  const group = freshName('group')
+  const topic = await freshTopic(server, 'left')
+  await produce(
+    server,
+    Array.from({ length: 60 }, (_, index) => ({ topic, value: String(index) })),
+  )
+  const ids = new Set<string>()
+  for (let turn = 0; turn < 3; turn += 1) {
+    const engine = await openEngine(urlOf(server, group))
+    t.after(() => engine.close())
+    const consumer = await consume(engine, topic)
+    const leases = await claimed(consumer, 20)
+    for (const lease of leases) {
+      assert.ok(lease instanceof KafkaLease)
+      assert.equal(lease.owned.needsStoredStart(lease.held.offset, lease.attempt), false)
+      ids.add(lease.job.id)
+    }
+    await consumer.settle(leases.map((lease) => ({ lease, outcome: complete })))
+    await engine.close()
+    const [committed] = await groupOffsets(server, group)
+    const position = Number(committed?.offset)
+    assert.equal(decodeProgress(position, committed?.metadata ?? null).doubtfulBelow, position)
+  }
+  assert.equal(ids.size, 60)
+})
+
+test('also after an orderly stop, the first of the starts that kill their process alone may be forgotten', async (t) => {
+  const server = await kafkaServer()
+  const group = freshName('group')
+  const topic = await freshTopic(server, 'stopped')
+  await produce(server, [
+    { topic, key: 'good', value: '1' },
+    { topic, key: 'bad', value: '2' },
+  ])
+  const engine = await openEngine(briefUrlOf(server, group))
+  t.after(() => engine.close())
+  const consumer = await consume(engine, topic)
+  const [good] = await claimed(consumer, 1)
+  assert.ok(good !== undefined)
+  await consumer.settle([{ lease: good, outcome: complete }])
+  await engine.close()
+  await expectCounted(t, { url: briefUrlOf(server, group), topic, deaths: 3 })
 })

@@ -179,9 +179,9 @@ export class Assignment {
       if (point === undefined) return []
       return [{ partition, point, owned: this.#hold(partition, point, this.#member.membership ?? membership) }]
     })
-    // Before anything of it runs: without a committed place, the next owner would not know that we had begun.
-    const unknown = loaded.filter(({ partition, point }) => point.isFirst && isOurs(partition))
-    if (unknown.length > 0) await this.commits.commit(unknown.map(({ owned }) => owned))
+    // Before anything of it runs, so that the next owner knows that we had begun.
+    const untouched = loaded.filter(({ partition, point }) => point.isUntouched && isOurs(partition))
+    if (untouched.length > 0) await this.commits.commit(untouched.map(({ owned }) => owned))
     for (const { partition, point, owned } of loaded) {
       if (!isOurs(partition)) continue
       owned.membership = this.#member.membership ?? membership
@@ -275,6 +275,7 @@ export class Assignment {
   async #commitLast(): Promise<void> {
     const { clock, options } = this.#parts
     const untilMs = clock.monotonicMs() + options.answerMs
+    for (const owned of this.#ownedPartitions.values()) owned.isDraining = true
     while (!this.isFenced && this.#ownedPartitions.size > 0 && clock.monotonicMs() < untilMs) {
       const { membership } = this.#member
       if (membership !== null) this.#continueIn(membership)

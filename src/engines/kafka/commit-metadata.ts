@@ -1,7 +1,7 @@
 /** How a partition's progress is written into the metadata of its commit, of which Kafka keeps 4096 bytes. */
 import { cut } from '../../job/error-record.ts'
 import type { ErrorRecord } from '../../job/job.ts'
-import { inOrder, type OffsetRange, packRanges, unpackRanges } from './offset-ranges.ts'
+import { countOf, inOrder, type OffsetRange, packRanges, unpackRanges } from './offset-ranges.ts'
 
 /** What is known about a record that was started and is not settled. */
 export interface RetryState {
@@ -20,13 +20,21 @@ export interface Progress {
   readonly retryStates: Iterable<readonly [number, RetryState]>
   /** The topic that the offsets belong to; null for metadata of earlier versions and other programs. */
   readonly topicId?: string | null
+  /**
+   * Who says so starts nothing more: of records at or above this offset, every start is told here. Null where it goes on
+   * to start some, and where not all starts had room.
+   */
+  readonly doubtfulBelow?: number | null
 }
 
 export const METADATA_BYTES_MAX = 4_096
 const VERSION = 'm2'
-const NOTHING: Progress = Object.freeze({ finished: [], retryStates: [], topicId: null })
+const NOTHING: Progress = Object.freeze({ finished: [], retryStates: [], topicId: null, doubtfulBelow: null })
 /** Begins the entry with the id of the topic. Earlier versions take such an entry for damaged and pass over it. */
 const TOPIC_ID = '@'
+/** Begins the entry with the end of what is in doubt. Earlier versions pass over it too, and doubt as after a crash. */
+const DOUBT = '='
+const DOUBT_CHARS_MAX = 16
 /** Begins an entry with a failure. Earlier versions pass over it too. */
 const FAILURE = '!'
 /** Of the failures that could not be buried, as much is kept as fits here; their stacks are not. */
@@ -39,7 +47,8 @@ const STARTED_CHARS_MIN = 300
  * `m2|finished|started|trials`: runs of offsets from the position on, twice, then `offset.starts.due.first` in base 36
  * for what was started twice or waits. Only single starts stand in the second, because most records have just one. The
  * last entry is `@` and the id of the topic: a topic that is deleted and created again has other records at the offsets.
- * Before it, `!offset.` and a failure in base64: without it the next owner would not know why the record died.
+ * Before it, `!offset.` and a failure in base64: without it the next owner would not know why the record died. And, from
+ * an owner that starts nothing more, `=` and how far above the position a start may be unknown; mostly `=0`.
  * What does not fit is left out, the least important first, so that a commit is never refused for its metadata.
  */
 export function encodeProgress(position: number, progress: Progress): string {
@@ -52,12 +61,26 @@ export function encodeProgress(position: number, progress: Progress): string {
   const several = retryStates.filter(([, retryState]) => !isSingle(retryState))
   const id = progress.topicId ? [TOPIC_ID + progress.topicId] : []
   const failures = listFailures(position, retryStates)
-  const room = METADATA_BYTES_MAX - VERSION.length - 4 - [...failures, ...id].join().length
+  const room = METADATA_BYTES_MAX - VERSION.length - 4 - DOUBT_CHARS_MAX - [...failures, ...id].join().length
   const listed = listRetryStates(position, several, room / 2)
-  const left = room - listed.length
+  const left = room - listed.join().length
   const finished = packRanges(position, inOrder(progress.finished), left - STARTED_CHARS_MIN)
   const started = packRanges(position, inOrder(single), left - finished.length)
-  return `${VERSION}|${finished}|${started}|${[...(listed === '' ? [] : [listed]), ...failures, ...id].join()}`
+  const isAllTold =
+    countOf(unpackRanges(position, started)) === single.length &&
+    several.filter(([, { starts }]) => starts > 0).length <= listed.length
+  const doubt = isAllTold ? listDoubt(position, progress.doubtfulBelow ?? null) : []
+  return `${VERSION}|${finished}|${started}|${[...listed, ...failures, ...doubt, ...id].join()}`
+}
+
+function listDoubt(position: number, doubtfulBelow: number | null): readonly string[] {
+  return doubtfulBelow === null ? [] : [DOUBT + Math.max(0, doubtfulBelow - position).toString(36)]
+}
+
+function decodeDoubt(position: number, entries: readonly string[]): number | null {
+  const told = entries.find((entry) => entry.startsWith(DOUBT))
+  const width = told === undefined ? Number.NaN : Number.parseInt(told.slice(DOUBT.length), 36)
+  return Number.isSafeInteger(width) && width >= 0 ? position + width : null
 }
 
 /** Metadata of other programs or unknown versions is ignored: then records may repeat. */
@@ -84,7 +107,9 @@ export function decodeProgress(position: number, metadata: string | null): Progr
     const known = retryStates.get(offset) ?? { starts: 1, dueMs: 0, firstFailureMs: null }
     if (failure !== null && Number.isSafeInteger(offset)) retryStates.set(offset, { ...known, failure })
   }
-  return { finished: unpackRanges(position, finished), retryStates, topicId: id?.slice(TOPIC_ID.length) ?? null }
+  const doubtfulBelow = decodeDoubt(position, entries)
+  const topicId = id?.slice(TOPIC_ID.length) ?? null
+  return { finished: unpackRanges(position, finished), retryStates, topicId, doubtfulBelow }
 }
 
 function isWorthTelling({ starts, dueMs }: RetryState): boolean {
@@ -126,7 +151,7 @@ function listRetryStates(
   position: number,
   retryStates: readonly (readonly [number, RetryState])[],
   roomBytes: number,
-): string {
+): readonly string[] {
   const entries: string[] = []
   let bytes = 0
   for (const [offset, retryState] of retryStates.toSorted(([, a], [, b]) => b.starts - a.starts)) {
@@ -137,5 +162,5 @@ function listRetryStates(
     if (bytes > roomBytes) break
     entries.push(entry)
   }
-  return entries.join(',')
+  return entries
 }

@@ -139,13 +139,13 @@ function byMembership(ownedPartitions: readonly OwnedPartition[]): ReadonlyMap<M
 
 function topicsOf(ownedPartitions: readonly OwnedPartition[]): CommittedTopic[] {
   const topics = new Map<string, CommittedTopic>()
-  for (const { topic, topicId, partition, watermark } of ownedPartitions) {
+  for (const { topic, partition, watermark, progress } of ownedPartitions) {
     const committed = topics.get(topic) ?? { name: topic, partitions: [] }
     committed.partitions.push({
       partitionIndex: partition,
       committedOffset: BigInt(watermark.position),
       committedLeaderEpoch: -1,
-      committedMetadata: watermark.encode(topicId),
+      committedMetadata: progress,
     })
     topics.set(topic, committed)
   }

@@ -38,13 +38,16 @@ test('a job comes back with everything it was enqueued with', () => {
   const { job: read, verdict } = toJob(roundTrip(job))
   assert.equal(verdict, null)
   const { id, type, payload, payloadVersion, priority, attempts, key, tenant, options } = job
-  assert.deepEqual(read, {
-    ...{ id, type, payload, payloadVersion, priority, attempts, key, tenant, options },
-    createdAtMs: AT_MS,
-    runAtMs: AT_MS,
-    latestKey: null,
-    after: null,
-  })
+  assert.deepEqual(
+    { ...read },
+    {
+      ...{ id, type, payload, payloadVersion, priority, attempts, key, tenant, options },
+      createdAtMs: AT_MS,
+      runAtMs: AT_MS,
+      latestKey: null,
+      after: null,
+    },
+  )
   const plain = toJob(roundTrip(newJob())).job
   assert.deepEqual([plain.key, plain.tenant, plain.options], [null, null, null])
 })

@@ -11,8 +11,8 @@ import {
 } from './record.ts'
 
 /** Where a record stands, as one word: also the id of a job that another producer wrote. */
-export function coordinatesOf(record: Coordinates & Pick<LogRecord, 'at'>): string {
-  return `${record.topic}:${record.partition}:${record.at ?? record.offset}`
+export function coordinatesOf(record: Coordinates & Pick<LogRecord, 'coordinates'>): string {
+  return record.coordinates ?? `${record.topic}:${record.partition}:${record.offset}`
 }
 
 /** Kafka's rule for topic names. */
@@ -93,28 +93,47 @@ export interface ReadJob {
   readonly verdict: string | null
 }
 
+/**
+ * A class, because V8 counts how many objects of a literal survive: a few hundred that wait while a worker starts, and all
+ * later ones are made among its old objects, where they keep their texts alive too.
+ */
+class RecordJob implements StoredJob {
+  readonly id: string
+  readonly type: string
+  readonly payload: string
+  readonly payloadVersion: number
+  readonly priority: number
+  readonly attempts: number
+  readonly createdAtMs: number
+  readonly runAtMs: number
+  readonly key: string | null
+  readonly latestKey = null
+  readonly tenant: Tenant | null
+  readonly options: StoredOptions | null
+  readonly after = null
+
+  constructor(record: LogRecord, payload: string, prefix: string, attempts: number) {
+    const texts = textsOf(record.headers)
+    const id = texts[0] ?? null
+    // A record that was replayed is the job that it was: it goes by the place where it first stood.
+    this.id = id ?? originOf(texts[9] ?? null)?.replaceAll('/', ':') ?? coordinatesOf(record)
+    this.type = prefix === '' ? record.topic : record.topic.slice(prefix.length)
+    this.payload = payload
+    this.payloadVersion = whole(texts[1]) ?? PAYLOAD_VERSION_DEFAULT
+    this.priority = whole(texts[2]) ?? PRIORITY_DEFAULT
+    this.attempts = whole(texts[3]) ?? attempts
+    this.createdAtMs = record.timestampMs
+    this.runAtMs = record.timestampMs
+    this.key = texts[4] ?? (id === null && record.key !== null ? textOf(record.key) : null)
+    this.tenant = tenantOf(texts[5])
+    this.options = optionsOf(texts[6], texts[7], texts[8])
+  }
+}
+
 /** Never throws: whatever cannot be read is a job with a verdict, so that it ends as a dead letter and blocks no others. */
 export function toJob(record: LogRecord, prefix = '', attempts = ATTEMPTS_DEFAULT): ReadJob {
   const payload = payloadOf(record)
-  const texts = textsOf(record.headers)
-  const id = texts[0] ?? null
-  const key = texts[4] ?? null
-  const job: StoredJob = {
-    // A record that was replayed is the job that it was: it goes by the place where it first stood.
-    id: id ?? originOf(texts[9] ?? null)?.replaceAll('/', ':') ?? coordinatesOf(record),
-    type: prefix === '' ? record.topic : record.topic.slice(prefix.length),
-    payload: payload ?? 'null',
-    payloadVersion: whole(texts[1]) ?? PAYLOAD_VERSION_DEFAULT,
-    priority: whole(texts[2]) ?? PRIORITY_DEFAULT,
-    attempts: whole(texts[3]) ?? attempts,
-    createdAtMs: record.timestampMs,
-    runAtMs: record.timestampMs,
-    key: key ?? (id === null && record.key !== null ? textOf(record.key) : null),
-    latestKey: null,
-    tenant: tenantOf(texts[5]),
-    options: optionsOf(texts[6], texts[7], texts[8]),
-    after: null,
-  }
+  const job = new RecordJob(record, payload ?? 'null', prefix, attempts)
   const verdict = payload === null ? `the value of ${record.value?.length ?? 0} bytes is no UTF-8 text` : null
   return { job, verdict }
 }

@@ -142,6 +142,8 @@ export class KeyQueues<Item extends QueuedRecord> {
   }
 
   #takeReady(): Item | null {
+    // Mostly one is added and taken at once: a list that is emptied in any other way gives up its memory each time.
+    if (this.#readyFrom === 0 && this.#ready.length === 1) return this.#ready.pop() ?? null
     const item = this.#ready[this.#readyFrom]
     if (item === undefined) return null
     this.#readyFrom += 1

@@ -48,6 +48,12 @@ function byteAt(bytes: Buffer, at: number): number {
   return byte
 }
 
+/** Where records stand that came together. */
+export interface RecordPlace extends PartitionName {
+  /** What the coordinates of each begin with. */
+  readonly prefix: string
+}
+
 /**
  * A record where it lies, among those it came with. What it is made of is read when it is asked for: most records are
  * asked for their value alone, and an object for each part is more than the collector of garbage keeps up with.
@@ -57,6 +63,7 @@ export class LoggedRecord implements LogRecord, RecordHeaders {
   readonly partition: number
   readonly at: number
   readonly timestampMs: number
+  readonly #prefix: string
   #bytes: Buffer
   #keyAt: number
   readonly #keyLength: number
@@ -67,9 +74,10 @@ export class LoggedRecord implements LogRecord, RecordHeaders {
   #texts: readonly (string | null)[] | null = null
 
   /** `cursor`: at the length of the key; left there. `end`: where the record ends. */
-  constructor(place: PartitionName, at: number, timestampMs: number, cursor: Cursor, end: number) {
+  constructor(place: RecordPlace, at: number, timestampMs: number, cursor: Cursor, end: number) {
     this.topic = place.topic
     this.partition = place.partition
+    this.#prefix = place.prefix
     this.at = at
     this.timestampMs = timestampMs
     this.#bytes = cursor.bytes
@@ -85,6 +93,10 @@ export class LoggedRecord implements LogRecord, RecordHeaders {
 
   get offset(): bigint {
     return BigInt(this.at)
+  }
+
+  get coordinates(): string {
+    return this.#prefix + this.at
   }
 
   get bytes(): number {

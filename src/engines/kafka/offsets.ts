@@ -109,8 +109,11 @@ export interface StartingPoint {
   readonly topicId: string
   /** The first offset that the log still has. */
   readonly start: bigint
-  /** The group has no commit for this topic. */
-  readonly isFirst: boolean
+  /**
+   * The group has no commit for this topic, or the owner before has said that all its starts are told. Before anything is
+   * started that has to be committed over: should we die, the next owner could not know that we had begun.
+   */
+  readonly isUntouched: boolean
   /** What is committed belongs to a topic of the same name that was deleted. */
   readonly isRecreated: boolean
   /**
@@ -157,14 +160,16 @@ export async function startingPointsOf(
       continue
     }
     const { offset, metadata } = found
-    const far = offset + DOUBTFUL_MAX
+    const told = decodeProgress(Number(offset), metadata).doubtfulBelow ?? null
+    const far = told === null ? offset + DOUBTFUL_MAX : BigInt(told)
     const doubtfulBelow = end < far ? end : far
-    points.set(name, { offset, metadata, topicId, start, isFirst: false, isRecreated: false, doubtfulBelow })
+    const isUntouched = told !== null
+    points.set(name, { offset, metadata, topicId, start, isUntouched, isRecreated: false, doubtfulBelow })
   }
   return points
 }
 
 /** From the first record that is left, whatever was done before. */
 export function firstPointOf(topicId: string, start: bigint): StartingPoint {
-  return { offset: start, metadata: null, topicId, start, isFirst: true, isRecreated: false, doubtfulBelow: start }
+  return { offset: start, metadata: null, topicId, start, isUntouched: true, isRecreated: false, doubtfulBelow: start }
 }

@@ -48,7 +48,7 @@ export class OwnedPartition implements PartitionName {
   #tokenPrefix: string
   /** Whether something is to be committed that is not yet. */
   isDirty = false
-  /** The partition is being revoked: running jobs may finish, and nothing else starts. */
+  /** The partition is being given up, for good: running jobs may finish, and nothing else starts. */
   isDraining = false
   /** Another member owns the partition: leases on its records are void. */
   isLost = false
@@ -103,6 +103,11 @@ export class OwnedPartition implements PartitionName {
    */
   needsStoredStart(offset: number, attempt: number): boolean {
     return attempt > 1 || offset < this.#doubtfulBelow
+  }
+
+  /** For the metadata of a commit. Once nothing more is started, the next owner need not doubt what was. */
+  get progress(): string {
+    return this.watermark.encode(this.topicId, this.isDraining ? this.#doubtfulBelow : null)
   }
 
   /** Whether the topic that has its name now is another one. Undefined where it is not known. */

@@ -4,6 +4,7 @@ import { toEngineError } from './client-faults.ts'
 import { type Client, clientOptions, guarded, isKafkaError, type RawProducer } from './driver.ts'
 import { within } from './faults.ts'
 import type { KafkaOptions } from './options.ts'
+import { ProducerPool } from './producer-pool.ts'
 import type { NewRecord, RecordHeaders } from './record.ts'
 
 interface Pending {
@@ -54,7 +55,7 @@ function catchThrows(client: Client, producer: RawProducer): void {
  * call has a deadline; what it was given up for may still have been written.
  */
 export class RecordProducer {
-  readonly #raw: RawProducer
+  readonly #pool: ProducerPool
   readonly #client: Client
   readonly #clock: Clock
   readonly #answerMs: number
@@ -66,7 +67,12 @@ export class RecordProducer {
     this.#client = client
     this.#clock = clock
     this.#answerMs = options.answerMs
-    this.#raw = new client.Producer<Buffer, Buffer, Buffer, Buffer>({
+    this.#pool = new ProducerPool(() => this.#open(options))
+  }
+
+  #open(options: KafkaOptions): RawProducer {
+    const client = this.#client
+    const producer = new client.Producer<Buffer, Buffer, Buffer, Buffer>({
       ...clientOptions(options),
       idempotent: true,
       acks: client.ProduceAcks.ALL,
@@ -78,8 +84,9 @@ export class RecordProducer {
         return key === undefined ? this.#turn : client.compatibilityPartitioner(record, key)
       },
     })
-    guarded(this.#raw.connections)
-    catchThrows(client, this.#raw)
+    guarded(producer.connections)
+    catchThrows(client, producer)
+    return producer
   }
 
   /** Resolves when all are written. A rejection means unknown: some or all of them may have been. */
@@ -100,20 +107,16 @@ export class RecordProducer {
   async sendAlone(records: readonly NewRecord[]): Promise<readonly { partition: number; offset: bigint }[]> {
     if (records.length === 0) return []
     try {
-      return await this.#bounded(this.#sendNow(records))
+      return await this.#sendNow(records)
     } catch (error) {
       if (records.length > 1 || !this.isTooLarge(error)) throw this.#explain(error)
     }
     try {
       // What counts is the size on the wire; one that came compressed may not fit otherwise. Every client reads gzip.
-      return await this.#bounded(this.#sendNow(records, { compression: 'gzip' }))
+      return await this.#sendNow(records, { compression: 'gzip' })
     } catch (error) {
       throw this.#explain(error)
     }
-  }
-
-  #bounded<Value>(sending: Promise<Value>): Promise<Value> {
-    return within(this.#clock, this.#answerMs, sending, 'the records may still be written')
   }
 
   /** Whether records were refused because they are larger than their topic takes. Of one topic none was written then. */
@@ -121,10 +124,17 @@ export class RecordProducer {
     return isKafkaError(this.#client, error, 'MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE')
   }
 
+  /** One after another, so that records are written in the order in which they were given. */
   async #flush(): Promise<void> {
-    const calls = this.#pending
-    this.#pending = []
+    while (this.#pending.length > 0) {
+      const calls = this.#pending
+      this.#pending = []
+      await this.#write(calls)
+    }
     this.#isScheduled = false
+  }
+
+  async #write(calls: readonly Pending[]): Promise<void> {
     const failed = new Set<Pending>()
     for (const batch of batchesOf(calls)) {
       // Of a call whose beginning was refused the rest is not written either.
@@ -145,7 +155,15 @@ export class RecordProducer {
     records: readonly NewRecord[],
     options: { compression?: 'gzip' } = {},
   ): Promise<readonly { partition: number; offset: bigint }[]> {
-    const { offsets = [] } = await this.#raw.send({
+    const untilMs = this.#clock.monotonicMs() + this.#answerMs
+    const taking = this.#pool.take()
+    const producer = await within(this.#clock, this.#answerMs, taking, 'earlier records are not written yet').catch(
+      (error: unknown) => {
+        void taking.then((late) => this.#pool.giveBack(late))
+        throw error
+      },
+    )
+    const sending = producer.send({
       ...options,
       messages: records.map(({ topic, partition, key, value, headers }) => ({
         topic,
@@ -155,7 +173,15 @@ export class RecordProducer {
         headers: writtenHeaders(headers),
       })),
     })
-    return offsets
+    try {
+      const leftMs = Math.max(1, untilMs - this.#clock.monotonicMs())
+      const { offsets = [] } = await within(this.#clock, leftMs, sending, 'the records may still be written')
+      this.#pool.giveBack(producer)
+      return offsets
+    } catch (error) {
+      this.#pool.giveUp(producer, sending)
+      throw error
+    }
   }
 
   #explain(error: unknown): unknown {
@@ -170,7 +196,7 @@ export class RecordProducer {
   }
 
   async close(): Promise<void> {
-    await this.#raw.close(true)
+    await this.#pool.close()
   }
 }
 

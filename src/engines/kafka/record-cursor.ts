@@ -1,5 +1,5 @@
 import type { Client } from './driver.ts'
-import { type Cursor, LoggedRecord, readVarint } from './logged-record.ts'
+import { type Cursor, LoggedRecord, type RecordPlace, readVarint } from './logged-record.ts'
 import type { PartitionName } from './record.ts'
 
 /** How the head of a batch is laid out. */
@@ -30,7 +30,7 @@ export class RecordCursor {
   /** Where the log goes on behind it, also where the last records were compacted away. */
   end: number
   readonly #client: Client
-  readonly #place: PartitionName
+  readonly #place: RecordPlace
   readonly #batches: Buffer
   /** Where batches begin that were aborted. Null where the broker tells of no abort, as nearly always. */
   readonly #aborted: Set<number> | null
@@ -46,7 +46,7 @@ export class RecordCursor {
   /** `from`: what was asked for. A batch comes whole, also with what stands before. `aborted`: as the broker told it. */
   constructor(client: Client, place: PartitionName, batches: Buffer, from: number, aborted = NONE) {
     this.#client = client
-    this.#place = place
+    this.#place = { topic: place.topic, partition: place.partition, prefix: `${place.topic}:${place.partition}:` }
     this.#batches = batches
     this.bytes = batches.length
     this.end = from

@@ -51,8 +51,8 @@ export interface LogRecord extends Coordinates {
   valueText?(): string | null
   readonly headers: RecordHeaders
   readonly timestampMs: number
-  /** The offset as a plain number, where it is known as one: making a text of it is quicker. */
-  readonly at?: number
+  /** As `coordinatesOf` makes it, where that can be had quicker. */
+  readonly coordinates?: string
   /** Of a letter that was written in parts: where the first stands, and whether some of them are deleted. */
   readonly parts?: { readonly begin: bigint; readonly isTorn: boolean }
 }

@@ -52,9 +52,10 @@ export class UnsettledOffsets {
     return true
   }
 
-  *started(): Iterable<number> {
+  /** `from`: there are none below. */
+  *started(from: number): Iterable<number> {
     for (const [offset, isStarted] of this.#old) if (isStarted) yield offset
-    for (let offset = this.#end - RING; offset < this.#end; offset += 1) {
+    for (let offset = Math.max(from, this.#end - RING); offset < this.#end; offset += 1) {
       if (this.#ring[offset & PLACE] === STARTED) yield offset
     }
   }

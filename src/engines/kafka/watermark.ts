@@ -137,15 +137,19 @@ export class Watermark {
     return true
   }
 
-  /** For the metadata of a commit. `topicId`: of the topic that the offsets belong to. */
-  encode(topicId: string | null = null): string {
+  /**
+   * For the metadata of a commit. `topicId`: of the topic that the offsets belong to. `doubtfulBelow`: null unless nothing
+   * more is started here.
+   */
+  encode(topicId: string | null = null, doubtfulBelow: number | null = null): string {
     const finished = [...this.#finished, ...this.#finishedBefore]
-    return encodeProgress(this.#position, { finished, retryStates: this.#allRetryStates(), topicId })
+    const retryStates = this.#allRetryStates()
+    return encodeProgress(this.#position, { finished, retryStates, topicId, doubtfulBelow })
   }
 
   *#allRetryStates(): Iterable<readonly [number, RetryState]> {
     yield* this.#retryStates
-    for (const offset of this.#open.started()) yield [offset, ONCE]
+    for (const offset of this.#open.started(this.#position)) yield [offset, ONCE]
   }
 
   /** What has not been read below this does not exist, and counts as finished. */
